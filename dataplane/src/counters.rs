@@ -1,0 +1,99 @@
+//! What the engine counts. Plain numbers, one set for each worker; whoever shows them adds the workers up.
+
+use crate::drop_reason::DropReason;
+
+macro_rules! counters {
+    ($($(#[doc = $doc:literal])+ $field:ident = $name:literal,)+) => {
+        /// Counters of one engine.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct Counters {
+            $($(#[doc = $doc])+ pub $field: u64,)+
+            /// Frames dropped, by [`DropReason`].
+            pub dropped: [u64; DropReason::COUNT],
+        }
+
+        impl Default for Counters {
+            fn default() -> Self {
+                Self { $($field: 0,)+ dropped: [0; DropReason::COUNT] }
+            }
+        }
+
+        impl Counters {
+            /// Every counter but the drops: its name, what it counts, its value.
+            pub fn named(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
+                [$(($name, concat!($($doc,)+).trim_ascii(), self.$field),)+].into_iter()
+            }
+
+            /// Adds another engine's counters.
+            pub fn add(&mut self, other: &Self) {
+                $(self.$field += other.$field;)+
+                for (mine, theirs) in self.dropped.iter_mut().zip(other.dropped) {
+                    *mine += theirs;
+                }
+            }
+        }
+    };
+}
+
+counters! {
+    /// Frames received from links.
+    received = "received",
+    /// Frames taken over from other workers.
+    taken_over = "taken_over",
+    /// Frames forwarded.
+    forwarded = "forwarded",
+    /// Frames that became the gateway's own answer (echo replies).
+    answered = "answered",
+    /// Frames left to the host.
+    punted = "punted",
+    /// Frames handed over to other workers.
+    handed_over = "handed_over",
+    /// Frames held: fragments that wait for the rest of their packet (a gauge).
+    held = "held",
+    /// Packets as a wire would carry them: a super-frame counts once for each of its segments.
+    packets = "packets",
+    /// Octets of the frames forwarded, IP header included.
+    octets = "octets",
+    /// ICMP errors made.
+    icmp_errors_made = "icmp_errors.made",
+    /// ICMP errors not made because of the rate limit.
+    icmp_errors_limited = "icmp_errors.limited",
+    /// Fragments made.
+    fragments_made = "fragments.made",
+    /// Packets reassembled from fragments.
+    reassembled = "fragments.reassembled",
+    /// Frames translated from IPv4 to IPv6 by SIIT.
+    siit_v4_to_v6 = "siit.v4_to_v6",
+    /// Frames translated from IPv6 to IPv4 by SIIT.
+    siit_v6_to_v4 = "siit.v6_to_v4",
+    /// Frames translated from IPv4 to IPv6 by NAT64.
+    nat64_v4_to_v6 = "nat64.v4_to_v6",
+    /// Frames translated from IPv6 to IPv4 by NAT64.
+    nat64_v6_to_v4 = "nat64.v6_to_v4",
+    /// Bindings made.
+    bindings_made = "nat64.bindings.made",
+    /// Bindings ended.
+    bindings_ended = "nat64.bindings.ended",
+    /// Sessions made.
+    sessions_made = "nat64.sessions.made",
+    /// Sessions ended.
+    sessions_ended = "nat64.sessions.ended",
+}
+
+impl Counters {
+    /// Frames dropped for any reason.
+    pub fn dropped_total(&self) -> u64 {
+        self.dropped.iter().sum()
+    }
+
+    /// Whether every frame is accounted for: the house's third law.
+    pub fn frames_are_conserved(&self) -> bool {
+        self.received + self.taken_over
+            == self.forwarded
+                + self.answered
+                + self.punted
+                + self.handed_over
+                + self.held
+                + self.dropped_total()
+    }
+}

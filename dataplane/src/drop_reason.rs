@@ -1,0 +1,187 @@
+//! The one closed list of reasons for which a packet is dropped: the error type of everything that can fail per packet.
+//!
+//! From this list come the enum, the counters, the metrics' help texts, the ICMP errors and the table in `docs/drops.md`.
+
+/// The ICMP error that a drop provokes, if the sender may be told (RFC 1812 §4.3.2.7, RFC 4443 §2.4 e).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Type and code towards an IPv4 sender.
+    pub icmpv4: Option<(u8, u8)>,
+    /// Type and code towards an IPv6 sender.
+    pub icmpv6: Option<(u8, u8)>,
+}
+
+macro_rules! answer {
+    (silent) => { Answer { icmpv4: None, icmpv6: None } };
+    (icmpv4($t4:literal, $c4:literal)) => { Answer { icmpv4: Some(($t4, $c4)), icmpv6: None } };
+    (icmpv6($t6:literal, $c6:literal)) => { Answer { icmpv4: None, icmpv6: Some(($t6, $c6)) } };
+    (icmpv4($t4:literal, $c4:literal) icmpv6($t6:literal, $c6:literal)) => {
+        Answer { icmpv4: Some(($t4, $c4)), icmpv6: Some(($t6, $c6)) }
+    };
+}
+
+macro_rules! drop_reasons {
+    ($($(#[doc = $doc:literal])+ $name:ident => $($answer:ident $(($t:literal, $c:literal))?)+,)+) => {
+        /// Why a packet was dropped.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum DropReason {
+            $($(#[doc = $doc])+ $name,)+
+        }
+
+        impl DropReason {
+            /// Every reason, in the order of the list.
+            pub const ALL: &[Self] = &[$(Self::$name,)+];
+
+            /// The reason's name: counter name and metric label.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name),)+ }
+            }
+
+            /// What it means, in a sentence.
+            pub const fn help(self) -> &'static str {
+                match self { $(Self::$name => concat!($($doc,)+).trim_ascii(),)+ }
+            }
+
+            /// The ICMP error that tells the sender.
+            pub const fn answer(self) -> Answer {
+                match self { $(Self::$name => answer!($($answer $(($t, $c))?)+),)+ }
+            }
+        }
+    };
+}
+
+drop_reasons! {
+    // Parsing: what reaches us is no packet, or lies about its lengths.
+    /// Shorter than its headers, or than its header says.
+    Truncated => silent,
+    /// Neither IPv4 nor IPv6.
+    NotIp => silent,
+    /// The IPv4 header length or Total Length contradicts itself (RFC 1812 §5.2.2).
+    BadIpv4Length => silent,
+    /// The IPv4 header checksum is wrong (RFC 1812 §5.2.2).
+    BadIpv4Checksum => silent,
+    /// An IPv6 extension header is cut short, or there are too many of them (RFC 8200 §4).
+    BadExtensionHeader => silent,
+    /// The transport header is cut short (RFC 9293 §3.1, RFC 768).
+    TransportTruncated => silent,
+    /// A super-frame whose description does not fit its octets.
+    BadSuperFrame => silent,
+    /// The buffer has no room in front for the headers to be added.
+    NoHeadroom => silent,
+
+    // Classification and source checks.
+    /// No mechanism owns the destination, and the gateway is no router for it.
+    NoMechanism => icmpv4(3, 0) icmpv6(1, 0),
+    /// The source address is no host's: unspecified, loopback, multicast, broadcast, class E (RFC 1812 §5.3.7, RFC 4291 §2.5).
+    MartianSource => silent,
+    /// The destination is multicast, loopback or unspecified: nothing that unicast translation carries (RFC 7915 §1.2).
+    MartianDestination => silent,
+    /// The host's own neighbour discovery, MLD or router solicitation on the gateway's device.
+    HostControl => silent,
+    /// A packet to the gateway's own address that is not an echo request.
+    ToGateway => icmpv4(3, 2) icmpv6(1, 4),
+    /// The hop limit ran out here (RFC 1812 §5.3.1, RFC 8200 §3).
+    HopLimitExceeded => icmpv4(11, 0) icmpv6(3, 0),
+    /// The packet came back to the gateway more often than its mechanisms nest.
+    NestingLimit => silent,
+    /// The ring to the worker that owns the packet is full.
+    HandoverFull => silent,
+
+    // Translation (RFC 7915).
+    /// An IPv4 source route that has not run out (RFC 7915 §4.1).
+    SourceRoute => icmpv4(3, 5),
+    /// A routing header with segments left (RFC 7915 §5.1); the error points at Segments Left.
+    RoutingHeader => icmpv6(4, 0),
+    /// An extension header behind the Fragment header, which IPv4 cannot carry (RFC 7915 §5.1.1).
+    ExtensionAfterFragment => icmpv6(1, 1),
+    /// The translated packet is larger than the next link's MTU and may not be fragmented (RFC 7915 §4.1, §5.1).
+    PacketTooBig => icmpv4(3, 4) icmpv6(2, 0),
+    /// The translated packet is larger than an IPv4 packet can be.
+    TooLongForIpv4 => silent,
+    /// A UDP packet without checksum, which the policy drops or which is a fragment (RFC 7915 §4.5).
+    UdpChecksumZero => icmpv4(3, 13),
+    /// A UDP packet over IPv6 without checksum (RFC 8200 §8.1).
+    UdpChecksumZeroIpv6 => silent,
+    /// A UDP length that contradicts the packet, so that no checksum can be computed (RFC 768).
+    BadUdpLength => silent,
+    /// The source address has no mapping (RFC 7915 §6, RFC 7757 §3.3).
+    SourceUnmapped => icmpv4(3, 13) icmpv6(1, 5),
+    /// The destination address has no mapping.
+    DestinationUnmapped => icmpv4(3, 1) icmpv6(1, 3),
+    /// A non-global IPv4 address with the well-known prefix (RFC 6052 §3.1).
+    NonGlobalWithWellKnownPrefix => icmpv4(3, 13) icmpv6(1, 1),
+    /// Octet u of an address under a prefix shorter than 96 bits is not zero (RFC 6052 §2.2).
+    OctetUNotZero => silent,
+    /// The dynamic pool has no address left to give to a new host.
+    DynamicPoolEmpty => icmpv6(1, 3),
+    /// An ICMP message of a type that has no counterpart in the other family (RFC 7915 §4.2, §5.2).
+    IcmpUntranslatable => silent,
+    /// A fragmented ICMP message, whose checksum cannot be translated (RFC 7915 §1.2).
+    IcmpFragment => silent,
+    /// An ICMP message whose checksum is wrong.
+    BadIcmpChecksum => silent,
+    /// An ICMP error whose quoted packet cannot be read or translated (RFC 7915 §4.3, §5.3).
+    QuoteUnusable => silent,
+    /// An ICMP error about an ICMP error (RFC 7915 §4.3, RFC 6146 §3.4).
+    QuoteIsIcmpError => silent,
+    /// IGMP is silently dropped (RFC 7915 §4.2).
+    Igmp => silent,
+    /// A protocol that the other family would read as its own header.
+    ProtocolUntranslatable => silent,
+
+    // Stateful NAT64 (RFC 6146).
+    /// A protocol other than TCP, UDP and ICMP (RFC 6146 §3.4).
+    ProtocolUnsupported => icmpv4(3, 2) icmpv6(1, 4),
+    /// An IPv6 source under the NAT64's own prefix: a hairpinning loop (RFC 6146 §3.5).
+    SourceInTranslationPrefix => silent,
+    /// No binding for this outside address and port, and none may be made from outside (RFC 6146 §3.5.1).
+    NoBinding => icmpv4(3, 1),
+    /// No session that lets this remote address in (RFC 6146 §3.5.1, address-dependent filtering).
+    Filtered => icmpv4(3, 13),
+    /// A TCP packet, not a SYN, that belongs to no session (RFC 6146 §3.5.2.2).
+    NoSession => silent,
+    /// An inbound SYN without binding, stored to see whether it is a simultaneous open (RFC 6146 §3.5.2.2), or refused for
+    /// want of room.
+    InboundSyn => icmpv4(3, 3),
+    /// The pool has no port left for a new binding (RFC 6146 §3.5.1.1).
+    PortPoolEmpty => icmpv6(1, 3),
+    /// The table of bindings is full; live ones are never evicted.
+    BindingTableFull => icmpv6(1, 3),
+    /// The table of sessions is full; live ones are never evicted.
+    SessionTableFull => icmpv4(3, 1) icmpv6(1, 3),
+    /// An ICMP error about a packet that belongs to no session.
+    NoSessionForError => silent,
+
+    // Fragments.
+    /// A fragment that contradicts those before it: overlapping, or beyond the end (RFC 5722 §4, RFC 3128).
+    FragmentOverlap => silent,
+    /// A fragment whose length or offset no packet can have, or a first fragment too short for its transport header.
+    BadFragment => silent,
+    /// The memory for fragments is used up.
+    FragmentMemory => silent,
+    /// Fragments whose packet did not become complete in time (RFC 6146 §4, FRAGMENT_MIN).
+    FragmentTimeout => silent,
+    /// More frames to send beside the batch than the outbox holds.
+    OutboxFull => silent,
+}
+
+impl DropReason {
+    /// Number of reasons.
+    pub const COUNT: usize = Self::ALL.len();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_is_its_own_index_and_explains_itself() {
+        for (index, reason) in DropReason::ALL.iter().enumerate() {
+            assert_eq!(*reason as usize, index);
+            assert!(reason.help().ends_with('.'), "{} has no sentence", reason.name());
+        }
+        assert_eq!(size_of::<DropReason>(), 1);
+        assert_eq!(size_of::<Result<(), DropReason>>(), 1);
+    }
+}

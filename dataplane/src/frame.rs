@@ -1,0 +1,167 @@
+//! One whole IP packet in a buffer with room to grow at the front, as links and the engine hand it to one another.
+//!
+//! A frame may be a super-frame: one set of headers for many TCP or UDP segments, which the kernel (or a network card)
+//! cuts or joins. Its transport checksum may be unfinished, holding only the sum of the pseudo-header.
+
+use crate::drop_reason::DropReason;
+use crate::verdict::Verdict;
+
+/// Octets kept free in front of a received packet: translation and encapsulation grow headers (20 octets from IPv4 to
+/// IPv6, 8 for a Fragment header, 40 for an outer IPv6 header), and a link may put its own header there.
+pub const HEADROOM: usize = 128;
+
+/// The largest packet: an IPv6 header with a full 16-bit Payload Length.
+pub const MAX_PACKET: usize = 40 + 65_535;
+
+/// Which transport protocol's segments a super-frame holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SegmentKind {
+    /// TCP segmentation offload (TSO, GRO).
+    Tcp,
+    /// TCP whose CWR flag may stand on the first segment only (the virtio ECN bit).
+    TcpEcn,
+    /// UDP segmentation offload (USO).
+    Udp,
+}
+
+/// How a super-frame is to be cut: payload octets a segment, and of what protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segments {
+    /// Payload octets in each segment but the last; never zero.
+    pub size: u16,
+    /// What is segmented.
+    pub kind: SegmentKind,
+}
+
+/// The state of the transport checksum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Checksum {
+    /// It is what the sender wrote.
+    #[default]
+    Complete,
+    /// The field holds the folded sum of the pseudo-header; whoever sends the packet on a wire finishes it
+    /// (Linux: CHECKSUM_PARTIAL). Only for TCP and UDP; a link finishes every other kind itself.
+    Partial,
+}
+
+/// What a link knows of a frame beside its octets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Offload {
+    /// The state of the transport checksum.
+    pub checksum: Checksum,
+    /// `Some` for a super-frame.
+    pub segments: Option<Segments>,
+    /// Octets from the start of the packet to its transport header. The engine sets it on what it forwards, so that a
+    /// link can tell the kernel where to finish the checksum; links need not set it on what they receive.
+    pub transport: u16,
+}
+
+/// A packet in its buffer.
+pub struct Frame {
+    buffer: Box<[u8]>,
+    start: usize,
+    end: usize,
+    /// Segmentation and checksum state.
+    pub offload: Offload,
+    /// What became of the frame; the engine writes it.
+    pub verdict: Verdict,
+}
+
+impl Frame {
+    /// An empty frame with room for a packet of `capacity` octets behind [`HEADROOM`].
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self {
+            buffer: vec![0; HEADROOM + capacity].into_boxed_slice(),
+            start: HEADROOM,
+            end: HEADROOM,
+            offload: Offload::default(),
+            verdict: Verdict::Pending,
+        }
+    }
+
+    /// A frame that holds a copy of `packet`, with as much room behind it as `packet` is long or 1,500 octets.
+    pub fn holding(packet: &[u8]) -> Self {
+        let mut frame = Self::with_capacity(packet.len().max(1_500) + 64);
+        frame.fill(packet, Offload::default());
+        frame
+    }
+
+    /// Makes the frame hold a copy of `packet`, cut to the frame's capacity.
+    pub fn fill(&mut self, packet: &[u8], offload: Offload) {
+        let space = self.space();
+        let length = packet.len().min(space.len());
+        space[..length].copy_from_slice(&packet[..length]);
+        self.received(length, offload);
+    }
+
+    /// Where a link reads a packet to: everything behind the headroom. Follow it by [`Frame::received`].
+    pub fn space(&mut self) -> &mut [u8] {
+        &mut self.buffer[HEADROOM..]
+    }
+
+    /// A packet of `length` octets was written to [`Frame::space`].
+    pub fn received(&mut self, length: usize, offload: Offload) {
+        self.start = HEADROOM;
+        self.end = (HEADROOM + length).min(self.buffer.len());
+        self.offload = offload;
+        self.verdict = Verdict::Pending;
+    }
+
+    /// The packet, from its IP header on.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// The packet, to be changed in place.
+    #[inline]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.buffer[self.start..self.end]
+    }
+
+    /// The packet's length in octets.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.end - self.start
+    }
+
+    /// Whether the frame holds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    /// Drops octets at the end until `length` are left (padding behind the packet's own length).
+    #[inline]
+    pub fn truncate(&mut self, length: usize) {
+        self.end = self.end.min(self.start + length);
+    }
+
+    /// Moves the start so that `old` leading octets become `new`; the octets between are not cleared.
+    /// Fails with [`DropReason::NoHeadroom`] when the buffer has no room in front.
+    #[inline]
+    pub fn resize_front(&mut self, old: usize, new: usize) -> Result<(), DropReason> {
+        let start = (self.start + old).checked_sub(new).ok_or(DropReason::NoHeadroom)?;
+        if start > self.end {
+            return Err(DropReason::Truncated);
+        }
+        self.start = start;
+        Ok(())
+    }
+
+    /// Number of packets on the wire: 1, or a super-frame's segments, its transport payload being `payload` octets.
+    #[inline]
+    pub fn segment_count(&self, payload: usize) -> u32 {
+        match self.offload.segments {
+            None => 1,
+            Some(segments) => payload.div_ceil(usize::from(segments.size).max(1)).max(1) as u32,
+        }
+    }
+}
+
+impl core::fmt::Debug for Frame {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Frame({} octets, {:?}, {:?}:", self.len(), self.offload, self.verdict)?;
+        self.bytes().iter().take(80).try_for_each(|octet| write!(f, " {octet:02x}"))?;
+        f.write_str(")")
+    }
+}

@@ -1,0 +1,20 @@
+//! The gateway's core: a batch of packets in, a verdict for each out.
+//!
+//! It does no I/O, reads no clock and no random source: `now` is an argument, the seed comes in through `new`.
+//! The path of a packet is `engine`; what it is made of stands beside it.
+
+pub mod counters;
+pub mod drop_reason;
+pub mod frame;
+pub mod instant;
+pub mod limits;
+pub mod parse;
+pub mod translate;
+pub mod verdict;
+
+pub use counters::Counters;
+pub use drop_reason::DropReason;
+pub use frame::{Checksum, Frame, Offload, SegmentKind, Segments};
+pub use instant::Instant;
+pub use limits::Limits;
+pub use verdict::{Action, Decision, Edit, Outbox, Quoted, Repeat, Verdict};

@@ -1,0 +1,6 @@
+//! IP/ICMP translation (RFC 7915): headers, ICMP messages, the packets that ICMP errors quote, and addresses.
+
+pub mod address;
+mod policy;
+
+pub use policy::{HeaderByte, Policy, UdpZeroChecksum};

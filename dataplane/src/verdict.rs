@@ -1,0 +1,184 @@
+//! The contract between deciding and executing: a mechanism answers a packet with a [`Decision`], `rewrite` executes
+//! its [`Action`] in place, and the frame leaves the engine with a [`Verdict`].
+
+use crate::drop_reason::DropReason;
+use crate::frame::Frame;
+use arrayvec::ArrayVec;
+use sixway_wire::{Endpoint4, Endpoint6};
+
+/// What to do with a packet's headers. One fixed shape, executed by `rewrite` in Rust (and by a kernel fast path).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Action {
+    /// Header edits, in order.
+    pub edits: ArrayVec<Edit, 2>,
+    /// Which [`crate::translate::Policy`] the edits follow: an index into the engine's list.
+    pub policy: PolicyId,
+}
+
+/// Index of a translation policy (one for each configured mechanism).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PolicyId(pub u8);
+
+/// One change of addresses, and of ports or ICMP identifier where the packet has them: the port of an endpoint is
+/// ignored where the packet has none (fragments, ICMP errors, protocols without ports).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edit {
+    /// IPv4 becomes IPv6 (RFC 7915 §4). `keep_ports`: stateless, the transport header stays as it is.
+    Translate4To6 {
+        /// New source.
+        source: Endpoint6,
+        /// New destination.
+        destination: Endpoint6,
+        /// The endpoints' ports are not to be written.
+        keep_ports: bool,
+    },
+    /// IPv6 becomes IPv4 (RFC 7915 §5).
+    Translate6To4 {
+        /// New source.
+        source: Endpoint4,
+        /// New destination.
+        destination: Endpoint4,
+        /// The endpoints' ports are not to be written.
+        keep_ports: bool,
+    },
+}
+
+/// The endpoints that the packet quoted inside an ICMP error gets. It is the translated image of a packet that
+/// went the other way, so its source is an image of the error's destination side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quoted {
+    /// The quoted IPv6 packet becomes this IPv4 one.
+    V4 {
+        /// New source of the quoted packet.
+        source: Endpoint4,
+        /// New destination of the quoted packet.
+        destination: Endpoint4,
+        /// The endpoints' ports are not to be written.
+        keep_ports: bool,
+    },
+    /// The quoted IPv4 packet becomes this IPv6 one.
+    V6 {
+        /// New source of the quoted packet.
+        source: Endpoint6,
+        /// New destination of the quoted packet.
+        destination: Endpoint6,
+        /// The endpoints' ports are not to be written.
+        keep_ports: bool,
+    },
+}
+
+/// May this answer be given again without asking?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeat {
+    /// First of a flow, SYN, FIN, fragment, ICMP error: ask each time.
+    Never,
+    /// The same five-tuple, as long as the session lives (its index).
+    Flow(u32),
+    /// Every packet that the mechanism's rule matches: the action follows from the addresses alone.
+    Rule,
+}
+
+/// A mechanism's answer.
+#[must_use]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// What to do.
+    pub action: Action,
+    /// For an ICMP error: the endpoints of the packet that it quotes.
+    pub quoted: Option<Quoted>,
+    /// Whether the answer holds for the flow's next packets.
+    pub repeat: Repeat,
+}
+
+/// What became of a frame. Every received frame has exactly one at the end, so that frames are conserved:
+/// received + taken over = forwarded + answered + punted + handed over + dropped + held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The engine has not seen it.
+    Pending,
+    /// It is to be sent; its buffer holds the result.
+    Forward,
+    /// It was addressed to the gateway and became its answer; its buffer holds the answer, to be sent.
+    Answered,
+    /// It is the host's own business (its own MLD or router solicitation on our device): leave it alone.
+    Punted,
+    /// It belongs to another worker; its buffer is as far as this worker went.
+    HandOver(WorkerId),
+    /// It is gone, and counted.
+    Dropped(DropReason),
+    /// Its octets wait in the engine (a fragment before its first).
+    Held,
+}
+
+impl Verdict {
+    /// Whether the frame's buffer is to be sent.
+    pub const fn leaves(self) -> bool {
+        matches!(self, Self::Forward | Self::Answered)
+    }
+}
+
+/// Number of a worker, from zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WorkerId(pub u8);
+
+/// What leaves beside the packets themselves: fragments, ICMP errors, released packets. Bounded; buffers are reused.
+pub struct Outbox {
+    frames: Vec<Frame>,
+    used: usize,
+    capacity: usize,
+}
+
+impl Outbox {
+    /// An outbox for at most `capacity` frames at a time.
+    pub fn new(capacity: usize) -> Self {
+        Self { frames: Vec::new(), used: 0, capacity }
+    }
+
+    /// A fresh frame at the end with room for a packet of `length` octets, or [`DropReason::OutboxFull`].
+    pub fn push(&mut self, length: usize) -> Result<&mut Frame, DropReason> {
+        if self.used == self.capacity {
+            return Err(DropReason::OutboxFull);
+        }
+        if self.used == self.frames.len() {
+            self.frames.push(Frame::with_capacity(length.max(2_048)));
+        }
+        let frame = &mut self.frames[self.used];
+        if frame.space().len() < length {
+            *frame = Frame::with_capacity(length);
+        }
+        frame.received(length, Default::default());
+        frame.verdict = Verdict::Forward;
+        self.used += 1;
+        Ok(&mut self.frames[self.used - 1])
+    }
+
+    /// How many more frames fit.
+    pub fn room(&self) -> usize {
+        self.capacity - self.used
+    }
+
+    /// Takes back the frames pushed since the outbox held `length` of them: what they belonged to was refused.
+    pub fn shorten(&mut self, length: usize) {
+        self.used = self.used.min(length);
+    }
+
+    /// The frames to send, in order.
+    pub fn frames(&mut self) -> &mut [Frame] {
+        &mut self.frames[..self.used]
+    }
+
+    /// How many frames wait.
+    pub fn len(&self) -> usize {
+        self.used
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.used == 0
+    }
+
+    /// Forgets the frames; their buffers are kept for reuse.
+    pub fn clear(&mut self) {
+        self.used = 0;
+    }
+}

@@ -1,0 +1,2 @@
+//! The sixway gateway.
+fn main() {}

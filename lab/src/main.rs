@@ -1,0 +1,2 @@
+//! The sixway lab.
+fn main() {}

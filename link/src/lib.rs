@@ -1,0 +1,2 @@
+//! Links.
+#![warn(missing_docs)]
