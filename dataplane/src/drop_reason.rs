@@ -12,9 +12,15 @@ pub struct Answer {
 }
 
 macro_rules! answer {
-    (silent) => { Answer { icmpv4: None, icmpv6: None } };
-    (icmpv4($t4:literal, $c4:literal)) => { Answer { icmpv4: Some(($t4, $c4)), icmpv6: None } };
-    (icmpv6($t6:literal, $c6:literal)) => { Answer { icmpv4: None, icmpv6: Some(($t6, $c6)) } };
+    (silent) => {
+        Answer { icmpv4: None, icmpv6: None }
+    };
+    (icmpv4($t4:literal, $c4:literal)) => {
+        Answer { icmpv4: Some(($t4, $c4)), icmpv6: None }
+    };
+    (icmpv6($t6:literal, $c6:literal)) => {
+        Answer { icmpv4: None, icmpv6: Some(($t6, $c6)) }
+    };
     (icmpv4($t4:literal, $c4:literal) icmpv6($t6:literal, $c6:literal)) => {
         Answer { icmpv4: Some(($t4, $c4)), icmpv6: Some(($t6, $c6)) }
     };

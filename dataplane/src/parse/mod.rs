@@ -2,8 +2,28 @@
 //!
 //! A `Packet` borrows nothing and knows nothing of the frame's buffer, so mechanisms can decide without touching octets.
 
+mod ipv4;
+mod ipv6;
+mod transport;
+
+use crate::drop_reason::DropReason;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Endpoint4, Endpoint6};
+
+pub use ipv4::HEADER as IPV4_HEADER;
+pub use ipv6::{FRAGMENT_HEADER, HEADER as IPV6_HEADER};
+pub use transport::{ICMP_HEADER, TCP_HEADER, UDP_HEADER};
+
+/// Reads the packet at the start of `bytes`; octets behind its own length are padding.
+#[inline]
+pub fn parse(bytes: &[u8]) -> Result<Packet, DropReason> {
+    match bytes.first().map(|octet| octet >> 4) {
+        Some(4) => ipv4::parse(bytes),
+        Some(6) => ipv6::parse(bytes),
+        Some(_) => Err(DropReason::NotIp),
+        None => Err(DropReason::Truncated),
+    }
+}
 
 /// Source and destination address of one family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
