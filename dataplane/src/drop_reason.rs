@@ -83,8 +83,6 @@ drop_reasons! {
     MartianSource => silent,
     /// The destination is multicast, loopback or unspecified: nothing that unicast translation carries (RFC 7915 §1.2).
     MartianDestination => silent,
-    /// The host's own neighbour discovery, MLD or router solicitation on the gateway's device.
-    HostControl => silent,
     /// A packet to the gateway's own address that is not an echo request.
     ToGateway => icmpv4(3, 2) icmpv6(1, 4),
     /// The hop limit ran out here (RFC 1812 §5.3.1, RFC 8200 §3).
@@ -105,14 +103,14 @@ drop_reasons! {
     PacketTooBig => icmpv4(3, 4) icmpv6(2, 0),
     /// The translated packet is larger than an IPv4 packet can be.
     TooLongForIpv4 => silent,
-    /// A UDP packet without checksum, which the policy drops or which is a fragment (RFC 7915 §4.5).
+    /// A UDP packet without checksum, which the policy drops (RFC 7915 §4.5).
     UdpChecksumZero => icmpv4(3, 13),
-    /// A UDP packet over IPv6 without checksum (RFC 8200 §8.1).
-    UdpChecksumZeroIpv6 => silent,
+    /// A fragment of a UDP packet without checksum, which a stateless translator cannot compute (RFC 7915 §4.5).
+    UdpChecksumZeroFragment => icmpv4(3, 13),
     /// A UDP length that contradicts the packet, so that no checksum can be computed (RFC 768).
     BadUdpLength => silent,
     /// The source address has no mapping (RFC 7915 §6, RFC 7757 §3.3).
-    SourceUnmapped => icmpv4(3, 13) icmpv6(1, 5),
+    SourceUnmapped => icmpv4(3, 13) icmpv6(1, 1),
     /// The destination address has no mapping.
     DestinationUnmapped => icmpv4(3, 1) icmpv6(1, 3),
     /// A non-global IPv4 address with the well-known prefix (RFC 6052 §3.1).

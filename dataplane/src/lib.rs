@@ -17,4 +17,4 @@ pub use drop_reason::DropReason;
 pub use frame::{Checksum, Frame, Offload, SegmentKind, Segments};
 pub use instant::Instant;
 pub use limits::Limits;
-pub use verdict::{Action, Decision, Edit, Outbox, Quoted, Repeat, Verdict};
+pub use verdict::{Action, Decision, Edit, Next, Outbox, PolicyId, Quoted, Repeat, Verdict, WorkerId};

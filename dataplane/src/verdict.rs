@@ -3,15 +3,14 @@
 
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
-use arrayvec::ArrayVec;
 use sixway_wire::{Endpoint4, Endpoint6};
 
 /// What to do with a packet's headers. One fixed shape, executed by `rewrite` in Rust (and by a kernel fast path).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Action {
-    /// Header edits, in order.
-    pub edits: ArrayVec<Edit, 2>,
-    /// Which [`crate::translate::Policy`] the edits follow: an index into the engine's list.
+    /// The header edit.
+    pub edit: Edit,
+    /// Which [`crate::translate::Policy`] the edit follows: an index into the engine's list.
     pub policy: PolicyId,
 }
 
@@ -78,9 +77,19 @@ pub enum Repeat {
     Rule,
 }
 
+/// Where the result goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// To the link.
+    Leave,
+    /// Back to classification, because its destination is ours: a hairpin (RFC 6146 §3.8, RFC 7757 §4.2.2). Size limits
+    /// hold for the last result only.
+    Again,
+}
+
 /// A mechanism's answer.
 #[must_use]
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// What to do.
     pub action: Action,
@@ -88,10 +97,13 @@ pub struct Decision {
     pub quoted: Option<Quoted>,
     /// Whether the answer holds for the flow's next packets.
     pub repeat: Repeat,
+    /// Where the result goes.
+    pub next: Next,
 }
 
 /// What became of a frame. Every received frame has exactly one at the end, so that frames are conserved:
-/// received + taken over = forwarded + answered + punted + handed over + dropped + held.
+/// received + taken over = forwarded + answered + punted + handed over + dropped + held. Fragments that were joined
+/// share the fate of their packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The engine has not seen it.
@@ -102,6 +114,10 @@ pub enum Verdict {
     Answered,
     /// It is the host's own business (its own MLD or router solicitation on our device): leave it alone.
     Punted,
+    /// It was forwarded as fragments, which stand in the outbox; its own buffer is spent.
+    InPieces,
+    /// It was the last fragment of a packet that is complete; the packet stands in the outbox, or was dropped and counted.
+    Merged,
     /// It belongs to another worker; its buffer is as far as this worker went.
     HandOver(WorkerId),
     /// It is gone, and counted.
