@@ -1,0 +1,45 @@
+//! What the admin API asks the gateway: a trait, so that the API is tested without one.
+
+use super::filter::Query;
+use super::rows::{BindingRow, CounterRow, DropRow, Page, SessionRow, Status};
+use std::fmt;
+use std::future::Future;
+
+/// Why a request was not answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AdminError {
+    /// The request is wrong: what is, and how to mend it.
+    BadRequest(String),
+    /// What it names does not exist.
+    NotFound(String),
+    /// A worker did not answer in time.
+    Busy(String),
+}
+
+impl fmt::Display for AdminError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BadRequest(what) | Self::NotFound(what) | Self::Busy(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for AdminError {}
+
+/// The running gateway, as the admin API sees it.
+pub trait Backend: Send + Sync + 'static {
+    /// The gateway in a few numbers.
+    fn status(&self) -> impl Future<Output = Result<Status, AdminError>> + Send;
+    /// Every counter.
+    fn counters(&self) -> impl Future<Output = Result<Vec<CounterRow>, AdminError>> + Send;
+    /// Every reason for drops.
+    fn drops(&self) -> impl Future<Output = Result<Vec<DropRow>, AdminError>> + Send;
+    /// Sessions that `query` admits; its limit is set.
+    fn sessions(&self, query: Query) -> impl Future<Output = Result<Page<SessionRow>, AdminError>> + Send;
+    /// Bindings that `query` admits; its limit is set.
+    fn bindings(&self, query: Query) -> impl Future<Output = Result<Page<BindingRow>, AdminError>> + Send;
+    /// The configuration in force.
+    fn config(&self) -> serde_json::Value;
+    /// The metrics as Prometheus reads them.
+    fn metrics(&self) -> impl Future<Output = Result<String, AdminError>> + Send;
+}

@@ -1,0 +1,141 @@
+//! Asks a running gateway: one HTTP/1.0 request over its Unix socket, so that the answer ends where the connection ends.
+
+use super::rows::Fault;
+use serde::de::DeserializeOwned;
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A gateway's socket.
+#[derive(Clone, Debug)]
+pub struct Client {
+    socket: PathBuf,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum ClientError {
+    /// The socket cannot be reached.
+    Unreachable(PathBuf, io::Error),
+    /// The gateway refused: HTTP status and what it says.
+    Refused(u16, String),
+    /// The answer cannot be read.
+    Garbled(String),
+}
+
+impl fmt::Display for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreachable(path, error) => match error.kind() {
+                io::ErrorKind::NotFound => {
+                    write!(f, "no gateway runs here: there is no {}", path.display())
+                }
+                io::ErrorKind::ConnectionRefused => write!(
+                    f,
+                    "nothing answers at {}: the gateway that made it is gone. The next `sixway run` clears it away, \
+                     or: sixway cleanup",
+                    path.display()
+                ),
+                io::ErrorKind::PermissionDenied => {
+                    write!(f, "{} may only be opened by its owner: run it as root", path.display())
+                }
+                _ => write!(f, "{}: {error}", path.display()),
+            },
+            Self::Refused(_, what) => f.write_str(what),
+            Self::Garbled(what) => write!(f, "the gateway's answer cannot be read: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for ClientError {}
+
+impl Client {
+    /// A client of the gateway that listens at `socket`.
+    pub fn new(socket: &Path) -> Self {
+        Self { socket: socket.into() }
+    }
+
+    /// Reads `path` with `query` as its parameters; what is `None` is left out.
+    pub fn get<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, Option<String>)],
+    ) -> Result<T, ClientError> {
+        let body = self.text(path, query)?;
+        serde_json::from_str(&body).map_err(|error| ClientError::Garbled(error.to_string()))
+    }
+
+    /// Reads `path` as text.
+    pub fn text(&self, path: &str, query: &[(&str, Option<String>)]) -> Result<String, ClientError> {
+        let answer = self
+            .exchange(&format!("{path}{}", encode(query)))
+            .map_err(|error| ClientError::Unreachable(self.socket.clone(), error))?;
+        let (status, body) = split(&answer).ok_or_else(|| ClientError::Garbled("it is no HTTP".into()))?;
+        if status == 200 {
+            return Ok(body.into());
+        }
+        let what =
+            serde_json::from_str::<Fault>(body).map_or_else(|_| format!("HTTP status {status}"), |f| f.error);
+        Err(ClientError::Refused(status, what))
+    }
+
+    fn exchange(&self, target: &str) -> io::Result<String> {
+        let mut stream = UnixStream::connect(&self.socket)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        write!(stream, "GET {target} HTTP/1.0\r\nHost: sixway\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
+    }
+}
+
+/// Status and body of an answer.
+fn split(answer: &str) -> Option<(u16, &str)> {
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    let status = head.strip_prefix("HTTP/1.")?.split(' ').nth(1)?.parse().ok()?;
+    Some((status, body))
+}
+
+/// The query part of a URL (RFC 3986 §3.4), with everything but unreserved characters percent-encoded.
+fn encode(query: &[(&str, Option<String>)]) -> String {
+    let mut text = String::new();
+    for (name, value) in query {
+        let Some(value) = value else { continue };
+        text.push(if text.is_empty() { '?' } else { '&' });
+        text.push_str(name);
+        text.push('=');
+        for octet in value.bytes() {
+            match octet {
+                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                    text.push(char::from(octet))
+                }
+                _ => text.push_str(&format!("%{octet:02X}")),
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_is_percent_encoded_and_leaves_out_what_is_not_asked() {
+        let query = [("inside", Some("[::1]:2/3".into())), ("port", None), ("limit", Some("2".into()))];
+        assert_eq!(encode(&query), "?inside=%5B%3A%3A1%5D%3A2%2F3&limit=2");
+        assert_eq!(encode(&[("port", None)]), "");
+    }
+
+    #[test]
+    fn an_answer_splits_into_status_and_body() {
+        assert_eq!(split("HTTP/1.0 404 Not Found\r\na: b\r\n\r\n{}"), Some((404, "{}")));
+        assert_eq!(split("SSH-2.0"), None);
+    }
+}

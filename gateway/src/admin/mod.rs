@@ -1,0 +1,26 @@
+//! The admin API: HTTP and JSON over a Unix socket that only its owner may open.
+//!
+//! | Request | Answer |
+//! |---|---|
+//! | `GET /v1/status` | [`Status`] |
+//! | `GET /v1/counters` | [`CounterRow`]s |
+//! | `GET /v1/drops` | [`DropRow`]s |
+//! | `GET /v1/sessions?inside=&outside=&remote=&port=&protocol=&limit=&cursor=` | a [`Page`] of [`SessionRow`]s |
+//! | `GET /v1/bindings?…` | a [`Page`] of [`BindingRow`]s |
+//! | `GET /v1/config` | the configuration in force |
+//!
+//! What cannot be answered has a 4xx or 5xx status and a [`Fault`].
+
+mod backend;
+mod client;
+mod filter;
+mod rows;
+mod server;
+
+pub use backend::{AdminError, Backend};
+pub use client::{Client, ClientError};
+pub use filter::{Filter, FilterError, Query};
+pub use rows::{
+    BindingRow, CounterRow, Device, DropRow, Fault, MechanismRow, Page, Rates, SessionRow, Status,
+};
+pub use server::{DEFAULT_LIMIT, MAX_LIMIT, router};

@@ -1,0 +1,169 @@
+//! What the admin API says: plain values, the same for the server that writes them and for `sixway show` that reads them.
+
+use serde::{Deserialize, Serialize};
+
+/// The gateway in a few numbers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// The gateway's name.
+    pub name: String,
+    /// Version of the program.
+    pub version: String,
+    /// Seconds since it was ready.
+    pub uptime_seconds: u64,
+    /// Number of workers.
+    pub workers: usize,
+    /// Its device.
+    pub device: Device,
+    /// What passes, averaged over the last seconds.
+    pub rates: Rates,
+    /// Sessions of all mechanisms.
+    pub sessions: u64,
+    /// Bindings of all mechanisms.
+    pub bindings: u64,
+    /// One row for each configured mechanism.
+    pub mechanisms: Vec<MechanismRow>,
+    /// Where metrics are served, if they are.
+    pub metrics: Option<String>,
+}
+
+/// The device that packets come through.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Device {
+    /// Its name.
+    pub name: String,
+    /// Its MTU in octets.
+    pub mtu: u32,
+    /// Number of queues.
+    pub queues: usize,
+    /// What it passes whole: `TCP, UDP`, `TCP` or nothing.
+    pub super_frames: String,
+}
+
+/// Rates over the last seconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rates {
+    /// Bits a second forwarded, IP headers included.
+    pub bits: f64,
+    /// Packets a second as a wire would carry them.
+    pub packets: f64,
+    /// Frames a second received from the device; a super-frame is one.
+    pub frames: f64,
+    /// Frames a second dropped.
+    pub drops: f64,
+    /// The reason most frames were dropped for, if any were.
+    pub top_reason: Option<String>,
+}
+
+/// One mechanism in a few numbers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MechanismRow {
+    /// `nat64`, `siit`.
+    pub name: String,
+    /// What it serves, in a few words: its prefix and pool.
+    pub serves: String,
+    /// Frames a second that it translated; shared by all mechanisms of one name.
+    pub frames: f64,
+    /// Whether it keeps sessions.
+    pub stateful: bool,
+    /// Live sessions.
+    pub sessions: u64,
+    /// Live bindings; for a dynamic pool, hosts that hold an address.
+    pub bindings: u64,
+    /// How many bindings there may be.
+    pub bindings_capacity: u64,
+}
+
+/// One counter.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CounterRow {
+    /// Its name.
+    pub name: String,
+    /// What it counts.
+    pub help: String,
+    /// All workers together.
+    pub value: u64,
+    /// Each worker's share, by worker number.
+    pub by_worker: Vec<u64>,
+}
+
+/// One reason for drops.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DropRow {
+    /// The reason's name.
+    pub reason: String,
+    /// Frames dropped for it.
+    pub count: u64,
+    /// Seconds since the count was last seen to grow; `None`: never.
+    pub last_seconds: Option<f64>,
+    /// What it means.
+    pub help: String,
+    /// What the sender is told.
+    pub answer: String,
+}
+
+/// One session (RFC 6146 §3.2).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SessionRow {
+    /// The mechanism that keeps it.
+    pub mechanism: String,
+    /// The worker that keeps it.
+    pub worker: usize,
+    /// `tcp`, `udp` or `icmp`.
+    pub protocol: String,
+    /// The inside endpoint (X',x).
+    pub inside: String,
+    /// The outside endpoint (T,t).
+    pub outside: String,
+    /// The remote endpoint (Z,z).
+    pub remote: String,
+    /// TCP's state by the RFC's name, or `open`.
+    pub state: String,
+    /// Seconds since its last packet, if that is kept.
+    pub idle_seconds: Option<u64>,
+    /// Seconds until it ends if nothing comes.
+    pub ends_in_seconds: u64,
+    /// Packets from inside to outside, if they are counted.
+    pub packets_out: Option<u64>,
+    /// Packets from outside to inside, if they are counted.
+    pub packets_in: Option<u64>,
+    /// What carries it: `engine`.
+    pub path: String,
+}
+
+/// One binding (RFC 6146 §3.1).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BindingRow {
+    /// The mechanism that keeps it.
+    pub mechanism: String,
+    /// The worker that keeps it.
+    pub worker: usize,
+    /// `tcp`, `udp` or `icmp`; `any` for a whole address.
+    pub protocol: String,
+    /// The inside endpoint (X',x), or an address.
+    pub inside: String,
+    /// The outside endpoint (T,t), or an address.
+    pub outside: String,
+    /// How it came about: `static` or `dynamic`.
+    pub kind: String,
+    /// Sessions that use it.
+    pub sessions: u64,
+}
+
+/// Some rows of a table, and how to ask for those that follow.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Page<T> {
+    /// The rows.
+    pub rows: Vec<T>,
+    /// How many rows the table has in all, filters left aside.
+    pub total: u64,
+    /// The cursor that yields the next rows; `None` at the end.
+    pub next: Option<String>,
+}
+
+/// What a request that cannot be answered gets.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Fault {
+    /// What is wrong and how to mend it.
+    pub error: String,
+}

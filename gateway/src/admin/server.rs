@@ -1,0 +1,99 @@
+//! The routes of the admin API. Requests have no body and a bounded query; answers are pages of at most [`MAX_LIMIT`] rows.
+
+use super::backend::{AdminError, Backend};
+use super::filter::Query;
+use super::rows::Fault;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{DefaultBodyLimit, Query as UrlQuery, State};
+use axum::http::{StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use serde::Serialize;
+use std::sync::Arc;
+
+/// Rows of a page when the request names no limit.
+pub const DEFAULT_LIMIT: usize = 1_000;
+/// The most rows of a page.
+pub const MAX_LIMIT: usize = 10_000;
+/// The longest request body in octets.
+const MAX_BODY: usize = 16 * 1_024;
+
+impl IntoResponse for AdminError {
+    fn into_response(self) -> Response {
+        let status = match &self {
+            Self::BadRequest(_) => StatusCode::BAD_REQUEST,
+            Self::NotFound(_) => StatusCode::NOT_FOUND,
+            Self::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        (status, Json(Fault { error: self.to_string() })).into_response()
+    }
+}
+
+/// The API over `backend`, to be served on a Unix socket. `/metrics` is answered here too.
+pub fn router<B: Backend>(backend: Arc<B>) -> Router {
+    Router::new()
+        .route("/v1/status", get(status::<B>))
+        .route("/v1/counters", get(counters::<B>))
+        .route("/v1/drops", get(drops::<B>))
+        .route("/v1/sessions", get(sessions::<B>))
+        .route("/v1/bindings", get(bindings::<B>))
+        .route("/v1/config", get(config::<B>))
+        .merge(crate::metrics::routes::<B>())
+        .fallback(nothing_there)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .with_state(backend)
+}
+
+type Answer<T> = Result<Json<T>, AdminError>;
+
+async fn status<B: Backend>(State(backend): State<Arc<B>>) -> Answer<impl Serialize> {
+    backend.status().await.map(Json)
+}
+
+async fn counters<B: Backend>(State(backend): State<Arc<B>>) -> Answer<impl Serialize> {
+    backend.counters().await.map(Json)
+}
+
+async fn drops<B: Backend>(State(backend): State<Arc<B>>) -> Answer<impl Serialize> {
+    backend.drops().await.map(Json)
+}
+
+async fn sessions<B: Backend>(State(backend): State<Arc<B>>, query: Written) -> Answer<impl Serialize> {
+    backend.sessions(limited(query)?).await.map(Json)
+}
+
+async fn bindings<B: Backend>(State(backend): State<Arc<B>>, query: Written) -> Answer<impl Serialize> {
+    backend.bindings(limited(query)?).await.map(Json)
+}
+
+async fn config<B: Backend>(State(backend): State<Arc<B>>) -> Json<serde_json::Value> {
+    Json(backend.config())
+}
+
+type Written = Result<UrlQuery<Query>, QueryRejection>;
+
+/// The query with its limit set; what is wrong with it is said here, once.
+fn limited(query: Written) -> Result<Query, AdminError> {
+    let UrlQuery(mut query) = query.map_err(|rejection| AdminError::BadRequest(rejection.body_text()))?;
+    query.filter().map_err(|error| AdminError::BadRequest(error.to_string()))?;
+    let limit = query.limit.unwrap_or(DEFAULT_LIMIT);
+    if !(1..=MAX_LIMIT).contains(&limit) {
+        return Err(AdminError::BadRequest(format!("limit = {limit} is not between 1 and {MAX_LIMIT}")));
+    }
+    query.limit = Some(limit);
+    Ok(query)
+}
+
+async fn nothing_there(uri: Uri) -> AdminError {
+    AdminError::NotFound(format!(
+        "there is no {}; there are /v1/status, /v1/counters, /v1/drops, /v1/sessions, /v1/bindings and /v1/config",
+        uri.path()
+    ))
+}
+
+async fn wrong_method() -> Response {
+    let fault = Fault { error: "this may only be read: use GET".into() };
+    (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET")], Json(fault)).into_response()
+}

@@ -1,0 +1,208 @@
+//! `sixway show`: asks the running gateway and prints what it says.
+
+use super::{Failure, RUN_DIRECTORY, ShowArguments, ShowKind};
+use crate::admin::{
+    BindingRow, Client, ClientError, CounterRow, DropRow, MAX_LIMIT, Page, Query, SessionRow, Status,
+};
+use crate::show::{self, Colour};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+/// Prints what is asked for.
+pub(super) fn run(arguments: &ShowArguments) -> Result<(), Failure> {
+    let query = arguments.query();
+    query.filter().map_err(|error| Failure::Wrong(format!("--{error}")))?;
+    if arguments.limit == 0 {
+        return Err(Failure::Wrong("--limit 0 shows nothing; leave it out for the first 1,000 rows".into()));
+    }
+    arguments.refuse_filters_that_mean_nothing(&query)?;
+    let socket = match &arguments.socket {
+        Some(path) => path.clone(),
+        None => only_socket(Path::new(RUN_DIRECTORY))?,
+    };
+    let client = Client::new(&socket);
+    let text = match arguments.kind {
+        None => arguments.one::<Status>(&client, "/v1/status", show::summary),
+        Some(ShowKind::Counters) => {
+            arguments
+                .one::<Vec<CounterRow>>(&client, "/v1/counters", |rows, colour| show::counters(rows, colour))
+        }
+        Some(ShowKind::Drops) => {
+            arguments.one::<Vec<DropRow>>(&client, "/v1/drops", |rows, colour| show::drops(rows, colour))
+        }
+        Some(ShowKind::Config) => {
+            arguments.one::<serde_json::Value>(&client, "/v1/config", |value, _| json(value))
+        }
+        Some(ShowKind::Sessions) => {
+            arguments.pages::<SessionRow>(&client, "/v1/sessions", query, show::sessions)
+        }
+        Some(ShowKind::Bindings) => {
+            arguments.pages::<BindingRow>(&client, "/v1/bindings", query, show::bindings)
+        }
+    }
+    .map_err(failure)?;
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        // `sixway show sessions | head` is no failure.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::Failed(format!("standard output: {error}")))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn failure(error: ClientError) -> Failure {
+    match error {
+        ClientError::Refused(400..=499, what) => Failure::Wrong(what),
+        ClientError::Refused(..) | ClientError::Unreachable(..) | ClientError::Garbled(_) => {
+            Failure::Failed(error.to_string())
+        }
+    }
+}
+
+impl ShowArguments {
+    fn query(&self) -> Query {
+        Query {
+            inside: self.inside.clone(),
+            outside: self.outside.clone(),
+            remote: self.remote.clone(),
+            port: self.port,
+            protocol: self.protocol.clone(),
+            limit: Some(self.limit),
+            cursor: None,
+        }
+    }
+
+    /// A filter that would be ignored is a mistake, and silence would hide it.
+    fn refuse_filters_that_mean_nothing(&self, query: &Query) -> Result<(), Failure> {
+        let filtered = Query { limit: None, ..query.clone() } != Query::default();
+        match self.kind {
+            Some(ShowKind::Sessions) => Ok(()),
+            Some(ShowKind::Bindings) if query.remote.is_some() => Err(Failure::Wrong(
+                "bindings have no remote endpoint: leave out --remote, or show sessions".into(),
+            )),
+            Some(ShowKind::Bindings) => Ok(()),
+            None | Some(ShowKind::Counters | ShowKind::Drops | ShowKind::Config) if filtered => {
+                Err(Failure::Wrong("only sessions and bindings can be filtered".into()))
+            }
+            None | Some(ShowKind::Counters | ShowKind::Drops | ShowKind::Config) => Ok(()),
+        }
+    }
+
+    fn one<T: DeserializeOwned + Serialize>(
+        &self,
+        client: &Client,
+        path: &str,
+        table: impl Fn(&T, Colour) -> String,
+    ) -> Result<String, ClientError> {
+        let value: T = client.get(path, &[])?;
+        Ok(self.print(&value, table))
+    }
+
+    /// Asks page by page until the limit is reached or the table ends.
+    fn pages<T: DeserializeOwned + Serialize>(
+        &self,
+        client: &Client,
+        path: &str,
+        mut query: Query,
+        table: impl Fn(&Page<T>, Colour) -> String,
+    ) -> Result<String, ClientError> {
+        let mut all: Page<T> = Page { rows: Vec::new(), total: 0, next: None };
+        loop {
+            query.limit = Some((self.limit - all.rows.len()).min(MAX_LIMIT));
+            let page: Page<T> = client.get(path, &parameters(&query))?;
+            all.rows.extend(page.rows);
+            (all.total, all.next) = (page.total, page.next);
+            if all.next.is_none() || all.rows.len() >= self.limit {
+                return Ok(self.print(&all, table));
+            }
+            query.cursor.clone_from(&all.next);
+        }
+    }
+
+    fn print<T: Serialize>(&self, value: &T, table: impl Fn(&T, Colour) -> String) -> String {
+        if self.json { json(value) } else { table(value, colour()) }
+    }
+}
+
+fn parameters(query: &Query) -> Vec<(&'static str, Option<String>)> {
+    vec![
+        ("inside", query.inside.clone()),
+        ("outside", query.outside.clone()),
+        ("remote", query.remote.clone()),
+        ("port", query.port.map(|port| port.to_string())),
+        ("protocol", query.protocol.clone()),
+        ("limit", query.limit.map(|limit| limit.to_string())),
+        ("cursor", query.cursor.clone()),
+    ]
+}
+
+fn json<T: Serialize>(value: &T) -> String {
+    // Our rows have only strings for keys, so that this cannot fail.
+    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
+}
+
+fn colour() -> Colour {
+    let wanted = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    if wanted { Colour::Ansi } else { Colour::Never }
+}
+
+/// The one socket in the directory of running gateways.
+fn only_socket(directory: &Path) -> Result<PathBuf, Failure> {
+    let entries = std::fs::read_dir(directory).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => no_gateway(directory),
+        io::ErrorKind::PermissionDenied => {
+            Failure::Failed(format!("{} may only be read by its owner: run it as root", directory.display()))
+        }
+        _ => Failure::Failed(format!("{}: {error}", directory.display())),
+    })?;
+    let mut sockets: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "sock"))
+        .collect();
+    sockets.sort();
+    match sockets.as_slice() {
+        [] => Err(no_gateway(directory)),
+        [only] => Ok(only.clone()),
+        several => {
+            let names: Vec<String> =
+                several.iter().map(|path| format!("--socket {}", path.display())).collect();
+            Err(Failure::Wrong(format!("several gateways run here; choose one: {}", names.join(", "))))
+        }
+    }
+}
+
+fn no_gateway(directory: &Path) -> Failure {
+    Failure::Failed(format!(
+        "no gateway runs here: there is no socket in {}. Start one with: sixway run -c FILE",
+        directory.display()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn what(outcome: Result<PathBuf, Failure>) -> String {
+        match outcome {
+            Ok(path) => path.display().to_string(),
+            Err(Failure::Failed(what) | Failure::Wrong(what)) => what,
+        }
+    }
+
+    #[test]
+    fn the_only_socket_is_taken_and_several_are_named() {
+        let directory = std::env::temp_dir().join(format!("sixway-sockets-{}", std::process::id()));
+        std::fs::create_dir(&directory).unwrap();
+        assert!(what(only_socket(&directory)).starts_with("no gateway runs here"));
+        std::fs::write(directory.join("gw1.sock"), "").unwrap();
+        std::fs::write(directory.join("gw1.state"), "").unwrap();
+        assert!(what(only_socket(&directory)).ends_with("gw1.sock"));
+        std::fs::write(directory.join("gw2.sock"), "").unwrap();
+        let several = what(only_socket(&directory));
+        assert!(several.contains("gw1.sock") && several.contains("gw2.sock"), "{several}");
+        std::fs::remove_dir_all(&directory).unwrap();
+        assert!(what(only_socket(&directory)).starts_with("no gateway runs here"));
+    }
+}

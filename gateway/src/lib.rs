@@ -1,0 +1,14 @@
+//! The gateway: configuration, workers, the host's device and routes, the admin API, metrics and the command line.
+//!
+//! ```text
+//!     command ─▶ daemon ─▶ host      device, addresses, routes, sysctls; put back at the end
+//!        │          ├────▶ worker    one thread and one engine each
+//!        │          ├────▶ admin     HTTP and JSON over a Unix socket
+//!        ▼          └────▶ metrics   for Prometheus
+//!      show                tables from what admin answers
+//! ```
+
+pub mod admin;
+pub mod command;
+pub mod metrics;
+pub mod show;

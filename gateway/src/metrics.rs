@@ -1,0 +1,176 @@
+//! Metrics for Prometheus, in the OpenMetrics text format: every counter and drop reason with its help text from the
+//! engine's own lists, and the fill of every bounded table, all by worker.
+
+use crate::admin::{AdminError, Backend};
+use axum::Router;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
+use sixway_dataplane::{Counters, DropReason};
+use std::fmt;
+use std::sync::Arc;
+
+/// OpenMetrics 1.0.0 §4.2.
+const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The one route of the metrics endpoint.
+pub(crate) fn routes<B: Backend>() -> Router<Arc<B>> {
+    Router::new().route("/metrics", get(metrics::<B>))
+}
+
+async fn metrics<B: Backend>(State(backend): State<Arc<B>>) -> Result<Response, AdminError> {
+    let text = backend.metrics().await?;
+    Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response())
+}
+
+/// How full a bounded table is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gauge {
+    /// The metric's name behind `sixway_`.
+    pub name: &'static str,
+    /// What it measures.
+    pub help: &'static str,
+    /// The mechanism that keeps the table, with its number: `nat64-0`.
+    pub mechanism: String,
+    /// The value.
+    pub value: u64,
+}
+
+/// What one worker reports.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// Its number.
+    pub worker: u8,
+    /// Its counters.
+    pub counters: Counters,
+    /// Its tables.
+    pub gauges: Vec<Gauge>,
+}
+
+/// The metrics of all workers as text.
+pub fn encode(samples: Vec<Sample>) -> Result<String, fmt::Error> {
+    let mut registry = Registry::with_prefix("sixway");
+    registry.register_collector(Box::new(Samples(samples)));
+    let mut text = String::new();
+    text::encode(&mut text, &registry)?;
+    Ok(text)
+}
+
+#[derive(Debug)]
+struct Samples(Vec<Sample>);
+
+impl Collector for Samples {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        self.counters(&mut encoder)?;
+        self.drops(&mut encoder)?;
+        self.gauges(&mut encoder)
+    }
+}
+
+impl Samples {
+    fn counters(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        for (index, (name, help, _)) in Counters::default().named().enumerate() {
+            // It goes down when a packet is complete.
+            let gauge = name == "held";
+            let kind = if gauge { MetricType::Gauge } else { MetricType::Counter };
+            let name = name.replace('.', "_");
+            let mut family = encoder.encode_descriptor(&name, help, None, kind)?;
+            for sample in &self.0 {
+                let Some((_, _, value)) = sample.counters.named().nth(index) else { continue };
+                let worker = [("worker", sample.worker.to_string())];
+                let encoder = family.encode_family(&worker)?;
+                if gauge {
+                    ConstGauge::new(value).encode(encoder)?
+                } else {
+                    ConstCounter::new(value).encode(encoder)?
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn drops(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let mut family =
+            encoder.encode_descriptor("dropped", "Frames dropped, by reason.", None, MetricType::Counter)?;
+        for sample in &self.0 {
+            for (reason, count) in DropReason::ALL.iter().zip(sample.counters.dropped) {
+                let labels = [("reason", reason.name().into()), ("worker", sample.worker.to_string())];
+                ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
+            }
+        }
+        let mut family = encoder.encode_descriptor(
+            "drop_reason",
+            "What each reason for drops means.",
+            None,
+            MetricType::Gauge,
+        )?;
+        for reason in DropReason::ALL {
+            let labels = [("reason", reason.name()), ("help", reason.help())];
+            ConstGauge::new(1).encode(family.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+
+    /// Gauges of one name stand together, as the format wants it.
+    fn gauges(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let mut names: Vec<(&str, &str)> =
+            self.0.iter().flat_map(|sample| &sample.gauges).map(|gauge| (gauge.name, gauge.help)).collect();
+        names.sort_unstable();
+        names.dedup();
+        for (name, help) in names {
+            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            for sample in &self.0 {
+                for gauge in sample.gauges.iter().filter(|gauge| gauge.name == name) {
+                    let labels =
+                        [("mechanism", gauge.mechanism.clone()), ("worker", sample.worker.to_string())];
+                    ConstGauge::new(gauge.value).encode(family.encode_family(&labels)?)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text() -> String {
+        let mut counters = Counters { received: 7, held: 2, ..Counters::default() };
+        counters.dropped[DropReason::NoBinding as usize] = 3;
+        let gauge = Gauge { name: "sessions", help: "Live sessions", mechanism: "nat64-0".into(), value: 5 };
+        encode(vec![Sample { worker: 1, counters, gauges: vec![gauge] }]).unwrap()
+    }
+
+    #[test]
+    fn every_counter_and_every_reason_is_there_with_its_help() {
+        let text = text();
+        for (name, help, _) in Counters::default().named() {
+            let name = name.replace('.', "_");
+            assert!(text.contains(&format!("# HELP sixway_{name} {help}\n")), "HELP of {name}");
+        }
+        for reason in DropReason::ALL {
+            assert!(
+                text.contains(&format!("sixway_dropped_total{{reason=\"{}\",worker=\"1\"}}", reason.name()))
+            );
+            assert!(text.contains(reason.help()));
+        }
+    }
+
+    #[test]
+    fn values_bear_their_worker_and_the_text_ends_as_the_format_wants() {
+        let text = text();
+        assert!(text.contains("sixway_received_total{worker=\"1\"} 7\n"));
+        assert!(text.contains("sixway_held{worker=\"1\"} 2\n"));
+        assert!(text.contains("sixway_dropped_total{reason=\"NoBinding\",worker=\"1\"} 3\n"));
+        assert!(text.contains("sixway_sessions{mechanism=\"nat64-0\",worker=\"1\"} 5\n"));
+        assert!(text.ends_with("# EOF\n"));
+    }
+}

@@ -1,0 +1,47 @@
+//! `sixway show counters` and `sixway show drops`.
+
+use super::Colour;
+use super::quantity::{ago, count};
+use super::table::Table;
+use crate::admin::{CounterRow, DropRow};
+
+/// The table of counters; one column for each worker if there are several.
+pub fn counters(rows: &[CounterRow], colour: Colour) -> String {
+    let workers = rows.first().map_or(0, |row| row.by_worker.len());
+    let names: Vec<String> = (0..workers).map(|worker| format!("WORKER {worker}")).collect();
+    let mut titles = vec!["COUNTER", "VALUE"];
+    if workers > 1 {
+        titles.extend(names.iter().map(String::as_str));
+    }
+    titles.push("WHAT IT COUNTS");
+    let mut table = Table::new(&titles);
+    for row in rows {
+        let mut cells = vec![row.name.clone(), count(row.value)];
+        if workers > 1 {
+            cells.extend(row.by_worker.iter().map(|value| count(*value)));
+        }
+        cells.push(row.help.clone());
+        table.row(cells);
+    }
+    table.text(colour)
+}
+
+/// The table of drops, greatest count first; reasons that never occurred are left out.
+pub fn drops(rows: &[DropRow], colour: Colour) -> String {
+    let mut rows: Vec<&DropRow> = rows.iter().filter(|row| row.count > 0).collect();
+    if rows.is_empty() {
+        return "Nothing was dropped.\n".into();
+    }
+    rows.sort_by_key(|row| std::cmp::Reverse(row.count));
+    let mut table = Table::new(&["REASON", "COUNT", "LAST", "WHAT IT MEANS", "ANSWERED WITH"]);
+    for row in rows {
+        table.row(vec![
+            row.reason.clone(),
+            count(row.count),
+            ago(row.last_seconds),
+            row.help.clone(),
+            row.answer.clone(),
+        ]);
+    }
+    table.text(colour)
+}

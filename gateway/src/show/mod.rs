@@ -1,0 +1,20 @@
+//! What `sixway show` prints: tables for people from what the admin API answers.
+
+mod counters;
+mod quantity;
+mod sessions;
+mod summary;
+mod table;
+
+pub use counters::{counters, drops};
+pub use sessions::{bindings, sessions};
+pub use summary::summary;
+
+/// Whether a table may be coloured: only on a terminal that was not told otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colour {
+    /// Plain text.
+    Never,
+    /// ANSI escape sequences.
+    Ansi,
+}

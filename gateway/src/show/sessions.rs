@@ -1,0 +1,57 @@
+//! `sixway show sessions` and `sixway show bindings`.
+
+use super::Colour;
+use super::quantity::{count, count_or_dash, duration};
+use super::table::Table;
+use crate::admin::{BindingRow, Page, SessionRow};
+
+/// The table of sessions.
+pub fn sessions(page: &Page<SessionRow>, colour: Colour) -> String {
+    let mut table = Table::new(&[
+        "PROTO",
+        "INSIDE",
+        "OUTSIDE",
+        "REMOTE",
+        "STATE",
+        "IDLE",
+        "ENDS IN",
+        "PACKETS OUT/IN",
+        "PATH",
+    ]);
+    for row in &page.rows {
+        table.row(vec![
+            row.protocol.clone(),
+            row.inside.clone(),
+            row.outside.clone(),
+            row.remote.clone(),
+            row.state.clone(),
+            row.idle_seconds.map_or_else(|| "–".into(), duration),
+            duration(row.ends_in_seconds),
+            format!("{}/{}", count_or_dash(row.packets_out), count_or_dash(row.packets_in)),
+            row.path.clone(),
+        ]);
+    }
+    table.text(colour) + &shown(page)
+}
+
+/// The table of bindings.
+pub fn bindings(page: &Page<BindingRow>, colour: Colour) -> String {
+    let mut table = Table::new(&["PROTO", "INSIDE", "OUTSIDE", "KIND", "SESSIONS", "MECHANISM", "WORKER"]);
+    for row in &page.rows {
+        table.row(vec![
+            row.protocol.clone(),
+            row.inside.clone(),
+            row.outside.clone(),
+            row.kind.clone(),
+            count(row.sessions),
+            row.mechanism.clone(),
+            row.worker.to_string(),
+        ]);
+    }
+    table.text(colour) + &shown(page)
+}
+
+fn shown<T>(page: &Page<T>) -> String {
+    let more = if page.next.is_some() { " (more: --limit)" } else { "" };
+    format!("{} of {}{more}\n", count(page.rows.len() as u64), count(page.total))
+}

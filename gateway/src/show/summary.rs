@@ -1,0 +1,54 @@
+//! `sixway show`: the gateway in two lines and a row for each mechanism.
+
+use super::Colour;
+use super::quantity::{count, duration, percent, scaled};
+use super::table::Table;
+use crate::admin::{MechanismRow, Status};
+
+/// The summary.
+pub fn summary(status: &Status, colour: Colour) -> String {
+    let rates = &status.rates;
+    let mut text = format!(
+        "{} · up {} · {}bit/s · {}packets/s · drops {}{}\n",
+        status.name,
+        duration(status.uptime_seconds),
+        scaled(rates.bits),
+        scaled(rates.packets),
+        percent(rates.drops, rates.frames),
+        rates.top_reason.as_ref().map_or_else(String::new, |reason| format!(", most of them {reason}")),
+    );
+    let device = &status.device;
+    text.push_str(&format!(
+        "{} · MTU {} · {} · {} · super-frames: {}\n",
+        device.name,
+        device.mtu,
+        plural(status.workers as u64, "worker"),
+        plural(device.queues as u64, "queue"),
+        if device.super_frames.is_empty() { "none" } else { &device.super_frames },
+    ));
+    let mut table = Table::new(&["MECHANISM", "SERVES", "FRAMES/S", "STATE"]);
+    for mechanism in &status.mechanisms {
+        table.row(vec![
+            mechanism.name.clone(),
+            mechanism.serves.clone(),
+            count(mechanism.frames as u64),
+            state(mechanism),
+        ]);
+    }
+    text.push_str(&table.text(colour));
+    text
+}
+
+fn state(mechanism: &MechanismRow) -> String {
+    let bindings = count(mechanism.bindings);
+    match (mechanism.stateful, mechanism.bindings_capacity) {
+        (true, _) => format!("{} sessions · {bindings} bindings", count(mechanism.sessions)),
+        (false, 0) => "stateless".into(),
+        (false, capacity) => format!("{bindings} of {} addresses given out", count(capacity)),
+    }
+}
+
+/// `1 worker`, `2 workers`.
+pub(crate) fn plural(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
+}

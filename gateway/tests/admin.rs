@@ -1,0 +1,194 @@
+//! The admin API over a Unix socket, with a gateway that is none behind it.
+
+#![allow(clippy::unwrap_used)] // in a test a panic is the report
+
+use sixway::admin::{
+    AdminError, Backend, BindingRow, Client, ClientError, CounterRow, DropRow, Page, Query, SessionRow,
+    Status, router,
+};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+struct Fake;
+
+impl Backend for Fake {
+    async fn status(&self) -> Result<Status, AdminError> {
+        Ok(Status { name: "gw1".into(), uptime_seconds: 7, ..Status::default() })
+    }
+    async fn counters(&self) -> Result<Vec<CounterRow>, AdminError> {
+        Ok(vec![CounterRow {
+            name: "received".into(),
+            value: 3,
+            by_worker: vec![1, 2],
+            ..CounterRow::default()
+        }])
+    }
+    async fn drops(&self) -> Result<Vec<DropRow>, AdminError> {
+        Err(AdminError::Busy("worker 1 did not answer in time".into()))
+    }
+    /// As many rows as the limit asks, which say what the query was.
+    async fn sessions(&self, query: Query) -> Result<Page<SessionRow>, AdminError> {
+        let row = SessionRow { inside: format!("{query:?}"), ..SessionRow::default() };
+        let limit = query.limit.unwrap_or(0);
+        let start: usize = query.cursor.map_or(0, |cursor| cursor.parse().unwrap());
+        let rows = vec![row; limit.min(25_000 - start)];
+        let next = (start + limit < 25_000).then(|| (start + limit).to_string());
+        Ok(Page { rows, total: 25_000, next })
+    }
+    async fn bindings(&self, _: Query) -> Result<Page<BindingRow>, AdminError> {
+        Ok(Page { rows: vec![], total: 0, next: None })
+    }
+    fn config(&self) -> serde_json::Value {
+        serde_json::json!({ "tun": { "name": "sixway0" } })
+    }
+    async fn metrics(&self) -> Result<String, AdminError> {
+        Ok("# EOF\n".into())
+    }
+}
+
+/// The fake gateway's socket, in a directory of its own that goes with it.
+struct Served {
+    directory: PathBuf,
+    socket: PathBuf,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn served() -> Served {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let directory = std::env::temp_dir().join(format!("sixway-admin-{}-{number}", std::process::id()));
+    std::fs::create_dir(&directory).unwrap();
+    let socket = directory.join("gw1.sock");
+    let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = tokio::net::UnixListener::from_std(listener).unwrap();
+            axum::serve(listener, router(Arc::new(Fake))).await.unwrap();
+        });
+    });
+    Served { directory, socket }
+}
+
+fn sixway(arguments: &[&str]) -> (i32, String, String) {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_sixway")).args(arguments).output().unwrap();
+    let text = |octets: Vec<u8>| String::from_utf8(octets).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn the_api_answers_in_json() {
+    let served = served();
+    let client = Client::new(&served.socket);
+    let status: Status = client.get("/v1/status", &[]).unwrap();
+    assert_eq!((status.name.as_str(), status.uptime_seconds), ("gw1", 7));
+    let counters: Vec<CounterRow> = client.get("/v1/counters", &[]).unwrap();
+    assert_eq!(counters[0].by_worker, [1, 2]);
+    let config: serde_json::Value = client.get("/v1/config", &[]).unwrap();
+    assert_eq!(config["tun"]["name"], "sixway0");
+    assert_eq!(client.text("/metrics", &[]).unwrap(), "# EOF\n");
+}
+
+#[test]
+fn a_wrong_request_gets_a_fault_that_says_what_is_wrong() {
+    let served = served();
+    let client = Client::new(&served.socket);
+    let refused = |path: &str, query: &[(&str, Option<String>)]| match client.text(path, query) {
+        Err(ClientError::Refused(status, what)) => (status, what),
+        other => panic!("{other:?}"),
+    };
+    let (status, what) = refused("/v1/sessions", &[("inside", Some("192.0.2.1".into()))]);
+    assert_eq!(status, 400);
+    assert!(what.contains("inside") && what.contains("IPv6"), "{what}");
+    let (status, what) = refused("/v1/sessions", &[("limit", Some("1000000".into()))]);
+    assert_eq!((status, what.contains("10000")), (400, true));
+    let (status, what) = refused("/v1/sessions", &[("insde", Some("::1".into()))]);
+    assert_eq!((status, what.contains("insde")), (400, true), "{what}");
+    assert_eq!(refused("/v1/sesions", &[]).0, 404);
+    assert_eq!(refused("/v1/drops", &[]), (503, "worker 1 did not answer in time".into()));
+}
+
+#[test]
+fn show_reads_page_by_page_up_to_its_limit() {
+    let served = served();
+    let socket = served.socket.to_str().unwrap();
+    let (status, out, _) = sixway(&["show", "sessions", "--json", "--limit", "24000", "--socket", socket]);
+    assert_eq!(status, 0);
+    let page: Page<SessionRow> = serde_json::from_str(&out).unwrap();
+    assert_eq!((page.rows.len(), page.total), (24_000, 25_000));
+    assert!(page.rows[23_999].inside.contains("cursor: Some(\"20000\")"));
+}
+
+#[test]
+fn show_passes_its_filters_on() {
+    let served = served();
+    let socket = served.socket.to_str().unwrap();
+    let (status, out, _) = sixway(&[
+        "show",
+        "sessions",
+        "--inside",
+        "[2001:db8::1]:80",
+        "--protocol",
+        "tcp",
+        "--limit",
+        "1",
+        "--socket",
+        socket,
+    ]);
+    assert_eq!(status, 0);
+    assert!(
+        out.contains(r#"inside: Some("[2001:db8::1]:80")"#) && out.contains(r#"protocol: Some("tcp")"#),
+        "{out}"
+    );
+    assert!(out.ends_with("1 of 25,000 (more: --limit)\n"), "{out}");
+}
+
+#[test]
+fn a_gateway_that_cannot_answer_makes_show_fail() {
+    let served = served();
+    let socket = served.socket.to_str().unwrap();
+    let (status, out, error) = sixway(&["show", "drops", "--socket", socket]);
+    assert_eq!((status, out.as_str(), error.as_str()), (1, "", "worker 1 did not answer in time\n"));
+}
+
+#[test]
+fn without_a_gateway_show_says_so_in_one_line() {
+    let (status, out, error) = sixway(&["show", "--socket", "/nonexistent/gw1.sock"]);
+    assert_eq!((status, out.as_str()), (1, ""));
+    assert_eq!(error, "no gateway runs here: there is no /nonexistent/gw1.sock\n");
+
+    let directory = std::env::temp_dir().join(format!("sixway-stale-{}", std::process::id()));
+    std::fs::create_dir(&directory).unwrap();
+    let stale = directory.join("gw1.sock");
+    drop(std::os::unix::net::UnixListener::bind(&stale).unwrap());
+    let (status, _, error) = sixway(&["show", "--socket", stale.to_str().unwrap()]);
+    std::fs::remove_dir_all(&directory).unwrap();
+    assert_eq!(status, 1);
+    assert!(error.starts_with("nothing answers at ") && error.contains("sixway cleanup"), "{error}");
+    assert_eq!(error.lines().count(), 1);
+}
+
+#[test]
+fn a_wrong_command_line_has_exit_status_two() {
+    for arguments in [
+        &["shw"][..],
+        &["show", "sesions"],
+        &["show", "--inside", "::1"],
+        &["show", "sessions", "--inside", "1.2.3.4"],
+        &["show", "sessions", "--limit", "0"],
+        &["show", "bindings", "--remote", "1.2.3.4"],
+    ] {
+        let (status, out, error) = sixway(arguments);
+        assert_eq!((status, out.as_str()), (2, ""), "{arguments:?}");
+        assert!(!error.is_empty());
+    }
+    assert_eq!(sixway(&["--version"]).0, 0);
+    assert_eq!(sixway(&["show", "--help"]).0, 0);
+}
