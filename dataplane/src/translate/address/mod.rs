@@ -1,1 +1,10 @@
 //! Which IPv6 address stands for which IPv4 address: by algorithm (RFC 6052) and by table (RFC 7757).
+
+pub mod eam;
+pub mod eam_file;
+pub mod non_global;
+pub mod rfc6052;
+
+pub use eam::{EamError, EamErrorKind, EamTable};
+pub use eam_file::{EamLineError, parse_eam_file};
+pub use rfc6052::{Rfc6052, Rfc6052Error};
