@@ -1,0 +1,152 @@
+//! Unfinished checksums: finished for those who take none, and made where the kernel wants one.
+//!
+//! An unfinished (partial) checksum field holds the folded sum of the pseudo-header. Whoever finishes it sums from the
+//! transport header to the end of the packet, the field included, and writes the complement.
+
+use sixway_wire::checksum::{Sum, pseudo4, pseudo6};
+use sixway_wire::protocol;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// Where a packet's transport header starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transport {
+    /// Octets from the start of the packet.
+    pub at: usize,
+    /// IPv4's Protocol or the last Next Header of IPv6's chain.
+    pub protocol: u8,
+}
+
+impl Transport {
+    /// Finds it. `None` for a fragment, or where the headers end too early.
+    #[inline]
+    pub fn of(packet: &[u8]) -> Option<Self> {
+        match packet.first()? >> 4 {
+            4 if packet.len() >= 20 => {
+                let fragment = u16::from_be_bytes([packet[6], packet[7]]) & 0x3fff != 0;
+                let at = usize::from(packet[0] & 0x0f) * 4;
+                (!fragment && at >= 20 && packet.len() >= at).then_some(Self { at, protocol: packet[9] })
+            }
+            6 if packet.len() >= 40 => match packet[6] {
+                simple @ (protocol::TCP | protocol::UDP) => Some(Self { at: 40, protocol: simple }),
+                first => Self::behind_extensions(packet, first),
+            },
+            _ => None,
+        }
+    }
+
+    #[cold]
+    fn behind_extensions(packet: &[u8], first: u8) -> Option<Self> {
+        let (mut at, mut next) = (40, first);
+        loop {
+            let length = match next {
+                protocol::HOP_BY_HOP | protocol::ROUTING | protocol::DESTINATION_OPTIONS => {
+                    (usize::from(*packet.get(at + 1)?) + 1) * 8
+                }
+                protocol::AUTHENTICATION => (usize::from(*packet.get(at + 1)?) + 2) * 4,
+                protocol::FRAGMENT => return None,
+                protocol => return (at <= packet.len()).then_some(Self { at, protocol }),
+            };
+            next = *packet.get(at)?;
+            at += length;
+        }
+    }
+
+    /// Where the checksum stands in TCP's or UDP's header; `None` for every other protocol.
+    #[inline]
+    pub const fn checksum_offset(self) -> Option<usize> {
+        match self.protocol {
+            protocol::TCP => Some(16),
+            protocol::UDP => Some(6),
+            _ => None,
+        }
+    }
+}
+
+/// Finishes the checksum at `at + offset`: the sum from `at` to the end of the packet. Zero is written as 0xffff, which
+/// means the same and is no "no checksum" in UDP. Returns whether the field lies inside the packet.
+pub fn finish(packet: &mut [u8], at: usize, offset: usize) -> bool {
+    let Some(end) = at.checked_add(offset + 2).filter(|end| *end <= packet.len()) else { return false };
+    let checksum = Sum::ZERO.bytes(&packet[at..]).checksum_nonzero();
+    packet[end - 2..end].copy_from_slice(&checksum.to_be_bytes());
+    true
+}
+
+/// The sum of the packet's pseudo-header (RFC 9293 §3.1, RFC 8200 §8.1) with everything from the transport header on as
+/// its length.
+pub fn pseudo_header(packet: &[u8], transport: Transport) -> Option<Sum> {
+    let length = packet.len().checked_sub(transport.at)? as u32;
+    match packet.first()? >> 4 {
+        4 => {
+            let source = Ipv4Addr::from(*packet.get(12..)?.first_chunk::<4>()?);
+            let destination = Ipv4Addr::from(*packet.get(16..)?.first_chunk::<4>()?);
+            Some(pseudo4(source, destination, transport.protocol, length))
+        }
+        6 => {
+            let source = Ipv6Addr::from(*packet.get(8..)?.first_chunk::<16>()?);
+            let destination = Ipv6Addr::from(*packet.get(24..)?.first_chunk::<16>()?);
+            Some(pseudo6(source, destination, transport.protocol, length))
+        }
+        _ => None,
+    }
+}
+
+/// Makes a TCP or UDP checksum unfinished: writes the sum of the pseudo-header into its field. Returns whether it could.
+pub fn unfinish(packet: &mut [u8], transport: Transport) -> bool {
+    let Some(offset) = transport.checksum_offset() else { return false };
+    let Some(sum) = pseudo_header(packet, transport) else { return false };
+    match packet.get_mut(transport.at + offset..transport.at + offset + 2) {
+        Some(field) => {
+            field.copy_from_slice(&sum.fold().to_be_bytes());
+            true
+        }
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn udp4(payload: &[u8]) -> Vec<u8> {
+        let length = 28 + payload.len() as u16;
+        let mut packet = vec![0x45, 0, (length >> 8) as u8, length as u8, 0, 1, 0, 0, 64, 17, 0, 0];
+        packet.extend([192, 0, 2, 1, 198, 51, 100, 2, 0, 53, 1, 2, 0, 8 + payload.len() as u8, 0, 0]);
+        packet.extend(payload);
+        packet
+    }
+
+    #[test]
+    fn a_checksum_unfinished_and_finished_again_is_true() {
+        let mut packet = udp4(b"seven octets, odd");
+        let transport = Transport::of(&packet).unwrap();
+        assert_eq!(transport, Transport { at: 20, protocol: 17 });
+        assert!(unfinish(&mut packet, transport));
+        assert!(finish(&mut packet, 20, 6));
+        let all = pseudo_header(&packet, transport).unwrap().bytes(&packet[20..]);
+        assert_eq!(all.fold(), 0xffff);
+    }
+
+    #[test]
+    fn the_transport_header_is_found_behind_extension_headers_and_not_in_fragments() {
+        let mut packet = vec![0x60, 0, 0, 0, 0, 24, 0, 64];
+        packet.extend([0; 32]);
+        packet.extend([60, 0, 0, 0, 0, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0, 0, 0, 53, 0, 54, 0, 8, 0, 0]);
+        assert_eq!(Transport::of(&packet), Some(Transport { at: 56, protocol: 17 }));
+        for length in 0..packet.len() {
+            let _ = Transport::of(&packet[..length]);
+        }
+        packet[40] = 44;
+        assert_eq!(Transport::of(&packet), None);
+        let mut fragment = udp4(b"");
+        fragment[6] = 0x20;
+        assert_eq!(Transport::of(&fragment), None);
+    }
+
+    #[test]
+    fn a_checksum_beyond_the_end_is_left_alone() {
+        let mut packet = udp4(b"");
+        assert!(!finish(&mut packet, 20, 7));
+        assert!(!finish(&mut packet, usize::MAX, 6));
+        assert!(!unfinish(&mut packet[..25], Transport { at: 20, protocol: 17 }));
+    }
+}

@@ -1,0 +1,86 @@
+//! The system calls that the standard library does not offer, each behind a function that is safe to call.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// The kernel's last word on `call`, with the call's name in the message and the kind kept.
+pub(crate) fn failed(call: &str) -> io::Error {
+    annotate(io::Error::last_os_error(), call)
+}
+
+/// `error` with the name of the call that failed in its message, its kind kept.
+pub(crate) fn annotate(error: io::Error, call: &str) -> io::Error {
+    io::Error::new(error.kind(), format!("{call}: {error}"))
+}
+
+/// The network device request of `ioctl`, naming `interface`.
+///
+/// # Errors
+/// `InvalidInput` when the name does not fit into 15 octets or holds a zero.
+pub(crate) fn interface_request(interface: &str) -> io::Result<libc::ifreq> {
+    if interface.len() >= libc::IFNAMSIZ || interface.bytes().any(|octet| octet == 0) {
+        let message = format!("\"{interface}\" is no name of a network device: at most 15 octets");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    // SAFETY: ifreq is plain data for which all zeroes is a valid value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
+        *to = from as libc::c_char;
+    }
+    Ok(request)
+}
+
+/// `ioctl` with a pointer to a value that the kernel may read and change.
+///
+/// # Safety
+/// `T` must be the type that `request` asks for.
+pub(crate) unsafe fn ioctl<T>(fd: BorrowedFd<'_>, request: libc::Ioctl, argument: &mut T) -> io::Result<()> {
+    // SAFETY: the pointer is valid for the call; the caller vouches that its type is the one `request` asks for.
+    match unsafe { libc::ioctl(fd.as_raw_fd(), request, std::ptr::from_mut(argument)) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// `ioctl` with a number as its argument.
+///
+/// # Safety
+/// `request` must be one that takes a number, not a pointer.
+pub(crate) unsafe fn ioctl_number(
+    fd: BorrowedFd<'_>,
+    request: libc::Ioctl,
+    number: libc::c_ulong,
+) -> io::Result<()> {
+    // SAFETY: the caller vouches that `request` takes no pointer, so that the kernel touches no memory of ours.
+    match unsafe { libc::ioctl(fd.as_raw_fd(), request, number) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// A datagram socket, whose only use is that `ioctl` reaches the network devices through it.
+pub(crate) fn control_socket() -> io::Result<OwnedFd> {
+    // SAFETY: socket touches no memory of ours.
+    let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    if fd < 0 {
+        return Err(failed("socket"));
+    }
+    // SAFETY: fd was just opened and belongs to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// `readv` without an intermediate `File`; the error is the bare one, for the caller to tell apart cheaply.
+#[inline]
+pub(crate) fn readv(fd: BorrowedFd<'_>, parts: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+    // SAFETY: IoSliceMut has the layout of iovec; the slices are exclusive and outlive the call.
+    let read = unsafe { libc::readv(fd.as_raw_fd(), parts.as_ptr().cast(), parts.len() as libc::c_int) };
+    usize::try_from(read).map_err(|_| io::Error::last_os_error())
+}
+
+/// `writev`; the error is the bare one.
+#[inline]
+pub(crate) fn writev(fd: BorrowedFd<'_>, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+    // SAFETY: IoSlice has the layout of iovec; the slices outlive the call.
+    let written = unsafe { libc::writev(fd.as_raw_fd(), parts.as_ptr().cast(), parts.len() as libc::c_int) };
+    usize::try_from(written).map_err(|_| io::Error::last_os_error())
+}

@@ -1,0 +1,110 @@
+//! Opening a TUN device with its queues, and asking the kernel for the most it can do.
+
+use super::{Abilities, TunQueue};
+use crate::interface;
+use crate::syscall::{annotate, interface_request, ioctl, ioctl_number};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+/// How to open a TUN device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TunConfig {
+    /// The device's name, at most 15 octets; a `%d` in it is numbered by the kernel.
+    pub name: String,
+    /// How many queues: one for each worker, at least 1.
+    pub queues: usize,
+    /// The device outlives the process: its routes stay, and the next start adopts it. `false` also takes that property
+    /// away from a device that is adopted.
+    pub persist: bool,
+    /// The most to ask the kernel for.
+    pub abilities: Abilities,
+}
+
+impl Default for TunConfig {
+    fn default() -> Self {
+        Self { name: "sixway%d".into(), queues: 1, persist: false, abilities: Abilities::ALL }
+    }
+}
+
+/// An open TUN device. It vanishes with its last queue unless it was made to persist.
+#[derive(Debug)]
+pub struct Tun {
+    /// The device's name, as the kernel gave it.
+    pub name: String,
+    /// What the kernel granted.
+    pub abilities: Abilities,
+    /// The queues, one for each worker.
+    pub queues: Vec<TunQueue>,
+}
+
+impl Tun {
+    /// Opens `/dev/net/tun`, and makes the device or adopts a persistent one of that name. The device is left down, with the
+    /// kernel's default MTU, and with room for [`interface::QUEUE_LENGTH`] packets.
+    ///
+    /// # Errors
+    /// What the kernel said, with the call that failed. `PermissionDenied`: CAP_NET_ADMIN is missing. `ResourceBusy`: another
+    /// process has the device.
+    pub fn open(config: &TunConfig) -> io::Result<Self> {
+        let wanted = config.abilities.steps().next().unwrap_or(Abilities::NONE);
+        let first = open_clone()?;
+        let name = attach(&first, &config.name, wanted.vnet)?;
+        if wanted.vnet {
+            let mut length = super::virtio::LENGTH as libc::c_int;
+            // SAFETY: TUNSETVNETHDRSZ reads an int.
+            unsafe { ioctl(first.as_fd(), libc::TUNSETVNETHDRSZ, &mut length) }
+                .map_err(|error| annotate(error, "TUNSETVNETHDRSZ"))?;
+        }
+        let abilities = negotiate(&first, wanted)?;
+        // SAFETY: TUNSETPERSIST takes a number.
+        unsafe { ioctl_number(first.as_fd(), libc::TUNSETPERSIST, config.persist.into()) }
+            .map_err(|error| annotate(error, "TUNSETPERSIST"))?;
+        let mut queues = vec![TunQueue::new(OwnedFd::from(first), abilities)];
+        while queues.len() < config.queues {
+            let file = open_clone()?;
+            attach(&file, &name, wanted.vnet)?;
+            queues.push(TunQueue::new(OwnedFd::from(file), abilities));
+        }
+        interface::set_queue_length(&name, interface::QUEUE_LENGTH)?;
+        Ok(Self { name, abilities, queues })
+    }
+}
+
+fn open_clone() -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open("/dev/net/tun")
+        .map_err(|error| annotate(error, "open /dev/net/tun"))
+}
+
+/// TUNSETIFF: makes the file a queue of the device and returns the device's name.
+fn attach(file: &File, name: &str, vnet: bool) -> io::Result<String> {
+    let mut request = interface_request(name)?;
+    let header = if vnet { libc::IFF_VNET_HDR } else { 0 };
+    // Several queues may be attached even where there is one: a persistent device keeps this property, and refuses those who
+    // do not name it.
+    let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_MULTI_QUEUE | header;
+    request.ifr_ifru.ifru_flags = flags as libc::c_short;
+    // SAFETY: TUNSETIFF reads and writes an ifreq.
+    unsafe { ioctl(file.as_fd(), libc::TUNSETIFF, &mut request) }
+        .map_err(|error| annotate(error, &format!("TUNSETIFF {name}")))?;
+    let octets: Vec<u8> = request.ifr_name.iter().map(|c| *c as u8).take_while(|octet| *octet != 0).collect();
+    Ok(String::from_utf8_lossy(&octets).into_owned())
+}
+
+/// TUNSETOFFLOAD, from the most down to what the kernel grants.
+fn negotiate(file: &File, wanted: Abilities) -> io::Result<Abilities> {
+    let mut refusal = io::Error::from(io::ErrorKind::Unsupported);
+    for step in wanted.steps() {
+        // SAFETY: TUNSETOFFLOAD takes a number.
+        match unsafe { ioctl_number(file.as_fd(), libc::TUNSETOFFLOAD, step.offload_flags().into()) } {
+            Ok(()) => return Ok(step),
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => refusal = error,
+            Err(error) => return Err(annotate(error, "TUNSETOFFLOAD")),
+        }
+    }
+    Err(annotate(refusal, "TUNSETOFFLOAD"))
+}

@@ -1,0 +1,94 @@
+//! Cutting super-frames into the packets they stand for, where the kernel cannot.
+//!
+//! Each segment gets a copy of the headers. IPv4: Total Length, an Identification that counts up, the header checksum. IPv6:
+//! Payload Length. TCP: the sequence number; CWR on the first segment only (RFC 3168 §6.1.2), FIN and PSH on the last
+//! only. UDP: Length. Checksums are complete.
+
+use super::virtio::transport_header;
+use crate::checksum::{Transport, pseudo_header};
+use sixway_dataplane::{SegmentKind, Segments};
+use sixway_wire::checksum::Sum;
+use sixway_wire::protocol;
+
+const FIN: u8 = 0x01;
+const PSH: u8 = 0x08;
+const CWR: u8 = 0x80;
+
+/// Cuts the super-frame `packet` and gives each segment to `send`, in order; `buffer` is where they are made. Returns how
+/// many there were; `None` when the packet is not what `segments` says, and nothing was sent.
+pub fn cut(
+    packet: &[u8],
+    segments: Segments,
+    buffer: &mut Vec<u8>,
+    mut send: impl FnMut(&[u8]),
+) -> Option<usize> {
+    let transport = Transport::of(packet)?;
+    let headers = transport.at + transport_header(packet, transport, segments.kind)?;
+    let size = usize::from(segments.size);
+    if size == 0 {
+        return None;
+    }
+    let (headers, payload) = packet.split_at(headers);
+    let count = payload.len().div_ceil(size).max(1);
+    for number in 0..count {
+        let data = &payload[number * size..payload.len().min((number + 1) * size)];
+        buffer.clear();
+        buffer.extend_from_slice(headers);
+        buffer.extend_from_slice(data);
+        number_ip(buffer, transport.at, number);
+        match segments.kind {
+            SegmentKind::Udp => {
+                let length = (buffer.len() - transport.at) as u16;
+                buffer[transport.at + 4..transport.at + 6].copy_from_slice(&length.to_be_bytes());
+            }
+            SegmentKind::Tcp | SegmentKind::TcpEcn => {
+                number_tcp(&mut buffer[transport.at..], number * size, number == 0, number + 1 == count);
+            }
+        }
+        complete(buffer, transport)?;
+        send(buffer);
+    }
+    Some(count)
+}
+
+/// The fields of the IP header that differ from segment to segment.
+fn number_ip(packet: &mut [u8], transport_at: usize, number: usize) {
+    if packet[0] >> 4 == 6 {
+        let length = (packet.len() - 40) as u16;
+        packet[4..6].copy_from_slice(&length.to_be_bytes());
+        return;
+    }
+    let length = packet.len() as u16;
+    packet[2..4].copy_from_slice(&length.to_be_bytes());
+    let identification = u16::from_be_bytes([packet[4], packet[5]]).wrapping_add(number as u16);
+    packet[4..6].copy_from_slice(&identification.to_be_bytes());
+    packet[10..12].fill(0);
+    let checksum = Sum::ZERO.bytes(&packet[..transport_at]).checksum();
+    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+}
+
+/// The fields of the TCP header that differ from segment to segment.
+fn number_tcp(header: &mut [u8], offset: usize, first: bool, last: bool) {
+    let sequence =
+        u32::from_be_bytes([header[4], header[5], header[6], header[7]]).wrapping_add(offset as u32);
+    header[4..8].copy_from_slice(&sequence.to_be_bytes());
+    if !first {
+        header[13] &= !CWR;
+    }
+    if !last {
+        header[13] &= !(FIN | PSH);
+    }
+}
+
+/// Writes the transport checksum from scratch.
+fn complete(packet: &mut [u8], transport: Transport) -> Option<()> {
+    let at = transport.at + transport.checksum_offset()?;
+    packet[at..at + 2].fill(0);
+    let sum = pseudo_header(packet, transport)?.bytes(&packet[transport.at..]);
+    let checksum = if transport.protocol == protocol::UDP { sum.checksum_nonzero() } else { sum.checksum() };
+    packet[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
+    Some(())
+}
+
+#[cfg(test)]
+pub(super) mod tests;
