@@ -1,2 +1,78 @@
-//! The sixway lab.
-fn main() {}
+//! `sixway-lab`: the demonstration and the benchmarks.
+
+use clap::{Parser, Subcommand};
+use sixway_lab::{bench, demo, failure::Failure, interrupt, programs, topology};
+use std::process::ExitCode;
+
+/// Networks of namespaces in which Sixway is shown and measured beside its peers
+#[derive(Parser)]
+#[command(name = "sixway-lab", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Three hosts, Sixway between them: an IPv6-only client opens a page on an IPv4-only server
+    Demo {
+        /// Leave the network there at the end (also: KEEP=1)
+        #[arg(long)]
+        keep: bool,
+        /// Show what sixway logs
+        #[arg(long)]
+        trace: bool,
+    },
+    /// Measure, and print a table with the targets beside the figures
+    Bench(bench::Options),
+    /// Remove what `demo --keep` left, by the suffix of its names
+    Remove {
+        /// Six hexadecimal digits
+        suffix: String,
+    },
+    /// Print the Debian packages of the programs that are needed and not installed
+    Deps,
+}
+
+fn main() -> ExitCode {
+    let done = interrupt::watch().and_then(|()| run(Arguments::parse().command));
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Interrupted) => {
+            eprintln!("interrupted; everything was removed");
+            ExitCode::from(130)
+        }
+        Err(failure) => {
+            eprintln!("sixway-lab: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Demo { keep, trace } => {
+            must_be_root()?;
+            let keep = keep || std::env::var("KEEP").is_ok_and(|value| value == "1");
+            demo::run(demo::Options { keep, trace })
+        }
+        Command::Bench(options) => bench::run(&options),
+        Command::Remove { suffix } => {
+            must_be_root()?;
+            let removed = topology::remove(&suffix)?;
+            println!("{removed} namespaces removed");
+            Ok(())
+        }
+        Command::Deps => {
+            programs::missing_packages().into_iter().for_each(|package| println!("{package}"));
+            Ok(())
+        }
+    }
+}
+
+fn must_be_root() -> Result<(), Failure> {
+    match nix::unistd::geteuid().is_root() {
+        true => Ok(()),
+        false => Err(Failure::Unexpected("network namespaces need root: run it with sudo".to_owned())),
+    }
+}

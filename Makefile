@@ -1,0 +1,44 @@
+# Sixway. `make` lists what there is to make.
+
+CARGO ?= cargo
+KEEP ?=
+FUZZ_SECONDS ?= 60
+DEMO_FLAGS ?=
+BENCH_FLAGS ?=
+export KEEP
+
+.DEFAULT_GOAL := help
+.PHONY: help build deps demo test check bench oracle fuzz
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
+
+build: ## the gateway and the lab, optimised
+	$(CARGO) build --release --locked -p sixway -p sixway-lab
+
+deps: build ## installs the programs that demo, test and bench drive, if they are missing (Debian; needs root)
+	@packaging/install-needs $$(target/release/sixway-lab deps | sort -u)
+
+demo: deps ## an IPv6-only client opens a page on an IPv4-only server, and more (needs root); KEEP=1 keeps the network
+	@target/release/sixway-lab demo $(DEMO_FLAGS)
+
+check: ## the laws: format, clippy, and what a machine can see of the rest
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) test -q --locked -p sixway-lab --test laws
+
+test: ## everything: check, unit, scenario, property, model, replay and interop tests
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(MAKE) --no-print-directory deps
+	SIXWAY=$(CURDIR)/target/release/sixway $(CARGO) test --workspace --locked
+
+bench: deps ## figures beside their targets (needs root for the part on real packets)
+	@target/release/sixway-lab bench $(BENCH_FLAGS)
+
+oracle: ## compares with an independent reference translator: make oracle ORACLE=PATH
+	@test -n "$(ORACLE)" || { echo "make oracle ORACLE=path/to/siit_oracle.py" >&2; exit 2; }
+	SIXWAY_ORACLE="$(abspath $(ORACLE))" $(CARGO) test --release --locked -p sixway-dataplane --test oracle -- --nocapture --include-ignored
+
+fuzz: ## lets the fuzzers run for FUZZ_SECONDS each
+	cd fuzz && FUZZ_SECONDS=$(FUZZ_SECONDS) ./run

@@ -1,0 +1,180 @@
+//! `make demo`: an IPv6-only client opens a page on an IPv4-only server through Sixway, and shows what happened.
+
+use crate::failure::{Failure, Result};
+use crate::forwarder::{Forwarder, Running, sixway_command};
+use crate::probe::{Bulk, Direction, bulk_tcp, fetch, ping, serve_bulk, serve_page};
+use crate::report::{self, bits, bold, dim};
+use crate::topology;
+use std::time::Duration;
+
+/// How the demo runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Leave the network and the gateway there at the end.
+    pub keep: bool,
+    /// Show the gateway's log too.
+    pub trace: bool,
+}
+
+const PICTURE: &str = "
+  client ────────── gateway ────────── server
+  IPv6 only         sixway             IPv4 only
+  2001:db8:1::2     64:ff9b::/96       203.0.113.2
+";
+
+/// Runs it. Fails if anything that Sixway should do did not come about.
+pub fn run(options: Options) -> Result<()> {
+    println!("\n{}\n{PICTURE}", bold("A network of three hosts, and Sixway between them:"));
+    if let Some(failure) = Forwarder::Nat64.cannot_run() {
+        return Err(failure);
+    }
+    let demo = Forwarder::Nat64.start()?;
+    let suffix = demo.network.suffix().to_owned();
+    let shown = show_everything(&demo, options);
+    if options.keep {
+        how_to_look_around(&demo);
+        demo.network.keep();
+        return shown;
+    }
+    drop(demo);
+    let left = topology::left_over(&suffix);
+    println!();
+    match left.is_empty() {
+        true => report::line(
+            true,
+            "gone",
+            "namespaces, device, routes",
+            "took nothing with it, left nothing behind",
+        ),
+        false => report::line(
+            false,
+            "gone",
+            "namespaces, device, routes",
+            &format!("left behind: {}", left.join(", ")),
+        ),
+    }
+    println!("  {}\n", dim("Look around in it: make demo KEEP=1"));
+    shown
+}
+
+fn show_everything(demo: &Running, options: Options) -> Result<()> {
+    let mut faults = Vec::new();
+    let mut tell = |name: &str, tried: &str, outcome: Result<String>| match outcome {
+        Ok(result) => {
+            report::line(true, name, tried, &result);
+            Ok(())
+        }
+        Err(Failure::Interrupted) => Err(Failure::Interrupted),
+        Err(failure) => {
+            report::line(false, name, tried, &failure.to_string());
+            faults.push(name.to_owned());
+            Ok(())
+        }
+    };
+    let target = demo.target;
+    tell("ping", target, pings(demo))?;
+    tell("web page", &format!("http://[{target}]/"), page(demo))?;
+    serve_bulk(&demo.network, "server")?;
+    let sixway = bulk(demo, Duration::from_secs(3));
+    let tried = "iperf3, one stream, up and down";
+    tell("bulk TCP", tried, sixway.as_ref().map(both_ways).map_err(|f| Failure::Unexpected(f.to_string())))?;
+    println!();
+    for what in ["bindings", "sessions", "counters"] {
+        tell("show", &format!("sixway show {what}"), shown(demo, what))?;
+    }
+    println!("  {}", dim("the same transfer with others in Sixway's place:"));
+    for peer in [Forwarder::Kernel, Forwarder::Tayga] {
+        match peer.cannot_run() {
+            Some(failure) => report::skipped(peer.name(), &failure.to_string()),
+            None => tell(peer.name(), tried, peer_bulk(peer, sixway.as_ref().ok()))?,
+        }
+    }
+    if options.trace {
+        print_log(demo)?;
+    }
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::Unexpected(format!("failed: {}", faults.join(", "))))
+    }
+}
+
+fn pings(demo: &Running) -> Result<String> {
+    let client = demo.network.host("client")?;
+    let trips = ping(client, demo.target, 20, 56, Duration::from_millis(20))?;
+    let said = format!("{} of {}", trips.answered(), trips.sent);
+    match trips.median() {
+        Some(median) if trips.answered() == trips.sent => Ok(format!("{median:.2} ms, {said}")),
+        Some(_) | None => Err(Failure::Unexpected(format!("only {said} came back"))),
+    }
+}
+
+fn page(demo: &Running) -> Result<String> {
+    let text = welcome();
+    serve_page(&demo.network, "server", demo.listens, &text)?;
+    let page = fetch(&demo.network, "client", &format!("http://[{}]/", demo.target))?;
+    if page.status != 200 || page.body != text {
+        return Err(Failure::Unexpected(format!(
+            "status {}, {} octets: not the page",
+            page.status, page.octets
+        )));
+    }
+    Ok(format!("{} in {:.1} ms", report::octets(page.octets), page.seconds * 1e3))
+}
+
+fn welcome() -> String {
+    let line = "<p>This page was fetched by a client that has no IPv4 address from a server that has no IPv6 address.</p>\n";
+    format!("<!doctype html><title>Sixway</title>\n{}", line.repeat(40))
+}
+
+struct UpAndDown {
+    up: Bulk,
+    down: Bulk,
+}
+
+fn bulk(running: &Running, time: Duration) -> Result<UpAndDown> {
+    let once = |direction| bulk_tcp(&running.network, "client", running.target, direction, time);
+    Ok(UpAndDown { up: once(Direction::Up)?, down: once(Direction::Down)? })
+}
+
+fn both_ways(both: &UpAndDown) -> String {
+    format!("{} up, {} down", bits(both.up.bits_per_second), bits(both.down.bits_per_second))
+}
+
+fn peer_bulk(peer: Forwarder, sixway: Option<&UpAndDown>) -> Result<String> {
+    let running = peer.start()?;
+    serve_bulk(&running.network, "server")?;
+    let measured = bulk(&running, Duration::from_secs(2))?;
+    let Some(sixway) = sixway else { return Ok(both_ways(&measured)) };
+    let ratio = |ours: Bulk, theirs: Bulk| ours.bits_per_second / theirs.bits_per_second.max(1.0);
+    let (up, down) = (ratio(sixway.up, measured.up), ratio(sixway.down, measured.down));
+    Ok(format!("{}{}", both_ways(&measured), dim(format!("   sixway is {up:.1} × and {down:.1} × that"))))
+}
+
+fn shown(demo: &Running, what: &str) -> Result<String> {
+    let command = sixway_command(&demo.network, &["show", what])?;
+    let said = demo.network.host("gateway")?.run(command, Duration::from_secs(5))?.succeeded()?;
+    let lines: String = said.stdout.trim_end().lines().map(|line| format!("\n      {line}")).collect();
+    Ok(format!("{lines}\n"))
+}
+
+fn print_log(demo: &Running) -> Result<()> {
+    let Some(id) = demo.process else { return Ok(()) };
+    let said = demo.network.with_process(id, |process| process.stdout() + &process.stderr())?;
+    println!("\n  {}", bold("what sixway said:"));
+    said.lines().for_each(|line| println!("      {line}"));
+    Ok(())
+}
+
+fn how_to_look_around(demo: &Running) {
+    let name = |role| demo.network.host(role).map_or(String::new(), |host| host.name().to_owned());
+    let lab = std::env::current_exe().unwrap_or_default();
+    let sixway = sixway_command(&demo.network, &["show", "sessions"]).map(|command| format!("{command:?}"));
+    println!("\n  {}", bold("It is still there. Look around:"));
+    println!("    ip netns exec {} ping {}", name("client"), demo.target);
+    println!("    ip netns exec {} curl -g http://[{}]/", name("client"), demo.target);
+    println!("    ip netns exec {} tcpdump -ni sixway0", name("gateway"));
+    println!("    {}", sixway.unwrap_or_default().replace('"', ""));
+    println!("  {}", bold("Remove it:"));
+    println!("    {} remove {}\n", lab.display(), demo.network.suffix());
+}

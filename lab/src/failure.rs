@@ -1,0 +1,55 @@
+//! What can go wrong in the lab, said so that the reader knows what to do next.
+
+use std::{fmt, io};
+
+/// Result of the lab's functions.
+pub type Result<T> = std::result::Result<T, Failure>;
+
+/// Why an experiment could not be made, or what it found wrong.
+#[derive(Debug)]
+pub enum Failure {
+    /// The kernel refused something; what we asked for, and its answer.
+    Io(String, io::Error),
+    /// A program ended with a failure; its command line, and what it said.
+    Program(String, String),
+    /// A program is not installed; its name, and the Debian package that has it.
+    Missing(&'static str, &'static str),
+    /// A program did not end, or a thing did not happen, within its time.
+    TimedOut(String),
+    /// What was seen is not what was expected.
+    Unexpected(String),
+    /// Ctrl-C or SIGTERM.
+    Interrupted,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(what, error) => write!(f, "{what}: {error}"),
+            Self::Program(command, said) if said.is_empty() => {
+                write!(f, "`{command}` failed and said nothing")
+            }
+            Self::Program(command, said) => write!(f, "`{command}` failed: {said}"),
+            Self::Missing(program, package) => {
+                write!(f, "{program} is not installed; apt-get install {package}, or: make deps")
+            }
+            Self::TimedOut(what) => write!(f, "{what}"),
+            Self::Unexpected(what) => write!(f, "{what}"),
+            Self::Interrupted => write!(f, "interrupted"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Says what was asked of the kernel when it refuses.
+pub trait Asking<T> {
+    /// Turns the error into a [`Failure::Io`] that names the request.
+    fn asking(self, what: impl FnOnce() -> String) -> Result<T>;
+}
+
+impl<T, E: Into<io::Error>> Asking<T> for std::result::Result<T, E> {
+    fn asking(self, what: impl FnOnce() -> String) -> Result<T> {
+        self.map_err(|error| Failure::Io(what(), error.into()))
+    }
+}

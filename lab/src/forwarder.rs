@@ -1,0 +1,186 @@
+//! What stands in the middle: the kernel's own forwarding, TAYGA with masquerade, or Sixway; each in a network of its own, so that they can be
+//! measured in turn.
+
+use crate::failure::{Failure, Result};
+use crate::interrupt;
+use crate::namespace::command;
+use crate::programs;
+use crate::topology::{Network, client_gateway_server, client_router_server};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+/// What carries packets between the client and the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forwarder {
+    /// The kernel forwards IPv6; nothing is translated.
+    Kernel,
+    /// Debian's TAYGA, and the kernel's masquerade behind it so that many clients share one address.
+    Tayga,
+    /// Sixway's stateful NAT64.
+    Nat64,
+    /// Sixway's stateless translation.
+    Siit,
+}
+
+/// A network with its forwarder at work.
+pub struct Running {
+    /// What forwards.
+    pub forwarder: Forwarder,
+    /// Its hosts.
+    pub network: Network,
+    /// The forwarding process, if it is not the kernel.
+    pub process: Option<u32>,
+    /// The server's address as the client writes it.
+    pub target: &'static str,
+    /// The address at which the server listens.
+    pub listens: &'static str,
+}
+
+/// Sixway's configuration for NAT64 in [`client_gateway_server`]. 203.0.113.0/24 is not a global network, so the well-known prefix
+/// wants `translate_non_global` (RFC 6052 §3.1).
+pub const NAT64: &str = r#"[tun]
+name = "sixway0"
+mtu = 1500
+
+[[pool]]
+name = "main"
+addresses = ["192.0.2.0/28"]
+ports = "1024-65535"
+
+[nat64]
+prefix = "64:ff9b::/96"
+pool = "main"
+translate_non_global = true
+
+[gateway]
+ipv4_address = "192.0.2.254"
+ipv6_address = "2001:db8::fe"
+"#;
+
+/// Sixway's configuration for SIIT in [`client_gateway_server`]: the client is 192.0.2.2 for the server.
+pub const SIIT: &str = r#"[tun]
+name = "sixway0"
+mtu = 1500
+
+[siit]
+prefix = "2001:db8:64::/96"
+eam = [{ ipv4 = "192.0.2.2/32", ipv6 = "2001:db8:1::2/128" }]
+
+[gateway]
+ipv4_address = "192.0.2.254"
+ipv6_address = "2001:db8::fe"
+"#;
+
+const TAYGA: &str = "tun-device nat64
+ipv4-addr 192.168.255.1
+ipv6-addr 2001:db8::fd
+prefix 2001:db8:64::/96
+dynamic-pool 192.168.255.0/24
+";
+
+const MASQUERADE: &str = "table ip sixway_lab {
+  chain leaving {
+    type nat hook postrouting priority srcnat
+    oifname \"out0\" masquerade
+  }
+}
+";
+
+impl Forwarder {
+    /// Its name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel IPv6",
+            Self::Tayga => "tayga",
+            Self::Nat64 => "sixway nat64",
+            Self::Siit => "sixway siit",
+        }
+    }
+
+    /// Why it cannot run here, if it cannot.
+    pub fn cannot_run(self) -> Option<Failure> {
+        match self {
+            Self::Kernel => None,
+            Self::Tayga => programs::require("tayga").and(programs::require("nft")).err(),
+            Self::Nat64 | Self::Siit => sixway().err(),
+        }
+    }
+
+    /// Builds its network and starts it.
+    pub fn start(self) -> Result<Running> {
+        match self {
+            Self::Kernel => {
+                let network = client_router_server()?;
+                let target = "2001:db8:2::2";
+                Ok(Running { forwarder: self, network, process: None, target, listens: target })
+            }
+            Self::Tayga => start_tayga(),
+            Self::Nat64 => start_sixway(self, NAT64, "64:ff9b::203.0.113.2"),
+            Self::Siit => start_sixway(self, SIIT, "2001:db8:64::203.0.113.2"),
+        }
+    }
+}
+
+fn start_tayga() -> Result<Running> {
+    let network = client_gateway_server()?;
+    let gateway = network.host("gateway")?;
+    let configuration =
+        network.file("tayga.conf", &format!("{TAYGA}data-dir {}\n", network.folder().display()))?;
+    let masquerade = network.file("masquerade.nft", MASQUERADE)?;
+    let mut make = command("tayga")?;
+    make.arg("--mktun").arg("-c").arg(&configuration);
+    gateway.run(make, Duration::from_secs(5))?.succeeded()?;
+    gateway.ip("link set nat64 up")?;
+    gateway.ip("route add 192.168.255.0/24 dev nat64")?;
+    gateway.ip("route add 2001:db8:64::/96 dev nat64")?;
+    let mut nft = command("nft")?;
+    nft.arg("-f").arg(masquerade);
+    gateway.run(nft, Duration::from_secs(5))?.succeeded()?;
+    let mut tayga = command("tayga")?;
+    tayga.arg("--nodetach").arg("-c").arg(&configuration);
+    let process = Some(network.start("gateway", tayga)?);
+    let target = "2001:db8:64::203.0.113.2";
+    Ok(Running { forwarder: Forwarder::Tayga, network, process, target, listens: "203.0.113.2" })
+}
+
+fn start_sixway(forwarder: Forwarder, configuration: &str, target: &'static str) -> Result<Running> {
+    let network = client_gateway_server()?;
+    let process = Some(run_sixway(&network, configuration)?);
+    Ok(Running { forwarder, network, process, target, listens: "203.0.113.2" })
+}
+
+/// Where the gateway's binary is: `$SIXWAY`, or beside this one, the optimised build first.
+pub fn sixway() -> Result<PathBuf> {
+    if let Some(path) = std::env::var_os("SIXWAY") {
+        return Ok(path.into());
+    }
+    let here = std::env::current_exe().unwrap_or_default();
+    here.ancestors()
+        .skip(1)
+        .flat_map(|folder| [folder.join("release/sixway"), folder.join("sixway")])
+        .find(|path| path.is_file())
+        .ok_or_else(|| Failure::Unexpected("sixway is not built: cargo build --release".to_owned()))
+}
+
+/// A `sixway` command for the gateway that [`run_sixway`] started in this network.
+pub fn sixway_command(network: &Network, words: &[&str]) -> Result<Command> {
+    let mut sixway = Command::new(sixway()?);
+    sixway.args(words).arg("-c").arg(network.folder().join("sixway.toml"));
+    Ok(sixway)
+}
+
+/// Starts `sixway run` on the host "gateway" with this configuration, and waits until it says that it is ready.
+pub fn run_sixway(network: &Network, configuration: &str) -> Result<u32> {
+    let socket = network.folder().join("sixway.sock");
+    let configuration = configuration.replace("[gateway]\n", &format!("[gateway]\nsocket = {socket:?}\n"));
+    network.file("sixway.toml", &configuration)?;
+    let id = network.start("gateway", sixway_command(network, &["run"])?)?;
+    interrupt::wait_until(Duration::from_secs(10), "sixway's \"ready\"", || {
+        network.with_process(id, |process| {
+            process.must_run()?;
+            Ok(process.stdout().contains("ready") || process.stderr().contains("ready"))
+        })?
+    })?;
+    Ok(id)
+}

@@ -1,0 +1,15 @@
+//! The lab: networks of namespaces on one machine, peers to compare with, probes, and the experiments made of them. It drives `sixway` from
+//! outside, as a user would.
+
+pub mod bench;
+pub mod demo;
+pub mod failure;
+pub mod forwarder;
+pub mod interrupt;
+pub mod load;
+pub mod namespace;
+pub mod probe;
+pub mod process;
+pub mod programs;
+pub mod report;
+pub mod topology;

@@ -1,0 +1,151 @@
+//! One network namespace: a host of an experiment, with a name that nobody else uses.
+
+use crate::failure::{Asking as _, Failure, Result};
+use crate::process::{Finished, Process};
+use crate::programs;
+use nix::sched::{CloneFlags, setns};
+use std::fs::File;
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// How long a command that configures something may take.
+const SHORT: Duration = Duration::from_secs(20);
+
+/// A network namespace that is there as long as this value, unless it is kept.
+pub struct Namespace {
+    name: String,
+    handle: File,
+    folder: PathBuf,
+    commands: AtomicU32,
+    keep: bool,
+}
+
+impl Namespace {
+    /// Makes a namespace; the outputs of what runs in it go to files in `folder`.
+    pub fn create(name: String, folder: &Path) -> Result<Self> {
+        ip(folder, &["netns", "add", &name])?;
+        let path = Path::new("/run/netns").join(&name);
+        let handle = File::open(&path).asking(|| format!("opening {}", path.display()))?;
+        let new = Self { name, handle, folder: folder.to_owned(), commands: AtomicU32::new(0), keep: false };
+        new.ip("link set lo up")?;
+        Ok(new)
+    }
+
+    /// Its name, as `ip netns` shows it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Leaves it there when this value goes.
+    pub fn keep(&mut self) {
+        self.keep = true;
+    }
+
+    /// Does `work` inside: sockets opened, files of `/proc/sys/net` written and children started there belong to it.
+    /// Only the network is another one; files are the same.
+    pub fn enter<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
+        std::thread::scope(|scope| {
+            let inside = scope.spawn(|| {
+                setns(self.handle.as_fd(), CloneFlags::CLONE_NEWNET)
+                    .asking(|| format!("entering the namespace {} (setns)", self.name))?;
+                Ok(work())
+            });
+            inside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// Runs `ip` with these words for this namespace.
+    pub fn ip(&self, words: &str) -> Result<String> {
+        let words: Vec<_> = ["-n", &self.name].into_iter().chain(words.split_whitespace()).collect();
+        ip(&self.folder, &words)
+    }
+
+    /// Writes a sysctl under `/proc/sys/net`, such as `ipv6/conf/all/forwarding`.
+    pub fn sysctl(&self, key: &str, value: &str) -> Result<()> {
+        let path = Path::new("/proc/sys/net").join(key);
+        self.enter(|| std::fs::write(&path, value))?
+            .asking(|| format!("writing {value} to {} in {}", path.display(), self.name))
+    }
+
+    /// Reads a sysctl under `/proc/sys/net`.
+    pub fn read_sysctl(&self, key: &str) -> Result<String> {
+        let path = Path::new("/proc/sys/net").join(key);
+        let text = self
+            .enter(|| std::fs::read_to_string(&path))?
+            .asking(|| format!("reading {} in {}", path.display(), self.name))?;
+        Ok(text.trim().to_owned())
+    }
+
+    /// Starts a child inside, which runs until it is stopped.
+    pub fn start(&self, command: Command) -> Result<Process> {
+        let number = self.commands.fetch_add(1, Ordering::Relaxed);
+        let program = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy();
+        let log = self.folder.join(format!("{}-{number:03}-{program}.out", self.name));
+        self.enter(|| Process::start(command, &log))?
+    }
+
+    /// Runs a child inside to its end, `limit` at most.
+    pub fn run(&self, command: Command, limit: Duration) -> Result<Finished> {
+        self.start(command)?.finish(limit)
+    }
+
+    /// Received or sent packets of a device: a figure of its statistics such as `rx_packets`, `tx_dropped`.
+    pub fn device_counter(&self, device: &str, counter: &str) -> Result<u64> {
+        let said = self.ip(&format!("-s -j link show dev {device}"))?;
+        let (direction, field) = counter.split_once('_').unwrap_or((counter, ""));
+        serde_json::from_str::<serde_json::Value>(&said)
+            .ok()
+            .and_then(|links| links[0]["stats64"][direction][field].as_u64())
+            .ok_or_else(|| Failure::Unexpected(format!("no counter {counter} for {device}: {said}")))
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        if self.keep {
+            return;
+        }
+        if let Err(said) = remove(&self.name) {
+            eprintln!("could not remove the namespace {}: {said}", self.name);
+        }
+    }
+}
+
+/// Ends what runs in a namespace and removes it, whatever signals have come.
+pub fn remove(name: &str) -> std::result::Result<(), String> {
+    end_what_runs_in(name);
+    let mut command = command("ip").map_err(|failure| failure.to_string())?;
+    let done = command.args(["netns", "del", name]).output().map_err(|error| error.to_string())?;
+    if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).trim().to_owned()) }
+}
+
+/// Kills every process whose network namespace is this one (grandchildren that outlived our children).
+fn end_what_runs_in(name: &str) {
+    let Ok(mut command) = command("ip") else { return };
+    let Ok(listed) = command.args(["netns", "pids", name]).output() else { return };
+    for line in String::from_utf8_lossy(&listed.stdout).lines() {
+        if let Ok(id) = line.trim().parse() {
+            nix::sys::signal::kill(nix::unistd::Pid::from_raw(id), nix::sys::signal::Signal::SIGKILL).ok();
+        }
+    }
+}
+
+/// A command for an installed program, or [`Failure::Missing`].
+pub fn command(program: &'static str) -> Result<Command> {
+    Ok(Command::new(programs::require(program)?))
+}
+
+fn ip(folder: &Path, words: &[&str]) -> Result<String> {
+    let mut command = command("ip")?;
+    command.args(words);
+    let log = folder.join(format!("ip-{}.out", unique()));
+    Ok(Process::start(command, &log)?.finish(SHORT)?.succeeded()?.stdout)
+}
+
+fn unique() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}

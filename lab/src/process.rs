@@ -1,0 +1,152 @@
+//! Children: started with their output in files, waited for with a bound, ended by their own id.
+
+use crate::failure::{Asking as _, Failure, Result};
+use crate::interrupt;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// A command line as one would type it.
+pub fn typed(command: &Command) -> String {
+    let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
+    std::iter::once(program)
+        .chain(command.get_args())
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// A running child. It is ended when this is dropped.
+pub struct Process {
+    child: Child,
+    typed: String,
+    log: PathBuf,
+    ended: Option<ExitStatus>,
+}
+
+/// What a child that has ended leaves.
+#[derive(Debug)]
+pub struct Finished {
+    /// Its command line.
+    pub typed: String,
+    /// How it ended.
+    pub status: ExitStatus,
+    /// What it wrote to standard output.
+    pub stdout: String,
+    /// What it wrote to standard error.
+    pub stderr: String,
+}
+
+impl Finished {
+    /// Itself if it ended well, else [`Failure::Program`] with the last lines that it said.
+    pub fn succeeded(self) -> Result<Self> {
+        if self.status.success() {
+            return Ok(self);
+        }
+        let said = if self.stderr.trim().is_empty() { &self.stdout } else { &self.stderr };
+        let lines: Vec<_> = said.trim().lines().collect();
+        let last = lines[lines.len().saturating_sub(6)..].join("\n    ");
+        Err(Failure::Program(self.typed, last))
+    }
+}
+
+impl Process {
+    /// Starts the command from this thread (so in this thread's network namespace); both outputs go to files beside `log`.
+    pub fn start(mut command: Command, log: &Path) -> Result<Self> {
+        let typed = typed(&command);
+        let create = |path: &Path| File::create(path).asking(|| format!("creating {}", path.display()));
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(create(log)?)
+            .stderr(create(&stderr_of(log))?)
+            .spawn()
+            .asking(|| format!("starting `{typed}`"))?;
+        Ok(Self { child, typed, log: log.to_owned(), ended: None })
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it wrote to standard output until here.
+    pub fn stdout(&self) -> String {
+        read(&self.log)
+    }
+
+    /// What it wrote to standard error until here.
+    pub fn stderr(&self) -> String {
+        read(&stderr_of(&self.log))
+    }
+
+    /// Whether it still runs.
+    pub fn runs(&mut self) -> Result<bool> {
+        if self.ended.is_none() {
+            self.ended = self.child.try_wait().asking(|| format!("waiting for `{}`", self.typed))?;
+        }
+        Ok(self.ended.is_none())
+    }
+
+    /// [`Failure::Program`] if it does not run any more.
+    pub fn must_run(&mut self) -> Result<()> {
+        if self.runs()? {
+            return Ok(());
+        }
+        let said = [self.stderr(), self.stdout()].join("\n");
+        Err(Failure::Program(self.typed.clone(), format!("it ended by itself\n    {}", said.trim())))
+    }
+
+    /// Waits for its end, `limit` at most, or ends it.
+    pub fn finish(mut self, limit: Duration) -> Result<Finished> {
+        let what = format!("the end of `{}`", self.typed);
+        interrupt::wait_until(limit, &what, || Ok(!self.runs()?))?;
+        let Some(status) = self.ended else { return Err(Failure::TimedOut(what)) };
+        Ok(Finished { typed: self.typed.clone(), status, stdout: self.stdout(), stderr: self.stderr() })
+    }
+
+    /// Asks it to end (SIGTERM) and waits 3 s at most before it is killed. The exit status if it ended by itself.
+    pub fn stop(&mut self) -> Option<ExitStatus> {
+        self.signal(Signal::SIGTERM);
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(3) {
+            if !self.runs().unwrap_or(false) {
+                return self.ended;
+            }
+            std::thread::sleep(Duration::from_millis(3));
+        }
+        self.kill();
+        None
+    }
+
+    /// Kills it (SIGKILL), as a crash would.
+    pub fn kill(&mut self) {
+        if self.runs().unwrap_or(false) {
+            self.child.kill().ok();
+            self.ended = self.child.wait().ok();
+        }
+    }
+
+    /// Sends it a signal, if it runs.
+    pub fn signal(&mut self, signal: Signal) {
+        if self.runs().unwrap_or(false) {
+            kill(Pid::from_raw(self.child.id().cast_signed()), signal).ok();
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn stderr_of(log: &Path) -> PathBuf {
+    log.with_extension("err")
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read(path).map(|octets| String::from_utf8_lossy(&octets).into_owned()).unwrap_or_default()
+}

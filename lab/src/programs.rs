@@ -1,0 +1,57 @@
+//! The programs that the lab drives, and the Debian packages that have them.
+
+use crate::failure::{Failure, Result};
+use std::path::PathBuf;
+
+/// Every program with its Debian 12 package. `make deps` installs what is missing: it asks `sixway-lab deps`.
+pub const PROGRAMS: &[(&str, &str)] = &[
+    ("ip", "iproute2"),
+    ("curl", "curl"),
+    ("nginx", "nginx-light"),
+    ("ping", "iputils-ping"),
+    ("tracepath", "iputils-tracepath"),
+    ("iperf3", "iperf3"),
+    ("tcpdump", "tcpdump"),
+    ("nft", "nftables"),
+    ("tayga", "tayga"),
+];
+
+/// Where the program is, also in the folders that only root has in its path.
+pub fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin", "/sbin", "/usr/local/sbin"].map(PathBuf::from))
+        .map(|folder| folder.join(program))
+        .find(|file| file.is_file())
+}
+
+/// Whether the program is installed.
+pub fn installed(program: &str) -> bool {
+    find(program).is_some()
+}
+
+/// Where the program is, or [`Failure::Missing`] with the package to install.
+pub fn require(program: &'static str) -> Result<PathBuf> {
+    find(program).ok_or_else(|| {
+        let package =
+            PROGRAMS.iter().find(|(name, _)| *name == program).map_or(program, |(_, package)| package);
+        Failure::Missing(program, package)
+    })
+}
+
+/// Packages of the programs that are not installed.
+pub fn missing_packages() -> Vec<&'static str> {
+    PROGRAMS.iter().filter(|(program, _)| !installed(program)).map(|(_, package)| *package).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_program_names_its_package() {
+        assert!(find("sh").is_some());
+        let failure = require("no-such-program").unwrap_err();
+        assert!(failure.to_string().contains("apt-get install no-such-program"));
+    }
+}

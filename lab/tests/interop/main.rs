@@ -1,0 +1,38 @@
+//! Interop tests: real programs in network namespaces, the gateway driven from outside as a user would. What a machine cannot run
+//! (no root, a program that is not installed) is shown as ignored, with the reason in front of its name.
+
+mod peers;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use sixway_lab::failure::Result;
+use sixway_lab::programs;
+
+/// A test: its name, the programs that it drives, and what it does.
+struct Interop {
+    name: &'static str,
+    programs: &'static [&'static str],
+    test: fn() -> Result<()>,
+}
+
+impl Interop {
+    fn lacks(&self) -> Option<String> {
+        if !nix::unistd::geteuid().is_root() {
+            return Some("needs root".to_owned());
+        }
+        let missing = self.programs.iter().find(|program| !programs::installed(program));
+        missing.map(|program| format!("needs {program}"))
+    }
+
+    fn into_trial(self) -> Trial {
+        let lacks = self.lacks();
+        let test = self.test;
+        Trial::test(self.name, move || test().map_err(|failure| Failed::from(failure.to_string())))
+            .with_ignored_flag(lacks.is_some())
+            .with_kind(lacks.unwrap_or_default())
+    }
+}
+
+fn main() {
+    let trials = peers::TESTS.into_iter().map(Interop::into_trial).collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
