@@ -10,5 +10,6 @@
 
 pub mod admin;
 pub mod command;
+pub mod host;
 pub mod metrics;
 pub mod show;

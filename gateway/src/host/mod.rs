@@ -1,0 +1,14 @@
+//! What the gateway changes on its host, and how it is put back.
+//!
+//! Everything that does not vanish with the device by itself is written to a state file before it is done, so that
+//! whoever starts after a sudden end, or `sixway cleanup`, can put it back.
+
+mod capability;
+mod forwarding;
+mod record;
+mod route;
+
+pub use capability::{CAP_NET_ADMIN, has_capability};
+pub use forwarding::{device_settings, host_settings};
+pub use record::{Leftovers, Record, RecordError, leftovers};
+pub use route::{RouteError, Routes};

@@ -1,0 +1,360 @@
+//! The state file of a running gateway: a lock, so that there is one gateway of a name, and a record of what it changed
+//! on the host, written before each change.
+
+use super::forwarding::Setting;
+use nix::fcntl::{Flock, FlockArg};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// What a state file holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Contents {
+    /// The process that writes it.
+    process: u32,
+    /// The network namespace that the changes were made in, as `/proc/self/ns/net` names it.
+    namespace: String,
+    /// The Unix socket of the admin API.
+    socket: Option<PathBuf>,
+    /// Kernel settings changed, in order.
+    settings: Vec<Changed>,
+}
+
+/// A changed kernel setting.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Changed {
+    path: PathBuf,
+    before: String,
+    value: String,
+}
+
+/// A gateway's state file, locked while this lives.
+#[derive(Debug)]
+pub struct Record {
+    path: PathBuf,
+    file: Flock<File>,
+    contents: Contents,
+}
+
+/// Why a state file cannot be had.
+#[derive(Debug)]
+pub enum RecordError {
+    /// Another process holds it: its number, if it says so.
+    Taken {
+        /// The gateway's name.
+        name: String,
+        /// The process.
+        process: Option<u32>,
+    },
+    /// A file operation failed.
+    Io(PathBuf, io::Error),
+}
+
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Taken { name, process } => {
+                write!(f, "a gateway named {name} runs already")?;
+                if let Some(process) = process {
+                    write!(f, " (process {process})")?;
+                }
+                f.write_str("; end it first, or give this one another `gateway.name`")
+            }
+            Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for RecordError {}
+
+/// What was put back of a gateway that did not end properly.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Leftovers {
+    /// Kernel settings put back.
+    pub settings: usize,
+    /// Whether its socket was removed.
+    pub socket: bool,
+}
+
+impl Leftovers {
+    /// Whether there was nothing to put back.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Record {
+    /// Takes the state file of the gateway `name` in `directory`, which is made if need be. What a gateway of this name left
+    /// behind is put back first.
+    ///
+    /// # Errors
+    /// Such a gateway runs, or a file operation failed.
+    pub fn take(directory: &Path, name: &str) -> Result<(Self, Leftovers), RecordError> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o755)
+            .create(directory)
+            .map_err(|error| RecordError::Io(directory.into(), error))?;
+        let path = directory.join(format!("{name}.state"));
+        let file = lock(&path, name)?;
+        let mut record = Self { contents: read(&file), path, file };
+        let left = record.put_back();
+        record.contents =
+            Contents { process: std::process::id(), namespace: namespace(), ..Contents::default() };
+        record.write()?;
+        Ok((record, left))
+    }
+
+    /// Notes the socket that is about to be made.
+    pub fn socket(&mut self, path: &Path) -> Result<(), RecordError> {
+        self.contents.socket = Some(path.into());
+        self.write()
+    }
+
+    /// Makes a kernel setting, having noted what it was.
+    pub fn change(&mut self, (path, value): &Setting) -> Result<(), RecordError> {
+        let before = sysctl(path).map_err(|error| RecordError::Io(path.clone(), error))?;
+        self.contents.settings.push(Changed {
+            path: path.clone(),
+            before: before.clone(),
+            value: value.clone(),
+        });
+        self.write()?;
+        if before == *value {
+            return Ok(());
+        }
+        fs::write(path, value).map_err(|error| RecordError::Io(path.clone(), error))
+    }
+
+    /// Puts everything back and gives the file up. Settings stay as they are while another gateway runs in this network
+    /// namespace: it may need them.
+    pub fn end(mut self) -> Leftovers {
+        if self.others_run() {
+            self.contents.settings.clear();
+        }
+        let left = self.put_back();
+        // Whoever comes next would find an empty record: nothing is lost if this fails.
+        let _ = fs::remove_file(&self.path);
+        left
+    }
+
+    /// Puts back what the record holds: settings in reverse order, those that still are what was set.
+    fn put_back(&mut self) -> Leftovers {
+        let mut left = Leftovers::default();
+        if self.contents.namespace == namespace() {
+            let ours: Vec<&Changed> = self
+                .contents
+                .settings
+                .iter()
+                .filter(|changed| sysctl(&changed.path).is_ok_and(|value| value == changed.value))
+                .collect();
+            for changed in ours.into_iter().rev() {
+                let done = fs::write(&changed.path, &changed.before).is_ok();
+                left.settings += usize::from(done && changed.before != changed.value);
+            }
+        }
+        if let Some(socket) = self.contents.socket.take() {
+            left.socket = fs::remove_file(socket).is_ok();
+        }
+        left
+    }
+
+    fn others_run(&self) -> bool {
+        let Some(directory) = self.path.parent() else { return false };
+        states(directory).into_iter().filter(|path| *path != self.path).any(|path| {
+            let taken = lock(&path, "").is_err_and(|error| matches!(error, RecordError::Taken { .. }));
+            taken && File::open(&path).is_ok_and(|file| read(&file).namespace == self.contents.namespace)
+        })
+    }
+
+    /// Writes in place: the lock is the file's, not the name's.
+    fn write(&mut self) -> Result<(), RecordError> {
+        let text = serde_json::to_vec_pretty(&self.contents).map_err(io::Error::from);
+        text.and_then(|text| {
+            self.file.rewind()?;
+            self.file.write_all(&text)?;
+            self.file.set_len(text.len() as u64)
+        })
+        .map_err(|error| RecordError::Io(self.path.clone(), error))
+    }
+}
+
+/// Puts back what gateways in `directory` left that no longer run. For each state file its name, and what was done or
+/// why not.
+pub fn leftovers(directory: &Path) -> Vec<(String, Result<Leftovers, RecordError>)> {
+    let mut done = Vec::new();
+    for path in states(directory) {
+        let Some(name) = path.file_stem().and_then(|name| name.to_str()) else { continue };
+        let outcome = Record::take(directory, name).map(|(record, left)| {
+            record.end();
+            left
+        });
+        done.push((name.to_owned(), outcome));
+    }
+    done
+}
+
+fn states(directory: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut states: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|extension| extension == "state")).collect();
+    states.sort();
+    states
+}
+
+/// Opens and locks the file; whoever held it before may have removed it in between, then there is a new one.
+fn lock(path: &Path, name: &str) -> Result<Flock<File>, RecordError> {
+    let failed = |error| RecordError::Io(path.into(), error);
+    loop {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path)
+            .map_err(failed)?;
+        let file =
+            Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(file, error)| match error {
+                nix::errno::Errno::EWOULDBLOCK => {
+                    let process = read(&file).process;
+                    RecordError::Taken { name: name.into(), process: (process != 0).then_some(process) }
+                }
+                error => failed(error.into()),
+            })?;
+        let locked = file.metadata().map_err(failed)?.ino();
+        if fs::metadata(path).is_ok_and(|named| named.ino() == locked) {
+            return Ok(file);
+        }
+    }
+}
+
+/// What the file says; nothing if it was cut short.
+fn read(mut file: &File) -> Contents {
+    let mut text = String::new();
+    let whole = file.rewind().and_then(|()| file.read_to_string(&mut text));
+    whole.ok().and_then(|_| serde_json::from_str(&text).ok()).unwrap_or_default()
+}
+
+fn sysctl(path: &Path) -> io::Result<String> {
+    Ok(fs::read_to_string(path)?.trim_end().to_owned())
+}
+
+fn namespace() -> String {
+    fs::read_link("/proc/self/ns/net").map_or_else(|_| String::new(), |link| link.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Directory(PathBuf);
+
+    impl Directory {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("sixway-record-{}-{name}", std::process::id()));
+            fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+
+        fn setting(&self, name: &str, value: &str) -> PathBuf {
+            let path = self.0.join(name);
+            fs::write(&path, format!("{value}\n")).unwrap();
+            path
+        }
+    }
+
+    impl Drop for Directory {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn settings_are_put_back_in_reverse_order_at_the_end() {
+        let directory = Directory::new("order");
+        let setting = directory.setting("forwarding", "0");
+        let (mut record, left) = Record::take(&directory.0, "gw1").unwrap();
+        assert!(left.is_empty());
+        record.change(&(setting.clone(), "1".into())).unwrap();
+        record.change(&(setting.clone(), "1".into())).unwrap();
+        assert_eq!(sysctl(&setting).unwrap(), "1");
+        assert_eq!(record.end(), Leftovers { settings: 1, socket: false });
+        assert_eq!(sysctl(&setting).unwrap(), "0");
+        assert!(!directory.0.join("gw1.state").exists());
+    }
+
+    #[test]
+    fn what_somebody_else_changed_since_is_left_alone() {
+        let directory = Directory::new("else");
+        let setting = directory.setting("rp_filter", "1");
+        let (mut record, _) = Record::take(&directory.0, "gw1").unwrap();
+        record.change(&(setting.clone(), "0".into())).unwrap();
+        fs::write(&setting, "2\n").unwrap();
+        assert!(record.end().is_empty());
+        assert_eq!(sysctl(&setting).unwrap(), "2");
+    }
+
+    #[test]
+    fn a_second_gateway_of_the_name_is_refused_while_the_first_runs() {
+        let directory = Directory::new("second");
+        let (record, _) = Record::take(&directory.0, "gw1").unwrap();
+        let error = Record::take(&directory.0, "gw1").unwrap_err();
+        assert!(error.to_string().contains(&format!("(process {})", std::process::id())), "{error}");
+        record.end();
+        assert!(Record::take(&directory.0, "gw1").is_ok());
+    }
+
+    #[test]
+    fn a_sudden_end_is_cleared_up_by_the_next_start() {
+        let directory = Directory::new("sudden");
+        let setting = directory.setting("forwarding", "0");
+        let socket = directory.0.join("gw1.sock");
+        fs::write(&socket, "").unwrap();
+        let (mut record, _) = Record::take(&directory.0, "gw1").unwrap();
+        record.socket(&socket).unwrap();
+        record.change(&(setting.clone(), "1".into())).unwrap();
+        drop(record); // the lock goes, the record stays: as after SIGKILL
+        let (record, left) = Record::take(&directory.0, "gw1").unwrap();
+        assert_eq!(left, Leftovers { settings: 1, socket: true });
+        assert_eq!(sysctl(&setting).unwrap(), "0");
+        assert!(!socket.exists());
+        record.end();
+    }
+
+    #[test]
+    fn cleanup_leaves_running_gateways_alone() {
+        let directory = Directory::new("cleanup");
+        let (running, _) = Record::take(&directory.0, "gw1").unwrap();
+        drop(Record::take(&directory.0, "gw2").unwrap());
+        let done = leftovers(&directory.0);
+        assert_eq!(done.len(), 2);
+        assert!(matches!(done[0], (_, Err(RecordError::Taken { .. }))));
+        assert!(done[1].1.is_ok());
+        assert!(!directory.0.join("gw2.state").exists());
+        running.end();
+    }
+
+    #[test]
+    fn settings_stay_while_another_gateway_runs_here() {
+        let directory = Directory::new("others");
+        let setting = directory.setting("forwarding", "0");
+        let (mut first, _) = Record::take(&directory.0, "gw1").unwrap();
+        first.change(&(setting.clone(), "1".into())).unwrap();
+        let (second, _) = Record::take(&directory.0, "gw2").unwrap();
+        first.end();
+        assert_eq!(sysctl(&setting).unwrap(), "1");
+        second.end();
+    }
+
+    #[test]
+    fn a_record_that_was_cut_short_is_taken_as_empty() {
+        let directory = Directory::new("cut");
+        fs::write(directory.0.join("gw1.state"), "{\"process\": 1, \"na").unwrap();
+        assert!(Record::take(&directory.0, "gw1").unwrap().1.is_empty());
+    }
+}

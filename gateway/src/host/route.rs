@@ -1,0 +1,84 @@
+//! Routes into the device, by netlink. They vanish with the device.
+
+use rtnetlink::packet_route::route::{RouteProtocol, RouteScope};
+use rtnetlink::{Handle, RouteMessageBuilder};
+use sixway_wire::{Prefix4, Prefix6};
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// Why a route cannot be set.
+#[derive(Debug)]
+pub enum RouteError {
+    /// There is another route to the same prefix.
+    Exists(String),
+    /// The kernel refused: what was asked, and what it said.
+    Kernel(String, String),
+}
+
+impl fmt::Display for RouteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exists(prefix) => write!(
+                f,
+                "there is another route to {prefix}; remove it (see: ip route show {prefix}), or leave this one out of `tun.routes`"
+            ),
+            Self::Kernel(what, error) => write!(f, "{what}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for RouteError {}
+
+/// A connection to the kernel's routing tables; it needs a Tokio runtime.
+pub struct Routes {
+    handle: Handle,
+}
+
+impl Routes {
+    /// Connects.
+    ///
+    /// # Errors
+    /// The netlink socket cannot be had.
+    pub fn connect() -> Result<Self, RouteError> {
+        let (connection, handle, _) = rtnetlink::new_connection()
+            .map_err(|error| RouteError::Kernel("netlink".into(), error.to_string()))?;
+        tokio::spawn(connection);
+        Ok(Self { handle })
+    }
+
+    /// Routes `prefix` into the device with index `device`.
+    ///
+    /// # Errors
+    /// There is such a route already, or the kernel refused.
+    pub async fn add4(&self, prefix: Prefix4, device: u32) -> Result<(), RouteError> {
+        let message = RouteMessageBuilder::<Ipv4Addr>::new()
+            .destination_prefix(prefix.address(), prefix.length())
+            .output_interface(device)
+            .protocol(RouteProtocol::Static)
+            .scope(RouteScope::Link)
+            .build();
+        self.handle.route().add(message).execute().await.map_err(|error| refused(&prefix, &error))
+    }
+
+    /// Routes `prefix` into the device with index `device`.
+    ///
+    /// # Errors
+    /// There is such a route already, or the kernel refused.
+    pub async fn add6(&self, prefix: Prefix6, device: u32) -> Result<(), RouteError> {
+        let message = RouteMessageBuilder::<Ipv6Addr>::new()
+            .destination_prefix(prefix.address(), prefix.length())
+            .output_interface(device)
+            .protocol(RouteProtocol::Static)
+            .build();
+        self.handle.route().add(message).execute().await.map_err(|error| refused(&prefix, &error))
+    }
+}
+
+fn refused(prefix: &impl fmt::Display, error: &rtnetlink::Error) -> RouteError {
+    match error {
+        rtnetlink::Error::NetlinkError(message) if message.raw_code() == -nix::libc::EEXIST => {
+            RouteError::Exists(prefix.to_string())
+        }
+        error => RouteError::Kernel(format!("route to {prefix}"), error.to_string()),
+    }
+}
