@@ -99,6 +99,21 @@ impl Frame {
         &mut self.buffer[HEADROOM..]
     }
 
+    /// As [`Frame::space`], with the last `front` octets of the headroom before it: for a link whose packets come with a
+    /// header of its own. At most [`HEADROOM`].
+    #[inline]
+    pub fn space_behind(&mut self, front: usize) -> &mut [u8] {
+        &mut self.buffer[HEADROOM.saturating_sub(front)..]
+    }
+
+    /// The packet with `front` octets of the headroom before it, for a link's own header; `None` when the headroom left is
+    /// smaller.
+    #[inline]
+    pub fn bytes_behind(&mut self, front: usize) -> Option<&mut [u8]> {
+        let start = self.start.checked_sub(front)?;
+        Some(&mut self.buffer[start..self.end])
+    }
+
     /// A packet of `length` octets was written to [`Frame::space`].
     pub fn received(&mut self, length: usize, offload: Offload) {
         self.start = HEADROOM;

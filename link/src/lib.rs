@@ -9,6 +9,7 @@ pub mod checksum;
 pub mod counters;
 pub mod interface;
 pub mod memory;
+pub mod queue_discipline;
 mod syscall;
 pub mod sysctl;
 pub mod tun;

@@ -1,6 +1,6 @@
 //! The system calls that the standard library does not offer, each behind a function that is safe to call.
 
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// The kernel's last word on `call`, with the call's name in the message and the kind kept.
@@ -60,8 +60,17 @@ pub(crate) unsafe fn ioctl_number(
 
 /// A datagram socket, whose only use is that `ioctl` reaches the network devices through it.
 pub(crate) fn control_socket() -> io::Result<OwnedFd> {
+    socket(libc::AF_INET, libc::SOCK_DGRAM, 0)
+}
+
+/// A socket to the kernel's routing tables and devices.
+pub(crate) fn netlink_socket() -> io::Result<OwnedFd> {
+    socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)
+}
+
+fn socket(family: libc::c_int, kind: libc::c_int, protocol: libc::c_int) -> io::Result<OwnedFd> {
     // SAFETY: socket touches no memory of ours.
-    let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    let fd = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, protocol) };
     if fd < 0 {
         return Err(failed("socket"));
     }
@@ -69,18 +78,18 @@ pub(crate) fn control_socket() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// `readv` without an intermediate `File`; the error is the bare one, for the caller to tell apart cheaply.
+/// `read`; the error is the bare one, for the caller to tell apart cheaply.
 #[inline]
-pub(crate) fn readv(fd: BorrowedFd<'_>, parts: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-    // SAFETY: IoSliceMut has the layout of iovec; the slices are exclusive and outlive the call.
-    let read = unsafe { libc::readv(fd.as_raw_fd(), parts.as_ptr().cast(), parts.len() as libc::c_int) };
+pub(crate) fn read(fd: BorrowedFd<'_>, space: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the slice is exclusive and outlives the call.
+    let read = unsafe { libc::read(fd.as_raw_fd(), space.as_mut_ptr().cast(), space.len()) };
     usize::try_from(read).map_err(|_| io::Error::last_os_error())
 }
 
-/// `writev`; the error is the bare one.
+/// `write`; the error is the bare one.
 #[inline]
-pub(crate) fn writev(fd: BorrowedFd<'_>, parts: &[IoSlice<'_>]) -> io::Result<usize> {
-    // SAFETY: IoSlice has the layout of iovec; the slices outlive the call.
-    let written = unsafe { libc::writev(fd.as_raw_fd(), parts.as_ptr().cast(), parts.len() as libc::c_int) };
+pub(crate) fn write(fd: BorrowedFd<'_>, octets: &[u8]) -> io::Result<usize> {
+    // SAFETY: the slice outlives the call.
+    let written = unsafe { libc::write(fd.as_raw_fd(), octets.as_ptr().cast(), octets.len()) };
     usize::try_from(written).map_err(|_| io::Error::last_os_error())
 }

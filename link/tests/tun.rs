@@ -8,12 +8,13 @@ use sixway_dataplane::{Checksum, Frame, SegmentKind, Segments};
 use sixway_link::{Abilities, Link, LinkCounters, Tun, TunConfig, TunQueue, interface};
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use support::{address, addresses, assert_clean, in_namespace, open, skipped, snmp, turn_round, wait};
+use support::{
+    address, addresses, assert_clean, in_namespace, open, segment_udp, skipped, snmp, turn_round, wait,
+};
 
 fn frames(count: usize) -> Vec<Frame> {
     (0..count).map(|_| Frame::with_capacity(65_600)).collect()
@@ -79,20 +80,6 @@ fn udp_pair(six: bool) -> (UdpSocket, UdpSocket, IpAddr) {
     let [one, other] = sockets;
     other.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
     (one, other, there)
-}
-
-fn segment_udp(socket: &UdpSocket, size: i32) {
-    // SAFETY: an int is what UDP_SEGMENT takes; it outlives the call.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_UDP,
-            libc::UDP_SEGMENT,
-            std::ptr::from_ref(&size).cast(),
-            size_of::<i32>() as libc::socklen_t,
-        )
-    };
-    assert_eq!(result, 0, "UDP_SEGMENT");
 }
 
 #[test]
@@ -251,6 +238,7 @@ fn the_device_is_set_up_as_asked_and_goes_with_its_queues() {
         let link = std::process::Command::new("ip").args(["link", "show", &name]).output().unwrap();
         let link = String::from_utf8_lossy(&link.stdout).into_owned();
         assert!(link.contains("qlen 10000") && link.contains(",UP"), "{link}");
+        assert!(link.contains("qdisc noqueue"), "{link}");
         drop(tun);
         assert!(gone(&name));
     });

@@ -1,8 +1,8 @@
 //! Opening a TUN device with its queues, and asking the kernel for the most it can do.
 
 use super::{Abilities, TunQueue};
-use crate::interface;
 use crate::syscall::{annotate, interface_request, ioctl, ioctl_number};
+use crate::{interface, queue_discipline};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -66,6 +66,8 @@ impl Tun {
             attach(&file, &name, wanted.vnet)?;
             queues.push(TunQueue::new(OwnedFd::from(file), abilities));
         }
+        // Spares memory and time; where the kernel refuses, everything works as well.
+        let _ = queue_discipline::remove(&name);
         interface::set_queue_length(&name, interface::QUEUE_LENGTH)?;
         Ok(Self { name, abilities, queues })
     }

@@ -5,9 +5,10 @@ use super::{Abilities, segmentation};
 use crate::Link;
 use crate::checksum::{Transport, finish};
 use crate::counters::LinkCounters;
-use crate::syscall::{annotate, readv, writev};
+use crate::syscall::{annotate, read, write};
+use sixway_dataplane::frame::MAX_PACKET;
 use sixway_dataplane::{Checksum, Frame, Offload, SegmentKind};
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// A batch ends after this many octets, so that its super-frames are still in the processor's cache when they are sent.
@@ -20,12 +21,12 @@ pub struct TunQueue {
     abilities: Abilities,
     counters: LinkCounters,
     /// Where super-frames are cut that the kernel does not take.
-    segment: Vec<u8>,
+    segment: Option<Frame>,
 }
 
 impl TunQueue {
     pub(super) fn new(fd: OwnedFd, abilities: Abilities) -> Self {
-        Self { fd, abilities, counters: LinkCounters::default(), segment: Vec::new() }
+        Self { fd, abilities, counters: LinkCounters::default(), segment: None }
     }
 
     /// What the kernel granted this device.
@@ -34,16 +35,17 @@ impl TunQueue {
     }
 
     /// Reads one packet. `None`: nothing waits.
+    ///
+    /// The header is read into the headroom, in one piece with the packet: a `readv` of two pieces costs 100 ns more.
     #[inline]
     fn read(&mut self, frame: &mut Frame) -> io::Result<Option<()>> {
-        let mut header = [0; virtio::LENGTH];
         let prefix = if self.abilities.vnet { virtio::LENGTH } else { 0 };
-        let space = frame.space();
-        let capacity = space.len();
-        let read = if self.abilities.vnet {
-            readv(self.fd.as_fd(), &mut [IoSliceMut::new(&mut header), IoSliceMut::new(space)])
-        } else {
-            readv(self.fd.as_fd(), &mut [IoSliceMut::new(space)])
+        let space = frame.space_behind(prefix);
+        let capacity = space.len() - prefix;
+        let read = read(self.fd.as_fd(), space);
+        let header = match space.first_chunk() {
+            Some(octets) if self.abilities.vnet => Header::from_octets(octets),
+            _ => Header::default(),
         };
         let length = match read {
             Ok(octets) => octets.saturating_sub(prefix),
@@ -51,7 +53,7 @@ impl TunQueue {
             Err(error) => return Err(error),
         };
         frame.received(length, Offload::default());
-        frame.offload = Header::from_octets(&header).offload(frame.bytes_mut(), &mut self.counters);
+        frame.offload = header.offload(frame.bytes_mut(), &mut self.counters);
         self.counters.received += 1;
         self.counters.received_octets += length as u64;
         self.counters.received_super_frames += u64::from(frame.offload.segments.is_some());
@@ -67,19 +69,28 @@ impl TunQueue {
         }
     }
 
-    /// Writes one packet with its header and counts what became of it.
+    /// Writes a frame with its header, in one piece, and counts what became of it.
     #[inline]
-    fn write(&mut self, header: Header, packet: &[u8]) -> io::Result<()> {
-        let octets = header.octets();
-        let written = if self.abilities.vnet {
-            writev(self.fd.as_fd(), &[IoSlice::new(&octets), IoSlice::new(packet)])
-        } else {
-            writev(self.fd.as_fd(), &[IoSlice::new(packet)])
+    fn write(&mut self, header: Header, frame: &mut Frame) -> io::Result<()> {
+        let octets = frame.len();
+        if !self.abilities.vnet {
+            return self.written(write(self.fd.as_fd(), frame.bytes()), octets, header);
+        }
+        let Some(all) = frame.bytes_behind(virtio::LENGTH) else {
+            self.counters.refused += 1;
+            return Ok(());
         };
+        all[..virtio::LENGTH].copy_from_slice(&header.octets());
+        self.written(write(self.fd.as_fd(), all), octets, header)
+    }
+
+    /// Counts what became of a packet of `octets` octets.
+    #[inline]
+    fn written(&mut self, written: io::Result<usize>, octets: usize, header: Header) -> io::Result<()> {
         match written {
             Ok(_) => {
                 self.counters.sent += 1;
-                self.counters.sent_octets += packet.len() as u64;
+                self.counters.sent_octets += octets as u64;
                 self.counters.sent_super_frames += u64::from(header.gso_size != 0);
             }
             Err(error) => match error.raw_os_error() {
@@ -105,16 +116,16 @@ impl TunQueue {
                 return Ok(());
             }
             self.counters.checksums_finished += 1;
-            return self.write(Header::default(), frame.bytes());
+            return self.write(Header::default(), frame);
         };
-        let mut segment = std::mem::take(&mut self.segment);
+        let mut segment = self.segment.take().unwrap_or_else(|| Frame::with_capacity(MAX_PACKET));
         let mut result = Ok(());
         let cut = segmentation::cut(frame.bytes(), segments, &mut segment, |packet| {
             if result.is_ok() {
                 result = self.write(Header::default(), packet);
             }
         });
-        self.segment = segment;
+        self.segment = Some(segment);
         match cut {
             Some(_) => self.counters.super_frames_cut += 1,
             None => self.counters.refused += 1,
@@ -151,7 +162,7 @@ impl Link for TunQueue {
             return self.send_plainly(frame);
         }
         match Header::describing(frame) {
-            Some(header) => self.write(header, frame.bytes()),
+            Some(header) => self.write(header, frame),
             None => {
                 self.counters.refused += 1;
                 Ok(())

@@ -6,7 +6,7 @@
 
 use super::virtio::transport_header;
 use crate::checksum::{Transport, pseudo_header};
-use sixway_dataplane::{SegmentKind, Segments};
+use sixway_dataplane::{Frame, Offload, SegmentKind, Segments};
 use sixway_wire::checksum::Sum;
 use sixway_wire::protocol;
 
@@ -14,13 +14,13 @@ const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
 
-/// Cuts the super-frame `packet` and gives each segment to `send`, in order; `buffer` is where they are made. Returns how
-/// many there were; `None` when the packet is not what `segments` says, and nothing was sent.
+/// Cuts the super-frame `packet` and gives each segment to `send`, in order; they are made in `buffer`, which must have room
+/// for one. Returns how many there were; `None` when the packet is not what `segments` says, and nothing was sent.
 pub fn cut(
     packet: &[u8],
     segments: Segments,
-    buffer: &mut Vec<u8>,
-    mut send: impl FnMut(&[u8]),
+    buffer: &mut Frame,
+    mut send: impl FnMut(&mut Frame),
 ) -> Option<usize> {
     let transport = Transport::of(packet)?;
     let headers = transport.at + transport_header(packet, transport, segments.kind)?;
@@ -32,20 +32,22 @@ pub fn cut(
     let count = payload.len().div_ceil(size).max(1);
     for number in 0..count {
         let data = &payload[number * size..payload.len().min((number + 1) * size)];
-        buffer.clear();
-        buffer.extend_from_slice(headers);
-        buffer.extend_from_slice(data);
-        number_ip(buffer, transport.at, number);
+        let space = buffer.space();
+        space.get_mut(..headers.len())?.copy_from_slice(headers);
+        space.get_mut(headers.len()..headers.len() + data.len())?.copy_from_slice(data);
+        buffer.received(headers.len() + data.len(), Offload::default());
+        let segment = buffer.bytes_mut();
+        number_ip(segment, transport.at, number);
         match segments.kind {
             SegmentKind::Udp => {
-                let length = (buffer.len() - transport.at) as u16;
-                buffer[transport.at + 4..transport.at + 6].copy_from_slice(&length.to_be_bytes());
+                let length = (segment.len() - transport.at) as u16;
+                segment[transport.at + 4..transport.at + 6].copy_from_slice(&length.to_be_bytes());
             }
             SegmentKind::Tcp | SegmentKind::TcpEcn => {
-                number_tcp(&mut buffer[transport.at..], number * size, number == 0, number + 1 == count);
+                number_tcp(&mut segment[transport.at..], number * size, number == 0, number + 1 == count);
             }
         }
-        complete(buffer, transport)?;
+        complete(segment, transport)?;
         send(buffer);
     }
     Some(count)

@@ -1,8 +1,10 @@
 //! A network namespace for one test: it belongs to a thread, has no name, and goes when the thread and its sockets go.
 
+#![allow(dead_code, reason = "each test and benchmark uses its part")]
+
 use sixway_link::{Link, LinkCounters, Tun, TunConfig, interface, sysctl::Sysctl};
 use std::io::Write;
-use std::net::IpAddr;
+use std::net::{IpAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::time::Duration;
@@ -93,6 +95,21 @@ pub fn wait(link: &impl Link, patience: Duration) -> bool {
     let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     // SAFETY: one pollfd, valid for the call.
     unsafe { libc::poll(&mut poll, 1, patience.as_millis() as i32) > 0 }
+}
+
+/// Makes the kernel cut what is sent through `socket` into datagrams of `size` octets, as late as it can.
+pub fn segment_udp(socket: &UdpSocket, size: i32) {
+    // SAFETY: an int is what UDP_SEGMENT takes; it outlives the call.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_UDP,
+            libc::UDP_SEGMENT,
+            std::ptr::from_ref(&size).cast(),
+            size_of::<i32>() as libc::socklen_t,
+        )
+    };
+    assert_eq!(result, 0, "UDP_SEGMENT");
 }
 
 /// A counter of `/proc/net/snmp` or `snmp6` in the calling thread's namespace.

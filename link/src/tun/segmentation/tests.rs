@@ -41,7 +41,9 @@ fn ip(version: u8, protocol: u8, body: &[u8]) -> Vec<u8> {
 
 fn cut_all(packet: &[u8], size: u16, kind: SegmentKind) -> Option<Vec<Vec<u8>>> {
     let mut all = Vec::new();
-    let count = cut(packet, Segments { size, kind }, &mut Vec::new(), |segment| all.push(segment.to_vec()))?;
+    let count = cut(packet, Segments { size, kind }, &mut Frame::with_capacity(65_575), |segment| {
+        all.push(segment.bytes().to_vec());
+    })?;
     assert_eq!(count, all.len());
     Some(all)
 }
