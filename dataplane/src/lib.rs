@@ -5,10 +5,12 @@
 
 pub mod counters;
 pub mod drop_reason;
+pub mod fragment;
 pub mod frame;
 pub mod instant;
 pub mod limits;
 pub mod parse;
+pub mod rewrite;
 pub mod translate;
 pub mod verdict;
 

@@ -4,6 +4,7 @@
 
 mod ipv4;
 mod ipv6;
+pub mod quoted;
 mod transport;
 
 use crate::drop_reason::DropReason;
@@ -12,6 +13,7 @@ use sixway_wire::{Endpoint4, Endpoint6};
 
 pub use ipv4::HEADER as IPV4_HEADER;
 pub use ipv6::{FRAGMENT_HEADER, HEADER as IPV6_HEADER};
+pub use quoted::{QuotedPacket, quoted, quoted_stateless};
 pub use transport::{ICMP_HEADER, TCP_HEADER, UDP_HEADER};
 
 /// Reads the packet at the start of `bytes`; octets behind its own length are padding.

@@ -2,6 +2,7 @@
 
 pub mod address;
 pub mod header;
+pub mod icmp;
 mod policy;
 
 pub use policy::{HeaderByte, Policy, UdpZeroChecksum};

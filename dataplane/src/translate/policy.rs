@@ -9,6 +9,17 @@ pub enum HeaderByte {
     Set(u8),
 }
 
+impl HeaderByte {
+    /// The octet to be written where `received` stood.
+    #[inline]
+    pub const fn of(self, received: u8) -> u8 {
+        match self {
+            Self::Copy => received,
+            Self::Set(value) => value,
+        }
+    }
+}
+
 /// What becomes of an IPv4 UDP packet without checksum (RFC 7915 §4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UdpZeroChecksum {

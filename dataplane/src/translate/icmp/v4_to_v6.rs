@@ -1,0 +1,163 @@
+//! ICMPv4 errors become ICMPv6 errors (RFC 7915 §4.2, §4.3).
+
+use super::extensions::{Body, Message, append, attach};
+use super::quote;
+use crate::drop_reason::DropReason;
+use crate::frame::{Frame, Offload};
+use crate::limits::Limits;
+use crate::parse::quoted::QuotedPacket;
+use crate::parse::{Addresses, ICMP_HEADER, IPV6_HEADER, Packet};
+use crate::translate::Policy;
+use crate::translate::header::Ipv6Header;
+use crate::verdict::Quoted;
+use core::net::Ipv6Addr;
+use sixway_wire::checksum::{Sum, pseudo6};
+use sixway_wire::protocol;
+
+/// RFC 4443 §2.4 c: an ICMPv6 error quotes as much as keeps it within the least IPv6 MTU.
+const LONGEST: usize = 1_280;
+/// IPv6 header and the eight octets before the quote.
+const QUOTE_AT: usize = IPV6_HEADER + ICMP_HEADER;
+/// RFC 4884 §4.3 to §4.5: the length attribute of ICMPv6 counts units of 8 octets; that of ICMPv4, 4 octets.
+const UNIT6: usize = 8;
+const UNIT4: usize = 4;
+
+/// RFC 1191 §7, table 7-1: MTUs of links, as a guess where a router does not tell its own.
+const PLATEAUS: [u16; 7] = [65_535, 32_000, 17_914, 8_166, 4_352, 2_002, 1_492];
+
+/// Type, code and the four octets behind the checksum; and whether the ICMPv6 type knows extensions (RFC 4884 §4.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Head {
+    kind: u8,
+    code: u8,
+    rest: [u8; 4],
+    extensible: bool,
+}
+
+impl Head {
+    /// A Destination Unreachable or Time Exceeded.
+    const fn plain(kind: u8, code: u8) -> Self {
+        Self { kind, code, rest: [0; 4], extensible: true }
+    }
+
+    /// A Packet Too Big or Parameter Problem, with its MTU or pointer.
+    const fn with(kind: u8, code: u8, value: u32) -> Self {
+        Self { kind, code, rest: value.to_be_bytes(), extensible: false }
+    }
+
+    /// The tables of RFC 7915 §4.2. `total_length` is that of the quoted packet.
+    fn translate(icmp: &[u8; 8], total_length: u32, limits: &Limits) -> Result<Self, DropReason> {
+        let [kind, code, _, _, pointer, _, mtu @ ..] = *icmp;
+        match (kind, code) {
+            (3, 0 | 1 | 5 | 6 | 7 | 8 | 11 | 12) => Ok(Self::plain(1, 0)),
+            // The pointer shows the IPv6 Next Header field.
+            (3, 2) => Ok(Self::with(4, 1, 6)),
+            (3, 3) => Ok(Self::plain(1, 4)),
+            (3, 4) => Ok(Self::with(2, 0, packet_too_big(u16::from_be_bytes(mtu), total_length, limits))),
+            (3, 9 | 10 | 13 | 15) => Ok(Self::plain(1, 1)),
+            (11, code) => Ok(Self::plain(3, code)),
+            (12, 0 | 2) => Ok(Self::with(4, 0, translate_pointer(pointer)?)),
+            _ => Err(DropReason::IcmpUntranslatable),
+        }
+    }
+}
+
+/// RFC 7915 §4.2, code 4: 20 octets more, bounded by both links, and never less than 1,280. MTU 0 comes from a router that does not know
+/// RFC 1191: the greatest plateau below the packet's length that is at least 1,280 is likely the path's.
+fn packet_too_big(mtu: u16, total_length: u32, limits: &Limits) -> u32 {
+    let mtu = match mtu {
+        0 => PLATEAUS.iter().copied().find(|&plateau| u32::from(plateau) < total_length).unwrap_or(1_260),
+        known => known,
+    };
+    let bounds = [u32::from(mtu) + 20, limits.mtu6.into(), u32::from(limits.mtu4) + 20];
+    bounds.into_iter().fold(u32::MAX, u32::min).max(1_280)
+}
+
+/// RFC 7915 figure 3.
+const fn translate_pointer(pointer: u8) -> Result<u32, DropReason> {
+    match pointer {
+        0 => Ok(0),
+        1 => Ok(1),
+        2 | 3 => Ok(4),
+        8 => Ok(7),
+        9 => Ok(6),
+        12..=15 => Ok(8),
+        16..=19 => Ok(24),
+        _ => Err(DropReason::IcmpUntranslatable),
+    }
+}
+
+/// Translates an ICMPv4 error whole: on success the frame holds an ICMPv6 error of at most 1,280 octets from `source` to
+/// `destination`, in which the quoted packet goes between `quoted`'s endpoints; on failure it is untouched.
+///
+/// `packet` is what was parsed from the frame. Fails with [`DropReason::IcmpUntranslatable`] for types, codes and pointers without counterpart,
+/// [`DropReason::BadIcmpChecksum`], [`DropReason::IcmpFragment`], [`DropReason::QuoteUnusable`], [`DropReason::QuoteIsIcmpError`],
+/// [`DropReason::HopLimitExceeded`], [`DropReason::TransportTruncated`], and [`DropReason::NoHeadroom`] when the frame is too small.
+pub fn error_v4_to_v6(
+    frame: &mut Frame,
+    packet: &Packet,
+    source: Ipv6Addr,
+    destination: Ipv6Addr,
+    quoted: Quoted,
+    policy: &Policy,
+    limits: &Limits,
+) -> Result<(), DropReason> {
+    let (
+        Quoted::V6 { source: quoted_source, destination: quoted_destination, keep_ports },
+        Addresses::V4 { .. },
+    ) = (quoted, packet.addresses)
+    else {
+        return Err(DropReason::QuoteUnusable);
+    };
+    if packet.fragment.is_some() {
+        return Err(DropReason::IcmpFragment);
+    }
+    if packet.hops <= 1 {
+        return Err(DropReason::HopLimitExceeded);
+    }
+    let icmp = frame.bytes().get(usize::from(packet.transport_at)..packet.length as usize);
+    let Some((head, body)) = icmp.and_then(<[u8]>::split_first_chunk::<8>) else {
+        return Err(DropReason::TransportTruncated);
+    };
+    if Sum::ZERO.bytes(head).bytes(body).checksum() != 0 {
+        return Err(DropReason::BadIcmpChecksum);
+    }
+
+    let total_length = QuotedPacket::v4(body)?.length;
+    let translated = Head::translate(head, total_length, limits)?;
+    let body = Body::split(body, usize::from(head[5]) * UNIT4);
+
+    let mut message = Message::new();
+    append(&mut message, &[0; QUOTE_AT], LONGEST);
+    let endpoints = (quoted_source, quoted_destination, keep_ports);
+    quote::to_v6(body.quote, endpoints, policy, &mut message, LONGEST)?;
+    let mut rest = translated.rest;
+    if translated.extensible {
+        rest[0] = attach(&mut message, QUOTE_AT, body.extension, UNIT6, LONGEST);
+    }
+
+    let length = (message.len() - IPV6_HEADER) as u16;
+    let header = Ipv6Header {
+        traffic_class: policy.traffic_class.of(packet.traffic_class),
+        payload_length: length,
+        next_header: protocol::ICMPV6,
+        hop_limit: packet.hops - 1,
+        source,
+        destination,
+    };
+    message[..IPV6_HEADER].copy_from_slice(&header.octets());
+    message[40] = translated.kind;
+    message[41] = translated.code;
+    message[44..48].copy_from_slice(&rest);
+    let checksum =
+        pseudo6(source, destination, protocol::ICMPV6, length.into()).bytes(&message[40..]).checksum();
+    message[42..44].copy_from_slice(&checksum.to_be_bytes());
+
+    if frame.space().len() < message.len() {
+        return Err(DropReason::NoHeadroom);
+    }
+    let verdict = frame.verdict;
+    frame.fill(&message, Offload { transport: 40, ..Offload::default() });
+    frame.verdict = verdict;
+    Ok(())
+}

@@ -1,0 +1,177 @@
+//! ICMPv6 errors become ICMPv4 errors (RFC 7915 §5.2, §5.3).
+
+use super::extensions::{Body, Message, append, attach};
+use super::quote;
+use crate::drop_reason::DropReason;
+use crate::frame::{Frame, Offload};
+use crate::limits::Limits;
+use crate::parse::quoted::QuotedPacket;
+use crate::parse::{Addresses, ICMP_HEADER, IPV4_HEADER, Packet};
+use crate::translate::Policy;
+use crate::translate::header::Ipv4Header;
+use crate::verdict::Quoted;
+use core::net::Ipv4Addr;
+use sixway_wire::checksum::{Sum, pseudo6};
+use sixway_wire::protocol;
+
+/// RFC 1812 §4.3.2.3: an ICMPv4 error quotes as much as keeps it within 576 octets.
+const LONGEST: usize = 576;
+/// IPv4 header and the eight octets before the quote.
+const QUOTE_AT: usize = IPV4_HEADER + ICMP_HEADER;
+/// RFC 4884 §4.1 to §4.5: the length attribute of ICMPv4 counts units of 4 octets; that of ICMPv6, 8 octets.
+const UNIT4: usize = 4;
+const UNIT6: usize = 8;
+/// RFC 791 §3.2: the least MTU of IPv4.
+const LEAST_MTU4: u32 = 68;
+
+/// Type, code and the four octets behind the checksum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Head {
+    kind: u8,
+    code: u8,
+    rest: [u8; 4],
+}
+
+impl Head {
+    const fn plain(kind: u8, code: u8) -> Self {
+        Self { kind, code, rest: [0; 4] }
+    }
+
+    /// The tables of RFC 7915 §5.2. `fragment_header`: the quoted packet has one.
+    fn translate(icmp: &[u8; 8], fragment_header: bool, limits: &Limits) -> Result<Self, DropReason> {
+        let [kind, code, _, _, value @ ..] = *icmp;
+        let value = u32::from_be_bytes(value);
+        match (kind, code) {
+            (1, 0 | 2 | 3) => Ok(Self::plain(3, 1)),
+            (1, 1) => Ok(Self::plain(3, 10)),
+            (1, 4) => Ok(Self::plain(3, 3)),
+            (2, _) => {
+                let [high, low] = fragmentation_needed(value, fragment_header, limits).to_be_bytes();
+                Ok(Self { kind: 3, code: 4, rest: [0, 0, high, low] })
+            }
+            (3, code) => Ok(Self::plain(11, code)),
+            (4, 0) => Ok(Self { kind: 12, code: 0, rest: [translate_pointer(value)?, 0, 0, 0] }),
+            (4, 1) => Ok(Self::plain(3, 2)),
+            _ => Err(DropReason::IcmpUntranslatable),
+        }
+    }
+
+    /// Whether the ICMPv6 message had a length attribute (RFC 4884 §4.4, §4.5): its first octet behind the checksum.
+    const fn attribute_of([kind, _, _, _, attribute, ..]: &[u8; 8]) -> usize {
+        match *kind {
+            1 | 3 => *attribute as usize * UNIT6,
+            _ => 0,
+        }
+    }
+}
+
+/// RFC 7915 §5.2, Packet Too Big: 20 octets less, or 28 if the packet had a Fragment header that it loses, bounded by both links.
+/// What is no MTU that IPv4 could have becomes the least one.
+fn fragmentation_needed(mtu: u32, fragment_header: bool, limits: &Limits) -> u16 {
+    let less = if fragment_header { 28 } else { 20 };
+    let bounds = [mtu.saturating_sub(less), limits.mtu4.into(), u32::from(limits.mtu6).saturating_sub(less)];
+    let least = bounds.into_iter().fold(u32::MAX, u32::min).max(LEAST_MTU4);
+    u16::try_from(least).unwrap_or(u16::MAX)
+}
+
+/// RFC 7915 figure 6.
+const fn translate_pointer(pointer: u32) -> Result<u8, DropReason> {
+    match pointer {
+        0 => Ok(0),
+        1 => Ok(1),
+        4 | 5 => Ok(2),
+        6 => Ok(9),
+        7 => Ok(8),
+        8..=23 => Ok(12),
+        24..=39 => Ok(16),
+        _ => Err(DropReason::IcmpUntranslatable),
+    }
+}
+
+/// Translates an ICMPv6 error whole: on success the frame holds an ICMPv4 error of at most 576 octets from `source` to
+/// `destination`, in which the quoted packet goes between `quoted`'s endpoints; on failure it is untouched.
+///
+/// DF is clear, as RFC 7915 §5.1 has it for packets of this size. The identification is that of an atomic Fragment header, or else the
+/// ICMP checksum: messages that differ have different ones (but for one in 65,536), and parts of equal messages may mix.
+///
+/// `packet` is what was parsed from the frame. It fails as [`super::error_v4_to_v6`] does, and with
+/// [`DropReason::TooLongForIpv4`] if the quoted packet is one that IPv4 cannot hold.
+pub fn error_v6_to_v4(
+    frame: &mut Frame,
+    packet: &Packet,
+    source: Ipv4Addr,
+    destination: Ipv4Addr,
+    quoted: Quoted,
+    policy: &Policy,
+    limits: &Limits,
+) -> Result<(), DropReason> {
+    let (
+        Quoted::V4 { source: quoted_source, destination: quoted_destination, keep_ports },
+        Addresses::V6 { source: source6, destination: destination6 },
+    ) = (quoted, packet.addresses)
+    else {
+        return Err(DropReason::QuoteUnusable);
+    };
+    if packet.fragment.is_some() {
+        return Err(DropReason::IcmpFragment);
+    }
+    if packet.hops <= 1 {
+        return Err(DropReason::HopLimitExceeded);
+    }
+    let icmp = frame.bytes().get(usize::from(packet.transport_at)..packet.length as usize);
+    let Some((head, body)) = icmp.and_then(<[u8]>::split_first_chunk::<8>) else {
+        return Err(DropReason::TransportTruncated);
+    };
+    let length = 8 + body.len() as u32;
+    let sum = pseudo6(source6, destination6, protocol::ICMPV6, length).bytes(head).bytes(body);
+    if sum.checksum() != 0 {
+        return Err(DropReason::BadIcmpChecksum);
+    }
+
+    let fragment_header = QuotedPacket::v6(body)?.fragment_header.is_some();
+    let translated = Head::translate(head, fragment_header, limits)?;
+    let body = Body::split(body, Head::attribute_of(head));
+
+    let mut message = Message::new();
+    append(&mut message, &[0; QUOTE_AT], LONGEST);
+    let endpoints = (quoted_source, quoted_destination, keep_ports);
+    quote::to_v4(body.quote, endpoints, policy, &mut message, LONGEST)?;
+    let mut rest = translated.rest;
+    // Only types 1 and 3 have extensions here, and what they become, types 3 and 11, has them too.
+    if !body.extension.is_empty() {
+        rest[1] = attach(&mut message, QUOTE_AT, body.extension, UNIT4, LONGEST);
+    }
+
+    message[20] = translated.kind;
+    message[21] = translated.code;
+    message[24..28].copy_from_slice(&rest);
+    let checksum = Sum::ZERO.bytes(&message[20..]).checksum().to_be_bytes();
+    message[22..24].copy_from_slice(&checksum);
+
+    let fragment_header = usize::from(packet.fragment_header);
+    let identification = match frame.bytes().get(fragment_header + 6..fragment_header + 8) {
+        Some(&[high, low]) if fragment_header != 0 => [high, low],
+        Some(_) | None => checksum,
+    };
+    let header = Ipv4Header {
+        tos: policy.tos.of(packet.traffic_class),
+        length: message.len() as u16,
+        identification: u16::from_be_bytes(identification),
+        dont_fragment: false,
+        more_fragments: false,
+        offset: 0,
+        ttl: packet.hops - 1,
+        protocol: protocol::ICMPV4,
+        source,
+        destination,
+    };
+    message[..IPV4_HEADER].copy_from_slice(&header.octets());
+
+    if frame.space().len() < message.len() {
+        return Err(DropReason::NoHeadroom);
+    }
+    let verdict = frame.verdict;
+    frame.fill(&message, Offload { transport: 20, ..Offload::default() });
+    frame.verdict = verdict;
+    Ok(())
+}
