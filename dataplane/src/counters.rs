@@ -58,6 +58,8 @@ counters! {
     icmp_errors_made = "icmp_errors.made",
     /// ICMP errors not made because of the rate limit.
     icmp_errors_limited = "icmp_errors.limited",
+    /// ICMP errors not made because the gateway has no address of that family.
+    icmp_errors_unsourced = "icmp_errors.unsourced",
     /// Fragments made.
     fragments_made = "fragments.made",
     /// Packets reassembled from fragments.

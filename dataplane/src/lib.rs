@@ -14,6 +14,9 @@ pub mod rewrite;
 pub mod translate;
 pub mod verdict;
 
+#[cfg(test)]
+mod samples;
+
 pub use counters::Counters;
 pub use drop_reason::DropReason;
 pub use frame::{Checksum, Frame, Offload, SegmentKind, Segments};

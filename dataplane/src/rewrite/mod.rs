@@ -1,3 +1,3 @@
-//! What is done to a packet once it is decided, and what the gateway says itself.
+//! Executes what a mechanism decided, and says what the gateway itself has to say.
 
-// empty
+pub mod icmp_error;

@@ -1,0 +1,340 @@
+//! ICMP errors that the gateway makes itself, to tell a sender why its packet was dropped (RFC 1812 §4.3.2, RFC 4443 §2.4,
+//! RFC 7915 §4.4 and §5.4).
+//!
+//! They are limited: a bucket for all of them, and before it one for each source, out of a fixed number that sources share by
+//! hash. So neither memory nor the rate is at a sender's mercy, and who floods uses up his own share.
+
+use crate::counters::Counters;
+use crate::drop_reason::DropReason;
+use crate::frame::{Frame, SegmentKind};
+use crate::instant::Instant;
+use crate::parse::{
+    Addresses, Fragment, ICMP_HEADER, IPV4_HEADER, IPV6_HEADER, Packet, Transport, UDP_HEADER,
+};
+use crate::translate::header::{Ipv4Header, Ipv6Header};
+use crate::verdict::Outbox;
+use arrayvec::ArrayVec;
+use core::hash::BuildHasher as _;
+use core::net::{Ipv4Addr, Ipv6Addr};
+use foldhash::quality::FixedState;
+use sixway_wire::checksum::{Sum, pseudo6};
+use sixway_wire::protocol;
+
+/// RFC 1812 §4.3.2.3: as much of the packet as keeps the error within 576 octets.
+const LONGEST4: usize = 576;
+/// RFC 4443 §2.4 c: as much of the packet as keeps the error within the least IPv6 MTU.
+const LONGEST6: usize = 1_280;
+/// RFC 1812 §4.3.2.5: errors have the precedence of internetwork control.
+const INTERNETWORK_CONTROL: u8 = 0xc0;
+/// RFC 1700: the default TTL, and IPv6's default hop limit (RFC 4861 §6.3.2 leaves it to the host).
+const HOPS: u8 = 64;
+/// How many buckets the sources share.
+const SOURCE_BUCKETS: usize = 1_024;
+/// What part of all errors one source may have: one in so many.
+const SHARE: u32 = 8;
+
+/// What an ICMP error says beside its type and code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IcmpDetail {
+    /// Nothing.
+    #[default]
+    None,
+    /// The largest packet that would fit, in octets, in the sender's family.
+    Mtu(u32),
+    /// Where in the packet the fault is, in octets from its start.
+    Pointer(u32),
+}
+
+/// Makes ICMP errors, as many as it may.
+pub struct IcmpErrors {
+    own4: Option<Ipv4Addr>,
+    own6: Option<Ipv6Addr>,
+    all: Rate,
+    each: Rate,
+    bucket: Bucket,
+    sources: Box<[Bucket]>,
+    hash: FixedState,
+}
+
+impl IcmpErrors {
+    /// At most `per_second` errors a second, an eighth of that to one source (an IPv4 address, or an IPv6 /64); 0 is none. They are sent
+    /// from `own4` and `own6`; none to a family without such an address. `seed` makes the sharing of buckets unpredictable.
+    pub fn new(per_second: u32, own4: Option<Ipv4Addr>, own6: Option<Ipv6Addr>, seed: u64) -> Self {
+        Self {
+            own4,
+            own6,
+            all: Rate::per_second(per_second),
+            each: Rate::per_second(per_second.div_ceil(SHARE)),
+            bucket: Bucket::default(),
+            sources: vec![Bucket::default(); SOURCE_BUCKETS].into_boxed_slice(),
+            hash: FixedState::with_seed(seed),
+        }
+    }
+
+    /// Answers a dropped packet with the ICMP error that [`DropReason::answer`] names, if the sender may be told, through `out`. `frame` holds
+    /// the packet as it was received, `packet` what was parsed of it.
+    ///
+    /// A Packet Too Big needs [`IcmpDetail::Mtu`], a parameter problem [`IcmpDetail::Pointer`] (that of a routing header is known from
+    /// `packet`); without it no error is made.
+    #[expect(clippy::too_many_arguments, reason = "all of it decides whether and what is said")]
+    pub fn answer(
+        &mut self,
+        reason: DropReason,
+        frame: &Frame,
+        packet: Option<&Packet>,
+        detail: IcmpDetail,
+        now: Instant,
+        out: &mut Outbox,
+        counters: &mut Counters,
+    ) {
+        let Some(packet) = packet.filter(|packet| may_be_answered(packet)) else {
+            return;
+        };
+        let detail = match (reason, detail) {
+            (DropReason::RoutingHeader, IcmpDetail::None) => {
+                IcmpDetail::Pointer(packet.segments_left_at.into())
+            }
+            (_, given) => given,
+        };
+        let Some(head) = Head::of(reason, packet, detail) else {
+            return;
+        };
+        let made = match packet.addresses {
+            Addresses::V4 { source, .. } => {
+                let Some(own) = self.own4 else { return counters.icmp_errors_unsourced += 1 };
+                let quote = Quote::new(frame, packet, LONGEST4 - IPV4_HEADER);
+                self.limit(source.to_bits().into(), now) && compose4(head, own, source, &quote, out).is_ok()
+            }
+            Addresses::V6 { source, .. } => {
+                let Some(own) = self.own6 else { return counters.icmp_errors_unsourced += 1 };
+                let quote = Quote::new(frame, packet, LONGEST6 - IPV6_HEADER);
+                let network = source.to_bits() >> 64 | 1 << 64;
+                self.limit(network, now) && compose6(head, own, source, &quote, out).is_ok()
+            }
+        };
+        if made {
+            counters.icmp_errors_made += 1;
+        } else {
+            counters.icmp_errors_limited += 1;
+        }
+    }
+
+    /// Takes from the source's bucket and then from the one for all.
+    fn limit(&mut self, source: u128, now: Instant) -> bool {
+        let at = self.hash.hash_one(source) as usize % SOURCE_BUCKETS;
+        self.sources[at].take(self.each, now) && self.bucket.take(self.all, now)
+    }
+}
+
+/// What may be answered with an ICMP error at all: no ICMP error or redirect, no later fragment, nothing that was sent to many or
+/// whose source is no single host's (RFC 1812 §4.3.2.7, RFC 4443 §2.4 e).
+fn may_be_answered(packet: &Packet) -> bool {
+    /// RFC 4861 §4.5: Redirect.
+    const REDIRECT6: u8 = 137;
+    if !packet.fragment.is_none_or(Fragment::is_first) {
+        return false;
+    }
+    let v6 = matches!(packet.addresses, Addresses::V6 { .. });
+    let is_error = match packet.transport {
+        Transport::IcmpError { .. } => true,
+        Transport::IcmpQuery { kind, .. } => v6 && kind == REDIRECT6,
+        Transport::Ports { .. } | Transport::Opaque => false,
+    };
+    let single_hosts = match packet.addresses {
+        Addresses::V4 { source, destination } => [source, destination].into_iter().all(is_host4),
+        Addresses::V6 { source, destination } => [source, destination].into_iter().all(is_host6),
+    };
+    !is_error && single_hosts
+}
+
+/// RFC 1812 §5.3.7: not network 0, loopback, multicast, class E, broadcast.
+const fn is_host4(address: Ipv4Addr) -> bool {
+    let [first, ..] = address.octets();
+    first != 0 && first != 127 && first < 224
+}
+
+/// RFC 4291 §2.5, §2.7: not unspecified, loopback, multicast, nor link-local, which is not reached from here.
+const fn is_host6(address: Ipv6Addr) -> bool {
+    !address.is_unspecified()
+        && !address.is_loopback()
+        && !address.is_multicast()
+        && !address.is_unicast_link_local()
+}
+
+/// The eight octets in front of the quote, the checksum still 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Head([u8; ICMP_HEADER]);
+
+impl Head {
+    fn of(reason: DropReason, packet: &Packet, detail: IcmpDetail) -> Option<Self> {
+        let answer = reason.answer();
+        let (v4, (kind, code)) = match packet.addresses {
+            Addresses::V4 { .. } => (true, answer.icmpv4?),
+            Addresses::V6 { .. } => (false, answer.icmpv6?),
+        };
+        let rest = match (v4, kind, code) {
+            // RFC 1191 §4: the next hop's MTU in the low 16 bits. RFC 4443 §3.2: in all 32.
+            (true, 3, 4) | (false, 2, _) => match detail {
+                IcmpDetail::Mtu(mtu) if v4 => mtu.min(0xffff),
+                IcmpDetail::Mtu(mtu) => mtu.max(1_280),
+                IcmpDetail::None | IcmpDetail::Pointer(_) => return None,
+            },
+            // RFC 792: the pointer is the first octet. RFC 4443 §3.4: all 32 bits.
+            (true, 12, 0) | (false, 4, _) => match detail {
+                IcmpDetail::Pointer(pointer) if v4 => pointer.min(255) << 24,
+                IcmpDetail::Pointer(pointer) => pointer,
+                IcmpDetail::None | IcmpDetail::Mtu(_) => return None,
+            },
+            (true | false, _, _) => 0,
+        };
+        let [a, b, c, d] = rest.to_be_bytes();
+        Some(Self([kind, code, 0, 0, a, b, c, d]))
+    }
+}
+
+/// The start of the dropped packet. Of a super-frame it is the start of the first segment, as it would have been on the wire.
+struct Quote(ArrayVec<u8, LONGEST6>);
+
+impl Quote {
+    /// `longest` counts the ICMP header too.
+    fn new(frame: &Frame, packet: &Packet, longest: usize) -> Self {
+        let octets = frame.bytes();
+        let wire = first_segment(frame, packet).unwrap_or(packet.length as usize);
+        let length = octets.len().min(wire).min(longest - ICMP_HEADER).min(LONGEST6);
+        let mut quote: ArrayVec<u8, LONGEST6> = octets[..length].iter().copied().collect();
+        if wire != packet.length as usize {
+            relabel(&mut quote, packet, wire);
+        }
+        Self(quote)
+    }
+}
+
+/// The length of a super-frame's first segment, IP header included.
+fn first_segment(frame: &Frame, packet: &Packet) -> Option<usize> {
+    let segments = frame.offload.segments?;
+    let transport_at = usize::from(packet.transport_at);
+    let transport_header = match segments.kind {
+        SegmentKind::Udp => UDP_HEADER,
+        SegmentKind::Tcp | SegmentKind::TcpEcn => usize::from(frame.bytes().get(transport_at + 12)? >> 4) * 4,
+    };
+    let length = transport_at + transport_header + usize::from(segments.size);
+    (length < packet.length as usize).then_some(length)
+}
+
+/// Writes the length of one segment into the quoted headers.
+fn relabel(quote: &mut [u8], packet: &Packet, length: usize) {
+    let transport_at = usize::from(packet.transport_at);
+    let (at, ip_length) = match packet.addresses {
+        Addresses::V4 { .. } => (2, length),
+        Addresses::V6 { .. } => (4, length - IPV6_HEADER),
+    };
+    let mut write = |at: usize, value: usize| {
+        if let Some(field) = quote.get_mut(at..at + 2) {
+            field.copy_from_slice(&(value as u16).to_be_bytes());
+        }
+    };
+    write(at, ip_length);
+    if packet.protocol == protocol::UDP {
+        write(transport_at + 4, length - transport_at);
+    }
+    if let (Addresses::V4 { .. }, Some(header)) = (packet.addresses, quote.get_mut(..transport_at)) {
+        header[10..12].fill(0);
+        let checksum = Sum::ZERO.bytes(header).checksum();
+        header[10..12].copy_from_slice(&checksum.to_be_bytes());
+    }
+}
+
+fn compose4(
+    Head(mut head): Head,
+    source: Ipv4Addr,
+    destination: Ipv4Addr,
+    Quote(quote): &Quote,
+    out: &mut Outbox,
+) -> Result<(), DropReason> {
+    let length = IPV4_HEADER + ICMP_HEADER + quote.len();
+    let checksum = Sum::ZERO.bytes(&head).bytes(quote).checksum();
+    head[2..4].copy_from_slice(&checksum.to_be_bytes());
+    let header = Ipv4Header {
+        tos: INTERNETWORK_CONTROL,
+        length: length as u16,
+        // Errors that differ have different checksums, but for one in 65,536; parts of equal ones may mix.
+        identification: checksum,
+        dont_fragment: false,
+        more_fragments: false,
+        offset: 0,
+        ttl: HOPS,
+        protocol: protocol::ICMPV4,
+        source,
+        destination,
+    };
+    emit(&[&header.octets(), &head, quote], IPV4_HEADER, out)
+}
+
+fn compose6(
+    Head(mut head): Head,
+    source: Ipv6Addr,
+    destination: Ipv6Addr,
+    Quote(quote): &Quote,
+    out: &mut Outbox,
+) -> Result<(), DropReason> {
+    let length = (ICMP_HEADER + quote.len()) as u16;
+    let pseudo = pseudo6(source, destination, protocol::ICMPV6, length.into());
+    let checksum = pseudo.bytes(&head).bytes(quote).checksum();
+    head[2..4].copy_from_slice(&checksum.to_be_bytes());
+    let header = Ipv6Header {
+        traffic_class: 0,
+        payload_length: length,
+        next_header: protocol::ICMPV6,
+        hop_limit: HOPS,
+        source,
+        destination,
+    };
+    emit(&[&header.octets(), &head, quote], IPV6_HEADER, out)
+}
+
+fn emit(parts: &[&[u8]], transport: usize, out: &mut Outbox) -> Result<(), DropReason> {
+    let frame = out.push(parts.iter().map(|part| part.len()).sum())?;
+    let mut rest = frame.bytes_mut();
+    for part in parts {
+        let (here, behind) = rest.split_at_mut(part.len());
+        here.copy_from_slice(part);
+        rest = behind;
+    }
+    frame.offload.transport = transport as u16;
+    Ok(())
+}
+
+/// A rate, with a second's worth as burst: nanoseconds for one error; 0 is none at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Rate {
+    interval: u64,
+}
+
+impl Rate {
+    const SECOND: u64 = 1_000_000_000;
+
+    const fn per_second(number: u32) -> Self {
+        Self { interval: if number == 0 { 0 } else { Self::SECOND.div_ceil(number as u64) } }
+    }
+}
+
+/// A token bucket, kept as the time at which it is full again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Bucket {
+    full_at: u64,
+}
+
+impl Bucket {
+    /// Takes a token, if there is one.
+    fn take(&mut self, rate: Rate, Instant(now): Instant) -> bool {
+        let full_at = self.full_at.max(now).saturating_add(rate.interval);
+        let allowed = rate.interval != 0 && full_at - now <= Rate::SECOND;
+        if allowed {
+            self.full_at = full_at;
+        }
+        allowed
+    }
+}
+
+#[cfg(test)]
+mod tests;
