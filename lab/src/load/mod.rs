@@ -1,1 +1,10 @@
-//! The load generator.
+//! The load generator: many small UDP packets from one thread, sent by `sendmmsg`, and sockets with options that the standard library does
+//! not offer. The lab's only unsafe code is here.
+
+#![allow(unsafe_code, reason = "system calls that have no safe wrapper; each block says why it is sound")]
+
+mod flood;
+mod option;
+
+pub use flood::{Flood, flood};
+pub use option::{Pmtu, path_mtu_discovery, without_checksum};

@@ -1,9 +1,12 @@
 //! What is measured from one host to another, with the tools that operators use.
 
+pub mod cpu;
 mod iperf;
 mod ping;
+mod small_udp;
 mod web;
 
 pub use iperf::{Bulk, Direction, bulk_tcp, serve_bulk};
 pub use ping::{RoundTrips, ping};
+pub use small_udp::{PAYLOAD, SmallUdp, small_udp};
 pub use web::{Page, fetch, serve_page};

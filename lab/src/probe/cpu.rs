@@ -1,0 +1,92 @@
+//! CPU time: whose, and how much; and on which CPU.
+
+use crate::failure::{Asking as _, Failure, Result};
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::Pid;
+use std::time::Duration;
+
+/// CPU time that a process has spent in all its threads, the kernel's work on their behalf included.
+pub fn process_cpu(id: u32) -> Result<Duration> {
+    let mut nanoseconds = 0;
+    for thread in threads(id)? {
+        let path = format!("/proc/{id}/task/{thread}/schedstat");
+        let said = std::fs::read_to_string(&path).unwrap_or_default();
+        nanoseconds += said.split_whitespace().next().and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
+    }
+    Ok(Duration::from_nanos(nanoseconds))
+}
+
+/// CPU time that the whole machine has spent on anything but waiting; a tick of 10 ms is the finest step.
+pub fn machine_cpu() -> Result<Duration> {
+    let said = std::fs::read_to_string("/proc/stat").asking(|| "reading /proc/stat".to_owned())?;
+    busy_ticks(&said)
+        .map(|ticks| Duration::from_millis(ticks * 10))
+        .ok_or_else(|| Failure::Unexpected("no line for all CPUs in /proc/stat".to_owned()))
+}
+
+/// user, nice, system, irq and softirq of the first line.
+fn busy_ticks(stat: &str) -> Option<u64> {
+    let figures: Vec<u64> =
+        stat.lines().next()?.split_whitespace().skip(1).filter_map(|word| word.parse().ok()).collect();
+    Some([0, 1, 2, 5, 6].iter().filter_map(|at| figures.get(*at)).sum())
+}
+
+/// Binds all threads of a process to one CPU, if there are several.
+pub fn pin_process(id: u32, cpu: usize) -> Result<()> {
+    threads(id)?.into_iter().try_for_each(|thread| pin(Pid::from_raw(thread), cpu))
+}
+
+/// Lets all threads of a process run on every CPU again.
+pub fn unpin_process(id: u32) -> Result<()> {
+    let mut all = CpuSet::new();
+    (0..cpus()).try_for_each(|cpu| all.set(cpu)).asking(|| "naming every CPU".to_owned())?;
+    for thread in threads(id)? {
+        sched_setaffinity(Pid::from_raw(thread), &all)
+            .asking(|| format!("freeing {id} (sched_setaffinity)"))?;
+    }
+    Ok(())
+}
+
+/// Binds this thread to one CPU, if there are several.
+pub fn pin_thread(cpu: usize) -> Result<()> {
+    pin(Pid::from_raw(0), cpu)
+}
+
+fn pin(thread: Pid, cpu: usize) -> Result<()> {
+    if cpus() < 2 {
+        return Ok(());
+    }
+    let mut set = CpuSet::new();
+    set.set(cpu % cpus()).asking(|| format!("naming CPU {cpu}"))?;
+    sched_setaffinity(thread, &set).asking(|| format!("binding {thread} to CPU {cpu} (sched_setaffinity)"))
+}
+
+/// How many CPUs there are.
+pub fn cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn threads(id: u32) -> Result<Vec<i32>> {
+    let path = format!("/proc/{id}/task");
+    let entries = std::fs::read_dir(&path).asking(|| format!("reading {path}"))?;
+    Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_of_waiting_are_left_out() {
+        assert_eq!(busy_ticks("cpu  1 2 4 1000 2000 8 16 4000 0 0\ncpu0 9 9 9\n"), Some(31));
+    }
+
+    #[test]
+    fn this_process_spends_cpu_time() {
+        let before = process_cpu(std::process::id()).unwrap();
+        let start = std::time::Instant::now();
+        while start.elapsed() < Duration::from_millis(20) {}
+        assert!(process_cpu(std::process::id()).unwrap() > before);
+        assert!(machine_cpu().unwrap() > Duration::ZERO);
+    }
+}
