@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a benchmark may stop at the first surprise")]
 #![allow(missing_docs)]
 
+use sixway_dataplane::mechanism::siit::dynamic_pool::{DynamicPool, DynamicPoolConfig};
 use sixway_dataplane::translate::address::rfc6052::PREFIX_LENGTHS;
 use sixway_dataplane::translate::address::{EamTable, Rfc6052};
+use sixway_dataplane::{Instant as Moment, WorkerId};
 use sixway_wire::{Prefix4, Prefix6};
 use std::hint::black_box;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -81,9 +83,51 @@ fn eam(rows: u32) {
     }
 }
 
+fn pool(hosts: u32) {
+    let host = |n: u32| Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(scattered(n.into())));
+    let config = DynamicPoolConfig::new("172.16.0.0/12".parse().unwrap());
+    let mut pool = DynamicPool::new(&config, WorkerId(0), 1, [3, 4]).unwrap();
+    let now = Moment::from_secs(5);
+    let start = Instant::now();
+    for n in 0..hosts {
+        black_box(pool.assign(host(n), now).unwrap());
+    }
+    let each = start.elapsed().as_nanos() as f64 / f64::from(hosts);
+    println!(
+        "pool 172.16.0.0/12, {hosts} hosts: {each:.0} ns an assignment, {} octets of memory at most",
+        pool.memory()
+    );
+    let order: Vec<u32> =
+        (0..hosts.max(4_096)).map(|n| (scattered(n.into()) % u64::from(hosts)) as u32).collect();
+    let sixes: Vec<_> = order.iter().map(|n| host(*n)).collect();
+    let fours: Vec<_> = sixes.iter().map(|six| pool.lookup6(*six, now).unwrap()).collect();
+    measure(&format!("pool of {hosts} hosts, to IPv4"), &sixes, |six| pool.lookup6(six, now));
+    measure(&format!("pool of {hosts} hosts, to IPv6"), &fours, |four| pool.lookup4(four, now));
+    let strangers: Vec<_> = (0..4_096).map(|n| host(0x8000_0000 | n)).collect();
+    measure(&format!("pool of {hosts} hosts, unknown host"), &strangers, |six| pool.lookup6(six, now));
+    if pool.free() < 100_000 {
+        let last: Vec<_> = (0..pool.free()).map(|n| host(0x4000_0000 | n)).collect();
+        let start = Instant::now();
+        for six in &last {
+            black_box(pool.assign(*six, now).unwrap());
+        }
+        let each = start.elapsed().as_nanos() as f64 / last.len() as f64;
+        println!("{:<58} {each:>8.1} ns", "an assignment, from 95 % to the last address");
+        let start = Instant::now();
+        for six in &strangers {
+            black_box(pool.assign(*six, now).unwrap_err());
+        }
+        let each = start.elapsed().as_nanos() as f64 / strangers.len() as f64;
+        println!("{:<58} {each:>8.1} ns", "a refusal, all addresses taken");
+    }
+}
+
 fn main() {
     rfc6052();
     for rows in [1, 1_000, 1_000_000] {
         eam(rows);
+    }
+    for hosts in [1, 1_000, 1_000_000] {
+        pool(hosts);
     }
 }

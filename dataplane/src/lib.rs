@@ -9,6 +9,7 @@ pub mod fragment;
 pub mod frame;
 pub mod instant;
 pub mod limits;
+pub mod mechanism;
 pub mod parse;
 pub mod rewrite;
 pub mod translate;

@@ -1,0 +1,3 @@
+//! Stateless IP/ICMP translation (RFC 7915).
+
+pub mod dynamic_pool;
