@@ -10,6 +10,8 @@
 
 pub mod admin;
 pub mod command;
+pub mod daemon;
 pub mod host;
 pub mod metrics;
 pub mod show;
+pub mod worker;

@@ -14,6 +14,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 use sixway_dataplane::{Counters, DropReason};
+use sixway_link::LinkCounters;
 use std::fmt;
 use std::sync::Arc;
 
@@ -48,8 +49,10 @@ pub struct Gauge {
 pub struct Sample {
     /// Its number.
     pub worker: u8,
-    /// Its counters.
+    /// Its engine's counters.
     pub counters: Counters,
+    /// Its queues' counters.
+    pub link: LinkCounters,
     /// Its tables.
     pub gauges: Vec<Gauge>,
 }
@@ -69,6 +72,7 @@ struct Samples(Vec<Sample>);
 impl Collector for Samples {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         self.counters(&mut encoder)?;
+        self.link(&mut encoder)?;
         self.drops(&mut encoder)?;
         self.gauges(&mut encoder)
     }
@@ -91,6 +95,19 @@ impl Samples {
                 } else {
                     ConstCounter::new(value).encode(encoder)?
                 }
+            }
+        }
+        Ok(())
+    }
+
+    fn link(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        for (index, (name, help, _)) in LinkCounters::default().named().enumerate() {
+            let name = format!("link_{name}");
+            let mut family = encoder.encode_descriptor(&name, help, None, MetricType::Counter)?;
+            for sample in &self.0 {
+                let Some((_, _, value)) = sample.link.named().nth(index) else { continue };
+                let worker = [("worker", sample.worker.to_string())];
+                ConstCounter::new(value).encode(family.encode_family(&worker)?)?;
             }
         }
         Ok(())
@@ -146,7 +163,8 @@ mod tests {
         let mut counters = Counters { received: 7, held: 2, ..Counters::default() };
         counters.dropped[DropReason::NoBinding as usize] = 3;
         let gauge = Gauge { name: "sessions", help: "Live sessions", mechanism: "nat64-0".into(), value: 5 };
-        encode(vec![Sample { worker: 1, counters, gauges: vec![gauge] }]).unwrap()
+        let link = LinkCounters { no_room: 4, ..LinkCounters::default() };
+        encode(vec![Sample { worker: 1, counters, link, gauges: vec![gauge] }]).unwrap()
     }
 
     #[test]
@@ -170,6 +188,7 @@ mod tests {
         assert!(text.contains("sixway_received_total{worker=\"1\"} 7\n"));
         assert!(text.contains("sixway_held{worker=\"1\"} 2\n"));
         assert!(text.contains("sixway_dropped_total{reason=\"NoBinding\",worker=\"1\"} 3\n"));
+        assert!(text.contains("sixway_link_no_room_total{worker=\"1\"} 4\n"));
         assert!(text.contains("sixway_sessions{mechanism=\"nat64-0\",worker=\"1\"} 5\n"));
         assert!(text.ends_with("# EOF\n"));
     }

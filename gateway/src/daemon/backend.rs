@@ -1,0 +1,344 @@
+//! Answers the admin API by asking the workers.
+
+use super::rates::History;
+use super::words;
+use crate::admin::{
+    AdminError, Backend, BindingRow, CounterRow, Device, DropRow, Filter, MechanismRow, Page, Query,
+    SessionRow, Status,
+};
+use crate::metrics::{self, Gauge, Sample};
+use crate::worker::{BindingEntry, Command, Dump, DumpPage, Position, Post, Report, SessionEntry, Table};
+use sixway_dataplane::{Counters, DropReason};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// How long a worker may take to answer.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// What does not change while the gateway runs.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The gateway's name.
+    pub name: String,
+    /// Its device.
+    pub device: Device,
+    /// Its mechanisms, in the order of the workers' tables.
+    pub mechanisms: Vec<Mechanism>,
+    /// Where metrics are served.
+    pub metrics: Option<String>,
+    /// The configuration in force.
+    pub config: serde_json::Value,
+}
+
+/// A configured mechanism.
+#[derive(Clone, Debug)]
+pub struct Mechanism {
+    /// What the configuration calls it.
+    pub name: String,
+    /// What it serves, in a few words.
+    pub serves: String,
+    /// Whether it is a stateful translator.
+    pub stateful: bool,
+}
+
+/// The running gateway, as the admin API sees it.
+#[derive(Debug)]
+pub struct Gateway {
+    facts: Facts,
+    posts: Vec<Post>,
+    history: Mutex<History>,
+    started: Instant,
+}
+
+impl Gateway {
+    /// A gateway with these workers, started now.
+    pub fn new(facts: Facts, posts: Vec<Post>) -> Self {
+        let started = Instant::now();
+        Self { facts, posts, history: Mutex::new(History::new(started)), started }
+    }
+
+    /// Takes a sample of the counters each second, for ever.
+    pub async fn watch(&self) {
+        let mut second = tokio::time::interval(Duration::from_secs(1));
+        loop {
+            second.tick().await;
+            if let Err(error) = self.reports().await {
+                tracing::warn!("no sample of the counters: {error}");
+            }
+        }
+    }
+
+    /// Asks every worker for its report, and keeps the sum as a sample.
+    async fn reports(&self) -> Result<Vec<Report>, AdminError> {
+        let mut reports = Vec::with_capacity(self.posts.len());
+        for worker in 0..self.posts.len() {
+            reports.push(self.ask(worker, Command::Report).await?);
+        }
+        self.history().add(Instant::now(), sum(&reports));
+        Ok(reports)
+    }
+
+    async fn ask<T>(
+        &self,
+        worker: usize,
+        command: impl FnOnce(oneshot::Sender<T>) -> Command,
+    ) -> Result<T, AdminError> {
+        let (sender, receiver) = oneshot::channel();
+        let busy = |what: &str| AdminError::Busy(format!("worker {worker}: {what}"));
+        self.posts[worker].send(command(sender)).map_err(|error| busy(&error.to_string()))?;
+        match tokio::time::timeout(PATIENCE, receiver).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(_)) => Err(busy("too many requests at a time")),
+            Err(_) => Err(busy("it did not answer in time")),
+        }
+    }
+
+    /// Reads a page, worker by worker.
+    async fn page<E, R>(
+        &self,
+        query: &Query,
+        command: fn(Dump<E>) -> Command,
+        row: impl Fn(usize, E) -> R,
+    ) -> Result<(Vec<R>, Option<String>), AdminError> {
+        let filter = query.filter().map_err(|error| AdminError::BadRequest(error.to_string()))?;
+        let limit = query.limit.unwrap_or(crate::admin::DEFAULT_LIMIT);
+        let mut at = match &query.cursor {
+            None => Cursor::default(),
+            Some(text) => {
+                Cursor::read(text).filter(|cursor| cursor.worker < self.posts.len()).ok_or_else(|| {
+                    AdminError::BadRequest(format!("cursor = {text:?} is none that was given out"))
+                })?
+            }
+        };
+        let mut rows = Vec::new();
+        loop {
+            let page = self.rows(at, &filter, limit - rows.len(), command).await?;
+            rows.extend(page.rows.into_iter().map(|entry| row(at.worker, entry)));
+            at = match page.next {
+                Some(position) => Cursor { position, ..at },
+                None if at.worker + 1 < self.posts.len() => {
+                    Cursor { worker: at.worker + 1, position: Position::default() }
+                }
+                None => return Ok((rows, None)),
+            };
+            if rows.len() >= limit {
+                return Ok((rows, Some(at.text())));
+            }
+        }
+    }
+
+    async fn rows<E>(
+        &self,
+        at: Cursor,
+        filter: &Filter,
+        limit: usize,
+        command: fn(Dump<E>) -> Command,
+    ) -> Result<DumpPage<E>, AdminError> {
+        let (filter, from) = (filter.clone(), at.position);
+        self.ask(at.worker, |answer| command(Dump { filter, from, limit, rows: Vec::new(), answer })).await
+    }
+
+    fn mechanism(&self, index: u16) -> String {
+        self.facts.mechanisms.get(usize::from(index)).map_or_else(String::new, |one| one.name.clone())
+    }
+
+    fn history(&self) -> MutexGuard<'_, History> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The tables of each mechanism, all workers together.
+    fn tables(&self, reports: &[Report]) -> Vec<Table> {
+        let mut sums = vec![Table::default(); self.facts.mechanisms.len()];
+        for (sum, table) in reports.iter().flat_map(|report| report.tables.iter().enumerate()) {
+            if let Some(sum) = sums.get_mut(sum) {
+                sum.sessions += table.sessions;
+                sum.sessions_capacity += table.sessions_capacity;
+                sum.bindings += table.bindings;
+                sum.bindings_capacity += table.bindings_capacity;
+            }
+        }
+        sums
+    }
+
+    fn session_row(&self, worker: usize, entry: SessionEntry) -> SessionRow {
+        SessionRow {
+            mechanism: self.mechanism(entry.mechanism),
+            worker,
+            protocol: words::protocol(Some(entry.protocol)),
+            inside: entry.inside.to_string(),
+            outside: entry.outside.to_string(),
+            remote: entry.remote.to_string(),
+            state: entry.state.into(),
+            idle_seconds: entry.idle.map(|idle| idle.as_secs()),
+            ends_in_seconds: entry.ends_in.as_secs(),
+            packets_out: entry.packets.map(|(out, _)| out),
+            packets_in: entry.packets.map(|(_, back)| back),
+            path: "engine".into(),
+        }
+    }
+
+    fn binding_row(&self, worker: usize, entry: BindingEntry) -> BindingRow {
+        let (inside, outside) = match entry.protocol {
+            Some(_) => (entry.inside.to_string(), entry.outside.to_string()),
+            None => (entry.inside.address.to_string(), entry.outside.address.to_string()),
+        };
+        BindingRow {
+            mechanism: self.mechanism(entry.mechanism),
+            worker,
+            protocol: words::protocol(entry.protocol),
+            inside,
+            outside,
+            kind: entry.kind.into(),
+            sessions: entry.sessions,
+        }
+    }
+}
+
+fn sum(reports: &[Report]) -> Counters {
+    let mut sum = Counters::default();
+    reports.iter().for_each(|report| sum.add(&report.counters));
+    sum
+}
+
+impl Backend for Gateway {
+    async fn status(&self) -> Result<Status, AdminError> {
+        let reports = self.reports().await?;
+        let tables = self.tables(&reports);
+        let history = self.history();
+        let mechanisms = self.facts.mechanisms.iter().zip(&tables).map(|(mechanism, table)| MechanismRow {
+            name: mechanism.name.clone(),
+            serves: mechanism.serves.clone(),
+            frames: history.rate(|counters| words::translated(counters, mechanism.stateful)),
+            stateful: mechanism.stateful,
+            sessions: table.sessions,
+            bindings: table.bindings,
+            bindings_capacity: table.bindings_capacity,
+        });
+        Ok(Status {
+            name: self.facts.name.clone(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            uptime_seconds: self.started.elapsed().as_secs(),
+            workers: self.posts.len(),
+            device: self.facts.device.clone(),
+            rates: history.rates(),
+            sessions: tables.iter().map(|table| table.sessions).sum(),
+            bindings: tables.iter().map(|table| table.bindings).sum(),
+            mechanisms: mechanisms.collect(),
+            metrics: self.facts.metrics.clone(),
+        })
+    }
+
+    async fn counters(&self) -> Result<Vec<CounterRow>, AdminError> {
+        let reports = self.reports().await?;
+        let of_worker = |report: &Report| -> Vec<(String, &'static str, u64)> {
+            let engine = report.counters.named().map(|(name, help, value)| (name.to_owned(), help, value));
+            let link = report.link.named().map(|(name, help, value)| (format!("link.{name}"), help, value));
+            engine.chain(link).collect()
+        };
+        let by_worker: Vec<_> = reports.iter().map(of_worker).collect();
+        let Some(first) = by_worker.first() else { return Ok(Vec::new()) };
+        let rows = first.iter().enumerate().map(|(index, (name, help, _))| {
+            let by_worker: Vec<u64> = by_worker.iter().map(|counters| counters[index].2).collect();
+            CounterRow { name: name.clone(), help: (*help).into(), value: by_worker.iter().sum(), by_worker }
+        });
+        Ok(rows.collect())
+    }
+
+    async fn drops(&self) -> Result<Vec<DropRow>, AdminError> {
+        let counters = sum(&self.reports().await?);
+        let (history, now) = (self.history(), Instant::now());
+        let rows = DropReason::ALL.iter().zip(counters.dropped).map(|(reason, count)| DropRow {
+            reason: reason.name().into(),
+            count,
+            last_seconds: history.last_grown(*reason, now).map(|ago| ago.as_secs_f64()),
+            help: reason.help().into(),
+            answer: words::answer(reason.answer()),
+        });
+        Ok(rows.collect())
+    }
+
+    async fn sessions(&self, query: Query) -> Result<Page<SessionRow>, AdminError> {
+        let total = self.tables(&self.reports().await?).iter().map(|table| table.sessions).sum();
+        let (rows, next) =
+            self.page(&query, Command::Sessions, |worker, entry| self.session_row(worker, entry)).await?;
+        Ok(Page { rows, total, next })
+    }
+
+    async fn bindings(&self, query: Query) -> Result<Page<BindingRow>, AdminError> {
+        let total = self.tables(&self.reports().await?).iter().map(|table| table.bindings).sum();
+        let (rows, next) =
+            self.page(&query, Command::Bindings, |worker, entry| self.binding_row(worker, entry)).await?;
+        Ok(Page { rows, total, next })
+    }
+
+    fn config(&self) -> serde_json::Value {
+        self.facts.config.clone()
+    }
+
+    async fn metrics(&self) -> Result<String, AdminError> {
+        let reports = self.reports().await?;
+        let samples = reports.into_iter().enumerate().map(|(worker, report)| Sample {
+            worker: worker as u8,
+            gauges: self.gauges(&report.tables),
+            counters: report.counters,
+            link: report.link,
+        });
+        metrics::encode(samples.collect()).map_err(|error| AdminError::Busy(format!("metrics: {error}")))
+    }
+}
+
+impl Gateway {
+    fn gauges(&self, tables: &[Table]) -> Vec<Gauge> {
+        let mut gauges = Vec::new();
+        for (mechanism, table) in self.facts.mechanisms.iter().zip(tables) {
+            let mut add = |name, help, value| {
+                gauges.push(Gauge { name, help, mechanism: mechanism.name.clone(), value });
+            };
+            if mechanism.stateful {
+                add("sessions", "Live sessions.", table.sessions);
+                add("sessions_capacity", "How many sessions there may be.", table.sessions_capacity);
+            }
+            add("bindings", "Live bindings, or addresses given out.", table.bindings);
+            add("bindings_capacity", "How many bindings there may be.", table.bindings_capacity);
+        }
+        gauges
+    }
+}
+
+/// A place in all workers' tables; as text `WORKER-MECHANISM-SLOT`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Cursor {
+    worker: usize,
+    position: Position,
+}
+
+impl Cursor {
+    fn text(self) -> String {
+        format!("{}-{}-{}", self.worker, self.position.mechanism, self.position.slot)
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let mut parts = text.split('-');
+        let (worker, mechanism, slot) = (parts.next()?, parts.next()?, parts.next()?);
+        if parts.next().is_some() {
+            return None;
+        }
+        let position = Position { mechanism: mechanism.parse().ok()?, slot: slot.parse().ok()? };
+        Some(Self { worker: worker.parse().ok()?, position })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_reads_as_it_is_written() {
+        let cursor = Cursor { worker: 3, position: Position { mechanism: 1, slot: 70_000 } };
+        assert_eq!(Cursor::read(&cursor.text()), Some(cursor));
+        for text in ["", "1-2", "1-2-3-4", "a-b-c", "1-2--3", "0-70000-1"] {
+            assert_eq!(Cursor::read(text), None, "{text}");
+        }
+    }
+}

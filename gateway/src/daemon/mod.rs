@@ -1,0 +1,7 @@
+//! The running gateway.
+
+mod backend;
+mod rates;
+mod words;
+
+pub use backend::{Facts, Gateway, Mechanism};

@@ -1,0 +1,106 @@
+//! What passed lately: the counters of the last seconds, one sample each second.
+
+use crate::admin::Rates;
+use sixway_dataplane::{Counters, DropReason};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Rates are averaged over so many seconds.
+const WINDOW: Duration = Duration::from_secs(5);
+
+/// Samples of the counters, all workers together.
+#[derive(Debug)]
+pub(super) struct History {
+    samples: VecDeque<(Instant, Counters)>,
+    last_grown: [Option<Instant>; DropReason::COUNT],
+}
+
+impl History {
+    /// Starts from counters that are all zero.
+    pub(super) fn new(now: Instant) -> Self {
+        Self { samples: VecDeque::from([(now, Counters::default())]), last_grown: [None; DropReason::COUNT] }
+    }
+
+    /// Adds a sample.
+    pub(super) fn add(&mut self, now: Instant, counters: Counters) {
+        if let Some((_, before)) = self.samples.back() {
+            let counts = counters.dropped.iter().zip(&before.dropped);
+            for (grown, _) in self.last_grown.iter_mut().zip(counts).filter(|(_, (new, old))| new > old) {
+                *grown = Some(now);
+            }
+        }
+        self.samples.push_back((now, counters));
+        while self.samples.len() > 2 && now.duration_since(self.samples[1].0) >= WINDOW {
+            self.samples.pop_front();
+        }
+    }
+
+    /// How long ago drops for this reason were last seen to grow.
+    pub(super) fn last_grown(&self, reason: DropReason, now: Instant) -> Option<Duration> {
+        self.last_grown[reason as usize].map(|at| now.duration_since(at))
+    }
+
+    /// The growth of a counter in a second.
+    pub(super) fn rate(&self, counter: impl Fn(&Counters) -> u64) -> f64 {
+        let (Some((from, old)), Some((to, new))) = (self.samples.front(), self.samples.back()) else {
+            return 0.0;
+        };
+        let seconds = to.duration_since(*from).as_secs_f64();
+        if seconds <= 0.0 {
+            return 0.0;
+        }
+        counter(new).saturating_sub(counter(old)) as f64 / seconds
+    }
+
+    /// The rates that the status shows.
+    pub(super) fn rates(&self) -> Rates {
+        let top = DropReason::ALL
+            .iter()
+            .map(|reason| (self.rate(|counters| counters.dropped[*reason as usize]), reason))
+            .filter(|(rate, _)| *rate > 0.0)
+            .max_by(|(one, _), (other, _)| one.total_cmp(other));
+        Rates {
+            bits: 8.0 * self.rate(|counters| counters.octets),
+            packets: self.rate(|counters| counters.packets),
+            frames: self.rate(|counters| counters.received),
+            drops: self.rate(Counters::dropped_total),
+            top_reason: top.map(|(_, reason)| reason.name().into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counters(received: u64, octets: u64, no_binding: u64) -> Counters {
+        let mut counters = Counters { received, octets, ..Counters::default() };
+        counters.dropped[DropReason::NoBinding as usize] = no_binding;
+        counters
+    }
+
+    #[test]
+    fn rates_are_averaged_over_the_window() {
+        let start = Instant::now();
+        let mut history = History::new(start);
+        assert_eq!(history.rates(), Rates::default());
+        for second in 1..=20 {
+            history.add(start + Duration::from_secs(second), counters(second * 100, second * 1_000, 0));
+        }
+        let rates = history.rates();
+        assert_eq!((rates.frames, rates.bits, rates.drops), (100.0, 8_000.0, 0.0));
+        assert!(history.samples.len() <= 7);
+    }
+
+    #[test]
+    fn the_reason_with_the_most_drops_is_named_and_when_it_last_grew() {
+        let start = Instant::now();
+        let mut history = History::new(start);
+        history.add(start + Duration::from_secs(1), counters(0, 0, 3));
+        history.add(start + Duration::from_secs(3), counters(0, 0, 3));
+        assert_eq!(history.rates().top_reason.as_deref(), Some("NoBinding"));
+        let now = start + Duration::from_secs(4);
+        assert_eq!(history.last_grown(DropReason::NoBinding, now), Some(Duration::from_secs(3)));
+        assert_eq!(history.last_grown(DropReason::Igmp, now), None);
+    }
+}

@@ -1,0 +1,94 @@
+//! What a worker can be asked between two batches, through a bounded ring.
+
+use super::core::{BindingEntry, Report, SessionEntry};
+use super::dump::Dump;
+use super::wake::Wake;
+use std::fmt;
+use std::io;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use tokio::sync::oneshot;
+
+/// Commands that wait at most.
+pub(super) const RING: usize = 64;
+
+/// Where an answer goes; nobody may be waiting any more.
+pub type Answer<T> = oneshot::Sender<T>;
+
+/// What a worker is asked.
+#[derive(Debug)]
+pub enum Command {
+    /// Counters and table sizes.
+    Report(Answer<Report>),
+    /// A page of sessions.
+    Sessions(Dump<SessionEntry>),
+    /// A page of bindings.
+    Bindings(Dump<BindingEntry>),
+    /// The end.
+    Stop,
+}
+
+/// The worker's end.
+#[derive(Debug)]
+pub struct Mailbox {
+    pub(super) commands: Receiver<Command>,
+    pub(super) wake: Wake,
+}
+
+/// The other end.
+#[derive(Clone, Debug)]
+pub struct Post {
+    commands: SyncSender<Command>,
+    wake: Wake,
+}
+
+/// Why a worker does not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unreachable {
+    /// Its ring is full.
+    Busy,
+    /// It has ended.
+    Gone,
+}
+
+impl fmt::Display for Unreachable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Busy => "the worker has too many requests waiting; ask again",
+            Self::Gone => "the worker has ended",
+        })
+    }
+}
+
+impl std::error::Error for Unreachable {}
+
+/// A ring of commands to one worker.
+///
+/// # Errors
+/// The kernel has no file descriptor left.
+pub fn mailbox() -> io::Result<(Post, Mailbox)> {
+    let (sender, receiver) = sync_channel(RING);
+    let wake = Wake::new()?;
+    Ok((Post { commands: sender, wake: wake.clone() }, Mailbox { commands: receiver, wake }))
+}
+
+impl Post {
+    /// Leaves a command and wakes the worker.
+    ///
+    /// # Errors
+    /// The ring is full, or the worker has ended.
+    pub fn send(&self, command: Command) -> Result<(), Unreachable> {
+        self.commands.try_send(command).map_err(|error| match error {
+            TrySendError::Full(_) => Unreachable::Busy,
+            TrySendError::Disconnected(_) => Unreachable::Gone,
+        })?;
+        self.wake.wake();
+        Ok(())
+    }
+}
+
+impl Mailbox {
+    /// What wakes this worker.
+    pub fn wake(&self) -> &Wake {
+        &self.wake
+    }
+}

@@ -1,0 +1,114 @@
+//! What a worker drives: the engine, or a simple stand-in in a test.
+
+use crate::admin::Filter;
+use sixway_dataplane::{Counters, Frame, Instant, Outbox};
+use sixway_link::LinkCounters;
+use sixway_wire::{Endpoint4, Endpoint6};
+use std::time::Duration;
+
+/// One worker's packet engine.
+pub trait Core: Send + 'static {
+    /// Gives every frame its verdict.
+    fn process(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox);
+    /// Gives every frame its verdict that another worker handed over.
+    fn take_over(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox);
+    /// Time passes: a bounded amount of work.
+    fn tick(&mut self, now: Instant, out: &mut Outbox);
+    /// What was counted.
+    fn counters(&self) -> Counters;
+    /// How full each mechanism's tables are, in the order of the configuration.
+    fn tables(&self) -> Vec<Table>;
+    /// Looks at up to `budget` sessions from `from` on, adds those that `filter` admits to `rows` (at most `room`), and
+    /// says where to go on; `None` at the end.
+    fn sessions(
+        &self,
+        from: Position,
+        budget: usize,
+        room: usize,
+        filter: &Filter,
+        now: Instant,
+        rows: &mut Vec<SessionEntry>,
+    ) -> Option<Position>;
+    /// The same for bindings.
+    fn bindings(
+        &self,
+        from: Position,
+        budget: usize,
+        room: usize,
+        filter: &Filter,
+        rows: &mut Vec<BindingEntry>,
+    ) -> Option<Position>;
+}
+
+/// A place in a worker's tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// The mechanism, by its place in the configuration.
+    pub mechanism: u16,
+    /// The place in its table.
+    pub slot: u32,
+}
+
+/// How full a mechanism's tables are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    /// Live sessions.
+    pub sessions: u64,
+    /// How many sessions there may be.
+    pub sessions_capacity: u64,
+    /// Live bindings, or addresses given out.
+    pub bindings: u64,
+    /// How many bindings there may be.
+    pub bindings_capacity: u64,
+}
+
+/// A session, before it is put into words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionEntry {
+    /// The mechanism, by its place in the configuration.
+    pub mechanism: u16,
+    /// The protocol number; ICMP is IPv4's.
+    pub protocol: u8,
+    /// The inside endpoint.
+    pub inside: Endpoint6,
+    /// The outside endpoint.
+    pub outside: Endpoint4,
+    /// The remote endpoint.
+    pub remote: Endpoint4,
+    /// The state's name.
+    pub state: &'static str,
+    /// Since its last packet, if that is kept.
+    pub idle: Option<Duration>,
+    /// Until it ends if nothing comes.
+    pub ends_in: Duration,
+    /// Packets outwards and inwards, if they are counted.
+    pub packets: Option<(u64, u64)>,
+}
+
+/// A binding, before it is put into words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BindingEntry {
+    /// The mechanism, by its place in the configuration.
+    pub mechanism: u16,
+    /// The protocol number; ICMP is IPv4's; `None` for all of them.
+    pub protocol: Option<u8>,
+    /// The inside endpoint; port 0 for a whole address.
+    pub inside: Endpoint6,
+    /// The outside endpoint; port 0 for a whole address.
+    pub outside: Endpoint4,
+    /// How it came about: `static`, `dynamic`.
+    pub kind: &'static str,
+    /// Sessions that use it.
+    pub sessions: u64,
+}
+
+/// What a worker reports.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Its engine's counters.
+    pub counters: Counters,
+    /// Its queues' counters, added up.
+    pub link: LinkCounters,
+    /// Its mechanisms' tables.
+    pub tables: Vec<Table>,
+}

@@ -1,0 +1,102 @@
+//! Reading a table while packets pass: some rows each batch, so that a million sessions do not stall the data path.
+
+use super::command::Answer;
+use super::core::{BindingEntry, Core, Position, SessionEntry};
+use crate::admin::Filter;
+use sixway_dataplane::Instant;
+use std::collections::VecDeque;
+
+/// Table places looked at between two batches.
+const BUDGET: usize = 512;
+/// Dumps under way at a time; others wait their turn behind them and may not pile up.
+const UNDER_WAY: usize = 16;
+
+/// A page that is being read.
+#[derive(Debug)]
+pub struct Dump<E> {
+    /// What is asked for.
+    pub filter: Filter,
+    /// Where to go on.
+    pub from: Position,
+    /// The most rows.
+    pub limit: usize,
+    /// The rows so far.
+    pub rows: Vec<E>,
+    /// Where the page goes.
+    pub answer: Answer<DumpPage<E>>,
+}
+
+/// A page that was read.
+#[derive(Debug)]
+pub struct DumpPage<E> {
+    /// The rows.
+    pub rows: Vec<E>,
+    /// Where the next page starts; `None` at the end of this worker's tables.
+    pub next: Option<Position>,
+}
+
+/// The pages that a worker reads.
+#[derive(Debug, Default)]
+pub(super) struct Dumps {
+    waiting: VecDeque<AnyDump>,
+}
+
+#[derive(Debug)]
+enum AnyDump {
+    Sessions(Dump<SessionEntry>),
+    Bindings(Dump<BindingEntry>),
+}
+
+impl Dumps {
+    pub(super) fn sessions(&mut self, dump: Dump<SessionEntry>) {
+        self.add(AnyDump::Sessions(dump));
+    }
+
+    pub(super) fn bindings(&mut self, dump: Dump<BindingEntry>) {
+        self.add(AnyDump::Bindings(dump));
+    }
+
+    /// Refused when there are too many: the answer's sender is dropped, and who waits learns of it.
+    fn add(&mut self, dump: AnyDump) {
+        if self.waiting.len() < UNDER_WAY {
+            self.waiting.push_back(dump);
+        }
+    }
+
+    /// Goes on with the page whose turn it is. Whether there is more to do.
+    pub(super) fn step(&mut self, core: &impl Core, now: Instant) -> bool {
+        let Some(dump) = self.waiting.pop_front() else { return false };
+        let unfinished = match dump {
+            AnyDump::Sessions(dump) => dump
+                .step(|from, budget, room, filter, rows| core.sessions(from, budget, room, filter, now, rows))
+                .map(AnyDump::Sessions),
+            AnyDump::Bindings(dump) => dump
+                .step(|from, budget, room, filter, rows| core.bindings(from, budget, room, filter, rows))
+                .map(AnyDump::Bindings),
+        };
+        self.waiting.extend(unfinished);
+        !self.waiting.is_empty()
+    }
+}
+
+impl<E> Dump<E> {
+    /// Reads on. The dump if the page is not full yet, and somebody still waits for it.
+    fn step(
+        mut self,
+        read: impl FnOnce(Position, usize, usize, &Filter, &mut Vec<E>) -> Option<Position>,
+    ) -> Option<Self> {
+        if self.answer.is_closed() {
+            return None;
+        }
+        let room = self.limit.saturating_sub(self.rows.len());
+        let next = read(self.from, BUDGET, room, &self.filter, &mut self.rows);
+        match next {
+            Some(next) if self.rows.len() < self.limit => Some(Self { from: next, ..self }),
+            next => {
+                // Who asked may have given up in between.
+                let _ = self.answer.send(DumpPage { rows: self.rows, next });
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Workers: threads with an engine each, which share nothing on the packets' path.
+//!
+//! ```text
+//!     queue ─▶ receive ─▶ engine ─▶ send            commands ─▶ (a few each batch) ─▶ answers
+//!                           │ ▲                     dumps    ─▶ (some rows each batch) ─▶ pages
+//!                           ▼ │
+//!                     rings to and from the other workers
+//! ```
+
+mod clock;
+mod command;
+mod core;
+mod dump;
+mod handover;
+mod run;
+mod wake;
+
+pub use clock::Clock;
+pub use command::{Answer, Command, Mailbox, Post, Unreachable, mailbox};
+pub use core::{BindingEntry, Core, Position, Report, SessionEntry, Table};
+pub use dump::{Dump, DumpPage};
+pub use handover::{Handover, rings};
+pub use run::{BATCH, Worker};
+pub use wake::Wake;

@@ -1,0 +1,209 @@
+//! A worker's loop.
+
+use super::clock::Clock;
+use super::command::{Command, Mailbox, RING};
+use super::core::{Core, Report};
+use super::dump::Dumps;
+use super::handover::Handover;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use sixway_dataplane::frame::MAX_PACKET;
+use sixway_dataplane::{Counters, DropReason, Frame, Outbox, Verdict};
+use sixway_link::{Link, LinkCounters};
+use std::io;
+use std::sync::mpsc::TryRecvError;
+
+/// Frames of a batch.
+pub const BATCH: usize = 64;
+/// Frames that may leave beside a batch: each may become many fragments.
+const OUTBOX: usize = 1_024;
+/// The engine hears of the time at least so often, in milliseconds.
+const TICK: u8 = 100;
+
+/// A thread's work: its queues, its engine, its mailbox.
+pub struct Worker<L, C> {
+    links: Vec<L>,
+    core: C,
+    clock: Clock,
+    mailbox: Mailbox,
+    handover: Handover,
+    dumps: Dumps,
+    frames: Vec<Frame>,
+    outbox: Outbox,
+    /// Frames that the engine handed over and that found no room.
+    refused: u64,
+}
+
+/// What one turn of the loop leaves to do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// There is more.
+    Busy,
+    /// Nothing waits.
+    Idle,
+    /// It was told to stop.
+    Stop,
+}
+
+impl<L: Link, C: Core> Worker<L, C> {
+    /// A worker for `links`, one at least.
+    pub fn new(links: Vec<L>, core: C, clock: Clock, mailbox: Mailbox, handover: Handover) -> Self {
+        Self {
+            links,
+            core,
+            clock,
+            mailbox,
+            handover,
+            dumps: Dumps::default(),
+            frames: (0..BATCH).map(|_| Frame::with_capacity(MAX_PACKET)).collect(),
+            outbox: Outbox::new(OUTBOX),
+            refused: 0,
+        }
+    }
+
+    /// Works until it is told to stop.
+    ///
+    /// # Errors
+    /// A link is of no further use.
+    pub fn run(mut self) -> io::Result<()> {
+        loop {
+            match self.turn()? {
+                Turn::Busy => {}
+                Turn::Idle => self.wait()?,
+                Turn::Stop => return Ok(()),
+            }
+        }
+    }
+
+    fn turn(&mut self) -> io::Result<Turn> {
+        let mut busy = false;
+        for link in 0..self.links.len() {
+            busy |= self.batch(link)?;
+        }
+        busy |= self.take_over()?;
+        let now = self.clock.now();
+        self.core.tick(now, &mut self.outbox);
+        if !self.outbox.is_empty() && !self.links.is_empty() {
+            send_outbox(&mut self.links[0], &mut self.outbox)?;
+            self.links[0].flush()?;
+        }
+        match self.commands() {
+            Turn::Idle => {}
+            Turn::Busy => busy = true,
+            Turn::Stop => return Ok(Turn::Stop),
+        }
+        busy |= self.dumps.step(&self.core, now);
+        Ok(if busy { Turn::Busy } else { Turn::Idle })
+    }
+
+    /// Receives and sends one batch. Whether there was any.
+    fn batch(&mut self, link: usize) -> io::Result<bool> {
+        let link = &mut self.links[link];
+        let count = link.receive(&mut self.frames)?;
+        if count == 0 {
+            return Ok(false);
+        }
+        let frames = &mut self.frames[..count];
+        self.core.process(frames, self.clock.now(), &mut self.outbox);
+        self.refused += emit(link, frames, &mut self.outbox, &mut self.handover)?;
+        Ok(true)
+    }
+
+    /// Does the work that other workers handed over. Whether there was any.
+    fn take_over(&mut self) -> io::Result<bool> {
+        let Some(link) = self.links.first_mut() else { return Ok(false) };
+        let mut handover = std::mem::take(&mut self.handover);
+        let any = handover.take(BATCH, |frames| {
+            self.core.take_over(frames, self.clock.now(), &mut self.outbox);
+            // What was handed over once is not handed on: two workers that disagree would play ball.
+            self.refused += emit(link, frames, &mut self.outbox, &mut Handover::default())?;
+            Ok::<_, io::Error>(())
+        });
+        self.handover = handover;
+        any
+    }
+
+    /// Obeys the commands that wait, as many as the ring holds.
+    fn commands(&mut self) -> Turn {
+        for _ in 0..RING {
+            match self.mailbox.commands.try_recv() {
+                Ok(Command::Report(answer)) => {
+                    // Who asked may have given up in between.
+                    let _ = answer.send(self.report());
+                }
+                Ok(Command::Sessions(dump)) => self.dumps.sessions(dump),
+                Ok(Command::Bindings(dump)) => self.dumps.bindings(dump),
+                Err(TryRecvError::Empty) => return Turn::Idle,
+                // Nobody is left who could tell it to stop.
+                Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Turn::Stop,
+            }
+        }
+        Turn::Busy
+    }
+
+    fn report(&self) -> Report {
+        let mut link = LinkCounters::default();
+        self.links.iter().for_each(|one| link.add(one.counters()));
+        Report { counters: self.counters(), link, tables: self.core.tables() }
+    }
+
+    /// The engine's counters, with frames that found no room on their way to another worker as what they are: drops.
+    fn counters(&self) -> Counters {
+        let mut counters = self.core.counters();
+        counters.handed_over = counters.handed_over.saturating_sub(self.refused);
+        counters.dropped[DropReason::HandoverFull as usize] += self.refused;
+        counters
+    }
+
+    /// Waits for packets, commands, other workers, or the time to pass.
+    fn wait(&self) -> io::Result<()> {
+        let fd = self.mailbox.wake.fd();
+        let mut fds = vec![PollFd::new(fd, PollFlags::POLLIN)];
+        fds.extend(
+            self.links.iter().filter_map(|link| Some(PollFd::new(link.poll_fd()?, PollFlags::POLLIN))),
+        );
+        match poll(&mut fds, PollTimeout::from(TICK)) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(error) => {
+                return Err(io::Error::new(io::Error::from(error).kind(), format!("poll: {error}")));
+            }
+        }
+        if fds[0].any().unwrap_or(false) {
+            self.mailbox.wake.clear();
+        }
+        Ok(())
+    }
+}
+
+/// Sends what leaves and hands over what belongs elsewhere. How many frames found no room there.
+fn emit(
+    link: &mut impl Link,
+    frames: &mut [Frame],
+    outbox: &mut Outbox,
+    handover: &mut Handover,
+) -> io::Result<u64> {
+    let mut refused = 0;
+    for frame in frames {
+        match frame.verdict {
+            Verdict::Forward | Verdict::Answered => link.send(frame)?,
+            Verdict::HandOver(worker) => refused += u64::from(!handover.give(frame, worker)),
+            Verdict::Pending
+            | Verdict::InPieces
+            | Verdict::Merged
+            | Verdict::Punted
+            | Verdict::Dropped(_)
+            | Verdict::Held => {}
+        }
+    }
+    send_outbox(link, outbox)?;
+    link.flush()?;
+    handover.wake();
+    Ok(refused)
+}
+
+fn send_outbox(link: &mut impl Link, outbox: &mut Outbox) -> io::Result<()> {
+    for frame in outbox.frames() {
+        link.send(frame)?;
+    }
+    outbox.clear();
+    Ok(())
+}

@@ -1,0 +1,229 @@
+//! Workers with a simple stand-in for the engine, over links in memory.
+
+#![allow(clippy::unwrap_used)] // in a test a panic is the report
+
+use sixway::admin::Filter;
+use sixway::worker::{
+    BindingEntry, Clock, Command, Core, Dump, DumpPage, Handover, Position, Post, SessionEntry, Table, Wake,
+    Worker, mailbox, rings,
+};
+use sixway_dataplane::verdict::WorkerId;
+use sixway_dataplane::{Counters, DropReason, Frame, Instant, Outbox, Verdict};
+use sixway_link::{Link, Memory};
+use sixway_wire::{Endpoint4, Endpoint6};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// Forwards every frame, or hands over those whose first octet is a worker's number plus 100. Keeps `table` sessions.
+#[derive(Default)]
+struct Fake {
+    counters: Counters,
+    table: u32,
+}
+
+impl Core for Fake {
+    fn process(&mut self, frames: &mut [Frame], _: Instant, _: &mut Outbox) {
+        for frame in frames {
+            self.counters.received += 1;
+            frame.verdict = match frame.bytes()[0].checked_sub(100) {
+                None => Verdict::Forward,
+                Some(worker) => Verdict::HandOver(WorkerId(worker)),
+            };
+            match frame.verdict {
+                Verdict::Forward => self.counters.forwarded += 1,
+                _ => self.counters.handed_over += 1,
+            }
+        }
+    }
+    fn take_over(&mut self, frames: &mut [Frame], _: Instant, _: &mut Outbox) {
+        for frame in frames {
+            self.counters.taken_over += 1;
+            self.counters.forwarded += 1;
+            frame.verdict = Verdict::Forward;
+        }
+    }
+    fn tick(&mut self, _: Instant, _: &mut Outbox) {}
+    fn counters(&self) -> Counters {
+        self.counters.clone()
+    }
+    fn tables(&self) -> Vec<Table> {
+        vec![Table { sessions: self.table.into(), ..Table::default() }]
+    }
+    fn sessions(
+        &self,
+        from: Position,
+        budget: usize,
+        room: usize,
+        filter: &Filter,
+        _: Instant,
+        rows: &mut Vec<SessionEntry>,
+    ) -> Option<Position> {
+        let mut left = room;
+        for slot in from.slot..self.table.min(from.slot + budget as u32) {
+            if left == 0 {
+                return Some(Position { slot, ..from });
+            }
+            let session = session(slot);
+            if filter.admits_session(session.protocol, session.inside, session.outside, session.remote) {
+                rows.push(session);
+                left -= 1;
+            }
+        }
+        let slot = from.slot + budget as u32;
+        (slot < self.table).then_some(Position { slot, ..from })
+    }
+    fn bindings(
+        &self,
+        _: Position,
+        _: usize,
+        _: usize,
+        _: &Filter,
+        _: &mut Vec<BindingEntry>,
+    ) -> Option<Position> {
+        None
+    }
+}
+
+fn session(slot: u32) -> SessionEntry {
+    SessionEntry {
+        mechanism: 0,
+        protocol: 6,
+        inside: Endpoint6::new(u128::from(slot).into(), (slot % 1_000) as u16),
+        outside: Endpoint4::new(slot.into(), 1),
+        remote: Endpoint4::new(1.into(), 2),
+        state: "established",
+        idle: None,
+        ends_in: Duration::from_secs(1),
+        packets: None,
+    }
+}
+
+struct Running {
+    far: Memory,
+    post: Post,
+    thread: std::thread::JoinHandle<std::io::Result<()>>,
+}
+
+fn start(cores: Vec<Fake>) -> Vec<Running> {
+    let clock = Clock::start();
+    let ends: Vec<_> = cores.iter().map(|_| mailbox().unwrap()).collect();
+    let wakes: Vec<Wake> = ends.iter().map(|(_, mailbox)| mailbox.wake().clone()).collect();
+    let parts = cores.into_iter().zip(ends).zip(rings(&wakes));
+    parts
+        .map(|((core, (post, mailbox)), handover): (_, Handover)| {
+            let (near, far) = Memory::pair(1_000);
+            let worker = Worker::new(vec![near], core, clock, mailbox, handover);
+            Running { far, post, thread: std::thread::spawn(|| worker.run()) }
+        })
+        .collect()
+}
+
+impl Running {
+    fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> T {
+        let (sender, receiver) = oneshot::channel();
+        self.post.send(command(sender)).unwrap();
+        receiver.blocking_recv().unwrap()
+    }
+
+    fn counters(&self) -> Counters {
+        self.ask(Command::Report).counters
+    }
+
+    fn page(&self, filter: Filter, from: Position, limit: usize) -> DumpPage<SessionEntry> {
+        self.ask(|answer| Command::Sessions(Dump { filter, from, limit, rows: Vec::new(), answer }))
+    }
+
+    /// Sends `packet` and waits until the worker has seen `count` in all.
+    fn pass(&mut self, packet: &[u8], count: u64) -> Counters {
+        self.far.send(&mut Frame::holding(packet)).unwrap();
+        for _ in 0..500 {
+            let counters = self.counters();
+            if counters.received >= count {
+                return counters;
+            }
+        }
+        panic!("the packet was not seen");
+    }
+
+    fn stop(self) {
+        self.post.send(Command::Stop).unwrap();
+        self.thread.join().unwrap().unwrap();
+    }
+}
+
+#[test]
+fn a_worker_forwards_reports_and_stops() {
+    let mut worker = start(vec![Fake::default()]).remove(0);
+    let counters = worker.pass(&[1, 2, 3], 1);
+    assert_eq!((counters.received, counters.forwarded), (1, 1));
+    let mut frames = [Frame::with_capacity(100)];
+    assert_eq!(worker.far.receive(&mut frames).unwrap(), 1);
+    assert_eq!(frames[0].bytes(), [1, 2, 3]);
+    let report = worker.ask(Command::Report);
+    assert_eq!((report.link.received, report.link.sent), (1, 1));
+    let post = worker.post.clone();
+    worker.stop();
+    assert!(post.send(Command::Stop).is_err());
+}
+
+#[test]
+fn a_worker_whose_gateway_is_gone_ends() {
+    let Running { post, thread, .. } = start(vec![Fake::default()]).remove(0);
+    drop(post);
+    thread.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_great_table_is_read_in_pages_while_packets_pass() {
+    let mut worker = start(vec![Fake { table: 1_000_000, ..Fake::default() }]).remove(0);
+    let filter = Filter { port: Some(7), ..Filter::default() };
+    let (sender, receiver) = oneshot::channel();
+    let dump = Dump {
+        filter: filter.clone(),
+        from: Position::default(),
+        limit: 5_000,
+        rows: vec![],
+        answer: sender,
+    };
+    worker.post.send(Command::Sessions(dump)).unwrap();
+    assert_eq!(worker.pass(&[1], 1).forwarded, 1);
+    let page = receiver.blocking_recv().unwrap();
+    assert_eq!((page.rows.len(), page.next), (1_000, None));
+    assert!(page.rows.iter().all(|row| row.inside.port == 7));
+
+    let first = worker.page(filter.clone(), Position::default(), 600);
+    assert_eq!(first.rows.len(), 600);
+    let rest = worker.page(filter, first.next.unwrap(), 600);
+    assert_eq!((rest.rows.len(), rest.next), (400, None));
+    worker.stop();
+}
+
+#[test]
+fn a_packet_of_another_worker_is_handed_over_and_frames_are_conserved() {
+    let mut workers = start(vec![Fake::default(), Fake::default()]);
+    let counters = workers[0].pass(&[101, 9], 1);
+    assert!(counters.frames_are_conserved());
+    assert_eq!(counters.handed_over, 1);
+    let mut other = workers[1].counters();
+    for _ in 0..500 {
+        if other.taken_over == 1 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+        other = workers[1].counters();
+    }
+    assert_eq!((other.taken_over, other.forwarded), (1, 1));
+    let mut frames = [Frame::with_capacity(100)];
+    assert_eq!(workers[1].far.receive(&mut frames).unwrap(), 1);
+    assert_eq!(frames[0].bytes(), [101, 9]);
+    workers.into_iter().for_each(Running::stop);
+}
+
+#[test]
+fn a_packet_that_cannot_be_handed_over_is_a_counted_drop() {
+    let mut worker = start(vec![Fake::default()]).remove(0);
+    let counters = worker.pass(&[107], 1);
+    assert_eq!((counters.handed_over, counters.dropped[DropReason::HandoverFull as usize]), (0, 1));
+    assert!(counters.frames_are_conserved());
+    worker.stop();
+}
