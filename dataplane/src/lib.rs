@@ -3,8 +3,12 @@
 //! It does no I/O, reads no clock and no random source: `now` is an argument, the seed comes in through `new`.
 //! The path of a packet is `engine`; what it is made of stands beside it.
 
+extern crate alloc;
+
+pub mod classify;
 pub mod counters;
 pub mod drop_reason;
+pub mod engine;
 pub mod fragment;
 pub mod frame;
 pub mod instant;

@@ -58,13 +58,14 @@ impl Sum {
     /// Adds another sum.
     #[inline]
     pub const fn and(self, other: Self) -> Self {
-        Self(self.0 + other.fold_native() as u64)
+        Self(self.0 + other.0)
     }
 
-    /// Takes another sum away: adds its complement.
+    /// Takes another sum away: adds its one's complement. A sum of one packet is far below 2^48, and 2^48 − 2^32 is a
+    /// multiple of 0xffff, which is a zero of one's complement.
     #[inline]
     pub const fn less(self, other: Self) -> Self {
-        Self(self.0 + !other.fold_native() as u64)
+        Self(self.0 + (0xffff_0000_0000 - other.0))
     }
 
     #[inline]

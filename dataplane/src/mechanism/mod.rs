@@ -1,3 +1,4 @@
-//! One file or folder for each mechanism: thin, an address policy and the verbs it is composed of.
+//! One file or folder for each mechanism: thin, an address policy and the verbs it is composed of. They do not import one
+//! another.
 
 pub mod siit;

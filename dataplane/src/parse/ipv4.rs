@@ -25,8 +25,8 @@ const LSRR: u8 = 131;
 const SSRR: u8 = 137;
 
 /// Reads a packet and validates its header as RFC 1812 §5.2.2 asks.
-#[inline]
-pub(super) fn parse(bytes: &[u8]) -> Result<Packet, DropReason> {
+#[inline(always)]
+pub(super) fn parse(bytes: &[u8], packet: &mut Packet) -> Result<(), DropReason> {
     let header = bytes.first_chunk::<HEADER>().ok_or(DropReason::Truncated)?;
     let header_length = usize::from(header[0] & 15) * 4;
     let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
@@ -55,7 +55,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Packet, DropReason> {
     });
     let number = header[9];
     let later = flags & 0x1fff != 0;
-    Ok(Packet {
+    *packet = Packet {
         addresses: Addresses::V4 {
             source: Ipv4Addr::new(header[12], header[13], header[14], header[15]),
             destination: Ipv4Addr::new(header[16], header[17], header[18], header[19]),
@@ -72,7 +72,8 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Packet, DropReason> {
         segments_left_at: 0,
         source_route,
         extension_after_fragment: false,
-    })
+    };
+    Ok(())
 }
 
 /// Whether the options hold a source route whose pointer is not past its end (RFC 791 §3.1).

@@ -91,8 +91,8 @@ const fn is_extension_header(number: u8) -> bool {
 }
 
 /// Reads a packet.
-#[inline]
-pub(super) fn parse(bytes: &[u8]) -> Result<Packet, DropReason> {
+#[inline(always)]
+pub(super) fn parse(bytes: &[u8], into: &mut Packet) -> Result<(), DropReason> {
     let header = bytes.first_chunk::<HEADER>().ok_or(DropReason::Truncated)?;
     let length = HEADER + usize::from(u16::from_be_bytes([header[4], header[5]]));
     let packet = bytes.get(..length).ok_or(DropReason::Truncated)?;
@@ -105,7 +105,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Packet, DropReason> {
     let later = chain.fragment.is_some_and(|fragment| fragment.offset != 0);
     let (addresses, _) = header[8..].as_chunks::<16>();
     let [source, destination] = *addresses else { return Err(DropReason::Truncated) };
-    Ok(Packet {
+    *into = Packet {
         addresses: Addresses::V6 { source: Ipv6Addr::from(source), destination: Ipv6Addr::from(destination) },
         protocol: chain.protocol,
         hops: header[7],
@@ -119,5 +119,6 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Packet, DropReason> {
         segments_left_at: chain.segments_left_at as u16,
         source_route: false,
         extension_after_fragment: chain.extension_after_fragment,
-    })
+    };
+    Ok(())
 }

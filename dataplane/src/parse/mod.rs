@@ -19,9 +19,17 @@ pub use transport::{ICMP_HEADER, TCP_HEADER, UDP_HEADER};
 /// Reads the packet at the start of `bytes`; octets behind its own length are padding.
 #[inline]
 pub fn parse(bytes: &[u8]) -> Result<Packet, DropReason> {
+    let mut packet = Packet::EMPTY;
+    parse_into(bytes, &mut packet)?;
+    Ok(packet)
+}
+
+/// As [`parse`], into a place of the caller's: a packet is too large to be handed from register to register.
+#[inline(always)]
+pub fn parse_into(bytes: &[u8], packet: &mut Packet) -> Result<(), DropReason> {
     match bytes.first().map(|octet| octet >> 4) {
-        Some(4) => ipv4::parse(bytes),
-        Some(6) => ipv6::parse(bytes),
+        Some(4) => ipv4::parse(bytes, packet),
+        Some(6) => ipv6::parse(bytes, packet),
         Some(_) => Err(DropReason::NotIp),
         None => Err(DropReason::Truncated),
     }
@@ -136,6 +144,25 @@ pub struct Packet {
     pub source_route: bool,
     /// IPv6: an extension header follows the Fragment header (RFC 7915 §5.1.1).
     pub extension_after_fragment: bool,
+}
+
+impl Packet {
+    /// A place for [`parse_into`].
+    pub const EMPTY: Self = Self {
+        addresses: Addresses::V4 { source: Ipv4Addr::UNSPECIFIED, destination: Ipv4Addr::UNSPECIFIED },
+        protocol: 0,
+        hops: 0,
+        traffic_class: 0,
+        dont_fragment: false,
+        transport_at: 0,
+        length: 0,
+        fragment: None,
+        fragment_header: 0,
+        transport: Transport::Opaque,
+        segments_left_at: 0,
+        source_route: false,
+        extension_after_fragment: false,
+    };
 }
 
 /// The five-tuple of a packet quoted inside an ICMP error, as it stands there (not swapped).

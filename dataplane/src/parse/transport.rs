@@ -13,7 +13,7 @@ pub const ICMP_HEADER: usize = 8;
 
 /// Reads the transport header of `protocol` at the start of `data`. `icmp` is the family's own ICMP; `later` says that
 /// this is a fragment from the middle of a packet, which has none.
-#[inline]
+#[inline(always)]
 pub(super) fn parse(protocol: u8, icmp: u8, data: &[u8], later: bool) -> Result<Transport, DropReason> {
     if later {
         return Ok(Transport::Opaque);
@@ -39,7 +39,7 @@ pub(super) fn parse(protocol: u8, icmp: u8, data: &[u8], later: bool) -> Result<
     }
 }
 
-#[inline]
+#[inline(always)]
 fn ports(header: &[u8], tcp_flags: u8) -> Result<Transport, DropReason> {
     let [a, b, c, d, ..] = *header else { return Err(DropReason::TransportTruncated) };
     Ok(Transport::Ports {

@@ -1,3 +1,117 @@
-//! Executes what a mechanism decided, and says what the gateway itself has to say.
+//! Executes what a mechanism decided, in place: headers, ports, checksums, hop limit, MSS; and cuts what is too large
+//! and may be cut.
 
+pub mod echo;
 pub mod icmp_error;
+mod mss;
+mod transport;
+mod v4_to_v6;
+mod v6_to_v4;
+
+use crate::counters::Counters;
+use crate::drop_reason::DropReason;
+use crate::frame::{Frame, SegmentKind};
+use crate::limits::Limits;
+use crate::parse::{Packet, UDP_HEADER};
+use crate::translate::Policy;
+use crate::verdict::{Decision, Edit, Next, Outbox};
+
+/// The least MTU of an IPv6 link (RFC 8200 §5).
+pub const IPV6_MIN_MTU: usize = 1_280;
+
+/// Where a packet is after its action was executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Executed {
+    /// In the frame.
+    InPlace,
+    /// In the outbox, as fragments.
+    InPieces,
+}
+
+/// Executes actions. Its state is what headers need beside the packet: identifications.
+#[derive(Debug)]
+pub struct Rewriter {
+    limits: Limits,
+    policies: Vec<Policy>,
+    /// The next Identification of IPv4 packets made with DF clear (RFC 7915 §5.1).
+    identification: u16,
+}
+
+/// One packet on its way through an edit.
+struct Job<'a> {
+    frame: &'a mut Frame,
+    packet: &'a Packet,
+    decision: &'a Decision,
+    policy: &'a Policy,
+    hops: u8,
+    /// The result leaves: its size matters.
+    last: bool,
+    out: &'a mut Outbox,
+    counters: &'a mut Counters,
+}
+
+impl Rewriter {
+    /// A rewriter for packets of `policies`; `seed` makes the first identification unpredictable.
+    pub fn new(limits: Limits, policies: Vec<Policy>, seed: u64) -> Self {
+        Self { limits, policies, identification: seed as u16 }
+    }
+
+    /// The MTUs that results are judged by.
+    pub const fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Executes `decision` on the frame, whose parsed form is `packet`. `decrement` is false on a second pass: the
+    /// gateway is one hop. What is refused for its size or type is refused before an octet is changed, so that it can
+    /// be quoted in an ICMP error.
+    #[inline(always)]
+    pub fn execute(
+        &mut self,
+        decision: &Decision,
+        frame: &mut Frame,
+        packet: &Packet,
+        decrement: bool,
+        out: &mut Outbox,
+        counters: &mut Counters,
+    ) -> Result<Executed, DropReason> {
+        let policy =
+            *self.policies.get(usize::from(decision.action.policy.0)).ok_or(DropReason::NoMechanism)?;
+        frame.truncate(packet.length as usize);
+        let hops = packet.hops.saturating_sub(u8::from(decrement));
+        let last = decision.next == Next::Leave;
+        let job = Job { frame, packet, decision, policy: &policy, hops, last, out, counters };
+        match decision.action.edit {
+            Edit::Translate6To4 { source, destination, keep_ports } => {
+                let ports = (!keep_ports).then_some((source.port, destination.port));
+                self.translate_6_to_4(source.address, destination.address, ports, job)
+            }
+            Edit::Translate4To6 { source, destination, keep_ports } => {
+                let ports = (!keep_ports).then_some((source.port, destination.port));
+                self.translate_4_to_6(source.address, destination.address, ports, job)
+            }
+        }
+    }
+
+    /// The MSS that fits a translated path (both sides' headers without options).
+    const fn mss_limit(&self) -> u16 {
+        let (v4, v6) = (self.limits.mtu4.saturating_sub(40), self.limits.mtu6.saturating_sub(60));
+        if v4 < v6 { v4 } else { v6 }
+    }
+}
+
+/// Octets of one packet on the wire behind the IP headers: those of the whole packet, or of a super-frame's first segment.
+#[inline(always)]
+fn segment_payload(frame: &Frame, packet: &Packet, payload: usize) -> Result<usize, DropReason> {
+    let Some(segments) = frame.offload.segments else { return Ok(payload) };
+    let transport = match segments.kind {
+        SegmentKind::Udp => UDP_HEADER,
+        SegmentKind::Tcp | SegmentKind::TcpEcn => {
+            let offset = frame.bytes().get(usize::from(packet.transport_at) + 12);
+            usize::from(offset.ok_or(DropReason::BadSuperFrame)? >> 4) * 4
+        }
+    };
+    if segments.size == 0 || packet.fragment.is_some() || !(UDP_HEADER..=payload).contains(&transport) {
+        return Err(DropReason::BadSuperFrame);
+    }
+    Ok(payload.min(transport + usize::from(segments.size)))
+}

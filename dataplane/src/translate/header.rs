@@ -31,9 +31,9 @@ pub struct Ipv4Header {
 }
 
 impl Ipv4Header {
-    /// The header's octets, its checksum computed.
-    #[inline]
-    pub fn octets(&self) -> [u8; IPV4_HEADER] {
+    /// Writes the header, its checksum computed.
+    #[inline(always)]
+    pub fn write(&self, octets: &mut [u8; IPV4_HEADER]) {
         let flags =
             u16::from(self.dont_fragment) << 14 | u16::from(self.more_fragments) << 13 | self.offset >> 3;
         let first = 0x4500 | u16::from(self.tos);
@@ -47,15 +47,21 @@ impl Ipv4Header {
             .ipv4(self.source)
             .ipv4(self.destination)
             .checksum();
-        let mut octets = [0; IPV4_HEADER];
-        octets[0..2].copy_from_slice(&first.to_be_bytes());
-        octets[2..4].copy_from_slice(&self.length.to_be_bytes());
-        octets[4..6].copy_from_slice(&self.identification.to_be_bytes());
-        octets[6..8].copy_from_slice(&flags.to_be_bytes());
-        octets[8..10].copy_from_slice(&hops.to_be_bytes());
-        octets[10..12].copy_from_slice(&checksum.to_be_bytes());
-        octets[12..16].copy_from_slice(&self.source.octets());
+        // Whole words, so that the copy into the packet does not wait for many small stores.
+        let front = u64::from(first) << 48
+            | u64::from(self.length) << 32
+            | u64::from(self.identification) << 16
+            | u64::from(flags);
+        let middle = u64::from(hops) << 48 | u64::from(checksum) << 32 | u64::from(self.source.to_bits());
+        octets[0..8].copy_from_slice(&front.to_be_bytes());
+        octets[8..16].copy_from_slice(&middle.to_be_bytes());
         octets[16..20].copy_from_slice(&self.destination.octets());
+    }
+
+    /// The header's octets.
+    pub fn octets(&self) -> [u8; IPV4_HEADER] {
+        let mut octets = [0; IPV4_HEADER];
+        self.write(&mut octets);
         octets
     }
 }
@@ -78,16 +84,22 @@ pub struct Ipv6Header {
 }
 
 impl Ipv6Header {
-    /// The header's octets.
-    #[inline]
-    pub fn octets(&self) -> [u8; IPV6_HEADER] {
-        let mut octets = [0; IPV6_HEADER];
-        octets[0..4].copy_from_slice(&(0x6000_0000 | u32::from(self.traffic_class) << 20).to_be_bytes());
-        octets[4..6].copy_from_slice(&self.payload_length.to_be_bytes());
-        octets[6] = self.next_header;
-        octets[7] = self.hop_limit;
+    /// Writes the header.
+    #[inline(always)]
+    pub fn write(&self, octets: &mut [u8; IPV6_HEADER]) {
+        let front = (0x6000_0000 | u64::from(self.traffic_class) << 20) << 32
+            | u64::from(self.payload_length) << 16
+            | u64::from(self.next_header) << 8
+            | u64::from(self.hop_limit);
+        octets[0..8].copy_from_slice(&front.to_be_bytes());
         octets[8..24].copy_from_slice(&self.source.octets());
         octets[24..40].copy_from_slice(&self.destination.octets());
+    }
+
+    /// The header's octets.
+    pub fn octets(&self) -> [u8; IPV6_HEADER] {
+        let mut octets = [0; IPV6_HEADER];
+        self.write(&mut octets);
         octets
     }
 }

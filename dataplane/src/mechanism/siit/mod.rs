@@ -1,3 +1,322 @@
-//! Stateless IP/ICMP translation (RFC 7915).
+//! Stateless IP/ICMP translation (RFC 7915) with addresses by algorithm (RFC 6052), by table (RFC 7757, and so
+//! SIIT-DC, RFC 7755 and 7756), and for hosts without a mapping from a dynamic pool, one to one.
 
 pub mod dynamic_pool;
+
+use crate::classify::source_check::is_martian4;
+use crate::drop_reason::DropReason;
+use crate::engine::EngineConfig;
+use crate::instant::Instant;
+use crate::parse::{Addresses, Packet, QuotedTuple, Transport};
+use crate::translate::Policy;
+use crate::translate::address::eam::EamTable;
+use crate::translate::address::rfc6052::Rfc6052;
+use crate::verdict::{Action, Decision, Edit, Next, PolicyId, Quoted, Repeat};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::net::{Ipv4Addr, Ipv6Addr};
+use dynamic_pool::DynamicPool;
+use sixway_wire::protocol;
+use sixway_wire::{Endpoint4, Endpoint6};
+
+/// How packets between two hosts that the EAM table maps reach one another by their IPv4 addresses (RFC 7757 §4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hairpinning {
+    /// The translator turns them around by itself (§4.2.2).
+    #[default]
+    Intrinsic,
+    /// They leave as IPv4 and come back from the IPv4 network (§4.2.1).
+    Simple,
+    /// They are translated like all others.
+    Off,
+}
+
+/// Configuration of one stateless translator.
+#[derive(Clone)]
+pub struct SiitConfig {
+    /// The translation prefix, if any (RFC 6052).
+    pub prefix: Option<Rfc6052>,
+    /// Explicit address mappings; shared between workers.
+    pub eam: Arc<EamTable>,
+    /// Hairpinning mode.
+    pub hairpinning: Hairpinning,
+    /// IPv4 sources for ICMPv6 errors from addresses without a mapping (RFC 6791 §4).
+    pub icmp_source_pool: Vec<Ipv4Addr>,
+    /// Addresses for hosts without a mapping.
+    pub dynamic_pool: Option<dynamic_pool::DynamicPoolConfig>,
+    /// Translation options.
+    pub policy: Policy,
+}
+
+impl Default for SiitConfig {
+    fn default() -> Self {
+        Self {
+            prefix: None,
+            eam: Arc::new(EamTable::empty()),
+            hairpinning: Hairpinning::default(),
+            icmp_source_pool: Vec::new(),
+            dynamic_pool: None,
+            policy: Policy::default(),
+        }
+    }
+}
+
+/// By what an address was mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Via {
+    Table,
+    Algorithm,
+    Pool,
+}
+
+/// A stateless translator.
+pub struct Siit {
+    prefix: Option<Rfc6052>,
+    eam: Arc<EamTable>,
+    hairpinning: Hairpinning,
+    icmp_sources4: Vec<Ipv4Addr>,
+    icmp_source6: Option<Ipv6Addr>,
+    pool: Option<DynamicPool>,
+    policy: PolicyId,
+}
+
+/// IPv4 protocol numbers that IPv6 would read as its own headers.
+const fn is_ipv6_header(number: u8) -> bool {
+    use protocol::{DESTINATION_OPTIONS, FRAGMENT, HOP_BY_HOP, ICMPV6, ROUTING};
+    matches!(number, HOP_BY_HOP | ROUTING | FRAGMENT | ICMPV6 | DESTINATION_OPTIONS)
+}
+
+impl Siit {
+    /// A translator for one worker's engine.
+    pub fn new(
+        config: &SiitConfig,
+        policy: PolicyId,
+        engine: &EngineConfig,
+    ) -> Result<Self, dynamic_pool::DynamicPoolFault> {
+        let mut icmp_sources4 = config.icmp_source_pool.clone();
+        if icmp_sources4.is_empty() {
+            icmp_sources4.extend(engine.own4);
+        }
+        let pool = config.dynamic_pool.as_ref();
+        let pool = pool.map(|pool| DynamicPool::new(pool, engine.worker, engine.workers, engine.seed));
+        Ok(Self {
+            prefix: config.prefix,
+            eam: Arc::clone(&config.eam),
+            hairpinning: config.hairpinning,
+            icmp_sources4,
+            icmp_source6: engine.own6,
+            pool: pool.transpose()?,
+            policy,
+        })
+    }
+
+    /// Whether a table, the pool or an assignment names the IPv4 address; the prefix, which maps every address, is not asked.
+    #[inline]
+    pub fn maps4(&self, address: Ipv4Addr) -> bool {
+        self.eam.contains4(address) || self.pool.as_ref().is_some_and(|pool| pool.contains4(address))
+    }
+
+    /// Whether the table names the IPv6 address.
+    #[inline]
+    pub fn maps6(&self, address: Ipv6Addr) -> bool {
+        self.eam.contains6(address)
+    }
+
+    /// The translation prefix.
+    pub const fn prefix(&self) -> Option<&Rfc6052> {
+        self.prefix.as_ref()
+    }
+
+    /// The dynamic pool, if there is one.
+    pub const fn dynamic_pool(&mut self) -> Option<&mut DynamicPool> {
+        self.pool.as_mut()
+    }
+
+    /// Lets hosts of the dynamic pool go that have been silent too long, at most `budget` of them.
+    pub fn expire(&mut self, now: Instant, budget: usize) {
+        if let Some(pool) = &mut self.pool {
+            pool.expire(now, budget);
+        }
+    }
+
+    /// What to do with a packet to or from a mapped address. `quoted` is what an ICMP error quotes; `hairpinned` says
+    /// that the packet is the result of this translator's first pass.
+    #[inline(always)]
+    pub fn decide(
+        &mut self,
+        packet: &Packet,
+        quoted: Option<&QuotedTuple>,
+        hairpinned: bool,
+        now: Instant,
+    ) -> Result<Decision, DropReason> {
+        match packet.addresses {
+            Addresses::V6 { source, destination } => self.v6_to_v4(packet, source, destination, quoted, now),
+            Addresses::V4 { source, destination } => {
+                self.v4_to_v6(packet, source, destination, quoted, hairpinned, now)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn v6_to_v4(
+        &mut self,
+        packet: &Packet,
+        source6: Ipv6Addr,
+        destination6: Ipv6Addr,
+        quoted: Option<&QuotedTuple>,
+        now: Instant,
+    ) -> Result<Decision, DropReason> {
+        if packet.protocol == protocol::ICMPV4 {
+            return Err(DropReason::ProtocolUntranslatable);
+        }
+        let (destination, mut via) = self.map6(destination6, now)?.ok_or(DropReason::DestinationUnmapped)?;
+        let is_error = matches!(packet.transport, Transport::IcmpError { .. });
+        let source = match self.map6(source6, now)? {
+            Some((source, _)) => source,
+            None if is_error => self.icmp_source4(source6)?,
+            None => self.assign(source6, now)?,
+        };
+        if is_martian4(destination) {
+            return Err(DropReason::MartianDestination);
+        }
+        if is_martian4(source) && !is_error {
+            return Err(DropReason::MartianSource);
+        }
+        let mut looked_up = destination;
+        let mut inner = None;
+        if let Some(QuotedTuple::V6 { source, destination, .. }) = quoted {
+            let (quoted_source, quoted_via) =
+                self.map6(source.address, now)?.ok_or(DropReason::QuoteUnusable)?;
+            let (quoted_destination, _) =
+                self.map6(destination.address, now)?.ok_or(DropReason::QuoteUnusable)?;
+            (looked_up, via) = (quoted_source, quoted_via);
+            inner = Some(Quoted::V4 {
+                source: Endpoint4::new(quoted_source, source.port),
+                destination: Endpoint4::new(quoted_destination, destination.port),
+                keep_ports: true,
+            });
+        }
+        let turns =
+            self.hairpinning == Hairpinning::Intrinsic && via == Via::Algorithm && self.maps4(looked_up);
+        Ok(Decision {
+            action: Action {
+                edit: Edit::Translate6To4 {
+                    source: Endpoint4::new(source, 0),
+                    destination: Endpoint4::new(destination, 0),
+                    keep_ports: true,
+                },
+                policy: self.policy,
+            },
+            quoted: inner,
+            repeat: if is_error { Repeat::Never } else { Repeat::Rule },
+            next: if turns { Next::Again } else { Next::Leave },
+        })
+    }
+
+    #[inline(always)]
+    fn v4_to_v6(
+        &mut self,
+        packet: &Packet,
+        source4: Ipv4Addr,
+        destination4: Ipv4Addr,
+        quoted: Option<&QuotedTuple>,
+        hairpinned: bool,
+        now: Instant,
+    ) -> Result<Decision, DropReason> {
+        if packet.protocol == protocol::IGMP {
+            return Err(DropReason::Igmp);
+        }
+        if is_ipv6_header(packet.protocol) {
+            return Err(DropReason::ProtocolUntranslatable);
+        }
+        // RFC 7757 §4.2.1: with simple hairpinning the table is not asked for sources (rule 1), nor for the quoted
+        // packet's destination (rule 2), nor for the source of an error that the quoted destination sent (rule 3).
+        let simple = hairpinned || self.hairpinning == Hairpinning::Simple;
+        let is_error = matches!(packet.transport, Transport::IcmpError { .. });
+        let from_quoted =
+            matches!(quoted, Some(QuotedTuple::V4 { destination, .. }) if destination.address == source4);
+        let ask_table = !simple || (is_error && !from_quoted);
+        let destination = self.map4(destination4, true, now)?.ok_or(DropReason::DestinationUnmapped)?;
+        let source = match self.map4(source4, ask_table, now) {
+            Ok(Some(source)) => source,
+            // An illegal source of an ICMP error is translated all the same (RFC 7915 §4.1).
+            Err(_) if is_error && is_martian4(source4) => self.embed_anyway(source4)?,
+            Err(reason) => return Err(reason),
+            Ok(None) if is_error => self.icmp_source6.ok_or(DropReason::SourceUnmapped)?,
+            Ok(None) => return Err(DropReason::SourceUnmapped),
+        };
+        let mut inner = None;
+        if let Some(QuotedTuple::V4 { source, destination, .. }) = quoted {
+            let quoted_source = self.map4(source.address, true, now)?.ok_or(DropReason::QuoteUnusable)?;
+            let quoted_destination =
+                self.map4(destination.address, !simple, now)?.ok_or(DropReason::QuoteUnusable)?;
+            inner = Some(Quoted::V6 {
+                source: Endpoint6::new(quoted_source, source.port),
+                destination: Endpoint6::new(quoted_destination, destination.port),
+                keep_ports: true,
+            });
+        }
+        Ok(Decision {
+            action: Action {
+                edit: Edit::Translate4To6 {
+                    source: Endpoint6::new(source, 0),
+                    destination: Endpoint6::new(destination, 0),
+                    keep_ports: true,
+                },
+                policy: self.policy,
+            },
+            quoted: inner,
+            repeat: if is_error { Repeat::Never } else { Repeat::Rule },
+            next: Next::Leave,
+        })
+    }
+
+    /// RFC 7757 §3.3.2, then an assignment of the pool, then RFC 6052 §2.3.
+    #[inline(always)]
+    fn map6(&mut self, address: Ipv6Addr, now: Instant) -> Result<Option<(Ipv4Addr, Via)>, DropReason> {
+        if let Some(mapped) = self.eam.to4(address) {
+            return Ok(Some((mapped, Via::Table)));
+        }
+        if let Some(prefix) = self.prefix.as_ref().filter(|prefix| prefix.contains(address)) {
+            return Ok(Some((prefix.extract(address)?, Via::Algorithm)));
+        }
+        let pool = self.pool.as_mut();
+        Ok(pool.and_then(|pool| pool.lookup6(address, now)).map(|mapped| (mapped, Via::Pool)))
+    }
+
+    /// RFC 7757 §3.3.1 if `ask_table`, then an assignment of the pool, then RFC 6052 §2.3.
+    #[inline(always)]
+    fn map4(
+        &mut self,
+        address: Ipv4Addr,
+        ask_table: bool,
+        now: Instant,
+    ) -> Result<Option<Ipv6Addr>, DropReason> {
+        if ask_table {
+            if let Some(mapped) = self.eam.to6(address) {
+                return Ok(Some(mapped));
+            }
+            if let Some(pool) = self.pool.as_mut().filter(|pool| pool.contains4(address)) {
+                return Ok(pool.lookup4(address, now));
+            }
+        }
+        self.prefix.as_ref().map(|prefix| prefix.embed(address)).transpose()
+    }
+
+    fn assign(&mut self, address: Ipv6Addr, now: Instant) -> Result<Ipv4Addr, DropReason> {
+        self.pool.as_mut().ok_or(DropReason::SourceUnmapped)?.assign(address, now)
+    }
+
+    /// RFC 6791 §4: an address of the pool for an error from a source without mapping; the same one for the same source.
+    fn icmp_source4(&self, source: Ipv6Addr) -> Result<Ipv4Addr, DropReason> {
+        let bits = source.to_bits();
+        let folded = (bits as u64 ^ (bits >> 64) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let index = folded as usize % self.icmp_sources4.len().max(1);
+        self.icmp_sources4.get(index).copied().ok_or(DropReason::SourceUnmapped)
+    }
+
+    fn embed_anyway(&self, address: Ipv4Addr) -> Result<Ipv6Addr, DropReason> {
+        let prefix = self.prefix.ok_or(DropReason::SourceUnmapped)?;
+        Ok(prefix.embed_any(address))
+    }
+}

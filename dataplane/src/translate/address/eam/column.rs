@@ -68,6 +68,8 @@ pub(super) trait Side {
 
     fn mask(length: u8) -> Self::Bits;
     fn and(a: Self::Bits, b: Self::Bits) -> Self::Bits;
+    /// How many leading bits the two share.
+    fn shared(a: Self::Bits, b: Self::Bits) -> u8;
     fn hash(bits: Self::Bits) -> u64;
     fn key(slot: &Slot) -> Self::Bits;
     fn length(row: (Prefix4, Prefix6)) -> u8;
@@ -88,6 +90,9 @@ impl Side for Four {
     #[inline]
     fn and(a: u32, b: u32) -> u32 {
         a & b
+    }
+    fn shared(a: u32, b: u32) -> u8 {
+        (a ^ b).leading_zeros() as u8
     }
     #[inline]
     fn hash(bits: u32) -> u64 {
@@ -120,6 +125,9 @@ impl Side for Six {
     fn and(a: u128, b: u128) -> u128 {
         a & b
     }
+    fn shared(a: u128, b: u128) -> u8 {
+        (a ^ b).leading_zeros() as u8
+    }
     #[inline]
     fn hash(bits: u128) -> u64 {
         HASH.hash_one(bits)
@@ -151,8 +159,13 @@ impl<S: Side> Group<S> {
     }
 }
 
-/// A bitmap of what the first bits of every prefix in the column hash to.
+/// Tells most addresses that no row holds at once: by the bits that all prefixes of the column share, then by a bitmap of
+/// what the first bits of every prefix hash to.
 struct Filter<S: Side> {
+    /// The first prefix of the column, and a mask of the leading bits that all others share with it.
+    first: Option<S::Bits>,
+    cover: S::Bits,
+    cover_length: u8,
     mask: S::Bits,
     bits: Box<[u64; 1024]>,
 }
@@ -160,7 +173,13 @@ struct Filter<S: Side> {
 impl<S: Side> Filter<S> {
     /// `shortest`: the length of the shortest prefix in the column; bits beyond it cannot be told from an address.
     fn new(shortest: u8) -> Self {
-        Self { mask: S::mask(shortest.min(S::FILTER_LENGTH)), bits: Box::new([0; 1024]) }
+        Self {
+            first: None,
+            cover: S::mask(shortest),
+            cover_length: shortest,
+            mask: S::mask(shortest.min(S::FILTER_LENGTH)),
+            bits: Box::new([0; 1024]),
+        }
     }
 
     #[inline]
@@ -170,12 +189,19 @@ impl<S: Side> Filter<S> {
     }
 
     fn add(&mut self, bits: S::Bits) {
+        let first = *self.first.get_or_insert(bits);
+        self.cover_length = self.cover_length.min(S::shared(first, bits));
+        self.cover = S::mask(self.cover_length);
         let (word, bit) = self.place(bits);
         self.bits[word] |= bit;
     }
 
     #[inline]
     fn may_hold(&self, bits: S::Bits) -> bool {
+        let Some(first) = self.first else { return false };
+        if S::and(bits, self.cover) != S::and(first, self.cover) {
+            return false;
+        }
         let (word, bit) = self.place(bits);
         self.bits[word] & bit != 0
     }

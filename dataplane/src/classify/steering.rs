@@ -1,0 +1,66 @@
+//! The destination's owner, by longest prefix.
+
+use core::net::{Ipv4Addr, Ipv6Addr};
+use sixway_wire::Prefix6;
+
+/// Who owns a destination. The number is the mechanism's place in the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The gateway itself.
+    Gateway,
+    /// A stateless translator.
+    Siit(u8),
+}
+
+/// IPv6 prefixes and their owners, longest first, and the gateway's own addresses. There are a handful of prefixes, one
+/// for each configured mechanism, so a walk along them beats any tree; large tables belong to the mechanisms.
+#[derive(Clone, Debug, Default)]
+pub struct Steering {
+    own4: Option<Ipv4Addr>,
+    own6: Option<Ipv6Addr>,
+    prefixes: Vec<(Prefix6, Owner)>,
+}
+
+impl Steering {
+    /// Steers to the gateway's own addresses and to the owners of `prefixes`.
+    pub fn new(own4: Option<Ipv4Addr>, own6: Option<Ipv6Addr>, mut prefixes: Vec<(Prefix6, Owner)>) -> Self {
+        prefixes.sort_by_key(|(prefix, _)| core::cmp::Reverse(prefix.length()));
+        Self { own4, own6, prefixes }
+    }
+
+    /// Whether the address is the gateway's own.
+    #[inline]
+    pub fn is_own4(&self, address: Ipv4Addr) -> bool {
+        self.own4 == Some(address)
+    }
+
+    /// The owner of an IPv6 destination by prefix.
+    #[inline]
+    pub fn owner6(&self, destination: Ipv6Addr) -> Option<Owner> {
+        let by_prefix =
+            self.prefixes.iter().find(|(prefix, _)| prefix.contains(destination)).map(|(_, owner)| *owner);
+        if self.own6 == Some(destination) { Some(Owner::Gateway) } else { by_prefix }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_prefix_owns_and_own_addresses_come_first() {
+        let steering = Steering::new(
+            None,
+            Some("2001:db8:64::fe".parse().unwrap()),
+            vec![
+                ("2001:db8::/32".parse().unwrap(), Owner::Siit(0)),
+                ("2001:db8:64::/96".parse().unwrap(), Owner::Siit(1)),
+            ],
+        );
+        let owner = |text: &str| steering.owner6(text.parse().unwrap());
+        assert_eq!(owner("2001:db8:64::1"), Some(Owner::Siit(1)));
+        assert_eq!(owner("2001:db8:65::1"), Some(Owner::Siit(0)));
+        assert_eq!(owner("2001:db8:64::fe"), Some(Owner::Gateway));
+        assert_eq!(owner("2001:db9::1"), None);
+    }
+}

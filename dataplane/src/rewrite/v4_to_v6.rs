@@ -1,0 +1,115 @@
+//! An IPv4 packet becomes an IPv6 packet (RFC 7915 §4).
+
+use super::transport::{self, Change};
+use super::{Executed, Job, Rewriter, mss, segment_payload};
+use crate::drop_reason::DropReason;
+use crate::frame::Checksum;
+use crate::parse::{Addresses, FRAGMENT_HEADER, IPV6_HEADER, SYN, Transport};
+use crate::translate::header::{Ipv6Header, fragment_header, next_header_of};
+use crate::translate::{HeaderByte, icmp};
+use core::net::Ipv6Addr;
+use sixway_wire::checksum::Sum;
+use sixway_wire::protocol::{FRAGMENT, ICMPV4, UDP};
+
+impl Rewriter {
+    #[inline(always)]
+    pub(super) fn translate_4_to_6(
+        &mut self,
+        source: Ipv6Addr,
+        destination: Ipv6Addr,
+        ports: Option<(u16, u16)>,
+        job: Job<'_>,
+    ) -> Result<Executed, DropReason> {
+        let Job { frame, packet, decision, policy, hops, last, out, counters } = job;
+        let Addresses::V4 { source: old_source, destination: old_destination } = packet.addresses else {
+            return Err(DropReason::ProtocolUntranslatable);
+        };
+        if let Transport::IcmpError { .. } = packet.transport {
+            if packet.fragment.is_some() {
+                return Err(DropReason::IcmpFragment);
+            }
+            let quoted = decision.quoted.ok_or(DropReason::QuoteUnusable)?;
+            icmp::error_v4_to_v6(frame, packet, source, destination, quoted, policy, &self.limits)?;
+            return Ok(Executed::InPlace);
+        }
+        let transport_at = usize::from(packet.transport_at);
+        let payload = packet.length as usize - transport_at;
+        let front = IPV6_HEADER + if packet.fragment.is_some() { FRAGMENT_HEADER } else { 0 };
+        let segment = front + segment_payload(frame, packet, payload)?;
+        let mtu6 = self.limits.mtu6;
+        let lowest = policy.lowest_ipv6_mtu.min(mtu6);
+        let too_big = if packet.dont_fragment {
+            if last && segment > usize::from(mtu6) {
+                return Err(DropReason::PacketTooBig);
+            }
+            false
+        } else {
+            last && segment > usize::from(lowest)
+        };
+        if packet.protocol == ICMPV4 && packet.fragment.is_some() {
+            return Err(DropReason::IcmpFragment);
+        }
+
+        let checksum = frame.offload.checksum;
+        let data = &mut frame.bytes_mut()[transport_at..];
+        let change = Change {
+            old: Sum::ZERO.ipv4(old_source).ipv4(old_destination),
+            new: Sum::ZERO.ipv6(source).ipv6(destination),
+            ports,
+            checksum,
+        };
+        match packet.transport {
+            Transport::Ports { tcp_flags, .. } => {
+                let no_checksum =
+                    packet.protocol == UDP && data[6..8] == [0, 0] && checksum == Checksum::Complete;
+                if no_checksum {
+                    // Refused before an octet is changed.
+                    transport::may_compute(data, policy.udp_zero_checksum, packet.fragment.is_some())?;
+                }
+                transport::ports(data, packet.protocol, change)?;
+                if no_checksum {
+                    transport::compute_udp(data, change.new);
+                }
+                if tcp_flags & SYN != 0 && policy.clamp_mss {
+                    mss::clamp(data, self.mss_limit(), checksum == Checksum::Partial);
+                }
+            }
+            Transport::IcmpQuery { .. } => transport::query_v4_to_v6(data, packet, change)?,
+            Transport::IcmpError { .. } | Transport::Opaque => {}
+        }
+
+        let next_header = next_header_of(packet.protocol);
+        let header = Ipv6Header {
+            traffic_class: match policy.traffic_class {
+                HeaderByte::Copy => packet.traffic_class,
+                HeaderByte::Set(value) => value,
+            },
+            payload_length: (front - IPV6_HEADER + payload) as u16,
+            next_header: if packet.fragment.is_some() { FRAGMENT } else { next_header },
+            hop_limit: hops,
+            source,
+            destination,
+        };
+        // The identification of a packet that is cut here is its own from IPv4 (RFC 7915 §4.1).
+        let identification = match packet.fragment {
+            Some(fragment) => fragment.identification,
+            None if too_big => u32::from(u16::from_be_bytes([frame.bytes()[4], frame.bytes()[5]])),
+            None => 0,
+        };
+        frame.resize_front(transport_at, front)?;
+        let octets = frame.bytes_mut();
+        header.write(octets.first_chunk_mut().ok_or(DropReason::Truncated)?);
+        if let Some(fragment) = packet.fragment {
+            octets[IPV6_HEADER..front].copy_from_slice(&fragment_header(next_header, fragment));
+        }
+        frame.offload.transport = front as u16;
+        if !too_big {
+            return Ok(Executed::InPlace);
+        }
+        if checksum == Checksum::Partial {
+            transport::finish(&mut frame.bytes_mut()[front..], packet.protocol);
+        }
+        let _ = (out, counters, identification);
+        Err(DropReason::OutboxFull)
+    }
+}

@@ -1,0 +1,113 @@
+//! An IPv6 packet becomes an IPv4 packet (RFC 7915 §5).
+
+use super::transport::{self, Change};
+use super::{Executed, IPV6_MIN_MTU, Job, Rewriter, mss, segment_payload};
+use crate::drop_reason::DropReason;
+use crate::frame::Checksum;
+use crate::parse::{Addresses, IPV4_HEADER, SYN, Transport};
+use crate::translate::header::{Ipv4Header, protocol_of};
+use crate::translate::{HeaderByte, icmp};
+use core::net::Ipv4Addr;
+use sixway_wire::checksum::Sum;
+use sixway_wire::protocol::ICMPV6;
+
+/// IPv4 packets up to this size are sent with DF clear (RFC 7915 §5.1): what an IPv6 packet of 1,280 octets becomes.
+const DONT_FRAGMENT_ABOVE: usize = 1_260;
+
+impl Rewriter {
+    #[inline(always)]
+    pub(super) fn translate_6_to_4(
+        &mut self,
+        source: Ipv4Addr,
+        destination: Ipv4Addr,
+        ports: Option<(u16, u16)>,
+        job: Job<'_>,
+    ) -> Result<Executed, DropReason> {
+        let Job { frame, packet, decision, policy, hops, last, out, counters } = job;
+        let Addresses::V6 { source: old_source, destination: old_destination } = packet.addresses else {
+            return Err(DropReason::ProtocolUntranslatable);
+        };
+        if let Transport::IcmpError { .. } = packet.transport {
+            if packet.fragment.is_some() {
+                return Err(DropReason::IcmpFragment);
+            }
+            let quoted = decision.quoted.ok_or(DropReason::QuoteUnusable)?;
+            icmp::error_v6_to_v4(frame, packet, source, destination, quoted, policy, &self.limits)?;
+            return Ok(Executed::InPlace);
+        }
+        let transport_at = usize::from(packet.transport_at);
+        let payload = packet.length as usize - transport_at;
+        let length = u16::try_from(IPV4_HEADER + payload).map_err(|_| DropReason::TooLongForIpv4)?;
+        let segment = IPV4_HEADER + segment_payload(frame, packet, payload)?;
+        let too_big = last && segment > usize::from(self.limits.mtu4);
+        // An IPv6 sender can be told to send no more than 1,280 octets, so only smaller packets are cut (RFC 7915 §1.4).
+        if too_big && segment + transport_at - IPV4_HEADER > IPV6_MIN_MTU {
+            return Err(DropReason::PacketTooBig);
+        }
+        if packet.protocol == ICMPV6 && packet.fragment.is_some() {
+            return Err(DropReason::IcmpFragment);
+        }
+
+        let checksum = frame.offload.checksum;
+        let data = &mut frame.bytes_mut()[transport_at..];
+        let change = Change {
+            old: Sum::ZERO.ipv6(old_source).ipv6(old_destination),
+            new: Sum::ZERO.ipv4(source).ipv4(destination),
+            ports,
+            checksum,
+        };
+        match packet.transport {
+            Transport::Ports { tcp_flags, .. } => {
+                transport::ports(data, packet.protocol, change)?;
+                if tcp_flags & SYN != 0 && policy.clamp_mss {
+                    mss::clamp(data, self.mss_limit(), checksum == Checksum::Partial);
+                }
+            }
+            Transport::IcmpQuery { .. } => transport::query_v6_to_v4(data, packet, change)?,
+            Transport::IcmpError { .. } | Transport::Opaque => {}
+        }
+
+        let (identification, dont_fragment, offset, more) = match packet.fragment {
+            Some(fragment) => (fragment.identification as u16, false, fragment.offset, fragment.more),
+            // Of an atomic fragment the identification is kept (RFC 7915 §5.1.1); it is rare, and read again here.
+            None if packet.fragment_header != 0 => {
+                let at = usize::from(packet.fragment_header) + 6;
+                let low = frame.bytes().get(at..at + 2).ok_or(DropReason::Truncated)?;
+                (u16::from_be_bytes([low[0], low[1]]), false, 0, false)
+            }
+            None if segment > DONT_FRAGMENT_ABOVE => (0, true, 0, false),
+            None => (self.reserve_identifications(frame.segment_count(payload)), false, 0, false),
+        };
+        let header = Ipv4Header {
+            tos: match policy.tos {
+                HeaderByte::Copy => packet.traffic_class,
+                HeaderByte::Set(value) => value,
+            },
+            length,
+            identification,
+            dont_fragment,
+            more_fragments: more,
+            offset,
+            ttl: hops,
+            protocol: protocol_of(packet.protocol),
+            source,
+            destination,
+        };
+        frame.resize_front(transport_at, IPV4_HEADER)?;
+        header.write(frame.bytes_mut().first_chunk_mut().ok_or(DropReason::Truncated)?);
+        frame.offload.transport = IPV4_HEADER as u16;
+        if !too_big {
+            return Ok(Executed::InPlace);
+        }
+        let _ = (out, counters);
+        Err(DropReason::OutboxFull)
+    }
+
+    /// As many consecutive identifications as a super-frame has segments; the kernel counts on from the first.
+    #[inline]
+    fn reserve_identifications(&mut self, count: u32) -> u16 {
+        let first = self.identification;
+        self.identification = first.wrapping_add(count as u16);
+        first
+    }
+}

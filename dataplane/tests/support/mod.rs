@@ -1,0 +1,168 @@
+//! What scenarios are written with: packets by builder, a gateway that receives and sends, counters that must match.
+#![allow(dead_code, missing_docs, unused_imports, reason = "each test file uses its part")]
+
+mod builder;
+
+pub use builder::{Build, checksum_is_right, icmp4, icmp6, v4, v6};
+
+use sixway_dataplane::engine::{Engine, EngineConfig};
+use sixway_dataplane::mechanism::siit::SiitConfig;
+use sixway_dataplane::translate::Policy;
+use sixway_dataplane::translate::address::eam::EamTable;
+use sixway_dataplane::translate::address::rfc6052::Rfc6052;
+use sixway_dataplane::{Frame, Instant, Offload, Outbox, Verdict};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A gateway under test, in fake time.
+pub struct Gateway {
+    pub engine: Engine,
+    pub now: Instant,
+    out: Outbox,
+    sent: Vec<(Vec<u8>, Offload)>,
+    counted: BTreeMap<&'static str, u64>,
+    pub last: Verdict,
+}
+
+/// A gateway with its own addresses 192.0.2.254 and 2001:db8::fe and what `edit` makes of the configuration.
+pub fn gateway(edit: impl FnOnce(&mut EngineConfig)) -> Gateway {
+    let mut config = EngineConfig {
+        own4: Some("192.0.2.254".parse().unwrap()),
+        own6: Some("2001:db8::fe".parse().unwrap()),
+        seed: [0x5eed, 0x1ab],
+        ..EngineConfig::default()
+    };
+    edit(&mut config);
+    Gateway {
+        engine: Engine::new(&config).unwrap(),
+        now: Instant::from_secs(1_000),
+        out: Outbox::new(1_024),
+        sent: Vec::new(),
+        counted: BTreeMap::new(),
+        last: Verdict::Pending,
+    }
+}
+
+/// A gateway with one stateless translator.
+pub fn siit(edit: impl FnOnce(&mut SiitConfig)) -> Gateway {
+    gateway(|config| {
+        let mut siit = SiitConfig { prefix: Some(prefix("2001:db8:64::/96")), ..SiitConfig::default() };
+        siit.policy = Policy { clamp_mss: false, ..Policy::default() };
+        edit(&mut siit);
+        config.siit.push(siit);
+    })
+}
+
+/// A prefix of RFC 6052.
+pub fn prefix(text: &str) -> Rfc6052 {
+    Rfc6052::new(text.parse().unwrap(), false).unwrap()
+}
+
+/// A table of explicit address mappings.
+pub fn eam(rows: &[(&str, &str)]) -> Arc<EamTable> {
+    let rows = rows.iter().map(|(v4, v6)| (v4.parse().unwrap(), v6.parse().unwrap()));
+    Arc::new(EamTable::new(rows).unwrap())
+}
+
+impl Gateway {
+    /// One packet comes in.
+    #[track_caller]
+    pub fn receives(&mut self, packet: impl Into<Vec<u8>>) {
+        self.receives_with(packet, Offload::default());
+    }
+
+    /// One packet or super-frame comes in, described by `offload`.
+    #[track_caller]
+    pub fn receives_with(&mut self, packet: impl Into<Vec<u8>>, offload: Offload) {
+        let mut frame = Frame::holding(&packet.into());
+        frame.offload = offload;
+        self.engine.process(std::slice::from_mut(&mut frame), self.now, &mut self.out);
+        assert_ne!(frame.verdict, Verdict::Pending);
+        self.last = frame.verdict;
+        if frame.verdict.leaves() {
+            self.sent.push((frame.bytes().to_vec(), frame.offload));
+        }
+        self.collect();
+    }
+
+    /// Time passes, with a tick at its end.
+    #[track_caller]
+    pub fn waits(&mut self, time: Duration) {
+        self.now = self.now + time;
+        self.engine.tick(self.now, &mut self.out);
+        self.collect();
+    }
+
+    #[track_caller]
+    fn collect(&mut self) {
+        for frame in self.out.frames() {
+            self.sent.push((frame.bytes().to_vec(), frame.offload));
+        }
+        self.out.clear();
+        assert!(self.engine.counters().frames_are_conserved(), "{:?}", self.engine.counters());
+    }
+
+    /// Takes the oldest packet that was sent, octets and all.
+    #[track_caller]
+    pub fn sent(&mut self) -> Vec<u8> {
+        self.sent_with().0
+    }
+
+    /// The same with its offload description.
+    #[track_caller]
+    pub fn sent_with(&mut self) -> (Vec<u8>, Offload) {
+        assert!(!self.sent.is_empty(), "nothing was sent; the last verdict: {:?}", self.last);
+        self.sent.remove(0)
+    }
+
+    /// The oldest packet sent is this one, octet for octet.
+    #[track_caller]
+    pub fn sends(&mut self, expected: impl Into<Vec<u8>>) {
+        let (sent, expected) = (self.sent(), expected.into());
+        assert_eq!(hex(&sent), hex(&expected), "\nleft: sent, right: expected");
+    }
+
+    /// Nothing (more) was sent.
+    #[track_caller]
+    pub fn sends_nothing(&mut self) {
+        assert!(
+            self.sent.is_empty(),
+            "sent: {:?}",
+            self.sent.iter().map(|(sent, _)| hex(sent)).collect::<Vec<_>>()
+        );
+    }
+
+    /// Since the last call exactly these counters rose, by so much; drops are named by their reason, bookkeeping of
+    /// frames (`received`, `forwarded`, `packets`, `octets` …) is left out.
+    #[track_caller]
+    pub fn counted<const N: usize>(&mut self, expected: [(&str, u64); N]) {
+        let mut rose = BTreeMap::new();
+        for (name, value) in all_counters(&self.engine) {
+            let before = self.counted.insert(name, value).unwrap_or(0);
+            if value != before {
+                rose.insert(name, value - before);
+            }
+        }
+        for bookkeeping in ["received", "forwarded", "packets", "octets"] {
+            rose.remove(bookkeeping);
+        }
+        let expected: BTreeMap<&str, u64> = expected.into_iter().collect();
+        assert_eq!(rose, expected, "\nleft: counted, right: expected");
+    }
+}
+
+fn all_counters(engine: &Engine) -> Vec<(&'static str, u64)> {
+    let counters = engine.counters();
+    let drops = sixway_dataplane::DropReason::ALL.iter().map(|r| (r.name(), counters.dropped[*r as usize]));
+    counters.named().map(|(name, _, value)| (name, value)).chain(drops).collect()
+}
+
+/// Octets as text, for messages.
+pub fn hex(octets: &[u8]) -> String {
+    octets
+        .chunks(4)
+        .map(|four| four.iter().map(|o| format!("{o:02x}")).collect::<String>())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
