@@ -3,6 +3,7 @@
 //! An unfinished (partial) checksum field holds the folded sum of the pseudo-header. Whoever finishes it sums from the
 //! transport header to the end of the packet, the field included, and writes the complement.
 
+use sixway_dataplane::SegmentKind;
 use sixway_wire::checksum::{Sum, pseudo4, pseudo6};
 use sixway_wire::protocol;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -59,6 +60,32 @@ impl Transport {
             protocol::UDP => Some(6),
             _ => None,
         }
+    }
+}
+
+impl Transport {
+    /// Whether this is the protocol of that kind of segments.
+    #[inline]
+    pub const fn is(self, kind: SegmentKind) -> bool {
+        match kind {
+            SegmentKind::Tcp | SegmentKind::TcpEcn => self.protocol == protocol::TCP,
+            SegmentKind::Udp => self.protocol == protocol::UDP,
+        }
+    }
+
+    /// Octets of the transport header, if it is of that kind and the packet holds it whole.
+    #[inline]
+    pub fn header_length(self, packet: &[u8], kind: SegmentKind) -> Option<usize> {
+        if !self.is(kind) {
+            return None;
+        }
+        let length = match kind {
+            SegmentKind::Udp => 8,
+            SegmentKind::Tcp | SegmentKind::TcpEcn => {
+                Some(usize::from(packet.get(self.at + 12)? >> 4) * 4).filter(|length| *length >= 20)?
+            }
+        };
+        (self.at + length <= packet.len()).then_some(length)
     }
 }
 

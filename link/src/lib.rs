@@ -1,21 +1,27 @@
 //! Links: where packets come from and go to.
 //!
 //! A link carries whole IP packets, never Ethernet frames, and may carry super-frames: one set of headers for many TCP
-//! or UDP segments. The gateway's own link is a TUN device ([`tun`]); [`memory`] serves tests.
+//! or UDP segments. The gateway's own link is a TUN device ([`tun`]); [`pcap`] replays and
+//! records; [`memory`] and [`fault`] serve tests.
 //!
 //! Unsafe code (system calls) lives in this crate, each block with its reason.
 
 pub mod checksum;
 pub mod counters;
+pub mod fault;
 pub mod interface;
 pub mod memory;
+pub mod pcap;
 pub mod queue_discipline;
+pub mod segmentation;
 mod syscall;
 pub mod sysctl;
 pub mod tun;
 
 pub use counters::LinkCounters;
+pub use fault::{Faults, Faulty};
 pub use memory::Memory;
+pub use pcap::Pcap;
 pub use tun::{Abilities, Tun, TunConfig, TunQueue};
 
 use sixway_dataplane::Frame;

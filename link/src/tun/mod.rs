@@ -6,7 +6,6 @@
 mod abilities;
 mod device;
 mod queue;
-pub mod segmentation;
 pub mod virtio;
 
 pub use abilities::Abilities;

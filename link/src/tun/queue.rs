@@ -1,12 +1,11 @@
 //! One queue of a TUN device: a link.
 
+use super::Abilities;
 use super::virtio::{self, Header};
-use super::{Abilities, segmentation};
 use crate::Link;
-use crate::checksum::{Transport, finish};
 use crate::counters::LinkCounters;
+use crate::segmentation::Plain;
 use crate::syscall::{annotate, read, write};
-use sixway_dataplane::frame::MAX_PACKET;
 use sixway_dataplane::{Checksum, Frame, Offload, SegmentKind};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,13 +19,13 @@ pub struct TunQueue {
     fd: OwnedFd,
     abilities: Abilities,
     counters: LinkCounters,
-    /// Where super-frames are cut that the kernel does not take.
-    segment: Option<Frame>,
+    /// Makes what the kernel does not take whole.
+    plain: Plain,
 }
 
 impl TunQueue {
     pub(super) fn new(fd: OwnedFd, abilities: Abilities) -> Self {
-        Self { fd, abilities, counters: LinkCounters::default(), segment: None }
+        Self { fd, abilities, counters: LinkCounters::default(), plain: Plain::default() }
     }
 
     /// What the kernel granted this device.
@@ -69,68 +68,13 @@ impl TunQueue {
         }
     }
 
-    /// Writes a frame with its header, in one piece, and counts what became of it.
-    #[inline]
-    fn write(&mut self, header: Header, frame: &mut Frame) -> io::Result<()> {
-        let octets = frame.len();
-        if !self.abilities.vnet {
-            return self.written(write(self.fd.as_fd(), frame.bytes()), octets, header);
-        }
-        let Some(all) = frame.bytes_behind(virtio::LENGTH) else {
-            self.counters.refused += 1;
-            return Ok(());
-        };
-        all[..virtio::LENGTH].copy_from_slice(&header.octets());
-        self.written(write(self.fd.as_fd(), all), octets, header)
-    }
-
-    /// Counts what became of a packet of `octets` octets.
-    #[inline]
-    fn written(&mut self, written: io::Result<usize>, octets: usize, header: Header) -> io::Result<()> {
-        match written {
-            Ok(_) => {
-                self.counters.sent += 1;
-                self.counters.sent_octets += octets as u64;
-                self.counters.sent_super_frames += u64::from(header.gso_size != 0);
-            }
-            Err(error) => match error.raw_os_error() {
-                Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) => self.counters.no_room += 1,
-                // The device is gone, or this file is no longer a queue of it.
-                Some(libc::EBADFD | libc::EBADF) => return Err(annotate(error, "write to the TUN device")),
-                _ => self.counters.refused += 1,
-            },
-        }
-        Ok(())
-    }
-
     /// Sends a frame that the kernel cannot take as it is: cut, or with its checksum finished.
     #[cold]
     fn send_plainly(&mut self, frame: &mut Frame) -> io::Result<()> {
-        let Some(segments) = frame.offload.segments else {
-            let finished = Transport::of(frame.bytes()).is_some_and(|transport| {
-                let offset = transport.checksum_offset();
-                offset.is_some_and(|offset| finish(frame.bytes_mut(), transport.at, offset))
-            });
-            if !finished {
-                self.counters.refused += 1;
-                return Ok(());
-            }
-            self.counters.checksums_finished += 1;
-            return self.write(Header::default(), frame);
-        };
-        let mut segment = self.segment.take().unwrap_or_else(|| Frame::with_capacity(MAX_PACKET));
-        let mut result = Ok(());
-        let cut = segmentation::cut(frame.bytes(), segments, &mut segment, |packet| {
-            if result.is_ok() {
-                result = self.write(Header::default(), packet);
-            }
-        });
-        self.segment = Some(segment);
-        match cut {
-            Some(_) => self.counters.super_frames_cut += 1,
-            None => self.counters.refused += 1,
-        }
-        result
+        let Self { fd, abilities, plain, counters } = self;
+        plain.each(frame, counters, |frame, counters| {
+            write_frame(fd.as_fd(), *abilities, Header::default(), frame, counters)
+        })
     }
 }
 
@@ -162,7 +106,7 @@ impl Link for TunQueue {
             return self.send_plainly(frame);
         }
         match Header::describing(frame) {
-            Some(header) => self.write(header, frame),
+            Some(header) => write_frame(self.fd.as_fd(), self.abilities, header, frame, &mut self.counters),
             None => {
                 self.counters.refused += 1;
                 Ok(())
@@ -177,4 +121,37 @@ impl Link for TunQueue {
     fn counters(&self) -> &LinkCounters {
         &self.counters
     }
+}
+
+/// Writes a frame with its header, in one piece, and counts what became of it.
+#[inline]
+fn write_frame(
+    fd: BorrowedFd<'_>,
+    abilities: Abilities,
+    header: Header,
+    frame: &mut Frame,
+    counters: &mut LinkCounters,
+) -> io::Result<()> {
+    let octets = frame.len() as u64;
+    let all = if abilities.vnet { frame.bytes_behind(virtio::LENGTH) } else { Some(frame.bytes_mut()) };
+    let Some(all) = all else {
+        counters.refused += 1;
+        return Ok(());
+    };
+    if abilities.vnet {
+        all[..virtio::LENGTH].copy_from_slice(&header.octets());
+    }
+    let Err(error) = write(fd, all) else {
+        counters.sent += 1;
+        counters.sent_octets += octets;
+        counters.sent_super_frames += u64::from(header.gso_size != 0);
+        return Ok(());
+    };
+    match error.raw_os_error() {
+        Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) => counters.no_room += 1,
+        // The device is gone, or this file is no longer a queue of it.
+        Some(libc::EBADFD | libc::EBADF) => return Err(annotate(error, "write to the TUN device")),
+        _ => counters.refused += 1,
+    }
+    Ok(())
 }

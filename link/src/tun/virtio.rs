@@ -125,10 +125,8 @@ impl Header {
             (GSO_UDP_L4, 4 | 6) => Some(SegmentKind::Udp),
             _ => None,
         };
-        let agreed = kind.filter(|kind| {
-            self.gso_size != 0
-                && transport.is_some_and(|transport| transport.checksum_offset() == Some(field(*kind)))
-        });
+        let agreed =
+            kind.filter(|kind| self.gso_size != 0 && transport.is_some_and(|transport| transport.is(*kind)));
         counters.inconsistent_header += u64::from(agreed.is_none());
         agreed.map(|kind| Segments { size: self.gso_size, kind })
     }
@@ -154,21 +152,13 @@ impl Header {
             return None;
         }
         let packet = frame.bytes();
-        let headers = transport.at + transport_header(packet, transport, segments.kind)?;
+        let headers = transport.at + transport.header_length(packet, segments.kind)?;
         if packet.len() - headers > usize::from(segments.size) {
             header.gso_type = gso_type(segments.kind, packet[0] >> 4);
             header.gso_size = segments.size;
             header.hdr_len = u16::try_from(headers).ok()?;
         }
         Some(header)
-    }
-}
-
-/// Where the checksum stands in the transport header of a kind of segments.
-const fn field(kind: SegmentKind) -> usize {
-    match kind {
-        SegmentKind::Tcp | SegmentKind::TcpEcn => 16,
-        SegmentKind::Udp => 6,
     }
 }
 
@@ -179,24 +169,6 @@ const fn gso_type(kind: SegmentKind, version: u8) -> u8 {
         SegmentKind::TcpEcn => tcp | GSO_ECN,
         SegmentKind::Udp => GSO_UDP_L4,
     }
-}
-
-/// Octets of the transport header, if the packet holds it whole and it is of that kind.
-pub(crate) fn transport_header(packet: &[u8], transport: Transport, kind: SegmentKind) -> Option<usize> {
-    if transport.checksum_offset() != Some(field(kind)) {
-        return None;
-    }
-    let length = match kind {
-        SegmentKind::Udp => 8,
-        SegmentKind::Tcp | SegmentKind::TcpEcn => {
-            let length = usize::from(packet.get(transport.at + 12)? >> 4) * 4;
-            if length < 20 {
-                return None;
-            }
-            length
-        }
-    };
-    (transport.at + length <= packet.len()).then_some(length)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Header ⇄ offload, with honest headers and lying ones.
 
 use super::*;
-use crate::tun::segmentation::tests::{tcp, udp};
+use crate::segmentation::tests::{tcp, udp};
 
 fn received(header: Header, packet: &mut [u8]) -> (Offload, LinkCounters) {
     let mut counters = LinkCounters::default();

@@ -5,14 +5,14 @@ use crate::checksum::unfinish;
 use proptest::prelude::*;
 
 /// A TCP packet with CWR, ACK, PSH and FIN set, a timestamp option, and an unfinished checksum.
-pub(in crate::tun) fn tcp(version: u8, payload: usize) -> Vec<u8> {
+pub(crate) fn tcp(version: u8, payload: usize) -> Vec<u8> {
     let mut segment = vec![0x30, 0x39, 0, 80, 0xff, 0xff, 0xf0, 0, 0, 0, 0, 9, 0x50, 0x99, 1, 0, 0, 0, 0, 0];
     segment.extend((0..payload).map(|n| (n % 251) as u8));
     ip(version, 6, &segment)
 }
 
 /// A UDP packet with an unfinished checksum.
-pub(in crate::tun) fn udp(version: u8, payload: usize) -> Vec<u8> {
+pub(crate) fn udp(version: u8, payload: usize) -> Vec<u8> {
     let length = (8 + payload) as u16;
     let mut datagram = vec![0x30, 0x39, 0, 53, (length >> 8) as u8, length as u8, 0, 0];
     datagram.extend((0..payload).map(|n| (n % 251) as u8));

@@ -4,15 +4,69 @@
 //! Payload Length. TCP: the sequence number; CWR on the first segment only (RFC 3168 §6.1.2), FIN and PSH on the last
 //! only. UDP: Length. Checksums are complete.
 
-use super::virtio::transport_header;
-use crate::checksum::{Transport, pseudo_header};
-use sixway_dataplane::{Frame, Offload, SegmentKind, Segments};
+use crate::LinkCounters;
+use crate::checksum::{Transport, finish, pseudo_header};
+use sixway_dataplane::frame::MAX_PACKET;
+use sixway_dataplane::{Checksum, Frame, Offload, SegmentKind, Segments};
 use sixway_wire::checksum::Sum;
 use sixway_wire::protocol;
+use std::io;
 
 const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
+
+/// Makes packets as a wire carries them, for links that take neither super-frames nor unfinished checksums.
+#[derive(Debug, Default)]
+pub struct Plain {
+    /// Where segments are made.
+    segment: Option<Frame>,
+}
+
+impl Plain {
+    /// Gives `send` the frame with its checksum finished, or the segments of a super-frame; what it did is counted. A frame
+    /// that is not what its offload state says is counted as refused.
+    ///
+    /// # Errors
+    /// The first that `send` returned; nothing is sent after it.
+    pub fn each(
+        &mut self,
+        frame: &mut Frame,
+        counters: &mut LinkCounters,
+        mut send: impl FnMut(&mut Frame, &mut LinkCounters) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let Some(segments) = frame.offload.segments else {
+            if frame.offload.checksum == Checksum::Partial {
+                if !finish_own(frame) {
+                    counters.refused += 1;
+                    return Ok(());
+                }
+                counters.checksums_finished += 1;
+            }
+            return send(frame, counters);
+        };
+        let segment = self.segment.get_or_insert_with(|| Frame::with_capacity(MAX_PACKET));
+        let mut result = Ok(());
+        let cut = cut(frame.bytes(), segments, segment, |packet| {
+            if result.is_ok() {
+                result = send(packet, counters);
+            }
+        });
+        match cut {
+            Some(_) => counters.super_frames_cut += 1,
+            None => counters.refused += 1,
+        }
+        result
+    }
+}
+
+/// Finishes the checksum of the packet's own transport header.
+fn finish_own(frame: &mut Frame) -> bool {
+    let Some(transport) = Transport::of(frame.bytes()) else { return false };
+    let Some(offset) = transport.checksum_offset() else { return false };
+    frame.offload.checksum = Checksum::Complete;
+    finish(frame.bytes_mut(), transport.at, offset)
+}
 
 /// Cuts the super-frame `packet` and gives each segment to `send`, in order; they are made in `buffer`, which must have room
 /// for one. Returns how many there were; `None` when the packet is not what `segments` says, and nothing was sent.
@@ -23,7 +77,7 @@ pub fn cut(
     mut send: impl FnMut(&mut Frame),
 ) -> Option<usize> {
     let transport = Transport::of(packet)?;
-    let headers = transport.at + transport_header(packet, transport, segments.kind)?;
+    let headers = transport.at + transport.header_length(packet, segments.kind)?;
     let size = usize::from(segments.size);
     if size == 0 {
         return None;
@@ -93,4 +147,4 @@ fn complete(packet: &mut [u8], transport: Transport) -> Option<()> {
 }
 
 #[cfg(test)]
-pub(super) mod tests;
+pub(crate) mod tests;

@@ -1,5 +1,9 @@
 //! Kernel settings under `/proc/sys` that are changed for a while and put back.
 
+mod changes;
+
+pub use changes::Changes;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
