@@ -22,7 +22,7 @@ pub use counters::LinkCounters;
 pub use fault::{Faults, Faulty};
 pub use memory::Memory;
 pub use pcap::Pcap;
-pub use tun::{Abilities, Tun, TunConfig, TunQueue};
+pub use tun::{Abilities, Steering, Tun, TunConfig, TunQueue};
 
 use sixway_dataplane::Frame;
 use std::io;

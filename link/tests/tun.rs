@@ -5,7 +5,7 @@
 mod support;
 
 use sixway_dataplane::{Checksum, Frame, SegmentKind, Segments};
-use sixway_link::{Abilities, Link, LinkCounters, Tun, TunConfig, TunQueue, interface};
+use sixway_link::{Abilities, Link, LinkCounters, Steering, Tun, TunConfig, TunQueue, interface};
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
@@ -215,6 +215,35 @@ fn two_queues_carry_connections_side_by_side() {
             let (counters, _) = mirror.stop();
             assert_clean(&counters);
             assert!(counters.received > 0, "a queue without packets: {counters:?}");
+        }
+    });
+}
+
+#[test]
+fn packets_are_steered_to_the_queue_of_their_ports_block_or_their_source() {
+    in_namespace("steering", || {
+        let steering = Steering { ports_per_block: 64, workers: 2 };
+        let mut tun = open(&TunConfig { steering: Some(steering), ..config(2, Abilities::ALL) });
+        if !tun.steered {
+            skipped("steering", "the kernel takes no steering program");
+            return;
+        }
+        address(&tun.name);
+        let mut batch = frames(256);
+        for six in [false, true] {
+            let (one, _, there) = udp_pair(six);
+            for port in (1_000..9_000).step_by(40) {
+                one.send_to(b"where to?", (there, port)).unwrap();
+            }
+            let mut counts = [0; 2];
+            for (number, queue) in tun.queues.iter_mut().enumerate() {
+                counts[number] = queue.receive(&mut batch).unwrap();
+                for frame in &batch[..counts[number]] {
+                    assert_eq!(usize::from(steering.worker(frame.bytes())), number);
+                }
+            }
+            assert_eq!(counts[0] + counts[1], 200);
+            assert!(six || counts.iter().all(|count| *count > 80), "{counts:?}");
         }
     });
 }

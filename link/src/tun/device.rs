@@ -1,6 +1,6 @@
 //! Opening a TUN device with its queues, and asking the kernel for the most it can do.
 
-use super::{Abilities, TunQueue};
+use super::{Abilities, Steering, TunQueue, steering};
 use crate::syscall::{annotate, interface_request, ioctl, ioctl_number};
 use crate::{interface, queue_discipline};
 use std::fs::{File, OpenOptions};
@@ -20,11 +20,13 @@ pub struct TunConfig {
     pub persist: bool,
     /// The most to ask the kernel for.
     pub abilities: Abilities,
+    /// How the kernel is to choose the queue; `None`, or a kernel that cannot: by a hash of the flow.
+    pub steering: Option<Steering>,
 }
 
 impl Default for TunConfig {
     fn default() -> Self {
-        Self { name: "sixway%d".into(), queues: 1, persist: false, abilities: Abilities::ALL }
+        Self { name: "sixway%d".into(), queues: 1, persist: false, abilities: Abilities::ALL, steering: None }
     }
 }
 
@@ -35,6 +37,8 @@ pub struct Tun {
     pub name: String,
     /// What the kernel granted.
     pub abilities: Abilities,
+    /// Whether the kernel steers packets as [`TunConfig::steering`] asked.
+    pub steered: bool,
     /// The queues, one for each worker.
     pub queues: Vec<TunQueue>,
 }
@@ -66,10 +70,14 @@ impl Tun {
             attach(&file, &name, wanted.vnet)?;
             queues.push(TunQueue::new(OwnedFd::from(file), abilities));
         }
+        let steered = match config.steering {
+            Some(steering) => steering::attach(queues[0].descriptor(), steering).is_ok(),
+            None => false,
+        };
         // Spares memory and time; where the kernel refuses, everything works as well.
         let _ = queue_discipline::remove(&name);
         interface::set_queue_length(&name, interface::QUEUE_LENGTH)?;
-        Ok(Self { name, abilities, queues })
+        Ok(Self { name, abilities, steered, queues })
     }
 }
 

@@ -6,8 +6,10 @@
 mod abilities;
 mod device;
 mod queue;
+pub mod steering;
 pub mod virtio;
 
 pub use abilities::Abilities;
 pub use device::{Tun, TunConfig};
 pub use queue::TunQueue;
+pub use steering::Steering;

@@ -33,6 +33,10 @@ impl TunQueue {
         self.abilities
     }
 
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
     /// Reads one packet. `None`: nothing waits.
     ///
     /// The header is read into the headroom, in one piece with the packet: a `readv` of two pieces costs 100 ns more.
@@ -115,7 +119,7 @@ impl Link for TunQueue {
     }
 
     fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.fd.as_fd())
+        Some(self.descriptor())
     }
 
     fn counters(&self) -> &LinkCounters {

@@ -1,0 +1,121 @@
+//! The program in the kernel against the same in Rust.
+
+use super::*;
+use std::io::Write;
+
+const BPF_PROG_TEST_RUN: libc::c_long = 10;
+
+/// The beginning of union bpf_attr as BPF_PROG_TEST_RUN reads and writes it.
+#[repr(C)]
+#[derive(Default)]
+struct TestRun {
+    program: u32,
+    returned: u32,
+    data_size_in: u32,
+    data_size_out: u32,
+    data_in: u64,
+    data_out: u64,
+    repeat: u32,
+    duration: u32,
+}
+
+/// What the program returns for a packet. The kernel takes an Ethernet header off before.
+fn run(program: &OwnedFd, packet: &[u8]) -> io::Result<u32> {
+    let mut data = vec![0; 12];
+    data.extend([0x88, 0xb5]); // a type that the kernel does not look into
+    data.extend_from_slice(packet);
+    let mut attributes = TestRun {
+        program: program.as_raw_fd() as u32,
+        data_size_in: data.len() as u32,
+        data_in: data.as_ptr() as u64,
+        repeat: 1,
+        ..TestRun::default()
+    };
+    let (pointer, size) = (std::ptr::from_mut(&mut attributes), size_of::<TestRun>());
+    // SAFETY: the attributes and what they point to outlive the call, and the size is theirs.
+    match unsafe { libc::syscall(libc::SYS_bpf, BPF_PROG_TEST_RUN, pointer, size) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(attributes.returned),
+    }
+}
+
+/// Numbers that look random and are the same every time.
+fn numbers(seed: u64) -> impl Iterator<Item = u8> {
+    let mut state = seed;
+    std::iter::repeat_with(move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    })
+}
+
+/// Packets of every kind that the program tells apart, and cut ones.
+fn packets() -> Vec<Vec<u8>> {
+    let mut packets = Vec::new();
+    for seed in 0..40 {
+        let random: Vec<u8> = numbers(seed).take(100).collect();
+        for (octet, at, protocols) in
+            [(0x45, 9, [6, 17, 1, 47]), (0x47, 9, [33, 132, 136, 1]), (0x60, 6, [6, 17, 58, 44])]
+        {
+            for protocol in protocols {
+                let mut packet = random.clone();
+                (packet[0], packet[at]) = (octet, protocol);
+                if octet != 0x60 {
+                    packet[6] &= if seed % 4 == 0 { 0xff } else { 0x40 };
+                    packet[7] = if seed % 4 == 0 { packet[7] } else { 0 };
+                    let transport = usize::from(octet & 0x0f) * 4;
+                    packet[transport] =
+                        if protocol == 1 { [0, 8, 3, 11][seed as usize % 4] } else { packet[transport] };
+                }
+                packets.push(packet);
+            }
+        }
+        packets.push(random);
+    }
+    packets
+}
+
+#[test]
+fn the_program_chooses_the_worker_that_rust_chooses() {
+    for (ports_per_block, workers) in [(64, 2), (64, 3), (1, 16), (4_096, 255), (u16::MAX, 1)] {
+        let steering = Steering { ports_per_block, workers };
+        let program = match load(&steering_program(steering)) {
+            Ok(program) => program,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                let _ = writeln!(io::stderr(), "steering: skipped: needs root ({error})");
+                return;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        let mut chosen = [0; 256];
+        for packet in packets() {
+            let worker = steering.worker(&packet);
+            assert!(worker < workers);
+            chosen[usize::from(worker)] += 1;
+            assert_eq!(run(&program, &packet).unwrap(), u32::from(worker), "{steering:?} {packet:02x?}");
+        }
+        if workers < 16 {
+            assert!(chosen[..usize::from(workers)].iter().all(|count| *count > 100), "{chosen:?}");
+        }
+        for packet in packets().iter().step_by(7) {
+            for length in 20..60 {
+                let cut = &packet[..length];
+                assert_eq!(run(&program, cut).unwrap(), u32::from(steering.worker(cut)), "{cut:02x?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn ports_go_by_their_block_and_hosts_by_their_address() {
+    let steering = Steering { ports_per_block: 64, workers: 4 };
+    let mut packet = vec![0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0, 192, 0, 2, 1, 198, 51, 100, 1];
+    packet.resize(40, 0);
+    for (port, worker) in [(0_u16, 0), (63, 0), (64, 1), (255, 3), (256, 0), (65_535, 3)] {
+        packet[22..24].copy_from_slice(&port.to_be_bytes());
+        assert_eq!(steering.worker(&packet), worker);
+    }
+    packet[9] = 1;
+    packet[20] = 8;
+    packet[24..26].copy_from_slice(&64_u16.to_be_bytes());
+    assert_eq!(steering.worker(&packet), 1, "an echo request goes by its identifier");
+}
