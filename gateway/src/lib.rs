@@ -6,10 +6,12 @@
 //!        │          ├────▶ admin     HTTP and JSON over a Unix socket
 //!        ▼          └────▶ metrics   for Prometheus
 //!      show                tables from what admin answers
+//!      config              TOML, checked: every fault at once
 //! ```
 
 pub mod admin;
 pub mod command;
+pub mod config;
 pub mod daemon;
 pub mod host;
 pub mod metrics;

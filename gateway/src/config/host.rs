@@ -1,0 +1,75 @@
+//! What the configuration is checked against: facts about this host.
+
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+
+/// An address of one of this host's interfaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostAddress {
+    /// The interface's name.
+    pub interface: String,
+    /// The address.
+    pub address: IpAddr,
+}
+
+/// Facts about this host, as far as they were found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostFacts {
+    /// The addresses of its interfaces.
+    pub addresses: Vec<HostAddress>,
+    /// `net.ipv4.ip_local_port_range`: the ports that the host's own connections take.
+    pub local_ports: Option<RangeInclusive<u16>>,
+    /// The CPUs that this process may use; 0 if unknown.
+    pub cpus: usize,
+}
+
+impl HostFacts {
+    /// Asks the kernel. What it does not tell is left out: no check then depends on it.
+    pub fn of_this_host() -> Self {
+        Self {
+            addresses: addresses(),
+            local_ports: std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range")
+                .ok()
+                .and_then(|text| port_range(&text)),
+            cpus: std::thread::available_parallelism().map_or(0, usize::from),
+        }
+    }
+}
+
+fn addresses() -> Vec<HostAddress> {
+    let Ok(interfaces) = nix::ifaddrs::getifaddrs() else { return Vec::new() };
+    interfaces
+        .filter_map(|interface| {
+            let socket = interface.address?;
+            let address = match (socket.as_sockaddr_in(), socket.as_sockaddr_in6()) {
+                (Some(v4), _) => IpAddr::V4(v4.ip()),
+                (None, Some(v6)) => IpAddr::V6(v6.ip()),
+                (None, None) => return None,
+            };
+            Some(HostAddress { interface: interface.interface_name, address })
+        })
+        .collect()
+}
+
+fn port_range(text: &str) -> Option<RangeInclusive<u16>> {
+    let mut numbers = text.split_whitespace().map(str::parse);
+    Some(numbers.next()?.ok()?..=numbers.next()?.ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_port_range_is_two_numbers() {
+        assert_eq!(port_range("32768\t60999\n"), Some(32_768..=60_999));
+        assert_eq!(port_range("32768"), None);
+    }
+
+    #[test]
+    fn this_host_has_at_least_its_loopback_address() {
+        let facts = HostFacts::of_this_host();
+        assert!(facts.cpus > 0);
+        assert!(facts.addresses.iter().all(|a| !a.interface.is_empty()));
+    }
+}

@@ -1,0 +1,285 @@
+//! From the files to a [`Config`], or to every fault in them.
+
+use std::fmt;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use serde::Serialize;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::claims::Claims;
+use super::document::Document;
+use super::fault::{Faults, Place, Report, Warning};
+use super::gateway::{Fragments, Gateway, Tun};
+use super::host::HostFacts;
+use super::nat64::{self, Nat64};
+use super::pool::{Pool, ReadPool};
+use super::routes::{Route, aggregated};
+use super::schema::{self, SECTIONS, Section};
+use super::section::{Reader, readers, unknown_section};
+use super::siit::{self, EamRoutes, Siit};
+
+/// A configuration without faults, every default filled in.
+///
+/// Its `Display` is a configuration file again, which reads as the same.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Config {
+    /// What the process is.
+    pub gateway: Gateway,
+    /// The device.
+    pub tun: Tun,
+    /// Fragments that wait.
+    pub fragments: Fragments,
+    /// Outside addresses.
+    #[serde(rename = "pool")]
+    pub pools: Vec<Pool>,
+    /// Stateful translators.
+    pub nat64: Vec<Nat64>,
+    /// Stateless translators.
+    pub siit: Vec<Siit>,
+    /// The gateway's own addresses that are not this host's.
+    #[serde(skip)]
+    own_routes: Vec<Route>,
+}
+
+/// Files larger than this are not read.
+const MAX_FILE: u64 = 512 << 20;
+
+/// More routes than this are not set for the mappings of a SIIT.
+const MAX_EAM_ROUTES: usize = 4_096;
+
+impl Config {
+    /// Reads and checks a configuration file against the facts of this host.
+    ///
+    /// # Errors
+    /// Every fault in the file and in the files that it names.
+    pub fn load(path: &Path) -> Result<(Self, Vec<Warning>), Faults> {
+        let file = path.to_string_lossy();
+        let text =
+            read_file(path).map_err(|error| Faults::of_file(&file, format!("cannot be read: {error}")))?;
+        Self::parse(&file, &text, &HostFacts::of_this_host(), &mut read_file)
+    }
+
+    /// Reads and checks the text of a configuration file; `read_file` reads the files that it names.
+    ///
+    /// # Errors
+    /// Every fault in the text and in those files.
+    pub fn parse(
+        file: &str,
+        text: &str,
+        host: &HostFacts,
+        read_file: &mut dyn FnMut(&Path) -> io::Result<String>,
+    ) -> Result<(Self, Vec<Warning>), Faults> {
+        let mut report = Report::default();
+        let document = Document::new(file, text);
+        let config = match document.parse(&mut report) {
+            Some(table) => read(&document, &table, host, read_file, &mut report),
+            None => None,
+        };
+        let (warnings, faults) = report.finish(file);
+        match (config, faults) {
+            (Some(config), None) => Ok((config, warnings)),
+            (_, Some(faults)) => Err(faults),
+            (None, None) => Err(Faults::of_file(file, "cannot be understood")),
+        }
+    }
+
+    /// The pool of this name.
+    pub fn pool(&self, name: &str) -> Option<&Pool> {
+        self.pools.iter().find(|pool| pool.name == name)
+    }
+
+    /// The queues of the device: as written, else one for each worker.
+    pub fn queues(&self) -> u8 {
+        self.tun.queues.unwrap_or(self.gateway.workers)
+    }
+
+    /// The routes that lead into the device, without doubles: what `tun.routes` says.
+    pub fn routes(&self) -> Vec<Route> {
+        let mut routes = self.tun.routes.further.clone();
+        if self.tun.routes.auto {
+            routes.extend(self.own_routes.iter().copied());
+            for nat64 in &self.nat64 {
+                routes.push(Route::V6(nat64.prefix));
+                let pool = self.pool(&nat64.pool).map(|pool| pool.addresses.clone()).unwrap_or_default();
+                routes.extend(aggregated(pool).into_iter().map(Route::V4));
+            }
+            for siit in &self.siit {
+                routes.extend(siit.prefix.map(Route::V6));
+                routes.extend(siit.dynamic_pool.map(Route::V4));
+                routes.extend(eam_routes(siit).unwrap_or_default());
+            }
+        }
+        routes.sort_unstable();
+        routes.dedup();
+        routes
+    }
+}
+
+/// Where the mappings lead into the device; as an error, how many routes that would be, if they are too many.
+fn eam_routes(siit: &Siit) -> Result<Vec<Route>, usize> {
+    let routes: Vec<Route> = match siit.eam_routes {
+        EamRoutes::Ipv4 => {
+            aggregated(siit.mappings().map(|(v4, _)| v4).collect()).into_iter().map(Route::V4).collect()
+        }
+        EamRoutes::Ipv6 => {
+            aggregated(siit.mappings().map(|(_, v6)| v6).collect()).into_iter().map(Route::V6).collect()
+        }
+        EamRoutes::None => Vec::new(),
+    };
+    if routes.len() > MAX_EAM_ROUTES { Err(routes.len()) } else { Ok(routes) }
+}
+
+impl fmt::Display for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&toml::to_string(self).map_err(|_| fmt::Error)?)
+    }
+}
+
+fn read_file(path: &Path) -> io::Result<String> {
+    let file = std::fs::File::open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut text = String::new();
+    file.take(MAX_FILE + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_FILE {
+        return Err(io::Error::other("it is larger than 512 MiB"));
+    }
+    Ok(text)
+}
+
+/// The document's sections, found by name.
+struct Sections<'a> {
+    document: &'a Document,
+    table: &'a DeTable<'a>,
+}
+
+impl<'a> Sections<'a> {
+    fn all(&self, schema: &'static Section, report: &mut Report) -> Vec<Reader<'a>> {
+        let written: Option<&'a Spanned<DeValue<'a>>> = self.table.get(schema.name);
+        written
+            .map(|written| readers(self.document, schema, written, schema.name, report))
+            .unwrap_or_default()
+    }
+
+    fn one(&self, schema: &'static Section, report: &mut Report) -> Reader<'a> {
+        self.all(schema, report).pop().unwrap_or_else(|| Reader::absent(self.document, schema))
+    }
+}
+
+fn read<'a>(
+    document: &'a Document,
+    table: &'a DeTable<'a>,
+    host: &HostFacts,
+    read_file: &mut dyn FnMut(&Path) -> io::Result<String>,
+    report: &mut Report,
+) -> Option<Config> {
+    for (key, _) in table {
+        if !SECTIONS.iter().any(|section| section.name == &**key.get_ref()) {
+            report.fault(&document.place(key.span(), key.get_ref()), unknown_section(key.get_ref()));
+        }
+    }
+    let (sections, mut claims) = (Sections { document, table }, Claims::default());
+    let gateway = Gateway::read(&sections.one(&schema::GATEWAY, report), host, &mut claims, report);
+    let tun = Tun::read(&sections.one(&schema::TUN, report), report);
+    let fragments = Fragments::read(&sections.one(&schema::FRAGMENTS, report), report);
+    let pools = read_pools(sections.all(&schema::POOL, report), host, &mut claims, report);
+    let mtu = tun.as_ref().map(|tun| tun.mtu);
+
+    let (mut nat64, mut taken) = (Vec::new(), Vec::new());
+    let written = sections.all(&schema::NAT64, report);
+    for (index, section) in written.iter().enumerate() {
+        let around =
+            nat64::Around { index, mtu, pools: &pools, taken: &mut taken, claims: &mut claims, report };
+        nat64.push(Nat64::read(section, default_name("nat64", index, written.len()), around));
+    }
+    let (mut siit, mut states) = (Vec::new(), Vec::new());
+    let written = sections.all(&schema::SIIT, report);
+    for (index, section) in written.iter().enumerate() {
+        let around = siit::Around { index, mtu, states: &mut states, read_file, claims: &mut claims, report };
+        siit.push(Siit::read(section, default_name("siit", index, written.len()), around));
+    }
+
+    let device = tun.as_ref().map(|tun| &*tun.name);
+    claims.host(host, device);
+    claims.check(report);
+    if table.get("nat64").is_none() && table.get("siit").is_none() {
+        report.fault(
+            &Place::file(document.file()),
+            "configures no mechanism; write a section [nat64] or [siit]",
+        );
+    }
+    for pool in pools.iter().filter(|pool| !taken.iter().any(|(name, _)| pool.name.as_ref() == Some(name))) {
+        report.warn(&pool.place, "no mechanism uses this pool");
+    }
+    let config = Config {
+        own_routes: own_routes(gateway.as_ref()?, host, device),
+        gateway: gateway?,
+        tun: tun?,
+        fragments: fragments?,
+        pools: pools.into_iter().map(|pool| pool.pool).collect::<Option<_>>()?,
+        nat64: nat64.into_iter().collect::<Option<_>>()?,
+        siit: siit.into_iter().collect::<Option<_>>()?,
+    };
+    warn_of_silence(&config, document, report);
+    Some(config)
+}
+
+fn read_pools(
+    written: Vec<Reader>,
+    host: &HostFacts,
+    claims: &mut Claims,
+    report: &mut Report,
+) -> Vec<ReadPool> {
+    let mut pools: Vec<ReadPool> = Vec::with_capacity(written.len());
+    for (index, mut section) in written.into_iter().enumerate() {
+        let pool = Pool::read(&mut section, index, host, claims, report);
+        if let Some(same) = pools.iter().find(|other| other.name.is_some() && other.name == pool.name) {
+            let there = same.place.seen_from(&pool.place);
+            report
+                .fault(&pool.place, format!("another pool has this name ({there}); write a name of its own"));
+        }
+        pools.push(pool);
+    }
+    pools
+}
+
+fn default_name(mechanism: &str, index: usize, count: usize) -> String {
+    if count == 1 { mechanism.to_owned() } else { format!("{mechanism}-{}", index + 1) }
+}
+
+/// The gateway's own addresses are routed into the device, unless the host has them on another.
+fn own_routes(gateway: &Gateway, host: &HostFacts, device: Option<&str>) -> Vec<Route> {
+    let own4 = gateway.ipv4_address.map(|a| (a.into(), Route::V4(sixway_wire::Prefix4::holding(a, 32))));
+    let own6 = gateway.ipv6_address.map(|a| (a.into(), Route::V6(sixway_wire::Prefix6::holding(a, 128))));
+    let elsewhere = |address: std::net::IpAddr| {
+        host.addresses.iter().any(|own| own.address == address && Some(&*own.interface) != device)
+    };
+    own4.into_iter().chain(own6).filter(|(address, _)| !elsewhere(*address)).map(|(_, route)| route).collect()
+}
+
+/// What will be missed: ICMP errors without a source, and routes that are too many.
+fn warn_of_silence(config: &Config, document: &Document, report: &mut Report) {
+    let file = Place::file(document.file());
+    let without = [
+        ("gateway.ipv4_address", "IPv4", config.gateway.ipv4_address.is_none()),
+        ("gateway.ipv6_address", "IPv6", config.gateway.ipv6_address.is_none()),
+    ];
+    for (key, family, _) in without.into_iter().filter(|(_, _, missing)| *missing) {
+        let place = Place { key: key.into(), ..file.clone() };
+        let what = "no ICMP errors are sent to hosts of it, and their path MTU discovery will fail";
+        report.warn(&place, format!("is not set: without a source of {family}, {what}"));
+    }
+    for siit in config.siit.iter().filter(|_| config.tun.routes.auto) {
+        if let Err(count) = eam_routes(siit) {
+            let place = Place { key: siit.name.as_str().into(), ..file.clone() };
+            let what = "none is set: write shorter prefixes that hold them in tun.routes";
+            report.warn(
+                &place,
+                format!("its mappings would need {count} routes, more than {MAX_EAM_ROUTES}; {what}"),
+            );
+        }
+    }
+}

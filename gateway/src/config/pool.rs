@@ -1,0 +1,139 @@
+//! `[[pool]]`: outside IPv4 addresses and ports that inside hosts share.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use serde::Serialize;
+use sixway_wire::Prefix4;
+
+use super::claims::{Claims, Owner};
+use super::fault::{Place, Report};
+use super::host::HostFacts;
+use super::ports::{Ports, Range};
+use super::section::Reader;
+use super::text;
+
+/// A pool, resolved.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Pool {
+    /// What mechanisms call it.
+    pub name: String,
+    /// Its addresses.
+    #[serde(serialize_with = "text::many")]
+    pub addresses: Vec<Prefix4>,
+    /// The ports that bindings get.
+    #[serde(serialize_with = "text::one")]
+    pub ports: Ports,
+}
+
+/// A pool as it was read, and what is checked of it afterwards.
+#[derive(Debug)]
+pub(super) struct ReadPool {
+    /// Its name, as far as it could be read.
+    pub name: Option<String>,
+    pub place: Place,
+    /// The rest, if it has no fault.
+    pub pool: Option<Pool>,
+}
+
+/// More addresses than this are a mistake in the prefix length, rather than a pool.
+const MAX_ADDRESSES: u64 = 65_536;
+
+impl Pool {
+    /// How many addresses it has.
+    pub fn address_count(&self) -> u64 {
+        count(&self.addresses)
+    }
+
+    /// Whether the address belongs to it.
+    pub fn holds(&self, address: Ipv4Addr) -> bool {
+        self.addresses.iter().any(|prefix| prefix.contains(address))
+    }
+
+    pub(super) fn read(
+        section: &mut Reader,
+        index: usize,
+        host: &HostFacts,
+        claims: &mut Claims,
+        report: &mut Report,
+    ) -> ReadPool {
+        let name = section.value("name", report).and_then(|v| v.text(report));
+        if let Some(name) = &name {
+            section.rename(format!("pool.{name}"));
+        }
+        let addresses = section.value("addresses", report).and_then(|v| {
+            let place = v.place.clone();
+            let addresses = read_addresses(v.items(), Owner::Pool(index), claims, report)?;
+            if addresses.is_empty() {
+                report.fault(&place, "is empty; write the pool's addresses, such as [\"192.0.2.0/28\"]");
+            }
+            if count(&addresses) > MAX_ADDRESSES {
+                report
+                    .fault(&place, format!("holds {} addresses; {MAX_ADDRESSES} at most", count(&addresses)));
+                return None;
+            }
+            Some(addresses)
+        });
+        let ports = section.value("ports", report).and_then(|v| {
+            let ports = v.ports(report)?;
+            let shared = addresses.as_ref().is_some_and(|addresses| holds_an_address_of(host, addresses));
+            if let Some(overlap) =
+                host.local_ports.as_ref().filter(|_| shared).and_then(|local| ports.overlap(local))
+            {
+                let overlap = Range(&overlap);
+                let what = "overlaps net.ipv4.ip_local_port_range; the host's own connections would collide";
+                report.fault(&v.place, format!("{overlap} {what}"));
+            }
+            Some(ports)
+        });
+        let pool = match (&name, addresses, ports) {
+            (Some(name), Some(addresses), Some(ports)) => Some(Self { name: name.clone(), addresses, ports }),
+            (_, _, _) => None,
+        };
+        ReadPool { name, place: section.place().clone(), pool }
+    }
+}
+
+/// Reads IPv4 prefixes of unicast addresses and claims them. `None` if one cannot be read.
+pub(super) fn read_addresses(
+    items: Vec<super::value::Value>,
+    owner: Owner,
+    claims: &mut Claims,
+    report: &mut Report,
+) -> Option<Vec<Prefix4>> {
+    let mut addresses = Vec::with_capacity(items.len());
+    let mut whole = true;
+    for item in items {
+        let Some(prefix) = item.prefix4(report) else {
+            whole = false;
+            continue;
+        };
+        if !is_unicast(prefix.address()) || !is_unicast(prefix.last()) {
+            report.fault(
+                &item.place,
+                format!("{prefix} holds addresses that no host can have; write unicast addresses"),
+            );
+            whole = false;
+            continue;
+        }
+        claims.v4(prefix, owner.clone(), &item.place);
+        addresses.push(prefix);
+    }
+    whole.then_some(addresses)
+}
+
+fn holds_an_address_of(host: &HostFacts, addresses: &[Prefix4]) -> bool {
+    host.addresses.iter().any(|own| match own.address {
+        IpAddr::V4(own) => addresses.iter().any(|prefix| prefix.contains(own)),
+        IpAddr::V6(_) => false,
+    })
+}
+
+fn count(addresses: &[Prefix4]) -> u64 {
+    addresses.iter().map(|prefix| 1_u64 << (32 - prefix.length())).sum()
+}
+
+/// Whether a host can have the address: not 0/8, 127/8, 224/4 or 240/4 (RFC 6890).
+pub(super) fn is_unicast(address: Ipv4Addr) -> bool {
+    let first = address.octets()[0];
+    first != 0 && first != 127 && first < 224
+}

@@ -1,0 +1,194 @@
+//! Every section and key of the configuration: what is read, what is checked for unknown keys, and the tables of
+//! `docs/configuration.md` come from this one list.
+
+use std::fmt::Write as _;
+
+mod keys;
+
+pub(super) use keys::{EAM, FRAGMENTS, GATEWAY, NAT64, POOL, SECTIONS, SIIT, STATIC, TIMEOUTS, TUN};
+
+/// What values a key takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind {
+    Text,
+    Path,
+    Boolean,
+    Integer {
+        min: u64,
+        max: u64,
+    },
+    /// An integer, or the word.
+    IntegerOr {
+        word: &'static str,
+        min: u64,
+        max: u64,
+    },
+    Choice(&'static [&'static str]),
+    /// Bounds in seconds.
+    Duration {
+        min: u64,
+        max: u64,
+    },
+    /// Bounds in octets.
+    Size {
+        min: u64,
+        max: u64,
+    },
+    Address4,
+    Address6,
+    Prefix4,
+    Prefix6,
+    Prefixes4,
+    /// `"auto"`, `"none"`, or a list of prefixes of both families and `"auto"`.
+    Routes,
+    Ports,
+    Endpoint4,
+    Endpoint6,
+    Socket,
+    /// A section of its own.
+    Table(&'static Section),
+    /// A list of sections.
+    Tables(&'static Section),
+}
+
+impl Kind {
+    /// In words, for the table of the document and for faults.
+    pub fn in_words(self) -> String {
+        match self {
+            Self::Text => "text".into(),
+            Self::Path => "path".into(),
+            Self::Boolean => "`true` or `false`".into(),
+            Self::Integer { min, max } => format!("integer {min} to {max}"),
+            Self::IntegerOr { word, min, max } => format!("`\"{word}\"` or integer {min} to {max}"),
+            Self::Choice(words) => {
+                words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(" or ")
+            }
+            Self::Duration { min, max } => format!("duration {} to {}", seconds(min), seconds(max)),
+            Self::Size { min, max } => format!("size {} to {}", octets(min), octets(max)),
+            Self::Address4 => "IPv4 address".into(),
+            Self::Address6 => "IPv6 address".into(),
+            Self::Prefix4 => "IPv4 prefix".into(),
+            Self::Prefix6 => "IPv6 prefix".into(),
+            Self::Prefixes4 => "list of IPv4 prefixes".into(),
+            Self::Routes => "`\"auto\"`, `\"none\"` or list of prefixes".into(),
+            Self::Ports => "ports".into(),
+            Self::Endpoint4 => "IPv4 address and port".into(),
+            Self::Endpoint6 => "IPv6 address and port".into(),
+            Self::Socket => "address and port".into(),
+            Self::Table(section) => format!("table, see `[{}]`", section.name),
+            Self::Tables(section) => format!("list of tables, see `{}`", section.name),
+        }
+    }
+
+    /// A value as it is written, for faults.
+    pub fn example(self) -> String {
+        match self {
+            Self::Text => "\"name\"".into(),
+            Self::Path => "\"/etc/sixway/file\"".into(),
+            Self::Boolean => "true".into(),
+            Self::Integer { min, .. } => min.to_string(),
+            Self::IntegerOr { word, .. } => format!("\"{word}\""),
+            Self::Choice(words) => words.first().map(|word| format!("\"{word}\"")).unwrap_or_default(),
+            Self::Duration { .. } => "\"5 min\"".into(),
+            Self::Size { .. } => "\"16 MiB\"".into(),
+            Self::Address4 => "\"192.0.2.254\"".into(),
+            Self::Address6 => "\"2001:db8::fe\"".into(),
+            Self::Prefix4 => "\"192.0.2.0/28\"".into(),
+            Self::Prefix6 => "\"64:ff9b::/96\"".into(),
+            Self::Prefixes4 => "[\"192.0.2.0/28\"]".into(),
+            Self::Routes => "[\"auto\", \"198.51.100.0/24\"]".into(),
+            Self::Ports => "\"1024-65535\"".into(),
+            Self::Endpoint4 => "\"192.0.2.1:80\"".into(),
+            Self::Endpoint6 => "\"[2001:db8::80]:80\"".into(),
+            Self::Socket => "\"[::1]:9464\"".into(),
+            Self::Table(section) | Self::Tables(section) => {
+                let keys = section.keys().map(|key| format!("{} = {}", key.name, key.kind.example()));
+                let table = format!("{{ {} }}", keys.collect::<Vec<_>>().join(", "));
+                if matches!(self, Self::Tables(_)) { format!("[{table}]") } else { table }
+            }
+        }
+    }
+}
+
+/// What holds when a key is not written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Absent {
+    /// It must be written.
+    Fault,
+    /// This value (in TOML) is read in its place.
+    Default(&'static str),
+    /// As these words say.
+    Means(&'static str),
+}
+
+/// A key of a section.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Key {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub absent: Absent,
+    pub meaning: &'static str,
+}
+
+/// How often a section may be written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Times {
+    /// `[section]`, at most once.
+    Once,
+    /// `[section]`, or `[[section]]` as often as needed.
+    Several,
+}
+
+/// A section: its name as a path, and its keys in groups (sections share some).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Section {
+    pub name: &'static str,
+    pub times: Times,
+    pub groups: &'static [&'static [Key]],
+}
+
+impl Section {
+    /// The keys, in the order of the document.
+    pub fn keys(&self) -> impl Iterator<Item = &'static Key> {
+        self.groups.iter().flat_map(|group| group.iter())
+    }
+
+    /// The key of this name.
+    pub fn key(&self, name: &str) -> Option<&'static Key> {
+        self.keys().find(|key| key.name == name)
+    }
+
+    /// The table of keys in Markdown, as it stands in `docs/configuration.md`.
+    fn table(&self) -> String {
+        let mut text = String::from("| Key | Value | Default | Meaning |\n|---|---|---|---|\n");
+        for key in self.keys() {
+            let default = match key.absent {
+                Absent::Fault => "required".into(),
+                Absent::Default(value) => format!("`{value}`"),
+                Absent::Means(words) => words.to_owned(),
+            };
+            let (name, kind, meaning) = (key.name, key.kind.in_words(), key.meaning);
+            let _ = writeln!(text, "| `{name}` | {kind} | {default} | {meaning} |");
+        }
+        text
+    }
+}
+
+/// The tables of keys, by section name, as `docs/configuration.md` shows them.
+pub fn tables() -> Vec<(&'static str, String)> {
+    SECTIONS.iter().map(|section| (section.name, section.table())).collect()
+}
+
+/// A number of seconds as an operator writes it.
+pub(super) fn seconds(count: u64) -> String {
+    humantime::format_duration(std::time::Duration::from_secs(count)).to_string()
+}
+
+/// A number of octets as an operator writes it.
+pub(super) fn octets(count: u64) -> String {
+    const UNITS: [(&str, u32); 3] = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    UNITS
+        .iter()
+        .find(|(_, shift)| count != 0 && count.trailing_zeros() >= *shift)
+        .map_or_else(|| format!("{count} B"), |(unit, shift)| format!("{} {unit}", count >> shift))
+}

@@ -1,0 +1,408 @@
+//! The rows of the schema.
+
+use super::{Absent, Key, Kind, Section, Times};
+
+const fn key(name: &'static str, kind: Kind, absent: Absent, meaning: &'static str) -> Key {
+    Key { name, kind, absent, meaning }
+}
+
+const DAY: u64 = 86_400;
+const YEAR: u64 = 365 * DAY;
+const TRUE: Absent = Absent::Default("true");
+
+/// `[gateway]`.
+pub(in super::super) static GATEWAY: Section = Section {
+    name: "gateway",
+    times: Times::Once,
+    groups: &[&[
+        key(
+            "name",
+            Kind::Text,
+            Absent::Default("\"sixway\""),
+            "What the gateway calls itself in logs and in `sixway show`.",
+        ),
+        key(
+            "ipv4_address",
+            Kind::Address4,
+            Absent::Means("ICMP errors towards IPv4 are not sent"),
+            "The gateway's own IPv4 address: the source of the ICMP errors that it makes (RFC 7915 §4.4).",
+        ),
+        key(
+            "ipv6_address",
+            Kind::Address6,
+            Absent::Means("ICMP errors towards IPv6 are not sent"),
+            "The gateway's own IPv6 address: the source of the ICMPv6 errors that it makes (RFC 7915 §5.4).",
+        ),
+        key(
+            "workers",
+            Kind::IntegerOr { word: "auto", min: 1, max: 64 },
+            Absent::Default("\"auto\""),
+            "Threads that translate; `\"auto\"` is one for each CPU.",
+        ),
+        key(
+            "icmp_errors_per_second",
+            Kind::Integer { min: 0, max: 1_000_000 },
+            Absent::Default("1000"),
+            "At most so many ICMP errors are made in a second, all workers together (RFC 4443 §2.4 f); 0: none are made.",
+        ),
+        key(
+            "admin_socket",
+            Kind::Path,
+            Absent::Means("`/run/sixway/NAME.sock`"),
+            "The Unix socket that `sixway show` asks (HTTP and JSON).",
+        ),
+        key(
+            "metrics",
+            Kind::Socket,
+            Absent::Means("no metrics are served"),
+            "Where Prometheus finds `/metrics`.",
+        ),
+        key(
+            "log",
+            Kind::Choice(&["error", "warn", "info", "debug", "trace"]),
+            Absent::Default("\"info\""),
+            "The least important message that is logged; hosts' addresses appear from `debug` on.",
+        ),
+        key(
+            "log_format",
+            Kind::Choice(&["text", "json"]),
+            Absent::Default("\"text\""),
+            "How a message is written to standard error.",
+        ),
+    ]],
+};
+
+/// `[tun]`.
+pub(in super::super) static TUN: Section = Section {
+    name: "tun",
+    times: Times::Once,
+    groups: &[&[
+        key("name", Kind::Text, Absent::Default("\"sixway0\""), "The device's name, at most 15 characters."),
+        key(
+            "mtu",
+            Kind::Integer { min: 1_280, max: 65_535 },
+            Absent::Default("1500"),
+            "Octets of IP packet that the device carries; packets towards either side are kept to it (RFC 8200 §5 for the floor).",
+        ),
+        key(
+            "queues",
+            Kind::IntegerOr { word: "auto", min: 1, max: 64 },
+            Absent::Default("\"auto\""),
+            "Queues of the device; `\"auto\"` is one for each worker.",
+        ),
+        key(
+            "queue_length",
+            Kind::Integer { min: 1, max: 1_000_000 },
+            Absent::Default("10000"),
+            "Packets that wait in each queue before the kernel drops (`txqueuelen`).",
+        ),
+        key(
+            "super_frames",
+            Kind::Boolean,
+            TRUE,
+            "Take and give TCP and UDP super-frames of up to 64 KiB, as far as the kernel can.",
+        ),
+        key(
+            "routes",
+            Kind::Routes,
+            Absent::Default("\"auto\""),
+            "Routes into the device. `\"auto\"`: what the mechanisms need, see [Routes](#routes). A list may hold `\"auto\"` and further prefixes.",
+        ),
+    ]],
+};
+
+/// `[pool]`.
+pub(in super::super) static POOL: Section = Section {
+    name: "pool",
+    times: Times::Several,
+    groups: &[&[
+        key("name", Kind::Text, Absent::Fault, "What `nat64.pool` calls it."),
+        key(
+            "addresses",
+            Kind::Prefixes4,
+            Absent::Fault,
+            "The outside IPv4 addresses, 65,536 at most. They are routed to the gateway and belong to nothing else.",
+        ),
+        key(
+            "ports",
+            Kind::Ports,
+            Absent::Default("\"1024-65535\""),
+            "The ports and ICMP identifiers that bindings get: numbers and ranges, separated by commas. Static bindings may use others.",
+        ),
+    ]],
+};
+
+/// Keys that every translating mechanism has (RFC 7915).
+const TRANSLATION: &[Key] = &[
+    key(
+        "translate_non_global",
+        Kind::Boolean,
+        Absent::Default("false"),
+        "Whether the well-known prefix `64:ff9b::/96` may stand before IPv4 addresses that are not global, against RFC 6052 §3.1. Other prefixes always may.",
+    ),
+    key(
+        "udp_zero_checksum",
+        Kind::Choice(&["compute", "drop"]),
+        Absent::Default("\"compute\""),
+        "IPv4 UDP packets without a checksum: compute it, or drop them (RFC 7915 §4.5, RFC 6146 §3.4).",
+    ),
+    key(
+        "lowest_ipv6_mtu",
+        Kind::Integer { min: 1_280, max: 65_535 },
+        Absent::Default("1280"),
+        "IPv4 packets that may be fragmented become IPv6 packets of at most so many octets (RFC 7915 §4.1).",
+    ),
+    key(
+        "traffic_class",
+        Kind::IntegerOr { word: "copy", min: 0, max: 255 },
+        Absent::Default("\"copy\""),
+        "Traffic Class of IPv6 packets: the IPv4 one's TOS, or this value (RFC 7915 §4.1).",
+    ),
+    key(
+        "tos",
+        Kind::IntegerOr { word: "copy", min: 0, max: 255 },
+        Absent::Default("\"copy\""),
+        "TOS of IPv4 packets: the IPv6 one's Traffic Class, or this value (RFC 7915 §5.1).",
+    ),
+    key(
+        "clamp_mss",
+        Kind::Boolean,
+        TRUE,
+        "Lower the MSS option of TCP SYNs to what the device's MTU carries.",
+    ),
+];
+
+/// `[nat64]`.
+pub(in super::super) static NAT64: Section = Section {
+    name: "nat64",
+    times: Times::Several,
+    groups: &[
+        &[
+            key(
+                "name",
+                Kind::Text,
+                Absent::Means("`nat64`; of several, `nat64-1`, `nat64-2`, …"),
+                "What it is called in `sixway show` and in metrics.",
+            ),
+            key(
+                "prefix",
+                Kind::Prefix6,
+                Absent::Fault,
+                "Pref64::/n, which stands before IPv4 addresses (RFC 6052 §2.2): 32, 40, 48, 56, 64 or 96 bits long.",
+            ),
+            key(
+                "pool",
+                Kind::Text,
+                Absent::Fault,
+                "The name of the pool whose addresses the inside hosts share.",
+            ),
+            key(
+                "filtering",
+                Kind::Choice(&["endpoint-independent", "address-dependent"]),
+                Absent::Default("\"endpoint-independent\""),
+                "Who may answer through a binding: anyone, or only addresses that the inside host has sent to (RFC 6146 §3.5).",
+            ),
+            key(
+                "static",
+                Kind::Tables(&STATIC),
+                Absent::Means("none"),
+                "Bindings that are always there, for servers inside.",
+            ),
+            key(
+                "max_sessions",
+                Kind::Integer { min: 1_024, max: 64 << 20 },
+                Absent::Default("1048576"),
+                "Sessions in all; about 300 octets of memory each. When full, new ones are refused and live ones stay.",
+            ),
+            key(
+                "max_bindings",
+                Kind::Integer { min: 1_024, max: 64 << 20 },
+                Absent::Default("1048576"),
+                "Bindings in all. When full, new ones are refused and live ones stay.",
+            ),
+            key(
+                "timeouts",
+                Kind::Table(&TIMEOUTS),
+                Absent::Means("the defaults of each"),
+                "When a silent session ends.",
+            ),
+        ],
+        TRANSLATION,
+    ],
+};
+
+/// `[nat64.timeouts]`.
+pub(in super::super) static TIMEOUTS: Section = Section {
+    name: "nat64.timeouts",
+    times: Times::Once,
+    groups: &[&[
+        key(
+            "udp_default",
+            Kind::Duration { min: 1, max: YEAR },
+            Absent::Default("\"5 min\""),
+            "UDP_DEFAULT: a UDP session without packets (RFC 6146 §4). Below UDP_MIN, 2 min: a warning.",
+        ),
+        key(
+            "tcp_est",
+            Kind::Duration { min: 1, max: YEAR },
+            Absent::Default("\"2 h\""),
+            "TCP_EST: an established TCP session without packets; TCP_TRANS is added to it, which makes the 2 h 4 min of RFC 5382 §5.",
+        ),
+        key(
+            "tcp_trans",
+            Kind::Duration { min: 1, max: YEAR },
+            Absent::Default("\"4 min\""),
+            "TCP_TRANS: a TCP session that is opening, closing, was reset, or did not answer after TCP_EST (RFC 6146 §4).",
+        ),
+        key(
+            "tcp_incoming_syn",
+            Kind::Duration { min: 1, max: 600 },
+            Absent::Default("\"6 s\""),
+            "TCP_INCOMING_SYN: how long a SYN from outside is kept for the inside host to open as well (RFC 6146 §3.5.2.2).",
+        ),
+        key(
+            "icmp_default",
+            Kind::Duration { min: 1, max: YEAR },
+            Absent::Default("\"60 s\""),
+            "ICMP_DEFAULT: an ICMP query session without packets (RFC 6146 §4).",
+        ),
+    ]],
+};
+
+/// `nat64.static`.
+pub(in super::super) static STATIC: Section = Section {
+    name: "nat64.static",
+    times: Times::Several,
+    groups: &[&[
+        key(
+            "protocol",
+            Kind::Choice(&["tcp", "udp", "icmp"]),
+            Absent::Fault,
+            "The protocol; for `\"icmp\"` the ports are identifiers of queries.",
+        ),
+        key("inside", Kind::Endpoint6, Absent::Fault, "The host inside and its port."),
+        key(
+            "outside",
+            Kind::Endpoint4,
+            Absent::Fault,
+            "An address of the pool, and any port of it from 1 to 65535.",
+        ),
+    ]],
+};
+
+/// `[siit]`.
+pub(in super::super) static SIIT: Section = Section {
+    name: "siit",
+    times: Times::Several,
+    groups: &[
+        &[
+            key(
+                "name",
+                Kind::Text,
+                Absent::Means("`siit`; of several, `siit-1`, `siit-2`, …"),
+                "What it is called in `sixway show` and in metrics.",
+            ),
+            key(
+                "prefix",
+                Kind::Prefix6,
+                Absent::Means("addresses without a mapping are not translated"),
+                "The translation prefix for addresses that no EAM holds (RFC 6052 §2.2): 32, 40, 48, 56, 64 or 96 bits long.",
+            ),
+            key("eam", Kind::Tables(&EAM), Absent::Means("none"), "Explicit address mappings (RFC 7757)."),
+            key(
+                "eam_file",
+                Kind::Path,
+                Absent::Means("none"),
+                "A file with further mappings, one on a line; relative to the configuration's directory. See [eam_file](#eam_file).",
+            ),
+            key(
+                "eam_routes",
+                Kind::Choice(&["ipv4", "ipv6", "none"]),
+                Absent::Default("\"ipv4\""),
+                "The side of the EAMs that is routed to the gateway: `\"ipv4\"` where the IPv6 addresses are real hosts' (RFC 7755), `\"ipv6\"` where the IPv4 addresses are (RFC 7756).",
+            ),
+            key(
+                "hairpinning",
+                Kind::Choice(&["intrinsic", "simple", "off"]),
+                Absent::Default("\"intrinsic\""),
+                "How two hosts with EAMs reach one another by their mapped addresses (RFC 7757 §4.2).",
+            ),
+            key(
+                "icmp_source_pool",
+                Kind::Prefixes4,
+                Absent::Means("`gateway.ipv4_address`"),
+                "Source addresses of ICMP errors from IPv6 routers whose addresses cannot be translated (RFC 6791).",
+            ),
+            key(
+                "dynamic_pool",
+                Kind::Prefix4,
+                Absent::Means("hosts without a mapping are not translated"),
+                "Each new IPv6 host gets an IPv4 address of its own from it.",
+            ),
+            key(
+                "dynamic_lifetime",
+                Kind::Duration { min: 1, max: YEAR },
+                Absent::Default("\"2 h 4 min\""),
+                "An address of `dynamic_pool` is released after so long a silence.",
+            ),
+            key(
+                "dynamic_memory",
+                Kind::Duration { min: 0, max: 10 * YEAR },
+                Absent::Default("\"14 days\""),
+                "A released address is kept for its host so long, while others are left.",
+            ),
+            key(
+                "dynamic_state",
+                Kind::Path,
+                Absent::Default("\"/var/lib/sixway/dynamic.state\""),
+                "The file that keeps the addresses of `dynamic_pool` across restarts.",
+            ),
+        ],
+        TRANSLATION,
+    ],
+};
+
+/// `siit.eam`.
+pub(in super::super) static EAM: Section = Section {
+    name: "siit.eam",
+    times: Times::Several,
+    groups: &[&[
+        key("ipv4", Kind::Prefix4, Absent::Fault, "The IPv4 side; without a length, one address."),
+        key(
+            "ipv6",
+            Kind::Prefix6,
+            Absent::Fault,
+            "The IPv6 side; it leaves as many suffix bits as the IPv4 side, or more (RFC 7757 §3.2).",
+        ),
+    ]],
+};
+
+/// `[fragments]`.
+pub(in super::super) static FRAGMENTS: Section = Section {
+    name: "fragments",
+    times: Times::Once,
+    groups: &[&[
+        key(
+            "memory",
+            Kind::Size { min: 64 << 10, max: 64 << 30 },
+            Absent::Default("\"16 MiB\""),
+            "Octets of fragments that wait for the rest of their packets, all workers together. When full, new ones are dropped.",
+        ),
+        key(
+            "memory_per_source",
+            Kind::Size { min: 64 << 10, max: 64 << 30 },
+            Absent::Default("\"1 MiB\""),
+            "The same, for one source address, so that no single sender takes all of it.",
+        ),
+        key(
+            "timeout",
+            Kind::Duration { min: 2, max: 120 },
+            Absent::Default("\"10 s\""),
+            "A packet's fragments are dropped when it is not whole after so long; at least FRAGMENT_MIN, 2 s (RFC 6146 §4).",
+        ),
+    ]],
+};
+
+/// Every section, in the order of the document.
+pub(in super::super) static SECTIONS: [&Section; 9] =
+    [&GATEWAY, &TUN, &POOL, &NAT64, &TIMEOUTS, &STATIC, &SIIT, &EAM, &FRAGMENTS];

@@ -1,0 +1,270 @@
+//! `[[siit]]`: stateless translation (RFC 7915) by prefix (RFC 6052), by table (RFC 7757) and from a dynamic pool.
+
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Serialize;
+use sixway_dataplane::translate::address::eam::Eam;
+use sixway_dataplane::translate::address::eam_file::parse_eam_file;
+use sixway_wire::{Prefix4, Prefix6};
+
+use super::claims::{Claims, Owner};
+use super::fault::{Place, Report};
+use super::nat64::check_prefix;
+use super::pool::{is_unicast, read_addresses};
+use super::schema::EAM;
+use super::section::Reader;
+use super::text::{self, words};
+use super::translation::Translation;
+
+words! {
+    /// How two hosts with EAMs reach one another by their mapped addresses (RFC 7757 §4.2).
+    Hairpinning {
+        /// The translator turns the packets around (§4.2.2).
+        Intrinsic = "intrinsic",
+        /// They leave as IPv4 and come back (§4.2.1).
+        Simple = "simple",
+        /// They are translated like all others.
+        Off = "off",
+    }
+}
+
+words! {
+    /// The side of the EAMs that is routed to the gateway.
+    EamRoutes {
+        /// The IPv4 side: the IPv6 addresses are real hosts' (RFC 7755).
+        Ipv4 = "ipv4",
+        /// The IPv6 side: the IPv4 addresses are real hosts' (RFC 7756).
+        Ipv6 = "ipv6",
+        /// Neither.
+        None = "none",
+    }
+}
+
+/// An explicit address mapping, as the configuration writes it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct EamRow {
+    /// The IPv4 side.
+    #[serde(serialize_with = "text::one")]
+    pub ipv4: Prefix4,
+    /// The IPv6 side.
+    #[serde(serialize_with = "text::one")]
+    pub ipv6: Prefix6,
+}
+
+/// A SIIT, resolved.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Siit {
+    /// What it is called.
+    pub name: String,
+    /// The translation prefix.
+    #[serde(serialize_with = "text::optional", skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<Prefix6>,
+    /// A file with further mappings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub eam_file: Option<PathBuf>,
+    /// The side of the mappings that is routed to the gateway.
+    pub eam_routes: EamRoutes,
+    /// How mapped hosts reach one another.
+    pub hairpinning: Hairpinning,
+    /// Sources of ICMP errors from routers that cannot be translated.
+    #[serde(serialize_with = "text::many")]
+    pub icmp_source_pool: Vec<Prefix4>,
+    /// Addresses for hosts without a mapping.
+    #[serde(serialize_with = "text::optional", skip_serializing_if = "Option::is_none")]
+    pub dynamic_pool: Option<Prefix4>,
+    /// When an address of the dynamic pool is released.
+    #[serde(serialize_with = "text::duration")]
+    pub dynamic_lifetime: Duration,
+    /// How long it is kept for its host after that.
+    #[serde(serialize_with = "text::duration")]
+    pub dynamic_memory: Duration,
+    /// Where the dynamic pool's addresses are kept.
+    pub dynamic_state: PathBuf,
+    /// The choices of RFC 7915.
+    #[serde(flatten)]
+    pub translation: Translation,
+    /// The mappings written in the configuration.
+    pub eam: Vec<EamRow>,
+    /// The mappings read from `eam_file`.
+    #[serde(skip)]
+    pub eam_from_file: Vec<Eam>,
+}
+
+/// What a SIIT is read with.
+pub(super) struct Around<'r> {
+    pub index: usize,
+    pub mtu: Option<u16>,
+    /// Where dynamic pools keep their state.
+    pub states: &'r mut Vec<(PathBuf, Place)>,
+    pub read_file: &'r mut dyn FnMut(&Path) -> std::io::Result<String>,
+    pub claims: &'r mut Claims,
+    pub report: &'r mut Report,
+}
+
+/// More RFC 6791 sources than this are a mistake in a prefix length.
+const MAX_ICMP_SOURCES: u64 = 1_024;
+
+impl Siit {
+    /// Every mapping, of the configuration and of the file.
+    pub fn mappings(&self) -> impl Iterator<Item = Eam> + '_ {
+        self.eam.iter().map(|row| (row.ipv4, row.ipv6)).chain(self.eam_from_file.iter().copied())
+    }
+
+    /// The addresses of `icmp_source_pool`, one by one.
+    pub fn icmp_sources(&self) -> impl Iterator<Item = Ipv4Addr> + '_ {
+        self.icmp_source_pool
+            .iter()
+            .flat_map(|p| (p.address().to_bits()..=p.last().to_bits()).map(Ipv4Addr::from_bits))
+    }
+
+    pub(super) fn read(section: &Reader, default_name: String, around: Around) -> Option<Self> {
+        let Around { index, mtu, states, read_file, claims, report } = around;
+        let name = section.value("name", report).map(|v| v.text(report));
+        let translation = Translation::read(section, mtu, report);
+        let prefix = section.value("prefix", report).map(|v| {
+            let prefix = v.prefix6(report)?;
+            check_prefix(prefix, &v.place, report).then(|| {
+                claims.v6(prefix, Owner::Siit(index), &v.place);
+                prefix
+            })
+        });
+        let hairpinning = section.value("hairpinning", report).and_then(|v| v.word(report));
+        let eam_routes: Option<EamRoutes> = section.value("eam_routes", report).and_then(|v| v.word(report));
+        let owner = |routed| Owner::Eam(index, eam_routes == Some(routed));
+        let (owner4, owner6) = (owner(EamRoutes::Ipv4), owner(EamRoutes::Ipv6));
+        let mut table = Table { owner4, owner6, claims, report };
+        let eam = table.read_inline(section);
+        let eam_file = section.value("eam_file", table.report).map(|v| {
+            let path = v.path(table.report)?;
+            Some((table.read_file(&path, &v.place, read_file), path))
+        });
+        let Table { claims, report, .. } = table;
+        let icmp_source_pool = match section.value("icmp_source_pool", report) {
+            None => Some(Vec::new()),
+            Some(v) => {
+                let place = v.place.clone();
+                read_addresses(v.items(), Owner::IcmpSource(index), claims, report).filter(|pool| {
+                    let count: u64 = pool.iter().map(|p| 1_u64 << (32 - p.length())).sum();
+                    if count > MAX_ICMP_SOURCES {
+                        report.fault(&place, format!("holds {count} addresses; {MAX_ICMP_SOURCES} at most"));
+                    }
+                    count <= MAX_ICMP_SOURCES
+                })
+            }
+        };
+        let dynamic_pool = section.value("dynamic_pool", report).map(|v| {
+            let pool = v.prefix4(report)?;
+            if !is_unicast(pool.address()) || !is_unicast(pool.last()) || pool.length() < 8 {
+                report.fault(&v.place, "is no pool of unicast addresses; write a prefix of 8 bits or more");
+                return None;
+            }
+            claims.v4(pool, Owner::Dynamic(index), &v.place);
+            Some(pool)
+        });
+        let dynamic_lifetime = section.value("dynamic_lifetime", report).and_then(|v| v.duration(report));
+        let dynamic_memory = section.value("dynamic_memory", report).and_then(|v| v.duration(report));
+        let dynamic_state = section.value("dynamic_state", report).and_then(|v| {
+            let path = v.path(report)?;
+            if dynamic_pool.is_some() {
+                if let Some((_, place)) = states.iter().find(|(other, _)| *other == path) {
+                    let (other, there) = (place.path(), place.seen_from(&v.place));
+                    let what =
+                        format!("is {other}'s file already ({there}); write dynamic_state = another file");
+                    report.fault(&v.place, what);
+                }
+                states.push((path.clone(), v.place.clone()));
+            }
+            Some(path)
+        });
+        if prefix.is_none() && eam.is_empty() && eam_file.is_none() {
+            report.fault(
+                section.place(),
+                "has neither prefix nor eam nor eam_file; write what it shall translate",
+            );
+        }
+        let (eam_from_file, eam_file) = match eam_file {
+            Some(read) => read.map(|(rows, path)| (rows, Some(path)))?,
+            None => (Vec::new(), None),
+        };
+        Some(Self {
+            name: name.unwrap_or(Some(default_name))?,
+            prefix: prefix.map_or(Some(None), |prefix| prefix.map(Some))?,
+            eam_file,
+            eam_routes: eam_routes?,
+            hairpinning: hairpinning?,
+            icmp_source_pool: icmp_source_pool?,
+            dynamic_pool: dynamic_pool.map_or(Some(None), |pool| pool.map(Some))?,
+            dynamic_lifetime: dynamic_lifetime?,
+            dynamic_memory: dynamic_memory?,
+            dynamic_state: dynamic_state?,
+            translation: translation?,
+            eam,
+            eam_from_file,
+        })
+    }
+}
+
+/// The rows of a SIIT's table as they are read.
+struct Table<'r> {
+    owner4: Owner,
+    owner6: Owner,
+    claims: &'r mut Claims,
+    report: &'r mut Report,
+}
+
+impl Table<'_> {
+    fn read_inline(&mut self, section: &Reader) -> Vec<EamRow> {
+        let mut rows = Vec::new();
+        for row in section.sections("eam", &EAM, self.report) {
+            let ipv4 = row.value("ipv4", self.report).and_then(|v| v.prefix4(self.report));
+            let ipv6 = row.value("ipv6", self.report).and_then(|v| v.prefix6(self.report));
+            if let (Some(ipv4), Some(ipv6)) = (ipv4, ipv6) {
+                self.admit((ipv4, ipv6), row.place());
+                rows.push(EamRow { ipv4, ipv6 });
+            }
+        }
+        rows
+    }
+
+    fn read_file(
+        &mut self,
+        path: &Path,
+        place: &Place,
+        read_file: &mut dyn FnMut(&Path) -> std::io::Result<String>,
+    ) -> Vec<Eam> {
+        let text = match read_file(path) {
+            Ok(text) => text,
+            Err(error) => {
+                self.report.fault(place, format!("cannot be read: {error}"));
+                return Vec::new();
+            }
+        };
+        let mut rows = Vec::new();
+        let file = Place::file(&path.to_string_lossy());
+        for (line, row) in parse_eam_file(&text) {
+            let place = Place { line: u32::try_from(line).unwrap_or(u32::MAX), ..file.clone() };
+            match row {
+                Ok(row) => {
+                    self.admit(row, &place);
+                    rows.push(row);
+                }
+                Err(error) => self.report.fault(&place, error.to_string()),
+            }
+        }
+        rows
+    }
+
+    /// RFC 7757 §3.2: the IPv4 side must leave as many suffix bits as the IPv6 side, or fewer.
+    fn admit(&mut self, (ipv4, ipv6): Eam, place: &Place) {
+        let (suffix4, suffix6) = (32 - ipv4.length(), 128 - ipv6.length());
+        if suffix4 > suffix6 {
+            let what = "the IPv6 side must leave as many or more (RFC 7757 §3.2)";
+            self.report
+                .fault(place, format!("{ipv4} leaves {suffix4} suffix bits, {ipv6} only {suffix6}; {what}"));
+        }
+        self.claims.v4(ipv4, self.owner4.clone(), place);
+        self.claims.v6(ipv6, self.owner6.clone(), place);
+    }
+}

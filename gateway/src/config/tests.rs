@@ -1,0 +1,68 @@
+//! Tests of the configuration.
+
+mod faults;
+mod good;
+mod remarks;
+
+use std::io;
+use std::path::Path;
+
+use super::*;
+
+/// A host with one interface.
+fn host() -> HostFacts {
+    let own = |interface: &str, address: &str| HostAddress {
+        interface: interface.to_owned(),
+        address: address.parse().unwrap(),
+    };
+    HostFacts {
+        addresses: vec![
+            own("eth0", "203.0.113.7"),
+            own("eth0", "2001:db8:ffff::7"),
+            own("sixway0", "192.0.2.254"),
+        ],
+        local_ports: Some(32_768..=60_999),
+        cpus: 2,
+    }
+}
+
+fn no_files(path: &Path) -> io::Result<String> {
+    Err(io::Error::new(io::ErrorKind::NotFound, format!("no file {}", path.display())))
+}
+
+fn parse(text: &str) -> Result<(Config, Vec<Warning>), Faults> {
+    Config::parse("sixway.toml", text, &host(), &mut no_files)
+}
+
+/// What is good about a gateway, so that a snippet need only show what is wrong.
+const OWN: &str = "[gateway]\nipv4_address = \"192.0.2.254\"\nipv6_address = \"2001:db8::fe\"\n";
+
+fn lines(remarks: &[Remark]) -> Vec<String> {
+    remarks.iter().map(ToString::to_string).collect()
+}
+
+/// The faults of a snippet; its first line is line 1.
+#[track_caller]
+fn faults(text: &str, expected: &[&str]) {
+    let found = parse(text).map(|_| ()).map_err(|faults| lines(faults.remarks()));
+    assert_eq!(found, Err(expected.iter().map(|line| (*line).to_owned()).collect()), "in:\n{text}");
+}
+
+/// The warnings of a snippet that has no faults.
+#[track_caller]
+fn warnings(text: &str, expected: &[&str]) {
+    let found = parse(text).map(|(_, warnings)| lines(&warnings)).map_err(|faults| faults.to_string());
+    assert_eq!(found, Ok(expected.iter().map(|line| (*line).to_owned()).collect()), "in:\n{text}");
+}
+
+const POOL: &str = "[[pool]]\nname = \"main\"\naddresses = [\"192.0.2.0/28\"]\n";
+
+/// One fault of a snippet's own, in a configuration that is otherwise good.
+#[track_caller]
+fn fault_in(before: &str, line: &str, expected: &str) {
+    let text = format!("{OWN}{POOL}{before}{line}\n");
+    let number = text.lines().count();
+    faults(&text, &[&format!("sixway.toml:{number}  {expected}")]);
+}
+
+const NAT64: &str = "[nat64]\nprefix = \"2001:db8:64::/96\"\npool = \"main\"\n";

@@ -1,0 +1,262 @@
+//! Faults that need more than one key to see, warnings, TOML's own errors, and the files of mappings.
+
+use super::*;
+
+const STATIC: &str = "[[nat64.static]]\nprotocol = \"tcp\"\ninside = \"[2001:db8::80]:80\"\n";
+
+#[test]
+fn a_static_binding_is_of_its_pool_and_has_ports() {
+    for (line, said) in [
+        ("outside = \"192.0.2.16:80\"", "is no address of pool main; write one of it such as 192.0.2.0"),
+        ("outside = \"192.0.2.1:0\"", "port 0 is none; ports are 1 to 65535"),
+        ("outside = \"192.0.2.1:65536\"", "is no IPv4 address with a port; write both as in 192.0.2.1:80"),
+        ("outside = \"192.0.2.1\"", "is no IPv4 address with a port; write both as in 192.0.2.1:80"),
+    ] {
+        fault_in(
+            &format!("{NAT64}{STATIC}"),
+            line,
+            &format!("nat64.static.{line}  {said}").replace("static.", "static[0]."),
+        );
+    }
+    let row = "[[nat64.static]]\nprotocol = \"udp\"\noutside = \"192.0.2.1:80\"\n";
+    let prefix = "is no IPv6 address with a port; write both as in [2001:db8::80]:80";
+    fault_in(
+        &format!("{NAT64}{row}"),
+        "inside = \"2001:db8::80\"",
+        &format!("nat64.static[0].inside = \"2001:db8::80\"  {prefix}"),
+    );
+    let own = "lies in this NAT64's own prefix; write the address of a host inside";
+    let line = "inside = \"[2001:db8:64::1]:80\"";
+    fault_in(&format!("{NAT64}{row}"), line, &format!("nat64.static[0].{line}  {own}"));
+}
+
+#[test]
+fn a_port_outside_the_pools_range_is_good_for_a_static_binding() {
+    warnings(&format!("{OWN}{POOL}{NAT64}{STATIC}outside = \"192.0.2.1:80\"\n"), &[]);
+}
+
+#[test]
+fn an_endpoint_is_bound_once_for_each_protocol() {
+    let first = format!("{OWN}{POOL}{NAT64}{STATIC}outside = \"192.0.2.1:80\"\n");
+    let second =
+        "[[nat64.static]]\nprotocol = \"tcp\"\ninside = \"[2001:db8::81]:80\"\noutside = \"192.0.2.1:80\"\n";
+    let said =
+        "sixway.toml:14  nat64.static[1]  tcp 192.0.2.1:80 has a static binding already (line 10); leave one";
+    faults(&format!("{first}{second}"), &[said]);
+    warnings(&format!("{first}{}", second.replace("tcp", "udp")), &[]);
+    let second =
+        "[[nat64.static]]\nprotocol = \"tcp\"\ninside = \"[2001:db8::80]:80\"\noutside = \"192.0.2.1:81\"\n";
+    let said = "sixway.toml:14  nat64.static[1]  tcp [2001:db8::80]:80 has a static binding already (line 10); leave one";
+    faults(&format!("{first}{second}"), &[said]);
+}
+
+#[test]
+fn an_address_of_this_host_cannot_be_a_pools() {
+    faults(
+        &format!(
+            "{OWN}[pool]\nname = \"main\"\naddresses = \"203.0.113.0/28\"\nports = \"1-65535\"\n{NAT64}"
+        ),
+        &[
+            "sixway.toml:6  pool.main.addresses = \"203.0.113.0/28\"  203.0.113.7 is this host's own address on eth0; \
+             packets for it would never reach the gateway: choose another",
+            "sixway.toml:7  pool.main.ports = \"1-65535\"  32768-60999 overlaps net.ipv4.ip_local_port_range; \
+             the host's own connections would collide",
+        ],
+    );
+}
+
+#[test]
+fn the_hosts_port_range_matters_only_where_the_address_is_the_hosts() {
+    warnings(&format!("{OWN}{POOL}ports = \"40000-50000\"\n{NAT64}"), &[]);
+}
+
+#[test]
+fn pools_are_unicast_and_have_names_of_their_own() {
+    let at = "[[pool]]\nname = \"two\"\n";
+    for (line, said) in [
+        (
+            "addresses = []",
+            "pool.two.addresses  is empty; write the pool's addresses, such as [\"192.0.2.0/28\"]",
+        ),
+        (
+            "addresses = [\"127.0.0.1\"]",
+            "pool.two.addresses  127.0.0.1/32 holds addresses that no host can have; write unicast addresses",
+        ),
+        ("addresses = [\"10.0.0.0/8\"]", "pool.two.addresses  holds 16777216 addresses; 65536 at most"),
+        (
+            "addresses = [\"10.0.0.0/33\"]",
+            "pool.two.addresses  \"10.0.0.0/33\" is longer than the 32 bits of an IPv4 address",
+        ),
+        (
+            "addresses = [\"2001:db8::/32\"]",
+            "pool.two.addresses  \"2001:db8::/32\" is not IPv4; write a prefix such as 192.0.2.0/28",
+        ),
+        (
+            "addresses = [\"10.0.0.0\", \"10.0.0.0\"]",
+            "pool.two.addresses  10.0.0.0 overlaps 10.0.0.0 of pool.two.addresses (line 12); no address may belong to both",
+        ),
+        (
+            "addresses = [\"192.0.2.1\"]",
+            "pool.two.addresses  192.0.2.1 overlaps 192.0.2.0/28 of pool.main.addresses (line 6); no address may belong to both",
+        ),
+    ] {
+        fault_in(&format!("{NAT64}{at}"), line, said);
+    }
+    faults(
+        &format!("{OWN}{POOL}{NAT64}[[pool]]\nname = \"main\"\naddresses = \"10.0.0.1\"\n"),
+        &["sixway.toml:10  pool.main  another pool has this name (line 4); write a name of its own"],
+    );
+}
+
+#[test]
+fn toml_that_cannot_be_read_is_told_in_one_clear_line() {
+    for (text, said) in [
+        ("[nat64]\nprefix = \"abc\n", "sixway.toml:2  TOML: invalid basic string, expected `\"`"),
+        ("[nat64\nprefix = 1\n", "sixway.toml:1  TOML: unclosed table, expected `]`"),
+        (
+            "[nat64]\npool = main\n",
+            "sixway.toml:2  TOML: string values must be quoted; write \"…\" around the value",
+        ),
+        ("a = 1\na = 2\n", "sixway.toml:2  TOML: duplicate key; it was written before in this section"),
+        (
+            "[tun]\n[tun]\n",
+            "sixway.toml:2  TOML: duplicate key; the section was written before: join the two",
+        ),
+        (
+            "[pool]\n[pool]\n",
+            "sixway.toml:2  TOML: duplicate key; to have the section several times, write [[pool]] each time",
+        ),
+        (
+            "x = [1,2\ny=3\n[z]\nq=1",
+            "sixway.toml:2  TOML: missing comma between array elements, expected `,`",
+        ),
+        ("a b = 3\n", "sixway.toml:1  TOML: key with no value, expected `=`"),
+    ] {
+        faults(text, &[said]);
+    }
+}
+
+#[test]
+fn each_line_of_toml_that_cannot_be_read_is_told() {
+    faults(
+        "[nat64]\npool = main\nprefix = 2001:db8::/96\n",
+        &[
+            "sixway.toml:2  TOML: string values must be quoted; write \"…\" around the value",
+            "sixway.toml:3  TOML: invalid time, expected minute; write \"…\" around the value",
+        ],
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_told() {
+    let faults = Config::load(Path::new("/nonexistent/sixway.toml")).map(|_| ()).unwrap_err();
+    let line = "/nonexistent/sixway.toml  cannot be read: No such file or directory (os error 2)";
+    assert_eq!(faults.to_string(), format!("{line}\n1 fault. Nothing was changed."));
+    let faults = Config::load(Path::new("/dev/null")).map(|_| ()).unwrap_err();
+    assert!(faults.to_string().starts_with("/dev/null  cannot be read: it is no regular file\n"));
+}
+
+fn with_eam_file(eam_file: &str) -> Result<(Config, Vec<Warning>), Faults> {
+    let text = format!("{OWN}[siit]\nprefix = \"2001:db8:64::/96\"\neam_file = \"eam.txt\"\n");
+    Config::parse("etc/sixway.toml", &text, &host(), &mut |path| {
+        assert_eq!(path, Path::new("etc/eam.txt"));
+        Ok(eam_file.to_owned())
+    })
+}
+
+#[test]
+fn faults_of_a_file_of_mappings_have_its_name_and_lines() {
+    let text = "# servers\n198.51.100.8/29 2001:db8:1::/126\n198.51.100.16 2001:db8:2::1\n\
+                198.51.100.16 2001:db8:2::2\n198.51.100.17\n198.51.100.18 2001:db8:2::1\n203.0.113.7 2001:db8:2::3\n";
+    let faults = with_eam_file(text).map(|_| ()).unwrap_err();
+    assert_eq!(
+        lines(faults.remarks()),
+        [
+            "etc/eam.txt:2  198.51.100.8/29 leaves 3 suffix bits, 2001:db8:1::/126 only 2; \
+             the IPv6 side must leave as many or more (RFC 7757 §3.2)",
+            "etc/eam.txt:4  198.51.100.16 is mapped already (line 3); each prefix may be mapped once (RFC 7757 §5)",
+            "etc/eam.txt:5  `198.51.100.17` stands alone; a row is an IPv4 prefix and an IPv6 prefix",
+            "etc/eam.txt:6  2001:db8:2::1 is mapped already (line 3); each prefix may be mapped once (RFC 7757 §5)",
+            "etc/eam.txt:7  203.0.113.7 is this host's own address on eth0; \
+             packets for it would never reach the gateway: choose another",
+        ]
+    );
+}
+
+#[test]
+fn a_hundred_faults_are_shown_and_the_rest_counted() {
+    let text: String = (0..250).map(|_| "198.51.100.17\n").collect();
+    let said = with_eam_file(&text).map(|_| ()).unwrap_err().to_string();
+    assert_eq!(said.lines().count(), 102);
+    assert!(said.ends_with("… and 150 more\n250 faults. Nothing was changed."), "{said}");
+}
+
+#[test]
+fn faults_are_aligned_in_the_order_of_lines_and_counted() {
+    let text = "[gateway]\nnme = 1\n[nat64]\nprefix = \"64:ff9b::/97\"\npool = \"x\"\n[siit]\n";
+    assert_eq!(
+        parse(text).unwrap_err().to_string(),
+        "sixway.toml:2  gateway.nme                    unknown; did you mean `name`?\n\
+         sixway.toml:4  nat64.prefix = \"64:ff9b::/97\"  the length is 97; it must be 32, 40, 48, 56, 64 or 96 (RFC 6052 §2.2)\n\
+         sixway.toml:5  nat64.pool = \"x\"               no pool has this name; write a [[pool]] with name = \"x\"\n\
+         sixway.toml:6  siit                           has neither prefix nor eam nor eam_file; write what it shall translate\n\
+         4 faults. Nothing was changed."
+    );
+}
+
+#[test]
+fn a_pool_that_the_well_known_prefix_may_not_show_is_a_warning() {
+    let text = format!("{OWN}{POOL}[nat64]\nprefix = \"64:ff9b::/96\"\npool = \"main\"\n");
+    warnings(
+        &text,
+        &[
+            "sixway.toml:9  nat64.pool = \"main\"  192.0.2.0/28 is not global (documentation), and 64:ff9b::/96 may not stand \
+           before such addresses (RFC 6052 §3.1): inside hosts cannot reach it; write translate_non_global = true or use a \
+           prefix of your own",
+        ],
+    );
+    warnings(&format!("{text}translate_non_global = true\n"), &[]);
+}
+
+#[test]
+fn what_works_but_will_be_missed_is_a_warning() {
+    warnings(
+        &format!("{POOL}{NAT64}"),
+        &[
+            "sixway.toml  gateway.ipv4_address  is not set: without a source of IPv4, no ICMP errors are sent to hosts of it, \
+             and their path MTU discovery will fail",
+            "sixway.toml  gateway.ipv6_address  is not set: without a source of IPv6, no ICMP errors are sent to hosts of it, \
+             and their path MTU discovery will fail",
+        ],
+    );
+    warnings(
+        &format!(
+            "{OWN}{POOL}{NAT64}timeouts = {{ udp_default = \"30 s\", tcp_est = \"1 h\", tcp_trans = \"239 s\", icmp_default = \"59 s\" }}\n"
+        ),
+        &[
+            "sixway.toml:10  nat64.timeouts.udp_default = \"30 s\"  is less than UDP_MIN, 2 min (RFC 6146 §4); sessions that still live will be cut",
+            "sixway.toml:10  nat64.timeouts.tcp_est = \"1 h\"  is less than TCP_EST, 2 h (RFC 6146 §4); sessions that still live will be cut",
+            "sixway.toml:10  nat64.timeouts.tcp_trans = \"239 s\"  is less than TCP_TRANS, 4 min (RFC 6146 §4); sessions that still live will be cut",
+            "sixway.toml:10  nat64.timeouts.icmp_default = \"59 s\"  is less than ICMP_DEFAULT, 60 s (RFC 6146 §4); sessions that still live will be cut",
+        ],
+    );
+    warnings(
+        &format!("{OWN}{POOL}[siit]\nprefix = \"2001:db8:ffff::/96\"\n"),
+        &[
+            "sixway.toml:4  pool.main  no mechanism uses this pool",
+            "sixway.toml:8  siit.prefix = \"2001:db8:ffff::/96\"  2001:db8:ffff::7 is this host's own address on eth0 and lies in \
+             this prefix; packets for it will not reach the gateway",
+        ],
+    );
+}
+
+#[test]
+fn two_dynamic_pools_do_not_share_a_file() {
+    let siit = |number: u8| {
+        format!("[[siit]]\nprefix = \"2001:db8:{number}::/96\"\ndynamic_pool = \"10.{number}.0.0/16\"\n")
+    };
+    let text = format!("{OWN}{}{}", siit(1), siit(2));
+    let said = "sixway.toml:7  siit[1].dynamic_state  is siit[0].dynamic_state's file already (line 4); write dynamic_state = another file";
+    faults(&text, &[said]);
+    warnings(&format!("{text}dynamic_state = \"/var/lib/sixway/two.state\"\n"), &[]);
+}
