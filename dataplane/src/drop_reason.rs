@@ -148,6 +148,8 @@ drop_reasons! {
     /// An inbound SYN without binding, stored to see whether it is a simultaneous open (RFC 6146 §3.5.2.2), or refused for
     /// want of room.
     InboundSyn => icmpv4(3, 3),
+    /// A packet from outside of a connection whose SYN is stored, waiting for a SYN from inside (RFC 6146 §3.5.2.2, V4 INIT).
+    SynAwaitsInside => silent,
     /// The pool has no port left for a new binding (RFC 6146 §3.5.1.1).
     PortPoolEmpty => icmpv6(1, 3),
     /// The table of bindings is full; live ones are never evicted.
@@ -160,14 +162,12 @@ drop_reasons! {
     // Fragments.
     /// A fragment that contradicts those before it: overlapping, or beyond the end (RFC 5722 §4, RFC 3128).
     FragmentOverlap => silent,
-    /// A fragment that was held already (RFC 8200 §4.5); its packet is not harmed.
-    FragmentDuplicate => silent,
     /// A fragment whose length or offset no packet can have, or a first fragment too short for its transport header.
     BadFragment => silent,
     /// The memory for fragments is used up.
     FragmentMemory => silent,
     /// Fragments whose packet did not become complete in time (RFC 6146 §4, FRAGMENT_MIN).
-    FragmentTimeout => icmpv4(11, 1) icmpv6(3, 1),
+    FragmentTimeout => silent,
     /// More frames to send beside the batch than the outbox holds.
     OutboxFull => silent,
 }

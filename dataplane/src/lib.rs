@@ -14,6 +14,7 @@ pub mod frame;
 pub mod instant;
 pub mod limits;
 pub mod mechanism;
+pub mod nat;
 pub mod parse;
 pub mod rewrite;
 pub mod translate;

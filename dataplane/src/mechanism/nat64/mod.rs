@@ -1,0 +1,196 @@
+//! Stateful NAT64 (RFC 6146): IPv6 hosts reach IPv4 ones behind a pool of IPv4 addresses.
+//!
+//! ```text
+//!     inside, IPv6                                        outside, IPv4
+//!     (X',x) ─▶ (Pref64::Z,z)   ── outbound ──▶    (T,t) ─▶ (Z,z)
+//!     (X',x) ◀─ (Pref64::Z,z)   ◀── inbound ──     (T,t) ◀─ (Z,z)
+//!          binding: (X',x) ⇄ (T,t)     session: binding and (Z,z)
+//! ```
+//!
+//! A packet costs one look-up. A batch goes through [`Nat64::probe`] and [`Nat64::warm`] first, so that its cache misses
+//! overlap, and then through [`Nat64::decide`].
+
+mod config;
+mod icmp_error;
+mod inbound;
+mod operator;
+mod outbound;
+mod probe;
+mod time;
+
+pub use config::Nat64Config;
+pub use probe::Probe;
+pub use time::{Due, Probed};
+
+use crate::counters::Counters;
+use crate::drop_reason::DropReason;
+use crate::instant::Instant;
+use crate::nat::{
+    Clock, NatProtocol, Occupancy, Outside, Ownership, Pool, PoolSlot, SessionState, StateTables,
+};
+use crate::parse::{Packet, QuotedTuple, Transport};
+use crate::translate::address::rfc6052::Rfc6052;
+use crate::verdict::{Decision, Next, PolicyId, Repeat, WorkerId};
+use core::net::Ipv4Addr;
+use probe::Side;
+use sixway_wire::Endpoint4;
+use std::collections::BTreeMap;
+
+/// A packet as NAT64 decides on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<'a> {
+    /// The packet, reassembled if it came in fragments.
+    pub packet: &'a Packet,
+    /// What it quotes, if it is an ICMP error.
+    pub quoted: Option<QuotedTuple>,
+    /// Its octets, from the IP header on: an inbound SYN may have to be stored.
+    pub octets: &'a [u8],
+    /// Packets that a wire would carry: more than one for a super-frame.
+    pub segments: u32,
+}
+
+/// What becomes of a packet that is not dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is translated.
+    Translate(Decision),
+    /// It is an inbound SYN that was stored (RFC 6146 §3.5.2.2). The frame counts as held; when its time is up,
+    /// [`Nat64::expire`] takes it off that count, counts it as dropped, and hands it out to be answered.
+    Stored,
+}
+
+/// A stateful NAT64: one worker's share of it.
+#[derive(Clone, Debug)]
+pub struct Nat64 {
+    prefix: Rfc6052,
+    policy: PolicyId,
+    worker: WorkerId,
+    ownership: Ownership,
+    tables: StateTables,
+    /// Endpoints of worker 0's static bindings that lie in this worker's blocks.
+    reserved: BTreeMap<(NatProtocol, Outside<Endpoint4>), PoolSlot>,
+    limits: (u32, u32),
+    clock: Clock,
+}
+
+impl Nat64 {
+    /// The share of `worker`, of `workers`. Static bindings that cannot be made are left out: [`Nat64Config::faults`] names
+    /// them.
+    pub fn new(
+        config: &Nat64Config,
+        policy: PolicyId,
+        worker: WorkerId,
+        workers: u8,
+        seed: [u64; 2],
+    ) -> Self {
+        let ownership = Ownership::striped(workers);
+        let pool = Pool::new(&config.pool, &ownership, worker, seed);
+        let (bindings, sessions) = (config.max_bindings, config.max_sessions);
+        let tables = StateTables::new(bindings, sessions, &config.timeouts, config.filtering, pool, seed);
+        let mut nat64 = Self {
+            prefix: config.prefix,
+            policy,
+            worker,
+            ownership,
+            tables,
+            reserved: BTreeMap::new(),
+            limits: (bindings, sessions),
+            clock: Clock::default(),
+        };
+        for binding in &config.static_bindings {
+            let _ = nat64.add_static(binding);
+        }
+        nat64
+    }
+
+    /// The translation prefix, Pref64::/n.
+    pub const fn prefix(&self) -> &Rfc6052 {
+        &self.prefix
+    }
+
+    /// Whether the address is one of the pool's.
+    #[inline]
+    pub fn owns_outside(&self, address: Ipv4Addr) -> bool {
+        self.tables.bindings.pool().contains(address)
+    }
+
+    /// Which worker owns what.
+    pub const fn ownership(&self) -> &Ownership {
+        &self.ownership
+    }
+
+    /// How full the tables are.
+    pub fn occupancy(&self) -> Occupancy {
+        Occupancy {
+            sessions: self.tables.sessions.len(),
+            max_sessions: self.limits.1,
+            bindings: self.tables.bindings.len(),
+            max_bindings: self.limits.0,
+            addresses: self.tables.bindings.pool().addresses(),
+            ports: self.tables.bindings.pool().ports(),
+        }
+    }
+
+    /// Memory in octets, reserved room included.
+    pub fn memory(&self) -> usize {
+        self.tables.memory()
+    }
+
+    /// Decides on a packet (RFC 6146 §3.4 to §3.6). `probe` is what [`Nat64::probe`] made of this very packet.
+    #[inline]
+    pub fn decide(
+        &mut self,
+        arrival: &Arrival,
+        probe: Probe,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Result<Outcome, DropReason> {
+        self.clock.set(now);
+        match probe.side {
+            Side::Inside(inside) => self.outbound(arrival, inside, &probe, counters),
+            Side::Outside(outside) => self.inbound(arrival, outside, &probe, counters),
+            Side::Neither => self.without_session(arrival),
+        }
+    }
+
+    /// An ICMP error, or what NAT64 does not translate.
+    #[cold]
+    fn without_session(&self, arrival: &Arrival) -> Result<Outcome, DropReason> {
+        self.refuse_own_source(arrival.packet)?;
+        if let Transport::IcmpError { .. } = arrival.packet.transport {
+            return self.icmp_error(arrival);
+        }
+        Err(self.refusal(arrival.packet))
+    }
+
+    /// May the answer be given again? Not in the states in which any packet may change something.
+    #[inline]
+    const fn repeat(state: SessionState, flags: u8, slot: u32) -> Repeat {
+        let is_plain = flags & (crate::parse::FIN | crate::parse::SYN | crate::parse::RST) == 0;
+        match state {
+            SessionState::Udp | SessionState::Icmp | SessionState::Established if is_plain => {
+                Repeat::Flow(slot)
+            }
+            SessionState::Free
+            | SessionState::Udp
+            | SessionState::Icmp
+            | SessionState::V4InitStored
+            | SessionState::V4Init
+            | SessionState::V6Init
+            | SessionState::Established
+            | SessionState::V4FinRcv
+            | SessionState::V6FinRcv
+            | SessionState::V6FinV4FinRcv
+            | SessionState::Trans => Repeat::Never,
+        }
+    }
+
+    /// Where a packet for this IPv4 address goes: a hairpin comes back (RFC 6146 §3.8).
+    #[inline]
+    fn next(&self, remote: Ipv4Addr) -> Next {
+        if self.owns_outside(remote) { Next::Again } else { Next::Leave }
+    }
+}
+
+#[cfg(test)]
+mod tests;

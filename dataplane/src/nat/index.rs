@@ -1,0 +1,152 @@
+//! An open-addressing index: from a keyed 32-bit tag to slots of a slab.
+//!
+//! ```text
+//!     entry:  | tag, 32 bits | slot + 1, 32 bits |      0: empty
+//! ```
+//!
+//! Eight entries share a cache line, and an entry stands at its home (the tag scaled to the table's size) or in the first
+//! gap behind it, so nearly every look-up touches one line. Because the home follows from the tag alone, removal shifts
+//! later entries back and leaves no tombstones. The table never grows: its owner's bound is known from the start.
+
+/// The index. Slots are `u32`, at most `u32::MAX - 1`.
+#[derive(Clone, Debug)]
+pub struct Index {
+    entries: Box<[u64]>,
+}
+
+impl Index {
+    /// An index for at most `most` slots, at most half full.
+    pub fn roomy(most: u32) -> Self {
+        Self::with_entries(u64::from(most) * 2)
+    }
+
+    /// An index for at most `most` slots, at most two thirds full: smaller, for look-ups that are rarer.
+    pub fn compact(most: u32) -> Self {
+        Self::with_entries(u64::from(most) * 3 / 2)
+    }
+
+    fn with_entries(entries: u64) -> Self {
+        let entries = usize::try_from(entries + 8).unwrap_or(usize::MAX);
+        Self { entries: vec![0; entries].into_boxed_slice() }
+    }
+
+    #[inline]
+    fn home(&self, tag: u32) -> usize {
+        ((u64::from(tag) * self.entries.len() as u64) >> 32) as usize
+    }
+
+    #[inline]
+    fn after(&self, at: usize) -> usize {
+        if at + 1 == self.entries.len() { 0 } else { at + 1 }
+    }
+
+    /// The entry at the tag's home, to be handed to [`Index::candidate`]: one load, which a batch can have in flight many
+    /// times over.
+    #[inline]
+    pub fn touch(&self, tag: u32) -> u64 {
+        self.entries.get(self.home(tag)).copied().unwrap_or_default()
+    }
+
+    /// The first slot with this tag, `touched` being what [`Index::touch`] returned. It may be another tuple's, or stale.
+    #[inline]
+    pub fn candidate(&self, tag: u32, touched: u64) -> Option<u32> {
+        if (touched >> 32) as u32 == tag && touched as u32 != 0 {
+            return Some(touched as u32 - 1);
+        }
+        self.find(tag, |_| true)
+    }
+
+    /// The first slot with this tag that `is` the one looked for.
+    #[inline]
+    pub fn find(&self, tag: u32, is: impl Fn(u32) -> bool) -> Option<u32> {
+        let mut at = self.home(tag);
+        loop {
+            let entry = self.entries[at];
+            if entry == 0 {
+                return None;
+            }
+            if (entry >> 32) as u32 == tag && is(entry as u32 - 1) {
+                return Some(entry as u32 - 1);
+            }
+            at = self.after(at);
+        }
+    }
+
+    /// Adds a slot. The owner keeps the number of slots within the bound given at creation.
+    pub fn insert(&mut self, tag: u32, slot: u32) {
+        let mut at = self.home(tag);
+        while self.entries[at] != 0 {
+            at = self.after(at);
+        }
+        self.entries[at] = u64::from(tag) << 32 | u64::from(slot + 1);
+    }
+
+    /// Takes a slot out; entries behind it move back to close the gap.
+    pub fn remove(&mut self, tag: u32, slot: u32) {
+        let wanted = u64::from(tag) << 32 | u64::from(slot + 1);
+        let mut gap = self.home(tag);
+        while self.entries[gap] != wanted {
+            if self.entries[gap] == 0 {
+                return;
+            }
+            gap = self.after(gap);
+        }
+        let mut at = self.after(gap);
+        while self.entries[at] != 0 {
+            let home = self.home((self.entries[at] >> 32) as u32);
+            let home_is_between = if gap < at { gap < home && home <= at } else { gap < home || home <= at };
+            if !home_is_between {
+                self.entries[gap] = self.entries[at];
+                gap = at;
+            }
+            at = self.after(at);
+        }
+        self.entries[gap] = 0;
+    }
+
+    /// Memory in octets.
+    pub fn memory(&self) -> usize {
+        size_of_val(&*self.entries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn the_index_finds_what_a_set_holds_and_nothing_else(
+            // Few tags near both ends, so that runs form, merge and wrap around.
+            steps in prop::collection::vec((any::<bool>(), prop_oneof![0u32..3, (u32::MAX - 2)..=u32::MAX, any::<u32>()], 0u32..12), 1..200)
+        ) {
+            let mut index = Index::compact(40);
+            let mut model = BTreeSet::new();
+            for (insert, tag, slot) in steps {
+                if !insert {
+                    index.remove(tag, slot);
+                    model.remove(&(tag, slot));
+                } else if model.len() < 40 && model.insert((tag, slot)) {
+                    index.insert(tag, slot);
+                }
+                for &(tag, slot) in &model {
+                    prop_assert_eq!(index.find(tag, |s| s == slot), Some(slot));
+                }
+                prop_assert_eq!(index.entries.iter().filter(|entry| **entry != 0).count(), model.len());
+                prop_assert_eq!(index.find(tag, |s| s == slot).is_some(), model.contains(&(tag, slot)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_candidate_is_found_at_home_or_behind_it() {
+        let mut index = Index::roomy(8);
+        index.insert(5, 1);
+        index.insert(6, 2);
+        assert_eq!(index.candidate(5, index.touch(5)), Some(1));
+        assert_eq!(index.candidate(6, index.touch(6)), Some(2));
+        assert_eq!(index.candidate(7, index.touch(7)), None);
+    }
+}

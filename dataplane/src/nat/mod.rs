@@ -1,0 +1,44 @@
+//! What a NAT remembers: bindings, sessions, ports, and how long.
+//!
+//! The words are RFC 6146's: a *binding* joins an inside endpoint to an outside endpoint; a *session* is a binding and a
+//! remote endpoint; a *BIB* is the bindings of one protocol.
+
+mod binding;
+mod free_set;
+mod index;
+mod keyed;
+mod ownership;
+mod permit;
+mod pool;
+mod port_plane;
+mod protocol;
+mod rows;
+mod session;
+mod session_state;
+mod sides;
+mod slab;
+mod state_tables;
+mod stored_syn;
+mod timeouts;
+mod wheel;
+
+pub use binding::{StaticBinding, StaticBindingError};
+pub use ownership::{Ownership, PORTS_PER_BLOCK};
+pub use permit::Filtering;
+pub use pool::PoolConfig;
+pub use port_plane::PortRange;
+pub use protocol::NatProtocol;
+pub use rows::{BindingRow, Occupancy, Selection, SessionRow};
+pub use session_state::{Segment, SessionState, Timer, next_state};
+pub use sides::{Direction, Inside, Outside};
+pub use state_tables::SilentSession;
+pub use stored_syn::{STORED_OCTETS, STORED_SYNS};
+pub use timeouts::{
+    FRAGMENT_MIN, ICMP_DEFAULT, TCP_EST, TCP_INCOMING_SYN, TCP_TRANS, TimeoutTooShort, Timeouts, UDP_DEFAULT,
+    UDP_MIN,
+};
+
+pub(crate) use binding::BindingKind;
+pub(crate) use pool::{Pool, PoolSlot};
+pub(crate) use state_tables::{Fired, StateTables};
+pub(crate) use timeouts::Clock;

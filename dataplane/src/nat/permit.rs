@@ -1,0 +1,135 @@
+//! Address-dependent filtering (RFC 6146 §3.5.1, RFC 4787 §5): which remote addresses an outside endpoint lets in.
+//!
+//! A remote address is let in as long as a session leads to it. The sessions of a pair (outside endpoint, remote address)
+//! are counted here, so that the question costs one look-up however many sessions there are.
+
+use super::index::Index;
+use super::keyed::{Purpose, TupleHash};
+use super::protocol::NatProtocol;
+use super::session::address_word;
+use super::sides::Outside;
+use super::slab::Slab;
+use core::net::Ipv4Addr;
+use sixway_wire::Endpoint4;
+
+/// What filters packets from outside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Filtering {
+    /// Any remote may send to an endpoint that has a binding.
+    #[default]
+    EndpointIndependent,
+    /// Only remotes whose address a session leads to.
+    AddressDependent,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Permit {
+    outside: Outside<Endpoint4>,
+    remote: Ipv4Addr,
+    protocol: NatProtocol,
+    sessions: u32,
+}
+
+/// The permits. With endpoint-independent filtering nothing is kept and everyone is let in.
+#[derive(Clone, Debug)]
+pub(crate) struct Permits {
+    table: Option<(Slab<Permit>, Index)>,
+    hash: TupleHash,
+}
+
+impl Permits {
+    /// Permits for at most `most` sessions.
+    pub(super) fn new(filtering: Filtering, most: u32, seed: [u64; 2]) -> Self {
+        let table = match filtering {
+            Filtering::EndpointIndependent => None,
+            Filtering::AddressDependent => Some((Slab::new(most), Index::compact(most))),
+        };
+        Self { table, hash: TupleHash::new(seed, Purpose::Permits) }
+    }
+
+    fn tag(&self, protocol: NatProtocol, outside: Outside<Endpoint4>, remote: Ipv4Addr) -> u32 {
+        let addresses = address_word(outside.0.address) << 32 | address_word(remote);
+        self.hash.pair(addresses, u64::from(outside.0.port) << 8 | protocol as u64)
+    }
+
+    fn find(&self, protocol: NatProtocol, outside: Outside<Endpoint4>, remote: Ipv4Addr) -> Option<u32> {
+        let (permits, index) = self.table.as_ref()?;
+        index.find(self.tag(protocol, outside, remote), |slot| {
+            let permit = &permits[slot];
+            permit.outside == outside && permit.remote == remote && permit.protocol == protocol
+        })
+    }
+
+    /// Whether the remote address may send to the outside endpoint.
+    pub(crate) fn admits(
+        &self,
+        protocol: NatProtocol,
+        outside: Outside<Endpoint4>,
+        remote: Ipv4Addr,
+    ) -> bool {
+        self.table.is_none() || self.find(protocol, outside, remote).is_some()
+    }
+
+    /// A session leads from the outside endpoint to the remote address.
+    pub(super) fn add(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>, remote: Ipv4Addr) {
+        let found = self.find(protocol, outside, remote);
+        let tag = self.tag(protocol, outside, remote);
+        let Some((permits, index)) = &mut self.table else { return };
+        match found {
+            Some(slot) => permits[slot].sessions += 1,
+            None => {
+                if let Some(slot) = permits.insert(Permit { outside, remote, protocol, sessions: 1 }) {
+                    index.insert(tag, slot);
+                }
+            }
+        }
+    }
+
+    /// A session of this pair has ended.
+    pub(super) fn remove(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>, remote: Ipv4Addr) {
+        let Some(slot) = self.find(protocol, outside, remote) else { return };
+        let tag = self.tag(protocol, outside, remote);
+        let Some((permits, index)) = &mut self.table else { return };
+        permits[slot].sessions -= 1;
+        if permits[slot].sessions == 0 {
+            index.remove(tag, slot);
+            permits.release(slot);
+        }
+    }
+
+    /// Memory in octets.
+    pub(crate) fn memory(&self) -> usize {
+        self.table.as_ref().map_or(0, |(permits, index)| permits.memory() + index.memory())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remote_is_let_in_as_long_as_a_session_leads_to_it() {
+        let mut permits = Permits::new(Filtering::AddressDependent, 4, [1, 2]);
+        let outside = Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 2_000));
+        let remote = "203.0.113.1".parse().unwrap();
+        let admits = |permits: &Permits| permits.admits(NatProtocol::Udp, outside, remote);
+        assert!(!admits(&permits));
+        permits.add(NatProtocol::Udp, outside, remote);
+        permits.add(NatProtocol::Udp, outside, remote);
+        assert!(admits(&permits));
+        assert!(!permits.admits(NatProtocol::Tcp, outside, remote));
+        assert!(!permits.admits(NatProtocol::Udp, outside, "203.0.113.2".parse().unwrap()));
+        permits.remove(NatProtocol::Udp, outside, remote);
+        assert!(admits(&permits));
+        permits.remove(NatProtocol::Udp, outside, remote);
+        assert!(!admits(&permits));
+    }
+
+    #[test]
+    fn endpoint_independent_filtering_lets_everyone_in() {
+        let permits = Permits::new(Filtering::EndpointIndependent, 4, [1, 2]);
+        let outside = Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 2_000));
+        assert!(permits.admits(NatProtocol::Udp, outside, "203.0.113.1".parse().unwrap()));
+        assert_eq!(permits.memory(), 0);
+    }
+}

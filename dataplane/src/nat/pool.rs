@@ -1,0 +1,439 @@
+//! The outside addresses and ports that a NAT may give to inside hosts, and the choice of one (RFC 6146 §3.5.1.1).
+//!
+//! A choice costs the same however full the pool is: for each protocol and port range a [`FreeSet`] of the addresses that
+//! have a port left is searched from a random place, and so is the address's [`PortPlane`].
+//!
+//! An address costs memory (8 KiB a protocol) only once it is open. All of a small pool is open; of a large one the first
+//! [`OPEN_AT_START`], and one more whenever the open ones hold more than [`BINDINGS_PER_OPEN_ADDRESS`] bindings on
+//! average, so that a /16 costs what its bindings need.
+
+use super::free_set::FreeSet;
+use super::keyed::{Purpose, Unpredictable, scale};
+use super::ownership::Ownership;
+use super::port_plane::{PortPlane, PortRange};
+use super::protocol::NatProtocol;
+use super::sides::Outside;
+use crate::verdict::WorkerId;
+use core::net::Ipv4Addr;
+use core::ops::RangeInclusive;
+use sixway_wire::{Endpoint4, Prefix4};
+use std::collections::BTreeMap;
+
+/// Addresses that are open from the start, if the pool has so many.
+pub const OPEN_AT_START: u64 = 64;
+
+/// Bindings that the open addresses hold on average before one more is opened.
+pub const BINDINGS_PER_OPEN_ADDRESS: u64 = 1_024;
+
+/// What a pool consists of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolConfig {
+    /// The addresses.
+    pub addresses: Vec<Prefix4>,
+    /// The ports of each address that may be given to hosts. Port 0 is never given.
+    pub ports: Vec<RangeInclusive<u16>>,
+}
+
+/// Number of an open address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolSlot(pub u32);
+
+#[derive(Clone, Debug)]
+struct OpenAddress {
+    address: Ipv4Addr,
+    planes: [Option<Box<PortPlane>>; 3],
+}
+
+/// The pool, as one worker sees it: only the ports of its own blocks are ever free.
+#[derive(Clone, Debug)]
+pub struct Pool {
+    /// Sorted, without overlaps; with the number of addresses before each.
+    prefixes: Vec<(u64, Prefix4)>,
+    total: u64,
+    /// The plane of an address that nobody uses.
+    untouched: PortPlane,
+    open: Vec<OpenAddress>,
+    slots: BTreeMap<Ipv4Addr, PoolSlot>,
+    /// By protocol and range: the open addresses that have a free port.
+    available: [[FreeSet; 2]; 3],
+    /// Addresses are opened in the order `origin + n * stride`, which visits each once.
+    origin: u64,
+    stride: u64,
+    visited: u64,
+    bindings: u64,
+    random: Unpredictable,
+    /// Words looked at by the last allocation, for those who want to see that it is bounded.
+    steps: u32,
+}
+
+impl Pool {
+    /// The pool of one worker, whose blocks `ownership` knows.
+    pub fn new(config: &PoolConfig, ownership: &Ownership, worker: WorkerId, seed: [u64; 2]) -> Self {
+        let mut untouched = PortPlane::empty();
+        for port in config.ports.iter().cloned().flatten() {
+            if port != 0 && ownership.worker_of_block(port) == worker {
+                untouched.release(port);
+            }
+        }
+        let (prefixes, total) = without_overlaps(&config.addresses);
+        let mut random = Unpredictable::new(seed, Purpose::Ports, worker.0);
+        let (origin, mut stride) = (random.draw() % total.max(1), (random.draw() % total.max(1)) | 1);
+        while greatest_common_divisor(stride, total) > 1 {
+            stride += 2;
+        }
+        let set = || FreeSet::new(u32::try_from(total).unwrap_or(u32::MAX));
+        let mut pool = Self {
+            prefixes,
+            total,
+            untouched,
+            open: Vec::new(),
+            slots: BTreeMap::new(),
+            available: [[set(), set()], [set(), set()], [set(), set()]],
+            origin,
+            stride,
+            visited: 0,
+            bindings: 0,
+            random,
+            steps: 0,
+        };
+        while pool.open.len() < OPEN_AT_START as usize && pool.open_another() {}
+        pool
+    }
+
+    /// Whether the address belongs to the pool.
+    #[inline]
+    pub fn contains(&self, address: Ipv4Addr) -> bool {
+        self.prefixes.iter().any(|(_, prefix)| prefix.contains(address))
+    }
+
+    /// Number of addresses.
+    pub const fn addresses(&self) -> u64 {
+        self.total
+    }
+
+    /// Ports of each address that this worker may give.
+    pub fn ports(&self) -> u32 {
+        PortRange::ALL.iter().map(|range| self.untouched.free(*range)).sum()
+    }
+
+    /// Words looked at by the last allocation.
+    #[cfg(test)]
+    pub const fn steps(&self) -> u32 {
+        self.steps
+    }
+
+    /// Takes a free endpoint for a binding of an inside port. `paired` is the address that the inside host already has:
+    /// it is kept as long as it has a port (RFC 4787 REQ-2, "paired"). `None`: there is no port left.
+    pub fn allocate(
+        &mut self,
+        paired: Option<PoolSlot>,
+        protocol: NatProtocol,
+        inside_port: u16,
+    ) -> Option<(PoolSlot, Outside<Endpoint4>)> {
+        self.steps = 0;
+        if let Some(slot) = paired
+            && let Some(outside) = self.draw_from(slot, protocol, inside_port)
+        {
+            return Some((slot, outside));
+        }
+        if self.bindings > self.open.len() as u64 * BINDINGS_PER_OPEN_ADDRESS {
+            self.open_another();
+        }
+        for range in PortRange::preference(protocol, inside_port) {
+            let Some(slot) = self.available_address(protocol, *range) else { continue };
+            if let Some(outside) = self.draw_from(slot, protocol, inside_port) {
+                return Some((slot, outside));
+            }
+        }
+        None
+    }
+
+    /// An open address with a free port of the range; one is opened if there is none.
+    fn available_address(&mut self, protocol: NatProtocol, range: PortRange) -> Option<PoolSlot> {
+        let open = self.open.len() as u32;
+        let start = scale(self.random.draw() as u32, open.max(1));
+        let set = &self.available[protocol as usize][range as usize];
+        if let Some(slot) = set.find(start, 0, open, &mut self.steps) {
+            return Some(PoolSlot(slot));
+        }
+        (self.untouched.free(range) > 0 && self.open_another()).then_some(PoolSlot(open))
+    }
+
+    fn draw_from(
+        &mut self,
+        slot: PoolSlot,
+        protocol: NatProtocol,
+        inside_port: u16,
+    ) -> Option<Outside<Endpoint4>> {
+        let random = self.random.draw();
+        // Only UDP keeps parity (RFC 6146 §3.5.1.1); elsewhere it is one more random bit.
+        let parity = match protocol {
+            NatProtocol::Udp => inside_port & 1,
+            NatProtocol::Tcp | NatProtocol::Icmp => (random >> 32) as u16 & 1,
+        };
+        let address = self.open[slot.0 as usize].address;
+        for range in PortRange::preference(protocol, inside_port) {
+            if !self.available[protocol as usize][*range as usize].contains(slot.0) {
+                continue;
+            }
+            let mut steps = self.steps;
+            let plane = self.plane(slot, protocol);
+            let drawn = plane.draw(*range, parity, random as u32, &mut steps);
+            let is_used_up = plane.free(*range) == 0;
+            self.steps = steps;
+            if is_used_up {
+                self.available[protocol as usize][*range as usize].remove(slot.0);
+            }
+            if let Some(port) = drawn {
+                self.bindings += 1;
+                return Some(Outside(Endpoint4::new(address, port)));
+            }
+        }
+        None
+    }
+
+    fn plane(&mut self, slot: PoolSlot, protocol: NatProtocol) -> &mut PortPlane {
+        let Self { open, untouched, .. } = self;
+        open[slot.0 as usize].planes[protocol as usize].get_or_insert_with(|| Box::new(untouched.clone()))
+    }
+
+    /// Takes this very endpoint, for a static binding. The port need not be one that the pool gives; whether it is used by
+    /// another binding is for the BIB to know. `None`: the address is not the pool's.
+    pub fn reserve(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>) -> Option<PoolSlot> {
+        let slot = self.slot_of(outside.0.address)?;
+        let range = PortRange::of(outside.0.port);
+        let plane = self.plane(slot, protocol);
+        plane.take(outside.0.port);
+        if plane.free(range) == 0 {
+            self.available[protocol as usize][range as usize].remove(slot.0);
+        }
+        self.bindings += 1;
+        Some(slot)
+    }
+
+    /// The slot of an address of the pool, which is opened if need be.
+    fn slot_of(&mut self, address: Ipv4Addr) -> Option<PoolSlot> {
+        if let Some(slot) = self.slots.get(&address) {
+            return Some(*slot);
+        }
+        self.contains(address).then(|| self.open_this(address))
+    }
+
+    /// Gives an endpoint back that [`Pool::allocate`] or [`Pool::reserve`] took.
+    pub fn release(&mut self, slot: PoolSlot, protocol: NatProtocol, port: u16) {
+        self.bindings = self.bindings.saturating_sub(1);
+        if !self.untouched.is_free(port) {
+            return;
+        }
+        self.plane(slot, protocol).release(port);
+        self.available[protocol as usize][PortRange::of(port) as usize].insert(slot.0);
+    }
+
+    /// Opens one more address; whether there was one.
+    fn open_another(&mut self) -> bool {
+        while self.visited < self.total {
+            let number = (u128::from(self.origin) + u128::from(self.visited) * u128::from(self.stride))
+                % u128::from(self.total);
+            self.visited += 1;
+            let address = self.address_numbered(number as u64);
+            if !self.slots.contains_key(&address) {
+                self.open_this(address);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn open_this(&mut self, address: Ipv4Addr) -> PoolSlot {
+        let slot = PoolSlot(self.open.len() as u32);
+        self.open.push(OpenAddress { address, planes: [None, None, None] });
+        self.slots.insert(address, slot);
+        for ranges in &mut self.available {
+            for range in PortRange::ALL {
+                if self.untouched.free(range) > 0 {
+                    ranges[range as usize].insert(slot.0);
+                }
+            }
+        }
+        slot
+    }
+
+    fn address_numbered(&self, number: u64) -> Ipv4Addr {
+        let at = self.prefixes.partition_point(|(before, _)| *before <= number).saturating_sub(1);
+        let (before, prefix) = self.prefixes[at];
+        Ipv4Addr::from_bits(prefix.address().to_bits().wrapping_add((number - before) as u32))
+    }
+
+    /// Memory in octets.
+    pub fn memory(&self) -> usize {
+        let planes = self.open.iter().flat_map(|open| open.planes.iter().flatten());
+        let sets = self.available.iter().flatten();
+        self.open.capacity() * size_of::<OpenAddress>()
+            + self.slots.len() * 3 * size_of::<(Ipv4Addr, PoolSlot)>()
+            + planes.map(|plane| plane.memory()).sum::<usize>()
+            + sets.map(FreeSet::memory).sum::<usize>()
+            + self.untouched.memory()
+    }
+}
+
+/// The prefixes in order, those inside others left out, each with the number of addresses before it; and the total.
+fn without_overlaps(addresses: &[Prefix4]) -> (Vec<(u64, Prefix4)>, u64) {
+    let mut sorted = addresses.to_vec();
+    sorted.sort_by_key(|prefix| (prefix.address(), prefix.length()));
+    let (mut prefixes, mut total) = (Vec::<(u64, Prefix4)>::new(), 0);
+    for prefix in sorted {
+        if prefixes.last().is_some_and(|(_, last)| last.overlaps(prefix)) {
+            continue;
+        }
+        prefixes.push((total, prefix));
+        total += 1 << (32 - prefix.length());
+    }
+    (prefixes, total)
+}
+
+fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    fn pool(addresses: &[&str], ports: RangeInclusive<u16>) -> Pool {
+        pool_of_worker(addresses, ports, 0, 1)
+    }
+
+    fn pool_of_worker(addresses: &[&str], ports: RangeInclusive<u16>, worker: u8, workers: u8) -> Pool {
+        let addresses = addresses.iter().map(|text| text.parse().unwrap()).collect();
+        let config = PoolConfig { addresses, ports: vec![ports] };
+        Pool::new(&config, &Ownership::striped(workers), WorkerId(worker), [11, 12])
+    }
+
+    #[test]
+    fn every_endpoint_of_the_pool_is_handed_out_once_and_then_none() {
+        let mut pool = pool(&["192.0.2.0/30", "192.0.2.2/32", "198.51.100.7/32"], 2_000..=2_099);
+        let mut seen = BTreeSet::new();
+        for n in 0..500u16 {
+            let (_, outside) = pool.allocate(None, NatProtocol::Tcp, 5_000 + n).unwrap();
+            assert!(pool.contains(outside.0.address) && (2_000..=2_099).contains(&outside.0.port));
+            assert!(seen.insert(outside));
+            assert!(pool.steps() <= 32, "{} steps", pool.steps());
+        }
+        assert_eq!(pool.allocate(None, NatProtocol::Tcp, 5_000), None);
+        assert!(pool.allocate(None, NatProtocol::Udp, 5_000).is_some(), "each protocol has ports of its own");
+    }
+
+    #[test]
+    fn what_is_released_can_be_had_again() {
+        let mut pool = pool(&["192.0.2.1/32"], 3_000..=3_000);
+        let (slot, outside) = pool.allocate(None, NatProtocol::Udp, 1_234).unwrap();
+        assert_eq!(pool.allocate(None, NatProtocol::Udp, 1_234), None);
+        pool.release(slot, NatProtocol::Udp, outside.0.port);
+        assert_eq!(pool.allocate(None, NatProtocol::Udp, 1_234), Some((slot, outside)));
+    }
+
+    #[test]
+    fn a_paired_host_keeps_its_address_until_it_has_no_port_left() {
+        let mut pool = pool(&["192.0.2.0/28"], 4_000..=4_007);
+        let (slot, first) = pool.allocate(None, NatProtocol::Udp, 9_000).unwrap();
+        for n in 1..8 {
+            let (again, outside) = pool.allocate(Some(slot), NatProtocol::Udp, 9_000 + n).unwrap();
+            assert_eq!((again, outside.0.address), (slot, first.0.address));
+        }
+        let (other, outside) = pool.allocate(Some(slot), NatProtocol::Udp, 9_000).unwrap();
+        assert_ne!((other, outside.0.address), (slot, first.0.address));
+    }
+
+    #[test]
+    fn range_and_parity_are_kept_and_a_high_port_never_becomes_well_known() {
+        let mut pool = pool(&["192.0.2.1/32"], 0..=u16::MAX);
+        for inside in [1u16, 2, 53, 1_023, 1_024, 40_001, 65_535] {
+            let (_, outside) = pool.allocate(None, NatProtocol::Udp, inside).unwrap();
+            assert_eq!(PortRange::of(outside.0.port), PortRange::of(inside));
+            assert_eq!(outside.0.port % 2, inside % 2);
+            assert_ne!(outside.0.port, 0);
+        }
+        let mut pool = pool_of_worker(&["192.0.2.1/32"], 1_000..=1_025, 0, 1);
+        let mut high = 0;
+        while pool.allocate(None, NatProtocol::Tcp, 50_000).is_some() {
+            high += 1;
+        }
+        assert_eq!(high, 2);
+        for _ in 0..24 {
+            assert!(pool.allocate(None, NatProtocol::Tcp, 80).is_some());
+        }
+        assert_eq!(pool.allocate(None, NatProtocol::Tcp, 80), None);
+    }
+
+    #[test]
+    fn a_worker_takes_ports_of_its_own_blocks_only() {
+        let ownership = Ownership::striped(4);
+        let mut pool = pool_of_worker(&["192.0.2.1/32"], 1_024..=65_535, 2, 4);
+        assert_eq!(pool.ports(), 64_512 / 4);
+        for n in 0..64_512 / 4 {
+            let (_, outside) = pool.allocate(None, NatProtocol::Udp, 1_024 + n).unwrap();
+            assert_eq!(ownership.worker_of_block(outside.0.port), WorkerId(2));
+        }
+        assert_eq!(pool.allocate(None, NatProtocol::Udp, 9_999), None);
+    }
+
+    #[test]
+    fn a_large_pool_costs_little_until_it_is_used_and_then_all_of_it_can_be() {
+        let mut pool = pool(&["10.0.0.0/16"], 5_000..=5_003);
+        assert!(pool.memory() < 500_000, "{} octets", pool.memory());
+        let mut by_address = BTreeMap::<Ipv4Addr, u32>::new();
+        for _ in 0..4_000 {
+            let (_, outside) = pool.allocate(None, NatProtocol::Udp, 7_000).unwrap();
+            *by_address.entry(outside.0.address).or_default() += 1;
+        }
+        assert_eq!(by_address.len(), 1_000);
+    }
+
+    #[test]
+    fn hosts_spread_over_the_addresses_of_a_pool() {
+        let mut pool = pool(&["192.0.2.0/28"], 1_024..=65_535);
+        let mut by_address = BTreeMap::<Ipv4Addr, u32>::new();
+        for _ in 0..1_600 {
+            let (_, outside) = pool.allocate(None, NatProtocol::Udp, 7_000).unwrap();
+            *by_address.entry(outside.0.address).or_default() += 1;
+        }
+        assert_eq!(by_address.len(), 16);
+        assert!(by_address.values().all(|hosts| (50..170).contains(hosts)), "{by_address:?}");
+    }
+
+    #[test]
+    fn a_reserved_endpoint_is_not_handed_out_and_one_outside_the_ports_never_becomes_free() {
+        let mut pool = pool(&["192.0.2.1/32"], 3_000..=3_001);
+        let at = |port| Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), port));
+        let slot = pool.reserve(NatProtocol::Tcp, at(3_000)).unwrap();
+        pool.reserve(NatProtocol::Tcp, at(80)).unwrap();
+        assert_eq!(pool.allocate(None, NatProtocol::Tcp, 3_000).unwrap().1, at(3_001));
+        assert_eq!(pool.allocate(None, NatProtocol::Tcp, 3_000), None);
+        pool.release(slot, NatProtocol::Tcp, 80);
+        assert_eq!(pool.allocate(None, NatProtocol::Tcp, 80), None);
+        pool.release(slot, NatProtocol::Tcp, 3_000);
+        assert_eq!(pool.allocate(None, NatProtocol::Tcp, 80).unwrap().1, at(3_000));
+        let foreign = Outside(Endpoint4::new("198.51.100.1".parse().unwrap(), 80));
+        assert_eq!(pool.reserve(NatProtocol::Tcp, foreign), None);
+    }
+
+    #[test]
+    fn an_allocation_stays_bounded_when_one_port_in_a_thousand_is_left() {
+        let mut pool = pool(&["192.0.2.0/31"], 1_024..=65_535);
+        let mut held: Vec<_> = (0..128_895)
+            .map(|n| pool.allocate(None, NatProtocol::Udp, 1_024 + n as u16 / 2).unwrap())
+            .collect();
+        let mut random = Unpredictable::new([1, 1], Purpose::Ports, 9);
+        for _ in 0..20_000 {
+            let at = random.draw() as usize % held.len();
+            let (slot, outside) = held[at];
+            pool.release(slot, NatProtocol::Udp, outside.0.port);
+            held[at] = pool.allocate(None, NatProtocol::Udp, 40_000).unwrap();
+            assert!(pool.steps() <= 40, "{} steps", pool.steps());
+        }
+    }
+}

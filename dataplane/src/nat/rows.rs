@@ -1,0 +1,105 @@
+//! Bindings and sessions as rows, for whoever shows them. Dumps are cursors: a call looks at so many slots and says where to
+//! go on, so that a table of a million sessions never holds the packets up.
+
+use super::protocol::NatProtocol;
+use super::sides::{Inside, Outside};
+use core::time::Duration;
+use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6};
+
+/// Which rows are wanted; what is `None` does not narrow them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Only this protocol.
+    pub protocol: Option<NatProtocol>,
+    /// Only inside addresses in this prefix.
+    pub inside: Option<Prefix6>,
+    /// Only this inside port.
+    pub inside_port: Option<u16>,
+    /// Only outside addresses in this prefix.
+    pub outside: Option<Prefix4>,
+    /// Only this outside port.
+    pub outside_port: Option<u16>,
+    /// Only sessions whose remote address lies in this prefix.
+    pub remote: Option<Prefix4>,
+    /// Only sessions with this remote port.
+    pub remote_port: Option<u16>,
+}
+
+impl Selection {
+    pub(crate) fn holds(
+        &self,
+        protocol: NatProtocol,
+        inside: Option<Inside<Endpoint6>>,
+        outside: Outside<Endpoint4>,
+    ) -> bool {
+        self.protocol.is_none_or(|wanted| wanted == protocol)
+            && self.inside.is_none_or(|wanted| inside.is_some_and(|i| wanted.contains(i.0.address)))
+            && self.inside_port.is_none_or(|wanted| inside.is_some_and(|i| wanted == i.0.port))
+            && self.outside.is_none_or(|wanted| wanted.contains(outside.0.address))
+            && self.outside_port.is_none_or(|wanted| wanted == outside.0.port)
+    }
+
+    pub(crate) fn holds_remote(&self, remote: Endpoint4) -> bool {
+        self.remote.is_none_or(|wanted| wanted.contains(remote.address))
+            && self.remote_port.is_none_or(|wanted| wanted == remote.port)
+    }
+}
+
+/// A session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionRow {
+    /// Protocol.
+    pub protocol: NatProtocol,
+    /// Inside endpoint; `None`: an inbound SYN waits whose outside endpoint has no binding.
+    pub inside: Option<Inside<Endpoint6>>,
+    /// Outside endpoint.
+    pub outside: Outside<Endpoint4>,
+    /// Remote endpoint; the port is 0 for ICMP.
+    pub remote: Endpoint4,
+    /// Name of the state.
+    pub state: &'static str,
+    /// Time since the last packet, to the second.
+    pub idle: Duration,
+    /// Time until the session ends if no packet comes. An established TCP session becomes transitory first, which counts.
+    pub ends_in: Duration,
+    /// Packets out, a super-frame's segments each.
+    pub packets_out: u64,
+    /// Packets in.
+    pub packets_in: u64,
+    /// Octets out, IP headers included.
+    pub octets_out: u64,
+    /// Octets in.
+    pub octets_in: u64,
+}
+
+/// A binding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BindingRow {
+    /// Protocol.
+    pub protocol: NatProtocol,
+    /// Inside endpoint.
+    pub inside: Inside<Endpoint6>,
+    /// Outside endpoint.
+    pub outside: Outside<Endpoint4>,
+    /// Whether the administrator made it.
+    pub is_static: bool,
+    /// Its sessions.
+    pub sessions: u32,
+}
+
+/// How full a NAT is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Occupancy {
+    /// Live sessions.
+    pub sessions: u32,
+    /// Most sessions.
+    pub max_sessions: u32,
+    /// Live bindings.
+    pub bindings: u32,
+    /// Most bindings.
+    pub max_bindings: u32,
+    /// Addresses of the pool.
+    pub addresses: u64,
+    /// Ports of each address that this worker may give.
+    pub ports: u32,
+}

@@ -1,0 +1,454 @@
+//! The session table (RFC 6146 §3.2): one table for the three protocols, the protocol being part of the key.
+//!
+//! Each session has one cache line with all that a packet of an established flow reads and writes, and a colder record
+//! with its place in lists. Two indexes lead to it: by inside endpoint and remote, and by outside endpoint and remote. The
+//! table is bounded; when it is full new sessions are refused, and live ones are never evicted.
+
+use super::index::Index;
+use super::keyed::{Purpose, TupleHash};
+use super::protocol::NatProtocol;
+use super::session_state::{Segment, SessionState, Timer, next_state};
+use super::sides::{Direction, Inside, Outside};
+use super::slab::Slab;
+use super::timeouts::{Clock, Lifetimes};
+use super::wheel::Wheel;
+use core::net::{Ipv4Addr, Ipv6Addr};
+use sixway_wire::{Endpoint4, Endpoint6};
+
+/// No slot.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// What a packet of the session reads and writes: one cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Session {
+    pub(crate) inside: Inside<Endpoint6>,
+    pub(crate) outside: Outside<Endpoint4>,
+    /// The other end; for ICMP its port is 0.
+    pub(crate) remote: Endpoint4,
+    pub(crate) protocol: NatProtocol,
+    pub(crate) state: SessionState,
+    /// The second at which the lifetime last started.
+    pub(crate) started: u32,
+    /// The second of the last packet.
+    pub(crate) last_packet: u32,
+    /// Low halves of the packet counts, out and in.
+    packets: [u32; 2],
+    /// Octets out and in.
+    octets: [u64; 2],
+}
+
+const _: () = assert!(size_of::<Session>() == 64);
+
+/// What a packet of an established flow does not need.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// Its binding's slot, or [`NONE`]: an inbound SYN to an endpoint that no binding uses.
+    pub(super) binding: u32,
+    /// Neighbours in its binding's list.
+    pub(super) next: u32,
+    pub(super) previous: u32,
+    /// High halves of the packet counts.
+    packets: [u32; 2],
+    /// Slot of its stored SYN, or [`NONE`].
+    pub(super) stored: u32,
+}
+
+/// The inside endpoint of a session that has none yet.
+pub(super) const UNSPECIFIED: Inside<Endpoint6> = Inside(Endpoint6::new(Ipv6Addr::UNSPECIFIED, 0));
+
+/// What a new session consists of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NewSession {
+    pub(super) inside: Option<Inside<Endpoint6>>,
+    pub(super) outside: Outside<Endpoint4>,
+    pub(super) remote: Endpoint4,
+    pub(super) protocol: NatProtocol,
+    pub(super) state: SessionState,
+}
+
+/// The table.
+#[derive(Clone, Debug)]
+pub(crate) struct SessionTable {
+    hot: Slab<Session>,
+    places: Vec<Place>,
+    by_inside: Index,
+    by_outside: Index,
+    hash_inside: TupleHash,
+    hash_outside: TupleHash,
+    wheel: Wheel,
+    lifetimes: Lifetimes,
+}
+
+impl SessionTable {
+    pub(super) fn new(most: u32, lifetimes: Lifetimes, seed: [u64; 2]) -> Self {
+        Self {
+            hot: Slab::new(most),
+            places: Vec::with_capacity(most as usize),
+            by_inside: Index::roomy(most),
+            by_outside: Index::roomy(most),
+            hash_inside: TupleHash::new(seed, Purpose::SessionsOut),
+            hash_outside: TupleHash::new(seed, Purpose::SessionsIn),
+            wheel: Wheel::new(most),
+            lifetimes,
+        }
+    }
+
+    /// The tag of an outbound tuple.
+    #[inline]
+    pub(crate) fn tag_inside(
+        &self,
+        inside: Inside<Endpoint6>,
+        remote: Endpoint4,
+        protocol: NatProtocol,
+    ) -> u32 {
+        let [a, b] = address_words(inside.0.address);
+        let ports = u64::from(inside.0.port) << 16 | u64::from(remote.port);
+        self.hash_inside.quad([a, b, address_word(remote.address) << 32 | ports, protocol as u64])
+    }
+
+    /// The tag of an inbound tuple.
+    #[inline]
+    pub(crate) fn tag_outside(
+        &self,
+        outside: Outside<Endpoint4>,
+        remote: Endpoint4,
+        protocol: NatProtocol,
+    ) -> u32 {
+        let ports = u64::from(outside.0.port) << 16 | u64::from(remote.port);
+        let addresses = address_word(outside.0.address) << 32 | address_word(remote.address);
+        self.hash_outside.pair(addresses, ports << 8 | protocol as u64)
+    }
+
+    #[inline]
+    pub(crate) fn touch_inside(&self, tag: u32) -> u64 {
+        self.by_inside.touch(tag)
+    }
+
+    #[inline]
+    pub(crate) fn touch_outside(&self, tag: u32) -> u64 {
+        self.by_outside.touch(tag)
+    }
+
+    #[inline]
+    pub(crate) fn candidate_inside(&self, tag: u32, touched: u64) -> Option<u32> {
+        self.by_inside.candidate(tag, touched)
+    }
+
+    #[inline]
+    pub(crate) fn candidate_outside(&self, tag: u32, touched: u64) -> Option<u32> {
+        self.by_outside.candidate(tag, touched)
+    }
+
+    /// The session of an outbound tuple, if the slot holds it.
+    #[inline]
+    pub(crate) fn is_inside(
+        &self,
+        slot: u32,
+        inside: Inside<Endpoint6>,
+        remote: Endpoint4,
+        protocol: NatProtocol,
+    ) -> bool {
+        self.hot.get(slot).is_some_and(|session| {
+            session.inside == inside
+                && session.remote == remote
+                && session.protocol == protocol
+                && session.state != SessionState::Free
+        })
+    }
+
+    /// The session of an inbound tuple, if the slot holds it.
+    #[inline]
+    pub(crate) fn is_outside(
+        &self,
+        slot: u32,
+        outside: Outside<Endpoint4>,
+        remote: Endpoint4,
+        protocol: NatProtocol,
+    ) -> bool {
+        self.hot.get(slot).is_some_and(|session| {
+            session.outside == outside
+                && session.remote == remote
+                && session.protocol == protocol
+                && session.state != SessionState::Free
+        })
+    }
+
+    pub(crate) fn find_inside(
+        &self,
+        inside: Inside<Endpoint6>,
+        remote: Endpoint4,
+        protocol: NatProtocol,
+    ) -> Option<u32> {
+        let tag = self.tag_inside(inside, remote, protocol);
+        self.by_inside.find(tag, |slot| self.is_inside(slot, inside, remote, protocol))
+    }
+
+    pub(crate) fn find_outside(
+        &self,
+        outside: Outside<Endpoint4>,
+        remote: Endpoint4,
+        protocol: NatProtocol,
+    ) -> Option<u32> {
+        let tag = self.tag_outside(outside, remote, protocol);
+        self.by_outside.find(tag, |slot| self.is_outside(slot, outside, remote, protocol))
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, slot: u32) -> &Session {
+        &self.hot[slot]
+    }
+
+    pub(super) fn place(&self, slot: u32) -> &Place {
+        &self.places[slot as usize]
+    }
+
+    pub(super) fn place_mut(&mut self, slot: u32) -> &mut Place {
+        &mut self.places[slot as usize]
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> u32 {
+        self.hot.len()
+    }
+
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.hot.is_full()
+    }
+
+    /// Slots that were ever used: dumps run from zero to here.
+    pub(crate) fn slots(&self) -> u32 {
+        self.hot.slots()
+    }
+
+    /// The second in which the session's lifetime ends.
+    #[inline]
+    pub(crate) fn ends(&self, session: &Session) -> u32 {
+        session.started.saturating_add(self.lifetimes.of(session.state))
+    }
+
+    /// The second in which the session is gone if no packet comes: an established one becomes transitory first.
+    pub(crate) fn closes(&self, session: &Session) -> u32 {
+        if session.state == SessionState::Established {
+            return self.ends(session).saturating_add(self.lifetimes.of(SessionState::Trans));
+        }
+        self.ends(session)
+    }
+
+    /// Whether the lifetime is over.
+    #[inline]
+    pub(crate) fn is_overdue(&self, slot: u32, clock: Clock) -> bool {
+        clock.floor >= self.ends(&self.hot[slot])
+    }
+
+    /// Packets out and in.
+    pub(crate) fn packets(&self, slot: u32) -> [u64; 2] {
+        let (low, high) = (self.hot[slot].packets, self.places[slot as usize].packets);
+        [0, 1].map(|way| u64::from(high[way]) << 32 | u64::from(low[way]))
+    }
+
+    /// Octets out and in.
+    pub(crate) fn octets(&self, slot: u32) -> [u64; 2] {
+        self.hot[slot].octets
+    }
+
+    /// Counts a packet.
+    #[inline]
+    pub(crate) fn count(&mut self, slot: u32, way: Direction, segments: u32, octets: u32, clock: Clock) {
+        let session = &mut self.hot[slot];
+        session.last_packet = clock.floor;
+        session.octets[way as usize] = session.octets[way as usize].wrapping_add(u64::from(octets));
+        let (packets, carry) = session.packets[way as usize].overflowing_add(segments);
+        session.packets[way as usize] = packets;
+        if carry {
+            let high = &mut self.places[slot as usize].packets[way as usize];
+            *high = high.wrapping_add(1);
+        }
+    }
+
+    /// A packet of the session passes the state machine.
+    #[inline]
+    pub(crate) fn advance(&mut self, slot: u32, way: Direction, segment: Segment, clock: Clock) {
+        let session = &mut self.hot[slot];
+        let (state, timer) = next_state(session.state, way, segment);
+        if state == session.state {
+            if timer == Timer::Restart {
+                session.started = clock.ceil;
+            }
+            return;
+        }
+        self.change(slot, state, timer, clock);
+    }
+
+    #[cold]
+    fn change(&mut self, slot: u32, state: SessionState, timer: Timer, clock: Clock) {
+        let ended = self.ends(&self.hot[slot]);
+        let session = &mut self.hot[slot];
+        session.state = state;
+        if timer == Timer::Restart {
+            session.started = clock.ceil;
+        }
+        // A longer lifetime is noticed when the wheel fires; a shorter one would be noticed too late.
+        let ends = self.ends(&self.hot[slot]);
+        if ends < ended {
+            self.wheel.park(slot, ends);
+        }
+    }
+
+    /// Puts the session into a state whose lifetime began at the second `started`.
+    pub(super) fn set_state(&mut self, slot: u32, state: SessionState, started: u32) {
+        let session = &mut self.hot[slot];
+        (session.state, session.started) = (state, started);
+        let ends = self.ends(&self.hot[slot]);
+        self.wheel.park(slot, ends);
+    }
+
+    /// Adds a session whose lifetime starts at this clock; `None`: the table is full.
+    pub(super) fn insert(&mut self, new: NewSession, clock: Clock) -> Option<u32> {
+        let session = Session {
+            inside: new.inside.unwrap_or(UNSPECIFIED),
+            outside: new.outside,
+            remote: new.remote,
+            protocol: new.protocol,
+            state: new.state,
+            started: clock.ceil,
+            last_packet: clock.floor,
+            packets: [0; 2],
+            octets: [0; 2],
+        };
+        let ends = self.ends(&session);
+        let slot = self.hot.insert(session)?;
+        let place = Place { binding: NONE, next: NONE, previous: NONE, packets: [0; 2], stored: NONE };
+        match self.places.get_mut(slot as usize) {
+            Some(old) => *old = place,
+            None => self.places.push(place),
+        }
+        if let Some(inside) = new.inside {
+            self.by_inside.insert(self.tag_inside(inside, new.remote, new.protocol), slot);
+        }
+        self.by_outside.insert(self.tag_outside(new.outside, new.remote, new.protocol), slot);
+        self.wheel.park(slot, ends);
+        Some(slot)
+    }
+
+    /// Gives an inside endpoint to a session that had none.
+    pub(super) fn set_inside(&mut self, slot: u32, inside: Inside<Endpoint6>) {
+        self.hot[slot].inside = inside;
+        let Session { remote, protocol, .. } = self.hot[slot];
+        self.by_inside.insert(self.tag_inside(inside, remote, protocol), slot);
+    }
+
+    /// Takes a session out and returns what it was.
+    pub(super) fn remove(&mut self, slot: u32) -> Session {
+        let session = self.hot[slot];
+        if session.inside != UNSPECIFIED {
+            self.by_inside.remove(self.tag_inside(session.inside, session.remote, session.protocol), slot);
+        }
+        self.by_outside.remove(self.tag_outside(session.outside, session.remote, session.protocol), slot);
+        self.wheel.unpark(slot);
+        self.hot[slot].state = SessionState::Free;
+        self.hot.release(slot);
+        session
+    }
+
+    /// A session that the wheel says may be due in this second.
+    pub(super) fn fire(&mut self, clock: Clock) -> Option<u32> {
+        self.wheel.fire(clock.floor)
+    }
+
+    /// Parks a session again that fired too early.
+    pub(super) fn park_again(&mut self, slot: u32) {
+        let ends = self.ends(&self.hot[slot]);
+        self.wheel.park(slot, ends);
+    }
+
+    /// Memory in octets.
+    pub(crate) fn memory(&self) -> usize {
+        self.hot.memory()
+            + self.places.capacity() * size_of::<Place>()
+            + self.by_inside.memory()
+            + self.by_outside.memory()
+            + self.wheel.memory()
+    }
+}
+
+/// An IPv6 address as two words, in whatever order is cheapest: for hashing only.
+#[inline]
+pub(super) const fn address_words(address: Ipv6Addr) -> [u64; 2] {
+    let bits = u128::from_ne_bytes(address.octets());
+    [bits as u64, (bits >> 64) as u64]
+}
+
+/// An IPv4 address as a word: for hashing only.
+#[inline]
+pub(super) const fn address_word(address: Ipv4Addr) -> u64 {
+    u32::from_ne_bytes(address.octets()) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::instant::Instant;
+    use crate::nat::timeouts::Timeouts;
+
+    fn table() -> SessionTable {
+        SessionTable::new(4, Timeouts::default().lifetimes(), [1, 2])
+    }
+
+    fn udp(remote_port: u16) -> NewSession {
+        NewSession {
+            inside: Some(Inside(Endpoint6::new("2001:db8::1".parse().unwrap(), 1_000))),
+            outside: Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 2_000)),
+            remote: Endpoint4::new("203.0.113.1".parse().unwrap(), remote_port),
+            protocol: NatProtocol::Udp,
+            state: SessionState::Udp,
+        }
+    }
+
+    #[test]
+    fn a_session_is_found_from_both_sides_until_it_is_removed() {
+        let mut table = table();
+        let new = udp(53);
+        let slot = table.insert(new, Clock::default()).unwrap();
+        assert_eq!(table.find_inside(new.inside.unwrap(), new.remote, NatProtocol::Udp), Some(slot));
+        assert_eq!(table.find_outside(new.outside, new.remote, NatProtocol::Udp), Some(slot));
+        assert_eq!(table.find_outside(new.outside, new.remote, NatProtocol::Tcp), None);
+        table.remove(slot);
+        assert_eq!(table.find_inside(new.inside.unwrap(), new.remote, NatProtocol::Udp), None);
+        assert_eq!(table.find_outside(new.outside, new.remote, NatProtocol::Udp), None);
+        assert_eq!(table.len(), 0);
+    }
+
+    #[test]
+    fn packet_counts_do_not_stop_at_32_bits() {
+        let mut table = table();
+        let slot = table.insert(udp(53), Clock::default()).unwrap();
+        table.count(slot, Direction::Out, u32::MAX, 1_500, Clock::default());
+        table.count(slot, Direction::Out, 2, 100, Clock::default());
+        table.count(slot, Direction::In, 3, 7, Clock::default());
+        assert_eq!(table.packets(slot), [u64::from(u32::MAX) + 2, 3]);
+        assert_eq!(table.octets(slot), [1_600, 7]);
+    }
+
+    #[test]
+    fn a_lifetime_ends_at_its_very_second() {
+        let mut table = table();
+        let slot = table.insert(udp(53), Clock::at(Instant::from_secs(10))).unwrap();
+        assert!(!table.is_overdue(slot, Clock::at(Instant(309_999_999_999))));
+        assert!(table.is_overdue(slot, Clock::at(Instant::from_secs(310))));
+        assert_eq!(table.fire(Clock::at(Instant::from_secs(309))), None);
+        assert_eq!(table.fire(Clock::at(Instant::from_secs(310))), Some(slot));
+    }
+
+    #[test]
+    fn a_state_with_a_shorter_lifetime_fires_by_it() {
+        let mut table = table();
+        let new = NewSession { protocol: NatProtocol::Tcp, state: SessionState::Established, ..udp(80) };
+        let slot = table.insert(new, Clock::default()).unwrap();
+        table.advance(slot, Direction::In, Segment::Rst, Clock::at(Instant::from_secs(100)));
+        assert_eq!(table.get(slot).state, SessionState::Trans);
+        assert_eq!(table.fire(Clock::at(Instant::from_secs(339))), None);
+        assert_eq!(table.fire(Clock::at(Instant::from_secs(340))), Some(slot));
+    }
+}

@@ -1,0 +1,21 @@
+//! The two sides of a NAT, as types: what was written for one side cannot be used on the other by mistake.
+
+/// What is seen inside: an endpoint or address of the hosts that are translated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct Inside<T>(pub T);
+
+/// What is seen outside: an endpoint or address of the NAT's own pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct Outside<T>(pub T);
+
+/// Which way a packet crosses the NAT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Direction {
+    /// From inside to outside.
+    Out = 0,
+    /// From outside to inside.
+    In = 1,
+}

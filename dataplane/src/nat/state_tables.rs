@@ -1,0 +1,331 @@
+//! Bindings, sessions, permits and stored SYNs as one: what must change together changes here.
+
+use super::binding::{BindingKind, BindingTable, StaticBinding, StaticBindingError};
+use super::permit::{Filtering, Permits};
+use super::pool::{Pool, PoolSlot};
+use super::protocol::NatProtocol;
+use super::session::{NONE, NewSession, SessionTable};
+use super::session_state::SessionState;
+use super::sides::{Inside, Outside};
+use super::stored_syn::{STORED_SYNS, StoredSyns};
+use super::timeouts::{Clock, Timeouts};
+use crate::counters::Counters;
+use crate::drop_reason::DropReason;
+use sixway_wire::{Endpoint4, Endpoint6};
+
+/// Why a session ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// Its lifetime is over: who sent its stored SYN is told.
+    Lifetime,
+    /// The administrator ends it.
+    Order,
+}
+
+/// An established TCP session whose lifetime is over and which became transitory: one of its ends should be probed
+/// (RFC 6146 §3.5.2.2, ESTABLISHED).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SilentSession {
+    /// The inside end.
+    pub inside: Inside<Endpoint6>,
+    /// How the inside end is seen outside.
+    pub outside: Outside<Endpoint4>,
+    /// The other end.
+    pub remote: Endpoint4,
+}
+
+/// What time has brought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fired {
+    /// A stored SYN to be answered.
+    Unanswered(Box<[u8]>),
+    /// A session to be probed.
+    Silent(SilentSession),
+}
+
+/// The tables.
+#[derive(Clone, Debug)]
+pub(crate) struct StateTables {
+    pub(crate) sessions: SessionTable,
+    pub(crate) bindings: BindingTable,
+    pub(crate) permits: Permits,
+    stored: StoredSyns,
+}
+
+impl StateTables {
+    pub(crate) fn new(
+        most_bindings: u32,
+        most_sessions: u32,
+        timeouts: &Timeouts,
+        filtering: Filtering,
+        pool: Pool,
+        seed: [u64; 2],
+    ) -> Self {
+        Self {
+            sessions: SessionTable::new(most_sessions, timeouts.lifetimes(), seed),
+            bindings: BindingTable::new(most_bindings, pool, seed),
+            permits: Permits::new(filtering, most_sessions, seed),
+            stored: StoredSyns::new(STORED_SYNS.min(most_sessions)),
+        }
+    }
+
+    /// The binding of an inside endpoint, made if there is none.
+    fn binding_for(
+        &mut self,
+        protocol: NatProtocol,
+        inside: Inside<Endpoint6>,
+        counters: &mut Counters,
+    ) -> Result<u32, DropReason> {
+        if let Some(slot) = self.bindings.find_inside(protocol, inside) {
+            return Ok(slot);
+        }
+        let slot = self.bindings.bind(protocol, inside)?;
+        counters.bindings_made += 1;
+        Ok(slot)
+    }
+
+    /// A packet from inside that belongs to no session: makes one, and a binding if there is none. A SYN stored for the
+    /// same endpoints is answered by it: the session that waits becomes this one.
+    pub(crate) fn open_from_inside(
+        &mut self,
+        protocol: NatProtocol,
+        inside: Inside<Endpoint6>,
+        remote: Endpoint4,
+        state: SessionState,
+        clock: Clock,
+        counters: &mut Counters,
+    ) -> Result<u32, DropReason> {
+        if self.sessions.is_full() && self.stored.is_empty() {
+            return Err(DropReason::SessionTableFull);
+        }
+        let was_bound = self.bindings.find_inside(protocol, inside).is_some();
+        let binding = self.binding_for(protocol, inside, counters)?;
+        let opened = match self.waiting_for(binding, remote, clock, counters) {
+            Some(waiting) => {
+                self.sessions.set_inside(waiting, inside);
+                self.link(waiting, binding);
+                self.sessions.set_state(waiting, SessionState::Established, clock.ceil);
+                self.answered_from_inside(waiting, counters);
+                Ok(waiting)
+            }
+            None => self.open(binding, remote, state, clock, counters),
+        };
+        if opened.is_err() && !was_bound {
+            self.bindings.remove(binding);
+            counters.bindings_ended += 1;
+        }
+        opened
+    }
+
+    /// The session without inside endpoint that waits for a SYN of this binding.
+    fn waiting_for(
+        &mut self,
+        binding: u32,
+        remote: Endpoint4,
+        clock: Clock,
+        counters: &mut Counters,
+    ) -> Option<u32> {
+        if self.stored.is_empty() {
+            return None;
+        }
+        let binding = self.bindings.get(binding);
+        let waiting = self.sessions.find_outside(binding.outside, remote, binding.protocol)?;
+        self.settle(waiting, clock, counters).then_some(waiting)
+    }
+
+    /// Makes a session of a binding.
+    pub(crate) fn open(
+        &mut self,
+        binding: u32,
+        remote: Endpoint4,
+        state: SessionState,
+        clock: Clock,
+        counters: &mut Counters,
+    ) -> Result<u32, DropReason> {
+        let bound = self.bindings.get(binding);
+        let (protocol, outside) = (bound.protocol, bound.outside);
+        let new = NewSession { inside: Some(bound.inside), outside, remote, protocol, state };
+        let slot = self.sessions.insert(new, clock).ok_or(DropReason::SessionTableFull)?;
+        counters.sessions_made += 1;
+        self.link(slot, binding);
+        if state != SessionState::V4InitStored {
+            self.permits.add(protocol, outside, remote.address);
+        }
+        Ok(slot)
+    }
+
+    /// An inbound SYN that must wait for one from inside: makes its session and stores it. Refused for want of room.
+    pub(crate) fn store(
+        &mut self,
+        binding: Option<u32>,
+        outside: Outside<Endpoint4>,
+        remote: Endpoint4,
+        packet: &[u8],
+        clock: Clock,
+        counters: &mut Counters,
+    ) -> Result<(), DropReason> {
+        if self.stored.is_full() || self.sessions.is_full() {
+            return Err(DropReason::InboundSyn);
+        }
+        let state = SessionState::V4InitStored;
+        let slot = match binding {
+            Some(binding) => self.open(binding, remote, state, clock, counters)?,
+            None => {
+                let new = NewSession { inside: None, outside, remote, protocol: NatProtocol::Tcp, state };
+                let slot = self.sessions.insert(new, clock).ok_or(DropReason::InboundSyn)?;
+                counters.sessions_made += 1;
+                slot
+            }
+        };
+        self.sessions.place_mut(slot).stored = self.stored.insert(packet).unwrap_or(NONE);
+        Ok(())
+    }
+
+    /// A SYN from inside came for a session that waited for it: the stored one is silently dropped (RFC 5382 REQ-4).
+    pub(crate) fn answered_from_inside(&mut self, slot: u32, counters: &mut Counters) {
+        let stored = std::mem::replace(&mut self.sessions.place_mut(slot).stored, NONE);
+        if stored != NONE {
+            self.stored.discard(stored);
+            let session = self.sessions.get(slot);
+            self.permits.add(session.protocol, session.outside, session.remote.address);
+            stored_packet_dropped(counters);
+        }
+    }
+
+    fn link(&mut self, slot: u32, binding: u32) {
+        let bound = self.bindings.get_mut(binding);
+        let next = std::mem::replace(&mut bound.first, slot);
+        bound.sessions += 1;
+        let place = self.sessions.place_mut(slot);
+        (place.binding, place.next, place.previous) = (binding, next, NONE);
+        if next != NONE {
+            self.sessions.place_mut(next).previous = slot;
+        }
+    }
+
+    /// Makes of a session what time has made of it; whether it still lives.
+    pub(crate) fn settle(&mut self, slot: u32, clock: Clock, counters: &mut Counters) -> bool {
+        while self.sessions.is_overdue(slot, clock) {
+            if self.sessions.get(slot).state != SessionState::Established {
+                self.end(slot, Ending::Lifetime, counters);
+                return false;
+            }
+            let ended = self.sessions.ends(self.sessions.get(slot));
+            self.sessions.set_state(slot, SessionState::Trans, ended);
+        }
+        true
+    }
+
+    fn end(&mut self, slot: u32, why: Ending, counters: &mut Counters) {
+        let place = *self.sessions.place(slot);
+        let session = self.sessions.remove(slot);
+        counters.sessions_ended += 1;
+        if place.stored != NONE {
+            match why {
+                Ending::Lifetime => self.stored.give_up(place.stored),
+                Ending::Order => self.stored.discard(place.stored),
+            }
+            stored_packet_dropped(counters);
+        } else if place.binding != NONE {
+            self.permits.remove(session.protocol, session.outside, session.remote.address);
+        }
+        if place.binding == NONE {
+            return;
+        }
+        if place.next != NONE {
+            self.sessions.place_mut(place.next).previous = place.previous;
+        }
+        if place.previous != NONE {
+            self.sessions.place_mut(place.previous).next = place.next;
+        }
+        let binding = self.bindings.get_mut(place.binding);
+        if binding.first == slot {
+            binding.first = place.next;
+        }
+        binding.sessions -= 1;
+        if binding.sessions == 0 && binding.kind == BindingKind::Dynamic {
+            self.bindings.remove(place.binding);
+            counters.bindings_ended += 1;
+        }
+    }
+
+    /// Ends a session by order.
+    pub(crate) fn end_session(&mut self, slot: u32, counters: &mut Counters) {
+        self.end(slot, Ending::Order, counters);
+    }
+
+    /// Ends a binding by order, and its sessions before it, at most `budget` of them. Whether it is gone: else the rest
+    /// waits for the next call.
+    pub(crate) fn end_binding(&mut self, slot: u32, budget: usize, counters: &mut Counters) -> bool {
+        for _ in 0..budget {
+            let binding = *self.bindings.get(slot);
+            if binding.first == NONE {
+                break;
+            }
+            self.end(binding.first, Ending::Order, counters);
+            if binding.sessions == 1 && binding.kind == BindingKind::Dynamic {
+                return true;
+            }
+        }
+        if self.bindings.get(slot).sessions > 0 {
+            return false;
+        }
+        self.bindings.remove(slot);
+        counters.bindings_ended += 1;
+        true
+    }
+
+    /// Makes a static binding.
+    pub(crate) fn bind_static(&mut self, new: &StaticBinding) -> Result<(), StaticBindingError> {
+        self.bindings.bind_static(new).map(|_| ())
+    }
+
+    /// Keeps the endpoint of another worker's static binding from being allocated here.
+    pub(crate) fn reserve(
+        &mut self,
+        protocol: NatProtocol,
+        outside: Outside<Endpoint4>,
+    ) -> Result<PoolSlot, StaticBindingError> {
+        self.bindings.reserve(protocol, outside)
+    }
+
+    /// Undoes [`StateTables::reserve`].
+    pub(crate) fn unreserve(&mut self, slot: PoolSlot, protocol: NatProtocol, port: u16) {
+        self.bindings.release(slot, protocol, port);
+    }
+
+    /// Ends what is due and yields what must be told to someone, looking at no more than `budget` sessions.
+    pub(crate) fn expire(
+        &mut self,
+        clock: Clock,
+        budget: usize,
+        counters: &mut Counters,
+        mut tell: impl FnMut(Fired),
+    ) {
+        for _ in 0..budget {
+            let Some(slot) = self.sessions.fire(clock) else { break };
+            let session = *self.sessions.get(slot);
+            if !self.sessions.is_overdue(slot, clock) {
+                self.sessions.park_again(slot);
+            } else if self.settle(slot, clock, counters) {
+                let (inside, outside, remote) = (session.inside, session.outside, session.remote);
+                tell(Fired::Silent(SilentSession { inside, outside, remote }));
+            }
+        }
+        for _ in 0..budget {
+            let Some(packet) = self.stored.next_unanswered() else { break };
+            tell(Fired::Unanswered(packet));
+        }
+    }
+
+    /// Memory in octets.
+    pub(crate) fn memory(&self) -> usize {
+        self.sessions.memory() + self.bindings.memory() + self.permits.memory() + self.stored.memory()
+    }
+}
+
+/// A stored SYN is counted as held until it is dropped, whether its sender is told or not.
+fn stored_packet_dropped(counters: &mut Counters) {
+    counters.held = counters.held.saturating_sub(1);
+    counters.dropped[DropReason::InboundSyn as usize] += 1;
+}
