@@ -162,12 +162,14 @@ drop_reasons! {
     // Fragments.
     /// A fragment that contradicts those before it: overlapping, or beyond the end (RFC 5722 §4, RFC 3128).
     FragmentOverlap => silent,
+    /// A fragment that was held already (RFC 8200 §4.5); its packet is not harmed.
+    FragmentDuplicate => silent,
     /// A fragment whose length or offset no packet can have, or a first fragment too short for its transport header.
     BadFragment => silent,
     /// The memory for fragments is used up.
     FragmentMemory => silent,
     /// Fragments whose packet did not become complete in time (RFC 6146 §4, FRAGMENT_MIN).
-    FragmentTimeout => silent,
+    FragmentTimeout => icmpv4(11, 1) icmpv6(3, 1),
     /// More frames to send beside the batch than the outbox holds.
     OutboxFull => silent,
 }

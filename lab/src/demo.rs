@@ -1,7 +1,7 @@
 //! `make demo`: an IPv6-only client opens a page on an IPv4-only server through Sixway, and shows what happened.
 
 use crate::failure::{Failure, Result};
-use crate::forwarder::{Forwarder, Running, sixway_command};
+use crate::forwarder::{Forwarder, Running, show};
 use crate::probe::{Bulk, Direction, bulk_tcp, fetch, ping, serve_bulk, serve_page};
 use crate::report::{self, bits, bold, dim};
 use crate::topology;
@@ -152,7 +152,7 @@ fn peer_bulk(peer: Forwarder, sixway: Option<&UpAndDown>) -> Result<String> {
 }
 
 fn shown(demo: &Running, what: &str) -> Result<String> {
-    let command = sixway_command(&demo.network, &["show", what])?;
+    let command = show(&demo.network, &[what])?;
     let said = demo.network.host("gateway")?.run(command, Duration::from_secs(5))?.succeeded()?;
     let lines: String = said.stdout.trim_end().lines().map(|line| format!("\n      {line}")).collect();
     Ok(format!("{lines}\n"))
@@ -169,7 +169,7 @@ fn print_log(demo: &Running) -> Result<()> {
 fn how_to_look_around(demo: &Running) {
     let name = |role| demo.network.host(role).map_or(String::new(), |host| host.name().to_owned());
     let lab = std::env::current_exe().unwrap_or_default();
-    let sixway = sixway_command(&demo.network, &["show", "sessions"]).map(|command| format!("{command:?}"));
+    let sixway = show(&demo.network, &["sessions"]).map(|command| format!("{command:?}"));
     println!("\n  {}", bold("It is still there. Look around:"));
     println!("    ip netns exec {} ping {}", name("client"), demo.target);
     println!("    ip netns exec {} curl -g http://[{}]/", name("client"), demo.target);

@@ -163,19 +163,15 @@ pub fn sixway() -> Result<PathBuf> {
         .ok_or_else(|| Failure::Unexpected("sixway is not built: cargo build --release".to_owned()))
 }
 
-/// A `sixway` command for the gateway that [`run_sixway`] started in this network.
-pub fn sixway_command(network: &Network, words: &[&str]) -> Result<Command> {
-    let mut sixway = Command::new(sixway()?);
-    sixway.args(words).arg("-c").arg(network.folder().join("sixway.toml"));
-    Ok(sixway)
-}
-
-/// Starts `sixway run` on the host "gateway" with this configuration, and waits until it says that it is ready.
+/// Starts `sixway run` on the host "gateway" with this configuration, which has a section `[gateway]`, and waits until it says that it is
+/// ready. Its name and socket are the network's own, so that any number of them can run on one machine.
 pub fn run_sixway(network: &Network, configuration: &str) -> Result<u32> {
-    let socket = network.folder().join("sixway.sock");
-    let configuration = configuration.replace("[gateway]\n", &format!("[gateway]\nsocket = {socket:?}\n"));
-    network.file("sixway.toml", &configuration)?;
-    let id = network.start("gateway", sixway_command(network, &["run"])?)?;
+    let own =
+        format!("[gateway]\nname = \"lab-{}\"\nadmin_socket = {:?}\n", network.suffix(), socket(network));
+    let file = network.file("sixway.toml", &configuration.replace("[gateway]\n", &own))?;
+    let mut run = Command::new(sixway()?);
+    run.arg("run").arg("-c").arg(file);
+    let id = network.start("gateway", run)?;
     interrupt::wait_until(Duration::from_secs(10), "sixway's \"ready\"", || {
         network.with_process(id, |process| {
             process.must_run()?;
@@ -183,4 +179,15 @@ pub fn run_sixway(network: &Network, configuration: &str) -> Result<u32> {
         })?
     })?;
     Ok(id)
+}
+
+/// `sixway show` for the gateway that [`run_sixway`] started in this network.
+pub fn show(network: &Network, words: &[&str]) -> Result<Command> {
+    let mut show = Command::new(sixway()?);
+    show.arg("show").args(words).arg("--socket").arg(socket(network));
+    Ok(show)
+}
+
+fn socket(network: &Network) -> PathBuf {
+    network.folder().join("sixway.sock")
 }

@@ -12,6 +12,7 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("tracepath", "iputils-tracepath"),
     ("iperf3", "iperf3"),
     ("tcpdump", "tcpdump"),
+    ("ethtool", "ethtool"),
     ("nft", "nftables"),
     ("tayga", "tayga"),
 ];

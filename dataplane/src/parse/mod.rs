@@ -36,7 +36,7 @@ pub fn parse_into(bytes: &[u8], packet: &mut Packet) -> Result<(), DropReason> {
 }
 
 /// Source and destination address of one family.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Addresses {
     /// IPv4.
     V4 {

@@ -22,7 +22,7 @@ pub struct Flood {
 
 /// Sends packets with `octets` of payload over connected sockets, a batch on each in turn, until `time` has passed.
 pub fn flood(sockets: &[UdpSocket], octets: usize, time: Duration) -> Result<Flood> {
-    let mut payload = vec![0x36; octets];
+    let mut payload = vec![0x36_u8; octets];
     let mut part = libc::iovec { iov_base: payload.as_mut_ptr().cast(), iov_len: payload.len() };
     // SAFETY: an all-zero mmsghdr is a valid one: null pointers with zero lengths.
     let mut messages: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };

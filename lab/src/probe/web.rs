@@ -19,7 +19,8 @@ pub struct Page {
     pub body: String,
 }
 
-/// Starts nginx with its own configuration on a host; it serves `page` at port 80 of `address`.
+/// Starts nginx with its own configuration on a host; it serves `page` at port 80 of `address`
+/// (an IPv6 address stands in brackets).
 pub fn serve_page(network: &Network, host: &str, address: &str, page: &str) -> Result<()> {
     let folder = network.folder().join(format!("nginx-{host}"));
     let www = folder.join("www");
@@ -41,7 +42,7 @@ pub fn serve_page(network: &Network, host: &str, address: &str, page: &str) -> R
     let id = network.start(host, nginx)?;
     interrupt::wait_until(Duration::from_secs(5), "nginx listening", || {
         network.with_process(id, |process| process.must_run())??;
-        network.host(host)?.enter(|| std::net::TcpStream::connect((address, 80)).is_ok())
+        network.host(host)?.enter(|| std::net::TcpStream::connect(format!("{address}:80")).is_ok())
     })
 }
 

@@ -1,13 +1,21 @@
 //! Interop tests: real programs in network namespaces, the gateway driven from outside as a user would. What a machine cannot run
 //! (no root, a program that is not installed) is shown as ignored, with the reason in front of its name.
 
+mod datagrams;
+mod decoder;
+mod life;
+mod nat64;
+mod path_mtu;
 mod peers;
+mod siit;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use sixway_lab::failure::Result;
+use sixway_lab::forwarder::sixway;
 use sixway_lab::programs;
 
 /// A test: its name, the programs that it drives, and what it does.
+#[derive(Clone, Copy)]
 struct Interop {
     name: &'static str,
     programs: &'static [&'static str],
@@ -15,11 +23,18 @@ struct Interop {
 }
 
 impl Interop {
+    const fn new(name: &'static str, programs: &'static [&'static str], test: fn() -> Result<()>) -> Self {
+        Self { name, programs, test }
+    }
+
     fn lacks(&self) -> Option<String> {
         if !nix::unistd::geteuid().is_root() {
             return Some("needs root".to_owned());
         }
-        let missing = self.programs.iter().find(|program| !programs::installed(program));
+        let needed = self.programs.iter().chain(["ip"].iter());
+        let there =
+            |program: &str| if program == "sixway" { sixway().is_ok() } else { programs::installed(program) };
+        let missing = needed.copied().find(|program| !there(program));
         missing.map(|program| format!("needs {program}"))
     }
 
@@ -33,6 +48,8 @@ impl Interop {
 }
 
 fn main() {
-    let trials = peers::TESTS.into_iter().map(Interop::into_trial).collect();
+    let tests =
+        [peers::TESTS, life::TESTS, nat64::TESTS, siit::TESTS, path_mtu::TESTS, decoder::TESTS].concat();
+    let trials = tests.into_iter().map(Interop::into_trial).collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }

@@ -8,32 +8,34 @@ use sixway_lab::topology::{self, client_gateway_server};
 use std::process::Command;
 use std::time::Duration;
 
-pub const TESTS: [Interop; 5] = [
-    Interop {
-        name: "a_network_leaves_nothing_behind_even_after_a_panic",
-        programs: &["ip"],
-        test: a_network_leaves_nothing_behind_even_after_a_panic,
-    },
-    Interop {
-        name: "two_networks_do_not_see_each_other",
-        programs: &["ip", "ping"],
-        test: two_networks_do_not_see_each_other,
-    },
-    Interop {
-        name: "a_kept_network_is_removed_by_its_suffix",
-        programs: &["ip"],
-        test: a_kept_network_is_removed_by_its_suffix,
-    },
-    Interop {
-        name: "the_kernel_forwards_between_client_and_server",
-        programs: &["ip", "ping", "nginx", "curl", "iperf3"],
-        test: || everything_arrives(Forwarder::Kernel),
-    },
-    Interop {
-        name: "tayga_translates_between_client_and_server",
-        programs: &["ip", "ping", "nginx", "curl", "iperf3", "tayga", "nft"],
-        test: || everything_arrives(Forwarder::Tayga),
-    },
+pub const TESTS: &[Interop] = &[
+    Interop::new(
+        "a_network_leaves_nothing_behind_even_after_a_panic",
+        &[],
+        a_network_leaves_nothing_behind_even_after_a_panic,
+    ),
+    Interop::new("two_networks_do_not_see_each_other", &["ping"], two_networks_do_not_see_each_other),
+    Interop::new("a_kept_network_is_removed_by_its_suffix", &[], a_kept_network_is_removed_by_its_suffix),
+    Interop::new(
+        "the_kernel_forwards_between_client_and_server",
+        &["ping", "nginx", "curl", "iperf3"],
+        || everything_arrives(Forwarder::Kernel),
+    ),
+    Interop::new(
+        "tayga_translates_between_client_and_server",
+        &["ping", "nginx", "curl", "iperf3", "tayga", "nft"],
+        || everything_arrives(Forwarder::Tayga),
+    ),
+    Interop::new(
+        "sixway_nat64_translates_between_client_and_server",
+        &["ping", "nginx", "curl", "iperf3", "sixway"],
+        || everything_arrives(Forwarder::Nat64),
+    ),
+    Interop::new(
+        "sixway_siit_translates_between_client_and_server",
+        &["ping", "nginx", "curl", "iperf3", "sixway"],
+        || everything_arrives(Forwarder::Siit),
+    ),
 ];
 
 fn a_network_leaves_nothing_behind_even_after_a_panic() -> Result<()> {

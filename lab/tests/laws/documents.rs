@@ -4,7 +4,6 @@
 use crate::tree::{File, top, tree};
 use sixway_dataplane::Counters;
 use sixway_dataplane::drop_reason::{Answer, DropReason};
-use std::collections::BTreeSet;
 
 fn drops() -> String {
     let mut text = "# Counters and reasons to drop\n\nMade from the lists in the code (`drop_reason.rs` and `counters.rs` in `dataplane/src`); a test holds \
@@ -66,39 +65,7 @@ fn links_between_documents_lead_somewhere() {
     assert!(broken.is_empty(), "links to nowhere: {broken:?}");
 }
 
-/// Words in backquotes that look like names of tests: at least three words joined by `_`, the last part of a path.
-fn named_tests(file: &File) -> Vec<String> {
-    let quoted = file.text.split('`').skip(1).step_by(2);
-    let names = quoted.filter_map(|words| words.rsplit("::").next());
-    let is_test = |name: &&str| {
-        name.matches('_').count() >= 3
-            && name.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_')
-    };
-    names.filter(is_test).map(str::to_owned).collect()
-}
-
 #[test]
-fn every_test_that_conformance_names_exists() {
-    let sources: Vec<_> = tree().iter().filter(|file| file.is_rust()).collect();
-    let defined: BTreeSet<&str> = sources
-        .iter()
-        .flat_map(|file| file.text.split("fn ").skip(1))
-        .filter_map(|rest| rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next())
-        .collect();
-    let pages = tree().iter().filter(|file| file.path.starts_with("docs/conformance/"));
-    let missing: Vec<_> = pages
-        .flat_map(|page| named_tests(page).into_iter().map(|name| (page.path.clone(), name)))
-        .filter(|(_, name)| !defined.contains(name.as_str()))
-        .collect();
-    assert!(missing.is_empty(), "tests that are named and do not exist: {missing:?}");
-}
-
-#[test]
-fn links_and_named_tests_are_read_from_samples() {
-    let page = File::sample(
-        "docs/x.md",
-        "[a](b.md#c) [d](https://e) `dataplane/tests/x.rs::a_packet_is_dropped` `lowest_ipv6_mtu`",
-    );
-    assert_eq!(links(&page), ["b.md"]);
-    assert_eq!(named_tests(&page), ["a_packet_is_dropped"]);
+fn links_are_read_from_a_sample() {
+    assert_eq!(links(&File::sample("docs/x.md", "[a](b.md#c) [d](https://e) [f](#g)")), ["b.md"]);
 }

@@ -1,0 +1,119 @@
+//! An engine with frames before it and a clock beside it.
+
+use super::packets::SIZE;
+use crate::failure::{Asking as _, Failure, Result};
+use crate::interrupt;
+use nix::sys::resource::{UsageWho, getrusage};
+use sixway_dataplane::engine::Engine;
+use sixway_dataplane::{Frame, Instant, Offload, Outbox};
+use std::time::Duration;
+
+/// Frames that are filled before the clock runs: the largest batch.
+pub const RUN: usize = 256;
+
+/// An engine under test.
+pub struct Machine {
+    engine: Engine,
+    outbox: Outbox,
+    frames: Vec<Frame>,
+    now: Instant,
+}
+
+impl Machine {
+    /// An engine in a world whose time begins.
+    pub fn new(engine: Engine) -> Self {
+        let frames = (0..RUN).map(|_| Frame::with_capacity(2_048)).collect();
+        Self { engine, outbox: Outbox::new(RUN), frames, now: Instant::from_secs(1_000) }
+    }
+
+    /// One packet for each number of `order`, made by `write`, in batches of `batch`; nanoseconds of the engine's time for a packet. Each must be
+    /// forwarded; `inspect` sees what it became, outside of the measured time. Runs during which the kernel gave the CPU to somebody else are
+    /// not counted.
+    pub fn pass(
+        &mut self,
+        order: &[u32],
+        batch: usize,
+        write: impl Fn(u32, &mut [u8; SIZE]) -> usize,
+        mut inspect: impl FnMut(u32, &[u8]) -> Result<()>,
+    ) -> Result<f64> {
+        let mut octets = [0; SIZE];
+        let (mut spent, mut counted) = (Duration::ZERO, 0);
+        for numbers in order.chunks(RUN) {
+            interrupt::check()?;
+            let frames = &mut self.frames[..numbers.len()];
+            for (number, frame) in numbers.iter().zip(frames.iter_mut()) {
+                let length = write(*number, &mut octets);
+                frame.fill(&octets[..length], Offload::default());
+            }
+            self.now = self.now + Duration::from_micros(20);
+            let switches = involuntary_switches()?;
+            let start = std::time::Instant::now();
+            for frames in frames.chunks_mut(batch) {
+                self.engine.process(frames, self.now, &mut self.outbox);
+                self.engine.tick(self.now, &mut self.outbox);
+            }
+            let elapsed = start.elapsed();
+            if involuntary_switches()? == switches {
+                spent += elapsed;
+                counted += numbers.len();
+            }
+            self.outbox.clear();
+            for (number, frame) in numbers.iter().zip(&self.frames) {
+                if !frame.verdict.leaves() {
+                    return Err(Failure::Unexpected(format!(
+                        "packet {number} was not forwarded: {:?}",
+                        frame.verdict
+                    )));
+                }
+                inspect(*number, frame.bytes())?;
+            }
+        }
+        match counted {
+            0 => Err(Failure::Unexpected("the CPU is so busy that not one run was left alone".to_owned())),
+            packets => Ok(spent.as_nanos() as f64 / packets as f64),
+        }
+    }
+}
+
+/// How often the kernel took the CPU from this thread.
+fn involuntary_switches() -> Result<i64> {
+    let usage = getrusage(UsageWho::RUSAGE_THREAD).asking(|| "getrusage".to_owned())?;
+    Ok(usage.involuntary_context_switches())
+}
+
+/// The numbers below `count` in an order that no prefetcher guesses, the same each time.
+pub fn shuffled(count: u32) -> Vec<u32> {
+    let mut numbers: Vec<u32> = (0..count).collect();
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    for at in (1..numbers.len()).rev() {
+        // xorshift64: good enough to scatter, and needs nothing.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        numbers.swap(at, (state % (at as u64 + 1)) as usize);
+    }
+    numbers
+}
+
+/// A pass that looks at nothing.
+pub fn unseen(_: u32, _: &[u8]) -> Result<()> {
+    Ok(())
+}
+
+/// What a packet should have become, and did not.
+pub fn wrong(number: u32, octets: &[u8]) -> Failure {
+    Failure::Unexpected(format!("packet {number} became what it should not: {octets:02x?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shuffled_list_holds_every_number_once_and_not_in_order() {
+        let mut numbers = shuffled(1_000);
+        assert!(numbers.windows(2).filter(|pair| pair[1] == pair[0] + 1).count() < 20);
+        numbers.sort_unstable();
+        assert!(numbers.iter().copied().eq(0..1_000));
+    }
+}

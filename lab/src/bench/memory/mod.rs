@@ -1,0 +1,24 @@
+//! The engine alone, in memory: from the packet as a link hands it over to the finished packet, on one core.
+//!
+//! Packets are written into the frames before each run of 256, as a link would have just read them; only the engine's own work (`process` and
+//! `tick`, for each batch) is timed. Every packet of a pass must be forwarded, and one pass of each kind is checked against a slow,
+//! independent computation of every checksum.
+
+mod machine;
+mod packets;
+mod siit;
+
+use super::{Options, Section};
+use crate::failure::Result;
+use crate::probe::cpu::pin_thread;
+
+/// Measures it, on a thread of its own that stays on one CPU.
+pub fn run(options: &Options) -> Result<Vec<Section>> {
+    std::thread::scope(|scope| {
+        let measuring = scope.spawn(|| {
+            pin_thread(1)?;
+            Ok(vec![siit::measure(options)?])
+        });
+        measuring.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}

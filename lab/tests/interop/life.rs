@@ -1,0 +1,135 @@
+//! The daemon's life: it starts, shows what it does, ends without a trace, and starts again after a crash.
+
+use crate::Interop;
+use sixway_lab::failure::{Failure, Result};
+use sixway_lab::forwarder::{Forwarder, NAT64, Running, run_sixway, show, sixway};
+use sixway_lab::probe::ping;
+use sixway_lab::topology::client_gateway_server;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+use std::time::Duration;
+
+pub const TESTS: &[Interop] = &[
+    Interop::new("sixway_shows_what_it_did", &["sixway", "ping"], shows_what_it_did),
+    Interop::new("sixway_leaves_the_host_as_it_was", &["sixway", "ping"], leaves_the_host_as_it_was),
+    Interop::new("sixway_starts_again_after_a_crash", &["sixway", "ping"], starts_again_after_a_crash),
+    Interop::new(
+        "sixway_names_the_capability_that_it_lacks",
+        &["sixway"],
+        names_the_capability_that_it_lacks,
+    ),
+];
+
+fn pings(running: &Running) -> Result<()> {
+    let trips = ping(running.network.host("client")?, running.target, 5, 56, Duration::from_millis(5))?;
+    match trips.answered() {
+        5 => Ok(()),
+        few => Err(Failure::Unexpected(format!("{few} of 5 pings came back"))),
+    }
+}
+
+fn shows_what_it_did() -> Result<()> {
+    let running = Forwarder::Nat64.start()?;
+    pings(&running)?;
+    let gateway = running.network.host("gateway")?;
+    for (what, word) in
+        [("bindings", "2001:db8:1::2"), ("sessions", "203.0.113.2"), ("counters", "forwarded")]
+    {
+        for json in [false, true] {
+            let words: &[&str] = if json { &[what, "--json"] } else { &[what] };
+            let said =
+                gateway.run(show(&running.network, words)?, Duration::from_secs(5))?.succeeded()?.stdout;
+            assert!(said.contains(word), "sixway show {what} says nothing of {word}: {said}");
+            if json {
+                let value: serde_json::Value = serde_json::from_str(&said).unwrap_or_default();
+                assert!(!value.is_null(), "sixway show {what} --json: {said}");
+            }
+        }
+    }
+    let config =
+        gateway.run(show(&running.network, &["config"])?, Duration::from_secs(5))?.succeeded()?.stdout;
+    assert!(config.contains("64:ff9b::/96"), "{config}");
+    Ok(())
+}
+
+/// All that the gateway might change on its host.
+fn state(running: &Running) -> Result<Vec<String>> {
+    let gateway = running.network.host("gateway")?;
+    let mut state = Vec::new();
+    for words in [
+        "link show",
+        "address show",
+        "-4 route show table all",
+        "-6 route show table all",
+        "-4 rule show",
+        "-6 rule show",
+    ] {
+        let said = gateway.ip(words)?;
+        // Counts of packets and life times move by themselves.
+        state.push(
+            said.lines()
+                .map(str::trim)
+                .filter(|line| !line.contains("valid_lft"))
+                .collect::<Vec<_>>()
+                .join("\n"),
+        );
+    }
+    for key in [
+        "ipv4/conf/all/rp_filter",
+        "ipv4/conf/all/accept_local",
+        "ipv4/ip_forward",
+        "ipv6/conf/all/forwarding",
+    ] {
+        state.push(format!("{key} {}", gateway.read_sysctl(key)?));
+    }
+    Ok(state)
+}
+
+fn leaves_the_host_as_it_was() -> Result<()> {
+    let network = client_gateway_server()?;
+    let mut running = Running {
+        forwarder: Forwarder::Nat64,
+        network,
+        process: None,
+        target: "64:ff9b::203.0.113.2",
+        listens: "",
+    };
+    ping(running.network.host("client")?, "2001:db8:1::1", 1, 56, Duration::from_millis(5))?;
+    ping(running.network.host("server")?, "203.0.113.1", 1, 56, Duration::from_millis(5))?;
+    let before = state(&running)?;
+    let process = run_sixway(&running.network, NAT64)?;
+    running.process = Some(process);
+    pings(&running)?;
+    let status = running.network.with_process(process, |process| process.stop())?;
+    assert_eq!(status.and_then(|status| status.code()), Some(0), "its exit status after SIGTERM");
+    assert_eq!(state(&running)?, before);
+    Ok(())
+}
+
+fn starts_again_after_a_crash() -> Result<()> {
+    let running = Forwarder::Nat64.start()?;
+    pings(&running)?;
+    let first = running.process.ok_or_else(|| Failure::Unexpected("it has no process".to_owned()))?;
+    running.network.with_process(first, |process| process.kill())?;
+    let second = run_sixway(&running.network, NAT64)?;
+    pings(&running)?;
+    running.network.with_process(second, |process| process.stop())?;
+    let links = running.network.host("gateway")?.ip("link show")?;
+    assert!(!links.contains("sixway0"), "the device outlived the gateway: {links}");
+    Ok(())
+}
+
+fn names_the_capability_that_it_lacks() -> Result<()> {
+    let network = client_gateway_server()?;
+    let file = network.file("sixway.toml", NAT64)?;
+    // A copy, where anybody may read it.
+    let copy = network.folder().join("sixway");
+    std::fs::copy(sixway()?, &copy).map_err(|error| Failure::Io("copying sixway".to_owned(), error))?;
+    let mut run = Command::new(copy);
+    run.arg("run").arg("-c").arg(file).uid(65_534).gid(65_534);
+    let finished = network.host("gateway")?.run(run, Duration::from_secs(5))?;
+    assert_eq!(finished.status.code(), Some(1), "{}", finished.stderr);
+    assert!(finished.stderr.contains("CAP_NET_ADMIN"), "{}", finished.stderr);
+    assert_eq!(finished.stderr.trim().lines().count(), 1, "one clear line: {}", finished.stderr);
+    Ok(())
+}
