@@ -3,6 +3,7 @@
 //! `cargo bench -p sixway-dataplane --bench path`
 #![allow(
     missing_docs,
+    clippy::unwrap_used,
     clippy::disallowed_methods,
     clippy::disallowed_types,
     reason = "a benchmark reads the clock"

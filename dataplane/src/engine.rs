@@ -203,7 +203,6 @@ impl Engine {
         now: Instant,
         out: &mut Outbox,
     ) -> Result<Verdict, DropReason> {
-        self.original.packet = None;
         let decision = match owner {
             Owner::Gateway => {
                 echo::reply(frame, packet)?;
@@ -212,7 +211,9 @@ impl Engine {
             Owner::Siit(_) => self.decide(frame, packet, owner, false, now)?,
         };
         if decision.next == Next::Again {
-            return self.walk_again(frame, packet, owner, decision, now, out);
+            let verdict = self.walk_again(frame, packet, owner, decision, now, out)?;
+            self.original.packet = None;
+            return Ok(verdict);
         }
         match self.rewriter.execute(&decision, frame, packet, true, out, &mut self.counters)? {
             Executed::InPlace => Ok(Verdict::Forward),
@@ -315,9 +316,11 @@ impl Engine {
     /// does not.
     fn owner_again(&self, packet: &Packet, before: Owner) -> Result<Owner, DropReason> {
         source_check::check(packet)?;
-        let owner = match packet.addresses {
-            Addresses::V4 { destination, .. } => self.named4(destination),
-            Addresses::V6 { destination, .. } => {
+        let owner = match (packet.addresses, before) {
+            // RFC 7757 §4.2.2: the translator itself turns the packet around.
+            (Addresses::V4 { .. }, Owner::Siit(_)) => Some(before),
+            (Addresses::V4 { destination, .. }, _) => self.named4(destination),
+            (Addresses::V6 { destination, .. }, _) => {
                 self.steering.owner6(destination).filter(|owner| *owner != before)
             }
         };
@@ -368,27 +371,29 @@ impl Engine {
     ) {
         frame.verdict = Verdict::Dropped(reason);
         self.counters.dropped[reason as usize] += 1;
-        let limits = *self.rewriter.limits();
-        let (frame, packet) = match &self.original.packet {
-            Some(original) => (&self.original.frame, Some(original)),
+        let original = self.original.packet.take();
+        let mtu = |packet| sender_mtu(packet, self.rewriter.limits(), original.is_some());
+        let (frame, packet) = match &original {
+            Some(_) => (&self.original.frame, original.as_ref()),
             None => (&*frame, packet),
         };
         let detail = match packet {
-            Some(packet) if reason == DropReason::PacketTooBig => {
-                IcmpDetail::Mtu(sender_mtu(packet, &limits))
-            }
+            Some(packet) if reason == DropReason::PacketTooBig => IcmpDetail::Mtu(mtu(packet)),
             Some(_) | None => IcmpDetail::None,
         };
         self.icmp_errors.answer(reason, frame, packet, detail, now, out, &mut self.counters);
     }
 }
 
-/// The largest packet of the sender's family that the links on both sides carry, translated there (RFC 7915 §4.1, §5.1).
-fn sender_mtu(packet: &Packet, limits: &Limits) -> u32 {
+/// The largest packet of the sender's family that the next link carries, translated there (RFC 7915 §4.1, §5.1) or, as a
+/// hairpin, translated twice.
+fn sender_mtu(packet: &Packet, limits: &Limits, hairpinned: bool) -> u32 {
     let (mtu4, mtu6) = (u32::from(limits.mtu4), u32::from(limits.mtu6));
-    match packet.addresses {
-        Addresses::V4 { .. } => mtu4.min(mtu6.saturating_sub(20)),
-        Addresses::V6 { .. } => mtu6.min(mtu4 + 20).max(IPV6_MIN_MTU as u32),
+    match (packet.addresses, hairpinned) {
+        (Addresses::V4 { .. }, false) => mtu6.saturating_sub(20),
+        (Addresses::V4 { .. }, true) => mtu4,
+        (Addresses::V6 { .. }, false) => (mtu4 + 20).max(IPV6_MIN_MTU as u32),
+        (Addresses::V6 { .. }, true) => mtu6,
     }
 }
 

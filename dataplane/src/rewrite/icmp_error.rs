@@ -126,15 +126,16 @@ impl IcmpErrors {
     }
 }
 
-/// What may be answered with an ICMP error at all: no ICMP error or redirect, no later fragment, nothing that was sent to many or
-/// whose source is no single host's (RFC 1812 §4.3.2.7, RFC 4443 §2.4 e).
+/// What may be answered with an ICMP error at all: no ICMP error or redirect, no later fragment of IPv4 (RFC 4443 has no such rule, and
+/// §3.2 demands a Packet Too Big for each packet), nothing that was sent to many or whose source is no single host's (RFC 1812
+/// §4.3.2.7, RFC 4443 §2.4 e).
 fn may_be_answered(packet: &Packet) -> bool {
     /// RFC 4861 §4.5: Redirect.
     const REDIRECT6: u8 = 137;
-    if !packet.fragment.is_none_or(Fragment::is_first) {
+    let v6 = matches!(packet.addresses, Addresses::V6 { .. });
+    if !v6 && !packet.fragment.is_none_or(Fragment::is_first) {
         return false;
     }
-    let v6 = matches!(packet.addresses, Addresses::V6 { .. });
     let is_error = match packet.transport {
         Transport::IcmpError { .. } => true,
         Transport::IcmpQuery { kind, .. } => v6 && kind == REDIRECT6,

@@ -49,7 +49,7 @@ mod tests {
 
     fn syn(options: &[u8]) -> Vec<u8> {
         let mut tcp = vec![0u8; 20];
-        tcp[12] = ((20 + options.len()) / 4 << 4) as u8;
+        tcp[12] = (((20 + options.len()) / 4) << 4) as u8;
         tcp[13] = 2;
         tcp.extend_from_slice(options);
         let sum = Sum::ZERO.bytes(&tcp).checksum();

@@ -24,12 +24,13 @@ impl Rewriter {
         let Addresses::V4 { source: old_source, destination: old_destination } = packet.addresses else {
             return Err(DropReason::ProtocolUntranslatable);
         };
+        if packet.protocol == ICMPV4 && packet.fragment.is_some() {
+            return Err(DropReason::IcmpFragment);
+        }
         if let Transport::IcmpError { .. } = packet.transport {
-            if packet.fragment.is_some() {
-                return Err(DropReason::IcmpFragment);
-            }
             let quoted = decision.quoted.ok_or(DropReason::QuoteUnusable)?;
-            icmp::error_v4_to_v6(frame, packet, source, destination, quoted, policy, &self.limits)?;
+            let envelope = icmp::Envelope { source, destination, hops };
+            icmp::error_v4_to_v6(frame, packet, envelope, quoted, policy, &self.limits)?;
             return Ok(Executed::InPlace);
         }
         let transport_at = usize::from(packet.transport_at);
@@ -46,9 +47,6 @@ impl Rewriter {
         } else {
             last && segment > usize::from(lowest)
         };
-        if packet.protocol == ICMPV4 && packet.fragment.is_some() {
-            return Err(DropReason::IcmpFragment);
-        }
 
         let checksum = frame.offload.checksum;
         let data = &mut frame.bytes_mut()[transport_at..];

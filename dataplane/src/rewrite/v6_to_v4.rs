@@ -27,12 +27,13 @@ impl Rewriter {
         let Addresses::V6 { source: old_source, destination: old_destination } = packet.addresses else {
             return Err(DropReason::ProtocolUntranslatable);
         };
+        if packet.protocol == ICMPV6 && packet.fragment.is_some() {
+            return Err(DropReason::IcmpFragment);
+        }
         if let Transport::IcmpError { .. } = packet.transport {
-            if packet.fragment.is_some() {
-                return Err(DropReason::IcmpFragment);
-            }
             let quoted = decision.quoted.ok_or(DropReason::QuoteUnusable)?;
-            icmp::error_v6_to_v4(frame, packet, source, destination, quoted, policy, &self.limits)?;
+            let envelope = icmp::Envelope { source, destination, hops };
+            icmp::error_v6_to_v4(frame, packet, envelope, quoted, policy, &self.limits)?;
             return Ok(Executed::InPlace);
         }
         let transport_at = usize::from(packet.transport_at);
@@ -43,9 +44,6 @@ impl Rewriter {
         // An IPv6 sender can be told to send no more than 1,280 octets, so only smaller packets are cut (RFC 7915 §1.4).
         if too_big && segment + transport_at - IPV4_HEADER > IPV6_MIN_MTU {
             return Err(DropReason::PacketTooBig);
-        }
-        if packet.protocol == ICMPV6 && packet.fragment.is_some() {
-            return Err(DropReason::IcmpFragment);
         }
 
         let checksum = frame.offload.checksum;

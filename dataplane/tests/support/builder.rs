@@ -129,7 +129,7 @@ impl Build {
 
     pub fn tcp_with(mut self, source: u16, destination: u16, flags: u8, options: &[u8], data: &[u8]) -> Self {
         self.protocol = 6;
-        let offset = ((20 + options.len()) / 4 << 4) as u8;
+        let offset = (((20 + options.len()) / 4) << 4) as u8;
         let head = [0, 0, 0, 1, 0, 0, 0, 2, offset, flags, 0x20, 0, 0, 0, 0, 0];
         self.body = [&source.to_be_bytes()[..], &destination.to_be_bytes(), &head, options, data].concat();
         self.checksum_at = Some(16);
@@ -228,7 +228,7 @@ impl Build {
             (Address::V4(source), Address::V4(destination)) => {
                 let length = (20 + self.options.len() + body.len()) as i32 + self.length_error;
                 let (offset, more) = self.fragment.unwrap_or((0, false));
-                let flags = u16::from(self.dont_fragment) << 14 | u16::from(more) << 13 | offset / 8;
+                let flags = u16::from(self.dont_fragment) << 14 | u16::from(more) << 13 | (offset / 8);
                 let mut header = vec![0x45 + (self.options.len() / 4) as u8, self.tos];
                 header.extend((length as u16).to_be_bytes());
                 header.extend((self.identification.unwrap_or(0) as u16).to_be_bytes());

@@ -1,5 +1,11 @@
 //! What scenarios are written with: packets by builder, a gateway that receives and sends, counters that must match.
-#![allow(dead_code, missing_docs, unused_imports, reason = "each test file uses its part")]
+#![allow(
+    dead_code,
+    missing_docs,
+    unused_imports,
+    clippy::unwrap_used,
+    reason = "each test file uses its part"
+)]
 
 mod builder;
 

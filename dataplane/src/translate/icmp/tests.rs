@@ -49,7 +49,14 @@ fn to_v6_with(
     let packet = parse(octets).unwrap();
     let (source, destination) = (ROUTER6.parse().unwrap(), HOST6.parse().unwrap());
     let quoted = quoted_v6(keep_ports);
-    let result = error_v4_to_v6(&mut frame, &packet, source, destination, quoted, policy, &limits);
+    let result = error_v4_to_v6(
+        &mut frame,
+        &packet,
+        super::Envelope { source, destination, hops: packet.hops.saturating_sub(1) },
+        quoted,
+        policy,
+        &limits,
+    );
     if result.is_err() {
         assert_eq!(frame.bytes(), octets, "what is refused is left alone");
     }
@@ -71,7 +78,14 @@ fn to_v4_with(
     let packet = parse(octets).unwrap();
     let (source, destination) = (ROUTER4.parse().unwrap(), PEER4.parse().unwrap());
     let quoted = quoted_v4(keep_ports);
-    let result = error_v6_to_v4(&mut frame, &packet, source, destination, quoted, policy, &limits);
+    let result = error_v6_to_v4(
+        &mut frame,
+        &packet,
+        super::Envelope { source, destination, hops: packet.hops.saturating_sub(1) },
+        quoted,
+        policy,
+        &limits,
+    );
     if result.is_err() {
         assert_eq!(frame.bytes(), octets, "what is refused is left alone");
     }
@@ -435,7 +449,14 @@ fn what_cannot_be_translated_says_why() {
     let (packet, quoted) = (parse(&error).unwrap(), quoted_v6(true));
     let (source, destination) = (ROUTER6.parse().unwrap(), HOST6.parse().unwrap());
     let (policy, limits) = (Policy::default(), Limits::default());
-    let result = error_v4_to_v6(&mut frame, &packet, source, destination, quoted, &policy, &limits);
+    let result = error_v4_to_v6(
+        &mut frame,
+        &packet,
+        super::Envelope { source, destination, hops: packet.hops.saturating_sub(1) },
+        quoted,
+        &policy,
+        &limits,
+    );
     assert_eq!(result, Err(DropReason::NoHeadroom));
 }
 

@@ -1,5 +1,6 @@
 //! ICMPv4 errors become ICMPv6 errors (RFC 7915 §4.2, §4.3).
 
+use super::Envelope;
 use super::extensions::{Body, Message, append, attach};
 use super::quote;
 use crate::drop_reason::DropReason;
@@ -87,8 +88,7 @@ const fn translate_pointer(pointer: u8) -> Result<u32, DropReason> {
     }
 }
 
-/// Translates an ICMPv4 error whole: on success the frame holds an ICMPv6 error of at most 1,280 octets from `source` to
-/// `destination`, in which the quoted packet goes between `quoted`'s endpoints; on failure it is untouched.
+/// Translates an ICMPv4 error whole: on success the frame holds an ICMPv6 error of at most 1,280 octets in `envelope`, in which the quoted packet goes between `quoted`'s endpoints; on failure it is untouched.
 ///
 /// `packet` is what was parsed from the frame. Fails with [`DropReason::IcmpUntranslatable`] for types, codes and pointers without counterpart,
 /// [`DropReason::BadIcmpChecksum`], [`DropReason::IcmpFragment`], [`DropReason::QuoteUnusable`], [`DropReason::QuoteIsIcmpError`],
@@ -96,8 +96,7 @@ const fn translate_pointer(pointer: u8) -> Result<u32, DropReason> {
 pub fn error_v4_to_v6(
     frame: &mut Frame,
     packet: &Packet,
-    source: Ipv6Addr,
-    destination: Ipv6Addr,
+    envelope: Envelope<Ipv6Addr>,
     quoted: Quoted,
     policy: &Policy,
     limits: &Limits,
@@ -112,7 +111,8 @@ pub fn error_v4_to_v6(
     if packet.fragment.is_some() {
         return Err(DropReason::IcmpFragment);
     }
-    if packet.hops <= 1 {
+    let Envelope { source, destination, hops } = envelope;
+    if hops == 0 {
         return Err(DropReason::HopLimitExceeded);
     }
     let icmp = frame.bytes().get(usize::from(packet.transport_at)..packet.length as usize);
@@ -141,7 +141,7 @@ pub fn error_v4_to_v6(
         traffic_class: policy.traffic_class.of(packet.traffic_class),
         payload_length: length,
         next_header: protocol::ICMPV6,
-        hop_limit: packet.hops - 1,
+        hop_limit: hops,
         source,
         destination,
     };

@@ -1,5 +1,6 @@
 //! ICMPv6 errors become ICMPv4 errors (RFC 7915 §5.2, §5.3).
 
+use super::Envelope;
 use super::extensions::{Body, Message, append, attach};
 use super::quote;
 use crate::drop_reason::DropReason;
@@ -88,8 +89,7 @@ const fn translate_pointer(pointer: u32) -> Result<u8, DropReason> {
     }
 }
 
-/// Translates an ICMPv6 error whole: on success the frame holds an ICMPv4 error of at most 576 octets from `source` to
-/// `destination`, in which the quoted packet goes between `quoted`'s endpoints; on failure it is untouched.
+/// Translates an ICMPv6 error whole: on success the frame holds an ICMPv4 error of at most 576 octets in `envelope`, in which the quoted packet goes between `quoted`'s endpoints; on failure it is untouched.
 ///
 /// DF is clear, as RFC 7915 §5.1 has it for packets of this size. The identification is that of an atomic Fragment header, or else the
 /// ICMP checksum: messages that differ have different ones (but for one in 65,536), and parts of equal messages may mix.
@@ -99,8 +99,7 @@ const fn translate_pointer(pointer: u32) -> Result<u8, DropReason> {
 pub fn error_v6_to_v4(
     frame: &mut Frame,
     packet: &Packet,
-    source: Ipv4Addr,
-    destination: Ipv4Addr,
+    envelope: Envelope<Ipv4Addr>,
     quoted: Quoted,
     policy: &Policy,
     limits: &Limits,
@@ -115,7 +114,8 @@ pub fn error_v6_to_v4(
     if packet.fragment.is_some() {
         return Err(DropReason::IcmpFragment);
     }
-    if packet.hops <= 1 {
+    let Envelope { source, destination, hops } = envelope;
+    if hops == 0 {
         return Err(DropReason::HopLimitExceeded);
     }
     let icmp = frame.bytes().get(usize::from(packet.transport_at)..packet.length as usize);
@@ -160,7 +160,7 @@ pub fn error_v6_to_v4(
         dont_fragment: false,
         more_fragments: false,
         offset: 0,
-        ttl: packet.hops - 1,
+        ttl: hops,
         protocol: protocol::ICMPV4,
         source,
         destination,
