@@ -5,6 +5,7 @@ KEEP ?=
 FUZZ_SECONDS ?= 60
 DEMO_FLAGS ?=
 BENCH_FLAGS ?=
+PACKETS ?= 120000
 export KEEP
 
 .DEFAULT_GOAL := help
@@ -38,7 +39,7 @@ bench: deps ## figures beside their targets (needs root for the part on real pac
 
 oracle: ## compares with an independent reference translator: make oracle ORACLE=PATH
 	@test -n "$(ORACLE)" || { echo "make oracle ORACLE=path/to/siit_oracle.py" >&2; exit 2; }
-	SIXWAY_ORACLE="$(abspath $(ORACLE))" $(CARGO) test --release --locked -p sixway-dataplane --test oracle -- --nocapture --include-ignored
+	@CARGO="$(CARGO)" dataplane/examples/oracle/compare "$(ORACLE)" $(PACKETS)
 
 fuzz: ## lets the fuzzers run for FUZZ_SECONDS each
 	cd fuzz && FUZZ_SECONDS=$(FUZZ_SECONDS) ./run
