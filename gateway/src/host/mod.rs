@@ -4,11 +4,13 @@
 //! whoever starts after a sudden end, or `sixway cleanup`, can put it back.
 
 mod capability;
+mod device;
 mod forwarding;
 mod record;
 mod route;
 
 pub use capability::{CAP_NET_ADMIN, has_capability};
+pub use device::{Host, HostError, Plan};
 pub use forwarding::{device_settings, host_settings};
 pub use record::{Leftovers, Record, RecordError, leftovers};
 pub use route::{RouteError, Routes};

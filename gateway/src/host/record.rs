@@ -51,6 +51,8 @@ pub enum RecordError {
     },
     /// A file operation failed.
     Io(PathBuf, io::Error),
+    /// It was written in another network namespace, where alone its settings can be put back.
+    Elsewhere(String),
 }
 
 impl fmt::Display for RecordError {
@@ -64,6 +66,9 @@ impl fmt::Display for RecordError {
                 f.write_str("; end it first, or give this one another `gateway.name`")
             }
             Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Elsewhere(name) => {
+                write!(f, "{name} ran in another network namespace; clear up after it there")
+            }
         }
     }
 }
@@ -77,6 +82,19 @@ pub struct Leftovers {
     pub settings: usize,
     /// Whether its socket was removed.
     pub socket: bool,
+}
+
+impl fmt::Display for Leftovers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.settings, self.socket) {
+            (0, false) => f.write_str("nothing was to be put back"),
+            (0, true) => f.write_str("its socket was removed"),
+            (1, false) => f.write_str("a kernel setting was put back"),
+            (1, true) => f.write_str("a kernel setting was put back, its socket removed"),
+            (count, false) => write!(f, "{count} kernel settings were put back"),
+            (count, true) => write!(f, "{count} kernel settings were put back, its socket removed"),
+        }
+    }
 }
 
 impl Leftovers {
@@ -114,8 +132,8 @@ impl Record {
         self.write()
     }
 
-    /// Makes a kernel setting, having noted what it was.
-    pub fn change(&mut self, (path, value): &Setting) -> Result<(), RecordError> {
+    /// Makes a kernel setting, having noted what it was. Whether it was another.
+    pub fn change(&mut self, (path, value): &Setting) -> Result<bool, RecordError> {
         let before = sysctl(path).map_err(|error| RecordError::Io(path.clone(), error))?;
         self.contents.settings.push(Changed {
             path: path.clone(),
@@ -124,9 +142,10 @@ impl Record {
         });
         self.write()?;
         if before == *value {
-            return Ok(());
+            return Ok(false);
         }
-        fs::write(path, value).map_err(|error| RecordError::Io(path.clone(), error))
+        fs::write(path, value).map_err(|error| RecordError::Io(path.clone(), error))?;
+        Ok(true)
     }
 
     /// Puts everything back and gives the file up. Settings stay as they are while another gateway runs in this network
@@ -188,13 +207,19 @@ pub fn leftovers(directory: &Path) -> Vec<(String, Result<Leftovers, RecordError
     let mut done = Vec::new();
     for path in states(directory) {
         let Some(name) = path.file_stem().and_then(|name| name.to_str()) else { continue };
-        let outcome = Record::take(directory, name).map(|(record, left)| {
-            record.end();
-            left
-        });
-        done.push((name.to_owned(), outcome));
+        done.push((name.to_owned(), clear(directory, &path, name)));
     }
     done
+}
+
+fn clear(directory: &Path, path: &Path, name: &str) -> Result<Leftovers, RecordError> {
+    let written_in = read(&*lock(path, name)?).namespace;
+    if !written_in.is_empty() && written_in != namespace() {
+        return Err(RecordError::Elsewhere(name.into()));
+    }
+    let (record, left) = Record::take(directory, name)?;
+    record.end();
+    Ok(left)
 }
 
 fn states(directory: &Path) -> Vec<PathBuf> {

@@ -1,0 +1,180 @@
+//! Setting the host up for a gateway, and putting it back.
+
+use super::forwarding::{Setting, device_settings, host_settings};
+use super::record::{Leftovers, Record, RecordError};
+use super::route::{RouteError, Routes};
+use sixway_link::{Abilities, Tun, TunConfig, interface};
+use sixway_wire::{Prefix4, Prefix6};
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What is to be set up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The gateway's name.
+    pub gateway: String,
+    /// Where state files are kept.
+    pub directory: PathBuf,
+    /// The device's name.
+    pub device: String,
+    /// Its MTU in octets.
+    pub mtu: u32,
+    /// Packets that the kernel queues for it.
+    pub queue_length: u32,
+    /// Its queues.
+    pub queues: usize,
+    /// Whether super-frames pass whole, as far as the kernel can.
+    pub super_frames: bool,
+    /// IPv4 routes into it.
+    pub routes4: Vec<Prefix4>,
+    /// IPv6 routes into it.
+    pub routes6: Vec<Prefix6>,
+}
+
+/// A host that is set up. What vanishes with the device is put back by closing the device; the rest by [`Host::end`], or
+/// when this is dropped.
+#[derive(Debug)]
+pub struct Host {
+    record: Option<Record>,
+}
+
+/// Why a host cannot be set up. What was done was put back.
+#[derive(Debug)]
+pub enum HostError {
+    /// CAP_NET_ADMIN is missing; the device's name.
+    NotPermitted(String),
+    /// The state file cannot be had.
+    Record(RecordError),
+    /// The device cannot be had: its name, and what the kernel said.
+    Device(String, io::Error),
+    /// A setting under `/proc/sys` cannot be made.
+    Setting(PathBuf, io::Error),
+    /// A route cannot be set.
+    Route(RouteError),
+}
+
+impl fmt::Display for HostError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotPermitted(device) => write!(
+                f,
+                "sixway needs CAP_NET_ADMIN to create {device}. Run it as root, or: setcap \
+                 cap_net_admin,cap_net_raw+ep $(command -v sixway)"
+            ),
+            Self::Record(error) => error.fmt(f),
+            Self::Device(device, error) => match error.kind() {
+                io::ErrorKind::ResourceBusy => {
+                    write!(f, "{device} is in use by another process; end that, or choose another `tun.name`")
+                }
+                io::ErrorKind::NotFound => {
+                    write!(f, "{device}: {error}; is there a tun module? modprobe tun")
+                }
+                io::ErrorKind::InvalidInput => write!(
+                    f,
+                    "{device}: {error}; a device of this name that is no TUN device with several queues must be \
+                     removed (ip link delete {device}), or choose another `tun.name`"
+                ),
+                _ => write!(f, "{device}: {error}"),
+            },
+            Self::Setting(path, error) if path.starts_with("/proc/sys/net/ipv6") => {
+                write!(f, "{}: {error}; is IPv6 switched off on this host?", path.display())
+            }
+            Self::Setting(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Route(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for HostError {}
+
+impl Host {
+    /// Sets the host up: state file, device, settings, routes. The device is up at the end.
+    ///
+    /// # Errors
+    /// What could not be done; the host is as it was before.
+    pub async fn set_up(plan: &Plan) -> Result<(Self, Tun), HostError> {
+        if !super::has_capability(super::CAP_NET_ADMIN) {
+            return Err(HostError::NotPermitted(plan.device.clone()));
+        }
+        let (record, left) = Record::take(&plan.directory, &plan.gateway).map_err(HostError::Record)?;
+        tell_leftovers(&plan.gateway, &left);
+        // From here on, whatever fails drops this, which puts back what was done.
+        let mut host = Self { record: Some(record) };
+        let tun = open(plan)?;
+        let root = Path::new("/proc/sys");
+        for (path, value) in device_settings(root, &tun.name) {
+            // They vanish with the device.
+            std::fs::write(&path, value).map_err(|error| HostError::Setting(path, error))?;
+        }
+        for setting in host_settings(root) {
+            host.change(&setting)?;
+        }
+        let device = |error| HostError::Device(tun.name.clone(), error);
+        interface::set_mtu(&tun.name, plan.mtu).map_err(device)?;
+        interface::set_queue_length(&tun.name, plan.queue_length).map_err(device)?;
+        interface::set_up(&tun.name, true).map_err(device)?;
+        let index = interface::index(&tun.name).map_err(device)?;
+        let routes = Routes::connect().map_err(HostError::Route)?;
+        for prefix in &plan.routes4 {
+            routes.add4(*prefix, index).await.map_err(HostError::Route)?;
+        }
+        for prefix in &plan.routes6 {
+            routes.add6(*prefix, index).await.map_err(HostError::Route)?;
+        }
+        Ok((host, tun))
+    }
+
+    /// Notes the admin socket that is about to be made.
+    ///
+    /// # Errors
+    /// The state file cannot be written.
+    pub fn socket(&mut self, path: &Path) -> Result<(), HostError> {
+        let Some(record) = &mut self.record else { return Ok(()) };
+        record.socket(path).map_err(HostError::Record)
+    }
+
+    /// Puts everything back. To be called when the device is closed.
+    pub fn end(mut self) -> Leftovers {
+        self.record.take().map(Record::end).unwrap_or_default()
+    }
+
+    fn change(&mut self, setting: &Setting) -> Result<(), HostError> {
+        let Some(record) = &mut self.record else { return Ok(()) };
+        if record.change(setting).map_err(HostError::Record)? {
+            tracing::info!("{} is {} until the end", setting_name(&setting.0), setting.1);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.record.take().map(Record::end);
+    }
+}
+
+fn open(plan: &Plan) -> Result<Tun, HostError> {
+    let abilities = if plan.super_frames {
+        Abilities::ALL
+    } else {
+        Abilities { tso: false, uso: false, ..Abilities::ALL }
+    };
+    let config = TunConfig { name: plan.device.clone(), queues: plan.queues, persist: false, abilities };
+    Tun::open(&config).map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => HostError::NotPermitted(plan.device.clone()),
+        _ => HostError::Device(plan.device.clone(), error),
+    })
+}
+
+fn tell_leftovers(name: &str, left: &Leftovers) {
+    if !left.is_empty() {
+        tracing::warn!("the gateway {name} before did not end properly: {left}");
+    }
+}
+
+/// A setting as sysctl(8) names it.
+fn setting_name(path: &Path) -> String {
+    let name = path.strip_prefix("/proc/sys").unwrap_or(path);
+    name.to_string_lossy().replace('/', ".")
+}
