@@ -7,6 +7,7 @@ use sixway::worker::{
     BindingEntry, Clock, Command, Core, Dump, DumpPage, Handover, Position, Post, SessionEntry, Table, Wake,
     Worker, mailbox, rings,
 };
+use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, WallClock};
 use sixway_dataplane::verdict::WorkerId;
 use sixway_dataplane::{Counters, DropReason, Frame, Instant, Outbox, Verdict};
 use sixway_link::{Link, Memory};
@@ -46,11 +47,11 @@ impl Core for Fake {
     fn counters(&self) -> Counters {
         self.counters.clone()
     }
-    fn tables(&self) -> Vec<Table> {
+    fn tables(&mut self) -> Vec<Table> {
         vec![Table { sessions: self.table.into(), ..Table::default() }]
     }
     fn sessions(
-        &self,
+        &mut self,
         from: Position,
         budget: usize,
         room: usize,
@@ -73,14 +74,21 @@ impl Core for Fake {
         (slot < self.table).then_some(Position { slot, ..from })
     }
     fn bindings(
-        &self,
+        &mut self,
         _: Position,
         _: usize,
         _: usize,
         _: &Filter,
+        _: Instant,
         _: &mut Vec<BindingEntry>,
     ) -> Option<Position> {
         None
+    }
+    fn pool_changes(&mut self, _: u16, _: WallClock) -> Changes {
+        Changes::default()
+    }
+    fn pool_hosts(&mut self, _: u16, _: u32, _: WallClock) -> (Vec<Record>, Option<u32>) {
+        (Vec::new(), None)
     }
 }
 

@@ -58,6 +58,11 @@ impl Gateway {
         Self { facts, posts, history: Mutex::new(History::new(started)), started }
     }
 
+    /// How many workers there are.
+    pub(super) fn workers(&self) -> usize {
+        self.posts.len()
+    }
+
     /// Takes a sample of the counters each second, for ever.
     pub async fn watch(&self) {
         let mut second = tokio::time::interval(Duration::from_secs(1));
@@ -79,7 +84,8 @@ impl Gateway {
         Ok(reports)
     }
 
-    async fn ask<T>(
+    /// Asks a worker and waits for its answer.
+    pub(super) async fn ask<T>(
         &self,
         worker: usize,
         command: impl FnOnce(oneshot::Sender<T>) -> Command,

@@ -1,6 +1,8 @@
 //! The running gateway.
 
 mod backend;
+mod pool_file;
+mod pool_keeper;
 mod rates;
 mod words;
 

@@ -3,6 +3,7 @@
 use super::core::{BindingEntry, Report, SessionEntry};
 use super::dump::Dump;
 use super::wake::Wake;
+use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record};
 use std::fmt;
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -23,6 +24,10 @@ pub enum Command {
     Sessions(Dump<SessionEntry>),
     /// A page of bindings.
     Bindings(Dump<BindingEntry>),
+    /// What has changed in a mechanism's dynamic pool since the last time.
+    PoolChanges(u16, Answer<Changes>),
+    /// Hosts of a mechanism's dynamic pool from a place on, and where to go on.
+    PoolHosts(u16, u32, Answer<(Vec<Record>, Option<u32>)>),
     /// The end.
     Stop,
 }

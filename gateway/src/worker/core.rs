@@ -1,6 +1,7 @@
 //! What a worker drives: the engine, or a simple stand-in in a test.
 
 use crate::admin::Filter;
+use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, WallClock};
 use sixway_dataplane::{Counters, Frame, Instant, Outbox};
 use sixway_link::LinkCounters;
 use sixway_wire::{Endpoint4, Endpoint6};
@@ -17,11 +18,11 @@ pub trait Core: Send + 'static {
     /// What was counted.
     fn counters(&self) -> Counters;
     /// How full each mechanism's tables are, in the order of the configuration.
-    fn tables(&self) -> Vec<Table>;
+    fn tables(&mut self) -> Vec<Table>;
     /// Looks at up to `budget` sessions from `from` on, adds those that `filter` admits to `rows` (at most `room`), and
     /// says where to go on; `None` at the end.
     fn sessions(
-        &self,
+        &mut self,
         from: Position,
         budget: usize,
         room: usize,
@@ -31,13 +32,18 @@ pub trait Core: Send + 'static {
     ) -> Option<Position>;
     /// The same for bindings.
     fn bindings(
-        &self,
+        &mut self,
         from: Position,
         budget: usize,
         room: usize,
         filter: &Filter,
+        now: Instant,
         rows: &mut Vec<BindingEntry>,
     ) -> Option<Position>;
+    /// What has changed in a mechanism's dynamic pool since the last call.
+    fn pool_changes(&mut self, mechanism: u16, wall: WallClock) -> Changes;
+    /// Hosts of a mechanism's dynamic pool, from a place on, and where to go on; `None` at the end.
+    fn pool_hosts(&mut self, mechanism: u16, from: u32, wall: WallClock) -> (Vec<Record>, Option<u32>);
 }
 
 /// A place in a worker's tables.

@@ -64,14 +64,14 @@ impl Dumps {
     }
 
     /// Goes on with the page whose turn it is. Whether there is more to do.
-    pub(super) fn step(&mut self, core: &impl Core, now: Instant) -> bool {
+    pub(super) fn step(&mut self, core: &mut impl Core, now: Instant) -> bool {
         let Some(dump) = self.waiting.pop_front() else { return false };
         let unfinished = match dump {
             AnyDump::Sessions(dump) => dump
                 .step(|from, budget, room, filter, rows| core.sessions(from, budget, room, filter, now, rows))
                 .map(AnyDump::Sessions),
             AnyDump::Bindings(dump) => dump
-                .step(|from, budget, room, filter, rows| core.bindings(from, budget, room, filter, rows))
+                .step(|from, budget, room, filter, rows| core.bindings(from, budget, room, filter, now, rows))
                 .map(AnyDump::Bindings),
         };
         self.waiting.extend(unfinished);

@@ -11,6 +11,7 @@ mod clock;
 mod command;
 mod core;
 mod dump;
+mod engine;
 mod handover;
 mod run;
 mod wake;

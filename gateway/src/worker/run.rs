@@ -1,7 +1,7 @@
 //! A worker's loop.
 
 use super::clock::Clock;
-use super::command::{Command, Mailbox, RING};
+use super::command::{Answer, Command, Mailbox, RING};
 use super::core::{Core, Report};
 use super::dump::Dumps;
 use super::handover::Handover;
@@ -91,7 +91,7 @@ impl<L: Link, C: Core> Worker<L, C> {
             Turn::Busy => busy = true,
             Turn::Stop => return Ok(Turn::Stop),
         }
-        busy |= self.dumps.step(&self.core, now);
+        busy |= self.dumps.step(&mut self.core, now);
         Ok(if busy { Turn::Busy } else { Turn::Idle })
     }
 
@@ -126,12 +126,17 @@ impl<L: Link, C: Core> Worker<L, C> {
     fn commands(&mut self) -> Turn {
         for _ in 0..RING {
             match self.mailbox.commands.try_recv() {
-                Ok(Command::Report(answer)) => {
-                    // Who asked may have given up in between.
-                    let _ = answer.send(self.report());
-                }
+                Ok(Command::Report(answer)) => give(answer, self.report()),
                 Ok(Command::Sessions(dump)) => self.dumps.sessions(dump),
                 Ok(Command::Bindings(dump)) => self.dumps.bindings(dump),
+                Ok(Command::PoolChanges(mechanism, answer)) => {
+                    let wall = self.clock.wall();
+                    give(answer, self.core.pool_changes(mechanism, wall));
+                }
+                Ok(Command::PoolHosts(mechanism, from, answer)) => {
+                    let wall = self.clock.wall();
+                    give(answer, self.core.pool_hosts(mechanism, from, wall));
+                }
                 Err(TryRecvError::Empty) => return Turn::Idle,
                 // Nobody is left who could tell it to stop.
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Turn::Stop,
@@ -140,7 +145,7 @@ impl<L: Link, C: Core> Worker<L, C> {
         Turn::Busy
     }
 
-    fn report(&self) -> Report {
+    fn report(&mut self) -> Report {
         let mut link = LinkCounters::default();
         self.links.iter().for_each(|one| link.add(one.counters()));
         Report { counters: self.counters(), link, tables: self.core.tables() }
@@ -172,6 +177,11 @@ impl<L: Link, C: Core> Worker<L, C> {
         }
         Ok(())
     }
+}
+
+/// Answers; who asked may have given up in between.
+fn give<T>(to: Answer<T>, answer: T) {
+    let _ = to.send(answer);
 }
 
 /// Sends what leaves and hands over what belongs elsewhere. How many frames found no room there.
