@@ -90,6 +90,9 @@ impl Core for Fake {
     fn pool_hosts(&mut self, _: u16, _: u32, _: WallClock) -> (Vec<Record>, Option<u32>) {
         (Vec::new(), None)
     }
+    fn restore_pool(&mut self, _: u16, _: &[Record], _: WallClock) -> usize {
+        0
+    }
 }
 
 fn session(slot: u32) -> SessionEntry {

@@ -2,10 +2,12 @@
 
 mod show;
 
+use crate::config::{Config, Warning, write_aligned};
+use crate::{daemon, host};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Where a running gateway keeps its socket and what it must put back: a file of each for every gateway, by name.
@@ -21,8 +23,22 @@ struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Run a gateway until a signal ends it.
+    Run(ConfigArguments),
+    /// Check a configuration and touch nothing.
+    Check(ConfigArguments),
+    /// Put back what gateways left behind that ended suddenly.
+    Cleanup,
     /// Look at a running gateway.
     Show(ShowArguments),
+}
+
+/// What `sixway run` and `sixway check` take.
+#[derive(Debug, Args)]
+struct ConfigArguments {
+    /// The configuration file.
+    #[arg(short, long, value_name = "FILE", default_value = "/etc/sixway/sixway.toml")]
+    config: PathBuf,
 }
 
 /// What `sixway show` takes.
@@ -91,6 +107,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let outcome = match &line.command {
+        Command::Run(arguments) => load(&arguments.config).and_then(|config| {
+            daemon::run(&config, Path::new(RUN_DIRECTORY)).map_err(|error| Failure::Failed(error.to_string()))
+        }),
+        Command::Check(arguments) => load(&arguments.config).map(|_| say("No faults.")),
+        Command::Cleanup => cleanup(),
         Command::Show(arguments) => show::run(arguments),
     };
     match outcome {
@@ -98,6 +119,40 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(Failure::Failed(what)) => complain(&what, 1),
         Err(Failure::Wrong(what)) => complain(&what, 2),
     }
+}
+
+/// The configuration without faults; its warnings are told.
+fn load(path: &Path) -> Result<Config, Failure> {
+    let (config, warnings) = Config::load(path).map_err(|faults| Failure::Wrong(faults.to_string()))?;
+    warn(&warnings);
+    Ok(config)
+}
+
+fn warn(warnings: &[Warning]) {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = write_aligned(&mut text, warnings);
+    for line in text.lines() {
+        // Where nobody reads, there is nobody to tell.
+        let _ = writeln!(io::stderr(), "warning: {line}");
+    }
+}
+
+fn cleanup() -> Result<(), Failure> {
+    let mut failed = Vec::new();
+    for (name, outcome) in host::leftovers(Path::new(RUN_DIRECTORY)) {
+        match outcome {
+            Ok(left) => say(&format!("{name}: {left}")),
+            Err(host::RecordError::Taken { .. }) => say(&format!("{name} runs and is left alone")),
+            Err(error) => failed.push(error.to_string()),
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { Err(Failure::Failed(failed.join("\n"))) }
+}
+
+fn say(what: &str) {
+    // Where nobody reads, there is nobody to tell.
+    let _ = writeln!(io::stdout(), "{what}");
 }
 
 fn complain(what: &str, status: u8) -> ExitCode {

@@ -135,7 +135,12 @@ mod tests {
         let path = directory.0.join("dynamic.state");
         let (mut file, _) = PoolFile::load(&path).unwrap();
         file.rewrite(&[record(1), record(2)]).unwrap();
-        OpenOptions::new().append(true).open(&path).unwrap().write_all(b"172.16.0.9 2001:\n\xff\xfe\n").unwrap();
+        OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .unwrap()
+            .write_all(b"172.16.0.9 2001:\n\xff\xfe\n")
+            .unwrap();
         file.append(&[record(3)]).unwrap();
         let (_, loaded) = PoolFile::load(&path).unwrap();
         assert_eq!(loaded.records, [record(1), record(2), record(3)]);

@@ -16,32 +16,52 @@ const REWRITE: Duration = Duration::from_secs(3_600);
 /// A mechanism's pool and its file.
 #[derive(Debug)]
 pub(super) struct PoolKeeper {
-    /// The mechanism, by its place in the configuration.
-    pub mechanism: u16,
-    /// The file.
-    pub file: PoolFile,
+    mechanism: u16,
+    file: PoolFile,
+    written: Instant,
+    failing: bool,
+}
+
+/// Keeps the files of all pools, for ever.
+pub(super) async fn keep(keepers: &mut [PoolKeeper], gateway: &Gateway) {
+    let mut tick = tokio::time::interval(APPEND);
+    loop {
+        tick.tick().await;
+        for keeper in keepers.iter_mut() {
+            keeper.turn(gateway).await;
+        }
+    }
+}
+
+/// Writes all files a last time.
+pub(super) async fn finish(keepers: &mut [PoolKeeper], gateway: &Gateway) {
+    for keeper in keepers {
+        let outcome = keeper.rewrite(gateway).await;
+        keeper.tell(outcome);
+    }
 }
 
 impl PoolKeeper {
-    /// Keeps the file, for ever.
-    pub(super) async fn keep(&mut self, gateway: &Gateway) {
-        let mut tick = tokio::time::interval(APPEND);
-        let mut written = Instant::now();
-        let mut failing = false;
-        loop {
-            tick.tick().await;
-            let due = written.elapsed() >= REWRITE || self.file.is_long();
-            let outcome = if due { self.rewrite(gateway).await } else { self.append(gateway).await };
-            if due && outcome.is_ok() {
-                written = Instant::now();
-            }
-            // Said once, not every few seconds.
-            if let Err(error) = outcome.as_ref()
-                && !failing
-            {
+    /// The keeper of the mechanism at this place of the configuration.
+    pub(super) fn new(mechanism: u16, file: PoolFile) -> Self {
+        Self { mechanism, file, written: Instant::now(), failing: false }
+    }
+
+    async fn turn(&mut self, gateway: &Gateway) {
+        let due = self.written.elapsed() >= REWRITE || self.file.is_long();
+        let outcome = if due { self.rewrite(gateway).await } else { self.append(gateway).await };
+        self.tell(outcome);
+    }
+
+    /// Says a failure once, not every few seconds.
+    fn tell(&mut self, outcome: Result<(), String>) {
+        match outcome {
+            Ok(()) => self.failing = false,
+            Err(_) if self.failing => {}
+            Err(error) => {
                 tracing::error!("{}: {error}", self.file.path().display());
+                self.failing = true;
             }
-            failing = outcome.is_err();
         }
     }
 
@@ -61,9 +81,11 @@ impl PoolKeeper {
     }
 
     /// Writes the whole. What changes meanwhile is appended later, and the newest line counts.
-    pub(super) async fn rewrite(&mut self, gateway: &Gateway) -> Result<(), String> {
+    async fn rewrite(&mut self, gateway: &Gateway) -> Result<(), String> {
         let records = self.all(gateway).await.map_err(|error| error.to_string())?;
-        self.file.rewrite(&records).map_err(|error| error.to_string())
+        self.file.rewrite(&records).map_err(|error| error.to_string())?;
+        self.written = Instant::now();
+        Ok(())
     }
 
     async fn all(&self, gateway: &Gateway) -> Result<Vec<Record>, AdminError> {

@@ -107,7 +107,7 @@ impl Host {
             // They vanish with the device.
             std::fs::write(&path, value).map_err(|error| HostError::Setting(path, error))?;
         }
-        for setting in host_settings(root) {
+        for setting in host_settings(root, &tun.name) {
             host.change(&setting)?;
         }
         let device = |error| HostError::Device(tun.name.clone(), error);
@@ -160,7 +160,13 @@ fn open(plan: &Plan) -> Result<Tun, HostError> {
     } else {
         Abilities { tso: false, uso: false, ..Abilities::ALL }
     };
-    let config = TunConfig { name: plan.device.clone(), queues: plan.queues, persist: false, abilities };
+    let config = TunConfig {
+        name: plan.device.clone(),
+        queues: plan.queues,
+        persist: false,
+        abilities,
+        steering: None,
+    };
     Tun::open(&config).map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => HostError::NotPermitted(plan.device.clone()),
         _ => HostError::Device(plan.device.clone(), error),

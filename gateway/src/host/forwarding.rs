@@ -28,12 +28,14 @@ pub fn device_settings(root: &Path, device: &str) -> Vec<Setting> {
 }
 
 /// The host's settings, in the order in which they are made; they are put back in the reverse order. Only what is not
-/// right already is listed. `root` is `/proc/sys`.
-pub fn host_settings(root: &Path) -> Vec<Setting> {
+/// right already is listed, and nothing of `device`. `root` is `/proc/sys`.
+pub fn host_settings(root: &Path, device: &str) -> Vec<Setting> {
     let mut settings = Vec::new();
     forward_v4(&root.join("net/ipv4/conf"), &mut settings);
     forward_v6(&root.join("net/ipv6/conf"), &mut settings);
     loosen_rp_filter(&root.join("net/ipv4/conf"), &mut settings);
+    let of_device = |path: &Path| path.parent().is_some_and(|interface| interface.ends_with(device));
+    settings.retain(|(path, _)| !of_device(path));
     settings
 }
 
@@ -59,7 +61,9 @@ fn forward_v6(conf: &Path, settings: &mut Vec<Setting>) {
         let accept_ra = conf.join(&interface).join("accept_ra");
         let forwarding = conf.join(&interface).join("forwarding");
         match value(&forwarding) {
-            Some(0) if value(&accept_ra) == Some(1) => settings.push((accept_ra, "2".into())),
+            Some(0) if interface != "lo" && value(&accept_ra) == Some(1) => {
+                settings.push((accept_ra, "2".into()))
+            }
             Some(0) | None => {}
             // It forwards already: that is to be true again behind the reset of `all`.
             Some(before) => settings.push((forwarding, before.to_string())),
@@ -117,7 +121,7 @@ mod tests {
         fn host(&self) -> Vec<(String, String)> {
             let name =
                 |path: PathBuf| path.strip_prefix(self.0.join("net")).unwrap().to_str().unwrap().to_owned();
-            host_settings(&self.0).into_iter().map(|(path, value)| (name(path), value)).collect()
+            host_settings(&self.0, "sixway0").into_iter().map(|(path, value)| (name(path), value)).collect()
         }
     }
 
@@ -194,6 +198,7 @@ mod tests {
                 ("ipv4/conf/eth0/forwarding", "0"),
                 ("ipv4/conf/eth1/forwarding", "1"),
                 ("ipv4/conf/lo/forwarding", "0"),
+                ("ipv4/conf/sixway0/forwarding", "0"),
             ],
         );
         let wanted = [("ipv4/conf/default/forwarding", "1"), ("ipv4/conf/eth0/forwarding", "1")];

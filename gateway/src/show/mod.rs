@@ -7,7 +7,9 @@ mod summary;
 mod table;
 
 pub use counters::{counters, drops};
+pub(crate) use quantity::count;
 pub use sessions::{bindings, sessions};
+pub(crate) use summary::plural;
 pub use summary::summary;
 
 /// Whether a table may be coloured: only on a terminal that was not told otherwise.

@@ -1,7 +1,7 @@
 //! Numbers as people read them.
 
 /// A count with its thousands apart: `212,004`.
-pub(super) fn count(value: u64) -> String {
+pub(crate) fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {

@@ -44,6 +44,8 @@ pub trait Core: Send + 'static {
     fn pool_changes(&mut self, mechanism: u16, wall: WallClock) -> Changes;
     /// Hosts of a mechanism's dynamic pool, from a place on, and where to go on; `None` at the end.
     fn pool_hosts(&mut self, mechanism: u16, from: u32, wall: WallClock) -> (Vec<Record>, Option<u32>);
+    /// Takes over those of the records that are this worker's, into a fresh pool. How many it took.
+    fn restore_pool(&mut self, mechanism: u16, records: &[Record], wall: WallClock) -> usize;
 }
 
 /// A place in a worker's tables.

@@ -81,6 +81,10 @@ impl Core for Engine {
         let (rows, next) = pool.hosts_from(from, HOSTS, wall);
         (rows.into_iter().map(|row| row.record).collect(), next)
     }
+
+    fn restore_pool(&mut self, mechanism: u16, records: &[Record], wall: WallClock) -> usize {
+        pool(self, mechanism).map_or(0, |pool| pool.restore(records.iter().copied(), wall).hosts)
+    }
 }
 
 fn pool(engine: &mut Engine, mechanism: u16) -> Option<&mut DynamicPool> {

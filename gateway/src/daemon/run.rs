@@ -1,0 +1,190 @@
+//! From the start to the end of a gateway.
+
+use super::backend::{Facts, Gateway};
+use super::pool_file::PoolFile;
+use super::pool_keeper::PoolKeeper;
+use super::threads::Threads;
+use super::{engines, log, pool_keeper, serve, setup};
+use crate::admin::Device;
+use crate::config::Config;
+use crate::host::{Host, HostError};
+use crate::show::plural;
+use crate::worker::{Clock, Core};
+use sixway_dataplane::engine::Engine;
+use sixway_link::Tun;
+use std::fmt;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Why a gateway did not start, or ended by itself. Everything was put back.
+#[derive(Debug)]
+pub enum RunError {
+    /// The host cannot be set up.
+    Host(HostError),
+    /// Something else cannot be had: what, and what the kernel said.
+    Io(String, io::Error),
+    /// An engine cannot be made.
+    Engine(String),
+    /// A worker ended by itself.
+    Worker(String),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host(error) => error.fmt(f),
+            Self::Io(what, error) => write!(f, "{what}: {error}"),
+            Self::Engine(what) | Self::Worker(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// Runs a gateway until it is told to end by a signal (SIGTERM, SIGINT, SIGHUP). State files are kept in `directory`.
+///
+/// # Errors
+/// It could not start, or ended by itself; everything was put back.
+pub fn run(config: &Config, directory: &Path) -> Result<(), RunError> {
+    let started = Instant::now();
+    log::start(config.gateway.log, config.gateway.log_format);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| RunError::Io("runtime".into(), error))?;
+    runtime.block_on(live(config, directory, started))
+}
+
+async fn live(config: &Config, directory: &Path, started: Instant) -> Result<(), RunError> {
+    // Before anything is changed: from here on, a signal ends the gateway in order.
+    let mut signals = Signals::new().map_err(|error| RunError::Io("signals".into(), error))?;
+    let seed = engines::seed().map_err(|error| RunError::Io("/dev/urandom".into(), error))?;
+    let mut engines = engines::engines(config, seed).map_err(RunError::Engine)?;
+    let clock = Clock::start();
+    let (mut host, tun) = Host::set_up(&setup::plan(config, directory)).await.map_err(RunError::Host)?;
+    let mut keepers = restore_pools(config, &mut engines, clock)?;
+    let device = device(config, &tun);
+    let socket = config.gateway.admin_socket.as_path();
+    host.socket(socket).map_err(RunError::Host)?;
+    let admin = serve::unix(socket).map_err(|error| RunError::Io(socket.display().to_string(), error))?;
+    let metrics = match config.gateway.metrics {
+        None => None,
+        Some(address) => Some(
+            serve::tcp(address)
+                .await
+                .map_err(|error| RunError::Io(format!("gateway.metrics = {address}"), error))?,
+        ),
+    };
+
+    let mut threads = Threads::start(engines, tun.queues, clock)?;
+    let facts = Facts {
+        name: config.gateway.name.clone(),
+        device,
+        mechanisms: setup::mechanisms(config),
+        metrics: config.gateway.metrics.map(|address| format!("http://{address}/metrics")),
+        config: serde_json::to_value(config).unwrap_or_default(),
+    };
+    say_ready(&facts, threads.posts.len(), socket, started);
+    let gateway = Arc::new(Gateway::new(facts, threads.posts.clone()));
+    let outcome = tokio::select! {
+        name = signals.next() => {
+            tracing::info!("{name}: ending");
+            Ok(())
+        }
+        error = threads.first_end() => Err(RunError::Worker(error)),
+        () = serve::admin(admin, Arc::clone(&gateway)) => Ok(()),
+        () = serve::metrics(metrics, Arc::clone(&gateway)) => Ok(()),
+        () = gateway.watch() => Ok(()),
+        () = pool_keeper::keep(&mut keepers, &gateway) => Ok(()),
+    };
+    pool_keeper::finish(&mut keepers, &gateway).await;
+    drop(gateway);
+    threads.stop();
+    let left = host.end();
+    tracing::info!("ended: {left}");
+    outcome
+}
+
+/// The pools as they were when the gateway ended.
+fn restore_pools(config: &Config, engines: &mut [Engine], clock: Clock) -> Result<Vec<PoolKeeper>, RunError> {
+    let mut keepers = Vec::new();
+    for (mechanism, path) in setup::pool_files(config) {
+        let failed = |error| RunError::Io(path.display().to_string(), error);
+        let (file, loaded) = PoolFile::load(path).map_err(failed)?;
+        if !loaded.faults.is_empty() {
+            tracing::warn!(
+                "{}: {} unreadable, the first is line {}",
+                path.display(),
+                plural(loaded.faults.len() as u64, "line"),
+                loaded.faults[0]
+            );
+        }
+        let hosts: usize = engines
+            .iter_mut()
+            .map(|engine| engine.restore_pool(mechanism, &loaded.records, clock.wall()))
+            .sum();
+        tracing::info!("{}: {} remembered", path.display(), plural(hosts as u64, "host"));
+        keepers.push(PoolKeeper::new(mechanism, file));
+    }
+    Ok(keepers)
+}
+
+fn device(config: &Config, tun: &Tun) -> Device {
+    Device {
+        name: tun.name.clone(),
+        mtu: config.tun.mtu.into(),
+        queues: tun.queues.len(),
+        super_frames: tun.abilities.to_string(),
+    }
+}
+
+/// The lines that a person sees at the start.
+fn say_ready(facts: &Facts, workers: usize, socket: &Path, started: Instant) {
+    let device = &facts.device;
+    let mut text = format!(
+        "sixway {} · {} · {} · {} up (super-frames: {}; {})\n",
+        env!("CARGO_PKG_VERSION"),
+        facts.name,
+        plural(workers as u64, "worker"),
+        device.name,
+        device.super_frames,
+        plural(device.queues as u64, "queue"),
+    );
+    for mechanism in &facts.mechanisms {
+        text.push_str(&format!("  {:<12}  {}\n", mechanism.name, mechanism.serves));
+    }
+    let metrics = facts.metrics.as_ref().map_or_else(String::new, |url| format!(" · metrics {url}"));
+    let milliseconds = started.elapsed().as_millis();
+    text.push_str(&format!("ready in {milliseconds} ms · admin {}{metrics}\n", socket.display()));
+    // Where nobody reads, there is nobody to tell.
+    let _ = io::stdout().lock().write_all(text.as_bytes());
+}
+
+/// The signals that end a gateway.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for one, and names it.
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+            _ = self.hangup.recv() => "SIGHUP",
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The sockets of the admin API and of the metrics. Connections are bounded in number and in time, so that nobody who may
+//! connect can hold the gateway's memory or its descriptors.
+
+use super::backend::Gateway;
+use crate::{admin, metrics};
+use axum::Router;
+use axum::serve::Listener;
+use std::fs;
+use std::future::{Future, pending};
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Sleep;
+
+/// Connections at a time, on each socket.
+const CONNECTIONS: usize = 32;
+/// How long a connection may last.
+const LIFETIME: Duration = Duration::from_secs(60);
+
+/// Makes the admin socket, which only its owner may open. One that a gateway left behind makes way.
+///
+/// # Errors
+/// Somebody listens there, something else is in its place, or the kernel refused.
+pub(super) fn unix(path: &Path) -> io::Result<UnixListener> {
+    if let Some(directory) = path.parent() {
+        fs::DirBuilder::new().recursive(true).mode(0o755).create(directory)?;
+    }
+    if let Ok(there) = fs::symlink_metadata(path) {
+        if !there.file_type().is_socket() {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is something that is no socket"));
+        }
+        if std::os::unix::net::UnixStream::connect(path).is_ok() {
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, "another process listens there"));
+        }
+        fs::remove_file(path)?;
+    }
+    let before = nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o177));
+    let listener = UnixListener::bind(path);
+    nix::sys::stat::umask(before);
+    listener
+}
+
+/// Makes the socket of the metrics.
+///
+/// # Errors
+/// The kernel refused.
+pub(super) async fn tcp(address: SocketAddr) -> io::Result<TcpListener> {
+    TcpListener::bind(address).await
+}
+
+/// Serves the admin API, for ever.
+pub(super) async fn admin(listener: UnixListener, gateway: Arc<Gateway>) {
+    serve(listener, admin::router(gateway)).await;
+}
+
+/// Serves the metrics, for ever, if they are to be served.
+pub(super) async fn metrics(listener: Option<TcpListener>, gateway: Arc<Gateway>) {
+    match listener {
+        Some(listener) => serve(listener, metrics::routes().with_state(gateway)).await,
+        None => pending().await,
+    }
+}
+
+async fn serve<L: Listener>(listener: L, router: Router)
+where
+    L::Addr: std::fmt::Debug,
+{
+    let bounded = Bounded { listener, free: Arc::new(Semaphore::new(CONNECTIONS)) };
+    if let Err(error) = axum::serve(bounded, router).await {
+        tracing::error!("a socket is served no more: {error}");
+        pending().await
+    }
+}
+
+/// A listener that accepts while there is room.
+struct Bounded<L> {
+    listener: L,
+    free: Arc<Semaphore>,
+}
+
+impl<L: Listener> Listener for Bounded<L> {
+    type Io = Guarded<L::Io>;
+    type Addr = L::Addr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        // The semaphore is never closed; without it, there would be nothing to bound.
+        let permit = Arc::clone(&self.free).acquire_owned().await.ok();
+        let (stream, address) = self.listener.accept().await;
+        let deadline = Box::pin(tokio::time::sleep(LIFETIME));
+        (Guarded { stream, deadline, _permit: permit }, address)
+    }
+
+    fn local_addr(&self) -> io::Result<Self::Addr> {
+        self.listener.local_addr()
+    }
+}
+
+/// A connection that ends in time.
+struct Guarded<S> {
+    stream: S,
+    deadline: Pin<Box<Sleep>>,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.deadline.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        octets: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        if self.deadline.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        Pin::new(&mut self.stream).poll_write(context, octets)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

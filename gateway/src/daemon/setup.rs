@@ -1,0 +1,78 @@
+//! From the configuration to what the gateway is made of.
+
+use super::backend::Mechanism;
+use crate::config::{Config, Nat64, Route, Siit};
+use crate::host::Plan;
+use crate::show::{count, plural};
+use std::path::Path;
+
+/// What the host is to be set up with; `directory` is where state files are kept.
+pub(super) fn plan(config: &Config, directory: &Path) -> Plan {
+    let (mut routes4, mut routes6) = (Vec::new(), Vec::new());
+    for route in config.routes() {
+        match route {
+            Route::V4(prefix) => routes4.push(prefix),
+            Route::V6(prefix) => routes6.push(prefix),
+        }
+    }
+    Plan {
+        gateway: config.gateway.name.clone(),
+        directory: directory.into(),
+        device: config.tun.name.clone(),
+        mtu: config.tun.mtu.into(),
+        queue_length: config.tun.queue_length,
+        queues: config.queues().max(config.gateway.workers).into(),
+        super_frames: config.tun.super_frames,
+        routes4,
+        routes6,
+    }
+}
+
+/// The mechanisms, in the order of the workers' tables: stateful translators first.
+pub(super) fn mechanisms(config: &Config) -> Vec<Mechanism> {
+    let nat64 = config.nat64.iter().map(|nat64| Mechanism {
+        name: nat64.name.clone(),
+        serves: nat64_serves(config, nat64),
+        stateful: true,
+    });
+    let siit = config.siit.iter().map(|siit| Mechanism {
+        name: siit.name.clone(),
+        serves: siit_serves(siit),
+        stateful: false,
+    });
+    nat64.chain(siit).collect()
+}
+
+/// The dynamic pools: the mechanism's place, and the file.
+pub(super) fn pool_files(config: &Config) -> Vec<(u16, &Path)> {
+    let first = config.nat64.len();
+    let siit = config.siit.iter().enumerate().filter(|(_, siit)| siit.dynamic_pool.is_some());
+    siit.map(|(index, siit)| ((first + index) as u16, siit.dynamic_state.as_path())).collect()
+}
+
+fn nat64_serves(config: &Config, nat64: &Nat64) -> String {
+    let pool = config.pool(&nat64.pool).map_or_else(String::new, |pool| {
+        let addresses = pool.address_count();
+        let ports = addresses * u64::from(pool.ports.count());
+        format!(": {}, {}", plural_es(addresses, "address"), plural(ports, "port"))
+    });
+    let bindings = match nat64.static_bindings.len() {
+        0 => String::new(),
+        count => format!(" · {}", plural(count as u64, "static binding")),
+    };
+    format!("{} ⇄ pool {}{pool}{bindings}", nat64.prefix, nat64.pool)
+}
+
+fn siit_serves(siit: &Siit) -> String {
+    let mut parts: Vec<String> = siit.prefix.iter().map(ToString::to_string).collect();
+    match siit.mappings().count() {
+        0 => {}
+        mappings => parts.push(plural(mappings as u64, "mapping")),
+    }
+    parts.extend(siit.dynamic_pool.map(|pool| format!("dynamic pool {pool}")));
+    parts.join(" · ")
+}
+
+fn plural_es(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "es" })
+}

@@ -1,0 +1,96 @@
+//! The workers' threads.
+
+use super::run::RunError;
+use crate::worker::{Clock, Command, Handover, Mailbox, Post, Wake, Worker, mailbox, rings};
+use sixway_dataplane::engine::Engine;
+use sixway_link::TunQueue;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread::{Builder, JoinHandle};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+/// The threads of a gateway.
+#[derive(Debug)]
+pub(super) struct Threads {
+    /// How to reach each.
+    pub posts: Vec<Post>,
+    handles: Vec<JoinHandle<()>>,
+    ends: UnboundedReceiver<String>,
+}
+
+impl Threads {
+    /// Starts a thread for each engine and deals the queues out.
+    ///
+    /// # Errors
+    /// The kernel has no thread or descriptor left.
+    pub(super) fn start(engines: Vec<Engine>, queues: Vec<TunQueue>, clock: Clock) -> Result<Self, RunError> {
+        let failed = |error| RunError::Io("worker".into(), error);
+        let ends = engines.iter().map(|_| mailbox()).collect::<io::Result<Vec<_>>>().map_err(failed)?;
+        let wakes: Vec<Wake> = ends.iter().map(|(_, mailbox)| mailbox.wake().clone()).collect();
+        let (said, heard) = unbounded_channel();
+        let mut threads = Self { posts: Vec::new(), handles: Vec::new(), ends: heard };
+        let parts = engines.into_iter().zip(dealt(queues, wakes.len())).zip(ends).zip(rings(&wakes));
+        for (number, (((engine, queues), (post, mailbox)), handover)) in parts.enumerate() {
+            let worker = move || work(engine, queues, clock, mailbox, handover);
+            let said = said.clone();
+            let handle =
+                Builder::new().name(format!("worker-{number}")).spawn(move || guard(number, worker, &said));
+            match handle {
+                Ok(handle) => threads.handles.push(handle),
+                Err(error) => {
+                    threads.stop();
+                    return Err(failed(error));
+                }
+            }
+            threads.posts.push(post);
+        }
+        Ok(threads)
+    }
+
+    /// Waits until a worker ends by itself, and says why.
+    pub(super) async fn first_end(&mut self) -> String {
+        self.ends.recv().await.unwrap_or_else(|| "all workers have ended".into())
+    }
+
+    /// Tells all workers to stop, and waits until they have; their queues are closed then.
+    pub(super) fn stop(&mut self) {
+        for post in self.posts.drain(..) {
+            // A full ring or a worker that is gone: without its post it ends, too.
+            let _ = post.send(Command::Stop);
+        }
+        for handle in self.handles.drain(..) {
+            // A panic was caught and told in the thread.
+            let _ = handle.join();
+        }
+    }
+}
+
+/// Deals queues out to workers in turn.
+fn dealt(queues: Vec<TunQueue>, workers: usize) -> Vec<Vec<TunQueue>> {
+    let mut hands: Vec<Vec<TunQueue>> = (0..workers).map(|_| Vec::new()).collect();
+    for (number, queue) in queues.into_iter().enumerate() {
+        hands[number % workers].push(queue);
+    }
+    hands
+}
+
+fn work(
+    engine: Engine,
+    queues: Vec<TunQueue>,
+    clock: Clock,
+    mailbox: Mailbox,
+    handover: Handover,
+) -> io::Result<()> {
+    Worker::new(queues, engine, clock, mailbox, handover).run()
+}
+
+/// Says it when a worker ends that was not told to: one that panics must not leave the gateway without it.
+fn guard(number: usize, worker: impl FnOnce() -> io::Result<()>, said: &UnboundedSender<String>) {
+    let what = match catch_unwind(AssertUnwindSafe(worker)) {
+        Ok(Ok(())) => return,
+        Ok(Err(error)) => format!("worker {number}: {error}"),
+        Err(_) => format!("worker {number} panicked; this is a defect of sixway, please report it"),
+    };
+    // Nobody listens at the end.
+    let _ = said.send(what);
+}
