@@ -159,6 +159,9 @@ fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
             Pool(_) | Dynamic(_) | Eam(_, true) => Clash::HostsOwn,
             Nat64(_) | Siit(_) => Clash::HostsOwnMinor,
         },
+        // The dynamic pool leaves out the gateway's own address and the addresses of mappings.
+        (Dynamic(_), Gateway) => Clash::Tolerated,
+        (Dynamic(a), Eam(b, _)) if a == b => Clash::Tolerated,
         (Gateway, IcmpSource(_)) | (IcmpSource(_), Gateway) => Clash::Tolerated,
         (IcmpSource(a), IcmpSource(b)) if a != b => Clash::Tolerated,
         (Siit(a), Eam(b, _)) | (Eam(b, _), Siit(a)) if a == b => Clash::Tolerated,

@@ -175,33 +175,45 @@ impl Tun {
     }
 }
 
-/// `[fragments]`, resolved.
+/// `[fragments]`, resolved; each bound is a worker's.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fragments {
-    /// Octets of waiting fragments, of all workers.
-    #[serde(serialize_with = "text::octets")]
+    /// Octets of memory.
+    #[serde(serialize_with = "text::as_octets")]
     pub memory: u64,
-    /// The same of one source address.
-    #[serde(serialize_with = "text::octets")]
-    pub memory_per_source: u64,
+    /// Packets at a time.
+    pub packets: u32,
+    /// Packets at a time from one source address.
+    pub packets_per_source: u32,
+    /// Fragments of one packet.
+    pub fragments_per_packet: u32,
     /// How long a packet's fragments wait for the rest.
-    #[serde(serialize_with = "text::duration")]
+    #[serde(serialize_with = "text::as_duration")]
     pub timeout: Duration,
 }
 
 impl Fragments {
     pub(super) fn read(section: &Reader, report: &mut Report) -> Option<Self> {
         let memory = section.value("memory", report).and_then(|v| v.size(report));
-        let per_source = section.value("memory_per_source", report);
-        let memory_per_source = per_source.as_ref().and_then(|v| v.size(report));
+        let packets = section.value("packets", report).and_then(|v| v.integer(report));
+        let per_source = section.value("packets_per_source", report);
+        let packets_per_source = per_source.as_ref().and_then(|v| v.integer(report));
+        let fragments_per_packet =
+            section.value("fragments_per_packet", report).and_then(|v| v.integer(report));
         let timeout = section.value("timeout", report).and_then(|v| v.duration(report));
-        let (memory, memory_per_source) = (memory?, memory_per_source?);
-        if let Some(v) = per_source.filter(|_| memory_per_source > memory) {
+        let (packets, packets_per_source) = (packets?, packets_per_source?);
+        if let Some(v) = per_source.filter(|_| packets_per_source > packets) {
             report.fault(
                 &v.place,
-                "is more than fragments.memory, which bounds all sources together; lower it",
+                format!("is more than fragments.packets, {packets}, for all sources together; lower it"),
             );
         }
-        Some(Self { memory, memory_per_source, timeout: timeout? })
+        Some(Self {
+            memory: memory?,
+            packets,
+            packets_per_source,
+            fragments_per_packet: fragments_per_packet?,
+            timeout: timeout?,
+        })
     }
 }

@@ -54,19 +54,19 @@ pub struct Static {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Timeouts {
     /// UDP_DEFAULT.
-    #[serde(serialize_with = "text::duration")]
+    #[serde(serialize_with = "text::as_duration")]
     pub udp_default: Duration,
     /// TCP_EST, without the TCP_TRANS that follows it.
-    #[serde(serialize_with = "text::duration")]
+    #[serde(serialize_with = "text::as_duration")]
     pub tcp_est: Duration,
     /// TCP_TRANS.
-    #[serde(serialize_with = "text::duration")]
+    #[serde(serialize_with = "text::as_duration")]
     pub tcp_trans: Duration,
     /// TCP_INCOMING_SYN.
-    #[serde(serialize_with = "text::duration")]
+    #[serde(serialize_with = "text::as_duration")]
     pub tcp_incoming_syn: Duration,
     /// ICMP_DEFAULT.
-    #[serde(serialize_with = "text::duration")]
+    #[serde(serialize_with = "text::as_duration")]
     pub icmp_default: Duration,
 }
 
@@ -204,29 +204,9 @@ fn warn_of_non_global(pool: &Pool, place: &Place, report: &mut Report) {
     );
 }
 
-/// RFC 6146 §4 and RFC 5382 §5: floors below which sessions that live are cut.
-const FLOORS: [(&str, u64, &str); 4] = [
-    ("udp_default", 120, "UDP_MIN, 2 min (RFC 6146 §4)"),
-    ("tcp_est", 7_200, "TCP_EST, 2 h (RFC 6146 §4)"),
-    ("tcp_trans", 240, "TCP_TRANS, 4 min (RFC 6146 §4)"),
-    ("icmp_default", 60, "ICMP_DEFAULT, 60 s (RFC 6146 §4)"),
-];
-
 impl Timeouts {
     fn read(section: &Reader, report: &mut Report) -> Option<Self> {
-        let mut read = |name: &str| {
-            let value = section.value(name, report)?;
-            let duration = value.duration(report)?;
-            let floor = FLOORS.iter().find(|(floored, _, _)| *floored == name);
-            if let Some((_, _, words)) = floor.filter(|(_, least, _)| duration < Duration::from_secs(*least))
-            {
-                report.warn(
-                    &value.place,
-                    format!("is less than {words}; sessions that still live will be cut"),
-                );
-            }
-            Some(duration)
-        };
+        let mut read = |name: &str| section.value(name, report).and_then(|v| v.duration(report));
         let (udp_default, tcp_est, tcp_trans) = (read("udp_default"), read("tcp_est"), read("tcp_trans"));
         let (tcp_incoming_syn, icmp_default) = (read("tcp_incoming_syn"), read("icmp_default"));
         Some(Self {

@@ -2,6 +2,9 @@
 //! `docs/configuration.md` come from this one list.
 
 use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::text::{duration, octets};
 
 mod keys;
 
@@ -63,7 +66,11 @@ impl Kind {
             Self::Choice(words) => {
                 words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(" or ")
             }
-            Self::Duration { min, max } => format!("duration {} to {}", seconds(min), seconds(max)),
+            Self::Duration { min, max } => format!(
+                "duration {} to {}",
+                duration(Duration::from_secs(min)),
+                duration(Duration::from_secs(max))
+            ),
             Self::Size { min, max } => format!("size {} to {}", octets(min), octets(max)),
             Self::Address4 => "IPv4 address".into(),
             Self::Address6 => "IPv6 address".into(),
@@ -177,18 +184,4 @@ impl Section {
 /// The tables of keys, by section name, as `docs/configuration.md` shows them.
 pub fn tables() -> Vec<(&'static str, String)> {
     SECTIONS.iter().map(|section| (section.name, section.table())).collect()
-}
-
-/// A number of seconds as an operator writes it.
-pub(super) fn seconds(count: u64) -> String {
-    humantime::format_duration(std::time::Duration::from_secs(count)).to_string()
-}
-
-/// A number of octets as an operator writes it.
-pub(super) fn octets(count: u64) -> String {
-    const UNITS: [(&str, u32); 3] = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
-    UNITS
-        .iter()
-        .find(|(_, shift)| count != 0 && count.trailing_zeros() >= *shift)
-        .map_or_else(|| format!("{count} B"), |(unit, shift)| format!("{} {unit}", count >> shift))
 }

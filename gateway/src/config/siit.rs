@@ -75,11 +75,11 @@ pub struct Siit {
     #[serde(serialize_with = "text::optional", skip_serializing_if = "Option::is_none")]
     pub dynamic_pool: Option<Prefix4>,
     /// When an address of the dynamic pool is released.
-    #[serde(serialize_with = "text::duration")]
+    #[serde(serialize_with = "text::as_duration")]
     pub dynamic_lifetime: Duration,
-    /// How long it is kept for its host after that.
-    #[serde(serialize_with = "text::duration")]
-    pub dynamic_memory: Duration,
+    /// Until when it is kept for its host.
+    #[serde(serialize_with = "text::as_duration")]
+    pub dynamic_remembered: Duration,
     /// Where the dynamic pool's addresses are kept.
     pub dynamic_state: PathBuf,
     /// The choices of RFC 7915.
@@ -164,7 +164,17 @@ impl Siit {
             Some(pool)
         });
         let dynamic_lifetime = section.value("dynamic_lifetime", report).and_then(|v| v.duration(report));
-        let dynamic_memory = section.value("dynamic_memory", report).and_then(|v| v.duration(report));
+        let dynamic_remembered = section.value("dynamic_remembered", report).and_then(|v| {
+            let remembered = v.duration(report)?;
+            if let Some(lifetime) = dynamic_lifetime.filter(|lifetime| remembered < *lifetime) {
+                let lifetime = text::duration(lifetime);
+                report.fault(
+                    &v.place,
+                    format!("is less than dynamic_lifetime, {lifetime}; raise it, or lower that"),
+                );
+            }
+            Some(remembered)
+        });
         let dynamic_state = section.value("dynamic_state", report).and_then(|v| {
             let path = v.path(report)?;
             if dynamic_pool.is_some() {
@@ -197,7 +207,7 @@ impl Siit {
             icmp_source_pool: icmp_source_pool?,
             dynamic_pool: dynamic_pool.map_or(Some(None), |pool| pool.map(Some))?,
             dynamic_lifetime: dynamic_lifetime?,
-            dynamic_memory: dynamic_memory?,
+            dynamic_remembered: dynamic_remembered?,
             dynamic_state: dynamic_state?,
             translation: translation?,
             eam,

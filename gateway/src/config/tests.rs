@@ -3,6 +3,7 @@
 mod faults;
 mod good;
 mod remarks;
+mod schema;
 
 use std::io;
 use std::path::Path;

@@ -30,14 +30,44 @@ pub(super) fn optional<T: Display, S: Serializer>(
     }
 }
 
-/// `2h 4m`.
-pub(super) fn duration<S: Serializer>(value: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&humantime::format_duration(*value))
+/// As `2 h 4 min`.
+pub(super) fn as_duration<S: Serializer>(value: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&duration(*value))
 }
 
-/// `16 MiB`.
-pub(super) fn octets<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&super::schema::octets(*value))
+/// As `16 MiB`.
+pub(super) fn as_octets<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&octets(*value))
+}
+
+/// A duration as an operator writes it: `2 h 4 min`.
+pub(super) fn duration(value: Duration) -> String {
+    const UNITS: [(&str, u128); 7] = [
+        ("d", 86_400_000_000_000),
+        ("h", 3_600_000_000_000),
+        ("min", 60_000_000_000),
+        ("s", 1_000_000_000),
+        ("ms", 1_000_000),
+        ("us", 1_000),
+        ("ns", 1),
+    ];
+    let (mut rest, mut parts) = (value.as_nanos(), Vec::new());
+    for (unit, nanos) in UNITS {
+        if rest >= nanos {
+            parts.push(format!("{} {unit}", rest / nanos));
+            rest %= nanos;
+        }
+    }
+    if parts.is_empty() { "0 s".to_owned() } else { parts.join(" ") }
+}
+
+/// A number of octets as an operator writes it: `16 MiB`.
+pub(super) fn octets(count: u64) -> String {
+    const UNITS: [(&str, u32); 3] = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    UNITS
+        .iter()
+        .find(|(_, shift)| count != 0 && count.trailing_zeros() >= *shift)
+        .map_or_else(|| format!("{count} B"), |(unit, shift)| format!("{} {unit}", count >> shift))
 }
 
 /// A closed list of words, read and written as in the configuration.

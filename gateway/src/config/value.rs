@@ -11,7 +11,8 @@ use toml::de::DeValue;
 use super::document::Document;
 use super::fault::{Place, Report, did_you_mean};
 use super::ports::Ports;
-use super::schema::{Key, Kind, octets, seconds};
+use super::schema::{Key, Kind};
+use super::text::{duration, octets};
 
 /// A value from the document, or a default of the schema.
 #[derive(Debug)]
@@ -134,10 +135,11 @@ impl<'a> Value<'a> {
     pub fn duration(&self, report: &mut Report) -> Option<Duration> {
         let Kind::Duration { min, max } = self.key.kind else { return self.wrong_type(report) };
         let text = self.get().as_str().map_or_else(|| self.wrong_type(report), Some)?;
+        let (min, max) = (Duration::from_secs(min), Duration::from_secs(max));
         match humantime::parse_duration(text) {
-            Ok(d) if d >= Duration::from_secs(min) && d <= Duration::from_secs(max) => Some(d),
+            Ok(value) if (min..=max).contains(&value) => Some(value),
             Ok(_) => {
-                self.wrong(&format!("is out of range; write {} to {}", seconds(min), seconds(max)), report)
+                self.wrong(&format!("is out of range; write {} to {}", duration(min), duration(max)), report)
             }
             Err(_) => self.wrong(
                 "is no duration; write numbers with units, such as \"5 min\" or \"2 h 4 min\"",

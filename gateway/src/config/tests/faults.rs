@@ -122,21 +122,26 @@ fn values_out_of_range_are_told_the_range() {
         ),
         ("memory = 1", "fragments.memory = 1  is out of range; write 64 KiB to 64 GiB"),
         (
-            "memory_per_source = \"1 GiB\"",
-            "fragments.memory_per_source = \"1 GiB\"  is more than fragments.memory, which bounds all sources together; lower it",
+            "packets_per_source = 5000",
+            "fragments.packets_per_source = 5000  is more than fragments.packets, 4096, for all sources together; lower it",
         ),
-        ("timeout = \"1 s\"", "fragments.timeout = \"1 s\"  is out of range; write 2s to 2m"),
+        ("timeout = \"1 s\"", "fragments.timeout = \"1 s\"  is out of range; write 2 s to 2 min"),
         (
             "timeout = \"5\"",
             "fragments.timeout = \"5\"  is no duration; write numbers with units, such as \"5 min\" or \"2 h 4 min\"",
         ),
         (
             "timeout = 5",
-            "fragments.timeout = 5  is of type integer; write duration 2s to 2m, such as \"5 min\"",
+            "fragments.timeout = 5  is of type integer; write duration 2 s to 2 min, such as \"5 min\"",
         ),
     ] {
         fault_in(&fragments, line, said);
     }
+    fault_in(
+        &format!("{NAT64}[siit]\nprefix = \"2001:db8:1::/96\"\n"),
+        "dynamic_remembered = \"1 h\"",
+        "siit.dynamic_remembered = \"1 h\"  is less than dynamic_lifetime, 2 h 4 min; raise it, or lower that",
+    );
     fault_in(
         &format!("{NAT64}[siit]\nprefix = \"2001:db8:1::/96\"\n"),
         "lowest_ipv6_mtu = 1279",
@@ -152,6 +157,15 @@ fn values_out_of_range_are_told_the_range() {
         "filtering = \"address-dependant\"",
         "nat64.filtering = \"address-dependant\"  is not \"endpoint-independent\" or \"address-dependent\"; did you mean \"address-dependent\"?",
     );
+    for (line, said) in [
+        ("udp_default = \"119 s\"", "is out of range; write 2 min to 365 d"),
+        ("tcp_est = \"1 h\"", "is out of range; write 2 h to 365 d"),
+        ("tcp_trans = \"3 min\"", "is out of range; write 4 min to 365 d"),
+        ("tcp_incoming_syn = \"5 s\"", "is out of range; write 6 s to 10 min"),
+        ("icmp_default = \"59 s\"", "is out of range; write 1 min to 365 d"),
+    ] {
+        fault_in(&format!("{NAT64}[nat64.timeouts]\n"), line, &format!("nat64.timeouts.{line}  {said}"));
+    }
     fault_in(NAT64, "tos = 256", "nat64.tos = 256  is out of range; write 0 to 255");
 }
 

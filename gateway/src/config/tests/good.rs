@@ -21,7 +21,8 @@ routes = ["auto", "198.51.100.128/25"]
 
 [fragments]
 memory = "64 MiB"
-timeout = "2 s"
+packets = 10_000
+timeout = "10 s"
 
 [[pool]]
 name = "main"
@@ -73,7 +74,7 @@ fn a_full_configuration_is_read_whole() {
     assert_eq!(siit.translation.tos, HeaderByte::Copy);
     assert_eq!(siit.icmp_sources().count(), 3);
     assert_eq!(siit.mappings().count(), 2);
-    assert_eq!(siit.dynamic_memory.as_secs(), 14 * 86_400);
+    assert_eq!(siit.dynamic_remembered.as_secs(), 14 * 86_400);
 }
 
 #[test]

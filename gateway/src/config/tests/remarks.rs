@@ -230,17 +230,6 @@ fn what_works_but_will_be_missed_is_a_warning() {
         ],
     );
     warnings(
-        &format!(
-            "{OWN}{POOL}{NAT64}timeouts = {{ udp_default = \"30 s\", tcp_est = \"1 h\", tcp_trans = \"239 s\", icmp_default = \"59 s\" }}\n"
-        ),
-        &[
-            "sixway.toml:10  nat64.timeouts.udp_default = \"30 s\"  is less than UDP_MIN, 2 min (RFC 6146 §4); sessions that still live will be cut",
-            "sixway.toml:10  nat64.timeouts.tcp_est = \"1 h\"  is less than TCP_EST, 2 h (RFC 6146 §4); sessions that still live will be cut",
-            "sixway.toml:10  nat64.timeouts.tcp_trans = \"239 s\"  is less than TCP_TRANS, 4 min (RFC 6146 §4); sessions that still live will be cut",
-            "sixway.toml:10  nat64.timeouts.icmp_default = \"59 s\"  is less than ICMP_DEFAULT, 60 s (RFC 6146 §4); sessions that still live will be cut",
-        ],
-    );
-    warnings(
         &format!("{OWN}{POOL}[siit]\nprefix = \"2001:db8:ffff::/96\"\n"),
         &[
             "sixway.toml:4  pool.main  no mechanism uses this pool",
@@ -259,4 +248,11 @@ fn two_dynamic_pools_do_not_share_a_file() {
     let said = "sixway.toml:7  siit[1].dynamic_state  is siit[0].dynamic_state's file already (line 4); write dynamic_state = another file";
     faults(&text, &[said]);
     warnings(&format!("{text}dynamic_state = \"/var/lib/sixway/two.state\"\n"), &[]);
+}
+
+#[test]
+fn the_gateways_own_address_and_mappings_may_lie_in_the_dynamic_pool() {
+    let text = "[siit]\nprefix = \"2001:db8:1::/96\"\ndynamic_pool = \"192.0.2.0/24\"\n";
+    let eam = "eam = [{ ipv4 = \"192.0.2.9\", ipv6 = \"2001:db8:2::9\" }]\n";
+    warnings(&format!("{OWN}{text}{eam}"), &[]);
 }

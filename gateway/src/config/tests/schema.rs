@@ -1,0 +1,93 @@
+//! The list of keys beside the code that reads them.
+
+use super::*;
+use crate::config::schema::{Kind, SECTIONS, Section};
+
+/// A good configuration in which one key of a section can be written last.
+fn with(section: &Section, line: &str) -> String {
+    let required = |section: &str| match section {
+        "pool" => vec![("name", "\"two\""), ("addresses", "\"10.0.0.1\"")],
+        "nat64" => vec![("prefix", "\"2001:db8:65::/96\""), ("pool", "\"main\"")],
+        "nat64.static" => {
+            vec![
+                ("protocol", "\"tcp\""),
+                ("inside", "\"[2001:db8::80]:80\""),
+                ("outside", "\"192.0.2.1:80\""),
+            ]
+        }
+        "siit" => vec![("eam_file", "\"eam.txt\"")],
+        "siit.eam" => vec![("ipv4", "\"198.51.100.1\""), ("ipv6", "\"2001:db8:1::1\"")],
+        _ => vec![],
+    };
+    let write = |name: &str, lists: bool| {
+        let key = line.split(' ').next().unwrap_or_default();
+        let head = if lists { format!("[[{name}]]\n") } else { format!("[{name}]\n") };
+        let rest: Vec<String> = required(name)
+            .into_iter()
+            .filter(|(required, _)| name != section.name || *required != key)
+            .map(|(required, value)| format!("{required} = {value}\n"))
+            .collect();
+        head + &rest.concat()
+    };
+    let is_row = section.name == "nat64.static" || section.name == "siit.eam" || section.name == "pool";
+    let parent = section.name.split('.').next().unwrap_or_default();
+    let above = if parent == section.name { String::new() } else { write(parent, false) };
+    let other = if parent == "nat64" { "" } else { NAT64 };
+    format!("{POOL}{other}{above}{}{line}\n", write(section.name, is_row))
+}
+
+fn said(text: &str) -> Vec<String> {
+    let mut eam_file = |_: &Path| Ok(String::new());
+    match Config::parse("sixway.toml", text, &host(), &mut eam_file) {
+        Ok(_) => Vec::new(),
+        Err(faults) => lines(faults.remarks()),
+    }
+}
+
+#[test]
+fn every_key_of_the_list_is_read() {
+    for section in SECTIONS {
+        for key in section.keys() {
+            let text = with(section, &format!("{} = 1979-05-27", key.name));
+            let told = said(&text);
+            let about = |line: &String| line.contains(&format!(".{}", key.name)) && line.contains("datetime");
+            assert!(told.iter().any(about), "{told:?} in:\n{text}");
+        }
+    }
+}
+
+#[test]
+fn every_word_and_bound_of_the_list_is_good() {
+    for section in SECTIONS {
+        for key in section.keys() {
+            let values = match key.kind {
+                Kind::Choice(words) => words.iter().map(|word| format!("\"{word}\"")).collect(),
+                Kind::IntegerOr { word, min, max } => {
+                    vec![format!("\"{word}\""), min.to_string(), max.to_string()]
+                }
+                Kind::Boolean => vec!["true".to_owned(), "false".to_owned()],
+                Kind::Integer { min, .. } => vec![min.to_string()],
+                Kind::Text | Kind::Path | Kind::Address4 | Kind::Address6 | Kind::Prefix4 | Kind::Prefix6 => {
+                    vec![]
+                }
+                Kind::Prefixes4 | Kind::Routes | Kind::Ports | Kind::Endpoint4 | Kind::Endpoint6 => vec![],
+                Kind::Duration { .. } | Kind::Size { .. } | Kind::Socket => vec![],
+                Kind::Table(_) | Kind::Tables(_) => vec![],
+            };
+            for value in values {
+                let text = with(section, &format!("{} = {value}", key.name));
+                let told = said(&text);
+                let about = |line: &String| line.contains(&format!(".{} = ", key.name));
+                assert!(!told.iter().any(about), "{told:?} in:\n{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_default_is_within_the_keys_bounds() {
+    let text = format!(
+        "{OWN}{POOL}{NAT64}[siit]\nprefix = \"2001:db8:65::/96\"\n[tun]\n[fragments]\n[nat64.timeouts]\n"
+    );
+    assert_eq!(said(&text), Vec::<String>::new());
+}
