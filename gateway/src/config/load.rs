@@ -46,6 +46,9 @@ pub struct Config {
 /// Files larger than this are not read.
 const MAX_FILE: u64 = 512 << 20;
 
+/// Mechanisms of a kind; the engine numbers them with an octet.
+const MAX_MECHANISMS: usize = 64;
+
 /// More routes than this are not set for the mappings of a SIIT.
 const MAX_EAM_ROUTES: usize = 4_096;
 
@@ -101,12 +104,12 @@ impl Config {
         if self.tun.routes.auto {
             routes.extend(self.own_routes.iter().copied());
             for nat64 in &self.nat64 {
-                routes.push(Route::V6(nat64.prefix));
+                routes.push(Route::V6(nat64.prefix.prefix()));
                 let pool = self.pool(&nat64.pool).map(|pool| pool.addresses.clone()).unwrap_or_default();
                 routes.extend(aggregated(pool).into_iter().map(Route::V4));
             }
             for siit in &self.siit {
-                routes.extend(siit.prefix.map(Route::V6));
+                routes.extend(siit.prefix.map(|prefix| Route::V6(prefix.prefix())));
                 routes.extend(siit.dynamic_pool.map(Route::V4));
                 routes.extend(eam_routes(siit).unwrap_or_default());
             }
@@ -121,10 +124,10 @@ impl Config {
 fn eam_routes(siit: &Siit) -> Result<Vec<Route>, usize> {
     let routes: Vec<Route> = match siit.eam_routes {
         EamRoutes::Ipv4 => {
-            aggregated(siit.mappings().map(|(v4, _)| v4).collect()).into_iter().map(Route::V4).collect()
+            aggregated(siit.mappings.iter().map(|(v4, _)| v4).collect()).into_iter().map(Route::V4).collect()
         }
         EamRoutes::Ipv6 => {
-            aggregated(siit.mappings().map(|(_, v6)| v6).collect()).into_iter().map(Route::V6).collect()
+            aggregated(siit.mappings.iter().map(|(_, v6)| v6).collect()).into_iter().map(Route::V6).collect()
         }
         EamRoutes::None => Vec::new(),
     };
@@ -190,6 +193,7 @@ fn read<'a>(
 
     let (mut nat64, mut taken) = (Vec::new(), Vec::new());
     let written = sections.all(&schema::NAT64, report);
+    too_many(&written, report);
     for (index, section) in written.iter().enumerate() {
         let around =
             nat64::Around { index, mtu, pools: &pools, taken: &mut taken, claims: &mut claims, report };
@@ -197,6 +201,7 @@ fn read<'a>(
     }
     let (mut siit, mut states) = (Vec::new(), Vec::new());
     let written = sections.all(&schema::SIIT, report);
+    too_many(&written, report);
     for (index, section) in written.iter().enumerate() {
         let around = siit::Around { index, mtu, states: &mut states, read_file, claims: &mut claims, report };
         siit.push(Siit::read(section, default_name("siit", index, written.len()), around));
@@ -223,8 +228,24 @@ fn read<'a>(
         nat64: nat64.into_iter().collect::<Option<_>>()?,
         siit: siit.into_iter().collect::<Option<_>>()?,
     };
+    for (siit, section) in config.siit.iter().zip(&written) {
+        let faults =
+            siit.dynamic_pool.map(|pool| siit.dynamic(pool, &config.gateway).faults()).unwrap_or_default();
+        let key = format!("{}.dynamic_pool", section.place().key).into();
+        let place = Place { key, ..section.place().clone() };
+        faults.iter().for_each(|fault| report.fault(&place, fault.to_string()));
+    }
     warn_of_silence(&config, document, report);
     Some(config)
+}
+
+fn too_many(written: &[Reader], report: &mut Report) {
+    if let Some(section) = written.get(MAX_MECHANISMS) {
+        report.fault(
+            section.place(),
+            format!("is one too many; a gateway has {MAX_MECHANISMS} of a kind at most"),
+        );
+    }
 }
 
 fn read_pools(

@@ -9,6 +9,7 @@
 
 mod claims;
 mod document;
+mod engine;
 mod fault;
 mod gateway;
 mod host;
@@ -36,5 +37,5 @@ pub use pool::Pool;
 pub use ports::Ports;
 pub use routes::{Route, RouteChoice};
 pub use schema::tables;
-pub use siit::{EamRoutes, EamRow, Hairpinning, Siit};
+pub use siit::{EamRoutes, EamRow, Hairpinning, Mappings, Siit};
 pub use translation::{HeaderByte, Translation, UdpZeroChecksum};

@@ -14,6 +14,7 @@ use super::schema::{STATIC, TIMEOUTS};
 use super::section::Reader;
 use super::text::{self, words};
 use super::translation::Translation;
+use super::value::Value;
 
 words! {
     /// Who may answer through a binding (RFC 6146 §3.5).
@@ -76,8 +77,8 @@ pub struct Nat64 {
     /// What it is called.
     pub name: String,
     /// Pref64::/n.
-    #[serde(serialize_with = "text::one")]
-    pub prefix: Prefix6,
+    #[serde(serialize_with = "text::prefix")]
+    pub prefix: Rfc6052,
     /// The name of its pool.
     pub pool: String,
     /// Who may answer through a binding.
@@ -112,12 +113,11 @@ impl Nat64 {
         let Around { index, mtu, pools, taken, claims, report } = around;
         let name = section.value("name", report).map(|v| v.text(report));
         let translation = Translation::read(section, mtu, report);
+        let non_global = translation.as_ref().is_some_and(|t| t.translate_non_global);
         let prefix = section.value("prefix", report).and_then(|v| {
-            let prefix = v.prefix6(report)?;
-            check_prefix(prefix, &v.place, report).then(|| {
-                claims.v6(prefix, Owner::Nat64(index), &v.place);
-                prefix
-            })
+            let prefix = read_prefix(&v, non_global, report)?;
+            claims.v6(prefix.prefix(), Owner::Nat64(index), &v.place);
+            Some(prefix)
         });
         let pool = section.value("pool", report).and_then(|v| {
             let name = v.text(report)?;
@@ -130,11 +130,7 @@ impl Nat64 {
                 );
             }
             taken.push((name.clone(), v.place.clone()));
-            if let (Some(pool), Some(true), Some(false)) = (
-                pool,
-                prefix.map(|p| p == WELL_KNOWN_PREFIX),
-                translation.as_ref().map(|t| t.translate_non_global),
-            ) {
+            if let Some(pool) = pool.filter(|_| prefix.is_some_and(|prefix| prefix.is_global_only())) {
                 warn_of_non_global(pool, &v.place, report);
             }
             Some((name, pool))
@@ -147,7 +143,7 @@ impl Nat64 {
             [] => Timeouts::read(&section.child("timeouts", &TIMEOUTS), report),
         };
         let known_pool = pool.as_ref().and_then(|(_, pool)| *pool);
-        let static_bindings = read_static(section, prefix, known_pool, report);
+        let static_bindings = read_static(section, prefix.map(|p| p.prefix()), known_pool, report);
         let (pool, _) = pool?;
         Some(Self {
             name: name.unwrap_or(Some(default_name))?,
@@ -163,15 +159,10 @@ impl Nat64 {
     }
 }
 
-/// Whether the prefix can embed IPv4 addresses (RFC 6052 §2.2).
-pub(super) fn check_prefix(prefix: Prefix6, place: &Place, report: &mut Report) -> bool {
-    match Rfc6052::new(prefix, true) {
-        Ok(_) => true,
-        Err(error) => {
-            report.fault(place, error.to_string());
-            false
-        }
-    }
+/// Reads a prefix that can embed IPv4 addresses (RFC 6052 §2.2).
+pub(super) fn read_prefix(value: &Value, non_global: bool, report: &mut Report) -> Option<Rfc6052> {
+    let prefix = value.prefix6(report)?;
+    Rfc6052::new(prefix, non_global).map_err(|error| report.fault(&value.place, error.to_string())).ok()
 }
 
 fn find_pool<'p>(name: &str, pools: &'p [ReadPool], place: &Place, report: &mut Report) -> Option<&'p Pool> {

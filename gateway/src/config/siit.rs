@@ -1,17 +1,20 @@
 //! `[[siit]]`: stateless translation (RFC 7915) by prefix (RFC 6052), by table (RFC 7757) and from a dynamic pool.
 
+use std::fmt;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use sixway_dataplane::translate::address::eam::Eam;
+use sixway_dataplane::translate::address::eam::{Eam, EamErrorKind, EamTable};
 use sixway_dataplane::translate::address::eam_file::parse_eam_file;
+use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_wire::{Prefix4, Prefix6};
 
 use super::claims::{Claims, Owner};
 use super::fault::{Place, Report};
-use super::nat64::check_prefix;
+use super::nat64::read_prefix;
 use super::pool::{is_unicast, read_addresses};
 use super::schema::EAM;
 use super::section::Reader;
@@ -59,8 +62,8 @@ pub struct Siit {
     /// What it is called.
     pub name: String,
     /// The translation prefix.
-    #[serde(serialize_with = "text::optional", skip_serializing_if = "Option::is_none")]
-    pub prefix: Option<Prefix6>,
+    #[serde(serialize_with = "text::optional_prefix", skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<Rfc6052>,
     /// A file with further mappings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eam_file: Option<PathBuf>,
@@ -87,9 +90,37 @@ pub struct Siit {
     pub translation: Translation,
     /// The mappings written in the configuration.
     pub eam: Vec<EamRow>,
-    /// The mappings read from `eam_file`.
+    /// Every mapping, of the configuration and of `eam_file`.
     #[serde(skip)]
-    pub eam_from_file: Vec<Eam>,
+    pub mappings: Mappings,
+}
+
+/// A table of mappings, shared by those that use it.
+#[derive(Clone)]
+pub struct Mappings(Arc<EamTable>);
+
+impl Mappings {
+    /// The table.
+    pub fn table(&self) -> Arc<EamTable> {
+        Arc::clone(&self.0)
+    }
+
+    /// Its rows.
+    pub fn iter(&self) -> impl Iterator<Item = Eam> + '_ {
+        self.0.iter()
+    }
+}
+
+impl PartialEq for Mappings {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.iter().eq(other.0.iter())
+    }
+}
+
+impl fmt::Debug for Mappings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} mappings", self.0.len())
+    }
 }
 
 /// What a SIIT is read with.
@@ -107,11 +138,6 @@ pub(super) struct Around<'r> {
 const MAX_ICMP_SOURCES: u64 = 1_024;
 
 impl Siit {
-    /// Every mapping, of the configuration and of the file.
-    pub fn mappings(&self) -> impl Iterator<Item = Eam> + '_ {
-        self.eam.iter().map(|row| (row.ipv4, row.ipv6)).chain(self.eam_from_file.iter().copied())
-    }
-
     /// The addresses of `icmp_source_pool`, one by one.
     pub fn icmp_sources(&self) -> impl Iterator<Item = Ipv4Addr> + '_ {
         self.icmp_source_pool
@@ -123,12 +149,11 @@ impl Siit {
         let Around { index, mtu, states, read_file, claims, report } = around;
         let name = section.value("name", report).map(|v| v.text(report));
         let translation = Translation::read(section, mtu, report);
+        let non_global = translation.as_ref().is_some_and(|t| t.translate_non_global);
         let prefix = section.value("prefix", report).map(|v| {
-            let prefix = v.prefix6(report)?;
-            check_prefix(prefix, &v.place, report).then(|| {
-                claims.v6(prefix, Owner::Siit(index), &v.place);
-                prefix
-            })
+            let prefix = read_prefix(&v, non_global, report)?;
+            claims.v6(prefix.prefix(), Owner::Siit(index), &v.place);
+            Some(prefix)
         });
         let hairpinning = section.value("hairpinning", report).and_then(|v| v.word(report));
         let eam_routes: Option<EamRoutes> = section.value("eam_routes", report).and_then(|v| v.word(report));
@@ -194,10 +219,17 @@ impl Siit {
                 "has neither prefix nor eam nor eam_file; write what it shall translate",
             );
         }
-        let (eam_from_file, eam_file) = match eam_file {
+        let (rows, eam_file) = match eam_file {
             Some(read) => read.map(|(rows, path)| (rows, Some(path)))?,
             None => (Vec::new(), None),
         };
+        let rows = eam.iter().map(|row| (row.ipv4, row.ipv6)).chain(rows);
+        let table = EamTable::new(rows).map_err(|errors| {
+            // What is wrong with single rows is known, with their lines.
+            for error in errors.iter().filter(|error| error.kind == EamErrorKind::TooMany) {
+                report.fault(section.place(), error.to_string());
+            }
+        });
         Some(Self {
             name: name.unwrap_or(Some(default_name))?,
             prefix: prefix.map_or(Some(None), |prefix| prefix.map(Some))?,
@@ -211,7 +243,7 @@ impl Siit {
             dynamic_state: dynamic_state?,
             translation: translation?,
             eam,
-            eam_from_file,
+            mappings: Mappings(Arc::new(table.ok()?)),
         })
     }
 }

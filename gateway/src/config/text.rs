@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use serde::ser::{SerializeSeq as _, Serializer};
+use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 
 /// As text.
 pub(super) fn one<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
@@ -28,6 +29,19 @@ pub(super) fn optional<T: Display, S: Serializer>(
         Some(value) => serializer.collect_str(value),
         None => serializer.serialize_none(),
     }
+}
+
+/// A translation prefix, as text.
+pub(super) fn prefix<S: Serializer>(value: &Rfc6052, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&value.prefix())
+}
+
+/// A translation prefix as text, if it is there.
+pub(super) fn optional_prefix<S: Serializer>(
+    value: &Option<Rfc6052>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    optional(&value.map(|prefix| prefix.prefix()), serializer)
 }
 
 /// As `2 h 4 min`.

@@ -73,7 +73,7 @@ fn a_full_configuration_is_read_whole() {
     assert_eq!(siit.translation.traffic_class, HeaderByte::Set(0));
     assert_eq!(siit.translation.tos, HeaderByte::Copy);
     assert_eq!(siit.icmp_sources().count(), 3);
-    assert_eq!(siit.mappings().count(), 2);
+    assert_eq!(siit.mappings.iter().count(), 2);
     assert_eq!(siit.dynamic_remembered.as_secs(), 14 * 86_400);
 }
 
@@ -121,6 +121,37 @@ fn a_configuration_written_out_reads_as_the_same() {
 }
 
 #[test]
+fn engines_get_what_is_written_and_share_the_rest() {
+    let config = good(FULL);
+    let engines = config.engines([1, 2]);
+    assert_eq!(engines.len(), 4);
+    let (first, last) = (&engines[0], &engines[3]);
+    assert_eq!((first.worker.0, last.worker.0, last.workers, last.seed), (0, 3, 4, [1, 2]));
+    assert_eq!((first.icmp_errors_per_second, first.limits.mtu6), (250, 9_000));
+    assert!(std::sync::Arc::ptr_eq(&first.siit[0].eam, &last.siit[0].eam));
+    assert_eq!(first.siit[0].policy.lowest_ipv6_mtu, 1_400);
+    let nat64 = &config.nat64_engines()[0];
+    assert_eq!((nat64.max_sessions, nat64.pool.addresses.len(), nat64.pool.ports.len()), (1 << 18, 2, 2));
+    assert!(nat64.faults().is_empty());
+}
+
+#[test]
+fn what_is_not_written_is_what_the_engine_holds_usual() {
+    use sixway_dataplane::{fragment, mechanism::siit, nat, translate};
+    let config = good(&format!(
+        "{OWN}{POOL}{NAT64}[siit]\nprefix = \"2001:db8:65::/96\"\ndynamic_pool = \"10.0.0.0/8\"\n"
+    ));
+    assert_eq!(config.fragments.limits(), fragment::FragmentLimits::default());
+    let nat64 = &config.nat64_engines()[0];
+    assert_eq!(nat64.timeouts, nat::Timeouts::default());
+    assert_eq!((nat64.filtering, nat64.policy), (nat::Filtering::default(), translate::Policy::default()));
+    let engine = config.engines([0, 0]).remove(0);
+    let pool = engine.siit[0].dynamic_pool.clone().unwrap();
+    assert_eq!(pool, siit::dynamic_pool::DynamicPoolConfig::new(pool.prefix));
+    assert_eq!(engine.siit[0].hairpinning, siit::Hairpinning::default());
+}
+
+#[test]
 fn workers_are_as_many_as_cpus_unless_written() {
     assert_eq!(good(&format!("{OWN}{POOL}{NAT64}")).gateway.workers, 2);
     assert_eq!(good(&format!("{OWN}workers = 1\n{POOL}{NAT64}")).gateway.workers, 1);
@@ -152,7 +183,7 @@ fn a_million_mappings_are_read_and_checked_in_seconds() {
     let started = std::time::Instant::now();
     let (config, warnings) = Config::parse("x.toml", &text, &host(), &mut |_| Ok(rows.clone())).unwrap();
     println!("{:?}", started.elapsed());
-    assert_eq!(config.siit[0].mappings().count(), 1_000_000);
+    assert_eq!(config.siit[0].mappings.iter().count(), 1_000_000);
     assert!(started.elapsed().as_secs() < 10, "{:?}", started.elapsed());
     let said = "x.toml  siit  its mappings would need 1000000 routes, more than 4096; \
                 none is set: write shorter prefixes that hold them in tun.routes";

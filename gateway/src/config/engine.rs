@@ -1,0 +1,155 @@
+//! From the configuration to what the engines are built from, one for each worker.
+
+use sixway_dataplane::engine::EngineConfig;
+use sixway_dataplane::fragment::FragmentLimits;
+use sixway_dataplane::mechanism::nat64::Nat64Config;
+use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
+use sixway_dataplane::mechanism::siit::{Hairpinning as SiitHairpinning, SiitConfig};
+use sixway_dataplane::nat::{self, NatProtocol, PoolConfig};
+use sixway_dataplane::translate;
+use sixway_dataplane::{Limits, WorkerId};
+use sixway_wire::Prefix4;
+
+use super::gateway::{Fragments, Gateway};
+use super::load::Config;
+use super::nat64::{Filtering, Nat64, Static, StaticProtocol, Timeouts};
+use super::pool::Pool;
+use super::siit::{Hairpinning, Siit};
+use super::translation::{HeaderByte, Translation, UdpZeroChecksum};
+
+impl Config {
+    /// What the engines are built from, one for each worker; `seed` is secret randomness that they share. Tables of mappings
+    /// are shared, bounds on sessions and on ICMP errors are divided.
+    pub fn engines(&self, seed: [u64; 2]) -> Vec<EngineConfig> {
+        (0..self.gateway.workers).map(|worker| self.engine(WorkerId(worker), seed)).collect()
+    }
+
+    fn engine(&self, worker: WorkerId, seed: [u64; 2]) -> EngineConfig {
+        let workers = self.gateway.workers;
+        EngineConfig {
+            own4: self.gateway.ipv4_address,
+            own6: self.gateway.ipv6_address,
+            limits: Limits { mtu4: self.tun.mtu, mtu6: self.tun.mtu },
+            siit: self.siit.iter().map(|siit| siit.engine(&self.gateway)).collect(),
+            icmp_errors_per_second: self.gateway.icmp_errors_per_second.div_ceil(u32::from(workers).max(1)),
+            worker,
+            workers,
+            seed,
+        }
+    }
+
+    /// What the NAT64s of a worker are built from.
+    pub fn nat64_engines(&self) -> Vec<Nat64Config> {
+        let workers = u32::from(self.gateway.workers).max(1);
+        self.nat64.iter().map(|nat64| nat64.engine(self.pool(&nat64.pool), workers)).collect()
+    }
+}
+
+impl Nat64 {
+    fn engine(&self, pool: Option<&Pool>, workers: u32) -> Nat64Config {
+        Nat64Config {
+            prefix: self.prefix,
+            pool: PoolConfig {
+                addresses: pool.map(|pool| pool.addresses.clone()).unwrap_or_default(),
+                ports: pool.map(|pool| pool.ports.ranges().to_vec()).unwrap_or_default(),
+            },
+            filtering: match self.filtering {
+                Filtering::EndpointIndependent => nat::Filtering::EndpointIndependent,
+                Filtering::AddressDependent => nat::Filtering::AddressDependent,
+            },
+            static_bindings: self.static_bindings.iter().map(Static::engine).collect(),
+            timeouts: self.timeouts.engine(),
+            max_bindings: self.max_bindings.div_ceil(workers),
+            max_sessions: self.max_sessions.div_ceil(workers),
+            policy: self.translation.engine(),
+        }
+    }
+}
+
+impl Static {
+    fn engine(&self) -> nat::StaticBinding {
+        nat::StaticBinding {
+            protocol: match self.protocol {
+                StaticProtocol::Tcp => NatProtocol::Tcp,
+                StaticProtocol::Udp => NatProtocol::Udp,
+                StaticProtocol::Icmp => NatProtocol::Icmp,
+            },
+            inside: nat::Inside(self.inside),
+            outside: nat::Outside(self.outside),
+        }
+    }
+}
+
+impl Timeouts {
+    fn engine(&self) -> nat::Timeouts {
+        nat::Timeouts {
+            udp: self.udp_default,
+            icmp: self.icmp_default,
+            tcp_est: self.tcp_est,
+            tcp_trans: self.tcp_trans,
+            tcp_incoming_syn: self.tcp_incoming_syn,
+        }
+    }
+}
+
+impl Siit {
+    fn engine(&self, gateway: &Gateway) -> SiitConfig {
+        SiitConfig {
+            prefix: self.prefix,
+            eam: self.mappings.table(),
+            hairpinning: match self.hairpinning {
+                Hairpinning::Intrinsic => SiitHairpinning::Intrinsic,
+                Hairpinning::Simple => SiitHairpinning::Simple,
+                Hairpinning::Off => SiitHairpinning::Off,
+            },
+            icmp_source_pool: self.icmp_sources().collect(),
+            dynamic_pool: self.dynamic_pool.map(|prefix| self.dynamic(prefix, gateway)),
+            policy: self.translation.engine(),
+        }
+    }
+
+    /// The dynamic pool, without the gateway's own address and those of mappings.
+    pub(super) fn dynamic(&self, prefix: Prefix4, gateway: &Gateway) -> DynamicPoolConfig {
+        let own = gateway.ipv4_address.map(|own| Prefix4::holding(own, 32));
+        let mapped = self.mappings.iter().map(|(ipv4, _)| ipv4);
+        DynamicPoolConfig {
+            excluded: own.into_iter().chain(mapped).filter(|other| prefix.overlaps(*other)).collect(),
+            lifetime: self.dynamic_lifetime,
+            remembered: self.dynamic_remembered,
+            ..DynamicPoolConfig::new(prefix)
+        }
+    }
+}
+
+impl Translation {
+    fn engine(&self) -> translate::Policy {
+        let byte = |byte| match byte {
+            HeaderByte::Copy => translate::HeaderByte::Copy,
+            HeaderByte::Set(value) => translate::HeaderByte::Set(value),
+        };
+        translate::Policy {
+            traffic_class: byte(self.traffic_class),
+            tos: byte(self.tos),
+            udp_zero_checksum: match self.udp_zero_checksum {
+                UdpZeroChecksum::Compute => translate::UdpZeroChecksum::Compute,
+                UdpZeroChecksum::Drop => translate::UdpZeroChecksum::Drop,
+            },
+            lowest_ipv6_mtu: self.lowest_ipv6_mtu,
+            clamp_mss: self.clamp_mss,
+        }
+    }
+}
+
+impl Fragments {
+    /// What a worker's reassembly is bounded by.
+    pub fn limits(&self) -> FragmentLimits {
+        let many = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
+        FragmentLimits {
+            memory: usize::try_from(self.memory).unwrap_or(usize::MAX),
+            packets: many(self.packets),
+            packets_per_source: many(self.packets_per_source),
+            fragments_per_packet: many(self.fragments_per_packet),
+            timeout: self.timeout,
+        }
+    }
+}
