@@ -11,14 +11,14 @@ fn docs() -> PathBuf {
 }
 
 fn page() -> String {
-    std::fs::read_to_string(docs().join("configuration.md")).unwrap()
+    std::fs::read_to_string(docs().join("configuration.md")).expect("the page is there")
 }
 
 /// Compares a file with what it should be, or writes it.
 #[track_caller]
 fn held_together(file: &Path, made: &str) {
     if std::env::var_os("BLESS").is_some() {
-        std::fs::write(file, made).unwrap();
+        std::fs::write(file, made).expect("the page can be written");
     }
     let written = std::fs::read_to_string(file).unwrap_or_default();
     let what = "is not what the code says; BLESS=1 cargo test -p sixway --test configuration_page";
