@@ -48,6 +48,9 @@ counters! {
     punted = "punted",
     /// Frames handed over to other workers.
     handed_over = "handed_over",
+    /// Fragments that were joined to a packet which was then handed over, held or left to the host; the packet itself is
+    /// counted there as one.
+    merged = "merged",
     /// Frames held: fragments that wait for the rest of their packet (a gauge).
     held = "held",
     /// Packets as a wire would carry them: a super-frame counts once for each of its segments.
@@ -60,6 +63,8 @@ counters! {
     icmp_errors_limited = "icmp_errors.limited",
     /// ICMP errors not made because the gateway has no address of that family.
     icmp_errors_unsourced = "icmp_errors.unsourced",
+    /// TCP probes made: silent connections asked whether they live (RFC 6146 §3.5.2.2).
+    tcp_probes_made = "tcp_probes.made",
     /// Fragments made.
     fragments_made = "fragments.made",
     /// Packets reassembled from fragments.
@@ -96,6 +101,7 @@ impl Counters {
                 + self.punted
                 + self.handed_over
                 + self.held
+                + self.merged
                 + self.dropped_total()
     }
 }

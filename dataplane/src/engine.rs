@@ -6,14 +6,16 @@ use crate::classify::source_check;
 use crate::classify::{Owner, Steering};
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
+use crate::fragment::{Admission, FragmentLimits, Reassembly};
 use crate::frame::Frame;
 use crate::instant::Instant;
 use crate::limits::Limits;
+use crate::mechanism::nat64::{Arrival, Due, Nat64, Nat64Config, Outcome, Probe};
 use crate::mechanism::siit::dynamic_pool::DynamicPoolFault;
 use crate::mechanism::siit::{Siit, SiitConfig};
 use crate::parse::{self, Addresses, Packet, QuotedTuple, Transport};
 use crate::rewrite::icmp_error::{IcmpDetail, IcmpErrors};
-use crate::rewrite::{Executed, IPV6_MIN_MTU, Rewriter, echo};
+use crate::rewrite::{Executed, IPV6_MIN_MTU, Pass, Rewriter, echo};
 use crate::verdict::{Decision, Next, Outbox, PolicyId, Verdict, WorkerId};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -35,10 +37,14 @@ pub struct EngineConfig {
     pub own6: Option<Ipv6Addr>,
     /// MTUs of the next links.
     pub limits: Limits,
+    /// Stateful translators.
+    pub nat64: Vec<Nat64Config>,
     /// Stateless translators.
     pub siit: Vec<SiitConfig>,
     /// ICMP errors made in a second, at most; 0: none.
     pub icmp_errors_per_second: u32,
+    /// Bounds on fragments that wait for the rest of their packet.
+    pub fragments: FragmentLimits,
     /// Which worker this engine belongs to.
     pub worker: WorkerId,
     /// How many workers there are.
@@ -53,8 +59,10 @@ impl Default for EngineConfig {
             own4: None,
             own6: None,
             limits: Limits::default(),
+            nat64: Vec::new(),
             siit: Vec::new(),
             icmp_errors_per_second: 1_000,
+            fragments: FragmentLimits::default(),
             worker: WorkerId(0),
             workers: 1,
             seed: [0, 0],
@@ -65,14 +73,18 @@ impl Default for EngineConfig {
 /// One worker's engine.
 pub struct Engine {
     steering: Steering,
+    nat64: Vec<Nat64>,
     siit: Vec<Siit>,
     /// The stateless translator that takes IPv4 destinations that nobody names.
     default_siit: Option<u8>,
     rewriter: Rewriter,
     icmp_errors: IcmpErrors,
+    reassembly: Reassembly,
     counters: Counters,
     slots: Vec<Slot>,
     original: Original,
+    worker: WorkerId,
+    workers: u8,
 }
 
 /// A packet of the stride between the steps.
@@ -80,12 +92,13 @@ pub struct Engine {
 struct Slot {
     packet: Packet,
     owner: Owner,
+    probe: Probe,
     /// Position in the stride.
     frame: u32,
 }
 
 impl Slot {
-    const EMPTY: Self = Self { packet: Packet::EMPTY, owner: Owner::Gateway, frame: 0 };
+    const EMPTY: Self = Self { packet: Packet::EMPTY, owner: Owner::Gateway, probe: Probe::EMPTY, frame: 0 };
 }
 
 /// What a packet looked like when it came in, kept for a second pass that fails: the error quotes the original.
@@ -104,6 +117,13 @@ impl Engine {
     pub fn new(config: &EngineConfig) -> Result<Self, DynamicPoolFault> {
         let mut policies = Vec::new();
         let mut prefixes = Vec::new();
+        let mut nat64 = Vec::new();
+        for (index, one) in config.nat64.iter().enumerate() {
+            prefixes.push((one.prefix.prefix(), Owner::Nat64(index as u8)));
+            let policy = PolicyId(policies.len() as u8);
+            policies.push(one.policy);
+            nat64.push(Nat64::new(one, policy, config.worker, config.workers, config.seed));
+        }
         let mut siit = Vec::new();
         let mut default_siit = None;
         for (index, one) in config.siit.iter().enumerate() {
@@ -117,6 +137,7 @@ impl Engine {
         }
         Ok(Self {
             steering: Steering::new(config.own4, config.own6, prefixes),
+            nat64,
             siit,
             default_siit,
             rewriter: Rewriter::new(config.limits, policies, config.seed[0]),
@@ -126,9 +147,12 @@ impl Engine {
                 config.own6,
                 config.seed[1],
             ),
+            reassembly: Reassembly::new(config.fragments, config.seed[0] ^ config.seed[1].rotate_left(32)),
             counters: Counters::default(),
             slots: vec![Slot::EMPTY; STRIDE],
             original: Original { frame: Frame::with_capacity(QUOTABLE), packet: None },
+            worker: config.worker,
+            workers: config.workers.max(1),
         })
     }
 
@@ -137,17 +161,40 @@ impl Engine {
         &self.counters
     }
 
+    /// The stateful translators, in the order of the configuration.
+    pub fn nat64(&mut self) -> &mut [Nat64] {
+        &mut self.nat64
+    }
+
     /// The stateless translators, in the order of the configuration.
     pub fn siit(&mut self) -> &mut [Siit] {
         &mut self.siit
     }
 
-    /// Gives every frame its verdict. The caller sends those that leave, then what is in `out`.
+    /// Gives every frame that came from a link its verdict. The caller sends those that leave, then what is in `out`.
     pub fn process(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
+        self.counters.received += frames.len() as u64;
+        self.go(frames, now, out);
+    }
+
+    /// The same for frames that another worker's engine handed over.
+    pub fn take_over(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
+        self.counters.taken_over += frames.len() as u64;
+        self.go(frames, now, out);
+    }
+
+    /// A frame that was to be handed over found the ring full: it is dropped after all.
+    pub fn refused_handover(&mut self, frame: &mut Frame) {
+        frame.verdict = Verdict::Dropped(DropReason::HandoverFull);
+        self.counters.handed_over -= 1;
+        self.counters.dropped[DropReason::HandoverFull as usize] += 1;
+    }
+
+    fn go(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
         let mut slots = core::mem::take(&mut self.slots);
         for stride in frames.chunks_mut(STRIDE) {
-            self.counters.received += stride.len() as u64;
             let count = self.read(stride, &mut slots, now, out);
+            self.look_up(&mut slots[..count]);
             self.translate(stride, &slots[..count], now, out);
         }
         self.slots = slots;
@@ -155,10 +202,43 @@ impl Engine {
 
     /// Time passes: what has expired ends, a bounded amount of it. Call it after each batch and when nothing comes.
     pub fn tick(&mut self, now: Instant, out: &mut Outbox) {
-        let _ = out;
         for siit in &mut self.siit {
             siit.expire(now, EXPIRED_AT_ONCE);
         }
+        for nat64 in &mut self.nat64 {
+            let (counters, errors) = (&mut self.counters, &mut self.icmp_errors);
+            let mut dues = Vec::new();
+            nat64.expire(now, EXPIRED_AT_ONCE, counters, |due| dues.push(due));
+            for due in dues {
+                match due {
+                    Due::UnansweredSyn(octets) => {
+                        answer_later(
+                            errors,
+                            DropReason::InboundSyn,
+                            &Frame::holding(&octets),
+                            now,
+                            out,
+                            counters,
+                        );
+                    }
+                    // A probe that finds no room in the outbox is lost; the session then ends as if it was not answered.
+                    Due::Probe(probed) => {
+                        if let Ok(frame) = out.push(probed.packet.len()) {
+                            frame.bytes_mut().copy_from_slice(&probed.packet);
+                            counters.tcp_probes_made += 1;
+                        }
+                    }
+                }
+            }
+        }
+        let (counters, errors) = (&mut self.counters, &mut self.icmp_errors);
+        self.reassembly.expire(now, EXPIRED_AT_ONCE, |expired| {
+            counters.held -= u64::from(expired.fragments);
+            counters.dropped[DropReason::FragmentTimeout as usize] += u64::from(expired.fragments);
+            if let Some(first) = &expired.first {
+                answer_later(errors, DropReason::FragmentTimeout, first, now, out, counters);
+            }
+        });
     }
 
     /// Parses and classifies a stride into the first slots, and says how many. What fails here is dropped here.
@@ -170,8 +250,14 @@ impl Engine {
                 self.refuse(reason, frame, None, now, out);
                 continue;
             }
-            match self.classify(&slot.packet) {
+            match self.classify(&slot.packet, frame.passes) {
                 Ok(Some(owner)) => {
+                    if self.workers > 1
+                        && let Some(worker) = self.elsewhere(frame, &slot.packet, owner)
+                    {
+                        self.conclude(Verdict::HandOver(worker), frame);
+                        continue;
+                    }
                     slot.owner = owner;
                     slot.frame = index as u32;
                     count += 1;
@@ -183,10 +269,27 @@ impl Engine {
         count
     }
 
+    /// Starts the look-ups of a stride, so that their cache misses overlap: first the index slots, then the sessions.
+    fn look_up(&self, slots: &mut [Slot]) {
+        if self.nat64.is_empty() {
+            return;
+        }
+        for slot in slots.iter_mut() {
+            if let Owner::Nat64(index) = slot.owner {
+                slot.probe = self.nat64[usize::from(index)].probe(&slot.packet);
+            }
+        }
+        for slot in slots {
+            if let Owner::Nat64(index) = slot.owner {
+                self.nat64[usize::from(index)].warm(&mut slot.probe);
+            }
+        }
+    }
+
     fn translate(&mut self, stride: &mut [Frame], slots: &[Slot], now: Instant, out: &mut Outbox) {
         for slot in slots {
             let frame = &mut stride[slot.frame as usize];
-            match self.walk(frame, &slot.packet, slot.owner, now, out) {
+            match self.walk(frame, &slot.packet, slot.owner, slot.probe, now, out) {
                 Ok(verdict) => self.conclude(verdict, frame),
                 Err(reason) => self.refuse(reason, frame, Some(&slot.packet), now, out),
             }
@@ -200,22 +303,28 @@ impl Engine {
         frame: &mut Frame,
         packet: &Packet,
         owner: Owner,
+        probe: Probe,
         now: Instant,
         out: &mut Outbox,
     ) -> Result<Verdict, DropReason> {
-        let decision = match owner {
+        match owner {
             Owner::Gateway => {
                 echo::reply(frame, packet)?;
                 return Ok(Verdict::Answered);
             }
-            Owner::Siit(_) => self.decide(frame, packet, owner, false, now)?,
-        };
-        if decision.next == Next::Again {
-            let verdict = self.walk_again(frame, packet, owner, decision, now, out)?;
-            self.original.packet = None;
-            return Ok(verdict);
+            Owner::Nat64(_) if packet.fragment.is_some() => return self.reassemble(frame, packet, now, out),
+            Owner::Nat64(_) | Owner::Siit(_) => {}
         }
-        match self.rewriter.execute(&decision, frame, packet, true, out, &mut self.counters)? {
+        let hairpinned = frame.passes > 0;
+        let decision = match self.decide(frame, packet, owner, probe, hairpinned, now)? {
+            Outcome::Translate(decision) => decision,
+            Outcome::Stored => return Ok(Verdict::Held),
+        };
+        let pass = Pass { decrement: !hairpinned, reassembled: false };
+        if decision.next == Next::Again {
+            return self.walk_again(frame, packet, owner, decision, pass, now, out);
+        }
+        match self.rewriter.execute(&decision, frame, packet, pass, out, &mut self.counters)? {
             Executed::InPlace => Ok(Verdict::Forward),
             Executed::InPieces => Ok(Verdict::InPieces),
         }
@@ -223,12 +332,14 @@ impl Engine {
 
     /// The rest of the way of a packet whose result is ours again.
     #[cold]
+    #[expect(clippy::too_many_arguments, reason = "the state of a packet between two passes")]
     fn walk_again(
         &mut self,
         frame: &mut Frame,
         packet: &Packet,
         mut owner: Owner,
         mut decision: Decision,
+        mut pass: Pass,
         now: Instant,
         out: &mut Outbox,
     ) -> Result<Verdict, DropReason> {
@@ -236,20 +347,50 @@ impl Engine {
         self.original.frame.fill(&frame.bytes()[..quotable], frame.offload);
         self.original.packet = Some(*packet);
         let mut current = *packet;
-        for pass in 0..MAX_PASSES {
+        while usize::from(frame.passes) < MAX_PASSES {
             let executed =
-                self.rewriter.execute(&decision, frame, &current, pass == 0, out, &mut self.counters)?;
-            if executed == Executed::InPieces {
-                return Ok(Verdict::InPieces);
-            }
-            if decision.next == Next::Leave {
-                return Ok(Verdict::Forward);
+                self.rewriter.execute(&decision, frame, &current, pass, out, &mut self.counters)?;
+            frame.passes += 1;
+            pass.decrement = false;
+            if decision.next == Next::Leave || executed == Executed::InPieces {
+                self.original.packet = None;
+                return Ok(if executed == Executed::InPlace { Verdict::Forward } else { Verdict::InPieces });
             }
             current = parse::parse(frame.bytes())?;
             owner = self.owner_again(&current, owner)?;
-            decision = self.decide(frame, &current, owner, true, now)?;
+            if let Some(worker) = self.elsewhere(frame, &current, owner) {
+                self.original.packet = None;
+                return Ok(Verdict::HandOver(worker));
+            }
+            decision = match self.decide_later(frame, &current, owner, now)? {
+                Outcome::Translate(decision) => decision,
+                Outcome::Stored => {
+                    self.original.packet = None;
+                    return Ok(Verdict::Held);
+                }
+            };
         }
         Err(DropReason::NestingLimit)
+    }
+
+    /// Asks the mechanism, off the batch's path.
+    #[cold]
+    fn decide_later(
+        &mut self,
+        frame: &Frame,
+        packet: &Packet,
+        owner: Owner,
+        now: Instant,
+    ) -> Result<Outcome, DropReason> {
+        let probe = match owner {
+            Owner::Nat64(index) => {
+                let mut probe = self.nat64[usize::from(index)].probe(packet);
+                self.nat64[usize::from(index)].warm(&mut probe);
+                probe
+            }
+            Owner::Siit(_) | Owner::Gateway => Probe::EMPTY,
+        };
+        self.decide(frame, packet, owner, probe, true, now)
     }
 
     /// Asks the mechanism.
@@ -259,28 +400,151 @@ impl Engine {
         frame: &Frame,
         packet: &Packet,
         owner: Owner,
+        probe: Probe,
         hairpinned: bool,
         now: Instant,
-    ) -> Result<Decision, DropReason> {
+    ) -> Result<Outcome, DropReason> {
         let from_v4 = matches!(packet.addresses, Addresses::V4 { .. });
         let is_error = matches!(packet.transport, Transport::IcmpError { .. }) && packet.fragment.is_none();
         match owner {
             Owner::Siit(index) => {
-                let quoted = is_error.then(|| quoted_stateless(frame, packet)).transpose()?;
+                let quoted = if is_error { Some(quoted_stateless(frame, packet)?) } else { None };
                 let decision =
                     self.siit[usize::from(index)].decide(packet, quoted.as_ref(), hairpinned, now)?;
                 let counter =
                     if from_v4 { &mut self.counters.siit_v4_to_v6 } else { &mut self.counters.siit_v6_to_v4 };
                 *counter += 1;
-                Ok(decision)
+                Ok(Outcome::Translate(decision))
+            }
+            Owner::Nat64(index) => {
+                let quoted = if is_error { Some(quoted_stateful(frame, packet)?) } else { None };
+                let behind = packet.length as usize - usize::from(packet.transport_at);
+                let segments = frame.segment_count(behind);
+                let octets = frame.bytes();
+                let arrival = Arrival { packet, quoted, octets, segments };
+                let outcome =
+                    self.nat64[usize::from(index)].decide(&arrival, probe, now, &mut self.counters)?;
+                let counter = if from_v4 {
+                    &mut self.counters.nat64_v4_to_v6
+                } else {
+                    &mut self.counters.nat64_v6_to_v4
+                };
+                *counter += 1;
+                Ok(outcome)
             }
             Owner::Gateway => Err(DropReason::ToGateway),
         }
     }
 
+    /// Holds a fragment on its way to a stateful translator until its packet is complete, and then walks the whole
+    /// packet (RFC 6146 §3.4), which leaves through the outbox.
+    #[cold]
+    fn reassemble(
+        &mut self,
+        frame: &mut Frame,
+        packet: &Packet,
+        now: Instant,
+        out: &mut Outbox,
+    ) -> Result<Verdict, DropReason> {
+        let mut whole = match self.reassembly.admit(frame, packet, now) {
+            Ok(Admission::Held) => return Ok(Verdict::Held),
+            Ok(Admission::Whole(whole)) => whole,
+            Err(refused) => {
+                self.counters.held -= u64::from(refused.released);
+                self.counters.dropped[refused.reason as usize] += u64::from(refused.released);
+                return Err(refused.reason);
+            }
+        };
+        // All fragments but the one at hand were held; from here on they share the fate of their packet.
+        let held = u64::from(whole.fragments) - 1;
+        self.counters.held -= held;
+        self.counters.reassembled += 1;
+        whole.frame.passes = frame.passes;
+        let parsed = parse::parse(whole.frame.bytes());
+        let walked = match &parsed {
+            Ok(packet) => self.walk_whole(&mut whole.frame, packet, now, out),
+            Err(reason) => Err(*reason),
+        };
+        match walked {
+            Ok(Verdict::Forward) => {
+                let length = whole.frame.len();
+                match out.push(length) {
+                    Ok(leaving) => {
+                        leaving.bytes_mut().copy_from_slice(whole.frame.bytes());
+                        leaving.offload = whole.frame.offload;
+                        self.conclude(Verdict::Forward, leaving);
+                        self.counters.forwarded += held;
+                    }
+                    Err(reason) => self.counters.dropped[reason as usize] += held + 1,
+                }
+            }
+            Ok(verdict) => {
+                // Its own frame is spent; what a hand-over needs of it is the whole packet.
+                if let Verdict::HandOver(_) = verdict {
+                    frame.adopt(whole.frame);
+                    self.counters.merged += held;
+                    return Ok(verdict);
+                }
+                self.conclude(verdict, &mut whole.frame);
+                self.counters.merged += held;
+            }
+            Err(reason) => {
+                self.refuse(reason, &mut whole.frame, parsed.as_ref().ok(), now, out);
+                self.counters.dropped[reason as usize] += held;
+            }
+        }
+        Ok(Verdict::Merged)
+    }
+
+    /// A reassembled packet's way. It may be cut again whatever its size.
+    fn walk_whole(
+        &mut self,
+        frame: &mut Frame,
+        packet: &Packet,
+        now: Instant,
+        out: &mut Outbox,
+    ) -> Result<Verdict, DropReason> {
+        let Some(owner) = self.classify(packet, frame.passes)? else { return Ok(Verdict::Punted) };
+        if let Some(worker) = self.elsewhere(frame, packet, owner) {
+            return Ok(Verdict::HandOver(worker));
+        }
+        let pass = Pass { decrement: frame.passes == 0, reassembled: true };
+        let decision = match self.decide_later(frame, packet, owner, now)? {
+            Outcome::Translate(decision) => decision,
+            Outcome::Stored => return Ok(Verdict::Held),
+        };
+        if decision.next == Next::Again {
+            return self.walk_again(frame, packet, owner, decision, pass, now, out);
+        }
+        match self.rewriter.execute(&decision, frame, packet, pass, out, &mut self.counters)? {
+            Executed::InPlace => Ok(Verdict::Forward),
+            Executed::InPieces => Ok(Verdict::InPieces),
+        }
+    }
+
+    /// The other worker that owns the packet's state, if it is another's.
+    fn elsewhere(&self, frame: &Frame, packet: &Packet, owner: Owner) -> Option<WorkerId> {
+        if self.workers == 1 {
+            return None;
+        }
+        let worker = match owner {
+            Owner::Gateway => return None,
+            Owner::Nat64(index) => {
+                let quoted = match packet.transport {
+                    Transport::IcmpError { .. } => quoted_stateful(frame, packet).ok(),
+                    Transport::Ports { .. } | Transport::IcmpQuery { .. } | Transport::Opaque => None,
+                };
+                let ownership = self.nat64[usize::from(index)].ownership();
+                crate::classify::ownership::worker_of(ownership, packet, quoted.as_ref(), self.workers)
+            }
+            Owner::Siit(index) => self.siit[usize::from(index)].worker_of(packet)?,
+        };
+        (worker != self.worker).then_some(worker)
+    }
+
     /// The owner of a packet that came from a link. `None`: it is the host's own business.
     #[inline(always)]
-    fn classify(&self, packet: &Packet) -> Result<Option<Owner>, DropReason> {
+    fn classify(&self, packet: &Packet, passes: u8) -> Result<Option<Owner>, DropReason> {
         if let Err(reason) = source_check::check(packet) {
             return if source_check::is_host_control(packet) { Ok(None) } else { Err(reason) };
         }
@@ -297,7 +561,7 @@ impl Engine {
         if owner == Owner::Gateway {
             return Ok(Some(owner));
         }
-        if packet.hops <= 1 {
+        if passes == 0 && packet.hops <= 1 {
             return Err(DropReason::HopLimitExceeded);
         }
         if packet.source_route {
@@ -330,6 +594,9 @@ impl Engine {
     /// The mechanism that names an IPv4 address: a pool, a table, an assignment.
     #[inline]
     fn named4(&self, address: Ipv4Addr) -> Option<Owner> {
+        if let Some(index) = self.nat64.iter().position(|nat64| nat64.owns_outside(address)) {
+            return Some(Owner::Nat64(index as u8));
+        }
         self.siit.iter().position(|siit| siit.maps4(address)).map(|index| Owner::Siit(index as u8))
     }
 
@@ -385,6 +652,20 @@ impl Engine {
     }
 }
 
+/// Tells the sender of a packet that was held and is dropped.
+fn answer_later(
+    errors: &mut IcmpErrors,
+    reason: DropReason,
+    frame: &Frame,
+    now: Instant,
+    out: &mut Outbox,
+    counters: &mut Counters,
+) {
+    if let Ok(packet) = parse::parse(frame.bytes()) {
+        errors.answer(reason, frame, Some(&packet), IcmpDetail::None, now, out, counters);
+    }
+}
+
 /// The largest packet of the sender's family that the next link carries, translated there (RFC 7915 §4.1, §5.1) or, as a
 /// hairpin, translated twice.
 fn sender_mtu(packet: &Packet, limits: &Limits, hairpinned: bool) -> u32 {
@@ -403,6 +684,11 @@ fn quoted_stateless(frame: &Frame, packet: &Packet) -> Result<QuotedTuple, DropR
         quote_of(frame, packet)?,
         matches!(packet.addresses, Addresses::V4 { .. }),
     )
+}
+
+/// The five-tuple that an ICMP error quotes, ports included.
+fn quoted_stateful(frame: &Frame, packet: &Packet) -> Result<QuotedTuple, DropReason> {
+    parse::quoted::quoted(quote_of(frame, packet)?, matches!(packet.addresses, Addresses::V4 { .. }))
 }
 
 fn quote_of<'a>(frame: &'a Frame, packet: &Packet) -> Result<&'a [u8], DropReason> {

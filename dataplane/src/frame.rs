@@ -65,6 +65,8 @@ pub struct Frame {
     pub offload: Offload,
     /// What became of the frame; the engine writes it.
     pub verdict: Verdict,
+    /// How many mechanisms it has passed; not zero for a frame that another worker handed over on the way.
+    pub passes: u8,
 }
 
 impl Frame {
@@ -79,6 +81,7 @@ impl Frame {
             end: HEADROOM,
             offload: Offload::default(),
             verdict: Verdict::Pending,
+            passes: 0,
         }
     }
 
@@ -123,6 +126,7 @@ impl Frame {
         self.end = (HEADROOM + length).min(self.buffer.len());
         self.offload = offload;
         self.verdict = Verdict::Pending;
+        self.passes = 0;
     }
 
     /// The packet, from its IP header on.
@@ -164,6 +168,11 @@ impl Frame {
         }
         self.start = start;
         Ok(())
+    }
+
+    /// Takes another frame's packet, buffer and all.
+    pub fn adopt(&mut self, other: Self) {
+        *self = other;
     }
 
     /// Number of packets on the wire: 1, or a super-frame's segments, its transport payload being `payload` octets.

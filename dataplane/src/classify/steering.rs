@@ -8,6 +8,8 @@ use sixway_wire::Prefix6;
 pub enum Owner {
     /// The gateway itself.
     Gateway,
+    /// A stateful NAT64.
+    Nat64(u8),
     /// A stateless translator.
     Siit(u8),
 }
@@ -54,11 +56,11 @@ mod tests {
             Some("2001:db8:64::fe".parse().unwrap()),
             vec![
                 ("2001:db8::/32".parse().unwrap(), Owner::Siit(0)),
-                ("2001:db8:64::/96".parse().unwrap(), Owner::Siit(1)),
+                ("2001:db8:64::/96".parse().unwrap(), Owner::Nat64(0)),
             ],
         );
         let owner = |text: &str| steering.owner6(text.parse().unwrap());
-        assert_eq!(owner("2001:db8:64::1"), Some(Owner::Siit(1)));
+        assert_eq!(owner("2001:db8:64::1"), Some(Owner::Nat64(0)));
         assert_eq!(owner("2001:db8:65::1"), Some(Owner::Siit(0)));
         assert_eq!(owner("2001:db8:64::fe"), Some(Owner::Gateway));
         assert_eq!(owner("2001:db9::1"), None);

@@ -28,6 +28,15 @@ pub enum Executed {
     InPieces,
 }
 
+/// Circumstances of an execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pass {
+    /// The hop limit is counted down; not on a second pass, for the gateway is one hop.
+    pub decrement: bool,
+    /// The packet was put together from fragments, so it may be cut again whatever its size.
+    pub reassembled: bool,
+}
+
 /// Executes actions. Its state is what headers need beside the packet: identifications.
 #[derive(Debug)]
 pub struct Rewriter {
@@ -46,6 +55,7 @@ struct Job<'a> {
     hops: u8,
     /// The result leaves: its size matters.
     last: bool,
+    reassembled: bool,
     out: &'a mut Outbox,
     counters: &'a mut Counters,
 }
@@ -61,8 +71,7 @@ impl Rewriter {
         &self.limits
     }
 
-    /// Executes `decision` on the frame, whose parsed form is `packet`. `decrement` is false on a second pass: the
-    /// gateway is one hop. What is refused for its size or type is refused before an octet is changed, so that it can
+    /// Executes `decision` on the frame, whose parsed form is `packet`. What is refused for its size or type is refused before an octet is changed, so that it can
     /// be quoted in an ICMP error.
     #[inline(always)]
     pub fn execute(
@@ -70,16 +79,26 @@ impl Rewriter {
         decision: &Decision,
         frame: &mut Frame,
         packet: &Packet,
-        decrement: bool,
+        pass: Pass,
         out: &mut Outbox,
         counters: &mut Counters,
     ) -> Result<Executed, DropReason> {
         let policy =
             *self.policies.get(usize::from(decision.action.policy.0)).ok_or(DropReason::NoMechanism)?;
         frame.truncate(packet.length as usize);
-        let hops = packet.hops.saturating_sub(u8::from(decrement));
+        let hops = packet.hops.saturating_sub(u8::from(pass.decrement));
         let last = decision.next == Next::Leave;
-        let job = Job { frame, packet, decision, policy: &policy, hops, last, out, counters };
+        let job = Job {
+            frame,
+            packet,
+            decision,
+            policy: &policy,
+            hops,
+            last,
+            reassembled: pass.reassembled,
+            out,
+            counters,
+        };
         match decision.action.edit {
             Edit::Translate6To4 { source, destination, keep_ports } => {
                 let ports = (!keep_ports).then_some((source.port, destination.port));

@@ -3,6 +3,7 @@
 use super::transport::{self, Change};
 use super::{Executed, Job, Rewriter, mss, segment_payload};
 use crate::drop_reason::DropReason;
+use crate::fragment;
 use crate::frame::Checksum;
 use crate::parse::{Addresses, FRAGMENT_HEADER, IPV6_HEADER, SYN, Transport};
 use crate::translate::header::{Ipv6Header, fragment_header, next_header_of};
@@ -20,7 +21,7 @@ impl Rewriter {
         ports: Option<(u16, u16)>,
         job: Job<'_>,
     ) -> Result<Executed, DropReason> {
-        let Job { frame, packet, decision, policy, hops, last, out, counters } = job;
+        let Job { frame, packet, decision, policy, hops, last, reassembled, out, counters } = job;
         let Addresses::V4 { source: old_source, destination: old_destination } = packet.addresses else {
             return Err(DropReason::ProtocolUntranslatable);
         };
@@ -39,7 +40,7 @@ impl Rewriter {
         let segment = front + segment_payload(frame, packet, payload)?;
         let mtu6 = self.limits.mtu6;
         let lowest = policy.lowest_ipv6_mtu.min(mtu6);
-        let too_big = if packet.dont_fragment {
+        let too_big = if packet.dont_fragment && !reassembled {
             if last && segment > usize::from(mtu6) {
                 return Err(DropReason::PacketTooBig);
             }
@@ -107,7 +108,8 @@ impl Rewriter {
         if checksum == Checksum::Partial {
             transport::finish(&mut frame.bytes_mut()[front..], packet.protocol);
         }
-        let _ = (out, counters, identification);
-        Err(DropReason::OutboxFull)
+        let made = fragment::fragment6(frame, identification, lowest, out)?;
+        counters.fragments_made += u64::from(made);
+        Ok(Executed::InPieces)
     }
 }

@@ -3,6 +3,7 @@
 use super::transport::{self, Change};
 use super::{Executed, IPV6_MIN_MTU, Job, Rewriter, mss, segment_payload};
 use crate::drop_reason::DropReason;
+use crate::fragment;
 use crate::frame::Checksum;
 use crate::parse::{Addresses, IPV4_HEADER, SYN, Transport};
 use crate::translate::header::{Ipv4Header, protocol_of};
@@ -23,7 +24,7 @@ impl Rewriter {
         ports: Option<(u16, u16)>,
         job: Job<'_>,
     ) -> Result<Executed, DropReason> {
-        let Job { frame, packet, decision, policy, hops, last, out, counters } = job;
+        let Job { frame, packet, decision, policy, hops, last, reassembled, out, counters } = job;
         let Addresses::V6 { source: old_source, destination: old_destination } = packet.addresses else {
             return Err(DropReason::ProtocolUntranslatable);
         };
@@ -42,7 +43,7 @@ impl Rewriter {
         let segment = IPV4_HEADER + segment_payload(frame, packet, payload)?;
         let too_big = last && segment > usize::from(self.limits.mtu4);
         // An IPv6 sender can be told to send no more than 1,280 octets, so only smaller packets are cut (RFC 7915 §1.4).
-        if too_big && segment + transport_at - IPV4_HEADER > IPV6_MIN_MTU {
+        if too_big && !reassembled && segment + transport_at - IPV4_HEADER > IPV6_MIN_MTU {
             return Err(DropReason::PacketTooBig);
         }
 
@@ -73,7 +74,7 @@ impl Rewriter {
                 let low = frame.bytes().get(at..at + 2).ok_or(DropReason::Truncated)?;
                 (u16::from_be_bytes([low[0], low[1]]), false, 0, false)
             }
-            None if segment > DONT_FRAGMENT_ABOVE => (0, true, 0, false),
+            None if segment > DONT_FRAGMENT_ABOVE && !reassembled => (0, true, 0, false),
             None => (self.reserve_identifications(frame.segment_count(payload)), false, 0, false),
         };
         let header = Ipv4Header {
@@ -97,8 +98,12 @@ impl Rewriter {
         if !too_big {
             return Ok(Executed::InPlace);
         }
-        let _ = (out, counters);
-        Err(DropReason::OutboxFull)
+        if checksum == Checksum::Partial {
+            transport::finish(&mut frame.bytes_mut()[IPV4_HEADER..], packet.protocol);
+        }
+        let made = fragment::fragment4(frame, self.limits.mtu4, out)?;
+        counters.fragments_made += u64::from(made);
+        Ok(Executed::InPieces)
     }
 
     /// As many consecutive identifications as a super-frame has segments; the kernel counts on from the first.

@@ -11,7 +11,7 @@ use crate::parse::{Addresses, Packet, QuotedTuple, Transport};
 use crate::translate::Policy;
 use crate::translate::address::eam::EamTable;
 use crate::translate::address::rfc6052::Rfc6052;
-use crate::verdict::{Action, Decision, Edit, Next, PolicyId, Quoted, Repeat};
+use crate::verdict::{Action, Decision, Edit, Next, PolicyId, Quoted, Repeat, WorkerId};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -130,6 +130,19 @@ impl Siit {
     /// The dynamic pool, if there is one.
     pub const fn dynamic_pool(&mut self) -> Option<&mut DynamicPool> {
         self.pool.as_mut()
+    }
+
+    /// The worker that holds the dynamic pool's assignment which the packet needs; `None`: any worker will do.
+    pub fn worker_of(&self, packet: &Packet) -> Option<WorkerId> {
+        let pool = self.pool.as_ref()?;
+        match packet.addresses {
+            Addresses::V4 { destination, .. } => pool.worker_of4(destination),
+            Addresses::V6 { source, .. } => {
+                let is_mapped =
+                    self.maps6(source) || self.prefix.is_some_and(|prefix| prefix.contains(source));
+                (!is_mapped).then(|| pool.worker_of6(source))
+            }
+        }
     }
 
     /// Lets hosts of the dynamic pool go that have been silent too long, at most `budget` of them.
