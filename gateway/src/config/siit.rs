@@ -105,6 +105,11 @@ impl Mappings {
         Arc::clone(&self.0)
     }
 
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
     /// Its rows.
     pub fn iter(&self) -> impl Iterator<Item = Eam> + '_ {
         self.0.iter()

@@ -60,12 +60,12 @@ fn nat64_serves(config: &Config, nat64: &Nat64) -> String {
         0 => String::new(),
         count => format!(" · {}", plural(count as u64, "static binding")),
     };
-    format!("{} ⇄ pool {}{pool}{bindings}", nat64.prefix, nat64.pool)
+    format!("{} ⇄ pool {}{pool}{bindings}", nat64.prefix.prefix(), nat64.pool)
 }
 
 fn siit_serves(siit: &Siit) -> String {
-    let mut parts: Vec<String> = siit.prefix.iter().map(ToString::to_string).collect();
-    match siit.mappings().count() {
+    let mut parts: Vec<String> = siit.prefix.iter().map(|prefix| prefix.prefix().to_string()).collect();
+    match siit.mappings.count() {
         0 => {}
         mappings => parts.push(plural(mappings as u64, "mapping")),
     }
