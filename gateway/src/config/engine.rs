@@ -25,28 +25,24 @@ impl Config {
     }
 
     fn engine(&self, worker: WorkerId, seed: [u64; 2]) -> EngineConfig {
-        let workers = self.gateway.workers;
+        let workers = self.gateway.workers.max(1);
         EngineConfig {
             own4: self.gateway.ipv4_address,
             own6: self.gateway.ipv6_address,
             limits: Limits { mtu4: self.tun.mtu, mtu6: self.tun.mtu },
+            nat64: self.nat64.iter().map(|nat64| nat64.engine(self.pool(&nat64.pool), workers)).collect(),
+            fragments: self.fragments.limits(),
             siit: self.siit.iter().map(|siit| siit.engine(&self.gateway)).collect(),
-            icmp_errors_per_second: self.gateway.icmp_errors_per_second.div_ceil(u32::from(workers).max(1)),
+            icmp_errors_per_second: self.gateway.icmp_errors_per_second.div_ceil(u32::from(workers)),
             worker,
             workers,
             seed,
         }
     }
-
-    /// What the NAT64s of a worker are built from.
-    pub fn nat64_engines(&self) -> Vec<Nat64Config> {
-        let workers = u32::from(self.gateway.workers).max(1);
-        self.nat64.iter().map(|nat64| nat64.engine(self.pool(&nat64.pool), workers)).collect()
-    }
 }
 
 impl Nat64 {
-    fn engine(&self, pool: Option<&Pool>, workers: u32) -> Nat64Config {
+    fn engine(&self, pool: Option<&Pool>, workers: u8) -> Nat64Config {
         Nat64Config {
             prefix: self.prefix,
             pool: PoolConfig {
@@ -59,8 +55,8 @@ impl Nat64 {
             },
             static_bindings: self.static_bindings.iter().map(Static::engine).collect(),
             timeouts: self.timeouts.engine(),
-            max_bindings: self.max_bindings.div_ceil(workers),
-            max_sessions: self.max_sessions.div_ceil(workers),
+            max_bindings: self.max_bindings.div_ceil(u32::from(workers)),
+            max_sessions: self.max_sessions.div_ceil(u32::from(workers)),
             policy: self.translation.engine(),
         }
     }
@@ -142,7 +138,7 @@ impl Translation {
 
 impl Fragments {
     /// What a worker's reassembly is bounded by.
-    pub fn limits(&self) -> FragmentLimits {
+    fn limits(&self) -> FragmentLimits {
         let many = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
         FragmentLimits {
             memory: usize::try_from(self.memory).unwrap_or(usize::MAX),

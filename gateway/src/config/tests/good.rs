@@ -130,7 +130,7 @@ fn engines_get_what_is_written_and_share_the_rest() {
     assert_eq!((first.icmp_errors_per_second, first.limits.mtu6), (250, 9_000));
     assert!(std::sync::Arc::ptr_eq(&first.siit[0].eam, &last.siit[0].eam));
     assert_eq!(first.siit[0].policy.lowest_ipv6_mtu, 1_400);
-    let nat64 = &config.nat64_engines()[0];
+    let nat64 = &first.nat64[0];
     assert_eq!((nat64.max_sessions, nat64.pool.addresses.len(), nat64.pool.ports.len()), (1 << 18, 2, 2));
     assert!(nat64.faults().is_empty());
 }
@@ -141,11 +141,11 @@ fn what_is_not_written_is_what_the_engine_holds_usual() {
     let config = good(&format!(
         "{OWN}{POOL}{NAT64}[siit]\nprefix = \"2001:db8:65::/96\"\ndynamic_pool = \"10.0.0.0/8\"\n"
     ));
-    assert_eq!(config.fragments.limits(), fragment::FragmentLimits::default());
-    let nat64 = &config.nat64_engines()[0];
+    let engine = config.engines([0, 0]).remove(0);
+    assert_eq!(engine.fragments, fragment::FragmentLimits::default());
+    let nat64 = &engine.nat64[0];
     assert_eq!(nat64.timeouts, nat::Timeouts::default());
     assert_eq!((nat64.filtering, nat64.policy), (nat::Filtering::default(), translate::Policy::default()));
-    let engine = config.engines([0, 0]).remove(0);
     let pool = engine.siit[0].dynamic_pool.clone().unwrap();
     assert_eq!(pool, siit::dynamic_pool::DynamicPoolConfig::new(pool.prefix));
     assert_eq!(engine.siit[0].hairpinning, siit::Hairpinning::default());
