@@ -429,7 +429,7 @@ impl Engine {
                 } else {
                     &mut self.counters.nat64_v6_to_v4
                 };
-                *counter += 1;
+                *counter += u64::from(matches!(outcome, Outcome::Translate(_)));
                 Ok(outcome)
             }
             Owner::Gateway => Err(DropReason::ToGateway),

@@ -268,3 +268,56 @@ fn every_address_of_the_prefix_is_translated() {
     gateway.receives(v4(PEER4, "8.8.8.8").udp(1, 2, b"data"));
     gateway.sends(v6(PEER6, "2001:db8:64::808:808").hops(63).udp(1, 2, b"data"));
 }
+
+/// What fragments carry, put together; each of them is as a fragment must be.
+fn put_together(gateway: &mut Gateway, largest: usize, identification: u32) -> Vec<u8> {
+    let mut octets = Vec::new();
+    loop {
+        let sent = gateway.sent();
+        assert!(sent.len() <= largest, "{} octets", sent.len());
+        assert_eq!((sent[6], sent[7], sent[40]), (44, 63, 17));
+        assert_eq!(sent[44..48], identification.to_be_bytes());
+        let place = u16::from_be_bytes([sent[42], sent[43]]);
+        assert_eq!(usize::from(place & 0xfff8), octets.len());
+        octets.extend(&sent[48..]);
+        if place & 1 == 0 {
+            gateway.sends_nothing();
+            return octets;
+        }
+    }
+}
+
+#[test]
+fn a_packet_without_df_over_1280_octets_is_fragmented() {
+    let mut gateway = gateway();
+    let data: Vec<u8> = (0..1_233u32).map(|n| n as u8).collect();
+    gateway.receives(v4(PEER4, HOST4).may_fragment().identification(0xbeef).udp(1, 2, &data));
+    let octets = put_together(&mut gateway, 1_280, 0xbeef);
+    assert_eq!(octets, v6(PEER6, HOST6).udp(1, 2, &data).octets()[40..]);
+    gateway.counted([("siit.v4_to_v6", 1), ("fragments.made", 2)]);
+}
+
+#[test]
+fn the_threshold_of_fragmentation_can_be_raised() {
+    let mut gateway = siit(|config| {
+        config.eam = eam(&[("198.51.100.8/29", "2001:db8:1::/125")]);
+        config.policy.lowest_ipv6_mtu = 1_500;
+    });
+    gateway.receives(v4(PEER4, HOST4).may_fragment().identification(9).udp(1, 2, &[1; 1_452]));
+    gateway.sends(v6(PEER6, HOST6).hops(63).udp(1, 2, &[1; 1_452]));
+    gateway.receives(v4(PEER4, HOST4).may_fragment().identification(9).udp(1, 2, &[1; 1_453]));
+    let octets = put_together(&mut gateway, 1_500, 9);
+    assert_eq!(octets, v6(PEER6, HOST6).udp(1, 2, &[1; 1_453]).octets()[40..]);
+}
+
+#[test]
+fn a_large_fragment_is_fragmented_further() {
+    let mut gateway = gateway();
+    let whole = v4(PEER4, HOST4).udp(1, 2, &[7; 3_000]);
+    gateway.receives(whole.fragment(0xbeef, 0, true).part(0, 1_480));
+    let (first, second) = (gateway.sent(), gateway.sent());
+    assert_eq!((first[42..44].to_vec(), first.len()), (vec![0, 1], 1_280));
+    assert_eq!(u16::from_be_bytes([second[42], second[43]]), 1_232 | 1, "more fragments follow the last");
+    assert_eq!(second.len(), 48 + 1_480 - 1_232);
+    gateway.sends_nothing();
+}

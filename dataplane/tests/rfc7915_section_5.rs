@@ -341,3 +341,27 @@ fn a_full_dynamic_pool_refuses_a_new_host_and_tells_it() {
     assert_eq!((sent[40], sent[41]), (1, 3));
     assert_eq!(gateway.last, Verdict::Dropped(DropReason::DynamicPoolEmpty));
 }
+
+#[test]
+fn a_packet_of_1280_octets_at_most_is_fragmented_for_a_smaller_ipv4_link() {
+    let mut gateway = support::gateway(|config| {
+        config.limits.mtu4 = 1_000;
+        config.siit.push(sixway_dataplane::mechanism::siit::SiitConfig {
+            prefix: Some(support::prefix("2001:db8:64::/96")),
+            eam: eam(&[("198.51.100.8/29", "2001:db8:1::/125")]),
+            ..Default::default()
+        });
+    });
+    let data: Vec<u8> = (0..1_232u32).map(|n| n as u8).collect();
+    gateway.receives(v6(HOST6, PEER6).udp(1, 2, &data));
+    let (first, second) = (gateway.sent(), gateway.sent());
+    assert_eq!((first[6..8].to_vec(), first.len()), (vec![0x20, 0], 996));
+    assert_eq!((second[6..8].to_vec(), second.len()), (vec![0, 122], 20 + 1_240 - 976));
+    assert_eq!(first[4..6], second[4..6]);
+    let octets = [&first[20..], &second[20..]].concat();
+    assert_eq!(octets, v4(HOST4, PEER4).udp(1, 2, &data).octets()[20..]);
+    gateway.receives(v6(HOST6, PEER6).udp(1, 2, &[0; 1_233]));
+    let sent = gateway.sent();
+    assert_eq!((sent[40], sent[41]), (2, 0), "a larger one is refused");
+    assert_eq!(sent[44..48], 1_280u32.to_be_bytes());
+}

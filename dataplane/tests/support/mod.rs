@@ -129,6 +129,11 @@ impl Gateway {
         assert_eq!(hex(&sent), hex(&expected), "\nleft: sent, right: expected");
     }
 
+    /// How many packets were sent and not yet looked at.
+    pub fn waiting(&self) -> usize {
+        self.sent.len()
+    }
+
     /// Nothing (more) was sent.
     #[track_caller]
     pub fn sends_nothing(&mut self) {
