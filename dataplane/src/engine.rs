@@ -557,9 +557,8 @@ impl Engine {
                 self.named4(destination).or(self.default_siit.map(Owner::Siit))
             }
         };
-        let owner = owner.ok_or(DropReason::NoMechanism)?;
-        if owner == Owner::Gateway {
-            return Ok(Some(owner));
+        if owner == Some(Owner::Gateway) {
+            return Ok(owner);
         }
         if passes == 0 && packet.hops <= 1 {
             return Err(DropReason::HopLimitExceeded);
@@ -573,7 +572,10 @@ impl Engine {
         if packet.extension_after_fragment {
             return Err(DropReason::ExtensionAfterFragment);
         }
-        Ok(Some(owner))
+        match owner {
+            Some(owner) => Ok(Some(owner)),
+            None => Err(DropReason::NoMechanism),
+        }
     }
 
     /// The owner of a pass's result. Only what names the destination owns it: a prefix that maps every IPv4 address

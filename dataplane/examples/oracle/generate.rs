@@ -45,8 +45,12 @@ impl Generator {
                 hosts6.push(Ipv6Addr::from_bits(six.address().to_bits() | u128::from(n) & !six.mask()));
             }
         }
-        let mut generator =
-            Self { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, prefix, hosts4, hosts6 };
+        let mut generator = Self {
+            state: (seed ^ 0x6a09_e667_f3bc_c908).wrapping_mul(0xd6e8_feb8_6659_fd93).rotate_left(29),
+            prefix,
+            hosts4,
+            hosts6,
+        };
         if let Some(prefix) = generator.prefix {
             let embedded: Vec<Ipv6Addr> =
                 generator.hosts4.iter().map(|host| prefix.embed_any(*host)).collect();

@@ -36,6 +36,22 @@ impl Rewriter {
         }
         let transport_at = usize::from(packet.transport_at);
         let payload = packet.length as usize - transport_at;
+        // Whatever is refused is refused before an octet is changed, so that it can be quoted.
+        let checksum = frame.offload.checksum;
+        let mut no_checksum = false;
+        match packet.transport {
+            Transport::IcmpQuery { kind, code, .. } => {
+                icmp::query_v4_to_v6(kind, code)?;
+            }
+            Transport::Ports { .. } if packet.protocol == UDP && checksum == Checksum::Complete => {
+                let data = &frame.bytes()[transport_at..];
+                no_checksum = data[6..8] == [0, 0];
+                if no_checksum {
+                    transport::may_compute(data, policy.udp_zero_checksum, packet.fragment.is_some())?;
+                }
+            }
+            Transport::Ports { .. } | Transport::IcmpError { .. } | Transport::Opaque => {}
+        }
         let front = IPV6_HEADER + if packet.fragment.is_some() { FRAGMENT_HEADER } else { 0 };
         let segment = front + segment_payload(frame, packet, payload)?;
         let mtu6 = self.limits.mtu6;
@@ -49,7 +65,6 @@ impl Rewriter {
             last && segment > usize::from(lowest)
         };
 
-        let checksum = frame.offload.checksum;
         let data = &mut frame.bytes_mut()[transport_at..];
         let change = Change {
             old: Sum::ZERO.ipv4(old_source).ipv4(old_destination),
@@ -59,12 +74,6 @@ impl Rewriter {
         };
         match packet.transport {
             Transport::Ports { tcp_flags, .. } => {
-                let no_checksum =
-                    packet.protocol == UDP && data[6..8] == [0, 0] && checksum == Checksum::Complete;
-                if no_checksum {
-                    // Refused before an octet is changed.
-                    transport::may_compute(data, policy.udp_zero_checksum, packet.fragment.is_some())?;
-                }
                 transport::ports(data, packet.protocol, change)?;
                 if no_checksum {
                     transport::compute_udp(data, change.new);

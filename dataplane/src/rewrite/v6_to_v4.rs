@@ -35,10 +35,19 @@ impl Rewriter {
             let quoted = decision.quoted.ok_or(DropReason::QuoteUnusable)?;
             let envelope = icmp::Envelope { source, destination, hops };
             icmp::error_v6_to_v4(frame, packet, envelope, quoted, policy, &self.limits)?;
-            return Ok(Executed::InPlace);
+            if !last || frame.len() <= usize::from(self.limits.mtu4) {
+                return Ok(Executed::InPlace);
+            }
+            let made = fragment::fragment4(frame, self.limits.mtu4, out)?;
+            counters.fragments_made += u64::from(made);
+            return Ok(Executed::InPieces);
         }
         let transport_at = usize::from(packet.transport_at);
         let payload = packet.length as usize - transport_at;
+        if let Transport::IcmpQuery { kind, code, .. } = packet.transport {
+            // Refused before an octet is changed, and before its size is judged.
+            icmp::query_v6_to_v4(kind, code)?;
+        }
         let length = u16::try_from(IPV4_HEADER + payload).map_err(|_| DropReason::TooLongForIpv4)?;
         let segment = IPV4_HEADER + segment_payload(frame, packet, payload)?;
         let too_big = last && segment > usize::from(self.limits.mtu4);
