@@ -18,6 +18,8 @@ fn session() -> SessionRow {
         ends_in_seconds: 7_440,
         packets_out: Some(1_204),
         packets_in: Some(2_110),
+        octets_out: Some(96_320),
+        octets_in: Some(2_532_000),
         path: "engine".into(),
     }
 }

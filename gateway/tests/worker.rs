@@ -43,6 +43,11 @@ impl Core for Fake {
             frame.verdict = Verdict::Forward;
         }
     }
+    fn refused_handover(&mut self, frame: &mut Frame) {
+        frame.verdict = Verdict::Dropped(DropReason::HandoverFull);
+        self.counters.handed_over -= 1;
+        self.counters.dropped[DropReason::HandoverFull as usize] += 1;
+    }
     fn tick(&mut self, _: Instant, _: &mut Outbox) {}
     fn counters(&self) -> Counters {
         self.counters.clone()
@@ -99,13 +104,14 @@ fn session(slot: u32) -> SessionEntry {
     SessionEntry {
         mechanism: 0,
         protocol: 6,
-        inside: Endpoint6::new(u128::from(slot).into(), (slot % 1_000) as u16),
+        inside: Some(Endpoint6::new(u128::from(slot).into(), (slot % 1_000) as u16)),
         outside: Endpoint4::new(slot.into(), 1),
         remote: Endpoint4::new(1.into(), 2),
         state: "established",
         idle: None,
         ends_in: Duration::from_secs(1),
         packets: None,
+        octets: None,
     }
 }
 
@@ -200,7 +206,7 @@ fn a_great_table_is_read_in_pages_while_packets_pass() {
     assert_eq!(worker.pass(&[1], 1).forwarded, 1);
     let page = receiver.blocking_recv().unwrap();
     assert_eq!((page.rows.len(), page.next), (1_000, None));
-    assert!(page.rows.iter().all(|row| row.inside.port == 7));
+    assert!(page.rows.iter().all(|row| row.inside.unwrap().port == 7));
 
     let first = worker.page(filter.clone(), Position::default(), 600);
     assert_eq!(first.rows.len(), 600);

@@ -73,33 +73,36 @@ impl Query {
 }
 
 impl Filter {
-    /// Whether it lets a session through.
+    /// Whether it lets a session through; `inside` is `None` while a packet from outside waits for a binding.
     pub fn admits_session(
         &self,
         number: u8,
-        inside: Endpoint6,
+        inside: Option<Endpoint6>,
         outside: Endpoint4,
         remote: Endpoint4,
     ) -> bool {
+        let is = |port| inside.is_some_and(|inside| inside.port == port);
         self.admits_sides(number, inside, outside)
             && self.remote.is_none_or(|side| matches4(side, remote))
-            && self.port.is_none_or(|port| [inside.port, outside.port, remote.port].contains(&port))
+            && self.port.is_none_or(|port| is(port) || [outside.port, remote.port].contains(&port))
     }
 
     /// Whether it lets a binding through.
     pub fn admits_binding(&self, number: u8, inside: Endpoint6, outside: Endpoint4) -> bool {
-        self.admits_sides(number, inside, outside)
+        self.admits_sides(number, Some(inside), outside)
             && self.remote.is_none()
             && self.port.is_none_or(|port| [inside.port, outside.port].contains(&port))
     }
 
-    fn admits_sides(&self, number: u8, inside: Endpoint6, outside: Endpoint4) -> bool {
+    fn admits_sides(&self, number: u8, inside: Option<Endpoint6>, outside: Endpoint4) -> bool {
         self.protocol.is_none_or(|wanted| wanted == number)
-            && self.inside.is_none_or(|(prefix, port)| {
-                prefix.contains(inside.address) && port.is_none_or(|port| port == inside.port)
-            })
+            && self.inside.is_none_or(|side| inside.is_some_and(|inside| matches6(side, inside)))
             && self.outside.is_none_or(|side| matches4(side, outside))
     }
+}
+
+fn matches6((prefix, port): (Prefix6, Option<u16>), endpoint: Endpoint6) -> bool {
+    prefix.contains(endpoint.address) && port.is_none_or(|port| port == endpoint.port)
 }
 
 fn matches4((prefix, port): (Prefix4, Option<u16>), endpoint: Endpoint4) -> bool {
@@ -160,7 +163,7 @@ mod tests {
 
     fn admits(pairs: &[(&str, &str)]) -> bool {
         let (number, inside, outside, remote) = session();
-        query(pairs).filter().unwrap().admits_session(number, inside, outside, remote)
+        query(pairs).filter().unwrap().admits_session(number, Some(inside), outside, remote)
     }
 
     #[test]
@@ -179,7 +182,7 @@ mod tests {
         let (number, inside, outside, remote) = session();
         for port in [50_122, 41_022, 443] {
             let filter = Filter { port: Some(port), ..Filter::default() };
-            assert!(filter.admits_session(number, inside, outside, remote));
+            assert!(filter.admits_session(number, Some(inside), outside, remote));
         }
         let filter = Filter { port: Some(443), ..Filter::default() };
         assert!(!filter.admits_binding(number, inside, outside));

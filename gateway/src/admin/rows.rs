@@ -111,7 +111,7 @@ pub struct SessionRow {
     pub worker: usize,
     /// `tcp`, `udp` or `icmp`.
     pub protocol: String,
-    /// The inside endpoint (X',x).
+    /// The inside endpoint (X',x); `–` while an inbound SYN waits for a binding (RFC 6146 §3.5.2.2).
     pub inside: String,
     /// The outside endpoint (T,t).
     pub outside: String,
@@ -127,6 +127,10 @@ pub struct SessionRow {
     pub packets_out: Option<u64>,
     /// Packets from outside to inside, if they are counted.
     pub packets_in: Option<u64>,
+    /// Octets from inside to outside, IP headers included, if they are counted.
+    pub octets_out: Option<u64>,
+    /// Octets from outside to inside, IP headers included, if they are counted.
+    pub octets_in: Option<u64>,
     /// What carries it: `engine`.
     pub path: String,
 }

@@ -172,7 +172,7 @@ impl Gateway {
             mechanism: self.mechanism(entry.mechanism),
             worker,
             protocol: words::protocol(Some(entry.protocol)),
-            inside: entry.inside.to_string(),
+            inside: entry.inside.map_or_else(|| "–".into(), |inside| inside.to_string()),
             outside: entry.outside.to_string(),
             remote: entry.remote.to_string(),
             state: entry.state.into(),
@@ -180,6 +180,8 @@ impl Gateway {
             ends_in_seconds: entry.ends_in.as_secs(),
             packets_out: entry.packets.map(|(out, _)| out),
             packets_in: entry.packets.map(|(_, back)| back),
+            octets_out: entry.octets.map(|(out, _)| out),
+            octets_in: entry.octets.map(|(_, back)| back),
             path: "engine".into(),
         }
     }

@@ -22,6 +22,7 @@ pub(super) fn plan(config: &Config, directory: &Path) -> Plan {
         mtu: config.tun.mtu.into(),
         queue_length: config.tun.queue_length,
         queues: config.queues().max(config.gateway.workers).into(),
+        workers: config.gateway.workers,
         super_frames: config.tun.super_frames,
         routes4,
         routes6,

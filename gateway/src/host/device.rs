@@ -3,6 +3,8 @@
 use super::forwarding::{Setting, device_settings, host_settings};
 use super::record::{Leftovers, Record, RecordError};
 use super::route::{RouteError, Routes};
+use sixway_dataplane::nat::PORTS_PER_BLOCK;
+use sixway_link::tun::Steering;
 use sixway_link::{Abilities, Tun, TunConfig, interface};
 use sixway_wire::{Prefix4, Prefix6};
 use std::fmt;
@@ -24,6 +26,8 @@ pub struct Plan {
     pub queue_length: u32,
     /// Its queues.
     pub queues: usize,
+    /// How many workers; the kernel steers packets to them where each has one queue.
+    pub workers: u8,
     /// Whether super-frames pass whole, as far as the kernel can.
     pub super_frames: bool,
     /// IPv4 routes into it.
@@ -160,12 +164,13 @@ fn open(plan: &Plan) -> Result<Tun, HostError> {
     } else {
         Abilities { tso: false, uso: false, ..Abilities::ALL }
     };
+    let steered = plan.workers > 1 && plan.queues == usize::from(plan.workers);
     let config = TunConfig {
         name: plan.device.clone(),
         queues: plan.queues,
         persist: false,
         abilities,
-        steering: None,
+        steering: steered.then_some(Steering { ports_per_block: PORTS_PER_BLOCK, workers: plan.workers }),
     };
     Tun::open(&config).map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => HostError::NotPermitted(plan.device.clone()),

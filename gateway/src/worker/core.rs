@@ -13,6 +13,8 @@ pub trait Core: Send + 'static {
     fn process(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox);
     /// Gives every frame its verdict that another worker handed over.
     fn take_over(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox);
+    /// A frame that was to be handed over found no room: it is a drop after all.
+    fn refused_handover(&mut self, frame: &mut Frame);
     /// Time passes: a bounded amount of work.
     fn tick(&mut self, now: Instant, out: &mut Outbox);
     /// What was counted.
@@ -77,8 +79,8 @@ pub struct SessionEntry {
     pub mechanism: u16,
     /// The protocol number; ICMP is IPv4's.
     pub protocol: u8,
-    /// The inside endpoint.
-    pub inside: Endpoint6,
+    /// The inside endpoint; `None` while a packet from outside waits for one.
+    pub inside: Option<Endpoint6>,
     /// The outside endpoint.
     pub outside: Endpoint4,
     /// The remote endpoint.
@@ -91,6 +93,8 @@ pub struct SessionEntry {
     pub ends_in: Duration,
     /// Packets outwards and inwards, if they are counted.
     pub packets: Option<(u64, u64)>,
+    /// Octets outwards and inwards, if they are counted.
+    pub octets: Option<(u64, u64)>,
 }
 
 /// A binding, before it is put into words.

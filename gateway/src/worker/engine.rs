@@ -4,9 +4,11 @@
 use super::core::{BindingEntry, Core, Position, SessionEntry, Table};
 use crate::admin::Filter;
 use sixway_dataplane::engine::Engine;
+use sixway_dataplane::mechanism::nat64::Nat64;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, DynamicPool, HostRow, Record, WallClock};
+use sixway_dataplane::nat::{BindingRow, NatProtocol, Selection, SessionRow};
 use sixway_dataplane::{Counters, Frame, Instant, Outbox};
-use sixway_wire::{Endpoint4, Endpoint6};
+use sixway_wire::{Endpoint4, Endpoint6, protocol};
 
 /// Hosts of a dynamic pool that are read at a time.
 const HOSTS: u32 = 512;
@@ -17,7 +19,11 @@ impl Core for Engine {
     }
 
     fn take_over(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
-        Engine::process(self, frames, now, out);
+        Engine::take_over(self, frames, now, out);
+    }
+
+    fn refused_handover(&mut self, frame: &mut Frame) {
+        Engine::refused_handover(self, frame);
     }
 
     fn tick(&mut self, now: Instant, out: &mut Outbox) {
@@ -29,22 +35,34 @@ impl Core for Engine {
     }
 
     fn tables(&mut self) -> Vec<Table> {
-        self.siit()
-            .iter_mut()
-            .map(|siit| siit.dynamic_pool().map_or_else(Table::default, |pool| pool_table(pool)))
-            .collect()
+        let mut tables: Vec<Table> = self.nat64().iter().map(nat64_table).collect();
+        let pools = self.siit().iter_mut().map(|siit| siit.dynamic_pool());
+        tables.extend(pools.map(|pool| pool.map_or_else(Table::default, |pool| pool_table(pool))));
+        tables
     }
 
     fn sessions(
         &mut self,
-        _: Position,
-        _: usize,
-        _: usize,
-        _: &Filter,
-        _: Instant,
-        _: &mut Vec<SessionEntry>,
+        from: Position,
+        budget: usize,
+        room: usize,
+        filter: &Filter,
+        now: Instant,
+        rows: &mut Vec<SessionEntry>,
     ) -> Option<Position> {
-        None
+        let count = self.nat64().len();
+        let nat64 = self.nat64().get(usize::from(from.mechanism))?;
+        let selection = selection(filter);
+        let mut found = Vec::new();
+        let next = in_steps(from.slot, budget, room, rows, |slot, slots, rows| {
+            found.clear();
+            let next = nat64.sessions(slot, slots, &selection, now, &mut found);
+            rows.extend(found.iter().map(|row| session_entry(from.mechanism, row)).filter(|entry| {
+                filter.admits_session(entry.protocol, entry.inside, entry.outside, entry.remote)
+            }));
+            next
+        });
+        position(from, next, count)
     }
 
     fn bindings(
@@ -56,20 +74,38 @@ impl Core for Engine {
         now: Instant,
         rows: &mut Vec<BindingEntry>,
     ) -> Option<Position> {
-        let count = self.siit().len();
-        let next_mechanism = || {
-            (usize::from(from.mechanism) + 1 < count)
-                .then(|| Position { mechanism: from.mechanism + 1, slot: 0 })
+        let (stateful, count) = (self.nat64().len(), self.nat64().len() + self.siit().len());
+        let mechanism = usize::from(from.mechanism);
+        let next = if mechanism < stateful {
+            let nat64 = self.nat64().get(mechanism)?;
+            let selection = selection(filter);
+            let mut found = Vec::new();
+            in_steps(from.slot, budget, room, rows, |slot, slots, rows| {
+                found.clear();
+                let next = nat64.bindings(slot, slots, &selection, &mut found);
+                rows.extend(found.iter().map(|row| binding_entry(from.mechanism, row)).filter(|entry| {
+                    entry
+                        .protocol
+                        .is_some_and(|number| filter.admits_binding(number, entry.inside, entry.outside))
+                }));
+                next
+            })
+        } else {
+            // A host of a dynamic pool has an address for all protocols.
+            let pool = pool(self, from.mechanism).filter(|_| filter.protocol.is_none());
+            let wall = WallClock { now, unix_seconds: 0 };
+            pool.and_then(|pool| {
+                in_steps(from.slot, budget, room, rows, |slot, slots, rows| {
+                    let (hosts, next) = pool.hosts_from(slot, slots, wall);
+                    let entries = hosts.iter().map(|host| host_entry(from.mechanism, host));
+                    rows.extend(
+                        entries.filter(|entry| filter.admits_binding(0, entry.inside, entry.outside)),
+                    );
+                    next
+                })
+            })
         };
-        let Some(pool) = pool(self, from.mechanism) else { return next_mechanism() };
-        // Each place yields at most one row.
-        let limit = u32::try_from(budget.min(room)).unwrap_or(u32::MAX);
-        let (hosts, next) = pool.hosts_from(from.slot, limit, WallClock { now, unix_seconds: 0 });
-        let entries = hosts.iter().map(|host| host_entry(from.mechanism, host));
-        rows.extend(entries.filter(|entry| {
-            filter.protocol.is_none() && filter.admits_binding(0, entry.inside, entry.outside)
-        }));
-        next.map(|slot| Position { slot, ..from }).or_else(next_mechanism)
+        position(from, next, count)
     }
 
     fn pool_changes(&mut self, mechanism: u16, wall: WallClock) -> Changes {
@@ -87,8 +123,46 @@ impl Core for Engine {
     }
 }
 
+/// Reads on from `slot`, at most `budget` places, and never more places than there is room for rows, since each place may
+/// yield one. `read` is asked for so many places from a place on.
+fn in_steps<E>(
+    slot: u32,
+    budget: usize,
+    room: usize,
+    rows: &mut Vec<E>,
+    mut read: impl FnMut(u32, u32, &mut Vec<E>) -> Option<u32>,
+) -> Option<u32> {
+    let (mut slot, mut budget, full) = (slot, budget, rows.len() + room);
+    while budget > 0 && rows.len() < full {
+        let step = budget.min(full - rows.len());
+        slot = read(slot, u32::try_from(step).unwrap_or(u32::MAX), rows)?;
+        budget -= step;
+    }
+    Some(slot)
+}
+
+/// The next place: in this mechanism's table, or at the start of the next mechanism's, of `count`.
+fn position(from: Position, next: Option<u32>, count: usize) -> Option<Position> {
+    let following = Position { mechanism: from.mechanism + 1, slot: 0 };
+    match next {
+        Some(slot) => Some(Position { slot, ..from }),
+        None => (usize::from(following.mechanism) < count).then_some(following),
+    }
+}
+
 fn pool(engine: &mut Engine, mechanism: u16) -> Option<&mut DynamicPool> {
-    engine.siit().get_mut(usize::from(mechanism))?.dynamic_pool()
+    let index = usize::from(mechanism).checked_sub(engine.nat64().len())?;
+    engine.siit().get_mut(index)?.dynamic_pool()
+}
+
+fn nat64_table(nat64: &Nat64) -> Table {
+    let occupancy = nat64.occupancy();
+    Table {
+        sessions: occupancy.sessions.into(),
+        sessions_capacity: occupancy.max_sessions.into(),
+        bindings: occupancy.bindings.into(),
+        bindings_capacity: occupancy.max_bindings.into(),
+    }
 }
 
 fn pool_table(pool: &DynamicPool) -> Table {
@@ -97,6 +171,53 @@ fn pool_table(pool: &DynamicPool) -> Table {
         bindings: live,
         bindings_capacity: live + u64::from(pool.remembered()) + u64::from(pool.free()),
         ..Table::default()
+    }
+}
+
+/// What the NAT's own selection can ask for; the rest is looked at row by row.
+fn selection(filter: &Filter) -> Selection {
+    Selection {
+        protocol: filter.protocol.and_then(NatProtocol::of),
+        inside: filter.inside.map(|(prefix, _)| prefix),
+        inside_port: filter.inside.and_then(|(_, port)| port),
+        outside: filter.outside.map(|(prefix, _)| prefix),
+        outside_port: filter.outside.and_then(|(_, port)| port),
+        remote: filter.remote.map(|(prefix, _)| prefix),
+        remote_port: filter.remote.and_then(|(_, port)| port),
+    }
+}
+
+fn number(nat: NatProtocol) -> u8 {
+    match nat {
+        NatProtocol::Tcp => protocol::TCP,
+        NatProtocol::Udp => protocol::UDP,
+        NatProtocol::Icmp => protocol::ICMPV4,
+    }
+}
+
+fn session_entry(mechanism: u16, row: &SessionRow) -> SessionEntry {
+    SessionEntry {
+        mechanism,
+        protocol: number(row.protocol),
+        inside: row.inside.map(|inside| inside.0),
+        outside: row.outside.0,
+        remote: row.remote,
+        state: row.state,
+        idle: Some(row.idle),
+        ends_in: row.ends_in,
+        packets: Some((row.packets_out, row.packets_in)),
+        octets: Some((row.octets_out, row.octets_in)),
+    }
+}
+
+fn binding_entry(mechanism: u16, row: &BindingRow) -> BindingEntry {
+    BindingEntry {
+        mechanism,
+        protocol: Some(number(row.protocol)),
+        inside: row.inside.0,
+        outside: row.outside.0,
+        kind: if row.is_static { "static" } else { "dynamic" },
+        sessions: row.sessions.into(),
     }
 }
 

@@ -7,7 +7,7 @@ use super::dump::Dumps;
 use super::handover::Handover;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use sixway_dataplane::frame::MAX_PACKET;
-use sixway_dataplane::{Counters, DropReason, Frame, Outbox, Verdict};
+use sixway_dataplane::{Frame, Outbox, Verdict};
 use sixway_link::{Link, LinkCounters};
 use std::io;
 use std::sync::mpsc::TryRecvError;
@@ -29,8 +29,6 @@ pub struct Worker<L, C> {
     dumps: Dumps,
     frames: Vec<Frame>,
     outbox: Outbox,
-    /// Frames that the engine handed over and that found no room.
-    refused: u64,
 }
 
 /// What one turn of the loop leaves to do.
@@ -56,7 +54,6 @@ impl<L: Link, C: Core> Worker<L, C> {
             dumps: Dumps::default(),
             frames: (0..BATCH).map(|_| Frame::with_capacity(MAX_PACKET)).collect(),
             outbox: Outbox::new(OUTBOX),
-            refused: 0,
         }
     }
 
@@ -104,7 +101,7 @@ impl<L: Link, C: Core> Worker<L, C> {
         }
         let frames = &mut self.frames[..count];
         self.core.process(frames, self.clock.now(), &mut self.outbox);
-        self.refused += emit(link, frames, &mut self.outbox, &mut self.handover)?;
+        emit(link, &mut self.core, frames, &mut self.outbox, &mut self.handover)?;
         Ok(true)
     }
 
@@ -115,7 +112,7 @@ impl<L: Link, C: Core> Worker<L, C> {
         let any = handover.take(BATCH, |frames| {
             self.core.take_over(frames, self.clock.now(), &mut self.outbox);
             // What was handed over once is not handed on: two workers that disagree would play ball.
-            self.refused += emit(link, frames, &mut self.outbox, &mut Handover::default())?;
+            emit(link, &mut self.core, frames, &mut self.outbox, &mut Handover::default())?;
             Ok::<_, io::Error>(())
         });
         self.handover = handover;
@@ -148,15 +145,7 @@ impl<L: Link, C: Core> Worker<L, C> {
     fn report(&mut self) -> Report {
         let mut link = LinkCounters::default();
         self.links.iter().for_each(|one| link.add(one.counters()));
-        Report { counters: self.counters(), link, tables: self.core.tables() }
-    }
-
-    /// The engine's counters, with frames that found no room on their way to another worker as what they are: drops.
-    fn counters(&self) -> Counters {
-        let mut counters = self.core.counters();
-        counters.handed_over = counters.handed_over.saturating_sub(self.refused);
-        counters.dropped[DropReason::HandoverFull as usize] += self.refused;
-        counters
+        Report { counters: self.core.counters(), link, tables: self.core.tables() }
     }
 
     /// Waits for packets, commands, other workers, or the time to pass.
@@ -184,18 +173,19 @@ fn give<T>(to: Answer<T>, answer: T) {
     let _ = to.send(answer);
 }
 
-/// Sends what leaves and hands over what belongs elsewhere. How many frames found no room there.
+/// Sends what leaves and hands over what belongs elsewhere.
 fn emit(
     link: &mut impl Link,
+    core: &mut impl Core,
     frames: &mut [Frame],
     outbox: &mut Outbox,
     handover: &mut Handover,
-) -> io::Result<u64> {
-    let mut refused = 0;
+) -> io::Result<()> {
     for frame in frames {
         match frame.verdict {
             Verdict::Forward | Verdict::Answered => link.send(frame)?,
-            Verdict::HandOver(worker) => refused += u64::from(!handover.give(frame, worker)),
+            Verdict::HandOver(worker) if handover.give(frame, worker) => {}
+            Verdict::HandOver(_) => core.refused_handover(frame),
             Verdict::Pending
             | Verdict::InPieces
             | Verdict::Merged
@@ -207,7 +197,7 @@ fn emit(
     send_outbox(link, outbox)?;
     link.flush()?;
     handover.wake();
-    Ok(refused)
+    Ok(())
 }
 
 fn send_outbox(link: &mut impl Link, outbox: &mut Outbox) -> io::Result<()> {
