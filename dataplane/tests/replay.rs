@@ -1,0 +1,28 @@
+//! The fuzzers' corpora and blind mutations of them, for a short time in every test run; `fuzz/run` goes on from there.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a test reads files and the clock"
+)]
+
+#[path = "../../fuzz/targets/engine.rs"]
+mod engine;
+#[path = "../../fuzz/targets/mutation.rs"]
+mod mutation;
+#[path = "../../fuzz/targets/parse.rs"]
+mod parse;
+
+use std::path::Path;
+
+const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus");
+
+#[test]
+fn any_octets_are_a_packet_or_none() {
+    mutation::replay(&Path::new(CORPUS).join("parse"), 2_000_000, parse::run);
+}
+
+#[test]
+fn any_packets_in_any_order_are_accounted_for() {
+    mutation::replay(&Path::new(CORPUS).join("engine"), 500_000, engine::run);
+}

@@ -1,0 +1,77 @@
+//! Blind mutation of corpus files, for machines without a guided fuzzer: the same seed gives the same octets.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Runs `target` on each file of a corpus, and then on mutations of them: `count` of them, or for FUZZ_SECONDS if that is set.
+/// What was run is written to `last` before, so that a crash leaves its input behind.
+pub fn replay(corpus: &Path, count: u32, target: impl Fn(&[u8])) {
+    let mut files: Vec<_> = std::fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(!files.is_empty(), "{} is empty", corpus.display());
+    let inputs: Vec<Vec<u8>> = files.iter().map(|file| std::fs::read(file).unwrap()).collect();
+    inputs.iter().for_each(|input| run(input, &target));
+    let limit =
+        std::env::var("FUZZ_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).map(Duration::from_secs);
+    let start = Instant::now();
+    let mut random = Random(0x5eed);
+    for number in 0.. {
+        match limit {
+            Some(limit) if start.elapsed() > limit => return,
+            None if number == count => return,
+            Some(_) | None => run(&mutate(&inputs, &mut random), &target),
+        }
+    }
+}
+
+/// A panic names the octets that provoked it.
+fn run(input: &[u8], target: &impl Fn(&[u8])) {
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| target(input)));
+    if let Err(panic) = outcome {
+        let hex: String = input.iter().map(|octet| format!("{octet:02x}")).collect();
+        eprintln!("the octets that provoked it: {hex}");
+        std::panic::resume_unwind(panic);
+    }
+}
+
+fn mutate(inputs: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
+    const TELLING: [u8; 10] = [0, 1, 4, 6, 17, 44, 58, 0x7f, 0x80, 0xff];
+    let mut octets = inputs[random.below(inputs.len())].clone();
+    for _ in 0..=random.below(4) {
+        let length = octets.len();
+        if length == 0 {
+            return octets;
+        }
+        let at = random.below(length);
+        match random.below(6) {
+            0 => octets[at] ^= 1 << random.below(8),
+            1 => octets[at] = TELLING[random.below(TELLING.len())],
+            2 => octets[at] = random.next() as u8,
+            3 => octets.truncate(at),
+            4 => drop(octets.drain(at..(at + 1 + random.below(16)).min(length))),
+            _ => {
+                let other = &inputs[random.below(inputs.len())];
+                let from = random.below(other.len().max(1)).min(other.len());
+                octets.truncate(at);
+                octets.extend(&other[from..]);
+            }
+        }
+    }
+    octets
+}
+
+/// splitmix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+}
