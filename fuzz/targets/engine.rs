@@ -3,10 +3,14 @@
 //! The octets are read as a list of packets: two octets of length, one of what happens before, then the packet.
 
 use sixway_dataplane::engine::{Engine, EngineConfig};
+use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::SiitConfig;
+use sixway_dataplane::nat::{Filtering, Inside, NatProtocol, Outside, PoolConfig, StaticBinding, Timeouts};
+use sixway_dataplane::translate::Policy;
 use sixway_dataplane::translate::address::eam::EamTable;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_dataplane::{Checksum, Frame, Instant, Limits, Offload, Outbox, SegmentKind, Segments, parse};
+use sixway_wire::{Endpoint4, Endpoint6};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,6 +67,20 @@ fn configuration() -> EngineConfig {
         own4: Some("192.0.2.254".parse().unwrap()),
         own6: Some("2001:db8::fe".parse().unwrap()),
         limits: LIMITS,
+        nat64: vec![Nat64Config {
+            prefix: prefix("64:ff9b::/96"),
+            pool: PoolConfig { addresses: vec!["192.0.2.0/30".parse().unwrap()], ports: vec![4_000..=4_063] },
+            filtering: Filtering::EndpointIndependent,
+            static_bindings: vec![StaticBinding {
+                protocol: NatProtocol::Tcp,
+                inside: Inside(Endpoint6::new("2001:db8:9::9".parse().unwrap(), 80)),
+                outside: Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 4_000)),
+            }],
+            timeouts: Timeouts::default(),
+            max_bindings: 64,
+            max_sessions: 64,
+            policy: Policy::default(),
+        }],
         siit: vec![SiitConfig {
             prefix: Some(prefix("2001:db8:64::/96")),
             eam: Arc::new(EamTable::new(rows).unwrap()),

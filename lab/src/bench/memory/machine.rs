@@ -26,6 +26,23 @@ impl Machine {
         Self { engine, outbox: Outbox::new(RUN), frames, now: Instant::from_secs(1_000) }
     }
 
+    /// The engine.
+    pub fn engine(&mut self) -> &mut Engine {
+        &mut self.engine
+    }
+
+    /// Lets so much time pass in silence, and what has expired end.
+    pub fn rest(&mut self, time: Duration, ended: impl Fn(&mut Engine) -> bool) -> Result<()> {
+        self.now = self.now + time;
+        while !ended(&mut self.engine) {
+            interrupt::check()?;
+            self.now = self.now + Duration::from_millis(1);
+            self.engine.tick(self.now, &mut self.outbox);
+            self.outbox.clear();
+        }
+        Ok(())
+    }
+
     /// One packet for each number of `order`, made by `write`, in batches of `batch`; nanoseconds of the engine's time for a packet. Each must be
     /// forwarded; `inspect` sees what it became, outside of the measured time. Runs during which the kernel gave the CPU to somebody else are
     /// not counted.

@@ -5,6 +5,7 @@
 //! independent computation of every checksum.
 
 mod machine;
+mod nat64;
 mod packets;
 mod siit;
 
@@ -17,7 +18,9 @@ pub fn run(options: &Options) -> Result<Vec<Section>> {
     std::thread::scope(|scope| {
         let measuring = scope.spawn(|| {
             pin_thread(1)?;
-            Ok(vec![siit::measure(options)?])
+            // NAT64 first: its memory is to be fresh from the kernel.
+            let nat64 = nat64::measure(options)?;
+            Ok(vec![siit::measure(options)?, nat64])
         });
         measuring.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
