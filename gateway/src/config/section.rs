@@ -75,12 +75,20 @@ impl<'a> Reader<'a> {
                 Some(Value { document: self.document, key, place, held: Held::Default(value) })
             }
             Absent::Means(_) => None,
+            // Said of the key that was meant to be this one.
+            Absent::Fault if self.is_misspelt(name) => None,
             Absent::Fault => {
                 let place = Place { key: path.into(), ..self.place.clone() };
                 report.fault(&place, format!("is missing; write {name} = {}", key.kind.example()));
                 None
             }
         }
+    }
+
+    fn is_misspelt(&self, name: &str) -> bool {
+        let keys = self.table.into_iter().flat_map(|table| table.iter().map(|(key, _)| &**key.get_ref()));
+        let mut unknown = keys.filter(|key| self.schema.key(key).is_none());
+        unknown.any(|key| did_you_mean(key, self.schema.keys().map(|key| key.name)) == Some(name))
     }
 
     /// A section below this one that was not written: defaults throughout.

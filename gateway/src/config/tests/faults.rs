@@ -61,6 +61,12 @@ fn a_section_without_its_required_keys_is_told_each_of_them() {
 }
 
 #[test]
+fn a_required_key_that_is_misspelt_is_told_once() {
+    let text = format!("{OWN}{POOL}{NAT64}").replace("prefix", "prefx");
+    faults(&text, &["sixway.toml:8  nat64.prefx  unknown; did you mean `prefix`?"]);
+}
+
+#[test]
 fn values_of_another_type_are_told_with_an_example() {
     let tun = format!("{NAT64}[tun]\n");
     for (line, said) in [

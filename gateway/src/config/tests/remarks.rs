@@ -256,3 +256,19 @@ fn the_gateways_own_address_and_mappings_may_lie_in_the_dynamic_pool() {
     let eam = "eam = [{ ipv4 = \"192.0.2.9\", ipv6 = \"2001:db8:2::9\" }]\n";
     warnings(&format!("{OWN}{text}{eam}"), &[]);
 }
+
+#[test]
+fn more_mechanisms_than_the_engine_can_number_are_refused() {
+    let siit: String =
+        (0..65).map(|number| format!("[[siit]]\nprefix = \"2001:db8:1:{number}::/64\"\n")).collect();
+    let said = "sixway.toml:132  siit[64]  is one too many; a gateway has 64 of a kind at most";
+    faults(&format!("{OWN}{siit}"), &[said]);
+}
+
+#[test]
+fn a_dynamic_pool_with_nothing_left_to_give_is_refused() {
+    let text = "[siit]\nprefix = \"2001:db8:1::/96\"\ndynamic_pool = \"192.0.2.254/31\"\n\
+                eam = [{ ipv4 = \"192.0.2.255\", ipv6 = \"2001:db8:2::1\" }]\n";
+    let said = "sixway.toml:4  siit.dynamic_pool  no address is left to give once the reserved and excluded ones are taken out";
+    faults(&format!("{OWN}{text}"), &[said]);
+}
