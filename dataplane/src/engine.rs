@@ -276,7 +276,7 @@ impl Engine {
         }
         for slot in slots.iter_mut() {
             if let Owner::Nat64(index) = slot.owner {
-                slot.probe = self.nat64[usize::from(index)].probe(&slot.packet);
+                self.nat64[usize::from(index)].probe(&slot.packet, &mut slot.probe);
             }
         }
         for slot in slots {
@@ -289,7 +289,7 @@ impl Engine {
     fn translate(&mut self, stride: &mut [Frame], slots: &[Slot], now: Instant, out: &mut Outbox) {
         for slot in slots {
             let frame = &mut stride[slot.frame as usize];
-            match self.walk(frame, &slot.packet, slot.owner, slot.probe, now, out) {
+            match self.walk(frame, &slot.packet, slot.owner, &slot.probe, now, out) {
                 Ok(verdict) => self.conclude(verdict, frame),
                 Err(reason) => self.refuse(reason, frame, Some(&slot.packet), now, out),
             }
@@ -303,7 +303,7 @@ impl Engine {
         frame: &mut Frame,
         packet: &Packet,
         owner: Owner,
-        probe: Probe,
+        probe: &Probe,
         now: Instant,
         out: &mut Outbox,
     ) -> Result<Verdict, DropReason> {
@@ -382,15 +382,12 @@ impl Engine {
         owner: Owner,
         now: Instant,
     ) -> Result<Outcome, DropReason> {
-        let probe = match owner {
-            Owner::Nat64(index) => {
-                let mut probe = self.nat64[usize::from(index)].probe(packet);
-                self.nat64[usize::from(index)].warm(&mut probe);
-                probe
-            }
-            Owner::Siit(_) | Owner::Gateway => Probe::EMPTY,
-        };
-        self.decide(frame, packet, owner, probe, true, now)
+        let mut probe = Probe::EMPTY;
+        if let Owner::Nat64(index) = owner {
+            self.nat64[usize::from(index)].probe(packet, &mut probe);
+            self.nat64[usize::from(index)].warm(&mut probe);
+        }
+        self.decide(frame, packet, owner, &probe, true, now)
     }
 
     /// Asks the mechanism.
@@ -400,7 +397,7 @@ impl Engine {
         frame: &Frame,
         packet: &Packet,
         owner: Owner,
-        probe: Probe,
+        probe: &Probe,
         hairpinned: bool,
         now: Instant,
     ) -> Result<Outcome, DropReason> {

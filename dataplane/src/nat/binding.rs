@@ -131,6 +131,20 @@ impl BindingTable {
         self.hash_host.pair(a, b)
     }
 
+    /// Has the entries loaded that a new binding of this inside endpoint needs, all at once.
+    #[inline]
+    pub(crate) fn touch_inside(&self, protocol: NatProtocol, inside: Inside<Endpoint6>) {
+        let binding = self.by_inside.touch(self.tag_inside(protocol, inside));
+        let host = self.by_host.touch(self.tag_host(Inside(inside.0.address)));
+        core::hint::black_box(binding ^ host);
+    }
+
+    /// The entry of an outside endpoint, to have it loaded.
+    #[inline]
+    pub(crate) fn touch_outside(&self, protocol: NatProtocol, outside: Outside<Endpoint4>) -> u64 {
+        self.by_outside.touch(self.tag_outside(protocol, outside))
+    }
+
     pub(crate) fn find_inside(&self, protocol: NatProtocol, inside: Inside<Endpoint6>) -> Option<u32> {
         self.by_inside.find(self.tag_inside(protocol, inside), |slot| {
             self.bindings[slot].inside == inside && self.bindings[slot].protocol == protocol
@@ -168,11 +182,13 @@ impl BindingTable {
         &self.pool
     }
 
-    /// Makes a dynamic binding for an inside endpoint that has none.
+    /// Makes a dynamic binding for an inside endpoint that has none. `touch` loads what else will be needed of the
+    /// outside endpoint, so that it comes while this table waits for its own.
     pub(super) fn bind(
         &mut self,
         protocol: NatProtocol,
         inside: Inside<Endpoint6>,
+        touch: impl Fn(Outside<Endpoint4>) -> u64,
     ) -> Result<u32, DropReason> {
         if self.bindings.is_full() {
             return Err(DropReason::BindingTableFull);
@@ -181,6 +197,7 @@ impl BindingTable {
         let paired = host.map(|host| self.hosts[host].paired);
         let (slot, outside) =
             self.pool.allocate(paired, protocol, inside.0.port).ok_or(DropReason::PortPoolEmpty)?;
+        core::hint::black_box(touch(outside) ^ self.touch_outside(protocol, outside));
         self.insert(protocol, inside, outside, BindingKind::Dynamic, slot, host)
             .ok_or(DropReason::BindingTableFull)
     }
@@ -291,7 +308,7 @@ mod tests {
     fn a_host_keeps_its_outside_address_in_every_bib_as_long_as_it_has_bindings() {
         let mut table = table(100);
         let slots: Vec<u32> = (0..30)
-            .map(|n| table.bind(NatProtocol::ALL[usize::from(n % 3)], inside(1, 5_000 + n)).unwrap())
+            .map(|n| table.bind(NatProtocol::ALL[usize::from(n % 3)], inside(1, 5_000 + n), |_| 0).unwrap())
             .collect();
         let address = table.get(slots[0]).outside.0.address;
         assert!(slots.iter().all(|slot| table.get(*slot).outside.0.address == address));
@@ -304,9 +321,9 @@ mod tests {
     #[test]
     fn a_full_table_refuses_and_forgets_nothing() {
         let mut table = table(2);
-        let one = table.bind(NatProtocol::Udp, inside(1, 1)).unwrap();
-        table.bind(NatProtocol::Udp, inside(2, 1)).unwrap();
-        assert_eq!(table.bind(NatProtocol::Udp, inside(3, 1)), Err(DropReason::BindingTableFull));
+        let one = table.bind(NatProtocol::Udp, inside(1, 1), |_| 0).unwrap();
+        table.bind(NatProtocol::Udp, inside(2, 1), |_| 0).unwrap();
+        assert_eq!(table.bind(NatProtocol::Udp, inside(3, 1), |_| 0), Err(DropReason::BindingTableFull));
         assert_eq!(table.find_inside(NatProtocol::Udp, inside(1, 1)), Some(one));
         assert_eq!(table.find_outside(NatProtocol::Udp, table.get(one).outside), Some(one));
     }

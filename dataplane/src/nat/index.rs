@@ -1,14 +1,17 @@
 //! An open-addressing index: from a keyed 32-bit tag to slots of a slab.
 //!
 //! ```text
-//!     entry:  | tag, 32 bits | slot + 1, 32 bits |      0: empty
+//!     entry:  | tag, 32 bits | slot, 32 bits |      slot u32::MAX: empty
 //! ```
 //!
 //! Eight entries share a cache line, and an entry stands at its home (the tag scaled to the table's size) or in the first
 //! gap behind it, so nearly every look-up touches one line. Because the home follows from the tag alone, removal shifts
-//! later entries back and leaves no tombstones. The table never grows: its owner's bound is known from the start.
+//! later entries back and leaves no tombstones. The table never grows: its owner's bound is known from the start, and its
+//! memory is touched then, so that no packet waits for the kernel to find a page.
 
-/// The index. Slots are `u32`, at most `u32::MAX - 1`.
+const EMPTY: u64 = u64::MAX;
+
+/// The index. Slots are below `u32::MAX`.
 #[derive(Clone, Debug)]
 pub struct Index {
     entries: Box<[u64]>,
@@ -27,7 +30,7 @@ impl Index {
 
     fn with_entries(entries: u64) -> Self {
         let entries = usize::try_from(entries + 8).unwrap_or(usize::MAX);
-        Self { entries: vec![0; entries].into_boxed_slice() }
+        Self { entries: vec![EMPTY; entries].into_boxed_slice() }
     }
 
     #[inline]
@@ -44,14 +47,14 @@ impl Index {
     /// times over.
     #[inline]
     pub fn touch(&self, tag: u32) -> u64 {
-        self.entries.get(self.home(tag)).copied().unwrap_or_default()
+        self.entries.get(self.home(tag)).copied().unwrap_or(EMPTY)
     }
 
     /// The first slot with this tag, `touched` being what [`Index::touch`] returned. It may be another tuple's, or stale.
     #[inline]
     pub fn candidate(&self, tag: u32, touched: u64) -> Option<u32> {
-        if (touched >> 32) as u32 == tag && touched as u32 != 0 {
-            return Some(touched as u32 - 1);
+        if (touched >> 32) as u32 == tag && touched != EMPTY {
+            return Some(touched as u32);
         }
         self.find(tag, |_| true)
     }
@@ -62,11 +65,11 @@ impl Index {
         let mut at = self.home(tag);
         loop {
             let entry = self.entries[at];
-            if entry == 0 {
+            if entry == EMPTY {
                 return None;
             }
-            if (entry >> 32) as u32 == tag && is(entry as u32 - 1) {
-                return Some(entry as u32 - 1);
+            if (entry >> 32) as u32 == tag && is(entry as u32) {
+                return Some(entry as u32);
             }
             at = self.after(at);
         }
@@ -75,24 +78,24 @@ impl Index {
     /// Adds a slot. The owner keeps the number of slots within the bound given at creation.
     pub fn insert(&mut self, tag: u32, slot: u32) {
         let mut at = self.home(tag);
-        while self.entries[at] != 0 {
+        while self.entries[at] != EMPTY {
             at = self.after(at);
         }
-        self.entries[at] = u64::from(tag) << 32 | u64::from(slot + 1);
+        self.entries[at] = u64::from(tag) << 32 | u64::from(slot);
     }
 
     /// Takes a slot out; entries behind it move back to close the gap.
     pub fn remove(&mut self, tag: u32, slot: u32) {
-        let wanted = u64::from(tag) << 32 | u64::from(slot + 1);
+        let wanted = u64::from(tag) << 32 | u64::from(slot);
         let mut gap = self.home(tag);
         while self.entries[gap] != wanted {
-            if self.entries[gap] == 0 {
+            if self.entries[gap] == EMPTY {
                 return;
             }
             gap = self.after(gap);
         }
         let mut at = self.after(gap);
-        while self.entries[at] != 0 {
+        while self.entries[at] != EMPTY {
             let home = self.home((self.entries[at] >> 32) as u32);
             let home_is_between = if gap < at { gap < home && home <= at } else { gap < home || home <= at };
             if !home_is_between {
@@ -101,7 +104,7 @@ impl Index {
             }
             at = self.after(at);
         }
-        self.entries[gap] = 0;
+        self.entries[gap] = EMPTY;
     }
 
     /// Memory in octets.
@@ -134,7 +137,7 @@ mod tests {
                 for &(tag, slot) in &model {
                     prop_assert_eq!(index.find(tag, |s| s == slot), Some(slot));
                 }
-                prop_assert_eq!(index.entries.iter().filter(|entry| **entry != 0).count(), model.len());
+                prop_assert_eq!(index.entries.iter().filter(|entry| **entry != EMPTY).count(), model.len());
                 prop_assert_eq!(index.find(tag, |s| s == slot).is_some(), model.contains(&(tag, slot)));
             }
         }

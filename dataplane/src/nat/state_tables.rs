@@ -69,21 +69,6 @@ impl StateTables {
         }
     }
 
-    /// The binding of an inside endpoint, made if there is none.
-    fn binding_for(
-        &mut self,
-        protocol: NatProtocol,
-        inside: Inside<Endpoint6>,
-        counters: &mut Counters,
-    ) -> Result<u32, DropReason> {
-        if let Some(slot) = self.bindings.find_inside(protocol, inside) {
-            return Ok(slot);
-        }
-        let slot = self.bindings.bind(protocol, inside)?;
-        counters.bindings_made += 1;
-        Ok(slot)
-    }
-
     /// A packet from inside that belongs to no session: makes one, and a binding if there is none. A SYN stored for the
     /// same endpoints is answered by it: the session that waits becomes this one.
     pub(crate) fn open_from_inside(
@@ -98,8 +83,18 @@ impl StateTables {
         if self.sessions.is_full() && self.stored.is_empty() {
             return Err(DropReason::SessionTableFull);
         }
-        let was_bound = self.bindings.find_inside(protocol, inside).is_some();
-        let binding = self.binding_for(protocol, inside, counters)?;
+        let found = self.bindings.find_inside(protocol, inside);
+        let binding = match found {
+            Some(binding) => binding,
+            None => {
+                let Self { bindings, sessions, .. } = self;
+                let binding = bindings.bind(protocol, inside, |outside| {
+                    sessions.touch_outside(sessions.tag_outside(outside, remote, protocol))
+                })?;
+                counters.bindings_made += 1;
+                binding
+            }
+        };
         let opened = match self.waiting_for(binding, remote, clock, counters) {
             Some(waiting) => {
                 self.sessions.set_inside(waiting, inside);
@@ -110,7 +105,7 @@ impl StateTables {
             }
             None => self.open(binding, remote, state, clock, counters),
         };
-        if opened.is_err() && !was_bound {
+        if opened.is_err() && found.is_none() {
             self.bindings.remove(binding);
             counters.bindings_ended += 1;
         }

@@ -20,7 +20,7 @@ enum Way {
 }
 
 impl Nat64 {
-    #[inline]
+    #[inline(always)]
     pub(super) fn inbound(
         &mut self,
         arrival: &Arrival,
@@ -106,7 +106,7 @@ impl Nat64 {
         Ok(Way::Stored)
     }
 
-    #[inline]
+    #[inline(always)]
     fn to_inside(
         &self,
         inside: Inside<Endpoint6>,

@@ -137,18 +137,18 @@ impl Nat64 {
     }
 
     /// Decides on a packet (RFC 6146 §3.4 to §3.6). `probe` is what [`Nat64::probe`] made of this very packet.
-    #[inline]
+    #[inline(always)]
     pub fn decide(
         &mut self,
         arrival: &Arrival,
-        probe: Probe,
+        probe: &Probe,
         now: Instant,
         counters: &mut Counters,
     ) -> Result<Outcome, DropReason> {
         self.clock.set(now);
         match probe.side {
-            Side::Inside(inside) => self.outbound(arrival, inside, &probe, counters),
-            Side::Outside(outside) => self.inbound(arrival, outside, &probe, counters),
+            Side::Inside(inside) => self.outbound(arrival, inside, probe, counters),
+            Side::Outside(outside) => self.inbound(arrival, outside, probe, counters),
             Side::Neither => self.without_session(arrival),
         }
     }
@@ -164,7 +164,7 @@ impl Nat64 {
     }
 
     /// May the answer be given again? Not in the states in which any packet may change something.
-    #[inline]
+    #[inline(always)]
     const fn repeat(state: SessionState, flags: u8, slot: u32) -> Repeat {
         let is_plain = flags & (crate::parse::FIN | crate::parse::SYN | crate::parse::RST) == 0;
         match state {
@@ -186,7 +186,7 @@ impl Nat64 {
     }
 
     /// Where a packet for this IPv4 address goes: a hairpin comes back (RFC 6146 §3.8).
-    #[inline]
+    #[inline(always)]
     fn next(&self, remote: Ipv4Addr) -> Next {
         if self.owns_outside(remote) { Next::Again } else { Next::Leave }
     }

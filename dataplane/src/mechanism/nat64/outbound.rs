@@ -1,16 +1,16 @@
 //! From inside to outside: IPv6 becomes IPv4 (RFC 6146 §3.5.1 to §3.5.3, first halves, and §3.6).
 
 use super::{Arrival, Nat64, Outcome, Probe};
+use crate::classify::source_check::is_martian4;
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::nat::{Direction, Inside, NatProtocol, Outside, Segment, SessionState};
 use crate::parse::{Addresses, Packet};
 use crate::verdict::{Action, Decision, Edit, Repeat};
-use core::net::Ipv4Addr;
 use sixway_wire::{Endpoint4, Endpoint6};
 
 impl Nat64 {
-    #[inline]
+    #[inline(always)]
     pub(super) fn outbound(
         &mut self,
         arrival: &Arrival,
@@ -84,7 +84,7 @@ impl Nat64 {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn to_outside(&self, outside: Outside<Endpoint4>, probe: &Probe, repeat: Repeat) -> Outcome {
         let port = match probe.protocol {
             NatProtocol::Icmp => outside.0.port,
@@ -98,12 +98,6 @@ impl Nat64 {
         let action = Action { edit, policy: self.policy };
         Outcome::Translate(Decision { action, quoted: None, repeat, next: self.next(probe.remote.address) })
     }
-}
-
-/// No host's address: networks 0 and 127, multicast, class E, limited broadcast (RFC 1812 §5.3.7).
-const fn is_martian4(address: Ipv4Addr) -> bool {
-    let first = address.octets()[0];
-    matches!(first, 0 | 127) || first >= 224
 }
 
 /// By what a packet is translated.

@@ -57,9 +57,12 @@ impl Probe {
 }
 
 impl Nat64 {
-    /// Step one: the five-tuple, its tag, and the index entry at the tag's home.
+    /// Step one: the five-tuple, its tag, and the index entry at the tag's home. The probe is written in place: copying
+    /// what was just written piece by piece would stall.
     #[inline]
-    pub fn probe(&self, packet: &Packet) -> Probe {
+    pub fn probe(&self, packet: &Packet, probe: &mut Probe) {
+        probe.side = Side::Neither;
+        probe.slot = NO_SLOT;
         let (protocol, [from, to], flags) = match (packet.protocol, packet.transport) {
             (TCP, Transport::Ports { source, destination, tcp_flags }) => {
                 (NatProtocol::Tcp, [source, destination], tcp_flags)
@@ -71,12 +74,12 @@ impl Nat64 {
                 let ports = if packet.protocol == ICMPV6 { [identifier, 0] } else { [0, identifier] };
                 (NatProtocol::Icmp, ports, 0)
             }
-            _ => return Probe::EMPTY,
+            _ => return,
         };
-        let mut probe = Probe { protocol, flags, ..Probe::EMPTY };
+        (probe.protocol, probe.flags) = (protocol, flags);
         match packet.addresses {
             Addresses::V6 { source, destination } => {
-                let Ok(remote) = self.prefix.extract(destination) else { return probe };
+                let Ok(remote) = self.prefix.extract(destination) else { return };
                 let inside = Inside(Endpoint6::new(source, from));
                 probe.side = Side::Inside(inside);
                 probe.remote = Endpoint4::new(remote, to);
@@ -91,21 +94,25 @@ impl Nat64 {
                 probe.touched = self.tables.sessions.touch_outside(probe.tag);
             }
         }
-        probe
     }
 
-    /// Step two: the session's line.
+    /// Step two: the session's line; of a packet without session, what its binding is looked up by.
     #[inline]
     pub fn warm(&self, probe: &mut Probe) {
         let sessions = &self.tables.sessions;
         match probe.side {
             Side::Inside(inside) => {
-                let Some(slot) = sessions.candidate_inside(probe.tag, probe.touched) else { return };
+                let Some(slot) = sessions.candidate_inside(probe.tag, probe.touched) else {
+                    return self.tables.bindings.touch_inside(probe.protocol, inside);
+                };
                 let is_it = sessions.is_inside(slot, inside, probe.remote, probe.protocol);
                 probe.slot = if is_it { slot } else { NO_SLOT };
             }
             Side::Outside(outside) => {
-                let Some(slot) = sessions.candidate_outside(probe.tag, probe.touched) else { return };
+                let Some(slot) = sessions.candidate_outside(probe.tag, probe.touched) else {
+                    core::hint::black_box(self.tables.bindings.touch_outside(probe.protocol, outside));
+                    return;
+                };
                 let is_it = sessions.is_outside(slot, outside, probe.remote, probe.protocol);
                 probe.slot = if is_it { slot } else { NO_SLOT };
             }

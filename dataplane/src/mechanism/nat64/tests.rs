@@ -1,7 +1,5 @@
 //! Every path of a packet through NAT64, packet by packet.
 
-#![allow(unused_imports, dead_code)]
-
 use super::*;
 use crate::nat::{
     Filtering, Inside, PoolConfig, Selection, SessionRow, StaticBinding, StaticBindingError, TCP_EST,
@@ -14,6 +12,12 @@ use core::net::Ipv6Addr;
 use core::time::Duration;
 use sixway_wire::Endpoint6;
 use sixway_wire::protocol::{ICMPV4, ICMPV6, SCTP, TCP, UDP};
+
+mod filtering;
+mod icmp;
+mod limits;
+mod operating;
+mod tcp;
 
 const HOST: &str = "2001:db8::1";
 const OTHER: &str = "2001:db8::2";
@@ -101,10 +105,11 @@ impl Bench {
     }
 
     fn send_quoting(&mut self, packet: &Packet, quoted: Option<QuotedTuple>) -> Result<Outcome, DropReason> {
-        let mut probe = self.nat64.probe(packet);
+        let mut probe = Probe::EMPTY;
+        self.nat64.probe(packet, &mut probe);
         self.nat64.warm(&mut probe);
         let arrival = Arrival { packet, quoted, octets: &[0x45; 60], segments: 1 };
-        let outcome = self.nat64.decide(&arrival, probe, self.now, &mut self.counters);
+        let outcome = self.nat64.decide(&arrival, &probe, self.now, &mut self.counters);
         if outcome == Ok(Outcome::Stored) {
             self.counters.held += 1;
         }
