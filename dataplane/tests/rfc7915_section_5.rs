@@ -329,6 +329,25 @@ fn a_host_without_mapping_gets_an_address_from_the_dynamic_pool_and_is_reached_b
 }
 
 #[test]
+fn an_address_of_the_dynamic_pool_is_released_when_its_host_is_silent_however_much_it_is_sent() {
+    let mut gateway =
+        siit(|config| config.dynamic_pool = Some(DynamicPoolConfig::new("172.16.0.0/12".parse().unwrap())));
+    let host = v6("2001:db8:ffff::1", PEER6).udp(1, 2, b"data");
+    gateway.receives(host.clone());
+    let sent = gateway.sent();
+    let address = std::net::Ipv4Addr::new(sent[12], sent[13], sent[14], sent[15]).to_string();
+    for minute in 0..125 {
+        gateway.receives(v4(PEER4, &address).udp(2, 1, b"data"));
+        assert_eq!(gateway.last == Verdict::Forward, minute < 124, "minute {minute}");
+        gateway.waits(std::time::Duration::from_secs(60));
+    }
+    gateway.receives(host);
+    assert_eq!(gateway.last, Verdict::Forward);
+    gateway.receives(v4(PEER4, &address).udp(2, 1, b"data"));
+    assert_eq!(gateway.last, Verdict::Forward, "the host has its address back");
+}
+
+#[test]
 fn a_full_dynamic_pool_refuses_a_new_host_and_tells_it() {
     let mut gateway =
         siit(|config| config.dynamic_pool = Some(DynamicPoolConfig::new("172.16.0.0/30".parse().unwrap())));

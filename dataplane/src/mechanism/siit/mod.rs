@@ -182,9 +182,10 @@ impl Siit {
         if packet.protocol == protocol::ICMPV4 {
             return Err(DropReason::ProtocolUntranslatable);
         }
-        let (destination, mut via) = self.map6(destination6, now)?.ok_or(DropReason::DestinationUnmapped)?;
+        let (destination, mut via) =
+            self.map6(destination6, false, now)?.ok_or(DropReason::DestinationUnmapped)?;
         let is_error = matches!(packet.transport, Transport::IcmpError { .. });
-        let source = match self.map6(source6, now)? {
+        let source = match self.map6(source6, true, now)? {
             Some((source, _)) => source,
             None if is_error => self.icmp_source4(source6)?,
             None => self.assign(source6, now)?,
@@ -199,9 +200,9 @@ impl Siit {
         let mut inner = None;
         if let Some(QuotedTuple::V6 { source, destination, .. }) = quoted {
             let (quoted_source, quoted_via) =
-                self.map6(source.address, now)?.ok_or(DropReason::QuoteUnusable)?;
+                self.map6(source.address, false, now)?.ok_or(DropReason::QuoteUnusable)?;
             let (quoted_destination, _) =
-                self.map6(destination.address, now)?.ok_or(DropReason::QuoteUnusable)?;
+                self.map6(destination.address, false, now)?.ok_or(DropReason::QuoteUnusable)?;
             (looked_up, via) = (quoted_source, quoted_via);
             inner = Some(Quoted::V4 {
                 source: Endpoint4::new(quoted_source, source.port),
@@ -284,17 +285,24 @@ impl Siit {
         })
     }
 
-    /// RFC 7757 §3.3.2, then an assignment of the pool, then RFC 6052 §2.3.
+    /// RFC 7757 §3.3.2, then RFC 6052 §2.3, then an assignment of the pool, which lives on if the host was `heard`.
     #[inline(always)]
-    fn map6(&mut self, address: Ipv6Addr, now: Instant) -> Result<Option<(Ipv4Addr, Via)>, DropReason> {
+    fn map6(
+        &mut self,
+        address: Ipv6Addr,
+        heard: bool,
+        now: Instant,
+    ) -> Result<Option<(Ipv4Addr, Via)>, DropReason> {
         if let Some(mapped) = self.eam.to4(address) {
             return Ok(Some((mapped, Via::Table)));
         }
         if let Some(prefix) = self.prefix.as_ref().filter(|prefix| prefix.contains(address)) {
             return Ok(Some((prefix.extract(address)?, Via::Algorithm)));
         }
-        let pool = self.pool.as_mut();
-        Ok(pool.and_then(|pool| pool.lookup6(address, now)).map(|mapped| (mapped, Via::Pool)))
+        match &mut self.pool {
+            Some(pool) => Ok(assigned(pool, address, heard, now).map(|mapped| (mapped, Via::Pool))),
+            None => Ok(None),
+        }
     }
 
     /// RFC 7757 §3.3.1 if `ask_table`, then an assignment of the pool, then RFC 6052 §2.3.
@@ -332,4 +340,10 @@ impl Siit {
         let prefix = self.prefix.ok_or(DropReason::SourceUnmapped)?;
         Ok(prefix.embed_any(address))
     }
+}
+
+/// A host's address in the pool. Not part of the path of those who have no pool.
+#[inline(never)]
+fn assigned(pool: &mut DynamicPool, host: Ipv6Addr, heard: bool, now: Instant) -> Option<Ipv4Addr> {
+    if heard { pool.lookup6(host, now) } else { pool.peek6(host, now) }
 }
