@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 /// Rates are averaged over so many seconds.
 const WINDOW: Duration = Duration::from_secs(5);
 
+/// Samples closer than this replace one another, so that many requests do not make many samples.
+const CLOSE: Duration = Duration::from_millis(200);
+
 /// Samples of the counters, all workers together.
 #[derive(Debug)]
 pub(super) struct History {
@@ -28,6 +31,10 @@ impl History {
             for (grown, _) in self.last_grown.iter_mut().zip(counts).filter(|(_, (new, old))| new > old) {
                 *grown = Some(now);
             }
+        }
+        let close = |at: &Instant| now.duration_since(*at) < CLOSE;
+        if self.samples.len() > 1 && self.samples.back().is_some_and(|(at, _)| close(at)) {
+            self.samples.pop_back();
         }
         self.samples.push_back((now, counters));
         while self.samples.len() > 2 && now.duration_since(self.samples[1].0) >= WINDOW {
@@ -90,6 +97,10 @@ mod tests {
         let rates = history.rates();
         assert_eq!((rates.frames, rates.bits, rates.drops), (100.0, 8_000.0, 0.0));
         assert!(history.samples.len() <= 7);
+        for request in 0..100 {
+            history.add(start + Duration::from_millis(20_000 + request), counters(2_000, 20_000, 0));
+        }
+        assert!(history.samples.len() <= 8);
     }
 
     #[test]

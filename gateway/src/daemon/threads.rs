@@ -1,12 +1,13 @@
 //! The workers' threads.
 
 use super::run::RunError;
-use crate::worker::{Clock, Command, Handover, Mailbox, Post, Wake, Worker, mailbox, rings};
+use crate::worker::{Clock, Command, Handover, Mailbox, Post, Unreachable, Wake, Worker, mailbox, rings};
 use sixway_dataplane::engine::Engine;
 use sixway_link::TunQueue;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// The threads of a gateway.
@@ -55,8 +56,9 @@ impl Threads {
     /// Tells all workers to stop, and waits until they have; their queues are closed then.
     pub(super) fn stop(&mut self) {
         for post in self.posts.drain(..) {
-            // A full ring or a worker that is gone: without its post it ends, too.
-            let _ = post.send(Command::Stop);
+            while post.send(Command::Stop) == Err(Unreachable::Busy) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
         }
         for handle in self.handles.drain(..) {
             // A panic was caught and told in the thread.

@@ -1,7 +1,6 @@
 //! Which kernel settings (`/proc/sys`) the gateway needs: its own device's, which vanish with it, and the host's, so
 //! that packets pass between the device and the other interfaces.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// A setting under `/proc/sys` and the value wanted. Wanting the value it has is a wish too: what is done behind it may
@@ -86,13 +85,14 @@ fn loosen_rp_filter(conf: &Path, settings: &mut Vec<Setting>) {
     settings.push((all, "0".into()));
 }
 
-/// The interfaces that have settings, `default` among them.
-fn interfaces(conf: &Path) -> BTreeSet<String> {
-    let Ok(entries) = std::fs::read_dir(conf) else { return BTreeSet::new() };
-    entries
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| name != "all")
-        .collect()
+/// The interfaces that have settings, by name, and `default` behind them: writing it changes every interface whose own was
+/// never written.
+fn interfaces(conf: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(conf) else { return Vec::new() };
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| name != "all").collect();
+    names.sort_by_key(|name| (name == "default", name.clone()));
+    names
 }
 
 fn value(path: &Path) -> Option<i64> {
@@ -201,7 +201,7 @@ mod tests {
                 ("ipv4/conf/sixway0/forwarding", "0"),
             ],
         );
-        let wanted = [("ipv4/conf/default/forwarding", "1"), ("ipv4/conf/eth0/forwarding", "1")];
+        let wanted = [("ipv4/conf/eth0/forwarding", "1"), ("ipv4/conf/default/forwarding", "1")];
         assert_eq!(sys.host(), pairs(&wanted));
     }
 }
