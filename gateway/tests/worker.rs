@@ -4,8 +4,8 @@
 
 use sixway::admin::Filter;
 use sixway::worker::{
-    BindingEntry, Clock, Command, Core, Dump, DumpPage, Handover, Position, Post, SessionEntry, Table, Wake,
-    Worker, mailbox, rings,
+    BindingEntry, Clock, Command, Dump, DumpPage, Handover, Position, Post, SessionEntry, Table, Translator,
+    Wake, Worker, mailbox, rings,
 };
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, WallClock};
 use sixway_dataplane::verdict::WorkerId;
@@ -22,7 +22,7 @@ struct Fake {
     table: u32,
 }
 
-impl Core for Fake {
+impl Translator for Fake {
     fn process(&mut self, frames: &mut [Frame], _: Instant, _: &mut Outbox) {
         for frame in frames {
             self.counters.received += 1;
@@ -121,15 +121,15 @@ struct Running {
     thread: std::thread::JoinHandle<std::io::Result<()>>,
 }
 
-fn start(cores: Vec<Fake>) -> Vec<Running> {
+fn start(fakes: Vec<Fake>) -> Vec<Running> {
     let clock = Clock::start();
-    let ends: Vec<_> = cores.iter().map(|_| mailbox().unwrap()).collect();
+    let ends: Vec<_> = fakes.iter().map(|_| mailbox().unwrap()).collect();
     let wakes: Vec<Wake> = ends.iter().map(|(_, mailbox)| mailbox.wake().clone()).collect();
-    let parts = cores.into_iter().zip(ends).zip(rings(&wakes));
+    let parts = fakes.into_iter().zip(ends).zip(rings(&wakes));
     parts
-        .map(|((core, (post, mailbox)), handover): (_, Handover)| {
+        .map(|((fake, (post, mailbox)), handover): (_, Handover)| {
             let (near, far) = Memory::pair(1_000);
-            let worker = Worker::new(vec![near], core, clock, mailbox, handover);
+            let worker = Worker::new(vec![near], fake, clock, mailbox, handover);
             Running { far, post, thread: std::thread::spawn(|| worker.run()) }
         })
         .collect()

@@ -9,7 +9,7 @@ use crate::admin::Device;
 use crate::config::Config;
 use crate::host::{Host, HostError};
 use crate::show::plural;
-use crate::worker::{Clock, Core};
+use crate::worker::{Clock, Translator};
 use sixway_dataplane::engine::Engine;
 use sixway_link::Tun;
 use std::fmt;

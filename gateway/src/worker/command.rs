@@ -1,7 +1,7 @@
 //! What a worker can be asked between two batches, through a bounded ring.
 
-use super::core::{BindingEntry, Report, SessionEntry};
 use super::dump::Dump;
+use super::translator::{BindingEntry, Report, SessionEntry};
 use super::wake::Wake;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record};
 use std::fmt;

@@ -1,7 +1,7 @@
 //! Reading a table while packets pass: some rows each batch, so that a million sessions do not stall the data path.
 
 use super::command::Answer;
-use super::core::{BindingEntry, Core, Position, SessionEntry};
+use super::translator::{BindingEntry, Position, SessionEntry, Translator};
 use crate::admin::Filter;
 use sixway_dataplane::Instant;
 use std::collections::VecDeque;
@@ -64,14 +64,18 @@ impl Dumps {
     }
 
     /// Goes on with the page whose turn it is. Whether there is more to do.
-    pub(super) fn step(&mut self, core: &mut impl Core, now: Instant) -> bool {
+    pub(super) fn step(&mut self, translator: &mut impl Translator, now: Instant) -> bool {
         let Some(dump) = self.waiting.pop_front() else { return false };
         let unfinished = match dump {
             AnyDump::Sessions(dump) => dump
-                .step(|from, budget, room, filter, rows| core.sessions(from, budget, room, filter, now, rows))
+                .step(|from, budget, room, filter, rows| {
+                    translator.sessions(from, budget, room, filter, now, rows)
+                })
                 .map(AnyDump::Sessions),
             AnyDump::Bindings(dump) => dump
-                .step(|from, budget, room, filter, rows| core.bindings(from, budget, room, filter, now, rows))
+                .step(|from, budget, room, filter, rows| {
+                    translator.bindings(from, budget, room, filter, now, rows)
+                })
                 .map(AnyDump::Bindings),
         };
         self.waiting.extend(unfinished);

@@ -1,7 +1,7 @@
 //! The engine, as a worker drives it. Mechanisms are numbered in the order of the configuration: stateful translators
 //! first, then stateless ones.
 
-use super::core::{BindingEntry, Core, Position, SessionEntry, Table};
+use super::translator::{BindingEntry, Position, SessionEntry, Table, Translator};
 use crate::admin::Filter;
 use sixway_dataplane::engine::Engine;
 use sixway_dataplane::mechanism::nat64::Nat64;
@@ -13,7 +13,7 @@ use sixway_wire::{Endpoint4, Endpoint6, protocol};
 /// Hosts of a dynamic pool that are read at a time.
 const HOSTS: u32 = 512;
 
-impl Core for Engine {
+impl Translator for Engine {
     fn process(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
         Engine::process(self, frames, now, out);
     }

@@ -9,17 +9,17 @@
 
 mod clock;
 mod command;
-mod core;
 mod dump;
 mod engine;
 mod handover;
 mod run;
+mod translator;
 mod wake;
 
 pub use clock::Clock;
 pub use command::{Answer, Command, Mailbox, Post, Unreachable, mailbox};
-pub use core::{BindingEntry, Core, Position, Report, SessionEntry, Table};
 pub use dump::{Dump, DumpPage};
 pub use handover::{Handover, rings};
 pub use run::{BATCH, Worker};
+pub use translator::{BindingEntry, Position, Report, SessionEntry, Table, Translator};
 pub use wake::Wake;

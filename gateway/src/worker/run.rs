@@ -2,9 +2,9 @@
 
 use super::clock::Clock;
 use super::command::{Answer, Command, Mailbox, RING};
-use super::core::{Core, Report};
 use super::dump::Dumps;
 use super::handover::Handover;
+use super::translator::{Report, Translator};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use sixway_dataplane::frame::MAX_PACKET;
 use sixway_dataplane::{Frame, Outbox, Verdict};
@@ -20,9 +20,9 @@ const OUTBOX: usize = 1_024;
 const TICK: u8 = 100;
 
 /// A thread's work: its queues, its engine, its mailbox.
-pub struct Worker<L, C> {
+pub struct Worker<L, T> {
     links: Vec<L>,
-    core: C,
+    translator: T,
     clock: Clock,
     mailbox: Mailbox,
     handover: Handover,
@@ -42,12 +42,12 @@ enum Turn {
     Stop,
 }
 
-impl<L: Link, C: Core> Worker<L, C> {
+impl<L: Link, T: Translator> Worker<L, T> {
     /// A worker for `links`, one at least.
-    pub fn new(links: Vec<L>, core: C, clock: Clock, mailbox: Mailbox, handover: Handover) -> Self {
+    pub fn new(links: Vec<L>, translator: T, clock: Clock, mailbox: Mailbox, handover: Handover) -> Self {
         Self {
             links,
-            core,
+            translator,
             clock,
             mailbox,
             handover,
@@ -78,7 +78,7 @@ impl<L: Link, C: Core> Worker<L, C> {
         }
         busy |= self.take_over()?;
         let now = self.clock.now();
-        self.core.tick(now, &mut self.outbox);
+        self.translator.tick(now, &mut self.outbox);
         if !self.outbox.is_empty() && !self.links.is_empty() {
             send_outbox(&mut self.links[0], &mut self.outbox)?;
             self.links[0].flush()?;
@@ -88,7 +88,7 @@ impl<L: Link, C: Core> Worker<L, C> {
             Turn::Busy => busy = true,
             Turn::Stop => return Ok(Turn::Stop),
         }
-        busy |= self.dumps.step(&mut self.core, now);
+        busy |= self.dumps.step(&mut self.translator, now);
         Ok(if busy { Turn::Busy } else { Turn::Idle })
     }
 
@@ -100,8 +100,8 @@ impl<L: Link, C: Core> Worker<L, C> {
             return Ok(false);
         }
         let frames = &mut self.frames[..count];
-        self.core.process(frames, self.clock.now(), &mut self.outbox);
-        emit(link, &mut self.core, frames, &mut self.outbox, &mut self.handover)?;
+        self.translator.process(frames, self.clock.now(), &mut self.outbox);
+        emit(link, &mut self.translator, frames, &mut self.outbox, &mut self.handover)?;
         Ok(true)
     }
 
@@ -110,9 +110,9 @@ impl<L: Link, C: Core> Worker<L, C> {
         let Some(link) = self.links.first_mut() else { return Ok(false) };
         let mut handover = std::mem::take(&mut self.handover);
         let any = handover.take(BATCH, |frames| {
-            self.core.take_over(frames, self.clock.now(), &mut self.outbox);
+            self.translator.take_over(frames, self.clock.now(), &mut self.outbox);
             // What was handed over once is not handed on: two workers that disagree would play ball.
-            emit(link, &mut self.core, frames, &mut self.outbox, &mut Handover::default())?;
+            emit(link, &mut self.translator, frames, &mut self.outbox, &mut Handover::default())?;
             Ok::<_, io::Error>(())
         });
         self.handover = handover;
@@ -128,11 +128,11 @@ impl<L: Link, C: Core> Worker<L, C> {
                 Ok(Command::Bindings(dump)) => self.dumps.bindings(dump),
                 Ok(Command::PoolChanges(mechanism, answer)) => {
                     let wall = self.clock.wall();
-                    give(answer, self.core.pool_changes(mechanism, wall));
+                    give(answer, self.translator.pool_changes(mechanism, wall));
                 }
                 Ok(Command::PoolHosts(mechanism, from, answer)) => {
                     let wall = self.clock.wall();
-                    give(answer, self.core.pool_hosts(mechanism, from, wall));
+                    give(answer, self.translator.pool_hosts(mechanism, from, wall));
                 }
                 Err(TryRecvError::Empty) => return Turn::Idle,
                 // Nobody is left who could tell it to stop.
@@ -145,7 +145,7 @@ impl<L: Link, C: Core> Worker<L, C> {
     fn report(&mut self) -> Report {
         let mut link = LinkCounters::default();
         self.links.iter().for_each(|one| link.add(one.counters()));
-        Report { counters: self.core.counters(), link, tables: self.core.tables() }
+        Report { counters: self.translator.counters(), link, tables: self.translator.tables() }
     }
 
     /// Waits for packets, commands, other workers, or the time to pass.
@@ -176,7 +176,7 @@ fn give<T>(to: Answer<T>, answer: T) {
 /// Sends what leaves and hands over what belongs elsewhere.
 fn emit(
     link: &mut impl Link,
-    core: &mut impl Core,
+    translator: &mut impl Translator,
     frames: &mut [Frame],
     outbox: &mut Outbox,
     handover: &mut Handover,
@@ -185,7 +185,7 @@ fn emit(
         match frame.verdict {
             Verdict::Forward | Verdict::Answered => link.send(frame)?,
             Verdict::HandOver(worker) if handover.give(frame, worker) => {}
-            Verdict::HandOver(_) => core.refused_handover(frame),
+            Verdict::HandOver(_) => translator.refused_handover(frame),
             Verdict::Pending
             | Verdict::InPieces
             | Verdict::Merged

@@ -8,7 +8,7 @@ use sixway_wire::{Endpoint4, Endpoint6};
 use std::time::Duration;
 
 /// One worker's packet engine.
-pub trait Core: Send + 'static {
+pub trait Translator: Send + 'static {
     /// Gives every frame its verdict.
     fn process(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox);
     /// Gives every frame its verdict that another worker handed over.
