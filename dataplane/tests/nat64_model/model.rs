@@ -1,0 +1,383 @@
+//! The model: lists, searched from end to end, in the words of RFC 6146 §3.5.
+
+use sixway_dataplane::nat::{Filtering, NatProtocol};
+use sixway_dataplane::parse::{FIN, RST, SYN};
+use sixway_dataplane::{DropReason, Edit};
+use sixway_wire::{Endpoint4, Endpoint6};
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+pub(crate) const MOST_SESSIONS: usize = 14;
+pub(crate) const MOST_BINDINGS: usize = 9;
+/// Two addresses with a few ports on either side of 1024, so that each kind runs out now and then.
+pub(crate) const POOL: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 2, 0), Ipv4Addr::new(192, 0, 2, 1)];
+pub(crate) const PORTS: std::ops::RangeInclusive<u16> = 1_021..=1_026;
+
+pub(crate) fn image(address: Ipv4Addr) -> Ipv6Addr {
+    Ipv6Addr::from_bits(0x64_ff9b << 96 | u128::from(address.to_bits()))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum State {
+    Open,
+    SynStored,
+    V4Init,
+    V6Init,
+    Established,
+    V4Fin,
+    V6Fin,
+    BothFin,
+    Trans,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Session {
+    pub(crate) protocol: NatProtocol,
+    pub(crate) inside: Option<Endpoint6>,
+    pub(crate) outside: Endpoint4,
+    pub(crate) remote: Endpoint4,
+    pub(crate) state: State,
+    /// The second its lifetime last started.
+    pub(crate) started: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Binding {
+    pub(crate) protocol: NatProtocol,
+    pub(crate) inside: Endpoint6,
+    pub(crate) outside: Endpoint4,
+    pub(crate) is_static: bool,
+}
+
+impl Session {
+    pub(crate) fn lifetime(&self) -> u64 {
+        match (self.protocol, self.state) {
+            (NatProtocol::Udp, _) => 5 * 60,
+            (NatProtocol::Icmp, _) => 60,
+            (NatProtocol::Tcp, State::SynStored) => 6,
+            (NatProtocol::Tcp, State::Established | State::V4Fin | State::V6Fin) => 2 * 60 * 60,
+            (NatProtocol::Tcp, _) => 4 * 60,
+        }
+    }
+
+    pub(crate) fn is_over(&self, now: u64) -> bool {
+        now / SECOND >= self.started + self.lifetime()
+    }
+
+    /// RFC 6146 §3.5.2.2, in the order of its text.
+    pub(crate) fn packet(&mut self, from_v6: bool, flags: u8, now: u64) {
+        let rst = flags & RST != 0;
+        let syn = flags & SYN != 0 && !rst;
+        let fin = flags & FIN != 0 && !rst && !syn;
+        let mut restart = false;
+        match self.state {
+            State::Open => restart = true,
+            State::SynStored | State::V4Init => {
+                if from_v6 && syn {
+                    self.state = State::Established;
+                    restart = true;
+                }
+            }
+            State::V6Init => {
+                if !from_v6 && syn {
+                    self.state = State::Established;
+                }
+                restart = syn;
+            }
+            State::Established => {
+                if fin {
+                    self.state = if from_v6 { State::V6Fin } else { State::V4Fin };
+                } else {
+                    if rst {
+                        self.state = State::Trans;
+                    }
+                    restart = true;
+                }
+            }
+            State::V4Fin => {
+                if from_v6 && fin {
+                    self.state = State::BothFin;
+                }
+                restart = true;
+            }
+            State::V6Fin => {
+                if !from_v6 && fin {
+                    self.state = State::BothFin;
+                }
+                restart = true;
+            }
+            State::BothFin => {}
+            State::Trans => {
+                if !rst {
+                    self.state = State::Established;
+                    restart = true;
+                }
+            }
+        }
+        if restart {
+            self.started = now.div_ceil(SECOND);
+        }
+    }
+}
+
+pub(crate) const SECOND: u64 = 1_000_000_000;
+
+/// What the model expects of a packet.
+#[derive(Debug)]
+pub(crate) enum Expected {
+    Refused(Vec<DropReason>),
+    Stored,
+    To(Edit),
+}
+
+pub(crate) struct Model {
+    pub(crate) filtering: Filtering,
+    pub(crate) now: u64,
+    pub(crate) bindings: Vec<Binding>,
+    pub(crate) sessions: Vec<Session>,
+    /// The outside address that a host was given with the oldest of the bindings that it has had without a break.
+    pub(crate) homes: BTreeMap<Ipv6Addr, Ipv4Addr>,
+}
+
+impl Model {
+    pub(crate) fn binding_of_inside(&self, protocol: NatProtocol, inside: Endpoint6) -> Option<&Binding> {
+        self.bindings.iter().find(|b| b.protocol == protocol && b.inside == inside)
+    }
+
+    pub(crate) fn binding_of_outside(&self, protocol: NatProtocol, outside: Endpoint4) -> Option<&Binding> {
+        self.bindings.iter().find(|b| b.protocol == protocol && b.outside == outside)
+    }
+
+    pub(crate) fn is_free(&self, protocol: NatProtocol, outside: Endpoint4) -> bool {
+        self.binding_of_outside(protocol, outside).is_none()
+    }
+
+    /// Free ports of an address that an inside port may get, the preferred range first.
+    pub(crate) fn usable(&self, protocol: NatProtocol, address: Ipv4Addr, inside_port: u16) -> Vec<Vec<u16>> {
+        let free = |low: bool| -> Vec<u16> {
+            let in_range = PORTS.filter(|port| (*port < 1_024) == low);
+            in_range.filter(|port| self.is_free(protocol, Endpoint4::new(address, *port))).collect()
+        };
+        match protocol {
+            NatProtocol::Icmp => {
+                vec![PORTS.filter(|p| self.is_free(protocol, Endpoint4::new(address, *p))).collect()]
+            }
+            _ if inside_port < 1_024 => vec![free(true), free(false)],
+            _ => vec![free(false)],
+        }
+    }
+
+    /// RFC 6146 §3.5.1.1 and §3.5.2.3.
+    pub(crate) fn check_lawful(&self, protocol: NatProtocol, inside: Endpoint6, outside: Endpoint4) {
+        assert!(
+            POOL.contains(&outside.address) && PORTS.contains(&outside.port),
+            "{outside} is not the pool's"
+        );
+        assert!(self.is_free(protocol, outside), "{outside} is in use");
+        let on = |address| self.usable(protocol, address, inside.port);
+        let has_any = |address| on(address).iter().any(|ports| !ports.is_empty());
+        let home = self.homes.get(&inside.address).copied();
+        let is_home = home == Some(outside.address);
+        if let Some(home) = home.filter(|home| has_any(*home)) {
+            assert!(is_home, "{inside} has {home} and got {outside}");
+        }
+        // The best range that the address has, or for a host without one, that any address has.
+        let best = |address| on(address).iter().position(|ports| !ports.is_empty());
+        let range = if is_home { best(outside.address) } else { POOL.into_iter().filter_map(best).min() };
+        let range = &on(outside.address)[range.unwrap()];
+        assert!(range.contains(&outside.port), "{outside} for {inside} is not of {range:?}");
+        if protocol == NatProtocol::Udp && range.iter().any(|port| port % 2 == inside.port % 2) {
+            assert_eq!(outside.port % 2, inside.port % 2, "parity of {outside} for {inside}");
+        }
+    }
+
+    pub(crate) fn bind(&mut self, binding: Binding) {
+        self.homes.entry(binding.inside.address).or_insert(binding.outside.address);
+        self.bindings.push(binding);
+    }
+
+    /// Dynamic bindings end with their last session (§3.1).
+    pub(crate) fn tidy(&mut self) {
+        let sessions = &self.sessions;
+        self.bindings.retain(|b| {
+            b.is_static
+                || sessions
+                    .iter()
+                    .any(|s| s.protocol == b.protocol && s.outside == b.outside && s.inside == Some(b.inside))
+        });
+        let bindings = &self.bindings;
+        self.homes.retain(|host, _| bindings.iter().any(|b| b.inside.address == *host));
+    }
+
+    /// Time passes: how many stored SYNs are to be answered, and connections to be probed.
+    pub(crate) fn wait(&mut self, time: u64) -> (usize, usize) {
+        self.now += time;
+        let (mut unanswered, mut probes) = (0, 0);
+        let now = self.now;
+        self.sessions.retain_mut(|session| {
+            let was_established = session.state == State::Established && session.protocol == NatProtocol::Tcp;
+            if was_established && session.is_over(now) {
+                session.started += session.lifetime();
+                session.state = State::Trans;
+                probes += usize::from(!session.is_over(now));
+            }
+            let over = session.is_over(now);
+            unanswered += usize::from(over && session.state == State::SynStored);
+            !over
+        });
+        self.tidy();
+        (unanswered, probes)
+    }
+
+    pub(crate) fn admits(&self, binding: &Binding, remote: Ipv4Addr) -> bool {
+        self.filtering == Filtering::EndpointIndependent
+            || binding.is_static
+            || self.sessions.iter().any(|s| {
+                s.protocol == binding.protocol
+                    && s.outside == binding.outside
+                    && s.remote.address == remote
+                    && s.state != State::SynStored
+            })
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.sessions.len() == MOST_SESSIONS
+    }
+
+    pub(crate) fn open(&mut self, binding: &Binding, remote: Endpoint4, state: State) {
+        self.sessions.push(Session {
+            protocol: binding.protocol,
+            inside: Some(binding.inside),
+            outside: binding.outside,
+            remote,
+            state,
+            started: self.now.div_ceil(SECOND),
+        });
+    }
+
+    /// A packet from inside. `real` is the outside endpoint that the real NAT64 took, if it took one.
+    pub(crate) fn out(
+        &mut self,
+        protocol: NatProtocol,
+        inside: Endpoint6,
+        remote: Endpoint4,
+        flags: u8,
+        real: Option<Endpoint4>,
+    ) -> Expected {
+        let to = |outside: Endpoint4| {
+            let port = if protocol == NatProtocol::Icmp { outside.port } else { remote.port };
+            let destination = Endpoint4::new(remote.address, port);
+            Expected::To(Edit::Translate6To4 { source: outside, destination, keep_ports: false })
+        };
+        let now = self.now;
+        let is_it =
+            |s: &&mut Session| s.protocol == protocol && s.inside == Some(inside) && s.remote == remote;
+        if let Some(session) = self.sessions.iter_mut().find(is_it) {
+            session.packet(true, flags, now);
+            return to(session.outside);
+        }
+        let is_syn = flags & SYN != 0 && flags & RST == 0;
+        let known = self.binding_of_inside(protocol, inside).cloned();
+        if protocol == NatProtocol::Tcp && !is_syn {
+            return known.map_or(Expected::Refused(vec![DropReason::NoSession]), |b| to(b.outside));
+        }
+        let outside = known.as_ref().map(|binding| binding.outside).or(real);
+        let waits = |s: &Session| {
+            s.protocol == protocol && s.inside.is_none() && Some(s.outside) == outside && s.remote == remote
+        };
+        let waiting = self.sessions.iter().position(waits);
+        let mut refusals = Vec::new();
+        if self.is_full() && waiting.is_none() {
+            refusals.push(DropReason::SessionTableFull);
+        }
+        if known.is_none() && self.bindings.len() == MOST_BINDINGS {
+            refusals.push(DropReason::BindingTableFull);
+        }
+        let has_port = |address| self.usable(protocol, address, inside.port).iter().any(|p| !p.is_empty());
+        if known.is_none() && !POOL.into_iter().any(has_port) {
+            refusals.push(DropReason::PortPoolEmpty);
+        }
+        let Some(outside) = outside.filter(|_| refusals.is_empty()) else {
+            return Expected::Refused(refusals);
+        };
+        let binding = known.unwrap_or_else(|| {
+            self.check_lawful(protocol, inside, outside);
+            let binding = Binding { protocol, inside, outside, is_static: false };
+            self.bind(binding.clone());
+            binding
+        });
+        match waiting {
+            Some(waiting) => {
+                self.sessions[waiting].inside = Some(inside);
+                self.sessions[waiting].packet(true, flags, now);
+            }
+            None => {
+                let state = if protocol == NatProtocol::Tcp { State::V6Init } else { State::Open };
+                self.open(&binding, remote, state);
+            }
+        }
+        to(outside)
+    }
+
+    pub(crate) fn store(
+        &mut self,
+        protocol: NatProtocol,
+        inside: Option<Endpoint6>,
+        outside: Endpoint4,
+        remote: Endpoint4,
+    ) -> Expected {
+        if self.is_full() {
+            return Expected::Refused(vec![DropReason::InboundSyn]);
+        }
+        let started = self.now.div_ceil(SECOND);
+        self.sessions.push(Session { protocol, inside, outside, remote, state: State::SynStored, started });
+        Expected::Stored
+    }
+
+    /// A packet from outside.
+    pub(crate) fn inbound(
+        &mut self,
+        protocol: NatProtocol,
+        outside: Endpoint4,
+        remote: Endpoint4,
+        flags: u8,
+    ) -> Expected {
+        let refused = |reason| Expected::Refused(vec![reason]);
+        let to = |inside: Endpoint6| {
+            let port = if protocol == NatProtocol::Icmp { inside.port } else { remote.port };
+            let source = Endpoint6::new(image(remote.address), port);
+            Expected::To(Edit::Translate4To6 { source, destination: inside, keep_ports: false })
+        };
+        let now = self.now;
+        let is_it = |s: &&mut Session| s.protocol == protocol && s.outside == outside && s.remote == remote;
+        if let Some(session) = self.sessions.iter_mut().find(is_it) {
+            if session.state == State::SynStored {
+                return refused(DropReason::SynAwaitsInside);
+            }
+            session.packet(false, flags, now);
+            return to(session.inside.unwrap());
+        }
+        let is_syn = protocol == NatProtocol::Tcp && flags & SYN != 0 && flags & RST == 0;
+        let Some(binding) = self.binding_of_outside(protocol, outside).cloned() else {
+            return match protocol {
+                NatProtocol::Tcp if is_syn => self.store(protocol, None, outside, remote),
+                NatProtocol::Tcp => refused(DropReason::NoSession),
+                NatProtocol::Udp | NatProtocol::Icmp => refused(DropReason::NoBinding),
+            };
+        };
+        if !self.admits(&binding, remote.address) {
+            if is_syn {
+                return self.store(protocol, Some(binding.inside), outside, remote);
+            }
+            return refused(DropReason::Filtered);
+        }
+        if protocol == NatProtocol::Tcp && !is_syn {
+            return to(binding.inside);
+        }
+        if self.is_full() {
+            return refused(DropReason::SessionTableFull);
+        }
+        self.open(&binding, remote, if is_syn { State::V4Init } else { State::Open });
+        to(binding.inside)
+    }
+}
