@@ -102,9 +102,9 @@ fn show_everything(demo: &Running, options: Options) -> Result<()> {
 fn pings(demo: &Running) -> Result<String> {
     let client = demo.network.host("client")?;
     let trips = ping(client, demo.target, 20, 56, Duration::from_millis(20))?;
-    let said = format!("{} of {}", trips.answered(), trips.sent);
+    let said = format!("{} of {}", trips.answered, trips.sent);
     match trips.median() {
-        Some(median) if trips.answered() == trips.sent => Ok(format!("{median:.2} ms, {said}")),
+        Some(median) if trips.answered == trips.sent => Ok(format!("{median:.2} ms, {said}")),
         Some(_) | None => Err(Failure::Unexpected(format!("only {said} came back"))),
     }
 }

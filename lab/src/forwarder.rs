@@ -156,9 +156,10 @@ pub fn sixway() -> Result<PathBuf> {
         return Ok(path.into());
     }
     let here = std::env::current_exe().unwrap_or_default();
-    here.ancestors()
-        .skip(1)
-        .flat_map(|folder| [folder.join("release/sixway"), folder.join("sixway")])
+    let folders = || here.ancestors().skip(1);
+    let optimised = folders().map(|folder| folder.join("release/sixway"));
+    optimised
+        .chain(folders().map(|folder| folder.join("sixway")))
         .find(|path| path.is_file())
         .ok_or_else(|| Failure::Unexpected("sixway is not built: cargo build --release".to_owned()))
 }

@@ -22,7 +22,7 @@ pub const TESTS: &[Interop] = &[
 
 fn pings(running: &Running) -> Result<()> {
     let trips = ping(running.network.host("client")?, running.target, 5, 56, Duration::from_millis(5))?;
-    match trips.answered() {
+    match trips.answered {
         5 => Ok(()),
         few => Err(Failure::Unexpected(format!("{few} of 5 pings came back"))),
     }
