@@ -31,30 +31,22 @@ pub fn run(options: Options) -> Result<()> {
     let demo = Forwarder::Nat64.start()?;
     let suffix = demo.network.suffix().to_owned();
     let shown = show_everything(&demo, options);
-    if options.keep {
+    if options.keep && !matches!(shown, Err(Failure::Interrupted)) {
         how_to_look_around(&demo);
         demo.network.keep();
         return shown;
     }
     drop(demo);
     let left = topology::left_over(&suffix);
+    let told = if left.is_empty() {
+        "took nothing with it".to_owned()
+    } else {
+        format!("left behind: {}", left.join(", "))
+    };
     println!();
-    match left.is_empty() {
-        true => report::line(
-            true,
-            "gone",
-            "namespaces, device, routes",
-            "took nothing with it, left nothing behind",
-        ),
-        false => report::line(
-            false,
-            "gone",
-            "namespaces, device, routes",
-            &format!("left behind: {}", left.join(", ")),
-        ),
-    }
+    report::line(left.is_empty(), "gone", "namespaces, device, routes", &told);
     println!("  {}\n", dim("Look around in it: make demo KEEP=1"));
-    shown
+    if left.is_empty() { shown } else { shown.and(Err(Failure::Unexpected(told))) }
 }
 
 fn show_everything(demo: &Running, options: Options) -> Result<()> {
@@ -154,8 +146,21 @@ fn peer_bulk(peer: Forwarder, sixway: Option<&UpAndDown>) -> Result<String> {
 fn shown(demo: &Running, what: &str) -> Result<String> {
     let command = show(&demo.network, &[what])?;
     let said = demo.network.host("gateway")?.run(command, Duration::from_secs(5))?.succeeded()?;
-    let lines: String = said.stdout.trim_end().lines().map(|line| format!("\n      {line}")).collect();
+    let lines: String = said.stdout.trim_end().lines().filter(|line| moved(line)).map(shown_line).collect();
     Ok(format!("{lines}\n"))
+}
+
+/// Of the counters, those that moved.
+fn moved(line: &str) -> bool {
+    line.split_whitespace().nth(1) != Some("0")
+}
+
+fn shown_line(line: &str) -> String {
+    const WIDTH: usize = 132;
+    match line.char_indices().nth(WIDTH) {
+        Some((end, _)) => format!("\n      {}…", &line[..end]),
+        None => format!("\n      {line}"),
+    }
 }
 
 fn print_log(demo: &Running) -> Result<()> {

@@ -107,8 +107,18 @@ impl Forwarder {
         }
     }
 
-    /// Builds its network and starts it.
+    /// Builds its network and starts it, Sixway as it is by default.
     pub fn start(self) -> Result<Running> {
+        self.start_with("")
+    }
+
+    /// The same, Sixway with one worker: one core's work.
+    pub fn start_on_one_core(self) -> Result<Running> {
+        self.start_with("workers = 1\n")
+    }
+
+    /// Builds its network and starts it, with more keys in Sixway's section `[gateway]`.
+    fn start_with(self, keys: &str) -> Result<Running> {
         match self {
             Self::Kernel => {
                 let network = client_router_server()?;
@@ -116,8 +126,8 @@ impl Forwarder {
                 Ok(Running { forwarder: self, network, process: None, target, listens: target })
             }
             Self::Tayga => start_tayga(),
-            Self::Nat64 => start_sixway(self, NAT64, "64:ff9b::203.0.113.2"),
-            Self::Siit => start_sixway(self, SIIT, "2001:db8:64::203.0.113.2"),
+            Self::Nat64 => start_sixway(self, NAT64, keys, "64:ff9b::203.0.113.2"),
+            Self::Siit => start_sixway(self, SIIT, keys, "2001:db8:64::203.0.113.2"),
         }
     }
 }
@@ -144,9 +154,15 @@ fn start_tayga() -> Result<Running> {
     Ok(Running { forwarder: Forwarder::Tayga, network, process, target, listens: "203.0.113.2" })
 }
 
-fn start_sixway(forwarder: Forwarder, configuration: &str, target: &'static str) -> Result<Running> {
+fn start_sixway(
+    forwarder: Forwarder,
+    configuration: &str,
+    keys: &str,
+    target: &'static str,
+) -> Result<Running> {
     let network = client_gateway_server()?;
-    let process = Some(run_sixway(&network, configuration)?);
+    let configuration = configuration.replace("[gateway]\n", &format!("[gateway]\n{keys}"));
+    let process = Some(run_sixway(&network, &configuration)?);
     Ok(Running { forwarder, network, process, target, listens: "203.0.113.2" })
 }
 

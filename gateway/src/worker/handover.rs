@@ -11,6 +11,10 @@ const RING: usize = 256;
 /// The least room of a buffer in octets of packet.
 const BUFFER: usize = 2_048;
 
+/// A packet is handed on at most so often: its fragments to the worker that joins them, the whole to the worker of its
+/// host. More would be workers that disagree and play ball.
+const STEPS: u8 = 2;
+
 /// One worker's ends of all rings.
 #[derive(Default)]
 pub struct Handover {
@@ -18,17 +22,31 @@ pub struct Handover {
     incoming: Vec<Incoming>,
     /// Frames taken out of a ring, while the engine has them.
     taken: Vec<Frame>,
+    /// How often each of them was handed on.
+    steps: Vec<u8>,
+}
+
+/// The way onward for a batch of frames.
+pub struct Onward<'a> {
+    outgoing: &'a mut [Option<Outgoing>],
+    /// How often each frame of the batch was handed on; none of them if there are no figures.
+    steps: &'a [u8],
+}
+
+struct Handed {
+    frame: Frame,
+    steps: u8,
 }
 
 struct Outgoing {
-    frames: Producer<Frame>,
+    frames: Producer<Handed>,
     spare: Consumer<Frame>,
     wake: Wake,
     sent: bool,
 }
 
 struct Incoming {
-    frames: Consumer<Frame>,
+    frames: Consumer<Handed>,
     spare: Producer<Frame>,
 }
 
@@ -52,11 +70,13 @@ pub fn rings(wakes: &[Wake]) -> Vec<Handover> {
     ends
 }
 
-impl Handover {
-    /// Gives a copy of the frame to another worker. `false`: its ring is full, or there is no such worker.
-    pub fn give(&mut self, frame: &Frame, to: WorkerId) -> bool {
+impl Onward<'_> {
+    /// Gives a copy of the frame, which has this place in the batch, to another worker. `false`: its ring is full, there is
+    /// no such worker, or the packet was handed on often enough.
+    pub fn give(&mut self, place: usize, frame: &Frame, to: WorkerId) -> bool {
+        let steps = self.steps.get(place).copied().unwrap_or(0);
         let Some(Some(outgoing)) = self.outgoing.get_mut(usize::from(to.0)) else { return false };
-        if outgoing.frames.is_full() {
+        if steps >= STEPS || outgoing.frames.is_full() {
             return false;
         }
         let spare = outgoing.spare.pop().ok();
@@ -64,8 +84,9 @@ impl Handover {
             .and_then(|mut spare| (spare.space().len() >= frame.len()).then_some(spare))
             .unwrap_or_else(|| Frame::with_capacity(frame.len().max(BUFFER)));
         copy.fill(frame.bytes(), frame.offload);
+        copy.passes = frame.passes;
         outgoing.sent = true;
-        outgoing.frames.push(copy).is_ok()
+        outgoing.frames.push(Handed { frame: copy, steps: steps + 1 }).is_ok()
     }
 
     /// Wakes the workers that were given something.
@@ -76,25 +97,34 @@ impl Handover {
             }
         }
     }
+}
+
+impl Handover {
+    /// The way onward for a batch that came from a link.
+    pub fn onward(&mut self) -> Onward<'_> {
+        Onward { outgoing: &mut self.outgoing, steps: &[] }
+    }
 
     /// Takes what other workers gave, up to `limit` frames from each, and lets `work` have it. Whether there was any.
     pub fn take<E>(
         &mut self,
         limit: usize,
-        mut work: impl FnMut(&mut [Frame]) -> Result<(), E>,
+        mut work: impl FnMut(&mut [Frame], Onward<'_>) -> Result<(), E>,
     ) -> Result<bool, E> {
         let mut any = false;
         for incoming in &mut self.incoming {
+            self.steps.clear();
             while self.taken.len() < limit
-                && let Ok(frame) = incoming.frames.pop()
+                && let Ok(handed) = incoming.frames.pop()
             {
-                self.taken.push(frame);
+                self.taken.push(handed.frame);
+                self.steps.push(handed.steps);
             }
             if self.taken.is_empty() {
                 continue;
             }
             any = true;
-            let outcome = work(&mut self.taken);
+            let outcome = work(&mut self.taken, Onward { outgoing: &mut self.outgoing, steps: &self.steps });
             for frame in self.taken.drain(..) {
                 // No room: there are buffers enough.
                 let _ = incoming.spare.push(frame);
@@ -116,10 +146,10 @@ mod tests {
         (ends.next().unwrap(), ends.next().unwrap())
     }
 
-    fn taken(end: &mut Handover) -> Vec<(Vec<u8>, Offload)> {
+    fn taken(end: &mut Handover) -> Vec<(Vec<u8>, Offload, u8)> {
         let mut all = Vec::new();
-        let work = |frames: &mut [Frame]| {
-            all.extend(frames.iter().map(|frame| (frame.bytes().to_vec(), frame.offload)));
+        let work = |frames: &mut [Frame], _: Onward<'_>| {
+            all.extend(frames.iter().map(|frame| (frame.bytes().to_vec(), frame.offload, frame.passes)));
             Ok::<_, ()>(())
         };
         end.take(RING, work).unwrap();
@@ -131,9 +161,10 @@ mod tests {
         let (mut near, mut far) = pair();
         let mut frame = Frame::holding(&[7; 3_000]);
         frame.offload = Offload { checksum: Checksum::Partial, segments: None, transport: 40 };
+        frame.passes = 1;
         for _ in 0..3 {
-            assert!(near.give(&frame, WorkerId(1)));
-            assert_eq!(taken(&mut far), [(vec![7; 3_000], frame.offload)]);
+            assert!(near.onward().give(0, &frame, WorkerId(1)));
+            assert_eq!(taken(&mut far), [(vec![7; 3_000], frame.offload, 1)]);
         }
         assert!(taken(&mut far).is_empty());
     }
@@ -142,10 +173,27 @@ mod tests {
     fn a_full_ring_refuses_and_a_worker_hands_nothing_to_itself() {
         let (mut near, mut far) = pair();
         let frame = Frame::holding(&[1]);
-        assert_eq!((0..RING + 9).filter(|_| near.give(&frame, WorkerId(1))).count(), RING);
+        assert_eq!((0..RING + 9).filter(|_| near.onward().give(0, &frame, WorkerId(1))).count(), RING);
         assert_eq!(taken(&mut far).len(), RING);
-        assert!(near.give(&frame, WorkerId(1)));
-        assert!(!near.give(&frame, WorkerId(0)));
-        assert!(!near.give(&frame, WorkerId(2)));
+        assert!(near.onward().give(0, &frame, WorkerId(1)));
+        assert!(!near.onward().give(0, &frame, WorkerId(0)));
+        assert!(!near.onward().give(0, &frame, WorkerId(2)));
+    }
+
+    #[test]
+    fn a_packet_is_handed_on_twice_and_not_a_third_time() {
+        let (mut near, mut far) = pair();
+        assert!(near.onward().give(0, &Frame::holding(&[1]), WorkerId(1)));
+        let mut relayed = Vec::new();
+        let mut relay = |end: &mut Handover, to: u8| {
+            let work = |frames: &mut [Frame], mut onward: Onward<'_>| {
+                relayed.push(onward.give(0, &frames[0], WorkerId(to)));
+                Ok::<_, ()>(())
+            };
+            end.take(RING, work).unwrap();
+        };
+        relay(&mut far, 0);
+        relay(&mut near, 1);
+        assert_eq!(relayed, [true, false]);
     }
 }

@@ -3,7 +3,7 @@
 use super::clock::Clock;
 use super::command::{Answer, Command, Mailbox, RING};
 use super::dump::Dumps;
-use super::handover::Handover;
+use super::handover::{Handover, Onward};
 use super::translator::{Report, Translator};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use sixway_dataplane::frame::MAX_PACKET;
@@ -101,22 +101,17 @@ impl<L: Link, T: Translator> Worker<L, T> {
         }
         let frames = &mut self.frames[..count];
         self.translator.process(frames, self.clock.now(), &mut self.outbox);
-        emit(link, &mut self.translator, frames, &mut self.outbox, &mut self.handover)?;
+        emit(link, &mut self.translator, frames, &mut self.outbox, self.handover.onward())?;
         Ok(true)
     }
 
     /// Does the work that other workers handed over. Whether there was any.
     fn take_over(&mut self) -> io::Result<bool> {
         let Some(link) = self.links.first_mut() else { return Ok(false) };
-        let mut handover = std::mem::take(&mut self.handover);
-        let any = handover.take(BATCH, |frames| {
+        self.handover.take(BATCH, |frames, onward| {
             self.translator.take_over(frames, self.clock.now(), &mut self.outbox);
-            // What was handed over once is not handed on: two workers that disagree would play ball.
-            emit(link, &mut self.translator, frames, &mut self.outbox, &mut Handover::default())?;
-            Ok::<_, io::Error>(())
-        });
-        self.handover = handover;
-        any
+            emit(link, &mut self.translator, frames, &mut self.outbox, onward)
+        })
     }
 
     /// Obeys the commands that wait, as many as the ring holds.
@@ -179,12 +174,12 @@ fn emit(
     translator: &mut impl Translator,
     frames: &mut [Frame],
     outbox: &mut Outbox,
-    handover: &mut Handover,
+    mut onward: Onward<'_>,
 ) -> io::Result<()> {
-    for frame in frames {
+    for (place, frame) in frames.iter_mut().enumerate() {
         match frame.verdict {
             Verdict::Forward | Verdict::Answered => link.send(frame)?,
-            Verdict::HandOver(worker) if handover.give(frame, worker) => {}
+            Verdict::HandOver(worker) if onward.give(place, frame, worker) => {}
             Verdict::HandOver(_) => translator.refused_handover(frame),
             Verdict::Pending
             | Verdict::InPieces
@@ -196,7 +191,7 @@ fn emit(
     }
     send_outbox(link, outbox)?;
     link.flush()?;
-    handover.wake();
+    onward.wake();
     Ok(())
 }
 

@@ -40,7 +40,7 @@ pub fn run(options: &Options) -> Result<Vec<Section>> {
         match forwarder.cannot_run() {
             Some(why) => skipped.push(format!("{}: {why}", forwarder.name())),
             None => {
-                let running = forwarder.start()?;
+                let running = forwarder.start_on_one_core()?;
                 serve_bulk(&running.network, "server")?;
                 ready.push((running, Vec::new()));
             }
