@@ -53,9 +53,9 @@ counters! {
     merged = "merged",
     /// Frames held: fragments that wait for the rest of their packet (a gauge).
     held = "held",
-    /// Packets as a wire would carry them: a super-frame counts once for each of its segments.
+    /// Packets as a wire would carry them: a super-frame counts once for each of its segments, what was cut once for each piece.
     packets = "packets",
-    /// Octets of the frames forwarded, IP header included.
+    /// Octets of the frames and pieces forwarded, IP header included.
     octets = "octets",
     /// ICMP errors made.
     icmp_errors_made = "icmp_errors.made",
@@ -65,6 +65,8 @@ counters! {
     icmp_errors_unsourced = "icmp_errors.unsourced",
     /// TCP probes made: silent connections asked whether they live (RFC 6146 §3.5.2.2).
     tcp_probes_made = "tcp_probes.made",
+    /// Segments made: super-frames cut because their segments are too large for the next link, but may be fragmented.
+    segments_made = "segments.made",
     /// Fragments made.
     fragments_made = "fragments.made",
     /// Packets reassembled from fragments.

@@ -415,8 +415,8 @@ impl Engine {
             }
             Owner::Nat64(index) => {
                 let quoted = if is_error { Some(quoted_stateful(frame, packet)?) } else { None };
-                let behind = packet.length as usize - usize::from(packet.transport_at);
-                let segments = frame.segment_count(behind);
+                let at = usize::from(packet.transport_at);
+                let segments = frame.segment_count(at, packet.length as usize - at);
                 let octets = frame.bytes();
                 let arrival = Arrival { packet, quoted, octets, segments };
                 let outcome =
@@ -612,8 +612,8 @@ impl Engine {
             Verdict::Forward => {
                 self.counters.forwarded += 1;
                 self.counters.octets += frame.len() as u64;
-                let behind = frame.len().saturating_sub(usize::from(frame.offload.transport));
-                self.counters.packets += u64::from(frame.segment_count(behind));
+                let at = usize::from(frame.offload.transport);
+                self.counters.packets += u64::from(frame.segment_count(at, frame.len().saturating_sub(at)));
             }
             Verdict::InPieces => self.counters.forwarded += 1,
             Verdict::Answered => self.counters.answered += 1,

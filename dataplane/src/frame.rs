@@ -175,12 +175,18 @@ impl Frame {
         *self = other;
     }
 
-    /// Number of packets on the wire: 1, or a super-frame's segments, its transport payload being `payload` octets.
+    /// Number of packets on the wire: 1, or a super-frame's segments. `behind` octets from `transport_at` on are its transport
+    /// header and its payload.
     #[inline]
-    pub fn segment_count(&self, payload: usize) -> u32 {
+    pub fn segment_count(&self, transport_at: usize, behind: usize) -> u32 {
         match self.offload.segments {
             None => 1,
-            Some(segments) => payload.div_ceil(usize::from(segments.size).max(1)).max(1) as u32,
+            Some(segments) => {
+                let data = self.bytes().get(transport_at..).unwrap_or_default();
+                let header = segments.kind.header_length(data).unwrap_or_default();
+                let payload = behind.saturating_sub(header);
+                payload.div_ceil(usize::from(segments.size).max(1)).max(1) as u32
+            }
         }
     }
 }

@@ -67,25 +67,13 @@ impl Transport {
     /// Whether this is the protocol of that kind of segments.
     #[inline]
     pub const fn is(self, kind: SegmentKind) -> bool {
-        match kind {
-            SegmentKind::Tcp | SegmentKind::TcpEcn => self.protocol == protocol::TCP,
-            SegmentKind::Udp => self.protocol == protocol::UDP,
-        }
+        kind.is_of(self.protocol)
     }
 
     /// Octets of the transport header, if it is of that kind and the packet holds it whole.
     #[inline]
     pub fn header_length(self, packet: &[u8], kind: SegmentKind) -> Option<usize> {
-        if !self.is(kind) {
-            return None;
-        }
-        let length = match kind {
-            SegmentKind::Udp => 8,
-            SegmentKind::Tcp | SegmentKind::TcpEcn => {
-                Some(usize::from(packet.get(self.at + 12)? >> 4) * 4).filter(|length| *length >= 20)?
-            }
-        };
-        (self.at + length <= packet.len()).then_some(length)
+        if self.is(kind) { kind.header_length(packet.get(self.at..)?) } else { None }
     }
 }
 

@@ -4,15 +4,17 @@
 pub mod echo;
 pub mod icmp_error;
 mod mss;
+mod segments;
 mod transport;
 mod v4_to_v6;
 mod v6_to_v4;
 
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
-use crate::frame::{Frame, SegmentKind};
+use crate::fragment::SuperFrame;
+use crate::frame::Frame;
 use crate::limits::Limits;
-use crate::parse::{Packet, UDP_HEADER};
+use crate::parse::Packet;
 use crate::translate::Policy;
 use crate::verdict::{Decision, Edit, Next, Outbox};
 
@@ -24,7 +26,7 @@ pub const IPV6_MIN_MTU: usize = 1_280;
 pub enum Executed {
     /// In the frame.
     InPlace,
-    /// In the outbox, as fragments.
+    /// In the outbox, as segments or fragments.
     InPieces,
 }
 
@@ -44,6 +46,8 @@ pub struct Rewriter {
     policies: Vec<Policy>,
     /// The next Identification of IPv4 packets made with DF clear (RFC 7915 §5.1).
     identification: u16,
+    /// Where segments are made that are then cut into fragments.
+    segment: Option<Frame>,
 }
 
 /// One packet on its way through an edit.
@@ -63,7 +67,7 @@ struct Job<'a> {
 impl Rewriter {
     /// A rewriter for packets of `policies`; `seed` makes the first identification unpredictable.
     pub fn new(limits: Limits, policies: Vec<Policy>, seed: u64) -> Self {
-        Self { limits, policies, identification: seed as u16 }
+        Self { limits, policies, identification: seed as u16, segment: None }
     }
 
     /// The MTUs that results are judged by.
@@ -121,16 +125,11 @@ impl Rewriter {
 /// Octets of one packet on the wire behind the IP headers: those of the whole packet, or of a super-frame's first segment.
 #[inline(always)]
 fn segment_payload(frame: &Frame, packet: &Packet, payload: usize) -> Result<usize, DropReason> {
-    let Some(segments) = frame.offload.segments else { return Ok(payload) };
-    let transport = match segments.kind {
-        SegmentKind::Udp => UDP_HEADER,
-        SegmentKind::Tcp | SegmentKind::TcpEcn => {
-            let offset = frame.bytes().get(usize::from(packet.transport_at) + 12);
-            usize::from(offset.ok_or(DropReason::BadSuperFrame)? >> 4) * 4
+    match frame.offload.segments {
+        None => Ok(payload),
+        Some(segments) => {
+            let first = SuperFrame::of(frame.bytes(), packet, segments)?;
+            Ok(first.length(0) - first.transport_at())
         }
-    };
-    if segments.size == 0 || packet.fragment.is_some() || !(UDP_HEADER..=payload).contains(&transport) {
-        return Err(DropReason::BadSuperFrame);
     }
-    Ok(payload.min(transport + usize::from(segments.size)))
 }

@@ -1,9 +1,9 @@
 //! An IPv4 packet becomes an IPv6 packet (RFC 7915 §4).
 
+use super::segments::Family;
 use super::transport::{self, Change};
 use super::{Executed, Job, Rewriter, mss, segment_payload};
 use crate::drop_reason::DropReason;
-use crate::fragment;
 use crate::frame::Checksum;
 use crate::parse::{Addresses, FRAGMENT_HEADER, IPV6_HEADER, SYN, Transport};
 use crate::translate::header::{Ipv6Header, fragment_header, next_header_of};
@@ -114,11 +114,6 @@ impl Rewriter {
         if !too_big {
             return Ok(Executed::InPlace);
         }
-        if checksum == Checksum::Partial {
-            transport::finish(&mut frame.bytes_mut()[front..], packet.protocol);
-        }
-        let made = fragment::fragment6(frame, identification, lowest, out)?;
-        counters.fragments_made += u64::from(made);
-        Ok(Executed::InPieces)
+        self.cut(frame, Family::V6 { identification }, lowest, out, counters)
     }
 }

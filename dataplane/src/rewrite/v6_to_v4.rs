@@ -1,9 +1,9 @@
 //! An IPv6 packet becomes an IPv4 packet (RFC 7915 §5).
 
+use super::segments::Family;
 use super::transport::{self, Change};
 use super::{Executed, IPV6_MIN_MTU, Job, Rewriter, mss, segment_payload};
 use crate::drop_reason::DropReason;
-use crate::fragment;
 use crate::frame::Checksum;
 use crate::parse::{Addresses, IPV4_HEADER, SYN, Transport};
 use crate::translate::header::{Ipv4Header, protocol_of};
@@ -38,9 +38,7 @@ impl Rewriter {
             if !last || frame.len() <= usize::from(self.limits.mtu4) {
                 return Ok(Executed::InPlace);
             }
-            let made = fragment::fragment4(frame, self.limits.mtu4, out)?;
-            counters.fragments_made += u64::from(made);
-            return Ok(Executed::InPieces);
+            return self.cut(frame, Family::V4, self.limits.mtu4, out, counters);
         }
         let transport_at = usize::from(packet.transport_at);
         let payload = packet.length as usize - transport_at;
@@ -84,7 +82,9 @@ impl Rewriter {
                 (u16::from_be_bytes([low[0], low[1]]), false, 0, false)
             }
             None if segment > DONT_FRAGMENT_ABOVE && !reassembled => (0, true, 0, false),
-            None => (self.reserve_identifications(frame.segment_count(payload)), false, 0, false),
+            None => {
+                (self.reserve_identifications(frame.segment_count(transport_at, payload)), false, 0, false)
+            }
         };
         let header = Ipv4Header {
             tos: match policy.tos {
@@ -107,12 +107,7 @@ impl Rewriter {
         if !too_big {
             return Ok(Executed::InPlace);
         }
-        if checksum == Checksum::Partial {
-            transport::finish(&mut frame.bytes_mut()[IPV4_HEADER..], packet.protocol);
-        }
-        let made = fragment::fragment4(frame, self.limits.mtu4, out)?;
-        counters.fragments_made += u64::from(made);
-        Ok(Executed::InPieces)
+        self.cut(frame, Family::V4, self.limits.mtu4, out, counters)
     }
 
     /// As many consecutive identifications as a super-frame has segments; the kernel counts on from the first.

@@ -1,8 +1,9 @@
-//! Segments against a slow recomputation of every field.
+//! Packets as a kernel gives them: whole super-frames, their checksums unfinished.
 
 use super::*;
 use crate::checksum::unfinish;
-use proptest::prelude::*;
+use sixway_dataplane::{SegmentKind, Segments};
+use sixway_wire::checksum::Sum;
 
 /// A TCP packet with CWR, ACK, PSH and FIN set, a timestamp option, and an unfinished checksum.
 pub(crate) fn tcp(version: u8, payload: usize) -> Vec<u8> {
@@ -22,10 +23,13 @@ pub(crate) fn udp(version: u8, payload: usize) -> Vec<u8> {
 fn ip(version: u8, protocol: u8, body: &[u8]) -> Vec<u8> {
     let mut packet = if version == 4 {
         let length = ((20 + body.len()) as u16).to_be_bytes();
-        vec![
+        let mut header = vec![
             0x45, 0, length[0], length[1], 0xff, 0xff, 0x40, 0, 64, protocol, 0, 0, 192, 0, 2, 1, 198, 51,
             100, 2,
-        ]
+        ];
+        let sum = Sum::ZERO.bytes(&header).checksum();
+        header[10..12].copy_from_slice(&sum.to_be_bytes());
+        header
     } else {
         let length = (body.len() as u16).to_be_bytes();
         let mut header = vec![0x60, 0, 0, 0, length[0], length[1], protocol, 64];
@@ -39,93 +43,42 @@ fn ip(version: u8, protocol: u8, body: &[u8]) -> Vec<u8> {
     packet
 }
 
-fn cut_all(packet: &[u8], size: u16, kind: SegmentKind) -> Option<Vec<Vec<u8>>> {
-    let mut all = Vec::new();
-    let count = cut(packet, Segments { size, kind }, &mut Frame::with_capacity(65_575), |segment| {
-        all.push(segment.bytes().to_vec());
-    })?;
-    assert_eq!(count, all.len());
-    Some(all)
-}
-
-/// The one's complement sum of 16-bit words, octet by octet.
-fn slow_sum(octets: impl Iterator<Item = u8>) -> u32 {
-    let mut sum = 0_u32;
-    for (index, octet) in octets.enumerate() {
-        sum += u32::from(octet) << if index % 2 == 0 { 8 } else { 0 };
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum
-}
-
-fn assert_true(packet: &[u8]) {
-    let (at, addresses, length) = if packet[0] >> 4 == 4 {
-        assert_eq!(slow_sum(packet[..20].iter().copied()), 0xffff, "IPv4 header checksum");
-        (20, &packet[12..20], u16::from_be_bytes([packet[2], packet[3]]))
-    } else {
-        (40, &packet[8..40], u16::from_be_bytes([packet[4], packet[5]]) + 40)
+fn plain(packet: &[u8], offload: Offload) -> (Vec<Vec<u8>>, LinkCounters) {
+    let (mut all, mut counters) = (Vec::new(), LinkCounters::default());
+    let mut frame = Frame::holding(packet);
+    frame.offload = offload;
+    let keep = |frame: &mut Frame, _: &mut LinkCounters| {
+        assert_eq!(frame.offload.checksum, Checksum::Complete);
+        all.push(frame.bytes().to_vec());
+        Ok(())
     };
-    assert_eq!(usize::from(length), packet.len());
-    let protocol = packet[if at == 20 { 9 } else { 6 }];
-    let body = &packet[at..];
-    if protocol == 17 {
-        assert_eq!(usize::from(u16::from_be_bytes([body[4], body[5]])), body.len());
-        assert_ne!(&body[6..8], [0, 0]);
-    }
-    let length = (body.len() as u16).to_be_bytes();
-    let pseudo = addresses.iter().copied().chain([0, protocol]).chain(length);
-    assert_eq!(slow_sum(pseudo.chain(body.iter().copied())), 0xffff, "transport checksum");
+    Plain::default().each(&mut frame, &mut counters, keep).unwrap();
+    (all, counters)
 }
 
 #[test]
-fn tcp_segments_have_their_own_numbers_and_flags() {
-    let segments = cut_all(&tcp(4, 2_500), 1_000, SegmentKind::TcpEcn).unwrap();
-    let fields: Vec<_> = segments
-        .iter()
-        .map(|s| {
-            let id = u16::from_be_bytes([s[4], s[5]]);
-            let sequence = u32::from_be_bytes([s[24], s[25], s[26], s[27]]);
-            (s.len(), id, sequence, s[33])
-        })
-        .collect();
-    assert_eq!(
-        fields,
-        [
-            (1_040, 0xffff, 0xffff_f000, 0x90), // CWR, ACK
-            (1_040, 0, 0xffff_f3e8, 0x10),      // ACK
-            (540, 1, 0xffff_f7d0, 0x19),        // ACK, PSH, FIN
-        ]
-    );
+fn a_super_frame_leaves_as_its_segments_and_another_packet_with_its_checksum_finished() {
+    let partial = Offload { checksum: Checksum::Partial, ..Offload::default() };
+    let (whole, counters) = plain(&udp(6, 1_000), partial);
+    assert_eq!((whole.len(), counters.checksums_finished), (1, 1));
+    let size = Some(Segments { size: 300, kind: SegmentKind::Udp });
+    let (cut, counters) = plain(&udp(6, 1_000), Offload { segments: size, ..partial });
+    assert_eq!(cut.iter().map(Vec::len).collect::<Vec<_>>(), [348, 348, 348, 148]);
+    assert_eq!(counters.super_frames_cut, 1);
+    for packet in whole.iter().chain(&cut) {
+        let transport = Transport::of(packet).unwrap();
+        let sum = crate::checksum::pseudo_header(packet, transport).unwrap();
+        assert_eq!(sum.bytes(&packet[transport.at..]).fold(), 0xffff);
+    }
 }
 
 #[test]
-fn a_super_frame_that_is_not_what_it_says_is_not_cut() {
-    assert!(cut_all(&tcp(4, 2_500), 1_000, SegmentKind::Udp).is_none());
-    assert!(cut_all(&udp(6, 2_500), 1_000, SegmentKind::Tcp).is_none());
-    assert!(cut_all(&udp(6, 2_500), 0, SegmentKind::Udp).is_none());
-    for length in 0..40 {
-        assert!(cut_all(&tcp(4, 100)[..length], 1_000, SegmentKind::Tcp).is_none());
-    }
-}
-
-proptest! {
-    #[test]
-    fn segments_are_true_and_carry_the_payload_whole(
-        six in any::<bool>(), datagrams in any::<bool>(), payload in 0_usize..20_000, size in 1_u16..9_000,
-    ) {
-        let size = size.max((payload / 100) as u16).max(1);
-        let version = if six { 6 } else { 4 };
-        let (packet, kind) =
-            if datagrams { (udp(version, payload), SegmentKind::Udp) } else { (tcp(version, payload), SegmentKind::Tcp) };
-        let headers = packet.len() - payload;
-        let segments = cut_all(&packet, size, kind).unwrap();
-        let mut carried = Vec::new();
-        for segment in &segments {
-            assert_true(segment);
-            carried.extend_from_slice(&segment[headers..]);
-            prop_assert!(segment.len() - headers <= usize::from(size));
-        }
-        prop_assert_eq!(&carried, &packet[headers..]);
-        prop_assert_eq!(segments.len(), payload.div_ceil(usize::from(size)).max(1));
-    }
+fn a_super_frame_that_is_not_what_it_says_is_refused() {
+    let offload = Offload {
+        checksum: Checksum::Partial,
+        segments: Some(Segments { size: 300, kind: SegmentKind::Tcp }),
+        ..Offload::default()
+    };
+    let (cut, counters) = plain(&udp(4, 1_000), offload);
+    assert_eq!((cut.len(), counters.refused), (0, 1));
 }

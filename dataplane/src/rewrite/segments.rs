@@ -1,0 +1,117 @@
+//! Packets and super-frames whose result is too large for the next link but may be cut: super-frames into segments, and each of
+//! them into fragments where it is too large itself (RFC 7915 §4.1, §5.1). It is seldom, and off the path of all others.
+
+use super::{Executed, Rewriter, transport};
+use crate::counters::Counters;
+use crate::drop_reason::DropReason;
+use crate::fragment::{SuperFrame, fragment4, fragment6};
+use crate::frame::{Checksum, Frame, MAX_PACKET, Segments};
+use crate::parse::{Packet, parse};
+use crate::verdict::Outbox;
+
+/// How a packet that is no super-frame is cut at last.
+#[derive(Clone, Copy)]
+pub(super) enum Family {
+    /// IPv4, by the identification in its header.
+    V4,
+    /// IPv6, with this identification; segments count up from it, in 16 bits as IPv4 did where they come from.
+    V6 { identification: u32 },
+}
+
+impl Rewriter {
+    /// Cuts the finished packet or super-frame in `frame` into pieces of at most `mtu` octets, at the end of `out`.
+    ///
+    /// Fails, leaving `out` as it was, with [`DropReason::OutboxFull`], and as [`SuperFrame::read`] and [`fragment6`] do.
+    #[cold]
+    pub(super) fn cut(
+        &mut self,
+        frame: &mut Frame,
+        family: Family,
+        mtu: u16,
+        out: &mut Outbox,
+        counters: &mut Counters,
+    ) -> Result<Executed, DropReason> {
+        let before = out.len();
+        let made = match frame.offload.segments {
+            Some(segments) => self.segment(frame, segments, family, mtu, out),
+            None => {
+                finish(frame);
+                fragment(frame, family, mtu, out).map(|fragments| Made { segments: 0, fragments })
+            }
+        };
+        let made = made.inspect_err(|_| out.shorten(before))?;
+        counters.segments_made += made.segments;
+        counters.fragments_made += made.fragments;
+        for piece in &out.frames()[before..] {
+            counters.packets += 1;
+            counters.octets += piece.len() as u64;
+        }
+        Ok(Executed::InPieces)
+    }
+
+    fn segment(
+        &mut self,
+        frame: &Frame,
+        segments: Segments,
+        family: Family,
+        mtu: u16,
+        out: &mut Outbox,
+    ) -> Result<Made, DropReason> {
+        let super_frame = SuperFrame::read(frame.bytes(), segments)?;
+        let count = super_frame.count();
+        if count > out.room() {
+            return Err(DropReason::OutboxFull);
+        }
+        let mut fragments = 0;
+        for number in 0..count {
+            let length = super_frame.length(number);
+            if length <= usize::from(mtu) {
+                let piece = out.push(length)?;
+                super_frame.write(number, piece.bytes_mut())?;
+                piece.offload.transport = super_frame.transport_at() as u16;
+                continue;
+            }
+            let segment = self.segment.get_or_insert_with(|| Frame::with_capacity(MAX_PACKET));
+            let length = super_frame.write(number, segment.space())?;
+            segment.received(length, Default::default());
+            fragments += fragment(segment, family.counted_up(number), mtu, out)?;
+        }
+        Ok(Made { segments: count as u64, fragments })
+    }
+}
+
+/// Pieces of a packet.
+struct Made {
+    segments: u64,
+    fragments: u64,
+}
+
+impl Family {
+    const fn counted_up(self, number: usize) -> Self {
+        match self {
+            Self::V4 => Self::V4,
+            Self::V6 { identification } => {
+                Self::V6 { identification: (identification as u16).wrapping_add(number as u16) as u32 }
+            }
+        }
+    }
+}
+
+fn fragment(frame: &Frame, family: Family, mtu: u16, out: &mut Outbox) -> Result<u64, DropReason> {
+    let made = match family {
+        Family::V4 => fragment4(frame, mtu, out),
+        Family::V6 { identification } => fragment6(frame, identification, mtu, out),
+    };
+    made.map(u64::from)
+}
+
+/// Finishes the checksum, for no fragment holds all that it covers.
+fn finish(frame: &mut Frame) {
+    if frame.offload.checksum == Checksum::Complete {
+        return;
+    }
+    frame.offload.checksum = Checksum::Complete;
+    if let Ok(Packet { transport_at, protocol, fragment: None, .. }) = parse(frame.bytes()) {
+        transport::finish(&mut frame.bytes_mut()[usize::from(transport_at)..], protocol);
+    }
+}
