@@ -524,17 +524,18 @@ impl Engine {
         if self.workers == 1 {
             return None;
         }
+        let is_error = matches!(packet.transport, Transport::IcmpError { .. });
         let worker = match owner {
             Owner::Gateway => return None,
             Owner::Nat64(index) => {
-                let quoted = match packet.transport {
-                    Transport::IcmpError { .. } => quoted_stateful(frame, packet).ok(),
-                    Transport::Ports { .. } | Transport::IcmpQuery { .. } | Transport::Opaque => None,
-                };
+                let quoted = is_error.then(|| quoted_stateful(frame, packet).ok()).flatten();
                 let ownership = self.nat64[usize::from(index)].ownership();
                 crate::classify::ownership::worker_of(ownership, packet, quoted.as_ref(), self.workers)
             }
-            Owner::Siit(index) => self.siit[usize::from(index)].worker_of(packet)?,
+            Owner::Siit(index) => {
+                let quoted = is_error.then(|| quoted_stateless(frame, packet).ok()).flatten();
+                self.siit[usize::from(index)].worker_of(packet, quoted.as_ref())?
+            }
         };
         (worker != self.worker).then_some(worker)
     }

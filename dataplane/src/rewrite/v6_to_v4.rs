@@ -49,6 +49,8 @@ impl Rewriter {
         let length = u16::try_from(IPV4_HEADER + payload).map_err(|_| DropReason::TooLongForIpv4)?;
         let segment = IPV4_HEADER + segment_payload(frame, packet, payload)?;
         let too_big = last && segment > usize::from(self.limits.mtu4);
+        // A packet that another worker put together and handed over keeps a Fragment header as the sign of it.
+        let reassembled = reassembled || (too_big && ports.is_some() && packet.fragment_header != 0);
         // An IPv6 sender can be told to send no more than 1,280 octets, so only smaller packets are cut (RFC 7915 §1.4).
         if too_big && !reassembled && segment + transport_at - IPV4_HEADER > IPV6_MIN_MTU {
             return Err(DropReason::PacketTooBig);

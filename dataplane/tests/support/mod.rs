@@ -12,7 +12,9 @@ mod builder;
 pub use builder::{Build, checksum_is_right, icmp4, icmp6, v4, v6};
 
 use sixway_dataplane::engine::{Engine, EngineConfig};
+use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::SiitConfig;
+use sixway_dataplane::nat::{Filtering, PoolConfig, Timeouts};
 use sixway_dataplane::translate::Policy;
 use sixway_dataplane::translate::address::eam::EamTable;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
@@ -58,6 +60,20 @@ pub fn siit(edit: impl FnOnce(&mut SiitConfig)) -> Gateway {
         edit(&mut siit);
         config.siit.push(siit);
     })
+}
+
+/// A stateful translator: 64:ff9b::/96, pool 192.0.2.0/30, endpoint-independent filtering.
+pub fn nat64() -> Nat64Config {
+    Nat64Config {
+        prefix: Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),
+        pool: PoolConfig { addresses: vec!["192.0.2.0/30".parse().unwrap()], ports: vec![1..=65_535] },
+        filtering: Filtering::EndpointIndependent,
+        static_bindings: Vec::new(),
+        timeouts: Timeouts::default(),
+        max_bindings: 1_000,
+        max_sessions: 1_000,
+        policy: Policy { clamp_mss: false, ..Policy::default() },
+    }
 }
 
 /// A prefix of RFC 6052.

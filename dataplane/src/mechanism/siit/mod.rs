@@ -132,17 +132,17 @@ impl Siit {
         self.pool.as_mut()
     }
 
-    /// The worker that holds the dynamic pool's assignment which the packet needs; `None`: any worker will do.
-    pub fn worker_of(&self, packet: &Packet) -> Option<WorkerId> {
+    /// The worker that holds the dynamic pool's assignment which the packet needs; `None`: any worker will do. Of an ICMP
+    /// error from inside it is that of the host to which the packet went that it quotes: a router has none.
+    pub fn worker_of(&self, packet: &Packet, quoted: Option<&QuotedTuple>) -> Option<WorkerId> {
         let pool = self.pool.as_ref()?;
-        match packet.addresses {
-            Addresses::V4 { destination, .. } => pool.worker_of4(destination),
-            Addresses::V6 { source, .. } => {
-                let is_mapped =
-                    self.maps6(source) || self.prefix.is_some_and(|prefix| prefix.contains(source));
-                (!is_mapped).then(|| pool.worker_of6(source))
-            }
-        }
+        let host = match (packet.addresses, quoted) {
+            (Addresses::V4 { destination, .. }, _) => return pool.worker_of4(destination),
+            (Addresses::V6 { .. }, Some(QuotedTuple::V6 { destination, .. })) => destination.address,
+            (Addresses::V6 { source, .. }, _) => source,
+        };
+        let is_mapped = self.maps6(host) || self.prefix.is_some_and(|prefix| prefix.contains(host));
+        (!is_mapped).then(|| pool.worker_of6(host))
     }
 
     /// Lets hosts of the dynamic pool go that have been silent too long, at most `budget` of them.

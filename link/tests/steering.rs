@@ -1,0 +1,67 @@
+//! The kernel puts packets into the queue of the worker that owns their state: what it is told and what the NAT deals out
+//! agree.
+
+use sixway_dataplane::classify::ownership::worker_of;
+use sixway_dataplane::nat::{Ownership, PORTS_PER_BLOCK};
+use sixway_dataplane::parse::parse;
+use sixway_link::Steering;
+
+/// A header in front of a transport header with these first eight octets.
+fn v4(host: u32, protocol: u8, transport: [u8; 8]) -> Vec<u8> {
+    let mut octets = vec![0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, protocol, 0, 0, 203, 0, 113, 2, 192, 0, 2, 1];
+    octets[12..16].copy_from_slice(&host.to_be_bytes());
+    let mut sum: u32 = octets.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    octets[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+    octets.extend(transport);
+    octets
+}
+
+fn v6(host: u128, next_header: u8, transport: [u8; 8]) -> Vec<u8> {
+    let mut octets = vec![0x60, 0, 0, 0, 0, 8, next_header, 64];
+    octets.extend(host.to_be_bytes());
+    octets.extend([0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0, 203, 0, 113, 2]);
+    octets.extend(transport);
+    octets
+}
+
+/// The queue and the owner of a packet.
+fn queue_and_owner(packet: &[u8], workers: u8) -> (u8, u8) {
+    let steering = Steering { ports_per_block: PORTS_PER_BLOCK, workers };
+    let parsed = parse(packet).unwrap_or_else(|reason| panic!("{reason:?}: {packet:02x?}"));
+    (steering.worker(packet), worker_of(&Ownership::striped(workers), &parsed, None, workers).0)
+}
+
+#[test]
+fn packets_from_outside_come_to_the_owner_of_their_port() {
+    for workers in 1..=16 {
+        for port in (0..=u16::MAX).step_by(61) {
+            let [high, low] = port.to_be_bytes();
+            let udp = v4(0xcb00_7102, 17, [0, 53, high, low, 0, 8, 0, 0]);
+            let echo_reply = v4(0xcb00_7102, 1, [0, 0, 0, 0, high, low, 0, 1]);
+            let echo = v4(0xcb00_7102, 1, [8, 0, 0, 0, high, low, 0, 1]);
+            for packet in [udp, echo_reply, echo] {
+                let (queue, owner) = queue_and_owner(&packet, workers);
+                assert_eq!(queue, owner, "port {port}, {workers} workers");
+            }
+        }
+    }
+}
+
+#[test]
+fn packets_from_inside_come_to_the_owner_of_their_host() {
+    for workers in 1..=16 {
+        for n in 0..2_000u128 {
+            let host =
+                (0x2001_0db8u128 << 96) | n.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835) >> 40;
+            for packet in
+                [v6(host, 17, [15, 161, 0, 53, 0, 8, 0, 0]), v6(host, 58, [128, 0, 0, 0, 0, 7, 0, 1])]
+            {
+                let (queue, owner) = queue_and_owner(&packet, workers);
+                assert_eq!(queue, owner, "host {host:x}, {workers} workers");
+            }
+        }
+    }
+}
