@@ -309,8 +309,11 @@ impl Engine {
     ) -> Result<Verdict, DropReason> {
         match owner {
             Owner::Gateway => {
-                echo::reply(frame, packet)?;
-                return Ok(Verdict::Answered);
+                let limits = self.rewriter.limits();
+                return match echo::reply(frame, packet, limits, out, &mut self.counters)? {
+                    Executed::InPlace => Ok(Verdict::Answered),
+                    Executed::InPieces => Ok(Verdict::InPieces),
+                };
             }
             Owner::Nat64(_) if packet.fragment.is_some() => return self.reassemble(frame, packet, now, out),
             Owner::Nat64(_) | Owner::Siit(_) => {}

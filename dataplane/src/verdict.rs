@@ -114,7 +114,8 @@ pub enum Verdict {
     Answered,
     /// It is the host's own business (its own MLD or router solicitation on our device): leave it alone.
     Punted,
-    /// It was forwarded as fragments or segments, which stand in the outbox; its own buffer is spent.
+    /// It was forwarded as fragments or segments, or became an answer that is sent as fragments. They stand in the outbox; its
+    /// own buffer is spent.
     InPieces,
     /// It was the last fragment of a packet that is complete; the packet stands in the outbox, or was dropped and counted.
     Merged,

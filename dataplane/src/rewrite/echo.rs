@@ -1,9 +1,14 @@
 //! The gateway's own answer to an echo request (RFC 792, RFC 4443 §4.2; RFC 1122 §3.2.2.6).
 
+use super::Executed;
+use crate::counters::Counters;
 use crate::drop_reason::DropReason;
+use crate::fragment::{fragment4, fragment6};
 use crate::frame::Frame;
+use crate::limits::Limits;
 use crate::parse::{Addresses, Packet, Transport};
 use crate::translate::header::{Ipv4Header, Ipv6Header};
+use crate::verdict::Outbox;
 use sixway_wire::checksum::{self, Sum};
 use sixway_wire::protocol::{ICMPV4, ICMPV6};
 
@@ -14,9 +19,16 @@ const ECHO_REPLY_4: u8 = 0;
 const ECHO_REQUEST_6: u8 = 128;
 const ECHO_REPLY_6: u8 = 129;
 
-/// Turns an echo request, whole and without extension headers or options, into its reply.
+/// Turns an echo request, whole and without extension headers or options, into its reply. A reply that is larger than its link's
+/// MTU leaves as fragments.
 /// Everything else is refused with [`DropReason::ToGateway`].
-pub fn reply(frame: &mut Frame, packet: &Packet) -> Result<(), DropReason> {
+pub fn reply(
+    frame: &mut Frame,
+    packet: &Packet,
+    limits: &Limits,
+    out: &mut Outbox,
+    counters: &mut Counters,
+) -> Result<Executed, DropReason> {
     let Transport::IcmpQuery { kind, .. } = packet.transport else { return Err(DropReason::ToGateway) };
     if packet.fragment.is_some() {
         return Err(DropReason::ToGateway);
@@ -30,7 +42,7 @@ pub fn reply(frame: &mut Frame, packet: &Packet) -> Result<(), DropReason> {
                 tos: packet.traffic_class,
                 length: (20 + payload) as u16,
                 identification: u16::from_be_bytes([frame.bytes()[4], frame.bytes()[5]]),
-                dont_fragment: packet.dont_fragment,
+                dont_fragment: packet.dont_fragment && 20 + payload <= usize::from(limits.mtu4),
                 more_fragments: false,
                 offset: 0,
                 ttl: HOPS,
@@ -62,6 +74,19 @@ pub fn reply(frame: &mut Frame, packet: &Packet) -> Result<(), DropReason> {
     let change = (Sum::ZERO.bytes(&[icmp[0], icmp[1]]), Sum::ZERO.bytes(&[new_kind, icmp[1]]));
     let sum = checksum::update(u16::from_be_bytes([icmp[2], icmp[3]]), change.0, change.1);
     icmp[0] = new_kind;
-    icmp[2..4].copy_from_slice(&sum.to_be_bytes());
-    Ok(())
+    // The update cannot tell its two zeros apart: of a message of zeros alone the checksum is 0xffff.
+    let is_zero = sum == 0 && icmp.iter().enumerate().all(|(at, octet)| *octet == 0 || matches!(at, 2 | 3));
+    icmp[2..4].copy_from_slice(&(if is_zero { 0xffff } else { sum }).to_be_bytes());
+    let made = match at {
+        20 if frame.len() > usize::from(limits.mtu4) => fragment4(frame, limits.mtu4, out)?,
+        40 if frame.len() > usize::from(limits.mtu6) => {
+            // Identifier and sequence number tell replies apart.
+            let identification =
+                frame.bytes()[44..48].iter().fold(0, |all, octet| all << 8 | u32::from(*octet));
+            fragment6(frame, identification, limits.mtu6, out)?
+        }
+        _ => return Ok(Executed::InPlace),
+    };
+    counters.fragments_made += u64::from(made);
+    Ok(Executed::InPieces)
 }
