@@ -307,7 +307,28 @@ impl Engine {
         now: Instant,
         out: &mut Outbox,
     ) -> Result<Verdict, DropReason> {
-        match owner {
+        let is_error = matches!(packet.transport, Transport::IcmpError { .. });
+        if is_error || packet.fragment.is_some() || frame.passes > 0 {
+            return self.walk_seldom(frame, packet, owner, probe, now, out);
+        }
+        let decision = match owner {
+            Owner::Siit(index) => {
+                let decision = self.siit[usize::from(index)].decide(packet, None, false, now)?;
+                self.count_siit(packet);
+                decision
+            }
+            Owner::Nat64(index) => {
+                let at = usize::from(packet.transport_at);
+                let segments = frame.segment_count(at, packet.length as usize - at);
+                let arrival = Arrival { packet, quoted: None, octets: frame.bytes(), segments };
+                match self.nat64[usize::from(index)].decide(&arrival, probe, now, &mut self.counters)? {
+                    Outcome::Translate(decision) => {
+                        self.count_nat64(packet);
+                        decision
+                    }
+                    Outcome::Stored => return Ok(Verdict::Held),
+                }
+            }
             Owner::Gateway => {
                 let limits = self.rewriter.limits();
                 return match echo::reply(frame, packet, limits, out, &mut self.counters)? {
@@ -315,8 +336,31 @@ impl Engine {
                     Executed::InPieces => Ok(Verdict::InPieces),
                 };
             }
-            Owner::Nat64(_) if packet.fragment.is_some() => return self.reassemble(frame, packet, now, out),
-            Owner::Nat64(_) | Owner::Siit(_) => {}
+        };
+        let pass = Pass { decrement: true, reassembled: false };
+        if decision.next == Next::Again {
+            return self.walk_again(frame, packet, owner, decision, pass, now, out);
+        }
+        match self.rewriter.execute(&decision, frame, packet, pass, out, &mut self.counters)? {
+            Executed::InPlace => Ok(Verdict::Forward),
+            Executed::InPieces => Ok(Verdict::InPieces),
+        }
+    }
+
+    /// The way of ICMP errors, fragments, and what another worker handed over.
+    #[cold]
+    #[inline(never)]
+    fn walk_seldom(
+        &mut self,
+        frame: &mut Frame,
+        packet: &Packet,
+        owner: Owner,
+        probe: &Probe,
+        now: Instant,
+        out: &mut Outbox,
+    ) -> Result<Verdict, DropReason> {
+        if matches!(owner, Owner::Nat64(_)) && packet.fragment.is_some() {
+            return self.reassemble(frame, packet, now, out);
         }
         let hairpinned = frame.passes > 0;
         let decision = match self.decide(frame, packet, owner, probe, hairpinned, now)? {
@@ -330,6 +374,22 @@ impl Engine {
         match self.rewriter.execute(&decision, frame, packet, pass, out, &mut self.counters)? {
             Executed::InPlace => Ok(Verdict::Forward),
             Executed::InPieces => Ok(Verdict::InPieces),
+        }
+    }
+
+    #[inline(always)]
+    const fn count_siit(&mut self, packet: &Packet) {
+        match packet.addresses {
+            Addresses::V4 { .. } => self.counters.siit_v4_to_v6 += 1,
+            Addresses::V6 { .. } => self.counters.siit_v6_to_v4 += 1,
+        }
+    }
+
+    #[inline(always)]
+    const fn count_nat64(&mut self, packet: &Packet) {
+        match packet.addresses {
+            Addresses::V4 { .. } => self.counters.nat64_v4_to_v6 += 1,
+            Addresses::V6 { .. } => self.counters.nat64_v6_to_v4 += 1,
         }
     }
 
@@ -393,8 +453,7 @@ impl Engine {
         self.decide(frame, packet, owner, &probe, true, now)
     }
 
-    /// Asks the mechanism.
-    #[inline(always)]
+    /// Asks the mechanism about any packet.
     fn decide(
         &mut self,
         frame: &Frame,
@@ -404,32 +463,25 @@ impl Engine {
         hairpinned: bool,
         now: Instant,
     ) -> Result<Outcome, DropReason> {
-        let from_v4 = matches!(packet.addresses, Addresses::V4 { .. });
         let is_error = matches!(packet.transport, Transport::IcmpError { .. }) && packet.fragment.is_none();
         match owner {
             Owner::Siit(index) => {
                 let quoted = if is_error { Some(quoted_stateless(frame, packet)?) } else { None };
-                let decision =
-                    self.siit[usize::from(index)].decide(packet, quoted.as_ref(), hairpinned, now)?;
-                let counter =
-                    if from_v4 { &mut self.counters.siit_v4_to_v6 } else { &mut self.counters.siit_v6_to_v4 };
-                *counter += 1;
+                let siit = &mut self.siit[usize::from(index)];
+                let decision = siit.decide(packet, quoted.as_ref(), hairpinned, now)?;
+                self.count_siit(packet);
                 Ok(Outcome::Translate(decision))
             }
             Owner::Nat64(index) => {
                 let quoted = if is_error { Some(quoted_stateful(frame, packet)?) } else { None };
                 let at = usize::from(packet.transport_at);
                 let segments = frame.segment_count(at, packet.length as usize - at);
-                let octets = frame.bytes();
-                let arrival = Arrival { packet, quoted, octets, segments };
-                let outcome =
-                    self.nat64[usize::from(index)].decide(&arrival, probe, now, &mut self.counters)?;
-                let counter = if from_v4 {
-                    &mut self.counters.nat64_v4_to_v6
-                } else {
-                    &mut self.counters.nat64_v6_to_v4
-                };
-                *counter += u64::from(matches!(outcome, Outcome::Translate(_)));
+                let arrival = Arrival { packet, quoted, octets: frame.bytes(), segments };
+                let nat64 = &mut self.nat64[usize::from(index)];
+                let outcome = nat64.decide(&arrival, probe, now, &mut self.counters)?;
+                if let Outcome::Translate(_) = outcome {
+                    self.count_nat64(packet);
+                }
                 Ok(outcome)
             }
             Owner::Gateway => Err(DropReason::ToGateway),
@@ -599,6 +651,10 @@ impl Engine {
     fn named4(&self, address: Ipv4Addr) -> Option<Owner> {
         if let Some(index) = self.nat64.iter().position(|nat64| nat64.owns_outside(address)) {
             return Some(Owner::Nat64(index as u8));
+        }
+        if self.siit.len() == 1 {
+            // It is asked in any case, and says itself what it does not map.
+            return Some(Owner::Siit(0));
         }
         self.siit.iter().position(|siit| siit.maps4(address)).map(|index| Owner::Siit(index as u8))
     }

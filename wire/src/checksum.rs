@@ -70,11 +70,9 @@ impl Sum {
 
     #[inline]
     const fn fold_native(self) -> u16 {
-        let sum = (self.0 & 0xffff_ffff) + (self.0 >> 32);
-        let sum = (sum & 0xffff) + (sum >> 16);
-        let sum = (sum & 0xffff) + (sum >> 16);
-        let sum = (sum & 0xffff) + (sum >> 16);
-        sum as u16
+        // Adding a number to itself with its halves exchanged leaves, in the upper half, their sum with the carry brought around.
+        let long = (self.0.wrapping_add(self.0.rotate_left(32)) >> 32) as u32;
+        (long.wrapping_add(long.rotate_left(16)) >> 16) as u16
     }
 
     /// The sum folded to 16 bits, not complemented: what a partial checksum field holds.

@@ -9,13 +9,16 @@ use sixway_wire::protocol::{ICMPV6, IGMP};
 #[inline(always)]
 pub const fn is_martian4(address: Ipv4Addr) -> bool {
     let first = address.octets()[0];
-    matches!(first, 0 | 127) || first >= 224
+    first.wrapping_sub(1) >= 223 || first == 127
 }
 
 /// Unspecified, loopback, multicast or link-local: never forwarded (RFC 4291 §2.5, §2.7).
 #[inline(always)]
 pub const fn is_martian6(address: Ipv6Addr) -> bool {
     let bits = address.to_bits();
+    if bits >> 125 == 1 {
+        return false; // 2000::/3, where most hosts are
+    }
     bits <= 1 || bits >> 120 == 0xff || bits >> 118 == 0xfe80 >> 6
 }
 

@@ -20,14 +20,27 @@ pub enum Owner {
 pub struct Steering {
     own4: Option<Ipv4Addr>,
     own6: Option<Ipv6Addr>,
-    prefixes: Vec<(Prefix6, Owner)>,
+    prefixes: Vec<Entry>,
+}
+
+/// A prefix as it is compared.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    bits: u128,
+    mask: u128,
+    owner: Owner,
 }
 
 impl Steering {
     /// Steers to the gateway's own addresses and to the owners of `prefixes`.
     pub fn new(own4: Option<Ipv4Addr>, own6: Option<Ipv6Addr>, mut prefixes: Vec<(Prefix6, Owner)>) -> Self {
         prefixes.sort_by_key(|(prefix, _)| core::cmp::Reverse(prefix.length()));
-        Self { own4, own6, prefixes }
+        let entry = |(prefix, owner): (Prefix6, Owner)| Entry {
+            bits: prefix.address().to_bits(),
+            mask: prefix.mask(),
+            owner,
+        };
+        Self { own4, own6, prefixes: prefixes.into_iter().map(entry).collect() }
     }
 
     /// Whether the address is the gateway's own.
@@ -37,10 +50,11 @@ impl Steering {
     }
 
     /// The owner of an IPv6 destination by prefix.
-    #[inline]
+    #[inline(always)]
     pub fn owner6(&self, destination: Ipv6Addr) -> Option<Owner> {
-        let by_prefix =
-            self.prefixes.iter().find(|(prefix, _)| prefix.contains(destination)).map(|(_, owner)| *owner);
+        let bits = destination.to_bits();
+        let entry = self.prefixes.iter().find(|entry| bits & entry.mask == entry.bits);
+        let by_prefix = entry.map(|entry| entry.owner);
         if self.own6 == Some(destination) { Some(Owner::Gateway) } else { by_prefix }
     }
 }

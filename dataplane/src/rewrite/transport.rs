@@ -6,7 +6,7 @@ use crate::frame::Checksum;
 use crate::parse::{Packet, Transport};
 use crate::translate::{UdpZeroChecksum, icmp};
 use sixway_wire::checksum::{self, Sum};
-use sixway_wire::protocol::{self, UDP, UDP_LITE, checksum_offset};
+use sixway_wire::protocol::{self, SCTP, TCP, UDP, UDP_LITE, checksum_offset};
 
 /// How the headers in front of the transport header change.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,12 @@ pub(super) struct Change {
 /// checksum has no pseudo-header are left as they are.
 #[inline(always)]
 pub(super) fn ports(data: &mut [u8], protocol: u8, change: Change) -> Result<(), DropReason> {
-    let Some(at) = checksum_offset(protocol) else { return Ok(()) };
+    // As `protocol::checksum_offset` has it, for protocols with ports.
+    let at = match protocol {
+        TCP => 16,
+        SCTP => return Ok(()),
+        _ => 6,
+    };
     let (mut old, mut new) = (change.old, change.new);
     let partial = change.checksum == Checksum::Partial;
     let field = data.get(at..at + 2).ok_or(DropReason::TransportTruncated)?;

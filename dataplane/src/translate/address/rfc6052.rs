@@ -88,6 +88,8 @@ impl std::error::Error for Rfc6052Error {}
 pub struct Rfc6052 {
     high: u64,
     low: u64,
+    /// The bits of both halves that are the prefix'.
+    masks: (u64, u64),
     high_right: u8,
     high_left: u8,
     low_left: u8,
@@ -128,6 +130,7 @@ impl Rfc6052 {
         Ok(Self {
             high,
             low,
+            masks: halves(Ipv6Addr::from_bits(prefix.mask())),
             high_right: length.min(64) - 1,
             high_left: length.min(64) - 32,
             low_left: if length == 96 { 0 } else { 88 - length },
@@ -152,9 +155,10 @@ impl Rfc6052 {
     }
 
     /// Whether the address lies under the prefix.
-    #[inline]
+    #[inline(always)]
     pub fn contains(&self, address: Ipv6Addr) -> bool {
-        self.prefix.contains(address)
+        let (high, low) = halves(address);
+        high & self.masks.0 == self.high && low & self.masks.1 == self.low
     }
 
     /// The IPv6 address that stands for the IPv4 address (RFC 6052 §2.3); suffix and octet u are zero.
@@ -180,7 +184,7 @@ impl Rfc6052 {
     /// The caller has asked [`Self::contains`].
     ///
     /// Refuses [`DropReason::OctetUNotZero`] and [`DropReason::NonGlobalWithWellKnownPrefix`].
-    #[inline]
+    #[inline(always)]
     pub fn extract(&self, address: Ipv6Addr) -> Result<Ipv4Addr, DropReason> {
         let (high, low) = halves(address);
         if low & !BELOW_OCTET_U != 0 {

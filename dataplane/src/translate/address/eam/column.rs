@@ -196,12 +196,14 @@ impl<S: Side> Filter<S> {
         self.bits[word] |= bit;
     }
 
+    /// Whether the address begins as all prefixes of the column do.
+    #[inline(always)]
+    fn covers(&self, bits: S::Bits) -> bool {
+        self.first.is_some_and(|first| S::and(bits, self.cover) == S::and(first, self.cover))
+    }
+
     #[inline]
     fn may_hold(&self, bits: S::Bits) -> bool {
-        let Some(first) = self.first else { return false };
-        if S::and(bits, self.cover) != S::and(first, self.cover) {
-            return false;
-        }
         let (word, bit) = self.place(bits);
         self.bits[word] & bit != 0
     }
@@ -285,8 +287,11 @@ impl<S: Side> Column<S> {
     }
 
     /// The row whose prefix is the longest that holds the address, and that prefix' length.
-    #[inline]
+    #[inline(always)]
     pub(super) fn longest(&self, address: S::Bits) -> Option<(&Slot, u8)> {
+        if !self.filter.covers(address) {
+            return None;
+        }
         self.longest_below(address, u8::MAX)
     }
 
