@@ -6,12 +6,16 @@
     reason = "a test reads files and the clock"
 )]
 
+#[path = "../../fuzz/targets/eam_file.rs"]
+mod eam_file;
 #[path = "../../fuzz/targets/engine.rs"]
 mod engine;
 #[path = "../../fuzz/targets/mutation.rs"]
 mod mutation;
 #[path = "../../fuzz/targets/parse.rs"]
 mod parse;
+#[path = "../../fuzz/targets/quoted.rs"]
+mod quoted;
 
 use std::path::Path;
 
@@ -23,6 +27,16 @@ fn any_octets_are_a_packet_or_none() {
 }
 
 #[test]
+fn any_octets_are_a_quoted_packet_or_none() {
+    mutation::replay(&Path::new(CORPUS).join("quoted"), 1_000_000, quoted::run);
+}
+
+#[test]
 fn any_packets_in_any_order_are_accounted_for() {
-    mutation::replay(&Path::new(CORPUS).join("engine"), 500_000, engine::run);
+    mutation::replay(&Path::new(CORPUS).join("engine"), 30_000, engine::run);
+}
+
+#[test]
+fn any_text_is_a_table_of_mappings_or_a_list_of_bad_lines() {
+    mutation::replay(&Path::new(CORPUS).join("eam_file"), 5_000, eam_file::run);
 }

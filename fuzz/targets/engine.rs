@@ -1,92 +1,349 @@
-//! Any packets in any order: the engine never panics, every frame is accounted for, and what it sends is a packet that fits its link.
+//! Any packets in any order. The engine never panics, gives every frame its verdict and accounts for it; what it sends is a packet
+//! that fits its link, with a right checksum where what came in had one; all of it is the same whatever the size of the batches; and in
+//! the end nothing is left behind.
 //!
-//! The octets are read as a list of packets: two octets of length, one of what happens before, then the packet.
+//! ```text
+//!   input:   choice (1) · packets                         the choice is read by `gateway.rs`
+//!   packet:  length (2) · what (1) · octets
+//!   what:    time before it, 2^n ms; n = 0: none, it is of the packet's batch before it (4 bits)
+//!            checksums are made right first (1) · super-frame: 0 no, 1 TCP, 2 TCP with ECN, 3 UDP (2) · checksum unfinished (1)
+//! ```
 
-use sixway_dataplane::engine::{Engine, EngineConfig};
-use sixway_dataplane::mechanism::nat64::Nat64Config;
-use sixway_dataplane::mechanism::siit::SiitConfig;
-use sixway_dataplane::nat::{Filtering, Inside, NatProtocol, Outside, PoolConfig, StaticBinding, Timeouts};
-use sixway_dataplane::translate::Policy;
-use sixway_dataplane::translate::address::eam::EamTable;
-use sixway_dataplane::translate::address::rfc6052::Rfc6052;
-use sixway_dataplane::{Checksum, Frame, Instant, Limits, Offload, Outbox, SegmentKind, Segments, parse};
-use sixway_wire::{Endpoint4, Endpoint6};
-use std::sync::Arc;
+#[path = "checksum.rs"]
+mod checksum;
+#[path = "gateway.rs"]
+mod gateway;
+
+use checksum::State;
+use gateway::{Choice, LIMITS};
+use sixway_dataplane::engine::Engine;
+use sixway_dataplane::parse::{self, Addresses, Packet, Transport};
+use sixway_dataplane::{
+    Checksum, Counters, DropReason, Frame, Instant, Offload, Outbox, SegmentKind, Segments, Verdict,
+};
+use sixway_wire::protocol;
 use std::time::Duration;
 
-const LIMITS: Limits = Limits { mtu4: 1_400, mtu6: 1_500 };
-
 pub fn run(octets: &[u8]) {
-    let mut engine = Engine::new(&configuration()).unwrap();
-    let mut outbox = Outbox::new(64);
+    let [choice, packets @ ..] = octets else { return };
+    let choice = Choice(*choice);
+    let mut one_by_one = Gateway::new(choice);
+    let mut in_batches = Gateway::new(choice);
+    // Where the outbox runs full depends on when it is emptied, and whom a hand-over meets on when that comes.
+    let comparable = choice.workers() == 1 && choice.outbox() > 64;
     let mut now = Instant::from_secs(1);
-    let mut rest = octets;
-    while let [high, low, what, more @ ..] = rest {
-        let (packet, behind) = more.split_at(usize::from(u16::from_be_bytes([*high, *low])).min(more.len()));
-        rest = behind;
-        now = now + Duration::from_millis(1 << (what >> 4));
-        let mut frame = Frame::with_capacity(packet.len() + 1_500);
-        frame.fill(packet, offload(*what, packet.len()));
-        engine.process(std::slice::from_mut(&mut frame), now, &mut outbox);
-        if frame.verdict.leaves() {
-            judge(&frame);
+    for batch in batches(packets) {
+        now = now + batch.after;
+        for input in &batch.inputs {
+            one_by_one.receives(input, now);
         }
-        engine.tick(now, &mut outbox);
-        outbox.frames().iter().for_each(judge);
-        outbox.clear();
-        assert!(engine.counters().frames_are_conserved(), "{:?}", engine.counters());
+        one_by_one.ticks(now);
+        if comparable {
+            in_batches.receives_at_once(&batch.inputs, now);
+            in_batches.ticks(now);
+            assert_eq!(one_by_one.verdicts, in_batches.verdicts, "verdicts depend on the size of the batch");
+            assert_eq!(
+                one_by_one.counters(),
+                in_batches.counters(),
+                "counters depend on the size of the batch"
+            );
+            one_by_one.sent.sort();
+            in_batches.sent.sort();
+            assert_eq!(one_by_one.sent, in_batches.sent, "octets depend on the size of the batch");
+        }
+        one_by_one.forget();
+        in_batches.forget();
+    }
+    one_by_one.ends(now);
+}
+
+/// A packet as a link hands it in.
+struct Input {
+    octets: Vec<u8>,
+    offload: Offload,
+}
+
+/// Packets that arrive together.
+struct Batch {
+    after: Duration,
+    inputs: Vec<Input>,
+}
+
+fn batches(mut rest: &[u8]) -> Vec<Batch> {
+    let mut batches: Vec<Batch> = Vec::new();
+    while let [high, low, what, more @ ..] = rest {
+        let length = usize::from(u16::from_be_bytes([*high, *low])).min(more.len());
+        let (octets, behind) = more.split_at(length);
+        rest = behind;
+        let input = Input::new(octets, *what);
+        match (what >> 4, batches.last_mut()) {
+            (0, Some(batch)) => batch.inputs.push(input),
+            (time, _) => batches.push(Batch { after: Duration::from_millis(1 << time), inputs: vec![input] }),
+        }
+    }
+    batches
+}
+
+impl Input {
+    fn new(octets: &[u8], what: u8) -> Self {
+        let mut octets = octets.to_vec();
+        // A link finishes the checksums of all but TCP and UDP by itself.
+        let may_wait = |packet: Packet| matches!(packet.protocol, protocol::TCP | protocol::UDP);
+        let finished = what & 1 == 0 || !parse::parse(&octets).is_ok_and(may_wait);
+        let size = (octets.len() / 4 + 1) as u16;
+        let kind = match what >> 1 & 3 {
+            0 => None,
+            1 => Some(SegmentKind::Tcp),
+            2 => Some(SegmentKind::TcpEcn),
+            _ => Some(SegmentKind::Udp),
+        };
+        if what & 8 != 0 {
+            checksum::seal_header(&mut octets);
+            if let Ok(packet) = parse::parse(&octets) {
+                checksum::seal_transport(&mut octets, &packet, finished);
+            }
+        }
+        let checksum = if finished { Checksum::Complete } else { Checksum::Partial };
+        let segments = kind.map(|kind| Segments { size, kind });
+        Self { octets, offload: Offload { checksum, segments, ..Offload::default() } }
+    }
+
+    fn frame(&self) -> Frame {
+        let mut frame = Frame::with_capacity(self.octets.len() + 1_500);
+        frame.fill(&self.octets, self.offload);
+        frame
+    }
+
+    /// Whether the checksum is what the offload state says.
+    fn is_right(&self) -> bool {
+        parse::parse(&self.octets).is_ok_and(|packet| match self.offload.checksum {
+            Checksum::Complete => {
+                matches!(checksum::complete(&self.octets, &packet), State::Right | State::Absent)
+            }
+            Checksum::Partial => {
+                matches!(packet.protocol, protocol::TCP | protocol::UDP)
+                    && checksum::partial(&self.octets, &packet) == State::Right
+            }
+        })
     }
 }
 
-/// The low bits of the octet say what the kernel would have told about the frame.
-fn offload(what: u8, length: usize) -> Offload {
-    let checksum = if what & 1 == 0 { Checksum::Complete } else { Checksum::Partial };
-    let size = (length / 4 + 1) as u16;
-    let segments = match what >> 1 & 7 {
-        1 => Some(Segments { size, kind: SegmentKind::Tcp }),
-        2 => Some(Segments { size, kind: SegmentKind::TcpEcn }),
-        3 => Some(Segments { size, kind: SegmentKind::Udp }),
-        _ => None,
+/// One or two workers' engines, and what they did with a batch.
+struct Gateway {
+    engines: Vec<Engine>,
+    outbox: Outbox,
+    arrived: usize,
+    verdicts: Vec<Verdict>,
+    sent: Vec<Vec<u8>>,
+}
+
+impl Gateway {
+    fn new(choice: Choice) -> Self {
+        Self {
+            engines: (0..choice.workers()).map(|worker| choice.engine(worker)).collect(),
+            outbox: Outbox::new(choice.outbox()),
+            arrived: 0,
+            verdicts: Vec::new(),
+            sent: Vec::new(),
+        }
+    }
+
+    /// One packet, by itself, at either worker's queue.
+    fn receives(&mut self, input: &Input, now: Instant) {
+        let mut frame = input.frame();
+        let mut worker = self.arrived % self.engines.len();
+        self.arrived += 1;
+        self.engines[worker].process(std::slice::from_mut(&mut frame), now, &mut self.outbox);
+        let mut rounds = 0;
+        while let Verdict::HandOver(to) = frame.verdict {
+            assert_ne!(usize::from(to.0), worker, "handed over to itself");
+            rounds += 1;
+            assert!(rounds < 4, "handed over without end");
+            if self.arrived % 5 == 4 {
+                self.engines[worker].refused_handover(&mut frame);
+                break;
+            }
+            worker = usize::from(to.0);
+            self.engines[worker].take_over(std::slice::from_mut(&mut frame), now, &mut self.outbox);
+        }
+        self.verdicts.push(frame.verdict);
+        self.judge(input, &frame);
+        self.collect();
+    }
+
+    /// A batch in one go.
+    fn receives_at_once(&mut self, inputs: &[Input], now: Instant) {
+        let mut frames: Vec<Frame> = inputs.iter().map(Input::frame).collect();
+        self.engines[0].process(&mut frames, now, &mut self.outbox);
+        for frame in &frames {
+            self.verdicts.push(frame.verdict);
+            if frame.verdict.leaves() {
+                self.sent.push(frame.bytes().to_vec());
+            }
+        }
+        self.collect();
+    }
+
+    fn ticks(&mut self, now: Instant) {
+        for engine in &mut self.engines {
+            engine.tick(now, &mut self.outbox);
+        }
+        self.outbox.frames().iter().for_each(well_made);
+        self.collect();
+    }
+
+    fn judge(&mut self, input: &Input, frame: &Frame) {
+        match frame.verdict {
+            Verdict::Pending => panic!("no verdict on {frame:?}"),
+            Verdict::Forward | Verdict::Answered => {
+                fits(frame);
+                assert!(
+                    !input.is_right() || checksum_of(frame) != State::Wrong,
+                    "{:02x?} became {frame:?}",
+                    input.octets
+                );
+                self.sent.push(frame.bytes().to_vec());
+            }
+            Verdict::InPieces => {
+                let whole = joined(self.outbox.frames());
+                let packet = parse::parse(&whole).unwrap();
+                let state = checksum::complete(&whole, &packet);
+                assert!(
+                    !input.is_right() || state != State::Wrong,
+                    "{:02x?} became {whole:02x?}",
+                    input.octets
+                );
+            }
+            Verdict::Dropped(_) => {
+                assert!(self.outbox.len() <= 1, "more than one ICMP error about one packet");
+                for frame in self.outbox.frames() {
+                    assert!(matches!(fits(frame).transport, Transport::IcmpError { .. }), "{frame:?}");
+                    well_made(frame);
+                }
+            }
+            Verdict::Punted | Verdict::Held | Verdict::Merged => {}
+            Verdict::HandOver(_) => panic!("handed over to nobody"),
+        }
+    }
+
+    fn collect(&mut self) {
+        for frame in self.outbox.frames() {
+            fits(frame);
+            self.sent.push(frame.bytes().to_vec());
+        }
+        self.outbox.clear();
+        let counters = self.counters();
+        assert!(counters.frames_are_conserved(), "{counters:?}");
+    }
+
+    fn counters(&self) -> Counters {
+        let mut sum = Counters::default();
+        self.engines.iter().for_each(|engine| sum.add(engine.counters()));
+        sum
+    }
+
+    fn forget(&mut self) {
+        self.verdicts.clear();
+        self.sent.clear();
+    }
+
+    /// After hours of silence nothing is held and no session lives.
+    fn ends(&mut self, mut now: Instant) {
+        for _ in 0..64 {
+            now = now + Duration::from_secs(600);
+            self.ticks(now);
+            self.forget();
+        }
+        let counters = self.counters();
+        assert_eq!(counters.held, 0, "frames are held for ever");
+        assert_eq!(counters.sessions_made, counters.sessions_ended, "sessions live for ever");
+        assert_eq!(counters.bindings_made, counters.bindings_ended, "bindings live for ever");
+        assert_eq!(counters.dropped[DropReason::NoHeadroom as usize], 0, "a frame had no room to grow");
+    }
+}
+
+/// What leaves is a packet of its own length, no larger than its link takes, a super-frame by segments.
+fn fits(frame: &Frame) -> Packet {
+    let Ok(packet) = parse::parse(frame.bytes()) else { panic!("what leaves is no packet: {frame:?}") };
+    assert_eq!(packet.length as usize, frame.len(), "octets behind the packet leave: {frame:?}");
+    let mtu = usize::from(if frame.bytes()[0] >> 4 == 4 { LIMITS.mtu4 } else { LIMITS.mtu6 });
+    let at = usize::from(packet.transport_at);
+    let largest = match frame.offload.segments {
+        None => frame.len(),
+        Some(segments) => {
+            let header = match (segments.kind, packet.protocol) {
+                (SegmentKind::Tcp | SegmentKind::TcpEcn, protocol::TCP) => {
+                    usize::from(frame.bytes()[at + 12] >> 4) * 4
+                }
+                (SegmentKind::Udp, protocol::UDP) => 8,
+                // The link lied, which no kernel does; it is refused there.
+                (SegmentKind::Tcp | SegmentKind::TcpEcn | SegmentKind::Udp, _) => return packet,
+            };
+            frame.len().min(at + header + usize::from(segments.size))
+        }
     };
-    Offload { checksum, segments, ..Offload::default() }
+    assert!(largest <= mtu, "{largest} octets leave over an MTU of {mtu}: {frame:?}");
+    if frame.offload.checksum == Checksum::Partial {
+        assert_eq!(
+            usize::from(frame.offload.transport),
+            at,
+            "the link would finish the checksum elsewhere: {frame:?}"
+        );
+    }
+    packet
 }
 
-fn judge(frame: &Frame) {
-    let packet = parse::parse(frame.bytes());
-    assert!(packet.is_ok(), "what leaves is no packet ({packet:?}): {frame:?}");
-    let mtu = if frame.bytes()[0] >> 4 == 4 { LIMITS.mtu4 } else { LIMITS.mtu6 };
-    if frame.offload.segments.is_none() {
-        assert!(frame.len() <= usize::from(mtu), "{} octets leave over an MTU of {mtu}", frame.len());
+fn checksum_of(frame: &Frame) -> State {
+    let Ok(packet) = parse::parse(frame.bytes()) else { return State::Unknown };
+    match frame.offload.checksum {
+        Checksum::Complete => checksum::complete(frame.bytes(), &packet),
+        Checksum::Partial => checksum::partial(frame.bytes(), &packet),
     }
 }
 
-fn configuration() -> EngineConfig {
-    let prefix = |text: &str| Rfc6052::new(text.parse().unwrap(), true).unwrap();
-    let rows = [("198.51.100.8/29".parse().unwrap(), "2001:db8:1::/125".parse().unwrap())];
-    EngineConfig {
-        own4: Some("192.0.2.254".parse().unwrap()),
-        own6: Some("2001:db8::fe".parse().unwrap()),
-        limits: LIMITS,
-        nat64: vec![Nat64Config {
-            prefix: prefix("64:ff9b::/96"),
-            pool: PoolConfig { addresses: vec!["192.0.2.0/30".parse().unwrap()], ports: vec![4_000..=4_063] },
-            filtering: Filtering::EndpointIndependent,
-            static_bindings: vec![StaticBinding {
-                protocol: NatProtocol::Tcp,
-                inside: Inside(Endpoint6::new("2001:db8:9::9".parse().unwrap(), 80)),
-                outside: Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 4_000)),
-            }],
-            timeouts: Timeouts::default(),
-            max_bindings: 64,
-            max_sessions: 64,
-            policy: Policy::default(),
-        }],
-        siit: vec![SiitConfig {
-            prefix: Some(prefix("2001:db8:64::/96")),
-            eam: Arc::new(EamTable::new(rows).unwrap()),
-            icmp_source_pool: vec!["203.0.113.9".parse().unwrap()],
-            ..SiitConfig::default()
-        }],
-        ..EngineConfig::default()
+/// What the gateway makes by itself has a right checksum.
+fn well_made(frame: &Frame) {
+    let packet = fits(frame);
+    if matches!(packet.transport, Transport::IcmpError { .. } | Transport::IcmpQuery { .. }) {
+        assert_eq!(checksum_of(frame), State::Right, "{frame:?}");
+    }
+}
+
+/// Fragments, in order, as the packet they came from.
+fn joined(pieces: &[Frame]) -> Vec<u8> {
+    let mut whole: Vec<u8> = Vec::new();
+    let mut expected = 0;
+    for piece in pieces {
+        let packet = fits(piece);
+        let fragment = packet.fragment.unwrap_or_else(|| panic!("a piece that is no fragment: {piece:?}"));
+        if whole.is_empty() {
+            let header =
+                if packet.fragment_header == 0 { packet.transport_at } else { packet.fragment_header };
+            whole.extend(&piece.bytes()[..usize::from(header)]);
+            expected = usize::from(fragment.offset);
+        }
+        assert_eq!(usize::from(fragment.offset), expected, "a gap between pieces");
+        let data = &piece.bytes()[usize::from(packet.transport_at)..];
+        expected += data.len();
+        whole.extend(data);
+        as_whole(&mut whole, &packet);
+    }
+    whole
+}
+
+/// Writes lengths into a header without fragment fields.
+fn as_whole(whole: &mut [u8], packet: &Packet) {
+    match packet.addresses {
+        Addresses::V4 { .. } => {
+            let length = whole.len() as u16;
+            whole[2..4].copy_from_slice(&length.to_be_bytes());
+            whole[6..8].fill(0);
+            checksum::seal_header(whole);
+        }
+        Addresses::V6 { .. } => {
+            let length = (whole.len() - 40) as u16;
+            whole[4..6].copy_from_slice(&length.to_be_bytes());
+            whole[6] = packet.protocol;
+        }
     }
 }

@@ -4,13 +4,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Runs `target` on each file of a corpus, and then on mutations of them: `count` of them, or for FUZZ_SECONDS if that is set.
-/// What was run is written to `last` before, so that a crash leaves its input behind.
 pub fn replay(corpus: &Path, count: u32, target: impl Fn(&[u8])) {
     let mut files: Vec<_> = std::fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     assert!(!files.is_empty(), "{} is empty", corpus.display());
     let inputs: Vec<Vec<u8>> = files.iter().map(|file| std::fs::read(file).unwrap()).collect();
-    inputs.iter().for_each(|input| run(input, &target));
+    for (file, input) in files.iter().zip(&inputs) {
+        run(input, &file.display().to_string(), &target);
+    }
     let limit =
         std::env::var("FUZZ_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).map(Duration::from_secs);
     let start = Instant::now();
@@ -19,17 +20,17 @@ pub fn replay(corpus: &Path, count: u32, target: impl Fn(&[u8])) {
         match limit {
             Some(limit) if start.elapsed() > limit => return,
             None if number == count => return,
-            Some(_) | None => run(&mutate(&inputs, &mut random), &target),
+            Some(_) | None => run(&mutate(&inputs, &mut random), "a mutation", &target),
         }
     }
 }
 
 /// A panic names the octets that provoked it.
-fn run(input: &[u8], target: &impl Fn(&[u8])) {
+fn run(input: &[u8], name: &str, target: &impl Fn(&[u8])) {
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| target(input)));
     if let Err(panic) = outcome {
         let hex: String = input.iter().map(|octet| format!("{octet:02x}")).collect();
-        eprintln!("the octets that provoked it: {hex}");
+        eprintln!("{name} provoked it: {hex}");
         std::panic::resume_unwind(panic);
     }
 }

@@ -1,0 +1,120 @@
+//! The engines that are fuzzed: everything that can be configured, with tables so small that they run full.
+
+use sixway_dataplane::engine::{Engine, EngineConfig};
+use sixway_dataplane::fragment::FragmentLimits;
+use sixway_dataplane::mechanism::nat64::Nat64Config;
+use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
+use sixway_dataplane::mechanism::siit::{Hairpinning, SiitConfig};
+use sixway_dataplane::nat::{Filtering, Inside, NatProtocol, Outside, PoolConfig, StaticBinding, Timeouts};
+use sixway_dataplane::translate::address::eam::EamTable;
+use sixway_dataplane::translate::address::rfc6052::Rfc6052;
+use sixway_dataplane::translate::{Policy, UdpZeroChecksum};
+use sixway_dataplane::{Limits, WorkerId};
+use sixway_wire::{Endpoint4, Endpoint6};
+use std::sync::Arc;
+
+pub const LIMITS: Limits = Limits { mtu4: 1_400, mtu6: 1_500 };
+
+/// What an input's first octet chooses.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice(pub u8);
+
+impl Choice {
+    /// Address-dependent filtering instead of endpoint-independent.
+    const fn address_dependent(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    /// A dynamic pool for hosts without a mapping.
+    const fn dynamic_pool(self) -> bool {
+        self.0 & 2 != 0
+    }
+
+    /// UDP without checksum is dropped, hairpins leave.
+    const fn strict(self) -> bool {
+        self.0 & 4 != 0
+    }
+
+    /// Two workers.
+    pub const fn workers(self) -> u8 {
+        if self.0 & 8 != 0 { 2 } else { 1 }
+    }
+
+    /// How much fits into the outbox: hardly anything, or as much as can come.
+    pub const fn outbox(self) -> usize {
+        if self.0 & 16 != 0 { 3 } else { 4_096 }
+    }
+
+    pub fn engine(self, worker: u8) -> Engine {
+        Engine::new(&self.configuration(WorkerId(worker))).unwrap()
+    }
+
+    fn configuration(self, worker: WorkerId) -> EngineConfig {
+        let mut policy = Policy::default();
+        if self.strict() {
+            policy.udp_zero_checksum = UdpZeroChecksum::Drop;
+            policy.clamp_mss = false;
+        }
+        EngineConfig {
+            own4: Some("192.0.2.254".parse().unwrap()),
+            own6: Some("2001:db8::fe".parse().unwrap()),
+            limits: LIMITS,
+            nat64: vec![self.nat64(policy)],
+            siit: vec![self.siit(policy)],
+            fragments: FragmentLimits {
+                memory: 64 << 10,
+                packets: 8,
+                packets_per_source: 4,
+                fragments_per_packet: 16,
+                ..FragmentLimits::default()
+            },
+            worker,
+            workers: self.workers(),
+            seed: [0x5eed, 0x1ab],
+            ..EngineConfig::default()
+        }
+    }
+
+    fn nat64(self, policy: Policy) -> Nat64Config {
+        let filtering = if self.address_dependent() {
+            Filtering::AddressDependent
+        } else {
+            Filtering::EndpointIndependent
+        };
+        Nat64Config {
+            prefix: prefix("64:ff9b::/96"),
+            pool: PoolConfig { addresses: vec!["192.0.2.0/30".parse().unwrap()], ports: vec![4_000..=4_063] },
+            filtering,
+            static_bindings: vec![StaticBinding {
+                protocol: NatProtocol::Tcp,
+                inside: Inside(Endpoint6::new("2001:db8:9::9".parse().unwrap(), 80)),
+                outside: Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 4_000)),
+            }],
+            timeouts: Timeouts::default(),
+            max_bindings: 24,
+            max_sessions: 32,
+            policy,
+        }
+    }
+
+    fn siit(self, policy: Policy) -> SiitConfig {
+        let rows = [
+            ("198.51.100.8/29".parse().unwrap(), "2001:db8:1::/125".parse().unwrap()),
+            ("198.51.100.64/31".parse().unwrap(), "2001:db8:2::/120".parse().unwrap()),
+        ];
+        SiitConfig {
+            prefix: Some(prefix("2001:db8:64::/96")),
+            eam: Arc::new(EamTable::new(rows).unwrap()),
+            hairpinning: if self.strict() { Hairpinning::Simple } else { Hairpinning::Intrinsic },
+            icmp_source_pool: vec!["203.0.113.9".parse().unwrap()],
+            dynamic_pool: self
+                .dynamic_pool()
+                .then(|| DynamicPoolConfig::new("172.16.0.0/29".parse().unwrap())),
+            policy,
+        }
+    }
+}
+
+fn prefix(text: &str) -> Rfc6052 {
+    Rfc6052::new(text.parse().unwrap(), true).unwrap()
+}
