@@ -106,9 +106,9 @@ impl BindingTable {
         Self {
             bindings: Slab::new(most),
             hosts: Slab::new(most),
-            by_inside: Index::compact(most),
-            by_outside: Index::compact(most),
-            by_host: Index::compact(most),
+            by_inside: Index::roomy(most),
+            by_outside: Index::roomy(most),
+            by_host: Index::roomy(most),
             hash_inside: TupleHash::new(seed, Purpose::BindingsInside),
             hash_outside: TupleHash::new(seed, Purpose::BindingsOutside),
             hash_host: TupleHash::new(seed, Purpose::Hosts),
@@ -129,6 +129,14 @@ impl BindingTable {
     fn tag_host(&self, host: Inside<Ipv6Addr>) -> u32 {
         let [a, b] = address_words(host.0);
         self.hash_host.pair(a, b)
+    }
+
+    /// Has the slots loaded that a new binding will take.
+    #[inline]
+    pub(super) fn touch_next(&self) {
+        let binding = self.bindings.next().map(|slot| slot.sessions);
+        let host = self.hosts.next().map(|slot| slot.bindings);
+        core::hint::black_box((binding, host));
     }
 
     /// Has the entries loaded that a new binding of this inside endpoint needs, all at once.

@@ -304,6 +304,16 @@ impl SessionTable {
         self.wheel.park(slot, ends);
     }
 
+    /// Has the slot loaded that a new session will take.
+    #[inline]
+    pub(super) fn touch_next(&self) {
+        if let Some(slot) = self.hot.next_slot() {
+            let place = self.places.get(slot as usize).map(|place| place.binding);
+            core::hint::black_box((self.hot.get(slot).map(|session| session.started), place));
+            core::hint::black_box(self.wheel.touch(slot));
+        }
+    }
+
     /// Adds a session whose lifetime starts at this clock; `None`: the table is full.
     pub(super) fn insert(&mut self, new: NewSession, clock: Clock) -> Option<u32> {
         let session = Session {
@@ -328,7 +338,7 @@ impl SessionTable {
             self.by_inside.insert(self.tag_inside(inside, new.remote, new.protocol), slot);
         }
         self.by_outside.insert(self.tag_outside(new.outside, new.remote, new.protocol), slot);
-        self.wheel.park(slot, ends);
+        self.wheel.enter(slot, ends);
         Some(slot)
     }
 

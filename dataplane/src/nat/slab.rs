@@ -46,6 +46,18 @@ impl<T> Slab<T> {
         Some(self.values.len() as u32 - 1)
     }
 
+    /// What stands in the slot that the next value will take, if that slot was ever used.
+    #[inline]
+    pub fn next(&self) -> Option<&T> {
+        self.get(*self.free.last()?)
+    }
+
+    /// The slot that the next value will take, if it was ever used.
+    #[inline]
+    pub fn next_slot(&self) -> Option<u32> {
+        self.free.last().copied()
+    }
+
     /// Makes a slot free. Its value stays in place until it is reused, so the owner must mark it as gone.
     pub fn release(&mut self, slot: u32) {
         self.free.push(slot);

@@ -83,6 +83,8 @@ impl StateTables {
         if self.sessions.is_full() && self.stored.is_empty() {
             return Err(DropReason::SessionTableFull);
         }
+        self.sessions.touch_next();
+        self.bindings.touch_next();
         let found = self.bindings.find_inside(protocol, inside);
         let binding = match found {
             Some(binding) => binding,

@@ -42,6 +42,17 @@ impl Wheel {
     /// Parks a slot until the second `due`, or moves it there. Overdue slots fire next.
     pub fn park(&mut self, slot: u32, due: u32) {
         self.unpark(slot);
+        self.enter(slot, due);
+    }
+
+    /// The state of a slot, to have it loaded.
+    #[inline]
+    pub fn touch(&self, slot: u32) -> Option<u32> {
+        self.links.get(slot as usize).map(|link| link.next)
+    }
+
+    /// As [`Wheel::park`], for a slot that is known not to be parked.
+    pub fn enter(&mut self, slot: u32, due: u32) {
         if self.links.len() <= slot as usize {
             self.links.resize(slot as usize + 1, UNLINKED);
         }
