@@ -190,13 +190,11 @@ impl BindingTable {
         &self.pool
     }
 
-    /// Makes a dynamic binding for an inside endpoint that has none. `touch` loads what else will be needed of the
-    /// outside endpoint, so that it comes while this table waits for its own.
+    /// Makes a dynamic binding for an inside endpoint that has none.
     pub(super) fn bind(
         &mut self,
         protocol: NatProtocol,
         inside: Inside<Endpoint6>,
-        touch: impl Fn(Outside<Endpoint4>) -> u64,
     ) -> Result<u32, DropReason> {
         if self.bindings.is_full() {
             return Err(DropReason::BindingTableFull);
@@ -205,7 +203,6 @@ impl BindingTable {
         let paired = host.map(|host| self.hosts[host].paired);
         let (slot, outside) =
             self.pool.allocate(paired, protocol, inside.0.port).ok_or(DropReason::PortPoolEmpty)?;
-        core::hint::black_box(touch(outside) ^ self.touch_outside(protocol, outside));
         self.insert(protocol, inside, outside, BindingKind::Dynamic, slot, host)
             .ok_or(DropReason::BindingTableFull)
     }
@@ -263,7 +260,7 @@ impl BindingTable {
         let binding = Binding { inside, outside, protocol, kind, pool_slot, host, first: NONE, sessions: 0 };
         let slot = self.bindings.insert(binding)?;
         self.by_inside.insert(self.tag_inside(protocol, inside), slot);
-        self.by_outside.insert(self.tag_outside(protocol, outside), slot);
+        self.by_outside.insert_late(self.tag_outside(protocol, outside), slot);
         Some(slot)
     }
 
@@ -316,7 +313,7 @@ mod tests {
     fn a_host_keeps_its_outside_address_in_every_bib_as_long_as_it_has_bindings() {
         let mut table = table(100);
         let slots: Vec<u32> = (0..30)
-            .map(|n| table.bind(NatProtocol::ALL[usize::from(n % 3)], inside(1, 5_000 + n), |_| 0).unwrap())
+            .map(|n| table.bind(NatProtocol::ALL[usize::from(n % 3)], inside(1, 5_000 + n)).unwrap())
             .collect();
         let address = table.get(slots[0]).outside.0.address;
         assert!(slots.iter().all(|slot| table.get(*slot).outside.0.address == address));
@@ -329,9 +326,9 @@ mod tests {
     #[test]
     fn a_full_table_refuses_and_forgets_nothing() {
         let mut table = table(2);
-        let one = table.bind(NatProtocol::Udp, inside(1, 1), |_| 0).unwrap();
-        table.bind(NatProtocol::Udp, inside(2, 1), |_| 0).unwrap();
-        assert_eq!(table.bind(NatProtocol::Udp, inside(3, 1), |_| 0), Err(DropReason::BindingTableFull));
+        let one = table.bind(NatProtocol::Udp, inside(1, 1)).unwrap();
+        table.bind(NatProtocol::Udp, inside(2, 1)).unwrap();
+        assert_eq!(table.bind(NatProtocol::Udp, inside(3, 1)), Err(DropReason::BindingTableFull));
         assert_eq!(table.find_inside(NatProtocol::Udp, inside(1, 1)), Some(one));
         assert_eq!(table.find_outside(NatProtocol::Udp, table.get(one).outside), Some(one));
     }

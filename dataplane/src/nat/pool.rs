@@ -131,8 +131,9 @@ impl Pool {
         inside_port: u16,
     ) -> Option<(PoolSlot, Outside<Endpoint4>)> {
         self.steps = 0;
+        let random = self.random.draw();
         if let Some(slot) = paired
-            && let Some(outside) = self.draw_from(slot, protocol, inside_port)
+            && let Some(outside) = self.draw_from(slot, protocol, inside_port, random)
         {
             return Some((slot, outside));
         }
@@ -140,8 +141,8 @@ impl Pool {
             self.open_another();
         }
         for range in PortRange::preference(protocol, inside_port) {
-            let Some(slot) = self.available_address(protocol, *range) else { continue };
-            if let Some(outside) = self.draw_from(slot, protocol, inside_port) {
+            let Some(slot) = self.available_address(protocol, *range, random) else { continue };
+            if let Some(outside) = self.draw_from(slot, protocol, inside_port, random) {
                 return Some((slot, outside));
             }
         }
@@ -149,9 +150,14 @@ impl Pool {
     }
 
     /// An open address with a free port of the range; one is opened if there is none.
-    fn available_address(&mut self, protocol: NatProtocol, range: PortRange) -> Option<PoolSlot> {
+    fn available_address(
+        &mut self,
+        protocol: NatProtocol,
+        range: PortRange,
+        random: u64,
+    ) -> Option<PoolSlot> {
         let open = self.open.len() as u32;
-        let start = scale(self.random.draw() as u32, open.max(1));
+        let start = scale((random >> 32) as u32, open.max(1));
         let set = &self.available[protocol as usize][range as usize];
         if let Some(slot) = set.find(start, 0, open, &mut self.steps) {
             return Some(PoolSlot(slot));
@@ -164,8 +170,8 @@ impl Pool {
         slot: PoolSlot,
         protocol: NatProtocol,
         inside_port: u16,
+        random: u64,
     ) -> Option<Outside<Endpoint4>> {
-        let random = self.random.draw();
         // Only UDP keeps parity (RFC 6146 §3.5.1.1); elsewhere it is one more random bit.
         let parity = match protocol {
             NatProtocol::Udp => inside_port & 1,

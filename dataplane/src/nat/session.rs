@@ -337,7 +337,7 @@ impl SessionTable {
         if let Some(inside) = new.inside {
             self.by_inside.insert(self.tag_inside(inside, new.remote, new.protocol), slot);
         }
-        self.by_outside.insert(self.tag_outside(new.outside, new.remote, new.protocol), slot);
+        self.by_outside.insert_late(self.tag_outside(new.outside, new.remote, new.protocol), slot);
         self.wheel.enter(slot, ends);
         Some(slot)
     }

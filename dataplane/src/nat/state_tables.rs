@@ -89,10 +89,7 @@ impl StateTables {
         let binding = match found {
             Some(binding) => binding,
             None => {
-                let Self { bindings, sessions, .. } = self;
-                let binding = bindings.bind(protocol, inside, |outside| {
-                    sessions.touch_outside(sessions.tag_outside(outside, remote, protocol))
-                })?;
+                let binding = self.bindings.bind(protocol, inside)?;
                 counters.bindings_made += 1;
                 binding
             }
