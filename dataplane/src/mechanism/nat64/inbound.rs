@@ -35,7 +35,7 @@ impl Nat64 {
         } else {
             match self.inbound_unprobed(arrival, outside, probe, counters)? {
                 Way::Session(slot) => slot,
-                Way::Binding(inside) => return self.to_inside(inside, probe, Repeat::Never),
+                Way::Binding(inside) => return Ok(self.to_inside(inside, probe, Repeat::Never)),
                 Way::Stored => return Ok(Outcome::Stored),
             }
         };
@@ -46,7 +46,7 @@ impl Nat64 {
         self.tables.sessions.count(slot, Direction::In, arrival.segments, arrival.packet.length, self.clock);
         let session = self.tables.sessions.get(slot);
         let repeat = Self::repeat(session.state, probe.flags, slot);
-        self.to_inside(session.inside, probe, repeat)
+        Ok(self.to_inside(session.inside, probe, repeat))
     }
 
     /// The packet's session was not found by its probe: it is looked for again, or made if the filtering allows it.
@@ -65,7 +65,7 @@ impl Nat64 {
             return Ok(Way::Session(slot));
         }
         // Whoever cannot be represented inside must not make a session there.
-        self.prefix.embed(remote.address)?;
+        self.prefix.permit(remote.address)?;
         let is_syn = Segment::of(probe.flags) == Segment::Syn;
         let Some(binding) = self.tables.bindings.find_outside(protocol, outside) else {
             return match protocol {
@@ -107,22 +107,17 @@ impl Nat64 {
     }
 
     #[inline(always)]
-    fn to_inside(
-        &self,
-        inside: Inside<Endpoint6>,
-        probe: &Probe,
-        repeat: Repeat,
-    ) -> Result<Outcome, DropReason> {
+    fn to_inside(&self, inside: Inside<Endpoint6>, probe: &Probe, repeat: Repeat) -> Outcome {
         let port = match probe.protocol {
             NatProtocol::Icmp => inside.0.port,
             NatProtocol::Tcp | NatProtocol::Udp => probe.remote.port,
         };
         let edit = Edit::Translate4To6 {
-            source: Endpoint6::new(self.prefix.embed(probe.remote.address)?, port),
+            source: Endpoint6::new(self.prefix.embed_any(probe.remote.address), port),
             destination: inside.0,
             keep_ports: false,
         };
         let action = Action { edit, policy: self.policy };
-        Ok(Outcome::Translate(Decision { action, quoted: None, repeat, next: Next::Leave }))
+        Outcome::Translate(Decision { action, quoted: None, repeat, next: Next::Leave })
     }
 }

@@ -57,6 +57,7 @@ impl Nat64 {
             return Ok(Way::Session(slot));
         }
         self.refuse_own_source(arrival.packet)?;
+        self.prefix.permit(remote.address)?;
         if is_martian4(remote.address) {
             return Err(DropReason::MartianDestination);
         }

@@ -79,7 +79,7 @@ impl Nat64 {
         (probe.protocol, probe.flags) = (protocol, flags);
         match packet.addresses {
             Addresses::V6 { source, destination } => {
-                let Ok(remote) = self.prefix.extract(destination) else { return };
+                let Ok(remote) = self.prefix.extract_any(destination) else { return };
                 let inside = Inside(Endpoint6::new(source, from));
                 probe.side = Side::Inside(inside);
                 probe.remote = Endpoint4::new(remote, to);

@@ -186,17 +186,26 @@ impl Rfc6052 {
     /// Refuses [`DropReason::OctetUNotZero`] and [`DropReason::NonGlobalWithWellKnownPrefix`].
     #[inline(always)]
     pub fn extract(&self, address: Ipv6Addr) -> Result<Ipv4Addr, DropReason> {
-        let (high, low) = halves(address);
-        if low & !BELOW_OCTET_U != 0 {
-            return Err(DropReason::OctetUNotZero);
-        }
-        let embedded = Ipv4Addr::from_bits((high << self.high_left | low >> self.low_left) as u32);
+        let embedded = self.extract_any(address)?;
         self.permit(embedded)?;
         Ok(embedded)
     }
 
+    /// As [`Self::extract`], without the rule on non-global addresses: for whoever applies it elsewhere.
+    ///
+    /// Refuses [`DropReason::OctetUNotZero`].
+    #[inline(always)]
+    pub fn extract_any(&self, address: Ipv6Addr) -> Result<Ipv4Addr, DropReason> {
+        let (high, low) = halves(address);
+        if low & !BELOW_OCTET_U != 0 {
+            return Err(DropReason::OctetUNotZero);
+        }
+        Ok(Ipv4Addr::from_bits((high << self.high_left | low >> self.low_left) as u32))
+    }
+
+    /// The rule of RFC 6052 §3.1: refuses [`DropReason::NonGlobalWithWellKnownPrefix`].
     #[inline]
-    fn permit(&self, address: Ipv4Addr) -> Result<(), DropReason> {
+    pub fn permit(&self, address: Ipv4Addr) -> Result<(), DropReason> {
         if self.global_only && non_global(address).is_some() {
             return Err(DropReason::NonGlobalWithWellKnownPrefix);
         }
