@@ -31,7 +31,7 @@ check: ## the laws: format, clippy, and what a machine can see of the rest
 test: ## everything: check, unit, scenario, property, model, replay and interop tests
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	$(MAKE) --no-print-directory deps
+	@$(MAKE) --no-print-directory deps || echo "going on without: what needs them is shown as ignored"
 	SIXWAY=$(CURDIR)/target/release/sixway $(CARGO) test --workspace --locked
 
 bench: deps ## figures beside their targets (needs root for the part on real packets)

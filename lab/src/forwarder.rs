@@ -4,6 +4,7 @@
 use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::namespace::command;
+use crate::probe::ping;
 use crate::programs;
 use crate::topology::{Network, client_gateway_server, client_router_server};
 use std::path::PathBuf;
@@ -151,6 +152,9 @@ fn start_tayga() -> Result<Running> {
     tayga.arg("--nodetach").arg("-c").arg(&configuration);
     let process = Some(network.start("gateway", tayga)?);
     let target = "2001:db8:64::203.0.113.2";
+    interrupt::wait_until(Duration::from_secs(5), "tayga's first answer", || {
+        Ok(ping(network.host("client")?, target, 1, 56, Duration::ZERO)?.answered == 1)
+    })?;
     Ok(Running { forwarder: Forwarder::Tayga, network, process, target, listens: "203.0.113.2" })
 }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 pub const TESTS: &[Interop] = &[
     Interop::new("nat64_pings_of_every_size_come_back", &["sixway", "ping"], pings_of_every_size_come_back),
     Interop::new("nat64_datagrams_arrive_whole_both_ways", &["sixway"], datagrams_arrive_whole_both_ways),
+    Interop::new("nat64_tells_the_server_what_is_too_big", &["sixway"], too_big_datagram_is_answered),
     Interop::new(
         "nat64_keeps_one_outside_endpoint_towards_all",
         &["sixway"],
@@ -53,6 +54,7 @@ fn datagrams_arrive_whole_both_ways() -> Result<()> {
     let running = Forwarder::Nat64.start()?;
     let client = socket(running.network.host("client")?, "[::]:4000")?;
     let server = socket(running.network.host("server")?, "203.0.113.2:53")?;
+    path_mtu_discovery(&server, Pmtu::Clear)?;
     for length in [0, 1, 512, 1_400, 1_453, 4_000, 20_000] {
         let octets = pattern(length);
         let outside = arrives(&client, &format!("[{SERVER}]:53"), &server, &octets)?;
@@ -60,6 +62,17 @@ fn datagrams_arrive_whole_both_ways() -> Result<()> {
         let back = arrives(&server, &outside.to_string(), &client, &octets)?;
         assert_eq!(back.to_string(), "[64:ff9b::cb00:7102]:53");
     }
+    Ok(())
+}
+
+/// 1,481 octets of IPv4 with DF become 1,501 of IPv6: the server is told, and its kernel cuts the next one.
+fn too_big_datagram_is_answered() -> Result<()> {
+    let running = Forwarder::Nat64.start()?;
+    let client = socket(running.network.host("client")?, "[::]:4000")?;
+    let server = socket(running.network.host("server")?, "203.0.113.2:53")?;
+    let outside = arrives(&client, &format!("[{SERVER}]:53"), &server, b"ask")?.to_string();
+    assert!(arrives(&server, &outside, &client, &pattern(1_453)).is_err());
+    arrives(&server, &outside, &client, &pattern(1_453))?;
     Ok(())
 }
 
