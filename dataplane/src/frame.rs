@@ -170,9 +170,15 @@ impl Frame {
         Ok(())
     }
 
-    /// Takes another frame's packet, buffer and all.
+    /// Takes another frame's packet. The larger buffer is kept, so that a frame that a link reads into has room for what
+    /// comes next.
     pub fn adopt(&mut self, other: Self) {
-        *self = other;
+        if self.buffer.len() < other.buffer.len() || self.space().len() < other.len() {
+            *self = other;
+            return;
+        }
+        self.fill(other.bytes(), other.offload);
+        (self.verdict, self.passes) = (other.verdict, other.passes);
     }
 
     /// Number of packets on the wire: 1, or a super-frame's segments. `behind` octets from `transport_at` on are its transport
@@ -196,5 +202,23 @@ impl core::fmt::Debug for Frame {
         write!(f, "Frame({} octets, {:?}, {:?}:", self.len(), self.offload, self.verdict)?;
         self.bytes().iter().take(80).try_for_each(|octet| write!(f, " {octet:02x}"))?;
         f.write_str(")")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_adopted_packet_leaves_the_larger_buffer_where_it_is() {
+        let mut large = Frame::with_capacity(MAX_PACKET);
+        let mut small = Frame::holding(&[7; 100]);
+        small.passes = 1;
+        large.adopt(small);
+        assert_eq!((large.bytes(), large.passes), ([7; 100].as_slice(), 1));
+        assert_eq!(large.space().len(), MAX_PACKET);
+        let mut small = Frame::holding(&[1]);
+        small.adopt(Frame::holding(&[7; 9_000]));
+        assert_eq!(small.bytes(), [7; 9_000]);
     }
 }
