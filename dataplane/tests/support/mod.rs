@@ -160,6 +160,11 @@ impl Gateway {
         );
     }
 
+    /// What was counted so far is of no interest.
+    pub fn counted_before(&mut self) {
+        self.counted.extend(all_counters(&self.engine));
+    }
+
     /// Since the last call exactly these counters rose, by so much; drops are named by their reason, bookkeeping of
     /// frames (`received`, `forwarded`, `packets`, `octets` …) is left out.
     #[track_caller]
