@@ -166,6 +166,11 @@ impl Engine {
         &mut self.nat64
     }
 
+    /// The stateful translators, and the counters that an operator's changes to them move.
+    pub fn nat64_and_counters(&mut self) -> (&mut [Nat64], &mut Counters) {
+        (&mut self.nat64, &mut self.counters)
+    }
+
     /// The stateless translators, in the order of the configuration.
     pub fn siit(&mut self) -> &mut [Siit] {
         &mut self.siit

@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 
 use sixway::admin::{
-    AdminError, Backend, BindingRow, Client, ClientError, CounterRow, DropRow, Page, Query, SessionRow,
-    Status, router,
+    AdminError, Backend, BindingRow, Client, ClientError, CounterRow, DropRow, Named, Page, Query,
+    SessionRow, Status, router,
 };
+use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -38,6 +39,15 @@ impl Backend for Fake {
     }
     async fn bindings(&self, _: Query) -> Result<Page<BindingRow>, AdminError> {
         Ok(Page { rows: vec![], total: 0, next: None })
+    }
+    async fn make_binding(&self, named: Named) -> Result<(), AdminError> {
+        named.binding().map(|_| ()).map_err(AdminError::BadRequest)
+    }
+    async fn end_binding(&self, _: Named) -> Result<(), AdminError> {
+        Err(AdminError::NotFound("there is no such binding".into()))
+    }
+    async fn end_session(&self, _: Named) -> Result<(), AdminError> {
+        Ok(())
     }
     fn config(&self) -> serde_json::Value {
         serde_json::json!({ "tun": { "name": "sixway0" } })
@@ -113,6 +123,35 @@ fn a_wrong_request_gets_a_fault_that_says_what_is_wrong() {
     assert_eq!((status, what.contains("insde")), (400, true), "{what}");
     assert_eq!(refused("/v1/sesions", &[]).0, 404);
     assert_eq!(refused("/v1/drops", &[]), (503, "worker 1 did not answer in time".into()));
+}
+
+/// Status and body of the answer to a request with a body.
+fn asked(served: &Served, method: &str, target: &str, body: &str) -> (u16, String) {
+    let mut stream = std::os::unix::net::UnixStream::connect(&served.socket).unwrap();
+    let length = body.len();
+    write!(
+        stream,
+        "{method} {target} HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.into())
+}
+
+#[test]
+fn changes_are_made_or_refused_with_what_is_wrong() {
+    let served = served();
+    let binding = r#"{"protocol":"tcp","inside":"[2001:db8::80]:80","outside":"192.0.2.1:80"}"#;
+    assert_eq!(asked(&served, "POST", "/v1/bindings", binding).0, 201);
+    for wrong in ["", "{}", &binding.replace("tcp", "gre"), &binding.replace("inside", "insde")] {
+        let (status, what) = asked(&served, "POST", "/v1/bindings", wrong);
+        assert!(status == 400 && what.contains("error"), "{wrong}: {status} {what}");
+    }
+    assert_eq!(asked(&served, "DELETE", "/v1/bindings?protocol=tcp&outside=192.0.2.1:80", "").0, 404);
+    assert_eq!(asked(&served, "DELETE", "/v1/sessions?protocol=tcp", "").0, 204);
+    assert_eq!(asked(&served, "DELETE", "/v1/status", "").0, 405);
 }
 
 #[test]

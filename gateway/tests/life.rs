@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -336,6 +337,48 @@ fn packets_pass_both_ways_and_show_tells_of_them() {
     assert!(fs::read_to_string(&state).unwrap().contains(&format!("{address} 2001:db8:1::2")));
     let mut gateway = network.start(&format!("{NAT64}{siit}"));
     assert!(network.show(&["bindings"]).contains(&address));
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0);
+}
+
+/// Status of the answer to a request at the admin socket.
+fn asked(network: &Network, method: &str, target: &str, body: &str) -> String {
+    let mut stream = std::os::unix::net::UnixStream::connect(network.socket()).unwrap();
+    let head = format!("{method} {target} HTTP/1.0\r\nContent-Type: application/json\r\n");
+    write!(stream, "{head}Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.split(' ').nth(1).unwrap().into()
+}
+
+#[test]
+fn static_bindings_come_and_go_at_run_time_and_sessions_are_ended() {
+    let Some(network) = Network::build() else { return };
+    let mut gateway = network.start(NAT64);
+    for port in [80, 8_001, 8_065] {
+        let inside = format!("[2001:db8:1::2]:{port}");
+        let outside = format!("192.0.2.1:{port}");
+        let binding = format!(r#"{{"protocol":"tcp","inside":"{inside}","outside":"{outside}"}}"#);
+        assert_eq!(asked(&network, "POST", "/v1/bindings", &binding), "201", "{port}");
+        assert_eq!(asked(&network, "POST", "/v1/bindings", &binding), "409", "{port}");
+        assert!(network.show(&["bindings", "--outside", &outside]).contains("static"));
+        let named = format!("/v1/bindings?protocol=tcp&outside={outside}");
+        assert_eq!(asked(&network, "DELETE", &named, ""), "204", "{port}");
+        assert_eq!(asked(&network, "DELETE", &named, ""), "404", "{port}");
+        assert_eq!(asked(&network, "POST", "/v1/bindings", &binding), "201", "{port}");
+    }
+    let elsewhere = r#"{"protocol":"tcp","inside":"[2001:db8:1::2]:81","outside":"198.51.100.1:81"}"#;
+    assert_eq!(asked(&network, "POST", "/v1/bindings", elsewhere), "409");
+
+    network.ping("64:ff9b::203.0.113.2");
+    let sessions: serde_json::Value =
+        serde_json::from_str(&network.show(&["sessions", "--protocol", "icmp", "--json"])).unwrap();
+    let (inside, remote) = (&sessions["rows"][0]["inside"], &sessions["rows"][0]["remote"]);
+    let (inside, remote) = (inside.as_str().unwrap(), remote.as_str().unwrap());
+    let named = format!("/v1/sessions?protocol=icmp&inside={inside}&remote={remote}");
+    assert_eq!(asked(&network, "DELETE", &named, ""), "204");
+    assert_eq!(asked(&network, "DELETE", &named, ""), "404");
+    assert!(network.show(&["sessions"]).ends_with("0 of 0\n"));
     gateway.signal("TERM");
     assert_eq!(gateway.end(), 0);
 }

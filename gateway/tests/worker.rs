@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 
-use sixway::admin::Filter;
+use sixway::admin::{Edit, Filter};
 use sixway::worker::{
-    BindingEntry, Clock, Command, Dump, DumpPage, Handover, Position, Post, SessionEntry, Table, Translator,
-    Wake, Worker, mailbox, rings,
+    BindingEntry, Clock, Command, Dump, DumpPage, Edited, Handover, Position, Post, SessionEntry, Table,
+    Translator, Wake, Worker, mailbox, rings,
 };
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, WallClock};
 use sixway_dataplane::verdict::WorkerId;
@@ -94,6 +94,9 @@ impl Translator for Fake {
     }
     fn pool_hosts(&mut self, _: u16, _: u32, _: WallClock) -> (Vec<Record>, Option<u32>) {
         (Vec::new(), None)
+    }
+    fn edit(&mut self, _: u16, _: &Edit) -> Edited {
+        Edited::Absent
     }
     fn restore_pool(&mut self, _: u16, _: &[Record], _: WallClock) -> usize {
         0

@@ -1,5 +1,6 @@
 //! What the admin API asks the gateway: a trait, so that the API is tested without one.
 
+use super::edit::Named;
 use super::filter::Query;
 use super::rows::{BindingRow, CounterRow, DropRow, Page, SessionRow, Status};
 use std::fmt;
@@ -12,6 +13,8 @@ pub enum AdminError {
     BadRequest(String),
     /// What it names does not exist.
     NotFound(String),
+    /// It contradicts what there is.
+    Conflict(String),
     /// A worker did not answer in time.
     Busy(String),
 }
@@ -19,7 +22,9 @@ pub enum AdminError {
 impl fmt::Display for AdminError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::BadRequest(what) | Self::NotFound(what) | Self::Busy(what) => f.write_str(what),
+            Self::BadRequest(what) | Self::NotFound(what) | Self::Conflict(what) | Self::Busy(what) => {
+                f.write_str(what)
+            }
         }
     }
 }
@@ -38,6 +43,12 @@ pub trait Backend: Send + Sync + 'static {
     fn sessions(&self, query: Query) -> impl Future<Output = Result<Page<SessionRow>, AdminError>> + Send;
     /// Bindings that `query` admits; its limit is set.
     fn bindings(&self, query: Query) -> impl Future<Output = Result<Page<BindingRow>, AdminError>> + Send;
+    /// Makes a static binding.
+    fn make_binding(&self, named: Named) -> impl Future<Output = Result<(), AdminError>> + Send;
+    /// Ends the binding of an outside endpoint.
+    fn end_binding(&self, named: Named) -> impl Future<Output = Result<(), AdminError>> + Send;
+    /// Ends the session of an inside and a remote endpoint.
+    fn end_session(&self, named: Named) -> impl Future<Output = Result<(), AdminError>> + Send;
     /// The configuration in force.
     fn config(&self) -> serde_json::Value;
     /// The metrics as Prometheus reads them.

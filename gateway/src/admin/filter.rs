@@ -135,7 +135,8 @@ fn side4(text: &str) -> Option<(Prefix4, Option<u16>)> {
     Some((Prefix4::holding(address.parse().ok()?, 32), Some(port.parse().ok()?)))
 }
 
-fn protocol_number(text: &str) -> Option<u8> {
+/// The number of a protocol by its name; ICMP's is IPv4's.
+pub(crate) fn protocol_number(text: &str) -> Option<u8> {
     match text.to_ascii_lowercase().as_str() {
         "tcp" => Some(protocol::TCP),
         "udp" => Some(protocol::UDP),

@@ -8,17 +8,23 @@
 //! | `GET /v1/sessions?inside=&outside=&remote=&port=&protocol=&limit=&cursor=` | a [`Page`] of [`SessionRow`]s |
 //! | `GET /v1/bindings?…` | a [`Page`] of [`BindingRow`]s |
 //! | `GET /v1/config` | the configuration in force |
+//! | `POST /v1/bindings` with a [`Named`] | a static binding is made |
+//! | `DELETE /v1/bindings?protocol=&outside=` | a binding ends, with its sessions |
+//! | `DELETE /v1/sessions?protocol=&inside=&remote=` | a session ends |
 //!
 //! What cannot be answered has a 4xx or 5xx status and a [`Fault`].
 
 mod backend;
 mod client;
+mod edit;
 mod filter;
 mod rows;
 mod server;
 
 pub use backend::{AdminError, Backend};
 pub use client::{Client, ClientError};
+pub use edit::{Edit, Named};
+pub(crate) use filter::protocol_number;
 pub use filter::{Filter, FilterError, Query};
 pub use rows::{
     BindingRow, CounterRow, Device, DropRow, Fault, MechanismRow, Page, Rates, SessionRow, Status,

@@ -1,11 +1,12 @@
-//! The routes of the admin API. Requests have no body and a bounded query; answers are pages of at most [`MAX_LIMIT`] rows.
+//! The routes of the admin API. Requests have a bounded body and query; answers are pages of at most [`MAX_LIMIT`] rows.
 
 use super::backend::{AdminError, Backend};
+use super::edit::Named;
 use super::filter::Query;
 use super::rows::Fault;
-use axum::extract::rejection::QueryRejection;
+use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Query as UrlQuery, State};
-use axum::http::{StatusCode, Uri, header};
+use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -24,6 +25,7 @@ impl IntoResponse for AdminError {
         let status = match &self {
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
+            Self::Conflict(_) => StatusCode::CONFLICT,
             Self::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
         (status, Json(Fault { error: self.to_string() })).into_response()
@@ -36,8 +38,8 @@ pub fn router<B: Backend>(backend: Arc<B>) -> Router {
         .route("/v1/status", get(status::<B>))
         .route("/v1/counters", get(counters::<B>))
         .route("/v1/drops", get(drops::<B>))
-        .route("/v1/sessions", get(sessions::<B>))
-        .route("/v1/bindings", get(bindings::<B>))
+        .route("/v1/sessions", get(sessions::<B>).delete(end_session::<B>))
+        .route("/v1/bindings", get(bindings::<B>).post(make_binding::<B>).delete(end_binding::<B>))
         .route("/v1/config", get(config::<B>))
         .merge(crate::metrics::routes::<B>())
         .fallback(nothing_there)
@@ -68,6 +70,34 @@ async fn bindings<B: Backend>(State(backend): State<Arc<B>>, query: Written) -> 
     backend.bindings(limited(query)?).await.map(Json)
 }
 
+async fn make_binding<B: Backend>(
+    State(backend): State<Arc<B>>,
+    named: Result<Json<Named>, JsonRejection>,
+) -> Result<StatusCode, AdminError> {
+    let Json(named) = named.map_err(|rejection| AdminError::BadRequest(rejection.body_text()))?;
+    backend.make_binding(named).await.map(|()| StatusCode::CREATED)
+}
+
+async fn end_binding<B: Backend>(
+    State(backend): State<Arc<B>>,
+    named: Which,
+) -> Result<StatusCode, AdminError> {
+    backend.end_binding(which(named)?).await.map(|()| StatusCode::NO_CONTENT)
+}
+
+async fn end_session<B: Backend>(
+    State(backend): State<Arc<B>>,
+    named: Which,
+) -> Result<StatusCode, AdminError> {
+    backend.end_session(which(named)?).await.map(|()| StatusCode::NO_CONTENT)
+}
+
+type Which = Result<UrlQuery<Named>, QueryRejection>;
+
+fn which(named: Which) -> Result<Named, AdminError> {
+    named.map(|UrlQuery(named)| named).map_err(|rejection| AdminError::BadRequest(rejection.body_text()))
+}
+
 async fn config<B: Backend>(State(backend): State<Arc<B>>) -> Json<serde_json::Value> {
     Json(backend.config())
 }
@@ -93,7 +123,7 @@ async fn nothing_there(uri: Uri) -> AdminError {
     ))
 }
 
-async fn wrong_method() -> Response {
-    let fault = Fault { error: "this may only be read: use GET".into() };
-    (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET")], Json(fault)).into_response()
+async fn wrong_method(method: Method, uri: Uri) -> Response {
+    let fault = Fault { error: format!("{} cannot be asked for {method}", uri.path()) };
+    (StatusCode::METHOD_NOT_ALLOWED, Json(fault)).into_response()
 }

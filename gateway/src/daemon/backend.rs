@@ -3,7 +3,7 @@
 use super::rates::History;
 use super::words;
 use crate::admin::{
-    AdminError, Backend, BindingRow, CounterRow, Device, DropRow, Filter, MechanismRow, Page, Query,
+    AdminError, Backend, BindingRow, CounterRow, Device, DropRow, Filter, MechanismRow, Named, Page, Query,
     SessionRow, Status,
 };
 use crate::metrics::{self, Gauge, Sample};
@@ -49,13 +49,21 @@ pub struct Gateway {
     posts: Vec<Post>,
     history: Mutex<History>,
     started: Instant,
+    /// Held while bindings are changed, which takes several workers.
+    pub(super) edits: tokio::sync::Mutex<()>,
 }
 
 impl Gateway {
     /// A gateway with these workers, started now.
     pub fn new(facts: Facts, posts: Vec<Post>) -> Self {
         let started = Instant::now();
-        Self { facts, posts, history: Mutex::new(History::new(started)), started }
+        Self {
+            facts,
+            posts,
+            history: Mutex::new(History::new(started)),
+            started,
+            edits: tokio::sync::Mutex::default(),
+        }
     }
 
     /// How many workers there are.
@@ -143,6 +151,11 @@ impl Gateway {
     ) -> Result<DumpPage<E>, AdminError> {
         let (filter, from) = (filter.clone(), at.position);
         self.ask(at.worker, |answer| command(Dump { filter, from, limit, rows: Vec::new(), answer })).await
+    }
+
+    /// The stateful mechanisms, by their place in the configuration.
+    pub(super) fn stateful(&self) -> impl Iterator<Item = u16> + use<> {
+        0..self.facts.mechanisms.iter().filter(|mechanism| mechanism.stateful).count() as u16
     }
 
     fn mechanism(&self, index: u16) -> String {
@@ -278,6 +291,18 @@ impl Backend for Gateway {
         let (rows, next) =
             self.page(&query, Command::Bindings, |worker, entry| self.binding_row(worker, entry)).await?;
         Ok(Page { rows, total, next })
+    }
+
+    async fn make_binding(&self, named: Named) -> Result<(), AdminError> {
+        Gateway::make_binding(self, &named).await
+    }
+
+    async fn end_binding(&self, named: Named) -> Result<(), AdminError> {
+        Gateway::end_binding(self, &named).await
+    }
+
+    async fn end_session(&self, named: Named) -> Result<(), AdminError> {
+        Gateway::end_session(self, &named).await
     }
 
     fn config(&self) -> serde_json::Value {

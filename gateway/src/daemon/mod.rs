@@ -1,6 +1,7 @@
 //! The running gateway: what it is made of, from start to end.
 
 mod backend;
+mod edits;
 mod engines;
 mod log;
 mod pool_file;

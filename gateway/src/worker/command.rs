@@ -1,8 +1,9 @@
 //! What a worker can be asked between two batches, through a bounded ring.
 
 use super::dump::Dump;
-use super::translator::{BindingEntry, Report, SessionEntry};
+use super::translator::{BindingEntry, Edited, Report, SessionEntry};
 use super::wake::Wake;
+use crate::admin::Edit;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record};
 use std::fmt;
 use std::io;
@@ -28,6 +29,8 @@ pub enum Command {
     PoolChanges(u16, Answer<Changes>),
     /// Hosts of a mechanism's dynamic pool from a place on, and where to go on.
     PoolHosts(u16, u32, Answer<(Vec<Record>, Option<u32>)>),
+    /// A change to a stateful mechanism.
+    Edit(u16, Edit, Answer<Edited>),
     /// The end.
     Stop,
 }

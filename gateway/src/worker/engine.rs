@@ -1,8 +1,8 @@
 //! The engine, as a worker drives it. Mechanisms are numbered in the order of the configuration: stateful translators
 //! first, then stateless ones.
 
-use super::translator::{BindingEntry, Position, SessionEntry, Table, Translator};
-use crate::admin::Filter;
+use super::translator::{BindingEntry, Edited, Position, SessionEntry, Table, Translator};
+use crate::admin::{Edit, Filter};
 use sixway_dataplane::engine::Engine;
 use sixway_dataplane::mechanism::nat64::Nat64;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, DynamicPool, HostRow, Record, WallClock};
@@ -12,6 +12,8 @@ use sixway_wire::{Endpoint4, Endpoint6, protocol};
 
 /// Hosts of a dynamic pool that are read at a time.
 const HOSTS: u32 = 512;
+/// Sessions of a binding that are ended at a time.
+const ENDED_AT_ONCE: usize = 256;
 
 impl Translator for Engine {
     fn process(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
@@ -116,6 +118,29 @@ impl Translator for Engine {
         let Some(pool) = pool(self, mechanism) else { return (Vec::new(), None) };
         let (rows, next) = pool.hosts_from(from, HOSTS, wall);
         (rows.into_iter().map(|row| row.record).collect(), next)
+    }
+
+    fn edit(&mut self, mechanism: u16, edit: &Edit) -> Edited {
+        let (nat64, counters) = self.nat64_and_counters();
+        let Some(nat64) = nat64.get_mut(usize::from(mechanism)) else { return Edited::Absent };
+        let ended = |done: Option<bool>| match done {
+            Some(true) => Edited::Done,
+            Some(false) => Edited::More,
+            None => Edited::Absent,
+        };
+        match edit {
+            Edit::Bind(binding) => match nat64.add_static(binding) {
+                Ok(()) => Edited::Done,
+                Err(error) => Edited::Refused(error.to_string()),
+            },
+            Edit::Unbind(binding) => ended(nat64.remove_static(binding, ENDED_AT_ONCE, counters)),
+            Edit::EndBinding(protocol, outside) => {
+                ended(nat64.end_binding(*protocol, *outside, ENDED_AT_ONCE, counters))
+            }
+            Edit::EndSession(protocol, inside, remote) => {
+                ended(nat64.end_session(*protocol, *inside, *remote, counters).then_some(true))
+            }
+        }
     }
 
     fn restore_pool(&mut self, mechanism: u16, records: &[Record], wall: WallClock) -> usize {

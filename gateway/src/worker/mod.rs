@@ -21,5 +21,5 @@ pub use command::{Answer, Command, Mailbox, Post, Unreachable, mailbox};
 pub use dump::{Dump, DumpPage};
 pub use handover::{Handover, rings};
 pub use run::{BATCH, Worker};
-pub use translator::{BindingEntry, Position, Report, SessionEntry, Table, Translator};
+pub use translator::{BindingEntry, Edited, Position, Report, SessionEntry, Table, Translator};
 pub use wake::Wake;

@@ -129,6 +129,9 @@ impl<L: Link, T: Translator> Worker<L, T> {
                     let wall = self.clock.wall();
                     give(answer, self.translator.pool_hosts(mechanism, from, wall));
                 }
+                Ok(Command::Edit(mechanism, edit, answer)) => {
+                    give(answer, self.translator.edit(mechanism, &edit));
+                }
                 Err(TryRecvError::Empty) => return Turn::Idle,
                 // Nobody is left who could tell it to stop.
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Turn::Stop,

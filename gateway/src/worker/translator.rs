@@ -1,6 +1,6 @@
 //! What a worker drives: the engine, or a simple stand-in in a test.
 
-use crate::admin::Filter;
+use crate::admin::{Edit, Filter};
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, WallClock};
 use sixway_dataplane::{Counters, Frame, Instant, Outbox};
 use sixway_link::LinkCounters;
@@ -46,8 +46,23 @@ pub trait Translator: Send + 'static {
     fn pool_changes(&mut self, mechanism: u16, wall: WallClock) -> Changes;
     /// Hosts of a mechanism's dynamic pool, from a place on, and where to go on; `None` at the end.
     fn pool_hosts(&mut self, mechanism: u16, from: u32, wall: WallClock) -> (Vec<Record>, Option<u32>);
+    /// Changes a stateful mechanism, with a bounded amount of work.
+    fn edit(&mut self, mechanism: u16, edit: &Edit) -> Edited;
     /// Takes over those of the records that are this worker's, into a fresh pool. How many it took.
     fn restore_pool(&mut self, mechanism: u16, records: &[Record], wall: WallClock) -> usize;
+}
+
+/// What became of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Edited {
+    /// It is done.
+    Done,
+    /// Part of it is done: ask again.
+    More,
+    /// There is nothing to change.
+    Absent,
+    /// It cannot be done: why.
+    Refused(String),
 }
 
 /// A place in a worker's tables.

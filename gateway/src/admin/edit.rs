@@ -1,0 +1,95 @@
+//! What an operator may change at run time: static bindings made and removed, sessions and bindings ended.
+
+use super::filter::protocol_number;
+use serde::{Deserialize, Serialize};
+use sixway_dataplane::nat::{Inside, NatProtocol, Outside, StaticBinding};
+use sixway_wire::{Endpoint4, Endpoint6};
+use std::net::{SocketAddrV4, SocketAddrV6};
+
+/// A change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edit {
+    /// Make a static binding.
+    Bind(StaticBinding),
+    /// Remove a static binding, and end its sessions.
+    Unbind(StaticBinding),
+    /// End a dynamic binding and its sessions.
+    EndBinding(NatProtocol, Outside<Endpoint4>),
+    /// End a session.
+    EndSession(NatProtocol, Inside<Endpoint6>, Endpoint4),
+}
+
+/// A binding or session as it is written in a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Named {
+    /// `tcp`, `udp` or `icmp`.
+    pub protocol: String,
+    /// `[ADDRESS]:PORT`, IPv6.
+    pub inside: Option<String>,
+    /// `ADDRESS:PORT`, IPv4.
+    pub outside: Option<String>,
+    /// `ADDRESS:PORT`, IPv4; for ICMP the port is 0.
+    pub remote: Option<String>,
+}
+
+impl Named {
+    /// The protocol; else what is wrong.
+    pub fn protocol(&self) -> Result<NatProtocol, String> {
+        let number = protocol_number(&self.protocol).and_then(NatProtocol::of);
+        number.ok_or_else(|| format!("protocol = {:?} is not tcp, udp or icmp", self.protocol))
+    }
+
+    /// The inside endpoint; else what is wrong.
+    pub fn inside(&self) -> Result<Inside<Endpoint6>, String> {
+        let text = self.inside.as_ref().ok_or("inside is missing: [address]:port")?;
+        let socket: SocketAddrV6 =
+            text.parse().map_err(|_| format!("inside = {text:?} is not [address]:port, IPv6"))?;
+        Ok(Inside(Endpoint6::new(*socket.ip(), socket.port())))
+    }
+
+    /// The outside endpoint; else what is wrong.
+    pub fn outside(&self) -> Result<Outside<Endpoint4>, String> {
+        endpoint4("outside", &self.outside).map(Outside)
+    }
+
+    /// The remote endpoint; else what is wrong.
+    pub fn remote(&self) -> Result<Endpoint4, String> {
+        endpoint4("remote", &self.remote)
+    }
+
+    /// The static binding; else what is wrong.
+    pub fn binding(&self) -> Result<StaticBinding, String> {
+        Ok(StaticBinding { protocol: self.protocol()?, inside: self.inside()?, outside: self.outside()? })
+    }
+}
+
+fn endpoint4(name: &str, text: &Option<String>) -> Result<Endpoint4, String> {
+    let text = text.as_ref().ok_or_else(|| format!("{name} is missing: address:port"))?;
+    let socket: SocketAddrV4 =
+        text.parse().map_err(|_| format!("{name} = {text:?} is not address:port, IPv4"))?;
+    Ok(Endpoint4::new(*socket.ip(), socket.port()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_or_refused_with_what_would_be_right() {
+        let named = Named {
+            protocol: "udp".into(),
+            inside: Some("[2001:db8::80]:53".into()),
+            outside: Some("192.0.2.1:53".into()),
+            remote: None,
+        };
+        let binding = named.binding().unwrap();
+        assert_eq!(binding.protocol, NatProtocol::Udp);
+        assert_eq!(binding.inside.0.to_string(), "[2001:db8::80]:53");
+        assert_eq!(binding.outside.0.to_string(), "192.0.2.1:53");
+        assert!(named.remote().unwrap_err().contains("missing"));
+        let wrong = Named { protocol: "gre".into(), outside: Some("192.0.2.1".into()), ..named };
+        assert!(wrong.protocol().unwrap_err().contains("gre"));
+        assert!(wrong.outside().unwrap_err().contains("address:port"));
+    }
+}

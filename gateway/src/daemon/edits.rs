@@ -1,0 +1,113 @@
+//! Changes at run time, carried to the workers that they concern.
+
+use super::backend::Gateway;
+use crate::admin::{AdminError, Edit, Filter, Named};
+use crate::worker::{Command, Dump, Edited, Position};
+use sixway_dataplane::nat::{Inside, StaticBinding};
+use sixway_wire::Prefix4;
+
+impl Gateway {
+    /// Makes a static binding in the first NAT64 whose pool has its outside address.
+    pub(super) async fn make_binding(&self, named: &Named) -> Result<(), AdminError> {
+        let binding = named.binding().map_err(AdminError::BadRequest)?;
+        let _alone = self.edits.lock().await;
+        let mut refusal = String::from("there is no nat64");
+        for mechanism in self.stateful() {
+            if self.static_inside(mechanism, named).await?.is_some() {
+                return Err(AdminError::Conflict("the outside address and port have another binding".into()));
+            }
+            // Worker 0 makes the binding; the others keep their hands off its endpoint from then on, so they come first.
+            let mut asked = Vec::new();
+            let mut refused = None;
+            for worker in (0..self.workers()).rev() {
+                match self.edit(worker, mechanism, Edit::Bind(binding)).await? {
+                    Edited::Done => asked.push(worker),
+                    Edited::Refused(what) => refused = Some(what),
+                    Edited::More | Edited::Absent => {}
+                }
+                if refused.is_some() {
+                    break;
+                }
+            }
+            let Some(what) = refused else { return Ok(()) };
+            for worker in asked {
+                self.edit(worker, mechanism, Edit::Unbind(binding)).await?;
+            }
+            refusal = what;
+        }
+        Err(AdminError::Conflict(refusal))
+    }
+
+    /// Ends a binding, static or dynamic, by its outside endpoint.
+    pub(super) async fn end_binding(&self, named: &Named) -> Result<(), AdminError> {
+        let bad = AdminError::BadRequest;
+        let (protocol, outside) = (named.protocol().map_err(bad)?, named.outside().map_err(bad)?);
+        let _alone = self.edits.lock().await;
+        for mechanism in self.stateful() {
+            for worker in 0..self.workers() {
+                if self.edit_whole(worker, mechanism, Edit::EndBinding(protocol, outside)).await? {
+                    return Ok(());
+                }
+            }
+            let Some(inside) = self.static_inside(mechanism, named).await? else { continue };
+            let binding = StaticBinding { protocol, inside, outside };
+            for worker in 0..self.workers() {
+                self.edit_whole(worker, mechanism, Edit::Unbind(binding)).await?;
+            }
+            return Ok(());
+        }
+        Err(AdminError::NotFound("there is no such binding".into()))
+    }
+
+    /// Ends a session.
+    pub(super) async fn end_session(&self, named: &Named) -> Result<(), AdminError> {
+        let bad = AdminError::BadRequest;
+        let protocol = named.protocol().map_err(bad)?;
+        let edit = Edit::EndSession(protocol, named.inside().map_err(bad)?, named.remote().map_err(bad)?);
+        for mechanism in self.stateful() {
+            for worker in 0..self.workers() {
+                if self.edit_whole(worker, mechanism, edit).await? {
+                    return Ok(());
+                }
+            }
+        }
+        Err(AdminError::NotFound("there is no such session".into()))
+    }
+
+    async fn edit(&self, worker: usize, mechanism: u16, edit: Edit) -> Result<Edited, AdminError> {
+        self.ask(worker, |answer| Command::Edit(mechanism, edit, answer)).await
+    }
+
+    /// Repeats a change until it is done; whether there was anything to change.
+    async fn edit_whole(&self, worker: usize, mechanism: u16, edit: Edit) -> Result<bool, AdminError> {
+        loop {
+            match self.edit(worker, mechanism, edit).await? {
+                Edited::Done => return Ok(true),
+                Edited::Absent => return Ok(false),
+                Edited::More => {}
+                Edited::Refused(what) => return Err(AdminError::Conflict(what)),
+            }
+        }
+    }
+
+    /// The inside endpoint of a static binding, which worker 0 keeps.
+    async fn static_inside(
+        &self,
+        mechanism: u16,
+        named: &Named,
+    ) -> Result<Option<Inside<sixway_wire::Endpoint6>>, AdminError> {
+        let bad = AdminError::BadRequest;
+        let (protocol, outside) = (named.protocol().map_err(bad)?, named.outside().map_err(bad)?.0);
+        let filter = Filter {
+            outside: Some((Prefix4::holding(outside.address, 32), Some(outside.port))),
+            protocol: crate::admin::protocol_number(protocol.name()),
+            ..Filter::default()
+        };
+        let from = Position { mechanism, slot: 0 };
+        let page = self
+            .ask(0, |answer| Command::Bindings(Dump { filter, from, limit: 1, rows: Vec::new(), answer }))
+            .await?;
+        let found = page.rows.first().filter(|row| row.mechanism == mechanism && row.kind == "static");
+        Ok(found.map(|row| Inside(row.inside)))
+    }
+}
