@@ -392,7 +392,13 @@ fn without_the_capability_one_line_says_which() {
     fs::set_permissions(&network.directory, open).unwrap();
     let program = network.directory.join("sixway");
     fs::copy(SIXWAY, &program).unwrap();
-    let output = Command::new(program).args(["run", "-c"]).arg(configuration).uid(65_534).output().unwrap();
+    // Another test's child may hold the fresh copy open for a moment.
+    let output = loop {
+        match Command::new(&program).args(["run", "-c"]).arg(&configuration).uid(65_534).output() {
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {}
+            outcome => break outcome.unwrap(),
+        }
+    };
     let error = String::from_utf8(output.stderr).unwrap();
     let line = error.lines().rfind(|line| !line.starts_with("warning")).unwrap();
     assert!(line.starts_with("sixway needs CAP_NET_ADMIN to create sixway0."), "{error}");
