@@ -6,8 +6,8 @@ use crate::classify::source_check;
 use crate::classify::{Owner, Steering};
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
-use crate::fragment::{Admission, FragmentLimits, Reassembly};
-use crate::frame::Frame;
+use crate::fragment::{Admission, FragmentLimits, Reassembly, SuperFrame};
+use crate::frame::{Checksum, Frame, MAX_PACKET, Offload};
 use crate::instant::Instant;
 use crate::limits::Limits;
 use crate::mechanism::nat64::{Arrival, Due, Nat64, Nat64Config, Outcome, Probe};
@@ -107,6 +107,27 @@ struct Original {
     packet: Option<Packet>,
 }
 
+impl Original {
+    /// Keeps what an error would quote: of a super-frame the first segment, of a packet whose checksum is unfinished all of it.
+    fn keep(&mut self, frame: &Frame, packet: &Packet) -> Result<(), DropReason> {
+        let mut kept = *packet;
+        match frame.offload {
+            Offload { segments: Some(segments), .. } => {
+                let first = SuperFrame::of(frame.bytes(), packet, segments)?;
+                let length = first.write(0, self.frame.space())?;
+                self.frame.received(length, Offload::default());
+                kept.length = length as u32;
+            }
+            Offload { checksum: Checksum::Partial, .. } => self.frame.fill(frame.bytes(), frame.offload),
+            Offload { checksum: Checksum::Complete, .. } => {
+                self.frame.fill(&frame.bytes()[..frame.len().min(QUOTABLE)], frame.offload);
+            }
+        }
+        self.packet = Some(kept);
+        Ok(())
+    }
+}
+
 /// How many octets an ICMP error can quote at most (RFC 4443 §2.4 c).
 const QUOTABLE: usize = 1_280;
 
@@ -150,7 +171,7 @@ impl Engine {
             reassembly: Reassembly::new(config.fragments, config.seed[0] ^ config.seed[1].rotate_left(32)),
             counters: Counters::default(),
             slots: vec![Slot::EMPTY; STRIDE],
-            original: Original { frame: Frame::with_capacity(QUOTABLE), packet: None },
+            original: Original { frame: Frame::with_capacity(MAX_PACKET), packet: None },
             worker: config.worker,
             workers: config.workers.max(1),
         })
@@ -411,9 +432,7 @@ impl Engine {
         now: Instant,
         out: &mut Outbox,
     ) -> Result<Verdict, DropReason> {
-        let quotable = frame.len().min(QUOTABLE);
-        self.original.frame.fill(&frame.bytes()[..quotable], frame.offload);
-        self.original.packet = Some(*packet);
+        self.original.keep(frame, packet)?;
         let mut current = *packet;
         while usize::from(frame.passes) < MAX_PASSES {
             let executed =
@@ -503,6 +522,9 @@ impl Engine {
         now: Instant,
         out: &mut Outbox,
     ) -> Result<Verdict, DropReason> {
+        if frame.offload.segments.is_some() {
+            return Err(DropReason::BadSuperFrame);
+        }
         let mut whole = match self.reassembly.admit(frame, packet, now) {
             Ok(Admission::Held) => return Ok(Verdict::Held),
             Ok(Admission::Whole(whole)) => whole,
@@ -756,6 +778,9 @@ fn quoted_stateful(frame: &Frame, packet: &Packet) -> Result<QuotedTuple, DropRe
 }
 
 fn quote_of<'a>(frame: &'a Frame, packet: &Packet) -> Result<&'a [u8], DropReason> {
+    if frame.offload.segments.is_some() {
+        return Err(DropReason::BadSuperFrame);
+    }
     let from = usize::from(packet.transport_at) + parse::ICMP_HEADER;
     frame.bytes().get(from..packet.length as usize).ok_or(DropReason::QuoteUnusable)
 }

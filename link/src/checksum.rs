@@ -86,19 +86,21 @@ pub fn finish(packet: &mut [u8], at: usize, offset: usize) -> bool {
     true
 }
 
-/// The sum of the packet's pseudo-header (RFC 9293 §3.1, RFC 8200 §8.1) with everything from the transport header on as
-/// its length.
+/// The sum of the packet's pseudo-header (RFC 9293 §3.1, RFC 8200 §8.1) with everything from the transport header to the end
+/// that the IP header names as its length.
 pub fn pseudo_header(packet: &[u8], transport: Transport) -> Option<Sum> {
-    let length = packet.len().checked_sub(transport.at)? as u32;
+    let number = |at| Some(usize::from(u16::from_be_bytes(*packet.get(at..)?.first_chunk::<2>()?)));
     match packet.first()? >> 4 {
         4 => {
             let source = Ipv4Addr::from(*packet.get(12..)?.first_chunk::<4>()?);
             let destination = Ipv4Addr::from(*packet.get(16..)?.first_chunk::<4>()?);
+            let length = number(2)?.checked_sub(transport.at)? as u32;
             Some(pseudo4(source, destination, transport.protocol, length))
         }
         6 => {
             let source = Ipv6Addr::from(*packet.get(8..)?.first_chunk::<16>()?);
             let destination = Ipv6Addr::from(*packet.get(24..)?.first_chunk::<16>()?);
+            let length = (number(4)? + 40).checked_sub(transport.at)? as u32;
             Some(pseudo6(source, destination, transport.protocol, length))
         }
         _ => None,

@@ -30,6 +30,9 @@ pub fn reply(
     counters: &mut Counters,
 ) -> Result<Executed, DropReason> {
     let Transport::IcmpQuery { kind, .. } = packet.transport else { return Err(DropReason::ToGateway) };
+    if frame.offload.segments.is_some() {
+        return Err(DropReason::BadSuperFrame);
+    }
     if packet.fragment.is_some() {
         return Err(DropReason::ToGateway);
     }

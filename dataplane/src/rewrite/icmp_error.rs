@@ -6,11 +6,10 @@
 
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
-use crate::frame::{Frame, SegmentKind};
+use crate::frame::Frame;
 use crate::instant::Instant;
-use crate::parse::{
-    Addresses, Fragment, ICMP_HEADER, IPV4_HEADER, IPV6_HEADER, Packet, Transport, UDP_HEADER,
-};
+use crate::parse::{Addresses, Fragment, ICMP_HEADER, IPV4_HEADER, IPV6_HEADER, Packet, Transport};
+use crate::rewrite::segments::on_the_wire;
 use crate::translate::header::{Ipv4Header, Ipv6Header};
 use crate::verdict::Outbox;
 use arrayvec::ArrayVec;
@@ -102,14 +101,14 @@ impl IcmpErrors {
         let made = match packet.addresses {
             Addresses::V4 { source, .. } => {
                 let Some(own) = self.own4 else { return counters.icmp_errors_unsourced += 1 };
-                let quote = Quote::new(frame, packet, LONGEST4 - IPV4_HEADER);
-                self.limit(source.to_bits().into(), now) && compose4(head, own, source, &quote, out).is_ok()
+                let quote = || Quote::new(frame, packet, LONGEST4 - IPV4_HEADER);
+                self.limit(source.to_bits().into(), now) && compose4(head, own, source, &quote(), out).is_ok()
             }
             Addresses::V6 { source, .. } => {
                 let Some(own) = self.own6 else { return counters.icmp_errors_unsourced += 1 };
-                let quote = Quote::new(frame, packet, LONGEST6 - IPV6_HEADER);
+                let quote = || Quote::new(frame, packet, LONGEST6 - IPV6_HEADER);
                 let network = source.to_bits() >> 64 | 1 << 64;
-                self.limit(network, now) && compose6(head, own, source, &quote, out).is_ok()
+                self.limit(network, now) && compose6(head, own, source, &quote(), out).is_ok()
             }
         };
         if made {
@@ -193,55 +192,14 @@ impl Head {
     }
 }
 
-/// The start of the dropped packet. Of a super-frame it is the start of the first segment, as it would have been on the wire.
+/// The start of the dropped packet, as it would have been on the wire; of a super-frame, that of the first segment.
 struct Quote(ArrayVec<u8, LONGEST6>);
 
 impl Quote {
     /// `longest` counts the ICMP header too.
     fn new(frame: &Frame, packet: &Packet, longest: usize) -> Self {
-        let octets = frame.bytes();
-        let wire = first_segment(frame, packet).unwrap_or(packet.length as usize);
-        let length = octets.len().min(wire).min(longest - ICMP_HEADER).min(LONGEST6);
-        let mut quote: ArrayVec<u8, LONGEST6> = octets[..length].iter().copied().collect();
-        if wire != packet.length as usize {
-            relabel(&mut quote, packet, wire);
-        }
-        Self(quote)
-    }
-}
-
-/// The length of a super-frame's first segment, IP header included.
-fn first_segment(frame: &Frame, packet: &Packet) -> Option<usize> {
-    let segments = frame.offload.segments?;
-    let transport_at = usize::from(packet.transport_at);
-    let transport_header = match segments.kind {
-        SegmentKind::Udp => UDP_HEADER,
-        SegmentKind::Tcp | SegmentKind::TcpEcn => usize::from(frame.bytes().get(transport_at + 12)? >> 4) * 4,
-    };
-    let length = transport_at + transport_header + usize::from(segments.size);
-    (length < packet.length as usize).then_some(length)
-}
-
-/// Writes the length of one segment into the quoted headers.
-fn relabel(quote: &mut [u8], packet: &Packet, length: usize) {
-    let transport_at = usize::from(packet.transport_at);
-    let (at, ip_length) = match packet.addresses {
-        Addresses::V4 { .. } => (2, length),
-        Addresses::V6 { .. } => (4, length - IPV6_HEADER),
-    };
-    let mut write = |at: usize, value: usize| {
-        if let Some(field) = quote.get_mut(at..at + 2) {
-            field.copy_from_slice(&(value as u16).to_be_bytes());
-        }
-    };
-    write(at, ip_length);
-    if packet.protocol == protocol::UDP {
-        write(transport_at + 4, length - transport_at);
-    }
-    if let (Addresses::V4 { .. }, Some(header)) = (packet.addresses, quote.get_mut(..transport_at)) {
-        header[10..12].fill(0);
-        let checksum = Sum::ZERO.bytes(header).checksum();
-        header[10..12].copy_from_slice(&checksum.to_be_bytes());
+        let octets = on_the_wire(frame, packet);
+        Self(octets.iter().copied().take((longest - ICMP_HEADER).min(LONGEST6)).collect())
     }
 }
 

@@ -5,9 +5,11 @@ use super::{Executed, Rewriter, transport};
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::fragment::{SuperFrame, fragment4, fragment6};
-use crate::frame::{Checksum, Frame, MAX_PACKET, Segments};
+use crate::frame::{Checksum, Frame, MAX_PACKET, Offload, Segments};
 use crate::parse::{Packet, parse};
 use crate::verdict::Outbox;
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
 
 /// How a packet that is no super-frame is cut at last.
 #[derive(Clone, Copy)]
@@ -73,7 +75,7 @@ impl Rewriter {
             }
             let segment = self.segment.get_or_insert_with(|| Frame::with_capacity(MAX_PACKET));
             let length = super_frame.write(number, segment.space())?;
-            segment.received(length, Default::default());
+            segment.received(length, Offload::default());
             fragments += fragment(segment, family.counted_up(number), mtu, out)?;
         }
         Ok(Made { segments: count as u64, fragments })
@@ -113,5 +115,31 @@ fn finish(frame: &mut Frame) {
     frame.offload.checksum = Checksum::Complete;
     if let Ok(Packet { transport_at, protocol, fragment: None, .. }) = parse(frame.bytes()) {
         transport::finish(&mut frame.bytes_mut()[usize::from(transport_at)..], protocol);
+    }
+}
+
+/// The packet as it would have been on the wire: of a super-frame its first segment, with its checksum finished. A
+/// super-frame that is none is given back as it is.
+pub(super) fn on_the_wire<'a>(frame: &'a Frame, packet: &Packet) -> Cow<'a, [u8]> {
+    let octets = frame.bytes();
+    let octets = &octets[..octets.len().min(packet.length as usize)];
+    let transport_at = usize::from(packet.transport_at);
+    match frame.offload {
+        Offload { segments: Some(segments), .. } => {
+            let mut segment = Vec::new();
+            let written = SuperFrame::of(octets, packet, segments).and_then(|super_frame| {
+                segment.resize(super_frame.length(0), 0);
+                super_frame.write(0, &mut segment)
+            });
+            if written.is_ok() { segment.into() } else { octets.into() }
+        }
+        Offload { checksum: Checksum::Partial, .. }
+            if packet.fragment.is_none() && octets.len() >= transport_at =>
+        {
+            let mut whole = octets.to_vec();
+            transport::finish(&mut whole[transport_at..], packet.protocol);
+            whole.into()
+        }
+        Offload { checksum: Checksum::Partial | Checksum::Complete, .. } => octets.into(),
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::frame::{Offload, Segments};
+use crate::frame::{Offload, SegmentKind, Segments};
 use crate::parse::parse;
 use crate::samples::{header_sealed, icmp, is_sound, seal, tcp, udp, v4, v6};
 use core::time::Duration;
