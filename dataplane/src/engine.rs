@@ -2,12 +2,14 @@
 //!
 //! Packets go through in strides, so that the cache misses of one stride's look-ups overlap.
 
+mod original;
+
 use crate::classify::source_check;
 use crate::classify::{Owner, Steering};
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
-use crate::fragment::{Admission, FragmentLimits, Reassembly, SuperFrame};
-use crate::frame::{Checksum, Frame, MAX_PACKET, Offload};
+use crate::fragment::{Admission, FragmentLimits, Reassembly};
+use crate::frame::Frame;
 use crate::instant::Instant;
 use crate::limits::Limits;
 use crate::mechanism::nat64::{Arrival, Due, Nat64, Nat64Config, Outcome, Probe};
@@ -20,6 +22,7 @@ use crate::verdict::{Decision, Next, Outbox, PolicyId, Verdict, WorkerId};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
+use original::Original;
 
 /// A packet passes at most so many mechanisms (hairpins included).
 pub const MAX_PASSES: usize = 3;
@@ -101,36 +104,6 @@ impl Slot {
     const EMPTY: Self = Self { packet: Packet::EMPTY, owner: Owner::Gateway, probe: Probe::EMPTY, frame: 0 };
 }
 
-/// What a packet looked like when it came in, kept for a second pass that fails: the error quotes the original.
-struct Original {
-    frame: Frame,
-    packet: Option<Packet>,
-}
-
-impl Original {
-    /// Keeps what an error would quote: of a super-frame the first segment, of a packet whose checksum is unfinished all of it.
-    fn keep(&mut self, frame: &Frame, packet: &Packet) -> Result<(), DropReason> {
-        let mut kept = *packet;
-        match frame.offload {
-            Offload { segments: Some(segments), .. } => {
-                let first = SuperFrame::of(frame.bytes(), packet, segments)?;
-                let length = first.write(0, self.frame.space())?;
-                self.frame.received(length, Offload::default());
-                kept.length = length as u32;
-            }
-            Offload { checksum: Checksum::Partial, .. } => self.frame.fill(frame.bytes(), frame.offload),
-            Offload { checksum: Checksum::Complete, .. } => {
-                self.frame.fill(&frame.bytes()[..frame.len().min(QUOTABLE)], frame.offload);
-            }
-        }
-        self.packet = Some(kept);
-        Ok(())
-    }
-}
-
-/// How many octets an ICMP error can quote at most (RFC 4443 §2.4 c).
-const QUOTABLE: usize = 1_280;
-
 impl Engine {
     /// An engine with empty tables.
     ///
@@ -171,7 +144,7 @@ impl Engine {
             reassembly: Reassembly::new(config.fragments, config.seed[0] ^ config.seed[1].rotate_left(32)),
             counters: Counters::default(),
             slots: vec![Slot::EMPTY; STRIDE],
-            original: Original { frame: Frame::with_capacity(MAX_PACKET), packet: None },
+            original: Original::default(),
             worker: config.worker,
             workers: config.workers.max(1),
         })
