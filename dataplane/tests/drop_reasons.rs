@@ -345,3 +345,57 @@ fn every_reason_can_be_provoked_is_counted_and_is_answered_as_the_list_says() {
         assert_eq!(errors_sent(&mut gateway), Vec::from_iter(answer), "{name}");
     }
 }
+
+/// The same for the other family, where the list tells both.
+fn provoke_otherwise(reason: DropReason) -> Option<Gateway> {
+    let to_private = |source, destination| {
+        let prefix = Rfc6052::new("64:ff9b::/96".parse().unwrap(), false).unwrap();
+        after(
+            stateless_with(|config| config.prefix = Some(prefix)),
+            [v6(source, destination).udp(1, 2, b"data")],
+        )
+    };
+    Some(match reason {
+        DropReason::NoMechanism => after(stateful(), [v4(PEER4, "192.0.2.77").udp(1, 2, b"data")]),
+        DropReason::ToGateway => after(stateless(), [v6(HOST6, "2001:db8::fe").udp(1, 2, b"data")]),
+        DropReason::HopLimitExceeded => after(stateless(), [udp6().hops(1)]),
+        DropReason::PacketTooBig => after(stateless(), [v6(HOST6, PEER6).udp(1, 2, &[0; 1_473])]),
+        DropReason::SourceUnmapped => after(stateless_with(|config| config.prefix = None), [udp4()]),
+        DropReason::NonGlobalWithWellKnownPrefix => to_private(HOST6, "64:ff9b::10.0.0.1"),
+        DropReason::ProtocolUnsupported => {
+            after(stateful(), [v4(PEER4, OUTSIDE).protocol(132, &[0; 20], None)])
+        }
+        DropReason::SessionTableFull => {
+            let mut gateway = stateful_with(|nat64, _| nat64.max_sessions = 1);
+            let port = outside_port(&mut gateway, v6(HOST6, NAT_PEER6).udp(4_000, 53, b"data"));
+            after(gateway, [v4("203.0.113.3", OUTSIDE).udp(53, port, b"data")])
+        }
+        DropReason::FragmentTimeout => {
+            let first = v6(HOST6, NAT_PEER6).udp(4_000, 53, &[7; 92]).fragment(99, 0, true).part(0, 64);
+            let mut gateway = after(stateful(), [first]);
+            for _ in 0..5 {
+                gateway.waits(Duration::from_secs(1));
+            }
+            gateway
+        }
+        _ => return None,
+    })
+}
+
+#[test]
+fn both_families_are_told_where_the_list_tells_both() {
+    for &reason in DropReason::ALL {
+        let (Some(icmpv4), Some(icmpv6)) = (reason.answer().icmpv4, reason.answer().icmpv6) else { continue };
+        // Every IPv6 destination that reaches a stateless translator has a mapping: by it the packet came there.
+        if reason == DropReason::DestinationUnmapped {
+            continue;
+        }
+        let name = reason.name();
+        let (_, is_ipv4) = provoke(reason);
+        let mut gateway =
+            provoke_otherwise(reason).unwrap_or_else(|| panic!("{name}: how in the other family?"));
+        let counters = gateway.engine.counters().clone();
+        assert_eq!((counters.dropped[reason as usize], counters.dropped_total()), (1, 1), "{name}");
+        assert_eq!(errors_sent(&mut gateway), [if is_ipv4 { icmpv6 } else { icmpv4 }], "{name}");
+    }
+}

@@ -15,6 +15,7 @@ use sixway_dataplane::nat::{Inside, NatProtocol, Outside, PoolConfig, Selection,
 use sixway_dataplane::parse::{Addresses, Packet, parse};
 use sixway_dataplane::{
     Checksum, Counters, DropReason, Frame, Instant, Limits, Offload, Outbox, SegmentKind, Segments, Verdict,
+    WorkerId,
 };
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::BTreeMap;
@@ -457,6 +458,39 @@ proptest! {
     fn a_batch_is_translated_as_its_packets_are_one_by_one(input in frames(256)) {
         let (together, apart) = (run(&input, 256), run(&input, 1));
         prop_assert_eq!(together, apart);
+    }
+
+    #[test]
+    fn two_workers_account_for_every_frame_and_hand_over_no_more_than_is_taken(
+        input in vec((frames(8), any::<bool>(), 0u64..1_000), 1..8),
+    ) {
+        let worker = |worker| Engine::new(&EngineConfig { worker: WorkerId(worker), workers: 2, ..both() }).unwrap();
+        let mut engines = [worker(0), worker(1)];
+        let mut now = Instant::from_secs(1_000);
+        for (some, at, pause) in input {
+            let mut out = Outbox::new(4_096);
+            let mut frames: Vec<Frame> = some.iter().map(hold).collect();
+            engines[usize::from(at)].process(&mut frames, now, &mut out);
+            for frame in &mut frames {
+                let mut steps = 0;
+                while let Verdict::HandOver(WorkerId(to)) = frame.verdict {
+                    steps += 1;
+                    prop_assert!(steps < 5, "it goes in circles: {:?}", frame);
+                    engines[usize::from(to)].take_over(std::slice::from_mut(frame), now, &mut out);
+                }
+                prop_assert_ne!(frame.verdict, Verdict::Pending);
+                if frame.verdict.leaves() {
+                    judge(frame.bytes(), frame.offload, false);
+                }
+            }
+            now = now + Duration::from_millis(pause);
+            engines.iter_mut().for_each(|engine| engine.tick(now, &mut out));
+            out.frames().iter().for_each(|frame| judge(frame.bytes(), frame.offload, false));
+            let counters = engines.each_ref().map(|engine| engine.counters());
+            prop_assert!(counters.iter().all(|counters| counters.frames_are_conserved()));
+            let given: u64 = counters.iter().map(|counters| counters.handed_over).sum();
+            prop_assert_eq!(given, counters.iter().map(|counters| counters.taken_over).sum::<u64>());
+        }
     }
 
     #[test]
