@@ -36,6 +36,7 @@ fn main() {
     });
     let mut engine = Engine::new(&config).unwrap();
     let mut out = Outbox::new(64);
+    let tick = std::env::var_os("TICK").is_some();
     let packet = udp6();
     let only = std::env::var("BATCH").ok().and_then(|text| text.parse().ok());
     for batch in only.map_or(vec![256, 1], |batch| vec![batch]) {
@@ -52,6 +53,9 @@ fn main() {
                 let t = std::time::Instant::now();
                 for some in frames.chunks_mut(batch) {
                     engine.process(some, Instant(1), &mut out);
+                    if tick {
+                        engine.tick(Instant(1), &mut out);
+                    }
                 }
                 spent[0] += t.elapsed().as_nanos();
                 for frame in &mut frames {
@@ -64,6 +68,9 @@ fn main() {
                 let t = std::time::Instant::now();
                 for some in frames.chunks_mut(batch) {
                     engine.process(some, Instant(1), &mut out);
+                    if tick {
+                        engine.tick(Instant(1), &mut out);
+                    }
                 }
                 spent[1] += t.elapsed().as_nanos();
             }

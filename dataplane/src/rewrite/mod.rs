@@ -39,11 +39,17 @@ pub struct Pass {
     pub reassembled: bool,
 }
 
-/// Executes actions. Its state is what headers need beside the packet: identifications.
+/// Executes actions.
 #[derive(Debug)]
 pub struct Rewriter {
-    limits: Limits,
     policies: Vec<Policy>,
+    bench: Bench,
+}
+
+/// What headers need beside the packet and its policy.
+#[derive(Debug)]
+struct Bench {
+    limits: Limits,
     /// The next Identification of IPv4 packets made with DF clear (RFC 7915 §5.1).
     identification: u16,
     /// Where segments are made that are then cut into fragments.
@@ -67,16 +73,16 @@ struct Job<'a> {
 impl Rewriter {
     /// A rewriter for packets of `policies`; `seed` makes the first identification unpredictable.
     pub fn new(limits: Limits, policies: Vec<Policy>, seed: u64) -> Self {
-        Self { limits, policies, identification: seed as u16, segment: None }
+        Self { policies, bench: Bench { limits, identification: seed as u16, segment: None } }
     }
 
     /// The MTUs that results are judged by.
     pub const fn limits(&self) -> &Limits {
-        &self.limits
+        &self.bench.limits
     }
 
-    /// Executes `decision` on the frame, whose parsed form is `packet`. What is refused for its size or type is refused before an octet is changed, so that it can
-    /// be quoted in an ICMP error.
+    /// Executes `decision` on the frame, whose parsed form is `packet`. What is refused for its size or type is refused
+    /// before an octet is changed, so that it can be quoted in an ICMP error.
     #[inline(always)]
     pub fn execute(
         &mut self,
@@ -88,33 +94,26 @@ impl Rewriter {
         counters: &mut Counters,
     ) -> Result<Executed, DropReason> {
         let policy =
-            *self.policies.get(usize::from(decision.action.policy.0)).ok_or(DropReason::NoMechanism)?;
+            self.policies.get(usize::from(decision.action.policy.0)).ok_or(DropReason::NoMechanism)?;
         frame.truncate(packet.length as usize);
         let hops = packet.hops.saturating_sub(u8::from(pass.decrement));
         let last = decision.next == Next::Leave;
-        let job = Job {
-            frame,
-            packet,
-            decision,
-            policy: &policy,
-            hops,
-            last,
-            reassembled: pass.reassembled,
-            out,
-            counters,
-        };
+        let job =
+            Job { frame, packet, decision, policy, hops, last, reassembled: pass.reassembled, out, counters };
         match decision.action.edit {
             Edit::Translate6To4 { source, destination, keep_ports } => {
                 let ports = (!keep_ports).then_some((source.port, destination.port));
-                self.translate_6_to_4(source.address, destination.address, ports, job)
+                self.bench.translate_6_to_4(source.address, destination.address, ports, job)
             }
             Edit::Translate4To6 { source, destination, keep_ports } => {
                 let ports = (!keep_ports).then_some((source.port, destination.port));
-                self.translate_4_to_6(source.address, destination.address, ports, job)
+                self.bench.translate_4_to_6(source.address, destination.address, ports, job)
             }
         }
     }
+}
 
+impl Bench {
     /// The MSS that fits a translated path (both sides' headers without options).
     const fn mss_limit(&self) -> u16 {
         let (v4, v6) = (self.limits.mtu4.saturating_sub(40), self.limits.mtu6.saturating_sub(60));

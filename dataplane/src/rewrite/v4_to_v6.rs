@@ -2,7 +2,7 @@
 
 use super::segments::Family;
 use super::transport::{self, Change};
-use super::{Executed, Job, Rewriter, mss, segment_payload};
+use super::{Bench, Executed, Job, mss, segment_payload};
 use crate::drop_reason::DropReason;
 use crate::frame::Checksum;
 use crate::parse::{Addresses, FRAGMENT_HEADER, IPV6_HEADER, SYN, Transport};
@@ -12,7 +12,7 @@ use core::net::Ipv6Addr;
 use sixway_wire::checksum::Sum;
 use sixway_wire::protocol::{FRAGMENT, ICMPV4, UDP};
 
-impl Rewriter {
+impl Bench {
     #[inline(always)]
     pub(super) fn translate_4_to_6(
         &mut self,
@@ -65,7 +65,17 @@ impl Rewriter {
             last && segment > usize::from(lowest)
         };
 
-        let data = &mut frame.bytes_mut()[transport_at..];
+        // The identification of a packet that is cut here is its own from IPv4 (RFC 7915 §4.1).
+        let identification = match packet.fragment {
+            Some(fragment) => fragment.identification,
+            None if too_big => u32::from(u16::from_be_bytes([frame.bytes()[4], frame.bytes()[5]])),
+            None => 0,
+        };
+        frame.resize_front(transport_at, front)?;
+        frame.offload.transport = front as u16;
+        let Some((headers, data)) = frame.bytes_mut().split_at_mut_checked(front) else {
+            return Err(DropReason::Truncated);
+        };
         let change = Change {
             old: Sum::ZERO.ipv4(old_source).ipv4(old_destination),
             new: Sum::ZERO.ipv6(source).ipv6(destination),
@@ -98,19 +108,10 @@ impl Rewriter {
             source,
             destination,
         };
-        // The identification of a packet that is cut here is its own from IPv4 (RFC 7915 §4.1).
-        let identification = match packet.fragment {
-            Some(fragment) => fragment.identification,
-            None if too_big => u32::from(u16::from_be_bytes([frame.bytes()[4], frame.bytes()[5]])),
-            None => 0,
-        };
-        frame.resize_front(transport_at, front)?;
-        let octets = frame.bytes_mut();
-        header.write(octets.first_chunk_mut().ok_or(DropReason::Truncated)?);
+        header.write(headers.first_chunk_mut().ok_or(DropReason::Truncated)?);
         if let Some(fragment) = packet.fragment {
-            octets[IPV6_HEADER..front].copy_from_slice(&fragment_header(next_header, fragment));
+            headers[IPV6_HEADER..].copy_from_slice(&fragment_header(next_header, fragment));
         }
-        frame.offload.transport = front as u16;
         if !too_big {
             return Ok(Executed::InPlace);
         }

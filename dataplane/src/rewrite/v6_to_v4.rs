@@ -2,7 +2,7 @@
 
 use super::segments::Family;
 use super::transport::{self, Change};
-use super::{Executed, IPV6_MIN_MTU, Job, Rewriter, mss, segment_payload};
+use super::{Bench, Executed, IPV6_MIN_MTU, Job, mss, segment_payload};
 use crate::drop_reason::DropReason;
 use crate::frame::Checksum;
 use crate::parse::{Addresses, IPV4_HEADER, SYN, Transport};
@@ -15,7 +15,7 @@ use sixway_wire::protocol::ICMPV6;
 /// IPv4 packets up to this size are sent with DF clear (RFC 7915 §5.1): what an IPv6 packet of 1,280 octets becomes.
 const DONT_FRAGMENT_ABOVE: usize = 1_260;
 
-impl Rewriter {
+impl Bench {
     #[inline(always)]
     pub(super) fn translate_6_to_4(
         &mut self,
@@ -57,7 +57,17 @@ impl Rewriter {
         }
 
         let checksum = frame.offload.checksum;
-        let data = &mut frame.bytes_mut()[transport_at..];
+        // Of an atomic fragment the identification is kept (RFC 7915 §5.1.1); it is rare, and read again here.
+        let atomic = match packet.fragment_header {
+            0 => None,
+            at => frame.bytes().get(usize::from(at)..).and_then(<[u8]>::first_chunk::<8>).copied(),
+        };
+        let segments = frame.segment_count(transport_at, payload);
+        frame.resize_front(transport_at, IPV4_HEADER)?;
+        frame.offload.transport = IPV4_HEADER as u16;
+        let Some((front, data)) = frame.bytes_mut().split_first_chunk_mut::<IPV4_HEADER>() else {
+            return Err(DropReason::Truncated);
+        };
         let change = Change {
             old: Sum::ZERO.ipv6(old_source).ipv6(old_destination),
             new: Sum::ZERO.ipv4(source).ipv4(destination),
@@ -77,16 +87,9 @@ impl Rewriter {
 
         let (identification, dont_fragment, offset, more) = match packet.fragment {
             Some(fragment) => (fragment.identification as u16, false, fragment.offset, fragment.more),
-            // Of an atomic fragment the identification is kept (RFC 7915 §5.1.1); it is rare, and read again here.
-            None if packet.fragment_header != 0 => {
-                let at = usize::from(packet.fragment_header) + 6;
-                let low = frame.bytes().get(at..at + 2).ok_or(DropReason::Truncated)?;
-                (u16::from_be_bytes([low[0], low[1]]), false, 0, false)
-            }
+            None if let Some([.., high, low]) = atomic => (u16::from_be_bytes([high, low]), false, 0, false),
             None if segment > DONT_FRAGMENT_ABOVE && !reassembled => (0, true, 0, false),
-            None => {
-                (self.reserve_identifications(frame.segment_count(transport_at, payload)), false, 0, false)
-            }
+            None => (self.reserve_identifications(segments), false, 0, false),
         };
         let header = Ipv4Header {
             tos: match policy.tos {
@@ -103,9 +106,7 @@ impl Rewriter {
             source,
             destination,
         };
-        frame.resize_front(transport_at, IPV4_HEADER)?;
-        header.write(frame.bytes_mut().first_chunk_mut().ok_or(DropReason::Truncated)?);
-        frame.offload.transport = IPV4_HEADER as u16;
+        header.write(front);
         if !too_big {
             return Ok(Executed::InPlace);
         }

@@ -143,6 +143,11 @@ impl EamTable {
     pub fn to6(&self, address: Ipv4Addr) -> Option<Ipv6Addr> {
         let bits = address.to_bits();
         let (slot, length) = self.four.longest(bits)?;
+        if slot.other_length() == length + 96 {
+            // The usual case: suffixes of equal length.
+            let host = bits & !(u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0));
+            return Some(Ipv6Addr::from_bits(slot.six() | u128::from(host)));
+        }
         let suffix = bits & !(u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0));
         let trailing = trailing_bits(length, slot.other_length());
         Some(Ipv6Addr::from_bits(slot.six() | u128::from(suffix).checked_shl(trailing).unwrap_or(0)))
@@ -153,6 +158,10 @@ impl EamTable {
     pub fn to4(&self, address: Ipv6Addr) -> Option<Ipv4Addr> {
         let bits = address.to_bits();
         let (slot, length) = self.six.longest(bits)?;
+        if length == slot.other_length() + 96 {
+            let host = bits as u32 & !(u32::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0));
+            return Some(Ipv4Addr::from_bits(slot.four() | host));
+        }
         let suffix = bits & !(u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0));
         let trailing = trailing_bits(slot.other_length(), length);
         Some(Ipv4Addr::from_bits(slot.four() | suffix.checked_shr(trailing).unwrap_or(0) as u32))

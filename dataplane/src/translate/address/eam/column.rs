@@ -292,6 +292,11 @@ impl<S: Side> Column<S> {
         if !self.filter.covers(address) {
             return None;
         }
+        if let [group] = self.groups.as_slice() {
+            // A look-up costs no more than the bitmap would.
+            let at = Self::find(&self.slots, group, S::and(address, group.mask)).ok()?;
+            return Some((self.slots.get(at)?, group.length));
+        }
         self.longest_below(address, u8::MAX)
     }
 

@@ -1,0 +1,224 @@
+//! One packet's way: the mechanism decides, the rewriter executes, and again if the result is ours.
+
+use super::{Engine, MAX_PASSES};
+use crate::classify::Owner;
+use crate::drop_reason::DropReason;
+use crate::frame::Frame;
+use crate::instant::Instant;
+use crate::mechanism::nat64::{Arrival, Outcome, Probe};
+use crate::parse::{self, Addresses, Packet, QuotedTuple, Transport};
+use crate::rewrite::{Executed, Pass, echo};
+use crate::verdict::{Decision, Next, Outbox, Verdict};
+
+impl Engine {
+    /// One packet's way through the gateway. `?` leaves it with a named reason; the caller counts it, once.
+    #[inline(always)]
+    pub(super) fn walk(
+        &mut self,
+        frame: &mut Frame,
+        packet: &Packet,
+        owner: Owner,
+        probe: &Probe,
+        now: Instant,
+        out: &mut Outbox,
+    ) -> Result<Verdict, DropReason> {
+        let is_error = matches!(packet.transport, Transport::IcmpError { .. });
+        if is_error || packet.fragment.is_some() || frame.passes > 0 {
+            return self.walk_seldom(frame, packet, owner, probe, now, out);
+        }
+        let decision = match owner {
+            Owner::Siit(index) => {
+                let decision = self.siit[usize::from(index)].decide(packet, None, false, now)?;
+                self.count_siit(packet);
+                decision
+            }
+            Owner::Nat64(index) => {
+                let at = usize::from(packet.transport_at);
+                let segments = frame.segment_count(at, packet.length as usize - at);
+                let arrival = Arrival { packet, quoted: None, octets: frame.bytes(), segments };
+                match self.nat64[usize::from(index)].decide(&arrival, probe, now, &mut self.counters)? {
+                    Outcome::Translate(decision) => {
+                        self.count_nat64(packet);
+                        decision
+                    }
+                    Outcome::Stored => return Ok(Verdict::Held),
+                }
+            }
+            Owner::Gateway => {
+                let limits = self.rewriter.limits();
+                return match echo::reply(frame, packet, limits, out, &mut self.counters)? {
+                    Executed::InPlace => Ok(Verdict::Answered),
+                    Executed::InPieces => Ok(Verdict::InPieces),
+                };
+            }
+        };
+        let pass = Pass { decrement: true, reassembled: false };
+        if decision.next == Next::Again {
+            return self.walk_again(frame, packet, owner, decision, pass, now, out);
+        }
+        match self.rewriter.execute(&decision, frame, packet, pass, out, &mut self.counters)? {
+            Executed::InPlace => Ok(Verdict::Forward),
+            Executed::InPieces => Ok(Verdict::InPieces),
+        }
+    }
+
+    /// The way of ICMP errors, fragments, and what another worker handed over.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn walk_seldom(
+        &mut self,
+        frame: &mut Frame,
+        packet: &Packet,
+        owner: Owner,
+        probe: &Probe,
+        now: Instant,
+        out: &mut Outbox,
+    ) -> Result<Verdict, DropReason> {
+        if matches!(owner, Owner::Nat64(_)) && packet.fragment.is_some() {
+            return self.reassemble(frame, packet, now, out);
+        }
+        let hairpinned = frame.passes > 0;
+        let decision = match self.decide(frame, packet, owner, probe, hairpinned, now)? {
+            Outcome::Translate(decision) => decision,
+            Outcome::Stored => return Ok(Verdict::Held),
+        };
+        let pass = Pass { decrement: !hairpinned, reassembled: false };
+        if decision.next == Next::Again {
+            return self.walk_again(frame, packet, owner, decision, pass, now, out);
+        }
+        match self.rewriter.execute(&decision, frame, packet, pass, out, &mut self.counters)? {
+            Executed::InPlace => Ok(Verdict::Forward),
+            Executed::InPieces => Ok(Verdict::InPieces),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) const fn count_siit(&mut self, packet: &Packet) {
+        match packet.addresses {
+            Addresses::V4 { .. } => self.counters.siit_v4_to_v6 += 1,
+            Addresses::V6 { .. } => self.counters.siit_v6_to_v4 += 1,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) const fn count_nat64(&mut self, packet: &Packet) {
+        match packet.addresses {
+            Addresses::V4 { .. } => self.counters.nat64_v4_to_v6 += 1,
+            Addresses::V6 { .. } => self.counters.nat64_v6_to_v4 += 1,
+        }
+    }
+
+    /// The rest of the way of a packet whose result is ours again.
+    #[cold]
+    #[expect(clippy::too_many_arguments, reason = "the state of a packet between two passes")]
+    pub(super) fn walk_again(
+        &mut self,
+        frame: &mut Frame,
+        packet: &Packet,
+        mut owner: Owner,
+        mut decision: Decision,
+        mut pass: Pass,
+        now: Instant,
+        out: &mut Outbox,
+    ) -> Result<Verdict, DropReason> {
+        self.original.keep(frame, packet)?;
+        let mut current = *packet;
+        while usize::from(frame.passes) < MAX_PASSES {
+            let executed =
+                self.rewriter.execute(&decision, frame, &current, pass, out, &mut self.counters)?;
+            frame.passes += 1;
+            pass.decrement = false;
+            if decision.next == Next::Leave || executed == Executed::InPieces {
+                self.original.packet = None;
+                return Ok(if executed == Executed::InPlace { Verdict::Forward } else { Verdict::InPieces });
+            }
+            current = parse::parse(frame.bytes())?;
+            owner = self.owner_again(&current, owner)?;
+            if let Some(worker) = self.elsewhere(frame, &current, owner) {
+                self.original.packet = None;
+                return Ok(Verdict::HandOver(worker));
+            }
+            decision = match self.decide_later(frame, &current, owner, now)? {
+                Outcome::Translate(decision) => decision,
+                Outcome::Stored => {
+                    self.original.packet = None;
+                    return Ok(Verdict::Held);
+                }
+            };
+        }
+        Err(DropReason::NestingLimit)
+    }
+
+    /// Asks the mechanism, off the batch's path.
+    #[cold]
+    pub(super) fn decide_later(
+        &mut self,
+        frame: &Frame,
+        packet: &Packet,
+        owner: Owner,
+        now: Instant,
+    ) -> Result<Outcome, DropReason> {
+        let mut probe = Probe::EMPTY;
+        if let Owner::Nat64(index) = owner {
+            self.nat64[usize::from(index)].probe(packet, &mut probe);
+            self.nat64[usize::from(index)].warm(&mut probe);
+        }
+        self.decide(frame, packet, owner, &probe, true, now)
+    }
+
+    /// Asks the mechanism about any packet.
+    pub(super) fn decide(
+        &mut self,
+        frame: &Frame,
+        packet: &Packet,
+        owner: Owner,
+        probe: &Probe,
+        hairpinned: bool,
+        now: Instant,
+    ) -> Result<Outcome, DropReason> {
+        let is_error = matches!(packet.transport, Transport::IcmpError { .. }) && packet.fragment.is_none();
+        match owner {
+            Owner::Siit(index) => {
+                let quoted = if is_error { Some(quoted_stateless(frame, packet)?) } else { None };
+                let siit = &mut self.siit[usize::from(index)];
+                let decision = siit.decide(packet, quoted.as_ref(), hairpinned, now)?;
+                self.count_siit(packet);
+                Ok(Outcome::Translate(decision))
+            }
+            Owner::Nat64(index) => {
+                let quoted = if is_error { Some(quoted_stateful(frame, packet)?) } else { None };
+                let at = usize::from(packet.transport_at);
+                let segments = frame.segment_count(at, packet.length as usize - at);
+                let arrival = Arrival { packet, quoted, octets: frame.bytes(), segments };
+                let nat64 = &mut self.nat64[usize::from(index)];
+                let outcome = nat64.decide(&arrival, probe, now, &mut self.counters)?;
+                if let Outcome::Translate(_) = outcome {
+                    self.count_nat64(packet);
+                }
+                Ok(outcome)
+            }
+            Owner::Gateway => Err(DropReason::ToGateway),
+        }
+    }
+}
+
+/// The five-tuple that an ICMP error quotes, for a translator that asks for addresses alone.
+pub(super) fn quoted_stateless(frame: &Frame, packet: &Packet) -> Result<QuotedTuple, DropReason> {
+    parse::quoted::quoted_stateless(
+        quote_of(frame, packet)?,
+        matches!(packet.addresses, Addresses::V4 { .. }),
+    )
+}
+
+/// The five-tuple that an ICMP error quotes, ports included.
+pub(super) fn quoted_stateful(frame: &Frame, packet: &Packet) -> Result<QuotedTuple, DropReason> {
+    parse::quoted::quoted(quote_of(frame, packet)?, matches!(packet.addresses, Addresses::V4 { .. }))
+}
+
+fn quote_of<'a>(frame: &'a Frame, packet: &Packet) -> Result<&'a [u8], DropReason> {
+    if frame.offload.segments.is_some() {
+        return Err(DropReason::BadSuperFrame);
+    }
+    let from = usize::from(packet.transport_at) + parse::ICMP_HEADER;
+    frame.bytes().get(from..packet.length as usize).ok_or(DropReason::QuoteUnusable)
+}

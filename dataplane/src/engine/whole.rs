@@ -1,0 +1,102 @@
+//! Fragments on their way to a stateful translator: held until their packet is complete, then walked as one (RFC 6146 §3.4).
+
+use super::Engine;
+use crate::drop_reason::DropReason;
+use crate::fragment::Admission;
+use crate::frame::Frame;
+use crate::instant::Instant;
+use crate::mechanism::nat64::Outcome;
+use crate::parse::{self, Packet};
+use crate::rewrite::{Executed, Pass};
+use crate::verdict::{Next, Outbox, Verdict};
+
+impl Engine {
+    /// Holds a fragment on its way to a stateful translator until its packet is complete, and then walks the whole
+    /// packet (RFC 6146 §3.4), which leaves through the outbox.
+    #[cold]
+    pub(super) fn reassemble(
+        &mut self,
+        frame: &mut Frame,
+        packet: &Packet,
+        now: Instant,
+        out: &mut Outbox,
+    ) -> Result<Verdict, DropReason> {
+        if frame.offload.segments.is_some() {
+            return Err(DropReason::BadSuperFrame);
+        }
+        let mut whole = match self.reassembly.admit(frame, packet, now) {
+            Ok(Admission::Held) => return Ok(Verdict::Held),
+            Ok(Admission::Whole(whole)) => whole,
+            Err(refused) => {
+                self.counters.held -= u64::from(refused.released);
+                self.counters.dropped[refused.reason as usize] += u64::from(refused.released);
+                return Err(refused.reason);
+            }
+        };
+        // All fragments but the one at hand were held; from here on they share the fate of their packet.
+        let held = u64::from(whole.fragments) - 1;
+        self.counters.held -= held;
+        self.counters.reassembled += 1;
+        whole.frame.passes = frame.passes;
+        let parsed = parse::parse(whole.frame.bytes());
+        let walked = match &parsed {
+            Ok(packet) => self.walk_whole(&mut whole.frame, packet, now, out),
+            Err(reason) => Err(*reason),
+        };
+        match walked {
+            Ok(Verdict::Forward) => {
+                let length = whole.frame.len();
+                match out.push(length) {
+                    Ok(leaving) => {
+                        leaving.bytes_mut().copy_from_slice(whole.frame.bytes());
+                        leaving.offload = whole.frame.offload;
+                        self.conclude(Verdict::Forward, leaving);
+                        self.counters.forwarded += held;
+                    }
+                    Err(reason) => self.counters.dropped[reason as usize] += held + 1,
+                }
+            }
+            Ok(verdict) => {
+                // Its own frame is spent; what a hand-over needs of it is the whole packet.
+                if let Verdict::HandOver(_) = verdict {
+                    frame.adopt(whole.frame);
+                    self.counters.merged += held;
+                    return Ok(verdict);
+                }
+                self.conclude(verdict, &mut whole.frame);
+                self.counters.merged += held;
+            }
+            Err(reason) => {
+                self.refuse(reason, &mut whole.frame, parsed.as_ref().ok(), now, out);
+                self.counters.dropped[reason as usize] += held;
+            }
+        }
+        Ok(Verdict::Merged)
+    }
+
+    /// A reassembled packet's way. It may be cut again whatever its size.
+    pub(super) fn walk_whole(
+        &mut self,
+        frame: &mut Frame,
+        packet: &Packet,
+        now: Instant,
+        out: &mut Outbox,
+    ) -> Result<Verdict, DropReason> {
+        let Some(owner) = self.classify(packet, frame.passes)? else { return Ok(Verdict::Punted) };
+        if let Some(worker) = self.elsewhere(frame, packet, owner) {
+            return Ok(Verdict::HandOver(worker));
+        }
+        let pass = Pass { decrement: frame.passes == 0, reassembled: true };
+        let decision = match self.decide_later(frame, packet, owner, now)? {
+            Outcome::Translate(decision) => decision,
+            Outcome::Stored => return Ok(Verdict::Held),
+        };
+        if decision.next == Next::Again {
+            return self.walk_again(frame, packet, owner, decision, pass, now, out);
+        }
+        match self.rewriter.execute(&decision, frame, packet, pass, out, &mut self.counters)? {
+            Executed::InPlace => Ok(Verdict::Forward),
+            Executed::InPieces => Ok(Verdict::InPieces),
+        }
+    }
+}
