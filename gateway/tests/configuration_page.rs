@@ -68,9 +68,15 @@ fn every_example_is_a_good_configuration() {
 }
 
 #[test]
-fn the_readmes_configuration_is_good() {
-    let readme = std::fs::read_to_string(docs().join("../README.md")).unwrap();
-    for sample in readme.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
-        good("README.md", sample);
+fn every_sample_of_the_other_pages_is_a_good_configuration() {
+    let mechanisms = std::fs::read_dir(docs().join("mechanisms")).unwrap().map(|entry| entry.unwrap().path());
+    let pages: Vec<PathBuf> =
+        mechanisms.chain([docs().join("../README.md"), docs().join("operations.md")]).collect();
+    assert!(pages.len() >= 5);
+    for page in pages {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for sample in text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+            good(&page.to_string_lossy(), sample);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Result};
 use crate::forwarder::{Forwarder, Running, show};
-use crate::probe::{Bulk, Direction, bulk_tcp, fetch, ping, serve_bulk, serve_page};
+use crate::probe::{Bulk, BulkServer, Direction, fetch, ping, serve_bulk, serve_page};
 use crate::report::{self, bits, bold, dim};
 use crate::topology;
 use std::time::Duration;
@@ -66,8 +66,8 @@ fn show_everything(demo: &Running, options: Options) -> Result<()> {
     let target = demo.target;
     tell("ping", target, pings(demo))?;
     tell("web page", &format!("http://[{target}]/"), page(demo))?;
-    serve_bulk(&demo.network, "server")?;
-    let sixway = bulk(demo, Duration::from_secs(3));
+    let server = serve_bulk(&demo.network, "server")?;
+    let sixway = bulk(&server, demo.target, Duration::from_secs(3));
     let tried = "iperf3, one stream, up and down";
     tell("bulk TCP", tried, sixway.as_ref().map(both_ways).map_err(|f| Failure::Unexpected(f.to_string())))?;
     println!();
@@ -124,8 +124,8 @@ struct UpAndDown {
     down: Bulk,
 }
 
-fn bulk(running: &Running, time: Duration) -> Result<UpAndDown> {
-    let once = |direction| bulk_tcp(&running.network, "client", running.target, direction, time);
+fn bulk(server: &BulkServer<'_>, target: &str, time: Duration) -> Result<UpAndDown> {
+    let once = |direction| server.transfer("client", target, direction, time);
     Ok(UpAndDown { up: once(Direction::Up)?, down: once(Direction::Down)? })
 }
 
@@ -135,8 +135,8 @@ fn both_ways(both: &UpAndDown) -> String {
 
 fn peer_bulk(peer: Forwarder, sixway: Option<&UpAndDown>) -> Result<String> {
     let running = peer.start()?;
-    serve_bulk(&running.network, "server")?;
-    let measured = bulk(&running, Duration::from_secs(2))?;
+    let server = serve_bulk(&running.network, "server")?;
+    let measured = bulk(&server, running.target, Duration::from_secs(2))?;
     let Some(sixway) = sixway else { return Ok(both_ways(&measured)) };
     let ratio = |ours: Bulk, theirs: Bulk| ours.bits_per_second / theirs.bits_per_second.max(1.0);
     let (up, down) = (ratio(sixway.up, measured.up), ratio(sixway.down, measured.down));

@@ -5,7 +5,7 @@ use super::{Figure, Options, Section, Target};
 use crate::failure::Result;
 use crate::forwarder::{Forwarder, Running};
 use crate::probe::cpu::{cpus, process_cpu};
-use crate::probe::{Direction, PAYLOAD, SmallUdp, bulk_tcp, ping, serve_bulk, small_udp};
+use crate::probe::{BulkServer, Direction, PAYLOAD, SmallUdp, ping, serve_bulk, small_udp};
 use std::time::Duration;
 
 /// Flows of small packets: enough that no single one is favoured.
@@ -39,22 +39,22 @@ pub fn run(options: &Options) -> Result<Vec<Section>> {
     for forwarder in [Forwarder::Kernel, Forwarder::Tayga, Forwarder::Nat64, Forwarder::Siit] {
         match forwarder.cannot_run() {
             Some(why) => skipped.push(format!("{}: {why}", forwarder.name())),
-            None => {
-                let running = forwarder.start_on_one_core()?;
-                serve_bulk(&running.network, "server")?;
-                ready.push((running, Vec::new()));
-            }
+            None => ready.push(forwarder.start_on_one_core()?),
         }
     }
+    let servers =
+        ready.iter().map(|running| serve_bulk(&running.network, "server")).collect::<Result<Vec<_>>>()?;
+    let mut rounds: Vec<Vec<Round>> = ready.iter().map(|_| Vec::new()).collect();
     let seconds = Duration::from_secs_f64(if options.quick { 1.0 } else { options.seconds });
     for number in 1..=options.repeats() {
         options.say(&format!("wire: round {number} of {}", options.repeats()));
-        for (running, rounds) in &mut ready {
-            rounds.push(round(running, seconds)?);
+        for ((running, server), rounds) in ready.iter().zip(&servers).zip(&mut rounds) {
+            rounds.push(round(running, server, seconds)?);
         }
     }
     let measured: Vec<_> = ready
-        .into_iter()
+        .iter()
+        .zip(rounds)
         .map(|(running, rounds)| Measured { forwarder: running.forwarder, rounds })
         .collect();
     let mut sections = vec![tcp(&measured), udp(&measured), rtt(&measured)];
@@ -64,7 +64,7 @@ pub fn run(options: &Options) -> Result<Vec<Section>> {
     Ok(sections)
 }
 
-fn round(running: &Running, time: Duration) -> Result<Round> {
+fn round(running: &Running, server: &BulkServer<'_>, time: Duration) -> Result<Round> {
     let pings = ping(running.network.host("client")?, running.target, 1_000, 56, Duration::ZERO)?;
     Ok(Round {
         rtt_us: pings.median().unwrap_or(f64::INFINITY) * 1e3,
@@ -72,14 +72,17 @@ fn round(running: &Running, time: Duration) -> Result<Round> {
             small_udp(running, FLOWS, Direction::Up, time)?,
             small_udp(running, FLOWS, Direction::Down, time)?,
         ],
-        tcp: [transfer(running, Direction::Up, time)?, transfer(running, Direction::Down, time)?],
+        tcp: [
+            transfer(running, server, Direction::Up, time)?,
+            transfer(running, server, Direction::Down, time)?,
+        ],
     })
 }
 
-fn transfer(running: &Running, direction: Direction, time: Duration) -> Result<Tcp> {
+fn transfer(running: &Running, server: &BulkServer<'_>, direction: Direction, time: Duration) -> Result<Tcp> {
     let cpu = || running.process.map(process_cpu).transpose();
     let before = cpu()?;
-    let bulk = bulk_tcp(&running.network, "client", running.target, direction, time)?;
+    let bulk = server.transfer("client", running.target, direction, time)?;
     let spent = before.zip(cpu()?).map(|(before, after)| after.saturating_sub(before).as_nanos() as f64);
     let packets = (bulk.octets as f64 / SEGMENT).max(1.0);
     Ok(Tcp { gigabits: bulk.bits_per_second / 1e9, forwarder_ns: spent.map(|spent| spent / packets) })

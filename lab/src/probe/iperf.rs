@@ -3,6 +3,7 @@
 use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::namespace::command;
+use crate::process::Finished;
 use crate::topology::Network;
 use serde_json::Value;
 use std::time::Duration;
@@ -29,35 +30,55 @@ pub struct Bulk {
     pub retransmits: u64,
 }
 
-/// Starts an iperf3 server on a host, and waits until it listens.
-pub fn serve_bulk(network: &Network, host: &str) -> Result<()> {
-    let mut iperf = command("iperf3")?;
-    iperf.args(["-s", "-p", PORT, "--forceflush"]);
-    let id = network.start(host, iperf)?;
-    interrupt::wait_until(Duration::from_secs(5), "iperf3 listening", || {
-        network.with_process(id, |process| {
-            process.must_run()?;
-            Ok(process.stdout().contains("listening"))
-        })?
-    })
+/// An iperf3 server on a host of a network.
+pub struct BulkServer<'a> {
+    network: &'a Network,
+    process: u32,
 }
 
-/// One TCP stream between a host and the iperf3 server at `to`.
-pub fn bulk_tcp(
-    network: &Network,
-    from: &str,
-    to: &str,
-    direction: Direction,
-    time: Duration,
-) -> Result<Bulk> {
+/// Starts an iperf3 server on a host, and waits until it listens.
+pub fn serve_bulk<'a>(network: &'a Network, host: &str) -> Result<BulkServer<'a>> {
     let mut iperf = command("iperf3")?;
-    iperf.args(["-c", to, "-p", PORT, "-J", "--connect-timeout", "3000"]);
-    iperf.args(["-t", &time.as_secs_f64().ceil().to_string()]);
-    match direction {
-        Direction::Up => {}
-        Direction::Down => drop(iperf.arg("-R")),
+    iperf.args(["-s", "-p", PORT, "--forceflush"]);
+    let process = network.start(host, iperf)?;
+    let server = BulkServer { network, process };
+    server.wait_until_it_has_listened(1)?;
+    Ok(server)
+}
+
+impl BulkServer<'_> {
+    /// One TCP stream between a host and this server, whose address is `to`.
+    pub fn transfer(&self, from: &str, to: &str, direction: Direction, time: Duration) -> Result<Bulk> {
+        let listened = self.has_listened()?;
+        let mut iperf = command("iperf3")?;
+        iperf.args(["-c", to, "-p", PORT, "-J", "--connect-timeout", "3000"]);
+        iperf.args(["-t", &time.as_secs_f64().ceil().to_string()]);
+        match direction {
+            Direction::Up => {}
+            Direction::Down => drop(iperf.arg("-R")),
+        }
+        let finished = self.network.host(from)?.run(iperf, time + Duration::from_secs(12))?;
+        let bulk = read(finished)?;
+        // Between two clients it closes its socket for a moment, and resets who comes then.
+        self.wait_until_it_has_listened(listened + 1)?;
+        Ok(bulk)
     }
-    let finished = network.host(from)?.run(iperf, time + Duration::from_secs(12))?;
+
+    /// How often it has said that it listens: once, and once after each client.
+    fn has_listened(&self) -> Result<usize> {
+        self.network.with_process(self.process, |process| {
+            process.must_run()?;
+            Ok(process.stdout().matches("listening").count())
+        })?
+    }
+
+    fn wait_until_it_has_listened(&self, times: usize) -> Result<()> {
+        let enough = || Ok(self.has_listened()? >= times);
+        interrupt::wait_until(Duration::from_secs(5), "iperf3 listening", enough)
+    }
+}
+
+fn read(finished: Finished) -> Result<Bulk> {
     let said: Value = serde_json::from_str(&finished.stdout).unwrap_or_default();
     if let Some(error) = said["error"].as_str() {
         return Err(Failure::Program(finished.typed, error.to_owned()));

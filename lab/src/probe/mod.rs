@@ -6,7 +6,7 @@ mod ping;
 mod small_udp;
 mod web;
 
-pub use iperf::{Bulk, Direction, bulk_tcp, serve_bulk};
+pub use iperf::{Bulk, BulkServer, Direction, serve_bulk};
 pub use ping::{RoundTrips, ping};
 pub use small_udp::{PAYLOAD, SmallUdp, small_udp};
 pub use web::{Page, fetch, serve_page};

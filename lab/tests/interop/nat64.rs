@@ -3,7 +3,7 @@
 use crate::Interop;
 use crate::datagrams::{arrives, pattern, socket};
 use sixway_lab::failure::Result;
-use sixway_lab::forwarder::{Forwarder, NAT64, run_sixway};
+use sixway_lab::forwarder::{Forwarder, NAT64, run_sixway, show};
 use sixway_lab::load::{Pmtu, path_mtu_discovery, without_checksum};
 use sixway_lab::probe::{fetch, ping, serve_page};
 use sixway_lab::topology::{client_gateway_server, two_clients};
@@ -45,7 +45,9 @@ fn pings_of_every_size_come_back() -> Result<()> {
     let client = running.network.host("client")?;
     for octets in [0, 1, 56, 1_232, 1_233, 1_424, 1_425, 1_452, 1_453, 1_472, 3_000, 9_001] {
         let trips = ping(client, SERVER, 3, octets, Duration::from_millis(5))?;
-        assert_eq!(trips.answered, 3, "pings with {octets} octets");
+        let drops = show(&running.network, &["drops"])?;
+        let drops = running.network.host("gateway")?.run(drops, Duration::from_secs(5))?.stdout;
+        assert_eq!(trips.answered, 3, "pings with {octets} octets; dropped: {drops}");
     }
     Ok(())
 }

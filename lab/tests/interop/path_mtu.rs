@@ -4,7 +4,7 @@ use crate::Interop;
 use sixway_lab::failure::{Failure, Result};
 use sixway_lab::forwarder::{Forwarder, Running};
 use sixway_lab::namespace::command;
-use sixway_lab::probe::{Direction, bulk_tcp, serve_bulk};
+use sixway_lab::probe::{Direction, serve_bulk};
 use std::time::Duration;
 
 pub const TESTS: &[Interop] = &[
@@ -39,9 +39,9 @@ fn narrow_ipv6_link() -> Result<()> {
 }
 
 fn transfers_both_ways(running: &Running) -> Result<()> {
-    serve_bulk(&running.network, "server")?;
+    let server = serve_bulk(&running.network, "server")?;
     for direction in [Direction::Up, Direction::Down] {
-        let bulk = bulk_tcp(&running.network, "client", running.target, direction, Duration::from_secs(1))?;
+        let bulk = server.transfer("client", running.target, direction, Duration::from_secs(1))?;
         assert!(bulk.octets > 1_000_000, "{direction:?}: {} octets", bulk.octets);
     }
     Ok(())

@@ -3,7 +3,7 @@
 use crate::Interop;
 use sixway_lab::failure::{Failure, Result};
 use sixway_lab::forwarder::{Forwarder, Running};
-use sixway_lab::probe::{Direction, bulk_tcp, fetch, ping, serve_bulk, serve_page};
+use sixway_lab::probe::{Direction, fetch, ping, serve_bulk, serve_page};
 use sixway_lab::topology::{self, client_gateway_server};
 use std::process::Command;
 use std::time::Duration;
@@ -97,9 +97,9 @@ fn everything_arrives(forwarder: Forwarder) -> Result<()> {
         serve_page(&network, "server", listens, "a page")?;
         assert_eq!(fetch(&network, "client", &format!("http://[{target}]/"))?.body, "a page");
     }
-    serve_bulk(&network, "server")?;
+    let server = serve_bulk(&network, "server")?;
     for direction in [Direction::Up, Direction::Down] {
-        let bulk = bulk_tcp(&network, "client", target, direction, Duration::from_secs(1))?;
+        let bulk = server.transfer("client", target, direction, Duration::from_secs(1))?;
         assert!(bulk.octets > 1_000_000, "{direction:?}: {} octets", bulk.octets);
     }
     Ok(())

@@ -7,7 +7,7 @@ use sixway_lab::forwarder::{Forwarder, SIIT, run_sixway};
 use sixway_lab::interrupt;
 use sixway_lab::load::{Pmtu, path_mtu_discovery, without_checksum};
 use sixway_lab::namespace::command;
-use sixway_lab::probe::{Direction, bulk_tcp, fetch, ping, serve_bulk, serve_page};
+use sixway_lab::probe::{Direction, fetch, ping, serve_bulk, serve_page};
 use sixway_lab::topology::{Network, client_gateway_server};
 use std::time::Duration;
 
@@ -117,9 +117,9 @@ fn beside_tayga() -> Result<()> {
         let trips = ping(network.host("client")?, "203.0.113.2", 5, octets, Duration::from_millis(5))?;
         assert_eq!(trips.answered, 5, "pings with {octets} octets");
     }
-    serve_bulk(&network, "server")?;
+    let bulk_server = serve_bulk(&network, "server")?;
     for direction in [Direction::Up, Direction::Down] {
-        let bulk = bulk_tcp(&network, "client", "203.0.113.2", direction, Duration::from_secs(1))?;
+        let bulk = bulk_server.transfer("client", "203.0.113.2", direction, Duration::from_secs(1))?;
         assert!(bulk.octets > 1_000_000, "{direction:?}: {} octets", bulk.octets);
     }
     let client = socket(network.host("client")?, "0.0.0.0:4000")?;
