@@ -24,19 +24,29 @@ impl RoundTrips {
     }
 }
 
-/// Sends `count` echo requests with `octets` of payload, one every `interval` (zero: each when the last one came back).
+/// Sends `count` echo requests with `octets` of payload, one every `interval` (zero: each when the last one came back), and waits two
+/// seconds for the last answer.
 pub fn ping(from: &Namespace, to: &str, count: u32, octets: u32, interval: Duration) -> Result<RoundTrips> {
+    let deadline = Duration::from_secs(2) + interval * count;
     let mut ping = command("ping")?;
-    ping.args(["-n", "-W", "1", "-c", &count.to_string(), "-s", &octets.to_string()]);
+    // Without a deadline ping waits but two round trips for the last answer, which on a busy machine is too short; with one it goes on
+    // sending until it has `count` answers, and those to later requests are not ours.
+    ping.args(["-n", "-w", &deadline.as_secs_f64().ceil().to_string()]);
+    ping.args(["-c", &count.to_string(), "-s", &octets.to_string()]);
     ping.args(["-i", &interval.as_secs_f64().to_string(), to]);
-    let limit = Duration::from_secs(5) + (interval + Duration::from_millis(20)) * count;
-    let finished = from.run(ping, limit)?;
+    let finished = from.run(ping, deadline + Duration::from_secs(5))?;
     interrupt::check()?;
     if finished.stdout.is_empty() {
         return Err(Failure::Program(finished.typed, finished.stderr.trim().to_owned()));
     }
-    let answered = finished.stdout.matches(" bytes from ").count() as u32;
+    let answered = answered(&finished.stdout).filter(|number| *number <= count).count() as u32;
     Ok(RoundTrips { sent: count, answered, milliseconds: times(&finished.stdout) })
+}
+
+/// Numbers of the requests that were answered, from 1.
+fn answered(said: &str) -> impl Iterator<Item = u32> {
+    let answers = said.lines().filter(|line| line.contains(" bytes from ") && !line.contains("DUP!"));
+    answers.filter_map(|line| line.split_once("icmp_seq=")?.1.split_whitespace().next()?.parse().ok())
 }
 
 fn times(said: &str) -> Vec<f64> {
@@ -59,5 +69,6 @@ mod tests {
         let trips = RoundTrips { sent: 2, answered: 2, milliseconds: times(said) };
         assert_eq!(trips.milliseconds, [0.03, 0.09]);
         assert_eq!(trips.median(), Some(0.09));
+        assert!(answered(said).eq([1, 2]));
     }
 }
