@@ -1,17 +1,29 @@
 //! An open-addressing index: from a keyed 32-bit tag to slots of a slab.
 //!
 //! ```text
-//!     entry:  | tag, 32 bits | slot, 32 bits |      slot u32::MAX: empty
+//!     entry:  | tag, 32 bits | slot + 1, 32 bits |      0: empty
 //! ```
 //!
 //! Eight entries share a cache line, and an entry stands at its home (the tag scaled to the table's size) or in the first
 //! gap behind it, so nearly every look-up touches one line. Because the home follows from the tag alone, removal shifts
-//! later entries back and leaves no tombstones. The table never grows: its owner's bound is known from the start, and its
-//! memory is touched then, so that no packet waits for the kernel to find a page.
+//! later entries back and leaves no tombstones. The table never grows: its owner's bound is known from the start. Memory of
+//! zeros is an empty table, so the system lends it page by page as it fills, and a small site pays for what it uses.
 
 use arrayvec::ArrayVec;
 
-const EMPTY: u64 = u64::MAX;
+const EMPTY: u64 = 0;
+
+/// An entry; `slot` is below `u32::MAX`.
+#[inline]
+const fn entry_of(tag: u32, slot: u32) -> u64 {
+    (tag as u64) << 32 | (slot as u64 + 1)
+}
+
+/// The slot of an entry that is not empty.
+#[inline]
+const fn slot_of(entry: u64) -> u32 {
+    (entry as u32).wrapping_sub(1)
+}
 
 /// Entries that wait together for their lines.
 const LATE: usize = 16;
@@ -61,7 +73,7 @@ impl Index {
     #[inline]
     pub fn candidate(&self, tag: u32, touched: u64) -> Option<u32> {
         if (touched >> 32) as u32 == tag && touched != EMPTY {
-            return Some(touched as u32);
+            return Some(slot_of(touched));
         }
         self.find(tag, |_| true)
     }
@@ -75,8 +87,8 @@ impl Index {
             if entry == EMPTY {
                 return self.find_late(tag, is);
             }
-            if (entry >> 32) as u32 == tag && is(entry as u32) {
-                return Some(entry as u32);
+            if (entry >> 32) as u32 == tag && is(slot_of(entry)) {
+                return Some(slot_of(entry));
             }
             at = self.after(at);
         }
@@ -84,7 +96,7 @@ impl Index {
 
     fn find_late(&self, tag: u32, is: impl Fn(u32) -> bool) -> Option<u32> {
         let mut tagged = self.late.iter().filter(|entry| (**entry >> 32) as u32 == tag);
-        tagged.find(|entry| is(**entry as u32)).map(|entry| *entry as u32)
+        tagged.find(|entry| is(slot_of(**entry))).map(|entry| slot_of(*entry))
     }
 
     /// Adds a slot whose line is probably in no cache: it is found at once, but put into its place together with others,
@@ -94,14 +106,14 @@ impl Index {
         if self.late.is_full() {
             self.settle();
         }
-        self.late.push(u64::from(tag) << 32 | u64::from(slot));
+        self.late.push(entry_of(tag, slot));
     }
 
     fn settle(&mut self) {
         let late = core::mem::take(&mut self.late);
         core::hint::black_box(late.iter().fold(0, |sum, entry| sum ^ self.touch((*entry >> 32) as u32)));
         for entry in late {
-            self.insert((entry >> 32) as u32, entry as u32);
+            self.insert((entry >> 32) as u32, slot_of(entry));
         }
     }
 
@@ -111,12 +123,12 @@ impl Index {
         while self.entries[at] != EMPTY {
             at = self.after(at);
         }
-        self.entries[at] = u64::from(tag) << 32 | u64::from(slot);
+        self.entries[at] = entry_of(tag, slot);
     }
 
     /// Takes a slot out; entries behind it move back to close the gap.
     pub fn remove(&mut self, tag: u32, slot: u32) {
-        let wanted = u64::from(tag) << 32 | u64::from(slot);
+        let wanted = entry_of(tag, slot);
         if let Some(at) = self.late.iter().position(|entry| *entry == wanted) {
             self.late.swap_remove(at);
             return;
