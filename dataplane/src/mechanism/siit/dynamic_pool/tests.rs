@@ -1,6 +1,6 @@
 use super::*;
 use proptest::prelude::*;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 fn config(prefix: &str) -> DynamicPoolConfig {
     DynamicPoolConfig::new(prefix.parse().unwrap())
