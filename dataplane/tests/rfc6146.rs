@@ -11,7 +11,7 @@ use sixway_dataplane::translate::Policy;
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_dataplane::{DropReason, Verdict};
 use sixway_wire::{Endpoint4, Endpoint6};
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 use support::{Build, Gateway, icmp4, icmp6, v4, v6};
@@ -121,7 +121,7 @@ fn a_host_has_one_outside_address_for_all_its_endpoints_and_protocols() {
 #[test]
 fn port_range_and_parity_are_kept_and_no_two_endpoints_share_a_port() {
     let mut gateway = nat64(|_| {});
-    let mut all = BTreeSet::new();
+    let mut all = HashSet::default();
     for port in (100..300).chain(4_000..4_200) {
         let outside = outbound(&mut gateway, HOST, port, SERVER6);
         assert_eq!(outside.port % 2, port % 2);
