@@ -308,7 +308,7 @@ fn a_pool_of_many_prefixes_and_ranges_is_used_up_to_its_last_port() {
         let addresses = ["192.0.2.1/32", "198.51.100.4/31"].map(|prefix| prefix.parse().unwrap()).to_vec();
         nat64.pool = PoolConfig { addresses, ports: ports.to_vec() };
     });
-    let mut seen = std::collections::HashSet::default();
+    let mut seen = std::collections::HashSet::from([]);
     for host in 1..=12 {
         gateway.receives(v6(&format!("2001:db8:1::{host:x}"), SERVER6).udp(4_001, 53, b"question"));
         assert!(seen.insert(outside(&gateway.sent())));

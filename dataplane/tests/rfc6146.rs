@@ -121,7 +121,7 @@ fn a_host_has_one_outside_address_for_all_its_endpoints_and_protocols() {
 #[test]
 fn port_range_and_parity_are_kept_and_no_two_endpoints_share_a_port() {
     let mut gateway = nat64(|_| {});
-    let mut all = HashSet::default();
+    let mut all = HashSet::from([]);
     for port in (100..300).chain(4_000..4_200) {
         let outside = outbound(&mut gateway, HOST, port, SERVER6);
         assert_eq!(outside.port % 2, port % 2);

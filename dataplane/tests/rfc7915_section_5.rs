@@ -296,7 +296,7 @@ fn an_error_from_an_address_without_mapping_comes_from_the_pool_of_rfc_6791() {
         config.icmp_source_pool = pool.map(|address| address.parse().unwrap()).to_vec();
     });
     let arrived = v6(PEER6, HOST6).udp(53, 4000, b"question").octets();
-    let mut sources = HashSet::default();
+    let mut sources = HashSet::from([]);
     for router in 1..20 {
         let router = format!("2001:db8:ffff::{router}");
         gateway.receives(v6(&router, PEER6).icmp(icmp6(3, 0, [0; 4], &arrived)));

@@ -203,7 +203,7 @@ fn no_two_workers_give_the_same_outside_endpoint() {
     let mut gateway = stateful();
     let hosts: Vec<String> =
         (0..20).flat_map(|n| [(0, n), (1, n)]).map(|(worker, n)| gateway.host(worker, n)).collect();
-    let mut seen = HashSet::default();
+    let mut seen = HashSet::from([]);
     for host in &hosts {
         for port in 4_000..4_020 {
             gateway.receives(usize::from(port % 2 == 0), v6(host, SERVER6).udp(port, 53, b"question"));
@@ -418,10 +418,10 @@ fn a_stored_syn_is_joined_by_the_syn_from_inside_wherever_both_arrive() {
 #[test]
 fn hosts_of_the_dynamic_pool_keep_their_address_and_are_reached_wherever_packets_arrive() {
     let mut gateway = with_dynamic_pool();
-    let mut addresses = HashSet::default();
+    let mut addresses = HashSet::from([]);
     for n in 1..60 {
         let host = format!("2001:db8:ffff::{n:x}");
-        let mut seen = HashSet::default();
+        let mut seen = HashSet::from([]);
         for at in 0..WORKERS {
             gateway.receives(at, v6(&host, PEER6).udp(1, 2, b"data"));
             seen.insert(outside(&gateway.sent()).0);

@@ -174,7 +174,7 @@ fn workers_give_their_own_addresses_to_their_own_hosts() {
     let mut pools: Vec<_> =
         (0..3).map(|w| DynamicPool::new(&config, WorkerId(w), 3, [9, 9]).unwrap()).collect();
     assert_eq!(pools.iter().map(DynamicPool::free).sum::<u32>(), 256 - 2 - 16);
-    let mut given = HashSet::default();
+    let mut given = HashSet::from([]);
     for n in 0..200 {
         let worker = pools[0].worker_of6(host(n));
         assert_eq!(worker, pools[2].worker_of6(host(n)));
