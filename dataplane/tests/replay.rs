@@ -6,6 +6,8 @@
     reason = "a test reads files and the clock"
 )]
 
+#[path = "../../fuzz/targets/dynamic_state.rs"]
+mod dynamic_state;
 #[path = "../../fuzz/targets/eam_file.rs"]
 mod eam_file;
 #[path = "../../fuzz/targets/engine.rs"]
@@ -39,4 +41,9 @@ fn any_packets_in_any_order_are_accounted_for() {
 #[test]
 fn any_text_is_a_table_of_mappings_or_a_list_of_bad_lines() {
     mutation::replay(&Path::new(CORPUS).join("eam_file"), 5_000, eam_file::run);
+}
+
+#[test]
+fn any_text_is_a_dynamic_pools_file() {
+    mutation::replay(&Path::new(CORPUS).join("dynamic_state"), 5_000, dynamic_state::run);
 }

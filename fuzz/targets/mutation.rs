@@ -44,12 +44,15 @@ fn mutate(inputs: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
             return octets;
         }
         let at = random.below(length);
-        match random.below(6) {
+        match random.below(7) {
             0 => octets[at] ^= 1 << random.below(8),
             1 => octets[at] = TELLING[random.below(TELLING.len())],
             2 => octets[at] = random.next() as u8,
             3 => octets.truncate(at),
-            4 => drop(octets.drain(at..(at + 1 + random.below(16)).min(length))),
+            // Sizes decide much: a few octets more, or fewer, at the end.
+            4 if random.below(2) == 0 => octets.resize((length + random.below(64)).saturating_sub(32), 0),
+            4 => octets.extend_from_within(at..),
+            5 => drop(octets.drain(at..(at + 1 + random.below(16)).min(length))),
             _ => {
                 let other = &inputs[random.below(inputs.len())];
                 let from = random.below(other.len().max(1)).min(other.len());
