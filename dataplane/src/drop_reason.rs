@@ -139,6 +139,8 @@ drop_reasons! {
     ProtocolUnsupported => icmpv4(3, 2) icmpv6(1, 4),
     /// An IPv6 source under the NAT64's own prefix: a hairpinning loop (RFC 6146 §3.5).
     SourceInTranslationPrefix => silent,
+    /// An IPv4 source out of the NAT64's own pool, from outside: nobody there has it, and hairpins turn around within.
+    SourceInPool => silent,
     /// No binding for this outside address and port, and none may be made from outside (RFC 6146 §3.5.1).
     NoBinding => icmpv4(3, 1),
     /// No session that lets this remote address in (RFC 6146 §3.5.1, address-dependent filtering).

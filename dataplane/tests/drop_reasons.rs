@@ -245,6 +245,7 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
         DropReason::SourceInTranslationPrefix => {
             (after(stateful(), [v6("64:ff9b::192.0.2.1", NAT_PEER6).udp(1, 2, b"data")]), six)
         }
+        DropReason::SourceInPool => (after(stateful(), [v4(OUTSIDE, OUTSIDE).udp(1, 2, b"data")]), four),
         DropReason::NoBinding => (after(stateful(), [v4(PEER4, OUTSIDE).udp(1, 2_000, b"data")]), four),
         DropReason::Filtered => {
             let mut gateway = stateful_with(|config, _| config.filtering = Filtering::AddressDependent);

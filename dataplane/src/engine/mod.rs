@@ -222,7 +222,7 @@ impl Engine {
                         answer_later(
                             errors,
                             DropReason::InboundSyn,
-                            &Frame::holding(&octets),
+                            &as_long_as_it_says(octets),
                             now,
                             out,
                             counters,
@@ -381,6 +381,15 @@ impl Engine {
     }
 }
 
+/// An IPv4 packet of which only the start was kept, with zeros for the rest: what an error quotes is its start.
+fn as_long_as_it_says(octets: Box<[u8]>) -> Frame {
+    let mut octets = octets.into_vec();
+    if let Some(&[high, low]) = octets.get(2..4) {
+        octets.resize(octets.len().max(u16::from_be_bytes([high, low]).into()), 0);
+    }
+    Frame::holding(&octets)
+}
+
 /// Tells the sender of a packet that was held and is dropped.
 fn answer_later(
     errors: &mut IcmpErrors,
@@ -400,6 +409,8 @@ fn answer_later(
 fn sender_mtu(packet: &Packet, limits: &Limits, hairpinned: bool) -> u32 {
     let (mtu4, mtu6) = (u32::from(limits.mtu4), u32::from(limits.mtu6));
     match (packet.addresses, hairpinned) {
+        // A fragment gets a Fragment header.
+        (Addresses::V4 { .. }, false) if packet.fragment.is_some() => mtu6.saturating_sub(28),
         (Addresses::V4 { .. }, false) => mtu6.saturating_sub(20),
         (Addresses::V4 { .. }, true) => mtu4,
         (Addresses::V6 { .. }, false) => (mtu4 + 20).max(IPV6_MIN_MTU as u32),

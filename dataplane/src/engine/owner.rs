@@ -49,6 +49,12 @@ impl Engine {
         if owner == Some(Owner::Gateway) {
             return Ok(owner);
         }
+        if let (Some(Owner::Nat64(index)), Addresses::V4 { source, .. }) = (owner, packet.addresses)
+            && passes == 0
+            && self.nat64[usize::from(index)].owns_outside(source)
+        {
+            return Err(DropReason::SourceInPool);
+        }
         if passes == 0 && packet.hops <= 1 {
             return Err(DropReason::HopLimitExceeded);
         }

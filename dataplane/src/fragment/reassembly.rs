@@ -27,7 +27,7 @@ pub struct FragmentLimits {
     pub memory: usize,
     /// Packets at a time.
     pub packets: usize,
-    /// Packets at a time from one source address.
+    /// Packets at a time from one source: an IPv4 address, or an IPv6 /64.
     pub packets_per_source: usize,
     /// Fragments of one packet.
     pub fragments_per_packet: usize,
@@ -94,11 +94,12 @@ impl Key {
     fn source(&self) -> Source {
         match self.addresses {
             Addresses::V4 { source, .. } => Source(source.to_ipv6_mapped().to_bits()),
-            Addresses::V6 { source, .. } => Source(source.to_bits()),
+            Addresses::V6 { source, .. } => Source(source.to_bits() >> 64 << 64),
         }
     }
 }
 
+/// Who sends: an IPv4 address, or an IPv6 /64, of whose addresses one host may take as many as it likes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Source(u128);
 

@@ -25,6 +25,9 @@ pub const OPEN_AT_START: u64 = 64;
 /// Bindings that the open addresses hold on average before one more is opened.
 pub const BINDINGS_PER_OPEN_ADDRESS: u64 = 1_024;
 
+/// So many prefixes are looked at one after the other; among more, the one that may hold an address is searched for.
+const FEW_PREFIXES: usize = 8;
+
 /// What a pool consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolConfig {
@@ -103,7 +106,12 @@ impl Pool {
     /// Whether the address belongs to the pool.
     #[inline]
     pub fn contains(&self, address: Ipv4Addr) -> bool {
-        self.prefixes.iter().any(|(_, prefix)| prefix.contains(address))
+        let inside = |(_, prefix): &(u64, Prefix4)| prefix.contains(address);
+        if self.prefixes.len() <= FEW_PREFIXES {
+            return self.prefixes.iter().any(inside);
+        }
+        let behind = self.prefixes.partition_point(|(_, prefix)| prefix.address() <= address);
+        self.prefixes[..behind].last().is_some_and(inside)
     }
 
     /// Number of addresses.
@@ -317,6 +325,19 @@ mod tests {
         let addresses = addresses.iter().map(|text| text.parse().unwrap()).collect();
         let config = PoolConfig { addresses, ports: vec![ports] };
         Pool::new(&config, &Ownership::striped(workers), WorkerId(worker), [11, 12])
+    }
+
+    #[test]
+    fn a_pool_of_many_prefixes_contains_just_their_addresses() {
+        let texts: Vec<String> = (0..=40).map(|n| format!("192.0.2.{}/{}", n * 4, 30 + n % 3)).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let pool = pool(&texts, 2_000..=2_099);
+        let prefixes: Vec<Prefix4> = texts.iter().map(|text| text.parse().unwrap()).collect();
+        for bits in 0xc000_01f0..=0xc000_030fu32 {
+            let address = Ipv4Addr::from_bits(bits);
+            let expected = prefixes.iter().any(|prefix| prefix.contains(address));
+            assert_eq!(pool.contains(address), expected, "{address}");
+        }
     }
 
     #[test]

@@ -12,8 +12,8 @@ const RING: usize = 256;
 const BUFFER: usize = 2_048;
 
 /// A packet is handed on at most so often: its fragments to the worker that joins them, the whole to the worker of its
-/// host. More would be workers that disagree and play ball.
-const STEPS: u8 = 2;
+/// host, a hairpin to that of the other host. More would be workers that disagree and play ball.
+const STEPS: u8 = 3;
 
 /// One worker's ends of all rings.
 #[derive(Default)]
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_handed_on_twice_and_not_a_third_time() {
+    fn a_packet_is_handed_on_three_times_and_not_a_fourth_time() {
         let (mut near, mut far) = pair();
         assert!(near.onward().give(0, &Frame::holding(&[1]), WorkerId(1)));
         let mut relayed = Vec::new();
@@ -194,6 +194,7 @@ mod tests {
         };
         relay(&mut far, 0);
         relay(&mut near, 1);
-        assert_eq!(relayed, [true, false]);
+        relay(&mut far, 0);
+        assert_eq!(relayed, [true, true, false]);
     }
 }

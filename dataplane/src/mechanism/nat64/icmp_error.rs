@@ -2,6 +2,7 @@
 //! neither bindings nor sessions (§3.5).
 
 use super::{Arrival, Nat64, Outcome};
+use crate::classify::source_check::is_martian4;
 use crate::drop_reason::DropReason;
 use crate::nat::{BindingKind, Inside, NatProtocol, Outside};
 use crate::parse::{Addresses, QuotedTuple};
@@ -38,6 +39,9 @@ impl Nat64 {
             return Err(DropReason::NoSessionForError);
         }
         let address = self.prefix.extract(remote.address)?;
+        if is_martian4(address) {
+            return Err(DropReason::MartianDestination);
+        }
         let binding =
             self.tables.bindings.find_inside(protocol, inside).ok_or(DropReason::NoSessionForError)?;
         let outside = self.tables.bindings.get(binding).outside;

@@ -184,15 +184,16 @@ impl Siit {
         }
         let (destination, mut via) =
             self.map6(destination6, false, now)?.ok_or(DropReason::DestinationUnmapped)?;
+        // Before the source gets an address for it.
+        if is_martian4(destination) {
+            return Err(DropReason::MartianDestination);
+        }
         let is_error = matches!(packet.transport, Transport::IcmpError { .. });
         let source = match self.map6(source6, true, now)? {
             Some((source, _)) => source,
             None if is_error => self.icmp_source4(source6)?,
             None => self.assign(source6, now)?,
         };
-        if is_martian4(destination) {
-            return Err(DropReason::MartianDestination);
-        }
         if is_martian4(source) && !is_error {
             return Err(DropReason::MartianSource);
         }

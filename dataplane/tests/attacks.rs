@@ -1,0 +1,122 @@
+//! What a hostile neighbour sends: forged sources, forged quotes, floods.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod support;
+
+use sixway_dataplane::mechanism::nat64::Nat64Config;
+use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
+use sixway_dataplane::nat::Filtering;
+use sixway_dataplane::{DropReason, Verdict};
+use sixway_wire::checksum::{Sum, update};
+use std::time::Duration;
+use support::{Build, Gateway, gateway, icmp6, nat64, siit, v4, v6};
+
+const HOST: &str = "2001:db8:1::1";
+const OTHER: &str = "2001:db8:1::2";
+const SERVER4: &str = "203.0.113.1";
+const SERVER6: &str = "64:ff9b::203.0.113.1";
+const SYN: u8 = 0x02;
+
+fn stateful(edit: impl FnOnce(&mut Nat64Config)) -> Gateway {
+    gateway(|config| {
+        let mut one = nat64();
+        one.pool.addresses = vec!["192.0.2.1/32".parse().unwrap()];
+        edit(&mut one);
+        config.nat64.push(one);
+    })
+}
+
+/// The port that the host's packet leaves from.
+fn outside_port(gateway: &mut Gateway, packet: Build) -> u16 {
+    gateway.receives(packet);
+    let sent = gateway.sent();
+    u16::from_be_bytes([sent[20], sent[21]])
+}
+
+#[test]
+fn an_outside_packet_with_a_source_of_the_pool_is_dropped_though_the_hosts_behind_it_may_talk() {
+    let mut gateway = stateful(|config| config.filtering = Filtering::AddressDependent);
+    let port = outside_port(&mut gateway, v6(HOST, SERVER6).udp(4_000, 53, b"question"));
+    let others = outside_port(&mut gateway, v6(OTHER, SERVER6).udp(4_000, 53, b"question"));
+    // The two know one another, so that address-dependent filtering lets the pool's address in.
+    gateway.receives(v6(HOST, "64:ff9b::192.0.2.1").udp(4_000, others, b"hello"));
+    gateway.receives(v6(OTHER, "64:ff9b::192.0.2.1").udp(4_000, port, b"hello"));
+    gateway.sends(v6("64:ff9b::192.0.2.1", HOST).hops(63).udp(others, 4_000, b"hello"));
+    gateway.counted_before();
+    gateway.receives(v4("192.0.2.1", "192.0.2.1").udp(others, port, b"forged"));
+    gateway.receives(v4("192.0.2.1", "192.0.2.1").udp(9, port, b"forged"));
+    gateway.sends_nothing();
+    gateway.counted([("SourceInPool", 2)]);
+}
+
+#[test]
+fn an_error_from_inside_goes_to_no_multicast_loopback_or_broadcast_address() {
+    for (embedded, remote) in
+        [("e000:1", "224.0.0.1"), ("7f00:1", "127.0.0.1"), ("ffff:ffff", "255.255.255.255")]
+    {
+        let mut gateway = stateful(|_| {});
+        gateway.receives(v6(HOST, SERVER6).udp(4_000, 53, b"question"));
+        let _ = gateway.sent();
+        let forged = format!("64:ff9b::{embedded}");
+        let quote = v6(&forged, HOST).udp(53, 4_000, b"never sent").octets();
+        gateway.receives(v6(HOST, &forged).icmp(icmp6(1, 4, [0; 4], &quote)));
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::MartianDestination), "{remote}");
+        gateway.sends_nothing();
+    }
+}
+
+#[test]
+fn a_stored_syn_longer_than_what_is_kept_of_it_is_answered_too() {
+    let mut gateway = stateful(|_| {});
+    let syn = v4(SERVER4, "192.0.2.1").tcp(4_000, 80, SYN, &[7; 1_200]);
+    gateway.receives(syn.clone());
+    assert_eq!(gateway.last, Verdict::Held);
+    gateway.waits(Duration::from_secs(8));
+    let error = gateway.sent();
+    assert_eq!((error.len(), error[9], error[20], error[21]), (576, 1, 3, 3));
+    assert_eq!(error[28..], syn.octets()[..548]);
+}
+
+#[test]
+fn the_mtu_told_about_a_fragment_leaves_room_for_its_fragment_header() {
+    let mut gateway = siit(|_| {});
+    let whole = v4(SERVER4, "198.51.100.1").udp(1, 2, &[7; 2_900]);
+    let fragment = |data: usize| {
+        let mut octets = whole.clone().fragment(5, 0, true).part(0, data).octets();
+        let checksum = u16::from_be_bytes([octets[10], octets[11]]);
+        let with_df = update(checksum, Sum::ZERO, Sum::ZERO.word(0x4000));
+        octets[6] |= 0x40;
+        octets[10..12].copy_from_slice(&with_df.to_be_bytes());
+        octets
+    };
+    gateway.receives(fragment(1_480));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::PacketTooBig));
+    let error = gateway.sent();
+    let mtu = usize::from(u16::from_be_bytes([error[26], error[27]]));
+    assert_eq!((error[20], error[21], mtu), (3, 4, 1_472));
+    gateway.receives(fragment((mtu - 20) / 8 * 8));
+    assert_eq!(gateway.last, Verdict::Forward);
+}
+
+#[test]
+fn one_ipv6_network_cannot_take_all_room_for_fragments_by_changing_its_address() {
+    let mut gateway = stateful(|_| {});
+    let first = |host: &str| v6(host, SERVER6).udp(1, 2, &[7; 40]).fragment(5, 0, true).part(0, 24);
+    for host in 0..100 {
+        gateway.receives(first(&format!("2001:db8:1::{host:x}")));
+    }
+    gateway.counted([("held", 64), ("FragmentMemory", 36)]);
+    gateway.receives(first("2001:db8:1:1::1"));
+    gateway.counted([("held", 1)]);
+}
+
+#[test]
+fn a_packet_that_goes_nowhere_costs_the_dynamic_pool_no_address() {
+    let mut gateway = siit(|config| {
+        config.dynamic_pool = Some(DynamicPoolConfig::new("172.16.0.1/32".parse().unwrap()));
+    });
+    gateway.receives(v6(OTHER, "2001:db8:64::127.0.0.1").udp(1, 2, b"data"));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::MartianDestination));
+    gateway.receives(v6(HOST, "2001:db8:64::203.0.113.1").udp(1, 2, b"data"));
+    assert_eq!(gateway.last, Verdict::Forward);
+}
