@@ -7,4 +7,4 @@ mod flood;
 mod option;
 
 pub use flood::{Flood, flood};
-pub use option::{Pmtu, path_mtu_discovery, without_checksum};
+pub use option::{Pmtu, path_mtu_discovery, segment_size, without_checksum};

@@ -27,6 +27,11 @@ pub fn path_mtu_discovery(socket: &UdpSocket, pmtu: Pmtu) -> Result<()> {
     set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, value).asking(|| "IP_MTU_DISCOVER".to_owned())
 }
 
+/// What is sent at once leaves as datagrams of `size` octets: as one super-frame as far as the kernel and its devices carry it.
+pub fn segment_size(socket: &UdpSocket, size: u16) -> Result<()> {
+    set(socket, libc::SOL_UDP, libc::UDP_SEGMENT, size.into()).asking(|| "UDP_SEGMENT".to_owned())
+}
+
 fn set(socket: &UdpSocket, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> std::io::Result<()> {
     let size = size_of::<libc::c_int>() as libc::socklen_t;
     // SAFETY: the kernel reads one c_int from where one lies, and its length is given.

@@ -8,6 +8,7 @@ mod nat64;
 mod path_mtu;
 mod peers;
 mod siit;
+mod super_frames;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use sixway_lab::failure::Result;
@@ -48,8 +49,16 @@ impl Interop {
 }
 
 fn main() {
-    let tests =
-        [peers::TESTS, life::TESTS, nat64::TESTS, siit::TESTS, path_mtu::TESTS, decoder::TESTS].concat();
+    let tests = [
+        peers::TESTS,
+        life::TESTS,
+        nat64::TESTS,
+        siit::TESTS,
+        path_mtu::TESTS,
+        decoder::TESTS,
+        super_frames::TESTS,
+    ]
+    .concat();
     let trials = tests.into_iter().map(Interop::into_trial).collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
