@@ -7,7 +7,7 @@ use sixway_lab::failure::{Asking as _, Failure, Result};
 use sixway_lab::forwarder::{Forwarder, Running, show};
 use sixway_lab::load::{Pmtu, path_mtu_discovery, segment_size};
 use sixway_lab::namespace::command;
-use sixway_lab::probe::{Direction, bulk_tcp, serve_bulk};
+use sixway_lab::probe::{Direction, serve_bulk};
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
@@ -87,9 +87,9 @@ fn tcp_without_df_arrives(forwarder: Forwarder) -> Result<()> {
     let running = start(forwarder)?;
     let network = &running.network;
     network.host("server")?.sysctl("ipv4/ip_no_pmtu_disc", "1")?;
-    serve_bulk(network, "server")?;
+    let server = serve_bulk(network, "server")?;
     for direction in [Direction::Up, Direction::Down] {
-        let bulk = bulk_tcp(network, "client", running.target, direction, Duration::from_secs(1))?;
+        let bulk = server.transfer("client", running.target, direction, Duration::from_secs(1))?;
         assert!(bulk.octets > 1_000_000, "{direction:?}: {} octets", bulk.octets);
     }
     assert!(counter(&running, "segments.made")? > 100);
