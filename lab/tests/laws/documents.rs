@@ -15,8 +15,8 @@ fn drops() -> String {
             &format!("| `{}` | {} | {} |\n", reason.name(), reason.help(), answered_with(reason.answer()));
     }
     text += "\n## What is counted beside the drops\n\n\
-             received + taken_over = forwarded + answered + punted + handed_over + held + dropped, at any moment (columns that cut or join packets \
-             beside it).\n\n| Counter | What it counts |\n|---|---|\n";
+             received + taken_over = forwarded + answered + punted + handed_over + held + merged + dropped, at any moment (columns that cut or make \
+             packets beside it).\n\n| Counter | What it counts |\n|---|---|\n";
     for (name, help, _) in Counters::default().named() {
         text += &format!("| `{name}` | {help} |\n");
     }

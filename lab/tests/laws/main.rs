@@ -56,6 +56,11 @@ fn unsafe_lives_in_its_rooms() {
 }
 
 #[test]
+fn drops_are_counted_by_the_engine() {
+    nothing_breaks(rules::drop_counted);
+}
+
+#[test]
 fn mechanisms_do_not_import_one_another() {
     nothing_breaks(rules::mechanism_imports);
 }

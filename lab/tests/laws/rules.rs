@@ -95,6 +95,19 @@ pub fn unsafe_room(file: &File) -> Vec<Fault> {
     })
 }
 
+/// Drops are counted by the engine; beside it only where a stored SYN, which is held, comes to its end.
+pub fn drop_counted(file: &File) -> Vec<Fault> {
+    const ROOMS: [&str; 3] =
+        ["dataplane/src/engine/", "dataplane/src/counters.rs", "dataplane/src/nat/state_tables.rs"];
+    let concerned = file.path.starts_with("dataplane/src/") && !file.is_test();
+    if !concerned || ROOMS.iter().any(|room| file.path.starts_with(room)) {
+        return Vec::new();
+    }
+    lines_with(file, "a drop is an error; the engine counts it", |line| {
+        line.contains(".dropped[") && line.contains("+=")
+    })
+}
+
 /// A file of `dataplane/src/mechanism/` names no other mechanism's module.
 pub fn mechanism_imports(file: &File) -> Vec<Fault> {
     const MECHANISMS: [&str; 15] = [
@@ -193,6 +206,14 @@ mod tests {
         assert_eq!(breaks(unsafe_room, "link/src/tun.rs", block), 0);
         assert_eq!(breaks(unsafe_room, "lab/src/load/send.rs", block), 0);
         assert_eq!(breaks(unsafe_room, "gateway/src/x.rs", "// unsafe code is forbidden"), 0);
+    }
+
+    #[test]
+    fn a_drop_that_is_counted_outside_the_engine_is_a_fault() {
+        let counted = "counters.dropped[reason as usize] += 1;";
+        assert_eq!(breaks(drop_counted, "dataplane/src/rewrite/mod.rs", counted), 1);
+        assert_eq!(breaks(drop_counted, "dataplane/src/engine/mod.rs", counted), 0);
+        assert_eq!(breaks(drop_counted, "dataplane/src/rewrite/mod.rs", "counters.dropped[0] == 1"), 0);
     }
 
     #[test]
