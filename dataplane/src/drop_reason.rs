@@ -137,7 +137,7 @@ drop_reasons! {
     // Stateful NAT64 (RFC 6146).
     /// A protocol other than TCP, UDP and ICMP (RFC 6146 §3.4).
     ProtocolUnsupported => icmpv4(3, 2) icmpv6(1, 4),
-    /// An IPv6 source under the NAT64's own prefix: a hairpinning loop (RFC 6146 §3.5).
+    /// An IPv6 source under the prefix of one of the gateway's NAT64s: a hairpinning loop (RFC 6146 §3.5).
     SourceInTranslationPrefix => silent,
     /// An IPv4 source out of the NAT64's own pool, from outside: nobody there has it, and hairpins turn around within.
     SourceInPool => silent,
@@ -158,6 +158,9 @@ drop_reasons! {
     BindingTableFull => icmpv6(1, 3),
     /// The table of sessions is full; live ones are never evicted.
     SessionTableFull => icmpv4(3, 1) icmpv6(1, 3),
+    /// Packets from outside made three quarters of all sessions that there may be: the rest is kept for hosts inside
+    /// (RFC 6146 §3.5.1, §5.3).
+    OutsideSessionsFull => icmpv4(3, 1) icmpv6(1, 3),
     /// An ICMP error about a packet that belongs to no session.
     NoSessionForError => silent,
 

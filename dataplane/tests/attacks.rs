@@ -16,6 +16,7 @@ const OTHER: &str = "2001:db8:1::2";
 const SERVER4: &str = "203.0.113.1";
 const SERVER6: &str = "64:ff9b::203.0.113.1";
 const SYN: u8 = 0x02;
+const SYN_ACK: u8 = 0x12;
 
 fn stateful(edit: impl FnOnce(&mut Nat64Config)) -> Gateway {
     gateway(|config| {
@@ -118,5 +119,121 @@ fn a_packet_that_goes_nowhere_costs_the_dynamic_pool_no_address() {
     gateway.receives(v6(OTHER, "2001:db8:64::127.0.0.1").udp(1, 2, b"data"));
     assert_eq!(gateway.last, Verdict::Dropped(DropReason::MartianDestination));
     gateway.receives(v6(HOST, "2001:db8:64::203.0.113.1").udp(1, 2, b"data"));
+    assert_eq!(gateway.last, Verdict::Forward);
+}
+
+#[test]
+fn one_outside_host_cannot_take_all_sessions_of_a_nat64_through_one_inside_port() {
+    let mut gateway = stateful(|config| config.max_sessions = 100);
+    let port = outside_port(&mut gateway, v6(HOST, SERVER6).udp(4_000, 53, b"question"));
+    gateway.counted_before();
+    for remote_port in 1..=200 {
+        gateway.receives(v4(SERVER4, "192.0.2.1").udp(1_000 + remote_port, port, b"flood"));
+    }
+    gateway.counted([
+        ("nat64.sessions.made", 75),
+        ("nat64.v4_to_v6", 75),
+        ("OutsideSessionsFull", 125),
+        ("icmp_errors.made", 125),
+    ]);
+    for inside_port in 0..24 {
+        gateway.receives(v6(OTHER, SERVER6).udp(inside_port, 53, b"question"));
+        assert_eq!(gateway.last, Verdict::Forward);
+    }
+    gateway.receives(v6(OTHER, SERVER6).udp(24, 53, b"question"));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::SessionTableFull));
+    gateway.now = gateway.now + Duration::from_secs(301);
+    gateway.receives(v4(SERVER4, "192.0.2.1").udp(9, port, b"hello"));
+    assert_eq!(gateway.last, Verdict::Forward, "what the flood made has ended");
+}
+
+#[test]
+fn inbound_syns_to_one_inside_port_leave_a_quarter_of_the_sessions_to_those_inside() {
+    let mut gateway = stateful(|config| config.max_sessions = 100);
+    let port = outside_port(&mut gateway, v6(HOST, SERVER6).tcp(4_000, 80, SYN, b""));
+    for remote_port in 1_000..1_200 {
+        gateway.receives(v4(SERVER4, "192.0.2.1").tcp(remote_port, port, SYN, b""));
+    }
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::OutsideSessionsFull));
+    gateway.receives(v4(SERVER4, "192.0.2.1").tcp(9, 9, SYN, b""));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::InboundSyn), "nor is one stored");
+    gateway.receives(v6(OTHER, SERVER6).tcp(4_000, 80, SYN, b""));
+    assert_eq!(gateway.last, Verdict::Forward);
+}
+
+#[test]
+fn a_table_full_of_sessions_that_are_overdue_is_not_full() {
+    let mut gateway = stateful(|config| config.max_sessions = 200);
+    for n in 0..200 {
+        gateway.receives(v6(HOST, SERVER6).udp(4_000 + n, 53, b"question"));
+    }
+    gateway.receives(v6(OTHER, SERVER6).udp(4_000, 53, b"question"));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::SessionTableFull));
+    gateway.counted_before();
+    // No tick has come yet.
+    gateway.now = gateway.now + Duration::from_secs(301);
+    gateway.receives(v6(OTHER, SERVER6).udp(4_000, 53, b"question"));
+    assert_eq!(gateway.last, Verdict::Forward);
+    gateway.counted([
+        ("nat64.sessions.made", 1),
+        ("nat64.sessions.ended", 32),
+        ("nat64.bindings.made", 1),
+        ("nat64.bindings.ended", 32),
+        ("nat64.v6_to_v4", 1),
+    ]);
+}
+
+#[test]
+fn a_port_whose_sessions_are_overdue_is_free() {
+    let mut gateway = stateful(|config| config.pool.ports = vec![2_000..=2_000]);
+    gateway.receives(v6(HOST, SERVER6).udp(4_000, 53, b"question"));
+    gateway.receives(v6(OTHER, SERVER6).udp(4_000, 53, b"question"));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::PortPoolEmpty));
+    gateway.now = gateway.now + Duration::from_secs(301);
+    gateway.receives(v6(OTHER, SERVER6).udp(4_000, 53, b"question"));
+    assert_eq!(gateway.last, Verdict::Forward);
+}
+
+#[test]
+fn silent_connections_that_were_found_for_want_of_room_are_probed_all_the_same() {
+    let mut gateway = stateful(|config| config.max_sessions = 40);
+    for n in 0..40 {
+        let port = outside_port(&mut gateway, v6(HOST, SERVER6).tcp(4_000 + n, 80, SYN, b""));
+        gateway.receives(v4(SERVER4, "192.0.2.1").tcp(80, port, SYN_ACK, b""));
+        let _ = gateway.sent();
+    }
+    gateway.now = gateway.now + Duration::from_secs(7_201);
+    for n in 0..3 {
+        gateway.receives(v6(OTHER, SERVER6).udp(4_000 + n, 53, b"question"));
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::SessionTableFull), "they may yet answer");
+        let _ = gateway.sent();
+    }
+    gateway.sends_nothing();
+    gateway.counted_before();
+    gateway.waits(Duration::ZERO);
+    gateway.counted([("tcp_probes.made", 40)]);
+}
+
+#[test]
+fn a_source_under_another_nat64s_prefix_is_dropped_too() {
+    let mut gateway = gateway(|config| {
+        for (prefix, address) in [("64:ff9b::/96", "192.0.2.1/32"), ("2001:db8:64::/96", "192.0.2.2/32")] {
+            let mut one = nat64();
+            one.prefix = support::prefix(prefix);
+            one.pool.addresses = vec![address.parse().unwrap()];
+            config.nat64.push(one);
+        }
+    });
+    for (source, destination) in [
+        ("2001:db8:64::8.8.8.8", "64:ff9b::8.8.4.4"),
+        ("64:ff9b::8.8.8.8", "2001:db8:64::8.8.4.4"),
+        ("2001:db8:64::8.8.8.8", "2001:db8:64::8.8.4.4"),
+    ] {
+        gateway.receives(v6(source, destination).udp(1, 2, b"forged"));
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::SourceInTranslationPrefix), "{source}");
+        gateway.receives(v6(source, destination).tcp(1, 2, SYN, b""));
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::SourceInTranslationPrefix), "{source}");
+    }
+    gateway.receives(v6(HOST, "64:ff9b::8.8.4.4").udp(1, 2, b"question"));
     assert_eq!(gateway.last, Verdict::Forward);
 }

@@ -279,6 +279,14 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
             let packet = |port| v6(HOST6, NAT_PEER6).udp(1_024, port, b"data");
             (after(gateway, [packet(53), packet(54)]), six)
         }
+        DropReason::OutsideSessionsFull => {
+            let mut gateway = stateful_with(|nat64, _| nat64.max_sessions = 8);
+            let port = outside_port(&mut gateway, v6(HOST6, NAT_PEER6).udp(4_000, 53, b"data"));
+            for remote_port in 1..=7 {
+                gateway.receives(v4("203.0.113.3", OUTSIDE).udp(remote_port, port, b"data"));
+            }
+            (gateway, four)
+        }
         DropReason::NoSessionForError => {
             let quote = v4(OUTSIDE, PEER4).udp(2_000, 53, b"data").octets();
             (after(stateful(), [v4(PEER4, OUTSIDE).icmp(icmp4(3, 1, [0; 4], &quote))]), four)
@@ -370,6 +378,15 @@ fn provoke_otherwise(reason: DropReason) -> Option<Gateway> {
             let mut gateway = stateful_with(|nat64, _| nat64.max_sessions = 1);
             let port = outside_port(&mut gateway, v6(HOST6, NAT_PEER6).udp(4_000, 53, b"data"));
             after(gateway, [v4("203.0.113.3", OUTSIDE).udp(53, port, b"data")])
+        }
+        DropReason::OutsideSessionsFull => {
+            let mut gateway = stateful_with(|nat64, _| nat64.max_sessions = 16);
+            let port = outside_port(&mut gateway, v6(HOST6, NAT_PEER6).udp(4_000, 53, b"data"));
+            for remote_port in 1..=12 {
+                gateway.receives(v4("203.0.113.3", OUTSIDE).udp(remote_port, port, b"data"));
+            }
+            // A hairpin's way in is from outside too.
+            after(gateway, [v6("2001:db8:1::2", "64:ff9b::192.0.2.1").udp(4_000, port, b"data")])
         }
         DropReason::FragmentTimeout => {
             let first = v6(HOST6, NAT_PEER6).udp(4_000, 53, &[7; 92]).fragment(99, 0, true).part(0, 64);

@@ -121,7 +121,10 @@ impl Engine {
             prefixes.push((one.prefix.prefix(), Owner::Nat64(index as u8)));
             let policy = PolicyId(policies.len() as u8);
             policies.push(one.policy);
-            nat64.push(Nat64::new(one, policy, config.worker, config.workers, config.seed));
+            let mut made = Nat64::new(one, policy, config.worker, config.workers, config.seed);
+            let others = config.nat64.iter().enumerate().filter(|(other, _)| *other != index);
+            made.refuse_sources(others.map(|(_, other)| other.prefix.prefix()));
+            nat64.push(made);
         }
         let mut siit = Vec::new();
         let mut default_siit = None;

@@ -52,10 +52,17 @@ pub(super) struct Place {
     packets: [u32; 2],
     /// Slot of its stored SYN, or [`NONE`].
     pub(super) stored: u32,
+    /// Whether a packet from outside made it.
+    from_outside: bool,
 }
 
 /// The inside endpoint of a session that has none yet.
 pub(super) const UNSPECIFIED: Inside<Endpoint6> = Inside(Endpoint6::new(Ipv6Addr::UNSPECIFIED, 0));
+
+/// One session in so many is kept for hosts inside: those that packets from outside make take the others at most. Whoever
+/// is outside can make sessions with one port of an inside host and as many of its own as it likes, so what it may take
+/// is a matter of policy (RFC 6146 §3.5.1, §3.5.2.2: "if resources and policy permit"; §5.3).
+pub const KEPT_FOR_INSIDE: u32 = 4;
 
 /// What a new session consists of.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +72,8 @@ pub(super) struct NewSession {
     pub(super) remote: Endpoint4,
     pub(super) protocol: NatProtocol,
     pub(super) state: SessionState,
+    /// Which way the packet went that makes it.
+    pub(super) opened: Direction,
 }
 
 /// The table.
@@ -78,6 +87,9 @@ pub(crate) struct SessionTable {
     hash_outside: TupleHash,
     wheel: Wheel,
     lifetimes: Lifetimes,
+    /// Sessions that packets from outside made, and the most of them.
+    from_outside: u32,
+    most_from_outside: u32,
 }
 
 impl SessionTable {
@@ -91,6 +103,8 @@ impl SessionTable {
             hash_outside: TupleHash::new(seed, Purpose::SessionsIn),
             wheel: Wheel::new(most),
             lifetimes,
+            from_outside: 0,
+            most_from_outside: most - most / KEPT_FOR_INSIDE,
         }
     }
 
@@ -217,6 +231,11 @@ impl SessionTable {
         self.hot.is_full()
     }
 
+    /// Whether packets from outside made as many sessions as they may.
+    pub(crate) const fn is_full_for_outside(&self) -> bool {
+        self.from_outside >= self.most_from_outside
+    }
+
     /// Slots that were ever used: dumps run from zero to here.
     pub(crate) fn slots(&self) -> u32 {
         self.hot.slots()
@@ -329,7 +348,10 @@ impl SessionTable {
         };
         let ends = self.ends(&session);
         let slot = self.hot.insert(session)?;
-        let place = Place { binding: NONE, next: NONE, previous: NONE, packets: [0; 2], stored: NONE };
+        let from_outside = new.opened == Direction::In;
+        self.from_outside += u32::from(from_outside);
+        let place =
+            Place { binding: NONE, next: NONE, previous: NONE, packets: [0; 2], stored: NONE, from_outside };
         match self.places.get_mut(slot as usize) {
             Some(old) => *old = place,
             None => self.places.push(place),
@@ -342,15 +364,23 @@ impl SessionTable {
         Some(slot)
     }
 
-    /// Gives an inside endpoint to a session that had none.
+    /// Gives an inside endpoint to a session that had none, because a packet from inside asks for it.
     pub(super) fn set_inside(&mut self, slot: u32, inside: Inside<Endpoint6>) {
+        self.forget_outside(slot);
         self.hot[slot].inside = inside;
         let Session { remote, protocol, .. } = self.hot[slot];
         self.by_inside.insert(self.tag_inside(inside, remote, protocol), slot);
     }
 
+    /// The session is no longer one of those that packets from outside made.
+    fn forget_outside(&mut self, slot: u32) {
+        let was_from_outside = std::mem::take(&mut self.places[slot as usize].from_outside);
+        self.from_outside -= u32::from(was_from_outside);
+    }
+
     /// Takes a session out and returns what it was.
     pub(super) fn remove(&mut self, slot: u32) -> Session {
+        self.forget_outside(slot);
         let session = self.hot[slot];
         if session.inside != UNSPECIFIED {
             self.by_inside.remove(self.tag_inside(session.inside, session.remote, session.protocol), slot);
@@ -413,6 +443,7 @@ mod tests {
             remote: Endpoint4::new("203.0.113.1".parse().unwrap(), remote_port),
             protocol: NatProtocol::Udp,
             state: SessionState::Udp,
+            opened: Direction::Out,
         }
     }
 

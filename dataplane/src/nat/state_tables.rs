@@ -4,14 +4,21 @@ use super::binding::{BindingKind, BindingTable, StaticBinding, StaticBindingErro
 use super::permit::{Filtering, Permits};
 use super::pool::{Pool, PoolSlot};
 use super::protocol::NatProtocol;
-use super::session::{NONE, NewSession, SessionTable};
+use super::session::{NONE, NewSession, Session, SessionTable};
 use super::session_state::SessionState;
-use super::sides::{Inside, Outside};
+use super::sides::{Direction, Inside, Outside};
 use super::stored_syn::{STORED_SYNS, StoredSyns};
 use super::timeouts::{Clock, Timeouts};
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use sixway_wire::{Endpoint4, Endpoint6};
+use std::collections::VecDeque;
+
+/// Sessions that are looked at to make room when there is none.
+const SETTLED_FOR_ROOM: usize = 32;
+
+/// Silent sessions that were found while room was made and wait to be probed. When there are so many, room is made no more.
+const MOST_SILENT: usize = 1_024;
 
 /// Why a session ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +57,8 @@ pub(crate) struct StateTables {
     pub(crate) bindings: BindingTable,
     pub(crate) permits: Permits,
     stored: StoredSyns,
+    /// To be probed at the next expiry.
+    silent: VecDeque<SilentSession>,
 }
 
 impl StateTables {
@@ -66,6 +75,7 @@ impl StateTables {
             bindings: BindingTable::new(most_bindings, pool, seed),
             permits: Permits::new(filtering, most_sessions, seed),
             stored: StoredSyns::new(STORED_SYNS.min(most_sessions)),
+            silent: VecDeque::new(),
         }
     }
 
@@ -80,6 +90,9 @@ impl StateTables {
         clock: Clock,
         counters: &mut Counters,
     ) -> Result<u32, DropReason> {
+        if self.sessions.is_full() {
+            self.make_room(clock, counters);
+        }
         if self.sessions.is_full() && self.stored.is_empty() {
             return Err(DropReason::SessionTableFull);
         }
@@ -89,7 +102,13 @@ impl StateTables {
         let binding = match found {
             Some(binding) => binding,
             None => {
-                let binding = self.bindings.bind(protocol, inside)?;
+                let binding = match self.bindings.bind(protocol, inside) {
+                    Ok(binding) => binding,
+                    Err(_) => {
+                        self.make_room(clock, counters);
+                        self.bindings.bind(protocol, inside)?
+                    }
+                };
                 counters.bindings_made += 1;
                 binding
             }
@@ -102,7 +121,7 @@ impl StateTables {
                 self.answered_from_inside(waiting, counters);
                 Ok(waiting)
             }
-            None => self.open(binding, remote, state, clock, counters),
+            None => self.open(binding, remote, state, Direction::Out, clock, counters),
         };
         if opened.is_err() && found.is_none() {
             self.bindings.remove(binding);
@@ -127,8 +146,32 @@ impl StateTables {
         self.settle(waiting, clock, counters).then_some(waiting)
     }
 
-    /// Makes a session of a binding.
-    pub(crate) fn open(
+    /// A packet from outside belongs to no session: if there is no room for one, what is overdue ends, a bounded amount of
+    /// it. Bindings may end with it.
+    #[inline]
+    pub(crate) fn make_room_for_outside(&mut self, clock: Clock, counters: &mut Counters) {
+        if self.sessions.is_full() || self.sessions.is_full_for_outside() {
+            self.make_room(clock, counters);
+        }
+    }
+
+    /// Ends what is overdue and was not come by yet, a bounded amount of it; what must be told to someone waits for
+    /// [`StateTables::expire`].
+    #[cold]
+    fn make_room(&mut self, clock: Clock, counters: &mut Counters) {
+        for _ in 0..SETTLED_FOR_ROOM {
+            if self.silent.len() >= MOST_SILENT {
+                break;
+            }
+            let Some(slot) = self.sessions.fire(clock) else { break };
+            if let Some(silent) = self.fired(slot, clock, counters) {
+                self.silent.push_back(silent);
+            }
+        }
+    }
+
+    /// A packet from outside makes a session of a binding. Refused where there is no room, or none for those outside.
+    pub(crate) fn open_from_outside(
         &mut self,
         binding: u32,
         remote: Endpoint4,
@@ -136,9 +179,25 @@ impl StateTables {
         clock: Clock,
         counters: &mut Counters,
     ) -> Result<u32, DropReason> {
+        if self.sessions.is_full_for_outside() && !self.sessions.is_full() {
+            return Err(DropReason::OutsideSessionsFull);
+        }
+        self.open(binding, remote, state, Direction::In, clock, counters)
+    }
+
+    /// Makes a session of a binding.
+    fn open(
+        &mut self,
+        binding: u32,
+        remote: Endpoint4,
+        state: SessionState,
+        opened: Direction,
+        clock: Clock,
+        counters: &mut Counters,
+    ) -> Result<u32, DropReason> {
         let bound = self.bindings.get(binding);
         let (protocol, outside) = (bound.protocol, bound.outside);
-        let new = NewSession { inside: Some(bound.inside), outside, remote, protocol, state };
+        let new = NewSession { inside: Some(bound.inside), outside, remote, protocol, state, opened };
         let slot = self.sessions.insert(new, clock).ok_or(DropReason::SessionTableFull)?;
         counters.sessions_made += 1;
         self.link(slot, binding);
@@ -158,14 +217,15 @@ impl StateTables {
         clock: Clock,
         counters: &mut Counters,
     ) -> Result<(), DropReason> {
-        if self.stored.is_full() || self.sessions.is_full() {
+        if self.stored.is_full() || self.sessions.is_full() || self.sessions.is_full_for_outside() {
             return Err(DropReason::InboundSyn);
         }
         let state = SessionState::V4InitStored;
         let slot = match binding {
-            Some(binding) => self.open(binding, remote, state, clock, counters)?,
+            Some(binding) => self.open(binding, remote, state, Direction::In, clock, counters)?,
             None => {
-                let new = NewSession { inside: None, outside, remote, protocol: NatProtocol::Tcp, state };
+                let (protocol, opened) = (NatProtocol::Tcp, Direction::In);
+                let new = NewSession { inside: None, outside, remote, protocol, state, opened };
                 let slot = self.sessions.insert(new, clock).ok_or(DropReason::InboundSyn)?;
                 counters.sessions_made += 1;
                 slot
@@ -297,13 +357,13 @@ impl StateTables {
         mut tell: impl FnMut(Fired),
     ) {
         for _ in 0..budget {
+            let Some(silent) = self.silent.pop_front() else { break };
+            tell(Fired::Silent(silent));
+        }
+        for _ in 0..budget {
             let Some(slot) = self.sessions.fire(clock) else { break };
-            let session = *self.sessions.get(slot);
-            if !self.sessions.is_overdue(slot, clock) {
-                self.sessions.park_again(slot);
-            } else if self.settle(slot, clock, counters) {
-                let (inside, outside, remote) = (session.inside, session.outside, session.remote);
-                tell(Fired::Silent(SilentSession { inside, outside, remote }));
+            if let Some(silent) = self.fired(slot, clock, counters) {
+                tell(Fired::Silent(silent));
             }
         }
         for _ in 0..budget {
@@ -312,9 +372,24 @@ impl StateTables {
         }
     }
 
+    /// The wheel says that this session may be due: it ends, is parked again, or, if it was established, is to be probed.
+    fn fired(&mut self, slot: u32, clock: Clock, counters: &mut Counters) -> Option<SilentSession> {
+        let Session { inside, outside, remote, .. } = *self.sessions.get(slot);
+        if !self.sessions.is_overdue(slot, clock) {
+            self.sessions.park_again(slot);
+            return None;
+        }
+        self.settle(slot, clock, counters).then_some(SilentSession { inside, outside, remote })
+    }
+
     /// Memory in octets.
     pub(crate) fn memory(&self) -> usize {
-        self.sessions.memory() + self.bindings.memory() + self.permits.memory() + self.stored.memory()
+        let silent = self.silent.capacity() * size_of::<SilentSession>();
+        self.sessions.memory()
+            + self.bindings.memory()
+            + self.permits.memory()
+            + self.stored.memory()
+            + silent
     }
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct Session {
     pub(crate) state: State,
     /// The second its lifetime last started.
     pub(crate) started: u64,
+    /// Whether a packet from outside made it, and no SYN from inside has answered it since.
+    pub(crate) from_outside: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -244,7 +246,13 @@ impl Model {
         self.sessions.len() == MOST_SESSIONS
     }
 
-    pub(crate) fn open(&mut self, binding: &Binding, remote: Endpoint4, state: State) {
+    /// A quarter of the table is kept for those inside.
+    pub(crate) fn is_full_for_outside(&self) -> bool {
+        let from_outside = self.sessions.iter().filter(|session| session.from_outside).count();
+        from_outside == MOST_SESSIONS - MOST_SESSIONS / 4
+    }
+
+    pub(crate) fn open(&mut self, binding: &Binding, remote: Endpoint4, state: State, from_outside: bool) {
         self.sessions.push(Session {
             protocol: binding.protocol,
             inside: Some(binding.inside),
@@ -252,6 +260,7 @@ impl Model {
             remote,
             state,
             started: self.now.div_ceil(SECOND),
+            from_outside,
         });
     }
 
@@ -309,11 +318,12 @@ impl Model {
         match waiting {
             Some(waiting) => {
                 self.sessions[waiting].inside = Some(inside);
+                self.sessions[waiting].from_outside = false;
                 self.sessions[waiting].packet(true, flags, now);
             }
             None => {
                 let state = if protocol == NatProtocol::Tcp { State::V6Init } else { State::Open };
-                self.open(&binding, remote, state);
+                self.open(&binding, remote, state, false);
             }
         }
         to(outside)
@@ -326,11 +336,11 @@ impl Model {
         outside: Endpoint4,
         remote: Endpoint4,
     ) -> Expected {
-        if self.is_full() {
+        if self.is_full() || self.is_full_for_outside() {
             return Expected::Refused(vec![DropReason::InboundSyn]);
         }
-        let started = self.now.div_ceil(SECOND);
-        self.sessions.push(Session { protocol, inside, outside, remote, state: State::SynStored, started });
+        let (state, started, from_outside) = (State::SynStored, self.now.div_ceil(SECOND), true);
+        self.sessions.push(Session { protocol, inside, outside, remote, state, started, from_outside });
         Expected::Stored
     }
 
@@ -377,7 +387,10 @@ impl Model {
         if self.is_full() {
             return refused(DropReason::SessionTableFull);
         }
-        self.open(&binding, remote, if is_syn { State::V4Init } else { State::Open });
+        if self.is_full_for_outside() {
+            return refused(DropReason::OutsideSessionsFull);
+        }
+        self.open(&binding, remote, if is_syn { State::V4Init } else { State::Open }, true);
         to(binding.inside)
     }
 }

@@ -67,6 +67,7 @@ impl Nat64 {
         // Whoever cannot be represented inside must not make a session there.
         self.prefix.permit(remote.address)?;
         let is_syn = Segment::of(probe.flags) == Segment::Syn;
+        self.tables.make_room_for_outside(self.clock, counters);
         let Some(binding) = self.tables.bindings.find_outside(protocol, outside) else {
             return match protocol {
                 NatProtocol::Tcp if is_syn => self.store(None, arrival, outside, probe, counters),
@@ -91,7 +92,7 @@ impl Nat64 {
             NatProtocol::Udp => SessionState::Udp,
             NatProtocol::Icmp => SessionState::Icmp,
         };
-        self.tables.open(binding, remote, state, self.clock, counters).map(Way::Session)
+        self.tables.open_from_outside(binding, remote, state, self.clock, counters).map(Way::Session)
     }
 
     fn store(

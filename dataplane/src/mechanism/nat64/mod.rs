@@ -33,7 +33,7 @@ use crate::translate::address::rfc6052::Rfc6052;
 use crate::verdict::{Decision, Next, PolicyId, Repeat, WorkerId};
 use core::net::Ipv4Addr;
 use probe::Side;
-use sixway_wire::Endpoint4;
+use sixway_wire::{Endpoint4, Prefix6};
 use std::collections::BTreeMap;
 
 /// A packet as NAT64 decides on it.
@@ -63,6 +63,8 @@ pub enum Outcome {
 #[derive(Clone, Debug)]
 pub struct Nat64 {
     prefix: Rfc6052,
+    /// Prefixes of the gateway's other NAT64s: no host's address lies under one.
+    other_prefixes: Vec<Prefix6>,
     policy: PolicyId,
     worker: WorkerId,
     ownership: Ownership,
@@ -89,6 +91,7 @@ impl Nat64 {
         let tables = StateTables::new(bindings, sessions, &config.timeouts, config.filtering, pool, seed);
         let mut nat64 = Self {
             prefix: config.prefix,
+            other_prefixes: Vec::new(),
             policy,
             worker,
             ownership,
@@ -106,6 +109,11 @@ impl Nat64 {
     /// The translation prefix, Pref64::/n.
     pub const fn prefix(&self) -> &Rfc6052 {
         &self.prefix
+    }
+
+    /// Tells of the gateway's other NAT64s' prefixes: a source under one is refused like one under the own prefix.
+    pub fn refuse_sources(&mut self, other_prefixes: impl IntoIterator<Item = Prefix6>) {
+        self.other_prefixes.extend(other_prefixes);
     }
 
     /// Whether the address is one of the pool's.

@@ -75,10 +75,13 @@ impl Nat64 {
         self.tables.open_from_inside(protocol, inside, remote, state, self.clock, counters).map(Way::Session)
     }
 
-    /// RFC 6146 §3.5: a source under the prefix would make hairpins loop.
+    /// RFC 6146 §3.5: a source under the prefix, or another NAT64's, would make hairpins loop.
     pub(super) fn refuse_own_source(&self, packet: &Packet) -> Result<(), DropReason> {
         match packet.addresses {
-            Addresses::V6 { source, .. } if self.prefix.contains(source) => {
+            Addresses::V6 { source, .. }
+                if self.prefix.contains(source)
+                    || self.other_prefixes.iter().any(|prefix| prefix.contains(source)) =>
+            {
                 Err(DropReason::SourceInTranslationPrefix)
             }
             Addresses::V6 { .. } | Addresses::V4 { .. } => Ok(()),
