@@ -37,6 +37,7 @@ fn nat64(sessions: u32, pool: &str, filtering: Filtering) -> Nat64 {
         static_bindings: Vec::new(),
         timeouts: Timeouts::default(),
         max_bindings: sessions,
+        max_bindings_per_subscriber: 0,
         max_sessions: sessions,
         policy: Policy::default(),
     };

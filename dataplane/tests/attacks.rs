@@ -5,9 +5,10 @@ mod support;
 
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
-use sixway_dataplane::nat::Filtering;
+use sixway_dataplane::nat::{Filtering, Inside, NatProtocol, Outside, StaticBinding};
 use sixway_dataplane::{DropReason, Verdict};
 use sixway_wire::checksum::{Sum, update};
+use sixway_wire::{Endpoint4, Endpoint6};
 use std::time::Duration;
 use support::{Build, Gateway, gateway, icmp6, nat64, siit, v4, v6};
 
@@ -236,4 +237,34 @@ fn a_source_under_another_nat64s_prefix_is_dropped_too() {
     }
     gateway.receives(v6(HOST, "64:ff9b::8.8.4.4").udp(1, 2, b"question"));
     assert_eq!(gateway.last, Verdict::Forward);
+}
+
+#[test]
+fn one_ipv6_network_cannot_take_all_bindings_by_changing_its_address() {
+    let mut gateway = stateful(|config| {
+        config.max_bindings_per_subscriber = 10;
+        config.static_bindings = vec![StaticBinding {
+            protocol: NatProtocol::Udp,
+            inside: Inside(Endpoint6::new("2001:db8:1::80".parse().unwrap(), 53)),
+            outside: Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 53)),
+        }];
+    });
+    gateway.counted_before();
+    for host in 0x100..0x164 {
+        gateway.receives(v6(&format!("2001:db8:1::{host:x}"), SERVER6).udp(4_000, 53, b"question"));
+    }
+    gateway.counted([
+        ("nat64.bindings.made", 10),
+        ("nat64.sessions.made", 10),
+        ("nat64.v6_to_v4", 10),
+        ("SubscriberLimit", 90),
+        ("icmp_errors.made", 90),
+    ]);
+    gateway.receives(v6("2001:db8:1::100", SERVER6).udp(4_000, 54, b"question"));
+    assert_eq!(gateway.last, Verdict::Forward, "a session of a binding that there is");
+    gateway.receives(v6("2001:db8:1:1::1", SERVER6).udp(4_000, 53, b"question"));
+    assert_eq!(gateway.last, Verdict::Forward, "another network");
+    gateway.now = gateway.now + Duration::from_secs(301);
+    gateway.receives(v6("2001:db8:1::200", SERVER6).udp(4_000, 53, b"question"));
+    assert_eq!(gateway.last, Verdict::Forward, "its bindings have ended");
 }

@@ -55,6 +55,7 @@ fn stateful_with(edit: impl FnOnce(&mut Nat64Config, &mut EngineConfig)) -> Gate
             static_bindings: Vec::new(),
             timeouts: Timeouts::default(),
             max_bindings: 100,
+            max_bindings_per_subscriber: 0,
             max_sessions: 100,
             policy: Policy::default(),
         };
@@ -268,6 +269,11 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
             let gateway = stateful_with(|config, _| config.pool.ports = vec![2_000..=2_000]);
             let packet = |port| v6(HOST6, NAT_PEER6).udp(port, 53, b"data");
             (after(gateway, [packet(1_024), packet(1_026)]), six)
+        }
+        DropReason::SubscriberLimit => {
+            let gateway = stateful_with(|config, _| config.max_bindings_per_subscriber = 1);
+            let packet = |host| v6(host, NAT_PEER6).udp(4_000, 53, b"data");
+            (after(gateway, [packet("2001:db8:1::1"), packet("2001:db8:1::2")]), six)
         }
         DropReason::BindingTableFull => {
             let gateway = stateful_with(|config, _| config.max_bindings = 1);

@@ -33,6 +33,7 @@ fn nat64(edit: impl FnOnce(&mut Nat64Config)) -> Gateway {
             static_bindings: Vec::new(),
             timeouts: Timeouts::default(),
             max_bindings: 1_000,
+            max_bindings_per_subscriber: 0,
             max_sessions: 1_000,
             policy: Policy { clamp_mss: false, ..Policy::default() },
         };

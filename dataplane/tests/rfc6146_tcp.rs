@@ -42,6 +42,7 @@ fn scene(filtering: Filtering) -> Scene {
             static_bindings: Vec::new(),
             timeouts: Timeouts::default(),
             max_bindings: 100,
+            max_bindings_per_subscriber: 0,
             max_sessions: 100,
             policy: Policy { clamp_mss: false, ..Policy::default() },
         });

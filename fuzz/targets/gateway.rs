@@ -92,6 +92,7 @@ impl Choice {
             }],
             timeouts: Timeouts::default(),
             max_bindings: 24,
+            max_bindings_per_subscriber: 0,
             max_sessions: 32,
             policy,
         }

@@ -11,6 +11,7 @@ use super::protocol::NatProtocol;
 use super::session::{NONE, address_word, address_words};
 use super::sides::{Inside, Outside};
 use super::slab::Slab;
+use super::subscriber::Subscribers;
 use crate::drop_reason::DropReason;
 use core::fmt;
 use core::net::Ipv6Addr;
@@ -98,11 +99,13 @@ pub(crate) struct BindingTable {
     hash_inside: TupleHash,
     hash_outside: TupleHash,
     hash_host: TupleHash,
+    subscribers: Subscribers,
     pool: Pool,
 }
 
 impl BindingTable {
-    pub(super) fn new(most: u32, pool: Pool, seed: [u64; 2]) -> Self {
+    /// For `most` bindings, and `most_of_each` dynamic ones of each subscriber; 0: as many as there may be.
+    pub(super) fn new(most: u32, most_of_each: u32, pool: Pool, seed: [u64; 2]) -> Self {
         Self {
             bindings: Slab::new(most),
             hosts: Slab::new(most),
@@ -112,6 +115,7 @@ impl BindingTable {
             hash_inside: TupleHash::new(seed, Purpose::BindingsInside),
             hash_outside: TupleHash::new(seed, Purpose::BindingsOutside),
             hash_host: TupleHash::new(seed, Purpose::Hosts),
+            subscribers: Subscribers::new(most_of_each, most, seed),
             pool,
         }
     }
@@ -199,12 +203,18 @@ impl BindingTable {
         if self.bindings.is_full() {
             return Err(DropReason::BindingTableFull);
         }
+        if !self.subscribers.may_bind(inside.0.address) {
+            return Err(DropReason::SubscriberLimit);
+        }
         let host = self.find_host(Inside(inside.0.address));
         let paired = host.map(|host| self.hosts[host].paired);
         let (slot, outside) =
             self.pool.allocate(paired, protocol, inside.0.port).ok_or(DropReason::PortPoolEmpty)?;
-        self.insert(protocol, inside, outside, BindingKind::Dynamic, slot, host)
-            .ok_or(DropReason::BindingTableFull)
+        let binding = self
+            .insert(protocol, inside, outside, BindingKind::Dynamic, slot, host)
+            .ok_or(DropReason::BindingTableFull)?;
+        self.subscribers.bound(inside.0.address);
+        Ok(binding)
     }
 
     /// Makes a static binding.
@@ -269,6 +279,9 @@ impl BindingTable {
         let binding = self.bindings[slot];
         self.by_inside.remove(self.tag_inside(binding.protocol, binding.inside), slot);
         self.by_outside.remove(self.tag_outside(binding.protocol, binding.outside), slot);
+        if binding.kind == BindingKind::Dynamic {
+            self.subscribers.unbound(binding.inside.0.address);
+        }
         self.bindings[slot].kind = BindingKind::Free;
         self.bindings.release(slot);
         self.pool.release(binding.pool_slot, binding.protocol, binding.outside.0.port);
@@ -288,6 +301,7 @@ impl BindingTable {
             + self.by_inside.memory()
             + self.by_outside.memory()
             + self.by_host.memory()
+            + self.subscribers.memory()
             + self.pool.memory()
     }
 }
@@ -302,7 +316,7 @@ mod tests {
     fn table(most: u32) -> BindingTable {
         let config =
             PoolConfig { addresses: vec!["192.0.2.0/28".parse().unwrap()], ports: vec![1_024..=65_535] };
-        BindingTable::new(most, Pool::new(&config, &Ownership::striped(1), WorkerId(0), [1, 2]), [1, 2])
+        BindingTable::new(most, 0, Pool::new(&config, &Ownership::striped(1), WorkerId(0), [1, 2]), [1, 2])
     }
 
     fn inside(host: u16, port: u16) -> Inside<Endpoint6> {

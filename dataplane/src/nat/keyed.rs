@@ -58,6 +58,8 @@ pub enum Purpose {
     Hosts,
     /// Placing the permits of address-dependent filtering.
     Permits,
+    /// Placing subscribers.
+    Subscribers,
 }
 
 /// A stream of numbers that cannot be foretold without the seed.

@@ -19,6 +19,7 @@ mod sides;
 mod slab;
 mod state_tables;
 mod stored_syn;
+mod subscriber;
 mod timeouts;
 mod wheel;
 

@@ -63,8 +63,7 @@ pub(crate) struct StateTables {
 
 impl StateTables {
     pub(crate) fn new(
-        most_bindings: u32,
-        most_sessions: u32,
+        [most_bindings, most_bindings_of_subscriber, most_sessions]: [u32; 3],
         timeouts: &Timeouts,
         filtering: Filtering,
         pool: Pool,
@@ -72,7 +71,7 @@ impl StateTables {
     ) -> Self {
         Self {
             sessions: SessionTable::new(most_sessions, timeouts.lifetimes(), seed),
-            bindings: BindingTable::new(most_bindings, pool, seed),
+            bindings: BindingTable::new(most_bindings, most_bindings_of_subscriber, pool, seed),
             permits: Permits::new(filtering, most_sessions, seed),
             stored: StoredSyns::new(STORED_SYNS.min(most_sessions)),
             silent: VecDeque::new(),

@@ -49,6 +49,7 @@ impl Pair {
             static_bindings: Vec::new(),
             timeouts: Timeouts::default(),
             max_bindings: MOST_BINDINGS as u32,
+            max_bindings_per_subscriber: 0,
             max_sessions: MOST_SESSIONS as u32,
             policy: Policy::default(),
         };

@@ -72,6 +72,7 @@ pub fn nat64() -> Nat64Config {
         static_bindings: Vec::new(),
         timeouts: Timeouts::default(),
         max_bindings: 1_000,
+        max_bindings_per_subscriber: 0,
         max_sessions: 1_000,
         policy: Policy { clamp_mss: false, ..Policy::default() },
     }

@@ -87,6 +87,8 @@ pub struct Nat64 {
     pub max_sessions: u32,
     /// Most bindings, of all workers.
     pub max_bindings: u32,
+    /// Most dynamic bindings of an IPv6 /64, at each worker; 0: no limit.
+    pub max_bindings_per_subscriber: u32,
     /// The choices of RFC 7915.
     #[serde(flatten)]
     pub translation: Translation,
@@ -138,6 +140,8 @@ impl Nat64 {
         let filtering = section.value("filtering", report).and_then(|v| v.word(report));
         let max_sessions = section.value("max_sessions", report).and_then(|v| v.integer(report));
         let max_bindings = section.value("max_bindings", report).and_then(|v| v.integer(report));
+        let max_bindings_per_subscriber =
+            section.value("max_bindings_per_subscriber", report).and_then(|v| v.integer(report));
         let timeouts = match &section.sections("timeouts", &TIMEOUTS, report)[..] {
             [written, ..] => Timeouts::read(written, report),
             [] => Timeouts::read(&section.child("timeouts", &TIMEOUTS), report),
@@ -152,6 +156,7 @@ impl Nat64 {
             filtering: filtering?,
             max_sessions: max_sessions?,
             max_bindings: max_bindings?,
+            max_bindings_per_subscriber: max_bindings_per_subscriber?,
             translation: translation?,
             timeouts: timeouts?,
             static_bindings,

@@ -20,6 +20,8 @@ pub struct Nat64Config {
     pub timeouts: Timeouts,
     /// Most bindings of a worker; when they are used up, new ones are refused.
     pub max_bindings: u32,
+    /// Most dynamic bindings of a subscriber, an IPv6 /64, at a worker (RFC 6888 REQ-4); 0: no limit of its own.
+    pub max_bindings_per_subscriber: u32,
     /// Most sessions of a worker; when they are used up, new ones are refused.
     pub max_sessions: u32,
     /// Translation options.

@@ -88,7 +88,8 @@ impl Nat64 {
         let ownership = Ownership::striped(workers);
         let pool = Pool::new(&config.pool, &ownership, worker, seed);
         let (bindings, sessions) = (config.max_bindings, config.max_sessions);
-        let tables = StateTables::new(bindings, sessions, &config.timeouts, config.filtering, pool, seed);
+        let most = [bindings, config.max_bindings_per_subscriber, sessions];
+        let tables = StateTables::new(most, &config.timeouts, config.filtering, pool, seed);
         let mut nat64 = Self {
             prefix: config.prefix,
             other_prefixes: Vec::new(),

@@ -33,6 +33,7 @@ fn config() -> Nat64Config {
         static_bindings: Vec::new(),
         timeouts: Timeouts::default(),
         max_bindings: 1_000,
+        max_bindings_per_subscriber: 0,
         max_sessions: 1_000,
         policy: Policy::default(),
     }

@@ -221,6 +221,12 @@ pub(in super::super) static NAT64: Section = Section {
                 "Bindings in all. When full, new ones are refused and live ones stay.",
             ),
             key(
+                "max_bindings_per_subscriber",
+                Kind::Integer { min: 0, max: 64 << 20 },
+                Absent::Default("0"),
+                "Bindings that one subscriber, an IPv6 /64, may have at each worker, static ones not counted (RFC 6888 REQ-4); 0: no limit.",
+            ),
+            key(
                 "timeouts",
                 Kind::Table(&TIMEOUTS),
                 Absent::Means("the defaults of each"),

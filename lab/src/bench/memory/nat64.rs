@@ -58,6 +58,7 @@ fn machine(length: u8) -> Result<Machine> {
         static_bindings: Vec::new(),
         timeouts: Timeouts::default(),
         max_bindings: 1 << 20,
+        max_bindings_per_subscriber: 0,
         max_sessions: 1 << 20,
         policy: Policy::default(),
     };
