@@ -28,9 +28,7 @@ check: ## the laws: format, clippy, and what a machine can see of the rest
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) test -q --locked -p sixway-lab --test laws
 
-test: ## everything: check, unit, scenario, property, model, replay and interop tests
-	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+test: check ## everything: check, unit, scenario, property, model, replay and interop tests
 	@$(MAKE) --no-print-directory deps || echo "going on without: what needs them is shown as ignored"
 	SIXWAY=$(CURDIR)/target/release/sixway $(CARGO) test --workspace --locked
 
