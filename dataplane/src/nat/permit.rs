@@ -70,7 +70,8 @@ impl Permits {
         self.table.is_none() || self.find(protocol, outside, remote).is_some()
     }
 
-    /// A session leads from the outside endpoint to the remote address.
+    /// A session leads from the outside endpoint to the remote address. There is room for as many pairs as there may be sessions,
+    /// so that no session is without its permit.
     pub(super) fn add(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>, remote: Ipv4Addr) {
         let found = self.find(protocol, outside, remote);
         let tag = self.tag(protocol, outside, remote);
@@ -123,6 +124,33 @@ mod tests {
         assert!(admits(&permits));
         permits.remove(NatProtocol::Udp, outside, remote);
         assert!(!admits(&permits));
+    }
+
+    #[test]
+    fn a_full_table_lets_nobody_new_in_and_keeps_whom_it_let_in() {
+        const MOST: u32 = 64;
+        let mut permits = Permits::new(Filtering::AddressDependent, MOST, [1, 2]);
+        let outside = Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 2_000));
+        let remote = |number: u32| Ipv4Addr::from_bits(0xcb00_7100 + number);
+        let admits =
+            |permits: &Permits, number: u32| permits.admits(NatProtocol::Udp, outside, remote(number));
+        for number in 0..MOST {
+            permits.add(NatProtocol::Udp, outside, remote(number));
+        }
+        assert!((0..MOST).all(|number| admits(&permits, number)));
+        // One too many is not let in, and its end takes nothing away from others.
+        permits.add(NatProtocol::Udp, outside, remote(MOST));
+        assert!(!admits(&permits, MOST));
+        permits.remove(NatProtocol::Udp, outside, remote(MOST));
+        assert!((0..MOST).all(|number| admits(&permits, number)));
+        // Further sessions of a pair that is let in need no room, and the end of the last makes some.
+        permits.add(NatProtocol::Udp, outside, remote(0));
+        permits.remove(NatProtocol::Udp, outside, remote(0));
+        assert!(admits(&permits, 0));
+        permits.remove(NatProtocol::Udp, outside, remote(0));
+        permits.add(NatProtocol::Udp, outside, remote(MOST));
+        assert!(!admits(&permits, 0));
+        assert!((1..=MOST).all(|number| admits(&permits, number)));
     }
 
     #[test]

@@ -63,18 +63,17 @@ impl Nat64 {
     pub fn probe(&self, packet: &Packet, probe: &mut Probe) {
         probe.side = Side::Neither;
         probe.slot = NO_SLOT;
-        let (protocol, [from, to], flags) = match (packet.protocol, packet.transport) {
-            (TCP, Transport::Ports { source, destination, tcp_flags }) => {
-                (NatProtocol::Tcp, [source, destination], tcp_flags)
-            }
-            (UDP, Transport::Ports { source, destination, .. }) => {
-                (NatProtocol::Udp, [source, destination], 0)
-            }
-            (ICMPV4 | ICMPV6, Transport::IcmpQuery { identifier, .. }) if is_echo(packet) => {
+        let (protocol, [from, to], flags) = match packet.transport {
+            Transport::Ports { source, destination, tcp_flags } => match packet.protocol {
+                TCP => (NatProtocol::Tcp, [source, destination], tcp_flags),
+                UDP => (NatProtocol::Udp, [source, destination], 0),
+                _ => return,
+            },
+            Transport::IcmpQuery { identifier, .. } if is_echo(packet) => {
                 let ports = if packet.protocol == ICMPV6 { [identifier, 0] } else { [0, identifier] };
                 (NatProtocol::Icmp, ports, 0)
             }
-            _ => return,
+            Transport::IcmpQuery { .. } | Transport::IcmpError { .. } | Transport::Opaque => return,
         };
         (probe.protocol, probe.flags) = (protocol, flags);
         match packet.addresses {
@@ -122,18 +121,19 @@ impl Nat64 {
 
     /// Why a packet without five-tuple is refused.
     pub(super) fn refusal(&self, packet: &Packet) -> DropReason {
-        let (source, destination) = match packet.addresses {
-            Addresses::V6 { destination, .. } => (None, Some(destination)),
-            Addresses::V4 { source, .. } => (Some(source), None),
+        let (icmp, destination) = match packet.addresses {
+            Addresses::V6 { destination, .. } => (ICMPV6, Some(destination)),
+            Addresses::V4 { .. } => (ICMPV4, None),
         };
-        match (packet.protocol, packet.transport, source.is_some()) {
-            (TCP | UDP, Transport::Opaque, _) | (ICMPV4, Transport::Opaque, true) => DropReason::BadFragment,
-            (ICMPV6, Transport::Opaque, false) => DropReason::BadFragment,
-            (TCP | UDP, _, _) | (ICMPV4, _, true) | (ICMPV6, _, false) => {
+        if ![TCP, UDP, icmp].contains(&packet.protocol) {
+            return DropReason::ProtocolUnsupported;
+        }
+        match packet.transport {
+            Transport::Opaque => DropReason::BadFragment,
+            Transport::Ports { .. } | Transport::IcmpQuery { .. } | Transport::IcmpError { .. } => {
                 let unreachable = destination.and_then(|address| self.prefix.extract(address).err());
                 unreachable.unwrap_or(DropReason::IcmpUntranslatable)
             }
-            _ => DropReason::ProtocolUnsupported,
         }
     }
 }
