@@ -154,7 +154,8 @@ drop_reasons! {
     SynAwaitsInside => silent,
     /// The pool has no port left for a new binding (RFC 6146 §3.5.1.1).
     PortPoolEmpty => icmpv6(1, 3),
-    /// The sender's network, an IPv6 /64, has as many bindings as one subscriber may have (RFC 6888 REQ-4, REQ-11).
+    /// The sender's network, an IPv6 /64, has as many bindings, or addresses of the dynamic pool, as one subscriber may have
+    /// (RFC 6888 REQ-4, REQ-11).
     SubscriberLimit => icmpv6(1, 3),
     /// The table of bindings is full; live ones are never evicted.
     BindingTableFull => icmpv6(1, 3),

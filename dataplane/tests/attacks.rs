@@ -268,3 +268,33 @@ fn one_ipv6_network_cannot_take_all_bindings_by_changing_its_address() {
     gateway.receives(v6("2001:db8:1::200", SERVER6).udp(4_000, 53, b"question"));
     assert_eq!(gateway.last, Verdict::Forward, "its bindings have ended");
 }
+
+#[test]
+fn one_ipv6_network_cannot_take_the_whole_dynamic_pool_by_changing_its_address() {
+    let mut gateway = siit(|config| {
+        let mut pool = DynamicPoolConfig::new("172.16.0.0/24".parse().unwrap());
+        pool.hosts_per_subscriber = 10;
+        config.dynamic_pool = Some(pool);
+    });
+    let packet = |host: &str| v6(host, "2001:db8:64::203.0.113.1").udp(1, 2, b"data");
+    gateway.counted_before();
+    for host in 0..100 {
+        gateway.receives(packet(&format!("2001:db8:1::{host:x}")));
+    }
+    gateway.counted([("siit.v6_to_v4", 10), ("SubscriberLimit", 90), ("icmp_errors.made", 90)]);
+    gateway.receives(packet("2001:db8:1::9"));
+    assert_eq!(gateway.last, Verdict::Forward, "it has an address");
+    gateway.receives(packet("2001:db8:1:1::1"));
+    assert_eq!(gateway.last, Verdict::Forward, "another network");
+    gateway.now = gateway.now + DynamicPoolConfig::LIFETIME;
+    for host in 10..20 {
+        gateway.receives(packet(&format!("2001:db8:1::{host:x}")));
+        assert_eq!(gateway.last, Verdict::Forward, "those before it are silent");
+    }
+    gateway.receives(packet("2001:db8:1::9"));
+    assert_eq!(
+        gateway.last,
+        Verdict::Dropped(DropReason::SubscriberLimit),
+        "nor do remembered ones come back above it"
+    );
+}

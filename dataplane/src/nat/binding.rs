@@ -203,7 +203,7 @@ impl BindingTable {
         if self.bindings.is_full() {
             return Err(DropReason::BindingTableFull);
         }
-        if !self.subscribers.may_bind(inside.0.address) {
+        if !self.subscribers.may_have_more(inside.0.address) {
             return Err(DropReason::SubscriberLimit);
         }
         let host = self.find_host(Inside(inside.0.address));
@@ -213,7 +213,7 @@ impl BindingTable {
         let binding = self
             .insert(protocol, inside, outside, BindingKind::Dynamic, slot, host)
             .ok_or(DropReason::BindingTableFull)?;
-        self.subscribers.bound(inside.0.address);
+        self.subscribers.has_more(inside.0.address);
         Ok(binding)
     }
 
@@ -280,7 +280,7 @@ impl BindingTable {
         self.by_inside.remove(self.tag_inside(binding.protocol, binding.inside), slot);
         self.by_outside.remove(self.tag_outside(binding.protocol, binding.outside), slot);
         if binding.kind == BindingKind::Dynamic {
-            self.subscribers.unbound(binding.inside.0.address);
+            self.subscribers.has_fewer(binding.inside.0.address);
         }
         self.bindings[slot].kind = BindingKind::Free;
         self.bindings.release(slot);

@@ -42,4 +42,5 @@ pub use timeouts::{
 pub(crate) use binding::BindingKind;
 pub(crate) use pool::{Pool, PoolSlot};
 pub(crate) use state_tables::{Fired, StateTables};
+pub(crate) use subscriber::Subscribers;
 pub(crate) use timeouts::Clock;

@@ -114,6 +114,7 @@ impl Siit {
             excluded: own.into_iter().chain(mapped).filter(|other| prefix.overlaps(*other)).collect(),
             lifetime: self.dynamic_lifetime,
             remembered: self.dynamic_remembered,
+            hosts_per_subscriber: self.dynamic_hosts_per_subscriber,
             ..DynamicPoolConfig::new(prefix)
         }
     }

@@ -83,6 +83,8 @@ pub struct Siit {
     /// Until when it is kept for its host.
     #[serde(serialize_with = "text::as_duration")]
     pub dynamic_remembered: Duration,
+    /// Most of its addresses that an IPv6 /64 has at a time, at each worker; 0: no limit.
+    pub dynamic_hosts_per_subscriber: u32,
     /// Where the dynamic pool's addresses are kept.
     pub dynamic_state: PathBuf,
     /// The choices of RFC 7915.
@@ -205,6 +207,8 @@ impl Siit {
             }
             Some(remembered)
         });
+        let dynamic_hosts_per_subscriber =
+            section.value("dynamic_hosts_per_subscriber", report).and_then(|v| v.integer(report));
         let dynamic_state = section.value("dynamic_state", report).and_then(|v| {
             let path = v.path(report)?;
             if dynamic_pool.is_some() {
@@ -245,6 +249,7 @@ impl Siit {
             dynamic_pool: dynamic_pool.map_or(Some(None), |pool| pool.map(Some))?,
             dynamic_lifetime: dynamic_lifetime?,
             dynamic_remembered: dynamic_remembered?,
+            dynamic_hosts_per_subscriber: dynamic_hosts_per_subscriber?,
             dynamic_state: dynamic_state?,
             translation: translation?,
             eam,

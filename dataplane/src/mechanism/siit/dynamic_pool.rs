@@ -25,6 +25,7 @@ pub use record::{Record, RecordError, WallClock, parse_records, write_records};
 
 use crate::drop_reason::DropReason;
 use crate::instant::Instant;
+use crate::nat::Subscribers;
 use crate::verdict::WorkerId;
 use core::fmt;
 use core::hash::BuildHasher as _;
@@ -59,6 +60,8 @@ pub struct DynamicPoolConfig {
     pub remembered: Duration,
     /// Most hosts, remembered ones included, all workers together.
     pub max_hosts: u32,
+    /// Most live hosts of a subscriber, an IPv6 /64, at a worker; 0: no limit of its own.
+    pub hosts_per_subscriber: u32,
 }
 
 impl DynamicPoolConfig {
@@ -77,6 +80,7 @@ impl DynamicPoolConfig {
             lifetime: Self::LIFETIME,
             remembered: Self::REMEMBERED,
             max_hosts: u32::MAX,
+            hosts_per_subscriber: 0,
         }
     }
 
@@ -217,6 +221,8 @@ pub struct DynamicPool {
     /// For each address of this worker its host's id plus one, or zero.
     by_address: Vec<u32>,
     wheel: ReleaseWheel,
+    /// How many live hosts each has.
+    subscribers: Subscribers,
     /// Number of the address, host, and when it was heard.
     changes: Vec<(u32, u128, u32)>,
     changes_lost: bool,
@@ -250,6 +256,7 @@ impl DynamicPool {
             by_host: HostIndex::new(hosts, seed),
             by_address: vec![0; size.saturating_sub(worker).div_ceil(workers) as usize],
             wheel: ReleaseWheel::new(seconds(config.lifetime)),
+            subscribers: Subscribers::new(config.hosts_per_subscriber, hosts, seed),
             free,
             changes: Vec::new(),
             changes_lost: false,
@@ -306,13 +313,19 @@ impl DynamicPool {
     /// The address of a host that has just sent a packet: the one it has or had, or else a free one, or else that of the
     /// remembered host that has been silent longest.
     ///
-    /// Refuses [`DropReason::DynamicPoolEmpty`] when all are live. Takes a bounded time in any case.
+    /// Refuses [`DropReason::DynamicPoolEmpty`] when all are live, and [`DropReason::SubscriberLimit`] when too many of the
+    /// host's network are. Takes a bounded time in any case.
     pub fn assign(&mut self, host: Ipv6Addr, now: Instant) -> Result<Ipv4Addr, DropReason> {
         let second = self.second(now);
+        let known = self.by_host.find(host.to_bits(), &self.hosts);
+        if !known.is_some_and(|id| self.hosts.is_live(id)) {
+            self.refuse_above_limit(host, now)?;
+        }
         if let Some(id) = self.by_host.find(host.to_bits(), &self.hosts) {
             self.hosts.touch(id, second);
             if !self.hosts.is_live(id) {
                 self.hosts.revive(id);
+                self.subscribers.has_more(host);
                 self.wheel.insert(id, &mut self.hosts);
                 self.note(id);
             }
@@ -328,6 +341,7 @@ impl DynamicPool {
         }
         let number = self.free.next(self.first_choice(host)).ok_or(DropReason::DynamicPoolEmpty)?;
         let id = self.admit(host, number, second);
+        self.subscribers.has_more(host);
         self.wheel.insert(id, &mut self.hosts);
         self.note(id);
         Ok(self.address4(number))
@@ -339,6 +353,7 @@ impl DynamicPool {
         let second = self.second(now);
         while let Some(id) = self.wheel.pop(second, &mut self.hosts, &mut budget) {
             self.hosts.remember(id);
+            self.subscribers.has_fewer(Ipv6Addr::from_bits(self.hosts.address6(id)));
             self.note(id);
         }
         while budget > 0
@@ -368,7 +383,13 @@ impl DynamicPool {
     /// Octets of memory that this part takes when all of it is in use.
     pub fn memory(&self) -> usize {
         let index = self.by_host.memory() + self.by_address.capacity() * 4;
-        size_of::<Self>() + self.free.memory() + self.hosts.memory() + index + self.wheel.memory()
+        let subscribers = self.subscribers.memory();
+        size_of::<Self>()
+            + self.free.memory()
+            + self.hosts.memory()
+            + index
+            + self.wheel.memory()
+            + subscribers
     }
 
     /// All hosts, live and remembered.
@@ -411,7 +432,10 @@ impl DynamicPool {
                 continue;
             }
             match self.restore_one(record, wall) {
-                Ok((id, true)) => self.wheel.insert(id, &mut self.hosts),
+                Ok((id, true)) => {
+                    self.subscribers.has_more(record.host);
+                    self.wheel.insert(id, &mut self.hosts);
+                }
                 Ok((id, false)) => silent.push(id),
                 Err(fault) => {
                     restored.refused.push((record, fault));
@@ -466,6 +490,17 @@ impl DynamicPool {
         self.by_address[number as usize] = 0;
         self.free.give_back(number);
         self.hosts.forget(id);
+    }
+
+    /// Refuses a host of whose network too many are live, those that are late to be released left out.
+    fn refuse_above_limit(&mut self, host: Ipv6Addr, now: Instant) -> Result<(), DropReason> {
+        if !self.subscribers.may_have_more(host) {
+            self.expire(now, RELEASES_FOR_ASSIGNMENT);
+            if !self.subscribers.may_have_more(host) {
+                return Err(DropReason::SubscriberLimit);
+            }
+        }
+        Ok(())
     }
 
     /// Whether the host was heard within the lifetime.

@@ -358,6 +358,12 @@ pub(in super::super) static SIIT: Section = Section {
                 "A released address is kept for its host until it has been silent for so long, while others are left; at least `dynamic_lifetime`.",
             ),
             key(
+                "dynamic_hosts_per_subscriber",
+                Kind::Integer { min: 0, max: 16 << 20 },
+                Absent::Default("0"),
+                "Addresses of `dynamic_pool` that one subscriber, an IPv6 /64, may have at each worker, released ones not counted; 0: no limit.",
+            ),
+            key(
                 "dynamic_state",
                 Kind::Path,
                 Absent::Default("\"/var/lib/sixway/dynamic.state\""),
