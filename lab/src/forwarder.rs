@@ -188,7 +188,7 @@ pub fn sixway() -> Result<PathBuf> {
 /// ready. Its name and socket are the network's own, so that any number of them can run on one machine.
 pub fn run_sixway(network: &Network, configuration: &str) -> Result<u32> {
     let own =
-        format!("[gateway]\nname = \"lab-{}\"\nadmin_socket = {:?}\n", network.suffix(), socket(network));
+        format!("[gateway]\nname = {:?}\nadmin_socket = {:?}\n", network.gateway_name(), socket(network));
     let file = network.file("sixway.toml", &configuration.replace("[gateway]\n", &own))?;
     let mut run = Command::new(sixway()?);
     run.arg("run").arg("-c").arg(file);

@@ -159,6 +159,11 @@ impl Network {
         Ok(path)
     }
 
+    /// What a gateway of this network calls itself; its state file goes away with the network.
+    pub fn gateway_name(&self) -> String {
+        gateway_name(&self.suffix)
+    }
+
     /// What the names of this network end in.
     pub fn suffix(&self) -> &str {
         &self.suffix
@@ -202,11 +207,23 @@ pub fn remove(suffix: &str) -> Result<usize> {
         namespace::remove(name).map_err(|said| Failure::Program(format!("ip netns del {name}"), said))?;
     }
     std::fs::remove_dir_all(Folder::of(suffix)).ok();
+    std::fs::remove_file(state_file(suffix)).ok();
     Ok(names.len())
+}
+
+fn gateway_name(suffix: &str) -> String {
+    format!("lab-{suffix}")
+}
+
+/// Where a gateway of this network notes what it changed. One that was killed leaves it there.
+fn state_file(suffix: &str) -> PathBuf {
+    PathBuf::from(format!("/run/sixway/{}.state", gateway_name(suffix)))
 }
 
 struct Folder {
     path: PathBuf,
+    /// The state file of the network's gateway.
+    state: PathBuf,
     kept: bool,
 }
 
@@ -218,7 +235,7 @@ impl Folder {
     fn create(suffix: &str) -> Result<Self> {
         let path = Self::of(suffix);
         std::fs::create_dir(&path).asking(|| format!("creating {}", path.display()))?;
-        Ok(Self { path, kept: false })
+        Ok(Self { path, state: state_file(suffix), kept: false })
     }
 }
 
@@ -226,6 +243,7 @@ impl Drop for Folder {
     fn drop(&mut self) {
         if !self.kept {
             std::fs::remove_dir_all(&self.path).ok();
+            std::fs::remove_file(&self.state).ok();
         }
     }
 }

@@ -6,6 +6,7 @@
 mod capability;
 mod device;
 mod forwarding;
+mod namespace;
 mod record;
 mod route;
 

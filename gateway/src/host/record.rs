@@ -2,6 +2,7 @@
 //! on the host, written before each change.
 
 use super::forwarding::Setting;
+use super::namespace;
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -51,7 +52,7 @@ pub enum RecordError {
     },
     /// A file operation failed.
     Io(PathBuf, io::Error),
-    /// It was written in another network namespace, where alone its settings can be put back.
+    /// It was written in another network namespace that is still there: only from inside can its settings be put back.
     Elsewhere(String),
 }
 
@@ -121,7 +122,7 @@ impl Record {
         let mut record = Self { contents: read(&file), path, file };
         let left = record.put_back();
         record.contents =
-            Contents { process: std::process::id(), namespace: namespace(), ..Contents::default() };
+            Contents { process: std::process::id(), namespace: namespace::own(), ..Contents::default() };
         record.write()?;
         Ok((record, left))
     }
@@ -163,7 +164,7 @@ impl Record {
     /// Puts back what the record holds: settings in reverse order, those that still are what was set.
     fn put_back(&mut self) -> Leftovers {
         let mut left = Leftovers::default();
-        if self.contents.namespace == namespace() {
+        if self.contents.namespace == namespace::own() {
             let ours: Vec<&Changed> = self
                 .contents
                 .settings
@@ -204,17 +205,32 @@ impl Record {
 /// Puts back what gateways in `directory` left that no longer run. For each state file its name, and what was done or
 /// why not.
 pub fn leftovers(directory: &Path) -> Vec<(String, Result<Leftovers, RecordError>)> {
+    leftovers_among(directory, namespace::may_exist)
+}
+
+/// The same, told whether a network namespace may still be there.
+fn leftovers_among(
+    directory: &Path,
+    may_exist: fn(&str) -> bool,
+) -> Vec<(String, Result<Leftovers, RecordError>)> {
     let mut done = Vec::new();
     for path in states(directory) {
         let Some(name) = path.file_stem().and_then(|name| name.to_str()) else { continue };
-        done.push((name.to_owned(), clear(directory, &path, name)));
+        done.push((name.to_owned(), clear(directory, &path, name, may_exist)));
     }
     done
 }
 
-fn clear(directory: &Path, path: &Path, name: &str) -> Result<Leftovers, RecordError> {
-    let written_in = read(&*lock(path, name)?).namespace;
-    if !written_in.is_empty() && written_in != namespace() {
+fn clear(
+    directory: &Path,
+    path: &Path,
+    name: &str,
+    may_exist: fn(&str) -> bool,
+) -> Result<Leftovers, RecordError> {
+    let left = read(&*lock(path, name)?);
+    let elsewhere = !left.namespace.is_empty() && left.namespace != namespace::own();
+    // Settings vanish with their namespace.
+    if elsewhere && !left.settings.is_empty() && may_exist(&left.namespace) {
         return Err(RecordError::Elsewhere(name.into()));
     }
     let (record, left) = Record::take(directory, name)?;
@@ -267,10 +283,6 @@ fn read(mut file: &File) -> Contents {
 
 fn sysctl(path: &Path) -> io::Result<String> {
     Ok(fs::read_to_string(path)?.trim_end().to_owned())
-}
-
-fn namespace() -> String {
-    fs::read_link("/proc/self/ns/net").map_or_else(|_| String::new(), |link| link.display().to_string())
 }
 
 #[cfg(test)]
@@ -362,6 +374,36 @@ mod tests {
         assert!(done[1].1.is_ok());
         assert!(!directory.0.join("gw2.state").exists());
         running.end();
+    }
+
+    #[test]
+    fn cleanup_drops_what_holds_no_settings_of_a_namespace_that_is_there() {
+        let directory = Directory::new("elsewhere");
+        let setting = directory.setting("forwarding", "1");
+        let socket = directory.0.join("gw1.sock");
+        fs::write(&socket, "").unwrap();
+        let changed = Changed { path: setting.clone(), before: "0".into(), value: "1".into() };
+        let left = |name: &str, namespace: &str, settings: &[&Changed]| {
+            let contents = Contents {
+                process: 1,
+                namespace: namespace.into(),
+                socket: Some(socket.clone()),
+                settings: settings.iter().copied().cloned().collect(),
+            };
+            let text = serde_json::to_string(&contents).unwrap();
+            fs::write(directory.0.join(format!("{name}.state")), text).unwrap();
+        };
+        left("gone", "net:[1]", &[&changed]);
+        left("nothing", "net:[2]", &[]);
+        left("there", "net:[2]", &[&changed]);
+        let done = leftovers_among(&directory.0, |namespace| namespace == "net:[2]");
+        let names: Vec<&str> = done.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["gone", "nothing", "there"]);
+        assert!(matches!(done[0].1, Ok(Leftovers { settings: 0, socket: true })));
+        assert!(done[1].1.is_ok());
+        assert!(matches!(done[2].1, Err(RecordError::Elsewhere(_))));
+        assert_eq!(states(&directory.0), [directory.0.join("there.state")]);
+        assert_eq!(sysctl(&setting).unwrap(), "1");
     }
 
     #[test]
