@@ -64,7 +64,7 @@ impl fmt::Display for HostError {
             Self::NotPermitted(device) => write!(
                 f,
                 "sixway needs CAP_NET_ADMIN to create {device}. Run it as root, or: setcap \
-                 cap_net_admin,cap_net_raw+ep $(command -v sixway)"
+                 cap_net_admin+ep $(command -v sixway)"
             ),
             Self::Record(error) => error.fmt(f),
             Self::Device(device, error) => match error.kind() {
