@@ -143,3 +143,42 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    /// Asks once and reads for so long.
+    fn answer(mut asking: &UnixStream, patience: Duration) -> String {
+        asking.set_read_timeout(Some(patience)).unwrap();
+        let mut octets = [0; 64];
+        let length = asking.read(&mut octets).unwrap_or(0);
+        String::from_utf8_lossy(&octets[..length]).into_owned()
+    }
+
+    #[test]
+    fn connections_beyond_the_limit_wait_until_another_ends() {
+        let path = std::env::temp_dir().join(format!("sixway-serve-{}.sock", std::process::id()));
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let router = Router::new().route("/", axum::routing::get(|| async { "here" }));
+                serve(UnixListener::from_std(listener).unwrap(), router).await;
+            });
+        });
+
+        let mut idle: Vec<UnixStream> =
+            (0..CONNECTIONS).map(|_| UnixStream::connect(&path).unwrap()).collect();
+        let mut one_more = UnixStream::connect(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        one_more.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
+        assert_eq!(answer(&one_more, Duration::from_millis(300)), "");
+        idle.pop();
+        let said = answer(&one_more, Duration::from_secs(20));
+        assert!(said.contains("200 OK"), "{said}");
+    }
+}
