@@ -203,7 +203,15 @@ fn read<'a>(
     let written = sections.all(&schema::SIIT, report);
     too_many(&written, report);
     for (index, section) in written.iter().enumerate() {
-        let around = siit::Around { index, mtu, states: &mut states, read_file, claims: &mut claims, report };
+        let around = siit::Around {
+            index,
+            gateway: gateway.as_ref().map_or("", |gateway| &gateway.name),
+            mtu,
+            states: &mut states,
+            read_file,
+            claims: &mut claims,
+            report,
+        };
         siit.push(Siit::read(section, default_name("siit", index, written.len()), around));
     }
 

@@ -133,12 +133,24 @@ impl fmt::Debug for Mappings {
 /// What a SIIT is read with.
 pub(super) struct Around<'r> {
     pub index: usize,
+    /// The gateway's name.
+    pub gateway: &'r str,
     pub mtu: Option<u16>,
     /// Where dynamic pools keep their state.
     pub states: &'r mut Vec<(PathBuf, Place)>,
     pub read_file: &'r mut dyn FnMut(&Path) -> std::io::Result<String>,
     pub claims: &'r mut Claims,
     pub report: &'r mut Report,
+}
+
+/// The directory of the files of dynamic pools.
+const STATE_DIRECTORY: &str = "/var/lib/sixway";
+
+/// Where the dynamic pool of a SIIT is kept if nothing is written: a file for each gateway and each SIIT. The first one's name
+/// does not depend on how many there are. No gateway's name has a colon.
+fn default_state(gateway: &str, index: usize) -> PathBuf {
+    let number = if index == 0 { String::new() } else { format!(":{}", index + 1) };
+    PathBuf::from(format!("{STATE_DIRECTORY}/{gateway}{number}.state"))
 }
 
 /// More RFC 6791 sources than this are a mistake in a prefix length.
@@ -153,7 +165,7 @@ impl Siit {
     }
 
     pub(super) fn read(section: &Reader, default_name: String, around: Around) -> Option<Self> {
-        let Around { index, mtu, states, read_file, claims, report } = around;
+        let Around { index, gateway, mtu, states, read_file, claims, report } = around;
         let name = section.value("name", report).map(|v| v.text(report));
         let translation = Translation::read(section, mtu, report);
         let non_global = translation.as_ref().is_some_and(|t| t.translate_non_global);
@@ -209,18 +221,24 @@ impl Siit {
         });
         let dynamic_hosts_per_subscriber =
             section.value("dynamic_hosts_per_subscriber", report).and_then(|v| v.integer(report));
-        let dynamic_state = section.value("dynamic_state", report).and_then(|v| {
-            let path = v.path(report)?;
+        let state = match section.value("dynamic_state", report) {
+            Some(v) => v.path(report).map(|path| (path, v.place)),
+            None => {
+                let key = format!("{}.dynamic_state", section.place().key).into();
+                Some((default_state(gateway, index), Place { key, ..section.place().clone() }))
+            }
+        };
+        let dynamic_state = state.map(|(path, here)| {
             if dynamic_pool.is_some() {
                 if let Some((_, place)) = states.iter().find(|(other, _)| *other == path) {
-                    let (other, there) = (place.path(), place.seen_from(&v.place));
+                    let (other, there) = (place.path(), place.seen_from(&here));
                     let what =
                         format!("is {other}'s file already ({there}); write dynamic_state = another file");
-                    report.fault(&v.place, what);
+                    report.fault(&here, what);
                 }
-                states.push((path.clone(), v.place.clone()));
+                states.push((path.clone(), here));
             }
-            Some(path)
+            path
         });
         if prefix.is_none() && eam.is_empty() && eam_file.is_none() {
             report.fault(

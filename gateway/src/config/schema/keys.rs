@@ -366,8 +366,10 @@ pub(in super::super) static SIIT: Section = Section {
             key(
                 "dynamic_state",
                 Kind::Path,
-                Absent::Default("\"/var/lib/sixway/dynamic.state\""),
-                "The file that keeps the addresses of `dynamic_pool` across restarts.",
+                Absent::Means(
+                    "`/var/lib/sixway/NAME.state`; of further `[[siit]]`, `NAME:2.state`, `NAME:3.state`, …",
+                ),
+                "The file that keeps the addresses of `dynamic_pool` across restarts. NAME is `gateway.name`.",
             ),
         ],
         TRANSLATION,
