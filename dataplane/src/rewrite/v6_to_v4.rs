@@ -4,8 +4,8 @@ use super::segments::Family;
 use super::transport::{self, Change};
 use super::{Bench, Executed, IPV6_MIN_MTU, Job, mss, segment_payload};
 use crate::drop_reason::DropReason;
-use crate::frame::Checksum;
-use crate::parse::{Addresses, IPV4_HEADER, SYN, Transport};
+use crate::frame::{Checksum, Frame};
+use crate::parse::{Addresses, IPV4_HEADER, Packet, SYN, Transport};
 use crate::translate::header::{Ipv4Header, protocol_of};
 use crate::translate::{HeaderByte, icmp};
 use core::net::Ipv4Addr;
@@ -57,12 +57,11 @@ impl Bench {
         }
 
         let checksum = frame.offload.checksum;
-        // Of an atomic fragment the identification is kept (RFC 7915 §5.1.1); it is rare, and read again here.
-        let atomic = match packet.fragment_header {
-            0 => None,
-            at => frame.bytes().get(usize::from(at)..).and_then(<[u8]>::first_chunk::<8>).copied(),
+        let kept = if packet.fragment_header == 0 { None } else { kept_identification(frame, packet) };
+        let segments = match frame.offload.segments {
+            None => 1,
+            Some(_) => frame.segment_count(transport_at, payload),
         };
-        let segments = frame.segment_count(transport_at, payload);
         frame.resize_front(transport_at, IPV4_HEADER)?;
         frame.offload.transport = IPV4_HEADER as u16;
         let Some((front, data)) = frame.bytes_mut().split_first_chunk_mut::<IPV4_HEADER>() else {
@@ -87,7 +86,7 @@ impl Bench {
 
         let (identification, dont_fragment, offset, more) = match packet.fragment {
             Some(fragment) => (fragment.identification as u16, false, fragment.offset, fragment.more),
-            None if let Some([.., high, low]) = atomic => (u16::from_be_bytes([high, low]), false, 0, false),
+            None if let Some(identification) = kept => (identification, false, 0, false),
             None if segment > DONT_FRAGMENT_ABOVE && !reassembled => (0, true, 0, false),
             None => (self.reserve_identifications(segments), false, 0, false),
         };
@@ -120,4 +119,11 @@ impl Bench {
         self.identification = first.wrapping_add(count as u16);
         first
     }
+}
+
+/// Of an atomic fragment the identification is kept, its lower half (RFC 7915 §5.1.1).
+#[cold]
+fn kept_identification(frame: &Frame, packet: &Packet) -> Option<u16> {
+    let header = frame.bytes().get(usize::from(packet.fragment_header)..)?.first_chunk::<8>()?;
+    Some(u16::from_be_bytes([header[6], header[7]]))
 }
