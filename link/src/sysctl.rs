@@ -1,9 +1,5 @@
 //! Kernel settings under `/proc/sys` that are changed for a while and put back.
 
-mod changes;
-
-pub use changes::Changes;
-
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
