@@ -141,14 +141,20 @@ impl fmt::Display for Config {
 }
 
 fn read_file(path: &Path) -> io::Result<String> {
-    let file = std::fs::File::open(path)?;
-    if !file.metadata()?.is_file() {
+    // Before it is opened: a named pipe would keep us waiting for ever.
+    let there = std::fs::metadata(path)?;
+    if !there.is_file() {
         return Err(io::Error::other("it is no regular file"));
     }
+    let too_large = || io::Error::other("it is larger than 512 MiB");
+    if there.len() > MAX_FILE {
+        return Err(too_large());
+    }
+    let file = std::fs::File::open(path)?;
     let mut text = String::new();
     file.take(MAX_FILE + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MAX_FILE {
-        return Err(io::Error::other("it is larger than 512 MiB"));
+        return Err(too_large());
     }
     Ok(text)
 }

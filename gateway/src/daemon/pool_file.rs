@@ -30,6 +30,9 @@ pub(super) struct Loaded {
 
 impl PoolFile {
     /// Reads the file; one that does not exist is empty.
+    ///
+    /// # Errors
+    /// It cannot be read, or it is something else: it would be overwritten.
     pub(super) fn load(path: &Path) -> io::Result<(Self, Loaded)> {
         let text = match fs::read(path) {
             Ok(octets) => String::from_utf8_lossy(&octets).into_owned(),
@@ -42,6 +45,13 @@ impl PoolFile {
                 Ok(record) => loaded.records.push(record),
                 Err(_) => loaded.faults.push(line),
             }
+        }
+        // A line that was cut short has no end; whole lines of which none is a record were written by somebody else.
+        if loaded.records.is_empty() && !loaded.faults.is_empty() && text.contains('\n') {
+            return Err(io::Error::other(
+                "this is no state of a dynamic pool and would be overwritten; remove it, or choose another \
+                 `siit.dynamic_state`",
+            ));
         }
         Ok((Self { path: path.into(), whole: 0, appended: loaded.records.len() }, loaded))
     }
@@ -127,6 +137,17 @@ mod tests {
         file.rewrite(&[record(4)]).unwrap();
         assert_eq!(PoolFile::load(&path).unwrap().1.records, [record(4)]);
         assert!(!directory.0.join("deep/dynamic.state.new").exists());
+    }
+
+    #[test]
+    fn what_is_no_state_is_refused() {
+        let directory = Directory::new("other");
+        fs::create_dir_all(&directory.0).unwrap();
+        let path = directory.0.join("sixway.toml");
+        fs::write(&path, "[siit]\nprefix = \"2001:db8::/32\"\n").unwrap();
+        assert!(PoolFile::load(&path).unwrap_err().to_string().contains("no state"));
+        fs::write(&path, "192.0.2.1 2001:d").unwrap();
+        assert_eq!(PoolFile::load(&path).unwrap().1, Loaded { records: Vec::new(), faults: vec![1] });
     }
 
     #[test]

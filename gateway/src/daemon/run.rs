@@ -68,8 +68,10 @@ async fn live(config: &Config, directory: &Path, started: Instant) -> Result<(),
     let mut keepers = restore_pools(config, &mut engines, clock)?;
     let device = device(config, &tun);
     let socket = config.gateway.admin_socket.as_path();
+    let refused = |error| RunError::Io(socket.display().to_string(), error);
+    serve::make_way(socket).map_err(refused)?;
     host.socket(socket).map_err(RunError::Host)?;
-    let admin = serve::unix(socket).map_err(|error| RunError::Io(socket.display().to_string(), error))?;
+    let admin = serve::unix(socket).map_err(refused)?;
     let metrics = match config.gateway.metrics {
         None => None,
         Some(address) => Some(

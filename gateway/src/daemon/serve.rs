@@ -25,23 +25,38 @@ const CONNECTIONS: usize = 32;
 /// How long a connection may last.
 const LIFETIME: Duration = Duration::from_secs(60);
 
-/// Makes the admin socket, which only its owner may open. One that a gateway left behind makes way.
+/// Makes room for the admin socket: one that a gateway left behind makes way. Until this has succeeded what is there belongs
+/// to somebody else, and must not be noted as ours.
 ///
 /// # Errors
 /// Somebody listens there, something else is in its place, or the kernel refused.
-pub(super) fn unix(path: &Path) -> io::Result<UnixListener> {
+pub(super) fn make_way(path: &Path) -> io::Result<()> {
     if let Some(directory) = path.parent() {
         fs::DirBuilder::new().recursive(true).mode(0o755).create(directory)?;
     }
     if let Ok(there) = fs::symlink_metadata(path) {
         if !there.file_type().is_socket() {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is something that is no socket"));
+            return Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "there is something that is no socket; remove it, or choose another `gateway.admin_socket`",
+            ));
         }
         if std::os::unix::net::UnixStream::connect(path).is_ok() {
-            return Err(io::Error::new(io::ErrorKind::AddrInUse, "another process listens there"));
+            return Err(io::Error::new(
+                io::ErrorKind::AddrInUse,
+                "another process listens there; end it, or choose another `gateway.admin_socket`",
+            ));
         }
         fs::remove_file(path)?;
     }
+    Ok(())
+}
+
+/// Makes the admin socket, which only its owner may open.
+///
+/// # Errors
+/// The kernel refused.
+pub(super) fn unix(path: &Path) -> io::Result<UnixListener> {
     let before = nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o177));
     let listener = UnixListener::bind(path);
     nix::sys::stat::umask(before);
@@ -156,6 +171,22 @@ mod tests {
         let mut octets = [0; 64];
         let length = asking.read(&mut octets).unwrap_or(0);
         String::from_utf8_lossy(&octets[..length]).into_owned()
+    }
+
+    #[test]
+    fn only_a_socket_that_nobody_listens_at_makes_way() {
+        let path = std::env::temp_dir().join(format!("sixway-way-{}.sock", std::process::id()));
+        std::fs::write(&path, "precious").unwrap();
+        assert_eq!(make_way(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
+        std::fs::remove_file(&path).unwrap();
+
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        assert_eq!(make_way(&path).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        assert!(path.exists());
+        drop(listener);
+        make_way(&path).unwrap();
+        assert!(!path.exists());
     }
 
     #[test]

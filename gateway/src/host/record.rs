@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 /// What a state file holds.
@@ -120,6 +121,8 @@ impl Record {
         let path = directory.join(format!("{name}.state"));
         let file = lock(&path, name)?;
         let mut record = Self { contents: read(&file), path, file };
+        // The gateway that made it is gone: who listens there now is somebody else.
+        record.contents.socket.take_if(|socket| UnixStream::connect(socket).is_ok());
         let left = record.put_back();
         record.contents =
             Contents { process: std::process::id(), namespace: namespace::own(), ..Contents::default() };
@@ -127,7 +130,7 @@ impl Record {
         Ok((record, left))
     }
 
-    /// Notes the socket that is about to be made.
+    /// Notes the socket that is about to be made, where nothing is that belongs to somebody else.
     pub fn socket(&mut self, path: &Path) -> Result<(), RecordError> {
         self.contents.socket = Some(path.into());
         self.write()
@@ -177,7 +180,8 @@ impl Record {
             }
         }
         if let Some(socket) = self.contents.socket.take() {
-            left.socket = fs::remove_file(socket).is_ok();
+            let made = fs::symlink_metadata(&socket).is_ok_and(|there| there.file_type().is_socket());
+            left.socket = made && fs::remove_file(socket).is_ok();
         }
         left
     }
@@ -288,6 +292,7 @@ fn sysctl(path: &Path) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::net::UnixListener;
 
     struct Directory(PathBuf);
 
@@ -351,7 +356,7 @@ mod tests {
         let directory = Directory::new("sudden");
         let setting = directory.setting("forwarding", "0");
         let socket = directory.0.join("gw1.sock");
-        fs::write(&socket, "").unwrap();
+        drop(UnixListener::bind(&socket).unwrap());
         let (mut record, _) = Record::take(&directory.0, "gw1").unwrap();
         record.socket(&socket).unwrap();
         record.change(&(setting.clone(), "1".into())).unwrap();
@@ -361,6 +366,25 @@ mod tests {
         assert_eq!(sysctl(&setting).unwrap(), "0");
         assert!(!socket.exists());
         record.end();
+    }
+
+    #[test]
+    fn what_is_in_the_place_of_a_socket_and_another_ones_socket_stay() {
+        let directory = Directory::new("place");
+        let place = directory.0.join("gw1.sock");
+        fs::write(&place, "precious").unwrap();
+        let (mut record, _) = Record::take(&directory.0, "gw1").unwrap();
+        record.socket(&place).unwrap();
+        assert!(record.end().is_empty());
+        assert_eq!(fs::read_to_string(&place).unwrap(), "precious");
+
+        fs::remove_file(&place).unwrap();
+        let (mut record, _) = Record::take(&directory.0, "gw1").unwrap();
+        record.socket(&place).unwrap();
+        drop(record); // as after SIGKILL
+        let _listener = UnixListener::bind(&place).unwrap();
+        assert!(Record::take(&directory.0, "gw1").unwrap().1.is_empty());
+        assert!(place.exists());
     }
 
     #[test]
@@ -381,7 +405,7 @@ mod tests {
         let directory = Directory::new("elsewhere");
         let setting = directory.setting("forwarding", "1");
         let socket = directory.0.join("gw1.sock");
-        fs::write(&socket, "").unwrap();
+        drop(UnixListener::bind(&socket).unwrap());
         let changed = Changed { path: setting.clone(), before: "0".into(), value: "1".into() };
         let left = |name: &str, namespace: &str, settings: &[&Changed]| {
             let contents = Contents {

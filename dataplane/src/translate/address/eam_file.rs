@@ -27,16 +27,34 @@ impl fmt::Display for EamLineError<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Alone(word) => {
-                write!(f, "`{word}` stands alone; a row is an IPv4 prefix and an IPv6 prefix")
+                write!(f, "`{}` stands alone; a row is an IPv4 prefix and an IPv6 prefix", Shown(word))
             }
             Self::Surplus(word) => {
-                write!(f, "`{word}` is too much; a row is an IPv4 prefix and an IPv6 prefix")
+                write!(f, "`{}` is too much; a row is an IPv4 prefix and an IPv6 prefix", Shown(word))
             }
-            Self::Prefix(word, error) => write!(f, "`{word}`: {error}"),
+            Self::Prefix(word, error) => write!(f, "`{}`: {error}", Shown(word)),
             Self::SameFamily => {
                 f.write_str("both prefixes are of one family; a row is an IPv4 prefix and an IPv6 prefix")
             }
         }
+    }
+}
+
+/// A word as a terminal may see it: not endless, and without what would steer it.
+struct Shown<'a>(&'a str);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// More characters than the longest prefix has.
+        const MOST: usize = 60;
+        let mut characters = self.0.chars();
+        for character in characters.by_ref().take(MOST) {
+            match character.is_control() {
+                true => write!(f, "{}", character.escape_default())?,
+                false => write!(f, "{character}")?,
+            }
+        }
+        if characters.next().is_some() { f.write_str("…") } else { Ok(()) }
     }
 }
 
@@ -80,6 +98,15 @@ fn prefix(word: &str) -> Result<Prefix, EamLineError<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_hostile_word_is_shown_short_and_harmless() {
+        let (_, row) = parse_eam_file("\u{1b}[2J\0").next().unwrap();
+        assert!(row.unwrap_err().to_string().starts_with("`\\u{1b}[2J\\u{0}` stands alone"));
+        let long = "x".repeat(1_000_000);
+        let said = parse_eam_file(&long).next().unwrap().1.unwrap_err().to_string();
+        assert!(said.starts_with("`xxx") && said.contains("x…` stands alone") && said.len() < 200, "{said}");
+    }
 
     #[test]
     fn rows_are_read_in_either_order_around_comments_and_blank_lines() {

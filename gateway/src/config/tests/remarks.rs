@@ -154,6 +154,11 @@ fn a_file_that_cannot_be_read_is_told() {
     assert_eq!(faults.to_string(), format!("{line}\n1 fault. Nothing was changed."));
     let faults = Config::load(Path::new("/dev/null")).map(|_| ()).unwrap_err();
     assert!(faults.to_string().starts_with("/dev/null  cannot be read: it is no regular file\n"));
+    let pipe = std::env::temp_dir().join(format!("sixway-pipe-{}", std::process::id()));
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let faults = Config::load(&pipe).unwrap_err();
+    std::fs::remove_file(&pipe).unwrap();
+    assert!(faults.to_string().contains("it is no regular file"), "{faults}");
 }
 
 fn with_eam_file(eam_file: &str) -> Result<(Config, Vec<Warning>), Faults> {
