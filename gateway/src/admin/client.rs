@@ -4,6 +4,7 @@ use super::rows::Fault;
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::io::{self, Read, Write};
+use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -28,12 +29,23 @@ pub enum ClientError {
     Garbled(String),
 }
 
+fn is_socket(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|it| it.file_type().is_socket())
+}
+
 impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreachable(path, error) => match error.kind() {
                 io::ErrorKind::NotFound => {
                     write!(f, "no gateway runs here: there is no {}", path.display())
+                }
+                io::ErrorKind::ConnectionRefused if !is_socket(path) => {
+                    write!(
+                        f,
+                        "{} is no socket; name that of a gateway, or none for the usual one",
+                        path.display()
+                    )
                 }
                 io::ErrorKind::ConnectionRefused => write!(
                     f,

@@ -57,10 +57,15 @@ impl fmt::Display for Remark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}  ", self.location())?;
         if !self.place.key.is_empty() {
-            write!(f, "{}  ", self.place.key)?;
+            write!(f, "{}  ", shown(&self.place.key))?;
         }
         f.write_str(&self.message)
     }
+}
+
+/// A key as a terminal may be shown it: control characters in it were somebody's attempt to be clever.
+fn shown(key: &str) -> String {
+    key.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
 }
 
 /// Something that works but that the operator will want to know.
@@ -83,7 +88,7 @@ pub fn write_aligned(out: &mut dyn fmt::Write, remarks: &[Remark]) -> fmt::Resul
         &mut remarks.iter().map(|r| r.place.key.chars().count()).filter(|length| *length <= KEY_COLUMN),
     );
     for remark in remarks {
-        let (location, key) = (remark.location(), &remark.place.key);
+        let (location, key) = (remark.location(), shown(&remark.place.key));
         match second {
             0 => writeln!(out, "{location:<first$}  {}", remark.message)?,
             _ => writeln!(out, "{location:<first$}  {key:<second$}  {}", remark.message)?,

@@ -105,7 +105,14 @@ impl Gateway {
         let workers = section.value("workers", report).and_then(|v| v.integer_or::<u8>(report));
         let icmp_errors_per_second =
             section.value("icmp_errors_per_second", report).and_then(|v| v.integer(report));
-        let admin_socket = section.value("admin_socket", report).map(|v| v.path(report));
+        let admin_socket = section.value("admin_socket", report).map(|v| {
+            let path = v.path(report)?;
+            if path.as_os_str().len() > SOCKET_PATH {
+                report.fault(&v.place, "is too long for a socket; write a path of up to 107 octets");
+                return None;
+            }
+            Some(path)
+        });
         let metrics = section.value("metrics", report).and_then(|v| v.socket(report));
         let log = section.value("log", report).and_then(|v| v.word(report));
         let log_format = section.value("log_format", report).and_then(|v| v.word(report));
@@ -145,6 +152,9 @@ pub struct Tun {
     pub routes: RouteChoice,
 }
 
+/// unix(7): octets that a socket's path may have.
+const SOCKET_PATH: usize = 107;
+
 /// IFNAMSIZ without its terminating zero.
 const INTERFACE_NAME: usize = 15;
 
@@ -153,7 +163,9 @@ impl Tun {
         let name = section.value("name", report).and_then(|v| {
             let name = v.text(report)?;
             let plain = name.bytes().all(|b| b.is_ascii_graphic() && !b"/:%".contains(&b));
-            if name.len() > INTERFACE_NAME || !plain || name == "." || name == ".." {
+            // `lo` is there already; the other two are the kernel's names for settings of every device.
+            let taken = matches!(&*name, "." | ".." | "lo" | "all" | "default");
+            if name.len() > INTERFACE_NAME || !plain || taken {
                 report.fault(&v.place, "is no device name; write up to 15 letters and digits");
                 return None;
             }

@@ -107,6 +107,8 @@ fn values_out_of_range_are_told_the_range() {
             "tun.name = \"sixway0123456789\"  is no device name; write up to 15 letters and digits",
         ),
         ("name = \"a/b\"", "tun.name = \"a/b\"  is no device name; write up to 15 letters and digits"),
+        ("name = \"lo\"", "tun.name = \"lo\"  is no device name; write up to 15 letters and digits"),
+        ("name = \"all\"", "tun.name = \"all\"  is no device name; write up to 15 letters and digits"),
         ("name = \"\"", "tun.name = \"\"  is empty; write \"name\""),
         ("queues = 65", "tun.queues = 65  is out of range; write 1 to 64"),
         (
@@ -240,4 +242,17 @@ fn a_pools_addresses_are_this_gateways_and_no_ones_else() {
         "prefix = \"2001:db8:64::/48\"",
         "siit.prefix = \"2001:db8:64::/48\"  2001:db8:64::/48 overlaps 2001:db8:64::/96 of nat64.prefix (line 8); no address may belong to both",
     );
+}
+
+#[test]
+fn a_socket_path_that_is_too_long_and_a_key_with_control_characters_are_told_in_plain_words() {
+    let text = format!("[gateway]\nadmin_socket = \"/{}\"\n\"a\\u001b[2Jb\" = 1\n", "x".repeat(200));
+    let faults =
+        crate::config::Config::parse("s.toml", &text, &crate::config::HostFacts::default(), &mut |_| {
+            Err(std::io::Error::from(std::io::ErrorKind::NotFound))
+        })
+        .unwrap_err()
+        .to_string();
+    assert!(faults.contains("is too long for a socket; write a path of up to 107 octets"), "{faults}");
+    assert!(faults.contains("\\u{1b}[2Jb") && !faults.contains('\u{1b}'), "{faults}");
 }
