@@ -9,7 +9,7 @@ PACKETS ?= 120000
 export KEEP
 
 .DEFAULT_GOAL := help
-.PHONY: help build deps demo test check bench oracle fuzz
+.PHONY: help build deps peer demo test check bench oracle fuzz
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
@@ -20,6 +20,9 @@ build: ## the gateway and the lab, optimised
 deps: build ## installs the programs that demo, test and bench drive, if they are missing (Debian; needs root)
 	@packaging/install-needs $$(target/release/sixway-lab deps | sort -u)
 
+peer: deps ## builds the tunnel module with 6rd for the Linux guest of the interop tests, if it is missing (half a minute)
+	@packaging/build-sit-6rd $(CURDIR)/target
+
 demo: deps ## an IPv6-only client opens a page on an IPv4-only server, and more (needs root); KEEP=1 keeps the network
 	@target/release/sixway-lab demo $(DEMO_FLAGS)
 
@@ -29,7 +32,7 @@ check: ## the laws: format, clippy, and what a machine can see of the rest
 	$(CARGO) test -q --locked -p sixway-lab --test laws
 
 test: check ## everything: check, unit, scenario, property, model, replay and interop tests
-	@$(MAKE) --no-print-directory deps || echo "going on without: what needs them is shown as ignored"
+	@$(MAKE) --no-print-directory peer || echo "going on without: what needs them is shown as ignored"
 	SIXWAY=$(CURDIR)/target/release/sixway $(CARGO) test --workspace --locked
 
 bench: deps ## figures beside their targets (needs root for the part on real packets)

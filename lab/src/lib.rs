@@ -6,6 +6,7 @@ pub mod demo;
 pub mod failure;
 pub mod forwarder;
 pub mod interrupt;
+pub mod kernel_peer;
 pub mod load;
 pub mod namespace;
 pub mod probe;

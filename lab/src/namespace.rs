@@ -1,7 +1,7 @@
 //! One network namespace: a host of an experiment, with a name that nobody else uses.
 
 use crate::failure::{Asking as _, Failure, Result};
-use crate::process::{Finished, Process};
+use crate::process::{Finished, Process, RunsCommands};
 use crate::programs;
 use nix::sched::{CloneFlags, setns};
 use std::fs::File;
@@ -101,6 +101,12 @@ impl Namespace {
             .find_map(|line| line.trim().strip_prefix(device)?.strip_prefix(':'))
             .and_then(|figures| figures.split_whitespace().nth(1)?.parse().ok())
             .ok_or_else(|| Failure::Unexpected(format!("no device {device} in {}", self.name)))
+    }
+}
+
+impl RunsCommands for Namespace {
+    fn run(&self, command: Command, limit: Duration) -> Result<Finished> {
+        Self::run(self, command, limit)
     }
 }
 

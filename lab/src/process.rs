@@ -19,6 +19,12 @@ pub fn typed(command: &Command) -> String {
         .join(" ")
 }
 
+/// Where commands can be run: a namespace, or a guest with a kernel of its own.
+pub trait RunsCommands {
+    /// Runs a command to its end, `limit` at most.
+    fn run(&self, command: Command, limit: Duration) -> Result<Finished>;
+}
+
 /// A running child. It is ended when this is dropped.
 pub struct Process {
     child: Child,

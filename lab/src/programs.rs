@@ -1,7 +1,9 @@
 //! The programs that the lab drives, and the Debian packages that have them.
 
-use crate::failure::{Failure, Result};
-use std::path::PathBuf;
+use crate::failure::{Asking as _, Failure, Result};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 
 /// Every program with its Debian 12 package. `make deps` installs what is missing: it asks `sixway-lab deps`.
 pub const PROGRAMS: &[(&str, &str)] = &[
@@ -15,6 +17,12 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("ethtool", "ethtool"),
     ("nft", "nftables"),
     ("tayga", "tayga"),
+    ("linux.uml", "user-mode-linux"),
+    ("busybox", "busybox-static"),
+    ("isatapd", "isatapd"),
+    ("radvd", "radvd"),
+    ("rdisc6", "ndisc6"),
+    ("scapy", "python3-scapy"),
 ];
 
 /// Where the program is, also in the folders that only root has in its path.
@@ -38,6 +46,12 @@ pub fn require(program: &'static str) -> Result<PathBuf> {
             PROGRAMS.iter().find(|(name, _)| *name == program).map_or(program, |(_, package)| package);
         Failure::Missing(program, package)
     })
+}
+
+/// Lets a file be run by everybody.
+pub fn make_executable(file: &Path) -> Result<()> {
+    std::fs::set_permissions(file, Permissions::from_mode(0o755))
+        .asking(|| format!("making {} executable", file.display()))
 }
 
 /// Packages of the programs that are not installed.

@@ -2,7 +2,8 @@
 
 use crate::failure::{Failure, Result};
 use crate::interrupt;
-use crate::namespace::{Namespace, command};
+use crate::namespace::command;
+use crate::process::RunsCommands;
 use std::time::Duration;
 
 /// What came back of a series of pings.
@@ -26,7 +27,13 @@ impl RoundTrips {
 
 /// Sends `count` echo requests with `octets` of payload, one every `interval` (zero: each when the last one came back), and waits two
 /// seconds for the last answer.
-pub fn ping(from: &Namespace, to: &str, count: u32, octets: u32, interval: Duration) -> Result<RoundTrips> {
+pub fn ping(
+    from: &impl RunsCommands,
+    to: &str,
+    count: u32,
+    octets: u32,
+    interval: Duration,
+) -> Result<RoundTrips> {
     let deadline = Duration::from_secs(2) + interval * count;
     let mut ping = command("ping")?;
     // Without a deadline ping waits but two round trips for the last answer, which on a busy machine is too short; with one it goes on

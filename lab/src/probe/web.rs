@@ -3,6 +3,7 @@
 use crate::failure::{Asking as _, Failure, Result};
 use crate::interrupt;
 use crate::namespace::command;
+use crate::process::RunsCommands;
 use crate::topology::Network;
 use std::time::Duration;
 
@@ -48,11 +49,16 @@ pub fn serve_page(network: &Network, host: &str, address: &str, page: &str) -> R
 
 /// Fetches a page with curl.
 pub fn fetch(network: &Network, from: &str, url: &str) -> Result<Page> {
+    fetch_from(network.host(from)?, network, url)
+}
+
+/// The same, wherever curl can run.
+pub fn fetch_from(from: &impl RunsCommands, network: &Network, url: &str) -> Result<Page> {
     let body = network.folder().join("fetched");
     let mut curl = command("curl")?;
     curl.args(["-sS", "-g", "--max-time", "10", "--noproxy", "*"]);
     curl.args(["-w", "%{http_code} %{size_download} %{time_total}"]).arg("-o").arg(&body).arg(url);
-    let finished = network.host(from)?.run(curl, Duration::from_secs(15))?.succeeded()?;
+    let finished = from.run(curl, Duration::from_secs(15))?.succeeded()?;
     let mut words = finished.stdout.split_whitespace();
     let mut number = || words.next().and_then(|word| word.parse::<f64>().ok());
     let (Some(status), Some(octets), Some(seconds)) = (number(), number(), number()) else {

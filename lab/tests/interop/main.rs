@@ -3,6 +3,7 @@
 
 mod datagrams;
 mod decoder;
+mod kernel;
 mod life;
 mod nat64;
 mod path_mtu;
@@ -13,7 +14,10 @@ mod super_frames;
 use libtest_mimic::{Arguments, Failed, Trial};
 use sixway_lab::failure::Result;
 use sixway_lab::forwarder::sixway;
-use sixway_lab::programs;
+use sixway_lab::{kernel_peer, programs};
+
+/// In the place of a program: the tunnel module with 6rd for a Linux guest, which `make peer` builds.
+const SIT_6RD: &str = "sit with 6rd (make peer)";
 
 /// A test: its name, the programs that it drives, and what it does.
 #[derive(Clone, Copy)]
@@ -33,8 +37,11 @@ impl Interop {
             return Some("needs root".to_owned());
         }
         let needed = self.programs.iter().chain(["ip"].iter());
-        let there =
-            |program: &str| if program == "sixway" { sixway().is_ok() } else { programs::installed(program) };
+        let there = |program: &str| match program {
+            "sixway" => sixway().is_ok(),
+            SIT_6RD => kernel_peer::with_six_rd().is_some(),
+            program => programs::installed(program),
+        };
         let missing = needed.copied().find(|program| !there(program));
         missing.map(|program| format!("needs {program}"))
     }
@@ -51,6 +58,7 @@ impl Interop {
 fn main() {
     let tests = [
         peers::TESTS,
+        kernel::TESTS,
         life::TESTS,
         nat64::TESTS,
         siit::TESTS,
