@@ -92,7 +92,7 @@ fn source_of(outcome: Result<Outcome, sixway_dataplane::DropReason>) -> Endpoint
     match outcome {
         Ok(Outcome::Translate(decision)) => match decision.action.edit {
             Edit::Translate6To4 { source, .. } => source,
-            Edit::Translate4To6 { .. } => unreachable!(),
+            Edit::Translate4To6 { .. } | Edit::Encap4 { .. } | Edit::Decap => unreachable!(),
         },
         other => panic!("{other:?}"),
     }
@@ -135,6 +135,7 @@ fn look_ups(nat64: &mut Nat64, batch: usize, make: impl Fn(u64) -> Packet, flows
                 match decision.action.edit {
                     Edit::Translate6To4 { source, destination, .. } => drop(black_box((source, destination))),
                     Edit::Translate4To6 { source, destination, .. } => drop(black_box((source, destination))),
+                    Edit::Encap4 { .. } | Edit::Decap => unreachable!(),
                 }
             }
         }

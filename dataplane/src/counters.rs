@@ -46,6 +46,8 @@ counters! {
     answered = "answered",
     /// Frames left to the host.
     punted = "punted",
+    /// Frames given to the gateway's own control protocols.
+    to_control = "to_control",
     /// Frames handed over to other workers.
     handed_over = "handed_over",
     /// Fragments that were joined to a packet which was then handed over, held or left to the host; the packet itself is
@@ -79,6 +81,10 @@ counters! {
     nat64_v4_to_v6 = "nat64.v4_to_v6",
     /// Frames translated from IPv6 to IPv4 by NAT64.
     nat64_v6_to_v4 = "nat64.v6_to_v4",
+    /// Frames that went into a configured tunnel.
+    configured_encap = "configured.encap",
+    /// Frames that came out of a configured tunnel.
+    configured_decap = "configured.decap",
     /// Bindings made.
     bindings_made = "nat64.bindings.made",
     /// Bindings ended.
@@ -101,6 +107,7 @@ impl Counters {
             == self.forwarded
                 + self.answered
                 + self.punted
+                + self.to_control
                 + self.handed_over
                 + self.held
                 + self.merged

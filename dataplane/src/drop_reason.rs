@@ -134,6 +134,16 @@ drop_reasons! {
     /// A protocol that the other family would read as its own header.
     ProtocolUntranslatable => silent,
 
+    // Tunnels (RFC 4213).
+    /// An encapsulated packet whose outer source is no tunnel's other end (RFC 4213 §3.6).
+    NoTunnel => silent,
+    /// A packet in a tunnel from or to an IPv4 address of this host: it would go round (RFC 6324 §3.1).
+    TunnelLoop => silent,
+    /// What the outer header says is an IPv6 packet is none (RFC 4213 §3.6).
+    InnerNotIpv6 => silent,
+    /// An ICMP error from inside a tunnel about a packet that was not sent through it (RFC 4213 §3.4).
+    ErrorAboutNothingSent => silent,
+
     // Stateful NAT64 (RFC 6146).
     /// A protocol other than TCP, UDP and ICMP (RFC 6146 §3.4).
     ProtocolUnsupported => icmpv4(3, 2) icmpv6(1, 4),

@@ -18,6 +18,7 @@ pub mod nat;
 pub mod parse;
 pub mod rewrite;
 pub mod translate;
+pub mod tunnel;
 pub mod verdict;
 
 #[cfg(test)]

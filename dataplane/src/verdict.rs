@@ -3,6 +3,7 @@
 
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
+use core::net::Ipv4Addr;
 use sixway_wire::{Endpoint4, Endpoint6};
 
 /// What to do with a packet's headers. One fixed shape, executed by `rewrite` in Rust (and by a kernel fast path).
@@ -10,13 +11,14 @@ use sixway_wire::{Endpoint4, Endpoint6};
 pub struct Action {
     /// The header edit.
     pub edit: Edit,
-    /// Which [`crate::translate::Policy`] the edit follows: an index into the engine's list.
+    /// Which policy the edit follows: an index into the engine's [`crate::translate::Policy`] list, or for the edits of a tunnel
+    /// its [`crate::tunnel::TunnelPolicy`] list.
     pub policy: PolicyId,
 }
 
-/// Index of a translation policy (one for each configured mechanism).
+/// Index of a policy (one for each configured mechanism).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PolicyId(pub u8);
+pub struct PolicyId(pub u16);
 
 /// One change of addresses, and of ports or ICMP identifier where the packet has them: the port of an endpoint is
 /// ignored where the packet has none (fragments, ICMP errors, protocols without ports).
@@ -40,6 +42,15 @@ pub enum Edit {
         /// The endpoints' ports are not to be written.
         keep_ports: bool,
     },
+    /// An IPv6 packet gets an IPv4 header in front (RFC 4213 §3.5).
+    Encap4 {
+        /// Source of the outer header.
+        source: Ipv4Addr,
+        /// Destination of the outer header.
+        destination: Ipv4Addr,
+    },
+    /// The outer IPv4 header of an IPv6 packet goes (RFC 4213 §3.6).
+    Decap,
 }
 
 /// The endpoints that the packet quoted inside an ICMP error gets. It is the translated image of a packet that
@@ -102,7 +113,7 @@ pub struct Decision {
 }
 
 /// What became of a frame. Every received frame has exactly one at the end, so that frames are conserved:
-/// received + taken over = forwarded + answered + punted + handed over + dropped + held. Fragments that were joined
+/// received + taken over = forwarded + answered + punted + to control + handed over + dropped + held. Fragments that were joined
 /// share the fate of their packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -112,6 +123,8 @@ pub enum Verdict {
     Forward,
     /// It was addressed to the gateway and became its answer; its buffer holds the answer, to be sent.
     Answered,
+    /// It is for the gateway's own control protocols (neighbour discovery over ISATAP); its buffer is what was received.
+    Control,
     /// It is the host's own business (its own MLD or router solicitation on our device): leave it alone.
     Punted,
     /// It was forwarded as fragments or segments, or became an answer that is sent as fragments. They stand in the outbox; its

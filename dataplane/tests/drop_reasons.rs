@@ -5,7 +5,7 @@
 
 mod support;
 
-use sixway_dataplane::engine::EngineConfig;
+use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
 use sixway_dataplane::frame::HEADROOM;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::SiitConfig;
@@ -15,7 +15,7 @@ use sixway_dataplane::translate::address::Rfc6052;
 use sixway_dataplane::translate::{Policy, UdpZeroChecksum};
 use sixway_dataplane::{DropReason, Frame, Offload, Outbox, SegmentKind, Segments, Verdict};
 use std::time::Duration;
-use support::{Build, Gateway, eam, icmp4, icmp6, siit, v4, v6};
+use support::{Build, Gateway, eam, icmp4, icmp6, in_ipv4, siit, v4, v6};
 
 /// A host of the explicit table, and a host of the IPv4 Internet, as both sides see them.
 const HOST4: &str = "198.51.100.9";
@@ -85,6 +85,17 @@ fn outside_port(gateway: &mut Gateway, packet: Build) -> u16 {
     u16::from_be_bytes([sent[20], sent[21]])
 }
 
+/// The local end of a configured tunnel.
+const END4: &str = "192.0.2.9";
+
+fn tunnel() -> Gateway {
+    support::gateway(|config| config.tunnels.push(TunnelConfig::Configured(support::configured())))
+}
+
+fn tunnel_packet() -> Build {
+    v6("2001:db8:7::1", "2001:db8:1::1").udp(1, 2, b"data")
+}
+
 fn udp4() -> Build {
     v4(PEER4, HOST4).udp(1, 2, b"data")
 }
@@ -131,6 +142,13 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
             (gateway, four)
         }
         DropReason::NoMechanism => (after(stateful(), [v6(HOST6, "2001:db8:9::1").udp(1, 2, b"data")]), six),
+        DropReason::NoTunnel => (after(tunnel(), [in_ipv4("198.51.100.8", END4, tunnel_packet())]), four),
+        DropReason::TunnelLoop => (after(tunnel(), [in_ipv4(END4, END4, tunnel_packet())]), four),
+        DropReason::InnerNotIpv6 => (after(tunnel(), [in_ipv4("198.51.100.7", END4, udp4())]), four),
+        DropReason::ErrorAboutNothingSent => {
+            let quote = in_ipv4(END4, "198.51.100.8", tunnel_packet()).octets();
+            (after(tunnel(), [v4(PEER4, END4).icmp(icmp4(3, 1, [0; 4], &quote))]), four)
+        }
         DropReason::MartianSource => (after(stateless(), [v4("127.0.0.1", HOST4).udp(1, 2, b"data")]), four),
         DropReason::MartianDestination => {
             (after(stateless(), [v4(PEER4, "224.0.0.9").udp(1, 2, b"data")]), four)

@@ -221,7 +221,7 @@ impl Gateway {
                     well_made(frame);
                 }
             }
-            Verdict::Punted | Verdict::Held | Verdict::Merged => {}
+            Verdict::Punted | Verdict::Control | Verdict::Held | Verdict::Merged => {}
             Verdict::HandOver(_) => panic!("handed over to nobody"),
         }
     }

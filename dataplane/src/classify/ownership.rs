@@ -35,6 +35,11 @@ pub fn worker_of(
     }
 }
 
+/// The worker at which the fragments of a packet meet; `None` for a whole packet.
+pub fn of_fragments(packet: &Packet, workers: u8) -> Option<WorkerId> {
+    packet.fragment.map(|fragment| of_fragment(packet.addresses, fragment.identification, workers))
+}
+
 const fn nat_protocol(protocol: u8) -> NatProtocol {
     match protocol {
         TCP => NatProtocol::Tcp,

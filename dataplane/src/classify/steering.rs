@@ -12,6 +12,10 @@ pub enum Owner {
     Nat64(u8),
     /// A stateless translator.
     Siit(u8),
+    /// A tunnel: IPv6 packets that are routed into it.
+    Tunnel(u16),
+    /// An IPv4 address of this host at which tunnels end: what comes through them.
+    Endpoint(u8),
 }
 
 /// IPv6 prefixes and their owners, longest first, and the gateway's own addresses. There are a handful of prefixes, one
@@ -31,16 +35,24 @@ struct Entry {
     owner: Owner,
 }
 
+impl Entry {
+    const fn of((prefix, owner): (Prefix6, Owner)) -> Self {
+        Self { bits: prefix.address().to_bits(), mask: prefix.mask(), owner }
+    }
+}
+
 impl Steering {
     /// Steers to the gateway's own addresses and to the owners of `prefixes`.
     pub fn new(own4: Option<Ipv4Addr>, own6: Option<Ipv6Addr>, mut prefixes: Vec<(Prefix6, Owner)>) -> Self {
         prefixes.sort_by_key(|(prefix, _)| core::cmp::Reverse(prefix.length()));
-        let entry = |(prefix, owner): (Prefix6, Owner)| Entry {
-            bits: prefix.address().to_bits(),
-            mask: prefix.mask(),
-            owner,
-        };
-        Self { own4, own6, prefixes: prefixes.into_iter().map(entry).collect() }
+        Self { own4, own6, prefixes: prefixes.into_iter().map(Entry::of).collect() }
+    }
+
+    /// Other prefixes of tunnels from now on.
+    pub fn set_tunnels(&mut self, tunnels: impl Iterator<Item = (Prefix6, Owner)>) {
+        self.prefixes.retain(|entry| !matches!(entry.owner, Owner::Tunnel(_)));
+        self.prefixes.extend(tunnels.map(Entry::of));
+        self.prefixes.sort_by_key(|entry| core::cmp::Reverse(entry.mask.count_ones()));
     }
 
     /// Whether the address is the gateway's own.

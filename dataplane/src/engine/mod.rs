@@ -7,6 +7,7 @@
 mod original;
 
 mod owner;
+mod tunnels;
 mod walk;
 mod whole;
 
@@ -28,6 +29,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use original::Original;
+use tunnels::Tunnels;
+
+pub use tunnels::TunnelConfig;
 
 /// A packet passes at most so many mechanisms (hairpins included).
 pub const MAX_PASSES: usize = 3;
@@ -49,6 +53,10 @@ pub struct EngineConfig {
     pub nat64: Vec<Nat64Config>,
     /// Stateless translators.
     pub siit: Vec<SiitConfig>,
+    /// Tunnels of IPv6 in IPv4.
+    pub tunnels: Vec<TunnelConfig>,
+    /// This host's IPv4 addresses: no tunnel's packets go there or come from there.
+    pub host4: Vec<Ipv4Addr>,
     /// ICMP errors made in a second, at most; 0: none.
     pub icmp_errors_per_second: u32,
     /// Bounds on fragments that wait for the rest of their packet.
@@ -69,6 +77,8 @@ impl Default for EngineConfig {
             limits: Limits::default(),
             nat64: Vec::new(),
             siit: Vec::new(),
+            tunnels: Vec::new(),
+            host4: Vec::new(),
             icmp_errors_per_second: 1_000,
             fragments: FragmentLimits::default(),
             worker: WorkerId(0),
@@ -85,6 +95,7 @@ pub struct Engine {
     siit: Vec<Siit>,
     /// The stateless translator that takes IPv4 destinations that nobody names.
     default_siit: Option<u8>,
+    tunnels: Tunnels,
     rewriter: Rewriter,
     icmp_errors: IcmpErrors,
     reassembly: Reassembly,
@@ -93,6 +104,7 @@ pub struct Engine {
     original: Original,
     worker: WorkerId,
     workers: u8,
+    seed: u64,
 }
 
 /// A packet of the stride between the steps.
@@ -119,7 +131,7 @@ impl Engine {
         let mut nat64 = Vec::new();
         for (index, one) in config.nat64.iter().enumerate() {
             prefixes.push((one.prefix.prefix(), Owner::Nat64(index as u8)));
-            let policy = PolicyId(policies.len() as u8);
+            let policy = PolicyId(policies.len() as u16);
             policies.push(one.policy);
             let mut made = Nat64::new(one, policy, config.worker, config.workers, config.seed);
             let others = config.nat64.iter().enumerate().filter(|(other, _)| *other != index);
@@ -133,16 +145,19 @@ impl Engine {
                 prefixes.push((prefix.prefix(), Owner::Siit(index as u8)));
                 default_siit = default_siit.or(Some(index as u8));
             }
-            let policy = PolicyId(policies.len() as u8);
+            let policy = PolicyId(policies.len() as u16);
             policies.push(one.policy);
             siit.push(Siit::new(one, policy, config)?);
         }
+        prefixes.extend(tunnels::steered(&config.tunnels));
+        let tunnel_policies = config.tunnels.iter().map(TunnelConfig::policy).collect();
         Ok(Self {
             steering: Steering::new(config.own4, config.own6, prefixes),
             nat64,
             siit,
             default_siit,
-            rewriter: Rewriter::new(config.limits, policies, config.seed[0]),
+            tunnels: Tunnels::new(&config.tunnels, &config.host4, config.seed[1]),
+            rewriter: Rewriter::new(config.limits, policies, tunnel_policies, config.seed[0]),
             icmp_errors: IcmpErrors::new(
                 config.icmp_errors_per_second,
                 config.own4,
@@ -155,6 +170,7 @@ impl Engine {
             original: Original::default(),
             worker: config.worker,
             workers: config.workers.max(1),
+            seed: config.seed[1],
         })
     }
 
@@ -351,6 +367,7 @@ impl Engine {
             Verdict::InPieces => self.counters.forwarded += 1,
             Verdict::Answered => self.counters.answered += 1,
             Verdict::Punted => self.counters.punted += 1,
+            Verdict::Control => self.counters.to_control += 1,
             Verdict::Held => self.counters.held += 1,
             Verdict::HandOver(_) => self.counters.handed_over += 1,
             // Counted where the packet's other fragments are.
@@ -371,7 +388,11 @@ impl Engine {
         frame.verdict = Verdict::Dropped(reason);
         self.counters.dropped[reason as usize] += 1;
         let original = self.original.packet.take();
-        let mtu = |packet| sender_mtu(packet, self.rewriter.limits(), original.is_some());
+        let tunnel = self.rewriter.tunnel_too_small();
+        let mtu = |packet| match tunnel {
+            Some(mtu) => mtu.into(),
+            None => sender_mtu(packet, self.rewriter.limits(), original.is_some()),
+        };
         let (frame, packet) = match &original {
             Some(_) => (&self.original.frame, original.as_ref()),
             None => (&*frame, packet),

@@ -8,6 +8,7 @@ use crate::frame::Frame;
 use crate::parse::{Addresses, Packet, Transport};
 use crate::verdict::WorkerId;
 use core::net::{Ipv4Addr, Ipv6Addr};
+use sixway_wire::protocol::IPV6;
 
 impl Engine {
     /// The other worker that owns the packet's state, if it is another's.
@@ -17,7 +18,12 @@ impl Engine {
         }
         let is_error = matches!(packet.transport, Transport::IcmpError { .. });
         let worker = match owner {
-            Owner::Gateway => return None,
+            // Any worker will do, but fragments have to meet.
+            Owner::Endpoint(_) => match packet.fragment {
+                Some(_) => crate::classify::ownership::of_fragments(packet, self.workers)?,
+                None => return None,
+            },
+            Owner::Gateway | Owner::Tunnel(_) => return None,
             Owner::Nat64(index) => {
                 let quoted = is_error.then(|| quoted_stateful(frame, packet).ok()).flatten();
                 let ownership = self.nat64[usize::from(index)].ownership();
@@ -41,12 +47,20 @@ impl Engine {
             Addresses::V6 { destination, .. } => {
                 self.steering.owner6(destination).or_else(|| self.named6(destination))
             }
+            Addresses::V4 { destination, .. }
+                if !self.tunnels.is_empty()
+                    && let Some(endpoint) = self.endpoint(packet, destination) =>
+            {
+                return Ok(Some(endpoint));
+            }
             Addresses::V4 { destination, .. } if self.steering.is_own4(destination) => Some(Owner::Gateway),
             Addresses::V4 { destination, .. } => {
                 self.named4(destination).or(self.default_siit.map(Owner::Siit))
             }
         };
-        if owner == Some(Owner::Gateway) {
+        // The kernel counts the hop of what it routes into a tunnel; its own packets have made none. Extension headers are
+        // carried as they are.
+        if let Some(Owner::Gateway | Owner::Tunnel(_)) = owner {
             return Ok(owner);
         }
         if let (Some(Owner::Nat64(index)), Addresses::V4 { source, .. }) = (owner, packet.addresses)
@@ -73,6 +87,17 @@ impl Engine {
         }
     }
 
+    /// The tunnels' end that a packet came to: an encapsulated one, or an ICMP error about one. The outer TTL is not judged,
+    /// for the packet has arrived.
+    #[inline]
+    fn endpoint(&self, packet: &Packet, destination: Ipv4Addr) -> Option<Owner> {
+        let is_error = matches!(packet.transport, Transport::IcmpError { .. });
+        if packet.protocol != IPV6 && !is_error {
+            return None;
+        }
+        self.tunnels.endpoint(destination).map(Owner::Endpoint)
+    }
+
     /// The owner of a pass's result. Only what names the destination owns it: a prefix that maps every IPv4 address
     /// does not.
     pub(super) fn owner_again(&self, packet: &Packet, before: Owner) -> Result<Owner, DropReason> {
@@ -80,7 +105,9 @@ impl Engine {
         let owner = match (packet.addresses, before) {
             // RFC 7757 §4.2.2: the translator itself turns the packet around.
             (Addresses::V4 { .. }, Owner::Siit(_)) => Some(before),
-            (Addresses::V4 { destination, .. }, _) => self.named4(destination),
+            (Addresses::V4 { destination, .. }, _) => {
+                self.endpoint(packet, destination).or_else(|| self.named4(destination))
+            }
             (Addresses::V6 { destination, .. }, _) => {
                 self.steering.owner6(destination).filter(|owner| *owner != before)
             }

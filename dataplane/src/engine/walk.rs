@@ -44,6 +44,8 @@ impl Engine {
                     Outcome::Stored => return Ok(Verdict::Held),
                 }
             }
+            Owner::Tunnel(number) => self.decide_into_tunnel(number, packet)?,
+            Owner::Endpoint(endpoint) => return self.out_of_tunnel(frame, packet, endpoint),
             Owner::Gateway => {
                 let limits = self.rewriter.limits();
                 return match echo::reply(frame, packet, limits, out, &mut self.counters)? {
@@ -74,8 +76,11 @@ impl Engine {
         now: Instant,
         out: &mut Outbox,
     ) -> Result<Verdict, DropReason> {
-        if matches!(owner, Owner::Nat64(_)) && packet.fragment.is_some() {
+        if matches!(owner, Owner::Nat64(_) | Owner::Endpoint(_)) && packet.fragment.is_some() {
             return self.reassemble(frame, packet, now, out);
+        }
+        if let Owner::Endpoint(endpoint) = owner {
+            return self.out_of_tunnel(frame, packet, endpoint);
         }
         let hairpinned = frame.passes > 0;
         let decision = match self.decide(frame, packet, owner, probe, hairpinned, now)? {
@@ -197,6 +202,9 @@ impl Engine {
                 }
                 Ok(outcome)
             }
+            Owner::Tunnel(number) => self.decide_into_tunnel(number, packet).map(Outcome::Translate),
+            // A tunnel in a tunnel: one mechanism's result is not another's outer packet.
+            Owner::Endpoint(_) => Err(DropReason::NestingLimit),
             Owner::Gateway => Err(DropReason::ToGateway),
         }
     }
@@ -215,7 +223,7 @@ pub(super) fn quoted_stateful(frame: &Frame, packet: &Packet) -> Result<QuotedTu
     parse::quoted::quoted(quote_of(frame, packet)?, matches!(packet.addresses, Addresses::V4 { .. }))
 }
 
-fn quote_of<'a>(frame: &'a Frame, packet: &Packet) -> Result<&'a [u8], DropReason> {
+pub(super) fn quote_of<'a>(frame: &'a Frame, packet: &Packet) -> Result<&'a [u8], DropReason> {
     if frame.offload.segments.is_some() {
         return Err(DropReason::BadSuperFrame);
     }

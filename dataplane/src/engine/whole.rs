@@ -1,6 +1,7 @@
 //! Fragments on their way to a stateful translator: held until their packet is complete, then walked as one (RFC 6146 §3.4).
 
 use super::Engine;
+use crate::classify::Owner;
 use crate::drop_reason::DropReason;
 use crate::fragment::Admission;
 use crate::frame::Frame;
@@ -85,6 +86,9 @@ impl Engine {
         let Some(owner) = self.classify(packet, frame.passes)? else { return Ok(Verdict::Punted) };
         if let Some(worker) = self.elsewhere(frame, packet, owner) {
             return Ok(Verdict::HandOver(worker));
+        }
+        if let Owner::Endpoint(endpoint) = owner {
+            return self.out_of_tunnel(frame, packet, endpoint);
         }
         let pass = Pass { decrement: frame.passes == 0, reassembled: true };
         let decision = match self.decide_later(frame, packet, owner, now)? {

@@ -1,7 +1,9 @@
 //! Executes what a mechanism decided, in place: headers, ports, checksums, hop limit, MSS; and cuts what is too large
 //! and may be cut.
 
+pub mod decap;
 pub mod echo;
+mod encap;
 pub mod icmp_error;
 mod mss;
 mod segments;
@@ -16,6 +18,7 @@ use crate::frame::Frame;
 use crate::limits::Limits;
 use crate::parse::Packet;
 use crate::translate::Policy;
+use crate::tunnel::TunnelPolicy;
 use crate::verdict::{Decision, Edit, Next, Outbox};
 
 /// The least MTU of an IPv6 link (RFC 8200 §5).
@@ -43,6 +46,7 @@ pub struct Pass {
 #[derive(Debug)]
 pub struct Rewriter {
     policies: Vec<Policy>,
+    tunnels: Vec<TunnelPolicy>,
     bench: Bench,
 }
 
@@ -54,6 +58,8 @@ struct Bench {
     identification: u16,
     /// Where segments are made that are then cut into fragments.
     segment: Option<Frame>,
+    /// What the tunnel carries that the last packet was too big for.
+    too_big_for: Option<u16>,
 }
 
 /// One packet on its way through an edit.
@@ -61,7 +67,6 @@ struct Job<'a> {
     frame: &'a mut Frame,
     packet: &'a Packet,
     decision: &'a Decision,
-    policy: &'a Policy,
     hops: u8,
     /// The result leaves: its size matters.
     last: bool,
@@ -71,9 +76,20 @@ struct Job<'a> {
 }
 
 impl Rewriter {
-    /// A rewriter for packets of `policies`; `seed` makes the first identification unpredictable.
-    pub fn new(limits: Limits, policies: Vec<Policy>, seed: u64) -> Self {
-        Self { policies, bench: Bench { limits, identification: seed as u16, segment: None } }
+    /// A rewriter for packets of `policies`, and of tunnels with these others; `seed` makes the first identification unpredictable.
+    pub fn new(limits: Limits, policies: Vec<Policy>, tunnels: Vec<TunnelPolicy>, seed: u64) -> Self {
+        let bench = Bench { limits, identification: seed as u16, segment: None, too_big_for: None };
+        Self { policies, tunnels, bench }
+    }
+
+    /// Other policies of tunnels from now on.
+    pub fn set_tunnels(&mut self, tunnels: Vec<TunnelPolicy>) {
+        self.tunnels = tunnels;
+    }
+
+    /// The MTU of the tunnel for which the last packet was too big, once.
+    pub const fn tunnel_too_small(&mut self) -> Option<u16> {
+        self.bench.too_big_for.take()
     }
 
     /// The MTUs that results are judged by.
@@ -93,21 +109,30 @@ impl Rewriter {
         out: &mut Outbox,
         counters: &mut Counters,
     ) -> Result<Executed, DropReason> {
-        let policy =
-            self.policies.get(usize::from(decision.action.policy.0)).ok_or(DropReason::NoMechanism)?;
+        let policy = usize::from(decision.action.policy.0);
         frame.truncate(packet.length as usize);
         let hops = packet.hops.saturating_sub(u8::from(pass.decrement));
         let last = decision.next == Next::Leave;
-        let job =
-            Job { frame, packet, decision, policy, hops, last, reassembled: pass.reassembled, out, counters };
+        let job = Job { frame, packet, decision, hops, last, reassembled: pass.reassembled, out, counters };
         match decision.action.edit {
             Edit::Translate6To4 { source, destination, keep_ports } => {
                 let ports = (!keep_ports).then_some((source.port, destination.port));
-                self.bench.translate_6_to_4(source.address, destination.address, ports, job)
+                let policy = self.policies.get(policy).ok_or(DropReason::NoMechanism)?;
+                self.bench.translate_6_to_4(source.address, destination.address, ports, policy, job)
             }
             Edit::Translate4To6 { source, destination, keep_ports } => {
                 let ports = (!keep_ports).then_some((source.port, destination.port));
-                self.bench.translate_4_to_6(source.address, destination.address, ports, job)
+                let policy = self.policies.get(policy).ok_or(DropReason::NoMechanism)?;
+                self.bench.translate_4_to_6(source.address, destination.address, ports, policy, job)
+            }
+            Edit::Encap4 { source, destination } => {
+                let policy = self.tunnels.get(policy).ok_or(DropReason::NoMechanism)?;
+                self.bench.encap_4(source, destination, policy, job)
+            }
+            Edit::Decap => {
+                let mut inside = Packet::EMPTY;
+                decap::inner(job.frame, packet, &mut inside)?;
+                self.decap(job.frame, packet, &inside, decision.action.policy)
             }
         }
     }

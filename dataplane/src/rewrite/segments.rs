@@ -108,7 +108,7 @@ fn fragment(frame: &Frame, family: Family, mtu: u16, out: &mut Outbox) -> Result
 }
 
 /// Finishes the checksum, for no fragment holds all that it covers.
-fn finish(frame: &mut Frame) {
+pub(super) fn finish(frame: &mut Frame) {
     if frame.offload.checksum == Checksum::Complete {
         return;
     }

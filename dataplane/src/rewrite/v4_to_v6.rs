@@ -7,7 +7,7 @@ use crate::drop_reason::DropReason;
 use crate::frame::Checksum;
 use crate::parse::{Addresses, FRAGMENT_HEADER, IPV6_HEADER, SYN, Transport};
 use crate::translate::header::{Ipv6Header, fragment_header, next_header_of};
-use crate::translate::{HeaderByte, icmp};
+use crate::translate::{HeaderByte, Policy, icmp};
 use core::net::Ipv6Addr;
 use sixway_wire::checksum::Sum;
 use sixway_wire::protocol::{FRAGMENT, ICMPV4, UDP};
@@ -19,9 +19,10 @@ impl Bench {
         source: Ipv6Addr,
         destination: Ipv6Addr,
         ports: Option<(u16, u16)>,
+        policy: &Policy,
         job: Job<'_>,
     ) -> Result<Executed, DropReason> {
-        let Job { frame, packet, decision, policy, hops, last, reassembled, out, counters } = job;
+        let Job { frame, packet, decision, hops, last, reassembled, out, counters } = job;
         let Addresses::V4 { source: old_source, destination: old_destination } = packet.addresses else {
             return Err(DropReason::ProtocolUntranslatable);
         };

@@ -7,7 +7,7 @@ use crate::drop_reason::DropReason;
 use crate::frame::{Checksum, Frame};
 use crate::parse::{Addresses, IPV4_HEADER, Packet, SYN, Transport};
 use crate::translate::header::{Ipv4Header, protocol_of};
-use crate::translate::{HeaderByte, icmp};
+use crate::translate::{HeaderByte, Policy, icmp};
 use core::net::Ipv4Addr;
 use sixway_wire::checksum::Sum;
 use sixway_wire::protocol::ICMPV6;
@@ -22,9 +22,10 @@ impl Bench {
         source: Ipv4Addr,
         destination: Ipv4Addr,
         ports: Option<(u16, u16)>,
+        policy: &Policy,
         job: Job<'_>,
     ) -> Result<Executed, DropReason> {
-        let Job { frame, packet, decision, policy, hops, last, reassembled, out, counters } = job;
+        let Job { frame, packet, decision, hops, last, reassembled, out, counters } = job;
         let Addresses::V6 { source: old_source, destination: old_destination } = packet.addresses else {
             return Err(DropReason::ProtocolUntranslatable);
         };
@@ -114,7 +115,7 @@ impl Bench {
 
     /// As many consecutive identifications as a super-frame has segments; the kernel counts on from the first.
     #[inline]
-    fn reserve_identifications(&mut self, count: u32) -> u16 {
+    pub(super) fn reserve_identifications(&mut self, count: u32) -> u16 {
         let first = self.identification;
         self.identification = first.wrapping_add(count as u16);
         first

@@ -128,7 +128,7 @@ impl Pair {
         let real = match outcome {
             Ok(Outcome::Translate(decision)) => match decision.action.edit {
                 Edit::Translate6To4 { source, .. } => Some(source),
-                Edit::Translate4To6 { .. } => None,
+                Edit::Translate4To6 { .. } | Edit::Encap4 { .. } | Edit::Decap => None,
             },
             Ok(Outcome::Stored) | Err(_) => None,
         };

@@ -12,13 +12,15 @@ pub mod super_frame;
 
 pub use builder::{Build, checksum_is_right, icmp4, icmp6, v4, v6};
 
-use sixway_dataplane::engine::{Engine, EngineConfig};
+use sixway_dataplane::engine::{Engine, EngineConfig, TunnelConfig};
+use sixway_dataplane::mechanism::configured::ConfiguredConfig;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::nat::{Filtering, PoolConfig, Timeouts};
 use sixway_dataplane::translate::Policy;
 use sixway_dataplane::translate::address::eam::EamTable;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
+use sixway_dataplane::tunnel::TunnelPolicy;
 use sixway_dataplane::{Frame, Instant, Offload, Outbox, Verdict};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -76,6 +78,21 @@ pub fn nat64() -> Nat64Config {
         max_sessions: 1_000,
         policy: Policy { clamp_mss: false, ..Policy::default() },
     }
+}
+
+/// A configured tunnel from 192.0.2.9 to 198.51.100.7, behind which 2001:db8:7::/48 is; TTL 64, MTU 1,280.
+pub fn configured() -> ConfiguredConfig {
+    ConfiguredConfig {
+        local: "192.0.2.9".parse().unwrap(),
+        remote: "198.51.100.7".parse().unwrap(),
+        prefixes: vec!["2001:db8:7::/48".parse().unwrap()],
+        policy: TunnelPolicy::default(),
+    }
+}
+
+/// A packet in an outer IPv4 header, protocol 41, as our tunnels write it: DF clear, TTL 64.
+pub fn in_ipv4(source: &str, destination: &str, inner: impl Into<Vec<u8>>) -> Build {
+    v4(source, destination).may_fragment().protocol(41, &inner.into(), None)
 }
 
 /// A prefix of RFC 6052.

@@ -33,6 +33,8 @@ impl Config {
             nat64: self.nat64.iter().map(|nat64| nat64.engine(self.pool(&nat64.pool), workers)).collect(),
             fragments: self.fragments.limits(),
             siit: self.siit.iter().map(|siit| siit.engine(&self.gateway)).collect(),
+            tunnels: Vec::new(),
+            host4: Vec::new(),
             icmp_errors_per_second: self.gateway.icmp_errors_per_second.div_ceil(u32::from(workers)),
             worker,
             workers,

@@ -188,6 +188,7 @@ fn emit(
             | Verdict::InPieces
             | Verdict::Merged
             | Verdict::Punted
+            | Verdict::Control
             | Verdict::Dropped(_)
             | Verdict::Held => {}
         }

@@ -1,0 +1,5 @@
+//! What tunnels of IPv6 in IPv4 are composed of (RFC 4213 §3).
+
+mod policy;
+
+pub use policy::{Ecn, OuterFragments, TunnelMtu, TunnelPolicy};

@@ -1,0 +1,63 @@
+//! The choices that the tunnels' RFCs leave to the operator, one set for each configured tunnel.
+
+use crate::rewrite::IPV6_MIN_MTU;
+use crate::translate::HeaderByte;
+
+/// How the tunnel's ingress treats the ECN field (RFC 6040 §4.1, §4.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// The outer field is the inner one: the egress is known to follow RFC 6040.
+    Normal,
+    /// The outer field is Not-ECT: the egress may know nothing of ECN.
+    #[default]
+    Compatibility,
+}
+
+/// The largest packet that the tunnel carries whole (RFC 4213 §3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TunnelMtu {
+    /// So many octets of the inner packet; the outer one has DF clear (§3.2.1).
+    Static(u16),
+    /// What the IPv4 path carries, as far as its ICMP errors tell, less the outer header (§3.2.2).
+    Dynamic,
+}
+
+/// What becomes of an outer packet that is larger than the next IPv4 link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OuterFragments {
+    /// It is cut.
+    #[default]
+    Allowed,
+    /// It is refused; the sender is told what would fit.
+    Never,
+}
+
+/// Options of a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TunnelPolicy {
+    /// TTL of the outer packets; [`HeaderByte::Copy`]: the inner hop limit (RFC 4213 §3.3 says an administrator's choice).
+    pub ttl: HeaderByte,
+    /// DSCP of the outer packets, in the upper six bits (RFC 2983 §4.1).
+    pub traffic_class: HeaderByte,
+    /// ECN on the way in.
+    pub ecn: Ecn,
+    /// The largest inner packet.
+    pub mtu: TunnelMtu,
+    /// Outer packets that are too large for the next link.
+    pub outer_fragments: OuterFragments,
+    /// Whether the MSS option of TCP SYNs is lowered to what fits the tunnel.
+    pub clamp_mss: bool,
+}
+
+impl Default for TunnelPolicy {
+    fn default() -> Self {
+        Self {
+            ttl: HeaderByte::Set(64),
+            traffic_class: HeaderByte::Copy,
+            ecn: Ecn::default(),
+            mtu: TunnelMtu::Static(IPV6_MIN_MTU as u16),
+            outer_fragments: OuterFragments::default(),
+            clamp_mss: true,
+        }
+    }
+}
