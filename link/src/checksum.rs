@@ -8,9 +8,11 @@ use sixway_wire::checksum::{Sum, pseudo4, pseudo6};
 use sixway_wire::protocol;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Where a packet's transport header starts.
+/// Where a packet's transport header starts. An IPv6 packet in IPv4 (protocol 41, RFC 4213) has the inner packet's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transport {
+    /// Octets from the start of the packet to the IP header that names the protocol: none, or those of an outer header.
+    pub ip: usize,
     /// Octets from the start of the packet.
     pub at: usize,
     /// IPv4's Protocol or the last Next Header of IPv6's chain.
@@ -25,14 +27,32 @@ impl Transport {
             4 if packet.len() >= 20 => {
                 let fragment = u16::from_be_bytes([packet[6], packet[7]]) & 0x3fff != 0;
                 let at = usize::from(packet[0] & 0x0f) * 4;
-                (!fragment && at >= 20 && packet.len() >= at).then_some(Self { at, protocol: packet[9] })
+                if fragment || at < 20 || packet.len() < at {
+                    return None;
+                }
+                match packet[9] {
+                    protocol::IPV6 => Self::inside(packet, at),
+                    protocol => Some(Self { ip: 0, at, protocol }),
+                }
             }
-            6 if packet.len() >= 40 => match packet[6] {
-                simple @ (protocol::TCP | protocol::UDP) => Some(Self { at: 40, protocol: simple }),
-                first => Self::behind_extensions(packet, first),
-            },
+            6 => Self::of_ipv6(packet),
             _ => None,
         }
+    }
+
+    #[inline]
+    fn of_ipv6(packet: &[u8]) -> Option<Self> {
+        match *packet.get(..40)?.get(6)? {
+            simple @ (protocol::TCP | protocol::UDP) => Some(Self { ip: 0, at: 40, protocol: simple }),
+            first => Self::behind_extensions(packet, first),
+        }
+    }
+
+    /// That of the IPv6 packet behind an outer header of `outer` octets.
+    fn inside(packet: &[u8], outer: usize) -> Option<Self> {
+        let inner = packet.get(outer..).filter(|inner| inner.first().is_some_and(|octet| octet >> 4 == 6))?;
+        let own = Self::of_ipv6(inner)?;
+        Some(Self { ip: outer, at: outer + own.at, ..own })
     }
 
     #[cold]
@@ -45,7 +65,7 @@ impl Transport {
                 }
                 protocol::AUTHENTICATION => (usize::from(*packet.get(at + 1)?) + 2) * 4,
                 protocol::FRAGMENT => return None,
-                protocol => return (at <= packet.len()).then_some(Self { at, protocol }),
+                protocol => return (at <= packet.len()).then_some(Self { ip: 0, at, protocol }),
             };
             next = *packet.get(at)?;
             at += length;
@@ -89,18 +109,20 @@ pub fn finish(packet: &mut [u8], at: usize, offset: usize) -> bool {
 /// The sum of the packet's pseudo-header (RFC 9293 §3.1, RFC 8200 §8.1) with everything from the transport header to the end
 /// that the IP header names as its length.
 pub fn pseudo_header(packet: &[u8], transport: Transport) -> Option<Sum> {
+    let packet = packet.get(transport.ip..)?;
+    let before = transport.at.checked_sub(transport.ip)?;
     let number = |at| Some(usize::from(u16::from_be_bytes(*packet.get(at..)?.first_chunk::<2>()?)));
     match packet.first()? >> 4 {
         4 => {
             let source = Ipv4Addr::from(*packet.get(12..)?.first_chunk::<4>()?);
             let destination = Ipv4Addr::from(*packet.get(16..)?.first_chunk::<4>()?);
-            let length = number(2)?.checked_sub(transport.at)? as u32;
+            let length = number(2)?.checked_sub(before)? as u32;
             Some(pseudo4(source, destination, transport.protocol, length))
         }
         6 => {
             let source = Ipv6Addr::from(*packet.get(8..)?.first_chunk::<16>()?);
             let destination = Ipv6Addr::from(*packet.get(24..)?.first_chunk::<16>()?);
-            let length = (number(4)? + 40).checked_sub(transport.at)? as u32;
+            let length = (number(4)? + 40).checked_sub(before)? as u32;
             Some(pseudo6(source, destination, transport.protocol, length))
         }
         _ => None,
@@ -136,7 +158,7 @@ mod tests {
     fn a_checksum_unfinished_and_finished_again_is_true() {
         let mut packet = udp4(b"seven octets, odd");
         let transport = Transport::of(&packet).unwrap();
-        assert_eq!(transport, Transport { at: 20, protocol: 17 });
+        assert_eq!(transport, Transport { ip: 0, at: 20, protocol: 17 });
         assert!(unfinish(&mut packet, transport));
         assert!(finish(&mut packet, 20, 6));
         let all = pseudo_header(&packet, transport).unwrap().bytes(&packet[20..]);
@@ -148,7 +170,7 @@ mod tests {
         let mut packet = vec![0x60, 0, 0, 0, 0, 24, 0, 64];
         packet.extend([0; 32]);
         packet.extend([60, 0, 0, 0, 0, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0, 0, 0, 53, 0, 54, 0, 8, 0, 0]);
-        assert_eq!(Transport::of(&packet), Some(Transport { at: 56, protocol: 17 }));
+        assert_eq!(Transport::of(&packet), Some(Transport { ip: 0, at: 56, protocol: 17 }));
         for length in 0..packet.len() {
             let _ = Transport::of(&packet[..length]);
         }
@@ -160,10 +182,30 @@ mod tests {
     }
 
     #[test]
+    fn an_ipv6_packet_in_ipv4_has_the_inner_packets_transport_header() {
+        let mut packet = udp4(b"")[..20].to_vec();
+        packet[9] = 41;
+        packet.extend([0x60, 0, 0, 0, 0, 11, 17, 64]);
+        packet.extend([0x20; 32]);
+        packet.extend([0, 53, 0, 54, 0, 11, 0, 0, 1, 2, 3]);
+        let transport = Transport::of(&packet).unwrap();
+        assert_eq!(transport, Transport { ip: 20, at: 60, protocol: 17 });
+        assert!(unfinish(&mut packet, transport) && finish(&mut packet, 60, 6));
+        let inner = &packet[20..];
+        let alone = Transport::of(inner).unwrap();
+        assert_eq!(pseudo_header(inner, alone).unwrap().bytes(&inner[40..]).fold(), 0xffff);
+        for length in 0..packet.len() {
+            let _ = Transport::of(&packet[..length]);
+        }
+        packet[20] = 0x40;
+        assert_eq!(Transport::of(&packet), None, "protocol 41 carries IPv6 alone");
+    }
+
+    #[test]
     fn a_checksum_beyond_the_end_is_left_alone() {
         let mut packet = udp4(b"");
         assert!(!finish(&mut packet, 20, 7));
         assert!(!finish(&mut packet, usize::MAX, 6));
-        assert!(!unfinish(&mut packet[..25], Transport { at: 20, protocol: 17 }));
+        assert!(!unfinish(&mut packet[..25], Transport { ip: 0, at: 20, protocol: 17 }));
     }
 }

@@ -47,6 +47,12 @@ link_counters! {
     super_frames_cut = "super_frames_cut",
     /// Frames that were longer than the buffer and lost their end.
     cut_short = "cut_short",
+    /// Packets that a socket had no room for before they were read, as the kernel tells with the next one (SO_RXQ_OVFL).
+    overflowed = "overflowed",
+    /// UDP super-frames whose datagrams' lengths the kernel did not tell; they cannot be cut again and are not handed on.
+    boundaries_lost = "boundaries_lost",
+    /// Messages whose ICMP checksum is wrong; they are not handed on.
+    damaged = "damaged",
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
-//! Settings of a network device that need no netlink: its MTU, queue length, whether it is up, its index.
+//! A network device's properties that need no netlink: its MTU, queue length, whether it is up, its index and own addresses.
 
 use crate::syscall::{annotate, control_socket, failed, interface_request, ioctl};
 use std::ffi::CString;
 use std::io;
+use std::net::Ipv6Addr;
 use std::os::fd::AsFd;
 
 /// Packets that the kernel queues for a TUN device before it drops: 500 by default, which drops in bursts long before the
@@ -68,9 +69,62 @@ pub fn index(interface: &str) -> io::Result<u32> {
     }
 }
 
+/// The device's Ethernet address; `None` for a device of another kind (a TUN device has none).
+///
+/// # Errors
+/// What the kernel said to SIOCGIFHWADDR.
+pub fn ethernet_address(interface: &str) -> io::Result<Option<[u8; 6]>> {
+    let mut request = interface_request(interface)?;
+    ask(interface, libc::SIOCGIFHWADDR, "SIOCGIFHWADDR", &mut request)?;
+    // SAFETY: SIOCGIFHWADDR filled in this member of the union.
+    let address = unsafe { request.ifr_ifru.ifru_hwaddr };
+    let octets: Vec<u8> = address.sa_data.iter().map(|octet| *octet as u8).collect();
+    Ok(octets.first_chunk().copied().filter(|_| address.sa_family == libc::ARPHRD_ETHER))
+}
+
+/// A link-local IPv6 address of the device that may be used: not one whose uniqueness is still being tested (RFC 4862 §5.4).
+///
+/// # Errors
+/// `AddrNotAvailable` when there is none; else the list could not be read.
+pub fn link_local(interface: &str) -> io::Result<Ipv6Addr> {
+    const LIST: &str = "/proc/thread-self/net/if_inet6";
+    let list = std::fs::read_to_string(LIST).map_err(|error| annotate(error, LIST))?;
+    list.lines().find_map(|line| usable_link_local(line, interface)).ok_or_else(|| {
+        let message = format!("{interface} has no link-local IPv6 address that may be used");
+        io::Error::new(io::ErrorKind::AddrNotAvailable, message)
+    })
+}
+
+/// A row of the kernel's list: address, index, prefix length, scope, flags, each in hexadecimal, and the device's name.
+fn usable_link_local(row: &str, interface: &str) -> Option<Ipv6Addr> {
+    let words: Vec<&str> = row.split_whitespace().collect();
+    let [address, _, _, scope, flags, name] = words[..] else { return None };
+    let unusable = libc::IFA_F_TENTATIVE | libc::IFA_F_DADFAILED;
+    let usable = u32::from_str_radix(flags, 16).ok()? & unusable == 0;
+    let wanted = name == interface && scope == "20" && usable;
+    wanted.then(|| u128::from_str_radix(address, 16).ok().map(Ipv6Addr::from)).flatten()
+}
+
 fn ask(interface: &str, number: libc::Ioctl, call: &str, request: &mut libc::ifreq) -> io::Result<()> {
     let socket = control_socket()?;
     // SAFETY: this file's requests all take an ifreq.
     unsafe { ioctl(socket.as_fd(), number, request) }
         .map_err(|error| annotate(error, &format!("{call} {interface}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_local_address_is_found_unless_it_is_still_tentative() {
+        let row = |flags| format!("fe800000000000000000000000000001 02 40 20 {flags}     eth0");
+        assert_eq!(usable_link_local(&row("80"), "eth0"), Some("fe80::1".parse().unwrap()));
+        assert_eq!(usable_link_local(&row("80"), "eth1"), None);
+        assert_eq!(usable_link_local(&row("c0"), "eth0"), None, "tentative");
+        assert_eq!(usable_link_local(&row("88"), "eth0"), None, "a duplicate");
+        let global = "20010db8000000000000000000000001 02 40 00 80     eth0";
+        assert_eq!(usable_link_local(global, "eth0"), None);
+        assert_eq!(usable_link_local("", "eth0"), None);
+    }
 }

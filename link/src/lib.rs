@@ -1,8 +1,10 @@
 //! Links: where packets come from and go to.
 //!
 //! A link carries whole IP packets, never Ethernet frames, and may carry super-frames: one set of headers for many TCP
-//! or UDP segments. The gateway's own link is a TUN device ([`tun`]); [`pcap`] replays and
-//! records; [`memory`] and [`fault`] serve tests.
+//! or UDP segments. The gateway's own link is a TUN device ([`tun`]). Tunnel packets for the host's own addresses come through
+//! [`raw`] sockets where they are not steered into the TUN device, and the ICMP errors about ours through [`path_errors`].
+//! [`neighbour_discovery`] carries router solicitations and advertisements. [`pcap`] replays and records; [`memory`] and
+//! [`fault`] serve tests.
 //!
 //! Unsafe code (system calls) lives in this crate, each block with its reason.
 
@@ -11,8 +13,11 @@ pub mod counters;
 pub mod fault;
 pub mod interface;
 pub mod memory;
+pub mod neighbour_discovery;
+pub mod path_errors;
 pub mod pcap;
 pub mod queue_discipline;
+pub mod raw;
 pub mod segmentation;
 mod syscall;
 pub mod sysctl;
@@ -21,7 +26,10 @@ pub mod tun;
 pub use counters::LinkCounters;
 pub use fault::{Faults, Faulty};
 pub use memory::Memory;
+pub use neighbour_discovery::NeighbourDiscovery;
+pub use path_errors::PathErrors;
 pub use pcap::Pcap;
+pub use raw::{RawTunnel, TunnelSender};
 pub use tun::{Abilities, Steering, Tun, TunConfig, TunQueue};
 
 use sixway_dataplane::Frame;

@@ -1,6 +1,7 @@
 //! The system calls that the standard library does not offer, each behind a function that is safe to call.
 
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// The kernel's last word on `call`, with the call's name in the message and the kind kept.
@@ -68,6 +69,11 @@ pub(crate) fn netlink_socket() -> io::Result<OwnedFd> {
     socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)
 }
 
+/// A raw socket that never waits.
+pub(crate) fn raw_socket(family: libc::c_int, protocol: libc::c_int) -> io::Result<OwnedFd> {
+    socket(family, libc::SOCK_RAW | libc::SOCK_NONBLOCK, protocol)
+}
+
 fn socket(family: libc::c_int, kind: libc::c_int, protocol: libc::c_int) -> io::Result<OwnedFd> {
     // SAFETY: socket touches no memory of ours.
     let fd = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, protocol) };
@@ -76,6 +82,55 @@ fn socket(family: libc::c_int, kind: libc::c_int, protocol: libc::c_int) -> io::
     }
     // SAFETY: fd was just opened and belongs to nobody else.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// `setsockopt`; `call` names it in the error.
+///
+/// # Safety
+/// `T` must be plain data, and the type that the option asks for.
+pub(crate) unsafe fn set_option<T>(
+    fd: BorrowedFd<'_>,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: &T,
+    call: &str,
+) -> io::Result<()> {
+    let length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the value is valid for the call, which reads it alone; the caller vouches for its type.
+    match unsafe { libc::setsockopt(fd.as_raw_fd(), level, option, std::ptr::from_ref(value).cast(), length) }
+    {
+        -1 => Err(failed(call)),
+        _ => Ok(()),
+    }
+}
+
+/// `setsockopt` of an option that is a plain number.
+pub(crate) fn set_number(
+    fd: BorrowedFd<'_>,
+    level: libc::c_int,
+    option: libc::c_int,
+    number: libc::c_int,
+    call: &str,
+) -> io::Result<()> {
+    // SAFETY: callers name options whose value is an int; the kernel refuses those that want more octets, and for those
+    // that hold a pointer an int is too short.
+    unsafe { set_option(fd, level, option, &number, call) }
+}
+
+/// Room for what a socket received: as much as the host allows (`SO_RCVBUFFORCE` needs CAP_NET_ADMIN).
+pub(crate) fn set_receive_room(fd: BorrowedFd<'_>, octets: libc::c_int) -> io::Result<()> {
+    let forced = set_number(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, octets, "SO_RCVBUFFORCE");
+    forced.or_else(|_| set_number(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, octets, "SO_RCVBUF"))
+}
+
+/// An IPv4 address for the calls on sockets.
+pub(crate) fn socket_address4(address: Ipv4Addr) -> libc::sockaddr_in {
+    libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: 0,
+        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.octets()) },
+        sin_zero: [0; 8],
+    }
 }
 
 /// `read`; the error is the bare one, for the caller to tell apart cheaply.

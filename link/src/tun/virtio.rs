@@ -68,8 +68,9 @@ impl Header {
         [self.flags, self.gso_type, a, b, c, d, e, f, g, h]
     }
 
-    /// What the header says of a received packet. A checksum that is unfinished, but not TCP's or UDP's behind the
-    /// packet's own IP headers, is finished in place. What contradicts the packet is counted and left out.
+    /// What the header says of a received packet; of an IPv6 packet in IPv4 (protocol 41), it speaks of the inner one. A
+    /// checksum that is unfinished, but not TCP's or UDP's behind the packet's own IP headers, is finished in place. What
+    /// contradicts the packet is counted and left out.
     #[inline]
     pub fn offload(self, packet: &mut [u8], counters: &mut LinkCounters) -> Offload {
         if self.flags & NEEDS_CSUM == 0 && self.gso_type == GSO_NONE {
@@ -118,7 +119,8 @@ impl Header {
         if self.gso_type == GSO_NONE {
             return None;
         }
-        let version = packet.first().map_or(0, |octet| octet >> 4);
+        // Behind an outer IPv4 header (protocol 41), the inner packet is what is segmented.
+        let version = packet.get(transport.map_or(0, |own| own.ip)).map_or(0, |octet| octet >> 4);
         let kind = match (self.gso_type & !GSO_ECN, version) {
             (GSO_TCPV4, 4) | (GSO_TCPV6, 6) if self.gso_type & GSO_ECN != 0 => Some(SegmentKind::TcpEcn),
             (GSO_TCPV4, 4) | (GSO_TCPV6, 6) => Some(SegmentKind::Tcp),
@@ -148,6 +150,9 @@ impl Header {
             ..Self::default()
         };
         let Some(segments) = offload.segments else { return Some(header) };
+        if transport.ip != 0 {
+            return None; // virtio has no word for a super-frame in a tunnel
+        }
         if offload.checksum == Checksum::Complete && !unfinish(frame.bytes_mut(), transport) {
             return None;
         }

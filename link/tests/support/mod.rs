@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test and benchmark uses its part")]
 
+pub mod peer;
+
 use sixway_link::{Link, LinkCounters, Tun, TunConfig, interface, sysctl::Sysctl};
 use std::io::Write;
 use std::net::{IpAddr, UdpSocket};

@@ -1,0 +1,132 @@
+//! What the kernel's receive offload (GRO) made of tunnel packets, read back from the packet alone.
+//!
+//! A raw socket hands over super-frames without a word: up to 64 KiB of TCP with one set of headers, no segment size, and
+//! the transport checksum unfinished. That checksum is the sign: it equals the sum of the pseudo-header.
+//!
+//! The sign cannot mislead. A finished checksum that happens to equal the pseudo-header's sum is finished once more to the very
+//! same value, since it is true already; and a damaged packet passes for an unfinished one as seldom as it passes for a
+//! sound one, once in 65,536.
+
+use crate::checksum::{Transport, pseudo_header};
+use sixway_dataplane::{Checksum, Offload, SegmentKind, Segments};
+use sixway_wire::protocol;
+
+/// RFC 8200 §5: every link carries IPv6 packets of so many octets.
+const IPV6_MINIMUM_MTU: usize = 1_280;
+
+/// The largest IPv4 packet of an Ethernet: a longer one with an unfinished checksum was put together from several.
+const WIRE_PACKET: usize = 1_500;
+
+/// What can be said of a packet from a raw socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// The packet can go on as this.
+    Packet(Offload),
+    /// Several UDP datagrams in one, and nobody knows where one ends.
+    BoundariesLost,
+}
+
+/// Reads the signs of a tunnel packet.
+///
+/// A TCP super-frame may be cut anew wherever we please: TCP is a stream of octets, a receiver takes its segments in any
+/// division (RFC 9293 §3.4), and cutting moves PSH, FIN and CWR to where they belong. The size chosen is the one that
+/// every IPv6 link carries; that the sender's own segments were larger costs some headers, that they were smaller nothing.
+pub(super) fn reading(packet: &[u8]) -> Reading {
+    let Some(transport) = Transport::of(packet).filter(|transport| unfinished(packet, *transport)) else {
+        return Reading::Packet(Offload::default());
+    };
+    let partial = Offload { checksum: Checksum::Partial, segments: None, transport: transport.at as u16 };
+    let inner = packet.len() - transport.ip;
+    if transport.protocol == protocol::UDP && packet.len() > WIRE_PACKET {
+        return Reading::BoundariesLost;
+    }
+    if transport.protocol != protocol::TCP || inner <= IPV6_MINIMUM_MTU {
+        return Reading::Packet(partial);
+    }
+    let segments = transport
+        .header_length(packet, SegmentKind::Tcp)
+        .and_then(|header| IPV6_MINIMUM_MTU.checked_sub(transport.at - transport.ip + header))
+        .filter(|size| *size > 0)
+        .map(|size| Segments { size: size as u16, kind: SegmentKind::Tcp });
+    Reading::Packet(Offload { segments, ..partial })
+}
+
+/// Whether the checksum is still the pseudo-header's sum. Both zeroes of the one's complement are the same number.
+fn unfinished(packet: &[u8], transport: Transport) -> bool {
+    let Some(field) = transport
+        .checksum_offset()
+        .and_then(|offset| packet.get(transport.at + offset..))
+        .and_then(|field| field.first_chunk::<2>())
+    else {
+        return false;
+    };
+    let zero = |sum: u16| if sum == 0xffff { 0 } else { sum };
+    let field = u16::from_be_bytes(*field);
+    // Zero in UDP says that there is no checksum (RFC 768; RFC 6935 for tunnels over IPv6).
+    (field != 0 || transport.protocol != protocol::UDP)
+        && pseudo_header(packet, transport).is_some_and(|sum| zero(sum.fold()) == zero(field))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checksum::finish;
+    use crate::segmentation::tests::{tcp, udp};
+
+    fn in_ipv4(inner: &[u8]) -> Vec<u8> {
+        let length = ((20 + inner.len()) as u16).to_be_bytes();
+        let mut packet = vec![0x45, 0, length[0], length[1], 0, 0, 0, 0, 64, 41, 0, 0];
+        packet.extend([192, 0, 2, 1, 198, 51, 100, 2]);
+        packet.extend_from_slice(inner);
+        packet
+    }
+
+    fn partial(segments: Option<Segments>) -> Reading {
+        Reading::Packet(Offload { checksum: Checksum::Partial, segments, transport: 60 })
+    }
+
+    #[test]
+    fn a_tcp_super_frame_is_cut_to_what_every_ipv6_link_carries() {
+        let segments = Some(Segments { size: 1_220, kind: SegmentKind::Tcp });
+        assert_eq!(reading(&in_ipv4(&tcp(6, 60_000))), partial(segments));
+        assert_eq!(reading(&in_ipv4(&tcp(6, 1_221))), partial(segments));
+        assert_eq!(reading(&in_ipv4(&tcp(6, 1_220))), partial(None), "it fits as it is");
+    }
+
+    #[test]
+    fn tcp_options_take_their_room_from_the_segments() {
+        let mut inner = tcp(6, 5_000);
+        inner[40 + 12] = 0x80; // Data Offset: 12 octets of what was payload are options
+        let segments = Some(Segments { size: 1_208, kind: SegmentKind::Tcp });
+        assert_eq!(reading(&in_ipv4(&inner)), partial(segments));
+    }
+
+    #[test]
+    fn udp_super_frames_are_given_up_and_single_datagrams_finished_later() {
+        assert_eq!(reading(&in_ipv4(&udp(6, 1_400))), partial(None));
+        assert_eq!(reading(&in_ipv4(&udp(6, 3_000))), Reading::BoundariesLost);
+    }
+
+    #[test]
+    fn finished_checksums_of_any_length_and_other_protocols_are_packets() {
+        for mut packet in [in_ipv4(&tcp(6, 40_000)), in_ipv4(&udp(6, 40_000))] {
+            let transport = Transport::of(&packet).unwrap();
+            assert!(finish(&mut packet, transport.at, transport.checksum_offset().unwrap()));
+            assert_eq!(reading(&packet), Reading::Packet(Offload::default()));
+            packet[26] = protocol::ICMPV6;
+            assert_eq!(reading(&packet), Reading::Packet(Offload::default()));
+        }
+        let mut none = in_ipv4(&udp(6, 3_000));
+        none[66..68].fill(0);
+        assert_eq!(reading(&none), Reading::Packet(Offload::default()));
+    }
+
+    #[test]
+    fn no_cut_makes_it_panic() {
+        for packet in [in_ipv4(&tcp(6, 100)), in_ipv4(&udp(6, 100))] {
+            for length in 0..packet.len() {
+                let _ = reading(&packet[..length]);
+            }
+        }
+    }
+}

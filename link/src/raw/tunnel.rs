@@ -1,0 +1,163 @@
+//! The raw socket of one local address: what arrives there with protocol 41 (RFC 4213), and control messages the other way.
+
+use super::receive::Inbox;
+use super::super_frame::{Reading, reading};
+use crate::syscall::{annotate, failed, raw_socket, set_number, socket_address4};
+use crate::{Link, LinkCounters};
+use sixway_dataplane::Frame;
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+/// A batch ends after this many octets; see [`crate::tun`].
+const BATCH_OCTETS: usize = 256 * 1024;
+
+/// Tunnel packets for one of the host's own IPv4 addresses: whole IPv4 packets of protocol 41, fragments put together by the
+/// kernel.
+///
+/// While it is open the kernel does not answer such packets with "protocol unreachable". (A host with the kernel's own `sit`
+/// loaded answers those of unknown peers with "port unreachable" all the same, unless they are steered past it.)
+///
+/// As a link it only receives: outer packets leave through the TUN device. What is given to [`Link::send`] is counted as
+/// refused.
+#[derive(Debug)]
+pub struct RawTunnel {
+    inbox: Inbox,
+    address: Ipv4Addr,
+    counters: LinkCounters,
+}
+
+impl RawTunnel {
+    /// Opens the socket and binds it to one of the host's addresses.
+    ///
+    /// # Errors
+    /// What the kernel said, with the call that failed. `PermissionDenied`: CAP_NET_RAW is missing. `AddrNotAvailable`: the
+    /// host does not have the address.
+    pub fn open(address: Ipv4Addr) -> io::Result<Self> {
+        let fd = raw_socket(libc::AF_INET, libc::IPPROTO_IPV6)?;
+        bind(fd.as_fd(), address)?;
+        // Control messages are small; where a link is smaller still they may be cut (RFC 4213 §3.2.1).
+        let discover = libc::IP_PMTUDISC_DONT;
+        set_number(fd.as_fd(), libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, discover, "IP_MTU_DISCOVER")?;
+        let mut link = Self { inbox: Inbox::new(fd)?, address, counters: LinkCounters::default() };
+        link.discard_early()?;
+        Ok(link)
+    }
+
+    /// The local address.
+    pub const fn address(&self) -> Ipv4Addr {
+        self.address
+    }
+
+    /// Sends an IPv6 packet to another tunnel end, in an IPv4 header that the kernel makes: from this address, with the
+    /// host's usual TTL and DF clear.
+    ///
+    /// # Errors
+    /// What the kernel said, with the destination: no route, no room, longer than IPv4 can carry.
+    pub fn send_to(&self, inner: &[u8], destination: Ipv4Addr) -> io::Result<()> {
+        send_to(self.inbox.descriptor(), inner, destination)
+    }
+
+    /// The sending half alone, for another thread.
+    ///
+    /// # Errors
+    /// No file descriptor is left.
+    pub fn sender(&self) -> io::Result<TunnelSender> {
+        let fd = self.inbox.descriptor().try_clone_to_owned();
+        Ok(TunnelSender { fd: fd.map_err(|error| annotate(error, "dup"))? })
+    }
+
+    /// Throws away what came between opening and binding: it may be for other addresses.
+    fn discard_early(&mut self) -> io::Result<()> {
+        let mut frames = [Frame::with_capacity(0)];
+        for _ in 0..100_000 {
+            if self.inbox.receive(&mut frames, &mut LinkCounters::default())? == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The sending half of a [`RawTunnel`].
+#[derive(Debug)]
+pub struct TunnelSender {
+    fd: OwnedFd,
+}
+
+impl TunnelSender {
+    /// As [`RawTunnel::send_to`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn send_to(&self, inner: &[u8], destination: Ipv4Addr) -> io::Result<()> {
+        send_to(self.fd.as_fd(), inner, destination)
+    }
+}
+
+fn bind(fd: BorrowedFd<'_>, address: Ipv4Addr) -> io::Result<()> {
+    let name = socket_address4(address);
+    let length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+    // SAFETY: the address is a sockaddr_in that outlives the call, with its length.
+    match unsafe { libc::bind(fd.as_raw_fd(), std::ptr::from_ref(&name).cast(), length) } {
+        -1 => Err(failed(&format!("bind to {address}"))),
+        _ => Ok(()),
+    }
+}
+
+fn send_to(fd: BorrowedFd<'_>, inner: &[u8], destination: Ipv4Addr) -> io::Result<()> {
+    let to = socket_address4(destination);
+    let length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+    // SAFETY: the packet and the sockaddr_in outlive the call, with their lengths.
+    let sent = unsafe {
+        libc::sendto(
+            fd.as_raw_fd(),
+            inner.as_ptr().cast(),
+            inner.len(),
+            libc::MSG_DONTWAIT,
+            std::ptr::from_ref(&to).cast(),
+            length,
+        )
+    };
+    if sent < 0 { Err(failed(&format!("send to {destination}"))) } else { Ok(()) }
+}
+
+impl Link for RawTunnel {
+    fn receive(&mut self, frames: &mut [Frame]) -> io::Result<usize> {
+        let Self { inbox, counters, .. } = self;
+        let (mut kept, mut octets) = (0, 0);
+        while kept < frames.len() && octets < BATCH_OCTETS {
+            let received = match inbox.receive(&mut frames[kept..], counters) {
+                Ok(0) => break,
+                Ok(received) => received,
+                Err(_) if kept > 0 => break, // it will be said again
+                Err(error) => return Err(annotate(error, "receive tunnel packets")),
+            };
+            for at in (kept..).take(received) {
+                let Reading::Packet(offload) = reading(frames[at].bytes()) else {
+                    counters.boundaries_lost += 1;
+                    continue;
+                };
+                counters.received_super_frames += u64::from(offload.segments.is_some());
+                frames[at].offload = offload;
+                octets += frames[at].len();
+                frames.swap(kept, at);
+                kept += 1;
+            }
+        }
+        Ok(kept)
+    }
+
+    fn send(&mut self, _: &mut Frame) -> io::Result<()> {
+        self.counters.refused += 1;
+        Ok(())
+    }
+
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.inbox.descriptor())
+    }
+
+    fn counters(&self) -> &LinkCounters {
+        &self.counters
+    }
+}

@@ -1,0 +1,171 @@
+//! A second network namespace, joined to the test's own by a veth pair: `near` here, `far` there.
+
+use super::ip;
+use std::fs::File;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::process::Command;
+
+/// This host's address on the pair.
+pub const NEAR: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+/// The other host's.
+pub const FAR: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
+
+/// The other host.
+pub struct Peer {
+    own: File,
+    other: File,
+}
+
+impl Peer {
+    /// Makes it, with addresses on both sides.
+    pub fn joined() -> Self {
+        let own = File::open("/proc/thread-self/ns/net").unwrap();
+        // SAFETY: unshare touches no memory.
+        assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNET) }, 0);
+        let other = File::open("/proc/thread-self/ns/net").unwrap();
+        let peer = Self { own, other };
+        enter(&peer.own);
+        ip(&format!(
+            "link add near type veth peer name far netns /proc/{}/fd/{}",
+            std::process::id(),
+            peer.other.as_raw_fd()
+        ));
+        ip(&format!("addr add {NEAR}/24 dev near"));
+        ip("link set near up");
+        peer.inside(|| {
+            ip("link set lo up");
+            ip(&format!("addr add {FAR}/24 dev far"));
+            ip("link set far up");
+        });
+        carrying("near");
+        peer.inside(|| carrying("far"));
+        peer
+    }
+
+    /// Does something there; sockets opened in it stay there.
+    pub fn inside<T>(&self, body: impl FnOnce() -> T) -> T {
+        enter(&self.other);
+        let result = body();
+        enter(&self.own);
+        result
+    }
+}
+
+fn enter(namespace: &File) {
+    // SAFETY: setns touches no memory.
+    assert_eq!(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }, 0);
+}
+
+/// Waits until a device that was taken up carries packets; until then the kernel drops them.
+fn carrying(device: &str) {
+    for _ in 0..1_000 {
+        let link = Command::new("ip").args(["-br", "link", "show", "dev", device]).output().unwrap();
+        if String::from_utf8_lossy(&link.stdout).split_whitespace().nth(1) == Some("UP") {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    panic!("{device} does not come up");
+}
+
+/// Makes the kernel put TCP segments together as they arrive here, for so long that a test can send them one by one.
+/// Returns whether it can.
+pub fn gather(peer: &Peer) -> bool {
+    let settings = "mount -t sysfs sysfs /sys && echo 100000000 >/sys/class/net/near/gro_flush_timeout \
+                    && echo 100 >/sys/class/net/near/napi_defer_hard_irqs";
+    let run = |program: &str, arguments: &[&str]| {
+        Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
+    };
+    // veth joins only what comes from a device that would have cut.
+    peer.inside(|| run("ethtool", &["-K", "far", "tso", "off"]))
+        && run("ethtool", &["-K", "near", "gro", "on"])
+        && run("unshare", &["-m", "sh", "-c", settings])
+}
+
+/// A socket that sends whole IPv4 packets.
+pub struct Sender(OwnedFd);
+
+impl Sender {
+    pub fn new() -> Self {
+        // SAFETY: socket touches no memory of ours.
+        let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_RAW) };
+        assert!(fd >= 0);
+        // SAFETY: fd was just opened and belongs to nobody else.
+        Self(unsafe { OwnedFd::from_raw_fd(fd) })
+    }
+
+    pub fn send(&self, packet: &[u8]) {
+        let to = libc::sockaddr_in {
+            sin_family: libc::AF_INET as libc::sa_family_t,
+            sin_port: 0,
+            sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(packet[16..20].try_into().unwrap()) },
+            sin_zero: [0; 8],
+        };
+        let length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+        // SAFETY: the packet and the address outlive the call, with their lengths.
+        let sent = unsafe {
+            let to = std::ptr::from_ref(&to).cast();
+            libc::sendto(self.0.as_raw_fd(), packet.as_ptr().cast(), packet.len(), 0, to, length)
+        };
+        assert_eq!(sent, packet.len() as isize, "{}", std::io::Error::last_os_error());
+    }
+}
+
+/// An IPv4 packet with a true header.
+pub fn ipv4(
+    source: Ipv4Addr,
+    destination: Ipv4Addr,
+    protocol: u8,
+    dont_fragment: bool,
+    body: &[u8],
+) -> Vec<u8> {
+    let length = ((20 + body.len()) as u16).to_be_bytes();
+    let flags = if dont_fragment { 0x40 } else { 0 };
+    let mut packet = vec![0x45, 0, length[0], length[1], 0, 7, flags, 0, 64, protocol, 0, 0];
+    packet.extend(source.octets());
+    packet.extend(destination.octets());
+    let checksum = sixway_wire::checksum::Sum::ZERO.bytes(&packet).checksum();
+    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+    packet.extend_from_slice(body);
+    packet
+}
+
+/// An IPv6 packet from one documentation address to another.
+pub fn ipv6(next_header: u8, body: &[u8]) -> Vec<u8> {
+    let length = (body.len() as u16).to_be_bytes();
+    let mut packet = vec![0x60, 0, 0, 0, length[0], length[1], next_header, 64];
+    packet.extend("2001:db8::1".parse::<std::net::Ipv6Addr>().unwrap().octets());
+    packet.extend("2001:db8:1::2".parse::<std::net::Ipv6Addr>().unwrap().octets());
+    packet.extend_from_slice(body);
+    packet
+}
+
+/// A TCP segment in IPv6, its checksum finished.
+pub fn tcp(sequence: u32, payload: &[u8]) -> Vec<u8> {
+    transport(
+        6,
+        16,
+        &[
+            &[0x30, 0x39, 0, 80],
+            &sequence.to_be_bytes()[..],
+            &[0, 0, 0, 9, 0x50, 0x10, 1, 0, 0, 0, 0, 0],
+            payload,
+        ]
+        .concat(),
+    )
+}
+
+/// A UDP datagram in IPv6, its checksum finished.
+pub fn udp(payload: &[u8]) -> Vec<u8> {
+    let length = ((8 + payload.len()) as u16).to_be_bytes();
+    transport(17, 6, &[&[0x30, 0x39, 0, 53, length[0], length[1], 0, 0], payload].concat())
+}
+
+fn transport(protocol: u8, offset: usize, body: &[u8]) -> Vec<u8> {
+    let mut packet = ipv6(protocol, body);
+    let transport = sixway_link::checksum::Transport::of(&packet).unwrap();
+    assert!(sixway_link::checksum::unfinish(&mut packet, transport));
+    assert!(sixway_link::checksum::finish(&mut packet, 40, offset));
+    packet
+}
