@@ -184,15 +184,20 @@ pub fn sixway() -> Result<PathBuf> {
         .ok_or_else(|| Failure::Unexpected("sixway is not built: cargo build --release".to_owned()))
 }
 
-/// Starts `sixway run` on the host "gateway" with this configuration, which has a section `[gateway]`, and waits until it says that it is
-/// ready. Its name and socket are the network's own, so that any number of them can run on one machine.
+/// Starts `sixway run` on the host "gateway"; see [`run_sixway_on`].
 pub fn run_sixway(network: &Network, configuration: &str) -> Result<u32> {
-    let own =
-        format!("[gateway]\nname = {:?}\nadmin_socket = {:?}\n", network.gateway_name(), socket(network));
-    let file = network.file("sixway.toml", &configuration.replace("[gateway]\n", &own))?;
+    run_sixway_on(network, "gateway", configuration)
+}
+
+/// Starts `sixway run` on a host with this configuration, which has a section `[gateway]`, and waits until it says that it is
+/// ready. Its name and socket are the network's and the host's own, so that any number of them can run on one machine.
+pub fn run_sixway_on(network: &Network, host: &str, configuration: &str) -> Result<u32> {
+    let (name, socket) = (network.gateway_name(host), socket(network, host));
+    let own = format!("[gateway]\nname = {name:?}\nadmin_socket = {socket:?}\n");
+    let file = network.file(&format!("sixway-{host}.toml"), &configuration.replace("[gateway]\n", &own))?;
     let mut run = Command::new(sixway()?);
     run.arg("run").arg("-c").arg(file);
-    let id = network.start("gateway", run)?;
+    let id = network.start(host, run)?;
     interrupt::wait_until(Duration::from_secs(10), "sixway's \"ready\"", || {
         network.with_process(id, |process| {
             process.must_run()?;
@@ -204,11 +209,16 @@ pub fn run_sixway(network: &Network, configuration: &str) -> Result<u32> {
 
 /// `sixway show` for the gateway that [`run_sixway`] started in this network.
 pub fn show(network: &Network, words: &[&str]) -> Result<Command> {
+    show_on(network, "gateway", words)
+}
+
+/// The same for the one that [`run_sixway_on`] started on a host.
+pub fn show_on(network: &Network, host: &str, words: &[&str]) -> Result<Command> {
     let mut show = Command::new(sixway()?);
-    show.arg("show").args(words).arg("--socket").arg(socket(network));
+    show.arg("show").args(words).arg("--socket").arg(socket(network, host));
     Ok(show)
 }
 
-fn socket(network: &Network) -> PathBuf {
-    network.folder().join("sixway.sock")
+fn socket(network: &Network, host: &str) -> PathBuf {
+    network.folder().join(format!("sixway-{host}.sock"))
 }

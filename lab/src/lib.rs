@@ -3,12 +3,14 @@
 
 pub mod bench;
 pub mod demo;
+pub mod experiment;
 pub mod failure;
 pub mod forwarder;
 pub mod interrupt;
 pub mod kernel_peer;
 pub mod load;
 pub mod namespace;
+pub mod packet;
 pub mod probe;
 pub mod process;
 pub mod programs;

@@ -1,7 +1,7 @@
 //! `sixway-lab`: the demonstration and the benchmarks.
 
 use clap::{Parser, Subcommand};
-use sixway_lab::{bench, demo, failure::Failure, interrupt, programs, topology};
+use sixway_lab::{bench, demo, experiment, failure::Failure, interrupt, programs, topology};
 use std::process::ExitCode;
 
 /// Networks of namespaces in which Sixway is shown and measured beside its peers
@@ -25,6 +25,8 @@ enum Command {
     },
     /// Measure, and print a table with the targets beside the figures
     Bench(bench::Options),
+    /// Replay a paper's experiment, the published figures beside the measured ones
+    Experiment(experiment::Options),
     /// Remove what `demo --keep` left, by the suffix of its names
     Remove {
         /// Six hexadecimal digits
@@ -57,6 +59,10 @@ fn run(command: Command) -> Result<(), Failure> {
             demo::run(demo::Options { keep, trace })
         }
         Command::Bench(options) => bench::run(&options),
+        Command::Experiment(options) => {
+            must_be_root()?;
+            experiment::run(&options)
+        }
         Command::Remove { suffix } => {
             must_be_root()?;
             let removed = topology::remove(&suffix)?;

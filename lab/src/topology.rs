@@ -159,9 +159,9 @@ impl Network {
         Ok(path)
     }
 
-    /// What a gateway of this network calls itself; its state file goes away with the network.
-    pub fn gateway_name(&self) -> String {
-        gateway_name(&self.suffix)
+    /// What a gateway on a host of this network calls itself; its state file goes away with the network.
+    pub fn gateway_name(&self, host: &str) -> String {
+        format!("{}{host}", gateway_names(&self.suffix))
     }
 
     /// What the names of this network end in.
@@ -207,23 +207,28 @@ pub fn remove(suffix: &str) -> Result<usize> {
         namespace::remove(name).map_err(|said| Failure::Program(format!("ip netns del {name}"), said))?;
     }
     std::fs::remove_dir_all(Folder::of(suffix)).ok();
-    std::fs::remove_file(state_file(suffix)).ok();
+    remove_state_files(suffix);
     Ok(names.len())
 }
 
-fn gateway_name(suffix: &str) -> String {
-    format!("lab-{suffix}")
+/// What the names of this network's gateways begin with.
+fn gateway_names(suffix: &str) -> String {
+    format!("lab-{suffix}-")
 }
 
-/// Where a gateway of this network notes what it changed. One that was killed leaves it there.
-fn state_file(suffix: &str) -> PathBuf {
-    PathBuf::from(format!("/run/sixway/{}.state", gateway_name(suffix)))
+/// Where gateways note what they changed. Those that were killed leave it there.
+fn remove_state_files(suffix: &str) {
+    let Ok(files) = std::fs::read_dir("/run/sixway") else { return };
+    for file in files.flatten() {
+        if file.file_name().to_string_lossy().starts_with(&gateway_names(suffix)) {
+            std::fs::remove_file(file.path()).ok();
+        }
+    }
 }
 
 struct Folder {
     path: PathBuf,
-    /// The state file of the network's gateway.
-    state: PathBuf,
+    suffix: String,
     kept: bool,
 }
 
@@ -235,7 +240,7 @@ impl Folder {
     fn create(suffix: &str) -> Result<Self> {
         let path = Self::of(suffix);
         std::fs::create_dir(&path).asking(|| format!("creating {}", path.display()))?;
-        Ok(Self { path, state: state_file(suffix), kept: false })
+        Ok(Self { path, suffix: suffix.to_owned(), kept: false })
     }
 }
 
@@ -243,7 +248,7 @@ impl Drop for Folder {
     fn drop(&mut self) {
         if !self.kept {
             std::fs::remove_dir_all(&self.path).ok();
-            std::fs::remove_file(&self.state).ok();
+            remove_state_files(&self.suffix);
         }
     }
 }

@@ -1,10 +1,12 @@
-//! The load generator: many small UDP packets from one thread, sent by `sendmmsg`, and sockets with options that the standard library does
+//! The load generator: many small UDP packets from one thread, sent by `sendmmsg`, and sockets and options that the standard library does
 //! not offer. The lab's only unsafe code is here.
 
 #![allow(unsafe_code, reason = "system calls that have no safe wrapper; each block says why it is sound")]
 
 mod flood;
 mod option;
+mod tunnel_socket;
 
 pub use flood::{Flood, flood};
 pub use option::{Pmtu, path_mtu_discovery, segment_size, without_checksum};
+pub use tunnel_socket::tunnel_socket;
