@@ -5,6 +5,7 @@
 
 use crate::drop_reason::DropReason;
 use crate::verdict::Verdict;
+use core::ops::Range;
 
 /// Octets kept free in front of a received packet: translation and encapsulation grow headers (20 octets from IPv4 to
 /// IPv6, 8 for a Fragment header, 40 for an outer IPv6 header), and a link may put its own header there.
@@ -67,6 +68,8 @@ pub struct Frame {
     pub verdict: Verdict,
     /// How many mechanisms it has passed; not zero for a frame that another worker handed over on the way.
     pub passes: u8,
+    /// Which frames of the outbox were made of it, to be sent at its place among the others; the engine writes it.
+    pub pieces: Range<u16>,
 }
 
 impl Frame {
@@ -82,6 +85,7 @@ impl Frame {
             offload: Offload::default(),
             verdict: Verdict::Pending,
             passes: 0,
+            pieces: 0..0,
         }
     }
 
@@ -127,6 +131,7 @@ impl Frame {
         self.offload = offload;
         self.verdict = Verdict::Pending;
         self.passes = 0;
+        self.pieces = 0..0;
     }
 
     /// The packet, from its IP header on.

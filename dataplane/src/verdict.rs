@@ -4,6 +4,7 @@
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use core::net::Ipv4Addr;
+use core::ops::Range;
 use sixway_wire::{Endpoint4, Endpoint6};
 
 /// What to do with a packet's headers. One fixed shape, executed by `rewrite` in Rust (and by a kernel fast path).
@@ -159,9 +160,9 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// An outbox for at most `capacity` frames at a time.
+    /// An outbox for at most `capacity` frames at a time; never more than 65,535, so that [`Frame::pieces`] can number them.
     pub fn new(capacity: usize) -> Self {
-        Self { frames: Vec::new(), used: 0, capacity }
+        Self { frames: Vec::new(), used: 0, capacity: capacity.min(u16::MAX.into()) }
     }
 
     /// A fresh frame at the end with room for a packet of `length` octets, or [`DropReason::OutboxFull`].
@@ -190,6 +191,11 @@ impl Outbox {
     /// Takes back the frames pushed since the outbox held `length` of them: what they belonged to was refused.
     pub fn shorten(&mut self, length: usize) {
         self.used = self.used.min(length);
+    }
+
+    /// The numbers of the frames pushed since the outbox held `length` of them: what becomes a frame's [`Frame::pieces`].
+    pub fn since(&self, length: usize) -> Range<u16> {
+        length as u16..self.used as u16
     }
 
     /// The frames to send, in order.

@@ -7,7 +7,10 @@ use sixway::worker::{
     BindingEntry, Clock, Command, Dump, DumpPage, Edited, Handover, Position, Post, SessionEntry, Table,
     Translator, Wake, Worker, mailbox, rings,
 };
+use sixway_dataplane::engine::{Engine, EngineConfig};
+use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, WallClock};
+use sixway_dataplane::translate::address::Rfc6052;
 use sixway_dataplane::verdict::WorkerId;
 use sixway_dataplane::{Counters, DropReason, Frame, Instant, Outbox, Verdict};
 use sixway_link::{Link, Memory};
@@ -125,14 +128,22 @@ struct Running {
 }
 
 fn start(fakes: Vec<Fake>) -> Vec<Running> {
+    start_upon(fakes, &[])
+}
+
+/// Workers that find these packets when they start, all in one batch.
+fn start_upon(translators: Vec<impl Translator + 'static>, packets: &[Vec<u8>]) -> Vec<Running> {
     let clock = Clock::start();
-    let ends: Vec<_> = fakes.iter().map(|_| mailbox().unwrap()).collect();
+    let ends: Vec<_> = translators.iter().map(|_| mailbox().unwrap()).collect();
     let wakes: Vec<Wake> = ends.iter().map(|(_, mailbox)| mailbox.wake().clone()).collect();
-    let parts = fakes.into_iter().zip(ends).zip(rings(&wakes));
+    let parts = translators.into_iter().zip(ends).zip(rings(&wakes));
     parts
-        .map(|((fake, (post, mailbox)), handover): (_, Handover)| {
-            let (near, far) = Memory::pair(1_000);
-            let worker = Worker::new(vec![near], fake, clock, mailbox, handover);
+        .map(|((translator, (post, mailbox)), handover): (_, Handover)| {
+            let (near, mut far) = Memory::pair(1_000);
+            for packet in packets {
+                far.send(&mut Frame::holding(packet)).unwrap();
+            }
+            let worker = Worker::new(vec![near], translator, clock, mailbox, handover);
             Running { far, post, thread: std::thread::spawn(|| worker.run()) }
         })
         .collect()
@@ -245,5 +256,38 @@ fn a_packet_that_cannot_be_handed_over_is_a_counted_drop() {
     let counters = worker.pass(&[107], 1);
     assert_eq!((counters.handed_over, counters.dropped[DropReason::HandoverFull as usize]), (0, 1));
     assert!(counters.frames_are_conserved());
+    worker.stop();
+}
+
+/// A UDP packet from 203.0.113.2 to 203.0.113.9, with its data counting up.
+fn udp4(data: usize) -> Vec<u8> {
+    let mut packet = vec![0x45, 0, 0, 0, 0, 7, 0, 0, 64, 17, 0, 0, 203, 0, 113, 2, 203, 0, 113, 9];
+    packet[2..4].copy_from_slice(&(28 + data as u16).to_be_bytes());
+    let sum = packet.chunks(2).map(|two| u32::from(two[0]) << 8 | u32::from(two[1])).sum::<u32>();
+    packet[10..12].copy_from_slice(&(!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes());
+    packet.extend([0, 1, 0, 2]);
+    packet.extend((8 + data as u16).to_be_bytes());
+    packet.extend([0x12, 0x34]);
+    packet.extend((0..data).map(|at| at as u8));
+    packet
+}
+
+#[test]
+fn what_a_packet_is_cut_into_leaves_before_the_packets_that_came_behind_it() {
+    let prefix = Rfc6052::new("2001:db8::/96".parse().unwrap(), false).unwrap();
+    let siit = SiitConfig { prefix: Some(prefix), ..SiitConfig::default() };
+    let engine = Engine::new(&EngineConfig { siit: vec![siit], ..EngineConfig::default() }).unwrap();
+    let mut worker =
+        start_upon(vec![engine], &[udp4(10), udp4(1_400), udp4(20), udp4(1_300), udp4(30)]).remove(0);
+    let mut frames: Vec<Frame> = (0..10).map(|_| Frame::with_capacity(2_000)).collect();
+    for _ in 0..500 {
+        if worker.counters().received == 5 && worker.far.waiting() == 7 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(worker.far.receive(&mut frames).unwrap(), 7);
+    let lengths: Vec<usize> = frames[..7].iter().map(Frame::len).collect();
+    assert_eq!(lengths, [58, 1_280, 224, 68, 1_280, 124, 78]);
     worker.stop();
 }

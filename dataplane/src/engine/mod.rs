@@ -194,7 +194,8 @@ impl Engine {
         &mut self.siit
     }
 
-    /// Gives every frame that came from a link its verdict. The caller sends those that leave, then what is in `out`.
+    /// Gives every frame that came from a link its verdict. The caller sends in the order of the frames: those that leave, and at
+    /// the place of each the frames of `out` up to the end of its [`Frame::pieces`]; then what else is in `out`.
     pub fn process(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
         self.counters.received += frames.len() as u64;
         self.go(frames, now, out);

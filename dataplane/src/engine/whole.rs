@@ -39,6 +39,7 @@ impl Engine {
         self.counters.held -= held;
         self.counters.reassembled += 1;
         whole.frame.passes = frame.passes;
+        let before = out.len();
         let parsed = parse::parse(whole.frame.bytes());
         let walked = match &parsed {
             Ok(packet) => self.walk_whole(&mut whole.frame, packet, now, out),
@@ -72,6 +73,7 @@ impl Engine {
                 self.counters.dropped[reason as usize] += held;
             }
         }
+        frame.pieces = out.since(before);
         Ok(Verdict::Merged)
     }
 

@@ -80,6 +80,7 @@ pub fn reply(
     // The update cannot tell its two zeros apart: of a message of zeros alone the checksum is 0xffff.
     let is_zero = sum == 0 && icmp.iter().enumerate().all(|(at, octet)| *octet == 0 || matches!(at, 2 | 3));
     icmp[2..4].copy_from_slice(&(if is_zero { 0xffff } else { sum }).to_be_bytes());
+    let before = out.len();
     let made = match at {
         20 if frame.len() > usize::from(limits.mtu4) => fragment4(frame, limits.mtu4, out)?,
         40 if frame.len() > usize::from(limits.mtu6) => {
@@ -91,5 +92,6 @@ pub fn reply(
         _ => return Ok(Executed::InPlace),
     };
     counters.fragments_made += u64::from(made);
+    frame.pieces = out.since(before);
     Ok(Executed::InPieces)
 }

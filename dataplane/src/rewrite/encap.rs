@@ -70,13 +70,13 @@ impl Bench {
             destination,
         };
         if let Some(segments) = frame.offload.segments {
-            return encap_segments(&mut header, frame, packet, segments, out)
-                .inspect(|made| {
-                    counters.segments_made += made.segments;
-                    counters.packets += made.segments;
-                    counters.octets += made.octets;
-                })
-                .map(|_| Executed::InPieces);
+            let before = out.len();
+            let made = encap_segments(&mut header, frame, packet, segments, out)?;
+            counters.segments_made += made.segments;
+            counters.packets += made.segments;
+            counters.octets += made.octets;
+            frame.pieces = out.since(before);
+            return Ok(Executed::InPieces);
         }
         finish(frame);
         frame.resize_front(0, IPV4_HEADER)?;

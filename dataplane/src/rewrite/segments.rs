@@ -48,6 +48,7 @@ impl Bench {
             counters.packets += 1;
             counters.octets += piece.len() as u64;
         }
+        frame.pieces = out.since(before);
         Ok(Executed::InPieces)
     }
 

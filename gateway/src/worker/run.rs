@@ -80,7 +80,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
         let now = self.clock.now();
         self.translator.tick(now, &mut self.outbox);
         if !self.outbox.is_empty() && !self.links.is_empty() {
-            send_outbox(&mut self.links[0], &mut self.outbox)?;
+            send_outbox(&mut self.links[0], &mut self.outbox, 0)?;
             self.links[0].flush()?;
         }
         match self.commands() {
@@ -179,7 +179,13 @@ fn emit(
     outbox: &mut Outbox,
     mut onward: Onward<'_>,
 ) -> io::Result<()> {
+    let mut sent = 0;
     for (place, frame) in frames.iter_mut().enumerate() {
+        // What is made of a frame leaves at its place, or a later packet of its flow would overtake it.
+        for piece in outbox.frames().get_mut(sent..frame.pieces.end.into()).unwrap_or_default() {
+            link.send(piece)?;
+            sent += 1;
+        }
         match frame.verdict {
             Verdict::Forward | Verdict::Answered => link.send(frame)?,
             Verdict::HandOver(worker) if onward.give(place, frame, worker) => {}
@@ -193,14 +199,15 @@ fn emit(
             | Verdict::Held => {}
         }
     }
-    send_outbox(link, outbox)?;
+    send_outbox(link, outbox, sent)?;
     link.flush()?;
     onward.wake();
     Ok(())
 }
 
-fn send_outbox(link: &mut impl Link, outbox: &mut Outbox) -> io::Result<()> {
-    for frame in outbox.frames() {
+/// Sends what is in the outbox from frame number `from` on, and empties it.
+fn send_outbox(link: &mut impl Link, outbox: &mut Outbox, from: usize) -> io::Result<()> {
+    for frame in outbox.frames().iter_mut().skip(from) {
         link.send(frame)?;
     }
     outbox.clear();
