@@ -9,12 +9,15 @@ PACKETS ?= 120000
 export KEEP
 
 .DEFAULT_GOAL := help
-.PHONY: help build deps peer demo test check bench oracle fuzz
+.PHONY: help build build-needs deps peer demo test check bench oracle fuzz
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
 
-build: ## the gateway and the lab, optimised
+build-needs: ## installs what compiles the eBPF program, if it is missing (Debian; needs root)
+	@packaging/install-needs $$(packaging/build-needs)
+
+build: build-needs ## the gateway and the lab, optimised
 	$(CARGO) build --release --locked -p sixway -p sixway-lab
 
 deps: build ## installs the programs that demo, test and bench drive, if they are missing (Debian; needs root)
@@ -26,7 +29,7 @@ peer: deps ## builds the tunnel module with 6rd for the Linux guest of the inter
 demo: deps ## an IPv6-only client opens a page on an IPv4-only server, and more (needs root); KEEP=1 keeps the network
 	@target/release/sixway-lab demo $(DEMO_FLAGS)
 
-check: ## the laws: format, clippy, and what a machine can see of the rest
+check: build-needs ## the laws: format, clippy, and what a machine can see of the rest
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) test -q --locked -p sixway-lab --test laws

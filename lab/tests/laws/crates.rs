@@ -6,11 +6,12 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 /// What each of our crates may depend on among our own; an arrow that is not here does not exist.
-const ARROWS: [(&str, &[&str]); 5] = [
+const ARROWS: [(&str, &[&str]); 6] = [
     ("sixway-wire", &[]),
     ("sixway-dataplane", &["sixway-wire"]),
     ("sixway-link", &["sixway-dataplane", "sixway-wire"]),
-    ("sixway", &["sixway-dataplane", "sixway-link", "sixway-wire"]),
+    ("sixway-fastpath", &[]),
+    ("sixway", &["sixway-dataplane", "sixway-fastpath", "sixway-link", "sixway-wire"]),
     ("sixway-lab", &["sixway-dataplane", "sixway-link", "sixway-wire"]),
 ];
 

@@ -27,6 +27,7 @@ fn the_tree_is_found_with_every_crate() {
         "wire/src/lib.rs",
         "dataplane/src/lib.rs",
         "link/src/lib.rs",
+        "fastpath/src/lib.rs",
         "gateway/src/main.rs",
         "lab/src/lib.rs",
     ] {

@@ -1,0 +1,173 @@
+//! Loading the steering program, hanging it at interfaces, and its maps.
+
+use crate::error::os_error;
+use crate::{ADDRESSES, Hook, PROGRAM, SteeringError, Taken};
+use aya::maps::{HashMap, MapData, PerCpuArray};
+use aya::programs::tc::{NlOptions, TcAttachOptions, qdisc_add_clsact, qdisc_detach_program};
+use aya::programs::{LinkOrder, SchedClassifier, TcAttachType};
+use aya::{Ebpf, EbpfLoader, Pod};
+use std::collections::BTreeSet;
+use std::io;
+use std::net::Ipv4Addr;
+
+/// The compiled program, aligned as an ELF file wants it.
+static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/steer.bpf.o"));
+
+/// An address as the program finds it in a header: its octets in their order.
+type Key = [u8; 4];
+
+/// The program's `struct taken`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct TakenHere {
+    packets: u64,
+    octets: u64,
+}
+
+// SAFETY: two numbers without padding, for which any octets are a value.
+unsafe impl Pod for TakenHere {}
+
+/// Steers tunnel packets (protocol 41) for the host's own IPv4 addresses into a TUN device, past the local stack: past its
+/// packet filter's input chains, too, and past a `sit` of the kernel's. Dropping it ends that.
+#[derive(Debug)]
+pub struct Steering {
+    /// Holds the program, and with it what hangs at the interfaces.
+    program: Ebpf,
+    hook: Hook,
+    addresses: BTreeSet<Ipv4Addr>,
+}
+
+impl Steering {
+    /// Loads the program and hangs it at the ingress of each interface: by TCX where the kernel has it, else by clsact. Packets
+    /// for the addresses are read from the TUN device from then on.
+    ///
+    /// # Errors
+    /// Why not, and how to mend it. Nothing is left behind at any interface.
+    pub fn attach(interfaces: &[&str], tun: &str, addresses: &[Ipv4Addr]) -> Result<Self, SteeringError> {
+        match Self::attach_by(Hook::Tcx, interfaces, tun, addresses) {
+            Err(SteeringError::Refused { error, .. }) if knows_no_tcx(error.as_ref()) => {
+                Self::attach_by(Hook::Clsact, interfaces, tun, addresses)
+            }
+            result => result,
+        }
+    }
+
+    /// As [`Steering::attach`], by this hook alone. With clsact, programs of this name that a killed process left behind are
+    /// removed first; the queueing discipline itself stays at the end, others may use it.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn attach_by(
+        hook: Hook,
+        interfaces: &[&str],
+        tun: &str,
+        addresses: &[Ipv4Addr],
+    ) -> Result<Self, SteeringError> {
+        let index = index(tun)?;
+        for interface in interfaces {
+            self::index(interface)?;
+        }
+        let program = EbpfLoader::new()
+            .override_global("tun", &index, true)
+            .load(OBJECT)
+            .map_err(|error| SteeringError::new(format!("load {PROGRAM}"), error))?;
+        let mut steering = Self { program, hook, addresses: BTreeSet::new() };
+        steering.set_addresses(addresses)?;
+        let classifier = steering.classifier()?;
+        classifier.load().map_err(|error| SteeringError::new(format!("load {PROGRAM}"), error))?;
+        for interface in interfaces {
+            hang(classifier, hook, interface)
+                .map_err(|error| SteeringError::new(format!("attach {PROGRAM} to {interface}"), error))?;
+        }
+        Ok(steering)
+    }
+
+    /// How the program hangs at the interfaces.
+    pub fn hook(&self) -> Hook {
+        self.hook
+    }
+
+    /// Replaces the local addresses. Those that stay are not interrupted.
+    ///
+    /// # Errors
+    /// More than [`ADDRESSES`], or what the kernel said; some may have been replaced then.
+    pub fn set_addresses(&mut self, addresses: &[Ipv4Addr]) -> Result<(), SteeringError> {
+        let wanted: BTreeSet<_> = addresses.iter().copied().collect();
+        if wanted.len() > ADDRESSES {
+            return Err(SteeringError::TooManyAddresses(wanted.len()));
+        }
+        let failed = |error| SteeringError::new("write the local addresses".into(), error);
+        let Some(map) = self.program.map_mut("addresses") else { return Err(strange("addresses")) };
+        let mut map: HashMap<&mut MapData, Key, u8> = HashMap::try_from(map).map_err(failed)?;
+        for gone in self.addresses.difference(&wanted) {
+            map.remove(&gone.octets()).map_err(failed)?;
+        }
+        for new in wanted.difference(&self.addresses) {
+            map.insert(new.octets(), 1, 0).map_err(failed)?;
+        }
+        self.addresses = wanted;
+        Ok(())
+    }
+
+    /// What was taken since attaching.
+    pub fn counters(&self) -> Taken {
+        let map = self.program.map("counters").map(PerCpuArray::<&MapData, TakenHere>::try_from);
+        let Some(Ok(map)) = map else { return Taken::default() };
+        let Ok(shares) = map.get(&0, 0) else { return Taken::default() };
+        shares.iter().fold(Taken::default(), |sum, share| Taken {
+            packets: sum.packets + share.packets,
+            octets: sum.octets + share.octets,
+        })
+    }
+
+    /// Removes programs of this name that hang at an interface by clsact: those that a killed process left behind, on kernels
+    /// without TCX. Returns whether there were any.
+    pub fn remove_leftovers(interface: &str) -> bool {
+        qdisc_detach_program(interface, TcAttachType::Ingress, PROGRAM).is_ok()
+    }
+
+    fn classifier(&mut self) -> Result<&mut SchedClassifier, SteeringError> {
+        let program = self.program.program_mut(PROGRAM).ok_or_else(|| strange(PROGRAM))?;
+        program.try_into().map_err(|error| SteeringError::new(format!("load {PROGRAM}"), error))
+    }
+}
+
+fn hang(
+    classifier: &mut SchedClassifier,
+    hook: Hook,
+    interface: &str,
+) -> Result<(), aya::programs::ProgramError> {
+    let options = match hook {
+        // Behind other programs: what they drop or take is theirs.
+        Hook::Tcx => TcAttachOptions::TcxOrder(LinkOrder::last()),
+        Hook::Clsact => {
+            // It may be there already; if it cannot be made, attaching says so.
+            let _ = qdisc_add_clsact(interface);
+            Steering::remove_leftovers(interface);
+            TcAttachOptions::Netlink(NlOptions::default())
+        }
+    };
+    classifier.attach_with_options(interface, TcAttachType::Ingress, options).map(|_| ())
+}
+
+/// Before Linux 6.6, bpf(2) does not know the kind of link.
+fn knows_no_tcx(error: &(dyn std::error::Error + 'static)) -> bool {
+    os_error(error).is_some_and(|error| error.kind() == io::ErrorKind::InvalidInput)
+}
+
+/// The interface's index.
+fn index(interface: &str) -> Result<u32, SteeringError> {
+    let missing = || SteeringError::NoInterface(interface.to_owned());
+    let name = std::ffi::CString::new(interface).map_err(|_| missing())?;
+    // SAFETY: the name is a C string that outlives the call.
+    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
+        0 => Err(missing()),
+        index => Ok(index),
+    }
+}
+
+/// The program's file lacks what this file looks for in it.
+fn strange(name: &str) -> SteeringError {
+    let error = io::Error::new(io::ErrorKind::InvalidData, "not in the compiled program");
+    SteeringError::Refused { doing: format!("find {name}"), error: error.into() }
+}

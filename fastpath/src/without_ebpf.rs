@@ -1,0 +1,50 @@
+//! The same door without eBPF: nothing can be attached.
+
+use crate::{Hook, SteeringError, Taken};
+use std::convert::Infallible;
+use std::net::Ipv4Addr;
+
+/// Steering, which cannot exist: built without eBPF.
+#[derive(Debug)]
+pub struct Steering(Infallible);
+
+impl Steering {
+    /// Fails.
+    ///
+    /// # Errors
+    /// [`SteeringError::NotBuilt`].
+    pub fn attach(_: &[&str], _: &str, _: &[Ipv4Addr]) -> Result<Self, SteeringError> {
+        Err(SteeringError::NotBuilt)
+    }
+
+    /// Fails.
+    ///
+    /// # Errors
+    /// [`SteeringError::NotBuilt`].
+    pub fn attach_by(_: Hook, _: &[&str], _: &str, _: &[Ipv4Addr]) -> Result<Self, SteeringError> {
+        Err(SteeringError::NotBuilt)
+    }
+
+    /// How the program hangs at the interfaces.
+    pub fn hook(&self) -> Hook {
+        match self.0 {}
+    }
+
+    /// Replaces the local addresses.
+    ///
+    /// # Errors
+    /// None.
+    pub fn set_addresses(&mut self, _: &[Ipv4Addr]) -> Result<(), SteeringError> {
+        match self.0 {}
+    }
+
+    /// What was taken.
+    pub fn counters(&self) -> Taken {
+        match self.0 {}
+    }
+
+    /// Removes nothing.
+    pub fn remove_leftovers(_: &str) -> bool {
+        false
+    }
+}

@@ -1,0 +1,237 @@
+//! Steering with real packets: two network namespaces, a TUN device and the program between them.
+#![cfg(feature = "ebpf")]
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+#[path = "../../link/tests/support/mod.rs"]
+mod support;
+
+use sixway_dataplane::{Frame, SegmentKind, Segments};
+use sixway_fastpath::{Hook, Steering, SteeringError, Taken};
+use sixway_link::{Link, RawTunnel, Tun, TunConfig, TunQueue};
+use std::net::{Ipv4Addr, UdpSocket};
+use std::process::Command;
+use std::time::Duration;
+use support::peer::{FAR, NEAR, Peer, Sender, gather, ipv4, tcp, udp};
+use support::{assert_clean, in_namespace, ip, open, skipped, snmp, wait};
+
+const SECOND: Duration = Duration::from_secs(1);
+const MOMENT: Duration = Duration::from_millis(50);
+
+/// A TUN device and steering by one hook; `None` and a word where the kernel does not allow it.
+fn steered(test: &str, hook: Hook, addresses: &[Ipv4Addr]) -> Option<(Tun, Steering)> {
+    let tun = open(&TunConfig::default());
+    match Steering::attach_by(hook, &["near"], &tun.name, addresses) {
+        Ok(steering) => Some((tun, steering)),
+        Err(error) => {
+            skipped(test, &error.to_string());
+            None
+        }
+    }
+}
+
+/// All that the device gives within a moment.
+fn receive(queue: &mut TunQueue) -> Vec<Frame> {
+    let mut all = Vec::new();
+    let mut patience = SECOND;
+    while wait(queue, patience) {
+        let mut batch: Vec<_> = (0..64).map(|_| Frame::with_capacity(65_600)).collect();
+        let count = queue.receive(&mut batch).unwrap();
+        all.extend(batch.drain(..count));
+        patience = MOMENT;
+    }
+    all
+}
+
+fn packets(queue: &mut TunQueue) -> Vec<Vec<u8>> {
+    receive(queue).iter().map(|frame| frame.bytes().to_vec()).collect()
+}
+
+fn both_hooks(test: &'static str, body: fn(&Peer, Tun, Steering)) {
+    for hook in [Hook::Tcx, Hook::Clsact] {
+        in_namespace(test, move || {
+            let peer = Peer::joined();
+            if let Some((tun, steering)) = steered(test, hook, &[NEAR]) {
+                assert_eq!(steering.hook(), hook);
+                body(&peer, tun, steering);
+            }
+        });
+    }
+}
+
+#[test]
+fn a_tunnel_packet_reaches_the_tun_device_whole_and_the_host_does_not_answer() {
+    both_hooks("whole", |peer, mut tun, steering| {
+        let mut socket = RawTunnel::open(NEAR).unwrap();
+        let packet = ipv4(FAR, NEAR, 41, true, &udp(b"hello"));
+        peer.inside(Sender::new).send(&packet);
+        assert_eq!(packets(&mut tun.queues[0]), std::slice::from_ref(&packet));
+        assert_eq!(steering.counters(), Taken { packets: 1, octets: packet.len() as u64 });
+        assert!(!wait(&socket, MOMENT), "the local stack saw it, too");
+        drop(steering);
+        peer.inside(Sender::new).send(&packet);
+        let mut frames = [Frame::with_capacity(2_000)];
+        assert!(wait(&socket, SECOND));
+        assert_eq!(socket.receive(&mut frames).unwrap(), 1);
+        assert_eq!(snmp("Icmp", "OutDestUnreachs"), 0);
+        assert!(receive(&mut tun.queues[0]).is_empty(), "it ends with its owner");
+    });
+}
+
+#[test]
+fn everything_else_is_left_to_the_host() {
+    both_hooks("else", |peer, mut tun, steering| {
+        let sender = peer.inside(Sender::new);
+        ip("addr add 192.0.2.9/32 dev near");
+        sender.send(&ipv4(FAR, Ipv4Addr::new(192, 0, 2, 9), 41, true, &udp(b"for another address")));
+        sender.send(&ipv4(FAR, NEAR, 4, true, b"another protocol"));
+        std::thread::sleep(MOMENT);
+        assert_eq!(snmp("Icmp", "OutDestUnreachs"), 2, "the host answered both");
+        let (here, there) =
+            (UdpSocket::bind((NEAR, 0)).unwrap(), peer.inside(|| UdpSocket::bind((FAR, 0)).unwrap()));
+        there.send_to(b"a datagram", here.local_addr().unwrap()).unwrap();
+        here.set_read_timeout(Some(SECOND)).unwrap();
+        assert_eq!(here.recv(&mut [0; 100]).unwrap(), 10);
+        assert!(receive(&mut tun.queues[0]).is_empty());
+        assert_eq!(steering.counters(), Taken::default());
+    });
+}
+
+#[test]
+fn fragments_come_one_by_one_and_each_of_them() {
+    both_hooks("fragments", |peer, mut tun, _steering| {
+        let far = peer.inside(|| RawTunnel::open(FAR).unwrap());
+        far.send_to(&udp(&[7; 4_000]), NEAR).unwrap();
+        let packets = packets(&mut tun.queues[0]);
+        let offsets: Vec<_> =
+            packets.iter().map(|packet| u16::from_be_bytes([packet[6], packet[7]])).collect();
+        assert_eq!(offsets, [0x2000, 0x2000 | 185, 370]);
+    });
+}
+
+#[test]
+fn addresses_are_replaced_while_it_runs() {
+    both_hooks("addresses", |peer, mut tun, mut steering| {
+        let other = Ipv4Addr::new(192, 0, 2, 9);
+        ip(&format!("addr add {other}/32 dev near"));
+        let sender = peer.inside(Sender::new);
+        let (first, second) = (ipv4(FAR, NEAR, 41, true, &udp(b"1")), ipv4(FAR, other, 41, true, &udp(b"2")));
+        for (addresses, expected) in [
+            (vec![NEAR, other], vec![first.clone(), second.clone()]),
+            (vec![other], vec![second.clone()]),
+            (vec![], vec![]),
+        ] {
+            steering.set_addresses(&addresses).unwrap();
+            sender.send(&first);
+            sender.send(&second);
+            assert_eq!(packets(&mut tun.queues[0]), expected);
+        }
+        let many: Vec<_> = (0..2_000).map(Ipv4Addr::from).collect();
+        let error = steering.set_addresses(&many).unwrap_err();
+        assert!(matches!(error, SteeringError::TooManyAddresses(2_000)), "{error}");
+    });
+}
+
+#[test]
+fn frames_of_a_vlan_come_through_the_vlans_device_alone() {
+    both_hooks("vlan", |peer, mut tun, _steering| {
+        let vlan = |device: &str, address: &str| {
+            ip(&format!("link add link {device} name {device}.5 type vlan id 5"));
+            ip(&format!("addr add {address}/24 dev {device}.5"));
+            ip(&format!("link set {device}.5 up"));
+        };
+        if !Command::new("ip")
+            .args("link add link near name probe type vlan id 6".split(' '))
+            .status()
+            .unwrap()
+            .success()
+        {
+            skipped("vlan", "the kernel has no VLAN devices");
+            return;
+        }
+        vlan("near", "198.51.100.1");
+        peer.inside(|| vlan("far", "198.51.100.2"));
+        let own = Ipv4Addr::new(198, 51, 100, 1);
+        let name = tun.name.clone();
+        let _steering_near = Steering::attach(&["near"], &name, &[own]).unwrap();
+        let sender = peer.inside(Sender::new);
+        let packet = ipv4(Ipv4Addr::new(198, 51, 100, 2), own, 41, true, &udp(b"tagged"));
+        std::thread::sleep(MOMENT);
+        sender.send(&packet);
+        assert!(receive(&mut tun.queues[0]).is_empty());
+        let _steering_vlan = Steering::attach(&["near.5"], &name, &[own]).unwrap();
+        sender.send(&packet);
+        assert_eq!(packets(&mut tun.queues[0]), [packet]);
+    });
+}
+
+#[test]
+fn what_a_killed_process_left_behind_is_found_and_removed() {
+    in_namespace("leftovers", || {
+        let _peer = Peer::joined();
+        let Some((tun, steering)) = steered("leftovers", Hook::Clsact, &[NEAR]) else { return };
+        std::mem::forget(steering); // as a process that is killed
+        let filters =
+            || Command::new("tc").args(["filter", "show", "dev", "near", "ingress"]).output().unwrap();
+        let count = || String::from_utf8_lossy(&filters().stdout).matches("sixway_steer").count();
+        let before = count();
+        assert!(before > 0, "{:?}", filters());
+        let again = Steering::attach_by(Hook::Clsact, &["near"], &tun.name, &[NEAR]).unwrap();
+        assert_eq!(count(), before, "the old one was replaced");
+        drop(again);
+        assert_eq!(count(), 0);
+        assert!(!Steering::remove_leftovers("near"));
+    });
+}
+
+#[test]
+fn an_interface_or_a_device_that_is_missing_is_named_and_nothing_is_left_behind() {
+    in_namespace("missing", || {
+        let _peer = Peer::joined();
+        let Some((tun, steering)) = steered("missing", Hook::Tcx, &[NEAR]) else { return };
+        drop(steering);
+        for (interfaces, device, missing) in
+            [(&["near", "nothing"][..], tun.name.as_str(), "nothing"), (&["near"], "no-tun", "no-tun")]
+        {
+            let error = Steering::attach(interfaces, device, &[NEAR]).unwrap_err();
+            assert!(error.to_string().contains(missing), "{error}");
+        }
+    });
+}
+
+#[test]
+fn a_super_frame_that_the_kernel_joined_arrives_with_true_contents() {
+    in_namespace("joined", || {
+        let peer = Peer::joined();
+        let Some((mut tun, steering)) = steered("joined", Hook::Tcx, &[NEAR]) else { return };
+        if !gather(&peer) {
+            skipped("joined", "needs ethtool and a veth device that joins segments");
+            return;
+        }
+        let sender = peer.inside(Sender::new);
+        for number in 0..20 {
+            sender.send(&ipv4(FAR, NEAR, 41, true, &tcp(number * 1_400, &[number as u8; 1_400])));
+        }
+        let frames = receive(&mut tun.queues[0]);
+        let mut stream = Vec::new();
+        for frame in &frames {
+            // Whole or cut again by the kernel: the sender's own segments, and a checksum that can be finished.
+            let whole = frame.offload.segments == Some(Segments { size: 1_400, kind: SegmentKind::Tcp });
+            assert!(whole || frame.len() == 80 + 1_400, "{} {:?}", frame.len(), frame.offload);
+            assert_eq!(frame.bytes()[12..20], [192, 0, 2, 2, 192, 0, 2, 1], "the outer header is there");
+            stream.extend_from_slice(&frame.bytes()[80..]);
+        }
+        assert_eq!(stream.len(), 20 * 1_400);
+        assert!(
+            stream
+                .chunks(1_400)
+                .zip(0..)
+                .all(|(segment, number)| segment.iter().all(|octet| *octet == number))
+        );
+        assert_eq!(
+            steering.counters(),
+            Taken { packets: 1, octets: 80 + 20 * 1_400 },
+            "joined when it was taken"
+        );
+        assert_clean(tun.queues[0].counters());
+    });
+}
