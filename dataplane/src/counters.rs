@@ -85,6 +85,18 @@ counters! {
     configured_encap = "configured.encap",
     /// Frames that came out of a configured tunnel.
     configured_decap = "configured.decap",
+    /// Frames that went into a 6to4 tunnel.
+    six_to_four_encap = "six_to_four.encap",
+    /// Frames that came out of a 6to4 tunnel.
+    six_to_four_decap = "six_to_four.decap",
+    /// Frames that went into a 6rd tunnel.
+    six_rd_encap = "six_rd.encap",
+    /// Frames that came out of a 6rd tunnel.
+    six_rd_decap = "six_rd.decap",
+    /// Frames that went into an ISATAP tunnel.
+    isatap_encap = "isatap.encap",
+    /// Frames that came out of an ISATAP tunnel.
+    isatap_decap = "isatap.decap",
     /// Bindings made.
     bindings_made = "nat64.bindings.made",
     /// Bindings ended.

@@ -137,10 +137,37 @@ drop_reasons! {
     // Tunnels (RFC 4213).
     /// An encapsulated packet whose outer source is no tunnel's other end (RFC 4213 §3.6).
     NoTunnel => silent,
-    /// A packet in a tunnel from or to an IPv4 address of this host: it would go round (RFC 6324 §3.1).
+    /// A packet in a tunnel from or to an IPv4 address of this host, or from or to an IPv6 address in which one stands, or from
+    /// one relay to another: it would go round (RFC 6324 §3, RFC 5969 §12).
     TunnelLoop => silent,
     /// What the outer header says is an IPv6 packet is none (RFC 4213 §3.6).
     InnerNotIpv6 => silent,
+    /// The outer IPv4 source is not the one embedded in the inner IPv6 source (RFC 3964 §5.2, RFC 5969 §9.2, RFC 5214 §7.3).
+    SpoofedEmbeddedSource => silent,
+    /// An IPv4 address embedded in an IPv6 one is no host's: networks 0 and 127, multicast, class E, or the broadcast address of
+    /// an attached network (RFC 3964 §5.3.1).
+    EmbeddedNotUnicast => silent,
+    /// An IPv4 address embedded in an IPv6 one is private, shared or link-local, and means nothing where the tunnel goes
+    /// (RFC 3056 §9, RFC 3964 §5.3.1).
+    EmbeddedNotPublic => silent,
+    /// An inner source that is not the tunnel's own kind, from an outer source that is none of its relays, border relays or
+    /// routers (RFC 3964 §5.2, RFC 5969 §9.2, RFC 5214 §7.3).
+    SourceNotRelay => silent,
+    /// An inner source that is not behind the tunnel's other end: spoofed, or of this side (RFC 4213 §3.6, RFC 5969 §9.2).
+    SourceNotInTunnel => silent,
+    /// An inner destination outside the site at which the tunnel ends (RFC 3964 §3.1, RFC 5969 §9.2).
+    DestinationNotInSite => silent,
+    /// A packet from one 6to4 site to another through a relay, which the two do not need (RFC 3964 §3.2, §4.2).
+    BetweenSites => silent,
+    /// A packet into a tunnel whose source the other end would refuse, for it is not one of this site's (RFC 3964 §5.1,
+    /// RFC 5969 §9.2).
+    SourceNotOfSite => silent,
+    /// A native destination, and no relay, border relay or router is known that would take the packet there.
+    NoRelay => icmpv6(1, 0),
+    /// No IPv4 address stands in a destination on the tunnel's link, or none that may be there (RFC 5214 §7.1, RFC 6324 §3.1.2).
+    NoLocator => icmpv6(1, 3),
+    /// The other end of the tunnel has not yet been heard of.
+    NoRemote => icmpv6(1, 3),
     /// An ICMP error from inside a tunnel about a packet that was not sent through it (RFC 4213 §3.4).
     ErrorAboutNothingSent => silent,
 

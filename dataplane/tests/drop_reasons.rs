@@ -7,9 +7,12 @@ mod support;
 
 use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
 use sixway_dataplane::frame::HEADROOM;
+use sixway_dataplane::mechanism::configured::ConfiguredConfig;
+use sixway_dataplane::mechanism::isatap;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
+use sixway_dataplane::mechanism::six_to_four::{self, NativeSources};
 use sixway_dataplane::nat::{Filtering, PoolConfig, Timeouts};
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_dataplane::translate::{Policy, UdpZeroChecksum};
@@ -88,8 +91,27 @@ fn outside_port(gateway: &mut Gateway, packet: Build) -> u16 {
 /// The local end of a configured tunnel.
 const END4: &str = "192.0.2.9";
 
+fn tunnelling(tunnel: TunnelConfig) -> Gateway {
+    support::gateway(|config| config.tunnels.push(tunnel))
+}
+
 fn tunnel() -> Gateway {
-    support::gateway(|config| config.tunnels.push(TunnelConfig::Configured(support::configured())))
+    tunnelling(TunnelConfig::Configured(support::configured()))
+}
+
+/// The 6to4 relay's address.
+const RELAY4: &str = "192.88.99.1";
+
+fn relay() -> Gateway {
+    tunnelling(TunnelConfig::SixToFour(support::six_to_four(six_to_four::Role::Relay, RELAY4)))
+}
+
+fn router() -> Gateway {
+    tunnelling(TunnelConfig::SixToFour(support::six_to_four(six_to_four::Role::Router, "192.0.2.8")))
+}
+
+fn from_site(source: &str) -> Build {
+    v6(source, "2001:db8::2").udp(1, 2, b"data")
 }
 
 fn tunnel_packet() -> Build {
@@ -145,6 +167,52 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
         DropReason::NoTunnel => (after(tunnel(), [in_ipv4("198.51.100.8", END4, tunnel_packet())]), four),
         DropReason::TunnelLoop => (after(tunnel(), [in_ipv4(END4, END4, tunnel_packet())]), four),
         DropReason::InnerNotIpv6 => (after(tunnel(), [in_ipv4("198.51.100.7", END4, udp4())]), four),
+        DropReason::SpoofedEmbeddedSource => {
+            (after(relay(), [in_ipv4("192.0.2.8", RELAY4, from_site("2002:c000:209::1"))]), four)
+        }
+        DropReason::EmbeddedNotUnicast => {
+            (after(relay(), [v6(HOST6, "2002:e000:1::1").udp(1, 2, b"data")]), six)
+        }
+        DropReason::EmbeddedNotPublic => {
+            (after(relay(), [v6(HOST6, "2002:a00:1::1").udp(1, 2, b"data")]), six)
+        }
+        DropReason::SourceNotRelay => {
+            let mut config = support::six_to_four(six_to_four::Role::Router, "192.0.2.8");
+            config.native_sources = NativeSources::Listed(Vec::new());
+            let gateway = tunnelling(TunnelConfig::SixToFour(config));
+            let inner = v6(HOST6, "2002:c000:208::2").udp(1, 2, b"data");
+            (after(gateway, [in_ipv4("203.0.113.9", "192.0.2.8", inner)]), four)
+        }
+        DropReason::SourceNotInTunnel => {
+            (after(relay(), [in_ipv4("192.0.2.8", RELAY4, from_site("2001:db8:9::1"))]), four)
+        }
+        DropReason::DestinationNotInSite => {
+            let inner = v6("2002:c000:209::1", "2002:c000:20a::1").udp(1, 2, b"data");
+            (after(router(), [in_ipv4("192.0.2.9", "192.0.2.8", inner)]), four)
+        }
+        DropReason::BetweenSites => {
+            let inner = v6("2002:c000:208::2", "2002:c000:209::1").udp(1, 2, b"data");
+            (after(relay(), [in_ipv4("192.0.2.8", RELAY4, inner)]), four)
+        }
+        DropReason::SourceNotOfSite => {
+            (after(router(), [v6("2002:c000:209::1", "2001:db8:9::1").udp(1, 2, b"data")]), six)
+        }
+        DropReason::NoRelay => {
+            let mut config = support::isatap(isatap::Role::Host, "10.1.2.3");
+            config.routers.clear();
+            let gateway = tunnelling(TunnelConfig::Isatap(config));
+            (after(gateway, [v6("2001:db8:1:2::5efe:10.1.2.3", PEER6).udp(1, 2, b"data")]), six)
+        }
+        DropReason::NoLocator => {
+            let config = support::isatap(isatap::Role::Router, "10.0.0.1");
+            let gateway = tunnelling(TunnelConfig::Isatap(config));
+            (after(gateway, [v6(HOST6, "2001:db8:1:2::77").udp(1, 2, b"data")]), six)
+        }
+        DropReason::NoRemote => {
+            let config = ConfiguredConfig { remote: None, ..support::configured() };
+            let gateway = tunnelling(TunnelConfig::Configured(config));
+            (after(gateway, [v6(HOST6, "2001:db8:7::1").udp(1, 2, b"data")]), six)
+        }
         DropReason::ErrorAboutNothingSent => {
             let quote = in_ipv4(END4, "198.51.100.8", tunnel_packet()).octets();
             (after(tunnel(), [v4(PEER4, END4).icmp(icmp4(3, 1, [0; 4], &quote))]), four)

@@ -156,7 +156,7 @@ impl Engine {
             nat64,
             siit,
             default_siit,
-            tunnels: Tunnels::new(&config.tunnels, &config.host4, config.seed[1]),
+            tunnels: Tunnels::new(&config.tunnels, &config.host4, config.own6, config.seed[1]),
             rewriter: Rewriter::new(config.limits, policies, tunnel_policies, config.seed[0]),
             icmp_errors: IcmpErrors::new(
                 config.icmp_errors_per_second,

@@ -6,15 +6,21 @@ use crate::classify::{Owner, source_check};
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use crate::mechanism::configured::{Configured, ConfiguredConfig};
+use crate::mechanism::isatap::{Isatap, IsatapConfig};
+use crate::mechanism::six_rd::{SixRd, SixRdConfig};
+use crate::mechanism::six_to_four::{SixToFour, SixToFourConfig};
 use crate::parse::{Addresses, IPV4_HEADER, IPV6_HEADER, Packet, Transport};
 use crate::rewrite::decap;
 use crate::tunnel::TunnelPolicy;
+use crate::tunnel::address::{Domain, OwnAddresses};
+use crate::tunnel::decision::Arrived;
 use crate::verdict::{Decision, Edit, PolicyId, Verdict};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use foldhash::fast::FixedState;
 use sixway_wire::Prefix6;
-use sixway_wire::protocol::IPV6;
+use sixway_wire::protocol::{ICMPV6, IPV6};
 use std::collections::HashMap;
 
 /// Configuration of one tunnel.
@@ -22,13 +28,22 @@ use std::collections::HashMap;
 pub enum TunnelConfig {
     /// A configured tunnel (RFC 4213).
     Configured(ConfiguredConfig),
+    /// 6to4 (RFC 3056).
+    SixToFour(SixToFourConfig),
+    /// A part in a 6rd domain (RFC 5969).
+    SixRd(SixRdConfig),
+    /// ISATAP (RFC 5214).
+    Isatap(IsatapConfig),
 }
 
 impl TunnelConfig {
     /// The IPv6 destinations that are the tunnel's.
-    pub fn prefixes(&self) -> &[Prefix6] {
+    pub fn prefixes(&self) -> Vec<Prefix6> {
         match self {
-            Self::Configured(config) => &config.prefixes,
+            Self::Configured(config) => config.prefixes.clone(),
+            Self::SixToFour(config) => config.prefixes(),
+            Self::SixRd(config) => config.prefixes(),
+            Self::Isatap(config) => config.prefixes(),
         }
     }
 
@@ -36,32 +51,59 @@ impl TunnelConfig {
     pub const fn policy(&self) -> TunnelPolicy {
         match self {
             Self::Configured(config) => config.policy,
+            Self::SixToFour(config) => config.policy,
+            Self::SixRd(config) => config.policy,
+            Self::Isatap(config) => config.policy,
         }
     }
+
+    /// The IPv4 address of this host at which the tunnel ends.
+    pub const fn local(&self) -> Ipv4Addr {
+        match self {
+            Self::Configured(config) => config.local,
+            Self::SixToFour(config) => config.address,
+            Self::SixRd(config) => config.address,
+            Self::Isatap(config) => config.address,
+        }
+    }
+}
+
+/// By which addresses this host is known to tunnels: its IPv4 addresses, and what stands for them at a NAT or in a 6rd domain.
+fn own_addresses(configs: &[TunnelConfig], host4: &[Ipv4Addr], own6: Option<Ipv6Addr>) -> OwnAddresses {
+    let (mut all, mut domains): (Vec<Ipv4Addr>, Vec<Domain>) = (host4.to_vec(), Vec::new());
+    for config in configs {
+        all.push(config.local());
+        match config {
+            TunnelConfig::SixToFour(config) => all.push(config.site()),
+            TunnelConfig::SixRd(config) => domains.push(config.domain),
+            TunnelConfig::Configured(_) | TunnelConfig::Isatap(_) => {}
+        }
+    }
+    OwnAddresses::new(all, domains, own6)
 }
 
 /// What is steered to tunnels by its IPv6 destination.
 pub(super) fn steered(configs: &[TunnelConfig]) -> impl Iterator<Item = (Prefix6, Owner)> + '_ {
     let owner = |number: usize| Owner::Tunnel(number as u16);
     let all = configs.iter().enumerate();
-    all.flat_map(move |(number, one)| one.prefixes().iter().map(move |prefix| (*prefix, owner(number))))
+    all.flat_map(move |(number, one)| one.prefixes().into_iter().map(move |prefix| (prefix, owner(number))))
 }
 
 /// One tunnel: a mechanism's state.
 pub(super) enum Tunnel {
     Configured(Configured),
+    SixToFour(SixToFour),
+    SixRd(SixRd),
+    Isatap(Isatap),
 }
 
 impl Tunnel {
-    fn new(config: &TunnelConfig, policy: PolicyId) -> Self {
+    fn new(config: &TunnelConfig, own: &Arc<OwnAddresses>, policy: PolicyId) -> Self {
         match config {
-            TunnelConfig::Configured(config) => Self::Configured(Configured::new(config, policy)),
-        }
-    }
-
-    const fn local(&self) -> Ipv4Addr {
-        match self {
-            Self::Configured(tunnel) => tunnel.local(),
+            TunnelConfig::Configured(config) => Self::Configured(Configured::new(config, own, policy)),
+            TunnelConfig::SixToFour(config) => Self::SixToFour(SixToFour::new(config, own, policy)),
+            TunnelConfig::SixRd(config) => Self::SixRd(SixRd::new(config, own, policy)),
+            TunnelConfig::Isatap(config) => Self::Isatap(Isatap::new(config, own, policy)),
         }
     }
 
@@ -69,35 +111,70 @@ impl Tunnel {
     const fn remote(&self) -> Option<Ipv4Addr> {
         match self {
             Self::Configured(tunnel) => tunnel.remote(),
+            Self::SixToFour(_) | Self::SixRd(_) | Self::Isatap(_) => None,
         }
     }
 
-    const fn claims(&self, outer: &Packet, inner: &Packet) -> bool {
+    /// Whether a packet is the tunnel's, when several end at one address.
+    #[inline(always)]
+    fn claims(&self, arrived: Arrived) -> bool {
         match self {
-            Self::Configured(tunnel) => tunnel.claims(outer, inner),
+            Self::Configured(tunnel) => tunnel.claims(arrived),
+            Self::SixToFour(tunnel) => tunnel.claims(arrived),
+            Self::SixRd(tunnel) => tunnel.claims(arrived),
+            Self::Isatap(tunnel) => tunnel.claims(arrived),
+        }
+    }
+
+    /// Whether the tunnel's packets may have this outer source.
+    fn may_come_from(&self, outer: Ipv4Addr) -> bool {
+        match self {
+            Self::Configured(tunnel) => tunnel.may_come_from(outer),
+            Self::SixToFour(tunnel) => tunnel.may_come_from(outer),
+            Self::SixRd(tunnel) => tunnel.may_come_from(outer),
+            Self::Isatap(tunnel) => tunnel.may_come_from(outer),
+        }
+    }
+
+    /// Whether a packet that came through the tunnel is control's.
+    fn is_discovery(&self, arrived: Arrived, inner: &Packet) -> Result<bool, DropReason> {
+        match self {
+            Self::Configured(tunnel) => Ok(tunnel.is_discovery(arrived, inner)),
+            Self::Isatap(tunnel) => tunnel.is_discovery(arrived, inner),
+            // Their links are not used for it (RFC 3056 §3.1, RFC 5969 §9).
+            Self::SixToFour(_) | Self::SixRd(_) => Ok(false),
         }
     }
 
     /// What to do with an IPv6 packet that is routed into the tunnel.
     #[inline(always)]
-    pub(super) const fn decide_out(&self, packet: &Packet) -> Result<Decision, DropReason> {
+    fn decide_out(&self, packet: &Packet) -> Result<Decision, DropReason> {
         match self {
-            Self::Configured(tunnel) => tunnel.decide_out(packet),
+            Self::Configured(tunnel) => tunnel.decide_out(),
+            Self::SixToFour(tunnel) => tunnel.decide_out(packet),
+            Self::SixRd(tunnel) => tunnel.decide_out(packet),
+            Self::Isatap(tunnel) => tunnel.decide_out(packet),
         }
     }
 
     /// What to do with a packet that came through the tunnel.
     #[inline(always)]
-    pub(super) fn decide_in(&self, outer: &Packet, inner: &Packet) -> Result<Decision, DropReason> {
+    fn decide_in(&self, arrived: Arrived) -> Result<Decision, DropReason> {
         match self {
-            Self::Configured(tunnel) => tunnel.decide_in(outer, inner),
+            Self::Configured(tunnel) => tunnel.decide_in(arrived),
+            Self::SixToFour(tunnel) => tunnel.decide_in(arrived),
+            Self::SixRd(tunnel) => tunnel.decide_in(arrived),
+            Self::Isatap(tunnel) => tunnel.decide_in(arrived),
         }
     }
 
     /// Whether the tunnel sends packets between these inner addresses to that outer destination.
-    pub(super) fn sent(&self, source: Ipv6Addr, destination: Ipv6Addr, outer: Ipv4Addr) -> bool {
+    fn sent(&self, source: Ipv6Addr, destination: Ipv6Addr, outer: Ipv4Addr) -> bool {
         match self {
             Self::Configured(tunnel) => tunnel.sent(source, destination, outer),
+            Self::SixToFour(tunnel) => tunnel.sent(source, destination, outer),
+            Self::SixRd(tunnel) => tunnel.sent(source, destination, outer),
+            Self::Isatap(tunnel) => tunnel.sent(source, destination, outer),
         }
     }
 }
@@ -117,18 +194,23 @@ pub(super) struct Tunnels {
     endpoints: Vec<Endpoint>,
     /// All IPv4 addresses of this host, ascending.
     host4: Vec<Ipv4Addr>,
+    own6: Option<Ipv6Addr>,
 }
 
 impl Tunnels {
-    pub(super) fn new(configs: &[TunnelConfig], host4: &[Ipv4Addr], seed: u64) -> Self {
-        let all: Vec<Tunnel> = configs
-            .iter()
-            .enumerate()
-            .map(|(index, config)| Tunnel::new(config, PolicyId(index as u16)))
-            .collect();
+    pub(super) fn new(
+        configs: &[TunnelConfig],
+        host4: &[Ipv4Addr],
+        own6: Option<Ipv6Addr>,
+        seed: u64,
+    ) -> Self {
+        let own = Arc::new(own_addresses(configs, host4, own6));
+        let numbered = configs.iter().enumerate();
+        let all: Vec<Tunnel> =
+            numbered.map(|(number, config)| Tunnel::new(config, &own, PolicyId(number as u16))).collect();
         let mut endpoints: Vec<Endpoint> = Vec::new();
-        for (index, tunnel) in all.iter().enumerate() {
-            let address = tunnel.local();
+        for (index, (tunnel, config)) in all.iter().zip(configs).enumerate() {
+            let address = config.local();
             let at = endpoints.iter().position(|endpoint| endpoint.address == address).unwrap_or_else(|| {
                 let exact = HashMap::with_hasher(FixedState::with_seed(seed));
                 endpoints.push(Endpoint { address, exact, rest: Vec::new() });
@@ -139,10 +221,11 @@ impl Tunnels {
                 None => endpoints[at].rest.push(index as u16),
             }
         }
-        let mut host4: Vec<Ipv4Addr> = host4.iter().copied().chain(all.iter().map(Tunnel::local)).collect();
+        let mut host4: Vec<Ipv4Addr> =
+            host4.iter().copied().chain(configs.iter().map(TunnelConfig::local)).collect();
         host4.sort_unstable();
         host4.dedup();
-        Self { all, endpoints, host4 }
+        Self { all, endpoints, host4, own6 }
     }
 
     /// Whether the address is this host's: what is sent there in a tunnel would come back, and nothing comes from there
@@ -168,18 +251,28 @@ impl Tunnels {
         self.endpoints.iter().position(|endpoint| endpoint.address == address).map(|at| at as u8)
     }
 
-    /// The tunnel that a packet which came to an endpoint belongs to.
+    /// The tunnel that a packet which came to an endpoint belongs to: the one that has its outer source for its other end, or the
+    /// first that claims it. What none of them claims is shown to the likeliest, so that the packet is told what it lacks.
     #[inline(always)]
-    pub(super) fn came_through(&self, endpoint: u8, outer: &Packet, inner: &Packet) -> Option<u16> {
+    pub(super) fn came_through(&self, endpoint: u8, arrived: Arrived) -> Option<u16> {
         let endpoint = &self.endpoints[usize::from(endpoint)];
-        let Addresses::V4 { source, .. } = outer.addresses else { return None };
-        if !endpoint.exact.is_empty()
-            && let Some(number) = endpoint.exact.get(&source)
-        {
-            return Some(*number);
+        let exact = if endpoint.exact.is_empty() { None } else { endpoint.exact.get(&arrived.from).copied() };
+        match (exact, &endpoint.rest[..]) {
+            (Some(number), []) => Some(number),
+            (None, [number]) => Some(*number),
+            (_, rest) => {
+                let mut numbers = exact.into_iter().chain(rest.iter().copied());
+                let claiming = numbers.find(|number| self.all[usize::from(*number)].claims(arrived));
+                claiming.or(exact).or(rest.first().copied())
+            }
         }
-        let mut rest = endpoint.rest.iter().copied();
-        rest.find(|number| self.all[usize::from(*number)].claims(outer, inner))
+    }
+
+    /// Whether packets of any tunnel that ends there may have this outer source.
+    pub(super) fn may_come_from(&self, endpoint: u8, outer: Ipv4Addr) -> bool {
+        let endpoint = &self.endpoints[usize::from(endpoint)];
+        endpoint.exact.contains_key(&outer)
+            || endpoint.rest.iter().any(|number| self.all[usize::from(*number)].may_come_from(outer))
     }
 
     /// The tunnel of an endpoint that sends packets between these inner addresses to that outer destination.
@@ -227,7 +320,7 @@ impl QuotedTunnelPacket {
 impl Engine {
     /// Other tunnels from now on, and other addresses of this host: an address has changed. What is known of the paths stays.
     pub fn set_tunnels(&mut self, configs: &[TunnelConfig], host4: &[Ipv4Addr]) {
-        self.tunnels = Tunnels::new(configs, host4, self.seed);
+        self.tunnels = Tunnels::new(configs, host4, self.tunnels.own6, self.seed);
         self.steering.set_tunnels(steered(configs));
         self.rewriter.set_tunnels(configs.iter().map(TunnelConfig::policy).collect());
     }
@@ -268,12 +361,31 @@ impl Engine {
         }
         let mut inner = Packet::EMPTY;
         decap::inner(frame, packet, &mut inner)?;
-        let number = self.tunnels.came_through(endpoint, packet, &inner).ok_or(DropReason::NoTunnel)?;
-        source_check::check(&inner)?;
-        let decision = self.tunnels.tunnel(number).decide_in(packet, &inner)?;
+        let arrived = Arrived::of(packet, &inner)?;
+        let number = self.tunnels.came_through(endpoint, arrived).ok_or(DropReason::NoTunnel)?;
+        let tunnel = self.tunnels.tunnel(number);
+        if let Err(reason) = source_check::check(&inner) {
+            // Addresses of the link alone: neighbour discovery has them, and nothing else.
+            return if tunnel.is_discovery(arrived, &inner)? { Ok(Verdict::Control) } else { Err(reason) };
+        }
+        let decision = tunnel.decide_in(arrived.sane()?)?;
+        if inner.protocol == ICMPV6 && tunnel.is_discovery(arrived, &inner)? {
+            return Ok(Verdict::Control);
+        }
         self.rewriter.decap(frame, packet, &inner, decision.action.policy)?;
         self.count_decap(number);
         Ok(Verdict::Forward)
+    }
+
+    /// Fragments of tunnel packets are held only if they come from where a tunnel's packets may come from.
+    pub(super) fn check_fragment(&self, packet: &Packet, owner: Owner) -> Result<(), DropReason> {
+        let (Owner::Endpoint(endpoint), Addresses::V4 { source, .. }) = (owner, packet.addresses) else {
+            return Ok(());
+        };
+        if self.tunnels.is_this_host(source) {
+            return Err(DropReason::TunnelLoop);
+        }
+        if self.tunnels.may_come_from(endpoint, source) { Ok(()) } else { Err(DropReason::NoTunnel) }
     }
 
     /// An ICMP error from the IPv4 path of a tunnel (RFC 4213 §3.4). It must quote a packet that went through one of the
@@ -294,6 +406,9 @@ impl Engine {
     fn count_encap(&mut self, number: u16) {
         match self.tunnels.tunnel(number) {
             Tunnel::Configured(_) => self.counters.configured_encap += 1,
+            Tunnel::SixToFour(_) => self.counters.six_to_four_encap += 1,
+            Tunnel::SixRd(_) => self.counters.six_rd_encap += 1,
+            Tunnel::Isatap(_) => self.counters.isatap_encap += 1,
         }
     }
 
@@ -301,6 +416,9 @@ impl Engine {
     fn count_decap(&mut self, number: u16) {
         match self.tunnels.tunnel(number) {
             Tunnel::Configured(_) => self.counters.configured_decap += 1,
+            Tunnel::SixToFour(_) => self.counters.six_to_four_decap += 1,
+            Tunnel::SixRd(_) => self.counters.six_rd_decap += 1,
+            Tunnel::Isatap(_) => self.counters.isatap_decap += 1,
         }
     }
 }

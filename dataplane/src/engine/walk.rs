@@ -77,6 +77,7 @@ impl Engine {
         out: &mut Outbox,
     ) -> Result<Verdict, DropReason> {
         if matches!(owner, Owner::Nat64(_) | Owner::Endpoint(_)) && packet.fragment.is_some() {
+            self.check_fragment(packet, owner)?;
             return self.reassemble(frame, packet, now, out);
         }
         if let Owner::Endpoint(endpoint) = owner {

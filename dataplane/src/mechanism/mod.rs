@@ -2,5 +2,8 @@
 //! another.
 
 pub mod configured;
+pub mod isatap;
 pub mod nat64;
 pub mod siit;
+pub mod six_rd;
+pub mod six_to_four;

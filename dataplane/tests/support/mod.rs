@@ -14,13 +14,17 @@ pub use builder::{Build, checksum_is_right, icmp4, icmp6, v4, v6};
 
 use sixway_dataplane::engine::{Engine, EngineConfig, TunnelConfig};
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
+use sixway_dataplane::mechanism::isatap::{self, IsatapConfig};
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::SiitConfig;
+use sixway_dataplane::mechanism::six_rd::{self, Domain, SixRdConfig};
+use sixway_dataplane::mechanism::six_to_four::{self, NativeSources, SixToFourConfig};
 use sixway_dataplane::nat::{Filtering, PoolConfig, Timeouts};
 use sixway_dataplane::translate::Policy;
 use sixway_dataplane::translate::address::eam::EamTable;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_dataplane::tunnel::TunnelPolicy;
+use sixway_dataplane::tunnel::address::six_to_four::RELAY_ANYCAST;
 use sixway_dataplane::{Frame, Instant, Offload, Outbox, Verdict};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -84,8 +88,50 @@ pub fn nat64() -> Nat64Config {
 pub fn configured() -> ConfiguredConfig {
     ConfiguredConfig {
         local: "192.0.2.9".parse().unwrap(),
-        remote: "198.51.100.7".parse().unwrap(),
+        remote: "198.51.100.7".parse().ok(),
         prefixes: vec!["2001:db8:7::/48".parse().unwrap()],
+        strict_sources: true,
+        policy: TunnelPolicy::default(),
+    }
+}
+
+/// 6to4 in a role at an address, with a relay for hosts and routers: 192.88.99.1.
+pub fn six_to_four(role: six_to_four::Role, address: &str) -> SixToFourConfig {
+    let relay = (role != six_to_four::Role::Relay).then_some(RELAY_ANYCAST);
+    SixToFourConfig {
+        role,
+        address: address.parse().unwrap(),
+        nat_address: None,
+        relay,
+        native_sources: NativeSources::AnyRelay,
+        subnets: Vec::new(),
+        policy: TunnelPolicy::default(),
+    }
+}
+
+/// A part in the 6rd domain of RFC 5969 §7.1.1: 2001:db8::/32 for 10.0.0.0/8, border relay 10.0.0.1.
+pub fn six_rd(role: six_rd::Role, address: &str) -> SixRdConfig {
+    let shared = "10.0.0.0/8".parse().unwrap();
+    SixRdConfig {
+        domain: Domain::new("2001:db8::/32".parse().unwrap(), shared).unwrap(),
+        role,
+        address: address.parse().unwrap(),
+        border_relays: vec!["10.0.0.1".parse().unwrap()],
+        other_relays: Vec::new(),
+        subnets: Vec::new(),
+        policy: TunnelPolicy::default(),
+    }
+}
+
+/// An ISATAP interface on 2001:db8:1:2::/64, whose router is 10.0.0.1.
+pub fn isatap(role: isatap::Role, address: &str) -> IsatapConfig {
+    IsatapConfig {
+        role,
+        address: address.parse().unwrap(),
+        prefixes: vec!["2001:db8:1:2::/64".parse().unwrap()],
+        routers: vec!["10.0.0.1".parse().unwrap()],
+        locators: Vec::new(),
+        subnets: Vec::new(),
         policy: TunnelPolicy::default(),
     }
 }

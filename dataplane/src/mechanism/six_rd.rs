@@ -1,0 +1,265 @@
+//! 6rd (RFC 5969): a provider's 6to4, under its own prefix and with as many bits of the IPv4 address as differ.
+//!
+//! ```text
+//!     site 2001:db8:6464:100::/56      provider's IPv4, 10/8                native IPv6
+//!     hosts ─── CE 10.100.100.1 ═══════════════════════════ BR 10.0.0.1 ─── server
+//!                            ╚══════════ CE 10.9.8.7 ─── site 2001:db8:908:700::/56
+//! ```
+
+use crate::drop_reason::DropReason;
+use crate::parse::Packet;
+use crate::tunnel::TunnelPolicy;
+use crate::tunnel::address::six_to_four::RELAY_ANYCAST_PREFIX;
+use crate::tunnel::address::{Acceptable, OwnAddresses, Scope};
+use crate::tunnel::decision::{Arrived, decap, encap, routed};
+use crate::verdict::{Decision, PolicyId};
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+use core::net::{Ipv4Addr, Ipv6Addr};
+use sixway_wire::{Prefix4, Prefix6};
+
+pub use crate::tunnel::address::six_rd::{Domain, DomainFault};
+
+/// What the gateway is to the domain (RFC 5969 §3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A customer's edge: the CE.
+    CustomerEdge,
+    /// Between the domain and native IPv6: the BR.
+    BorderRelay,
+}
+
+/// Configuration of a gateway's part in one 6rd domain.
+#[derive(Clone, Debug)]
+pub struct SixRdConfig {
+    /// The domain.
+    pub domain: Domain,
+    /// The gateway's role in it.
+    pub role: Role,
+    /// The gateway's IPv4 address: what its packets are sent from and come to.
+    pub address: Ipv4Addr,
+    /// The domain's border relays; of a customer edge, native destinations are sent to the first.
+    pub border_relays: Vec<Ipv4Addr>,
+    /// Border relay: where relays of other tunnels are, whose packets are not taken and to whom none are sent (RFC 5969 §12).
+    pub other_relays: Vec<Prefix4>,
+    /// IPv4 networks that the gateway is attached to; packets are not sent to their broadcast addresses.
+    pub subnets: Vec<Prefix4>,
+    /// Options of the tunnel.
+    pub policy: TunnelPolicy,
+}
+
+/// Why a part in a 6rd domain cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SixRdFault {
+    /// The customer edge's address is not in the IPv4 prefix that all of the domain shares.
+    AddressOutsideDomain(Ipv4Addr, Prefix4),
+    /// A customer edge without border relay.
+    NoBorderRelay,
+    /// A customer edge that is its own border relay.
+    OwnBorderRelay,
+}
+
+impl fmt::Display for SixRdFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AddressOutsideDomain(address, shared) => write!(
+                f,
+                "{address} is not in {shared}, which all customers' IPv4 addresses share (RFC 5969 §7, IPv4MaskLen {})",
+                shared.length()
+            ),
+            Self::NoBorderRelay => {
+                f.write_str("a customer edge needs its border relay's IPv4 address (RFC 5969 §7)")
+            }
+            Self::OwnBorderRelay => f.write_str("the border relay is this host's own address"),
+        }
+    }
+}
+
+impl std::error::Error for SixRdFault {}
+
+impl SixRdConfig {
+    /// The prefix delegated to the gateway: the customer's, or the border relay's own (RFC 5969 §4, §5). A border relay whose
+    /// address is none of the customers' kind has none.
+    pub fn delegated(&self) -> Option<Prefix6> {
+        self.domain.delegated(self.address)
+    }
+
+    /// IPv6 destinations that are sent through the tunnel: the domain's, and for a customer edge all others too.
+    pub fn prefixes(&self) -> Vec<Prefix6> {
+        match self.role {
+            Role::CustomerEdge => vec![self.domain.prefix(), Prefix6::holding(Ipv6Addr::UNSPECIFIED, 0)],
+            Role::BorderRelay => vec![self.domain.prefix()],
+        }
+    }
+
+    /// Prefixes for which the host needs an unreachable route, so that what no longer prefix takes goes no further (RFC 5969
+    /// §7.1.1, §12).
+    pub fn null_routes(&self) -> Vec<Prefix6> {
+        self.delegated().into_iter().collect()
+    }
+
+    /// The Subnet-Router anycast address of the delegated prefix, which a null route must not hide (RFC 5969 §5, §12).
+    pub fn subnet_router_anycast(&self) -> Option<Ipv6Addr> {
+        self.delegated().map(Prefix6::address)
+    }
+
+    /// Whether it can be.
+    pub fn check(&self) -> Result<(), SixRdFault> {
+        if self.role == Role::BorderRelay {
+            return Ok(());
+        }
+        let shared = self.domain.shared();
+        if !shared.contains(self.address) {
+            return Err(SixRdFault::AddressOutsideDomain(self.address, shared));
+        }
+        if self.border_relays.is_empty() {
+            return Err(SixRdFault::NoBorderRelay);
+        }
+        if self.border_relays.contains(&self.address) {
+            return Err(SixRdFault::OwnBorderRelay);
+        }
+        Ok(())
+    }
+}
+
+/// A customer edge or a border relay.
+pub struct SixRd {
+    domain: Domain,
+    role: Role,
+    address: Ipv4Addr,
+    border_relays: Vec<Ipv4Addr>,
+    other_relays: Vec<Prefix4>,
+    acceptable: Acceptable,
+    own: Arc<OwnAddresses>,
+    policy: PolicyId,
+}
+
+impl SixRd {
+    /// By a configuration that was checked.
+    pub fn new(config: &SixRdConfig, own: &Arc<OwnAddresses>, policy: PolicyId) -> Self {
+        let mut other_relays = config.other_relays.clone();
+        other_relays.push(RELAY_ANYCAST_PREFIX);
+        Self {
+            domain: config.domain,
+            role: config.role,
+            address: config.address,
+            border_relays: config.border_relays.clone(),
+            other_relays,
+            acceptable: Acceptable::new(Scope::Network, &config.subnets),
+            own: Arc::clone(own),
+            policy,
+        }
+    }
+
+    /// Where the outer packets come to.
+    pub const fn local(&self) -> Ipv4Addr {
+        self.address
+    }
+
+    /// Whether a packet may be this domain's: it is for the customer, or comes from one.
+    #[inline(always)]
+    pub fn claims(&self, arrived: Arrived) -> bool {
+        match self.role {
+            Role::CustomerEdge => self.is_own(arrived.destination),
+            Role::BorderRelay => self.domain.contains(arrived.source),
+        }
+    }
+
+    /// What to do with an IPv6 packet that is routed into the tunnel.
+    #[inline(always)]
+    pub fn decide_out(&self, packet: &Packet) -> Result<Decision, DropReason> {
+        let (source, destination) = routed(packet)?;
+        Ok(encap(self.address, self.next_hop(source, destination)?, self.policy))
+    }
+
+    /// What to do with a packet that came through the tunnel (RFC 5969 §9.2).
+    #[inline(always)]
+    pub fn decide_in(&self, arrived: Arrived) -> Result<Decision, DropReason> {
+        match self.role {
+            Role::CustomerEdge => self.check_at_customer_edge(arrived)?,
+            Role::BorderRelay => self.check_at_border_relay(arrived)?,
+        }
+        Ok(decap(self.policy))
+    }
+
+    /// Whether a packet between these inner addresses is sent to that outer destination.
+    pub fn sent(&self, source: Ipv6Addr, destination: Ipv6Addr, outer: Ipv4Addr) -> bool {
+        self.next_hop(source, destination) == Ok(outer)
+    }
+
+    /// Whether the tunnel's packets may have this outer source: asked of fragments, which show no more.
+    pub fn may_come_from(&self, outer: Ipv4Addr) -> bool {
+        let from_relay = self.role == Role::CustomerEdge && self.border_relays.contains(&outer);
+        from_relay || self.domain.shared().contains(outer)
+    }
+
+    #[inline(always)]
+    fn is_own(&self, address: Ipv6Addr) -> bool {
+        self.domain.customer_edge_of(address) == Some(self.address)
+    }
+
+    #[inline(always)]
+    fn next_hop(&self, source: Ipv6Addr, destination: Ipv6Addr) -> Result<Ipv4Addr, DropReason> {
+        let customer_edge = self.domain.customer_edge_of(destination);
+        match (self.role, customer_edge) {
+            // Nobody would take it (§9.2).
+            (Role::CustomerEdge, _) if !self.is_own(source) => Err(DropReason::SourceNotOfSite),
+            (Role::CustomerEdge, Some(customer_edge)) => {
+                self.acceptable.check(customer_edge)?;
+                Ok(customer_edge)
+            }
+            (Role::CustomerEdge, None) => self.border_relays.first().copied().ok_or(DropReason::NoRelay),
+            // RFC 6324 §3.3
+            (Role::BorderRelay, _) if !self.domain.contains(source) && self.own.stand_in(source) => {
+                Err(DropReason::TunnelLoop)
+            }
+            (Role::BorderRelay, Some(customer_edge)) => {
+                self.acceptable.check(customer_edge)?;
+                if self.is_relay(customer_edge) { Err(DropReason::TunnelLoop) } else { Ok(customer_edge) }
+            }
+            (Role::BorderRelay, None) => Err(DropReason::NoRelay),
+        }
+    }
+
+    /// What a border relay sends is taken whatever its source, other customers' included (§8, §9.2).
+    #[inline(always)]
+    fn check_at_customer_edge(&self, arrived: Arrived) -> Result<(), DropReason> {
+        if !self.border_relays.contains(&arrived.from) {
+            match self.domain.customer_edge_of(arrived.source) {
+                Some(customer_edge) => self.check_embedded(customer_edge, arrived)?,
+                None => return Err(DropReason::SourceNotRelay),
+            }
+        }
+        if self.is_own(arrived.destination) { Ok(()) } else { Err(DropReason::DestinationNotInSite) }
+    }
+
+    /// Destinations within the domain are taken too: so a customer edge asks whether its border relay lives (§8).
+    #[inline(always)]
+    fn check_at_border_relay(&self, arrived: Arrived) -> Result<(), DropReason> {
+        let customer_edge =
+            self.domain.customer_edge_of(arrived.source).ok_or(DropReason::SourceNotInTunnel)?;
+        self.check_embedded(customer_edge, arrived)?;
+        if self.is_relay(customer_edge) {
+            return Err(DropReason::TunnelLoop);
+        }
+        // RFC 6324 §3.3
+        if !self.domain.contains(arrived.destination) && self.own.stand_in(arrived.destination) {
+            return Err(DropReason::TunnelLoop);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn check_embedded(&self, customer_edge: Ipv4Addr, arrived: Arrived) -> Result<(), DropReason> {
+        self.acceptable.check(customer_edge)?;
+        if customer_edge == arrived.from { Ok(()) } else { Err(DropReason::SpoofedEmbeddedSource) }
+    }
+
+    /// §12: a relay, of this domain or of another kind of tunnel, which would send the packet round in a circle.
+    fn is_relay(&self, address: Ipv4Addr) -> bool {
+        self.border_relays.contains(&address)
+            || self.other_relays.iter().any(|relays| relays.contains(address))
+    }
+}

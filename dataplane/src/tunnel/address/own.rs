@@ -1,0 +1,92 @@
+//! IPv6 addresses in which one of the gateway's own IPv4 addresses stands, though they are not its own: packets that run in a
+//! circle between two automatic tunnels bear them (RFC 6324 §2, §3.3).
+//!
+//! Private addresses of ours are looked for only where the prefix says whose they are (§3.3.1): elsewhere they are as well
+//! another network's.
+
+use super::{Domain, embedded, isatap, six_to_four};
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+/// What the gateway is called in the formats of all automatic tunnels.
+#[derive(Clone, Debug, Default)]
+pub struct OwnAddresses {
+    all: Vec<Ipv4Addr>,
+    public: Vec<Ipv4Addr>,
+    domains: Vec<Domain>,
+    own6: Option<Ipv6Addr>,
+}
+
+impl OwnAddresses {
+    /// From this host's IPv4 addresses, and those that they become at a NAT; the 6rd domains that the gateway knows, and its own IPv6 address.
+    pub fn new(all: Vec<Ipv4Addr>, domains: Vec<Domain>, own6: Option<Ipv6Addr>) -> Self {
+        let public = all.iter().copied().filter(|address| embedded::is_public(*address)).collect();
+        Self { all, public, domains, own6 }
+    }
+
+    /// Whether it is the gateway's own IPv6 address.
+    #[inline]
+    pub fn is_own6(&self, address: Ipv6Addr) -> bool {
+        self.own6 == Some(address)
+    }
+
+    /// Whether one of the gateway's IPv4 addresses stands in it as 6to4, ISATAP, 6rd or Teredo write it. The caller has seen to
+    /// addresses under the prefixes of the tunnel at hand, where that may be right.
+    #[inline]
+    pub fn stand_in(&self, address: Ipv6Addr) -> bool {
+        let is_public = |found: Option<Ipv4Addr>| found.is_some_and(|found| self.public.contains(&found));
+        is_public(six_to_four::site_of(address))
+            || is_public(isatap::locator_of(address))
+            || is_public(teredo_client_of(address))
+            || self
+                .domains
+                .iter()
+                .filter_map(|domain| domain.customer_edge_of(address))
+                .any(|found| self.all.contains(&found))
+    }
+}
+
+/// The mapped IPv4 address of a Teredo client, whose bits are inverted (RFC 4380 §4).
+const fn teredo_client_of(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let bits = address.to_bits();
+    if bits >> 96 == 0x2001_0000 { Some(Ipv4Addr::from_bits(!(bits as u32))) } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own() -> OwnAddresses {
+        let domain = Domain::new("2001:db8::/32".parse().unwrap(), "10.0.0.0/8".parse().unwrap()).unwrap();
+        let all = ["192.0.2.8", "10.0.0.1"].map(|text| text.parse().unwrap()).to_vec();
+        OwnAddresses::new(all, vec![domain], "2001:db9::fe".parse().ok())
+    }
+
+    #[test]
+    fn own_addresses_are_found_in_every_tunnels_format() {
+        for text in [
+            "2002:c000:208::1",
+            "2001:dba::5efe:192.0.2.8",
+            "2001:dba::200:5efe:192.0.2.8",
+            "2001:0:4136:e378:8000:63bf:3fff:fdf7",
+            "2001:db8:0:100::1",
+        ] {
+            assert!(own().stand_in(text.parse().unwrap()), "{text}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_others_are_let_pass() {
+        for text in [
+            "2002:c000:209::1",
+            "2002:a00:1::1",
+            "2001:dba::5efe:10.0.0.1",
+            "2001:dba::5efe:192.0.2.9",
+            "2001:db8:0:200::1",
+            "2001:dba::c000:208",
+            "2001:db9::fe",
+        ] {
+            assert!(!own().stand_in(text.parse().unwrap()), "{text}");
+        }
+        assert!(own().is_own6("2001:db9::fe".parse().unwrap()));
+    }
+}

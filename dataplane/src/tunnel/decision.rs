@@ -1,0 +1,82 @@
+//! What the decisions of all tunnels have in common: the addresses that they go by, and the two answers that there are.
+
+use super::address::isatap::LINK_LOCAL;
+use super::neighbour_discovery::is_group_of_link;
+use crate::drop_reason::DropReason;
+use crate::parse::{Addresses, Packet};
+use crate::verdict::{Action, Decision, Edit, Next, PolicyId, Repeat};
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+/// The addresses of a packet that came through a tunnel, less the outer destination, by which the tunnel was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrived {
+    /// Outer source: whoever sent it, if that is not spoofed.
+    pub from: Ipv4Addr,
+    /// Inner source.
+    pub source: Ipv6Addr,
+    /// Inner destination.
+    pub destination: Ipv6Addr,
+}
+
+impl Arrived {
+    /// Of the outer and the inner packet. Fails with [`DropReason::InnerNotIpv6`].
+    #[inline(always)]
+    pub const fn of(outer: &Packet, inner: &Packet) -> Result<Self, DropReason> {
+        match (outer.addresses, inner.addresses) {
+            (Addresses::V4 { source: from, .. }, Addresses::V6 { source, destination }) => {
+                Ok(Self { from, source, destination })
+            }
+            (Addresses::V4 { .. } | Addresses::V6 { .. }, _) => Err(DropReason::InnerNotIpv6),
+        }
+    }
+
+    /// Refuses inner addresses that nobody may send through a tunnel, beside the martians that no packet may bear: ::/96 and
+    /// ::ffff:0:0/96, in which an IPv4 address stands without a prefix (RFC 4213 §3.6, RFC 3964 §5.3.2).
+    #[inline(always)]
+    pub const fn sane(self) -> Result<Self, DropReason> {
+        if is_bare_ipv4(self.source) {
+            return Err(DropReason::MartianSource);
+        }
+        if is_bare_ipv4(self.destination) {
+            return Err(DropReason::MartianDestination);
+        }
+        Ok(self)
+    }
+
+    /// Whether both inner addresses are of the link alone.
+    pub fn is_link_local(self) -> bool {
+        LINK_LOCAL.contains(self.source)
+            && (LINK_LOCAL.contains(self.destination) || is_group_of_link(self.destination))
+    }
+}
+
+/// IPv4-compatible and IPv4-mapped addresses (RFC 4291 §2.5.5).
+#[inline(always)]
+const fn is_bare_ipv4(address: Ipv6Addr) -> bool {
+    matches!(address.to_bits() >> 32, 0 | 0xffff)
+}
+
+/// Source and destination of an IPv6 packet that is routed into a tunnel. Fails with [`DropReason::InnerNotIpv6`].
+#[inline(always)]
+pub const fn routed(packet: &Packet) -> Result<(Ipv6Addr, Ipv6Addr), DropReason> {
+    match packet.addresses {
+        Addresses::V6 { source, destination } => Ok((source, destination)),
+        Addresses::V4 { .. } => Err(DropReason::InnerNotIpv6),
+    }
+}
+
+/// The packet goes into the tunnel.
+#[inline(always)]
+pub const fn encap(source: Ipv4Addr, destination: Ipv4Addr, policy: PolicyId) -> Decision {
+    decision(Edit::Encap4 { source, destination }, policy)
+}
+
+/// The packet comes out of the tunnel.
+#[inline(always)]
+pub const fn decap(policy: PolicyId) -> Decision {
+    decision(Edit::Decap, policy)
+}
+
+const fn decision(edit: Edit, policy: PolicyId) -> Decision {
+    Decision { action: Action { edit, policy }, quoted: None, repeat: Repeat::Rule, next: Next::Leave }
+}
