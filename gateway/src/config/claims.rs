@@ -28,6 +28,16 @@ pub(super) enum Owner {
     Dynamic(usize),
     /// A SIIT's sources of ICMP errors.
     IcmpSource(usize),
+    /// All of 6to4.
+    SixToFour(usize),
+    /// A 6rd domain.
+    SixRd(usize),
+    /// What is behind the other end of a configured tunnel.
+    Tunnel(usize),
+    /// An ISATAP site.
+    Isatap(usize),
+    /// The way to the rest of IPv6.
+    WayOut,
 }
 
 #[derive(Debug)]
@@ -149,16 +159,26 @@ fn is_later<P>(outer: &Claim<P>, inner: &Claim<P>) -> bool {
 }
 
 fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
-    use Owner::{Dynamic, Eam, Gateway, Host, IcmpSource, Nat64, Pool, Siit};
+    use Owner::{
+        Dynamic, Eam, Gateway, Host, IcmpSource, Isatap, Nat64, Pool, Siit, SixRd, SixToFour, Tunnel, WayOut,
+    };
     match (&outer.owner, &inner.owner) {
         (Host(_), Host(_)) | (Gateway, Gateway) => Clash::Tolerated,
         // RFC 7757 §5: a mapping of everything is for what nothing else claims.
         (Eam(..), _) if outer.prefix.is_all() => Clash::Tolerated,
+        // A tunnel's prefixes are routes: what is narrower goes its own way.
+        (Tunnel(_) | WayOut, _) if outer.prefix != inner.prefix => Clash::Tolerated,
         (Host(_), other) | (other, Host(_)) => match other {
+            // Hosts at either end of a tunnel have such addresses, and this one may be one of them.
+            SixToFour(_) | SixRd(_) | Isatap(_) | Tunnel(_) | WayOut => Clash::Tolerated,
             Host(_) | Gateway | IcmpSource(_) | Eam(_, false) => Clash::Tolerated,
             Pool(_) | Dynamic(_) | Eam(_, true) => Clash::HostsOwn,
             Nat64(_) | Siit(_) => Clash::HostsOwnMinor,
         },
+        (Gateway, SixToFour(_) | SixRd(_) | Isatap(_)) => Clash::Tolerated,
+        (SixToFour(_) | SixRd(_) | Isatap(_), Gateway) => Clash::Tolerated,
+        // Several addresses of this host, each with a 6to4 of its own.
+        (SixToFour(_), SixToFour(_)) => Clash::Tolerated,
         // The dynamic pool leaves out the gateway's own address and the addresses of mappings.
         (Dynamic(_), Gateway) => Clash::Tolerated,
         (Dynamic(a), Eam(b, _)) if a == b => Clash::Tolerated,

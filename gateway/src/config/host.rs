@@ -1,6 +1,6 @@
 //! What the configuration is checked against: facts about this host.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
 
 /// An address of one of this host's interfaces.
@@ -12,11 +12,34 @@ pub struct HostAddress {
     pub address: IpAddr,
 }
 
+/// A tunnel device of the kernel that takes protocol 41 (link kind sit).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelTunnel {
+    /// Its name.
+    pub name: String,
+    /// The address that it takes packets for; `None`: any.
+    pub local: Option<Ipv4Addr>,
+    /// Whether it is up.
+    pub up: bool,
+}
+
+impl KernelTunnel {
+    /// The command that removes it. The first one is the module's own.
+    pub fn how_to_remove(&self) -> String {
+        match &*self.name {
+            "sit0" => "modprobe -r sit (or, while a container needs it, ip link set sit0 down)".into(),
+            name => format!("ip link delete {name}"),
+        }
+    }
+}
+
 /// Facts about this host, as far as they were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostFacts {
     /// The addresses of its interfaces.
     pub addresses: Vec<HostAddress>,
+    /// Its tunnel devices that take protocol 41.
+    pub tunnels: Vec<KernelTunnel>,
     /// `net.ipv4.ip_local_port_range`: the ports that the host's own connections take.
     pub local_ports: Option<RangeInclusive<u16>>,
     /// The CPUs that this process may use; 0 if unknown.
@@ -28,6 +51,7 @@ impl HostFacts {
     pub fn of_this_host() -> Self {
         Self {
             addresses: addresses(),
+            tunnels: crate::host::kernel_tunnels(),
             local_ports: std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range")
                 .ok()
                 .and_then(|text| port_range(&text)),

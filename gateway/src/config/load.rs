@@ -5,20 +5,27 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use serde::Serialize;
+use sixway_wire::Prefix6;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::claims::Claims;
+use super::configured_tunnel::ConfiguredTunnel;
 use super::document::Document;
 use super::fault::{Faults, Place, Report, Warning};
 use super::gateway::{Fragments, Gateway, Tun};
 use super::host::HostFacts;
+use super::isatap::{Isatap, IsatapRole};
 use super::nat64::{self, Nat64};
 use super::pool::{Pool, ReadPool};
+use super::router_advertisement::{Names, RouterAdvertisement};
 use super::routes::{Route, aggregated};
 use super::schema::{self, SECTIONS, Section};
 use super::section::{Reader, readers, unknown_section};
 use super::siit::{self, EamRoutes, Siit};
+use super::six_rd::{SixRd, SixRdRole};
+use super::six_to_four::{SixToFour, SixToFourRole};
+use super::tunnels::{self, Around, Seen, Tunnels};
 
 /// A configuration without faults, every default filled in.
 ///
@@ -38,6 +45,20 @@ pub struct Config {
     pub nat64: Vec<Nat64>,
     /// Stateless translators.
     pub siit: Vec<Siit>,
+    /// How the tunnels' packets come in.
+    pub tunnels: Tunnels,
+    /// 6to4.
+    pub six_to_four: Vec<SixToFour>,
+    /// 6rd domains.
+    pub six_rd: Vec<SixRd>,
+    /// Configured tunnels.
+    #[serde(rename = "tunnel")]
+    pub configured_tunnels: Vec<ConfiguredTunnel>,
+    /// ISATAP interfaces.
+    pub isatap: Vec<Isatap>,
+    /// What hosts are told.
+    #[serde(rename = "router_advertisement")]
+    pub router_advertisements: Vec<RouterAdvertisement>,
     /// The gateway's own addresses that are not this host's.
     #[serde(skip)]
     own_routes: Vec<Route>,
@@ -48,6 +69,10 @@ const MAX_FILE: u64 = 512 << 20;
 
 /// Mechanisms of a kind; the engine numbers them with an octet.
 const MAX_MECHANISMS: usize = 64;
+
+/// The sections one of which a gateway has at least.
+const MECHANISMS: [&str; 7] =
+    ["nat64", "siit", "six_to_four", "six_rd", "tunnel", "isatap", "router_advertisement"];
 
 /// More routes than this are not set for the mappings of a SIIT.
 const MAX_EAM_ROUTES: usize = 4_096;
@@ -93,6 +118,23 @@ impl Config {
         self.pools.iter().find(|pool| pool.name == name)
     }
 
+    /// The IPv6 destinations that are routed into tunnels.
+    fn tunnel_prefixes(&self) -> Vec<Prefix6> {
+        let mut prefixes: Vec<Prefix6> = self.six_to_four.iter().flat_map(SixToFour::routes).collect();
+        prefixes.extend(self.six_rd.iter().flat_map(SixRd::routes));
+        prefixes.extend(self.configured_tunnels.iter().flat_map(|tunnel| tunnel.prefixes.iter().copied()));
+        prefixes.extend(self.isatap.iter().filter_map(|isatap| isatap.prefix));
+        prefixes
+    }
+
+    /// Whether there is a tunnel.
+    pub fn has_tunnels(&self) -> bool {
+        !(self.six_to_four.is_empty()
+            && self.six_rd.is_empty()
+            && self.configured_tunnels.is_empty()
+            && self.isatap.is_empty())
+    }
+
     /// The queues of the device: as written, else one for each worker.
     pub fn queues(&self) -> u8 {
         self.tun.queues.unwrap_or(self.gateway.workers)
@@ -113,6 +155,7 @@ impl Config {
                 routes.extend(siit.dynamic_pool.map(Route::V4));
                 routes.extend(eam_routes(siit).unwrap_or_default());
             }
+            routes.extend(self.tunnel_prefixes().into_iter().map(Route::V6));
         }
         routes.sort_unstable();
         routes.dedup();
@@ -221,14 +264,15 @@ fn read<'a>(
         siit.push(Siit::read(section, default_name("siit", index, written.len()), around));
     }
 
+    let tunnels = read_tunnels(&sections, host, &mut claims, report);
+    let advertisements = read_advertisements(&sections, &tunnels, host, report);
     let device = tun.as_ref().map(|tun| &*tun.name);
     claims.host(host, device);
     claims.check(report);
-    if table.get("nat64").is_none() && table.get("siit").is_none() {
-        report.fault(
-            &Place::file(document.file()),
-            "configures no mechanism; write a section [nat64] or [siit]",
-        );
+    if MECHANISMS.iter().all(|name| table.get(*name).is_none()) {
+        let names = MECHANISMS.map(|name| format!("[{name}]")).join(", ");
+        let what = format!("configures no mechanism; write one of the sections {names}");
+        report.fault(&Place::file(document.file()), what);
     }
     for pool in pools.iter().filter(|pool| !taken.iter().any(|(name, _)| pool.name.as_ref() == Some(name))) {
         report.warn(&pool.place, "no mechanism uses this pool");
@@ -241,6 +285,12 @@ fn read<'a>(
         pools: pools.into_iter().map(|pool| pool.pool).collect::<Option<_>>()?,
         nat64: nat64.into_iter().collect::<Option<_>>()?,
         siit: siit.into_iter().collect::<Option<_>>()?,
+        tunnels: tunnels.section?,
+        six_to_four: tunnels.six_to_four.into_iter().collect::<Option<_>>()?,
+        six_rd: tunnels.six_rd.into_iter().collect::<Option<_>>()?,
+        configured_tunnels: tunnels.configured.into_iter().collect::<Option<_>>()?,
+        isatap: tunnels.isatap.into_iter().collect::<Option<_>>()?,
+        router_advertisements: advertisements.into_iter().collect::<Option<_>>()?,
     };
     for (siit, section) in config.siit.iter().zip(&written) {
         let faults =
@@ -251,6 +301,80 @@ fn read<'a>(
     }
     warn_of_silence(&config, document, report);
     Some(config)
+}
+
+/// The tunnels as they were read.
+struct ReadTunnels {
+    section: Option<Tunnels>,
+    six_to_four: Vec<Option<SixToFour>>,
+    six_rd: Vec<Option<SixRd>>,
+    configured: Vec<Option<ConfiguredTunnel>>,
+    isatap: Vec<Option<Isatap>>,
+}
+
+fn read_tunnels(
+    sections: &Sections,
+    host: &HostFacts,
+    claims: &mut Claims,
+    report: &mut Report,
+) -> ReadTunnels {
+    let mut seen = Vec::new();
+    macro_rules! read_all {
+        ($schema:ident, $name:literal, $mechanism:ident, $seen:path) => {{
+            let written = sections.all(&schema::$schema, report);
+            too_many(&written, report);
+            let mut read = Vec::with_capacity(written.len());
+            for (index, section) in written.iter().enumerate() {
+                let around = Around { index, host, claims, report };
+                let one = $mechanism::read(section, default_name($name, index, written.len()), around);
+                seen.extend(one.iter().map(|one| $seen(one, section.place())));
+                read.push(one);
+            }
+            read
+        }};
+    }
+    let six_to_four = read_all!(SIX_TO_FOUR, "six_to_four", SixToFour, Seen::six_to_four);
+    let six_rd = read_all!(SIX_RD, "six_rd", SixRd, Seen::six_rd);
+    let configured = read_all!(TUNNEL, "tunnel", ConfiguredTunnel, Seen::configured);
+    let isatap = read_all!(ISATAP, "isatap", Isatap, Seen::isatap);
+    let section = Tunnels::read(&sections.one(&schema::TUNNELS, report), report);
+    tunnels::check_together(&seen, report);
+    if let Some(section) = &section {
+        tunnels::check_kernel(&seen, section.steering, host, report);
+    }
+    ReadTunnels { section, six_to_four, six_rd, configured, isatap }
+}
+
+fn read_advertisements(
+    sections: &Sections,
+    tunnels: &ReadTunnels,
+    host: &HostFacts,
+    report: &mut Report,
+) -> Vec<Option<RouterAdvertisement>> {
+    let sites = tunnels.six_to_four.iter().flatten().filter(|it| it.role != SixToFourRole::Relay);
+    let sites = sites.map(|it| (it.name.clone(), Some(48)));
+    let edges = tunnels.six_rd.iter().flatten().filter(|it| it.role == SixRdRole::CustomerEdge);
+    let edges = edges.map(|it| (it.name.clone(), Some(it.prefix.length() + 32 - it.ipv4_mask_length)));
+    let delegated: Vec<(String, Option<u8>)> = sites.chain(edges).collect();
+    let routers = tunnels.isatap.iter().flatten().filter(|it| it.role == IsatapRole::Router);
+    let isatap: Vec<String> = routers.map(|it| it.name.clone()).collect();
+    let names = Names { delegated: &delegated, isatap: &isatap, host };
+    let written = sections.all(&schema::ROUTER_ADVERTISEMENT, report);
+    let mut links: Vec<(String, Place)> = Vec::new();
+    let read = |section: &Reader| {
+        let one = RouterAdvertisement::read(section, &names, report)?;
+        let link = one.interface.clone().or_else(|| one.over.clone()).unwrap_or_default();
+        if let Some((_, place)) = links.iter().find(|(other, _)| *other == link) {
+            let there = place.seen_from(section.place());
+            report.fault(
+                section.place(),
+                format!("{link} has its advertisements already ({there}); write one section for each link"),
+            );
+        }
+        links.push((link, section.place().clone()));
+        Some(one)
+    };
+    written.iter().map(read).collect()
 }
 
 fn too_many(written: &[Reader], report: &mut Report) {
@@ -298,9 +422,12 @@ fn own_routes(gateway: &Gateway, host: &HostFacts, device: Option<&str>) -> Vec<
 /// What will be missed: ICMP errors without a source, and routes that are too many.
 fn warn_of_silence(config: &Config, document: &Document, report: &mut Report) {
     let file = Place::file(document.file());
+    let translates = !config.nat64.is_empty() || !config.siit.is_empty();
+    // A tunnel's errors go to IPv6 hosts alone.
+    let (v4, v6) = (translates, translates || config.has_tunnels());
     let without = [
-        ("gateway.ipv4_address", "IPv4", config.gateway.ipv4_address.is_none()),
-        ("gateway.ipv6_address", "IPv6", config.gateway.ipv6_address.is_none()),
+        ("gateway.ipv4_address", "IPv4", v4 && config.gateway.ipv4_address.is_none()),
+        ("gateway.ipv6_address", "IPv6", v6 && config.gateway.ipv6_address.is_none()),
     ];
     for (key, family, _) in without.into_iter().filter(|(_, _, missing)| *missing) {
         let place = Place { key: key.into(), ..file.clone() };

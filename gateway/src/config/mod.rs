@@ -4,38 +4,57 @@
 //!     document  the text, its lines, TOML's own errors      schema   every section and key, their kinds and defaults
 //!     section   one table, key by key against the schema    value    one value, read as its kind
 //!     gateway · pool · nat64 · siit · translation           what the sections become
+//!     six_to_four · six_rd · configured_tunnel · isatap · encapsulation · local_address · tunnels · router_advertisement
 //!     claims    who claims which addresses                  routes   what is routed into the device
 //! ```
 
 mod claims;
+mod configured_tunnel;
 mod document;
+mod encapsulation;
 mod engine;
 mod fault;
 mod gateway;
 mod host;
+mod isatap;
 mod load;
+mod local_address;
 mod nat64;
 mod pool;
 mod ports;
+mod router_advertisement;
 mod routes;
 mod schema;
 mod section;
 mod siit;
+mod six_rd;
+mod six_to_four;
 mod text;
 mod translation;
+mod tunnels;
 mod value;
 
 #[cfg(test)]
 mod tests;
 
+pub use configured_tunnel::ConfiguredTunnel;
+pub use encapsulation::{Ecn, Encapsulation, OuterFragments, TunnelMtu};
 pub use fault::{Faults, Place, Remark, Warning, write_aligned};
 pub use gateway::{Fragments, Gateway, LogFormat, LogLevel, Tun};
-pub use host::{HostAddress, HostFacts};
+pub use host::{HostAddress, HostFacts, KernelTunnel};
+pub use isatap::{Isatap, IsatapRole};
 pub use load::Config;
+pub use local_address::{LocalAddress, LocalSource};
 pub use nat64::{Filtering, Nat64, Static, StaticProtocol, Timeouts};
 pub use pool::Pool;
 pub use ports::Ports;
+pub use router_advertisement::{
+    AdvertisedPrefix, AdvertisedRoute, Lifetime, Pref64, RouterAdvertisement, RouterPreference,
+};
 pub use routes::{Route, RouteChoice};
 pub use schema::tables;
 pub use siit::{EamRoutes, EamRow, Hairpinning, Mappings, Siit};
+pub use six_rd::{SixRd, SixRdRole, customer_address, delegated_prefix};
+pub use six_to_four::{NativeSources, SixToFour, SixToFourRole};
 pub use translation::{HeaderByte, Translation, UdpZeroChecksum};
+pub use tunnels::{Steering, Tunnels};

@@ -6,9 +6,38 @@ use std::time::Duration;
 
 use super::text::{duration, octets};
 
+mod advertisement_keys;
 mod keys;
+mod tunnel_keys;
 
-pub(super) use keys::{EAM, FRAGMENTS, GATEWAY, NAT64, POOL, SECTIONS, SIIT, STATIC, TIMEOUTS, TUN};
+pub(super) use advertisement_keys::{ADVERTISED_PREFIX, ADVERTISED_ROUTE, ROUTER_ADVERTISEMENT};
+pub(super) use keys::{EAM, FRAGMENTS, GATEWAY, NAT64, POOL, SIIT, STATIC, TIMEOUTS, TUN};
+pub(super) use tunnel_keys::{ISATAP, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};
+
+/// Every section, in the order of the document.
+pub(super) static SECTIONS: [&Section; 17] = [
+    &GATEWAY,
+    &TUN,
+    &POOL,
+    &NAT64,
+    &TIMEOUTS,
+    &STATIC,
+    &SIIT,
+    &EAM,
+    &SIX_TO_FOUR,
+    &SIX_RD,
+    &TUNNEL,
+    &ISATAP,
+    &TUNNELS,
+    &ROUTER_ADVERTISEMENT,
+    &ADVERTISED_PREFIX,
+    &ADVERTISED_ROUTE,
+    &FRAGMENTS,
+];
+
+pub(super) const fn key(name: &'static str, kind: Kind, absent: Absent, meaning: &'static str) -> Key {
+    Key { name, kind, absent, meaning }
+}
 
 /// What values a key takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,16 +61,31 @@ pub(super) enum Kind {
         min: u64,
         max: u64,
     },
+    /// A duration with bounds in seconds, or the word.
+    DurationOr {
+        word: &'static str,
+        min: u64,
+        max: u64,
+    },
     /// Bounds in octets.
     Size {
         min: u64,
         max: u64,
     },
+    /// A list of names.
+    Texts,
     Address4,
     Address6,
+    Addresses4,
+    /// A list of IPv4 addresses, or the word.
+    Addresses4Or(&'static str),
+    Addresses6,
     Prefix4,
     Prefix6,
     Prefixes4,
+    Prefixes6,
+    /// An IPv6 prefix, or one of the words.
+    Prefix6Or(&'static [&'static str]),
     /// `"auto"`, `"none"`, or a list of prefixes of both families and `"auto"`.
     Routes,
     Ports,
@@ -71,12 +115,21 @@ impl Kind {
                 duration(Duration::from_secs(min)),
                 duration(Duration::from_secs(max))
             ),
+            Self::DurationOr { word, min, max } => {
+                format!("`\"{word}\"` or {}", Self::Duration { min, max }.in_words())
+            }
             Self::Size { min, max } => format!("size {} to {}", octets(min), octets(max)),
+            Self::Texts => "list of text".into(),
             Self::Address4 => "IPv4 address".into(),
             Self::Address6 => "IPv6 address".into(),
+            Self::Addresses4 => "list of IPv4 addresses".into(),
+            Self::Addresses4Or(word) => format!("`\"{word}\"` or list of IPv4 addresses"),
+            Self::Addresses6 => "list of IPv6 addresses".into(),
             Self::Prefix4 => "IPv4 prefix".into(),
             Self::Prefix6 => "IPv6 prefix".into(),
             Self::Prefixes4 => "list of IPv4 prefixes".into(),
+            Self::Prefixes6 => "list of IPv6 prefixes".into(),
+            Self::Prefix6Or(words) => format!("{} or IPv6 prefix", Self::Choice(words).in_words()),
             Self::Routes => "`\"auto\"`, `\"none\"` or list of prefixes".into(),
             Self::Ports => "ports".into(),
             Self::Endpoint4 => "IPv4 address and port".into(),
@@ -97,12 +150,18 @@ impl Kind {
             Self::IntegerOr { word, .. } => format!("\"{word}\""),
             Self::Choice(words) => words.first().map(|word| format!("\"{word}\"")).unwrap_or_default(),
             Self::Duration { .. } => "\"5 min\"".into(),
+            Self::DurationOr { word, .. } | Self::Addresses4Or(word) => format!("\"{word}\""),
+            Self::Texts => "[\"name\"]".into(),
             Self::Size { .. } => "\"16 MiB\"".into(),
             Self::Address4 => "\"192.0.2.254\"".into(),
             Self::Address6 => "\"2001:db8::fe\"".into(),
+            Self::Addresses4 => "[\"192.0.2.254\"]".into(),
+            Self::Addresses6 => "[\"2001:db8::fe\"]".into(),
             Self::Prefix4 => "\"192.0.2.0/28\"".into(),
             Self::Prefix6 => "\"64:ff9b::/96\"".into(),
             Self::Prefixes4 => "[\"192.0.2.0/28\"]".into(),
+            Self::Prefixes6 => "[\"2001:db8:1::/48\"]".into(),
+            Self::Prefix6Or(_) => "\"64:ff9b::/96\"".into(),
             Self::Routes => "[\"auto\", \"198.51.100.0/24\"]".into(),
             Self::Ports => "\"1024-65535\"".into(),
             Self::Endpoint4 => "\"192.0.2.1:80\"".into(),

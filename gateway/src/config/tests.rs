@@ -1,9 +1,11 @@
 //! Tests of the configuration.
 
+mod advertisements;
 mod faults;
 mod good;
 mod remarks;
 mod schema;
+mod tunnels;
 
 use std::io;
 use std::path::Path;
@@ -24,6 +26,7 @@ fn host() -> HostFacts {
         ],
         local_ports: Some(32_768..=60_999),
         cpus: 2,
+        ..HostFacts::default()
     }
 }
 

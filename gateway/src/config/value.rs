@@ -131,9 +131,24 @@ impl<'a> Value<'a> {
         })
     }
 
+    /// A duration within the key's bounds, or `None` for the key's word.
+    pub fn duration_or(&self, report: &mut Report) -> Option<Option<Duration>> {
+        match (self.get().as_str(), self.key.kind) {
+            (Some(text), Kind::DurationOr { word, .. }) if text == word => Some(None),
+            _ => self.duration(report).map(Some),
+        }
+    }
+
+    /// Whether it is this word.
+    pub fn is_word(&self, word: &str) -> bool {
+        self.get().as_str() == Some(word)
+    }
+
     /// A duration within the key's bounds.
     pub fn duration(&self, report: &mut Report) -> Option<Duration> {
-        let Kind::Duration { min, max } = self.key.kind else { return self.wrong_type(report) };
+        let (Kind::Duration { min, max } | Kind::DurationOr { min, max, .. }) = self.key.kind else {
+            return self.wrong_type(report);
+        };
         let text = self.get().as_str().map_or_else(|| self.wrong_type(report), Some)?;
         let (min, max) = (Duration::from_secs(min), Duration::from_secs(max));
         match humantime::parse_duration(text) {

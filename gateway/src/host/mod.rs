@@ -6,6 +6,7 @@
 mod capability;
 mod device;
 mod forwarding;
+mod links;
 mod namespace;
 mod record;
 mod route;
@@ -13,5 +14,6 @@ mod route;
 pub use capability::{CAP_NET_ADMIN, has_capability};
 pub use device::{Host, HostError, Plan};
 pub use forwarding::{device_settings, host_settings};
+pub use links::kernel_tunnels;
 pub use record::{Leftovers, Record, RecordError, leftovers};
 pub use route::{RouteError, Routes};

@@ -1,10 +1,6 @@
-//! The rows of the schema.
+//! The rows of the schema: the gateway itself and the translators.
 
-use super::{Absent, Key, Kind, Section, Times};
-
-const fn key(name: &'static str, kind: Kind, absent: Absent, meaning: &'static str) -> Key {
-    Key { name, kind, absent, meaning }
-}
+use super::{Absent, Key, Kind, Section, Times, key};
 
 const DAY: u64 = 86_400;
 const YEAR: u64 = 365 * DAY;
@@ -428,7 +424,3 @@ pub(in super::super) static FRAGMENTS: Section = Section {
         ),
     ]],
 };
-
-/// Every section, in the order of the document.
-pub(in super::super) static SECTIONS: [&Section; 9] =
-    [&GATEWAY, &TUN, &POOL, &NAT64, &TIMEOUTS, &STATIC, &SIIT, &EAM, &FRAGMENTS];

@@ -25,7 +25,8 @@ fn unknown_keys_and_sections_are_faults_with_what_was_meant() {
     fault_in(
         NAT64,
         "[[dns]]",
-        "dns  unknown; the sections are [gateway], [tun], [pool], [nat64], [siit], [fragments]",
+        "dns  unknown; the sections are [gateway], [tun], [pool], [nat64], [siit], [six_to_four], [six_rd], [tunnel], [isatap], \
+         [tunnels], [router_advertisement], [fragments]",
     );
 }
 
@@ -52,8 +53,10 @@ fn a_section_without_its_required_keys_is_told_each_of_them() {
             "sixway.toml:5  pool.addresses  is missing; write addresses = [\"192.0.2.0/28\"]",
         ],
     );
-    faults(OWN, &["sixway.toml  configures no mechanism; write a section [nat64] or [siit]"]);
-    faults("", &["sixway.toml  configures no mechanism; write a section [nat64] or [siit]"]);
+    let none = "sixway.toml  configures no mechanism; write one of the sections [nat64], [siit], [six_to_four], [six_rd], [tunnel], \
+                [isatap], [router_advertisement]";
+    faults(OWN, &[none]);
+    faults("", &[none]);
     faults(
         &format!("{OWN}[siit]\n"),
         &["sixway.toml:4  siit  has neither prefix nor eam nor eam_file; write what it shall translate"],

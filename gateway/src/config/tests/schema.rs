@@ -1,7 +1,7 @@
 //! The list of keys beside the code that reads them.
 
 use super::*;
-use crate::config::schema::{Kind, SECTIONS, Section};
+use crate::config::schema::{Kind, SECTIONS, Section, Times};
 
 /// A good configuration in which one key of a section can be written last.
 fn with(section: &Section, line: &str) -> String {
@@ -17,6 +17,31 @@ fn with(section: &Section, line: &str) -> String {
         }
         "siit" => vec![("eam_file", "\"eam.txt\"")],
         "siit.eam" => vec![("ipv4", "\"198.51.100.1\""), ("ipv6", "\"2001:db8:1::1\"")],
+        "six_to_four" => vec![("role", "\"router\""), ("interface", "\"eth0\"")],
+        "six_rd" => {
+            vec![
+                ("role", "\"customer_edge\""),
+                ("prefix", "\"2001:db8:6d::/48\""),
+                ("ipv4_mask_length", "16"),
+                ("interface", "\"eth0\""),
+                ("border_relays", "\"203.0.113.1\""),
+            ]
+        }
+        "tunnel" => {
+            vec![
+                ("interface", "\"eth0\""),
+                ("remote", "\"198.51.100.9\""),
+                ("prefixes", "\"2001:db8:70::/48\""),
+            ]
+        }
+        "isatap" => {
+            vec![("role", "\"router\""), ("interface", "\"eth0\""), ("prefix", "\"2001:db8:71::/64\"")]
+        }
+        "router_advertisement" => vec![("interface", "\"eth0\""), ("router_lifetime", "\"30 min\"")],
+        "router_advertisement.prefixes" => {
+            vec![("prefix", "\"2001:db8:72::/64\""), ("valid_lifetime", "\"infinite\"")]
+        }
+        "router_advertisement.routes" => vec![("prefix", "\"2001:db8:73::/64\"")],
         _ => vec![],
     };
     let write = |name: &str, lists: bool| {
@@ -29,7 +54,7 @@ fn with(section: &Section, line: &str) -> String {
             .collect();
         head + &rest.concat()
     };
-    let is_row = section.name == "nat64.static" || section.name == "siit.eam" || section.name == "pool";
+    let is_row = section.name.contains('.') && section.times == Times::Several || section.name == "pool";
     let parent = section.name.split('.').next().unwrap_or_default();
     let above = if parent == section.name { String::new() } else { write(parent, false) };
     let other = if parent == "nat64" { "" } else { NAT64 };
@@ -65,11 +90,14 @@ fn every_word_and_bound_of_the_list_is_good() {
                 Kind::IntegerOr { word, min, max } => {
                     vec![format!("\"{word}\""), min.to_string(), max.to_string()]
                 }
+                Kind::DurationOr { word, .. } | Kind::Addresses4Or(word) => vec![format!("\"{word}\"")],
+                Kind::Prefix6Or(words) => words.iter().map(|word| format!("\"{word}\"")).collect(),
                 Kind::Boolean => vec!["true".to_owned(), "false".to_owned()],
                 Kind::Integer { min, .. } => vec![min.to_string()],
                 Kind::Text | Kind::Path | Kind::Address4 | Kind::Address6 | Kind::Prefix4 | Kind::Prefix6 => {
                     vec![]
                 }
+                Kind::Texts | Kind::Addresses4 | Kind::Addresses6 | Kind::Prefixes6 => vec![],
                 Kind::Prefixes4 | Kind::Routes | Kind::Ports | Kind::Endpoint4 | Kind::Endpoint6 => vec![],
                 Kind::Duration { .. } | Kind::Size { .. } | Kind::Socket => vec![],
                 Kind::Table(_) | Kind::Tables(_) => vec![],

@@ -1,0 +1,106 @@
+//! `[[isatap]]`: ISATAP (RFC 5214).
+
+use std::net::Ipv4Addr;
+
+use serde::Serialize;
+use sixway_wire::Prefix6;
+
+use super::claims::Owner;
+use super::encapsulation::Encapsulation;
+use super::fault::Place;
+use super::local_address::LocalAddress;
+use super::section::Reader;
+use super::six_to_four::read_addresses;
+use super::text::{self, words};
+use super::tunnels::Around;
+
+words! {
+    /// What a gateway is to an ISATAP site (RFC 5214 §8).
+    IsatapRole {
+        /// An advertising router.
+        Router = "router",
+        /// A host.
+        Host = "host",
+    }
+}
+
+/// An ISATAP interface, resolved.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Isatap {
+    /// What it is called.
+    pub name: String,
+    /// What the gateway is.
+    pub role: IsatapRole,
+    /// This end.
+    #[serde(flatten)]
+    pub local: LocalAddress,
+    /// The site's prefix; a host learns it.
+    #[serde(serialize_with = "text::optional", skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<Prefix6>,
+    /// A host's potential router list.
+    #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
+    pub potential_routers: Vec<Ipv4Addr>,
+    /// How packets are put into IPv4.
+    #[serde(flatten)]
+    pub encapsulation: Encapsulation,
+}
+
+/// RFC 5214 §6.1: interface identifiers are 64 bits long.
+const PREFIX_LENGTH: u8 = 64;
+
+impl Isatap {
+    pub(super) fn read(section: &Reader, default_name: String, around: Around) -> Option<Self> {
+        let Around { index, host, claims, report } = around;
+        let name = section.value("name", report).map(|v| v.text(report));
+        let role = section.value("role", report).and_then(|v| v.word::<IsatapRole>(report));
+        let local = LocalAddress::read(section, "address", host, report);
+        let missing = |key: &str| Place {
+            key: format!("{}.{key}", section.place().key).into(),
+            ..section.place().clone()
+        };
+        let prefix = section.value("prefix", report);
+        let no_prefix = prefix.is_none();
+        let prefix = prefix.map(|v| {
+            let prefix = v.prefix6(report)?;
+            if role == Some(IsatapRole::Host) {
+                report.fault(&v.place, "a host learns its prefix from a router; leave it out");
+            }
+            if prefix.length() != PREFIX_LENGTH {
+                let what = "ISATAP's interface identifiers leave 64 (RFC 5214 §6.1)";
+                report.fault(&v.place, format!("is {} bits long; {what}", prefix.length()));
+                return None;
+            }
+            claims.v6(prefix, Owner::Isatap(index), &v.place);
+            Some(prefix)
+        });
+        if no_prefix && role == Some(IsatapRole::Router) {
+            report.fault(
+                &missing("prefix"),
+                "is missing; write prefix = \"2001:db8:1::/64\", which hosts are told",
+            );
+        }
+        let routers = section.value("potential_routers", report);
+        let potential_routers = match routers {
+            None => Some(Vec::new()),
+            Some(v) => {
+                if role == Some(IsatapRole::Router) {
+                    report.fault(&v.place, "only a host has a potential router list; leave it out");
+                }
+                read_addresses(v.items(), report)
+            }
+        };
+        if role == Some(IsatapRole::Host) && potential_routers.as_ref().is_some_and(Vec::is_empty) {
+            let what = "is missing; write potential_routers = [\"192.0.2.254\"], the site's routers (RFC 5214 §8.3.1)";
+            report.fault(&missing("potential_routers"), what);
+        }
+        let encapsulation = Encapsulation::read(section, report);
+        Some(Self {
+            name: name.unwrap_or(Some(default_name))?,
+            role: role?,
+            local: local?.0,
+            prefix: prefix.map_or(Some(None), |prefix| prefix.map(Some))?,
+            potential_routers: potential_routers?,
+            encapsulation: encapsulation?,
+        })
+    }
+}

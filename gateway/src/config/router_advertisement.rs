@@ -1,0 +1,498 @@
+//! `[[router_advertisement]]`: what hosts on a link are told (RFC 4861 §6.2).
+
+use std::net::Ipv6Addr;
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+use sixway_wire::Prefix6;
+
+use super::fault::{Place, Report};
+use super::host::HostFacts;
+use super::schema::{ADVERTISED_PREFIX, ADVERTISED_ROUTE};
+use super::section::Reader;
+use super::text::{self, words};
+use super::value::Value;
+
+words! {
+    /// A router's or route's preference (RFC 4191 §2.1).
+    RouterPreference {
+        /// Below others.
+        Low = "low",
+        /// As others.
+        Medium = "medium",
+        /// Above others.
+        High = "high",
+    }
+}
+
+/// How long something holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lifetime {
+    /// For ever.
+    Infinite,
+    /// So long.
+    For(Duration),
+}
+
+impl Serialize for Lifetime {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Infinite => serializer.serialize_str("infinite"),
+            Self::For(time) => text::as_duration(time, serializer),
+        }
+    }
+}
+
+impl Lifetime {
+    fn of(read: Option<Duration>) -> Self {
+        read.map_or(Self::Infinite, Self::For)
+    }
+
+    fn is_less_than(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::For(one), Self::For(two)) => one < two,
+            (Self::For(_), Self::Infinite) => true,
+            (Self::Infinite, Self::For(_) | Self::Infinite) => false,
+        }
+    }
+}
+
+/// A prefix of the link.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AdvertisedPrefix {
+    /// The prefix, if it is fixed.
+    #[serde(serialize_with = "text::optional", skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<Prefix6>,
+    /// Else the mechanism whose delegated prefix it is part of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The number of the /64 within that prefix.
+    pub subnet: u32,
+    /// AdvOnLinkFlag.
+    pub on_link: bool,
+    /// AdvAutonomousFlag.
+    pub autonomous: bool,
+    /// AdvValidLifetime.
+    pub valid_lifetime: Lifetime,
+    /// AdvPreferredLifetime.
+    pub preferred_lifetime: Lifetime,
+}
+
+/// A more specific route.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AdvertisedRoute {
+    /// The destinations.
+    #[serde(serialize_with = "text::one")]
+    pub prefix: Prefix6,
+    /// Against other routers'.
+    pub preference: RouterPreference,
+    /// How long it holds.
+    pub lifetime: Lifetime,
+}
+
+/// Which NAT64 prefix hosts are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pref64 {
+    /// That of this gateway's own translator.
+    Auto,
+    /// None.
+    None,
+    /// This one.
+    Prefix(Prefix6),
+}
+
+impl Serialize for Pref64 {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Auto => serializer.serialize_str("auto"),
+            Self::None => serializer.serialize_str("none"),
+            Self::Prefix(prefix) => serializer.collect_str(prefix),
+        }
+    }
+}
+
+/// What hosts on a link are told, resolved.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RouterAdvertisement {
+    /// The interface, unless it is over ISATAP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interface: Option<String>,
+    /// The ISATAP router.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub over: Option<String>,
+    /// MaxRtrAdvInterval.
+    #[serde(serialize_with = "text::as_duration")]
+    pub max_interval: Duration,
+    /// MinRtrAdvInterval.
+    #[serde(serialize_with = "text::as_duration")]
+    pub min_interval: Duration,
+    /// AdvDefaultLifetime.
+    #[serde(serialize_with = "text::as_duration")]
+    pub router_lifetime: Duration,
+    /// As a default router.
+    pub preference: RouterPreference,
+    /// AdvManagedFlag.
+    pub managed: bool,
+    /// AdvOtherConfigFlag.
+    pub other: bool,
+    /// AdvCurHopLimit.
+    pub hop_limit: u8,
+    /// AdvLinkMTU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
+    /// AdvReachableTime.
+    #[serde(serialize_with = "text::as_duration")]
+    pub reachable_time: Duration,
+    /// AdvRetransTimer.
+    #[serde(serialize_with = "text::as_duration")]
+    pub retransmit_timer: Duration,
+    /// Recursive DNS servers.
+    #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
+    pub rdnss: Vec<Ipv6Addr>,
+    /// DNS search list.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dnssl: Vec<String>,
+    /// How long both hold.
+    pub dns_lifetime: Lifetime,
+    /// URI of the captive portal's API.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub captive_portal: Option<String>,
+    /// The NAT64 prefix.
+    pub pref64: Pref64,
+    /// How long it holds.
+    #[serde(serialize_with = "text::as_duration")]
+    pub pref64_lifetime: Duration,
+    /// Whether the end is told.
+    pub goodbye: bool,
+    /// Prefixes of the link.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub prefixes: Vec<AdvertisedPrefix>,
+    /// More specific routes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub routes: Vec<AdvertisedRoute>,
+}
+
+/// What the names in the section may mean.
+pub(super) struct Names<'r> {
+    /// Mechanisms with a delegated prefix, and its length as far as it is known.
+    pub delegated: &'r [(String, Option<u8>)],
+    /// ISATAP routers.
+    pub isatap: &'r [String],
+    pub host: &'r HostFacts,
+}
+
+/// RFC 4861 §6.2.1, of AdvValidLifetime and AdvPreferredLifetime.
+const FIXED: (Duration, Duration) = (Duration::from_secs(2_592_000), Duration::from_secs(604_800));
+/// RFC 9096 §4: ND_VALID_LIMIT and ND_PREFERRED_LIMIT.
+const FOLLOWED: (Duration, Duration) = (Duration::from_secs(5_400), Duration::from_secs(2_700));
+/// RFC 4861 §6.2.1: AdvDefaultLifetime is at most so long.
+const LONGEST: Duration = Duration::from_secs(9_000);
+
+/// RFC 8910 §2: longer ones do not fit into DHCPv4.
+const LONGEST_URI: usize = 255;
+
+impl RouterAdvertisement {
+    pub(super) fn read(section: &Reader, names: &Names, report: &mut Report) -> Option<Self> {
+        let (interface, over) = read_link(section, names, report)?;
+        let max_interval = section.value("max_interval", report).and_then(|v| v.duration(report));
+        let three = max_interval.map(|max| 3 * max);
+        let min_interval = match section.value("min_interval", report) {
+            None => max_interval.map(default_min),
+            Some(v) => v.duration(report).inspect(|min| {
+                if let Some(max) = max_interval.filter(|max| *min * 4 > *max * 3) {
+                    let most = text::duration(max * 3 / 4);
+                    report.fault(
+                        &v.place,
+                        format!("is more than three quarters of max_interval; write {most} at most"),
+                    );
+                }
+            }),
+        };
+        let router_lifetime = match section.value("router_lifetime", report) {
+            None => three.map(|three| three.min(LONGEST)),
+            Some(v) => v.duration(report).inspect(|lifetime| {
+                if !lifetime.is_zero() && max_interval.is_some_and(|max| *lifetime < max) {
+                    report.fault(&v.place, "is less than max_interval: hosts would forget the router in between; write 0 s or more than that");
+                } else {
+                    warn_of_short(Lifetime::For(*lifetime), three, &v.place, report);
+                }
+            }),
+        };
+        let preference = section.value("preference", report).and_then(|v| v.word(report));
+        let managed = section.value("managed", report).and_then(|v| v.boolean(report));
+        let other = section.value("other", report).and_then(|v| v.boolean(report));
+        let hop_limit = section.value("hop_limit", report).and_then(|v| v.integer(report));
+        let mtu = section.value("mtu", report).map(|v| v.integer(report));
+        let reachable_time = section.value("reachable_time", report).and_then(|v| v.duration(report));
+        let retransmit_timer = section.value("retransmit_timer", report).and_then(|v| v.duration(report));
+        let rdnss = read_list(section.value("rdnss", report), report, |item, report| {
+            let address = item.address6(report)?;
+            if address.is_unspecified() || address.is_loopback() || address.is_multicast() {
+                report.fault(&item.place, format!("{address} is no server's address"));
+            }
+            Some(address)
+        });
+        let dnssl = read_list(section.value("dnssl", report), report, |item, report| {
+            let name = item.text(report)?;
+            if !is_domain_name(&name) {
+                report.fault(
+                    &item.place,
+                    format!("\"{name}\" is no domain name; write one such as site.example"),
+                );
+            }
+            Some(name)
+        });
+        let dns_lifetime = read_lifetime(section.value("dns_lifetime", report), three, three, report);
+        let captive_portal = section.value("captive_portal", report).map(|v| {
+            let uri = v.text(report)?;
+            let absolute = uri.starts_with("https://") || uri.starts_with("urn:");
+            if !absolute || uri.len() > LONGEST_URI || !uri.bytes().all(|b| b.is_ascii_graphic()) {
+                let what = "is no URI of an API; write one that begins with https://, of at most 255 octets (RFC 8910 §2)";
+                report.fault(&v.place, what);
+            }
+            Some(uri)
+        });
+        let pref64 = section.value("pref64", report).and_then(|v| read_pref64(&v, report));
+        let pref64_lifetime = match section.value("pref64_lifetime", report) {
+            None => three.map(|three| three.min(Duration::from_secs(65_528))),
+            Some(v) => v.duration(report).inspect(|lifetime| {
+                warn_of_short(Lifetime::For(*lifetime), three, &v.place, report);
+            }),
+        };
+        let goodbye = section.value("goodbye", report).and_then(|v| v.boolean(report));
+        let rows = section.sections("prefixes", &ADVERTISED_PREFIX, report);
+        let prefixes: Vec<_> =
+            rows.iter().map(|row| AdvertisedPrefix::read(row, names, three, report)).collect();
+        let rows = section.sections("routes", &ADVERTISED_ROUTE, report);
+        let routes: Vec<_> = rows.iter().map(|row| AdvertisedRoute::read(row, three, report)).collect();
+        Some(Self {
+            interface,
+            over,
+            max_interval: max_interval?,
+            min_interval: min_interval?,
+            router_lifetime: router_lifetime?,
+            preference: preference?,
+            managed: managed?,
+            other: other?,
+            hop_limit: hop_limit?,
+            mtu: mtu.map_or(Some(None), |mtu| mtu.map(Some))?,
+            reachable_time: reachable_time?,
+            retransmit_timer: retransmit_timer?,
+            rdnss: rdnss?,
+            dnssl: dnssl?,
+            dns_lifetime: dns_lifetime?,
+            captive_portal: captive_portal.map_or(Some(None), |uri| uri.map(Some))?,
+            pref64: pref64?,
+            pref64_lifetime: pref64_lifetime?,
+            goodbye: goodbye?,
+            prefixes: prefixes.into_iter().collect::<Option<_>>()?,
+            routes: routes.into_iter().collect::<Option<_>>()?,
+        })
+    }
+}
+
+/// RFC 4861 §6.2.1: a third of MaxRtrAdvInterval, or three quarters of one below 9 s; never less than 3 s.
+fn default_min(max: Duration) -> Duration {
+    let min = if max < Duration::from_secs(9) { max * 3 / 4 } else { max / 3 };
+    Duration::from_secs(min.as_secs().max(3))
+}
+
+fn read_link(
+    section: &Reader,
+    names: &Names,
+    report: &mut Report,
+) -> Option<(Option<String>, Option<String>)> {
+    let interface = section.value("interface", report).map(|v| (v.text(report), v.place));
+    let over = section.value("over", report).map(|v| (v.text(report), v.place));
+    match (interface, over) {
+        (None, None) => {
+            report.fault(
+                section.place(),
+                "has no link; write interface = \"eth1\", or over = an [isatap] router",
+            );
+            None
+        }
+        (Some(_), Some((_, place))) => {
+            report.fault(&place, "stands beside interface; leave one");
+            None
+        }
+        (Some((interface, place)), None) => {
+            let interface = interface?;
+            let known = names.host.addresses.iter().any(|own| own.interface == interface);
+            if !known && !names.host.addresses.is_empty() {
+                let what = "no interface of this name has an address yet; advertisements begin when it has a link-local one";
+                report.warn(&place, what);
+            }
+            Some((Some(interface), None))
+        }
+        (None, Some((over, place))) => {
+            let over = over?;
+            if !names.isatap.contains(&over) {
+                report.fault(
+                    &place,
+                    "no [isatap] with role = \"router\" has this name; write one, or its name",
+                );
+            }
+            Some((None, Some(over)))
+        }
+    }
+}
+
+fn read_list<T>(
+    value: Option<Value>,
+    report: &mut Report,
+    read: impl Fn(&Value, &mut Report) -> Option<T>,
+) -> Option<Vec<T>> {
+    let Some(value) = value else { return Some(Vec::new()) };
+    let items = value.items();
+    let read: Vec<T> = items.iter().filter_map(|item| read(item, report)).collect();
+    (read.len() == items.len()).then_some(read)
+}
+
+fn read_lifetime(
+    value: Option<Value>,
+    default: Option<Duration>,
+    three: Option<Duration>,
+    report: &mut Report,
+) -> Option<Lifetime> {
+    match value {
+        None => default.map(Lifetime::For),
+        Some(v) => {
+            let lifetime = Lifetime::of(v.duration_or(report)?);
+            warn_of_short(lifetime, three, &v.place, report);
+            Some(lifetime)
+        }
+    }
+}
+
+/// Two advertisements may be lost before what they say is. Zero is said on purpose.
+fn warn_of_short(lifetime: Lifetime, three: Option<Duration>, place: &Place, report: &mut Report) {
+    let Some(three) = three else { return };
+    if lifetime != Lifetime::For(Duration::ZERO) && lifetime.is_less_than(Lifetime::For(three)) {
+        let what = "the loss of two advertisements ends it";
+        report
+            .warn(place, format!("is less than three times max_interval, {}: {what}", text::duration(three)));
+    }
+}
+
+fn is_domain_name(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+    };
+    name.len() <= 253 && name.split('.').all(label)
+}
+
+fn read_pref64(value: &Value, report: &mut Report) -> Option<Pref64> {
+    if value.is_word("auto") {
+        return Some(Pref64::Auto);
+    }
+    if value.is_word("none") {
+        return Some(Pref64::None);
+    }
+    super::nat64::read_prefix(value, false, report).map(|prefix| Pref64::Prefix(prefix.prefix()))
+}
+
+impl AdvertisedPrefix {
+    fn read(row: &Reader, names: &Names, three: Option<Duration>, report: &mut Report) -> Option<Self> {
+        let prefix = row.value("prefix", report).map(|v| {
+            let prefix = v.prefix6(report)?;
+            let address = prefix.address();
+            if address.is_unicast_link_local() || address.is_multicast() {
+                report.fault(&v.place, "is no prefix of hosts' addresses (RFC 4861 §4.6.2)");
+            }
+            Some((prefix, v.place))
+        });
+        let from = row.value("from", report).map(|v| (v.text(report), v.place));
+        let subnet = row.value("subnet", report).and_then(|v| Some((v.integer::<u32>(report)?, v.place)));
+        let on_link = row.value("on_link", report).and_then(|v| v.boolean(report));
+        let autonomous = row.value("autonomous", report).and_then(|v| v.boolean(report));
+        let usual = if from.is_some() { FOLLOWED } else { FIXED };
+        let at_least = |usual: Duration| three.map_or(usual, |three| usual.max(three));
+        let defaults = (at_least(usual.0), at_least(usual.1));
+        let valid = read_lifetime(row.value("valid_lifetime", report), Some(defaults.0), three, report);
+        let preferred = match row.value("preferred_lifetime", report) {
+            None => valid.map(|valid| {
+                let usual = Lifetime::For(defaults.1);
+                if valid.is_less_than(usual) { valid } else { usual }
+            }),
+            Some(v) => {
+                let place = v.place.clone();
+                read_lifetime(Some(v), None, three, report).inspect(|preferred| {
+                    if valid.is_some_and(|valid| valid.is_less_than(*preferred)) {
+                        report.fault(&place, "is more than valid_lifetime; lower it (RFC 4861 §4.6.2)");
+                    }
+                })
+            }
+        };
+        let (prefix, from) = match (prefix, from) {
+            (None, None) => {
+                report.fault(
+                    row.place(),
+                    "has no prefix; write prefix = \"2001:db8:1::/64\", or from = a mechanism's name",
+                );
+                return None;
+            }
+            (Some(_), Some((_, place))) => {
+                report.fault(&place, "stands beside prefix; leave one");
+                return None;
+            }
+            (Some(prefix), None) => {
+                let (prefix, place) = prefix?;
+                if autonomous == Some(true) && prefix.length() != 64 {
+                    let what = "hosts make addresses only of /64 (RFC 4862 §5.5.3 d); write autonomous = false, or a /64";
+                    report.warn(&place, format!("is {} bits long: {what}", prefix.length()));
+                }
+                (Some(prefix), None)
+            }
+            (None, Some((from, place))) => {
+                let from = from?;
+                check_subnet(&from, subnet.as_ref(), names, &place, report);
+                (None, Some(from))
+            }
+        };
+        Some(Self {
+            prefix,
+            from,
+            subnet: subnet?.0,
+            on_link: on_link?,
+            autonomous: autonomous?,
+            valid_lifetime: valid?,
+            preferred_lifetime: preferred?,
+        })
+    }
+}
+
+fn check_subnet(
+    from: &str,
+    subnet: Option<&(u32, Place)>,
+    names: &Names,
+    place: &Place,
+    report: &mut Report,
+) {
+    let Some((_, length)) = names.delegated.iter().find(|(name, _)| name == from) else {
+        let what =
+            "no [six_to_four] router and no [six_rd] customer edge has this name; write one, or its name";
+        report.fault(place, what);
+        return;
+    };
+    let (Some(length), Some((subnet, at))) = (length, subnet) else { return };
+    match 64_u8.checked_sub(*length) {
+        None => report.fault(place, format!("its delegated prefix is {length} bits long, and has no /64")),
+        Some(bits) if bits < 32 && *subnet >> bits != 0 => {
+            let most = (1_u64 << bits) - 1;
+            report.fault(at, format!("is more than the delegated /{length} has; write 0 to {most}"));
+        }
+        Some(_) => {}
+    }
+}
+
+impl AdvertisedRoute {
+    fn read(row: &Reader, three: Option<Duration>, report: &mut Report) -> Option<Self> {
+        let prefix = row.value("prefix", report).and_then(|v| v.prefix6(report));
+        let preference = row.value("preference", report).and_then(|v| v.word(report));
+        let lifetime = read_lifetime(row.value("lifetime", report), three, three, report);
+        Some(Self { prefix: prefix?, preference: preference?, lifetime: lifetime? })
+    }
+}

@@ -1,0 +1,148 @@
+//! Router advertisements: what is read, and what is said of what cannot be.
+
+use super::*;
+use std::time::Duration;
+
+const LAN: &str = "[router_advertisement]\ninterface = \"eth0\"\n";
+
+#[track_caller]
+fn good(text: &str) -> RouterAdvertisement {
+    let (config, _) = parse(text).unwrap_or_else(|faults| panic!("{faults}\nin:\n{text}"));
+    let again = config.to_string();
+    assert_eq!(parse(&again).unwrap_or_else(|faults| panic!("{faults}\nin:\n{again}")).0, config);
+    config.router_advertisements[0].clone()
+}
+
+#[test]
+fn what_is_not_written_is_what_rfc_4861_says() {
+    let one = good(&format!("{LAN}[[router_advertisement.prefixes]]\nprefix = \"2001:db8:1::/64\"\n"));
+    let seconds = Duration::from_secs;
+    assert_eq!(
+        (one.max_interval, one.min_interval, one.router_lifetime),
+        (seconds(600), seconds(200), seconds(1_800))
+    );
+    assert_eq!((one.managed, one.other, one.hop_limit, one.mtu), (false, false, 64, None));
+    assert_eq!((one.reachable_time, one.retransmit_timer), (Duration::ZERO, Duration::ZERO));
+    assert_eq!((one.pref64, one.pref64_lifetime, one.goodbye), (Pref64::Auto, seconds(1_800), true));
+    let prefix = &one.prefixes[0];
+    assert_eq!((prefix.on_link, prefix.autonomous), (true, true));
+    let (valid, preferred) = (Lifetime::For(seconds(2_592_000)), Lifetime::For(seconds(604_800)));
+    assert_eq!((prefix.valid_lifetime, prefix.preferred_lifetime), (valid, preferred));
+}
+
+#[test]
+fn a_prefix_that_follows_has_the_lifetimes_of_rfc_9096() {
+    let router = "[six_to_four]\nrole = \"router\"\ninterface = \"eth0\"\n";
+    let from = "prefixes = [{ from = \"six_to_four\", subnet = 1 }]\n";
+    let one = good(&format!("{OWN}{router}{LAN}{from}"));
+    let (valid, preferred) = (Duration::from_secs(5_400), Duration::from_secs(2_700));
+    assert_eq!(one.prefixes[0].valid_lifetime, Lifetime::For(valid));
+    assert_eq!(one.prefixes[0].preferred_lifetime, Lifetime::For(preferred));
+    let slow = good(&format!("{OWN}{router}{LAN}max_interval = \"30 min\"\n{from}"));
+    assert_eq!(
+        slow.prefixes[0].preferred_lifetime,
+        Lifetime::For(valid),
+        "three times the interval at least"
+    );
+}
+
+#[test]
+fn everything_that_can_be_said_is_read_and_written_out_again() {
+    let text = "[router_advertisement]\ninterface = \"eth0\"\nmax_interval = \"20 s\"\nmin_interval = \"5 s\"\nrouter_lifetime = \"0 s\"\n\
+         preference = \"high\"\nmanaged = true\nother = true\nhop_limit = 0\nmtu = 1480\nreachable_time = \"30 s\"\n\
+         retransmit_timer = \"500 ms\"\nrdnss = [\"2001:db8::53\"]\ndnssl = [\"site.example\"]\ndns_lifetime = \"infinite\"\n\
+         captive_portal = \"https://portal.example/api\"\npref64 = \"64:ff9b::/96\"\npref64_lifetime = \"10 min\"\ngoodbye = false\n\
+         routes = [{ prefix = \"2001:db8:2::/48\", preference = \"low\", lifetime = \"1 h\" }]\n\
+         [[router_advertisement.prefixes]]\nprefix = \"2001:db8:1::/64\"\non_link = false\nvalid_lifetime = \"infinite\"\n";
+    let one = good(text);
+    assert_eq!((one.retransmit_timer, one.mtu), (Duration::from_millis(500), Some(1_480)));
+    assert_eq!(one.routes[0].preference, RouterPreference::Low);
+    assert_eq!(one.prefixes[0].valid_lifetime, Lifetime::Infinite);
+}
+
+#[test]
+fn what_cannot_be_said_is_told() {
+    for (line, said) in [
+        ("over = \"isatap\"", "over = \"isatap\"  stands beside interface; leave one"),
+        (
+            "min_interval = \"9 min\"",
+            "min_interval = \"9 min\"  is more than three quarters of max_interval; write 7 min 30 s at most",
+        ),
+        (
+            "router_lifetime = \"5 min\"",
+            "router_lifetime = \"5 min\"  is less than max_interval: hosts would forget the router in between; write 0 s or more than that",
+        ),
+        ("rdnss = \"ff02::1\"", "rdnss = \"ff02::1\"  ff02::1 is no server's address"),
+        ("dnssl = \"a..b\"", "dnssl = \"a..b\"  \"a..b\" is no domain name; write one such as site.example"),
+        (
+            "captive_portal = \"http://x\"",
+            "captive_portal = \"http://x\"  is no URI of an API; write one that begins with https://, of at most 255 octets (RFC 8910 §2)",
+        ),
+        (
+            "pref64 = \"2001:db8::/95\"",
+            "pref64 = \"2001:db8::/95\"  the length is 95; it must be 32, 40, 48, 56, 64 or 96 (RFC 6052 §2.2)",
+        ),
+        (
+            "prefixes = [{}]",
+            "prefixes[0]  has no prefix; write prefix = \"2001:db8:1::/64\", or from = a mechanism's name",
+        ),
+        (
+            "prefixes = [{ from = \"x\" }]",
+            "prefixes[0].from = \"x\"  no [six_to_four] router and no [six_rd] customer edge has this name; write one, or its name",
+        ),
+        (
+            "prefixes = [{ prefix = \"fe80::/64\" }]",
+            "prefixes[0].prefix = \"fe80::/64\"  is no prefix of hosts' addresses (RFC 4861 §4.6.2)",
+        ),
+        (
+            "prefixes = [{ prefix = \"2001:db8:1::/64\", valid_lifetime = \"1 d\", preferred_lifetime = \"2 d\" }]",
+            "prefixes[0].preferred_lifetime = \"2 d\"  is more than valid_lifetime; lower it (RFC 4861 §4.6.2)",
+        ),
+    ] {
+        faults(&format!("{LAN}{line}\n"), &[&format!("sixway.toml:3  router_advertisement.{said}")]);
+    }
+    faults(
+        "[router_advertisement]\n",
+        &[
+            "sixway.toml:1  router_advertisement  has no link; write interface = \"eth1\", or over = an [isatap] router",
+        ],
+    );
+    faults(
+        "[[router_advertisement]]\ninterface = \"eth0\"\n[[router_advertisement]]\ninterface = \"eth0\"\n",
+        &[
+            "sixway.toml:3  router_advertisement[1]  eth0 has its advertisements already (line 1); write one section for each link",
+        ],
+    );
+}
+
+#[test]
+fn a_subnet_lies_within_the_delegated_prefix() {
+    let edge = "[six_rd]\nrole = \"customer_edge\"\nprefix = \"2001:db8::/32\"\nipv4_mask_length = 8\ninterface = \"eth0\"\n\
+                border_relays = \"198.51.100.1\"\n";
+    let text =
+        |subnet: u32| format!("{OWN}{edge}{LAN}prefixes = [{{ from = \"six_rd\", subnet = {subnet} }}]\n");
+    good(&text(255));
+    faults(
+        &text(256),
+        &[
+            "sixway.toml:12  router_advertisement.prefixes[0].subnet = 256  is more than the delegated /56 has; write 0 to 255",
+        ],
+    );
+}
+
+#[test]
+fn lifetimes_that_two_lost_advertisements_end_are_warned_of() {
+    warnings(
+        &format!(
+            "{LAN}router_lifetime = \"20 min\"\nprefixes = [{{ prefix = \"2001:db8::/48\", preferred_lifetime = \"1 min\" }}]\n"
+        ),
+        &[
+            "sixway.toml:3  router_advertisement.router_lifetime = \"20 min\"  is less than three times max_interval, 30 min: \
+             the loss of two advertisements ends it",
+            "sixway.toml:4  router_advertisement.prefixes[0].preferred_lifetime = \"1 min\"  is less than three times max_interval, \
+             30 min: the loss of two advertisements ends it",
+            "sixway.toml:4  router_advertisement.prefixes[0].prefix = \"2001:db8::/48\"  is 48 bits long: hosts make addresses only \
+             of /64 (RFC 4862 §5.5.3 d); write autonomous = false, or a /64",
+        ],
+    );
+}

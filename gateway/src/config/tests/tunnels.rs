@@ -1,0 +1,264 @@
+//! Tunnels: what is read, and what is said of what cannot be.
+
+use super::*;
+
+/// A good configuration with these lines of it; the first is line 4.
+fn with(text: &str) -> String {
+    format!("{OWN}{text}")
+}
+
+#[track_caller]
+fn good(text: &str) -> Config {
+    parse(&with(text)).unwrap_or_else(|faults| panic!("{faults}\nin:\n{text}")).0
+}
+
+#[track_caller]
+fn fault(text: &str, said: &str) {
+    faults(&with(text), &[said]);
+}
+
+const ALL: &str = "[six_to_four]\nrole = \"relay\"\naddress = \"203.0.113.7\"\nmtu = \"dynamic\"\necn = \"normal\"\n\
+    [[six_rd]]\nrole = \"border_relay\"\nprefix = \"2001:db8::/32\"\nipv4_mask_length = 8\nipv4_common = \"10.0.0.0/8\"\n\
+    interface = \"eth0\"\n\
+    [[tunnel]]\nname = \"one\"\nlocal = \"203.0.113.7\"\nremote = \"198.51.100.1\"\nprefixes = [\"::/0\"]\n\
+    ipv6_address = \"2001:db8:ffff:1::2\"\n\
+    [[tunnel]]\ninterface = \"eth0\"\nremote_within = [\"198.51.100.0/24\"]\nprefixes = \"2a00:1::/48\"\nttl = \"copy\"\n\
+    [isatap]\nrole = \"router\"\naddress = \"203.0.113.7\"\nprefix = \"2a00:2::/64\"\n\
+    [tunnels]\nsteering = \"off\"\ninterfaces = [\"eth0\"]\n";
+
+#[test]
+fn all_kinds_of_tunnels_may_share_one_address_and_read_again_as_written_out() {
+    let config = good(ALL);
+    assert_eq!(config.six_to_four[0].encapsulation.mtu, TunnelMtu::Dynamic);
+    assert_eq!(config.six_rd[0].encapsulation.mtu, TunnelMtu::Static(1_280));
+    assert_eq!(config.six_rd[0].local.found, Some([203, 0, 113, 7].into()));
+    assert_eq!(
+        [&*config.configured_tunnels[0].name, &*config.configured_tunnels[1].name],
+        ["one", "tunnel-2"]
+    );
+    assert_eq!(config.configured_tunnels[1].encapsulation.ttl, HeaderByte::Copy);
+    assert_eq!(config.tunnels.steering, Steering::Off);
+    let again = config.to_string();
+    assert_eq!(parse(&again).unwrap_or_else(|faults| panic!("{faults}\nin:\n{again}")).0, config);
+    let routes: Vec<String> = config.routes().iter().map(ToString::to_string).collect();
+    for route in ["2002::/16", "2001:db8::/32", "::/0", "2a00:1::/48", "2a00:2::/64"] {
+        assert!(routes.contains(&route.to_owned()), "{routes:?}");
+    }
+}
+
+#[test]
+fn a_tunnel_has_an_address_of_this_host_and_one_way_to_name_it() {
+    let tunnel = "[tunnel]\nremote = \"198.51.100.1\"\nprefixes = \"::/0\"\n";
+    fault(
+        tunnel,
+        "sixway.toml:4  tunnel  has no address; write local = \"192.0.2.1\" or interface = \"eth0\"",
+    );
+    fault(
+        &format!("{tunnel}local = \"203.0.113.7\"\ninterface = \"eth0\"\n"),
+        "sixway.toml:8  tunnel.interface = \"eth0\"  stands beside local; leave one",
+    );
+    fault(
+        &format!("{tunnel}local = \"203.0.113.8\"\n"),
+        "sixway.toml:7  tunnel.local = \"203.0.113.8\"  this host does not have this address; add it (ip address add \
+         203.0.113.8/32 dev INTERFACE), or write one of 203.0.113.7 (eth0), 192.0.2.254 (sixway0)",
+    );
+    fault(
+        &format!("{tunnel}local = \"224.0.0.1\"\n"),
+        "sixway.toml:7  tunnel.local = \"224.0.0.1\"  is no address that a host can have; write a unicast address",
+    );
+    warnings(
+        &with(&format!("{tunnel}interface = \"eht0\"\n")),
+        &[
+            "sixway.toml:7  tunnel.interface = \"eht0\"  has no IPv4 address yet; the tunnel begins when it has one; did you mean \"eth0\"?",
+        ],
+    );
+}
+
+#[test]
+fn six_to_four_behind_a_nat_is_refused_with_the_reason() {
+    let mut host = host();
+    host.addresses.push(HostAddress { interface: "lan0".into(), address: "192.168.1.5".parse().unwrap() });
+    let check = |text: &str| match Config::parse("sixway.toml", &with(text), &host, &mut no_files) {
+        Ok((config, _)) => {
+            Ok(config.six_to_four[0].site([192, 168, 1, 5].into()).map(|site| site.to_string()))
+        }
+        Err(faults) => Err(lines(faults.remarks())),
+    };
+    let router = "[six_to_four]\nrole = \"router\"\naddress = \"192.168.1.5\"\n";
+    let what = "not global (private use): 6to4 belongs at the outermost NAT (RFC 3056 §5.8); run it there, or, if that NAT hands \
+                protocol 41 to this host, write nat_address = its outer address";
+    let said = format!("sixway.toml:6  six_to_four.address = \"192.168.1.5\"  is {what}");
+    assert_eq!(check(router), Err(vec![said]));
+    let followed = router.replace("address = \"192.168.1.5\"", "interface = \"lan0\"");
+    let said = format!("sixway.toml:6  six_to_four.interface = \"lan0\"  has 192.168.1.5, which is {what}");
+    assert_eq!(check(&followed), Err(vec![said]));
+    let outer = check(&format!("{router}nat_address = \"192.0.2.1\"\n"));
+    assert_eq!(outer, Ok(Some("2002:c000:201::/48".into())));
+    let said = "sixway.toml:7  six_to_four.nat_address = \"10.0.0.1\"  is not global (private use); write the address outside of the \
+                outermost NAT";
+    assert_eq!(check(&format!("{router}nat_address = \"10.0.0.1\"\n")), Err(vec![said.into()]));
+}
+
+#[test]
+fn the_anycast_address_is_for_relays_and_has_its_warning() {
+    let mut host = host();
+    host.addresses.push(HostAddress { interface: "lo".into(), address: "192.88.99.1".parse().unwrap() });
+    let check = |role: &str| {
+        let text = with(&format!("[six_to_four]\nrole = \"{role}\"\naddress = \"192.88.99.1\"\n"));
+        match Config::parse("sixway.toml", &text, &host, &mut no_files) {
+            Ok((_, warnings)) => lines(&warnings),
+            Err(faults) => lines(faults.remarks()),
+        }
+    };
+    let at = "sixway.toml:6  six_to_four.address = \"192.88.99.1\"  is the anycast address of";
+    let said = format!(
+        "{at} 6to4 relays, which RFC 7526 deprecates: routes to it are filtered in many networks; prefer an address of your own"
+    );
+    assert_eq!(check("relay"), [said]);
+    let said = format!("{at} relays, no site's (RFC 3068 §2.4); write an address of this host alone");
+    assert_eq!(check("host"), [said]);
+}
+
+#[test]
+fn what_only_another_role_has_is_told() {
+    let relay = "[six_to_four]\nrole = \"relay\"\naddress = \"203.0.113.7\"\n";
+    fault(
+        &format!("{relay}relay = \"198.51.100.1\"\n"),
+        "sixway.toml:7  six_to_four.relay = \"198.51.100.1\"  a relay reaches native destinations by itself; leave it out",
+    );
+    fault(
+        &format!("{relay}native_sources = [\"198.51.100.1\"]\n"),
+        "sixway.toml:7  six_to_four.native_sources  a relay has no other relays before it; leave it out",
+    );
+    let border = "[six_rd]\nrole = \"border_relay\"\nprefix = \"2001:db8::/32\"\naddress = \"203.0.113.7\"\n";
+    fault(
+        &format!("{border}border_relays = [\"198.51.100.1\"]\n"),
+        "sixway.toml:8  six_rd.border_relays  this gateway is the border relay; leave it out",
+    );
+    fault(
+        &border.replace("border_relay\"", "customer_edge\""),
+        "sixway.toml:4  six_rd.border_relays  is missing; write border_relays = [\"192.0.2.254\"], which the provider tells (RFC 5969 §7.1.1)",
+    );
+    let router = "[isatap]\nrole = \"router\"\naddress = \"203.0.113.7\"\n";
+    fault(
+        router,
+        "sixway.toml:4  isatap.prefix  is missing; write prefix = \"2001:db8:1::/64\", which hosts are told",
+    );
+    fault(
+        &router.replace("router", "host"),
+        "sixway.toml:4  isatap.potential_routers  is missing; write potential_routers = [\"192.0.2.254\"], the site's routers (RFC 5214 §8.3.1)",
+    );
+    fault(
+        &format!("{router}prefix = \"2001:db8:1::/48\"\n"),
+        "sixway.toml:7  isatap.prefix = \"2001:db8:1::/48\"  is 48 bits long; ISATAP's interface identifiers leave 64 (RFC 5214 §6.1)",
+    );
+}
+
+#[test]
+fn a_prefix_that_does_not_fit_its_lengths_is_told_what_would() {
+    let six_rd = |prefix: &str, mask: u8| {
+        format!(
+            "[six_rd]\nrole = \"border_relay\"\nprefix = \"{prefix}\"\nipv4_mask_length = {mask}\naddress = \"203.0.113.7\"\n"
+        )
+    };
+    fault(
+        &six_rd("2001:db8::/100", 0),
+        "sixway.toml:6  six_rd.prefix = \"2001:db8::/100\"  100 bits and the 32 of an IPv4 address are more than 128; write a prefix of \
+         at most 96 bits, or a greater ipv4_mask_length (RFC 5969 §7.1.1)",
+    );
+    warnings(
+        &with(&six_rd("2001:db8::/48", 0)),
+        &[
+            "sixway.toml:6  six_rd.prefix = \"2001:db8::/48\"  customers' prefixes are 80 bits long: no site has room for a /64, and its \
+           hosts cannot make addresses of it; write a shorter prefix (RFC 5969 §4)",
+        ],
+    );
+    fault(
+        &format!("{}ipv4_common = \"10.0.0.0/8\"\n", six_rd("2001:db8::/40", 16)),
+        "sixway.toml:9  six_rd.ipv4_common = \"10.0.0.0/8\"  is not as long as ipv4_mask_length, 16; write the same length in both",
+    );
+    let edge = six_rd("2001:db8::/32", 8).replace("border_relay", "customer_edge");
+    fault(
+        &format!("{edge}ipv4_common = \"10.0.0.0/8\"\nborder_relays = \"10.0.0.1\"\n"),
+        "sixway.toml:8  six_rd.address = \"203.0.113.7\"  203.0.113.7 is outside of ipv4_common, 10.0.0.0/8: the domain's customers have \
+         addresses of it (RFC 5969 §4)",
+    );
+}
+
+#[test]
+fn tunnels_whose_packets_could_not_be_told_apart_are_named() {
+    let tunnel = |name: &str, remote: &str, prefix: &str| {
+        format!("[[tunnel]]\nname = \"{name}\"\nlocal = \"203.0.113.7\"\n{remote}\nprefixes = \"{prefix}\"\n")
+    };
+    let fixed = "remote = \"198.51.100.1\"";
+    fault(
+        &(tunnel("a", fixed, "2a00:1::/48") + &tunnel("b", fixed, "2a00:2::/48")),
+        "sixway.toml:9  tunnel[1]  its packets could not be told from those of tunnel[0] (line 4): both run between the same two \
+         addresses; write one [[tunnel]] with all prefixes, or give one of them another address of this host",
+    );
+    let within = |prefix: &str| format!("remote_within = [\"{prefix}\"]");
+    fault(
+        &(tunnel("a", &within("198.51.100.0/24"), "2a00:1::/48")
+            + &tunnel("b", &within("198.51.100.128/25"), "2a00:2::/48")),
+        "sixway.toml:9  tunnel[1]  its packets could not be told from those of tunnel[0] (line 4): remote_within 198.51.100.128/25 \
+         overlaps 198.51.100.0/24 at the same address; narrow one of them, or give one of them another address of this host",
+    );
+    good(&(tunnel("a", &within("198.51.100.0/24"), "2a00:1::/48") + &tunnel("b", fixed, "2a00:2::/48")));
+    let six = |name: &str| {
+        format!("[[six_to_four]]\nname = \"{name}\"\nrole = \"relay\"\naddress = \"203.0.113.7\"\n")
+    };
+    fault(
+        &(six("a") + &six("b")),
+        "sixway.toml:8  six_to_four[1]  its packets could not be told from those of six_to_four[0] (line 4): both are 6to4 at the same \
+         address; leave one, or give one of them another address of this host",
+    );
+    let domain = |prefix: &str| {
+        format!("[[six_rd]]\nrole = \"border_relay\"\nprefix = \"{prefix}\"\naddress = \"203.0.113.7\"\n")
+    };
+    good(&(domain("2a00::/32") + &domain("2a01::/32")));
+    fault(
+        &(domain("2a00::/32") + &domain("2a00::/31")),
+        "sixway.toml:10  six_rd[1].prefix = \"2a00::/31\"  2a00::/31 overlaps 2a00::/32 of six_rd[0].prefix (line 6); no address may belong to both",
+    );
+    fault(
+        &(tunnel("a", fixed, "2a00:1::/48") + &tunnel("a", "remote = \"198.51.100.2\"", "2a00:2::/48")),
+        "sixway.toml:9  tunnel[1]  tunnel[0] (line 4) has the name a already; write a name of its own",
+    );
+}
+
+#[test]
+fn there_is_one_way_to_the_rest_of_ipv6() {
+    let router = "[six_to_four]\nrole = \"router\"\naddress = \"203.0.113.7\"\nrelay = \"198.51.100.1\"\n";
+    let tunnel = "[tunnel]\nlocal = \"203.0.113.7\"\nremote = \"198.51.100.2\"\nprefixes = \"::/0\"\n";
+    fault(
+        &format!("{router}{tunnel}"),
+        "sixway.toml:11  tunnel.prefixes = \"::/0\"  ::/0 overlaps ::/0 of six_to_four.relay (line 7); no address may belong to both",
+    );
+    good(&format!("{router}{}", tunnel.replace("::/0", "2a00:1::/48")));
+}
+
+#[test]
+fn a_kernels_tunnel_that_would_take_protocol_41_is_told_with_the_command_that_removes_it() {
+    let text = "[six_to_four]\nrole = \"relay\"\naddress = \"203.0.113.7\"\n";
+    let check = |name: &str, local: Option<[u8; 4]>, up: bool, more: &str| {
+        let mut host = host();
+        host.tunnels.push(KernelTunnel { name: name.into(), local: local.map(Into::into), up });
+        match Config::parse("sixway.toml", &with(&format!("{text}{more}")), &host, &mut no_files) {
+            Ok((_, warnings)) => (true, lines(&warnings).join("\n")),
+            Err(faults) => (false, lines(faults.remarks()).join("\n")),
+        }
+    };
+    let off = "[tunnels]\nsteering = \"off\"\n";
+    assert_eq!(
+        check("sit1", Some([203, 0, 113, 7]), true, ""),
+        (
+            false,
+            "sixway.toml:4  six_to_four  sit1, a tunnel device of the kernel, takes protocol 41 for 203.0.113.7; remove it: ip link delete sit1".into()
+        )
+    );
+    assert_eq!(check("sit1", Some([203, 0, 113, 9]), true, off), (true, String::new()));
+    let (good, said) = check("sit0", None, false, "");
+    assert!(good && said.contains("does no harm; to remove it: modprobe -r sit"), "{said}");
+    let (good, said) = check("sit0", None, false, off);
+    assert!(!good && said.contains("for any address; remove it: modprobe -r sit"), "{said}");
+}

@@ -1,0 +1,174 @@
+//! `[tunnels]`, and what all tunnels are checked for together: whose packet is whose, and what the kernel would take first.
+
+use std::net::Ipv4Addr;
+
+use serde::Serialize;
+use sixway_wire::Prefix4;
+
+use super::claims::Claims;
+use super::configured_tunnel::ConfiguredTunnel;
+use super::fault::{Place, Report};
+use super::host::HostFacts;
+use super::isatap::Isatap;
+use super::local_address::{LocalAddress, LocalSource};
+use super::section::Reader;
+use super::six_rd::SixRd;
+use super::six_to_four::SixToFour;
+use super::text::words;
+
+words! {
+    /// Whether protocol 41 is steered into the device.
+    Steering {
+        /// Where the kernel allows it.
+        Auto = "auto",
+        /// It must be.
+        On = "on",
+        /// It comes through raw sockets.
+        Off = "off",
+    }
+}
+
+/// `[tunnels]`, resolved.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tunnels {
+    /// Whether protocol 41 is steered.
+    pub steering: Steering,
+    /// From which interfaces; none: from those that have the tunnels' addresses.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<String>,
+}
+
+impl Tunnels {
+    pub(super) fn read(section: &Reader, report: &mut Report) -> Option<Self> {
+        let steering = section.value("steering", report).and_then(|v| v.word(report));
+        let interfaces = match section.value("interfaces", report) {
+            None => Some(Vec::new()),
+            Some(v) => {
+                let items = v.items();
+                let read: Vec<String> = items.iter().filter_map(|item| item.text(report)).collect();
+                (read.len() == items.len()).then_some(read)
+            }
+        };
+        Some(Self { steering: steering?, interfaces: interfaces? })
+    }
+}
+
+/// What a tunnel is read with.
+pub(super) struct Around<'r> {
+    pub index: usize,
+    pub host: &'r HostFacts,
+    pub claims: &'r mut Claims,
+    pub report: &'r mut Report,
+}
+
+/// How the packets of a tunnel are told from those of others at its address.
+#[derive(Clone, Debug, PartialEq)]
+enum Mark {
+    /// By their outer source.
+    Remote(Ipv4Addr),
+    /// By their outer source, one of these.
+    Within(Vec<Prefix4>),
+    /// By 6to4 addresses inside.
+    SixToFour,
+    /// By addresses of the domain inside; domains do not overlap.
+    SixRd,
+    /// By ISATAP addresses inside, link-local ones among them.
+    Isatap,
+}
+
+/// What is known of one tunnel for the checks of all.
+pub(super) struct Seen {
+    place: Place,
+    name: String,
+    local: LocalAddress,
+    mark: Mark,
+}
+
+impl Seen {
+    pub fn six_to_four(it: &SixToFour, place: &Place) -> Self {
+        Self { place: place.clone(), name: it.name.clone(), local: it.local.clone(), mark: Mark::SixToFour }
+    }
+
+    pub fn six_rd(it: &SixRd, place: &Place) -> Self {
+        Self { place: place.clone(), name: it.name.clone(), local: it.local.clone(), mark: Mark::SixRd }
+    }
+
+    pub fn isatap(it: &Isatap, place: &Place) -> Self {
+        Self { place: place.clone(), name: it.name.clone(), local: it.local.clone(), mark: Mark::Isatap }
+    }
+
+    pub fn configured(it: &ConfiguredTunnel, place: &Place) -> Self {
+        let mark = it.remote.map_or_else(|| Mark::Within(it.remote_within.clone()), Mark::Remote);
+        Self { place: place.clone(), name: it.name.clone(), local: it.local.clone(), mark }
+    }
+
+    fn shares_its_end_with(&self, other: &Self) -> bool {
+        match (&self.local.source, &other.local.source) {
+            (LocalSource::Interface(one), LocalSource::Interface(two)) => one == two,
+            (_, _) => self.local.found.is_some() && self.local.found == other.local.found,
+        }
+    }
+}
+
+/// Reports tunnels whose packets could not be told apart, and doubled names.
+pub(super) fn check_together(tunnels: &[Seen], report: &mut Report) {
+    for (index, later) in tunnels.iter().enumerate() {
+        for earlier in &tunnels[..index] {
+            let there = earlier.place.seen_from(&later.place);
+            let of = &earlier.place.key;
+            if earlier.name == later.name {
+                let what =
+                    format!("{of} ({there}) has the name {} already; write a name of its own", later.name);
+                report.fault(&later.place, what);
+            }
+            if let Some(why) =
+                clash(&earlier.mark, &later.mark).filter(|_| later.shares_its_end_with(earlier))
+            {
+                let what = format!("its packets could not be told from those of {of} ({there}): {why}");
+                report.fault(&later.place, what);
+            }
+        }
+    }
+}
+
+fn clash(one: &Mark, two: &Mark) -> Option<String> {
+    use Mark::{Isatap, Remote, SixRd, SixToFour, Within};
+    let elsewhere = "give one of them another address of this host";
+    match (one, two) {
+        (Remote(one), Remote(two)) if one == two => Some(format!(
+            "both run between the same two addresses; write one [[tunnel]] with all prefixes, or {elsewhere}"
+        )),
+        (Within(one), Within(two)) => {
+            let pairs = one.iter().flat_map(|one| two.iter().map(move |two| (one, two)));
+            let (one, two) = pairs.into_iter().find(|(one, two)| one.overlaps(**two))?;
+            Some(format!(
+                "remote_within {two} overlaps {one} at the same address; narrow one of them, or {elsewhere}"
+            ))
+        }
+        (SixToFour, SixToFour) => {
+            Some(format!("both are 6to4 at the same address; leave one, or {elsewhere}"))
+        }
+        (Isatap, Isatap) => Some(format!("both are ISATAP at the same address; leave one, or {elsewhere}")),
+        (Remote(_) | Within(_) | SixToFour | SixRd | Isatap, _) => None,
+    }
+}
+
+/// Reports tunnel devices of the kernel that take protocol 41 for an address of ours. With steering, packets pass by a device that
+/// is down; without, the kernel's module alone answers them all with "port unreachable".
+pub(super) fn check_kernel(tunnels: &[Seen], steering: Steering, host: &HostFacts, report: &mut Report) {
+    for device in &host.tunnels {
+        let ours = |seen: &&Seen| {
+            device.local.is_none() || seen.local.found.is_none() || device.local == seen.local.found
+        };
+        let Some(seen) = tunnels.iter().find(ours) else { continue };
+        let whose = device.local.map_or_else(|| "any address".to_owned(), |local| local.to_string());
+        let remove = device.how_to_remove();
+        let what = format!("{}, a tunnel device of the kernel, takes protocol 41 for {whose}", device.name);
+        if device.up || steering == Steering::Off {
+            report.fault(&seen.place, format!("{what}; remove it: {remove}"));
+        } else {
+            let then = "while it is down and protocol 41 is steered, it does no harm";
+            report.warn(&seen.place, format!("{what}; {then}; to remove it: {remove}"));
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What the kernel's links tell before anything is set up, by netlink.
+
+use crate::config::KernelTunnel;
+use futures_util::TryStreamExt;
+use rtnetlink::packet_route::link::{
+    InfoData, InfoIpTunnel, InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+};
+use std::net::IpAddr;
+
+/// The tunnel devices of the kernel that take protocol 41; none if the kernel does not say.
+pub fn kernel_tunnels() -> Vec<KernelTunnel> {
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else {
+        return Vec::new();
+    };
+    runtime.block_on(async { links().await.iter().filter_map(kernel_tunnel).collect() })
+}
+
+async fn links() -> Vec<LinkMessage> {
+    let Ok((connection, handle, _)) = rtnetlink::new_connection() else { return Vec::new() };
+    let connection = tokio::spawn(connection);
+    let links = handle.link().get().execute().try_collect().await;
+    connection.abort();
+    links.unwrap_or_default()
+}
+
+fn kernel_tunnel(link: &LinkMessage) -> Option<KernelTunnel> {
+    let (mut name, mut is_sit, mut local) = (None, false, None);
+    for attribute in &link.attributes {
+        match attribute {
+            LinkAttribute::IfName(own) => name = Some(own.clone()),
+            LinkAttribute::LinkInfo(info) => {
+                is_sit |= info.contains(&LinkInfo::Kind(InfoKind::SitTun));
+                local = info.iter().find_map(local_of);
+            }
+            _ => {}
+        }
+    }
+    let up = link.header.flags.contains(LinkFlags::Up);
+    name.filter(|_| is_sit).map(|name| KernelTunnel { name, local, up })
+}
+
+fn local_of(info: &LinkInfo) -> Option<std::net::Ipv4Addr> {
+    let LinkInfo::Data(InfoData::IpTunnel(data)) = info else { return None };
+    data.iter().find_map(|one| match one {
+        InfoIpTunnel::Local(IpAddr::V4(local)) if !local.is_unspecified() => Some(*local),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(name: &str, kind: InfoKind, data: Vec<InfoIpTunnel>) -> LinkMessage {
+        let mut link = LinkMessage::default();
+        let info = vec![LinkInfo::Kind(kind), LinkInfo::Data(InfoData::IpTunnel(data))];
+        link.attributes = vec![LinkAttribute::IfName(name.into()), LinkAttribute::LinkInfo(info)];
+        link
+    }
+
+    #[test]
+    fn only_sit_takes_protocol_41_and_for_its_local_address_if_it_has_one() {
+        let local = |text: &str| vec![InfoIpTunnel::Local(text.parse().unwrap())];
+        let found = kernel_tunnel(&link("sit1", InfoKind::SitTun, local("192.0.2.1"))).unwrap();
+        assert_eq!((&*found.name, found.local, found.up), ("sit1", Some([192, 0, 2, 1].into()), false));
+        let any = kernel_tunnel(&link("sit0", InfoKind::SitTun, local("0.0.0.0"))).unwrap();
+        assert_eq!(any.local, None);
+        assert_eq!(kernel_tunnel(&link("tunl0", InfoKind::IpIp, local("192.0.2.1"))), None);
+    }
+
+    #[test]
+    fn the_kernel_is_asked_without_a_runtime_of_the_callers() {
+        kernel_tunnels();
+    }
+}
