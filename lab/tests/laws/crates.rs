@@ -6,17 +6,19 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 /// What each of our crates may depend on among our own; an arrow that is not here does not exist.
-const ARROWS: [(&str, &[&str]); 6] = [
+const ARROWS: [(&str, &[&str]); 7] = [
     ("sixway-wire", &[]),
     ("sixway-dataplane", &["sixway-wire"]),
+    ("sixway-control", &["sixway-dataplane", "sixway-wire"]),
     ("sixway-link", &["sixway-dataplane", "sixway-wire"]),
     ("sixway-fastpath", &[]),
-    ("sixway", &["sixway-dataplane", "sixway-fastpath", "sixway-link", "sixway-wire"]),
+    ("sixway", &["sixway-control", "sixway-dataplane", "sixway-fastpath", "sixway-link", "sixway-wire"]),
     ("sixway-lab", &["sixway-dataplane", "sixway-link", "sixway-wire"]),
 ];
 
 /// All that the core may use of other people's: none of it does I/O or reads a clock.
-const CORE: [(&str, &[&str]); 2] = [("sixway-wire", &[]), ("sixway-dataplane", &["arrayvec", "foldhash"])];
+const CORE: [(&str, &[&str]); 3] =
+    [("sixway-wire", &[]), ("sixway-dataplane", &["arrayvec", "foldhash"]), ("sixway-control", &[])];
 
 fn packages() -> Vec<Value> {
     let said = Command::new(env!("CARGO"))
@@ -79,7 +81,7 @@ fn a_dependency_too_many_is_seen() {
 fn unsafe_is_forbidden_by_the_compiler_where_it_has_no_room() {
     let read = |path: &str| std::fs::read_to_string(top().join(path)).expect("it is there");
     assert!(read("Cargo.toml").contains("unsafe_code = \"forbid\""));
-    for name in ["wire", "dataplane", "gateway"] {
+    for name in ["wire", "dataplane", "control", "gateway"] {
         assert!(
             read(&format!("{name}/Cargo.toml")).contains("[lints]\nworkspace = true"),
             "{name} inherits the lints"
