@@ -97,6 +97,19 @@ counters! {
     isatap_encap = "isatap.encap",
     /// Frames that came out of an ISATAP tunnel.
     isatap_decap = "isatap.decap",
+    /// Packets out of tunnels with a combination of ECN fields that nobody sends and that is always potentially dangerous, dropped ones
+    /// included (RFC 6040 §4.2, "(!!!)").
+    ecn_dangerous = "tunnels.ecn_dangerous",
+    /// Packets out of tunnels with a combination of ECN fields that nobody sends and that is possibly dangerous (RFC 6040 §4.2, "(!)").
+    ecn_possibly_dangerous = "tunnels.ecn_possibly_dangerous",
+    /// Errors from inside tunnels that taught what a path carries (RFC 4213 §3.2.2).
+    path_mtus_learnt = "tunnels.path_mtus.learnt",
+    /// Errors from inside tunnels that asked for less than 68 octets, or for more than was thought (RFC 1191 §3).
+    path_mtus_refused = "tunnels.path_mtus.refused",
+    /// Errors from inside tunnels that became ICMPv6 errors (RFC 4213 §3.4).
+    tunnel_errors_relayed = "tunnels.errors_relayed",
+    /// Frames joined to the super-frame of another.
+    super_frames_joined = "super_frames.joined",
     /// Bindings made.
     bindings_made = "nat64.bindings.made",
     /// Bindings ended.

@@ -171,6 +171,12 @@ drop_reasons! {
     /// An ICMP error from inside a tunnel about a packet that was not sent through it (RFC 4213 §3.4).
     ErrorAboutNothingSent => silent,
 
+    /// The outer header tells of congestion, and the transport inside would not hear of it (RFC 6040 §4.2).
+    InnerNotEct => silent,
+    /// An ICMP error from inside a tunnel that no sender can or need be told of: too little is quoted, it is about an ICMP error,
+    /// or it concerns the tunnel alone (RFC 4213 §3.4). What it tells of the path is learnt all the same.
+    ErrorForTunnelAlone => silent,
+
     // Stateful NAT64 (RFC 6146).
     /// A protocol other than TCP, UDP and ICMP (RFC 6146 §3.4).
     ProtocolUnsupported => icmpv4(3, 2) icmpv6(1, 4),

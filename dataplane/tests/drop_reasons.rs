@@ -213,6 +213,14 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
             let gateway = tunnelling(TunnelConfig::Configured(config));
             (after(gateway, [v6(HOST6, "2001:db8:7::1").udp(1, 2, b"data")]), six)
         }
+        DropReason::InnerNotEct => {
+            (after(tunnel(), [in_ipv4("198.51.100.7", END4, tunnel_packet()).tos(3)]), four)
+        }
+        DropReason::ErrorForTunnelAlone => {
+            let inner = v6("2001:db8:1::1", "2001:db8:7::1").udp(1, 2, b"data");
+            let quote = in_ipv4(END4, "198.51.100.7", inner).octets();
+            (after(tunnel(), [v4(PEER4, END4).icmp(icmp4(12, 0, [0; 4], &quote))]), four)
+        }
         DropReason::ErrorAboutNothingSent => {
             let quote = in_ipv4(END4, "198.51.100.8", tunnel_packet()).octets();
             (after(tunnel(), [v4(PEER4, END4).icmp(icmp4(3, 1, [0; 4], &quote))]), four)

@@ -7,6 +7,7 @@
 mod original;
 
 mod owner;
+mod tunnel_errors;
 mod tunnels;
 mod walk;
 mod whole;
@@ -24,6 +25,7 @@ use crate::mechanism::siit::{Siit, SiitConfig};
 use crate::parse::{self, Addresses, Packet};
 use crate::rewrite::icmp_error::{IcmpDetail, IcmpErrors};
 use crate::rewrite::{IPV6_MIN_MTU, Rewriter};
+use crate::tunnel::identification::Identifications;
 use crate::verdict::{Outbox, PolicyId, Verdict, WorkerId};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -157,7 +159,13 @@ impl Engine {
             siit,
             default_siit,
             tunnels: Tunnels::new(&config.tunnels, &config.host4, config.own6, config.seed[1]),
-            rewriter: Rewriter::new(config.limits, policies, tunnel_policies, config.seed[0]),
+            rewriter: Rewriter::new(
+                config.limits,
+                policies,
+                tunnel_policies,
+                Identifications::new(config.worker, config.workers, config.seed[0]),
+                config.seed[1],
+            ),
             icmp_errors: IcmpErrors::new(
                 config.icmp_errors_per_second,
                 config.own4,
@@ -215,6 +223,7 @@ impl Engine {
     }
 
     fn go(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
+        self.rewriter.set_time(now);
         if let [frame] = frames {
             return self.one(frame, now, out);
         }

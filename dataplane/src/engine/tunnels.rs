@@ -1,15 +1,15 @@
 //! The tunnels of an engine, and which of them a packet that came through IPv4 belongs to.
 
 use super::Engine;
-use super::walk::quote_of;
 use crate::classify::{Owner, source_check};
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
+use crate::instant::Instant;
 use crate::mechanism::configured::{Configured, ConfiguredConfig};
 use crate::mechanism::isatap::{Isatap, IsatapConfig};
 use crate::mechanism::six_rd::{SixRd, SixRdConfig};
 use crate::mechanism::six_to_four::{SixToFour, SixToFourConfig};
-use crate::parse::{Addresses, IPV4_HEADER, IPV6_HEADER, Packet, Transport};
+use crate::parse::{Addresses, Packet, Transport};
 use crate::rewrite::decap;
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::address::{Domain, OwnAddresses};
@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use foldhash::fast::FixedState;
 use sixway_wire::Prefix6;
-use sixway_wire::protocol::{ICMPV6, IPV6};
+use sixway_wire::protocol::ICMPV6;
 use std::collections::HashMap;
 
 /// Configuration of one tunnel.
@@ -288,32 +288,10 @@ impl Tunnels {
         let mut tunnels = exact.into_iter().chain(endpoint.rest.iter().copied());
         tunnels.find(|number| self.all[usize::from(*number)].sent(source, destination, outer))
     }
-}
 
-/// What an ICMP error quotes of a packet that went into a tunnel.
-struct QuotedTunnelPacket {
-    outer_source: Ipv4Addr,
-    outer_destination: Ipv4Addr,
-    source: Ipv6Addr,
-    destination: Ipv6Addr,
-}
-
-impl QuotedTunnelPacket {
-    /// `None` where the quote is no IPv6 packet in an IPv4 one, or ends before the inner addresses.
-    fn read(quote: &[u8]) -> Option<Self> {
-        let header = quote.first_chunk::<IPV4_HEADER>()?;
-        if header[0] >> 4 != 4 || header[9] != IPV6 {
-            return None;
-        }
-        let inner = quote.get(usize::from(header[0] & 15) * 4..)?.first_chunk::<IPV6_HEADER>()?;
-        let (addresses, _) = inner[8..].as_chunks::<16>();
-        let [source, destination] = *addresses else { return None };
-        Some(Self {
-            outer_source: Ipv4Addr::new(header[12], header[13], header[14], header[15]),
-            outer_destination: Ipv4Addr::new(header[16], header[17], header[18], header[19]),
-            source: source.into(),
-            destination: destination.into(),
-        })
+    /// The tunnel of an endpoint whose only other end this is.
+    pub(super) fn only_to(&self, endpoint: u8, remote: Ipv4Addr) -> Option<u16> {
+        self.endpoints[usize::from(endpoint)].exact.get(&remote).copied()
     }
 }
 
@@ -350,9 +328,10 @@ impl Engine {
         frame: &mut Frame,
         packet: &Packet,
         endpoint: u8,
+        now: Instant,
     ) -> Result<Verdict, DropReason> {
         if let Transport::IcmpError { .. } = packet.transport {
-            return self.error_from_inside(frame, packet, endpoint);
+            return self.error_from_inside(frame, packet, endpoint, now);
         }
         if let Addresses::V4 { source, .. } = packet.addresses
             && self.tunnels.is_this_host(source)
@@ -372,7 +351,7 @@ impl Engine {
         if inner.protocol == ICMPV6 && tunnel.is_discovery(arrived, &inner)? {
             return Ok(Verdict::Control);
         }
-        self.rewriter.decap(frame, packet, &inner, decision.action.policy)?;
+        self.rewriter.decap(frame, packet, &inner, decision.action.policy, &mut self.counters)?;
         self.count_decap(number);
         Ok(Verdict::Forward)
     }
@@ -386,20 +365,6 @@ impl Engine {
             return Err(DropReason::TunnelLoop);
         }
         if self.tunnels.may_come_from(endpoint, source) { Ok(()) } else { Err(DropReason::NoTunnel) }
-    }
-
-    /// An ICMP error from the IPv4 path of a tunnel (RFC 4213 §3.4). It must quote a packet that went through one of the
-    /// endpoint's tunnels: the quoted outer source is the endpoint, and the quoted inner destination leads where the outer one is.
-    fn error_from_inside(&self, frame: &Frame, packet: &Packet, endpoint: u8) -> Result<Verdict, DropReason> {
-        let quote = quote_of(frame, packet)?;
-        let quoted = QuotedTunnelPacket::read(quote).ok_or(DropReason::QuoteUnusable)?;
-        if self.tunnels.endpoint(quoted.outer_source) != Some(endpoint) {
-            return Err(DropReason::ErrorAboutNothingSent);
-        }
-        let through =
-            self.tunnels.went_through(endpoint, quoted.source, quoted.destination, quoted.outer_destination);
-        through.ok_or(DropReason::ErrorAboutNothingSent)?;
-        Err(DropReason::QuoteUnusable)
     }
 
     #[inline(always)]

@@ -45,7 +45,7 @@ impl Engine {
                 }
             }
             Owner::Tunnel(number) => self.decide_into_tunnel(number, packet)?,
-            Owner::Endpoint(endpoint) => return self.out_of_tunnel(frame, packet, endpoint),
+            Owner::Endpoint(endpoint) => return self.out_of_tunnel(frame, packet, endpoint, now),
             Owner::Gateway => {
                 let limits = self.rewriter.limits();
                 return match echo::reply(frame, packet, limits, out, &mut self.counters)? {
@@ -81,7 +81,7 @@ impl Engine {
             return self.reassemble(frame, packet, now, out);
         }
         if let Owner::Endpoint(endpoint) = owner {
-            return self.out_of_tunnel(frame, packet, endpoint);
+            return self.out_of_tunnel(frame, packet, endpoint, now);
         }
         let hairpinned = frame.passes > 0;
         let decision = match self.decide(frame, packet, owner, probe, hairpinned, now)? {
@@ -224,7 +224,7 @@ pub(super) fn quoted_stateful(frame: &Frame, packet: &Packet) -> Result<QuotedTu
     parse::quoted::quoted(quote_of(frame, packet)?, matches!(packet.addresses, Addresses::V4 { .. }))
 }
 
-pub(super) fn quote_of<'a>(frame: &'a Frame, packet: &Packet) -> Result<&'a [u8], DropReason> {
+fn quote_of<'a>(frame: &'a Frame, packet: &Packet) -> Result<&'a [u8], DropReason> {
     if frame.offload.segments.is_some() {
         return Err(DropReason::BadSuperFrame);
     }

@@ -90,7 +90,7 @@ impl Engine {
             return Ok(Verdict::HandOver(worker));
         }
         if let Owner::Endpoint(endpoint) = owner {
-            return self.out_of_tunnel(frame, packet, endpoint);
+            return self.out_of_tunnel(frame, packet, endpoint, now);
         }
         let pass = Pass { decrement: frame.passes == 0, reassembled: true };
         let decision = match self.decide_later(frame, packet, owner, now)? {

@@ -71,6 +71,19 @@ impl QuotedPacket {
     /// [`DropReason::QuoteUnusable`] when the chain is cut short, or when the packet is one that is never translated: a routing
     /// header with segments left (§5.1), or an extension header behind the Fragment header (§5.1.1).
     pub fn v6(quote: &[u8]) -> Result<Self, DropReason> {
+        let (packet, chain) = Self::v6_with_chain(quote)?;
+        if chain.segments_left_at != 0 || chain.extension_after_fragment {
+            return Err(DropReason::QuoteUnusable);
+        }
+        Ok(packet)
+    }
+
+    /// As [`QuotedPacket::v6`], for packets that are not translated: routing headers and the rest may be as they like.
+    pub fn v6_any(quote: &[u8]) -> Result<Self, DropReason> {
+        Self::v6_with_chain(quote).map(|(packet, _)| packet)
+    }
+
+    fn v6_with_chain(quote: &[u8]) -> Result<(Self, ipv6::Chain), DropReason> {
         let Some((header, _)) = quote.split_first_chunk::<IPV6_HEADER>() else {
             return Err(DropReason::QuoteUnusable);
         };
@@ -80,12 +93,9 @@ impl QuotedPacket {
         let length = IPV6_HEADER + usize::from(word(header, 4));
         let end = quote.len().min(length);
         let chain = ipv6::walk(&quote[..end]).map_err(|_| DropReason::QuoteUnusable)?;
-        if chain.segments_left_at != 0 || chain.extension_after_fragment {
-            return Err(DropReason::QuoteUnusable);
-        }
         let [_, _, _, _, _, _, _, _, addresses @ ..] = header;
         let (source, destination) = addresses.split_at(16);
-        Ok(Self {
+        let packet = Self {
             addresses: Addresses::V6 { source: address6(source), destination: address6(destination) },
             protocol: chain.protocol,
             hops: header[7],
@@ -94,7 +104,8 @@ impl QuotedPacket {
             transport_at: chain.at,
             transport_end: end,
             fragment_header: chain.fragment,
-        })
+        };
+        Ok((packet, chain))
     }
 
     /// Octets behind the IP headers by the packet's own header, quoted or not.

@@ -11,17 +11,18 @@
 //!       +-------------+                 +-------------+
 //! ```
 
-use super::segments::{Family, finish};
+use super::segments::{Family, Made, finish, fragment};
 use super::{Bench, Executed, Job, mss, segment_payload};
 use crate::drop_reason::DropReason;
 use crate::fragment::SuperFrame;
-use crate::frame::{Frame, Segments};
+use crate::frame::{Checksum, Frame, MAX_PACKET, Offload, Segments};
 use crate::parse::{IPV4_HEADER, Packet, SYN, Transport};
 use crate::translate::header::Ipv4Header;
-use crate::tunnel::{Ecn, OuterFragments, TunnelMtu, TunnelPolicy};
+use crate::tunnel::TunnelPolicy;
+use crate::tunnel::ecn::ECN;
 use crate::verdict::Outbox;
 use core::net::Ipv4Addr;
-use sixway_wire::protocol::IPV6;
+use sixway_wire::protocol::{IPV6, TCP};
 
 impl Bench {
     #[inline(always)]
@@ -36,32 +37,26 @@ impl Bench {
         let transport_at = usize::from(packet.transport_at);
         let payload = packet.length as usize - transport_at;
         let segment = transport_at + segment_payload(frame, packet, payload)?;
-        let fragments = policy.outer_fragments == OuterFragments::Allowed;
-        let link = usize::from(self.limits.mtu4) - IPV4_HEADER;
-        let mtu = match policy.mtu {
-            TunnelMtu::Static(mtu) if fragments => usize::from(mtu),
-            TunnelMtu::Static(mtu) => usize::from(mtu).min(link),
-            TunnelMtu::Dynamic => link,
-        };
-        if segment > mtu {
-            self.too_big_for = Some(mtu as u16);
+        let room = self.tunnel_room(policy, destination);
+        let link = usize::from(self.limits.mtu4);
+        let length = IPV4_HEADER + segment;
+        if segment > usize::from(room.mtu) || (room.dont_fragment && length > link) {
+            self.too_big_for = Some(room.mtu);
             return Err(DropReason::PacketTooBig);
         }
-        let length = u16::try_from(IPV4_HEADER + segment).map_err(|_| DropReason::TooLongForIpv4)?;
-        if let Transport::Ports { tcp_flags, .. } = packet.transport
-            && tcp_flags & SYN != 0
-            && policy.clamp_mss
-            && packet.protocol == sixway_wire::protocol::TCP
-        {
-            let partial = frame.offload.checksum == crate::frame::Checksum::Partial;
-            mss::clamp(&mut frame.bytes_mut()[transport_at..], (mtu as u16).saturating_sub(60), partial);
+        if policy.clamp_mss {
+            clamp(frame, packet, transport_at, room.mtu);
         }
-        let segments = frame.segment_count(transport_at, payload);
-        let mut header = Ipv4Header {
-            tos: outer_tos(policy, packet.traffic_class),
-            length,
-            identification: self.reserve_identifications(segments),
-            dont_fragment: false,
+        let segments = match frame.offload.segments {
+            None => 1,
+            Some(_) => frame.segment_count(transport_at, payload),
+        };
+        let header = Ipv4Header {
+            tos: policy.traffic_class.of(packet.traffic_class) & !ECN
+                | policy.ecn.outer(packet.traffic_class),
+            length: u16::try_from(length).map_err(|_| DropReason::TooLongForIpv4)?,
+            identification: self.identifications.reserve(destination, segments),
+            dont_fragment: room.dont_fragment,
             more_fragments: false,
             offset: 0,
             ttl: policy.ttl.of(packet.hops),
@@ -71,66 +66,76 @@ impl Bench {
         };
         if let Some(segments) = frame.offload.segments {
             let before = out.len();
-            let made = encap_segments(&mut header, frame, packet, segments, out)?;
-            counters.segments_made += made.segments;
-            counters.packets += made.segments;
-            counters.octets += made.octets;
-            frame.pieces = out.since(before);
-            return Ok(Executed::InPieces);
+            let made = self.encap_segments(header, frame, packet, segments, out);
+            let made = made.inspect_err(|_| out.shorten(before))?;
+            return Ok(made.into_pieces(frame, before, out, counters));
         }
         finish(frame);
         frame.resize_front(0, IPV4_HEADER)?;
         frame.offload.transport = (IPV4_HEADER + transport_at) as u16;
         let front = frame.bytes_mut().first_chunk_mut().ok_or(DropReason::NoHeadroom)?;
         header.write(front);
-        if usize::from(length) <= usize::from(self.limits.mtu4) {
+        if length <= link {
             return Ok(Executed::InPlace);
         }
         self.cut(frame, Family::V4, self.limits.mtu4, out, counters)
     }
-}
 
-/// What was made of a super-frame.
-struct Made {
-    segments: u64,
-    octets: u64,
-}
-
-/// Cuts a super-frame into tunnel packets, in order.
-fn encap_segments(
-    header: &mut Ipv4Header,
-    frame: &Frame,
-    packet: &Packet,
-    segments: Segments,
-    out: &mut Outbox,
-) -> Result<Made, DropReason> {
-    let super_frame = SuperFrame::of(frame.bytes(), packet, segments)?;
-    let count = super_frame.count();
-    if count > out.room() {
-        return Err(DropReason::OutboxFull);
+    /// Cuts a super-frame into tunnel packets, in order, and those into fragments that are too large for the next link. Says how
+    /// many there are of either.
+    #[cold]
+    fn encap_segments(
+        &mut self,
+        mut header: Ipv4Header,
+        frame: &Frame,
+        packet: &Packet,
+        segments: Segments,
+        out: &mut Outbox,
+    ) -> Result<Made, DropReason> {
+        let super_frame = SuperFrame::of(frame.bytes(), packet, segments)?;
+        let count = super_frame.count();
+        if count > out.room() {
+            return Err(DropReason::OutboxFull);
+        }
+        let first = header.identification;
+        let mut fragments = 0;
+        for number in 0..count {
+            let length = IPV4_HEADER + super_frame.length(number);
+            header.length = length as u16;
+            header.identification = first.wrapping_add(number as u16);
+            if length <= usize::from(self.limits.mtu4) {
+                encap_segment(&header, &super_frame, number, out.push(length)?)?;
+                continue;
+            }
+            let whole = self.segment.get_or_insert_with(|| Frame::with_capacity(MAX_PACKET));
+            whole.received(length, Offload::default());
+            encap_segment(&header, &super_frame, number, whole)?;
+            fragments += fragment(whole, Family::V4, self.limits.mtu4, out)?;
+        }
+        Ok(Made { segments: count as u64, fragments })
     }
-    let first = header.identification;
-    let mut octets = 0;
-    for number in 0..count {
-        let length = IPV4_HEADER + super_frame.length(number);
-        let piece = out.push(length)?;
-        let (front, inner) =
-            piece.bytes_mut().split_first_chunk_mut::<IPV4_HEADER>().ok_or(DropReason::NoHeadroom)?;
-        super_frame.write(number, inner)?;
-        header.length = length as u16;
-        header.identification = first.wrapping_add(number as u16);
-        header.write(front);
-        octets += length as u64;
-    }
-    Ok(Made { segments: count as u64, octets })
 }
 
-/// The outer TOS octet: DSCP by policy (RFC 2983 §4.1), ECN by RFC 6040 §4.1.
+/// Writes a segment with its outer header into a frame of their length.
+fn encap_segment(
+    header: &Ipv4Header,
+    super_frame: &SuperFrame<'_>,
+    number: usize,
+    into: &mut Frame,
+) -> Result<(), DropReason> {
+    let octets = into.bytes_mut().split_first_chunk_mut::<IPV4_HEADER>();
+    let (front, inner) = octets.ok_or(DropReason::NoHeadroom)?;
+    super_frame.write(number, inner)?;
+    header.write(front);
+    Ok(())
+}
+
+/// Lowers the MSS option of a SYN to what fits a tunnel of `mtu` octets, without IPv6 extension headers and TCP options.
 #[inline]
-const fn outer_tos(policy: &TunnelPolicy, inner: u8) -> u8 {
-    let dscp = policy.traffic_class.of(inner) & 0xfc;
-    match policy.ecn {
-        Ecn::Normal => dscp | inner & 3,
-        Ecn::Compatibility => dscp,
+pub(super) fn clamp(frame: &mut Frame, packet: &Packet, transport_at: usize, mtu: u16) {
+    let Transport::Ports { tcp_flags, .. } = packet.transport else { return };
+    if tcp_flags & SYN != 0 && packet.protocol == TCP {
+        let partial = frame.offload.checksum == Checksum::Partial;
+        mss::clamp(&mut frame.bytes_mut()[transport_at..], mtu.saturating_sub(60), partial);
     }
 }

@@ -11,6 +11,7 @@ use crate::instant::Instant;
 use crate::parse::{Addresses, Fragment, ICMP_HEADER, IPV4_HEADER, IPV6_HEADER, Packet, Transport};
 use crate::rewrite::segments::on_the_wire;
 use crate::translate::header::{Ipv4Header, Ipv6Header};
+use crate::tunnel::relayed_error::Relayed;
 use crate::verdict::Outbox;
 use arrayvec::ArrayVec;
 use core::hash::BuildHasher as _;
@@ -107,8 +108,7 @@ impl IcmpErrors {
             Addresses::V6 { source, .. } => {
                 let Some(own) = self.own6 else { return counters.icmp_errors_unsourced += 1 };
                 let quote = || Quote::new(frame, packet, LONGEST6 - IPV6_HEADER);
-                let network = source.to_bits() >> 64 | 1 << 64;
-                self.limit(network, now) && compose6(head, own, source, &quote(), out).is_ok()
+                self.limit(network(source), now) && compose6(head, own, source, &quote(), out).is_ok()
             }
         };
         if made {
@@ -118,11 +118,41 @@ impl IcmpErrors {
         }
     }
 
+    /// The ICMPv6 error that tells `to` of what happened inside a tunnel to the packet that `quote` starts (RFC 4213 §3.4), if it
+    /// may be told.
+    pub fn relay(
+        &mut self,
+        relayed: Relayed,
+        to: Ipv6Addr,
+        quote: &[u8],
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Option<ArrayVec<u8, LONGEST6>> {
+        let Some(own) = self.own6 else {
+            counters.icmp_errors_unsourced += 1;
+            return None;
+        };
+        if !self.limit(network(to), now) {
+            counters.icmp_errors_limited += 1;
+            return None;
+        }
+        let [a, b, c, d] = relayed.rest.to_be_bytes();
+        let head = Head([relayed.kind, relayed.code, 0, 0, a, b, c, d]);
+        let quote = &quote[..quote.len().min(LONGEST6 - IPV6_HEADER - ICMP_HEADER)];
+        let (header, Head(head)) = headers6(head, own, to, quote);
+        Some([&header.octets()[..], &head, quote].into_iter().flatten().copied().collect())
+    }
+
     /// Takes from the source's bucket and then from the one for all.
     fn limit(&mut self, source: u128, now: Instant) -> bool {
         let at = self.hash.hash_one(source) as usize % SOURCE_BUCKETS;
         self.sources[at].take(self.each, now) && self.bucket.take(self.all, now)
     }
+}
+
+/// Who shares a bucket in IPv6: a /64. The bit above tells it from an IPv4 address.
+const fn network(source: Ipv6Addr) -> u128 {
+    source.to_bits() >> 64 | 1 << 64
 }
 
 /// What may be answered with an ICMP error at all: no ICMP error or redirect, no later fragment of IPv4 (RFC 4443 has no such rule, and
@@ -230,12 +260,23 @@ fn compose4(
 }
 
 fn compose6(
-    Head(mut head): Head,
+    head: Head,
     source: Ipv6Addr,
     destination: Ipv6Addr,
     Quote(quote): &Quote,
     out: &mut Outbox,
 ) -> Result<(), DropReason> {
+    let (header, Head(head)) = headers6(head, source, destination, quote);
+    emit(&[&header.octets(), &head, quote], IPV6_HEADER, out)
+}
+
+/// The IPv6 header in front of an error, and the error's head with its checksum.
+fn headers6(
+    Head(mut head): Head,
+    source: Ipv6Addr,
+    destination: Ipv6Addr,
+    quote: &[u8],
+) -> (Ipv6Header, Head) {
     let length = (ICMP_HEADER + quote.len()) as u16;
     let pseudo = pseudo6(source, destination, protocol::ICMPV6, length.into());
     let checksum = pseudo.bytes(&head).bytes(quote).checksum();
@@ -248,7 +289,7 @@ fn compose6(
         source,
         destination,
     };
-    emit(&[&header.octets(), &head, quote], IPV6_HEADER, out)
+    (header, Head(head))
 }
 
 fn emit(parts: &[&[u8]], transport: usize, out: &mut Outbox) -> Result<(), DropReason> {

@@ -15,14 +15,21 @@ use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::fragment::SuperFrame;
 use crate::frame::Frame;
+use crate::instant::Instant;
 use crate::limits::Limits;
 use crate::parse::Packet;
 use crate::translate::Policy;
-use crate::tunnel::TunnelPolicy;
-use crate::verdict::{Decision, Edit, Next, Outbox};
+use crate::tunnel::identification::Identifications;
+use crate::tunnel::path_mtu::{Learnt, PathMtus, TunnelRoom};
+use crate::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
+use crate::verdict::{Decision, Edit, Next, Outbox, PolicyId};
+use core::net::Ipv4Addr;
 
 /// The least MTU of an IPv6 link (RFC 8200 §5).
 pub const IPV6_MIN_MTU: usize = 1_280;
+
+/// Destinations of tunnels of whose paths something may be known, 64 KiB of it.
+const KNOWN_PATHS: usize = 4_096;
 
 /// Where a packet is after its action was executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +61,11 @@ pub struct Rewriter {
 #[derive(Debug)]
 struct Bench {
     limits: Limits,
-    /// The next Identification of IPv4 packets made with DF clear (RFC 7915 §5.1).
-    identification: u16,
+    identifications: Identifications,
+    /// What is known of the paths of tunnels.
+    paths: PathMtus,
+    /// The time of the batch.
+    now: Instant,
     /// Where segments are made that are then cut into fragments.
     segment: Option<Frame>,
     /// What the tunnel carries that the last packet was too big for.
@@ -76,10 +86,55 @@ struct Job<'a> {
 }
 
 impl Rewriter {
-    /// A rewriter for packets of `policies`, and of tunnels with these others; `seed` makes the first identification unpredictable.
-    pub fn new(limits: Limits, policies: Vec<Policy>, tunnels: Vec<TunnelPolicy>, seed: u64) -> Self {
-        let bench = Bench { limits, identification: seed as u16, segment: None, too_big_for: None };
+    /// A rewriter for packets of `policies`, and of tunnels with these others. `seed` makes what is known of paths and the first
+    /// identifications unpredictable.
+    pub fn new(
+        limits: Limits,
+        policies: Vec<Policy>,
+        tunnels: Vec<TunnelPolicy>,
+        identifications: Identifications,
+        seed: u64,
+    ) -> Self {
+        let bench = Bench {
+            limits,
+            identifications,
+            paths: PathMtus::new(KNOWN_PATHS, seed),
+            now: Instant::default(),
+            segment: None,
+            too_big_for: None,
+        };
         Self { policies, tunnels, bench }
+    }
+
+    /// The time of the packets that come next.
+    #[inline]
+    pub const fn set_time(&mut self, now: Instant) {
+        self.bench.now = now;
+    }
+
+    /// What an error says of the path that a tunnel of this policy takes to `remote`: a packet of `length` octets did not fit a link
+    /// of `told` octets. `None`: the tunnel's packets fit any link, for they may be fragmented.
+    pub fn learn_path_mtu(
+        &mut self,
+        policy: PolicyId,
+        remote: Ipv4Addr,
+        told: u16,
+        length: u16,
+    ) -> Option<Learnt> {
+        let policy = self.tunnels.get(usize::from(policy.0))?;
+        match (policy.mtu, policy.outer_fragments) {
+            (TunnelMtu::Static(_), OuterFragments::Allowed) => None,
+            (TunnelMtu::Static(_), OuterFragments::Never) | (TunnelMtu::Dynamic, _) => {
+                let Bench { limits, paths, now, .. } = &mut self.bench;
+                Some(paths.learn(remote, told, length, limits.mtu4, *now))
+            }
+        }
+    }
+
+    /// The largest packet that a tunnel of this policy carries to `remote`, in octets.
+    pub fn tunnel_mtu(&self, policy: PolicyId, remote: Ipv4Addr) -> Option<u16> {
+        let policy = self.tunnels.get(usize::from(policy.0))?;
+        Some(self.bench.tunnel_room(policy, remote).mtu)
     }
 
     /// Other policies of tunnels from now on.
@@ -132,13 +187,28 @@ impl Rewriter {
             Edit::Decap => {
                 let mut inside = Packet::EMPTY;
                 decap::inner(job.frame, packet, &mut inside)?;
-                self.decap(job.frame, packet, &inside, decision.action.policy)
+                self.decap(job.frame, packet, &inside, decision.action.policy, job.counters)
             }
         }
     }
 }
 
 impl Bench {
+    /// What a tunnel of this policy carries to `remote`, and whether the outer DF is set: not where outer packets may be fragmented,
+    /// as with a static MTU they may unless that is forbidden (RFC 4213 §3.2).
+    #[inline]
+    fn tunnel_room(&self, policy: &TunnelPolicy, remote: Ipv4Addr) -> TunnelRoom {
+        let known = || self.paths.room(remote, self.limits.mtu4, self.now);
+        match (policy.mtu, policy.outer_fragments) {
+            (TunnelMtu::Static(mtu), OuterFragments::Allowed) => TunnelRoom { mtu, dont_fragment: false },
+            (TunnelMtu::Static(mtu), OuterFragments::Never) => {
+                TunnelRoom { mtu: mtu.min(known().mtu), dont_fragment: true }
+            }
+            (TunnelMtu::Dynamic, OuterFragments::Allowed) => known(),
+            (TunnelMtu::Dynamic, OuterFragments::Never) => TunnelRoom { dont_fragment: true, ..known() },
+        }
+    }
+
     /// The MSS that fits a translated path (both sides' headers without options).
     const fn mss_limit(&self) -> u16 {
         let (v4, v6) = (self.limits.mtu4.saturating_sub(40), self.limits.mtu6.saturating_sub(60));

@@ -42,14 +42,7 @@ impl Bench {
             }
         };
         let made = made.inspect_err(|_| out.shorten(before))?;
-        counters.segments_made += made.segments;
-        counters.fragments_made += made.fragments;
-        for piece in &out.frames()[before..] {
-            counters.packets += 1;
-            counters.octets += piece.len() as u64;
-        }
-        frame.pieces = out.since(before);
-        Ok(Executed::InPieces)
+        Ok(made.into_pieces(frame, before, out, counters))
     }
 
     fn segment(
@@ -84,9 +77,30 @@ impl Bench {
 }
 
 /// Pieces of a packet.
-struct Made {
-    segments: u64,
-    fragments: u64,
+#[derive(Clone, Copy)]
+pub(super) struct Made {
+    pub segments: u64,
+    pub fragments: u64,
+}
+
+impl Made {
+    /// Counts the pieces, which `frame` became and which stand in the outbox behind the first `before` frames.
+    pub(super) fn into_pieces(
+        self,
+        frame: &mut Frame,
+        before: usize,
+        out: &mut Outbox,
+        counters: &mut Counters,
+    ) -> Executed {
+        counters.segments_made += self.segments;
+        counters.fragments_made += self.fragments;
+        for piece in &out.frames()[before..] {
+            counters.packets += 1;
+            counters.octets += piece.len() as u64;
+        }
+        frame.pieces = out.since(before);
+        Executed::InPieces
+    }
 }
 
 impl Family {
@@ -100,7 +114,7 @@ impl Family {
     }
 }
 
-fn fragment(frame: &Frame, family: Family, mtu: u16, out: &mut Outbox) -> Result<u64, DropReason> {
+pub(super) fn fragment(frame: &Frame, family: Family, mtu: u16, out: &mut Outbox) -> Result<u64, DropReason> {
     let made = match family {
         Family::V4 => fragment4(frame, mtu, out),
         Family::V6 { identification } => fragment6(frame, identification, mtu, out),

@@ -89,7 +89,7 @@ impl Bench {
             Some(fragment) => (fragment.identification as u16, false, fragment.offset, fragment.more),
             None if let Some(identification) = kept => (identification, false, 0, false),
             None if segment > DONT_FRAGMENT_ABOVE && !reassembled => (0, true, 0, false),
-            None => (self.reserve_identifications(segments), false, 0, false),
+            None => (self.identifications.reserve_for_any(segments), false, 0, false),
         };
         let header = Ipv4Header {
             tos: match policy.tos {
@@ -111,14 +111,6 @@ impl Bench {
             return Ok(Executed::InPlace);
         }
         self.cut(frame, Family::V4, self.limits.mtu4, out, counters)
-    }
-
-    /// As many consecutive identifications as a super-frame has segments; the kernel counts on from the first.
-    #[inline]
-    pub(super) fn reserve_identifications(&mut self, count: u32) -> u16 {
-        let first = self.identification;
-        self.identification = first.wrapping_add(count as u16);
-        first
     }
 }
 

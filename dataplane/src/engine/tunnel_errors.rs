@@ -1,0 +1,91 @@
+//! ICMP errors from the IPv4 paths of tunnels: what they tell of a path is learnt, and the sender of the packet is told (RFC 4213
+//! §3.4).
+
+use super::Engine;
+use crate::drop_reason::DropReason;
+use crate::frame::{Frame, Offload};
+use crate::instant::Instant;
+use crate::parse::{self, Addresses, IPV6_HEADER, Packet, Transport};
+use crate::tunnel::path_mtu::Learnt;
+use crate::tunnel::relayed_error::{Says, TunnelError};
+use crate::verdict::{PolicyId, Verdict};
+
+/// What an error that was believed did here.
+struct Heeded {
+    /// What the tunnel carries from now on, in octets of inner packet.
+    mtu: u16,
+    learnt: Option<Learnt>,
+}
+
+impl Engine {
+    /// The way of an ICMP error that came to an end of tunnels: it becomes the ICMPv6 error that goes to the sender of the packet in
+    /// the packet that it quotes.
+    #[cold]
+    pub(super) fn error_from_inside(
+        &mut self,
+        frame: &mut Frame,
+        packet: &Packet,
+        endpoint: u8,
+        now: Instant,
+    ) -> Result<Verdict, DropReason> {
+        let error = TunnelError::read(message_of(frame.bytes(), packet)?)?;
+        let Heeded { mtu, learnt } = self.heed(&error, endpoint)?;
+        match learnt {
+            Some(Learnt::Mtu(_)) => self.counters.path_mtus_learnt += 1,
+            Some(Learnt::Refused) => self.counters.path_mtus_refused += 1,
+            None => {}
+        }
+        let inner = error.inner.ok_or(DropReason::ErrorForTunnelAlone)?;
+        let relayed = inner.relayed(error.says, mtu)?;
+        let (to, quote) = (inner.source, inner.quote);
+        let told = self.icmp_errors.relay(relayed, to, quote, now, &mut self.counters);
+        let told = told.ok_or(DropReason::ErrorForTunnelAlone)?;
+        if frame.space().len() < told.len() {
+            return Err(DropReason::ErrorForTunnelAlone);
+        }
+        frame.fill(&told, Offload { transport: IPV6_HEADER as u16, ..Offload::default() });
+        self.counters.tunnel_errors_relayed += 1;
+        Ok(Verdict::Answered)
+    }
+
+    /// An ICMPv4 error, whole, that another worker's engine has got as a frame: what it tells of a path is learnt here too, and nobody
+    /// is told. Whatever cannot be believed is ignored.
+    pub fn learn_path_error(&mut self, octets: &[u8], now: Instant) {
+        let Ok(packet) = parse::parse(octets) else { return };
+        let Addresses::V4 { destination, .. } = packet.addresses else { return };
+        let is_whole_error =
+            matches!(packet.transport, Transport::IcmpError { .. }) && packet.fragment.is_none();
+        if let Some(endpoint) = self.tunnels.endpoint(destination).filter(|_| is_whole_error)
+            && let Ok(error) = message_of(octets, &packet).and_then(TunnelError::read)
+        {
+            self.rewriter.set_time(now);
+            let _unbelieved = self.heed(&error, endpoint);
+        }
+    }
+
+    /// Believes an error if it quotes a packet that one of the endpoint's tunnels sends: the quoted outer source is the endpoint, and
+    /// the inner destination leads where the outer one is. Where the inner header is not quoted, the outer destination must be the
+    /// other end of a tunnel that has but one.
+    fn heed(&mut self, error: &TunnelError<'_>, endpoint: u8) -> Result<Heeded, DropReason> {
+        if self.tunnels.endpoint(error.outer_source) != Some(endpoint) {
+            return Err(DropReason::ErrorAboutNothingSent);
+        }
+        let remote = error.outer_destination;
+        let through = match &error.inner {
+            Some(inner) => self.tunnels.went_through(endpoint, inner.source, inner.destination, remote),
+            None => self.tunnels.only_to(endpoint, remote),
+        };
+        let policy = PolicyId(through.ok_or(DropReason::ErrorAboutNothingSent)?);
+        let learnt = match error.says {
+            Says::TooBig(told) => self.rewriter.learn_path_mtu(policy, remote, told, error.outer_length),
+            Says::Unreachable | Says::Else => None,
+        };
+        let mtu = self.rewriter.tunnel_mtu(policy, remote).ok_or(DropReason::NoTunnel)?;
+        Ok(Heeded { mtu, learnt })
+    }
+}
+
+/// An ICMP message, from its type on.
+fn message_of<'a>(octets: &'a [u8], packet: &Packet) -> Result<&'a [u8], DropReason> {
+    octets.get(usize::from(packet.transport_at)..packet.length as usize).ok_or(DropReason::Truncated)
+}

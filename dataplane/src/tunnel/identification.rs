@@ -1,0 +1,111 @@
+//! Identifications of IPv4 packets that may be fragmented on their way: no two of one source, destination and protocol may be
+//! alike while both can be under way (RFC 6864 §4.3).
+//!
+//! Each worker counts in a part of the 16 bits that is its own. Destinations share a few hundred counters by a hash: so a counter comes
+//! round the later, the more destinations there are, and what one destination sees tells little of the others (RFC 6864 §7).
+
+use crate::verdict::WorkerId;
+use core::net::Ipv4Addr;
+
+/// Counters that the destinations share.
+const COUNTERS: usize = 256;
+
+/// The identifications that a worker gives.
+#[derive(Clone, Debug)]
+pub struct Identifications {
+    next: Box<[u16; COUNTERS]>,
+    next_for_any: u16,
+    /// The worker's first identification, and how many there are.
+    first: u16,
+    span: u32,
+    multiplier: u32,
+}
+
+impl Identifications {
+    /// Those of one of `workers` workers. `seed` decides where they start and who shares a counter.
+    pub fn new(worker: WorkerId, workers: u8, seed: u64) -> Self {
+        let parts = u32::from(workers.max(1)).next_power_of_two();
+        let span = 0x1_0000 / parts;
+        let start = |at: usize| (seed.rotate_left(at as u32 % 64) as u32 % span) as u16;
+        Self {
+            next_for_any: (seed as u32 % span) as u16,
+            next: Box::new(core::array::from_fn(start)),
+            first: (u32::from(worker.0) % parts * span) as u16,
+            span,
+            multiplier: (seed >> 32) as u32 | 1,
+        }
+    }
+
+    /// `count` consecutive identifications for packets to `destination`, of which this is the first.
+    #[inline]
+    pub const fn reserve(&mut self, destination: Ipv4Addr, count: u32) -> u16 {
+        let at = (destination.to_bits().wrapping_mul(self.multiplier) >> 24) as usize % COUNTERS;
+        let (first, next) = self.counted_on(self.next[at], count);
+        self.next[at] = next;
+        first
+    }
+
+    /// The same from one counter for all destinations: for translated packets, of which few may be fragmented (RFC 7915 §5.1).
+    #[inline]
+    pub const fn reserve_for_any(&mut self, count: u32) -> u16 {
+        let (first, next) = self.counted_on(self.next_for_any, count);
+        self.next_for_any = next;
+        first
+    }
+
+    /// The first of `count` identifications and the counter behind them. They do not run on into the next worker's.
+    #[inline]
+    const fn counted_on(&self, next: u16, count: u32) -> (u16, u16) {
+        let start = if next as u32 + count > self.span { 0 } else { next };
+        (self.first.wrapping_add(start), ((start as u32 + count) % self.span) as u16)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    const TO: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
+
+    #[test]
+    fn all_65_536_are_given_before_one_comes_again() {
+        let mut all = Identifications::new(WorkerId(0), 1, 0x1234_5678_9abc_def0);
+        let given: BTreeSet<u16> = (0..65_536).map(|_| all.reserve(TO, 1)).collect();
+        assert_eq!(given.len(), 65_536);
+    }
+
+    #[test]
+    fn workers_never_give_the_same() {
+        for workers in [2, 3, 4, 255] {
+            let mut given = BTreeSet::new();
+            let parts = u32::from(workers).next_power_of_two();
+            for worker in 0..workers {
+                let mut own = Identifications::new(WorkerId(worker), workers, 0xfeed_beef_0bad_cafe);
+                for _ in 0..0x1_0000 / parts {
+                    assert!(given.insert(own.reserve(TO, 1)), "worker {worker} of {workers}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn those_of_a_super_frame_are_consecutive_and_the_workers_own() {
+        let mut own = Identifications::new(WorkerId(1), 4, 77);
+        for count in [44, 1, 1_000, 3, 16_000, 16_000, 64] {
+            let first = u32::from(own.reserve(TO, count));
+            assert!((0x4000..=0x8000 - count).contains(&first), "{first:#x} and {count} on");
+        }
+    }
+
+    #[test]
+    fn traffic_to_others_hardly_ever_moves_a_destinations_counter() {
+        let mut all = Identifications::new(WorkerId(0), 1, 0x1234_5678_9abc_def0);
+        let before = all.reserve(TO, 1);
+        for other in 0..64 {
+            all.reserve(Ipv4Addr::from_bits(0x0a00_0000 + other * 7_919), 1);
+        }
+        let moved = all.reserve(TO, 1).wrapping_sub(before);
+        assert!(moved < 4, "{moved}");
+    }
+}

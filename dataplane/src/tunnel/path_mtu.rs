@@ -1,0 +1,150 @@
+//! What is known of the IPv4 paths to tunnels' far ends (RFC 4213 §3.2.2, RFC 1191): soft state, learnt from "fragmentation
+//! needed" errors, forgotten after ten minutes, so that a better path is found again.
+//!
+//! It is a table of sets of four destinations, and a destination's set follows from its hash, which nobody outside can foresee.
+//! A destination is looked for in its set alone, what has expired there counts as absent, and whoever is new takes the place of an
+//! expired one, or else of the one in the set that was learnt longest ago: so the table is bounded, and is never walked.
+
+use crate::instant::Instant;
+use crate::parse::IPV4_HEADER;
+use crate::rewrite::IPV6_MIN_MTU;
+use core::hash::BuildHasher;
+use core::net::Ipv4Addr;
+use core::time::Duration;
+use foldhash::fast::FixedState;
+
+/// RFC 1191 §6.3: how long an estimate stands before a larger packet is tried, 10 min.
+pub const LIFETIME: Duration = Duration::from_secs(600);
+/// RFC 1191 §3: an estimate is never below this, in octets.
+pub const LEAST: u16 = 68;
+/// RFC 1191 §7.1, Table 7-1: the plateaus below the official maximum, largest first.
+const PLATEAUS: [u16; 10] = [32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006, 508, 296, 68];
+/// Destinations in a set.
+const WAYS: usize = 4;
+
+/// Largest IPv4 packets that paths carry, by destination.
+#[derive(Debug)]
+pub struct PathMtus {
+    sets: Box<[[Estimate; WAYS]]>,
+    hash: FixedState,
+    /// Whether anything was ever learnt: most gateways never need to look.
+    any: bool,
+}
+
+/// What is known of one destination.
+#[derive(Clone, Copy, Debug)]
+struct Estimate {
+    remote: Ipv4Addr,
+    mtu: u16,
+    until: Instant,
+}
+
+const NOTHING: Estimate = Estimate { remote: Ipv4Addr::UNSPECIFIED, mtu: 0, until: Instant(0) };
+
+/// What an error did to what is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Learnt {
+    /// The path carries this much from now on; less than was thought, or the same for ten more minutes.
+    Mtu(u16),
+    /// Nothing: it asks for less than 68 octets, or for more than was thought (RFC 1191 §3: no error ever raises an estimate).
+    Refused,
+}
+
+/// What a tunnel's next packet may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TunnelRoom {
+    /// The largest inner packet, in octets; never less than 1,280.
+    pub mtu: u16,
+    /// Whether the outer header's DF is set. Not where the path carries less than 1,280 octets inside: then the outer packet is
+    /// fragmented.
+    pub dont_fragment: bool,
+}
+
+impl PathMtus {
+    /// An empty table for at least `most` destinations (one set at the least); `seed` decides who shares a set.
+    pub fn new(most: usize, seed: u64) -> Self {
+        let sets = most.div_ceil(WAYS).max(1).next_power_of_two();
+        Self {
+            sets: vec![[NOTHING; WAYS]; sets].into_boxed_slice(),
+            hash: FixedState::with_seed(seed),
+            any: false,
+        }
+    }
+
+    /// The largest IPv4 packet that reaches `remote`, in octets, if anything is known.
+    #[inline]
+    pub fn lookup(&self, remote: Ipv4Addr, now: Instant) -> Option<u16> {
+        if !self.any {
+            return None;
+        }
+        let known = self.sets[self.set(remote)].iter().find(|known| known.is_of(remote, now))?;
+        Some(known.mtu)
+    }
+
+    /// A router says that a packet of `length` octets to `remote` did not fit a link of `told` octets. An old router tells 0: then
+    /// the next plateau below `length` is taken (RFC 1191 §5). `first_hop` is what was thought of a path of which nothing was known.
+    pub fn learn(
+        &mut self,
+        remote: Ipv4Addr,
+        told: u16,
+        length: u16,
+        first_hop: u16,
+        now: Instant,
+    ) -> Learnt {
+        let thought = self.lookup(remote, now);
+        let mtu = if told == 0 { plateau_below(length.min(thought.unwrap_or(first_hop))) } else { told };
+        // A repeated error with the same number is news of ten more minutes.
+        let is_news = thought.map_or(mtu < first_hop, |thought| mtu <= thought);
+        if mtu < LEAST || !is_news {
+            return Learnt::Refused;
+        }
+        self.any = true;
+        let set = self.set(remote);
+        let estimate = Estimate { remote, mtu, until: now + LIFETIME };
+        let ways = &mut self.sets[set];
+        let at = ways.iter().position(|known| known.is_of(remote, now)).unwrap_or_else(|| oldest(ways));
+        ways[at] = estimate;
+        Learnt::Mtu(mtu)
+    }
+
+    /// What a tunnel to `remote` carries over a first link of `first_hop` octets (RFC 4213 §3.2.2).
+    #[inline]
+    pub fn room(&self, remote: Ipv4Addr, first_hop: u16, now: Instant) -> TunnelRoom {
+        let path = self.lookup(remote, now).map_or(first_hop, |known| known.min(first_hop));
+        room(path)
+    }
+
+    fn set(&self, remote: Ipv4Addr) -> usize {
+        self.hash.hash_one(remote.to_bits()) as usize & (self.sets.len() - 1)
+    }
+}
+
+impl Estimate {
+    fn is_of(&self, remote: Ipv4Addr, now: Instant) -> bool {
+        self.remote == remote && self.until > now
+    }
+}
+
+/// RFC 4213 §3.2.2: the tunnel over a path of `path` octets.
+#[inline]
+pub const fn room(path: u16) -> TunnelRoom {
+    let inner = path.saturating_sub(IPV4_HEADER as u16);
+    if (inner as usize) < IPV6_MIN_MTU {
+        TunnelRoom { mtu: IPV6_MIN_MTU as u16, dont_fragment: false }
+    } else {
+        TunnelRoom { mtu: inner, dont_fragment: true }
+    }
+}
+
+/// The place of the estimate that ends first: an expired one if there is any, for all live equally long.
+fn oldest(ways: &[Estimate; WAYS]) -> usize {
+    (0..WAYS).min_by_key(|at| ways[*at].until).unwrap_or_default()
+}
+
+/// RFC 1191 §5: the greatest plateau that is less than the length of a packet that did not fit; 0 where there is none.
+fn plateau_below(length: u16) -> u16 {
+    PLATEAUS.into_iter().find(|plateau| *plateau < length).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;
