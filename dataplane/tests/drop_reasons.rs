@@ -18,7 +18,7 @@ use sixway_dataplane::translate::address::Rfc6052;
 use sixway_dataplane::translate::{Policy, UdpZeroChecksum};
 use sixway_dataplane::{DropReason, Frame, Offload, Outbox, SegmentKind, Segments, Verdict};
 use std::time::Duration;
-use support::{Build, Gateway, eam, icmp4, icmp6, in_ipv4, siit, v4, v6};
+use support::{Build, Gateway, eam, icmp4, icmp6, in_ipv4, siit, tunnelling, v4, v6};
 
 /// A host of the explicit table, and a host of the IPv4 Internet, as both sides see them.
 const HOST4: &str = "198.51.100.9";
@@ -90,10 +90,6 @@ fn outside_port(gateway: &mut Gateway, packet: Build) -> u16 {
 
 /// The local end of a configured tunnel.
 const END4: &str = "192.0.2.9";
-
-fn tunnelling(tunnel: TunnelConfig) -> Gateway {
-    support::gateway(|config| config.tunnels.push(tunnel))
-}
 
 fn tunnel() -> Gateway {
     tunnelling(TunnelConfig::Configured(support::configured()))

@@ -25,7 +25,7 @@ use sixway_dataplane::translate::address::eam::EamTable;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_dataplane::tunnel::TunnelPolicy;
 use sixway_dataplane::tunnel::address::six_to_four::RELAY_ANYCAST;
-use sixway_dataplane::{Frame, Instant, Offload, Outbox, Verdict};
+use sixway_dataplane::{DropReason, Frame, Instant, Offload, Outbox, Verdict};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,6 +93,11 @@ pub fn configured() -> ConfiguredConfig {
         strict_sources: true,
         policy: TunnelPolicy::default(),
     }
+}
+
+/// A gateway with one tunnel.
+pub fn tunnelling(tunnel: TunnelConfig) -> Gateway {
+    gateway(|config| config.tunnels.push(tunnel))
 }
 
 /// 6to4 in a role at an address, with a relay for hosts and routers: 192.88.99.1.
@@ -208,6 +213,25 @@ impl Gateway {
     pub fn sends(&mut self, expected: impl Into<Vec<u8>>) {
         let (sent, expected) = (self.sent(), expected.into());
         assert_eq!(hex(&sent), hex(&expected), "\nleft: sent, right: expected");
+    }
+
+    /// The oldest packet sent is this one in an outer IPv4 header as our tunnels write it.
+    #[track_caller]
+    pub fn sends_in_ipv4(&mut self, source: &str, destination: &str, inner: impl Into<Vec<u8>>) {
+        let sent = self.sent();
+        let identification = u32::from(u16::from_be_bytes([sent[4], sent[5]]));
+        let expected = in_ipv4(source, destination, inner).identification(identification);
+        assert_eq!(hex(&sent), hex(&expected.octets()), "\nleft: sent, right: expected");
+    }
+
+    /// A packet comes in, is dropped for this reason, and nobody is told.
+    #[track_caller]
+    pub fn refuses(&mut self, packet: impl Into<Vec<u8>>, reason: DropReason) {
+        self.counted_before();
+        self.receives(packet);
+        assert_eq!(self.last, Verdict::Dropped(reason));
+        self.sends_nothing();
+        self.counted([(reason.name(), 1)]);
     }
 
     /// How many packets were sent and not yet looked at.

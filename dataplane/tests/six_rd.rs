@@ -1,0 +1,245 @@
+//! 6rd (RFC 5969), with the example of §7.1.1: 6rd prefix 2001:db8::/32, IPv4MaskLen 8, customer edge 10.100.100.1, border
+//! relay 10.0.0.1.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod support;
+
+use sixway_dataplane::DropReason;
+use sixway_dataplane::engine::TunnelConfig;
+use sixway_dataplane::mechanism::six_rd::{Domain, Role, SixRdConfig, SixRdFault};
+use support::{Build, Gateway, icmp4, in_ipv4, six_rd, tunnelling, v4, v6};
+
+const EDGE: &str = "10.100.100.1";
+const CUSTOMER: &str = "2001:db8:6464:100::7";
+const BORDER: &str = "10.0.0.1";
+/// Another customer.
+const OTHER_EDGE: &str = "10.9.8.7";
+const OTHER_CUSTOMER: &str = "2001:db8:908:700::9";
+const SERVER: &str = "2001:4860::8";
+
+fn edge() -> Gateway {
+    tunnelling(TunnelConfig::SixRd(six_rd(Role::CustomerEdge, EDGE)))
+}
+
+fn border_with(edit: impl FnOnce(&mut SixRdConfig)) -> Gateway {
+    let mut config = six_rd(Role::BorderRelay, BORDER);
+    edit(&mut config);
+    assert_eq!(config.check(), Ok(()));
+    tunnelling(TunnelConfig::SixRd(config))
+}
+
+fn border() -> Gateway {
+    border_with(|_| {})
+}
+
+fn packet(source: &str, destination: &str) -> Build {
+    v6(source, destination).udp(4_000, 53, b"data")
+}
+
+#[test]
+fn a_customers_packet_to_the_internet_goes_to_the_border_relay_and_its_answer_comes_from_there() {
+    let mut gateway = edge();
+    gateway.receives(packet(CUSTOMER, SERVER));
+    gateway.sends_in_ipv4(EDGE, BORDER, packet(CUSTOMER, SERVER));
+    gateway.receives(in_ipv4(BORDER, EDGE, packet(SERVER, CUSTOMER)));
+    gateway.sends(packet(SERVER, CUSTOMER));
+    gateway.counted([("six_rd.encap", 1), ("six_rd.decap", 1)]);
+}
+
+#[test]
+fn customers_reach_one_another_without_the_border_relay() {
+    let mut gateway = edge();
+    gateway.receives(packet(CUSTOMER, OTHER_CUSTOMER));
+    gateway.sends_in_ipv4(EDGE, OTHER_EDGE, packet(CUSTOMER, OTHER_CUSTOMER));
+    gateway.receives(in_ipv4(OTHER_EDGE, EDGE, packet(OTHER_CUSTOMER, CUSTOMER)));
+    gateway.sends(packet(OTHER_CUSTOMER, CUSTOMER));
+}
+
+#[test]
+fn a_border_relay_carries_packets_between_the_domain_and_the_internet() {
+    let mut gateway = border();
+    gateway.receives(in_ipv4(EDGE, BORDER, packet(CUSTOMER, SERVER)));
+    gateway.sends(packet(CUSTOMER, SERVER));
+    gateway.receives(packet(SERVER, CUSTOMER));
+    gateway.sends_in_ipv4(BORDER, EDGE, packet(SERVER, CUSTOMER));
+    gateway.counted([("six_rd.encap", 1), ("six_rd.decap", 1)]);
+}
+
+/// RFC 5969 §8: a packet of the customer edge to itself by way of the border relay.
+#[test]
+fn a_customer_edge_that_asks_whether_its_border_relay_lives_hears_itself() {
+    let echo = || v6(CUSTOMER, "2001:db8:6464:100::1").echo(7, 1, b"alive");
+    let mut gateway = border();
+    gateway.receives(in_ipv4(EDGE, BORDER, echo()));
+    gateway.sends(echo());
+    // The host's kernel routes it back into the tunnel.
+    gateway.receives(echo().hops(63));
+    gateway.sends_in_ipv4(BORDER, EDGE, echo().hops(63));
+    let mut gateway = edge();
+    gateway.receives(in_ipv4(BORDER, EDGE, echo().hops(63)));
+    gateway.sends(echo().hops(63));
+}
+
+#[test]
+fn a_source_of_the_domain_must_embed_the_outer_one() {
+    edge().refuses(
+        in_ipv4("10.9.8.8", EDGE, packet(OTHER_CUSTOMER, CUSTOMER)),
+        DropReason::SpoofedEmbeddedSource,
+    );
+    border().refuses(
+        in_ipv4("10.9.8.8", BORDER, packet(OTHER_CUSTOMER, SERVER)),
+        DropReason::SpoofedEmbeddedSource,
+    );
+    // The same last bits under another IPv4 prefix.
+    border().refuses(
+        in_ipv4("11.9.8.7", BORDER, packet(OTHER_CUSTOMER, SERVER)),
+        DropReason::SpoofedEmbeddedSource,
+    );
+}
+
+#[test]
+fn native_sources_come_from_the_border_relay_alone_and_never_to_it() {
+    edge().refuses(in_ipv4(OTHER_EDGE, EDGE, packet(SERVER, CUSTOMER)), DropReason::SourceNotRelay);
+    border().refuses(in_ipv4(EDGE, BORDER, packet(SERVER, "2001:4860::9")), DropReason::SourceNotInTunnel);
+}
+
+#[test]
+fn a_customer_edge_takes_nothing_for_others() {
+    for destination in [OTHER_CUSTOMER, SERVER, "2001:db8:6464:200::1"] {
+        edge().refuses(in_ipv4(BORDER, EDGE, packet(SERVER, destination)), DropReason::DestinationNotInSite);
+    }
+}
+
+#[test]
+fn a_customer_edge_sends_only_from_its_delegated_prefix() {
+    for source in [OTHER_CUSTOMER, "2001:4860::9", "fd00::1"] {
+        edge().refuses(packet(source, SERVER), DropReason::SourceNotOfSite);
+        edge().refuses(packet(source, OTHER_CUSTOMER), DropReason::SourceNotOfSite);
+    }
+}
+
+#[test]
+fn addresses_that_lead_nowhere_or_to_the_gateway_itself_are_refused() {
+    edge().refuses(packet(CUSTOMER, "2001:db8:6464:1ff::1"), DropReason::TunnelLoop);
+    border().refuses(packet(SERVER, "2001:db8:0:1ff::1"), DropReason::TunnelLoop);
+    let whole = |config: &mut SixRdConfig| {
+        let shared = "0.0.0.0/0".parse().unwrap();
+        config.domain = Domain::new("2001:db8::/32".parse().unwrap(), shared).unwrap();
+        config.subnets = vec!["10.0.0.0/24".parse().unwrap()];
+    };
+    for (destination, reason) in [
+        ("2001:db8:7f00:1::1", DropReason::EmbeddedNotUnicast),
+        ("2001:db8:e000:1::1", DropReason::EmbeddedNotUnicast),
+        ("2001:db8:ffff:ffff::1", DropReason::EmbeddedNotUnicast),
+        ("2001:db8:0:1::1", DropReason::EmbeddedNotUnicast),
+        ("2001:db8:a00:ff::1", DropReason::EmbeddedNotUnicast),
+        ("2001:db8:a9fe:1::1", DropReason::EmbeddedNotPublic),
+        ("2001:db8:a00:1::1", DropReason::TunnelLoop),
+    ] {
+        border_with(whole).refuses(packet(SERVER, destination), reason);
+    }
+    // Private addresses are the provider's own affair.
+    let mut gateway = border_with(whole);
+    gateway.receives(packet(SERVER, "2001:db8:c0a8:101::1"));
+    gateway.sends_in_ipv4(BORDER, "192.168.1.1", packet(SERVER, "2001:db8:c0a8:101::1"));
+}
+
+/// RFC 5969 §12.
+#[test]
+fn a_border_relay_has_no_dealings_with_other_relays() {
+    let others = |config: &mut SixRdConfig| {
+        config.border_relays.push("10.0.0.2".parse().unwrap());
+        config.other_relays = vec!["10.5.0.0/24".parse().unwrap()];
+    };
+    for (relay, embedding) in [("10.0.0.2", "2001:db8:0:200::1"), ("10.5.0.9", "2001:db8:500:900::1")] {
+        border_with(others).refuses(packet(SERVER, embedding), DropReason::TunnelLoop);
+        border_with(others)
+            .refuses(in_ipv4(relay, BORDER, packet(embedding, SERVER)), DropReason::TunnelLoop);
+    }
+    let anycast = |config: &mut SixRdConfig| {
+        let shared = "0.0.0.0/0".parse().unwrap();
+        config.domain = Domain::new("2001:db8::/32".parse().unwrap(), shared).unwrap();
+    };
+    border_with(anycast).refuses(packet(SERVER, "2001:db8:c058:6301::1"), DropReason::TunnelLoop);
+}
+
+/// RFC 6324 §3.3.
+#[test]
+fn a_circle_with_another_tunnels_router_is_cut_at_the_border_relay() {
+    let public = |config: &mut SixRdConfig| {
+        config.address = "192.0.2.1".parse().unwrap();
+        config.domain =
+            Domain::new("2001:db8::/32".parse().unwrap(), "192.0.2.0/24".parse().unwrap()).unwrap();
+    };
+    for back in ["2002:c000:201::1", "2001:4860::5efe:192.0.2.1"] {
+        border_with(public).refuses(packet(back, "2001:db8:700::1"), DropReason::TunnelLoop);
+        let looping = in_ipv4("192.0.2.7", "192.0.2.1", packet("2001:db8:700::1", back));
+        border_with(public).refuses(looping, DropReason::TunnelLoop);
+    }
+}
+
+#[test]
+fn several_domains_live_in_one_gateway_and_at_one_address() {
+    let mut second = six_rd(Role::BorderRelay, BORDER);
+    second.domain = Domain::new("2001:ddd::/40".parse().unwrap(), "10.128.0.0/9".parse().unwrap()).unwrap();
+    let mut third = six_rd(Role::BorderRelay, "192.0.2.1");
+    third.domain = Domain::new("2001:eee::/32".parse().unwrap(), "0.0.0.0/0".parse().unwrap()).unwrap();
+    let mut gateway = support::gateway(|config| {
+        let domains = [six_rd(Role::BorderRelay, BORDER), second, third];
+        config.tunnels.extend(domains.map(TunnelConfig::SixRd));
+    });
+    for (edge, border, customer) in [
+        (EDGE, BORDER, CUSTOMER),
+        ("10.129.2.3", BORDER, "2001:ddd:2:406::1"),
+        ("198.51.100.9", "192.0.2.1", "2001:eee:c633:6409::1"),
+    ] {
+        gateway.receives(in_ipv4(edge, border, packet(customer, SERVER)));
+        gateway.sends(packet(customer, SERVER));
+        gateway.receives(packet(SERVER, customer));
+        gateway.sends_in_ipv4(border, edge, packet(SERVER, customer));
+    }
+    gateway.refuses(
+        in_ipv4("10.129.2.4", BORDER, packet("2001:ddd:2:406::1", SERVER)),
+        DropReason::SpoofedEmbeddedSource,
+    );
+    gateway.refuses(in_ipv4(EDGE, BORDER, packet(SERVER, SERVER)), DropReason::SourceNotInTunnel);
+}
+
+#[test]
+fn what_the_host_must_route_nowhere_is_told() {
+    let edge = six_rd(Role::CustomerEdge, EDGE);
+    assert_eq!(edge.null_routes(), ["2001:db8:6464:100::/56".parse().unwrap()]);
+    assert_eq!(edge.prefixes(), ["2001:db8::/32", "::/0"].map(|prefix| prefix.parse().unwrap()));
+    let border = six_rd(Role::BorderRelay, BORDER);
+    assert_eq!(border.null_routes(), ["2001:db8:0:100::/56".parse().unwrap()]);
+    assert_eq!(border.subnet_router_anycast(), "2001:db8:0:100::".parse().ok());
+    // Whose address is none of the customers' kind: there is no prefix that it could hold back from one of them.
+    assert_eq!(six_rd(Role::BorderRelay, "192.0.2.1").null_routes(), []);
+}
+
+#[test]
+fn a_part_that_cannot_be_says_why() {
+    let shared = "10.0.0.0/8".parse().unwrap();
+    let outside = six_rd(Role::CustomerEdge, "192.0.2.7").check().unwrap_err();
+    assert_eq!(outside, SixRdFault::AddressOutsideDomain("192.0.2.7".parse().unwrap(), shared));
+    assert!(outside.to_string().contains("IPv4MaskLen 8"));
+    let alone = SixRdConfig { border_relays: Vec::new(), ..six_rd(Role::CustomerEdge, EDGE) };
+    assert_eq!(alone.check(), Err(SixRdFault::NoBorderRelay));
+    assert_eq!(six_rd(Role::CustomerEdge, BORDER).check(), Err(SixRdFault::OwnBorderRelay));
+}
+
+#[test]
+fn an_icmp_error_must_quote_a_packet_that_this_gateway_could_have_sent() {
+    for (gateway, local, destination, inner) in [
+        (edge(), EDGE, OTHER_EDGE, packet(CUSTOMER, SERVER)),
+        (edge(), EDGE, BORDER, packet(OTHER_CUSTOMER, SERVER)),
+        (edge(), EDGE, BORDER, packet(CUSTOMER, OTHER_CUSTOMER)),
+        (border(), BORDER, OTHER_EDGE, packet(SERVER, CUSTOMER)),
+        (border(), BORDER, EDGE, packet(CUSTOMER, SERVER)),
+    ] {
+        let quote = in_ipv4(local, destination, inner).octets();
+        let error = v4("10.7.7.7", local).icmp(icmp4(3, 1, [0; 4], &quote));
+        let mut gateway = gateway;
+        gateway.refuses(error, DropReason::ErrorAboutNothingSent);
+    }
+}

@@ -1,0 +1,104 @@
+//! Several mechanisms at one IPv4 address (RFC 3964 §6.1, RFC 5214 §7.3): a packet is the configured tunnel's that it comes
+//! from, or else the first mechanism's that claims it.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod support;
+
+use sixway_dataplane::DropReason;
+use sixway_dataplane::engine::TunnelConfig;
+use sixway_dataplane::mechanism::configured::ConfiguredConfig;
+use sixway_dataplane::mechanism::{isatap, six_rd, six_to_four};
+use support::{Build, Gateway, configured, in_ipv4, v6};
+
+const LOCAL: &str = "192.0.2.8";
+const REMOTE: &str = "198.51.100.7";
+const SERVER: &str = "2001:4860::8";
+
+fn tunnels() -> [TunnelConfig; 4] {
+    let mut domain = support::six_rd(six_rd::Role::BorderRelay, LOCAL);
+    domain.domain =
+        six_rd::Domain::new("2001:ddd::/32".parse().unwrap(), "0.0.0.0/0".parse().unwrap()).unwrap();
+    let link = isatap::IsatapConfig { routers: Vec::new(), ..support::isatap(isatap::Role::Router, LOCAL) };
+    [
+        TunnelConfig::SixToFour(support::six_to_four(six_to_four::Role::Relay, LOCAL)),
+        TunnelConfig::SixRd(domain),
+        TunnelConfig::Isatap(link),
+        TunnelConfig::Configured(ConfiguredConfig { local: LOCAL.parse().unwrap(), ..configured() }),
+    ]
+}
+
+fn gateway() -> Gateway {
+    support::gateway(|config| config.tunnels = tunnels().to_vec())
+}
+
+fn packet(source: &str, destination: &str) -> Build {
+    v6(source, destination).udp(1, 2, b"data")
+}
+
+/// Outer and inner source of somebody behind each tunnel, and what is counted.
+const OTHERS: [(&str, &str, &str, &str); 4] = [
+    ("203.0.113.9", "2002:cb00:7109::1", "six_to_four.decap", "six_to_four.encap"),
+    ("203.0.113.9", "2001:ddd:cb00:7109::1", "six_rd.decap", "six_rd.encap"),
+    ("203.0.113.9", "2001:db8:1:2:200:5efe:203.0.113.9", "isatap.decap", "isatap.encap"),
+    (REMOTE, "2001:db8:7::1", "configured.decap", "configured.encap"),
+];
+
+#[test]
+fn each_mechanism_has_its_own_packets_in_any_order_of_the_configuration() {
+    for turn in 0..4 {
+        let mut order = tunnels();
+        order.rotate_left(turn);
+        let mut gateway = support::gateway(|config| config.tunnels = order.to_vec());
+        for (outer, inner, decap, encap) in OTHERS {
+            gateway.receives(in_ipv4(outer, LOCAL, packet(inner, SERVER)));
+            gateway.sends(packet(inner, SERVER));
+            gateway.counted([(decap, 1)]);
+            gateway.receives(packet(SERVER, inner));
+            gateway.sends_in_ipv4(LOCAL, outer, packet(SERVER, inner));
+            gateway.counted([(encap, 1)]);
+        }
+    }
+}
+
+#[test]
+fn the_other_end_of_a_configured_tunnel_may_be_a_site_of_another_mechanism_too() {
+    let mut gateway = gateway();
+    for (inner, decap) in [
+        ("2002:c633:6407::1", "six_to_four.decap"),
+        ("2001:ddd:c633:6407::1", "six_rd.decap"),
+        ("2001:db8:7::9", "configured.decap"),
+    ] {
+        gateway.receives(in_ipv4(REMOTE, LOCAL, packet(inner, SERVER)));
+        gateway.sends(packet(inner, SERVER));
+        gateway.counted([(decap, 1)]);
+    }
+}
+
+#[test]
+fn what_nobody_claims_is_told_what_it_lacks() {
+    let mut gateway = gateway();
+    gateway.refuses(in_ipv4(REMOTE, LOCAL, packet("2001:4860::7", SERVER)), DropReason::SourceNotInTunnel);
+    gateway.refuses(
+        in_ipv4("203.0.113.9", LOCAL, packet("2001:4860::7", SERVER)),
+        DropReason::SourceNotInTunnel,
+    );
+    gateway.refuses(
+        in_ipv4("203.0.113.9", LOCAL, packet("2002:cb00:710a::1", SERVER)),
+        DropReason::SpoofedEmbeddedSource,
+    );
+}
+
+/// RFC 6324 §3.3: the own address in the format of a tunnel other than the one at hand.
+#[test]
+fn one_mechanisms_addresses_lead_into_no_circle_through_another() {
+    let mut gateway = gateway();
+    let (as_site, as_customer, as_host) =
+        ("2002:c000:208::1", "2001:ddd:c000:208::1", "2001:4860::5efe:192.0.2.8");
+    for ((outer, inner, _, _), destinations) in
+        OTHERS.into_iter().zip([[as_customer, as_host], [as_site, as_host], [as_site, as_customer]])
+    {
+        for destination in destinations {
+            gateway.refuses(in_ipv4(outer, LOCAL, packet(inner, destination)), DropReason::TunnelLoop);
+        }
+    }
+}
