@@ -7,11 +7,11 @@ mod support;
 
 use sixway_dataplane::{Frame, SegmentKind, Segments};
 use sixway_fastpath::{Hook, Steering, SteeringError, Taken};
-use sixway_link::{Link, RawTunnel, Tun, TunConfig, TunQueue};
+use sixway_link::{Link, RawTunnel, Tun, TunConfig, TunQueue, interface};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::Command;
 use std::time::Duration;
-use support::peer::{FAR, NEAR, Peer, Sender, gather, ipv4, tcp, udp};
+use support::peer::{FAR, NEAR, Peer, Sender, gather, ipv4, packet_socket, send_frame, tcp, udp};
 use support::{assert_clean, in_namespace, ip, open, skipped, snmp, wait};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -132,35 +132,18 @@ fn addresses_are_replaced_while_it_runs() {
 }
 
 #[test]
-fn frames_of_a_vlan_come_through_the_vlans_device_alone() {
-    both_hooks("vlan", |peer, mut tun, _steering| {
-        let vlan = |device: &str, address: &str| {
-            ip(&format!("link add link {device} name {device}.5 type vlan id 5"));
-            ip(&format!("addr add {address}/24 dev {device}.5"));
-            ip(&format!("link set {device}.5 up"));
-        };
-        if !Command::new("ip")
-            .args("link add link near name probe type vlan id 6".split(' '))
-            .status()
-            .unwrap()
-            .success()
-        {
-            skipped("vlan", "the kernel has no VLAN devices");
-            return;
-        }
-        vlan("near", "198.51.100.1");
-        peer.inside(|| vlan("far", "198.51.100.2"));
-        let own = Ipv4Addr::new(198, 51, 100, 1);
-        let name = tun.name.clone();
-        let _steering_near = Steering::attach(&["near"], &name, &[own]).unwrap();
-        let sender = peer.inside(Sender::new);
-        let packet = ipv4(Ipv4Addr::new(198, 51, 100, 2), own, 41, true, &udp(b"tagged"));
-        std::thread::sleep(MOMENT);
-        sender.send(&packet);
+fn frames_of_a_vlan_or_for_another_ethernet_address_are_left_alone() {
+    both_hooks("frames", |peer, mut tun, steering| {
+        let socket = peer.inside(|| packet_socket("far"));
+        let own = interface::ethernet_address("near").unwrap().unwrap();
+        let packet = ipv4(FAR, NEAR, 41, true, &udp(b"in a frame"));
+        send_frame(&socket, own, &[0x81, 0, 0, 5], &packet);
+        send_frame(&socket, [2, 0, 0, 0, 0, 3], &[], &packet);
+        send_frame(&socket, [0xff; 6], &[], &packet);
         assert!(receive(&mut tun.queues[0]).is_empty());
-        let _steering_vlan = Steering::attach(&["near.5"], &name, &[own]).unwrap();
-        sender.send(&packet);
-        assert_eq!(packets(&mut tun.queues[0]), [packet]);
+        send_frame(&socket, own, &[], &packet);
+        assert_eq!(packets(&mut tun.queues[0]).len(), 1);
+        assert_eq!(steering.counters().packets, 1);
     });
 }
 

@@ -197,3 +197,28 @@ fn errors_that_this_hosts_own_forwarding_makes_are_heard_too() {
         drop(peer);
     });
 }
+
+#[test]
+fn a_forged_error_does_not_teach_the_kernel_a_path_mtu() {
+    in_namespace("forged", || {
+        let peer = Peer::joined();
+        let mut tun = open(&TunConfig::default());
+        Sysctl::set("/proc/sys/net/ipv4/ip_forward", "1").unwrap().keep();
+        Sysctl::set(format!("/proc/sys/net/ipv4/conf/{}/accept_local", tun.name), "1").unwrap().keep();
+        let _open = RawTunnel::open(NEAR).unwrap();
+        let mut far = peer.inside(|| RawTunnel::open(FAR).unwrap());
+        let packet = ipv4(NEAR, FAR, 41, true, &udp(&[0; 1_300]));
+
+        let mut message = vec![3, 4, 0, 0, 0, 0, 0, 68];
+        message.extend(&packet[..28]);
+        let checksum = sixway_wire::checksum::Sum::ZERO.bytes(&message).checksum();
+        message[2..4].copy_from_slice(&checksum.to_be_bytes());
+        let mut errors = PathErrors::open(&[NEAR]).unwrap();
+        peer.inside(Sender::new).send(&ipv4(FAR, NEAR, 1, false, &message));
+        assert_eq!(packets(&mut errors).len(), 1, "we hear it and judge it");
+
+        tun.queues[0].send(&mut Frame::holding(&packet)).unwrap();
+        assert_eq!(packets(&mut far).len(), 1, "the kernel sends as large packets as before");
+        assert!(packets(&mut errors).is_empty());
+    });
+}

@@ -36,8 +36,9 @@ impl RawTunnel {
     pub fn open(address: Ipv4Addr) -> io::Result<Self> {
         let fd = raw_socket(libc::AF_INET, libc::IPPROTO_IPV6)?;
         bind(fd.as_fd(), address)?;
-        // Control messages are small; where a link is smaller still they may be cut (RFC 4213 §3.2.1).
-        let discover = libc::IP_PMTUDISC_DONT;
+        // Errors about tunnel packets are the engine's to believe or not: without this, a forged one that names a tiny MTU
+        // would make the kernel cut what it forwards to that peer, for ten minutes. DF stays clear (RFC 4213 §3.2.1).
+        let discover = libc::IP_PMTUDISC_OMIT;
         set_number(fd.as_fd(), libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, discover, "IP_MTU_DISCOVER")?;
         let mut link = Self { inbox: Inbox::new(fd)?, address, counters: LinkCounters::default() };
         link.discard_early()?;

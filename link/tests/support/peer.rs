@@ -1,6 +1,7 @@
 //! A second network namespace, joined to the test's own by a veth pair: `near` here, `far` there.
 
 use super::ip;
+use sixway_link::interface;
 use std::fs::File;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -110,6 +111,29 @@ impl Sender {
         };
         assert_eq!(sent, packet.len() as isize, "{}", std::io::Error::last_os_error());
     }
+}
+
+/// A socket that sends Ethernet frames by a device.
+pub fn packet_socket(device: &str) -> OwnedFd {
+    // SAFETY: all zeroes is a sockaddr_ll; socket touches no memory of ours, and bind reads the address with its length.
+    unsafe {
+        let fd = libc::socket(libc::AF_PACKET, libc::SOCK_RAW, 0);
+        assert!(fd >= 0);
+        let mut at: libc::sockaddr_ll = std::mem::zeroed();
+        at.sll_family = libc::AF_PACKET as u16;
+        at.sll_ifindex = interface::index(device).unwrap() as i32;
+        let length = size_of::<libc::sockaddr_ll>() as u32;
+        assert_eq!(libc::bind(fd, std::ptr::from_ref(&at).cast(), length), 0);
+        OwnedFd::from_raw_fd(fd)
+    }
+}
+
+/// Sends an Ethernet frame: to whom, the tag of a VLAN or none, an IPv4 packet.
+pub fn send_frame(socket: &OwnedFd, to: [u8; 6], tag: &[u8], packet: &[u8]) {
+    let frame = [&to[..], &[2, 0, 0, 0, 0, 9], tag, &[8, 0], packet].concat();
+    // SAFETY: the frame outlives the call, with its length.
+    let sent = unsafe { libc::send(socket.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
+    assert_eq!(sent, frame.len() as isize, "{}", std::io::Error::last_os_error());
 }
 
 /// An IPv4 packet with a true header.
