@@ -64,13 +64,17 @@ impl fmt::Display for SteeringError {
                  a container that forbids bpf(2)"
             ),
             Self::Refused { doing, error } => {
-                write!(f, "{doing}: {error}")?;
+                let mut message = format!("{doing}: {error}");
                 let mut cause = error.source();
                 while let Some(next) = cause {
-                    write!(f, ": {next}")?;
+                    let said = next.to_string();
+                    // Some errors repeat their cause, some leave it to the reader.
+                    if !message.contains(&said) {
+                        message += &format!(": {said}");
+                    }
                     cause = next.source();
                 }
-                Ok(())
+                f.write_str(&message)
             }
         }
     }

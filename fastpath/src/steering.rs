@@ -171,3 +171,25 @@ fn strange(name: &str) -> SteeringError {
     let error = io::Error::new(io::ErrorKind::InvalidData, "not in the compiled program");
     SteeringError::Refused { doing: format!("find {name}"), error: error.into() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aya::programs::ProgramError;
+    use aya::sys::SyscallError;
+
+    fn kernel_says(number: i32) -> SteeringError {
+        let io_error = io::Error::from_raw_os_error(number);
+        let error = ProgramError::from(SyscallError { call: "bpf_link_create", io_error });
+        SteeringError::new("attach".into(), error)
+    }
+
+    #[test]
+    fn what_the_kernel_said_is_found_at_the_end_of_the_chain() {
+        let SteeringError::Refused { error, .. } = kernel_says(libc::EINVAL) else { panic!() };
+        assert!(knows_no_tcx(error.as_ref()), "clsact is tried next");
+        assert!(matches!(kernel_says(libc::EPERM), SteeringError::NotPermitted { .. }));
+        let busy = kernel_says(libc::EBUSY);
+        assert_eq!(busy.to_string().matches("busy").count(), 1, "{busy}");
+    }
+}

@@ -109,6 +109,31 @@ fn fragments_come_one_by_one_and_each_of_them() {
 }
 
 #[test]
+fn each_packet_comes_to_the_queue_of_its_addresses() {
+    in_namespace("queues", || {
+        let peer = Peer::joined();
+        let queues = sixway_link::Steering { ports_per_block: 64, workers: 2 };
+        let mut tun = open(&TunConfig { queues: 2, steering: Some(queues), ..TunConfig::default() });
+        let Ok(_steering) = Steering::attach(&["near"], &tun.name, &[NEAR]) else {
+            skipped("queues", "the kernel takes no program");
+            return;
+        };
+        let sender = peer.inside(Sender::new);
+        for host in 0..200 {
+            sender.send(&ipv4(Ipv4Addr::new(198, 51, 100, host), NEAR, 41, true, &udp(b"to whom?")));
+        }
+        let counts: Vec<_> = (0..2)
+            .map(|number| {
+                let packets = packets(&mut tun.queues[number]);
+                assert!(packets.iter().all(|packet| usize::from(queues.worker(packet)) == number));
+                packets.len()
+            })
+            .collect();
+        assert!(counts[0] + counts[1] == 200 && counts.iter().all(|count| *count > 60), "{counts:?}");
+    });
+}
+
+#[test]
 fn addresses_are_replaced_while_it_runs() {
     both_hooks("addresses", |peer, mut tun, mut steering| {
         let other = Ipv4Addr::new(192, 0, 2, 9);
