@@ -50,8 +50,8 @@ counters! {
     to_control = "to_control",
     /// Frames handed over to other workers.
     handed_over = "handed_over",
-    /// Fragments that were joined to a packet which was then handed over, held or left to the host; the packet itself is
-    /// counted there as one.
+    /// Frames that were joined to another, and went on as one with it: fragments of a packet that was handed over, held or left to the host,
+    /// segments of a super-frame. What they were joined to is counted there as one.
     merged = "merged",
     /// Frames held: fragments that wait for the rest of their packet (a gauge).
     held = "held",

@@ -163,6 +163,15 @@ impl Frame {
         self.end = self.end.min(self.start + length);
     }
 
+    /// Appends octets, if the buffer has room behind the packet.
+    #[inline]
+    pub fn extend(&mut self, octets: &[u8]) -> bool {
+        let Some(room) = self.buffer.get_mut(self.end..self.end + octets.len()) else { return false };
+        room.copy_from_slice(octets);
+        self.end += octets.len();
+        true
+    }
+
     /// Moves the start so that `old` leading octets become `new`; the octets between are not cleared.
     /// Fails with [`DropReason::NoHeadroom`] when the buffer has no room in front.
     #[inline]

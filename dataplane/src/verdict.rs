@@ -131,7 +131,8 @@ pub enum Verdict {
     /// It was forwarded as fragments or segments, or became an answer that is sent as fragments. They stand in the outbox; its
     /// own buffer is spent.
     InPieces,
-    /// It was the last fragment of a packet that is complete; the packet stands in the outbox, or was dropped and counted.
+    /// It was the last fragment of a packet that is complete; the packet stands in the outbox, or was dropped and counted. Or it was
+    /// joined to a super-frame that stands in another frame of the batch.
     Merged,
     /// It belongs to another worker; its buffer is as far as this worker went.
     HandOver(WorkerId),

@@ -15,7 +15,7 @@ mod whole;
 use crate::classify::{Owner, Steering};
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
-use crate::fragment::{FragmentLimits, Reassembly};
+use crate::fragment::{FragmentLimits, Joining, Reassembly};
 use crate::frame::Frame;
 use crate::instant::Instant;
 use crate::limits::Limits;
@@ -39,7 +39,7 @@ pub use tunnels::TunnelConfig;
 pub const MAX_PASSES: usize = 3;
 /// Entries of a table that one tick ends or moves at most.
 const EXPIRED_AT_ONCE: usize = 64;
-/// Packets whose look-ups are overlapped.
+/// Packets whose look-ups are overlapped, and that may be joined; a bit of a word for each.
 const STRIDE: usize = 64;
 
 /// What an engine is built from.
@@ -59,6 +59,8 @@ pub struct EngineConfig {
     pub tunnels: Vec<TunnelConfig>,
     /// This host's IPv4 addresses: no tunnel's packets go there or come from there.
     pub host4: Vec<Ipv4Addr>,
+    /// Whether TCP segments and UDP datagrams that come out of tunnels are joined to super-frames.
+    pub join: bool,
     /// ICMP errors made in a second, at most; 0: none.
     pub icmp_errors_per_second: u32,
     /// Bounds on fragments that wait for the rest of their packet.
@@ -81,6 +83,7 @@ impl Default for EngineConfig {
             siit: Vec::new(),
             tunnels: Vec::new(),
             host4: Vec::new(),
+            join: true,
             icmp_errors_per_second: 1_000,
             fragments: FragmentLimits::default(),
             worker: WorkerId(0),
@@ -101,6 +104,8 @@ pub struct Engine {
     rewriter: Rewriter,
     icmp_errors: IcmpErrors,
     reassembly: Reassembly,
+    joining: Joining,
+    join: bool,
     counters: Counters,
     slots: Vec<Slot>,
     original: Original,
@@ -173,6 +178,8 @@ impl Engine {
                 config.seed[1],
             ),
             reassembly: Reassembly::new(config.fragments, config.seed[0] ^ config.seed[1].rotate_left(32)),
+            joining: Joining::default(),
+            join: config.join,
             counters: Counters::default(),
             slots: vec![Slot::EMPTY; STRIDE],
             original: Original::default(),
@@ -232,6 +239,9 @@ impl Engine {
             let count = self.read(stride, &mut slots, now, out);
             self.look_up(&mut slots[..count]);
             self.translate(stride, &slots[..count], now, out);
+            if self.join && !self.tunnels.is_empty() {
+                self.join_decapsulated(stride, &slots[..count]);
+            }
         }
         self.slots = slots;
     }
@@ -361,6 +371,16 @@ impl Engine {
                 Err(reason) => self.refuse(reason, frame, Some(&slot.packet), now, out),
             }
         }
+    }
+
+    /// Joins the segments of a stride that came out of tunnels.
+    fn join_decapsulated(&mut self, stride: &mut [Frame], slots: &[Slot]) {
+        let mut candidates = 0;
+        for slot in slots {
+            let leaves = stride[slot.frame as usize].verdict == Verdict::Forward;
+            candidates |= u64::from(leaves && matches!(slot.owner, Owner::Endpoint(_))) << slot.frame;
+        }
+        self.joining.join(stride, candidates, &mut self.counters);
     }
 
     /// Counts a frame that was not dropped.

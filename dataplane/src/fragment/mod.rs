@@ -1,13 +1,15 @@
 //! Fragments (RFC 791 §3.2, RFC 8200 §4.5): put together where a NAT needs the whole (RFC 6146 §3.4), cut where a link is too
-//! small. Super-frames are cut into segments first.
+//! small. Super-frames are cut into segments first, and segments are joined to super-frames.
 
 mod fragmentation;
 mod held;
+mod joining;
 mod reassembly;
 mod segmentation;
 
 pub use fragmentation::{fragment4, fragment6};
 pub use held::Whole;
+pub use joining::Joining;
 pub use reassembly::{Admission, Expired, FRAGMENT_MIN, FragmentLimits, Reassembly, Refused};
 pub use segmentation::SuperFrame;
 

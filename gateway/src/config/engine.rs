@@ -35,6 +35,7 @@ impl Config {
             siit: self.siit.iter().map(|siit| siit.engine(&self.gateway)).collect(),
             tunnels: Vec::new(),
             host4: Vec::new(),
+            join: self.tun.super_frames,
             icmp_errors_per_second: self.gateway.icmp_errors_per_second.div_ceil(u32::from(workers)),
             worker,
             workers,

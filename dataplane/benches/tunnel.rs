@@ -1,0 +1,123 @@
+//! Nanoseconds a packet, from parsing to the finished packet: into a configured tunnel and out of it, joining included.
+//!
+//! `cargo bench -p sixway-dataplane --bench tunnel`
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a benchmark reads the clock"
+)]
+
+use sixway_dataplane::engine::{Engine, EngineConfig, TunnelConfig};
+use sixway_dataplane::frame::MAX_PACKET;
+use sixway_dataplane::mechanism::configured::ConfiguredConfig;
+use sixway_dataplane::tunnel::{TunnelMtu, TunnelPolicy};
+use sixway_dataplane::{Frame, Instant, Offload, Outbox};
+use sixway_wire::checksum::{Sum, pseudo6};
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+const LOCAL: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
+const REMOTE: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
+const FRAMES: usize = 256;
+
+/// An IPv6 packet with its checksum, from behind the tunnel to here, or from here.
+fn packet(inward: bool, protocol: u8, mut transport: Vec<u8>) -> Vec<u8> {
+    let near: Ipv6Addr = "2001:db8:1::1".parse().unwrap();
+    let far: Ipv6Addr = "2001:db8:7::1".parse().unwrap();
+    let (source, destination) = if inward { (far, near) } else { (near, far) };
+    let at = if protocol == 6 { 16 } else { 6 };
+    let checksum =
+        pseudo6(source, destination, protocol, transport.len() as u32).bytes(&transport).checksum();
+    transport[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
+    let mut octets = vec![0x60, 0, 0, 0];
+    octets.extend((transport.len() as u16).to_be_bytes());
+    octets.extend([protocol, 64]);
+    octets.extend(source.octets());
+    octets.extend(destination.octets());
+    octets.extend(transport);
+    octets
+}
+
+/// 16 octets of data between ports of their own.
+fn udp(inward: bool, number: usize) -> Vec<u8> {
+    let [high, low] = (1_024 + number as u16).to_be_bytes();
+    packet(inward, 17, [&[high, low, 0, 53, 0, 24, 0, 0][..], &[7; 16]].concat())
+}
+
+/// The next 1,400 octets of one connection.
+fn tcp(number: usize) -> Vec<u8> {
+    let [a, b, c, d] = (1_400 * number as u32).to_be_bytes();
+    let header = [0, 80, 16, 0, a, b, c, d, 0, 0, 0, 1, 0x50, 16, 2, 0, 0, 0, 0, 0];
+    packet(true, 6, [&header[..], &[7; 1_400]].concat())
+}
+
+fn wrapped(inner: &[u8]) -> Vec<u8> {
+    let length = (20 + inner.len()) as u16;
+    let mut outer = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, 41, 0, 0];
+    outer[2..4].copy_from_slice(&length.to_be_bytes());
+    outer.extend(REMOTE.octets());
+    outer.extend(LOCAL.octets());
+    let checksum = Sum::ZERO.bytes(&outer).checksum();
+    outer[10..12].copy_from_slice(&checksum.to_be_bytes());
+    outer.extend(inner);
+    outer
+}
+
+fn engine(join: bool, mtu: TunnelMtu) -> Engine {
+    let tunnel = ConfiguredConfig {
+        local: LOCAL,
+        remote: Some(REMOTE),
+        prefixes: vec!["2001:db8:7::/48".parse().unwrap()],
+        policy: TunnelPolicy { mtu, ..TunnelPolicy::default() },
+        strict_sources: true,
+    };
+    let tunnels = vec![TunnelConfig::Configured(tunnel)];
+    Engine::new(&EngineConfig { tunnels, join, ..EngineConfig::default() }).unwrap()
+}
+
+/// The best of seven runs.
+fn measure(engine: &mut Engine, packets: &[Vec<u8>], batch: usize, capacity: usize) -> f64 {
+    let mut frames: Vec<Frame> = (0..FRAMES).map(|_| Frame::with_capacity(capacity)).collect();
+    let mut out = Outbox::new(64);
+    let rounds = std::env::var("PACKETS").map_or(1_000_000, |text| text.parse().unwrap()) / FRAMES;
+    let mut best = f64::MAX;
+    for _ in 0..7 {
+        let mut spent = 0;
+        for _ in 0..rounds {
+            for (frame, packet) in frames.iter_mut().zip(packets.iter().cycle()) {
+                frame.fill(packet, Offload::default());
+            }
+            let start = std::time::Instant::now();
+            for some in frames.chunks_mut(batch) {
+                engine.process(some, Instant(1), &mut out);
+            }
+            spent += start.elapsed().as_nanos();
+        }
+        best = best.min(spent as f64 / (rounds * FRAMES) as f64);
+    }
+    assert_eq!(engine.counters().dropped_total(), 0);
+    best
+}
+
+fn main() {
+    let out: Vec<_> = (0..FRAMES).map(|number| udp(false, number)).collect();
+    let small: Vec<_> = (0..FRAMES).map(|number| wrapped(&udp(true, number))).collect();
+    let same: Vec<_> = (0..FRAMES).map(|_| wrapped(&udp(true, 0))).collect();
+    let bulk: Vec<_> = (0..FRAMES).map(|number| wrapped(&tcp(number))).collect();
+    let fixed = TunnelMtu::Static(1_280);
+    for (name, join, mtu, packets, capacity) in [
+        ("encap", true, fixed, &out, 2_048),
+        ("encap, dynamic MTU", true, TunnelMtu::Dynamic, &out, 2_048),
+        ("decap, nothing joined", false, fixed, &small, 2_048),
+        ("decap, nothing to be joined", true, fixed, &small, 2_048),
+        ("decap, datagrams of 16 octets joined", true, fixed, &same, 8_000),
+        ("decap of 1,400 octets of TCP", false, fixed, &bulk, MAX_PACKET),
+        ("decap of 1,400 octets of TCP, joined", true, fixed, &bulk, MAX_PACKET),
+    ] {
+        for batch in [256, 1] {
+            let spent = measure(&mut engine(join, mtu), packets, batch, capacity);
+            println!("batch {batch:>3}: {name:<38} {spent:6.1} ns");
+        }
+    }
+}
