@@ -57,7 +57,7 @@ pub struct AdvertisedPrefix {
     pub prefix: Prefix6,
     /// AdvOnLinkFlag.
     pub on_link: bool,
-    /// AdvAutonomousFlag.
+    /// AdvAutonomousFlag; hosts make addresses of a /64 only (RFC 4862 §5.5.3).
     pub autonomous: bool,
     /// AdvValidLifetime in seconds.
     pub valid: u32,

@@ -93,9 +93,6 @@ fn prefixes_that_no_host_could_use_are_refused() {
     assert_eq!(with(vec![good, good]), [Setting::Prefixes], "twice");
     assert_eq!(with(vec![AdvertisedPrefix::lasting(prefix("fe80::/64"))]), [Setting::Prefixes]);
     assert_eq!(with(vec![AdvertisedPrefix::lasting(prefix("ff00::/64"))]), [Setting::Prefixes]);
-    assert_eq!(with(vec![AdvertisedPrefix::lasting(numbered(1, 48))]), [Setting::Prefixes]);
-    let on_link_only = AdvertisedPrefix { autonomous: false, ..AdvertisedPrefix::lasting(numbered(1, 48)) };
-    assert_eq!(with(vec![on_link_only]), []);
     assert_eq!(with(vec![AdvertisedPrefix { preferred: 9, valid: 8, ..good }]), [Setting::Prefixes]);
     let many = |count| (0..count).map(|at| AdvertisedPrefix::lasting(numbered(at, 64))).collect();
     assert_eq!(with(many(16)), []);

@@ -122,9 +122,7 @@ fn of_times(faults: &mut Faults, settings: &Settings) {
 fn of_prefixes(faults: &mut Faults, settings: &Settings) {
     faults.at_most(Setting::Prefixes, settings.prefixes.len(), MAX_PREFIXES, "prefixes");
     faults.no_twins(Setting::Prefixes, settings.prefixes.iter().map(|entry| entry.prefix));
-    for (at, AdvertisedPrefix { prefix, autonomous, valid, preferred, .. }) in
-        settings.prefixes.iter().enumerate()
-    {
+    for (at, AdvertisedPrefix { prefix, valid, preferred, .. }) in settings.prefixes.iter().enumerate() {
         let link_local = prefix.overlaps(isatap::LINK_LOCAL);
         faults.entry(
             Setting::Prefixes,
@@ -134,11 +132,6 @@ fn of_prefixes(faults: &mut Faults, settings: &Settings) {
         );
         let multicast = prefix.address().is_multicast();
         faults.entry(Setting::Prefixes, at, multicast, format!("{prefix} is multicast"));
-        let long = *autonomous && prefix.length() != 64;
-        let why = format!(
-            "{prefix} is no /64, and hosts make addresses of nothing else (RFC 4862 §5.5.3, RFC 4291 §2.5.1)"
-        );
-        faults.entry(Setting::Prefixes, at, long, why);
         let why = format!("preferred for {preferred} s and valid for {valid} s only (RFC 4861 §6.2.1)");
         faults.entry(Setting::Prefixes, at, preferred > valid, why);
     }

@@ -1,0 +1,20 @@
+//! The fuzzer's corpus of neighbour discovery and blind mutations of it, for a short time in every test run; `fuzz/run` goes on from there.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a test reads files and the clock"
+)]
+
+#[path = "../../fuzz/targets/mutation.rs"]
+mod mutation;
+#[path = "../../fuzz/targets/neighbour_discovery.rs"]
+mod neighbour_discovery;
+
+use std::path::Path;
+
+#[test]
+fn any_octets_are_neighbour_discovery_or_none_and_provoke_nothing_bad() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/neighbour_discovery");
+    mutation::replay(Path::new(corpus), 30_000, neighbour_discovery::run);
+}
