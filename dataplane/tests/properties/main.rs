@@ -5,6 +5,7 @@ mod judge;
 mod packets;
 #[path = "../support/mod.rs"]
 mod support;
+mod tunnels;
 
 use judge::{is_right, judge, segments_of};
 use packets::{Input, Load, Shape, build, frames, hold, plain_load};
