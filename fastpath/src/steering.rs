@@ -76,10 +76,19 @@ impl Steering {
         let classifier = steering.classifier()?;
         classifier.load().map_err(|error| SteeringError::new(format!("load {PROGRAM}"), error))?;
         for interface in interfaces {
-            hang(classifier, hook, interface)
-                .map_err(|error| SteeringError::new(format!("attach {PROGRAM} to {interface}"), error))?;
+            hang(classifier, hook, interface)?;
         }
         Ok(steering)
+    }
+
+    /// Hangs the program at one more interface, or once more at one that vanished and came back, as a dialled one does.
+    ///
+    /// # Errors
+    /// As for [`Steering::attach`].
+    pub fn add_interface(&mut self, interface: &str) -> Result<(), SteeringError> {
+        index(interface)?;
+        let hook = self.hook;
+        hang(self.classifier()?, hook, interface)
     }
 
     /// How the program hangs at the interfaces.
@@ -132,11 +141,7 @@ impl Steering {
     }
 }
 
-fn hang(
-    classifier: &mut SchedClassifier,
-    hook: Hook,
-    interface: &str,
-) -> Result<(), aya::programs::ProgramError> {
+fn hang(classifier: &mut SchedClassifier, hook: Hook, interface: &str) -> Result<(), SteeringError> {
     let options = match hook {
         // Behind other programs: what they drop or take is theirs.
         Hook::Tcx => TcAttachOptions::TcxOrder(LinkOrder::last()),
@@ -147,7 +152,10 @@ fn hang(
             TcAttachOptions::Netlink(NlOptions::default())
         }
     };
-    classifier.attach_with_options(interface, TcAttachType::Ingress, options).map(|_| ())
+    classifier
+        .attach_with_options(interface, TcAttachType::Ingress, options)
+        .map(|_| ())
+        .map_err(|error| SteeringError::new(format!("attach {PROGRAM} to {interface}"), error))
 }
 
 /// Before Linux 6.6, bpf(2) does not know the kind of link.

@@ -25,6 +25,14 @@ impl Steering {
         Err(SteeringError::NotBuilt)
     }
 
+    /// Adds nothing.
+    ///
+    /// # Errors
+    /// None.
+    pub fn add_interface(&mut self, _: &str) -> Result<(), SteeringError> {
+        match self.0 {}
+    }
+
     /// How the program hangs at the interfaces.
     pub fn hook(&self) -> Hook {
         match self.0 {}

@@ -109,6 +109,22 @@ fn fragments_come_one_by_one_and_each_of_them() {
 }
 
 #[test]
+fn an_interface_that_comes_back_is_steered_again() {
+    both_hooks("back", |peer, mut tun, mut steering| {
+        ip("link del near");
+        peer.join();
+        let packet = ipv4(FAR, NEAR, 41, true, &udp(b"again"));
+        let sender = peer.inside(Sender::new);
+        sender.send(&packet);
+        assert!(receive(&mut tun.queues[0]).is_empty());
+        steering.add_interface("near").unwrap();
+        sender.send(&packet);
+        assert_eq!(packets(&mut tun.queues[0]), [packet]);
+        assert!(steering.add_interface("nothing").is_err());
+    });
+}
+
+#[test]
 fn each_packet_comes_to_the_queue_of_its_addresses() {
     in_namespace("queues", || {
         let peer = Peer::joined();

@@ -5,4 +5,5 @@ mod super_frame;
 mod tunnel;
 
 pub(crate) use receive::Inbox;
+pub use super_frame::{Reading, reading};
 pub use tunnel::{RawTunnel, TunnelSender};

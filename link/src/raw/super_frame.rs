@@ -17,9 +17,17 @@ const IPV6_MINIMUM_MTU: usize = 1_280;
 /// The largest IPv4 packet of an Ethernet: a longer one with an unfinished checksum was put together from several.
 const WIRE_PACKET: usize = 1_500;
 
+/// TCP flags (RFC 9293 §3.1) that no super-frame bears: the kernel joins no such segments.
+const NEVER_JOINED: u8 = SYN | RST | URG;
+const SYN: u8 = 0x02;
+const RST: u8 = 0x04;
+const URG: u8 = 0x20;
+/// RFC 3168 §6.1.2: on the first segment only.
+const CWR: u8 = 0x80;
+
 /// What can be said of a packet from a raw socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reading {
+pub enum Reading {
     /// The packet can go on as this.
     Packet(Offload),
     /// Several UDP datagrams in one, and nobody knows where one ends.
@@ -31,7 +39,7 @@ pub(super) enum Reading {
 /// A TCP super-frame may be cut anew wherever we please: TCP is a stream of octets, a receiver takes its segments in any
 /// division (RFC 9293 §3.4), and cutting moves PSH, FIN and CWR to where they belong. The size chosen is the one that
 /// every IPv6 link carries; that the sender's own segments were larger costs some headers, that they were smaller nothing.
-pub(super) fn reading(packet: &[u8]) -> Reading {
+pub fn reading(packet: &[u8]) -> Reading {
     let Some(transport) = Transport::of(packet).filter(|transport| unfinished(packet, *transport)) else {
         return Reading::Packet(Offload::default());
     };
@@ -43,12 +51,16 @@ pub(super) fn reading(packet: &[u8]) -> Reading {
     if transport.protocol != protocol::TCP || inner <= IPV6_MINIMUM_MTU {
         return Reading::Packet(partial);
     }
-    let segments = transport
-        .header_length(packet, SegmentKind::Tcp)
-        .and_then(|header| IPV6_MINIMUM_MTU.checked_sub(transport.at - transport.ip + header))
-        .filter(|size| *size > 0)
-        .map(|size| Segments { size: size as u16, kind: SegmentKind::Tcp });
-    Reading::Packet(Offload { segments, ..partial })
+    Reading::Packet(Offload { segments: segments(packet, transport), ..partial })
+}
+
+/// How a TCP super-frame is to be cut; `None` for a packet that cannot be one.
+fn segments(packet: &[u8], transport: Transport) -> Option<Segments> {
+    let header = transport.header_length(packet, SegmentKind::Tcp)?;
+    let flags = *packet.get(transport.at + 13)?;
+    let size = IPV6_MINIMUM_MTU.checked_sub(transport.at - transport.ip + header)?;
+    let kind = if flags & CWR == 0 { SegmentKind::Tcp } else { SegmentKind::TcpEcn };
+    (size > 0 && flags & NEVER_JOINED == 0).then_some(Segments { size: size as u16, kind })
 }
 
 /// Whether the checksum is still the pseudo-header's sum. Both zeroes of the one's complement are the same number.
@@ -87,7 +99,8 @@ mod tests {
 
     #[test]
     fn a_tcp_super_frame_is_cut_to_what_every_ipv6_link_carries() {
-        let segments = Some(Segments { size: 1_220, kind: SegmentKind::Tcp });
+        // The sample has CWR set.
+        let segments = Some(Segments { size: 1_220, kind: SegmentKind::TcpEcn });
         assert_eq!(reading(&in_ipv4(&tcp(6, 60_000))), partial(segments));
         assert_eq!(reading(&in_ipv4(&tcp(6, 1_221))), partial(segments));
         assert_eq!(reading(&in_ipv4(&tcp(6, 1_220))), partial(None), "it fits as it is");
@@ -97,8 +110,18 @@ mod tests {
     fn tcp_options_take_their_room_from_the_segments() {
         let mut inner = tcp(6, 5_000);
         inner[40 + 12] = 0x80; // Data Offset: 12 octets of what was payload are options
+        inner[40 + 13] = 0x10;
         let segments = Some(Segments { size: 1_208, kind: SegmentKind::Tcp });
         assert_eq!(reading(&in_ipv4(&inner)), partial(segments));
+    }
+
+    #[test]
+    fn a_segment_of_a_kind_that_the_kernel_never_joins_is_not_cut() {
+        for flag in [SYN, RST, URG] {
+            let mut inner = tcp(6, 5_000);
+            inner[40 + 13] |= flag;
+            assert_eq!(reading(&in_ipv4(&inner)), partial(None));
+        }
     }
 
     #[test]

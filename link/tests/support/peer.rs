@@ -27,21 +27,23 @@ impl Peer {
         let other = File::open("/proc/thread-self/ns/net").unwrap();
         let peer = Self { own, other };
         enter(&peer.own);
-        ip(&format!(
-            "link add near type veth peer name far netns /proc/{}/fd/{}",
-            std::process::id(),
-            peer.other.as_raw_fd()
-        ));
+        peer.join();
+        peer
+    }
+
+    /// Makes the pair, for the first time or after it was deleted.
+    pub fn join(&self) {
+        let (process, other) = (std::process::id(), self.other.as_raw_fd());
+        ip(&format!("link add near type veth peer name far netns /proc/{process}/fd/{other}"));
         ip(&format!("addr add {NEAR}/24 dev near"));
         ip("link set near up");
-        peer.inside(|| {
+        self.inside(|| {
             ip("link set lo up");
             ip(&format!("addr add {FAR}/24 dev far"));
             ip("link set far up");
         });
         carrying("near");
-        peer.inside(|| carrying("far"));
-        peer
+        self.inside(|| carrying("far"));
     }
 
     /// Does something there; sockets opened in it stay there.

@@ -136,7 +136,12 @@ fn lies_are_counted_and_left_out() {
 
 #[test]
 fn no_header_and_no_cut_makes_it_panic() {
-    let packet = tcp(6, 100);
+    for packet in [tcp(6, 100), in_ipv4(&tcp(6, 60))] {
+        no_header_makes_it_panic(&packet);
+    }
+}
+
+fn no_header_makes_it_panic(packet: &[u8]) {
     for length in 0..packet.len() {
         for gso_type in [0, GSO_TCPV4, GSO_TCPV6, GSO_UDP_L4, 0x85, 0xff] {
             for csum_start in [0, 20, 40, length as u16, u16::MAX] {
