@@ -111,14 +111,19 @@ fn a_packet_for_somebody_else_is_not_passed_on() {
 #[test]
 fn inner_addresses_that_no_packet_may_bear_are_refused() {
     let mut gateway = site();
-    for source in ["::", "::1", "ff02::1", "fe80::1", "::192.0.2.9", "::ffff:192.0.2.9"] {
+    for source in ["::", "::1", "ff02::1", "fe80::1", "fec0::1", "::192.0.2.9", "::ffff:192.0.2.9", "0:1::1"]
+    {
         let packet = in_ipv4(OTHER_RELAY, ROUTER, answer(source, CLIENT));
         gateway.refuses(packet, DropReason::MartianSource);
     }
-    for destination in ["::", "::1", "ff0e::1", "fe80::1", "::192.0.2.8", "::ffff:192.0.2.8"] {
+    for destination in
+        ["::", "::1", "ff0e::1", "fe80::1", "fec0::1", "::192.0.2.8", "::ffff:192.0.2.8", "0:1::1"]
+    {
         let packet = in_ipv4(SITE, ROUTER, answer(NEIGHBOUR, destination));
         gateway.refuses(packet, DropReason::MartianDestination);
     }
+    gateway.refuses(question("fec0::1", NEIGHBOUR), DropReason::MartianSource);
+    gateway.refuses(question(CLIENT, "fec0::1"), DropReason::MartianDestination);
 }
 
 /// RFC 3964 §4.1.1: the tunnel is no link on which anybody is believed about neighbours.

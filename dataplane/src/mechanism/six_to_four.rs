@@ -182,6 +182,7 @@ impl SixToFour {
     /// What to do with a packet that came through the tunnel.
     #[inline(always)]
     pub fn decide_in(&self, arrived: Arrived) -> Result<Decision, DropReason> {
+        check_addresses(arrived.source, arrived.destination)?;
         self.check_source(arrived)?;
         self.check_destination(arrived)?;
         Ok(decap(self.policy))
@@ -200,6 +201,7 @@ impl SixToFour {
     /// RFC 3056 §5.3, the sending rule, and RFC 3964 §5.1.
     #[inline(always)]
     fn next_hop(&self, source: Ipv6Addr, destination: Ipv6Addr) -> Result<Ipv4Addr, DropReason> {
+        check_addresses(source, destination)?;
         let from = site_of(source);
         if from.is_some_and(|site| site != self.site) {
             return Err(DropReason::SourceNotOfSite);
@@ -252,4 +254,22 @@ impl SixToFour {
             (Some(_) | None, Role::Host | Role::Router) => Err(DropReason::DestinationNotInSite),
         }
     }
+}
+
+/// RFC 3964 §5.3.2, as far as it goes beyond the martians of all tunnels: 0::/16 and site-local addresses are refused.
+#[inline(always)]
+const fn check_addresses(source: Ipv6Addr, destination: Ipv6Addr) -> Result<(), DropReason> {
+    if is_not_global(source) {
+        return Err(DropReason::MartianSource);
+    }
+    if is_not_global(destination) {
+        return Err(DropReason::MartianDestination);
+    }
+    Ok(())
+}
+
+#[inline(always)]
+const fn is_not_global(address: Ipv6Addr) -> bool {
+    let first = (address.to_bits() >> 112) as u16;
+    first == 0 || first & 0xffc0 == 0xfec0
 }
