@@ -7,6 +7,8 @@ mod support;
 use sixway_dataplane::DropReason;
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::mechanism::six_rd::{Domain, Role, SixRdConfig, SixRdFault};
+use sixway_dataplane::translate::HeaderByte;
+use sixway_dataplane::tunnel::TunnelMtu;
 use support::{Build, Gateway, icmp4, in_ipv4, six_rd, tunnelling, v4, v6};
 
 const EDGE: &str = "10.100.100.1";
@@ -242,4 +244,33 @@ fn an_icmp_error_must_quote_a_packet_that_this_gateway_could_have_sent() {
         let mut gateway = gateway;
         gateway.refuses(error, DropReason::ErrorAboutNothingSent);
     }
+}
+
+/// RFC 5969 §9.
+#[test]
+fn the_traffic_class_goes_out_with_the_packet_unless_it_is_configured_otherwise() {
+    let mut gateway = edge();
+    gateway.receives(packet(CUSTOMER, SERVER).tos(0xb8));
+    assert_eq!(gateway.sent()[1], 0xb8);
+    let mut config = six_rd(Role::CustomerEdge, EDGE);
+    config.policy.traffic_class = HeaderByte::Set(0);
+    let mut gateway = tunnelling(TunnelConfig::SixRd(config));
+    gateway.receives(packet(CUSTOMER, SERVER).tos(0xb8));
+    assert_eq!(gateway.sent()[1], 0);
+}
+
+/// RFC 5969 §9.1.
+#[test]
+fn the_tunnel_carries_1_280_octets_unless_more_is_configured() {
+    let large = || v6(CUSTOMER, SERVER).udp(1, 2, &[7; 1_233]);
+    let mut gateway = edge();
+    gateway.receives(large());
+    let sent = gateway.sent();
+    assert_eq!((sent[40], sent[41], &sent[44..48]), (2, 0, &1_280u32.to_be_bytes()[..]));
+    gateway.counted([("six_rd.encap", 1), ("PacketTooBig", 1), ("icmp_errors.made", 1)]);
+    let mut config = six_rd(Role::CustomerEdge, EDGE);
+    config.policy.mtu = TunnelMtu::Static(1_480);
+    let mut gateway = tunnelling(TunnelConfig::SixRd(config));
+    gateway.receives(large());
+    gateway.sends_in_ipv4(EDGE, BORDER, large());
 }

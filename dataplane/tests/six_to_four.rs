@@ -259,3 +259,13 @@ fn an_icmp_error_must_quote_a_packet_that_this_site_could_have_sent() {
         gateway.refuses(error, DropReason::ErrorAboutNothingSent);
     }
 }
+
+/// RFC 7526 §5.
+#[test]
+fn without_configuration_there_is_no_6to4() {
+    let mut gateway = support::gateway(|_| {});
+    gateway.receives(question(CLIENT, NEIGHBOUR));
+    gateway.counted([("NoMechanism", 1), ("icmp_errors.made", 1)]);
+    gateway.receives(in_ipv4(SITE, ROUTER, answer(NEIGHBOUR, CLIENT)));
+    gateway.counted([("NoMechanism", 1), ("icmp_errors.made", 1)]);
+}

@@ -50,6 +50,23 @@ fn the_anycast_address_serves_as_any_other() {
     gateway.sends_in_ipv4("192.88.99.1", "192.0.2.8", ping("2001:db8::2", "2002:c000:208::2"));
 }
 
+/// RFC 3068 §4.2.
+#[test]
+fn a_relay_at_the_anycast_address_is_reached_at_its_own_address_too() {
+    let mut gateway = support::gateway(|config| {
+        for address in ["192.88.99.1", RELAY] {
+            config.tunnels.push(TunnelConfig::SixToFour(six_to_four(Role::Relay, address)));
+        }
+    });
+    for address in ["192.88.99.1", RELAY] {
+        gateway.receives(in_ipv4(HOST, address, ping(HOST6, RESPONDER)));
+        gateway.sends(ping(HOST6, RESPONDER));
+    }
+    // Answers come from the first.
+    gateway.receives(ping(RESPONDER, HOST6));
+    gateway.sends_in_ipv4("192.88.99.1", HOST, ping(RESPONDER, HOST6));
+}
+
 /// RFC 6343 §4.4, item 4: so a site finds out whether its relay lives.
 #[test]
 fn the_relays_own_prefix_is_reached_from_sites_and_reaches_them() {
