@@ -8,7 +8,7 @@ use sixway_dataplane::DropReason;
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::mechanism::six_rd::{Domain, Role, SixRdConfig, SixRdFault};
 use sixway_dataplane::translate::HeaderByte;
-use sixway_dataplane::tunnel::TunnelMtu;
+use sixway_dataplane::tunnel::{OuterFragments, TunnelMtu};
 use support::{Build, Gateway, icmp4, in_ipv4, six_rd, tunnelling, v4, v6};
 
 const EDGE: &str = "10.100.100.1";
@@ -273,4 +273,13 @@ fn the_tunnel_carries_1_280_octets_unless_more_is_configured() {
     let mut gateway = tunnelling(TunnelConfig::SixRd(config));
     gateway.receives(large());
     gateway.sends_in_ipv4(EDGE, BORDER, large());
+}
+
+/// RFC 5969 §9.1: two border relays at one anycast address might give the same identification to two packets.
+#[test]
+fn a_border_relay_whose_packets_may_not_be_cut_sets_df() {
+    let mut gateway = border_with(|config| config.policy.outer_fragments = OuterFragments::Never);
+    gateway.receives(packet(SERVER, CUSTOMER));
+    let sent = gateway.sent();
+    assert_eq!((sent[6], &sent[20..]), (0x40, &packet(SERVER, CUSTOMER).octets()[..]));
 }

@@ -14,16 +14,13 @@ use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Prefix4, Prefix6};
 
-/// RFC 5969 §4: a delegated prefix should not be longer, for the sake of address autoconfiguration behind it.
-const LONGEST_DELEGATED_PREFIX: u8 = 64;
-
 const GLOBAL_UNICAST: Prefix6 = Prefix6::holding(Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 const UNIQUE_LOCAL: Prefix6 = Prefix6::holding(Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0), 7);
 
 /// Why a 6rd domain cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DomainFault {
-    /// The delegated prefix would have this many bits, more than 64 (RFC 5969 §4).
+    /// The delegated prefix would have this many bits, more than an address has (RFC 5969 §7.1.1).
     DelegatedTooLong(u8),
     /// The 6rd prefix is neither of global unicast nor of unique local addresses (RFC 4291 §2.4, RFC 4193).
     NotUnicast,
@@ -36,8 +33,8 @@ impl fmt::Display for DomainFault {
         match self {
             Self::DelegatedTooLong(length) => write!(
                 f,
-                "the delegated prefixes would be {length} bits long, and autoconfiguration needs 64 or less (RFC 5969 §4): \
-                 shorten the 6rd prefix, or lengthen the IPv4 prefix that the domain shares"
+                "the delegated prefixes would be {length} bits long, and an address has 128 (RFC 5969 §7.1.1): shorten the 6rd \
+                 prefix, or lengthen the IPv4 prefix that the domain shares"
             ),
             Self::NotUnicast => f.write_str(
                 "it is no prefix of global unicast or unique local addresses (RFC 4291 §2.4, RFC 4193)",
@@ -56,15 +53,15 @@ impl std::error::Error for DomainFault {}
 pub struct Domain {
     prefix: Prefix6,
     shared: Prefix4,
-    /// The prefix and its mask, of the upper half of an address.
-    high: u64,
-    mask: u64,
-    /// Bits behind the delegated prefix in the upper half.
+    /// Bits behind the delegated prefix.
     behind: u8,
 }
 
 impl Domain {
     /// The domain with this 6rd prefix, all of whose IPv4 addresses lie in `shared`: IPv4MaskLen is its length.
+    ///
+    /// Delegated prefixes should be of 64 bits or fewer, for the sake of address autoconfiguration (RFC 5969 §4); longer ones
+    /// are possible.
     pub fn new(prefix: Prefix6, shared: Prefix4) -> Result<Self, DomainFault> {
         let within = |whole: Prefix6| whole.contains(prefix.address()) && prefix.length() >= whole.length();
         if !within(GLOBAL_UNICAST) && !within(UNIQUE_LOCAL) {
@@ -74,16 +71,10 @@ impl Domain {
             return Err(DomainFault::SixToFour);
         }
         let delegated = prefix.length() + (32 - shared.length());
-        if delegated > LONGEST_DELEGATED_PREFIX {
+        if delegated > 128 {
             return Err(DomainFault::DelegatedTooLong(delegated));
         }
-        Ok(Self {
-            prefix,
-            shared,
-            high: (prefix.address().to_bits() >> 64) as u64,
-            mask: (prefix.mask() >> 64) as u64,
-            behind: 64 - delegated,
-        })
+        Ok(Self { prefix, shared, behind: 128 - delegated })
     }
 
     /// The 6rd prefix.
@@ -98,23 +89,23 @@ impl Domain {
 
     /// Length of the delegated prefixes, in bits.
     pub const fn delegated_length(&self) -> u8 {
-        64 - self.behind
+        128 - self.behind
     }
 
     /// Whether the address is one of the domain's.
-    #[inline]
+    #[inline(always)]
     pub const fn contains(&self, address: Ipv6Addr) -> bool {
-        (address.to_bits() >> 64) as u64 & self.mask == self.high
+        self.prefix.contains(address)
     }
 
     /// The IPv4 address of the customer edge that an address of the domain belongs to; `None` for other addresses.
-    #[inline]
+    #[inline(always)]
     pub const fn customer_edge_of(&self, address: Ipv6Addr) -> Option<Ipv4Addr> {
         if !self.contains(address) {
             return None;
         }
-        let bits = (address.to_bits() >> 64) as u64 >> self.behind;
-        Some(Ipv4Addr::from_bits(self.shared.address().to_bits() | bits as u32 & !self.shared.mask()))
+        let bits = (address.to_bits() >> self.behind) as u32;
+        Some(Ipv4Addr::from_bits(self.shared.address().to_bits() | bits & !self.shared.mask()))
     }
 
     /// The prefix that is delegated to a customer edge (RFC 5969 §4); `None` if its IPv4 address is not in the domain.
@@ -122,9 +113,9 @@ impl Domain {
         if !self.shared.contains(customer_edge) {
             return None;
         }
-        let bits = (customer_edge.to_bits() & !self.shared.mask()) as u64;
-        let high = self.high | bits << self.behind;
-        Some(Prefix6::holding(Ipv6Addr::from_bits((high as u128) << 64), self.delegated_length()))
+        let bits = (customer_edge.to_bits() & !self.shared.mask()) as u128;
+        let address = self.prefix.address().to_bits() | bits << self.behind;
+        Some(Prefix6::holding(Ipv6Addr::from_bits(address), self.delegated_length()))
     }
 }
 
@@ -142,7 +133,7 @@ mod tests {
     }
 
     /// 6rd prefix, IPv4 prefix, a customer edge and the prefix delegated to it. The first two are of RFC 5969 §7.1.1.
-    const DELEGATED: [(&str, &str, &str, &str); 8] = [
+    const DELEGATED: [(&str, &str, &str, &str); 10] = [
         ("2001:db8::/32", "10.0.0.0/8", "10.100.100.1", "2001:db8:6464:100::/56"),
         ("2001:db8::/32", "10.0.0.0/8", "10.0.0.1", "2001:db8:0:100::/56"),
         ("2001:db8::/32", "0.0.0.0/0", "192.0.2.33", "2001:db8:c000:221::/64"),
@@ -150,6 +141,8 @@ mod tests {
         ("2001:db8:8000::/33", "10.0.0.0/8", "10.255.255.255", "2001:db8:ffff:ff80::/57"),
         ("2001:db8::/37", "192.0.2.0/27", "192.0.2.21", "2001:db8:540::/42"),
         ("2001:db8:1234:5678::/64", "192.0.2.33/32", "192.0.2.33", "2001:db8:1234:5678::/64"),
+        ("2001:db8::/48", "0.0.0.0/0", "192.0.2.33", "2001:db8:0:c000:221::/80"),
+        ("2001:db8::/96", "0.0.0.0/0", "192.0.2.33", "2001:db8::c000:221/128"),
         ("fd00:8::/29", "100.64.0.0/10", "100.100.1.2", "fd00:c:8020:4000::/51"),
     ];
 
@@ -176,15 +169,15 @@ mod tests {
 
     #[test]
     fn a_domain_that_cannot_be_says_why() {
-        assert_eq!(fault("2001:db8::/33", "0.0.0.0/0"), DomainFault::DelegatedTooLong(65));
-        assert_eq!(fault("2001:db8::/64", "10.0.0.0/8"), DomainFault::DelegatedTooLong(88));
+        assert_eq!(fault("2001:db8::/97", "0.0.0.0/0"), DomainFault::DelegatedTooLong(129));
+        assert_eq!(fault("2001:db8::/121", "10.0.0.0/8"), DomainFault::DelegatedTooLong(145));
         assert_eq!(fault("2001:db8::/128", "0.0.0.0/0"), DomainFault::DelegatedTooLong(160));
         assert_eq!(fault("2002::/16", "0.0.0.0/0"), DomainFault::SixToFour);
         assert_eq!(fault("2002:c000::/32", "0.0.0.0/0"), DomainFault::SixToFour);
         assert_eq!(fault("ff00::/8", "0.0.0.0/0"), DomainFault::NotUnicast);
         assert_eq!(fault("fe80::/32", "10.0.0.0/8"), DomainFault::NotUnicast);
         assert_eq!(fault("::/0", "0.0.0.0/0"), DomainFault::NotUnicast);
-        assert!(fault("2001:db8::/33", "0.0.0.0/0").to_string().contains("65 bits"));
+        assert!(fault("2001:db8::/97", "0.0.0.0/0").to_string().contains("129 bits"));
     }
 
     /// RFC 5969 §4 read literally: bits, one behind the other.
@@ -199,9 +192,9 @@ mod tests {
     proptest! {
         #[test]
         fn delegation_agrees_with_the_definition_and_leads_back(
-            bits: u128, length in 7u8..=64, mask in 0u8..=32, shared: u32, host: u32, within: u128
+            bits: u128, length in 7u8..=128, mask in 0u8..=32, shared: u32, host: u32, within: u128
         ) {
-            prop_assume!(length + 32 - mask <= 64);
+            prop_assume!(length + 32 - mask <= 128);
             let prefix = Prefix6::holding(Ipv6Addr::from_bits(bits >> 3 | 1 << 125), length);
             prop_assume!(!prefix.overlaps(six_to_four::PREFIX));
             let shared = Prefix4::holding(Ipv4Addr::from_bits(shared), mask);
