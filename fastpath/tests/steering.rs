@@ -11,7 +11,9 @@ use sixway_link::{Link, RawTunnel, Tun, TunConfig, TunQueue, interface};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::Command;
 use std::time::Duration;
-use support::peer::{FAR, NEAR, Peer, Sender, gather, ipv4, packet_socket, send_frame, tcp, udp};
+use support::peer::{
+    FAR, NEAR, Peer, Sender, gather, gather_datagrams, ipv4, packet_socket, send_frame, tcp, udp,
+};
 use support::{assert_clean, in_namespace, ip, open, skipped, snmp, wait};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -256,6 +258,26 @@ fn a_super_frame_that_the_kernel_joined_arrives_with_true_contents() {
             Taken { packets: 1, octets: 80 + 20 * 1_400 },
             "joined when it was taken"
         );
+        assert_clean(tun.queues[0].counters());
+    });
+}
+
+#[test]
+fn udp_datagrams_that_the_kernel_joined_arrive_as_they_were() {
+    in_namespace("datagrams", || {
+        let peer = Peer::joined();
+        let Some((mut tun, steering)) = steered("datagrams", Hook::Tcx, &[NEAR]) else { return };
+        if !gather(&peer) || !gather_datagrams() {
+            skipped("datagrams", "needs ethtool and a veth device that joins datagrams");
+            return;
+        }
+        let sender = peer.inside(Sender::new);
+        (0..10).for_each(|number| sender.send(&ipv4(FAR, NEAR, 41, true, &udp(&[number; 1_000]))));
+        let frames = receive(&mut tun.queues[0]);
+        assert_eq!(steering.counters().packets, 1, "joined when it was taken");
+        assert!(frames.iter().all(|frame| frame.len() == 1_068 || frame.offload.segments.is_some()));
+        let payload: usize = frames.iter().map(|frame| frame.len() - 68).sum();
+        assert_eq!(payload, 10_000);
         assert_clean(tun.queues[0].counters());
     });
 }

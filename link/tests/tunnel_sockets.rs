@@ -7,7 +7,7 @@ use sixway_dataplane::{Checksum, Frame, SegmentKind, Segments};
 use sixway_link::{Abilities, Link, PathErrors, RawTunnel, TunConfig, sysctl::Sysctl};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
-use support::peer::{FAR, NEAR, Peer, Sender, gather, ipv4, ipv6, tcp, udp};
+use support::peer::{FAR, NEAR, Peer, Sender, gather, gather_datagrams, ipv4, ipv6, tcp, udp};
 use support::{in_namespace, ip, open, skipped, snmp, wait};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -220,5 +220,21 @@ fn a_forged_error_does_not_teach_the_kernel_a_path_mtu() {
         tun.queues[0].send(&mut Frame::holding(&packet)).unwrap();
         assert_eq!(packets(&mut far).len(), 1, "the kernel sends as large packets as before");
         assert!(packets(&mut errors).is_empty());
+    });
+}
+
+#[test]
+fn udp_datagrams_that_the_kernel_joined_are_counted_and_not_handed_on_as_one() {
+    in_namespace("datagrams", || {
+        let peer = Peer::joined();
+        if !gather(&peer) || !gather_datagrams() {
+            skipped("datagrams", "needs ethtool and a veth device that joins datagrams");
+            return;
+        }
+        let mut link = RawTunnel::open(NEAR).unwrap();
+        let sender = peer.inside(Sender::new);
+        (0..10).for_each(|number| sender.send(&ipv4(FAR, NEAR, 41, true, &udp(&[number; 1_000]))));
+        assert!(receive(&mut link).is_empty());
+        assert_eq!((link.counters().received, link.counters().boundaries_lost), (1, 1));
     });
 }

@@ -86,6 +86,12 @@ pub fn gather(peer: &Peer) -> bool {
         && run("unshare", &["-m", "sh", "-c", settings])
 }
 
+/// Makes the kernel put UDP datagrams together, too, after [`gather`]. Returns whether it can.
+pub fn gather_datagrams() -> bool {
+    let forwarding = ["-K", "near", "rx-udp-gro-forwarding", "on"];
+    Command::new("ethtool").args(forwarding).output().is_ok_and(|output| output.status.success())
+}
+
 /// A socket that sends whole IPv4 packets.
 pub struct Sender(OwnedFd);
 
