@@ -6,6 +6,7 @@ mod contents;
 mod isatap;
 mod life;
 mod prefixes;
+mod radvd;
 mod settings;
 mod solicited;
 mod timing;

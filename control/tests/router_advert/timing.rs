@@ -83,9 +83,14 @@ proptest! {
     fn never_more_often_than_every_three_seconds_and_never_later_than_the_interval(
         seed: u64,
         max in 4u16..=1_800,
+        wordy: bool,
         events in prop::collection::vec(any_event(), 1..60),
     ) {
-        let mut site = Site::with_seed(lan(), Settings { max_interval: max, ..Settings::default() }, seed);
+        let names = if wordy { 1..=5 } else { 1..=0 };
+        let name = |number: u16| format!("{}.{}.n{number}", "a".repeat(63), "b".repeat(63)).parse().unwrap();
+        let dns_search = names.map(name).collect();
+        let settings = Settings { max_interval: max, mtu: Some(1_280), dns_search, ..Settings::default() };
+        let mut site = Site::with_seed(lan(), settings, seed);
         for event in events {
             match event {
                 Event::Solicitation(number) => {
@@ -107,6 +112,7 @@ proptest! {
             prop_assert!(gap >= seconds(3.0), "{gap:?}");
             prop_assert!(gap <= Duration::from_secs(u64::from(max)), "{gap:?}");
         }
+        prop_assert!(site.sent.iter().all(|(_, sent)| sent.packet().len() <= 1_280));
         let last = times.last().copied().unwrap();
         prop_assert!(site.now - last <= Duration::from_secs(u64::from(max)));
     }
