@@ -376,3 +376,19 @@ fn the_inner_length_counts_and_octets_behind_it_are_padding() {
     gateway.receives(in_ipv4(REMOTE, LOCAL, &inner[..inner.len() - 1]));
     assert_eq!(gateway.last, Verdict::Dropped(DropReason::Truncated));
 }
+
+#[test]
+fn tunnel_packets_as_large_as_ipv4_knows_are_put_together_and_leave_whole() {
+    let mut gateway = with(TunnelPolicy::default());
+    for length in [1_500, 9_000, 65_515] {
+        let inner = v6(PEER, HOST).udp(53, 4_000, &vec![7; length - 48]);
+        let whole = in_ipv4(REMOTE, LOCAL, inner.clone());
+        for from in (0..length).step_by(1_480) {
+            let to = (from + 1_480).min(length);
+            let fragment = whole.clone().fragment(7, from as u16, to < length);
+            gateway.receives(fragment.part(from, to));
+        }
+        gateway.sends(inner);
+        gateway.sends_nothing();
+    }
+}
