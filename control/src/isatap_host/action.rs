@@ -1,0 +1,88 @@
+//! What goes in and out of an ISATAP host beside messages.
+
+use super::addresses::HostAddress;
+use super::reachability::Reachability;
+use crate::neighbour_discovery::Transmission;
+use core::net::{Ipv4Addr, Ipv6Addr};
+use core::time::Duration;
+
+/// What the operator decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostSettings {
+    /// The interface's locator: its own IPv4 address.
+    pub local: Ipv4Addr,
+    /// MinRouterSolicitInterval: the least time between two events of solicitation of one router; 2 min.
+    pub min_solicit_interval: Duration,
+    /// PrlRefreshInterval: when the potential router list is looked up again; 1 h. `None`: never.
+    pub refresh_interval: Option<Duration>,
+}
+
+impl HostSettings {
+    /// The RFC's defaults.
+    pub const fn new(local: Ipv4Addr) -> Self {
+        let refresh_interval = Some(Duration::from_secs(3_600));
+        Self { local, min_solicit_interval: Duration::from_secs(120), refresh_interval }
+    }
+}
+
+/// The route to the IPv6 world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DefaultRoute {
+    /// The router's link-local address, the next hop.
+    pub gateway: Ipv6Addr,
+    /// The router's IPv4 address, where packets are sent through the tunnel.
+    pub router: Ipv4Addr,
+    /// The MTU that it advertises, if it does.
+    pub mtu: Option<u32>,
+    /// The hop limit that it advertises, if it does.
+    pub hop_limit: Option<u8>,
+}
+
+/// What the daemon is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostAction {
+    /// Send this through the tunnel to its `outer_destination`, which is always there.
+    Transmit(Transmission),
+    /// Look the potential routers up and give them to [`IsatapHost::set_potential_routers`]; if that fails, leave it: it is asked again.
+    LookUpRouters,
+    /// Add this address, or give it these lifetimes.
+    SetAddress(HostAddress),
+    /// Remove this address.
+    RemoveAddress(Ipv6Addr),
+    /// Set the default route, in the place of the one before.
+    SetDefaultRoute(DefaultRoute),
+    /// Remove the default route: there is no router.
+    RemoveDefaultRoute,
+}
+
+/// What became of a message that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostHeard {
+    /// An advertisement of a potential router, which was taken.
+    Advertisement,
+    /// An advertisement of somebody who is not on the potential router list (RFC 5214 §8.3.3): ignored.
+    Stranger,
+    /// A neighbour advertisement of one of the routers.
+    Neighbour,
+    /// A neighbour solicitation, which is answered.
+    Solicitation,
+    /// More solicitations than are answered in a second.
+    TooMany,
+    /// A good message that concerns nobody here.
+    NotForUs,
+}
+
+/// A potential router, as it is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PotentialRouter {
+    /// Its IPv4 address.
+    pub address: Ipv4Addr,
+    /// How long it is still a default router; `None` if it is none.
+    pub lifetime: Option<Duration>,
+    /// What is known of the way to it.
+    pub reachability: Reachability,
+    /// Whether its last probes were not answered.
+    pub failed: bool,
+    /// Whether it is the default router in use.
+    pub in_use: bool,
+}
