@@ -76,13 +76,16 @@ impl IsatapHost {
     /// The host has another IPv4 address: its addresses and routes go, and it begins anew with the same potential routers.
     pub fn set_local(&mut self, now: Instant, local: Ipv4Addr) {
         let routers: Vec<_> = self.routers.list().iter().map(|router| router.address).collect();
+        let refresh = self.refresh;
         self.shut_down();
+        self.refresh = refresh;
         self.settings.local = local;
         self.routers.replace(now, &routers, &mut self.random);
     }
 
     /// Takes its addresses and its route away. What follows are the actions that do it.
     pub fn shut_down(&mut self) {
+        self.refresh = None;
         self.actions.retain(|action| !matches!(action, HostAction::Transmit(_)));
         if core::mem::take(&mut self.routers).chosen().is_some() {
             self.actions.push_back(HostAction::RemoveDefaultRoute);

@@ -234,6 +234,7 @@ fn a_host_that_ends_leaves_nothing_behind() {
     site.drain();
     let actions: Vec<_> = site.done.iter().map(|(_, action)| action.clone()).collect();
     assert_eq!(actions, [HostAction::RemoveDefaultRoute, HostAction::RemoveAddress(address)]);
+    assert_eq!(site.host.poll_timeout(), None);
 }
 
 #[test]
