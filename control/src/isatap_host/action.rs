@@ -43,7 +43,7 @@ pub struct DefaultRoute {
 pub enum HostAction {
     /// Send this through the tunnel to its `outer_destination`, which is always there.
     Transmit(Transmission),
-    /// Look the potential routers up and give them to [`IsatapHost::set_potential_routers`]; if that fails, leave it: it is asked again.
+    /// Look the potential routers up and give them to [`set_potential_routers`](super::IsatapHost::set_potential_routers); if that fails, leave it: it is asked again.
     LookUpRouters,
     /// Add this address, or give it these lifetimes.
     SetAddress(HostAddress),

@@ -8,7 +8,6 @@ use crate::isatap;
 use crate::neighbour_answer::{AnswerLimit, answer};
 use crate::neighbour_discovery::{
     ALL_NODES, Malformed, Message, NeighbourSolicitation, Received, RouterAdvertisement, Transmission,
-    link_local_locator_of,
 };
 use crate::random::Random;
 use core::net::Ipv6Addr;
@@ -151,7 +150,7 @@ impl RouterAdvert {
 
     /// RFC 5214 §8.2: the answer goes to the soliciting node, whose address must be that of the tunnel packet's sender.
     fn solicited_through_tunnel(&mut self, now: Instant, asker: Asker) -> Heard {
-        let locator = link_local_locator_of(asker.address);
+        let locator = isatap::locator_of(asker.address);
         if locator.is_none() || locator != asker.outer {
             return Heard::NotForUs;
         }

@@ -46,18 +46,20 @@ fn the_soliciting_host_is_answered_through_the_tunnel() {
 }
 
 #[test]
-fn a_host_with_the_other_form_of_identifier_is_answered_at_the_address_it_has() {
-    let mut site = tunnel();
-    let source = "fe80::200:5efe:a00:7".parse().unwrap();
-    assert_eq!(solicit(&mut site, source, HOST), Heard::Solicitation);
-    site.pass(Duration::from_secs(1));
-    assert_eq!(site.sent[0].1.destination, source);
+fn a_host_is_answered_at_whichever_of_its_addresses_it_asks_from() {
+    for source in ["fe80::200:5efe:a00:7", "2001:db8:1::5efe:a00:7"] {
+        let mut site = tunnel();
+        let source = source.parse().unwrap();
+        assert_eq!(solicit(&mut site, source, HOST), Heard::Solicitation);
+        site.pass(Duration::from_secs(1));
+        assert_eq!(site.sent[0].1.destination, source);
+    }
 }
 
 #[test]
 fn a_solicitation_whose_sender_is_not_the_tunnels_is_not_answered() {
     let mut site = tunnel();
-    for source in ["::", "fe80::1", "fe80::5efe:a00:8", "2001:db8:1::5efe:a00:7"] {
+    for source in ["::", "fe80::1", "fe80::5efe:a00:8", "2001:db8:1::5efe:a00:8"] {
         assert_eq!(solicit(&mut site, source.parse().unwrap(), HOST), Heard::NotForUs, "{source}");
     }
     site.pass(Duration::from_secs(1));

@@ -71,6 +71,13 @@ fn the_core_uses_nothing_that_could_do_io() {
 }
 
 #[test]
+fn the_core_is_forbidden_the_same_calls_everywhere() {
+    let read = |path: &str| std::fs::read_to_string(top().join(path)).expect("it is there");
+    assert!(read("dataplane/clippy.toml").contains("std::time::Instant::now"));
+    assert_eq!(read("dataplane/clippy.toml"), read("control/clippy.toml"));
+}
+
+#[test]
 fn a_dependency_too_many_is_seen() {
     let used = BTreeSet::from(["sixway-link".to_owned(), "tokio".to_owned(), "arrayvec".to_owned()]);
     assert_eq!(beyond(&used, true, &["sixway-wire"]), ["sixway-link"]);
