@@ -1,6 +1,6 @@
 //! Nanoseconds a packet, from parsing to the finished packet: into a configured tunnel and out of it, joining included.
 //!
-//! `cargo bench -p sixway-dataplane --bench tunnel`
+//! `cargo bench -p sixway-dataplane --bench tunnel`; ONLY=encap measures what has that in its name.
 #![allow(
     missing_docs,
     clippy::unwrap_used,
@@ -106,6 +106,7 @@ fn main() {
     let same: Vec<_> = (0..FRAMES).map(|_| wrapped(&udp(true, 0))).collect();
     let bulk: Vec<_> = (0..FRAMES).map(|number| wrapped(&tcp(number))).collect();
     let fixed = TunnelMtu::Static(1_280);
+    let only = std::env::var("ONLY").unwrap_or_default();
     for (name, join, mtu, packets, capacity) in [
         ("encap", true, fixed, &out, 2_048),
         ("encap, dynamic MTU", true, TunnelMtu::Dynamic, &out, 2_048),
@@ -115,7 +116,7 @@ fn main() {
         ("decap of 1,400 octets of TCP", false, fixed, &bulk, MAX_PACKET),
         ("decap of 1,400 octets of TCP, joined", true, fixed, &bulk, MAX_PACKET),
     ] {
-        for batch in [256, 1] {
+        for batch in [256, 1].into_iter().filter(|_| name.contains(&only)) {
             let spent = measure(&mut engine(join, mtu), packets, batch, capacity);
             println!("batch {batch:>3}: {name:<38} {spent:6.1} ns");
         }

@@ -184,8 +184,22 @@ struct Endpoint {
     address: Ipv4Addr,
     /// Tunnels with one outer source.
     exact: HashMap<Ipv4Addr, u16, FixedState>,
+    /// One of them, often the only one: it is found without a hash.
+    one: Option<(Ipv4Addr, u16)>,
     /// The others, which are asked in the order of the configuration.
     rest: Vec<u16>,
+}
+
+impl Endpoint {
+    /// The tunnel that has this address for its other end.
+    #[inline(always)]
+    fn exactly(&self, remote: Ipv4Addr) -> Option<u16> {
+        match self.one {
+            None => None,
+            Some((one, number)) if one == remote => Some(number),
+            Some(_) => self.exact.get(&remote).copied(),
+        }
+    }
 }
 
 /// All tunnels.
@@ -213,11 +227,14 @@ impl Tunnels {
             let address = config.local();
             let at = endpoints.iter().position(|endpoint| endpoint.address == address).unwrap_or_else(|| {
                 let exact = HashMap::with_hasher(FixedState::with_seed(seed));
-                endpoints.push(Endpoint { address, exact, rest: Vec::new() });
+                endpoints.push(Endpoint { address, exact, one: None, rest: Vec::new() });
                 endpoints.len() - 1
             });
             match tunnel.remote() {
-                Some(remote) => drop(endpoints[at].exact.insert(remote, index as u16)),
+                Some(remote) => {
+                    endpoints[at].one = Some((remote, index as u16));
+                    endpoints[at].exact.insert(remote, index as u16);
+                }
                 None => endpoints[at].rest.push(index as u16),
             }
         }
@@ -256,7 +273,7 @@ impl Tunnels {
     #[inline(always)]
     pub(super) fn came_through(&self, endpoint: u8, arrived: Arrived) -> Option<u16> {
         let endpoint = &self.endpoints[usize::from(endpoint)];
-        let exact = if endpoint.exact.is_empty() { None } else { endpoint.exact.get(&arrived.from).copied() };
+        let exact = endpoint.exactly(arrived.from);
         match (exact, &endpoint.rest[..]) {
             (Some(number), []) => Some(number),
             (None, [number]) => Some(*number),
@@ -271,7 +288,7 @@ impl Tunnels {
     /// Whether packets of any tunnel that ends there may have this outer source.
     pub(super) fn may_come_from(&self, endpoint: u8, outer: Ipv4Addr) -> bool {
         let endpoint = &self.endpoints[usize::from(endpoint)];
-        endpoint.exact.contains_key(&outer)
+        endpoint.exactly(outer).is_some()
             || endpoint.rest.iter().any(|number| self.all[usize::from(*number)].may_come_from(outer))
     }
 
@@ -284,14 +301,14 @@ impl Tunnels {
         outer: Ipv4Addr,
     ) -> Option<u16> {
         let endpoint = &self.endpoints[usize::from(endpoint)];
-        let exact = endpoint.exact.get(&outer).copied();
+        let exact = endpoint.exactly(outer);
         let mut tunnels = exact.into_iter().chain(endpoint.rest.iter().copied());
         tunnels.find(|number| self.all[usize::from(*number)].sent(source, destination, outer))
     }
 
     /// The tunnel of an endpoint whose only other end this is.
     pub(super) fn only_to(&self, endpoint: u8, remote: Ipv4Addr) -> Option<u16> {
-        self.endpoints[usize::from(endpoint)].exact.get(&remote).copied()
+        self.endpoints[usize::from(endpoint)].exactly(remote)
     }
 }
 

@@ -16,7 +16,7 @@ use sixway_wire::protocol::{ICMPV6, TCP, UDP};
 /// Frames that are looked at together, at most.
 pub const STRIDE: usize = 64;
 /// Places for open super-frames, by a hash of their flow; two flows that meet in one cut one another short.
-const PLACES: usize = 64;
+const PLACES: usize = 256;
 /// Octets behind the IPv6 header, at most (RFC 8200 §3).
 const LONGEST: usize = 0xffff;
 const PSH: u8 = 0x08;
@@ -30,39 +30,47 @@ pub struct Joining {
     stride: u32,
 }
 
-/// An open super-frame: the frame that holds its first segment and what was joined to it.
+/// An open super-frame: the frame that holds its first segment and what was joined to it. Until a second frame of its flow comes
+/// it is not looked into.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     stride: u32,
     /// Position of the frame in the stride.
     frame: u8,
-    /// The first segment's checksum was verified.
-    verified: bool,
+    state: State,
     /// Payload octets of the first segment.
     size: u16,
     /// The sequence number that goes on.
     next: u32,
 }
 
-const EMPTY: Place = Place { stride: 0, frame: 0, verified: false, size: 0, next: 0 };
+/// What is known of an open super-frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Its flow, perhaps.
+    Fresh,
+    /// Its size and sequence number: it may be joined to.
+    Read,
+    /// Its checksum was right.
+    Verified,
+}
 
-/// What a packet is to a flow.
-enum Kind {
-    /// Its place is known, and it may be joined.
-    Segment(Segment),
-    /// It belongs to a flow, and ends what is open of it.
-    Ends { place: usize },
-    /// It may belong to any flow between its addresses.
+const EMPTY: Place = Place { stride: 0, frame: 0, state: State::Fresh, size: 0, next: 0 };
+
+/// Whose order a packet matters to.
+enum Flow {
+    /// This place's.
+    Of(usize),
+    /// Any flow's between its addresses.
     Unknown,
-    /// Its order to TCP and UDP is nobody's business.
+    /// Neither TCP's nor UDP's.
     Apart,
 }
 
 /// A packet that may be joined.
 #[derive(Clone, Copy)]
 struct Segment {
-    place: usize,
-    kind: SegmentKind,
+    is_udp: bool,
     /// Octets in front of its payload.
     headers: usize,
     payload: usize,
@@ -91,21 +99,28 @@ impl Joining {
         while rest != 0 {
             let at = rest.trailing_zeros() as usize;
             rest &= rest - 1;
-            let Some((before, [frame, ..])) = stride.split_at_mut_checked(at) else { break };
-            match Kind::of(frame) {
-                Kind::Segment(segment) => {
-                    if let Some(head) = self.add(before, frame, at, segment) {
-                        joined |= 1_u64 << head;
-                        sizes[head] = self.places[segment.place].size;
-                        counters.forwarded -= 1;
-                        counters.merged += 1;
-                        counters.super_frames_joined += 1;
-                        counters.octets -= segment.headers as u64;
-                    }
+            let place = match Flow::of(stride[at].bytes()) {
+                Flow::Of(place) => place,
+                Flow::Unknown => {
+                    self.end_all();
+                    continue;
                 }
-                Kind::Ends { place } => self.end(place),
-                Kind::Unknown => self.end_all(),
-                Kind::Apart => {}
+                Flow::Apart => continue,
+            };
+            let open = &mut self.places[place];
+            if open.stride != self.stride {
+                (open.stride, open.frame, open.state) = (self.stride, at as u8, State::Fresh);
+                continue;
+            }
+            let Some((before, [frame, ..])) = stride.split_at_mut_checked(at) else { break };
+            if let Some(headers) = self.add(place, before, frame, at) {
+                let head = usize::from(self.places[place].frame);
+                joined |= 1_u64 << head;
+                sizes[head] = self.places[place].size;
+                counters.forwarded -= 1;
+                counters.merged += 1;
+                counters.super_frames_joined += 1;
+                counters.octets -= headers as u64;
             }
         }
         while joined != 0 {
@@ -115,39 +130,37 @@ impl Joining {
         }
     }
 
-    /// Joins a segment to the open super-frame of its flow, whose position is given back, or opens one with it.
+    /// Joins a segment to the open super-frame of a place, and says how many octets of headers went; or opens another with it.
     #[inline]
-    fn add(&mut self, before: &mut [Frame], frame: &mut Frame, at: usize, segment: Segment) -> Option<usize> {
-        let Segment { place, payload, sequence, is_last, .. } = segment;
-        let next = sequence.wrapping_add(payload as u32);
-        let open = self.places[place];
-        let mut verified = false;
-        if open.stride == self.stride {
-            let head = usize::from(open.frame);
-            let first = &mut before[head];
-            let fits = payload <= usize::from(open.size)
-                && (segment.kind == SegmentKind::Udp || open.next == sequence)
-                && first.len() - IPV6_HEADER + payload <= LONGEST;
-            if fits && continues(first.bytes(), frame.bytes(), segment) {
-                verified = is_sound(frame);
-                if !verified {
-                    self.end(place);
-                    return None;
+    fn add(&mut self, place: usize, before: &mut [Frame], frame: &mut Frame, at: usize) -> Option<usize> {
+        let Some(segment) = Segment::of(frame) else {
+            self.end(place);
+            return None;
+        };
+        let next = segment.sequence.wrapping_add(segment.payload as u32);
+        let mut state = State::Read;
+        let mut open = self.places[place];
+        let first = &mut before[usize::from(open.frame)];
+        if open.is_read(first) && open.goes_on(first, frame, segment) {
+            if !is_sound(frame) {
+                self.end(place);
+                return None;
+            }
+            state = State::Verified;
+            let is_first_sound = open.state == State::Verified || is_sound(first);
+            if is_first_sound && first.extend(&frame.bytes()[segment.headers..]) {
+                frame.verdict = Verdict::Merged;
+                if segment.is_last {
+                    first.bytes_mut()[IPV6_HEADER + 13] |= PSH;
                 }
-                if (open.verified || is_sound(first)) && first.extend(&frame.bytes()[segment.headers..]) {
-                    frame.verdict = Verdict::Merged;
-                    if is_last {
-                        first.bytes_mut()[IPV6_HEADER + 13] |= PSH;
-                    }
-                    let goes_on = !is_last && payload == usize::from(open.size);
-                    let stride = if goes_on { self.stride } else { 0 };
-                    self.places[place] = Place { stride, verified, next, ..open };
-                    return Some(head);
-                }
+                let ends = segment.is_last || segment.payload < usize::from(open.size);
+                self.places[place] =
+                    Place { stride: if ends { 0 } else { self.stride }, state, next, ..open };
+                return Some(segment.headers);
             }
         }
-        let stride = if is_last { 0 } else { self.stride };
-        self.places[place] = Place { stride, frame: at as u8, verified, size: payload as u16, next };
+        let stride = if segment.is_last { 0 } else { self.stride };
+        self.places[place] = Place { stride, frame: at as u8, state, size: segment.payload as u16, next };
         None
     }
 
@@ -164,64 +177,86 @@ impl Joining {
     }
 }
 
-impl Kind {
+impl Place {
+    /// Whether the first segment can be joined to. It is read now if it was not before.
     #[inline]
-    fn of(frame: &Frame) -> Self {
-        let octets = frame.bytes();
-        let Some(head) = octets.first_chunk::<{ IPV6_HEADER + UDP_HEADER }>() else { return Self::Apart };
-        let kind = match head[6] {
-            TCP => SegmentKind::Tcp,
-            UDP => SegmentKind::Udp,
-            ICMPV6 => return Self::Apart,
-            _ => return Self::Unknown,
-        };
-        let word = |at: usize| u32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        // The ports, and the ends of the addresses.
-        let mixed = (word(40) ^ word(20).rotate_left(7) ^ word(36).rotate_left(13)).wrapping_mul(0x9e37_79b1);
-        let place = (mixed >> 26) as usize % PLACES;
-        let behind = octets.len() - IPV6_HEADER;
-        let is_whole =
-            usize::from(u16::from_be_bytes([head[4], head[5]])) == behind && frame.offload.segments.is_none();
-        let segment = match kind {
-            _ if !is_whole => None,
-            SegmentKind::Udp => udp_segment(head, place, behind),
-            SegmentKind::Tcp | SegmentKind::TcpEcn => tcp_segment(octets, place),
-        };
-        segment.map_or(Self::Ends { place }, Self::Segment)
+    fn is_read(&mut self, first: &Frame) -> bool {
+        if self.state != State::Fresh {
+            return true;
+        }
+        let Some(segment) = Segment::of(first).filter(|segment| !segment.is_last) else { return false };
+        self.size = segment.payload as u16;
+        self.next = segment.sequence.wrapping_add(segment.payload as u32);
+        self.state = State::Read;
+        true
+    }
+
+    #[inline]
+    fn goes_on(&self, first: &Frame, frame: &Frame, segment: Segment) -> bool {
+        segment.payload <= usize::from(self.size)
+            && (segment.is_udp || self.next == segment.sequence)
+            && first.len() - IPV6_HEADER + segment.payload <= LONGEST
+            && continues(first.bytes(), frame.bytes(), segment)
     }
 }
 
-#[inline]
-fn udp_segment(head: &[u8; IPV6_HEADER + UDP_HEADER], place: usize, behind: usize) -> Option<Segment> {
-    let [.., high, low, first, second] = *head;
-    let payload = behind - UDP_HEADER;
-    let is_plain = usize::from(u16::from_be_bytes([high, low])) == behind && [first, second] != [0, 0];
-    let headers = IPV6_HEADER + UDP_HEADER;
-    (is_plain && payload > 0).then_some(Segment {
-        place,
-        kind: SegmentKind::Udp,
-        headers,
-        payload,
-        sequence: 0,
-        is_last: false,
-    })
+impl Flow {
+    #[inline]
+    fn of(octets: &[u8]) -> Self {
+        let Some(head) = octets.first_chunk::<{ IPV6_HEADER + UDP_HEADER }>() else { return Self::Apart };
+        match head[6] {
+            TCP | UDP => {}
+            ICMPV6 => return Self::Apart,
+            _ => return Self::Unknown,
+        }
+        let word = |at: usize| u32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        // The ports, and the ends of the addresses.
+        let mixed = word(40) ^ word(20).rotate_left(7) ^ word(36).rotate_left(13);
+        Self::Of((mixed.wrapping_mul(0x9e37_79b1) >> 24) as usize % PLACES)
+    }
 }
 
-/// A segment with data and no flags but ACK, PSH and ECE.
-#[inline]
-fn tcp_segment(octets: &[u8], place: usize) -> Option<Segment> {
-    let header = octets[IPV6_HEADER..].first_chunk::<TCP_HEADER>()?;
-    let headers = IPV6_HEADER + usize::from(header[12] >> 4) * 4;
-    let payload = octets.len().checked_sub(headers).filter(|payload| *payload > 0)?;
-    let flags = header[13];
-    (flags & !(PSH | ECE) == ACK).then_some(Segment {
-        place,
-        kind: SegmentKind::Tcp,
-        headers,
-        payload,
-        sequence: u32::from_be_bytes([header[4], header[5], header[6], header[7]]),
-        is_last: flags & PSH != 0,
-    })
+impl Segment {
+    #[inline]
+    fn of(frame: &Frame) -> Option<Self> {
+        let octets = frame.bytes();
+        let head = octets.first_chunk::<{ IPV6_HEADER + UDP_HEADER }>()?;
+        let behind = octets.len() - IPV6_HEADER;
+        if usize::from(u16::from_be_bytes([head[4], head[5]])) != behind || frame.offload.segments.is_some() {
+            return None;
+        }
+        if head[6] == UDP { Self::udp(head, behind) } else { Self::tcp(octets) }
+    }
+
+    /// A datagram with data and a checksum.
+    fn udp(head: &[u8; IPV6_HEADER + UDP_HEADER], behind: usize) -> Option<Self> {
+        let [.., high, low, first, second] = *head;
+        let payload = behind - UDP_HEADER;
+        let is_plain = usize::from(u16::from_be_bytes([high, low])) == behind && [first, second] != [0, 0];
+        let headers = IPV6_HEADER + UDP_HEADER;
+        (is_plain && payload > 0).then_some(Self {
+            is_udp: true,
+            headers,
+            payload,
+            sequence: 0,
+            is_last: false,
+        })
+    }
+
+    /// A segment with data and no flags but ACK, PSH and ECE.
+    fn tcp(octets: &[u8]) -> Option<Self> {
+        let header = octets[IPV6_HEADER..].first_chunk::<TCP_HEADER>()?;
+        let headers = IPV6_HEADER + usize::from(header[12] >> 4) * 4;
+        let payload = octets.len().checked_sub(headers).filter(|payload| *payload > 0)?;
+        let flags = header[13];
+        (flags & !(PSH | ECE) == ACK).then_some(Self {
+            is_udp: false,
+            headers,
+            payload,
+            sequence: u32::from_be_bytes([header[4], header[5], header[6], header[7]]),
+            is_last: flags & PSH != 0,
+        })
+    }
 }
 
 /// Whether a segment has the headers of the open super-frame, but for what the cut restores. Both are as long as `segment` says.
@@ -231,7 +266,7 @@ fn continues(first: &[u8], octets: &[u8], segment: Segment) -> bool {
     if first[..4] != octets[..4] || first[6..44] != octets[6..44] {
         return false;
     }
-    if segment.kind == SegmentKind::Udp {
+    if segment.is_udp {
         return true;
     }
     // Acknowledgment number, data offset; flags; window; urgent pointer, options.
