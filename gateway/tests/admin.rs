@@ -4,7 +4,7 @@
 
 use sixway::admin::{
     AdminError, Backend, BindingRow, Client, ClientError, CounterRow, DropRow, Named, Page, Query,
-    SessionRow, Status, router,
+    SessionRow, SixRdRow, Status, router,
 };
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -48,6 +48,9 @@ impl Backend for Fake {
     }
     async fn end_session(&self, _: Named) -> Result<(), AdminError> {
         Ok(())
+    }
+    fn six_rd(&self) -> Vec<SixRdRow> {
+        vec![SixRdRow { name: "six_rd".into(), ..SixRdRow::default() }]
     }
     fn config(&self) -> serde_json::Value {
         serde_json::json!({ "tun": { "name": "sixway0" } })

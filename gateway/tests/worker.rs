@@ -5,7 +5,7 @@
 use sixway::admin::{Edit, Filter};
 use sixway::worker::{
     BindingEntry, Clock, Command, Dump, DumpPage, Edited, Handover, Position, Post, SessionEntry, Table,
-    Translator, Wake, Worker, mailbox, rings,
+    Translator, TunnelSet, Wake, Worker, mailbox, rings,
 };
 use sixway_dataplane::engine::{Engine, EngineConfig};
 use sixway_dataplane::mechanism::siit::SiitConfig;
@@ -52,6 +52,8 @@ impl Translator for Fake {
         self.counters.dropped[DropReason::HandoverFull as usize] += 1;
     }
     fn tick(&mut self, _: Instant, _: &mut Outbox) {}
+    fn set_tunnels(&mut self, _: &TunnelSet) {}
+    fn learn_path_error(&mut self, _: &[u8], _: Instant) {}
     fn counters(&self) -> Counters {
         self.counters.clone()
     }

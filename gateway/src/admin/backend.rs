@@ -2,7 +2,7 @@
 
 use super::edit::Named;
 use super::filter::Query;
-use super::rows::{BindingRow, CounterRow, DropRow, Page, SessionRow, Status};
+use super::rows::{BindingRow, CounterRow, DropRow, Page, SessionRow, SixRdRow, Status};
 use std::fmt;
 use std::future::Future;
 
@@ -49,6 +49,8 @@ pub trait Backend: Send + Sync + 'static {
     fn end_binding(&self, named: Named) -> impl Future<Output = Result<(), AdminError>> + Send;
     /// Ends the session of an inside and a remote endpoint.
     fn end_session(&self, named: Named) -> impl Future<Output = Result<(), AdminError>> + Send;
+    /// The 6rd domains.
+    fn six_rd(&self) -> Vec<SixRdRow>;
     /// The configuration in force.
     fn config(&self) -> serde_json::Value;
     /// The metrics as Prometheus reads them.

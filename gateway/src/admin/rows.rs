@@ -165,6 +165,27 @@ pub struct Page<T> {
     pub next: Option<String>,
 }
 
+/// A 6rd domain, and this gateway's part in it (RFC 5969 §7.1.1).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SixRdRow {
+    /// What it is called.
+    pub name: String,
+    /// `customer_edge` or `border_relay`.
+    pub role: String,
+    /// 6rdPrefix.
+    pub prefix: String,
+    /// IPv4MaskLen.
+    pub ipv4_mask_length: u8,
+    /// The IPv4 prefix that all customers' addresses have, if it is known.
+    pub ipv4_common: Option<String>,
+    /// This end, if it has an address.
+    pub address: Option<String>,
+    /// The prefix that belongs to that address.
+    pub delegated: Option<String>,
+    /// 6rdBRIPv4Address.
+    pub border_relays: Vec<String>,
+}
+
 /// What a request that cannot be answered gets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Fault {

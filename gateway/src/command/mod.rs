@@ -1,10 +1,12 @@
 //! The command line: what `sixway` understands. Exit status 0: done; 1: it failed; 2: the request was wrong.
 
 mod show;
+mod six_rd;
 
 use crate::config::{Config, Warning, write_aligned};
 use crate::{daemon, host};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use six_rd::SixRdCommand;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -31,6 +33,9 @@ enum Command {
     Cleanup,
     /// Look at a running gateway.
     Show(ShowArguments),
+    /// Compute 6rd prefixes and addresses; nothing needs to run.
+    #[command(subcommand)]
+    SixRd(SixRdCommand),
 }
 
 /// What `sixway run` and `sixway check` take.
@@ -82,6 +87,8 @@ enum ShowKind {
     Counters,
     /// Why packets were dropped.
     Drops,
+    /// 6rd domains and the prefixes that are delegated in them.
+    SixRd,
     /// The configuration in force.
     Config,
 }
@@ -113,6 +120,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Check(arguments) => load(&arguments.config).map(|_| say("No faults.")),
         Command::Cleanup => cleanup(),
         Command::Show(arguments) => show::run(arguments),
+        Command::SixRd(command) => six_rd::run(command),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,7 +2,8 @@
 
 use super::{Failure, RUN_DIRECTORY, ShowArguments, ShowKind};
 use crate::admin::{
-    BindingRow, Client, ClientError, CounterRow, DropRow, MAX_LIMIT, Page, Query, SessionRow, Status,
+    BindingRow, Client, ClientError, CounterRow, DropRow, MAX_LIMIT, Page, Query, SessionRow, SixRdRow,
+    Status,
 };
 use crate::show::{self, Colour};
 use serde::Serialize;
@@ -34,6 +35,9 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<(), Failure> {
         }
         Some(ShowKind::Config) => {
             arguments.one::<serde_json::Value>(&client, "/v1/config", |value, _| json(value))
+        }
+        Some(ShowKind::SixRd) => {
+            arguments.one::<Vec<SixRdRow>>(&client, "/v1/six-rd", |rows, colour| show::six_rd(rows, colour))
         }
         Some(ShowKind::Sessions) => {
             arguments.pages::<SessionRow>(&client, "/v1/sessions", query, show::sessions)
@@ -83,10 +87,12 @@ impl ShowArguments {
                 "bindings have no remote endpoint: leave out --remote, or show sessions".into(),
             )),
             Some(ShowKind::Bindings) => Ok(()),
-            None | Some(ShowKind::Counters | ShowKind::Drops | ShowKind::Config) if filtered => {
+            None | Some(ShowKind::Counters | ShowKind::Drops | ShowKind::SixRd | ShowKind::Config)
+                if filtered =>
+            {
                 Err(Failure::Wrong("only sessions and bindings can be filtered".into()))
             }
-            None | Some(ShowKind::Counters | ShowKind::Drops | ShowKind::Config) => Ok(()),
+            None | Some(ShowKind::Counters | ShowKind::Drops | ShowKind::SixRd | ShowKind::Config) => Ok(()),
         }
     }
 

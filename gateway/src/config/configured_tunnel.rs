@@ -1,8 +1,9 @@
 //! `[[tunnel]]`: configured tunnels of IPv6 in IPv4 (RFC 4213).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use sixway_wire::{Prefix4, Prefix6};
 
 use super::claims::Owner;
@@ -10,9 +11,51 @@ use super::encapsulation::Encapsulation;
 use super::fault::{Place, Report};
 use super::local_address::LocalAddress;
 use super::pool::is_unicast;
+use super::router_advertisement::is_domain_name;
 use super::section::Reader;
 use super::text;
 use super::tunnels::Around;
+use super::value::Value;
+
+/// The other end of a tunnel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remote {
+    /// It has this address.
+    Address(Ipv4Addr),
+    /// The DNS knows its address.
+    Name(String),
+}
+
+impl Serialize for Remote {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Address(address) => serializer.collect_str(address),
+            Self::Name(name) => serializer.serialize_str(name),
+        }
+    }
+}
+
+impl Remote {
+    fn read(text: &str, place: &Place, report: &mut Report) -> Option<Self> {
+        if let Ok(address) = text.parse::<Ipv4Addr>() {
+            if !is_unicast(address) {
+                report.fault(place, "is no address that a host can have; write a unicast address");
+                return None;
+            }
+            return Some(Self::Address(address));
+        }
+        // A name of digits alone is an address gone wrong.
+        let named = is_domain_name(text) && text.bytes().any(|b| b.is_ascii_alphabetic());
+        if !named {
+            report.fault(
+                place,
+                "is neither an IPv4 address nor a name; write one such as 198.51.100.1 or gw.example",
+            );
+            return None;
+        }
+        Some(Self::Name(text.to_owned()))
+    }
+}
 
 /// A configured tunnel, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -22,15 +65,19 @@ pub struct ConfiguredTunnel {
     /// This end.
     #[serde(flatten)]
     pub local: LocalAddress,
-    /// The other end, if it is fixed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub remote: Option<Ipv4Addr>,
-    /// Where the other end is, if it is followed.
+    /// The other end.
+    pub remote: Remote,
+    /// How often the DNS is asked for it.
+    #[serde(serialize_with = "text::as_duration")]
+    pub remote_refresh: Duration,
+    /// Where it may be; none: anywhere.
     #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
     pub remote_within: Vec<Prefix4>,
     /// What is behind the other end.
     #[serde(serialize_with = "text::many")]
     pub prefixes: Vec<Prefix6>,
+    /// Whether inner sources must lie within them.
+    pub strict_sources: bool,
     /// An address that this host gets on the device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ipv6_address: Option<Ipv6Addr>,
@@ -44,29 +91,20 @@ impl ConfiguredTunnel {
         let Around { index, host, claims, report } = around;
         let name = section.value("name", report).map(|v| v.text(report));
         let local = LocalAddress::read(section, "local", host, report);
-        let remote = section.value("remote", report).map(|v| {
-            let remote = v.address4(report)?;
+        let remote = section.value("remote", report).and_then(|v| {
+            let remote = Remote::read(&v.text(report)?, &v.place, report)?;
             let own = local.as_ref().and_then(|(local, _)| local.found);
-            if !is_unicast(remote) {
-                report.fault(&v.place, "is no address that a host can have; write a unicast address");
-            } else if own == Some(remote) {
+            if own.is_some_and(|own| remote == Remote::Address(own)) {
                 report.fault(&v.place, "is this end too; write the other end's address");
             }
-            Some((remote, v.place))
+            Some(remote)
         });
-        let remote_within = section.value("remote_within", report).map(|v| (v.place.clone(), v));
-        match (&remote, &remote_within) {
-            (None, None) => report.fault(
-                section.place(),
-                "has no other end; write remote = \"198.51.100.1\", or remote_within = [\"198.51.100.0/24\"] for one that changes",
-            ),
-            (Some(_), Some((place, _))) => report.fault(place, "stands beside remote; leave one"),
-            (Some(_), None) | (None, Some(_)) => {}
+        let remote_refresh = section.value("remote_refresh", report).and_then(|v| v.duration(report));
+        let within = section.value("remote_within", report);
+        if let (Some(Remote::Address(_)), Some(v)) = (&remote, &within) {
+            report.fault(&v.place, "is for a remote that is a name; leave it out");
         }
-        let remote_within = match remote_within {
-            None => Some(Vec::new()),
-            Some((place, v)) => read_remotes(v, &place, report),
-        };
+        let remote_within = read_prefixes(within, report);
         let prefixes = section.value("prefixes", report).and_then(|v| {
             let (place, mut whole, mut prefixes) = (v.place.clone(), true, Vec::new());
             for item in v.items() {
@@ -83,6 +121,7 @@ impl ConfiguredTunnel {
             }
             whole.then_some(prefixes)
         });
+        let strict_sources = section.value("strict_sources", report).and_then(|v| v.boolean(report));
         let ipv6_address = section.value("ipv6_address", report).map(|v| {
             let address = v.address6(report)?;
             if address.is_unspecified() || address.is_loopback() || address.is_multicast() {
@@ -94,26 +133,20 @@ impl ConfiguredTunnel {
         Some(Self {
             name: name.unwrap_or(Some(default_name))?,
             local: local?.0,
-            remote: remote.map_or(Some(None), |remote| remote.map(|(remote, _)| Some(remote)))?,
+            remote: remote?,
+            remote_refresh: remote_refresh?,
             remote_within: remote_within?,
             prefixes: prefixes?,
+            strict_sources: strict_sources?,
             ipv6_address: ipv6_address.map_or(Some(None), |address| address.map(Some))?,
             encapsulation: encapsulation?,
         })
     }
 }
 
-fn read_remotes(value: super::value::Value, place: &Place, report: &mut Report) -> Option<Vec<Prefix4>> {
-    let (mut whole, mut prefixes) = (true, Vec::new());
-    for item in value.items() {
-        match item.prefix4(report) {
-            Some(prefix) => prefixes.push(prefix),
-            None => whole = false,
-        }
-    }
-    if whole && prefixes.is_empty() {
-        report.fault(place, "is empty; write where the other end is, such as [\"198.51.100.0/24\"]");
-        return None;
-    }
-    whole.then_some(prefixes)
+/// IPv4 prefixes, none if nothing is written. `None` if one cannot be read.
+pub(super) fn read_prefixes(value: Option<Value>, report: &mut Report) -> Option<Vec<Prefix4>> {
+    let items = value.map(Value::items).unwrap_or_default();
+    let read: Vec<Prefix4> = items.iter().filter_map(|item| item.prefix4(report)).collect();
+    (read.len() == items.len()).then_some(read)
 }

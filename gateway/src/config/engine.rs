@@ -15,26 +15,27 @@ use super::load::Config;
 use super::nat64::{Filtering, Nat64, Static, StaticProtocol, Timeouts};
 use super::pool::Pool;
 use super::siit::{Hairpinning, Siit};
+use super::surroundings::Surroundings;
 use super::translation::{HeaderByte, Translation, UdpZeroChecksum};
 
 impl Config {
     /// What the engines are built from, one for each worker; `seed` is secret randomness that they share. Tables of mappings
     /// are shared, bounds on sessions and on ICMP errors are divided.
-    pub fn engines(&self, seed: [u64; 2]) -> Vec<EngineConfig> {
-        (0..self.gateway.workers).map(|worker| self.engine(WorkerId(worker), seed)).collect()
+    pub fn engines(&self, seed: [u64; 2], now: &Surroundings) -> Vec<EngineConfig> {
+        (0..self.gateway.workers).map(|worker| self.engine(WorkerId(worker), seed, now)).collect()
     }
 
-    fn engine(&self, worker: WorkerId, seed: [u64; 2]) -> EngineConfig {
+    fn engine(&self, worker: WorkerId, seed: [u64; 2], now: &Surroundings) -> EngineConfig {
         let workers = self.gateway.workers.max(1);
         EngineConfig {
             own4: self.gateway.ipv4_address,
-            own6: self.gateway.ipv6_address,
+            own6: self.ipv6_address(now),
+            tunnels: self.tunnels(now).into_iter().map(|(_, tunnel)| tunnel).collect(),
+            host4: now.host4(),
             limits: Limits { mtu4: self.tun.mtu, mtu6: self.tun.mtu },
             nat64: self.nat64.iter().map(|nat64| nat64.engine(self.pool(&nat64.pool), workers)).collect(),
             fragments: self.fragments.limits(),
             siit: self.siit.iter().map(|siit| siit.engine(&self.gateway)).collect(),
-            tunnels: Vec::new(),
-            host4: Vec::new(),
             join: self.tun.super_frames,
             icmp_errors_per_second: self.gateway.icmp_errors_per_second.div_ceil(u32::from(workers)),
             worker,

@@ -10,6 +10,8 @@ pub struct HostAddress {
     pub interface: String,
     /// The address.
     pub address: IpAddr,
+    /// Length of its network's prefix, in bits.
+    pub length: u8,
 }
 
 /// A tunnel device of the kernel that takes protocol 41 (link kind sit).
@@ -60,7 +62,8 @@ impl HostFacts {
     }
 }
 
-fn addresses() -> Vec<HostAddress> {
+/// The addresses of this host's interfaces; none if the kernel does not say.
+pub(crate) fn addresses() -> Vec<HostAddress> {
     let Ok(interfaces) = nix::ifaddrs::getifaddrs() else { return Vec::new() };
     interfaces
         .filter_map(|interface| {
@@ -70,7 +73,15 @@ fn addresses() -> Vec<HostAddress> {
                 (None, Some(v6)) => IpAddr::V6(v6.ip()),
                 (None, None) => return None,
             };
-            Some(HostAddress { interface: interface.interface_name, address })
+            let length = match interface.netmask {
+                None => 0,
+                Some(mask) => match (mask.as_sockaddr_in(), mask.as_sockaddr_in6()) {
+                    (Some(v4), _) => v4.ip().to_bits().leading_ones(),
+                    (None, Some(v6)) => v6.ip().to_bits().leading_ones(),
+                    (None, None) => 0,
+                },
+            };
+            Some(HostAddress { interface: interface.interface_name, address, length: length as u8 })
         })
         .collect()
 }
@@ -95,5 +106,7 @@ mod tests {
         let facts = HostFacts::of_this_host();
         assert!(facts.cpus > 0);
         assert!(facts.addresses.iter().all(|a| !a.interface.is_empty()));
+        let loopback = facts.addresses.iter().find(|own| own.address == IpAddr::V4(Ipv4Addr::LOCALHOST));
+        assert!(loopback.is_none_or(|own| own.length == 8), "{loopback:?}");
     }
 }

@@ -3,9 +3,10 @@
 use std::net::Ipv4Addr;
 
 use serde::Serialize;
-use sixway_wire::Prefix6;
+use sixway_wire::{Prefix4, Prefix6};
 
 use super::claims::Owner;
+use super::configured_tunnel::read_prefixes;
 use super::encapsulation::Encapsulation;
 use super::fault::Place;
 use super::local_address::LocalAddress;
@@ -40,6 +41,9 @@ pub struct Isatap {
     /// A host's potential router list.
     #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
     pub potential_routers: Vec<Ipv4Addr>,
+    /// The site's IPv4 networks; none: anywhere.
+    #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
+    pub locators: Vec<Prefix4>,
     /// How packets are put into IPv4.
     #[serde(flatten)]
     pub encapsulation: Encapsulation,
@@ -93,6 +97,7 @@ impl Isatap {
             let what = "is missing; write potential_routers = [\"192.0.2.254\"], the site's routers (RFC 5214 §8.3.1)";
             report.fault(&missing("potential_routers"), what);
         }
+        let locators = read_prefixes(section.value("locators", report), report);
         let encapsulation = Encapsulation::read(section, report);
         Some(Self {
             name: name.unwrap_or(Some(default_name))?,
@@ -100,6 +105,7 @@ impl Isatap {
             local: local?.0,
             prefix: prefix.map_or(Some(None), |prefix| prefix.map(Some))?,
             potential_routers: potential_routers?,
+            locators: locators?,
             encapsulation: encapsulation?,
         })
     }

@@ -5,7 +5,6 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use serde::Serialize;
-use sixway_wire::Prefix6;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -25,6 +24,7 @@ use super::section::{Reader, readers, unknown_section};
 use super::siit::{self, EamRoutes, Siit};
 use super::six_rd::{SixRd, SixRdRole};
 use super::six_to_four::{SixToFour, SixToFourRole};
+use super::surroundings::Surroundings;
 use super::tunnels::{self, Around, Seen, Tunnels};
 
 /// A configuration without faults, every default filled in.
@@ -118,13 +118,18 @@ impl Config {
         self.pools.iter().find(|pool| pool.name == name)
     }
 
-    /// The IPv6 destinations that are routed into tunnels.
-    fn tunnel_prefixes(&self) -> Vec<Prefix6> {
-        let mut prefixes: Vec<Prefix6> = self.six_to_four.iter().flat_map(SixToFour::routes).collect();
-        prefixes.extend(self.six_rd.iter().flat_map(SixRd::routes));
-        prefixes.extend(self.configured_tunnels.iter().flat_map(|tunnel| tunnel.prefixes.iter().copied()));
-        prefixes.extend(self.isatap.iter().filter_map(|isatap| isatap.prefix));
-        prefixes
+    /// Whether there is a translator.
+    pub fn translates(&self) -> bool {
+        !self.nat64.is_empty() || !self.siit.is_empty()
+    }
+
+    /// Whether this host is a router between the tunnels, or advertised links, and others; hosts at the end of a tunnel are none.
+    pub fn routes_ipv6(&self) -> bool {
+        self.six_to_four.iter().any(|it| it.role != SixToFourRole::Host)
+            || self.isatap.iter().any(|it| it.role != IsatapRole::Host)
+            || !self.six_rd.is_empty()
+            || !self.configured_tunnels.is_empty()
+            || !self.router_advertisements.is_empty()
     }
 
     /// Whether there is a tunnel.
@@ -140,7 +145,7 @@ impl Config {
         self.tun.queues.unwrap_or(self.gateway.workers)
     }
 
-    /// The routes that lead into the device, without doubles: what `tun.routes` says.
+    /// The routes that lead into the device, without doubles: what `tun.routes` says. Those of tunnels are in [`Config::reach`].
     pub fn routes(&self) -> Vec<Route> {
         let mut routes = self.tun.routes.further.clone();
         if self.tun.routes.auto {
@@ -155,7 +160,6 @@ impl Config {
                 routes.extend(siit.dynamic_pool.map(Route::V4));
                 routes.extend(eam_routes(siit).unwrap_or_default());
             }
-            routes.extend(self.tunnel_prefixes().into_iter().map(Route::V6));
         }
         routes.sort_unstable();
         routes.dedup();
@@ -299,7 +303,7 @@ fn read<'a>(
         let place = Place { key, ..section.place().clone() };
         faults.iter().for_each(|fault| report.fault(&place, fault.to_string()));
     }
-    warn_of_silence(&config, document, report);
+    warn_of_silence(&config, host, document, report);
     Some(config)
 }
 
@@ -420,14 +424,15 @@ fn own_routes(gateway: &Gateway, host: &HostFacts, device: Option<&str>) -> Vec<
 }
 
 /// What will be missed: ICMP errors without a source, and routes that are too many.
-fn warn_of_silence(config: &Config, document: &Document, report: &mut Report) {
+fn warn_of_silence(config: &Config, host: &HostFacts, document: &Document, report: &mut Report) {
     let file = Place::file(document.file());
-    let translates = !config.nat64.is_empty() || !config.siit.is_empty();
+    let translates = config.translates();
     // A tunnel's errors go to IPv6 hosts alone.
-    let (v4, v6) = (translates, translates || config.has_tunnels());
+    let own6 = config.ipv6_address(&Surroundings::of(&host.addresses));
+    let (v4, v6) = (translates, (translates || config.has_tunnels()) && own6.is_none());
     let without = [
         ("gateway.ipv4_address", "IPv4", v4 && config.gateway.ipv4_address.is_none()),
-        ("gateway.ipv6_address", "IPv6", v6 && config.gateway.ipv6_address.is_none()),
+        ("gateway.ipv6_address", "IPv6", v6),
     ];
     for (key, family, _) in without.into_iter().filter(|(_, _, missing)| *missing) {
         let place = Place { key: key.into(), ..file.clone() };

@@ -3,12 +3,12 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
-use sixway_wire::Prefix4;
 
 use super::fault::{Place, Report, did_you_mean};
 use super::host::HostFacts;
 use super::pool::is_unicast;
 use super::section::Reader;
+use super::surroundings::Surroundings;
 
 /// Where the address comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +97,7 @@ impl LocalAddress {
         host: &HostFacts,
         report: &mut Report,
     ) -> Self {
-        let found = ipv4_of(host, &name);
+        let found = Surroundings::of(&host.addresses).ipv4_of(&name);
         if found.is_none() && !host.addresses.is_empty() {
             let names = host.addresses.iter().map(|own| &*own.interface);
             let near = did_you_mean(&name, names).filter(|near| *near != name);
@@ -107,6 +107,14 @@ impl LocalAddress {
         Self { key, source: LocalSource::Interface(name.clone()), found, holder: Some(name) }
     }
 
+    /// The address at the moment; `None`: the interface has none.
+    pub fn now(&self, surroundings: &Surroundings) -> Option<Ipv4Addr> {
+        match &self.source {
+            LocalSource::Address(address) => Some(*address),
+            LocalSource::Interface(name) => surroundings.ipv4_of(name),
+        }
+    }
+
     /// The interface that is followed.
     pub fn followed_interface(&self) -> Option<&str> {
         match &self.source {
@@ -114,15 +122,6 @@ impl LocalAddress {
             LocalSource::Interface(name) => Some(name),
         }
     }
-}
-
-/// The IPv4 address of an interface that a tunnel there has: the first that others can reach it by.
-pub(crate) fn ipv4_of(host: &HostFacts, interface: &str) -> Option<Ipv4Addr> {
-    let link_local = Prefix4::holding(Ipv4Addr::new(169, 254, 0, 0), 16);
-    host.addresses.iter().filter(|own| own.interface == interface).find_map(|own| match own.address {
-        IpAddr::V4(address) if is_unicast(address) && !link_local.contains(address) => Some(address),
-        IpAddr::V4(_) | IpAddr::V6(_) => None,
-    })
 }
 
 fn own_addresses(host: &HostFacts) -> String {

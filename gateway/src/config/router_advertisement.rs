@@ -375,7 +375,8 @@ fn warn_of_short(lifetime: Lifetime, three: Option<Duration>, place: &Place, rep
     }
 }
 
-fn is_domain_name(name: &str) -> bool {
+/// Whether the DNS may know it (RFC 1035 §2.3.4).
+pub(super) fn is_domain_name(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     let label = |label: &str| {
         (1..=63).contains(&label.len())

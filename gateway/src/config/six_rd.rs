@@ -3,9 +3,11 @@
 use std::net::Ipv4Addr;
 
 use serde::Serialize;
+use sixway_dataplane::tunnel::address::Domain;
 use sixway_wire::{Prefix4, Prefix6};
 
 use super::claims::Owner;
+use super::configured_tunnel::read_prefixes;
 use super::encapsulation::Encapsulation;
 use super::fault::Report;
 use super::local_address::LocalAddress;
@@ -45,32 +47,12 @@ pub struct SixRd {
     /// 6rdBRIPv4Address.
     #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
     pub border_relays: Vec<Ipv4Addr>,
+    /// Where relays of other tunnels are.
+    #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
+    pub other_relays: Vec<Prefix4>,
     /// How packets are put into IPv4.
     #[serde(flatten)]
     pub encapsulation: Encapsulation,
-}
-
-/// The prefix of a customer (RFC 5969 §4): the domain's prefix and the bits of his address that are his own. `None`: they do not
-/// fit into 128 bits.
-pub fn delegated_prefix(prefix: Prefix6, ipv4_mask_length: u8, address: Ipv4Addr) -> Option<Prefix6> {
-    let own = 32_u8.checked_sub(ipv4_mask_length)?;
-    let length = prefix.length().checked_add(own).filter(|length| *length <= 128)?;
-    let bits = u64::from(address.to_bits()) & ((1_u64 << own) - 1);
-    let shifted = u128::from(bits).checked_shl(u32::from(128 - length)).unwrap_or(0);
-    Some(Prefix6::holding((prefix.address().to_bits() | shifted).into(), length))
-}
-
-/// The address of the customer whose prefix holds an IPv6 address; `common` holds the bits that all customers' begin with. `None`:
-/// the address is not of the domain.
-pub fn customer_address(prefix: Prefix6, common: Prefix4, address: std::net::Ipv6Addr) -> Option<Ipv4Addr> {
-    let own = 32 - common.length();
-    let length = prefix.length().checked_add(own).filter(|length| *length <= 128)?;
-    if !prefix.contains(address) {
-        return None;
-    }
-    let shifted = address.to_bits().checked_shr(u32::from(128 - length)).unwrap_or(0);
-    let bits = (shifted & ((1_u128 << own) - 1)) as u32;
-    Some(Ipv4Addr::from_bits(common.address().to_bits() | bits))
 }
 
 impl SixRd {
@@ -80,16 +62,16 @@ impl SixRd {
         std::iter::once(self.prefix).chain(edge.then_some(WAY_OUT)).collect()
     }
 
-    /// The bits that all customers' addresses begin with when this end has `address`.
-    pub fn common(&self, address: Ipv4Addr) -> Prefix4 {
-        self.ipv4_common.unwrap_or(Prefix4::holding(address, self.ipv4_mask_length))
+    /// The domain when this end has `address`.
+    pub fn domain(&self, address: Ipv4Addr) -> Option<Domain> {
+        let common = self.ipv4_common.unwrap_or(Prefix4::holding(address, self.ipv4_mask_length));
+        Domain::new(self.prefix, common).ok()
     }
 
     /// The prefix that this end has when its address is `address`, a customer's or a border relay's. `None`: the address is outside
     /// of what the customers' begin with.
     pub fn delegated(&self, address: Ipv4Addr) -> Option<Prefix6> {
-        let inside = self.common(address).contains(address);
-        inside.then(|| delegated_prefix(self.prefix, self.ipv4_mask_length, address)).flatten()
+        self.domain(address)?.delegated(address)
     }
 
     pub(super) fn read(section: &Reader, default_name: String, around: Around) -> Option<Self> {
@@ -99,7 +81,22 @@ impl SixRd {
         let mask = section.value("ipv4_mask_length", report).and_then(|v| v.integer::<u8>(report));
         let prefix = section.value("prefix", report).and_then(|v| {
             let prefix = v.prefix6(report)?;
-            check_length(prefix, mask?, role, &v.place, report)?;
+            // Any address will do: only the lengths count.
+            let common = Prefix4::holding(Ipv4Addr::UNSPECIFIED, mask?);
+            let length = match Domain::new(prefix, common) {
+                Ok(domain) => domain.delegated_length(),
+                Err(fault) => {
+                    report.fault(&v.place, fault.to_string());
+                    return None;
+                }
+            };
+            if length > 64 {
+                let what = "no site has room for a /64, and its hosts cannot make addresses of it";
+                let what = format!(
+                    "customers' prefixes are {length} bits long: {what}; write a shorter prefix (RFC 5969 §4)"
+                );
+                report.warn(&v.place, what);
+            }
             claims.v6(prefix, Owner::SixRd(index), &v.place);
             Some(prefix)
         });
@@ -125,6 +122,7 @@ impl SixRd {
         if role == Some(SixRdRole::CustomerEdge) {
             claims.v6(WAY_OUT, Owner::WayOut, section.place());
         }
+        let other_relays = read_prefixes(section.value("other_relays", report), report);
         let encapsulation = Encapsulation::read(section, report);
         Some(Self {
             name: name.unwrap_or(Some(default_name))?,
@@ -134,6 +132,7 @@ impl SixRd {
             ipv4_common: ipv4_common.map_or(Some(None), |common| common.map(Some))?,
             local: local?.0,
             border_relays: border_relays?,
+            other_relays: other_relays?,
             encapsulation: encapsulation?,
         })
     }
@@ -165,66 +164,4 @@ fn read_border_relays(
         return None;
     }
     Some(relays)
-}
-
-/// RFC 5969 §7.1.1: both parts fit into an address, and should leave room for a /64 (§4).
-fn check_length(
-    prefix: Prefix6,
-    mask: u8,
-    role: Option<SixRdRole>,
-    place: &super::fault::Place,
-    report: &mut Report,
-) -> Option<()> {
-    let total = u16::from(prefix.length()) + u16::from(32 - mask);
-    if total > 128 {
-        let most = 128 - (32 - u16::from(mask));
-        let what =
-            format!("{} bits and the {} of an IPv4 address are more than 128", prefix.length(), 32 - mask);
-        report.fault(place, format!("{what}; write a prefix of at most {most} bits, or a greater ipv4_mask_length (RFC 5969 §7.1.1)"));
-        return None;
-    }
-    if total > 64 && role.is_some() {
-        let what = "no site has room for a /64, and its hosts cannot make addresses of it";
-        report.warn(
-            place,
-            format!(
-                "customers' prefixes are {total} bits long: {what}; write a shorter prefix (RFC 5969 §4)"
-            ),
-        );
-    }
-    Some(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_rfcs_examples_come_out_both_ways() {
-        // RFC 5969 §7.1.1 and §4.
-        let cases = [
-            ("2001:db8::/32", 8, "10.100.100.1", "2001:db8:6464:100::/56"),
-            ("2001:db8::/32", 0, "192.0.2.1", "2001:db8:c000:201::/64"),
-            ("2001:db8::/56", 24, "10.1.1.1", "2001:db8:0:1::/64"),
-            ("2001:db8::/32", 32, "192.0.2.1", "2001:db8::/32"),
-            ("2001:db8::/96", 0, "192.0.2.1", "2001:db8::c000:201/128"),
-        ];
-        for (prefix, mask, address, delegated) in cases {
-            let (prefix, address): (Prefix6, Ipv4Addr) = (prefix.parse().unwrap(), address.parse().unwrap());
-            let delegated: Prefix6 = delegated.parse().unwrap();
-            assert_eq!(delegated_prefix(prefix, mask, address), Some(delegated));
-            let common = Prefix4::holding(address, mask);
-            assert_eq!(customer_address(prefix, common, delegated.last()), Some(address));
-        }
-        assert_eq!(delegated_prefix("2001:db8::/97".parse().unwrap(), 0, Ipv4Addr::new(192, 0, 2, 1)), None);
-    }
-
-    #[test]
-    fn an_address_of_another_domain_has_no_customer() {
-        let common = Prefix4::holding(Ipv4Addr::new(10, 0, 0, 0), 8);
-        assert_eq!(
-            customer_address("2001:db8::/32".parse().unwrap(), common, "2001:db9::1".parse().unwrap()),
-            None
-        );
-    }
 }

@@ -4,6 +4,8 @@ use std::net::Ipv4Addr;
 
 use serde::{Serialize, Serializer};
 use sixway_dataplane::translate::address::non_global::non_global;
+use sixway_dataplane::tunnel::address::embedded::is_public;
+use sixway_dataplane::tunnel::address::six_to_four::{PREFIX, prefix_of};
 use sixway_wire::Prefix6;
 
 use super::claims::Owner;
@@ -73,28 +75,15 @@ fn is_any(sources: &NativeSources) -> bool {
     *sources == NativeSources::Any
 }
 
-/// RFC 3056 §2: all of 6to4.
-pub const PREFIX: Prefix6 = Prefix6::holding(std::net::Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16);
-
 /// All of IPv6.
 pub const WAY_OUT: Prefix6 = Prefix6::holding(std::net::Ipv6Addr::UNSPECIFIED, 0);
 
 /// RFC 3068 §2.4: the anycast address of relays; deprecated by RFC 7526.
 pub const ANYCAST: Ipv4Addr = Ipv4Addr::new(192, 88, 99, 1);
 
-/// 2002:V4ADDR::/48 (RFC 3056 §2).
-pub fn site_prefix(address: Ipv4Addr) -> Prefix6 {
-    let bits = PREFIX.address().to_bits() | u128::from(address.to_bits()) << 80;
-    Prefix6::holding(bits.into(), 48)
-}
-
 /// Why an address cannot stand in a 6to4 prefix; documentation addresses may.
-pub fn unusable(address: Ipv4Addr) -> Option<&'static str> {
-    let row = non_global(address)?;
-    match row.purpose {
-        "documentation" | "benchmarking" => None,
-        purpose => Some(purpose),
-    }
+fn unusable(address: Ipv4Addr) -> Option<&'static str> {
+    if is_public(address) { None } else { Some(non_global(address).map_or("no host's", |row| row.purpose)) }
 }
 
 impl SixToFour {
@@ -108,7 +97,7 @@ impl SixToFour {
         match self.role {
             SixToFourRole::Relay => None,
             SixToFourRole::Router | SixToFourRole::Host => {
-                Some(site_prefix(self.nat_address.unwrap_or(address)))
+                Some(prefix_of(self.nat_address.unwrap_or(address)))
             }
         }
     }
@@ -120,7 +109,12 @@ impl SixToFour {
         let local = LocalAddress::read(section, "address", host, report);
         let nat_address = section.value("nat_address", report).map(|v| {
             let address = v.address4(report)?;
-            if let Some(purpose) = unusable(address) {
+            if role == Some(SixToFourRole::Relay) {
+                report.fault(
+                    &v.place,
+                    "a relay is in the IPv4 Internet without a NAT before it (RFC 6343 §4.4); leave it out",
+                );
+            } else if let Some(purpose) = unusable(address) {
                 report.fault(
                     &v.place,
                     format!("is not global ({purpose}); write the address outside of the outermost NAT"),

@@ -17,6 +17,7 @@ fn host() -> HostFacts {
     let own = |interface: &str, address: &str| HostAddress {
         interface: interface.to_owned(),
         address: address.parse().unwrap(),
+        length: if address.contains(':') { 64 } else { 24 },
     };
     HostFacts {
         addresses: vec![

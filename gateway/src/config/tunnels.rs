@@ -1,12 +1,9 @@
 //! `[tunnels]`, and what all tunnels are checked for together: whose packet is whose, and what the kernel would take first.
 
-use std::net::Ipv4Addr;
-
 use serde::Serialize;
-use sixway_wire::Prefix4;
 
 use super::claims::Claims;
-use super::configured_tunnel::ConfiguredTunnel;
+use super::configured_tunnel::{ConfiguredTunnel, Remote};
 use super::fault::{Place, Report};
 use super::host::HostFacts;
 use super::isatap::Isatap;
@@ -65,9 +62,7 @@ pub(super) struct Around<'r> {
 #[derive(Clone, Debug, PartialEq)]
 enum Mark {
     /// By their outer source.
-    Remote(Ipv4Addr),
-    /// By their outer source, one of these.
-    Within(Vec<Prefix4>),
+    Remote(Remote),
     /// By 6to4 addresses inside.
     SixToFour,
     /// By addresses of the domain inside; domains do not overlap.
@@ -98,7 +93,7 @@ impl Seen {
     }
 
     pub fn configured(it: &ConfiguredTunnel, place: &Place) -> Self {
-        let mark = it.remote.map_or_else(|| Mark::Within(it.remote_within.clone()), Mark::Remote);
+        let mark = Mark::Remote(it.remote.clone());
         Self { place: place.clone(), name: it.name.clone(), local: it.local.clone(), mark }
     }
 
@@ -132,24 +127,17 @@ pub(super) fn check_together(tunnels: &[Seen], report: &mut Report) {
 }
 
 fn clash(one: &Mark, two: &Mark) -> Option<String> {
-    use Mark::{Isatap, Remote, SixRd, SixToFour, Within};
+    use Mark::{Isatap, Remote, SixRd, SixToFour};
     let elsewhere = "give one of them another address of this host";
     match (one, two) {
         (Remote(one), Remote(two)) if one == two => Some(format!(
-            "both run between the same two addresses; write one [[tunnel]] with all prefixes, or {elsewhere}"
+            "both run between the same two ends; write one [[tunnel]] with all prefixes, or {elsewhere}"
         )),
-        (Within(one), Within(two)) => {
-            let pairs = one.iter().flat_map(|one| two.iter().map(move |two| (one, two)));
-            let (one, two) = pairs.into_iter().find(|(one, two)| one.overlaps(**two))?;
-            Some(format!(
-                "remote_within {two} overlaps {one} at the same address; narrow one of them, or {elsewhere}"
-            ))
-        }
         (SixToFour, SixToFour) => {
             Some(format!("both are 6to4 at the same address; leave one, or {elsewhere}"))
         }
         (Isatap, Isatap) => Some(format!("both are ISATAP at the same address; leave one, or {elsewhere}")),
-        (Remote(_) | Within(_) | SixToFour | SixRd | Isatap, _) => None,
+        (Remote(_) | SixToFour | SixRd | Isatap, _) => None,
     }
 }
 

@@ -1,10 +1,11 @@
 //! Answers the admin API by asking the workers.
 
 use super::rates::History;
+use super::tunnel_view::TunnelView;
 use super::words;
 use crate::admin::{
     AdminError, Backend, BindingRow, CounterRow, Device, DropRow, Filter, MechanismRow, Named, Page, Query,
-    SessionRow, Status,
+    SessionRow, SixRdRow, Status,
 };
 use crate::metrics::{self, Gauge, Sample};
 use crate::worker::{BindingEntry, Command, Dump, DumpPage, Position, Post, Report, SessionEntry, Table};
@@ -38,8 +39,25 @@ pub struct Mechanism {
     pub name: String,
     /// What it serves, in a few words.
     pub serves: String,
-    /// Whether it is a stateful translator.
-    pub stateful: bool,
+    /// What it is.
+    pub kind: MechanismKind,
+}
+
+/// What a mechanism is; those of a kind share their counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MechanismKind {
+    /// A stateful translator.
+    Nat64,
+    /// A stateless translator.
+    Siit,
+    /// 6to4.
+    SixToFour,
+    /// 6rd.
+    SixRd,
+    /// A configured tunnel.
+    Configured,
+    /// ISATAP.
+    Isatap,
 }
 
 /// The running gateway, as the admin API sees it.
@@ -48,6 +66,7 @@ pub struct Gateway {
     facts: Facts,
     posts: Vec<Post>,
     history: Mutex<History>,
+    tunnels: Mutex<TunnelView>,
     started: Instant,
     /// Held while bindings are changed, which takes several workers.
     pub(super) edits: tokio::sync::Mutex<()>,
@@ -61,9 +80,24 @@ impl Gateway {
             facts,
             posts,
             history: Mutex::new(History::new(started)),
+            tunnels: Mutex::default(),
             started,
             edits: tokio::sync::Mutex::default(),
         }
+    }
+
+    /// The ways to the workers, in their order.
+    pub(super) fn posts(&self) -> &[Post] {
+        &self.posts
+    }
+
+    /// Takes note of the tunnels as they are at the moment.
+    pub(super) fn see_tunnels(&self, view: TunnelView) {
+        *self.tunnels() = view;
+    }
+
+    fn tunnels(&self) -> MutexGuard<'_, TunnelView> {
+        self.tunnels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How many workers there are.
@@ -155,7 +189,8 @@ impl Gateway {
 
     /// The stateful mechanisms, by their place in the configuration.
     pub(super) fn stateful(&self) -> impl Iterator<Item = u16> + use<> {
-        0..self.facts.mechanisms.iter().filter(|mechanism| mechanism.stateful).count() as u16
+        0..self.facts.mechanisms.iter().filter(|mechanism| mechanism.kind == MechanismKind::Nat64).count()
+            as u16
     }
 
     fn mechanism(&self, index: u16) -> String {
@@ -226,12 +261,12 @@ impl Backend for Gateway {
     async fn status(&self) -> Result<Status, AdminError> {
         let reports = self.reports().await?;
         let tables = self.tables(&reports);
-        let history = self.history();
+        let (history, tunnels) = (self.history(), self.tunnels());
         let mechanisms = self.facts.mechanisms.iter().zip(&tables).map(|(mechanism, table)| MechanismRow {
             name: mechanism.name.clone(),
-            serves: mechanism.serves.clone(),
-            frames: history.rate(|counters| words::translated(counters, mechanism.stateful)),
-            stateful: mechanism.stateful,
+            serves: tunnels.serves.get(&mechanism.name).unwrap_or(&mechanism.serves).clone(),
+            frames: history.rate(|counters| words::passed(counters, mechanism.kind)),
+            stateful: mechanism.kind == MechanismKind::Nat64,
             sessions: table.sessions,
             bindings: table.bindings,
             bindings_capacity: table.bindings_capacity,
@@ -305,6 +340,10 @@ impl Backend for Gateway {
         Gateway::end_session(self, &named).await
     }
 
+    fn six_rd(&self) -> Vec<SixRdRow> {
+        self.tunnels().six_rd.clone()
+    }
+
     fn config(&self) -> serde_json::Value {
         self.facts.config.clone()
     }
@@ -328,12 +367,15 @@ impl Gateway {
             let mut add = |name, help, value| {
                 gauges.push(Gauge { name, help, mechanism: mechanism.name.clone(), value });
             };
-            if mechanism.stateful {
+            let translates = matches!(mechanism.kind, MechanismKind::Nat64 | MechanismKind::Siit);
+            if mechanism.kind == MechanismKind::Nat64 {
                 add("sessions", "Live sessions.", table.sessions);
                 add("sessions_capacity", "How many sessions there may be.", table.sessions_capacity);
             }
-            add("bindings", "Live bindings, or addresses given out.", table.bindings);
-            add("bindings_capacity", "How many bindings there may be.", table.bindings_capacity);
+            if translates {
+                add("bindings", "Live bindings, or addresses given out.", table.bindings);
+                add("bindings_capacity", "How many bindings there may be.", table.bindings_capacity);
+            }
         }
         gauges
     }

@@ -1,6 +1,6 @@
 //! From the configuration to the workers' engines.
 
-use crate::config::Config;
+use crate::config::{Config, Surroundings};
 use sixway_dataplane::engine::Engine;
 use std::io::{self, Read};
 
@@ -8,8 +8,8 @@ use std::io::{self, Read};
 ///
 /// # Errors
 /// What cannot be. The configuration was checked, so that this is a disagreement of ours.
-pub(super) fn engines(config: &Config, seed: [u64; 2]) -> Result<Vec<Engine>, String> {
-    let engines = config.engines(seed);
+pub(super) fn engines(config: &Config, seed: [u64; 2], now: &Surroundings) -> Result<Vec<Engine>, String> {
+    let engines = config.engines(seed, now);
     engines.iter().map(|config| Engine::new(config).map_err(|fault| fault.to_string())).collect()
 }
 

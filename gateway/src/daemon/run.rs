@@ -4,9 +4,10 @@ use super::backend::{Facts, Gateway};
 use super::pool_file::PoolFile;
 use super::pool_keeper::PoolKeeper;
 use super::threads::Threads;
+use super::tunnels::Tunnels;
 use super::{engines, log, pool_keeper, serve, setup};
 use crate::admin::Device;
-use crate::config::Config;
+use crate::config::{Config, Surroundings};
 use crate::host::{Host, HostError};
 use crate::show::plural;
 use crate::worker::{Clock, Translator};
@@ -18,6 +19,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc::channel;
+
+/// Packets for control protocols that wait.
+const CONTROL: usize = 256;
 
 /// Why a gateway did not start, or ended by itself. Everything was put back.
 #[derive(Debug)]
@@ -30,6 +35,8 @@ pub enum RunError {
     Engine(String),
     /// A worker ended by itself.
     Worker(String),
+    /// Tunnels cannot be what they are to be: a line each.
+    Tunnels(String),
 }
 
 impl fmt::Display for RunError {
@@ -37,7 +44,7 @@ impl fmt::Display for RunError {
         match self {
             Self::Host(error) => error.fmt(f),
             Self::Io(what, error) => write!(f, "{what}: {error}"),
-            Self::Engine(what) | Self::Worker(what) => f.write_str(what),
+            Self::Engine(what) | Self::Worker(what) | Self::Tunnels(what) => f.write_str(what),
         }
     }
 }
@@ -62,9 +69,11 @@ async fn live(config: &Config, directory: &Path, started: Instant) -> Result<(),
     // Before anything is changed: from here on, a signal ends the gateway in order.
     let mut signals = Signals::new().map_err(|error| RunError::Io("signals".into(), error))?;
     let seed = engines::seed().map_err(|error| RunError::Io("/dev/urandom".into(), error))?;
-    let mut engines = engines::engines(config, seed).map_err(RunError::Engine)?;
+    let now = Surroundings::of_this_host();
+    let mut engines = engines::engines(config, seed, &now).map_err(RunError::Engine)?;
     let clock = Clock::start();
     let (mut host, tun) = Host::set_up(&setup::plan(config, directory)).await.map_err(RunError::Host)?;
+    let mut tunnels = Tunnels::open(config, now, &tun.name)?;
     let mut keepers = restore_pools(config, &mut engines, clock)?;
     let device = device(config, &tun);
     let socket = config.gateway.admin_socket.as_path();
@@ -81,11 +90,17 @@ async fn live(config: &Config, directory: &Path, started: Instant) -> Result<(),
         ),
     };
 
-    let mut threads = Threads::start(engines, tun.queues, clock)?;
+    let (control, _controlled) = channel(CONTROL);
+    let mut threads = Threads::start(engines, tun.queues, clock, &control)?;
+    if let Err(error) = tunnels.begin(&mut host, &threads.posts) {
+        tunnels.finish(&mut host);
+        threads.stop();
+        return Err(error);
+    }
     let facts = Facts {
         name: config.gateway.name.clone(),
         device,
-        mechanisms: setup::mechanisms(config),
+        mechanisms: setup::mechanisms(config, &tunnels.view()),
         metrics: config.gateway.metrics.map(|address| format!("http://{address}/metrics")),
         config: serde_json::to_value(config).unwrap_or_default(),
     };
@@ -101,11 +116,14 @@ async fn live(config: &Config, directory: &Path, started: Instant) -> Result<(),
         () = serve::metrics(metrics, Arc::clone(&gateway)) => Ok(()),
         () = gateway.watch() => Ok(()),
         () = pool_keeper::keep(&mut keepers, &gateway) => Ok(()),
+        () = tunnels.keep(&mut host, &gateway) => Ok(()),
     };
+    tunnels.finish(&mut host);
     pool_keeper::finish(&mut keepers, &gateway).await;
     drop(gateway);
     threads.stop();
     let left = host.end();
+    drop(tunnels);
     tracing::info!("ended: {left}");
     outcome
 }

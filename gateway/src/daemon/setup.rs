@@ -1,8 +1,9 @@
 //! From the configuration to what the gateway is made of.
 
-use super::backend::Mechanism;
+use super::backend::{Mechanism, MechanismKind};
+use super::tunnel_view::TunnelView;
 use crate::config::{Config, Nat64, Route, Siit};
-use crate::host::Plan;
+use crate::host::{Forwarding, Plan};
 use crate::show::{count, plural};
 use std::path::Path;
 
@@ -26,22 +27,32 @@ pub(super) fn plan(config: &Config, directory: &Path) -> Plan {
         super_frames: config.tun.super_frames,
         routes4,
         routes6,
+        forwarding: Forwarding { v4: config.translates(), v6: config.translates() || config.routes_ipv6() },
     }
 }
 
-/// The mechanisms, in the order of the workers' tables: stateful translators first.
-pub(super) fn mechanisms(config: &Config) -> Vec<Mechanism> {
+/// The mechanisms, in the order of the workers' tables: stateful translators first. Tunnels have no tables.
+pub(super) fn mechanisms(config: &Config, tunnels: &TunnelView) -> Vec<Mechanism> {
     let nat64 = config.nat64.iter().map(|nat64| Mechanism {
         name: nat64.name.clone(),
         serves: nat64_serves(config, nat64),
-        stateful: true,
+        kind: MechanismKind::Nat64,
     });
     let siit = config.siit.iter().map(|siit| Mechanism {
         name: siit.name.clone(),
         serves: siit_serves(siit),
-        stateful: false,
+        kind: MechanismKind::Siit,
     });
-    nat64.chain(siit).collect()
+    let tunnel = |name: &String, kind| Mechanism {
+        name: name.clone(),
+        serves: tunnels.serves.get(name).cloned().unwrap_or_default(),
+        kind,
+    };
+    let six_to_four = config.six_to_four.iter().map(|it| tunnel(&it.name, MechanismKind::SixToFour));
+    let six_rd = config.six_rd.iter().map(|it| tunnel(&it.name, MechanismKind::SixRd));
+    let configured = config.configured_tunnels.iter().map(|it| tunnel(&it.name, MechanismKind::Configured));
+    let isatap = config.isatap.iter().map(|it| tunnel(&it.name, MechanismKind::Isatap));
+    nat64.chain(siit).chain(six_to_four).chain(six_rd).chain(configured).chain(isatap).collect()
 }
 
 /// The dynamic pools: the mechanism's place, and the file.

@@ -1,7 +1,7 @@
 //! The workers' threads.
 
 use super::run::RunError;
-use crate::worker::{Clock, Command, Handover, Mailbox, Post, Unreachable, Wake, Worker, mailbox, rings};
+use crate::worker::{Clock, Command, ControlSender, Post, Unreachable, Wake, Worker, mailbox, rings};
 use sixway_dataplane::engine::Engine;
 use sixway_link::TunQueue;
 use std::io;
@@ -24,7 +24,12 @@ impl Threads {
     ///
     /// # Errors
     /// The kernel has no thread or descriptor left.
-    pub(super) fn start(engines: Vec<Engine>, queues: Vec<TunQueue>, clock: Clock) -> Result<Self, RunError> {
+    pub(super) fn start(
+        engines: Vec<Engine>,
+        queues: Vec<TunQueue>,
+        clock: Clock,
+        control: &ControlSender,
+    ) -> Result<Self, RunError> {
         let failed = |error| RunError::Io("worker".into(), error);
         let ends = engines.iter().map(|_| mailbox()).collect::<io::Result<Vec<_>>>().map_err(failed)?;
         let wakes: Vec<Wake> = ends.iter().map(|(_, mailbox)| mailbox.wake().clone()).collect();
@@ -32,7 +37,9 @@ impl Threads {
         let mut threads = Self { posts: Vec::new(), handles: Vec::new(), ends: heard };
         let parts = engines.into_iter().zip(dealt(queues, wakes.len())).zip(ends).zip(rings(&wakes));
         for (number, (((engine, queues), (post, mailbox)), handover)) in parts.enumerate() {
-            let worker = move || work(engine, queues, clock, mailbox, handover);
+            let worker = Worker::new(queues, engine, clock, mailbox, handover).with_control(control.clone());
+            let worker = if number == 0 { worker.answering_path_errors() } else { worker };
+            let worker = move || worker.run();
             let said = said.clone();
             let handle =
                 Builder::new().name(format!("worker-{number}")).spawn(move || guard(number, worker, &said));
@@ -74,16 +81,6 @@ fn dealt(queues: Vec<TunQueue>, workers: usize) -> Vec<Vec<TunQueue>> {
         hands[number % workers].push(queue);
     }
     hands
-}
-
-fn work(
-    engine: Engine,
-    queues: Vec<TunQueue>,
-    clock: Clock,
-    mailbox: Mailbox,
-    handover: Handover,
-) -> io::Result<()> {
-    Worker::new(queues, engine, clock, mailbox, handover).run()
 }
 
 /// Says it when a worker ends that was not told to: one that panics must not leave the gateway without it.

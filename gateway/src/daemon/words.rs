@@ -1,5 +1,6 @@
 //! Values of the engine, put into words.
 
+use super::backend::MechanismKind;
 use sixway_dataplane::Counters;
 use sixway_dataplane::drop_reason::Answer;
 use sixway_wire::protocol;
@@ -15,12 +16,15 @@ pub(super) fn protocol(number: Option<u8>) -> String {
     }
 }
 
-/// Frames translated by all mechanisms of a kind.
-pub(super) fn translated(counters: &Counters, stateful: bool) -> u64 {
-    if stateful {
-        counters.nat64_v4_to_v6 + counters.nat64_v6_to_v4
-    } else {
-        counters.siit_v4_to_v6 + counters.siit_v6_to_v4
+/// Frames that passed all mechanisms of a kind.
+pub(super) fn passed(counters: &Counters, kind: MechanismKind) -> u64 {
+    match kind {
+        MechanismKind::Nat64 => counters.nat64_v4_to_v6 + counters.nat64_v6_to_v4,
+        MechanismKind::Siit => counters.siit_v4_to_v6 + counters.siit_v6_to_v4,
+        MechanismKind::SixToFour => counters.six_to_four_encap + counters.six_to_four_decap,
+        MechanismKind::SixRd => counters.six_rd_encap + counters.six_rd_decap,
+        MechanismKind::Configured => counters.configured_encap + counters.configured_decap,
+        MechanismKind::Isatap => counters.isatap_encap + counters.isatap_decap,
     }
 }
 

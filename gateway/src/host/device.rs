@@ -1,8 +1,10 @@
 //! Setting the host up for a gateway, and putting it back.
 
-use super::forwarding::{Setting, device_settings, host_settings};
+use super::forwarding::{Forwarding, Setting, device_settings, host_settings};
+use super::reach::Reached;
 use super::record::{Leftovers, Record, RecordError};
 use super::route::{RouteError, Routes};
+use crate::config::Reach;
 use sixway_dataplane::nat::PORTS_PER_BLOCK;
 use sixway_link::tun::Steering;
 use sixway_link::{Abilities, Tun, TunConfig, interface};
@@ -34,6 +36,8 @@ pub struct Plan {
     pub routes4: Vec<Prefix4>,
     /// IPv6 routes into it.
     pub routes6: Vec<Prefix6>,
+    /// What this host has to forward beside the device.
+    pub forwarding: Forwarding,
 }
 
 /// A host that is set up. What vanishes with the device is put back by closing the device; the rest by [`Host::end`], or
@@ -41,6 +45,8 @@ pub struct Plan {
 #[derive(Debug)]
 pub struct Host {
     record: Option<Record>,
+    device: u32,
+    reached: Reached,
 }
 
 /// Why a host cannot be set up. What was done was put back.
@@ -56,6 +62,8 @@ pub enum HostError {
     Setting(PathBuf, io::Error),
     /// A route cannot be set.
     Route(RouteError),
+    /// An address cannot be given: which, and what the kernel said.
+    Address(String, String),
 }
 
 impl fmt::Display for HostError {
@@ -86,6 +94,7 @@ impl fmt::Display for HostError {
             }
             Self::Setting(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Route(error) => error.fmt(f),
+            Self::Address(address, error) => write!(f, "address {address}: {error}"),
         }
     }
 }
@@ -104,14 +113,14 @@ impl Host {
         let (record, left) = Record::take(&plan.directory, &plan.gateway).map_err(HostError::Record)?;
         tell_leftovers(&plan.gateway, &left);
         // From here on, whatever fails drops this, which puts back what was done.
-        let mut host = Self { record: Some(record) };
+        let mut host = Self { record: Some(record), device: 0, reached: Reached::default() };
         let tun = open(plan)?;
         let root = Path::new("/proc/sys");
         for (path, value) in device_settings(root, &tun.name) {
             // They vanish with the device.
             std::fs::write(&path, value).map_err(|error| HostError::Setting(path, error))?;
         }
-        for setting in host_settings(root, &tun.name) {
+        for setting in host_settings(root, &tun.name, plan.forwarding) {
             host.change(&setting)?;
         }
         let device = |error| HostError::Device(tun.name.clone(), error);
@@ -119,6 +128,7 @@ impl Host {
         interface::set_queue_length(&tun.name, plan.queue_length).map_err(device)?;
         interface::set_up(&tun.name, true).map_err(device)?;
         let index = interface::index(&tun.name).map_err(device)?;
+        host.device = index;
         let routes = Routes::connect().map_err(HostError::Route)?;
         for prefix in &plan.routes4 {
             routes.add4(*prefix, index).await.map_err(HostError::Route)?;
@@ -136,6 +146,24 @@ impl Host {
     pub fn socket(&mut self, path: &Path) -> Result<(), HostError> {
         let Some(record) = &mut self.record else { return Ok(()) };
         record.socket(path).map_err(HostError::Record)
+    }
+
+    /// Gives the tunnels what they need of the kernel, and takes away what they need no more.
+    ///
+    /// # Errors
+    /// Everything that could not be done; it is tried again the next time.
+    pub fn reach(&mut self, wanted: &Reach) -> Result<(), Vec<HostError>> {
+        let Some(record) = &mut self.record else { return Ok(()) };
+        self.reached.change(wanted, self.device, record)
+    }
+
+    /// Notes interfaces where a steering program is that would stay behind a sudden end.
+    ///
+    /// # Errors
+    /// The state file cannot be written.
+    pub fn steered(&mut self, interfaces: &[String]) -> Result<(), HostError> {
+        let Some(record) = &mut self.record else { return Ok(()) };
+        record.steered(interfaces).map_err(HostError::Record)
     }
 
     /// Puts everything back. To be called when the device is closed.

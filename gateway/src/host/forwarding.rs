@@ -7,6 +7,15 @@ use std::path::{Path, PathBuf};
 /// change it, and then it is put back.
 pub type Setting = (PathBuf, String);
 
+/// What this host has to forward between its interfaces, so that the mechanisms' packets pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Forwarding {
+    /// IPv4: translators need it. Tunnel packets are this host's own, or come by the device, which forwards.
+    pub v4: bool,
+    /// IPv6: all but hosts at the end of a tunnel need it.
+    pub v6: bool,
+}
+
 /// The device's own settings, to be made before it is up. `root` is `/proc/sys`.
 pub fn device_settings(root: &Path, device: &str) -> Vec<Setting> {
     let v4 = |name: &str| root.join("net/ipv4/conf").join(device).join(name);
@@ -28,10 +37,14 @@ pub fn device_settings(root: &Path, device: &str) -> Vec<Setting> {
 
 /// The host's settings, in the order in which they are made; they are put back in the reverse order. Only what is not
 /// right already is listed, and nothing of `device`. `root` is `/proc/sys`.
-pub fn host_settings(root: &Path, device: &str) -> Vec<Setting> {
+pub fn host_settings(root: &Path, device: &str, forwarding: Forwarding) -> Vec<Setting> {
     let mut settings = Vec::new();
-    forward_v4(&root.join("net/ipv4/conf"), &mut settings);
-    forward_v6(&root.join("net/ipv6/conf"), &mut settings);
+    if forwarding.v4 {
+        forward_v4(&root.join("net/ipv4/conf"), &mut settings);
+    }
+    if forwarding.v6 {
+        forward_v6(&root.join("net/ipv6/conf"), &mut settings);
+    }
     loosen_rp_filter(&root.join("net/ipv4/conf"), &mut settings);
     let of_device = |path: &Path| path.parent().is_some_and(|interface| interface.ends_with(device));
     settings.retain(|(path, _)| !of_device(path));
@@ -121,7 +134,10 @@ mod tests {
         fn host(&self) -> Vec<(String, String)> {
             let name =
                 |path: PathBuf| path.strip_prefix(self.0.join("net")).unwrap().to_str().unwrap().to_owned();
-            host_settings(&self.0, "sixway0").into_iter().map(|(path, value)| (name(path), value)).collect()
+            host_settings(&self.0, "sixway0", Forwarding { v4: true, v6: true })
+                .into_iter()
+                .map(|(path, value)| (name(path), value))
+                .collect()
         }
     }
 

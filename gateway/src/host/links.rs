@@ -1,5 +1,6 @@
 //! What the kernel's links tell before anything is set up, by netlink.
 
+use super::kernel::ask;
 use crate::config::KernelTunnel;
 use futures_util::TryStreamExt;
 use rtnetlink::packet_route::link::{
@@ -9,18 +10,8 @@ use std::net::IpAddr;
 
 /// The tunnel devices of the kernel that take protocol 41; none if the kernel does not say.
 pub fn kernel_tunnels() -> Vec<KernelTunnel> {
-    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else {
-        return Vec::new();
-    };
-    runtime.block_on(async { links().await.iter().filter_map(kernel_tunnel).collect() })
-}
-
-async fn links() -> Vec<LinkMessage> {
-    let Ok((connection, handle, _)) = rtnetlink::new_connection() else { return Vec::new() };
-    let connection = tokio::spawn(connection);
-    let links = handle.link().get().execute().try_collect().await;
-    connection.abort();
-    links.unwrap_or_default()
+    let links = ask(|handle| async move { handle.link().get().execute().try_collect::<Vec<_>>().await });
+    links.ok().and_then(Result::ok).unwrap_or_default().iter().filter_map(kernel_tunnel).collect()
 }
 
 fn kernel_tunnel(link: &LinkMessage) -> Option<KernelTunnel> {

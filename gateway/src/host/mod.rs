@@ -6,14 +6,16 @@
 mod capability;
 mod device;
 mod forwarding;
+mod kernel;
 mod links;
 mod namespace;
+mod reach;
 mod record;
 mod route;
 
 pub use capability::{CAP_NET_ADMIN, has_capability};
 pub use device::{Host, HostError, Plan};
-pub use forwarding::{device_settings, host_settings};
+pub use forwarding::{Forwarding, device_settings, host_settings};
 pub use links::kernel_tunnels;
 pub use record::{Leftovers, Record, RecordError, leftovers};
 pub use route::{RouteError, Routes};

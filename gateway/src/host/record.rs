@@ -2,12 +2,18 @@
 //! on the host, written before each change.
 
 use super::forwarding::Setting;
+use super::kernel::{self, Route6};
 use super::namespace;
+use crate::config::LinkAddress;
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
+use sixway_fastpath::Steering;
+use sixway_link::interface;
+use sixway_wire::Prefix6;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
+use std::net::Ipv6Addr;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -23,6 +29,52 @@ struct Contents {
     socket: Option<PathBuf>,
     /// Kernel settings changed, in order.
     settings: Vec<Changed>,
+    /// Destinations made unreachable.
+    #[serde(default)]
+    unreachable: Vec<String>,
+    /// Addresses given on interfaces that are not ours.
+    #[serde(default)]
+    addresses: Vec<Given>,
+    /// Interfaces with a steering program that stays behind the process.
+    #[serde(default)]
+    steered: Vec<String>,
+}
+
+impl Contents {
+    /// Whether only the network namespace that it was written in can be cleared up.
+    fn is_of_namespace(&self) -> bool {
+        !(self.settings.is_empty()
+            && self.unreachable.is_empty()
+            && self.addresses.is_empty()
+            && self.steered.is_empty())
+    }
+}
+
+/// An address given on an interface.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Given {
+    interface: String,
+    address: Ipv6Addr,
+    length: u8,
+}
+
+impl From<&LinkAddress> for Given {
+    fn from(it: &LinkAddress) -> Self {
+        Self { interface: it.interface.clone(), address: it.address, length: it.length }
+    }
+}
+
+impl Given {
+    /// Takes it away. Whether it was there.
+    fn remove(&self) -> bool {
+        let index = interface::index(&self.interface);
+        index.is_ok_and(|index| kernel::remove_address(index, self.address, self.length).is_ok())
+    }
+}
+
+/// Removes an unreachable destination. Whether it was there.
+fn reachable_again(prefix: &str) -> bool {
+    prefix.parse().is_ok_and(|prefix: Prefix6| Route6::Unreachable(prefix).remove().is_ok())
 }
 
 /// A changed kernel setting.
@@ -82,19 +134,36 @@ impl std::error::Error for RecordError {}
 pub struct Leftovers {
     /// Kernel settings put back.
     pub settings: usize,
+    /// Routes removed.
+    pub routes: usize,
+    /// Addresses removed.
+    pub addresses: usize,
+    /// Steering programs removed.
+    pub programs: usize,
     /// Whether its socket was removed.
     pub socket: bool,
 }
 
 impl fmt::Display for Leftovers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.settings, self.socket) {
-            (0, false) => f.write_str("nothing was to be put back"),
-            (0, true) => f.write_str("its socket was removed"),
-            (1, false) => f.write_str("a kernel setting was put back"),
-            (1, true) => f.write_str("a kernel setting was put back, its socket removed"),
-            (count, false) => write!(f, "{count} kernel settings were put back"),
-            (count, true) => write!(f, "{count} kernel settings were put back, its socket removed"),
+        let several = |count: usize, one: &str, many: &str, done: [&str; 2]| match count {
+            0 => None,
+            1 => Some(format!("{one} was {}", done[0])),
+            count => Some(format!("{count} {many} were {}", done[1])),
+        };
+        let removed = ["removed"; 2];
+        let parts = [
+            several(self.settings, "a kernel setting", "kernel settings", ["put back"; 2]),
+            several(self.routes, "a route", "routes", removed),
+            several(self.addresses, "an address", "addresses", removed),
+            several(self.programs, "a steering program", "steering programs", removed),
+            self.socket.then(|| "its socket was removed".to_owned()),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        if parts.is_empty() {
+            f.write_str("nothing was to be put back")
+        } else {
+            f.write_str(&parts.join(", "))
         }
     }
 }
@@ -136,6 +205,56 @@ impl Record {
         self.write()
     }
 
+    /// Notes a destination that is about to be made unreachable.
+    pub(super) fn unreachable(&mut self, prefix: Prefix6) -> Result<(), RecordError> {
+        self.contents.unreachable.push(prefix.to_string());
+        self.write()
+    }
+
+    /// It was not made unreachable after all.
+    pub(super) fn forget_unreachable(&mut self, prefix: Prefix6) -> Result<(), RecordError> {
+        let text = prefix.to_string();
+        self.contents.unreachable.retain(|one| *one != text);
+        self.write()
+    }
+
+    /// Removes it, if it was made here.
+    pub(super) fn remove_unreachable(&mut self, prefix: Prefix6) -> Result<(), RecordError> {
+        let text = prefix.to_string();
+        if self.contents.unreachable.contains(&text) {
+            reachable_again(&text);
+        }
+        self.forget_unreachable(prefix)
+    }
+
+    /// Notes an address that is about to be given.
+    pub(super) fn link_address(&mut self, address: &LinkAddress) -> Result<(), RecordError> {
+        self.contents.addresses.push(address.into());
+        self.write()
+    }
+
+    /// It was not given after all.
+    pub(super) fn forget_link_address(&mut self, address: &LinkAddress) -> Result<(), RecordError> {
+        let given = Given::from(address);
+        self.contents.addresses.retain(|one| *one != given);
+        self.write()
+    }
+
+    /// Takes it away, if it was given here.
+    pub(super) fn remove_link_address(&mut self, address: &LinkAddress) -> Result<(), RecordError> {
+        let given = Given::from(address);
+        if self.contents.addresses.contains(&given) {
+            given.remove();
+        }
+        self.forget_link_address(address)
+    }
+
+    /// Notes interfaces where a steering program is that would stay behind a sudden end.
+    pub(super) fn steered(&mut self, interfaces: &[String]) -> Result<(), RecordError> {
+        self.contents.steered = interfaces.to_vec();
+        self.write()
+    }
+
     /// Makes a kernel setting, having noted what it was. Whether it was another.
     pub fn change(&mut self, (path, value): &Setting) -> Result<bool, RecordError> {
         let before = sysctl(path).map_err(|error| RecordError::Io(path.clone(), error))?;
@@ -168,6 +287,10 @@ impl Record {
     fn put_back(&mut self) -> Leftovers {
         let mut left = Leftovers::default();
         if self.contents.namespace == namespace::own() {
+            left.addresses = self.contents.addresses.iter().filter(|given| given.remove()).count();
+            left.routes = self.contents.unreachable.iter().filter(|prefix| reachable_again(prefix)).count();
+            let programs = self.contents.steered.iter();
+            left.programs = programs.filter(|interface| Steering::remove_leftovers(interface)).count();
             let ours: Vec<&Changed> = self
                 .contents
                 .settings
@@ -233,8 +356,8 @@ fn clear(
 ) -> Result<Leftovers, RecordError> {
     let left = read(&*lock(path, name)?);
     let elsewhere = !left.namespace.is_empty() && left.namespace != namespace::own();
-    // Settings vanish with their namespace.
-    if elsewhere && !left.settings.is_empty() && may_exist(&left.namespace) {
+    // What is the kernel's vanishes with its namespace.
+    if elsewhere && left.is_of_namespace() && may_exist(&left.namespace) {
         return Err(RecordError::Elsewhere(name.into()));
     }
     let (record, left) = Record::take(directory, name)?;
@@ -325,7 +448,7 @@ mod tests {
         record.change(&(setting.clone(), "1".into())).unwrap();
         record.change(&(setting.clone(), "1".into())).unwrap();
         assert_eq!(sysctl(&setting).unwrap(), "1");
-        assert_eq!(record.end(), Leftovers { settings: 1, socket: false });
+        assert_eq!(record.end(), Leftovers { settings: 1, ..Leftovers::default() });
         assert_eq!(sysctl(&setting).unwrap(), "0");
         assert!(!directory.0.join("gw1.state").exists());
     }
@@ -362,7 +485,7 @@ mod tests {
         record.change(&(setting.clone(), "1".into())).unwrap();
         drop(record); // the lock goes, the record stays: as after SIGKILL
         let (record, left) = Record::take(&directory.0, "gw1").unwrap();
-        assert_eq!(left, Leftovers { settings: 1, socket: true });
+        assert_eq!(left, Leftovers { settings: 1, socket: true, ..Leftovers::default() });
         assert_eq!(sysctl(&setting).unwrap(), "0");
         assert!(!socket.exists());
         record.end();
@@ -413,6 +536,7 @@ mod tests {
                 namespace: namespace.into(),
                 socket: Some(socket.clone()),
                 settings: settings.iter().copied().cloned().collect(),
+                ..Contents::default()
             };
             let text = serde_json::to_string(&contents).unwrap();
             fs::write(directory.0.join(format!("{name}.state")), text).unwrap();
@@ -423,7 +547,7 @@ mod tests {
         let done = leftovers_among(&directory.0, |namespace| namespace == "net:[2]");
         let names: Vec<&str> = done.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["gone", "nothing", "there"]);
-        assert!(matches!(done[0].1, Ok(Leftovers { settings: 0, socket: true })));
+        assert!(matches!(done[0].1, Ok(Leftovers { settings: 0, socket: true, .. })));
         assert!(done[1].1.is_ok());
         assert!(matches!(done[2].1, Err(RecordError::Elsewhere(_))));
         assert_eq!(states(&directory.0), [directory.0.join("there.state")]);

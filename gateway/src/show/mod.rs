@@ -5,12 +5,14 @@ mod quantity;
 mod sessions;
 mod summary;
 mod table;
+mod tunnels;
 
 pub use counters::{counters, drops};
 pub(crate) use quantity::count;
 pub use sessions::{bindings, sessions};
 pub(crate) use summary::plural;
 pub use summary::summary;
+pub use tunnels::six_rd;
 
 /// Whether a table may be coloured: only on a terminal that was not told otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,11 +2,14 @@
 
 use super::dump::Dump;
 use super::translator::{BindingEntry, Edited, Report, SessionEntry};
+use super::tunnels::{Inlet, TunnelSet};
 use super::wake::Wake;
 use crate::admin::Edit;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record};
 use std::fmt;
 use std::io;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use tokio::sync::oneshot;
 
@@ -31,6 +34,14 @@ pub enum Command {
     PoolHosts(u16, u32, Answer<(Vec<Record>, Option<u32>)>),
     /// A change to a stateful mechanism.
     Edit(u16, Edit, Answer<Edited>),
+    /// Other tunnels from now on.
+    Tunnels(Arc<TunnelSet>, Answer<()>),
+    /// A further socket that brings packets.
+    AddInlet(Inlet),
+    /// The socket for this address is closed.
+    RemoveInlet(Ipv4Addr),
+    /// An ICMPv4 error about a tunnel packet, whole.
+    PathError(Arc<[u8]>),
     /// The end.
     Stop,
 }

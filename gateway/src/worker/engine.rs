@@ -2,6 +2,7 @@
 //! first, then stateless ones.
 
 use super::translator::{BindingEntry, Edited, Position, SessionEntry, Table, Translator};
+use super::tunnels::TunnelSet;
 use crate::admin::{Edit, Filter};
 use sixway_dataplane::engine::Engine;
 use sixway_dataplane::mechanism::nat64::Nat64;
@@ -141,6 +142,14 @@ impl Translator for Engine {
                 ended(nat64.end_session(*protocol, *inside, *remote, counters).then_some(true))
             }
         }
+    }
+
+    fn set_tunnels(&mut self, set: &TunnelSet) {
+        Engine::set_tunnels(self, &set.tunnels, &set.host4);
+    }
+
+    fn learn_path_error(&mut self, error: &[u8], now: Instant) {
+        Engine::learn_path_error(self, error, now);
     }
 
     fn restore_pool(&mut self, mechanism: u16, records: &[Record], wall: WallClock) -> usize {

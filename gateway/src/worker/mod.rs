@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!     queue ─▶ receive ─▶ engine ─▶ send            commands ─▶ (a few each batch) ─▶ answers
-//!                           │ ▲                     dumps    ─▶ (some rows each batch) ─▶ pages
+//!     inlet ───────▶│       │ ▲                     dumps    ─▶ (some rows each batch) ─▶ pages
 //!                           ▼ │
 //!                     rings to and from the other workers
 //! ```
@@ -14,6 +14,7 @@ mod engine;
 mod handover;
 mod run;
 mod translator;
+mod tunnels;
 mod wake;
 
 pub use clock::Clock;
@@ -22,4 +23,5 @@ pub use dump::{Dump, DumpPage};
 pub use handover::{Handover, rings};
 pub use run::{BATCH, Worker};
 pub use translator::{BindingEntry, Edited, Position, Report, SessionEntry, Table, Translator};
+pub use tunnels::{ControlSender, Inlet, TunnelSet};
 pub use wake::Wake;

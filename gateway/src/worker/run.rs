@@ -5,9 +5,10 @@ use super::command::{Answer, Command, Mailbox, RING};
 use super::dump::Dumps;
 use super::handover::{Handover, Onward};
 use super::translator::{Report, Translator};
+use super::tunnels::{ControlSender, Inlet};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use sixway_dataplane::frame::MAX_PACKET;
-use sixway_dataplane::{Frame, Outbox, Verdict};
+use sixway_dataplane::{Frame, Offload, Outbox, Verdict};
 use sixway_link::{Link, LinkCounters};
 use std::io;
 use std::sync::mpsc::TryRecvError;
@@ -27,6 +28,10 @@ pub struct Worker<L, T> {
     mailbox: Mailbox,
     handover: Handover,
     dumps: Dumps,
+    inlets: Vec<Inlet>,
+    control: Option<ControlSender>,
+    /// Whether path errors are answered here, beside being learnt.
+    answers_path_errors: bool,
     frames: Vec<Frame>,
     outbox: Outbox,
 }
@@ -52,9 +57,22 @@ impl<L: Link, T: Translator> Worker<L, T> {
             mailbox,
             handover,
             dumps: Dumps::default(),
+            inlets: Vec::new(),
+            control: None,
+            answers_path_errors: false,
             frames: (0..BATCH).map(|_| Frame::with_capacity(MAX_PACKET)).collect(),
             outbox: Outbox::new(OUTBOX),
         }
+    }
+
+    /// Packets for the gateway's own control protocols go there; without, they are lost.
+    pub fn with_control(self, control: ControlSender) -> Self {
+        Self { control: Some(control), ..self }
+    }
+
+    /// This worker alone answers errors about tunnel packets.
+    pub fn answering_path_errors(self) -> Self {
+        Self { answers_path_errors: true, ..self }
     }
 
     /// Works until it is told to stop.
@@ -76,6 +94,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
         for link in 0..self.links.len() {
             busy |= self.batch(link)?;
         }
+        busy |= self.take_in()?;
         busy |= self.take_over()?;
         let now = self.clock.now();
         self.translator.tick(now, &mut self.outbox);
@@ -83,7 +102,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
             send_outbox(&mut self.links[0], &mut self.outbox, 0)?;
             self.links[0].flush()?;
         }
-        match self.commands() {
+        match self.commands()? {
             Turn::Idle => {}
             Turn::Busy => busy = true,
             Turn::Stop => return Ok(Turn::Stop),
@@ -101,8 +120,52 @@ impl<L: Link, T: Translator> Worker<L, T> {
         }
         let frames = &mut self.frames[..count];
         self.translator.process(frames, self.clock.now(), &mut self.outbox);
-        emit(link, &mut self.translator, frames, &mut self.outbox, self.handover.onward())?;
+        let control = self.control.as_ref();
+        emit(link, &mut self.translator, frames, &mut self.outbox, control, self.handover.onward())?;
         Ok(true)
+    }
+
+    /// Receives one batch from each inlet, and sends by the first link. One that fails is closed: the others go on. Whether there
+    /// was any.
+    fn take_in(&mut self) -> io::Result<bool> {
+        let mut busy = false;
+        for place in (0..self.inlets.len()).rev() {
+            match self.inlets[place].link.receive(&mut self.frames) {
+                Ok(0) => {}
+                Ok(count) => {
+                    busy = true;
+                    self.received(count)?;
+                }
+                Err(error) => {
+                    let inlet = self.inlets.swap_remove(place);
+                    tracing::error!("packets for {} are no longer received: {error}", inlet.address);
+                }
+            }
+        }
+        Ok(busy)
+    }
+
+    /// Works on the first `count` frames, which came from no link of ours, and sends by the first one.
+    fn received(&mut self, count: usize) -> io::Result<()> {
+        let Some(link) = self.links.first_mut() else { return Ok(()) };
+        let frames = &mut self.frames[..count];
+        self.translator.process(frames, self.clock.now(), &mut self.outbox);
+        let control = self.control.as_ref();
+        emit(link, &mut self.translator, frames, &mut self.outbox, control, self.handover.onward())
+    }
+
+    /// An ICMPv4 error about a tunnel packet: one worker treats it as a packet that was received, the others learn from it.
+    fn path_error(&mut self, error: &[u8]) -> io::Result<()> {
+        if !self.answers_path_errors {
+            self.translator.learn_path_error(error, self.clock.now());
+            return Ok(());
+        }
+        let Some(frame) = self.frames.first_mut() else { return Ok(()) };
+        if error.len() > frame.space().len() {
+            return Ok(());
+        }
+        frame.fill(error, Offload::default());
+        self.received(1)
     }
 
     /// Does the work that other workers handed over. Whether there was any.
@@ -110,12 +173,12 @@ impl<L: Link, T: Translator> Worker<L, T> {
         let Some(link) = self.links.first_mut() else { return Ok(false) };
         self.handover.take(BATCH, |frames, onward| {
             self.translator.take_over(frames, self.clock.now(), &mut self.outbox);
-            emit(link, &mut self.translator, frames, &mut self.outbox, onward)
+            emit(link, &mut self.translator, frames, &mut self.outbox, self.control.as_ref(), onward)
         })
     }
 
     /// Obeys the commands that wait, as many as the ring holds.
-    fn commands(&mut self) -> Turn {
+    fn commands(&mut self) -> io::Result<Turn> {
         for _ in 0..RING {
             match self.mailbox.commands.try_recv() {
                 Ok(Command::Report(answer)) => give(answer, self.report()),
@@ -132,17 +195,25 @@ impl<L: Link, T: Translator> Worker<L, T> {
                 Ok(Command::Edit(mechanism, edit, answer)) => {
                     give(answer, self.translator.edit(mechanism, &edit));
                 }
-                Err(TryRecvError::Empty) => return Turn::Idle,
+                Ok(Command::Tunnels(set, answer)) => {
+                    self.translator.set_tunnels(&set);
+                    give(answer, ());
+                }
+                Ok(Command::AddInlet(inlet)) => self.inlets.push(inlet),
+                Ok(Command::RemoveInlet(address)) => self.inlets.retain(|inlet| inlet.address != address),
+                Ok(Command::PathError(error)) => self.path_error(&error)?,
+                Err(TryRecvError::Empty) => return Ok(Turn::Idle),
                 // Nobody is left who could tell it to stop.
-                Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Turn::Stop,
+                Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Ok(Turn::Stop),
             }
         }
-        Turn::Busy
+        Ok(Turn::Busy)
     }
 
     fn report(&mut self) -> Report {
         let mut link = LinkCounters::default();
         self.links.iter().for_each(|one| link.add(one.counters()));
+        self.inlets.iter().for_each(|one| link.add(one.link.counters()));
         Report { counters: self.translator.counters(), link, tables: self.translator.tables() }
     }
 
@@ -153,6 +224,8 @@ impl<L: Link, T: Translator> Worker<L, T> {
         fds.extend(
             self.links.iter().filter_map(|link| Some(PollFd::new(link.poll_fd()?, PollFlags::POLLIN))),
         );
+        let inlets = self.inlets.iter();
+        fds.extend(inlets.filter_map(|inlet| Some(PollFd::new(inlet.link.poll_fd()?, PollFlags::POLLIN))));
         match poll(&mut fds, PollTimeout::from(TICK)) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
             Err(error) => {
@@ -177,6 +250,7 @@ fn emit(
     translator: &mut impl Translator,
     frames: &mut [Frame],
     outbox: &mut Outbox,
+    control: Option<&ControlSender>,
     mut onward: Onward<'_>,
 ) -> io::Result<()> {
     let mut sent = 0;
@@ -190,11 +264,14 @@ fn emit(
             Verdict::Forward | Verdict::Answered => link.send(frame)?,
             Verdict::HandOver(worker) if onward.give(place, frame, worker) => {}
             Verdict::HandOver(_) => translator.refused_handover(frame),
+            Verdict::Control => {
+                // Control that is behind loses what its peers send again.
+                let _ = control.map(|control| control.try_send(frame.bytes().to_vec()));
+            }
             Verdict::Pending
             | Verdict::InPieces
             | Verdict::Merged
             | Verdict::Punted
-            | Verdict::Control
             | Verdict::Dropped(_)
             | Verdict::Held => {}
         }

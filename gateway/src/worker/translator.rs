@@ -1,5 +1,6 @@
 //! What a worker drives: the engine, or a simple stand-in in a test.
 
+use super::tunnels::TunnelSet;
 use crate::admin::{Edit, Filter};
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, WallClock};
 use sixway_dataplane::{Counters, Frame, Instant, Outbox};
@@ -48,6 +49,10 @@ pub trait Translator: Send + 'static {
     fn pool_hosts(&mut self, mechanism: u16, from: u32, wall: WallClock) -> (Vec<Record>, Option<u32>);
     /// Changes a stateful mechanism, with a bounded amount of work.
     fn edit(&mut self, mechanism: u16, edit: &Edit) -> Edited;
+    /// Other tunnels from now on.
+    fn set_tunnels(&mut self, set: &TunnelSet);
+    /// Learns what an ICMPv4 error says of a tunnel's path, without answering it: another worker does.
+    fn learn_path_error(&mut self, error: &[u8], now: Instant);
     /// Takes over those of the records that are this worker's, into a fresh pool. How many it took.
     fn restore_pool(&mut self, mechanism: u16, records: &[Record], wall: WallClock) -> usize;
 }

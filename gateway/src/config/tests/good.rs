@@ -123,7 +123,7 @@ fn a_configuration_written_out_reads_as_the_same() {
 #[test]
 fn engines_get_what_is_written_and_share_the_rest() {
     let config = good(FULL);
-    let engines = config.engines([1, 2]);
+    let engines = config.engines([1, 2], &Surroundings::default());
     assert_eq!(engines.len(), 4);
     let (first, last) = (&engines[0], &engines[3]);
     assert_eq!((first.worker.0, last.worker.0, last.workers, last.seed), (0, 3, 4, [1, 2]));
@@ -141,7 +141,7 @@ fn what_is_not_written_is_what_the_engine_holds_usual() {
     let config = good(&format!(
         "{OWN}{POOL}{NAT64}[siit]\nprefix = \"2001:db8:65::/96\"\ndynamic_pool = \"10.0.0.0/8\"\n"
     ));
-    let engine = config.engines([0, 0]).remove(0);
+    let engine = config.engines([0, 0], &Surroundings::default()).remove(0);
     assert_eq!(engine.fragments, fragment::FragmentLimits::default());
     let nat64 = &engine.nat64[0];
     assert_eq!(nat64.timeouts, nat::Timeouts::default());

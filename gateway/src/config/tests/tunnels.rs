@@ -22,7 +22,7 @@ const ALL: &str = "[six_to_four]\nrole = \"relay\"\naddress = \"203.0.113.7\"\nm
     interface = \"eth0\"\n\
     [[tunnel]]\nname = \"one\"\nlocal = \"203.0.113.7\"\nremote = \"198.51.100.1\"\nprefixes = [\"::/0\"]\n\
     ipv6_address = \"2001:db8:ffff:1::2\"\n\
-    [[tunnel]]\ninterface = \"eth0\"\nremote_within = [\"198.51.100.0/24\"]\nprefixes = \"2a00:1::/48\"\nttl = \"copy\"\n\
+    [[tunnel]]\ninterface = \"eth0\"\nremote = \"gw.example\"\nremote_within = [\"198.51.100.0/24\"]\nprefixes = \"2a00:1::/48\"\nttl = \"copy\"\n\
     [isatap]\nrole = \"router\"\naddress = \"203.0.113.7\"\nprefix = \"2a00:2::/64\"\n\
     [tunnels]\nsteering = \"off\"\ninterfaces = [\"eth0\"]\n";
 
@@ -40,10 +40,50 @@ fn all_kinds_of_tunnels_may_share_one_address_and_read_again_as_written_out() {
     assert_eq!(config.tunnels.steering, Steering::Off);
     let again = config.to_string();
     assert_eq!(parse(&again).unwrap_or_else(|faults| panic!("{faults}\nin:\n{again}")).0, config);
-    let routes: Vec<String> = config.routes().iter().map(ToString::to_string).collect();
-    for route in ["2002::/16", "2001:db8::/32", "::/0", "2a00:1::/48", "2a00:2::/64"] {
-        assert!(routes.contains(&route.to_owned()), "{routes:?}");
+    let now = Surroundings::of(&host().addresses);
+    let tunnels: Vec<&str> = config.tunnels(&now).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(tunnels, ["one", "tunnel-2", "six_rd", "six_to_four", "isatap"]);
+    let reach = config.reach(&now);
+    let routes: Vec<String> = reach.routes.iter().map(|route| route.prefix.to_string()).collect();
+    assert_eq!(routes, ["::/0", "2001:db8::/32", "2002::/16", "2a00:1::/48", "2a00:2::/64"]);
+    assert_eq!(reach.routes[1].mtu, Some(1_280));
+    assert_eq!(reach.routes[2].mtu, None, "the path decides");
+    let addresses: Vec<String> = reach.addresses.iter().map(ToString::to_string).collect();
+    assert_eq!(addresses, ["2001:db8:ffff:1::2", "2a00:2::200:5efe:cb00:7107"]);
+}
+
+#[test]
+fn a_site_gets_its_prefix_from_the_address_and_loses_it_with_the_address() {
+    let text = "[six_to_four]\nrole = \"router\"\ninterface = \"eth0\"\nrelay = \"198.51.100.1\"\n\
+                [router_advertisement]\ninterface = \"lan0\"\nprefixes = [{ from = \"six_to_four\", subnet = 1 }]\n";
+    let config = parse(text).unwrap().0;
+    let reach = config.reach(&Surroundings::of(&host().addresses));
+    assert_eq!(reach.unreachable, ["2002:cb00:7107::/48".parse().unwrap()]);
+    let lan =
+        LinkAddress { interface: "lan0".into(), address: "2002:cb00:7107:1::1".parse().unwrap(), length: 64 };
+    assert_eq!((reach.link_addresses, reach.addresses.len(), reach.routes.len()), (vec![lan], 0, 2));
+    assert_eq!(config.reach(&Surroundings::default()), Reach::default());
+    let own = config.ipv6_address(&Surroundings::of(&host().addresses));
+    assert_eq!(own, Some("2002:cb00:7107::1".parse().unwrap()));
+}
+
+#[test]
+fn the_dns_knows_a_remote_or_it_is_an_address() {
+    let tunnel = |remote: &str| {
+        format!("[tunnel]\nlocal = \"203.0.113.7\"\nremote = \"{remote}\"\nprefixes = \"::/0\"\n")
+    };
+    good(&tunnel("gw.example"));
+    for (remote, said) in [
+        ("198.51.100", "is neither an IPv4 address nor a name; write one such as 198.51.100.1 or gw.example"),
+        ("127.0.0.1", "is no address that a host can have; write a unicast address"),
+        ("203.0.113.7", "is this end too; write the other end's address"),
+    ] {
+        fault(&tunnel(remote), &format!("sixway.toml:6  tunnel.remote = \"{remote}\"  {said}"));
     }
+    fault(
+        &format!("{}remote_within = \"198.51.100.0/24\"\n", tunnel("198.51.100.1")),
+        "sixway.toml:8  tunnel.remote_within = \"198.51.100.0/24\"  is for a remote that is a name; leave it out",
+    );
 }
 
 #[test]
@@ -77,7 +117,11 @@ fn a_tunnel_has_an_address_of_this_host_and_one_way_to_name_it() {
 #[test]
 fn six_to_four_behind_a_nat_is_refused_with_the_reason() {
     let mut host = host();
-    host.addresses.push(HostAddress { interface: "lan0".into(), address: "192.168.1.5".parse().unwrap() });
+    host.addresses.push(HostAddress {
+        interface: "lan0".into(),
+        address: "192.168.1.5".parse().unwrap(),
+        length: 24,
+    });
     let check = |text: &str| match Config::parse("sixway.toml", &with(text), &host, &mut no_files) {
         Ok((config, _)) => {
             Ok(config.six_to_four[0].site([192, 168, 1, 5].into()).map(|site| site.to_string()))
@@ -102,7 +146,11 @@ fn six_to_four_behind_a_nat_is_refused_with_the_reason() {
 #[test]
 fn the_anycast_address_is_for_relays_and_has_its_warning() {
     let mut host = host();
-    host.addresses.push(HostAddress { interface: "lo".into(), address: "192.88.99.1".parse().unwrap() });
+    host.addresses.push(HostAddress {
+        interface: "lo".into(),
+        address: "192.88.99.1".parse().unwrap(),
+        length: 32,
+    });
     let check = |role: &str| {
         let text = with(&format!("[six_to_four]\nrole = \"{role}\"\naddress = \"192.88.99.1\"\n"));
         match Config::parse("sixway.toml", &text, &host, &mut no_files) {
@@ -163,8 +211,8 @@ fn a_prefix_that_does_not_fit_its_lengths_is_told_what_would() {
     };
     fault(
         &six_rd("2001:db8::/100", 0),
-        "sixway.toml:6  six_rd.prefix = \"2001:db8::/100\"  100 bits and the 32 of an IPv4 address are more than 128; write a prefix of \
-         at most 96 bits, or a greater ipv4_mask_length (RFC 5969 §7.1.1)",
+        "sixway.toml:6  six_rd.prefix = \"2001:db8::/100\"  the delegated prefixes would be 132 bits long, and an address has 128 \
+         (RFC 5969 §7.1.1): shorten the 6rd prefix, or lengthen the IPv4 prefix that the domain shares",
     );
     warnings(
         &with(&six_rd("2001:db8::/48", 0)),
@@ -172,6 +220,10 @@ fn a_prefix_that_does_not_fit_its_lengths_is_told_what_would() {
             "sixway.toml:6  six_rd.prefix = \"2001:db8::/48\"  customers' prefixes are 80 bits long: no site has room for a /64, and its \
            hosts cannot make addresses of it; write a shorter prefix (RFC 5969 §4)",
         ],
+    );
+    fault(
+        &six_rd("2002::/24", 8),
+        "sixway.toml:6  six_rd.prefix = \"2002::/24\"  2002::/16 belongs to 6to4 (RFC 3056 §2); a provider has a prefix of its own",
     );
     fault(
         &format!("{}ipv4_common = \"10.0.0.0/8\"\n", six_rd("2001:db8::/40", 16)),
@@ -194,16 +246,8 @@ fn tunnels_whose_packets_could_not_be_told_apart_are_named() {
     fault(
         &(tunnel("a", fixed, "2a00:1::/48") + &tunnel("b", fixed, "2a00:2::/48")),
         "sixway.toml:9  tunnel[1]  its packets could not be told from those of tunnel[0] (line 4): both run between the same two \
-         addresses; write one [[tunnel]] with all prefixes, or give one of them another address of this host",
+         ends; write one [[tunnel]] with all prefixes, or give one of them another address of this host",
     );
-    let within = |prefix: &str| format!("remote_within = [\"{prefix}\"]");
-    fault(
-        &(tunnel("a", &within("198.51.100.0/24"), "2a00:1::/48")
-            + &tunnel("b", &within("198.51.100.128/25"), "2a00:2::/48")),
-        "sixway.toml:9  tunnel[1]  its packets could not be told from those of tunnel[0] (line 4): remote_within 198.51.100.128/25 \
-         overlaps 198.51.100.0/24 at the same address; narrow one of them, or give one of them another address of this host",
-    );
-    good(&(tunnel("a", &within("198.51.100.0/24"), "2a00:1::/48") + &tunnel("b", fixed, "2a00:2::/48")));
     let six = |name: &str| {
         format!("[[six_to_four]]\nname = \"{name}\"\nrole = \"relay\"\naddress = \"203.0.113.7\"\n")
     };

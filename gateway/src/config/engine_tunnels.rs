@@ -1,0 +1,168 @@
+//! From the configuration to the engines' tunnels, upon the addresses of the moment.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use sixway_dataplane::engine::TunnelConfig;
+use sixway_dataplane::mechanism::configured::ConfiguredConfig;
+use sixway_dataplane::mechanism::isatap::{IsatapConfig, Role as IsatapPart};
+use sixway_dataplane::mechanism::six_rd::{Role as SixRdPart, SixRdConfig};
+use sixway_dataplane::mechanism::six_to_four::{
+    NativeSources as Sources, Role as SixToFourPart, SixToFourConfig,
+};
+use sixway_dataplane::translate::HeaderByte as Byte;
+use sixway_dataplane::tunnel;
+
+use super::configured_tunnel::{ConfiguredTunnel, Remote};
+use super::encapsulation::{Ecn, Encapsulation, OuterFragments, TunnelMtu};
+use super::isatap::{Isatap, IsatapRole};
+use super::load::Config;
+use super::six_rd::{SixRd, SixRdRole};
+use super::six_to_four::{NativeSources, SixToFour, SixToFourRole};
+use super::surroundings::Surroundings;
+use super::translation::HeaderByte;
+
+impl Config {
+    /// The tunnels that can be at the moment, with their names: those whose own address is known. They are in the order in which
+    /// an endpoint asks them whose packet it is.
+    pub fn tunnels(&self, now: &Surroundings) -> Vec<(&str, TunnelConfig)> {
+        let configured = self.configured_tunnels.iter().map(|it| (&*it.name, it.engine(now)));
+        let six_rd = self.six_rd.iter().map(|it| (&*it.name, it.engine(now)));
+        let six_to_four = self.six_to_four.iter().map(|it| (&*it.name, it.engine(now)));
+        let isatap = self.isatap.iter().map(|it| (&*it.name, it.engine(now)));
+        let all = configured.chain(six_rd).chain(six_to_four).chain(isatap);
+        all.filter_map(|(name, config)| Some((name, config?))).collect()
+    }
+
+    /// The gateway's own IPv6 address: as written, else one that a tunnel gives it.
+    pub fn ipv6_address(&self, now: &Surroundings) -> Option<Ipv6Addr> {
+        let first = |prefix: sixway_wire::Prefix6| Ipv6Addr::from_bits(prefix.address().to_bits() | 1);
+        let written = || self.gateway.ipv6_address;
+        let site = || self.six_to_four.iter().find_map(|it| it.site(it.local.now(now)?)).map(first);
+        let edges = || self.six_rd.iter().filter(|it| it.role == SixRdRole::CustomerEdge);
+        let edge = || edges().find_map(|it| it.delegated(it.local.now(now)?)).map(first);
+        let configured = || self.configured_tunnels.iter().find_map(|it| it.ipv6_address);
+        let isatap = || self.isatap.iter().find_map(|it| it.address(now));
+        written().or_else(site).or_else(edge).or_else(configured).or_else(isatap)
+    }
+}
+
+impl SixToFour {
+    fn engine(&self, now: &Surroundings) -> Option<TunnelConfig> {
+        let config = SixToFourConfig {
+            role: match self.role {
+                SixToFourRole::Relay => SixToFourPart::Relay,
+                SixToFourRole::Router => SixToFourPart::Router,
+                SixToFourRole::Host => SixToFourPart::Host,
+            },
+            address: self.local.now(now)?,
+            nat_address: self.nat_address,
+            relay: self.relay,
+            native_sources: match &self.native_sources {
+                NativeSources::Any => Sources::AnyRelay,
+                NativeSources::Listed(relays) => Sources::Listed(relays.clone()),
+            },
+            subnets: now.subnets(),
+            policy: self.encapsulation.engine(),
+        };
+        // An address that was followed may have become a private one.
+        config.check().ok()?;
+        Some(TunnelConfig::SixToFour(config))
+    }
+}
+
+impl SixRd {
+    fn engine(&self, now: &Surroundings) -> Option<TunnelConfig> {
+        let address = self.local.now(now)?;
+        let config = SixRdConfig {
+            domain: self.domain(address)?,
+            role: match self.role {
+                SixRdRole::CustomerEdge => SixRdPart::CustomerEdge,
+                SixRdRole::BorderRelay => SixRdPart::BorderRelay,
+            },
+            address,
+            border_relays: self.border_relays.clone(),
+            other_relays: self.other_relays.clone(),
+            subnets: now.subnets(),
+            policy: self.encapsulation.engine(),
+        };
+        config.check().ok()?;
+        Some(TunnelConfig::SixRd(config))
+    }
+}
+
+impl ConfiguredTunnel {
+    /// The other end at the moment.
+    pub fn remote_now(&self, now: &Surroundings) -> Option<Ipv4Addr> {
+        match &self.remote {
+            Remote::Address(address) => Some(*address),
+            Remote::Name(_) => now.remotes.get(&self.name).copied(),
+        }
+    }
+
+    fn engine(&self, now: &Surroundings) -> Option<TunnelConfig> {
+        let config = ConfiguredConfig {
+            local: self.local.now(now)?,
+            remote: self.remote_now(now),
+            prefixes: self.prefixes.clone(),
+            strict_sources: self.strict_sources,
+            policy: self.encapsulation.engine(),
+        };
+        config.check().ok()?;
+        Some(TunnelConfig::Configured(config))
+    }
+}
+
+impl Isatap {
+    /// The prefixes on the link: as written, else as learnt.
+    pub fn prefixes(&self, now: &Surroundings) -> Vec<sixway_wire::Prefix6> {
+        let learnt = || now.learnt.get(&self.name).cloned().unwrap_or_default();
+        self.prefix.map_or_else(learnt, |prefix| vec![prefix])
+    }
+
+    /// The gateway's address on the link (RFC 5214 §6.2).
+    pub fn address(&self, now: &Surroundings) -> Option<Ipv6Addr> {
+        let prefix = self.prefixes(now).first().copied()?;
+        Some(tunnel::address::isatap::address(prefix, self.local.now(now)?))
+    }
+
+    fn engine(&self, now: &Surroundings) -> Option<TunnelConfig> {
+        Some(TunnelConfig::Isatap(IsatapConfig {
+            role: match self.role {
+                IsatapRole::Router => IsatapPart::Router,
+                IsatapRole::Host => IsatapPart::Host,
+            },
+            address: self.local.now(now)?,
+            prefixes: self.prefixes(now),
+            routers: self.potential_routers.clone(),
+            locators: self.locators.clone(),
+            subnets: now.subnets(),
+            policy: self.encapsulation.engine(),
+        }))
+    }
+}
+
+impl Encapsulation {
+    fn engine(&self) -> tunnel::TunnelPolicy {
+        let byte = |byte| match byte {
+            HeaderByte::Copy => Byte::Copy,
+            HeaderByte::Set(value) => Byte::Set(value),
+        };
+        tunnel::TunnelPolicy {
+            ttl: byte(self.ttl),
+            traffic_class: byte(self.traffic_class),
+            ecn: match self.ecn {
+                Ecn::Normal => tunnel::Ecn::Normal,
+                Ecn::Compatibility => tunnel::Ecn::Compatibility,
+            },
+            mtu: match self.mtu {
+                TunnelMtu::Static(octets) => tunnel::TunnelMtu::Static(octets),
+                TunnelMtu::Dynamic => tunnel::TunnelMtu::Dynamic,
+            },
+            outer_fragments: match self.outer_fragments {
+                OuterFragments::Allowed => tunnel::OuterFragments::Allowed,
+                OuterFragments::Never => tunnel::OuterFragments::Never,
+            },
+            clamp_mss: self.clamp_mss,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What tunnels are built upon and what may change while they run: this host's addresses, and where the others are.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+
+use sixway_wire::{Prefix4, Prefix6};
+
+use super::host::HostAddress;
+use super::pool::is_unicast;
+
+/// This host's IPv4 addresses, and what was learnt of others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// Addresses by interface, with their networks, in the kernel's order.
+    addresses: Vec<(String, Ipv4Addr, Prefix4)>,
+    /// What the names of remotes lead to, by tunnel.
+    pub remotes: BTreeMap<String, Ipv4Addr>,
+    /// The prefixes that ISATAP hosts were told, by interface.
+    pub learnt: BTreeMap<String, Vec<Prefix6>>,
+}
+
+impl Surroundings {
+    /// With these addresses of this host.
+    pub fn of(addresses: &[HostAddress]) -> Self {
+        let own = addresses.iter().filter_map(|own| match own.address {
+            IpAddr::V4(address) => {
+                Some((own.interface.clone(), address, Prefix4::holding(address, own.length)))
+            }
+            IpAddr::V6(_) => None,
+        });
+        Self { addresses: own.collect(), ..Self::default() }
+    }
+
+    /// With the addresses that this host has at the moment.
+    pub fn of_this_host() -> Self {
+        Self::default().looked_up()
+    }
+
+    /// The same with the addresses that this host has at the moment.
+    pub fn looked_up(self) -> Self {
+        Self { addresses: Self::of(&super::host::addresses()).addresses, ..self }
+    }
+
+    /// The IPv4 address of an interface that a tunnel there has: the first that others can reach it by.
+    pub fn ipv4_of(&self, interface: &str) -> Option<Ipv4Addr> {
+        let link_local = Prefix4::holding(Ipv4Addr::new(169, 254, 0, 0), 16);
+        let usable = |address: &Ipv4Addr| is_unicast(*address) && !link_local.contains(*address);
+        let own = self.addresses.iter().filter(|(name, ..)| name == interface);
+        own.map(|(_, address, _)| *address).find(usable)
+    }
+
+    /// The interface that has an address.
+    pub fn holder(&self, address: Ipv4Addr) -> Option<&str> {
+        self.addresses.iter().find(|(_, own, _)| *own == address).map(|(name, ..)| &**name)
+    }
+
+    /// All IPv4 addresses of this host.
+    pub fn host4(&self) -> Vec<Ipv4Addr> {
+        self.addresses.iter().map(|(_, address, _)| *address).collect()
+    }
+
+    /// The IPv4 networks that this host is attached to.
+    pub fn subnets(&self) -> Vec<Prefix4> {
+        self.addresses.iter().map(|(_, _, subnet)| *subnet).collect()
+    }
+
+    /// The names of all interfaces with an IPv4 address.
+    pub fn interfaces(&self) -> impl Iterator<Item = &str> {
+        self.addresses.iter().map(|(name, ..)| &**name)
+    }
+}

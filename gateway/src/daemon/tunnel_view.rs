@@ -1,0 +1,96 @@
+//! What `sixway show` sees of the tunnels at the moment.
+
+use crate::admin::SixRdRow;
+use crate::config::{
+    Config, ConfiguredTunnel, Isatap, LocalAddress, Remote, SixRd, SixRdRole, SixToFour, Surroundings,
+};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// The tunnels as they are at the moment.
+#[derive(Clone, Debug, Default)]
+pub struct TunnelView {
+    /// What each serves, by its name.
+    pub serves: BTreeMap<String, String>,
+    /// 6rd domains.
+    pub six_rd: Vec<SixRdRow>,
+}
+
+impl TunnelView {
+    /// Upon these addresses; `way`: how packets come in.
+    pub(super) fn of(config: &Config, now: &Surroundings, way: &str) -> Self {
+        let mut serves = BTreeMap::new();
+        let mut add = |name: &str, parts: Vec<String>| {
+            let parts: Vec<String> = parts.into_iter().chain([way.to_owned()]).collect();
+            serves.insert(name.to_owned(), parts.join(" · "));
+        };
+        config.six_to_four.iter().for_each(|it| add(&it.name, six_to_four(it, now)));
+        config.six_rd.iter().for_each(|it| add(&it.name, six_rd(it, now)));
+        config.configured_tunnels.iter().for_each(|it| add(&it.name, configured(it, now)));
+        config.isatap.iter().for_each(|it| add(&it.name, isatap(it, now)));
+        Self { serves, six_rd: config.six_rd.iter().map(|it| six_rd_row(it, now)).collect() }
+    }
+}
+
+fn own(local: &LocalAddress, now: &Surroundings) -> String {
+    match (local.now(now), local.followed_interface()) {
+        (Some(address), None) => address.to_string(),
+        (Some(address), Some(interface)) => format!("{address} of {interface}"),
+        (None, interface) => format!("waits for an address of {}", interface.unwrap_or("this host")),
+    }
+}
+
+fn six_to_four(it: &SixToFour, now: &Surroundings) -> Vec<String> {
+    let mut parts = vec![format!("{} {}", it.role.as_str(), own(&it.local, now))];
+    parts.extend(it.local.now(now).and_then(|address| it.site(address)).map(|site| site.to_string()));
+    match (it.local.now(now).and_then(|address| it.site(address)), it.relay) {
+        (Some(_), Some(relay)) => parts.push(format!("everything else by {relay}")),
+        (Some(_), None) => parts.push("no relay: only 6to4".into()),
+        (None, _) => {}
+    }
+    parts
+}
+
+fn six_rd(it: &SixRd, now: &Surroundings) -> Vec<String> {
+    let role = match it.role {
+        SixRdRole::CustomerEdge => "customer edge",
+        SixRdRole::BorderRelay => "border relay",
+    };
+    let mut parts = vec![format!("{role} {}", own(&it.local, now)), format!("domain {}", it.prefix)];
+    if it.role == SixRdRole::CustomerEdge {
+        parts.extend(it.local.now(now).and_then(|address| it.delegated(address)).map(|own| own.to_string()));
+        parts.extend(it.border_relays.first().map(|relay| format!("everything else by {relay}")));
+    }
+    parts
+}
+
+fn configured(it: &ConfiguredTunnel, now: &Surroundings) -> Vec<String> {
+    let remote = match (&it.remote, it.remote_now(now)) {
+        (Remote::Address(address), _) => address.to_string(),
+        (Remote::Name(name), Some(address)) => format!("{address} ({name})"),
+        (Remote::Name(name), None) => format!("{name}, not known yet"),
+    };
+    let prefixes: Vec<String> = it.prefixes.iter().map(ToString::to_string).collect();
+    vec![format!("{} ⇄ {remote}", own(&it.local, now)), prefixes.join(", ")]
+}
+
+fn isatap(it: &Isatap, now: &Surroundings) -> Vec<String> {
+    let mut parts = vec![format!("{} {}", it.role.as_str(), own(&it.local, now))];
+    parts.extend(it.prefixes(now).iter().map(ToString::to_string));
+    parts
+}
+
+fn six_rd_row(it: &SixRd, now: &Surroundings) -> SixRdRow {
+    let address = it.local.now(now);
+    let domain = address.and_then(|address| it.domain(address));
+    SixRdRow {
+        name: it.name.clone(),
+        role: it.role.as_str().into(),
+        prefix: it.prefix.to_string(),
+        ipv4_mask_length: it.ipv4_mask_length,
+        ipv4_common: domain.map(|domain| domain.shared().to_string()),
+        address: address.map(|address| address.to_string()),
+        delegated: address.and_then(|address| it.delegated(address)).map(|prefix| prefix.to_string()),
+        border_relays: it.border_relays.iter().map(Ipv4Addr::to_string).collect(),
+    }
+}

@@ -1,0 +1,321 @@
+//! The tunnels while they run: how their packets come in, and what follows when an address changes.
+//!
+//! At the start: raw sockets, then workers, then routes and addresses, steering last. When an address changes: what is new comes in this
+//! order before what is old goes. At the end: steering, routes, the workers, and the raw sockets last, so that the kernel never answers
+//! a tunnel's packet with "protocol unreachable".
+
+use super::backend::Gateway;
+use super::path_errors::{self, PathErrorRelay};
+use super::remote_names::RemoteNames;
+use super::run::RunError;
+use super::tunnel_view::TunnelView;
+use crate::config::{Config, Steering as Wanted, Surroundings};
+use crate::host::{Host, HostError, kernel_tunnels};
+use crate::worker::{Command, Inlet, Post, TunnelSet};
+use sixway_dataplane::engine::TunnelConfig;
+use sixway_fastpath::{Hook, Steering};
+use sixway_link::{RawTunnel, TunnelSender};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often this host's addresses are looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// How tunnel packets come to the gateway.
+#[derive(Debug)]
+enum Way {
+    /// Steered from these interfaces.
+    Steered(Steering, Vec<String>),
+    /// Through raw sockets.
+    Raw,
+}
+
+/// The tunnels of a gateway.
+pub(super) struct Tunnels<'c> {
+    config: &'c Config,
+    pub(super) now: Surroundings,
+    device: String,
+    senders: BTreeMap<Ipv4Addr, TunnelSender>,
+    /// Sockets that no worker has yet.
+    opened: Vec<RawTunnel>,
+    errors: Option<PathErrorRelay>,
+    way: Way,
+}
+
+impl<'c> Tunnels<'c> {
+    /// Opens the raw sockets of all local addresses.
+    ///
+    /// # Errors
+    /// The kernel refused.
+    pub(super) fn open(config: &'c Config, now: Surroundings, device: &str) -> Result<Self, RunError> {
+        let mut tunnels = Self {
+            config,
+            now,
+            device: device.into(),
+            senders: BTreeMap::new(),
+            opened: Vec::new(),
+            errors: None,
+            way: Way::Raw,
+        };
+        if config.has_tunnels() {
+            let failed = |error: io::Error| {
+                match error.kind() {
+                io::ErrorKind::PermissionDenied => RunError::Tunnels(
+                    "sixway needs CAP_NET_RAW for tunnels. Run it as root, or: setcap cap_net_admin,cap_net_raw+ep \
+                     $(command -v sixway)"
+                        .into(),
+                ),
+                _ => RunError::Io("tunnels".into(), error),
+            }
+            };
+            tunnels.open_sockets().map_err(failed)?;
+        }
+        Ok(tunnels)
+    }
+
+    /// Sockets for the local addresses that have none, and the errors of all.
+    fn open_sockets(&mut self) -> io::Result<()> {
+        let addresses = self.addresses();
+        for address in addresses.iter().filter(|address| !self.senders.contains_key(*address)) {
+            let raw = RawTunnel::open(*address)?;
+            self.opened.push(raw);
+        }
+        for raw in &self.opened {
+            self.senders.insert(raw.address(), raw.sender()?);
+        }
+        let all: Vec<Ipv4Addr> = self.senders.keys().copied().collect();
+        match &mut self.errors {
+            Some(errors) => errors.set_addresses(&all)?,
+            None => self.errors = Some(PathErrorRelay::open(&all)?),
+        }
+        Ok(())
+    }
+
+    /// The local addresses of the tunnels that can be at the moment.
+    fn addresses(&self) -> BTreeSet<Ipv4Addr> {
+        self.config.tunnels(&self.now).iter().map(|(_, tunnel)| tunnel.local()).collect()
+    }
+
+    /// Gives the opened sockets to the first worker.
+    fn hand_over_sockets(&mut self, posts: &[Post]) {
+        let Some(post) = posts.first() else { return };
+        for raw in self.opened.drain(..) {
+            let inlet = Inlet { address: raw.address(), link: Box::new(raw) };
+            if let Err(error) = post.send(Command::AddInlet(inlet)) {
+                tracing::error!("a raw socket is of no use: {error}");
+            }
+        }
+    }
+
+    /// Begins: sockets to the worker, routes and addresses, steering. The workers run.
+    ///
+    /// # Errors
+    /// What could not be done.
+    pub(super) fn begin(&mut self, host: &mut Host, posts: &[Post]) -> Result<(), RunError> {
+        if !self.config.has_tunnels() && self.config.router_advertisements.is_empty() {
+            return Ok(());
+        }
+        self.hand_over_sockets(posts);
+        let reach = self.config.reach(&self.now);
+        host.reach(&reach).map_err(|errors| RunError::Tunnels(told(&errors)))?;
+        if self.config.has_tunnels() {
+            self.steer(host)?;
+        }
+        Ok(())
+    }
+
+    /// Attaches steering, if it is to be.
+    fn steer(&mut self, host: &mut Host) -> Result<(), RunError> {
+        let why = match self.config.tunnels.steering {
+            Wanted::Off => "tunnels.steering is off".to_owned(),
+            Wanted::Auto | Wanted::On => match self.attach(host) {
+                Ok(()) => return Ok(()),
+                Err(why) => why,
+            },
+        };
+        if self.config.tunnels.steering == Wanted::On {
+            return Err(RunError::Tunnels(format!(
+                "protocol 41 cannot be steered: {why}; mend it, or write tunnels.steering = \"auto\""
+            )));
+        }
+        // What keeps out of a steered packet's way answers one that comes by the local stack.
+        if let Some(device) = kernel_tunnels().into_iter().find(|device| device.local.is_none()) {
+            return Err(RunError::Tunnels(format!(
+                "{}, a tunnel device of the kernel, answers protocol 41 before raw sockets do, and it cannot be steered past it \
+                 ({why}); remove it: {}",
+                device.name,
+                device.how_to_remove()
+            )));
+        }
+        tracing::info!("protocol 41 comes through raw sockets: {why}");
+        self.way = Way::Raw;
+        Ok(())
+    }
+
+    fn attach(&mut self, host: &mut Host) -> Result<(), String> {
+        let interfaces = self.interfaces();
+        let names: Vec<&str> = interfaces.iter().map(String::as_str).collect();
+        let addresses: Vec<Ipv4Addr> = self.addresses().into_iter().collect();
+        let steering =
+            Steering::attach(&names, &self.device, &addresses).map_err(|error| error.to_string())?;
+        if steering.hook() == Hook::Clsact {
+            host.steered(&interfaces).map_err(|error| error.to_string())?;
+        }
+        self.way = Way::Steered(steering, interfaces);
+        Ok(())
+    }
+
+    /// The interfaces that packets are steered from: those that are written, else those that have the tunnels' addresses. A packet for
+    /// an address on `lo` may come by any other.
+    fn interfaces(&self) -> Vec<String> {
+        if !self.config.tunnels.interfaces.is_empty() {
+            return self.config.tunnels.interfaces.clone();
+        }
+        let mut names = BTreeSet::new();
+        for address in self.addresses() {
+            match self.now.holder(address) {
+                Some("lo") => names.extend(self.now.interfaces().filter(|name| *name != "lo")),
+                Some(name) => drop(names.insert(name)),
+                None => {}
+            }
+        }
+        names.into_iter().map(str::to_owned).collect()
+    }
+
+    /// Lives with changes: of this host's addresses, and of what names lead to. Gives path errors to the workers. For ever.
+    pub(super) async fn keep(&mut self, host: &mut Host, gateway: &Gateway) {
+        let mut look = tokio::time::interval(LOOK);
+        let mut names = RemoteNames::new(self.config);
+        gateway.see_tunnels(self.view());
+        loop {
+            let seen = tokio::select! {
+                _ = look.tick() => self.now.clone().looked_up(),
+                (tunnel, address) = names.changed() => {
+                    let mut seen = self.now.clone();
+                    seen.remotes.insert(tunnel, address);
+                    seen
+                }
+                () = relay(&mut self.errors, gateway) => continue,
+            };
+            if seen != self.now {
+                self.change(seen, host, gateway).await;
+            }
+        }
+    }
+
+    /// Other addresses from now on.
+    pub(super) async fn change(&mut self, seen: Surroundings, host: &mut Host, gateway: &Gateway) {
+        let before = self.addresses();
+        self.now = seen;
+        let after = self.addresses();
+        if before != after {
+            let list =
+                |set: &BTreeSet<Ipv4Addr>| set.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            tracing::info!(
+                "tunnels end at {} from now on",
+                if after.is_empty() { "no address".into() } else { list(&after) }
+            );
+        }
+        if self.config.has_tunnels() {
+            if let Err(error) = self.open_sockets() {
+                tracing::error!("tunnels: {error}");
+            }
+            self.hand_over_sockets(gateway.posts());
+            self.steer_to(before.union(&after).copied().collect(), host);
+            let tunnels: Vec<TunnelConfig> =
+                self.config.tunnels(&self.now).into_iter().map(|(_, tunnel)| tunnel).collect();
+            let set = Arc::new(TunnelSet { tunnels, host4: self.now.host4() });
+            for worker in 0..gateway.workers() {
+                let change = |answer| Command::Tunnels(Arc::clone(&set), answer);
+                if let Err(error) = gateway.ask(worker, change).await {
+                    tracing::error!("tunnels of worker {worker} stay as they were: {error}");
+                }
+            }
+        }
+        if let Err(errors) = host.reach(&self.config.reach(&self.now)) {
+            errors.iter().for_each(|error| tracing::error!("{error}"));
+        }
+        self.let_go(&after, gateway);
+        gateway.see_tunnels(self.view());
+    }
+
+    /// Steers to these addresses; where the interfaces are others, from those.
+    fn steer_to(&mut self, addresses: Vec<Ipv4Addr>, host: &mut Host) {
+        let interfaces = self.interfaces();
+        let Way::Steered(steering, from) = &mut self.way else { return };
+        let outcome = if *from == interfaces {
+            steering.set_addresses(&addresses).map_err(|error| error.to_string())
+        } else {
+            self.attach(host)
+        };
+        if let Err(why) = outcome {
+            tracing::warn!("protocol 41 comes through raw sockets from now on: {why}");
+            self.way = Way::Raw;
+        }
+    }
+
+    /// Closes what belongs to addresses that are no more.
+    fn let_go(&mut self, kept: &BTreeSet<Ipv4Addr>, gateway: &Gateway) {
+        let old: Vec<Ipv4Addr> =
+            self.senders.keys().filter(|address| !kept.contains(*address)).copied().collect();
+        if old.is_empty() {
+            return;
+        }
+        if let Way::Steered(steering, _) = &mut self.way {
+            let kept: Vec<Ipv4Addr> = kept.iter().copied().collect();
+            if let Err(error) = steering.set_addresses(&kept) {
+                tracing::warn!("steering: {error}");
+            }
+        }
+        for address in old {
+            self.senders.remove(&address);
+            let removed = gateway.posts().first().map(|post| post.send(Command::RemoveInlet(address)));
+            if let Some(Err(error)) = removed {
+                tracing::warn!("the raw socket of {address} stays open: {error}");
+            }
+        }
+        let all: Vec<Ipv4Addr> = self.senders.keys().copied().collect();
+        if let Some(Err(error)) = self.errors.as_mut().map(|errors| errors.set_addresses(&all)) {
+            tracing::warn!("path errors: {error}");
+        }
+    }
+
+    /// How the packets come in, in a few words.
+    pub(super) fn way(&self) -> String {
+        match &self.way {
+            Way::Steered(_, from) => format!("protocol 41 steered from {}", from.join(", ")),
+            Way::Raw => "protocol 41 through raw sockets".into(),
+        }
+    }
+
+    /// How things are, for `sixway show`.
+    pub(super) fn view(&self) -> TunnelView {
+        TunnelView::of(self.config, &self.now, &self.way())
+    }
+
+    /// The first part of the end: nothing is steered, nothing is routed into the device. The raw sockets stay open while this lives.
+    pub(super) fn finish(&mut self, host: &mut Host) {
+        self.way = Way::Raw;
+        // What is not removed vanishes with the device, or is in the record.
+        let _ = host.reach(&crate::config::Reach::default());
+    }
+}
+
+fn told(errors: &[HostError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// Gives path errors to the workers when there are some.
+async fn relay(errors: &mut Option<PathErrorRelay>, gateway: &Gateway) {
+    let Some(relay) = errors else { return std::future::pending().await };
+    match relay.next().await {
+        Ok(found) => path_errors::tell(found, gateway),
+        Err(error) => {
+            tracing::error!("path errors are no longer heard: {error}");
+            *errors = None;
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Single requests to the kernel by netlink, waited for: also where no runtime is at hand, as when something is dropped.
+
+use rtnetlink::packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
+use rtnetlink::packet_route::route::{RouteAttribute, RouteMessage, RouteMetric, RouteProtocol, RouteType};
+use rtnetlink::{AddressMessageBuilder, Error, Handle, RouteMessageBuilder};
+use sixway_wire::Prefix6;
+use std::fmt;
+use std::net::Ipv6Addr;
+
+/// Why the kernel did not do what it was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// There is such a thing already.
+    Exists,
+    /// There is no such thing.
+    Absent,
+    /// Something else: its words.
+    Other(String),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exists => f.write_str("it is there already"),
+            Self::Absent => f.write_str("it is not there"),
+            Self::Other(what) => f.write_str(what),
+        }
+    }
+}
+
+impl Refusal {
+    fn of(error: &Error) -> Self {
+        const GONE: [i32; 4] =
+            [nix::libc::ESRCH, nix::libc::ENOENT, nix::libc::EADDRNOTAVAIL, nix::libc::ENODEV];
+        match error {
+            Error::NetlinkError(message) if message.raw_code() == -nix::libc::EEXIST => Self::Exists,
+            Error::NetlinkError(message) if GONE.contains(&-message.raw_code()) => Self::Absent,
+            error => Self::Other(error.to_string()),
+        }
+    }
+}
+
+/// Lets `work` speak with the kernel on a thread of its own, which is in this thread's network namespace, and waits for it.
+pub(super) fn ask<T, W, F>(work: W) -> Result<T, Refusal>
+where
+    T: Send,
+    W: FnOnce(Handle) -> F + Send,
+    F: Future<Output = T>,
+{
+    let failed = |error: std::io::Error| Refusal::Other(format!("netlink: {error}"));
+    let speak = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().map_err(failed)?;
+        runtime.block_on(async {
+            let (connection, handle, _) = rtnetlink::new_connection().map_err(failed)?;
+            let connection = tokio::spawn(connection);
+            let outcome = work(handle).await;
+            connection.abort();
+            Ok(outcome)
+        })
+    };
+    std::thread::scope(|scope| {
+        scope
+            .spawn(speak)
+            .join()
+            .unwrap_or_else(|_| Err(Refusal::Other("netlink: the thread panicked".into())))
+    })
+}
+
+/// A route of IPv6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Route6 {
+    /// Into the device of this index, with the MTU that this host's own connections begin with.
+    Into(Prefix6, u32, Option<u16>),
+    /// Nowhere; its sender is told.
+    Unreachable(Prefix6),
+}
+
+impl Route6 {
+    fn message(self) -> RouteMessage {
+        let builder = RouteMessageBuilder::<Ipv6Addr>::new().protocol(RouteProtocol::Static);
+        match self {
+            Self::Unreachable(prefix) => builder
+                .destination_prefix(prefix.address(), prefix.length())
+                .kind(RouteType::Unreachable)
+                .build(),
+            Self::Into(prefix, device, mtu) => {
+                let mut message = builder
+                    .destination_prefix(prefix.address(), prefix.length())
+                    .output_interface(device)
+                    .build();
+                let metrics = mtu.map(|mtu| RouteAttribute::Metrics(vec![RouteMetric::Mtu(mtu.into())]));
+                message.attributes.extend(metrics);
+                message
+            }
+        }
+    }
+
+    pub(super) fn add(self) -> Result<(), Refusal> {
+        ask(|handle| async move { handle.route().add(self.message()).execute().await })?
+            .map_err(|error| Refusal::of(&error))
+    }
+
+    pub(super) fn remove(self) -> Result<(), Refusal> {
+        ask(|handle| async move { handle.route().del(self.message()).execute().await })?
+            .map_err(|error| Refusal::of(&error))
+    }
+}
+
+/// Whether an address brings a route to its network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Network {
+    /// It does, and others on the link are asked first whether they have the address.
+    OnLink,
+    /// It does not.
+    Nobody,
+}
+
+fn address(device: u32, address: Ipv6Addr, length: u8, network: Network) -> AddressMessage {
+    let mut message = AddressMessageBuilder::<Ipv6Addr>::new().index(device).address(address, length).build();
+    if network == Network::Nobody {
+        let flags = AddressFlags::Nodad | AddressFlags::Noprefixroute;
+        message.attributes.push(AddressAttribute::Flags(flags));
+    }
+    message
+}
+
+/// Gives this host an address on the interface of this index.
+pub(super) fn add_address(device: u32, own: Ipv6Addr, length: u8, network: Network) -> Result<(), Refusal> {
+    let message = address(device, own, length, network);
+    let request = |handle: Handle| async move {
+        let mut add = handle.address().add(device, own.into(), length);
+        *add.message_mut() = message;
+        add.execute().await
+    };
+    ask(request)?.map_err(|error| Refusal::of(&error))
+}
+
+/// Takes an address away.
+pub(super) fn remove_address(device: u32, own: Ipv6Addr, length: u8) -> Result<(), Refusal> {
+    let message = address(device, own, length, Network::OnLink);
+    ask(|handle| async move { handle.address().del(message).execute().await })?
+        .map_err(|error| Refusal::of(&error))
+}

@@ -1,0 +1,131 @@
+//! What the tunnels need of this host's kernel: set, changed, and removed. Routes into the device and addresses on it vanish with
+//! it; the rest is recorded before it is done.
+
+use super::device::HostError;
+use super::kernel::{self, Network, Refusal, Route6};
+use super::record::Record;
+use super::route::RouteError;
+use crate::config::{LinkAddress, Reach, TunnelRoute};
+use sixway_link::interface;
+use sixway_wire::Prefix6;
+use std::net::Ipv6Addr;
+
+/// What was set so far.
+#[derive(Debug, Default)]
+pub(super) struct Reached {
+    present: Reach,
+}
+
+impl Reached {
+    /// Changes what is set to what is wanted: first what is new comes, then what is old goes. Every failure is returned; what
+    /// failed is tried again the next time.
+    pub(super) fn change(
+        &mut self,
+        wanted: &Reach,
+        device: u32,
+        record: &mut Record,
+    ) -> Result<(), Vec<HostError>> {
+        let mut failed = Vec::new();
+        let note = |outcome: Result<(), HostError>, failed: &mut Vec<HostError>| {
+            let done = outcome.is_ok();
+            failed.extend(outcome.err());
+            done
+        };
+        let new = |wanted: &[TunnelRoute], present: &[TunnelRoute]| -> Vec<TunnelRoute> {
+            wanted.iter().filter(|one| !present.contains(one)).copied().collect()
+        };
+        for prefix in missing(&wanted.unreachable, &self.present.unreachable) {
+            if note(unreachable(prefix, record), &mut failed) {
+                self.present.unreachable.push(prefix);
+            }
+        }
+        for address in missing(&wanted.addresses, &self.present.addresses) {
+            if note(on_device(device, address), &mut failed) {
+                self.present.addresses.push(address);
+            }
+        }
+        for address in missing(&wanted.link_addresses, &self.present.link_addresses) {
+            if note(on_link(&address, record), &mut failed) {
+                self.present.link_addresses.push(address);
+            }
+        }
+        for route in new(&wanted.routes, &self.present.routes) {
+            if note(into_device(route, device), &mut failed) {
+                self.present.routes.push(route);
+            }
+        }
+        self.remove_but(wanted, device, record, &mut failed);
+        if failed.is_empty() { Ok(()) } else { Err(failed) }
+    }
+
+    fn remove_but(&mut self, wanted: &Reach, device: u32, record: &mut Record, failed: &mut Vec<HostError>) {
+        let present = &mut self.present;
+        for route in missing(&present.routes, &wanted.routes) {
+            let _ = Route6::Into(route.prefix, device, None).remove();
+            present.routes.retain(|one| *one != route);
+        }
+        for address in missing(&present.addresses, &wanted.addresses) {
+            let _ = kernel::remove_address(device, address, 128);
+            present.addresses.retain(|one| *one != address);
+        }
+        for address in missing(&present.link_addresses, &wanted.link_addresses) {
+            failed.extend(record.remove_link_address(&address).map_err(HostError::Record).err());
+            present.link_addresses.retain(|one| *one != address);
+        }
+        for prefix in missing(&present.unreachable, &wanted.unreachable) {
+            failed.extend(record.remove_unreachable(prefix).map_err(HostError::Record).err());
+            present.unreachable.retain(|one| *one != prefix);
+        }
+    }
+}
+
+/// Those that the others do not have.
+fn missing<T: Clone + PartialEq>(these: &[T], others: &[T]) -> Vec<T> {
+    these.iter().filter(|one| !others.contains(one)).cloned().collect()
+}
+
+fn into_device(route: TunnelRoute, device: u32) -> Result<(), HostError> {
+    added(&route.prefix, Route6::Into(route.prefix, device, route.mtu).add())
+}
+
+fn unreachable(prefix: Prefix6, record: &mut Record) -> Result<(), HostError> {
+    record.unreachable(prefix).map_err(HostError::Record)?;
+    let outcome = Route6::Unreachable(prefix).add();
+    if outcome.is_err() {
+        record.forget_unreachable(prefix).map_err(HostError::Record)?;
+    }
+    added(&prefix, outcome)
+}
+
+fn added(prefix: &Prefix6, outcome: Result<(), Refusal>) -> Result<(), HostError> {
+    outcome.map_err(|refusal| {
+        HostError::Route(match refusal {
+            Refusal::Exists => RouteError::Exists(prefix.to_string()),
+            refusal => RouteError::Kernel(format!("route to {prefix}"), refusal.to_string()),
+        })
+    })
+}
+
+fn on_device(device: u32, address: Ipv6Addr) -> Result<(), HostError> {
+    match kernel::add_address(device, address, 128, Network::Nobody) {
+        Ok(()) | Err(Refusal::Exists) => Ok(()),
+        Err(refusal) => Err(HostError::Address(address.to_string(), refusal.to_string())),
+    }
+}
+
+/// An address that the operator gave himself is his.
+fn on_link(wanted: &LinkAddress, record: &mut Record) -> Result<(), HostError> {
+    let refused = |what: String| {
+        HostError::Address(format!("{}/{} on {}", wanted.address, wanted.length, wanted.interface), what)
+    };
+    let index = interface::index(&wanted.interface).map_err(|error| refused(error.to_string()))?;
+    record.link_address(wanted).map_err(HostError::Record)?;
+    let outcome = kernel::add_address(index, wanted.address, wanted.length, Network::OnLink);
+    if outcome.is_err() {
+        record.forget_link_address(wanted).map_err(HostError::Record)?;
+    }
+    match outcome {
+        Ok(()) | Err(Refusal::Exists) => Ok(()),
+        Err(refusal) => Err(refused(refusal.to_string())),
+    }
+}

@@ -1,0 +1,227 @@
+//! Three hosts in namespaces, and gateways on them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// The program under test.
+pub const SIXWAY: &str = env!("CARGO_BIN_EXE_sixway");
+
+/// Three hosts, a client, a gateway and a server, that vanish with this.
+pub struct Network {
+    suffix: String,
+    pub directory: PathBuf,
+}
+
+impl Network {
+    /// The network, or why there is none.
+    pub fn build() -> Option<Self> {
+        let root = fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
+        let ip = Command::new("ip").arg("-V").output().is_ok();
+        if !root || !ip || !PathBuf::from("/dev/net/tun").exists() {
+            // Past the harness, which keeps what succeeding tests print to itself.
+            let _ = std::io::stderr().write_all(b"\nlife: skipped: needs root, ip and /dev/net/tun\n");
+            return None;
+        }
+        let octets: [u8; 4] = fs::read("/proc/sys/kernel/random/uuid").unwrap()[..4].try_into().unwrap();
+        let suffix = format!("{}{}", std::process::id(), String::from_utf8_lossy(&octets));
+        let directory = std::env::temp_dir().join(format!("sixway-life-{suffix}"));
+        fs::create_dir(&directory).unwrap();
+        let network = Self { suffix, directory };
+        for host in ["client", "gateway", "server"] {
+            network.ip(&["netns", "add", &network.host(host)]);
+            network.ip(&["-n", &network.host(host), "link", "set", "lo", "up"]);
+        }
+        network.wire("client", "in0", ["2001:db8:1::2/64", "2001:db8:1::1/64"]);
+        network.wire("server", "out0", ["203.0.113.2/24", "203.0.113.1/24"]);
+        network.ip(&["-n", &network.host("client"), "route", "add", "default", "via", "2001:db8:1::1"]);
+        network.ip(&["-n", &network.host("server"), "route", "add", "default", "via", "203.0.113.1"]);
+        Some(network)
+    }
+
+    pub fn host(&self, name: &str) -> String {
+        format!("sixway-{name}-{}", self.suffix)
+    }
+
+    /// A wire between a host and the gateway, whose end is called `name`; addresses of the host's and of the gateway's end.
+    fn wire(&self, host: &str, name: &str, addresses: [&str; 2]) {
+        let (host, gateway) = (self.host(host), self.host("gateway"));
+        self.ip(&[
+            "-n", &gateway, "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", &host,
+        ]);
+        for ((end, device), address) in [(&host, "eth0"), (&gateway, name)].into_iter().zip(addresses) {
+            let mut add = vec!["-n", end.as_str(), "addr", "add", address, "dev", device];
+            if address.contains("::") {
+                add.push("nodad");
+            }
+            self.ip(&add);
+            self.ip(&["-n", end, "link", "set", device, "up"]);
+        }
+    }
+
+    pub fn ip(&self, arguments: &[&str]) -> String {
+        let output = Command::new("ip").args(arguments).output().unwrap();
+        assert!(output.status.success(), "ip {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    pub fn on(&self, host: &str, program: &str, arguments: &[&str]) -> Output {
+        let host = self.host(host);
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &host, program]).args(arguments).output().unwrap()
+    }
+
+    /// The gateway's settings that sixway may change.
+    pub fn settings(&self) -> BTreeMap<String, String> {
+        let script = "for f in /proc/sys/net/ipv4/conf/*/forwarding /proc/sys/net/ipv4/conf/*/rp_filter \
+                      /proc/sys/net/ipv6/conf/*/forwarding /proc/sys/net/ipv6/conf/*/accept_ra; do echo $f $(cat $f); done";
+        let output = self.on("gateway", "sh", &["-c", script]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().filter_map(|line| line.split_once(' ')).map(|(f, v)| (f.into(), v.into())).collect()
+    }
+
+    pub fn set(&self, path: &str, value: &str) {
+        assert!(
+            self.on("gateway", "sh", &["-c", &format!("echo {value} > /proc/sys/net/{path}")])
+                .status
+                .success()
+        );
+    }
+
+    /// The gateway's routes, without those of link-local addresses, which come when a wire is found to be up.
+    pub fn routes(&self) -> Vec<String> {
+        let gateway = self.host("gateway");
+        let text = self.ip(&["-n", &gateway, "-4", "route"]) + &self.ip(&["-n", &gateway, "-6", "route"]);
+        text.lines().filter(|line| !line.starts_with("fe80")).map(Into::into).collect()
+    }
+
+    pub fn has_device(&self) -> bool {
+        self.ip(&["-n", &self.host("gateway"), "-br", "link"]).contains("sixway0")
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.directory.join("gw.sock")
+    }
+
+    pub fn state(&self) -> PathBuf {
+        PathBuf::from(format!("/run/sixway/life-{}.state", self.suffix))
+    }
+
+    /// Starts a gateway and waits until it is ready, or until it has ended.
+    pub fn start(&self, mechanisms: &str) -> Running {
+        let text = format!(
+            "[gateway]\nname = \"life-{}\"\nadmin_socket = {:?}\nipv4_address = \"192.0.2.254\"\n\
+             ipv6_address = \"2001:db8::fe\"\nworkers = 2\n{mechanisms}",
+            self.suffix,
+            self.socket()
+        );
+        self.start_on("gateway", &text)
+    }
+
+    /// Starts sixway on another host, with a name of its own.
+    pub fn start_peer(&self, host: &str, mechanisms: &str) -> Running {
+        let socket = self.directory.join(format!("{host}.sock"));
+        let name = format!("life-{host}-{}", self.suffix);
+        let text =
+            format!("[gateway]\nname = {name:?}\nadmin_socket = {socket:?}\nworkers = 1\n{mechanisms}");
+        self.start_on(host, &text)
+    }
+
+    fn start_on(&self, host: &str, text: &str) -> Running {
+        let configuration = self.directory.join(format!("{host}.toml"));
+        fs::write(&configuration, text).unwrap();
+        let said = self.directory.join(format!("{host}.said"));
+        let out = fs::File::create(&said).unwrap();
+        let errors = out.try_clone().unwrap();
+        let child = Command::new("ip")
+            .args(["netns", "exec", &self.host(host), SIXWAY, "run", "-c"])
+            .arg(configuration)
+            .stdin(Stdio::null())
+            .stdout(out)
+            .stderr(errors)
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let mut running = Running { child, said };
+        let patience = Instant::now() + Duration::from_secs(10);
+        while !running.said().contains("ready in") && running.child.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < patience, "not ready: {}", running.said());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        running
+    }
+
+    pub fn show(&self, arguments: &[&str]) -> String {
+        let output = Command::new(SIXWAY)
+            .arg("show")
+            .args(arguments)
+            .arg("--socket")
+            .arg(self.socket())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    pub fn ping(&self, target: &str) {
+        self.ping_from("client", target);
+    }
+
+    pub fn ping_from(&self, host: &str, target: &str) {
+        let output = self.on(host, "ping", &["-c", "3", "-i", "0.2", "-W", "2", target]);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(said.contains(" 0% packet loss"), "{said}");
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        for host in ["client", "gateway", "server"] {
+            let _ = fs::remove_file(format!("/run/sixway/life-{host}-{}.state", self.suffix));
+            let _ = Command::new("ip").args(["netns", "del", &self.host(host)]).output();
+        }
+        let _ = fs::remove_dir_all(&self.directory);
+        let _ = fs::remove_file(self.state());
+    }
+}
+
+/// A gateway that runs, or has ended. It is killed when a test fails.
+pub struct Running {
+    child: Child,
+    said: PathBuf,
+}
+
+impl Running {
+    pub fn said(&self) -> String {
+        fs::read_to_string(&self.said).unwrap()
+    }
+
+    /// `ip netns exec` becomes what it executes: the child is the gateway.
+    pub fn signal(&self, name: &str) {
+        let number = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-s", name, &number]).status().unwrap().success());
+    }
+
+    /// Waits for the end and returns the exit status; -1 if a signal ended it.
+    pub fn end(&mut self) -> i32 {
+        let patience = Instant::now() + Duration::from_secs(10);
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code().unwrap_or(-1);
+            }
+            assert!(Instant::now() < patience, "it does not end: {}", self.said());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,120 @@
+//! Tunnels: packets pass between two gateways, and what is set up for them is put back.
+
+use crate::network::Network;
+
+/// A relay with the client behind it.
+const RELAY: &str = "[six_to_four]\nrole = \"relay\"\naddress = \"203.0.113.1\"\n";
+/// A host of its own, on the server.
+const HOST: &str = "[six_to_four]\nrole = \"host\"\naddress = \"203.0.113.2\"\nrelay = \"203.0.113.1\"\n";
+
+fn steering(choice: &str) -> String {
+    format!("[tunnels]\nsteering = \"{choice}\"\n")
+}
+
+/// A ping, and one with large packets, which are cut by their sender once it is told what the tunnel carries.
+fn pings(network: &Network, from: &str, to: &str) {
+    network.ping_from(from, to);
+    network.on(from, "ping", &["-c", "1", "-W", "1", "-s", "2000", to]);
+    let output = network.on(from, "ping", &["-c", "2", "-i", "0.2", "-W", "2", "-s", "2000", to]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains(" 0% packet loss"), "{said}");
+}
+
+#[test]
+fn a_six_to_four_host_reaches_a_native_one_through_a_relay_by_steering_and_by_raw_sockets() {
+    let Some(network) = Network::build() else { return };
+    for choice in ["auto", "off"] {
+        let mut relay = network.start(&format!("{RELAY}{}", steering(choice)));
+        let mut host = network.start_peer("server", &format!("{HOST}{}", steering(choice)));
+        let way = if choice == "off" { "through raw sockets" } else { "protocol 41" };
+        assert!(relay.said().contains("relay 203.0.113.1 · protocol 41"), "{}", relay.said());
+        assert!(relay.said().contains(way), "{}", relay.said());
+        assert!(host.said().contains("everything else by 203.0.113.1"), "{}", host.said());
+        pings(&network, "client", "2002:cb00:7102::1");
+        pings(&network, "server", "2001:db8:1::2");
+        let shown = network.show(&[]);
+        assert!(shown.contains("six_to_four"), "{shown}");
+        for running in [&mut relay, &mut host] {
+            running.signal("TERM");
+            assert_eq!(running.end(), 0, "{}", running.said());
+        }
+    }
+}
+
+#[test]
+fn a_host_that_is_no_router_stays_none_and_everything_is_put_back() {
+    let Some(network) = Network::build() else { return };
+    let (settings, routes) = (network.settings(), network.routes());
+    network.set("ipv4/conf/all/rp_filter", "1");
+    let before = network.settings();
+    let host = HOST
+        .replace("203.0.113.2", "203.0.113.1")
+        .replace("relay = \"203.0.113.1\"", "relay = \"203.0.113.2\"");
+    let mut gateway = network.start(&host);
+    let during = network.settings();
+    for name in ["ipv4/conf/in0/forwarding", "ipv6/conf/all/forwarding"] {
+        assert_eq!(during[&format!("/proc/sys/net/{name}")], before[&format!("/proc/sys/net/{name}")]);
+    }
+    let routes_now = network.routes();
+    for route in ["2002::/16 dev sixway0", "unreachable 2002:cb00:7101::/48", "default dev sixway0"] {
+        assert!(routes_now.iter().any(|line| line.starts_with(route)), "{route}: {routes_now:?}");
+    }
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+    network.set("ipv4/conf/all/rp_filter", "0");
+    assert_eq!((network.routes(), network.settings()), (routes, settings));
+}
+
+#[test]
+fn what_a_killed_gateway_left_of_its_tunnels_is_cleared_up() {
+    let Some(network) = Network::build() else { return };
+    let (settings, routes) = (network.settings(), network.routes());
+    let lan =
+        "[router_advertisement]\ninterface = \"in0\"\nprefixes = [{ from = \"six_to_four\", subnet = 1 }]\n";
+    let router = "[six_to_four]\nrole = \"router\"\ninterface = \"out0\"\n";
+    let mut gateway = network.start(&format!("{router}{lan}"));
+    let addresses = || network.ip(&["-n", &network.host("gateway"), "-6", "addr", "show", "dev", "in0"]);
+    assert!(addresses().contains("2002:cb00:7101:1::1/64"), "{}", addresses());
+    assert!(network.routes().iter().any(|line| line.starts_with("unreachable 2002:cb00:7101::/48")));
+    gateway.signal("KILL");
+    gateway.end();
+    assert!(addresses().contains("2002:cb00:7101:1::1/64"));
+    network.on("gateway", crate::SIXWAY, &["cleanup"]);
+    assert!(!addresses().contains("2002:"), "{}", addresses());
+    assert_eq!((network.routes(), network.settings()), (routes, settings));
+}
+
+#[test]
+fn a_site_follows_the_address_of_its_interface() {
+    let Some(network) = Network::build() else { return };
+    let mut gateway =
+        network.start("[six_to_four]\nrole = \"router\"\ninterface = \"out0\"\nrelay = \"203.0.113.2\"\n[tunnels]\nsteering = \"off\"\n");
+    let gw = network.host("gateway");
+    network.ip(&["-n", &gw, "addr", "del", "203.0.113.1/24", "dev", "out0"]);
+    network.ip(&["-n", &gw, "addr", "add", "203.0.113.9/24", "dev", "out0"]);
+    let site = "unreachable 2002:cb00:7109::/48";
+    let follows = (0..150).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        network.routes().iter().any(|line| line.starts_with(site))
+    });
+    assert!(follows, "{:?} {}", network.routes(), gateway.said());
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert!(!network.routes().iter().any(|line| line.contains("2002:cb00:7101")), "{:?}", network.routes());
+    assert!(network.show(&[]).contains("203.0.113.9 of out0 · 2002:cb00:7109::/48"), "{}", network.show(&[]));
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+}
+
+#[test]
+fn the_prefix_of_a_customer_is_shown_and_computed() {
+    let Some(network) = Network::build() else { return };
+    let edge = "[six_rd]\nrole = \"customer_edge\"\nprefix = \"2001:db8::/32\"\nipv4_mask_length = 8\ninterface = \"out0\"\n\
+                border_relays = [\"203.0.113.2\"]\n";
+    let mut gateway = network.start(edge);
+    let shown = network.show(&["six-rd"]);
+    assert!(shown.contains("customer edge") && shown.contains("2001:db8:71:100::/56"), "{shown}");
+    let json: serde_json::Value = serde_json::from_str(&network.show(&["six-rd", "--json"])).unwrap();
+    assert_eq!(json[0]["delegated"], "2001:db8:71:100::/56");
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+}
