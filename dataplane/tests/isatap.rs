@@ -254,3 +254,10 @@ fn an_icmp_error_must_quote_a_packet_that_this_node_could_have_sent() {
         gateway.refuses(error, DropReason::ErrorAboutNothingSent);
     }
 }
+
+#[test]
+fn an_icmp_error_about_a_packet_into_the_link_is_told_to_its_sender() {
+    host().relays_an_error(HOST, ROUTER, packet(HOST6, SERVER));
+    host().relays_an_error(HOST, NEIGHBOUR, packet(HOST6, NEIGHBOUR6));
+    router().relays_an_error(ROUTER, HOST, packet(SERVER, HOST6));
+}

@@ -283,3 +283,10 @@ fn a_border_relay_whose_packets_may_not_be_cut_sets_df() {
     let sent = gateway.sent();
     assert_eq!((sent[6], &sent[20..]), (0x40, &packet(SERVER, CUSTOMER).octets()[..]));
 }
+
+#[test]
+fn an_icmp_error_about_a_packet_of_the_domain_is_told_to_its_sender() {
+    edge().relays_an_error(EDGE, BORDER, packet(CUSTOMER, SERVER));
+    edge().relays_an_error(EDGE, OTHER_EDGE, packet(CUSTOMER, OTHER_CUSTOMER));
+    border().relays_an_error(BORDER, EDGE, packet(SERVER, CUSTOMER));
+}

@@ -269,3 +269,9 @@ fn without_configuration_there_is_no_6to4() {
     gateway.receives(in_ipv4(SITE, ROUTER, answer(NEIGHBOUR, CLIENT)));
     gateway.counted([("NoMechanism", 1), ("icmp_errors.made", 1)]);
 }
+
+#[test]
+fn an_icmp_error_about_a_packet_of_the_site_is_told_to_its_sender() {
+    site().relays_an_error(ROUTER, SITE, question(CLIENT, NEIGHBOUR));
+    site().relays_an_error(ROUTER, RELAY, question(CLIENT, SERVER));
+}

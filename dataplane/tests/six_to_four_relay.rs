@@ -215,3 +215,8 @@ fn an_icmp_error_must_quote_a_packet_that_this_relay_could_have_sent() {
         gateway.refuses(error, DropReason::ErrorAboutNothingSent);
     }
 }
+
+#[test]
+fn an_icmp_error_about_a_relayed_packet_is_told_to_its_sender() {
+    relay().relays_an_error(RELAY, HOST, ping(RESPONDER, HOST6));
+}

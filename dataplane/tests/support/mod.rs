@@ -234,6 +234,20 @@ impl Gateway {
         self.counted([(reason.name(), 1)]);
     }
 
+    /// An ICMPv4 error from inside a tunnel, host unreachable, about this packet that went into it, is told to its sender (RFC
+    /// 4213 §3.4).
+    #[track_caller]
+    pub fn relays_an_error(&mut self, local: &str, remote: &str, inner: Build) {
+        let quote = in_ipv4(local, remote, inner.clone()).octets();
+        self.receives(v4("198.18.0.1", local).icmp(icmp4(3, 1, [0; 4], &quote)));
+        let sent = self.sent();
+        assert_eq!((sent[6], sent[40], sent[41]), (58, 1, 3), "{}", hex(&sent));
+        let inner = inner.octets();
+        assert_eq!(hex(&sent[24..40]), hex(&inner[8..24]), "to the sender");
+        assert_eq!(hex(&sent[48..88]), hex(&inner[..40]), "about his packet");
+        self.sends_nothing();
+    }
+
     /// How many packets were sent and not yet looked at.
     pub fn waiting(&self) -> usize {
         self.sent.len()
