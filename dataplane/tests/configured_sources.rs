@@ -98,6 +98,9 @@ fn a_tunnel_whose_other_end_is_not_known_tells_who_would_use_it() {
     assert_eq!((sent[40], sent[41]), (1, 3));
     gateway.counted([("NoRemote", 1), ("icmp_errors.made", 1)]);
     gateway.refuses(in_ipv4(REMOTE, LOCAL, packet(THERE, HERE)), DropReason::NoTunnel);
+    let solicitation =
+        v6("fe80::c633:6407", "fe80::c000:209").hops(255).icmp(icmp6(135, 0, [0; 4], &[0; 16]));
+    gateway.refuses(in_ipv4(REMOTE, LOCAL, solicitation), DropReason::MartianSource);
     // Its name has been resolved.
     gateway.engine.set_tunnels(&[TunnelConfig::Configured(configured())], &[]);
     gateway.receives(packet(HERE, THERE));

@@ -261,3 +261,16 @@ fn an_icmp_error_about_a_packet_into_the_link_is_told_to_its_sender() {
     host().relays_an_error(HOST, NEIGHBOUR, packet(HOST6, NEIGHBOUR6));
     router().relays_an_error(ROUTER, HOST, packet(SERVER, HOST6));
 }
+
+#[test]
+fn fragments_are_held_only_from_where_hosts_may_be() {
+    let known = |config: &mut IsatapConfig| config.locators = vec!["10.1.0.0/16".parse().unwrap()];
+    let first = |outer: &str| {
+        let whole = in_ipv4(outer, ROUTER, v6(HOST6, SERVER).udp(1, 2, &[7; 1_000]));
+        whole.fragment(7, 0, true).part(0, 512)
+    };
+    router_with(known).refuses(first("192.168.1.1"), DropReason::NoTunnel);
+    let mut gateway = router_with(known);
+    gateway.receives(first(HOST));
+    assert_eq!(gateway.last, Verdict::Held);
+}

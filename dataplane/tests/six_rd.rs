@@ -4,11 +4,11 @@
 
 mod support;
 
-use sixway_dataplane::DropReason;
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::mechanism::six_rd::{Domain, Role, SixRdConfig, SixRdFault};
 use sixway_dataplane::translate::HeaderByte;
 use sixway_dataplane::tunnel::{OuterFragments, TunnelMtu};
+use sixway_dataplane::{DropReason, Verdict};
 use support::{Build, Gateway, icmp4, in_ipv4, six_rd, tunnelling, v4, v6};
 
 const EDGE: &str = "10.100.100.1";
@@ -289,4 +289,45 @@ fn an_icmp_error_about_a_packet_of_the_domain_is_told_to_its_sender() {
     edge().relays_an_error(EDGE, BORDER, packet(CUSTOMER, SERVER));
     edge().relays_an_error(EDGE, OTHER_EDGE, packet(CUSTOMER, OTHER_CUSTOMER));
     border().relays_an_error(BORDER, EDGE, packet(SERVER, CUSTOMER));
+}
+
+#[test]
+fn outer_sources_that_are_no_hosts_are_refused_even_if_the_inner_ones_embed_them() {
+    let whole = |config: &mut SixRdConfig| {
+        let shared = "0.0.0.0/0".parse().unwrap();
+        config.domain = Domain::new("2001:db8::/32".parse().unwrap(), shared).unwrap();
+        config.subnets = vec!["10.0.0.0/24".parse().unwrap()];
+    };
+    for (outer, inner, reason) in [
+        ("10.0.0.255", "2001:db8:a00:ff::1", DropReason::EmbeddedNotUnicast),
+        ("169.254.1.1", "2001:db8:a9fe:101::1", DropReason::EmbeddedNotPublic),
+    ] {
+        border_with(whole).refuses(in_ipv4(outer, BORDER, packet(inner, SERVER)), reason);
+    }
+}
+
+#[test]
+fn destinations_in_which_an_ipv4_address_stands_bare_are_refused() {
+    for destination in ["::192.0.2.1", "::ffff:192.0.2.1"] {
+        border()
+            .refuses(in_ipv4(EDGE, BORDER, packet(CUSTOMER, destination)), DropReason::MartianDestination);
+    }
+}
+
+#[test]
+fn fragments_are_held_only_from_within_the_domain() {
+    let first = |outer: &str, local: &str, source: &str, destination: &str| {
+        let whole = in_ipv4(outer, local, v6(source, destination).udp(1, 2, &[7; 1_000]));
+        whole.fragment(7, 0, true).part(0, 512)
+    };
+    border().refuses(first("192.0.2.7", BORDER, CUSTOMER, SERVER), DropReason::NoTunnel);
+    edge().refuses(first("192.0.2.7", EDGE, SERVER, CUSTOMER), DropReason::NoTunnel);
+    for (mut gateway, fragment) in [
+        (border(), first(EDGE, BORDER, CUSTOMER, SERVER)),
+        (edge(), first(BORDER, EDGE, SERVER, CUSTOMER)),
+        (edge(), first(OTHER_EDGE, EDGE, OTHER_CUSTOMER, CUSTOMER)),
+    ] {
+        gateway.receives(fragment);
+        assert_eq!(gateway.last, Verdict::Held);
+    }
 }

@@ -219,6 +219,7 @@ fn behind_a_nat_the_prefix_embeds_the_outer_address_and_packets_bear_the_inner_o
     gateway.receives(in_ipv4(OTHER_RELAY, "192.168.1.2", answer(SERVER, CLIENT)));
     gateway.sends(answer(SERVER, CLIENT));
     gateway.refuses(question(CLIENT, "2002:c000:208:9::1"), DropReason::TunnelLoop);
+    gateway.refuses(question("2001:db8:9::5efe:192.0.2.8", NEIGHBOUR), DropReason::TunnelLoop);
 }
 
 #[test]
