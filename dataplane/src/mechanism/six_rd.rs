@@ -13,7 +13,6 @@ use crate::tunnel::address::six_to_four::RELAY_ANYCAST_PREFIX;
 use crate::tunnel::address::{Acceptable, OwnAddresses, Scope};
 use crate::tunnel::decision::{Arrived, decap, encap, routed};
 use crate::verdict::{Decision, PolicyId};
-use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
@@ -132,13 +131,13 @@ pub struct SixRd {
     border_relays: Vec<Ipv4Addr>,
     other_relays: Vec<Prefix4>,
     acceptable: Acceptable,
-    own: Arc<OwnAddresses>,
+    own: OwnAddresses,
     policy: PolicyId,
 }
 
 impl SixRd {
     /// By a configuration that was checked.
-    pub fn new(config: &SixRdConfig, own: &Arc<OwnAddresses>, policy: PolicyId) -> Self {
+    pub fn new(config: &SixRdConfig, own: &OwnAddresses, policy: PolicyId) -> Self {
         let mut other_relays = config.other_relays.clone();
         other_relays.push(RELAY_ANYCAST_PREFIX);
         Self {
@@ -148,7 +147,7 @@ impl SixRd {
             border_relays: config.border_relays.clone(),
             other_relays,
             acceptable: Acceptable::new(Scope::Network, &config.subnets),
-            own: Arc::clone(own),
+            own: own.without(config.domain),
             policy,
         }
     }

@@ -21,22 +21,23 @@ pub enum Scope {
 #[derive(Clone, Debug)]
 pub struct Acceptable {
     scope: Scope,
-    subnets: Vec<Prefix4>,
+    /// All-ones and all-zeros host parts (RFC 1812 §5.3.5) of the attached networks.
+    broadcasts: Vec<Ipv4Addr>,
 }
 
 impl Acceptable {
     /// `subnets`: the IPv4 networks that the gateway is attached to, whose broadcast addresses are no host's.
     pub fn new(scope: Scope, subnets: &[Prefix4]) -> Self {
         // A /31 and a /32 have no broadcast address (RFC 3021).
-        let subnets = subnets.iter().filter(|subnet| subnet.length() < 31).copied().collect();
-        Self { scope, subnets }
+        let subnets = subnets.iter().filter(|subnet| subnet.length() < 31);
+        Self { scope, broadcasts: subnets.flat_map(|subnet| [subnet.last(), subnet.address()]).collect() }
     }
 
     /// Refuses what is no single host's address ([`DropReason::EmbeddedNotUnicast`]), or not in this network
     /// ([`DropReason::EmbeddedNotPublic`]).
-    #[inline]
+    #[inline(always)]
     pub fn check(&self, address: Ipv4Addr) -> Result<(), DropReason> {
-        if is_martian4(address) || self.is_broadcast(address) {
+        if is_martian4(address) || self.broadcasts.contains(&address) {
             return Err(DropReason::EmbeddedNotUnicast);
         }
         if self.scope == Scope::Internet && !is_public(address) || is_link_local(address) {
@@ -44,17 +45,10 @@ impl Acceptable {
         }
         Ok(())
     }
-
-    fn is_broadcast(&self, address: Ipv4Addr) -> bool {
-        let mut subnets = self.subnets.iter();
-        subnets.any(|subnet| {
-            subnet.contains(address) && (address == subnet.last() || address == subnet.address())
-        })
-    }
 }
 
 /// Neither private (RFC 1918) nor shared (RFC 6598) nor link-local (RFC 3927), nor a martian. Documentation addresses pass.
-#[inline]
+#[inline(always)]
 pub const fn is_public(address: Ipv4Addr) -> bool {
     let [a, b, _, _] = address.octets();
     let is_private = a == 10 || (a == 172 && b >> 4 == 1) || (a == 192 && b == 168);

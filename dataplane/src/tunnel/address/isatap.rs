@@ -22,7 +22,7 @@ const UNIVERSAL: u64 = 0x0200_5efe;
 pub const LINK_LOCAL: Prefix6 = Prefix6::holding(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 64);
 
 /// The IPv4 address in an ISATAP interface identifier; `None` for every other identifier.
-#[inline]
+#[inline(always)]
 pub const fn locator_of(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let identifier = address.to_bits() as u64;
     if identifier >> 32 & !(UNIVERSAL ^ LOCAL) == LOCAL {

@@ -29,23 +29,36 @@ impl OwnAddresses {
         self.own6 == Some(address)
     }
 
+    /// The same without a 6rd domain: the one of the tunnel at hand, which sees to its addresses itself.
+    pub fn without(&self, domain: Domain) -> Self {
+        let mut others = self.clone();
+        others.domains.retain(|other| *other != domain);
+        others
+    }
+
     /// Whether one of the gateway's IPv4 addresses stands in it as 6to4, ISATAP, 6rd or Teredo write it. The caller has seen to
     /// addresses under the prefixes of the tunnel at hand, where that may be right.
-    #[inline]
+    #[inline(always)]
     pub fn stand_in(&self, address: Ipv6Addr) -> bool {
+        let has_a_format = six_to_four::site_of(address).is_some()
+            || isatap::locator_of(address).is_some()
+            || teredo_client_of(address).is_some();
+        (has_a_format || !self.domains.is_empty()) && self.stand_within(address)
+    }
+
+    #[inline(never)]
+    fn stand_within(&self, address: Ipv6Addr) -> bool {
         let is_public = |found: Option<Ipv4Addr>| found.is_some_and(|found| self.public.contains(&found));
+        let mut customer_edges = self.domains.iter().filter_map(|domain| domain.customer_edge_of(address));
         is_public(six_to_four::site_of(address))
             || is_public(isatap::locator_of(address))
             || is_public(teredo_client_of(address))
-            || self
-                .domains
-                .iter()
-                .filter_map(|domain| domain.customer_edge_of(address))
-                .any(|found| self.all.contains(&found))
+            || customer_edges.any(|found| self.all.contains(&found))
     }
 }
 
 /// The mapped IPv4 address of a Teredo client, whose bits are inverted (RFC 4380 §4).
+#[inline(always)]
 const fn teredo_client_of(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let bits = address.to_bits();
     if bits >> 96 == 0x2001_0000 { Some(Ipv4Addr::from_bits(!(bits as u32))) } else { None }
@@ -72,6 +85,13 @@ mod tests {
         ] {
             assert!(own().stand_in(text.parse().unwrap()), "{text}");
         }
+    }
+
+    #[test]
+    fn a_tunnels_own_domain_is_its_own_affair() {
+        let domain = own().domains[0];
+        assert!(!own().without(domain).stand_in("2001:db8:0:100::1".parse().unwrap()));
+        assert!(own().without(domain).stand_in("2002:c000:208::1".parse().unwrap()));
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub const RELAY_ANYCAST: Ipv4Addr = Ipv4Addr::new(192, 88, 99, 1);
 pub const RELAY_ANYCAST_PREFIX: Prefix4 = Prefix4::holding(RELAY_ANYCAST, 24);
 
 /// V4ADDR of a 6to4 address; `None` for every other address.
-#[inline]
+#[inline(always)]
 pub const fn site_of(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let bits = address.to_bits();
     if bits >> 112 == 0x2002 { Some(Ipv4Addr::from_bits((bits >> 80) as u32)) } else { None }
