@@ -2,8 +2,10 @@
 
 use crate::failure::{Failure, Result};
 use crate::forwarder::{Forwarder, Running, show};
-use crate::probe::{Bulk, BulkServer, Direction, fetch, ping, serve_bulk, serve_page};
+use crate::packet;
+use crate::probe::{Bulk, BulkServer, Direction, RoundTrips, fetch, ping, serve_bulk, serve_page};
 use crate::report::{self, bits, bold, dim};
+use crate::six_to_four::{Relay, SERVER, SITE, Ways};
 use crate::topology;
 use std::time::Duration;
 
@@ -70,6 +72,8 @@ fn show_everything(demo: &Running, options: Options) -> Result<()> {
     let sixway = bulk(&server, demo.target, Duration::from_secs(3));
     let tried = "iperf3, one stream, up and down";
     tell("bulk TCP", tried, sixway.as_ref().map(both_ways).map_err(|f| Failure::Unexpected(f.to_string())))?;
+    let ends = format!("{} to {SERVER}", packet::six_to_four(SITE, 1));
+    tell("6to4", &ends, a_site_reaches_a_native_host())?;
     println!();
     for what in ["bindings", "sessions", "counters"] {
         tell("show", &format!("sixway show {what}"), shown(demo, what))?;
@@ -93,12 +97,21 @@ fn show_everything(demo: &Running, options: Options) -> Result<()> {
 
 fn pings(demo: &Running) -> Result<String> {
     let client = demo.network.host("client")?;
-    let trips = ping(client, demo.target, 20, 56, Duration::from_millis(20))?;
+    all_answered(ping(client, demo.target, 20, 56, Duration::from_millis(20))?)
+}
+
+fn all_answered(trips: RoundTrips) -> Result<String> {
     let said = format!("{} of {}", trips.answered, trips.sent);
     match trips.median() {
         Some(median) if trips.answered == trips.sent => Ok(format!("{median:.2} ms, {said}")),
         Some(_) | None => Err(Failure::Unexpected(format!("only {said} came back"))),
     }
+}
+
+/// In a network of its own: a 6to4 host, Sixway as its relay, and a host that has only IPv6.
+fn a_site_reaches_a_native_host() -> Result<String> {
+    let relay = Relay::start_with_site(Ways::default())?;
+    all_answered(ping(relay.network.host("client")?, &SERVER.to_string(), 20, 56, Duration::from_millis(20))?)
 }
 
 fn page(demo: &Running) -> Result<String> {

@@ -15,4 +15,5 @@ pub mod probe;
 pub mod process;
 pub mod programs;
 pub mod report;
+pub mod six_to_four;
 pub mod topology;

@@ -19,10 +19,6 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("tayga", "tayga"),
     ("linux.uml", "user-mode-linux"),
     ("busybox", "busybox-static"),
-    ("isatapd", "isatapd"),
-    ("radvd", "radvd"),
-    ("rdisc6", "ndisc6"),
-    ("scapy", "python3-scapy"),
 ];
 
 /// Where the program is, also in the folders that only root has in its path.

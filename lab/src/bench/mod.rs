@@ -3,6 +3,7 @@
 
 mod figure;
 mod memory;
+mod relay;
 mod wire;
 
 pub use figure::{Figure, Section, Target};
@@ -36,6 +37,8 @@ pub enum Part {
     Memory,
     /// Real packets between namespaces, side by side with peers; needs root
     Wire,
+    /// Real packets through a 6to4 relay; needs root
+    Relay,
 }
 
 impl Options {
@@ -54,19 +57,24 @@ impl Options {
     }
 }
 
+type Measuring = fn(&Options) -> Result<Vec<Section>>;
+
 /// Runs it and prints tables, or JSON.
 pub fn run(options: &Options) -> Result<()> {
     let mut sections = Vec::new();
     if options.wants(Part::Memory) {
         sections.extend(shown(options, memory::run(options)?));
     }
-    if options.wants(Part::Wire) {
-        if nix::unistd::geteuid().is_root() {
-            sections.extend(shown(options, wire::run(options)?));
+    let on_real_packets: [(Part, Measuring); 2] = [(Part::Wire, wire::run), (Part::Relay, relay::run)];
+    for (part, measure) in on_real_packets {
+        if !options.wants(part) {
+            continue;
+        } else if nix::unistd::geteuid().is_root() {
+            sections.extend(shown(options, measure(options)?));
         } else if options.part.is_some() {
             return Err(Failure::Unexpected("network namespaces need root: run it with sudo".to_owned()));
         } else {
-            options.say("skipped: the part on real packets needs root");
+            options.say("skipped: the parts on real packets need root");
         }
     }
     if options.json {

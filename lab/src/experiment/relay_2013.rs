@@ -48,7 +48,7 @@ const PUBLISHED: [(f64, f64, f64, u64); 10] = [
 ];
 
 /// The loss that the paper saw at most, as a share.
-const LOSS: f64 = 0.0003;
+pub const LOSS: f64 = 0.0003;
 
 /// What is under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

@@ -20,24 +20,29 @@ pub struct Flood {
     pub cpu: Duration,
 }
 
-/// Sends packets with `octets` of payload over connected sockets, a batch on each in turn, until `time` has passed.
-pub fn flood(sockets: &[UdpSocket], octets: usize, time: Duration) -> Result<Flood> {
-    let mut payload = vec![0x36_u8; octets];
-    let mut part = libc::iovec { iov_base: payload.as_mut_ptr().cast(), iov_len: payload.len() };
+/// What one connected socket sends: its payloads in turn.
+pub type Train<'a> = (&'a UdpSocket, Vec<&'a [u8]>);
+
+/// Sends a batch of each train in turn until `time` has passed.
+pub fn flood(trains: &[Train<'_>], time: Duration) -> Result<Flood> {
     // SAFETY: an all-zero mmsghdr is a valid one: null pointers with zero lengths.
     let mut messages: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
-    for message in &mut messages {
-        message.msg_hdr.msg_iov = &raw mut part;
-        message.msg_hdr.msg_iovlen = 1;
-    }
+    let mut parts = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
     let before = thread_cpu();
     let start = Instant::now();
     let mut done = Flood::default();
     while start.elapsed() < time {
         interrupt::check()?;
-        for socket in sockets {
-            // SAFETY: `messages` and what it points to (`part`, `payload`) live through the call; the kernel reads the
-            // payload and writes only msg_len.
+        for (socket, payloads) in trains {
+            for ((message, part), payload) in messages.iter_mut().zip(&mut parts).zip(payloads.iter().cycle())
+            {
+                part.iov_base = payload.as_ptr().cast_mut().cast();
+                part.iov_len = payload.len();
+                message.msg_hdr.msg_iov = part;
+                message.msg_hdr.msg_iovlen = 1;
+            }
+            // SAFETY: `messages` and what they point to (`parts`, the payloads) live through the call; the kernel only reads the
+            // payloads, and writes nothing but msg_len. Messages without payload have no parts.
             let sent = unsafe {
                 libc::sendmmsg(socket.as_raw_fd(), messages.as_mut_ptr(), BATCH as libc::c_uint, 0)
             };
@@ -78,7 +83,7 @@ mod tests {
         receiver.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
         sender.connect(receiver.local_addr().unwrap()).unwrap();
-        let done = flood(&[sender], 16, Duration::from_millis(1)).unwrap();
+        let done = flood(&[(&sender, vec![&[0x36; 16]])], Duration::from_millis(1)).unwrap();
         assert!(done.sent >= BATCH as u64 && done.time >= Duration::from_millis(1));
         let mut octets = [0; 64];
         assert_eq!(receiver.recv(&mut octets).unwrap(), 16);

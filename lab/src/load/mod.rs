@@ -5,8 +5,8 @@
 
 mod flood;
 mod option;
-mod tunnel_socket;
+mod raw_socket;
 
-pub use flood::{Flood, flood};
+pub use flood::{Flood, Train, flood};
 pub use option::{Pmtu, path_mtu_discovery, segment_size, without_checksum};
-pub use tunnel_socket::tunnel_socket;
+pub use raw_socket::{discard_all, icmpv6_socket, tunnel_socket};

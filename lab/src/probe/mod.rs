@@ -8,5 +8,5 @@ mod web;
 
 pub use iperf::{Bulk, BulkServer, Direction, serve_bulk};
 pub use ping::{RoundTrips, ping};
-pub use small_udp::{PAYLOAD, SmallUdp, small_udp};
+pub use small_udp::{PAYLOAD, SmallUdp, flooded, open, small_udp};
 pub use web::{Page, fetch, fetch_from, serve_page};

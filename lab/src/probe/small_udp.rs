@@ -4,7 +4,7 @@ use super::cpu::{machine_cpu, pin_process, pin_thread, process_cpu, unpin_proces
 use super::iperf::Direction;
 use crate::failure::{Asking as _, Failure, Result};
 use crate::forwarder::Running;
-use crate::load::flood;
+use crate::load::{Train, flood};
 use crate::namespace::Namespace;
 use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, SockaddrStorage, sockopt::ReuseAddr};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -44,32 +44,42 @@ pub fn small_udp(running: &Running, flows: usize, direction: Direction, time: Du
         Direction::Up => (client, server),
         Direction::Down => (server, client),
     };
-    if let Some(id) = running.process {
+    let trains: Vec<_> = senders.sockets.iter().map(|socket| (socket, vec![&[0x36; PAYLOAD][..]])).collect();
+    flooded(running.process, (from, to), &trains, time)
+}
+
+/// Sends as much as one core can from one host to another, whose device up0 counts what arrives; `process` is what forwards between them.
+pub fn flooded(
+    process: Option<u32>,
+    hosts: (&Namespace, &Namespace),
+    trains: &[Train<'_>],
+    time: Duration,
+) -> Result<SmallUdp> {
+    if let Some(id) = process {
         pin_process(id, 1)?;
     }
-    let measured = measure(running, from, to, &senders.sockets, time);
-    if let Some(id) = running.process {
+    let measured = measure(process, hosts, trains, time);
+    if let Some(id) = process {
         unpin_process(id)?;
     }
     measured
 }
 
 fn measure(
-    running: &Running,
-    from: &Namespace,
-    to: &Namespace,
-    sockets: &[UdpSocket],
+    process: Option<u32>,
+    (from, to): (&Namespace, &Namespace),
+    trains: &[Train<'_>],
     time: Duration,
 ) -> Result<SmallUdp> {
     let flooding = |time| {
         from.enter(|| {
             pin_thread(0)?;
-            flood(sockets, PAYLOAD, time)
+            flood(trains, time)
         })?
     };
     flooding(Duration::from_millis(100))?;
     std::thread::sleep(Duration::from_millis(20));
-    let cpu = || running.process.map(process_cpu).transpose();
+    let cpu = || process.map(process_cpu).transpose();
     let (arrived, own, machine) = (to.received_packets("up0")?, cpu()?, machine_cpu()?);
     let sent = flooding(time)?;
     let arrived = (to.received_packets("up0")? - arrived).max(1) as f64;
@@ -118,7 +128,7 @@ fn answers(server: &Namespace, sink: &UdpSocket, asking: Connected) -> Result<Co
 }
 
 /// A socket whose port others may share: the sink and those that answer from its port, each for one flow.
-fn open(host: &Namespace, address: SocketAddr) -> Result<UdpSocket> {
+pub fn open(host: &Namespace, address: SocketAddr) -> Result<UdpSocket> {
     let family = if address.is_ipv6() { AddressFamily::Inet6 } else { AddressFamily::Inet };
     host.enter(|| {
         let socket = socket::socket(family, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;

@@ -1,8 +1,10 @@
 //! Interop tests: real programs in network namespaces, the gateway driven from outside as a user would. What a machine cannot run
 //! (no root, a program that is not installed) is shown as ignored, with the reason in front of its name.
 
+mod counters;
 mod datagrams;
 mod decoder;
+mod experiments;
 mod kernel;
 mod life;
 mod nat64;
@@ -10,6 +12,7 @@ mod path_mtu;
 mod peers;
 mod siit;
 mod super_frames;
+mod tunnels;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use sixway_lab::failure::Result;
@@ -65,6 +68,8 @@ fn main() {
         path_mtu::TESTS,
         decoder::TESTS,
         super_frames::TESTS,
+        &tunnels::tests(),
+        experiments::TESTS,
     ]
     .concat();
     let trials = tests.into_iter().map(Interop::into_trial).collect();

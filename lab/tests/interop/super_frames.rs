@@ -1,10 +1,10 @@
 //! Super-frames of the kernel's own making, large segments with DF clear among them: all of it arrives, and no checksum is wrong.
 
 use crate::Interop;
+use crate::counters::counter;
 use crate::datagrams::{pattern, socket};
-use serde_json::Value;
 use sixway_lab::failure::{Asking as _, Failure, Result};
-use sixway_lab::forwarder::{Forwarder, Running, show};
+use sixway_lab::forwarder::{Forwarder, Running};
 use sixway_lab::load::{Pmtu, path_mtu_discovery, segment_size};
 use sixway_lab::namespace::command;
 use sixway_lab::probe::{Direction, serve_bulk};
@@ -76,7 +76,7 @@ fn datagrams_arrive(forwarder: Forwarder) -> Result<()> {
         }
     }
     assert!(
-        counter(&running, "segments.made")? > 0,
+        counter(&running.network, "segments.made")? > 0,
         "super-frames with DF clear are cut where their segments are too large"
     );
     no_checksum_is_wrong(&running)
@@ -92,19 +92,9 @@ fn tcp_without_df_arrives(forwarder: Forwarder) -> Result<()> {
         let bulk = server.transfer("client", running.target, direction, Duration::from_secs(1))?;
         assert!(bulk.octets > 1_000_000, "{direction:?}: {} octets", bulk.octets);
     }
-    assert!(counter(&running, "segments.made")? > 100);
-    assert!(counter(&running, "fragments.made")? > 100);
+    assert!(counter(&running.network, "segments.made")? > 100);
+    assert!(counter(&running.network, "fragments.made")? > 100);
     no_checksum_is_wrong(&running)
-}
-
-/// One of the gateway's counters.
-fn counter(running: &Running, name: &str) -> Result<u64> {
-    let words = show(&running.network, &["counters", "--json"])?;
-    let said = running.network.host("gateway")?.run(words, Duration::from_secs(5))?.succeeded()?.stdout;
-    let rows: Value = serde_json::from_str(&said).unwrap_or_default();
-    let row = rows.as_array().and_then(|rows| rows.iter().find(|row| row["name"] == name));
-    row.and_then(|row| row["value"].as_u64())
-        .ok_or_else(|| Failure::Unexpected(format!("no counter {name} in {said}")))
 }
 
 /// The hosts' own counters of packets with a wrong checksum are zero.
