@@ -2,7 +2,7 @@
 
 use super::receive::Inbox;
 use super::super_frame::{Reading, reading};
-use crate::syscall::{annotate, failed, raw_socket, set_number, socket_address4};
+use crate::syscall::{annotate, failed, raw_socket, set_number, set_option, socket_address4};
 use crate::{Link, LinkCounters};
 use sixway_dataplane::Frame;
 use std::io;
@@ -23,6 +23,9 @@ const BATCH_OCTETS: usize = 256 * 1024;
 #[derive(Debug)]
 pub struct RawTunnel {
     inbox: Inbox,
+    /// Takes each packet too, and keeps none. For the kernel a packet that finds no room in a socket was not taken, and it
+    /// would answer a flood with "protocol unreachable".
+    _witness: OwnedFd,
     address: Ipv4Addr,
     counters: LinkCounters,
 }
@@ -34,13 +37,13 @@ impl RawTunnel {
     /// What the kernel said, with the call that failed. `PermissionDenied`: CAP_NET_RAW is missing. `AddrNotAvailable`: the
     /// host does not have the address.
     pub fn open(address: Ipv4Addr) -> io::Result<Self> {
+        let witness = raw_socket(libc::AF_INET, libc::IPPROTO_IPV6)?;
+        keep_nothing(witness.as_fd())?;
+        bind(witness.as_fd(), address)?;
         let fd = raw_socket(libc::AF_INET, libc::IPPROTO_IPV6)?;
         bind(fd.as_fd(), address)?;
-        // Errors about tunnel packets are the engine's to believe or not: without this, a forged one that names a tiny MTU
-        // would make the kernel cut what it forwards to that peer, for ten minutes. DF stays clear (RFC 4213 §3.2.1).
-        let discover = libc::IP_PMTUDISC_OMIT;
-        set_number(fd.as_fd(), libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, discover, "IP_MTU_DISCOVER")?;
-        let mut link = Self { inbox: Inbox::new(fd)?, address, counters: LinkCounters::default() };
+        let mut link =
+            Self { inbox: Inbox::new(fd)?, _witness: witness, address, counters: LinkCounters::default() };
         link.discard_early()?;
         Ok(link)
     }
@@ -96,7 +99,19 @@ impl TunnelSender {
     }
 }
 
+/// Lets a socket take every packet and keep none.
+fn keep_nothing(fd: BorrowedFd<'_>) -> io::Result<()> {
+    let mut refuse = libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: 0 };
+    let program = libc::sock_fprog { len: 1, filter: &raw mut refuse };
+    // SAFETY: SO_ATTACH_FILTER takes struct sock_fprog; the kernel copies its one instruction, which outlives the call.
+    unsafe { set_option(fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program, "SO_ATTACH_FILTER") }
+}
+
 fn bind(fd: BorrowedFd<'_>, address: Ipv4Addr) -> io::Result<()> {
+    // Errors about tunnel packets are the engine's to believe or not: without this, a forged one that names a tiny MTU
+    // would make the kernel cut what it forwards to that peer, for ten minutes. DF stays clear (RFC 4213 §3.2.1).
+    let discover = libc::IP_PMTUDISC_OMIT;
+    set_number(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, discover, "IP_MTU_DISCOVER")?;
     let name = socket_address4(address);
     let length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
     // SAFETY: the address is a sockaddr_in that outlives the call, with its length.

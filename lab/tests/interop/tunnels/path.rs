@@ -9,11 +9,12 @@ use super::capture::Capture;
 use super::carriage::{Ends, NEEDS, Near, SERVER};
 use crate::Interop;
 use crate::counters::dropped;
+use nix::sys::signal::Signal;
 use sixway_lab::failure::{Asking as _, Failure, Result};
 use sixway_lab::forwarder::run_sixway;
 use sixway_lab::interrupt;
 use sixway_lab::kernel_peer::KernelPeer;
-use sixway_lab::load::{discard_all, tunnel_socket};
+use sixway_lab::load::{discard_all, flood, tunnel_socket};
 use sixway_lab::namespace::command;
 use sixway_lab::packet::{echo_reply, echo_request, six_to_four};
 use sixway_lab::topology::Network;
@@ -28,6 +29,11 @@ pub const TESTS: &[Interop] = &[
         "nobody_is_told_that_protocol_41_is_unknown_while_sixway_starts_and_stops",
         &["sixway", "tcpdump"],
         never_protocol_unreachable,
+    ),
+    Interop::new(
+        "nobody_is_told_that_protocol_41_is_unknown_when_more_comes_than_sixway_takes",
+        &["sixway", "tcpdump"],
+        never_under_a_flood,
     ),
 ];
 
@@ -179,6 +185,27 @@ fn never_protocol_unreachable() -> Result<()> {
             done
         })?;
         judge(&capture.end()?).map_err(|what| Failure::Unexpected(format!("steering {steering}: {what}")))?;
+    }
+    Ok(())
+}
+
+/// Sixway stands still while a flood fills its sockets: what finds no room is lost in silence.
+fn never_under_a_flood() -> Result<()> {
+    let server: Ipv6Addr = SERVER.parse().unwrap_or(Ipv6Addr::UNSPECIFIED);
+    for steering in ["on", "off"] {
+        let network = network_with_plain_peer()?;
+        network.host("gateway")?.sysctl("ipv4/icmp_ratelimit", "0")?;
+        let process = run_sixway(&network, &RELAY.replace("STEERING", steering))?;
+        let capture = Capture::start(&network, "peer", "up0", "icmp")?;
+        let socket = network.host("peer")?.enter(|| tunnel_socket(GATEWAY))??;
+        discard_all(&socket)?;
+        let packet = echo_request(six_to_four(PEER, 1), server, [41, 1], 64);
+        network.with_process(process, |process| process.signal(Signal::SIGSTOP))?;
+        let sent = flood(&[(&socket, vec![&packet])], Duration::from_millis(500))?;
+        network.with_process(process, |process| process.signal(Signal::SIGCONT))?;
+        let said = capture.end()?;
+        assert!(sent.sent > 20_000, "{} packets are no flood", sent.sent);
+        assert!(!said.contains("protocol 41 unreachable"), "steering {steering}");
     }
     Ok(())
 }
