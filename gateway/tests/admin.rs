@@ -4,7 +4,7 @@
 
 use sixway::admin::{
     AdminError, Backend, BindingRow, Client, ClientError, CounterRow, DropRow, Named, Page, Query,
-    SessionRow, SixRdRow, Status, router,
+    RouterAdvertisementRow, SessionRow, SixRdRow, Status, router,
 };
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -51,6 +51,9 @@ impl Backend for Fake {
     }
     fn six_rd(&self) -> Vec<SixRdRow> {
         vec![SixRdRow { name: "six_rd".into(), ..SixRdRow::default() }]
+    }
+    fn router_advertisements(&self) -> Vec<RouterAdvertisementRow> {
+        Vec::new()
     }
     fn config(&self) -> serde_json::Value {
         serde_json::json!({ "tun": { "name": "sixway0" } })

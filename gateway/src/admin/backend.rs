@@ -2,7 +2,9 @@
 
 use super::edit::Named;
 use super::filter::Query;
-use super::rows::{BindingRow, CounterRow, DropRow, Page, SessionRow, SixRdRow, Status};
+use super::rows::{
+    BindingRow, CounterRow, DropRow, Page, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
+};
 use std::fmt;
 use std::future::Future;
 
@@ -51,6 +53,8 @@ pub trait Backend: Send + Sync + 'static {
     fn end_session(&self, named: Named) -> impl Future<Output = Result<(), AdminError>> + Send;
     /// The 6rd domains.
     fn six_rd(&self) -> Vec<SixRdRow>;
+    /// The router advertisements.
+    fn router_advertisements(&self) -> Vec<RouterAdvertisementRow>;
     /// The configuration in force.
     fn config(&self) -> serde_json::Value;
     /// The metrics as Prometheus reads them.

@@ -8,6 +8,7 @@
 //! | `GET /v1/sessions?inside=&outside=&remote=&port=&protocol=&limit=&cursor=` | a [`Page`] of [`SessionRow`]s |
 //! | `GET /v1/bindings?…` | a [`Page`] of [`BindingRow`]s |
 //! | `GET /v1/six-rd` | [`SixRdRow`]s |
+//! | `GET /v1/router-advertisements` | [`RouterAdvertisementRow`]s |
 //! | `GET /v1/config` | the configuration in force |
 //! | `POST /v1/bindings` with a [`Named`] | a static binding is made |
 //! | `DELETE /v1/bindings?protocol=&outside=` | a binding ends, with its sessions |
@@ -28,6 +29,7 @@ pub use edit::{Edit, Named};
 pub(crate) use filter::protocol_number;
 pub use filter::{Filter, FilterError, Query};
 pub use rows::{
-    BindingRow, CounterRow, Device, DropRow, Fault, MechanismRow, Page, Rates, SessionRow, SixRdRow, Status,
+    AdvertisedRow, BindingRow, CounterRow, Device, DropRow, Fault, MechanismRow, Page, Rates,
+    RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
 pub use server::{DEFAULT_LIMIT, MAX_LIMIT, router};

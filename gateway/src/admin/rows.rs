@@ -186,6 +186,54 @@ pub struct SixRdRow {
     pub border_relays: Vec<String>,
 }
 
+/// Router advertisements on a link (RFC 4861 §6.2).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RouterAdvertisementRow {
+    /// The interface, or the ISATAP router's name.
+    pub link: String,
+    /// `advertises`, or what keeps it from that.
+    pub state: String,
+    /// Where they come from.
+    pub source: Option<String>,
+    /// AdvDefaultLifetime.
+    pub router_lifetime_seconds: u16,
+    /// Prefixes, those that are taken back included.
+    pub prefixes: Vec<AdvertisedRow>,
+    /// More specific routes.
+    pub routes: Vec<String>,
+    /// Recursive DNS servers.
+    pub rdnss: Vec<String>,
+    /// The NAT64 prefix.
+    pub pref64: Option<String>,
+    /// Packets with advertisements to all nodes.
+    pub multicast: u64,
+    /// Packets with advertisements to a host that asked.
+    pub unicast: u64,
+    /// Neighbour advertisements over ISATAP.
+    pub neighbours: u64,
+    /// Router solicitations heard that are answered.
+    pub solicitations: u64,
+    /// Solicitations beyond what is answered at a time.
+    pub too_many: u64,
+    /// Messages that failed a check.
+    pub malformed: u64,
+    /// Other routers' contradictions that were told.
+    pub inconsistencies: u64,
+}
+
+/// A prefix that is advertised.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AdvertisedRow {
+    /// The prefix.
+    pub prefix: String,
+    /// AdvValidLifetime; 4,294,967,295: for ever.
+    pub valid_seconds: u32,
+    /// AdvPreferredLifetime; 4,294,967,295: for ever.
+    pub preferred_seconds: u32,
+    /// Whether it is being taken back (RFC 9096 §3.5).
+    pub deprecated: bool,
+}
+
 /// What a request that cannot be answered gets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Fault {

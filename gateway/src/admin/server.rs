@@ -3,7 +3,7 @@
 use super::backend::{AdminError, Backend};
 use super::edit::Named;
 use super::filter::Query;
-use super::rows::{Fault, SixRdRow};
+use super::rows::{Fault, RouterAdvertisementRow, SixRdRow};
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Query as UrlQuery, State};
 use axum::http::{Method, StatusCode, Uri};
@@ -41,6 +41,7 @@ pub fn router<B: Backend>(backend: Arc<B>) -> Router {
         .route("/v1/sessions", get(sessions::<B>).delete(end_session::<B>))
         .route("/v1/bindings", get(bindings::<B>).post(make_binding::<B>).delete(end_binding::<B>))
         .route("/v1/six-rd", get(six_rd::<B>))
+        .route("/v1/router-advertisements", get(router_advertisements::<B>))
         .route("/v1/config", get(config::<B>))
         .merge(crate::metrics::routes::<B>())
         .fallback(nothing_there)
@@ -103,6 +104,12 @@ async fn six_rd<B: Backend>(State(backend): State<Arc<B>>) -> Json<Vec<SixRdRow>
     Json(backend.six_rd())
 }
 
+async fn router_advertisements<B: Backend>(
+    State(backend): State<Arc<B>>,
+) -> Json<Vec<RouterAdvertisementRow>> {
+    Json(backend.router_advertisements())
+}
+
 async fn config<B: Backend>(State(backend): State<Arc<B>>) -> Json<serde_json::Value> {
     Json(backend.config())
 }
@@ -123,7 +130,7 @@ fn limited(query: Written) -> Result<Query, AdminError> {
 
 async fn nothing_there(uri: Uri) -> AdminError {
     AdminError::NotFound(format!(
-        "there is no {}; there are /v1/status, /v1/counters, /v1/drops, /v1/sessions, /v1/bindings, /v1/six-rd and /v1/config",
+        "there is no {}; there are /v1/status, /v1/counters, /v1/drops, /v1/sessions, /v1/bindings, /v1/six-rd, /v1/router-advertisements and /v1/config",
         uri.path()
     ))
 }

@@ -89,6 +89,8 @@ enum ShowKind {
     Drops,
     /// 6rd domains and the prefixes that are delegated in them.
     SixRd,
+    /// What hosts on the links are told.
+    RouterAdvertisements,
     /// The configuration in force.
     Config,
 }

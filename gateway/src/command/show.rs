@@ -2,8 +2,8 @@
 
 use super::{Failure, RUN_DIRECTORY, ShowArguments, ShowKind};
 use crate::admin::{
-    BindingRow, Client, ClientError, CounterRow, DropRow, MAX_LIMIT, Page, Query, SessionRow, SixRdRow,
-    Status,
+    BindingRow, Client, ClientError, CounterRow, DropRow, MAX_LIMIT, Page, Query, RouterAdvertisementRow,
+    SessionRow, SixRdRow, Status,
 };
 use crate::show::{self, Colour};
 use serde::Serialize;
@@ -39,6 +39,11 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<(), Failure> {
         Some(ShowKind::SixRd) => {
             arguments.one::<Vec<SixRdRow>>(&client, "/v1/six-rd", |rows, colour| show::six_rd(rows, colour))
         }
+        Some(ShowKind::RouterAdvertisements) => arguments.one::<Vec<RouterAdvertisementRow>>(
+            &client,
+            "/v1/router-advertisements",
+            |rows, colour| show::router_advertisements(rows, colour),
+        ),
         Some(ShowKind::Sessions) => {
             arguments.pages::<SessionRow>(&client, "/v1/sessions", query, show::sessions)
         }
@@ -87,12 +92,17 @@ impl ShowArguments {
                 "bindings have no remote endpoint: leave out --remote, or show sessions".into(),
             )),
             Some(ShowKind::Bindings) => Ok(()),
-            None | Some(ShowKind::Counters | ShowKind::Drops | ShowKind::SixRd | ShowKind::Config)
-                if filtered =>
-            {
-                Err(Failure::Wrong("only sessions and bindings can be filtered".into()))
-            }
-            None | Some(ShowKind::Counters | ShowKind::Drops | ShowKind::SixRd | ShowKind::Config) => Ok(()),
+            None
+            | Some(
+                ShowKind::Counters
+                | ShowKind::Drops
+                | ShowKind::SixRd
+                | ShowKind::RouterAdvertisements
+                | ShowKind::Config,
+            ) => match filtered {
+                true => Err(Failure::Wrong("only sessions and bindings can be filtered".into())),
+                false => Ok(()),
+            },
         }
     }
 

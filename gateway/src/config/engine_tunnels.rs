@@ -41,7 +41,7 @@ impl Config {
         let edges = || self.six_rd.iter().filter(|it| it.role == SixRdRole::CustomerEdge);
         let edge = || edges().find_map(|it| it.delegated(it.local.now(now)?)).map(first);
         let configured = || self.configured_tunnels.iter().find_map(|it| it.ipv6_address);
-        let isatap = || self.isatap.iter().find_map(|it| it.address(now));
+        let isatap = || self.isatap.iter().find_map(|it| it.addresses(now).first().copied());
         written().or_else(site).or_else(edge).or_else(configured).or_else(isatap)
     }
 }
@@ -115,14 +115,27 @@ impl ConfiguredTunnel {
 impl Isatap {
     /// The prefixes on the link: as written, else as learnt.
     pub fn prefixes(&self, now: &Surroundings) -> Vec<sixway_wire::Prefix6> {
-        let learnt = || now.learnt.get(&self.name).cloned().unwrap_or_default();
+        let learnt = || now.learnt.get(&self.name).map(|learnt| learnt.prefixes.clone()).unwrap_or_default();
         self.prefix.map_or_else(learnt, |prefix| vec![prefix])
     }
 
-    /// The gateway's address on the link (RFC 5214 §6.2).
-    pub fn address(&self, now: &Surroundings) -> Option<Ipv6Addr> {
-        let prefix = self.prefixes(now).first().copied()?;
-        Some(tunnel::address::isatap::address(prefix, self.local.now(now)?))
+    /// The gateway's addresses on the link (RFC 5214 §6.2).
+    pub fn addresses(&self, now: &Surroundings) -> Vec<Ipv6Addr> {
+        let Some(local) = self.local.now(now) else { return Vec::new() };
+        let prefixes = self.prefixes(now).into_iter();
+        prefixes.map(|prefix| tunnel::address::isatap::address(prefix, local)).collect()
+    }
+
+    /// The router that a host sends by; `None` as long as none has said that it is one.
+    pub fn router(&self, now: &Surroundings) -> Option<Ipv4Addr> {
+        now.learnt.get(&self.name)?.router
+    }
+
+    /// The potential routers, that in use first.
+    fn routers(&self, now: &Surroundings) -> Vec<Ipv4Addr> {
+        let in_use = self.router(now);
+        let others = self.potential_routers.iter().copied().filter(|router| Some(*router) != in_use);
+        in_use.into_iter().chain(others).collect()
     }
 
     fn engine(&self, now: &Surroundings) -> Option<TunnelConfig> {
@@ -133,7 +146,7 @@ impl Isatap {
             },
             address: self.local.now(now)?,
             prefixes: self.prefixes(now),
-            routers: self.potential_routers.clone(),
+            routers: self.routers(now),
             locators: self.locators.clone(),
             subnets: now.subnets(),
             policy: self.encapsulation.engine(),

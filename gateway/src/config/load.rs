@@ -303,6 +303,12 @@ fn read<'a>(
         let place = Place { key, ..section.place().clone() };
         faults.iter().for_each(|fault| report.fault(&place, fault.to_string()));
     }
+    let written = sections.all(&schema::ROUTER_ADVERTISEMENT, &mut Report::default());
+    // What is wrong with single values is known already, in better words.
+    let unknown = !report.has_faults();
+    for (advertisement, section) in config.router_advertisements.iter().zip(&written).filter(|_| unknown) {
+        config.check_advertisement(advertisement, section.place(), report);
+    }
     warn_of_silence(&config, host, document, report);
     Some(config)
 }

@@ -8,6 +8,7 @@
 //!     claims    who claims which addresses                  routes   what is routed into the device
 //! ```
 
+mod advertise;
 mod claims;
 mod configured_tunnel;
 mod document;
@@ -60,6 +61,6 @@ pub use schema::tables;
 pub use siit::{EamRoutes, EamRow, Hairpinning, Mappings, Siit};
 pub use six_rd::{SixRd, SixRdRole};
 pub use six_to_four::{NativeSources, SixToFour, SixToFourRole};
-pub use surroundings::Surroundings;
+pub use surroundings::{Learnt, Surroundings};
 pub use translation::{HeaderByte, Translation, UdpZeroChecksum};
 pub use tunnels::{Steering, Tunnels};

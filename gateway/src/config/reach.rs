@@ -97,11 +97,11 @@ impl Config {
     fn isatap_reach(&self, now: &Surroundings, reach: &mut Reach) {
         for it in self.isatap.iter().filter(|it| it.local.now(now).is_some()) {
             let prefixes = it.prefixes(now);
-            if it.role == IsatapRole::Host && !prefixes.is_empty() {
+            if it.role == IsatapRole::Host && it.router(now).is_some() {
                 reach.route(WAY_OUT, &it.encapsulation);
             }
             prefixes.into_iter().for_each(|prefix| reach.route(prefix, &it.encapsulation));
-            reach.addresses.extend(it.address(now));
+            reach.addresses.extend(it.addresses(now));
         }
     }
 

@@ -139,7 +139,7 @@ pub struct RouterAdvertisement {
     pub hop_limit: u8,
     /// AdvLinkMTU.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mtu: Option<u32>,
+    pub mtu: Option<u16>,
     /// AdvReachableTime.
     #[serde(serialize_with = "text::as_duration")]
     pub reachable_time: Duration,

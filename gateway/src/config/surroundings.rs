@@ -15,8 +15,17 @@ pub struct Surroundings {
     addresses: Vec<(String, Ipv4Addr, Prefix4)>,
     /// What the names of remotes lead to, by tunnel.
     pub remotes: BTreeMap<String, Ipv4Addr>,
-    /// The prefixes that ISATAP hosts were told, by interface.
-    pub learnt: BTreeMap<String, Vec<Prefix6>>,
+    /// What ISATAP hosts were told, by interface.
+    pub learnt: BTreeMap<String, Learnt>,
+}
+
+/// What an ISATAP host was told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Learnt {
+    /// The prefixes of its addresses.
+    pub prefixes: Vec<Prefix6>,
+    /// The router in use.
+    pub router: Option<Ipv4Addr>,
 }
 
 impl Surroundings {

@@ -5,7 +5,7 @@ use super::tunnel_view::TunnelView;
 use super::words;
 use crate::admin::{
     AdminError, Backend, BindingRow, CounterRow, Device, DropRow, Filter, MechanismRow, Named, Page, Query,
-    SessionRow, SixRdRow, Status,
+    RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
 use crate::metrics::{self, Gauge, Sample};
 use crate::worker::{BindingEntry, Command, Dump, DumpPage, Position, Post, Report, SessionEntry, Table};
@@ -93,7 +93,19 @@ impl Gateway {
 
     /// Takes note of the tunnels as they are at the moment.
     pub(super) fn see_tunnels(&self, view: TunnelView) {
-        *self.tunnels() = view;
+        let mut tunnels = self.tunnels();
+        let advertisements = std::mem::take(&mut tunnels.advertisements);
+        *tunnels = TunnelView { advertisements, ..view };
+    }
+
+    /// Takes note of how router advertisements go.
+    pub(super) fn see_advertisements(&self, rows: Vec<RouterAdvertisementRow>) {
+        self.tunnels().advertisements = rows;
+    }
+
+    /// Whether packets went into ISATAP tunnels lately.
+    pub(super) fn isatap_is_used(&self) -> bool {
+        self.history().rate(|counters| counters.isatap_encap) > 0.0
     }
 
     fn tunnels(&self) -> MutexGuard<'_, TunnelView> {
@@ -342,6 +354,10 @@ impl Backend for Gateway {
 
     fn six_rd(&self) -> Vec<SixRdRow> {
         self.tunnels().six_rd.clone()
+    }
+
+    fn router_advertisements(&self) -> Vec<RouterAdvertisementRow> {
+        self.tunnels().advertisements.clone()
     }
 
     fn config(&self) -> serde_json::Value {

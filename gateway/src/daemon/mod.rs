@@ -1,8 +1,10 @@
 //! The running gateway: what it is made of, from start to end.
 
+mod advertiser;
 mod backend;
 mod edits;
 mod engines;
+mod isatap;
 mod log;
 mod path_errors;
 mod pool_file;

@@ -90,7 +90,7 @@ async fn live(config: &Config, directory: &Path, started: Instant) -> Result<(),
         ),
     };
 
-    let (control, _controlled) = channel(CONTROL);
+    let (control, mut controlled) = channel(CONTROL);
     let mut threads = Threads::start(engines, tun.queues, clock, &control)?;
     if let Err(error) = tunnels.begin(&mut host, &threads.posts) {
         tunnels.finish(&mut host);
@@ -104,6 +104,7 @@ async fn live(config: &Config, directory: &Path, started: Instant) -> Result<(),
         metrics: config.gateway.metrics.map(|address| format!("http://{address}/metrics")),
         config: serde_json::to_value(config).unwrap_or_default(),
     };
+    tunnels.advertise(clock, seed[0] ^ seed[1]);
     say_ready(&facts, threads.posts.len(), socket, started);
     let gateway = Arc::new(Gateway::new(facts, threads.posts.clone()));
     let outcome = tokio::select! {
@@ -116,8 +117,9 @@ async fn live(config: &Config, directory: &Path, started: Instant) -> Result<(),
         () = serve::metrics(metrics, Arc::clone(&gateway)) => Ok(()),
         () = gateway.watch() => Ok(()),
         () = pool_keeper::keep(&mut keepers, &gateway) => Ok(()),
-        () = tunnels.keep(&mut host, &gateway) => Ok(()),
+        () = tunnels.keep(&mut host, &gateway, &mut controlled) => Ok(()),
     };
+    tunnels.say_farewell().await;
     tunnels.finish(&mut host);
     pool_keeper::finish(&mut keepers, &gateway).await;
     drop(gateway);

@@ -1,8 +1,9 @@
 //! What `sixway show` sees of the tunnels at the moment.
 
-use crate::admin::SixRdRow;
+use crate::admin::{RouterAdvertisementRow, SixRdRow};
 use crate::config::{
-    Config, ConfiguredTunnel, Isatap, LocalAddress, Remote, SixRd, SixRdRole, SixToFour, Surroundings,
+    Config, ConfiguredTunnel, Isatap, IsatapRole, LocalAddress, Remote, SixRd, SixRdRole, SixToFour,
+    Surroundings,
 };
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -14,6 +15,8 @@ pub struct TunnelView {
     pub serves: BTreeMap<String, String>,
     /// 6rd domains.
     pub six_rd: Vec<SixRdRow>,
+    /// Router advertisements.
+    pub advertisements: Vec<RouterAdvertisementRow>,
 }
 
 impl TunnelView {
@@ -28,7 +31,11 @@ impl TunnelView {
         config.six_rd.iter().for_each(|it| add(&it.name, six_rd(it, now)));
         config.configured_tunnels.iter().for_each(|it| add(&it.name, configured(it, now)));
         config.isatap.iter().for_each(|it| add(&it.name, isatap(it, now)));
-        Self { serves, six_rd: config.six_rd.iter().map(|it| six_rd_row(it, now)).collect() }
+        Self {
+            serves,
+            six_rd: config.six_rd.iter().map(|it| six_rd_row(it, now)).collect(),
+            ..Self::default()
+        }
     }
 }
 
@@ -77,6 +84,11 @@ fn configured(it: &ConfiguredTunnel, now: &Surroundings) -> Vec<String> {
 fn isatap(it: &Isatap, now: &Surroundings) -> Vec<String> {
     let mut parts = vec![format!("{} {}", it.role.as_str(), own(&it.local, now))];
     parts.extend(it.prefixes(now).iter().map(ToString::to_string));
+    parts.extend(match (it.role, it.router(now)) {
+        (IsatapRole::Host, None) => Some("no router yet".to_owned()),
+        (IsatapRole::Host, Some(router)) => Some(format!("everything else by {router}")),
+        (IsatapRole::Router, _) => None,
+    });
     parts
 }
 

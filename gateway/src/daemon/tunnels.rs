@@ -4,14 +4,16 @@
 //! order before what is old goes. At the end: steering, routes, the workers, and the raw sockets last, so that the kernel never answers
 //! a tunnel's packet with "protocol unreachable".
 
+use super::advertiser::Advertiser;
 use super::backend::Gateway;
+use super::isatap::IsatapServices;
 use super::path_errors::{self, PathErrorRelay};
 use super::remote_names::RemoteNames;
 use super::run::RunError;
 use super::tunnel_view::TunnelView;
-use crate::config::{Config, Steering as Wanted, Surroundings};
+use crate::config::{Config, RouterAdvertisement, Steering as Wanted, Surroundings};
 use crate::host::{Host, HostError, kernel_tunnels};
-use crate::worker::{Command, Inlet, Post, TunnelSet};
+use crate::worker::{Clock, Command, Inlet, Post, TunnelSet};
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_fastpath::{Hook, Steering};
 use sixway_link::{RawTunnel, TunnelSender};
@@ -20,6 +22,7 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::mpsc::Receiver;
 
 /// How often this host's addresses are looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -42,6 +45,8 @@ pub(super) struct Tunnels<'c> {
     /// Sockets that no worker has yet.
     opened: Vec<RawTunnel>,
     errors: Option<PathErrorRelay>,
+    advertisers: Vec<(&'c RouterAdvertisement, Advertiser)>,
+    isatap: Option<IsatapServices<'c>>,
     way: Way,
 }
 
@@ -58,6 +63,8 @@ impl<'c> Tunnels<'c> {
             senders: BTreeMap::new(),
             opened: Vec::new(),
             errors: None,
+            advertisers: Vec::new(),
+            isatap: None,
             way: Way::Raw,
         };
         if config.has_tunnels() {
@@ -185,25 +192,60 @@ impl<'c> Tunnels<'c> {
         names.into_iter().map(str::to_owned).collect()
     }
 
-    /// Lives with changes: of this host's addresses, and of what names lead to. Gives path errors to the workers. For ever.
-    pub(super) async fn keep(&mut self, host: &mut Host, gateway: &Gateway) {
+    /// Begins to advertise on the links, and to look for ISATAP routers or to be one.
+    pub(super) fn advertise(&mut self, clock: Clock, seed: u64) {
+        for (number, it) in self.config.router_advertisements.iter().enumerate() {
+            let Some(interface) = &it.interface else { continue };
+            let settings = self.config.advertised(it, &self.now);
+            let seed = seed.rotate_left(32).wrapping_add(number as u64);
+            self.advertisers.push((it, Advertiser::start(interface, settings, seed, clock)));
+        }
+        let mut isatap = IsatapServices::new(self.config, clock, seed);
+        isatap.set(&self.now);
+        self.isatap = Some(isatap);
+    }
+
+    /// Lives with changes: of this host's addresses, and of what names lead to. Gives path errors to the workers, and lets ISATAP speak.
+    /// For ever.
+    pub(super) async fn keep(&mut self, host: &mut Host, gateway: &Gateway, control: &mut Receiver<Vec<u8>>) {
         let mut look = tokio::time::interval(LOOK);
         let mut names = RemoteNames::new(self.config);
         gateway.see_tunnels(self.view());
         loop {
-            let seen = tokio::select! {
-                _ = look.tick() => self.now.clone().looked_up(),
-                (tunnel, address) = names.changed() => {
-                    let mut seen = self.now.clone();
-                    seen.remotes.insert(tunnel, address);
-                    seen
+            let mut seen = self.now.clone();
+            if let Some(isatap) = &mut self.isatap {
+                seen.learnt.clone_from(isatap.work(&self.senders));
+            }
+            let idle = self.isatap.as_ref().and_then(IsatapServices::idle);
+            if seen == self.now {
+                tokio::select! {
+                    _ = look.tick() => {
+                        seen = seen.looked_up();
+                        self.each_second(gateway);
+                    }
+                    (tunnel, address) = names.changed() => drop(seen.remotes.insert(tunnel, address)),
+                    () = relay(&mut self.errors, gateway) => {}
+                    Some(packet) = control.recv() => {
+                        if let Some(isatap) = &mut self.isatap {
+                            isatap.receive(&packet);
+                        }
+                    }
+                    () = tokio::time::sleep(idle.unwrap_or(LOOK)) => {}
                 }
-                () = relay(&mut self.errors, gateway) => continue,
-            };
+            }
             if seen != self.now {
                 self.change(seen, host, gateway).await;
             }
         }
+    }
+
+    fn each_second(&mut self, gateway: &Gateway) {
+        let Some(isatap) = &mut self.isatap else { return };
+        if gateway.isatap_is_used() {
+            isatap.note_traffic();
+        }
+        let lans = self.advertisers.iter().map(|(_, advertiser)| advertiser.row());
+        gateway.see_advertisements(lans.chain(isatap.rows()).collect());
     }
 
     /// Other addresses from now on.
@@ -237,6 +279,12 @@ impl<'c> Tunnels<'c> {
         }
         if let Err(errors) = host.reach(&self.config.reach(&self.now)) {
             errors.iter().for_each(|error| tracing::error!("{error}"));
+        }
+        for (it, advertiser) in &self.advertisers {
+            advertiser.say(self.config.advertised(it, &self.now));
+        }
+        if let Some(isatap) = &mut self.isatap {
+            isatap.set(&self.now);
         }
         self.let_go(&after, gateway);
         gateway.see_tunnels(self.view());
@@ -294,6 +342,14 @@ impl<'c> Tunnels<'c> {
     /// How things are, for `sixway show`.
     pub(super) fn view(&self) -> TunnelView {
         TunnelView::of(self.config, &self.now, &self.way())
+    }
+
+    /// Says farewell to the links.
+    pub(super) async fn say_farewell(&mut self) {
+        self.advertisers.iter().for_each(|(_, advertiser)| advertiser.end());
+        for (_, advertiser) in self.advertisers.drain(..) {
+            advertiser.ended().await;
+        }
     }
 
     /// The first part of the end: nothing is steered, nothing is routed into the device. The raw sockets stay open while this lives.

@@ -12,7 +12,7 @@ pub(crate) use quantity::count;
 pub use sessions::{bindings, sessions};
 pub(crate) use summary::plural;
 pub use summary::summary;
-pub use tunnels::six_rd;
+pub use tunnels::{router_advertisements, six_rd};
 
 /// Whether a table may be coloured: only on a terminal that was not told otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,9 @@
-//! `sixway show six-rd`.
+//! `sixway show six-rd` and `sixway show router-advertisements`.
 
 use super::Colour;
+use super::quantity::{count, duration};
 use super::table::Table;
-use crate::admin::SixRdRow;
+use crate::admin::{AdvertisedRow, RouterAdvertisementRow, SixRdRow};
 
 /// The 6rd domains.
 pub fn six_rd(rows: &[SixRdRow], colour: Colour) -> String {
@@ -33,4 +34,48 @@ pub fn six_rd(rows: &[SixRdRow], colour: Colour) -> String {
         ]);
     }
     table.text(colour)
+}
+
+/// What hosts on the links are told.
+pub fn router_advertisements(rows: &[RouterAdvertisementRow], colour: Colour) -> String {
+    if rows.is_empty() {
+        return "Nothing is advertised.\n".into();
+    }
+    let mut table = Table::new(&["LINK", "STATE", "FROM", "ROUTER FOR", "SENT ALL/ONE", "ASKED", "SAYS"]);
+    for row in rows {
+        table.row(vec![
+            row.link.clone(),
+            row.state.clone(),
+            row.source.clone().unwrap_or_else(|| "–".into()),
+            duration(row.router_lifetime_seconds.into()),
+            format!("{}/{}", count(row.multicast), count(row.unicast)),
+            count(row.solicitations),
+            says(row),
+        ]);
+    }
+    table.text(colour)
+}
+
+fn says(row: &RouterAdvertisementRow) -> String {
+    let mut parts: Vec<String> = row.prefixes.iter().map(prefix).collect();
+    parts.extend(row.routes.iter().map(|route| format!("route {route}")));
+    parts.extend(row.rdnss.iter().map(|server| format!("DNS {server}")));
+    parts.extend(row.pref64.iter().map(|prefix| format!("NAT64 {prefix}")));
+    if parts.is_empty() { "–".into() } else { parts.join(" · ") }
+}
+
+fn prefix(row: &AdvertisedRow) -> String {
+    let time = |seconds: u32| match seconds {
+        u32::MAX => "for ever".to_owned(),
+        seconds => duration(seconds.into()),
+    };
+    match row.deprecated {
+        true => format!("{} taken back", row.prefix),
+        false => format!(
+            "{} for {} ({} preferred)",
+            row.prefix,
+            time(row.valid_seconds),
+            time(row.preferred_seconds)
+        ),
+    }
 }

@@ -118,3 +118,78 @@ fn the_prefix_of_a_customer_is_shown_and_computed() {
     gateway.signal("TERM");
     assert_eq!(gateway.end(), 0, "{}", gateway.said());
 }
+
+/// Looks again and again, for ten seconds.
+fn comes(mut what: impl FnMut() -> bool) -> bool {
+    (0..200).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        what()
+    })
+}
+
+#[test]
+fn an_isatap_host_finds_its_router_and_reaches_what_is_behind_it() {
+    let Some(network) = Network::build() else { return };
+    let mut router = network
+        .start("[isatap]\nrole = \"router\"\naddress = \"203.0.113.1\"\nprefix = \"2001:db8:5::/64\"\n");
+    let mut host = network.start_peer(
+        "server",
+        "[isatap]\nrole = \"host\"\naddress = \"203.0.113.2\"\npotential_routers = [\"203.0.113.1\"]\n",
+    );
+    let routes = || network.ip(&["-n", &network.host("server"), "-6", "route"]);
+    assert!(
+        comes(|| routes().contains("default dev sixway0")),
+        "{}{}{}",
+        routes(),
+        host.said(),
+        router.said()
+    );
+    network.ping_from("client", "2001:db8:5::200:5efe:cb00:7102");
+    network.ping_from("server", "2001:db8:1::2");
+    let shown = network.show(&["router-advertisements"]);
+    assert!(shown.contains("isatap") && shown.contains("2001:db8:5::/64"), "{shown}");
+    for running in [&mut host, &mut router] {
+        running.signal("TERM");
+        assert_eq!(running.end(), 0, "{}", running.said());
+    }
+}
+
+#[test]
+fn hosts_of_a_lan_get_the_prefix_that_follows_the_address_and_lose_it_again() {
+    let Some(network) = Network::build() else { return };
+    let client = network.host("client");
+    network.ip(&["-n", &client, "addr", "flush", "dev", "eth0", "scope", "global"]);
+    network.ip(&["-n", &client, "route", "flush", "dev", "eth0", "scope", "global"]);
+    let lan = "[router_advertisement]\ninterface = \"in0\"\nmax_interval = \"4 s\"\nmin_interval = \"3 s\"\n\
+               prefixes = [{ from = \"six_to_four\", subnet = 1 }]\nrdnss = [\"2001:db8::53\"]\n";
+    let mut gateway =
+        network.start(&format!("[six_to_four]\nrole = \"router\"\ninterface = \"out0\"\n{lan}"));
+    network.ip(&["-n", &client, "link", "set", "eth0", "down"]);
+    network.ip(&["-n", &client, "link", "set", "eth0", "up"]);
+    let addresses = || network.ip(&["-n", &client, "-6", "addr", "show", "dev", "eth0"]);
+    let line = |text: &str, prefix: &str| {
+        text.lines()
+            .any(|line| line.contains(prefix) && !line.contains("deprecated") && !line.contains("tentative"))
+    };
+    assert!(comes(|| line(&addresses(), "2002:cb00:7101:1:")), "{} {}", addresses(), gateway.said());
+    let routes = network.ip(&["-n", &client, "-6", "route"]);
+    assert!(routes.lines().any(|line| line.starts_with("default via fe80:")), "{routes}");
+    network.ping("2002:cb00:7101:1::1");
+
+    let gw = network.host("gateway");
+    network.ip(&["-n", &gw, "addr", "del", "203.0.113.1/24", "dev", "out0"]);
+    network.ip(&["-n", &gw, "addr", "add", "203.0.113.9/24", "dev", "out0"]);
+    assert!(comes(|| line(&addresses(), "2002:cb00:7109:1:")), "{} {}", addresses(), gateway.said());
+    let deprecated =
+        || addresses().lines().any(|line| line.contains("2002:cb00:7101:1:") && line.contains("deprecated"));
+    assert!(comes(deprecated), "{}", addresses());
+    let shown = network.show(&["router-advertisements"]);
+    assert!(
+        shown.contains("2002:cb00:7101:1::/64 taken back") && shown.contains("2002:cb00:7109:1::/64 for"),
+        "{shown}"
+    );
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+    let routes = network.ip(&["-n", &client, "-6", "route"]);
+    assert!(!routes.lines().any(|line| line.starts_with("default via fe80:")), "it said farewell: {routes}");
+}

@@ -116,6 +116,15 @@ fn what_cannot_be_said_is_told() {
 }
 
 #[test]
+fn what_no_advertisement_has_room_for_is_told() {
+    let rows: Vec<String> = (0..17).map(|n| format!("{{ prefix = \"2001:db8:{n}::/64\" }}")).collect();
+    let text = format!("{LAN}prefixes = [{}]\n", rows.join(", "));
+    let said =
+        "sixway.toml:1  router_advertisement.prefixes  17 prefixes; at most 16 are advertised on a link";
+    faults(&text, &[said]);
+}
+
+#[test]
 fn a_subnet_lies_within_the_delegated_prefix() {
     let edge = "[six_rd]\nrole = \"customer_edge\"\nprefix = \"2001:db8::/32\"\nipv4_mask_length = 8\ninterface = \"eth0\"\n\
                 border_relays = \"198.51.100.1\"\n";

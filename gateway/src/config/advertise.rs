@@ -1,0 +1,166 @@
+//! From the configuration to what hosts are told, upon the addresses of the moment.
+
+use std::time::Duration;
+
+use sixway_control::neighbour_discovery::{INFINITY, Preference};
+use sixway_control::router_advert::{
+    AdvertisedPref64, AdvertisedPrefix as Prefix, AdvertisedRoute as Advertised, Link, Setting, Settings,
+    SettingsFault, Solicited,
+};
+use sixway_wire::Prefix6;
+
+use super::fault::{Place, Report};
+use super::isatap::{Isatap, IsatapRole};
+use super::load::Config;
+use super::router_advertisement::{
+    AdvertisedPrefix, AdvertisedRoute, Lifetime, Pref64, RouterAdvertisement, RouterPreference,
+};
+use super::surroundings::Surroundings;
+
+impl Config {
+    /// What the hosts of a link are told.
+    pub fn advertised(&self, it: &RouterAdvertisement, now: &Surroundings) -> Settings {
+        let over = self.isatap.iter().find(|isatap| it.over.as_deref() == Some(&*isatap.name));
+        let mut prefixes: Vec<Prefix> =
+            it.prefixes.iter().filter_map(|row| self.advertised_prefix(row, now)).collect();
+        if prefixes.is_empty() {
+            prefixes.extend(over.and_then(|isatap| isatap.prefix).map(Prefix::lasting));
+        }
+        let lifetime = Some(seconds(it.pref64_lifetime));
+        let pref64 = self.pref64(it.pref64).map(|prefix| AdvertisedPref64 { prefix, lifetime });
+        Settings {
+            max_interval: short(it.max_interval),
+            min_interval: Some(short(it.min_interval)),
+            router_lifetime: Some(short(it.router_lifetime)),
+            preference: preference(it.preference),
+            managed: it.managed,
+            other: it.other,
+            hop_limit: it.hop_limit,
+            reachable_time: milliseconds(it.reachable_time),
+            retrans_timer: milliseconds(it.retransmit_timer),
+            mtu: it.mtu,
+            prefixes,
+            routes: it.routes.iter().map(route).collect(),
+            dns_servers: it.rdnss.clone(),
+            // The names were checked when they were read.
+            dns_search: it.dnssl.iter().filter_map(|name| name.parse().ok()).collect(),
+            dns_lifetime: Some(lifetime_of(it.dns_lifetime)),
+            pref64: pref64.into_iter().collect(),
+            captive_portal: it.captive_portal.clone(),
+            solicited: Solicited::default(),
+            goodbyes: u8::from(it.goodbye),
+        }
+    }
+
+    /// What the hosts of an ISATAP router are told: as written, else its prefix.
+    pub fn advertised_over(&self, isatap: &Isatap, now: &Surroundings) -> Option<Settings> {
+        if isatap.role != IsatapRole::Router {
+            return None;
+        }
+        let mut written = self.router_advertisements.iter();
+        let written = written.find(|it| it.over.as_deref() == Some(&*isatap.name));
+        Some(written.map_or_else(
+            || {
+                Settings {
+                    prefixes: isatap.prefix.map(Prefix::lasting).into_iter().collect(),
+                    pref64: self
+                        .pref64(Pref64::Auto)
+                        .map(|prefix| AdvertisedPref64 { prefix, lifetime: None })
+                        .into_iter()
+                        .collect(),
+                    ..Settings::default()
+                }
+            },
+            |it| self.advertised(it, now),
+        ))
+    }
+
+    fn advertised_prefix(&self, row: &AdvertisedPrefix, now: &Surroundings) -> Option<Prefix> {
+        let delegated = || self.subnet(row.from.as_deref()?, row.subnet, now);
+        Some(Prefix {
+            prefix: row.prefix.or_else(delegated)?,
+            on_link: row.on_link,
+            autonomous: row.autonomous,
+            valid: lifetime_of(row.valid_lifetime),
+            preferred: lifetime_of(row.preferred_lifetime),
+            ends: None,
+        })
+    }
+
+    fn pref64(&self, choice: Pref64) -> Option<Prefix6> {
+        match choice {
+            Pref64::None => None,
+            Pref64::Prefix(prefix) => Some(prefix),
+            Pref64::Auto => {
+                let nat64 = self.nat64.first().map(|nat64| nat64.prefix);
+                let siit = || self.siit.iter().find_map(|siit| siit.prefix);
+                nat64.or_else(siit).map(|prefix| prefix.prefix())
+            }
+        }
+    }
+
+    /// Reports what no advertisement can say, whatever the link.
+    pub(super) fn check_advertisement(&self, it: &RouterAdvertisement, place: &Place, report: &mut Report) {
+        let address = std::net::Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
+        let link = Link::Multicast { address, link_layer: Some([2, 0, 0, 0, 0, 1]), mtu: u16::MAX };
+        for fault in self.advertised(it, &Surroundings::default()).faults(&link) {
+            let SettingsFault { setting, entry, why } = fault;
+            let entry = entry.map(|entry| format!("[{entry}]")).unwrap_or_default();
+            let key = key(setting).map(|key| format!(".{key}{entry}")).unwrap_or_default();
+            let place = Place { key: format!("{}{key}", place.key).into(), ..place.clone() };
+            report.fault(&place, why);
+        }
+    }
+}
+
+/// What the configuration calls it.
+fn key(setting: Setting) -> Option<&'static str> {
+    match setting {
+        Setting::Link => Some("interface"),
+        Setting::MaxInterval => Some("max_interval"),
+        Setting::MinInterval => Some("min_interval"),
+        Setting::RouterLifetime => Some("router_lifetime"),
+        Setting::ReachableTime => Some("reachable_time"),
+        Setting::Mtu => Some("mtu"),
+        Setting::Prefixes => Some("prefixes"),
+        Setting::Routes => Some("routes"),
+        Setting::DnsServers => Some("rdnss"),
+        Setting::DnsSearch => Some("dnssl"),
+        Setting::Pref64 => Some("pref64"),
+        Setting::CaptivePortal => Some("captive_portal"),
+        Setting::Goodbyes => Some("goodbye"),
+        Setting::Everything => None,
+    }
+}
+
+fn route(row: &AdvertisedRoute) -> Advertised {
+    let lifetime = Some(lifetime_of(row.lifetime));
+    Advertised { prefix: row.prefix, preference: preference(row.preference), lifetime }
+}
+
+fn preference(written: RouterPreference) -> Preference {
+    match written {
+        RouterPreference::Low => Preference::Low,
+        RouterPreference::Medium => Preference::Medium,
+        RouterPreference::High => Preference::High,
+    }
+}
+
+fn lifetime_of(written: Lifetime) -> u32 {
+    match written {
+        Lifetime::Infinite => INFINITY,
+        Lifetime::For(time) => seconds(time),
+    }
+}
+
+fn seconds(time: Duration) -> u32 {
+    u32::try_from(time.as_secs()).unwrap_or(INFINITY)
+}
+
+fn short(time: Duration) -> u16 {
+    u16::try_from(time.as_secs()).unwrap_or(u16::MAX)
+}
+
+fn milliseconds(time: Duration) -> u32 {
+    u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,295 @@
+//! Router advertisements on the links of this host (RFC 4861 §6.2): a task for each.
+
+use crate::admin::{AdvertisedRow, RouterAdvertisementRow};
+use crate::worker::Clock;
+use sixway_control::Instant;
+use sixway_control::neighbour_discovery::Received;
+use sixway_control::router_advert::{Heard, Link, RouterAdvert, Settings};
+use sixway_link::{NeighbourDiscovery, interface};
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+use super::readable::Readable;
+
+/// How often the interface is looked at, and tried again when it is not there.
+const LOOK: Duration = Duration::from_secs(1);
+/// How long the end may take to be told: one MIN_DELAY_BETWEEN_RAS (RFC 4861 §10) and a little.
+const FAREWELL: Duration = Duration::from_millis(3_500);
+/// The longest message that is read; a jumbo frame's.
+const ROOM: usize = 9_216;
+/// Messages read between two looks at the time.
+const AT_ONCE: usize = 64;
+
+/// What a task is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Wish {
+    /// This is to be said.
+    Say(Box<Settings>),
+    /// It is to end.
+    End,
+}
+
+/// The advertisements on one interface.
+pub(super) struct Advertiser {
+    wish: watch::Sender<Wish>,
+    seen: Arc<Mutex<RouterAdvertisementRow>>,
+    task: JoinHandle<()>,
+}
+
+impl Advertiser {
+    /// Begins.
+    pub(super) fn start(interface: &str, settings: Settings, seed: u64, clock: Clock) -> Self {
+        let (wish, wishes) = watch::channel(Wish::Say(Box::new(settings)));
+        let seen = Arc::new(Mutex::new(row(interface, None, clock.now())));
+        let task = Task {
+            interface: interface.to_owned(),
+            seed,
+            clock,
+            wishes,
+            seen: Arc::clone(&seen),
+            told: None,
+        };
+        Self { wish, seen, task: tokio::spawn(task.run()) }
+    }
+
+    /// Something else is to be said from now on.
+    pub(super) fn say(&self, settings: Settings) {
+        let wish = Wish::Say(Box::new(settings));
+        self.wish.send_if_modified(|before| {
+            let changed = *before != wish;
+            *before = wish;
+            changed
+        });
+    }
+
+    /// How it goes.
+    pub(super) fn row(&self) -> RouterAdvertisementRow {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Begins to say farewell.
+    pub(super) fn end(&self) {
+        self.wish.send_replace(Wish::End);
+    }
+
+    /// Waits until it is said, for a while.
+    pub(super) async fn ended(self) {
+        let handle = self.task.abort_handle();
+        if timeout(FAREWELL, self.task).await.is_err() {
+            handle.abort();
+        }
+    }
+}
+
+struct Task {
+    interface: String,
+    seed: u64,
+    clock: Clock,
+    wishes: watch::Receiver<Wish>,
+    seen: Arc<Mutex<RouterAdvertisementRow>>,
+    /// The last trouble that was told, so that it is told once.
+    told: Option<String>,
+}
+
+impl Task {
+    async fn run(mut self) {
+        // What was said before the interface went away is said again when it comes back.
+        let mut router: Option<RouterAdvert> = None;
+        loop {
+            match self.open(&mut router) {
+                Ok(socket) => {
+                    let Some(router) = &mut router else { return };
+                    match self.advertise(router, socket).await {
+                        Ok(()) => return,
+                        Err(error) => self.trouble(&error.to_string()),
+                    }
+                }
+                Err(error) => self.trouble(&error),
+            }
+            self.show(router.as_ref(), false);
+            tokio::select! {
+                () = sleep(LOOK) => {}
+                changed = self.wishes.changed() => {
+                    if changed.is_err() || *self.wishes.borrow() == Wish::End {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, router: &mut Option<RouterAdvert>) -> Result<Readable<NeighbourDiscovery>, String> {
+        let link = self.link().map_err(|error| error.to_string())?;
+        let socket = NeighbourDiscovery::open(&self.interface).map_err(|error| error.to_string())?;
+        let settings = match &*self.wishes.borrow() {
+            Wish::Say(settings) => (**settings).clone(),
+            Wish::End => Settings::default(),
+        };
+        let now = self.clock.now();
+        let outcome = match router {
+            Some(router) => router.set_link(now, link).and_then(|()| router.set_settings(now, settings)),
+            None => RouterAdvert::new(link, settings, self.seed, now).map(|new| *router = Some(new)),
+        };
+        outcome.map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
+        Readable::new(socket).map_err(|error| error.to_string())
+    }
+
+    fn link(&self) -> io::Result<Link> {
+        Ok(Link::Multicast {
+            address: interface::link_local(&self.interface)?,
+            link_layer: interface::ethernet_address(&self.interface)?,
+            mtu: interface::mtu(&self.interface)?.try_into().unwrap_or(u16::MAX),
+        })
+    }
+
+    /// Says what is to be said until the end; an error: the interface is gone or down.
+    async fn advertise(
+        &mut self,
+        router: &mut RouterAdvert,
+        mut socket: Readable<NeighbourDiscovery>,
+    ) -> io::Result<()> {
+        if self.told.take().is_some() {
+            tracing::info!("{}: router advertisements go on", self.interface);
+        }
+        let mut look = tokio::time::interval(LOOK);
+        loop {
+            self.transmit(router, &mut socket)?;
+            self.show(Some(router), true);
+            if router.is_over() {
+                return Ok(());
+            }
+            let wait = router.poll_timeout().map(|at| at.since(self.clock.now()));
+            tokio::select! {
+                () = sleep(wait.unwrap_or(LOOK)) => {}
+                ready = socket.ready() => {
+                    let mut ready = ready?;
+                    if self.receive(router, &ready.get_inner().0)? {
+                        ready.clear_ready();
+                    }
+                }
+                changed = self.wishes.changed() => self.obey(router, changed.is_err()),
+                _ = look.tick() => {
+                    if let Err(faults) = router.set_link(self.clock.now(), self.link()?) {
+                        self.trouble(&faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
+                    }
+                }
+            }
+        }
+    }
+
+    fn obey(&mut self, router: &mut RouterAdvert, orphaned: bool) {
+        let wish = self.wishes.borrow().clone();
+        match wish {
+            Wish::Say(settings) if !orphaned => {
+                if let Err(faults) = router.set_settings(self.clock.now(), *settings) {
+                    self.trouble(&faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
+                }
+            }
+            Wish::Say(_) | Wish::End => router.shut_down(),
+        }
+    }
+
+    fn transmit(
+        &mut self,
+        router: &mut RouterAdvert,
+        socket: &mut Readable<NeighbourDiscovery>,
+    ) -> io::Result<()> {
+        while let Some(sent) = router.poll_transmit(self.clock.now()) {
+            if let Err(error) = socket.get_mut().send(&sent.message, sent.destination) {
+                match error.kind() {
+                    // A host that is not there, or a queue that is full: it asks again.
+                    io::ErrorKind::WouldBlock | io::ErrorKind::HostUnreachable => {
+                        tracing::debug!("{}: {error}", self.interface);
+                    }
+                    _ => return Err(error),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Hears what waits. Whether that was all.
+    fn receive(&mut self, router: &mut RouterAdvert, socket: &NeighbourDiscovery) -> io::Result<bool> {
+        let mut buffer = [0; ROOM];
+        for _ in 0..AT_ONCE {
+            let Some(message) = socket.receive(&mut buffer)? else { return Ok(true) };
+            let Some(octets) = buffer.get(..message.length) else { continue };
+            let received = Received {
+                source: message.source,
+                destination: message.destination,
+                hop_limit: message.hop_limit,
+                outer_source: None,
+                message: octets,
+            };
+            match router.handle_message(self.clock.now(), &received) {
+                Ok(Heard::Router(inconsistencies)) => {
+                    inconsistencies.iter().for_each(|found| tracing::warn!("{}: {found}", self.interface));
+                }
+                Ok(Heard::Solicitation | Heard::Neighbour | Heard::TooMany | Heard::NotForUs) => {}
+                Err(malformed) => tracing::debug!("{}: {}: {malformed}", self.interface, message.source),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Says a trouble once.
+    fn trouble(&mut self, what: &str) {
+        if self.told.as_deref() != Some(what) {
+            tracing::warn!("{}: no router advertisements: {what}", self.interface);
+            self.told = Some(what.to_owned());
+        }
+    }
+
+    fn show(&self, router: Option<&RouterAdvert>, advertises: bool) {
+        let mut row = row(&self.interface, router, self.clock.now());
+        if !advertises {
+            row.state = self.told.clone().unwrap_or_else(|| "waits".into());
+        }
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = row;
+    }
+}
+
+/// What is seen of an advertising interface.
+pub(super) fn row(link: &str, router: Option<&RouterAdvert>, now: Instant) -> RouterAdvertisementRow {
+    let Some(router) = router else {
+        return RouterAdvertisementRow {
+            link: link.into(),
+            state: "waits".into(),
+            ..RouterAdvertisementRow::default()
+        };
+    };
+    let (settings, counters) = (router.settings(), router.counters());
+    let live = settings.prefixes.iter().map(|prefix| AdvertisedRow {
+        prefix: prefix.prefix.to_string(),
+        valid_seconds: prefix.valid,
+        preferred_seconds: prefix.preferred,
+        deprecated: false,
+    });
+    let stale = router.stale_prefixes().iter().map(|stale| AdvertisedRow {
+        prefix: stale.prefix.to_string(),
+        valid_seconds: 0,
+        preferred_seconds: 0,
+        deprecated: stale.until > now,
+    });
+    RouterAdvertisementRow {
+        link: link.into(),
+        state: "advertises".into(),
+        source: Some(router.source().to_string()),
+        router_lifetime_seconds: settings.router_lifetime(),
+        prefixes: live.chain(stale).collect(),
+        routes: settings.routes.iter().map(|route| route.prefix.to_string()).collect(),
+        rdnss: settings.dns_servers.iter().map(ToString::to_string).collect(),
+        pref64: settings.pref64.first().map(|entry| entry.prefix.to_string()),
+        multicast: counters.multicast,
+        unicast: counters.unicast,
+        neighbours: counters.neighbours,
+        solicitations: counters.solicitations,
+        too_many: counters.too_many,
+        malformed: counters.malformed,
+        inconsistencies: counters.inconsistencies,
+    }
+}

@@ -1,0 +1,231 @@
+//! ISATAP's own protocol: routers that answer, and hosts that look for routers (RFC 5214 §8). Its messages come out of the tunnels to
+//! the workers, who hand them over, and go out by raw sockets.
+
+use super::advertiser;
+use crate::admin::RouterAdvertisementRow;
+use crate::config::{Config, Isatap, IsatapRole, Learnt, Surroundings, TunnelMtu};
+use crate::worker::Clock;
+use sixway_control::Instant;
+use sixway_control::isatap_host::{HostAction, HostSettings, IsatapHost};
+use sixway_control::neighbour_discovery::{Received, Transmission};
+use sixway_control::router_advert::{Link, RouterAdvert};
+use sixway_link::TunnelSender;
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+/// The ISATAP interfaces of a gateway.
+pub(super) struct IsatapServices<'c> {
+    config: &'c Config,
+    clock: Clock,
+    seed: u64,
+    interfaces: Vec<Interface<'c>>,
+    learnt: BTreeMap<String, Learnt>,
+}
+
+/// One of them.
+struct Interface<'c> {
+    config: &'c Isatap,
+    local: Ipv4Addr,
+    part: Part,
+}
+
+enum Part {
+    Router(Box<RouterAdvert>),
+    Host(Box<IsatapHost>),
+}
+
+impl<'c> IsatapServices<'c> {
+    /// None yet: they begin when their addresses are known.
+    pub(super) fn new(config: &'c Config, clock: Clock, seed: u64) -> Self {
+        Self { config, clock, seed, interfaces: Vec::new(), learnt: BTreeMap::new() }
+    }
+
+    /// Other surroundings from now on.
+    pub(super) fn set(&mut self, now: &Surroundings) {
+        for (number, isatap) in self.config.isatap.iter().enumerate() {
+            let local = isatap.local.now(now);
+            let at = self.interfaces.iter().position(|one| one.config.name == isatap.name);
+            match (at, local) {
+                (Some(at), None) => drop(self.interfaces.remove(at)),
+                (Some(at), Some(local)) => {
+                    self.interfaces[at].change(local, self.config, now, self.clock.now())
+                }
+                (None, Some(local)) => {
+                    let seed = self.seed.wrapping_add(number as u64);
+                    self.interfaces.extend(Interface::begin(
+                        isatap,
+                        local,
+                        self.config,
+                        now,
+                        seed,
+                        self.clock.now(),
+                    ));
+                }
+                (None, None) => {}
+            }
+        }
+    }
+
+    /// A packet that a worker handed over: IPv4, with a message in it.
+    pub(super) fn receive(&mut self, packet: &[u8]) {
+        let Some(destination) = packet.get(16..20).and_then(|octets| octets.first_chunk::<4>()) else {
+            return;
+        };
+        let destination = Ipv4Addr::from(*destination);
+        let Ok(received) = Received::from_tunnel(packet) else { return };
+        let now = self.clock.now();
+        for interface in self.interfaces.iter_mut().filter(|one| one.local == destination) {
+            let outcome = match &mut interface.part {
+                Part::Router(router) => router.handle_message(now, &received).map(drop),
+                Part::Host(host) => host.handle_message(now, &received).map(drop),
+            };
+            if let Err(malformed) = outcome {
+                tracing::debug!("{}: {}: {malformed}", interface.config.name, received.source);
+            }
+        }
+    }
+
+    /// Packets go through the tunnels: hosts see to it that their routers are there.
+    pub(super) fn note_traffic(&mut self) {
+        let now = self.clock.now();
+        for interface in &mut self.interfaces {
+            if let Part::Host(host) = &mut interface.part {
+                host.note_traffic(now);
+            }
+        }
+    }
+
+    /// How long there is nothing to do; `None`: for ever.
+    pub(super) fn idle(&self) -> Option<Duration> {
+        let timeouts = self.interfaces.iter().filter_map(|interface| match &interface.part {
+            Part::Router(router) => router.poll_timeout(),
+            Part::Host(host) => host.poll_timeout(),
+        });
+        timeouts.min().map(|at| at.since(self.clock.now()))
+    }
+
+    /// Does what there is to do; sends by the sockets of the local addresses. What hosts have learnt.
+    pub(super) fn work(&mut self, senders: &BTreeMap<Ipv4Addr, TunnelSender>) -> &BTreeMap<String, Learnt> {
+        let now = self.clock.now();
+        for interface in &mut self.interfaces {
+            let sender = senders.get(&interface.local);
+            match &mut interface.part {
+                Part::Router(router) => {
+                    while let Some(sent) = router.poll_transmit(now) {
+                        send(&sent, sender, &interface.config.name);
+                    }
+                }
+                Part::Host(host) => {
+                    let learnt = self.learnt.entry(interface.config.name.clone()).or_default();
+                    act(host, interface.config, learnt, sender, now);
+                }
+            }
+        }
+        let there = |name: &String| self.interfaces.iter().any(|one| one.config.name == *name);
+        self.learnt.retain(|name, _| there(name));
+        &self.learnt
+    }
+
+    /// How the routers' advertisements go.
+    pub(super) fn rows(&self) -> Vec<RouterAdvertisementRow> {
+        let now = self.clock.now();
+        let routers = self.interfaces.iter().filter_map(|interface| match &interface.part {
+            Part::Router(router) => Some(advertiser::row(&interface.config.name, Some(router), now)),
+            Part::Host(_) => None,
+        });
+        routers.collect()
+    }
+}
+
+impl<'c> Interface<'c> {
+    fn begin(
+        config: &'c Isatap,
+        local: Ipv4Addr,
+        whole: &Config,
+        surroundings: &Surroundings,
+        seed: u64,
+        now: Instant,
+    ) -> Option<Self> {
+        let part = match config.role {
+            IsatapRole::Router => {
+                let settings = whole.advertised_over(config, surroundings)?;
+                match RouterAdvert::new(link(config, local), settings, seed, now) {
+                    Ok(router) => Part::Router(Box::new(router)),
+                    Err(faults) => {
+                        faults.iter().for_each(|fault| tracing::error!("{}: {fault}", config.name));
+                        return None;
+                    }
+                }
+            }
+            IsatapRole::Host => Part::Host(Box::new(IsatapHost::new(HostSettings::new(local), seed, now))),
+        };
+        Some(Self { config, local, part })
+    }
+
+    fn change(&mut self, local: Ipv4Addr, whole: &Config, surroundings: &Surroundings, now: Instant) {
+        match &mut self.part {
+            Part::Router(router) => {
+                let settings = whole.advertised_over(self.config, surroundings).unwrap_or_default();
+                let outcome = router.set_link(now, link(self.config, local));
+                if let Err(faults) = outcome.and_then(|()| router.set_settings(now, settings)) {
+                    faults.iter().for_each(|fault| tracing::error!("{}: {fault}", self.config.name));
+                }
+            }
+            Part::Host(host) if local != self.local => host.set_local(now, local),
+            Part::Host(_) => {}
+        }
+        self.local = local;
+    }
+}
+
+fn link(config: &Isatap, local: Ipv4Addr) -> Link {
+    let mtu = match config.encapsulation.mtu {
+        TunnelMtu::Static(octets) => octets,
+        // RFC 4213 §3.2.2: no path carries less.
+        TunnelMtu::Dynamic => 1_280,
+    };
+    Link::Isatap { local, mtu }
+}
+
+fn act(
+    host: &mut IsatapHost,
+    config: &Isatap,
+    learnt: &mut Learnt,
+    sender: Option<&TunnelSender>,
+    now: Instant,
+) {
+    while let Some(action) = host.poll_action(now) {
+        match action {
+            HostAction::Transmit(sent) => send(&sent, sender, &config.name),
+            HostAction::LookUpRouters => host.set_potential_routers(now, &config.potential_routers, None),
+            HostAction::SetAddress(address) => {
+                if !learnt.prefixes.contains(&address.prefix) {
+                    tracing::info!("{}: {} is its address", config.name, address.address);
+                    learnt.prefixes.push(address.prefix);
+                }
+            }
+            HostAction::RemoveAddress(address) => {
+                tracing::info!("{}: {address} is its address no more", config.name);
+                learnt.prefixes.retain(|prefix| !prefix.contains(address));
+            }
+            HostAction::SetDefaultRoute(route) => {
+                if learnt.router != Some(route.router) {
+                    tracing::info!("{}: {} is its router", config.name, route.router);
+                }
+                learnt.router = Some(route.router);
+            }
+            HostAction::RemoveDefaultRoute => {
+                tracing::warn!("{}: it has no router any more", config.name);
+                learnt.router = None;
+            }
+        }
+    }
+}
+
+fn send(sent: &Transmission, sender: Option<&TunnelSender>, name: &str) {
+    let (Some(sender), Some(outer)) = (sender, sent.outer_destination) else { return };
+    if let Err(error) = sender.send_to(&sent.packet(), outer) {
+        tracing::debug!("{name}: {error}");
+    }
+}
