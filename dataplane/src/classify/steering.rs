@@ -18,6 +18,17 @@ pub enum Owner {
     Endpoint(u8),
 }
 
+impl Owner {
+    /// Whether it is a tunnel, seen from either side.
+    #[inline]
+    pub const fn is_tunnel(self) -> bool {
+        match self {
+            Self::Tunnel(_) | Self::Endpoint(_) => true,
+            Self::Gateway | Self::Nat64(_) | Self::Siit(_) => false,
+        }
+    }
+}
+
 /// IPv6 prefixes and their owners, longest first, and the gateway's own addresses. There are a handful of prefixes, one
 /// for each configured mechanism, so a walk along them beats any tree; large tables belong to the mechanisms.
 #[derive(Clone, Debug, Default)]

@@ -364,13 +364,43 @@ impl Engine {
     }
 
     fn translate(&mut self, stride: &mut [Frame], slots: &[Slot], now: Instant, out: &mut Outbox) {
-        for slot in slots {
+        let mut rest = slots;
+        while let [slot, behind @ ..] = rest {
+            if slot.owner.is_tunnel() {
+                rest = self.through_tunnels(stride, rest, now, out);
+                continue;
+            }
+            rest = behind;
             let frame = &mut stride[slot.frame as usize];
             match self.walk(frame, &slot.packet, slot.owner, &slot.probe, now, out) {
                 Ok(verdict) => self.conclude(verdict, frame),
                 Err(reason) => self.refuse(reason, frame, Some(&slot.packet), now, out),
             }
         }
+    }
+
+    /// The packets of tunnels up to the next that is none, which is the first of those given back. They have a loop of their own, or
+    /// translation would be slower for what it never runs.
+    #[inline(never)]
+    fn through_tunnels<'a>(
+        &mut self,
+        stride: &mut [Frame],
+        slots: &'a [Slot],
+        now: Instant,
+        out: &mut Outbox,
+    ) -> &'a [Slot] {
+        let mut rest = slots;
+        while let [slot, behind @ ..] = rest
+            && slot.owner.is_tunnel()
+        {
+            rest = behind;
+            let frame = &mut stride[slot.frame as usize];
+            match self.walk_tunnel(frame, &slot.packet, slot.owner, now, out) {
+                Ok(verdict) => self.conclude(verdict, frame),
+                Err(reason) => self.refuse(reason, frame, Some(&slot.packet), now, out),
+            }
+        }
+        rest
     }
 
     /// Joins the segments of a stride that came out of tunnels.

@@ -10,11 +10,11 @@ use crate::mechanism::isatap::{Isatap, IsatapConfig};
 use crate::mechanism::six_rd::{SixRd, SixRdConfig};
 use crate::mechanism::six_to_four::{SixToFour, SixToFourConfig};
 use crate::parse::{Addresses, Packet, Transport};
-use crate::rewrite::decap;
+use crate::rewrite::{Executed, decap};
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::address::{Domain, OwnAddresses};
 use crate::tunnel::decision::Arrived;
-use crate::verdict::{Decision, Edit, PolicyId, Verdict};
+use crate::verdict::{Decision, Edit, Outbox, PolicyId, Verdict};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -208,6 +208,8 @@ pub(super) struct Tunnels {
     endpoints: Vec<Endpoint>,
     /// All IPv4 addresses of this host, ascending.
     host4: Vec<Ipv4Addr>,
+    /// A bit for each of their last six bits, which spares most others the search.
+    host4_ends: u64,
     own6: Option<Ipv6Addr>,
 }
 
@@ -242,14 +244,15 @@ impl Tunnels {
             host4.iter().copied().chain(configs.iter().map(TunnelConfig::local)).collect();
         host4.sort_unstable();
         host4.dedup();
-        Self { all, endpoints, host4, own6 }
+        let host4_ends = host4.iter().fold(0, |ends, address| ends | 1 << (address.to_bits() % 64));
+        Self { all, endpoints, host4, host4_ends, own6 }
     }
 
     /// Whether the address is this host's: what is sent there in a tunnel would come back, and nothing comes from there
     /// (RFC 6324).
     #[inline(always)]
     fn is_this_host(&self, address: Ipv4Addr) -> bool {
-        self.host4.binary_search(&address).is_ok()
+        self.host4_ends >> (address.to_bits() % 64) & 1 == 1 && self.host4.binary_search(&address).is_ok()
     }
 
     pub(super) const fn is_empty(&self) -> bool {
@@ -335,6 +338,22 @@ impl Engine {
         }
         self.count_encap(number);
         Ok(decision)
+    }
+
+    /// The way of a packet that is routed into a tunnel.
+    #[inline(always)]
+    pub(super) fn walk_into_tunnel(
+        &mut self,
+        frame: &mut Frame,
+        packet: &Packet,
+        number: u16,
+        out: &mut Outbox,
+    ) -> Result<Verdict, DropReason> {
+        let decision = self.decide_into_tunnel(number, packet)?;
+        match self.rewriter.execute_tunnel(&decision, frame, packet, out, &mut self.counters)? {
+            Executed::InPlace => Ok(Verdict::Forward),
+            Executed::InPieces => Ok(Verdict::InPieces),
+        }
     }
 
     /// The way of a packet that came to an end of tunnels. What comes out of them is routed by the host's kernel, which counts

@@ -26,11 +26,11 @@ impl Engine {
         if is_error || packet.fragment.is_some() || frame.passes > 0 {
             return self.walk_seldom(frame, packet, owner, probe, now, out);
         }
-        let decision = match owner {
+        match owner {
             Owner::Siit(index) => {
                 let decision = self.siit[usize::from(index)].decide(packet, None, false, now)?;
                 self.count_siit(packet);
-                decision
+                self.translate_one(frame, packet, owner, decision, now, out)
             }
             Owner::Nat64(index) => {
                 let at = usize::from(packet.transport_at);
@@ -39,21 +39,70 @@ impl Engine {
                 match self.nat64[usize::from(index)].decide(&arrival, probe, now, &mut self.counters)? {
                     Outcome::Translate(decision) => {
                         self.count_nat64(packet);
-                        decision
+                        self.translate_one(frame, packet, owner, decision, now, out)
                     }
-                    Outcome::Stored => return Ok(Verdict::Held),
+                    Outcome::Stored => Ok(Verdict::Held),
                 }
             }
-            Owner::Tunnel(number) => self.decide_into_tunnel(number, packet)?,
-            Owner::Endpoint(endpoint) => return self.out_of_tunnel(frame, packet, endpoint, now),
+            Owner::Tunnel(_) | Owner::Endpoint(_) => self.walk_one_tunnel(frame, packet, owner, now, out),
             Owner::Gateway => {
                 let limits = self.rewriter.limits();
-                return match echo::reply(frame, packet, limits, out, &mut self.counters)? {
+                match echo::reply(frame, packet, limits, out, &mut self.counters)? {
                     Executed::InPlace => Ok(Verdict::Answered),
                     Executed::InPieces => Ok(Verdict::InPieces),
-                };
+                }
             }
-        };
+        }
+    }
+
+    /// The way of a packet of a tunnel that comes by itself.
+    #[inline(never)]
+    fn walk_one_tunnel(
+        &mut self,
+        frame: &mut Frame,
+        packet: &Packet,
+        owner: Owner,
+        now: Instant,
+        out: &mut Outbox,
+    ) -> Result<Verdict, DropReason> {
+        self.walk_tunnel(frame, packet, owner, now, out)
+    }
+
+    /// The way of a packet of a tunnel.
+    #[inline(always)]
+    pub(super) fn walk_tunnel(
+        &mut self,
+        frame: &mut Frame,
+        packet: &Packet,
+        owner: Owner,
+        now: Instant,
+        out: &mut Outbox,
+    ) -> Result<Verdict, DropReason> {
+        let is_error = matches!(packet.transport, Transport::IcmpError { .. });
+        match owner {
+            Owner::Tunnel(number) if packet.fragment.is_none() && frame.passes == 0 => {
+                self.walk_into_tunnel(frame, packet, number, out)
+            }
+            Owner::Endpoint(endpoint) if packet.fragment.is_none() && frame.passes == 0 && !is_error => {
+                self.out_of_tunnel(frame, packet, endpoint, now)
+            }
+            Owner::Tunnel(_) | Owner::Endpoint(_) | Owner::Gateway | Owner::Nat64(_) | Owner::Siit(_) => {
+                self.walk_seldom(frame, packet, owner, &Probe::EMPTY, now, out)
+            }
+        }
+    }
+
+    /// The rest of a translated packet's way. It is part of each arm above, so that the decision need not pass through memory.
+    #[inline(always)]
+    fn translate_one(
+        &mut self,
+        frame: &mut Frame,
+        packet: &Packet,
+        owner: Owner,
+        decision: Decision,
+        now: Instant,
+        out: &mut Outbox,
+    ) -> Result<Verdict, DropReason> {
         let pass = Pass { decrement: true, reassembled: false };
         if decision.next == Next::Again {
             return self.walk_again(frame, packet, owner, decision, pass, now, out);

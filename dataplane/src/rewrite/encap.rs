@@ -12,7 +12,8 @@
 //! ```
 
 use super::segments::{Family, Made, finish, fragment};
-use super::{Bench, Executed, Job, mss, segment_payload};
+use super::{Bench, Executed, mss, segment_payload};
+use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::fragment::SuperFrame;
 use crate::frame::{Checksum, Frame, MAX_PACKET, Offload, Segments};
@@ -25,15 +26,17 @@ use core::net::Ipv4Addr;
 use sixway_wire::protocol::{IPV6, TCP};
 
 impl Bench {
+    /// Puts a packet into an IPv4 packet from `source` to `destination`.
     #[inline(always)]
     pub(super) fn encap_4(
         &mut self,
-        source: Ipv4Addr,
-        destination: Ipv4Addr,
+        (source, destination): (Ipv4Addr, Ipv4Addr),
         policy: &TunnelPolicy,
-        job: Job<'_>,
+        frame: &mut Frame,
+        packet: &Packet,
+        out: &mut Outbox,
+        counters: &mut Counters,
     ) -> Result<Executed, DropReason> {
-        let Job { frame, packet, out, counters, .. } = job;
         let transport_at = usize::from(packet.transport_at);
         let payload = packet.length as usize - transport_at;
         let segment = transport_at + segment_payload(frame, packet, payload)?;

@@ -180,15 +180,50 @@ impl Rewriter {
                 let policy = self.policies.get(policy).ok_or(DropReason::NoMechanism)?;
                 self.bench.translate_4_to_6(source.address, destination.address, ports, policy, job)
             }
+            Edit::Encap4 { .. } | Edit::Decap => {
+                let Job { frame, packet, out, counters, .. } = job;
+                self.execute_elsewhere(decision, frame, packet, out, counters)
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn execute_elsewhere(
+        &mut self,
+        decision: &Decision,
+        frame: &mut Frame,
+        packet: &Packet,
+        out: &mut Outbox,
+        counters: &mut Counters,
+    ) -> Result<Executed, DropReason> {
+        self.execute_tunnel(decision, frame, packet, out, counters)
+    }
+
+    /// As [`Rewriter::execute`], for the edits of tunnels; those of translation are refused with [`DropReason::NoMechanism`]. The hop
+    /// limit stays: who routes packets into tunnels and out of them counts it down.
+    #[inline(always)]
+    pub fn execute_tunnel(
+        &mut self,
+        decision: &Decision,
+        frame: &mut Frame,
+        packet: &Packet,
+        out: &mut Outbox,
+        counters: &mut Counters,
+    ) -> Result<Executed, DropReason> {
+        frame.truncate(packet.length as usize);
+        match decision.action.edit {
             Edit::Encap4 { source, destination } => {
+                let policy = usize::from(decision.action.policy.0);
                 let policy = self.tunnels.get(policy).ok_or(DropReason::NoMechanism)?;
-                self.bench.encap_4(source, destination, policy, job)
+                self.bench.encap_4((source, destination), policy, frame, packet, out, counters)
             }
             Edit::Decap => {
                 let mut inside = Packet::EMPTY;
-                decap::inner(job.frame, packet, &mut inside)?;
-                self.decap(job.frame, packet, &inside, decision.action.policy, job.counters)
+                decap::inner(frame, packet, &mut inside)?;
+                self.decap(frame, packet, &inside, decision.action.policy, counters)
             }
+            Edit::Translate6To4 { .. } | Edit::Translate4To6 { .. } => Err(DropReason::NoMechanism),
         }
     }
 }

@@ -46,7 +46,7 @@ impl Identifications {
     }
 
     /// The same from one counter for all destinations: for translated packets, of which few may be fragmented (RFC 7915 §5.1).
-    #[inline]
+    #[inline(always)]
     pub const fn reserve_for_any(&mut self, count: u32) -> u16 {
         let (first, next) = self.counted_on(self.next_for_any, count);
         self.next_for_any = next;
@@ -54,7 +54,7 @@ impl Identifications {
     }
 
     /// The first of `count` identifications and the counter behind them. They do not run on into the next worker's.
-    #[inline]
+    #[inline(always)]
     const fn counted_on(&self, next: u16, count: u32) -> (u16, u16) {
         let start = if next as u32 + count > self.span { 0 } else { next };
         (self.first.wrapping_add(start), ((start as u32 + count) % self.span) as u16)

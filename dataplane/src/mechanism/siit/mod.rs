@@ -314,15 +314,28 @@ impl Siit {
         ask_table: bool,
         now: Instant,
     ) -> Result<Option<Ipv6Addr>, DropReason> {
+        let mapped = self.map4_to_bits(address, ask_table, now)?;
+        Ok(mapped.map(Ipv6Addr::from_bits))
+    }
+
+    /// The address as a number: an address among enums is copied octet-wise through memory, in pieces that overlap, and the processor
+    /// waits for each.
+    #[inline(always)]
+    fn map4_to_bits(
+        &mut self,
+        address: Ipv4Addr,
+        ask_table: bool,
+        now: Instant,
+    ) -> Result<Option<u128>, DropReason> {
         if ask_table {
             if let Some(mapped) = self.eam.to6(address) {
-                return Ok(Some(mapped));
+                return Ok(Some(mapped.to_bits()));
             }
             if let Some(pool) = self.pool.as_mut().filter(|pool| pool.contains4(address)) {
-                return Ok(pool.lookup4(address, now));
+                return Ok(pool.lookup4(address, now).map(Ipv6Addr::to_bits));
             }
         }
-        self.prefix.as_ref().map(|prefix| prefix.embed(address)).transpose()
+        self.prefix.as_ref().map(|prefix| Ok(prefix.embed(address)?.to_bits())).transpose()
     }
 
     fn assign(&mut self, address: Ipv6Addr, now: Instant) -> Result<Ipv4Addr, DropReason> {
