@@ -19,6 +19,9 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("tayga", "tayga"),
     ("linux.uml", "user-mode-linux"),
     ("busybox", "busybox-static"),
+    ("isatapd", "isatapd"),
+    ("radvd", "radvd"),
+    ("rdisc6", "ndisc6"),
 ];
 
 /// Where the program is, also in the folders that only root has in its path.

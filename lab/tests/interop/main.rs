@@ -1,6 +1,7 @@
 //! Interop tests: real programs in network namespaces, the gateway driven from outside as a user would. What a machine cannot run
 //! (no root, a program that is not installed) is shown as ignored, with the reason in front of its name.
 
+mod advertisements;
 mod counters;
 mod datagrams;
 mod decoder;
@@ -68,6 +69,7 @@ fn main() {
         path_mtu::TESTS,
         decoder::TESTS,
         super_frames::TESTS,
+        advertisements::TESTS,
         &tunnels::tests(),
         experiments::TESTS,
     ]

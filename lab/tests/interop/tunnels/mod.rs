@@ -3,6 +3,7 @@
 mod capture;
 mod carriage;
 mod configured;
+mod isatap;
 mod path;
 mod six_rd;
 mod six_to_four;
@@ -11,5 +12,6 @@ mod super_frames;
 use crate::Interop;
 
 pub fn tests() -> Vec<Interop> {
-    [six_to_four::TESTS, configured::TESTS, six_rd::TESTS, path::TESTS, super_frames::TESTS].concat()
+    [six_to_four::TESTS, configured::TESTS, six_rd::TESTS, isatap::TESTS, path::TESTS, super_frames::TESTS]
+        .concat()
 }
