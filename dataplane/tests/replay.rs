@@ -18,6 +18,8 @@ mod mutation;
 mod parse;
 #[path = "../../fuzz/targets/quoted.rs"]
 mod quoted;
+#[path = "../../fuzz/targets/tunnels.rs"]
+mod tunnels;
 
 use std::path::Path;
 
@@ -36,6 +38,11 @@ fn any_octets_are_a_quoted_packet_or_none() {
 #[test]
 fn any_packets_in_any_order_are_accounted_for() {
     mutation::replay(&Path::new(CORPUS).join("engine"), 30_000, engine::run);
+}
+
+#[test]
+fn any_packets_into_tunnels_and_out_of_them_are_accounted_for() {
+    mutation::replay(&Path::new(CORPUS).join("tunnels"), 20_000, tunnels::run);
 }
 
 #[test]

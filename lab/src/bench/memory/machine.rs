@@ -1,6 +1,5 @@
 //! An engine with frames before it and a clock beside it.
 
-use super::packets::SIZE;
 use crate::failure::{Asking as _, Failure, Result};
 use crate::interrupt;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -46,14 +45,14 @@ impl Machine {
     /// One packet for each number of `order`, made by `write`, in batches of `batch`; nanoseconds of the engine's time for a packet. Each must be
     /// forwarded; `inspect` sees what it became, outside of the measured time. Runs during which the kernel gave the CPU to somebody else are
     /// not counted.
-    pub fn pass(
+    pub fn pass<const ROOM: usize>(
         &mut self,
         order: &[u32],
         batch: usize,
-        write: impl Fn(u32, &mut [u8; SIZE]) -> usize,
+        write: impl Fn(u32, &mut [u8; ROOM]) -> usize,
         mut inspect: impl FnMut(u32, &[u8]) -> Result<()>,
     ) -> Result<f64> {
-        let mut octets = [0; SIZE];
+        let mut octets = [0; ROOM];
         let (mut spent, mut counted) = (Duration::ZERO, 0);
         for numbers in order.chunks(RUN) {
             interrupt::check()?;

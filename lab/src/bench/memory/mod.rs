@@ -8,6 +8,7 @@ mod machine;
 mod nat64;
 mod packets;
 mod siit;
+mod tunnel;
 
 use super::{Options, Section};
 use crate::failure::Result;
@@ -20,7 +21,7 @@ pub fn run(options: &Options) -> Result<Vec<Section>> {
             pin_thread(1)?;
             // NAT64 first: its memory is to be fresh from the kernel.
             let nat64 = nat64::measure(options)?;
-            Ok(vec![siit::measure(options)?, nat64])
+            Ok(vec![siit::measure(options)?, nat64, tunnel::measure(options)?])
         });
         measuring.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })

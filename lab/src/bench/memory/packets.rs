@@ -7,6 +7,9 @@ pub const PAYLOAD: usize = 16;
 /// Octets of the IPv6 packet.
 pub const SIZE: usize = 40 + 8 + PAYLOAD;
 
+/// Octets of the IPv6 packet in an IPv4 packet.
+pub const IN_IPV4: usize = 20 + SIZE;
+
 /// Where a packet comes from and goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow<A> {
@@ -30,6 +33,33 @@ pub fn write6(flow: &Flow<Ipv6Addr>, octets: &mut [u8; SIZE]) -> usize {
     let checksum = udp_checksum(&octets[8..40], &octets[40..]);
     octets[46..48].copy_from_slice(&checksum.to_be_bytes());
     SIZE
+}
+
+/// Writes the flow's IPv6 packet in an IPv4 packet of protocol 41; its length.
+pub fn write6_in4(
+    flow: &Flow<Ipv6Addr>,
+    source: Ipv4Addr,
+    destination: Ipv4Addr,
+    octets: &mut [u8; IN_IPV4],
+) -> usize {
+    let mut inner = [0; SIZE];
+    write6(flow, &mut inner);
+    octets[..12].copy_from_slice(&[0x45, 0, 0, IN_IPV4 as u8, 0, 0, 0, 0, 64, 41, 0, 0]);
+    octets[12..16].copy_from_slice(&source.octets());
+    octets[16..20].copy_from_slice(&destination.octets());
+    let checksum = !fold(sum(&octets[..20]));
+    octets[10..12].copy_from_slice(&checksum.to_be_bytes());
+    octets[20..].copy_from_slice(&inner);
+    IN_IPV4
+}
+
+/// Reads the flow of an IPv6 packet in an IPv4 packet between these addresses, if all of its checksums and lengths are right.
+pub fn read6_in4(octets: &[u8], source: Ipv4Addr, destination: Ipv4Addr) -> Option<Flow<Ipv6Addr>> {
+    let lengths = octets.len() == IN_IPV4 && octets[0] == 0x45 && number(octets, 2) == IN_IPV4 as u16;
+    let addresses = [source.octets(), destination.octets()].concat();
+    let right =
+        lengths && fold(sum(&octets[..20])) == 0xffff && octets[9] == 41 && octets[12..20] == addresses;
+    right.then(|| read6(&octets[20..])).flatten()
 }
 
 /// Writes the flow's IPv4 packet; its length.

@@ -1,0 +1,88 @@
+//! A configured tunnel of IPv6 in IPv4: into it and out of it.
+
+use super::machine::{Machine, RUN, shuffled, unseen, wrong};
+use super::packets::{Flow, read6, read6_in4, write6, write6_in4};
+use crate::bench::{Figure, Options, Section, Target};
+use crate::failure::{Failure, Result};
+use sixway_dataplane::engine::{Engine, EngineConfig, TunnelConfig};
+use sixway_dataplane::mechanism::configured::ConfiguredConfig;
+use sixway_dataplane::tunnel::TunnelPolicy;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+const FLOWS: u32 = 1_024;
+const PASSES: usize = 64;
+const LOCAL: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
+const REMOTE: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
+const HERE: u128 = 0x2001_0db8_0001 << 80;
+const THERE: u128 = 0x2001_0db8_0007 << 80;
+
+fn flow(number: u32, inward: bool) -> Flow<Ipv6Addr> {
+    let (source, destination) = if inward { (THERE, HERE) } else { (HERE, THERE) };
+    Flow {
+        source: Ipv6Addr::from_bits(source | u128::from(number)),
+        source_port: 1_024 + (number % 60_000) as u16,
+        destination: Ipv6Addr::from_bits(destination | u128::from(number % 251)),
+        destination_port: 53,
+    }
+}
+
+fn machine() -> Result<Machine> {
+    let fault = |what: &str| Failure::Unexpected(format!("the benchmark's own configuration: {what}"));
+    let prefix = format!("{}/48", Ipv6Addr::from_bits(THERE)).parse().map_err(|_| fault("no prefix"))?;
+    let tunnel = ConfiguredConfig {
+        local: LOCAL,
+        remote: Some(REMOTE),
+        prefixes: vec![prefix],
+        strict_sources: true,
+        policy: TunnelPolicy::default(),
+    };
+    let tunnels = vec![TunnelConfig::Configured(tunnel)];
+    let engine = Engine::new(&EngineConfig { tunnels, ..EngineConfig::default() });
+    Ok(Machine::new(engine.map_err(|error| fault(&format!("{error:?}")))?))
+}
+
+/// Measures both ways.
+pub fn measure(options: &Options) -> Result<Section> {
+    let mut figures = Vec::new();
+    let mut machine = machine()?;
+    // Each run of 256 is of 256 flows: nothing is there to be joined.
+    let order = shuffled(FLOWS).repeat(PASSES);
+    verify(&mut machine, &order[..FLOWS as usize])?;
+    for batch in [RUN, 1] {
+        options.say(&format!("memory: tunnel, batches of {batch}"));
+        let (mut encap, mut decap) = (Vec::new(), Vec::new());
+        for _ in 0..options.repeats() {
+            let write = |number, octets: &mut _| write6(&flow(number, false), octets);
+            encap.push(machine.pass(&order, batch, write, unseen)?);
+            let write = |number, octets: &mut _| write6_in4(&flow(number, true), REMOTE, LOCAL, octets);
+            decap.push(machine.pass(&order, batch, write, unseen)?);
+        }
+        for (way, figure) in [("into", encap), ("out of", decap)] {
+            let name = format!("{way} the tunnel, batches of {batch}");
+            figures.push(Figure::new(name, "ns/packet", figure).to_reach(Target::AtMost(30.0)));
+        }
+    }
+    Ok(Section {
+        title: "6in4 in memory",
+        how: format!(
+            "A configured tunnel; UDP with 16 octets of payload (64 octets inside, 84 outside), {FLOWS} flows in random order; parse to finished \
+             packet, the search for segments to join and expiry included."
+        ),
+        figures,
+        skipped: Vec::new(),
+    })
+}
+
+fn verify(machine: &mut Machine, order: &[u32]) -> Result<()> {
+    let write = |number: u32, octets: &mut _| write6(&flow(number, false), octets);
+    machine.pass(order, RUN, write, |number, octets| match read6_in4(octets, LOCAL, REMOTE) {
+        Some(read) if read == flow(number, false) => Ok(()),
+        Some(_) | None => Err(wrong(number, octets)),
+    })?;
+    let write = |number: u32, octets: &mut _| write6_in4(&flow(number, true), REMOTE, LOCAL, octets);
+    machine.pass(order, RUN, write, |number, octets| match read6(octets) {
+        Some(read) if read == flow(number, true) => Ok(()),
+        Some(_) | None => Err(wrong(number, octets)),
+    })?;
+    Ok(())
+}
