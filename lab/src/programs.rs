@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 /// Every program with its Debian 12 package. `make deps` installs what is missing: it asks `sixway-lab deps`.
 pub const PROGRAMS: &[(&str, &str)] = &[
     ("ip", "iproute2"),
+    ("tc", "iproute2"),
     ("curl", "curl"),
     ("nginx", "nginx-light"),
     ("ping", "iputils-ping"),

@@ -3,8 +3,9 @@
 use crate::Interop;
 use sixway_lab::failure::{Failure, Result};
 use sixway_lab::forwarder::{Forwarder, NAT64, Running, run_sixway, show, sixway};
+use sixway_lab::namespace::command;
 use sixway_lab::probe::ping;
-use sixway_lab::topology::client_gateway_server;
+use sixway_lab::topology::{Network, client_gateway_server};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use std::time::Duration;
 pub const TESTS: &[Interop] = &[
     Interop::new("sixway_shows_what_it_did", &["sixway", "ping"], shows_what_it_did),
     Interop::new("sixway_leaves_the_host_as_it_was", &["sixway", "ping"], leaves_the_host_as_it_was),
+    Interop::new("sixway_with_tunnels_leaves_the_host_as_it_was", &["sixway"], leaves_no_tunnel_behind),
     Interop::new("sixway_starts_again_after_a_crash", &["sixway", "ping"], starts_again_after_a_crash),
     Interop::new(
         "sixway_names_the_capability_that_it_lacks",
@@ -53,8 +55,8 @@ fn shows_what_it_did() -> Result<()> {
 }
 
 /// All that the gateway might change on its host.
-fn state(running: &Running) -> Result<Vec<String>> {
-    let gateway = running.network.host("gateway")?;
+fn state(network: &Network) -> Result<Vec<String>> {
+    let gateway = network.host("gateway")?;
     let mut state = Vec::new();
     for words in [
         "link show",
@@ -77,6 +79,8 @@ fn state(running: &Running) -> Result<Vec<String>> {
     for key in [
         "ipv4/conf/all/rp_filter",
         "ipv4/conf/all/accept_local",
+        "ipv4/conf/out0/rp_filter",
+        "ipv4/conf/out0/accept_local",
         "ipv4/ip_forward",
         "ipv6/conf/all/forwarding",
     ] {
@@ -96,13 +100,64 @@ fn leaves_the_host_as_it_was() -> Result<()> {
     };
     ping(running.network.host("client")?, "2001:db8:1::1", 1, 56, Duration::from_millis(5))?;
     ping(running.network.host("server")?, "203.0.113.1", 1, 56, Duration::from_millis(5))?;
-    let before = state(&running)?;
+    let before = state(&running.network)?;
     let process = run_sixway(&running.network, NAT64)?;
     running.process = Some(process);
     pings(&running)?;
     let status = running.network.with_process(process, |process| process.stop())?;
     assert_eq!(status.and_then(|status| status.code()), Some(0), "its exit status after SIGTERM");
-    assert_eq!(state(&running)?, before);
+    assert_eq!(state(&running.network)?, before);
+    Ok(())
+}
+
+/// One of each mechanism, and advertisements.
+const TUNNELS: &str = r#"[tun]
+name = "sixway0"
+
+[six_to_four]
+role = "router"
+interface = "out0"
+relay = "203.0.113.2"
+
+[[tunnel]]
+local = "203.0.113.1"
+remote = "203.0.113.9"
+prefixes = ["2001:db8:9::/48"]
+
+[six_rd]
+role = "border_relay"
+prefix = "3fff:6d::/32"
+address = "203.0.113.1"
+
+[[router_advertisement]]
+interface = "in0"
+prefixes = [{ from = "six_to_four", subnet = 1 }]
+
+[gateway]
+ipv4_address = "192.0.2.254"
+ipv6_address = "2001:db8::fe"
+"#;
+
+/// Ended by a signal; and killed, started again and ended.
+fn leaves_no_tunnel_behind() -> Result<()> {
+    let network = client_gateway_server()?;
+    let gateway = network.host("gateway")?;
+    let traffic_control = || {
+        let mut tc = command("tc")?;
+        tc.args(["filter", "show", "dev", "out0", "ingress"]);
+        Ok::<_, Failure>(gateway.run(tc, Duration::from_secs(5))?.stdout)
+    };
+    let before = (state(&network)?, traffic_control()?);
+    let process = run_sixway(&network, TUNNELS)?;
+    assert_ne!(state(&network)?, before.0, "it has routes of its own");
+    let status = network.with_process(process, |process| process.stop())?;
+    assert_eq!(status.and_then(|status| status.code()), Some(0), "its exit status after SIGTERM");
+    assert_eq!((state(&network)?, traffic_control()?), before, "after SIGTERM");
+    let process = run_sixway(&network, TUNNELS)?;
+    network.with_process(process, |process| process.kill())?;
+    let next = run_sixway(&network, TUNNELS)?;
+    network.with_process(next, |process| process.stop())?;
+    assert_eq!((state(&network)?, traffic_control()?), before, "after SIGKILL, another start and its end");
     Ok(())
 }
 
