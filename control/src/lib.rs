@@ -41,6 +41,7 @@ mod neighbour_answer;
 pub mod neighbour_discovery;
 mod random;
 pub mod router_advert;
+pub mod tunnel_end;
 
 pub use sixway_dataplane::Instant;
 pub use sixway_dataplane::tunnel::address::isatap;

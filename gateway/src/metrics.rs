@@ -1,7 +1,7 @@
 //! Metrics for Prometheus, in the OpenMetrics text format: every counter and drop reason with its help text from the
-//! engine's own lists, and the fill of every bounded table, all by worker.
+//! engine's own lists, and the fill of every bounded table, all by worker; and what is counted beside the workers.
 
-use crate::admin::{AdminError, Backend};
+use crate::admin::{AdminError, Backend, RouterAdvertisementRow};
 use axum::Router;
 use axum::extract::State;
 use axum::http::header;
@@ -14,6 +14,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 use sixway_dataplane::{Counters, DropReason};
+use sixway_fastpath::Taken;
 use sixway_link::LinkCounters;
 use std::fmt;
 use std::sync::Arc;
@@ -57,10 +58,20 @@ pub struct Sample {
     pub gauges: Vec<Gauge>,
 }
 
-/// The metrics of all workers as text.
-pub fn encode(samples: Vec<Sample>) -> Result<String, fmt::Error> {
+/// What is counted outside of the workers.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    /// Router advertisements, a row for each link.
+    pub advertisements: Vec<RouterAdvertisementRow>,
+    /// What steering took to the device; `None` where nothing is steered.
+    pub steered: Option<Taken>,
+}
+
+/// The metrics of all workers, and of what is beside them, as text.
+pub fn encode(samples: Vec<Sample>, beside: Beside) -> Result<String, fmt::Error> {
     let mut registry = Registry::with_prefix("sixway");
     registry.register_collector(Box::new(Samples(samples)));
+    registry.register_collector(Box::new(beside));
     let mut text = String::new();
     text::encode(&mut text, &registry)?;
     Ok(text)
@@ -75,6 +86,52 @@ impl Collector for Samples {
         self.link(&mut encoder)?;
         self.drops(&mut encoder)?;
         self.gauges(&mut encoder)
+    }
+}
+
+impl Collector for Beside {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        self.advertisements(&mut encoder)?;
+        self.steered(&mut encoder)
+    }
+}
+
+/// A counter of advertising interfaces: its name, its help, and its value.
+type OfLink = (&'static str, &'static str, fn(&RouterAdvertisementRow) -> u64);
+
+/// The counters of advertising interfaces.
+const OF_LINKS: [OfLink; 6] = [
+    ("router_advertisements_multicast", "Advertisements to all nodes of the link.", |row| row.multicast),
+    ("router_advertisements_unicast", "Advertisements to a host that asked.", |row| row.unicast),
+    ("router_solicitations", "Router solicitations that are answered.", |row| row.solicitations),
+    ("router_solicitations_too_many", "Solicitations beyond what is answered at a time.", |row| row.too_many),
+    ("neighbour_discovery_malformed", "Messages that failed a check.", |row| row.malformed),
+    ("router_advertisements_contradicted", "What other routers said otherwise.", |row| row.inconsistencies),
+];
+
+impl Beside {
+    fn advertisements(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        for (name, help, value) in OF_LINKS {
+            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            for row in &self.advertisements {
+                let link = [("link", row.link.clone())];
+                ConstCounter::new(value(row)).encode(family.encode_family(&link)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn steered(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let Some(taken) = self.steered else { return Ok(()) };
+        let counters = [
+            ("steered_packets", "Tunnel packets that were steered into the device.", taken.packets),
+            ("steered_octets", "Their octets, outer IPv4 header included.", taken.octets),
+        ];
+        for (name, help, value) in counters {
+            let encoder = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            ConstCounter::new(value).encode(encoder)?;
+        }
+        Ok(())
     }
 }
 
@@ -164,7 +221,11 @@ mod tests {
         counters.dropped[DropReason::NoBinding as usize] = 3;
         let gauge = Gauge { name: "sessions", help: "Live sessions", mechanism: "nat64-0".into(), value: 5 };
         let link = LinkCounters { no_room: 4, ..LinkCounters::default() };
-        encode(vec![Sample { worker: 1, counters, link, gauges: vec![gauge] }]).unwrap()
+        let row =
+            RouterAdvertisementRow { link: "eth1".into(), unicast: 6, ..RouterAdvertisementRow::default() };
+        let steered = Some(Taken { packets: 8, octets: 900 });
+        let beside = Beside { advertisements: vec![row], steered };
+        encode(vec![Sample { worker: 1, counters, link, gauges: vec![gauge] }], beside).unwrap()
     }
 
     #[test]
@@ -190,6 +251,8 @@ mod tests {
         assert!(text.contains("sixway_dropped_total{reason=\"NoBinding\",worker=\"1\"} 3\n"));
         assert!(text.contains("sixway_link_no_room_total{worker=\"1\"} 4\n"));
         assert!(text.contains("sixway_sessions{mechanism=\"nat64-0\",worker=\"1\"} 5\n"));
+        assert!(text.contains("sixway_router_advertisements_unicast_total{link=\"eth1\"} 6\n"));
+        assert!(text.contains("sixway_steered_packets_total 8\n"), "{text}");
         assert!(text.ends_with("# EOF\n"));
     }
 }

@@ -4,8 +4,8 @@
 
 use sixway::admin::{Edit, Filter};
 use sixway::worker::{
-    BindingEntry, Clock, Command, Dump, DumpPage, Edited, Handover, Position, Post, SessionEntry, Table,
-    Translator, TunnelSet, Wake, Worker, mailbox, rings,
+    BindingEntry, Clock, Command, Dump, DumpPage, Edited, Handover, Inlet, Position, Post, SessionEntry,
+    Table, Translator, TunnelSet, Wake, Worker, mailbox, rings,
 };
 use sixway_dataplane::engine::{Engine, EngineConfig};
 use sixway_dataplane::mechanism::siit::SiitConfig;
@@ -29,12 +29,14 @@ impl Translator for Fake {
     fn process(&mut self, frames: &mut [Frame], _: Instant, _: &mut Outbox) {
         for frame in frames {
             self.counters.received += 1;
-            frame.verdict = match frame.bytes()[0].checked_sub(100) {
-                None => Verdict::Forward,
-                Some(worker) => Verdict::HandOver(WorkerId(worker)),
+            frame.verdict = match (frame.bytes()[0], frame.bytes()[0].checked_sub(100)) {
+                (99, _) => Verdict::Control,
+                (_, None) => Verdict::Forward,
+                (_, Some(worker)) => Verdict::HandOver(WorkerId(worker)),
             };
             match frame.verdict {
                 Verdict::Forward => self.counters.forwarded += 1,
+                Verdict::Control => self.counters.to_control += 1,
                 _ => self.counters.handed_over += 1,
             }
         }
@@ -53,7 +55,9 @@ impl Translator for Fake {
     }
     fn tick(&mut self, _: Instant, _: &mut Outbox) {}
     fn set_tunnels(&mut self, _: &TunnelSet) {}
-    fn learn_path_error(&mut self, _: &[u8], _: Instant) {}
+    fn learn_path_error(&mut self, error: &[u8], _: Instant) {
+        self.table += error.len() as u32;
+    }
     fn counters(&self) -> Counters {
         self.counters.clone()
     }
@@ -292,4 +296,68 @@ fn what_a_packet_is_cut_into_leaves_before_the_packets_that_came_behind_it() {
     let lengths: Vec<usize> = frames[..7].iter().map(Frame::len).collect();
     assert_eq!(lengths, [58, 1_280, 224, 68, 1_280, 124, 78]);
     worker.stop();
+}
+
+#[test]
+fn what_comes_by_an_inlet_leaves_by_the_first_link_and_is_counted_after_it_is_closed() {
+    let mut worker = start(vec![Fake::default()]).remove(0);
+    let address = "192.0.2.1".parse().unwrap();
+    let (near, mut socket) = Memory::pair(10);
+    worker.post.send(Command::AddInlet(Inlet { address, link: Box::new(near) })).unwrap();
+    socket.send(&mut Frame::holding(&[7; 60])).unwrap();
+    for _ in 0..500 {
+        if worker.counters().received == 1 && worker.far.waiting() == 1 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let mut frames = [Frame::with_capacity(100)];
+    assert_eq!(worker.far.receive(&mut frames).unwrap(), 1);
+    assert_eq!((frames[0].bytes(), socket.waiting()), (&[7; 60][..], 0));
+    worker.post.send(Command::RemoveInlet(address)).unwrap();
+    assert_eq!(worker.ask(Command::Report).link.received, 1);
+    socket.send(&mut Frame::holding(&[7; 60])).unwrap();
+    assert_eq!(worker.pass(&[8; 60], 2).received, 2);
+    worker.stop();
+}
+
+#[test]
+fn controls_packets_go_to_control_and_those_it_has_no_room_for_are_lost() {
+    let clock = Clock::start();
+    let (post, mailbox) = mailbox().unwrap();
+    let (near, far) = Memory::pair(10);
+    let (sender, mut control) = tokio::sync::mpsc::channel(1);
+    let handover = rings(&[mailbox.wake().clone()]).remove(0);
+    let worker = Worker::new(vec![near], Fake::default(), clock, mailbox, handover).with_control(sender);
+    let mut running = Running { far, post, thread: std::thread::spawn(|| worker.run()) };
+    running.pass(&[99, 1], 1);
+    running.pass(&[99, 2], 2);
+    assert_eq!(running.counters().to_control, 2);
+    assert_eq!(control.blocking_recv(), Some(vec![99, 1]));
+    running.pass(&[99, 3], 3);
+    assert_eq!(control.blocking_recv(), Some(vec![99, 3]));
+    assert_eq!(running.far.waiting(), 0);
+    running.stop();
+}
+
+#[test]
+fn every_worker_learns_from_a_path_error_and_one_answers_it() {
+    let mut workers = start(vec![Fake::default()]);
+    let learning = workers.remove(0);
+    learning.post.send(Command::PathError(vec![69; 56].into())).unwrap();
+    assert_eq!(learning.ask(Command::Report).tables[0].sessions, 56);
+    assert_eq!(learning.counters().received, 0);
+
+    let (post, mailbox) = mailbox().unwrap();
+    let (near, far) = Memory::pair(10);
+    let handover = rings(&[mailbox.wake().clone()]).remove(0);
+    let worker = Worker::new(vec![near], Fake::default(), Clock::start(), mailbox, handover);
+    let worker = worker.answering_path_errors();
+    let answering = Running { far, post, thread: std::thread::spawn(|| worker.run()) };
+    answering.post.send(Command::PathError(vec![69; 56].into())).unwrap();
+    let report = answering.ask(Command::Report);
+    assert_eq!((report.counters.received, report.tables[0].sessions), (1, 0));
+    assert_eq!(answering.far.waiting(), 1);
+    learning.stop();
+    answering.stop();
 }

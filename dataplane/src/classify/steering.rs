@@ -59,6 +59,11 @@ impl Steering {
         Self { own4, own6, prefixes: prefixes.into_iter().map(Entry::of).collect() }
     }
 
+    /// Another IPv6 address of the gateway's own from now on.
+    pub const fn set_own6(&mut self, own6: Option<Ipv6Addr>) {
+        self.own6 = own6;
+    }
+
     /// Other prefixes of tunnels from now on.
     pub fn set_tunnels(&mut self, tunnels: impl Iterator<Item = (Prefix6, Owner)>) {
         self.prefixes.retain(|entry| !matches!(entry.owner, Owner::Tunnel(_)));

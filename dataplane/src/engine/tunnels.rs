@@ -316,6 +316,13 @@ impl Tunnels {
 }
 
 impl Engine {
+    /// Another address of the gateway's own from now on: one that follows a tunnel's.
+    pub fn set_own6(&mut self, own6: Option<Ipv6Addr>) {
+        self.tunnels.own6 = own6;
+        self.steering.set_own6(own6);
+        self.icmp_errors.set_own6(own6);
+    }
+
     /// Other tunnels from now on, and other addresses of this host: an address has changed. What is known of the paths stays.
     pub fn set_tunnels(&mut self, configs: &[TunnelConfig], host4: &[Ipv4Addr]) {
         self.tunnels = Tunnels::new(configs, host4, self.tunnels.own6, self.seed);

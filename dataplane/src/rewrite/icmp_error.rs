@@ -71,6 +71,11 @@ impl IcmpErrors {
         }
     }
 
+    /// Errors to IPv6 come from this address from now on.
+    pub const fn set_own6(&mut self, own6: Option<Ipv6Addr>) {
+        self.own6 = own6;
+    }
+
     /// Answers a dropped packet with the ICMP error that [`DropReason::answer`] names, if the sender may be told, through `out`. `frame` holds
     /// the packet as it was received, `packet` what was parsed of it.
     ///

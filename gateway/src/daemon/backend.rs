@@ -7,7 +7,7 @@ use crate::admin::{
     AdminError, Backend, BindingRow, CounterRow, Device, DropRow, Filter, MechanismRow, Named, Page, Query,
     RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
-use crate::metrics::{self, Gauge, Sample};
+use crate::metrics::{self, Beside, Gauge, Sample};
 use crate::worker::{BindingEntry, Command, Dump, DumpPage, Position, Post, Report, SessionEntry, Table};
 use sixway_dataplane::{Counters, DropReason};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -94,13 +94,14 @@ impl Gateway {
     /// Takes note of the tunnels as they are at the moment.
     pub(super) fn see_tunnels(&self, view: TunnelView) {
         let mut tunnels = self.tunnels();
-        let advertisements = std::mem::take(&mut tunnels.advertisements);
-        *tunnels = TunnelView { advertisements, ..view };
+        let (advertisements, steered) = (std::mem::take(&mut tunnels.advertisements), tunnels.steered);
+        *tunnels = TunnelView { advertisements, steered, ..view };
     }
 
-    /// Takes note of how router advertisements go.
-    pub(super) fn see_advertisements(&self, rows: Vec<RouterAdvertisementRow>) {
-        self.tunnels().advertisements = rows;
+    /// Takes note of how router advertisements go, and of what was steered.
+    pub(super) fn see_beside(&self, beside: Beside) {
+        let mut tunnels = self.tunnels();
+        (tunnels.advertisements, tunnels.steered) = (beside.advertisements, beside.steered);
     }
 
     /// Whether packets went into ISATAP tunnels lately.
@@ -372,7 +373,10 @@ impl Backend for Gateway {
             counters: report.counters,
             link: report.link,
         });
-        metrics::encode(samples.collect()).map_err(|error| AdminError::Busy(format!("metrics: {error}")))
+        let tunnels = self.tunnels();
+        let beside = Beside { advertisements: tunnels.advertisements.clone(), steered: tunnels.steered };
+        metrics::encode(samples.collect(), beside)
+            .map_err(|error| AdminError::Busy(format!("metrics: {error}")))
     }
 }
 

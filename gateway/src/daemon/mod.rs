@@ -2,9 +2,9 @@
 
 mod advertiser;
 mod backend;
+mod discovery;
 mod edits;
 mod engines;
-mod isatap;
 mod log;
 mod path_errors;
 mod pool_file;

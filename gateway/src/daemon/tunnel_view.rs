@@ -5,6 +5,7 @@ use crate::config::{
     Config, ConfiguredTunnel, Isatap, IsatapRole, LocalAddress, Remote, SixRd, SixRdRole, SixToFour,
     Surroundings,
 };
+use sixway_fastpath::Taken;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -17,6 +18,8 @@ pub struct TunnelView {
     pub six_rd: Vec<SixRdRow>,
     /// Router advertisements.
     pub advertisements: Vec<RouterAdvertisementRow>,
+    /// What steering took to the device.
+    pub steered: Option<Taken>,
 }
 
 impl TunnelView {

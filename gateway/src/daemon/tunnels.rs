@@ -6,13 +6,14 @@
 
 use super::advertiser::Advertiser;
 use super::backend::Gateway;
-use super::isatap::IsatapServices;
+use super::discovery::Discovery;
 use super::path_errors::{self, PathErrorRelay};
 use super::remote_names::RemoteNames;
 use super::run::RunError;
 use super::tunnel_view::TunnelView;
 use crate::config::{Config, RouterAdvertisement, Steering as Wanted, Surroundings};
 use crate::host::{Host, HostError, kernel_tunnels};
+use crate::metrics::Beside;
 use crate::worker::{Clock, Command, Inlet, Post, TunnelSet};
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_fastpath::{Hook, Steering};
@@ -46,7 +47,7 @@ pub(super) struct Tunnels<'c> {
     opened: Vec<RawTunnel>,
     errors: Option<PathErrorRelay>,
     advertisers: Vec<(&'c RouterAdvertisement, Advertiser)>,
-    isatap: Option<IsatapServices<'c>>,
+    discovery: Option<Discovery<'c>>,
     way: Way,
 }
 
@@ -64,7 +65,7 @@ impl<'c> Tunnels<'c> {
             opened: Vec::new(),
             errors: None,
             advertisers: Vec::new(),
-            isatap: None,
+            discovery: None,
             way: Way::Raw,
         };
         if config.has_tunnels() {
@@ -200,12 +201,12 @@ impl<'c> Tunnels<'c> {
             let seed = seed.rotate_left(32).wrapping_add(number as u64);
             self.advertisers.push((it, Advertiser::start(interface, settings, seed, clock)));
         }
-        let mut isatap = IsatapServices::new(self.config, clock, seed);
-        isatap.set(&self.now);
-        self.isatap = Some(isatap);
+        let mut discovery = Discovery::new(self.config, clock, seed);
+        discovery.set(&self.now);
+        self.discovery = Some(discovery);
     }
 
-    /// Lives with changes: of this host's addresses, and of what names lead to. Gives path errors to the workers, and lets ISATAP speak.
+    /// Lives with changes: of this host's addresses, and of what names lead to. Gives path errors to the workers, and lets neighbour discovery speak through tunnels.
     /// For ever.
     pub(super) async fn keep(&mut self, host: &mut Host, gateway: &Gateway, control: &mut Receiver<Vec<u8>>) {
         let mut look = tokio::time::interval(LOOK);
@@ -213,10 +214,10 @@ impl<'c> Tunnels<'c> {
         gateway.see_tunnels(self.view());
         loop {
             let mut seen = self.now.clone();
-            if let Some(isatap) = &mut self.isatap {
-                seen.learnt.clone_from(isatap.work(&self.senders));
+            if let Some(discovery) = &mut self.discovery {
+                seen.learnt.clone_from(discovery.work(&self.senders));
             }
-            let idle = self.isatap.as_ref().and_then(IsatapServices::idle);
+            let idle = self.discovery.as_ref().and_then(Discovery::idle);
             if seen == self.now {
                 tokio::select! {
                     _ = look.tick() => {
@@ -226,8 +227,8 @@ impl<'c> Tunnels<'c> {
                     (tunnel, address) = names.changed() => drop(seen.remotes.insert(tunnel, address)),
                     () = relay(&mut self.errors, gateway) => {}
                     Some(packet) = control.recv() => {
-                        if let Some(isatap) = &mut self.isatap {
-                            isatap.receive(&packet);
+                        if let Some(discovery) = &mut self.discovery {
+                            discovery.receive(&packet);
                         }
                     }
                     () = tokio::time::sleep(idle.unwrap_or(LOOK)) => {}
@@ -240,12 +241,16 @@ impl<'c> Tunnels<'c> {
     }
 
     fn each_second(&mut self, gateway: &Gateway) {
-        let Some(isatap) = &mut self.isatap else { return };
+        let Some(discovery) = &mut self.discovery else { return };
         if gateway.isatap_is_used() {
-            isatap.note_traffic();
+            discovery.note_traffic();
         }
         let lans = self.advertisers.iter().map(|(_, advertiser)| advertiser.row());
-        gateway.see_advertisements(lans.chain(isatap.rows()).collect());
+        let steered = match &self.way {
+            Way::Steered(steering, _) => Some(steering.counters()),
+            Way::Raw => None,
+        };
+        gateway.see_beside(Beside { advertisements: lans.chain(discovery.rows()).collect(), steered });
     }
 
     /// Other addresses from now on.
@@ -269,7 +274,8 @@ impl<'c> Tunnels<'c> {
             self.steer_to(before.union(&after).copied().collect(), host);
             let tunnels: Vec<TunnelConfig> =
                 self.config.tunnels(&self.now).into_iter().map(|(_, tunnel)| tunnel).collect();
-            let set = Arc::new(TunnelSet { tunnels, host4: self.now.host4() });
+            let own6 = self.config.ipv6_address(&self.now);
+            let set = Arc::new(TunnelSet { tunnels, host4: self.now.host4(), own6 });
             for worker in 0..gateway.workers() {
                 let change = |answer| Command::Tunnels(Arc::clone(&set), answer);
                 if let Err(error) = gateway.ask(worker, change).await {
@@ -283,8 +289,8 @@ impl<'c> Tunnels<'c> {
         for (it, advertiser) in &self.advertisers {
             advertiser.say(self.config.advertised(it, &self.now));
         }
-        if let Some(isatap) = &mut self.isatap {
-            isatap.set(&self.now);
+        if let Some(discovery) = &mut self.discovery {
+            discovery.set(&self.now);
         }
         self.let_go(&after, gateway);
         gateway.see_tunnels(self.view());

@@ -18,10 +18,13 @@ pub enum RouteError {
 impl fmt::Display for RouteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Exists(prefix) => write!(
-                f,
-                "there is another route to {prefix}; remove it (see: ip route show {prefix}), or leave this one out of `tun.routes`"
-            ),
+            Self::Exists(prefix) => {
+                let family = if prefix.contains(':') { "-6 " } else { "" };
+                write!(
+                    f,
+                    "there is another route to {prefix}; remove it (see: ip {family}route show {prefix}), or leave this one out of `tun.routes`"
+                )
+            }
             Self::Kernel(what, error) => write!(f, "{what}: {error}"),
         }
     }

@@ -145,6 +145,7 @@ impl Translator for Engine {
     }
 
     fn set_tunnels(&mut self, set: &TunnelSet) {
+        Engine::set_own6(self, set.own6);
         Engine::set_tunnels(self, &set.tunnels, &set.host4);
     }
 

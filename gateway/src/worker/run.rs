@@ -17,6 +17,8 @@ use std::sync::mpsc::TryRecvError;
 pub const BATCH: usize = 64;
 /// Frames that may leave beside a batch: each may become many fragments.
 const OUTBOX: usize = 1_024;
+/// While packets come by the links, inlets are looked at each so many turns: what is steered does not come by them, and asking costs.
+const INLET_TURNS: u8 = 8;
 /// The engine hears of the time at least so often, in milliseconds.
 const TICK: u8 = 100;
 
@@ -29,6 +31,10 @@ pub struct Worker<L, T> {
     handover: Handover,
     dumps: Dumps,
     inlets: Vec<Inlet>,
+    /// Turns until the inlets are looked at.
+    until_inlets: u8,
+    /// What inlets counted that are closed.
+    closed: LinkCounters,
     control: Option<ControlSender>,
     /// Whether path errors are answered here, beside being learnt.
     answers_path_errors: bool,
@@ -58,6 +64,8 @@ impl<L: Link, T: Translator> Worker<L, T> {
             handover,
             dumps: Dumps::default(),
             inlets: Vec::new(),
+            until_inlets: 0,
+            closed: LinkCounters::default(),
             control: None,
             answers_path_errors: false,
             frames: (0..BATCH).map(|_| Frame::with_capacity(MAX_PACKET)).collect(),
@@ -94,7 +102,11 @@ impl<L: Link, T: Translator> Worker<L, T> {
         for link in 0..self.links.len() {
             busy |= self.batch(link)?;
         }
-        busy |= self.take_in()?;
+        self.until_inlets = self.until_inlets.saturating_sub(1);
+        if !busy || self.until_inlets == 0 {
+            self.until_inlets = INLET_TURNS;
+            busy |= self.take_in()?;
+        }
         busy |= self.take_over()?;
         let now = self.clock.now();
         self.translator.tick(now, &mut self.outbox);
@@ -138,6 +150,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
                 }
                 Err(error) => {
                     let inlet = self.inlets.swap_remove(place);
+                    self.closed.add(inlet.link.counters());
                     tracing::error!("packets for {} are no longer received: {error}", inlet.address);
                 }
             }
@@ -200,7 +213,12 @@ impl<L: Link, T: Translator> Worker<L, T> {
                     give(answer, ());
                 }
                 Ok(Command::AddInlet(inlet)) => self.inlets.push(inlet),
-                Ok(Command::RemoveInlet(address)) => self.inlets.retain(|inlet| inlet.address != address),
+                Ok(Command::RemoveInlet(address)) => {
+                    let (closed, kept) = self.inlets.drain(..).partition(|inlet| inlet.address == address);
+                    self.inlets = kept;
+                    let closed: Vec<Inlet> = closed;
+                    closed.iter().for_each(|inlet| self.closed.add(inlet.link.counters()));
+                }
                 Ok(Command::PathError(error)) => self.path_error(&error)?,
                 Err(TryRecvError::Empty) => return Ok(Turn::Idle),
                 // Nobody is left who could tell it to stop.
@@ -211,7 +229,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
     }
 
     fn report(&mut self) -> Report {
-        let mut link = LinkCounters::default();
+        let mut link = self.closed;
         self.links.iter().for_each(|one| link.add(one.counters()));
         self.inlets.iter().for_each(|one| link.add(one.link.counters()));
         Report { counters: self.translator.counters(), link, tables: self.translator.tables() }

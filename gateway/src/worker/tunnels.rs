@@ -3,7 +3,7 @@
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_link::Link;
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use tokio::sync::mpsc::Sender;
 
 /// The tunnels of all engines, and this host's addresses.
@@ -13,6 +13,8 @@ pub struct TunnelSet {
     pub tunnels: Vec<TunnelConfig>,
     /// This host's IPv4 addresses.
     pub host4: Vec<Ipv4Addr>,
+    /// The gateway's own IPv6 address.
+    pub own6: Option<Ipv6Addr>,
 }
 
 /// A socket that brings packets for one of this host's addresses. Nothing leaves by it.

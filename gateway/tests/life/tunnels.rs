@@ -193,3 +193,51 @@ fn hosts_of_a_lan_get_the_prefix_that_follows_the_address_and_lose_it_again() {
     let routes = network.ip(&["-n", &client, "-6", "route"]);
     assert!(!routes.lines().any(|line| line.starts_with("default via fe80:")), "it said farewell: {routes}");
 }
+
+#[test]
+fn a_default_route_that_is_there_already_is_named_and_everything_is_put_back() {
+    let Some(network) = Network::build() else { return };
+    let gw = network.host("gateway");
+    network.ip(&["-n", &gw, "-6", "route", "add", "default", "dev", "in0"]);
+    let (settings, routes) = (network.settings(), network.routes());
+    let edge = "[six_rd]\nrole = \"customer_edge\"\nprefix = \"2001:db8::/32\"\nipv4_mask_length = 8\ninterface = \"out0\"\n\
+                border_relays = [\"203.0.113.2\"]\n";
+    let mut gateway = network.start(edge);
+    assert_eq!(gateway.end(), 1, "{}", gateway.said());
+    let said = "there is another route to ::/0; remove it (see: ip -6 route show ::/0)";
+    assert!(gateway.said().contains(said), "{}", gateway.said());
+    assert_eq!((network.routes(), network.settings()), (routes, settings));
+    assert!(!network.has_device() && !network.state().exists());
+}
+
+#[test]
+fn packets_pass_between_a_customer_and_his_border_relay_and_between_the_ends_of_a_tunnel() {
+    let Some(network) = Network::build() else { return };
+    let domain = "prefix = \"2001:db8:6d::/48\"\nipv4_mask_length = 24\n";
+    let relay = format!("[six_rd]\nrole = \"border_relay\"\n{domain}address = \"203.0.113.1\"\n");
+    let tunnel = |local: u8, remote: u8, prefix: &str, own: &str| {
+        format!(
+            "[tunnel]\nlocal = \"203.0.113.{local}\"\nremote = \"203.0.113.{remote}\"\nprefixes = \"{prefix}\"\n\
+             ipv6_address = \"{own}\"\n"
+        )
+    };
+    let near = tunnel(1, 2, "2001:db8:7::/48", "2001:db8:8::1");
+    let mut gateway = network.start(&format!("{relay}{near}"));
+    let edge = format!(
+        "[six_rd]\nrole = \"customer_edge\"\n{domain}interface = \"eth0\"\nborder_relays = [\"203.0.113.1\"]\n"
+    );
+    let mut customer = network.start_peer("server", &edge);
+    pings(&network, "client", "2001:db8:6d:200::1");
+    pings(&network, "server", "2001:db8:1::2");
+    customer.signal("TERM");
+    assert_eq!(customer.end(), 0, "{}", customer.said());
+
+    let far = tunnel(2, 1, "::/0", "2001:db8:7::1");
+    let mut end = network.start_peer("server", &far);
+    pings(&network, "client", "2001:db8:7::1");
+    pings(&network, "server", "2001:db8:1::2");
+    for running in [&mut end, &mut gateway] {
+        running.signal("TERM");
+        assert_eq!(running.end(), 0, "{}", running.said());
+    }
+}

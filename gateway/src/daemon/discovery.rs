@@ -1,5 +1,5 @@
-//! ISATAP's own protocol: routers that answer, and hosts that look for routers (RFC 5214 §8). Its messages come out of the tunnels to
-//! the workers, who hand them over, and go out by raw sockets.
+//! Neighbour discovery through tunnels: ISATAP's routers that answer, its hosts that look for routers (RFC 5214 §8), and the ends of
+//! configured tunnels (RFC 4213 §3.8). The messages come out of the tunnels to the workers, who hand them over, and go out by raw sockets.
 
 use super::advertiser;
 use crate::admin::RouterAdvertisementRow;
@@ -9,21 +9,32 @@ use sixway_control::Instant;
 use sixway_control::isatap_host::{HostAction, HostSettings, IsatapHost};
 use sixway_control::neighbour_discovery::{Received, Transmission};
 use sixway_control::router_advert::{Link, RouterAdvert};
+use sixway_control::tunnel_end::TunnelEnd;
 use sixway_link::TunnelSender;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-/// The ISATAP interfaces of a gateway.
-pub(super) struct IsatapServices<'c> {
+/// What speaks through the tunnels of a gateway.
+pub(super) struct Discovery<'c> {
     config: &'c Config,
     clock: Clock,
     seed: u64,
     interfaces: Vec<Interface<'c>>,
+    ends: Vec<End>,
+    /// Answers of ends, by local address.
+    answers: Vec<(Ipv4Addr, Transmission)>,
     learnt: BTreeMap<String, Learnt>,
 }
 
-/// One of them.
+/// An end of a configured tunnel.
+struct End {
+    local: Ipv4Addr,
+    remote: Ipv4Addr,
+    end: TunnelEnd,
+}
+
+/// An ISATAP interface.
 struct Interface<'c> {
     config: &'c Isatap,
     local: Ipv4Addr,
@@ -35,14 +46,27 @@ enum Part {
     Host(Box<IsatapHost>),
 }
 
-impl<'c> IsatapServices<'c> {
+impl<'c> Discovery<'c> {
     /// None yet: they begin when their addresses are known.
     pub(super) fn new(config: &'c Config, clock: Clock, seed: u64) -> Self {
-        Self { config, clock, seed, interfaces: Vec::new(), learnt: BTreeMap::new() }
+        Self {
+            config,
+            clock,
+            seed,
+            interfaces: Vec::new(),
+            ends: Vec::new(),
+            answers: Vec::new(),
+            learnt: BTreeMap::new(),
+        }
     }
 
     /// Other surroundings from now on.
     pub(super) fn set(&mut self, now: &Surroundings) {
+        let ends = self.config.configured_tunnels.iter().filter_map(|tunnel| {
+            let (local, remote) = (tunnel.local.now(now)?, tunnel.remote_now(now)?);
+            Some(End { local, remote, end: TunnelEnd::new(local) })
+        });
+        self.ends = ends.collect();
         for (number, isatap) in self.config.isatap.iter().enumerate() {
             let local = isatap.local.now(now);
             let at = self.interfaces.iter().position(|one| one.config.name == isatap.name);
@@ -75,6 +99,14 @@ impl<'c> IsatapServices<'c> {
         let destination = Ipv4Addr::from(*destination);
         let Ok(received) = Received::from_tunnel(packet) else { return };
         let now = self.clock.now();
+        let ours = |one: &&mut End| one.local == destination && received.outer_source == Some(one.remote);
+        if let Some(one) = self.ends.iter_mut().find(ours) {
+            match one.end.handle_message(now, &received) {
+                Ok(answer) => self.answers.extend(answer.map(|answer| (one.local, answer))),
+                Err(malformed) => tracing::debug!("{}: {malformed}", one.remote),
+            }
+            return;
+        }
         for interface in self.interfaces.iter_mut().filter(|one| one.local == destination) {
             let outcome = match &mut interface.part {
                 Part::Router(router) => router.handle_message(now, &received).map(drop),
@@ -108,6 +140,9 @@ impl<'c> IsatapServices<'c> {
     /// Does what there is to do; sends by the sockets of the local addresses. What hosts have learnt.
     pub(super) fn work(&mut self, senders: &BTreeMap<Ipv4Addr, TunnelSender>) -> &BTreeMap<String, Learnt> {
         let now = self.clock.now();
+        for (local, answer) in self.answers.drain(..) {
+            send(&answer, senders.get(&local), "tunnel");
+        }
         for interface in &mut self.interfaces {
             let sender = senders.get(&interface.local);
             match &mut interface.part {
