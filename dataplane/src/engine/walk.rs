@@ -30,18 +30,20 @@ impl Engine {
             Owner::Siit(index) => {
                 let decision = self.siit[usize::from(index)].decide(packet, None, false, now)?;
                 self.count_siit(packet);
-                self.translate_one(frame, packet, owner, decision, now, out)
+                self.translate_one(frame, packet, owner, &decision, now, out)
             }
             Owner::Nat64(index) => {
                 let at = usize::from(packet.transport_at);
                 let segments = frame.segment_count(at, packet.length as usize - at);
                 let arrival = Arrival { packet, quoted: None, octets: frame.bytes(), segments };
-                match self.nat64[usize::from(index)].decide(&arrival, probe, now, &mut self.counters)? {
-                    Outcome::Translate(decision) => {
+                let outcome = self.nat64[usize::from(index)].decide(&arrival, probe, now, &mut self.counters);
+                match &outcome {
+                    Ok(Outcome::Translate(decision)) => {
                         self.count_nat64(packet);
                         self.translate_one(frame, packet, owner, decision, now, out)
                     }
-                    Outcome::Stored => Ok(Verdict::Held),
+                    Ok(Outcome::Stored) => Ok(Verdict::Held),
+                    Err(reason) => Err(*reason),
                 }
             }
             Owner::Tunnel(_) | Owner::Endpoint(_) => self.walk_one_tunnel(frame, packet, owner, now, out),
@@ -99,15 +101,15 @@ impl Engine {
         frame: &mut Frame,
         packet: &Packet,
         owner: Owner,
-        decision: Decision,
+        decision: &Decision,
         now: Instant,
         out: &mut Outbox,
     ) -> Result<Verdict, DropReason> {
         let pass = Pass { decrement: true, reassembled: false };
         if decision.next == Next::Again {
-            return self.walk_again(frame, packet, owner, decision, pass, now, out);
+            return self.walk_again(frame, packet, owner, *decision, pass, now, out);
         }
-        match self.rewriter.execute(&decision, frame, packet, pass, out, &mut self.counters)? {
+        match self.rewriter.execute(decision, frame, packet, pass, out, &mut self.counters)? {
             Executed::InPlace => Ok(Verdict::Forward),
             Executed::InPieces => Ok(Verdict::InPieces),
         }
