@@ -168,6 +168,9 @@ drop_reasons! {
     NoLocator => icmpv6(1, 3),
     /// The other end of the tunnel has not yet been heard of.
     NoRemote => icmpv6(1, 3),
+    /// A packet that every IPv6 link carries, and the tunnel's first IPv4 link does not: the outer packet is larger, and the operator
+    /// forbids to fragment it. A Packet Too Big would ask for what the sender has sent (RFC 8200 §5).
+    OuterTooBig => icmpv6(1, 3),
     /// An ICMP error from inside a tunnel about a packet that was not sent through it (RFC 4213 §3.4).
     ErrorAboutNothingSent => silent,
 

@@ -16,6 +16,7 @@ use sixway_dataplane::mechanism::six_to_four::{self, NativeSources};
 use sixway_dataplane::nat::{Filtering, PoolConfig, Timeouts};
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_dataplane::translate::{Policy, UdpZeroChecksum};
+use sixway_dataplane::tunnel::{OuterFragments, TunnelPolicy};
 use sixway_dataplane::{DropReason, Frame, Offload, Outbox, SegmentKind, Segments, Verdict};
 use std::time::Duration;
 use support::{Build, Gateway, eam, icmp4, icmp6, in_ipv4, siit, tunnelling, v4, v6};
@@ -208,6 +209,15 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
             let config = ConfiguredConfig { remote: None, ..support::configured() };
             let gateway = tunnelling(TunnelConfig::Configured(config));
             (after(gateway, [v6(HOST6, "2001:db8:7::1").udp(1, 2, b"data")]), six)
+        }
+        DropReason::OuterTooBig => {
+            let policy = TunnelPolicy { outer_fragments: OuterFragments::Never, ..TunnelPolicy::default() };
+            let tunnel = ConfiguredConfig { policy, ..support::configured() };
+            let gateway = support::gateway(|config| {
+                config.limits.mtu4 = 1_290;
+                config.tunnels.push(TunnelConfig::Configured(tunnel));
+            });
+            (after(gateway, [v6(HOST6, "2001:db8:7::1").udp(1, 2, &[0; 1_232])]), six)
         }
         DropReason::InnerNotEct => {
             (after(tunnel(), [in_ipv4("198.51.100.7", END4, tunnel_packet()).tos(3)]), four)

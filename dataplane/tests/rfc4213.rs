@@ -116,10 +116,12 @@ fn outer_packets_that_are_never_fragmented_have_df_and_the_sender_is_told_what_f
     carries(&mut with_engine(never, |config| config.limits.mtu4 = 1_400), 1_380, true);
     let narrow = TunnelPolicy { outer_fragments: OuterFragments::Never, ..fixed(1_300) };
     carries(&mut with(narrow), 1_300, true);
-    // The link carries less than IPv6 needs.
+    // The link carries less than IPv6 needs: no sender can send what fits.
     let mut gateway = with_engine(narrow, |config| config.limits.mtu4 = 1_290);
     gateway.receives(outbound(1_280));
-    sends_packet_too_big(&mut gateway, 1_280, &outbound(1_280));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::OuterTooBig));
+    let sent = gateway.sent();
+    assert_eq!((sent[40], sent[41]), (1, 3));
 }
 
 #[test]

@@ -77,6 +77,13 @@ impl Steering {
         self.own4 == Some(address)
     }
 
+    /// The length of the prefix by which an IPv6 destination is steered; 0 if by none.
+    pub fn length6(&self, destination: Ipv6Addr) -> u8 {
+        let bits = destination.to_bits();
+        let entry = self.prefixes.iter().find(|entry| bits & entry.mask == entry.bits);
+        entry.map_or(0, |entry| entry.mask.count_ones() as u8)
+    }
+
     /// The owner of an IPv6 destination by prefix.
     #[inline(always)]
     pub fn owner6(&self, destination: Ipv6Addr) -> Option<Owner> {

@@ -5,8 +5,8 @@
 //! Packets go through in strides, so that the cache misses of one stride's look-ups overlap.
 
 mod original;
-
 mod owner;
+mod stride;
 mod tunnel_errors;
 mod tunnels;
 mod walk;
@@ -63,7 +63,7 @@ pub struct EngineConfig {
     pub join: bool,
     /// ICMP errors made in a second, at most; 0: none.
     pub icmp_errors_per_second: u32,
-    /// Bounds on fragments that wait for the rest of their packet.
+    /// Bounds on fragments that wait for the rest of their packet; those of tunnel packets, and of all others, have each as much.
     pub fragments: FragmentLimits,
     /// Which worker this engine belongs to.
     pub worker: WorkerId,
@@ -104,6 +104,8 @@ pub struct Engine {
     rewriter: Rewriter,
     icmp_errors: IcmpErrors,
     reassembly: Reassembly,
+    /// Fragments of what comes through tunnels.
+    outer_reassembly: Reassembly,
     joining: Joining,
     join: bool,
     counters: Counters,
@@ -178,6 +180,10 @@ impl Engine {
                 config.seed[1],
             ),
             reassembly: Reassembly::new(config.fragments, config.seed[0] ^ config.seed[1].rotate_left(32)),
+            outer_reassembly: Reassembly::new(
+                config.fragments,
+                config.seed[0].rotate_left(16) ^ config.seed[1],
+            ),
             joining: Joining::default(),
             join: config.join,
             counters: Counters::default(),
@@ -285,6 +291,11 @@ impl Engine {
                 answer_later(errors, DropReason::FragmentTimeout, first, now, out, counters);
             }
         });
+        // Nobody is told: the outer source may be anyone's, and what it sent lies behind the error's quote.
+        self.outer_reassembly.expire(now, EXPIRED_AT_ONCE, |expired| {
+            counters.held -= u64::from(expired.fragments);
+            counters.dropped[DropReason::FragmentTimeout as usize] += u64::from(expired.fragments);
+        });
     }
 
     /// A packet by itself, from its octets to its verdict.
@@ -377,40 +388,6 @@ impl Engine {
                 Err(reason) => self.refuse(reason, frame, Some(&slot.packet), now, out),
             }
         }
-    }
-
-    /// The packets of tunnels up to the next that is none, which is the first of those given back. They have a loop of their own, or
-    /// translation would be slower for what it never runs.
-    #[inline(never)]
-    fn through_tunnels<'a>(
-        &mut self,
-        stride: &mut [Frame],
-        slots: &'a [Slot],
-        now: Instant,
-        out: &mut Outbox,
-    ) -> &'a [Slot] {
-        let mut rest = slots;
-        while let [slot, behind @ ..] = rest
-            && slot.owner.is_tunnel()
-        {
-            rest = behind;
-            let frame = &mut stride[slot.frame as usize];
-            match self.walk_tunnel(frame, &slot.packet, slot.owner, now, out) {
-                Ok(verdict) => self.conclude(verdict, frame),
-                Err(reason) => self.refuse(reason, frame, Some(&slot.packet), now, out),
-            }
-        }
-        rest
-    }
-
-    /// Joins the segments of a stride that came out of tunnels.
-    fn join_decapsulated(&mut self, stride: &mut [Frame], slots: &[Slot]) {
-        let mut candidates = 0;
-        for slot in slots {
-            let leaves = stride[slot.frame as usize].verdict == Verdict::Forward;
-            candidates |= u64::from(leaves && matches!(slot.owner, Owner::Endpoint(_))) << slot.frame;
-        }
-        self.joining.join(stride, candidates, &mut self.counters);
     }
 
     /// Counts a frame that was not dropped.

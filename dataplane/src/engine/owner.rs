@@ -5,6 +5,7 @@ use super::walk::{quoted_stateful, quoted_stateless};
 use crate::classify::{Owner, source_check};
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
+use crate::mechanism::siit::Siit;
 use crate::parse::{Addresses, Packet, Transport};
 use crate::verdict::WorkerId;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -44,9 +45,12 @@ impl Engine {
             return if source_check::is_host_control(packet) { Ok(None) } else { Err(reason) };
         }
         let owner = match packet.addresses {
-            Addresses::V6 { destination, .. } => {
-                self.steering.owner6(destination).or_else(|| self.named6(destination))
-            }
+            Addresses::V6 { destination, .. } => match self.steering.owner6(destination) {
+                Some(Owner::Tunnel(_)) if let Some(named) = self.named_within_tunnel(destination) => {
+                    Some(named)
+                }
+                owner => owner.or_else(|| self.named6(destination)),
+            },
             Addresses::V4 { destination, .. }
                 if !self.tunnels.is_empty()
                     && let Some(endpoint) = self.endpoint(packet, destination) =>
@@ -87,11 +91,11 @@ impl Engine {
         }
     }
 
-    /// The tunnels' end that a packet came to: an encapsulated one, or an ICMP error about one. The outer TTL is not judged,
+    /// The tunnels' end that a packet came to: an encapsulated one, or a whole ICMP error about one. The outer TTL is not judged,
     /// for the packet has arrived.
     #[inline]
     fn endpoint(&self, packet: &Packet, destination: Ipv4Addr) -> Option<Owner> {
-        let is_error = matches!(packet.transport, Transport::IcmpError { .. });
+        let is_error = matches!(packet.transport, Transport::IcmpError { .. }) && packet.fragment.is_none();
         if packet.protocol != IPV6 && !is_error {
             return None;
         }
@@ -131,5 +135,16 @@ impl Engine {
     /// The translator whose table names an IPv6 address.
     pub(super) fn named6(&self, address: Ipv6Addr) -> Option<Owner> {
         self.siit.iter().position(|siit| siit.maps6(address)).map(|index| Owner::Siit(index as u8))
+    }
+
+    /// The translator whose table names an address that is routed into a tunnel, if it does so by a prefix as long.
+    #[inline]
+    fn named_within_tunnel(&self, address: Ipv6Addr) -> Option<Owner> {
+        if self.siit.is_empty() {
+            return None;
+        }
+        let tunnel = self.steering.length6(address);
+        let names = |siit: &Siit| siit.mapping6(address).is_some_and(|length| length >= tunnel);
+        self.siit.iter().position(names).map(|index| Owner::Siit(index as u8))
     }
 }

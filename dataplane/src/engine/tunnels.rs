@@ -69,7 +69,7 @@ impl TunnelConfig {
 }
 
 /// By which addresses this host is known to tunnels: its IPv4 addresses, and what stands for them at a NAT or in a 6rd domain.
-fn own_addresses(configs: &[TunnelConfig], host4: &[Ipv4Addr], own6: Option<Ipv6Addr>) -> OwnAddresses {
+fn own_addresses(configs: &[TunnelConfig], host4: &[Ipv4Addr]) -> OwnAddresses {
     let (mut all, mut domains): (Vec<Ipv4Addr>, Vec<Domain>) = (host4.to_vec(), Vec::new());
     for config in configs {
         all.push(config.local());
@@ -79,7 +79,7 @@ fn own_addresses(configs: &[TunnelConfig], host4: &[Ipv4Addr], own6: Option<Ipv6
             TunnelConfig::Configured(_) | TunnelConfig::Isatap(_) => {}
         }
     }
-    OwnAddresses::new(all, domains, own6)
+    OwnAddresses::new(all, domains)
 }
 
 /// What is steered to tunnels by its IPv6 destination.
@@ -100,7 +100,7 @@ pub(super) enum Tunnel {
 impl Tunnel {
     fn new(config: &TunnelConfig, own: &Arc<OwnAddresses>, policy: PolicyId) -> Self {
         match config {
-            TunnelConfig::Configured(config) => Self::Configured(Configured::new(config, own, policy)),
+            TunnelConfig::Configured(config) => Self::Configured(Configured::new(config, policy)),
             TunnelConfig::SixToFour(config) => Self::SixToFour(SixToFour::new(config, own, policy)),
             TunnelConfig::SixRd(config) => Self::SixRd(SixRd::new(config, own, policy)),
             TunnelConfig::Isatap(config) => Self::Isatap(Isatap::new(config, own, policy)),
@@ -220,7 +220,7 @@ impl Tunnels {
         own6: Option<Ipv6Addr>,
         seed: u64,
     ) -> Self {
-        let own = Arc::new(own_addresses(configs, host4, own6));
+        let own = Arc::new(own_addresses(configs, host4));
         let numbered = configs.iter().enumerate();
         let all: Vec<Tunnel> =
             numbered.map(|(number, config)| Tunnel::new(config, &own, PolicyId(number as u16))).collect();
@@ -384,6 +384,9 @@ impl Engine {
         let mut inner = Packet::EMPTY;
         decap::inner(frame, packet, &mut inner)?;
         let arrived = Arrived::of(packet, &inner)?;
+        if self.tunnels.own6 == Some(arrived.source) {
+            return Err(DropReason::SourceNotInTunnel);
+        }
         let number = self.tunnels.came_through(endpoint, arrived).ok_or(DropReason::NoTunnel)?;
         let tunnel = self.tunnels.tunnel(number);
         if let Err(reason) = source_check::check(&inner) {

@@ -129,7 +129,7 @@ impl Engine {
     ) -> Result<Verdict, DropReason> {
         if matches!(owner, Owner::Nat64(_) | Owner::Endpoint(_)) && packet.fragment.is_some() {
             self.check_fragment(packet, owner)?;
-            return self.reassemble(frame, packet, now, out);
+            return self.reassemble(frame, packet, owner, now, out);
         }
         if let Owner::Endpoint(endpoint) = owner {
             return self.out_of_tunnel(frame, packet, endpoint, now);

@@ -1,31 +1,32 @@
-//! Fragments on their way to a stateful translator: held until their packet is complete, then walked as one (RFC 6146 §3.4).
+//! Fragments on their way to a stateful translator (RFC 6146 §3.4) or of tunnel packets (RFC 4213 §3.6): held until their packet is
+//! complete, then walked as one. Tunnels have a table of their own, so that whoever floods the one does not fill the other.
 
 use super::Engine;
 use crate::classify::Owner;
 use crate::drop_reason::DropReason;
-use crate::fragment::Admission;
+use crate::fragment::{Admission, Refused};
 use crate::frame::Frame;
 use crate::instant::Instant;
 use crate::mechanism::nat64::Outcome;
-use crate::parse::{self, Packet};
+use crate::parse::{self, Addresses, Packet};
 use crate::rewrite::{Executed, Pass};
 use crate::verdict::{Next, Outbox, Verdict};
 
 impl Engine {
-    /// Holds a fragment on its way to a stateful translator until its packet is complete, and then walks the whole
-    /// packet (RFC 6146 §3.4), which leaves through the outbox.
+    /// Holds a fragment until its packet is complete, and then walks the whole packet, which leaves through the outbox.
     #[cold]
     pub(super) fn reassemble(
         &mut self,
         frame: &mut Frame,
         packet: &Packet,
+        owner: Owner,
         now: Instant,
         out: &mut Outbox,
     ) -> Result<Verdict, DropReason> {
         if frame.offload.segments.is_some() {
             return Err(DropReason::BadSuperFrame);
         }
-        let mut whole = match self.reassembly.admit(frame, packet, now) {
+        let mut whole = match self.admit(frame, packet, owner, now) {
             Ok(Admission::Held) => return Ok(Verdict::Held),
             Ok(Admission::Whole(whole)) => whole,
             Err(refused) => {
@@ -59,8 +60,8 @@ impl Engine {
                 }
             }
             Ok(verdict) => {
-                // Its own frame is spent; what a hand-over needs of it is the whole packet.
-                if let Verdict::HandOver(_) = verdict {
+                // Its own frame is spent; whoever gets it next needs the whole packet.
+                if let Verdict::HandOver(_) | Verdict::Control | Verdict::Answered = verdict {
                     frame.adopt(whole.frame);
                     self.counters.merged += held;
                     return Ok(verdict);
@@ -75,6 +76,27 @@ impl Engine {
         }
         frame.pieces = out.since(before);
         Ok(Verdict::Merged)
+    }
+
+    /// To the table that holds an owner's fragments.
+    fn admit(
+        &mut self,
+        frame: &Frame,
+        packet: &Packet,
+        owner: Owner,
+        now: Instant,
+    ) -> Result<Admission, Refused> {
+        match (owner, packet.addresses) {
+            (Owner::Endpoint(endpoint), Addresses::V4 { source, .. })
+                if self.tunnels.only_to(endpoint, source).is_some() =>
+            {
+                self.outer_reassembly.admit_of_peer(frame, packet, now)
+            }
+            (Owner::Endpoint(_), _) => self.outer_reassembly.admit(frame, packet, now),
+            (Owner::Gateway | Owner::Nat64(_) | Owner::Siit(_) | Owner::Tunnel(_), _) => {
+                self.reassembly.admit(frame, packet, now)
+            }
+        }
     }
 
     /// A reassembled packet's way. It may be cut again whatever its size.

@@ -157,6 +157,27 @@ impl Reassembly {
     /// were held go with it: [`DropReason::BadFragment`], [`DropReason::FragmentOverlap`], [`DropReason::FragmentDuplicate`] or
     /// [`DropReason::FragmentMemory`]. Of what [`Admission::Whole`] is made, all but this one were held until then.
     pub fn admit(&mut self, frame: &Frame, packet: &Packet, now: Instant) -> Result<Admission, Refused> {
+        self.admit_up_to(self.limits.packets_per_source, frame, packet, now)
+    }
+
+    /// As [`Reassembly::admit`], from the one source that all packets of a tunnel come from: it may have half of the table.
+    pub fn admit_of_peer(
+        &mut self,
+        frame: &Frame,
+        packet: &Packet,
+        now: Instant,
+    ) -> Result<Admission, Refused> {
+        let most = self.limits.packets_per_source.max(self.limits.packets / 2);
+        self.admit_up_to(most, frame, packet, now)
+    }
+
+    fn admit_up_to(
+        &mut self,
+        most_of_source: usize,
+        frame: &Frame,
+        packet: &Packet,
+        now: Instant,
+    ) -> Result<Admission, Refused> {
         let alone = |reason| Refused { reason, released: 0 };
         let place = packet.fragment.ok_or(alone(DropReason::BadFragment))?;
         let piece = Piece::of(frame, packet, place).map_err(alone)?;
@@ -167,7 +188,7 @@ impl Reassembly {
             if !fits {
                 return Err(alone(DropReason::FragmentMemory));
             }
-            self.begin(key, now).map_err(alone)?;
+            self.begin(key, most_of_source, now).map_err(alone)?;
         }
         let Some(entry) = self.packets.get_mut(&key) else {
             return Err(alone(DropReason::FragmentMemory));
@@ -220,9 +241,9 @@ impl Reassembly {
     }
 
     /// Starts a packet, if the table and its source may have one more.
-    fn begin(&mut self, key: Key, now: Instant) -> Result<(), DropReason> {
+    fn begin(&mut self, key: Key, most_of_source: usize, now: Instant) -> Result<(), DropReason> {
         let of_source = self.sources.get(&key.source()).copied().unwrap_or_default();
-        if self.packets.len() >= self.limits.packets || of_source >= self.limits.packets_per_source {
+        if self.packets.len() >= self.limits.packets || of_source >= most_of_source {
             return Err(DropReason::FragmentMemory);
         }
         let arrival = self.arrivals;

@@ -10,11 +10,9 @@
 use crate::drop_reason::DropReason;
 use crate::parse::Packet;
 use crate::tunnel::TunnelPolicy;
-use crate::tunnel::address::OwnAddresses;
 use crate::tunnel::decision::{Arrived, decap, encap};
 use crate::tunnel::neighbour_discovery::Discovery;
 use crate::verdict::{Decision, PolicyId};
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -65,19 +63,17 @@ pub struct Configured {
     remote: Option<Ipv4Addr>,
     prefixes: Vec<Prefix6>,
     strict_sources: bool,
-    own: Arc<OwnAddresses>,
     policy: PolicyId,
 }
 
 impl Configured {
     /// A tunnel whose packets follow the policy of this number.
-    pub fn new(config: &ConfiguredConfig, own: &Arc<OwnAddresses>, policy: PolicyId) -> Self {
+    pub fn new(config: &ConfiguredConfig, policy: PolicyId) -> Self {
         Self {
             local: config.local,
             remote: config.remote,
             prefixes: config.prefixes.clone(),
             strict_sources: config.strict_sources,
-            own: Arc::clone(own),
             policy,
         }
     }
@@ -127,14 +123,13 @@ impl Configured {
         self.remote == Some(outer)
     }
 
-    /// RFC 4213 §3.6: the outer source is the other end, the inner source is behind it, and not this gateway.
+    /// RFC 4213 §3.6: the outer source is the other end, the inner source is behind it.
     #[inline(always)]
     fn check_source(&self, arrived: Arrived) -> Result<(), DropReason> {
         if self.remote != Some(arrived.from) {
             return Err(DropReason::NoTunnel);
         }
-        let is_taken = !self.strict_sources || self.is_behind_other_end(arrived.source);
-        if is_taken && !self.own.is_own6(arrived.source) {
+        if !self.strict_sources || self.is_behind_other_end(arrived.source) {
             Ok(())
         } else {
             Err(DropReason::SourceNotInTunnel)

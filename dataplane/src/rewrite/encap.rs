@@ -43,9 +43,12 @@ impl Bench {
         let room = self.tunnel_room(policy, destination);
         let link = usize::from(self.limits.mtu4);
         let length = IPV4_HEADER + segment;
-        if segment > usize::from(room.mtu) || (room.dont_fragment && length > link) {
+        if segment > usize::from(room.mtu) {
             self.too_big_for = Some(room.mtu);
             return Err(DropReason::PacketTooBig);
+        }
+        if room.dont_fragment && length > link {
+            return Err(DropReason::OuterTooBig);
         }
         if policy.clamp_mss {
             clamp(frame, packet, transport_at, room.mtu);

@@ -122,7 +122,12 @@ proptest! {
         for (frame, (octets, offload)) in frames.iter().zip(&packets) {
             match frame.verdict {
                 Verdict::Dropped(reason) => prop_assert!(
-                    matches!(reason, DropReason::PacketTooBig | DropReason::TooLongForIpv4), "{:?}", reason
+                    matches!(
+                        reason,
+                        DropReason::PacketTooBig | DropReason::OuterTooBig | DropReason::TooLongForIpv4
+                    ),
+                    "{:?}",
+                    reason
                 ),
                 Verdict::Forward | Verdict::InPieces => expected.extend(on_the_wire(octets, *offload)),
                 _ => prop_assert!(false, "{:?}", frame.verdict),

@@ -119,7 +119,13 @@ impl Siit {
     /// Whether the table names the IPv6 address.
     #[inline]
     pub fn maps6(&self, address: Ipv6Addr) -> bool {
-        self.eam.contains6(address)
+        self.mapping6(address).is_some()
+    }
+
+    /// The length of the longest prefix by which the table names the IPv6 address.
+    #[inline]
+    pub fn mapping6(&self, address: Ipv6Addr) -> Option<u8> {
+        self.eam.length6(address)
     }
 
     /// The translation prefix.

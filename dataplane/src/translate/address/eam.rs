@@ -173,10 +173,10 @@ impl EamTable {
         self.four.longest(address.to_bits()).is_some()
     }
 
-    /// Whether a row holds the IPv6 address.
+    /// The length of the longest IPv6 prefix that holds the address.
     #[inline]
-    pub fn contains6(&self, address: Ipv6Addr) -> bool {
-        self.six.longest(address.to_bits()).is_some()
+    pub fn length6(&self, address: Ipv6Addr) -> Option<u8> {
+        self.six.longest(address.to_bits()).map(|(_, length)| length)
     }
 
     /// Loads the memory that [`Self::to6`] will look at first, so that a batch's cache misses overlap. The value has no

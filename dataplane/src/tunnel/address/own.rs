@@ -13,20 +13,13 @@ pub struct OwnAddresses {
     all: Vec<Ipv4Addr>,
     public: Vec<Ipv4Addr>,
     domains: Vec<Domain>,
-    own6: Option<Ipv6Addr>,
 }
 
 impl OwnAddresses {
-    /// From this host's IPv4 addresses, and those that they become at a NAT; the 6rd domains that the gateway knows, and its own IPv6 address.
-    pub fn new(all: Vec<Ipv4Addr>, domains: Vec<Domain>, own6: Option<Ipv6Addr>) -> Self {
+    /// From this host's IPv4 addresses, and those that they become at a NAT, and the 6rd domains that the gateway knows.
+    pub fn new(all: Vec<Ipv4Addr>, domains: Vec<Domain>) -> Self {
         let public = all.iter().copied().filter(|address| embedded::is_public(*address)).collect();
-        Self { all, public, domains, own6 }
-    }
-
-    /// Whether it is the gateway's own IPv6 address.
-    #[inline]
-    pub fn is_own6(&self, address: Ipv6Addr) -> bool {
-        self.own6 == Some(address)
+        Self { all, public, domains }
     }
 
     /// The same without a 6rd domain: the one of the tunnel at hand, which sees to its addresses itself.
@@ -71,7 +64,7 @@ mod tests {
     fn own() -> OwnAddresses {
         let domain = Domain::new("2001:db8::/32".parse().unwrap(), "10.0.0.0/8".parse().unwrap()).unwrap();
         let all = ["192.0.2.8", "10.0.0.1"].map(|text| text.parse().unwrap()).to_vec();
-        OwnAddresses::new(all, vec![domain], "2001:db9::fe".parse().ok())
+        OwnAddresses::new(all, vec![domain])
     }
 
     #[test]
@@ -103,10 +96,8 @@ mod tests {
             "2001:dba::5efe:192.0.2.9",
             "2001:db8:0:200::1",
             "2001:dba::c000:208",
-            "2001:db9::fe",
         ] {
             assert!(!own().stand_in(text.parse().unwrap()), "{text}");
         }
-        assert!(own().is_own6("2001:db9::fe".parse().unwrap()));
     }
 }

@@ -396,7 +396,7 @@ pub(in super::super) static FRAGMENTS: Section = Section {
             "memory",
             Kind::Size { min: 64 << 10, max: 64 << 30 },
             Absent::Default("\"8 MiB\""),
-            "Octets of memory for fragments that wait for the rest of their packets, for each worker. When full, new ones are dropped.",
+            "Octets of memory for fragments that wait for the rest of their packets, for each worker; those of tunnel packets have as much beside. When full, new ones are dropped.",
         ),
         key(
             "packets",
