@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 
 use sixway::admin::{
-    AdminError, Backend, BindingRow, Client, ClientError, CounterRow, DropRow, Named, Page, Query,
+    AdminError, Backend, BindingRow, Client, ClientError, CounterRow, DropRow, Named, NewRemote, Page, Query,
     RouterAdvertisementRow, SessionRow, SixRdRow, Status, router,
 };
 use std::io::{Read, Write};
@@ -51,6 +51,9 @@ impl Backend for Fake {
     }
     fn six_rd(&self) -> Vec<SixRdRow> {
         vec![SixRdRow { name: "six_rd".into(), ..SixRdRow::default() }]
+    }
+    async fn set_remote(&self, _: NewRemote) -> Result<(), AdminError> {
+        Ok(())
     }
     fn router_advertisements(&self) -> Vec<RouterAdvertisementRow> {
         Vec::new()

@@ -3,7 +3,7 @@
 use super::edit::Named;
 use super::filter::Query;
 use super::rows::{
-    BindingRow, CounterRow, DropRow, Page, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
+    BindingRow, CounterRow, DropRow, NewRemote, Page, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
 use std::fmt;
 use std::future::Future;
@@ -55,6 +55,8 @@ pub trait Backend: Send + Sync + 'static {
     fn six_rd(&self) -> Vec<SixRdRow>;
     /// The router advertisements.
     fn router_advertisements(&self) -> Vec<RouterAdvertisementRow>;
+    /// The remote of a tunnel is elsewhere.
+    fn set_remote(&self, remote: NewRemote) -> impl Future<Output = Result<(), AdminError>> + Send;
     /// The configuration in force.
     fn config(&self) -> serde_json::Value;
     /// The metrics as Prometheus reads them.

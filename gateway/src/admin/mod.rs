@@ -10,6 +10,7 @@
 //! | `GET /v1/six-rd` | [`SixRdRow`]s |
 //! | `GET /v1/router-advertisements` | [`RouterAdvertisementRow`]s |
 //! | `GET /v1/config` | the configuration in force |
+//! | `POST /v1/remotes` with a [`NewRemote`] | the remote of a tunnel is there, until the DNS says something new |
 //! | `POST /v1/bindings` with a [`Named`] | a static binding is made |
 //! | `DELETE /v1/bindings?protocol=&outside=` | a binding ends, with its sessions |
 //! | `DELETE /v1/sessions?protocol=&inside=&remote=` | a session ends |
@@ -29,7 +30,7 @@ pub use edit::{Edit, Named};
 pub(crate) use filter::protocol_number;
 pub use filter::{Filter, FilterError, Query};
 pub use rows::{
-    AdvertisedRow, BindingRow, CounterRow, Device, DropRow, Fault, MechanismRow, Page, Rates,
+    AdvertisedRow, BindingRow, CounterRow, Device, DropRow, Fault, MechanismRow, NewRemote, Page, Rates,
     RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
 pub use server::{DEFAULT_LIMIT, MAX_LIMIT, router};

@@ -234,6 +234,15 @@ pub struct AdvertisedRow {
     pub deprecated: bool,
 }
 
+/// Where a tunnel whose remote is a name leads from now on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NewRemote {
+    /// The tunnel's name.
+    pub tunnel: String,
+    /// The other end's IPv4 address.
+    pub remote: String,
+}
+
 /// What a request that cannot be answered gets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Fault {

@@ -3,12 +3,12 @@
 use super::backend::{AdminError, Backend};
 use super::edit::Named;
 use super::filter::Query;
-use super::rows::{Fault, RouterAdvertisementRow, SixRdRow};
+use super::rows::{Fault, NewRemote, RouterAdvertisementRow, SixRdRow};
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Query as UrlQuery, State};
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Serialize;
 use std::sync::Arc;
@@ -42,6 +42,7 @@ pub fn router<B: Backend>(backend: Arc<B>) -> Router {
         .route("/v1/bindings", get(bindings::<B>).post(make_binding::<B>).delete(end_binding::<B>))
         .route("/v1/six-rd", get(six_rd::<B>))
         .route("/v1/router-advertisements", get(router_advertisements::<B>))
+        .route("/v1/remotes", post(set_remote::<B>))
         .route("/v1/config", get(config::<B>))
         .merge(crate::metrics::routes::<B>())
         .fallback(nothing_there)
@@ -78,6 +79,14 @@ async fn make_binding<B: Backend>(
 ) -> Result<StatusCode, AdminError> {
     let Json(named) = named.map_err(|rejection| AdminError::BadRequest(rejection.body_text()))?;
     backend.make_binding(named).await.map(|()| StatusCode::CREATED)
+}
+
+async fn set_remote<B: Backend>(
+    State(backend): State<Arc<B>>,
+    remote: Result<Json<NewRemote>, JsonRejection>,
+) -> Result<StatusCode, AdminError> {
+    let Json(remote) = remote.map_err(|rejection| AdminError::BadRequest(rejection.body_text()))?;
+    backend.set_remote(remote).await.map(|()| StatusCode::NO_CONTENT)
 }
 
 async fn end_binding<B: Backend>(
@@ -130,7 +139,7 @@ fn limited(query: Written) -> Result<Query, AdminError> {
 
 async fn nothing_there(uri: Uri) -> AdminError {
     AdminError::NotFound(format!(
-        "there is no {}; there are /v1/status, /v1/counters, /v1/drops, /v1/sessions, /v1/bindings, /v1/six-rd, /v1/router-advertisements and /v1/config",
+        "there is no {}; there are /v1/status, /v1/counters, /v1/drops, /v1/sessions, /v1/bindings, /v1/six-rd, /v1/router-advertisements, /v1/remotes and /v1/config",
         uri.path()
     ))
 }

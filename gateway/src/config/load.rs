@@ -347,7 +347,7 @@ fn read_tunnels(
     let six_rd = read_all!(SIX_RD, "six_rd", SixRd, Seen::six_rd);
     let configured = read_all!(TUNNEL, "tunnel", ConfiguredTunnel, Seen::configured);
     let isatap = read_all!(ISATAP, "isatap", Isatap, Seen::isatap);
-    let section = Tunnels::read(&sections.one(&schema::TUNNELS, report), report);
+    let section = Tunnels::read(&sections.one(&schema::TUNNELS, report), host, report);
     tunnels::check_together(&seen, report);
     if let Some(section) = &section {
         tunnels::check_kernel(&seen, section.steering, host, report);

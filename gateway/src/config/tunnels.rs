@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::claims::Claims;
 use super::configured_tunnel::{ConfiguredTunnel, Remote};
-use super::fault::{Place, Report};
+use super::fault::{Place, Report, did_you_mean};
 use super::host::HostFacts;
 use super::isatap::Isatap;
 use super::local_address::{LocalAddress, LocalSource};
@@ -36,13 +36,26 @@ pub struct Tunnels {
 }
 
 impl Tunnels {
-    pub(super) fn read(section: &Reader, report: &mut Report) -> Option<Self> {
+    pub(super) fn read(section: &Reader, host: &HostFacts, report: &mut Report) -> Option<Self> {
         let steering = section.value("steering", report).and_then(|v| v.word(report));
         let interfaces = match section.value("interfaces", report) {
             None => Some(Vec::new()),
             Some(v) => {
                 let items = v.items();
-                let read: Vec<String> = items.iter().filter_map(|item| item.text(report)).collect();
+                let known = || host.addresses.iter().map(|own| &*own.interface);
+                let read = items.iter().filter_map(|item| {
+                    let name = item.text(report)?;
+                    if known().next().is_some() && !known().any(|own| own == name) {
+                        let near = did_you_mean(&name, known());
+                        let near = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
+                        report.warn(
+                            &item.place,
+                            format!("no interface is called \"{name}\" at the moment{near}"),
+                        );
+                    }
+                    Some(name)
+                });
+                let read: Vec<String> = read.collect();
                 (read.len() == items.len()).then_some(read)
             }
         };

@@ -4,7 +4,7 @@ use crate::admin::{AdvertisedRow, RouterAdvertisementRow};
 use crate::worker::Clock;
 use sixway_control::Instant;
 use sixway_control::neighbour_discovery::Received;
-use sixway_control::router_advert::{Heard, Link, RouterAdvert, Settings};
+use sixway_control::router_advert::{Heard, Link, RouterAdvert, Settings, StalePrefix};
 use sixway_link::{NeighbourDiscovery, interface};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,15 +36,30 @@ enum Wish {
 /// The advertisements on one interface.
 pub(super) struct Advertiser {
     wish: watch::Sender<Wish>,
-    seen: Arc<Mutex<RouterAdvertisementRow>>,
+    seen: Arc<Mutex<Seen>>,
     task: JoinHandle<()>,
 }
 
+/// What a task lets others see.
+#[derive(Default)]
+struct Seen {
+    row: RouterAdvertisementRow,
+    /// The prefixes that hosts may believe in.
+    believed: Vec<StalePrefix>,
+}
+
 impl Advertiser {
-    /// Begins.
-    pub(super) fn start(interface: &str, settings: Settings, seed: u64, clock: Clock) -> Self {
+    /// Begins, and takes back what an earlier run promised and this one does not say.
+    pub(super) fn start(
+        interface: &str,
+        settings: Settings,
+        promised: Vec<StalePrefix>,
+        seed: u64,
+        clock: Clock,
+    ) -> Self {
         let (wish, wishes) = watch::channel(Wish::Say(Box::new(settings)));
-        let seen = Arc::new(Mutex::new(row(interface, None, clock.now())));
+        let row = row(interface, None, clock.now());
+        let seen = Arc::new(Mutex::new(Seen { row, believed: promised.clone() }));
         let task = Task {
             interface: interface.to_owned(),
             seed,
@@ -52,6 +67,7 @@ impl Advertiser {
             wishes,
             seen: Arc::clone(&seen),
             told: None,
+            promised,
         };
         Self { wish, seen, task: tokio::spawn(task.run()) }
     }
@@ -68,7 +84,12 @@ impl Advertiser {
 
     /// How it goes.
     pub(super) fn row(&self) -> RouterAdvertisementRow {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).row.clone()
+    }
+
+    /// The prefixes that hosts may believe in.
+    pub(super) fn believed(&self) -> Vec<StalePrefix> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).believed.clone()
     }
 
     /// Begins to say farewell.
@@ -90,7 +111,9 @@ struct Task {
     seed: u64,
     clock: Clock,
     wishes: watch::Receiver<Wish>,
-    seen: Arc<Mutex<RouterAdvertisementRow>>,
+    seen: Arc<Mutex<Seen>>,
+    /// What an earlier run promised.
+    promised: Vec<StalePrefix>,
     /// The last trouble that was told, so that it is told once.
     told: Option<String>,
 }
@@ -125,17 +148,29 @@ impl Task {
     fn open(&mut self, router: &mut Option<RouterAdvert>) -> Result<Readable<NeighbourDiscovery>, String> {
         let link = self.link().map_err(|error| error.to_string())?;
         let socket = NeighbourDiscovery::open(&self.interface).map_err(|error| error.to_string())?;
-        let settings = match &*self.wishes.borrow() {
-            Wish::Say(settings) => (**settings).clone(),
-            Wish::End => Settings::default(),
-        };
+        let settings = self.settings();
         let now = self.clock.now();
         let outcome = match router {
             Some(router) => router.set_link(now, link).and_then(|()| router.set_settings(now, settings)),
-            None => RouterAdvert::new(link, settings, self.seed, now).map(|new| *router = Some(new)),
+            None => RouterAdvert::new(link, settings, self.seed, now).map(|mut new| {
+                new.add_stale_prefixes(now, self.promised.drain(..));
+                *router = Some(new);
+            }),
         };
         outcome.map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
         Readable::new(socket).map_err(|error| error.to_string())
+    }
+
+    /// What is to be said. A host that does not forward is no default router (RFC 4861 §6.2.5).
+    fn settings(&self) -> Settings {
+        let wished = match &*self.wishes.borrow() {
+            Wish::Say(settings) => (**settings).clone(),
+            Wish::End => Settings::default(),
+        };
+        match forwards() {
+            true => wished,
+            false => Settings { router_lifetime: Some(0), ..wished },
+        }
     }
 
     fn link(&self) -> io::Result<Link> {
@@ -173,7 +208,8 @@ impl Task {
                 }
                 changed = self.wishes.changed() => self.obey(router, changed.is_err()),
                 _ = look.tick() => {
-                    if let Err(faults) = router.set_link(self.clock.now(), self.link()?) {
+                    let (now, link, settings) = (self.clock.now(), self.link()?, self.settings());
+                    if let Err(faults) = router.set_link(now, link).and_then(|()| router.set_settings(now, settings)) {
                         self.trouble(&faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
                     }
                 }
@@ -182,14 +218,11 @@ impl Task {
     }
 
     fn obey(&mut self, router: &mut RouterAdvert, orphaned: bool) {
-        let wish = self.wishes.borrow().clone();
-        match wish {
-            Wish::Say(settings) if !orphaned => {
-                if let Err(faults) = router.set_settings(self.clock.now(), *settings) {
-                    self.trouble(&faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
-                }
-            }
-            Wish::Say(_) | Wish::End => router.shut_down(),
+        if orphaned || *self.wishes.borrow() == Wish::End {
+            return router.shut_down();
+        }
+        if let Err(faults) = router.set_settings(self.clock.now(), self.settings()) {
+            self.trouble(&faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
         }
     }
 
@@ -249,8 +282,18 @@ impl Task {
         if !advertises {
             row.state = self.told.clone().unwrap_or_else(|| "waits".into());
         }
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = row;
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.row = row;
+        if let Some(router) = router {
+            seen.believed = router.believed_prefixes(self.clock.now()).collect();
+        }
     }
+}
+
+/// Whether this host forwards IPv6; yes, if the kernel does not say.
+fn forwards() -> bool {
+    let value = std::fs::read_to_string("/proc/sys/net/ipv6/conf/all/forwarding");
+    value.map_or(true, |value| value.trim() != "0")
 }
 
 /// What is seen of an advertising interface.

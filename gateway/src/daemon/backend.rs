@@ -1,15 +1,18 @@
 //! Answers the admin API by asking the workers.
 
 use super::rates::History;
+use super::remote_names::{self, RemoteReceiver, RemoteSender};
 use super::tunnel_view::TunnelView;
 use super::words;
 use crate::admin::{
-    AdminError, Backend, BindingRow, CounterRow, Device, DropRow, Filter, MechanismRow, Named, Page, Query,
-    RouterAdvertisementRow, SessionRow, SixRdRow, Status,
+    AdminError, Backend, BindingRow, CounterRow, Device, DropRow, Filter, MechanismRow, Named, NewRemote,
+    Page, Query, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
 use crate::metrics::{self, Beside, Gauge, Sample};
 use crate::worker::{BindingEntry, Command, Dump, DumpPage, Position, Post, Report, SessionEntry, Table};
 use sixway_dataplane::{Counters, DropReason};
+use sixway_wire::Prefix4;
+use std::net::Ipv4Addr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -28,6 +31,8 @@ pub struct Facts {
     pub mechanisms: Vec<Mechanism>,
     /// Where metrics are served.
     pub metrics: Option<String>,
+    /// Tunnels whose remote is a name, and where it may lead; nowhere named: anywhere.
+    pub named_remotes: Vec<(String, Vec<Prefix4>)>,
     /// The configuration in force.
     pub config: serde_json::Value,
 }
@@ -67,6 +72,9 @@ pub struct Gateway {
     posts: Vec<Post>,
     history: Mutex<History>,
     tunnels: Mutex<TunnelView>,
+    remotes: RemoteSender,
+    /// Until somebody lives by them.
+    new_remotes: Mutex<Option<RemoteReceiver>>,
     started: Instant,
     /// Held while bindings are changed, which takes several workers.
     pub(super) edits: tokio::sync::Mutex<()>,
@@ -76,7 +84,10 @@ impl Gateway {
     /// A gateway with these workers, started now.
     pub fn new(facts: Facts, posts: Vec<Post>) -> Self {
         let started = Instant::now();
+        let (remotes, new_remotes) = remote_names::remotes();
         Self {
+            remotes,
+            new_remotes: Mutex::new(Some(new_remotes)),
             facts,
             posts,
             history: Mutex::new(History::new(started)),
@@ -84,6 +95,12 @@ impl Gateway {
             started,
             edits: tokio::sync::Mutex::default(),
         }
+    }
+
+    /// New remotes of tunnels, and where further ones are told; `None` when somebody has taken them.
+    pub(super) fn new_remotes(&self) -> Option<(RemoteSender, RemoteReceiver)> {
+        let receiver = self.new_remotes.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Some((self.remotes.clone(), receiver?))
     }
 
     /// The ways to the workers, in their order.
@@ -355,6 +372,22 @@ impl Backend for Gateway {
 
     fn six_rd(&self) -> Vec<SixRdRow> {
         self.tunnels().six_rd.clone()
+    }
+
+    async fn set_remote(&self, remote: NewRemote) -> Result<(), AdminError> {
+        let NewRemote { tunnel, remote } = remote;
+        let (_, within) =
+            self.facts.named_remotes.iter().find(|(name, _)| *name == tunnel).ok_or_else(|| {
+                AdminError::NotFound(format!("no tunnel called {tunnel} has a name for its remote"))
+            })?;
+        let address: Ipv4Addr = remote
+            .parse()
+            .map_err(|_| AdminError::BadRequest(format!("remote = {remote:?} is no IPv4 address")))?;
+        if remote_names::chosen(&[address], within).is_none() {
+            return Err(AdminError::Conflict(format!("{address} is not within remote_within of {tunnel}")));
+        }
+        let told = self.remotes.try_send((tunnel, address));
+        told.map_err(|_| AdminError::Busy("too many remotes change at a time; ask again".into()))
     }
 
     fn router_advertisements(&self) -> Vec<RouterAdvertisementRow> {

@@ -9,6 +9,7 @@ mod log;
 mod path_errors;
 mod pool_file;
 mod pool_keeper;
+mod promises;
 mod rates;
 mod readable;
 mod remote_names;

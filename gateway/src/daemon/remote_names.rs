@@ -10,11 +10,22 @@ use tokio::task::JoinSet;
 /// Answers that wait.
 const WAITING: usize = 64;
 
+/// Where is told that a tunnel's remote is elsewhere: the tunnel's name, and the address.
+pub(super) type RemoteSender = Sender<(String, Ipv4Addr)>;
+
+/// Where it is heard.
+pub(super) type RemoteReceiver = Receiver<(String, Ipv4Addr)>;
+
+/// The way of new remotes.
+pub(super) fn remotes() -> (RemoteSender, RemoteReceiver) {
+    channel(WAITING)
+}
+
 /// The remotes of a gateway that are names.
 pub(super) struct RemoteNames {
-    answers: Receiver<(String, Ipv4Addr)>,
+    answers: RemoteReceiver,
     /// Keeps the channel open where there are no names.
-    _open: Sender<(String, Ipv4Addr)>,
+    _open: RemoteSender,
     /// They end with this.
     _asking: JoinSet<()>,
 }
@@ -28,9 +39,8 @@ struct Name {
 }
 
 impl RemoteNames {
-    /// Begins to ask.
-    pub(super) fn new(config: &Config) -> Self {
-        let (sender, answers) = channel(WAITING);
+    /// Begins to ask. What `sender` is told beside counts until the DNS says something new.
+    pub(super) fn new(config: &Config, sender: &RemoteSender, answers: RemoteReceiver) -> Self {
         let mut asking = JoinSet::new();
         for tunnel in &config.configured_tunnels {
             if let Remote::Name(name) = &tunnel.remote {
@@ -43,7 +53,7 @@ impl RemoteNames {
                 asking.spawn(ask(name, sender.clone()));
             }
         }
-        Self { answers, _open: sender, _asking: asking }
+        Self { answers, _open: sender.clone(), _asking: asking }
     }
 
     /// Waits until the name of a tunnel's remote leads elsewhere: the tunnel's name, and the address.
@@ -56,7 +66,7 @@ impl RemoteNames {
 }
 
 /// Asks again and again. What the DNS does not know stays as it was; that is told once.
-async fn ask(name: Name, answers: Sender<(String, Ipv4Addr)>) {
+async fn ask(name: Name, answers: RemoteSender) {
     let (mut known, mut told) = (None, false);
     loop {
         match resolve(&name).await {
@@ -95,8 +105,8 @@ async fn resolve(name: &Name) -> Result<Ipv4Addr, String> {
     })
 }
 
-/// The least of the addresses that may be: the order of the DNS' answers changes from one to the next.
-fn chosen(answers: &[Ipv4Addr], within: &[Prefix4]) -> Option<Ipv4Addr> {
+/// The least of the addresses that may be a remote: the order of the DNS' answers changes from one to the next.
+pub(super) fn chosen(answers: &[Ipv4Addr], within: &[Prefix4]) -> Option<Ipv4Addr> {
     let may_be = |address: &&Ipv4Addr| within.is_empty() || within.iter().any(|one| one.contains(**address));
     answers.iter().filter(may_be).min().copied()
 }

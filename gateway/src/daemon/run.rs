@@ -102,6 +102,7 @@ async fn live(config: &Config, directory: &Path, started: Instant) -> Result<(),
         device,
         mechanisms: setup::mechanisms(config, &tunnels.view()),
         metrics: config.gateway.metrics.map(|address| format!("http://{address}/metrics")),
+        named_remotes: setup::named_remotes(config),
         config: serde_json::to_value(config).unwrap_or_default(),
     };
     tunnels.advertise(clock, seed[0] ^ seed[1]);

@@ -2,9 +2,10 @@
 
 use super::backend::{Mechanism, MechanismKind};
 use super::tunnel_view::TunnelView;
-use crate::config::{Config, Nat64, Route, Siit};
+use crate::config::{Config, Nat64, Remote, Route, Siit};
 use crate::host::{Forwarding, Plan};
 use crate::show::{count, plural};
+use sixway_wire::Prefix4;
 use std::path::Path;
 
 /// What the host is to be set up with; `directory` is where state files are kept.
@@ -53,6 +54,12 @@ pub(super) fn mechanisms(config: &Config, tunnels: &TunnelView) -> Vec<Mechanism
     let configured = config.configured_tunnels.iter().map(|it| tunnel(&it.name, MechanismKind::Configured));
     let isatap = config.isatap.iter().map(|it| tunnel(&it.name, MechanismKind::Isatap));
     nat64.chain(siit).chain(six_to_four).chain(six_rd).chain(configured).chain(isatap).collect()
+}
+
+/// The tunnels whose remote is a name, and where it may lead.
+pub(super) fn named_remotes(config: &Config) -> Vec<(String, Vec<Prefix4>)> {
+    let named = config.configured_tunnels.iter().filter(|tunnel| matches!(tunnel.remote, Remote::Name(_)));
+    named.map(|tunnel| (tunnel.name.clone(), tunnel.remote_within.clone())).collect()
 }
 
 /// The dynamic pools: the mechanism's place, and the file.

@@ -8,6 +8,7 @@ use super::advertiser::Advertiser;
 use super::backend::Gateway;
 use super::discovery::Discovery;
 use super::path_errors::{self, PathErrorRelay};
+use super::promises::Promises;
 use super::remote_names::RemoteNames;
 use super::run::RunError;
 use super::tunnel_view::TunnelView;
@@ -47,6 +48,8 @@ pub(super) struct Tunnels<'c> {
     opened: Vec<RawTunnel>,
     errors: Option<PathErrorRelay>,
     advertisers: Vec<(&'c RouterAdvertisement, Advertiser)>,
+    promises: Promises,
+    clock: Option<Clock>,
     discovery: Option<Discovery<'c>>,
     way: Way,
 }
@@ -65,6 +68,8 @@ impl<'c> Tunnels<'c> {
             opened: Vec::new(),
             errors: None,
             advertisers: Vec::new(),
+            promises: Promises::load(&config.gateway.name),
+            clock: None,
             discovery: None,
             way: Way::Raw,
         };
@@ -167,11 +172,13 @@ impl<'c> Tunnels<'c> {
         let interfaces = self.interfaces();
         let names: Vec<&str> = interfaces.iter().map(String::as_str).collect();
         let addresses: Vec<Ipv4Addr> = self.addresses().into_iter().collect();
-        let steering =
-            Steering::attach(&names, &self.device, &addresses).map_err(|error| error.to_string())?;
-        if steering.hook() == Hook::Clsact {
-            host.steered(&interfaces).map_err(|error| error.to_string())?;
+        // Before it is known whether the kernel has TCX, with which nothing stays behind a sudden end.
+        host.steered(&interfaces).map_err(|error| error.to_string())?;
+        let steering = Steering::attach(&names, &self.device, &addresses);
+        if steering.as_ref().map_or(true, |steering| steering.hook() == Hook::Tcx) {
+            host.steered(&[]).map_err(|error| error.to_string())?;
         }
+        let steering = steering.map_err(|error| error.to_string())?;
         self.way = Way::Steered(steering, interfaces);
         Ok(())
     }
@@ -199,8 +206,10 @@ impl<'c> Tunnels<'c> {
             let Some(interface) = &it.interface else { continue };
             let settings = self.config.advertised(it, &self.now);
             let seed = seed.rotate_left(32).wrapping_add(number as u64);
-            self.advertisers.push((it, Advertiser::start(interface, settings, seed, clock)));
+            let promised = self.promises.of(interface, clock);
+            self.advertisers.push((it, Advertiser::start(interface, settings, promised, seed, clock)));
         }
+        self.clock = Some(clock);
         let mut discovery = Discovery::new(self.config, clock, seed);
         discovery.set(&self.now);
         self.discovery = Some(discovery);
@@ -210,7 +219,8 @@ impl<'c> Tunnels<'c> {
     /// For ever.
     pub(super) async fn keep(&mut self, host: &mut Host, gateway: &Gateway, control: &mut Receiver<Vec<u8>>) {
         let mut look = tokio::time::interval(LOOK);
-        let mut names = RemoteNames::new(self.config);
+        let Some((sender, answers)) = gateway.new_remotes() else { return std::future::pending().await };
+        let mut names = RemoteNames::new(self.config, &sender, answers);
         gateway.see_tunnels(self.view());
         loop {
             let mut seen = self.now.clone();
@@ -240,7 +250,16 @@ impl<'c> Tunnels<'c> {
         }
     }
 
+    /// Writes down what the hosts of the links believe in.
+    fn keep_promises(&mut self) {
+        let Some(clock) = self.clock.filter(|_| !self.advertisers.is_empty()) else { return };
+        let links = self.advertisers.iter();
+        let believed = links.map(|(it, one)| (it.interface.clone().unwrap_or_default(), one.believed()));
+        self.promises.keep(&believed.collect::<Vec<_>>(), clock);
+    }
+
     fn each_second(&mut self, gateway: &Gateway) {
+        self.keep_promises();
         let Some(discovery) = &mut self.discovery else { return };
         if gateway.isatap_is_used() {
             discovery.note_traffic();
@@ -352,6 +371,7 @@ impl<'c> Tunnels<'c> {
 
     /// Says farewell to the links.
     pub(super) async fn say_farewell(&mut self) {
+        self.keep_promises();
         self.advertisers.iter().for_each(|(_, advertiser)| advertiser.end());
         for (_, advertiser) in self.advertisers.drain(..) {
             advertiser.ended().await;

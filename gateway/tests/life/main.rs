@@ -145,7 +145,7 @@ fn packets_pass_both_ways_and_show_tells_of_them() {
 }
 
 /// Status of the answer to a request at the admin socket.
-fn asked(network: &Network, method: &str, target: &str, body: &str) -> String {
+pub(crate) fn asked(network: &Network, method: &str, target: &str, body: &str) -> String {
     let mut stream = std::os::unix::net::UnixStream::connect(network.socket()).unwrap();
     let head = format!("{method} {target} HTTP/1.0\r\nContent-Type: application/json\r\n");
     write!(stream, "{head}Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();

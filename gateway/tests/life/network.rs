@@ -182,10 +182,12 @@ impl Drop for Network {
     fn drop(&mut self) {
         for host in ["client", "gateway", "server"] {
             let _ = fs::remove_file(format!("/run/sixway/life-{host}-{}.state", self.suffix));
+            let _ = fs::remove_file(format!("/var/lib/sixway/life-{host}-{}.advertised", self.suffix));
             let _ = Command::new("ip").args(["netns", "del", &self.host(host)]).output();
         }
         let _ = fs::remove_dir_all(&self.directory);
         let _ = fs::remove_file(self.state());
+        let _ = fs::remove_file(format!("/var/lib/sixway/life-{}.advertised", self.suffix));
     }
 }
 

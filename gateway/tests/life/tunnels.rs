@@ -229,6 +229,8 @@ fn packets_pass_between_a_customer_and_his_border_relay_and_between_the_ends_of_
     let mut customer = network.start_peer("server", &edge);
     pings(&network, "client", "2001:db8:6d:200::1");
     pings(&network, "server", "2001:db8:1::2");
+    // The relay's own Subnet-Router anycast address (RFC 5969 §5, §8).
+    network.ping_from("server", "2001:db8:6d:100::");
     customer.signal("TERM");
     assert_eq!(customer.end(), 0, "{}", customer.said());
 
@@ -236,6 +238,86 @@ fn packets_pass_between_a_customer_and_his_border_relay_and_between_the_ends_of_
     let mut end = network.start_peer("server", &far);
     pings(&network, "client", "2001:db8:7::1");
     pings(&network, "server", "2001:db8:1::2");
+    for running in [&mut end, &mut gateway] {
+        running.signal("TERM");
+        assert_eq!(running.end(), 0, "{}", running.said());
+    }
+}
+
+#[test]
+fn the_next_run_takes_back_a_prefix_that_it_does_not_advertise() {
+    let Some(network) = Network::build() else { return };
+    let lan = |prefix: &str| {
+        format!(
+            "[router_advertisement]\ninterface = \"in0\"\ngoodbye = false\nprefixes = [{{ prefix = \"{prefix}\" }}]\n"
+        )
+    };
+    let shown = |what: &str| comes(|| network.show(&["router-advertisements"]).contains(what));
+    let said = |number: &str| {
+        let rows: serde_json::Value =
+            serde_json::from_str(&network.show(&["router-advertisements", "--json"])).unwrap();
+        rows[0][number].as_u64().unwrap_or(0) > 0
+    };
+    let client = network.host("client");
+    let mut first = network.start(&lan("2001:db8:a::/64"));
+    network.ip(&["-n", &client, "link", "set", "eth0", "down"]);
+    network.ip(&["-n", &client, "link", "set", "eth0", "up"]);
+    assert!(comes(|| said("multicast")), "{}", first.said());
+    // It is written within a second.
+    std::thread::sleep(std::time::Duration::from_millis(1_500));
+    first.signal("KILL");
+    first.end();
+    let mut second = network.start(&lan("2001:db8:b::/64"));
+    assert!(
+        shown("2001:db8:a::/64 taken back"),
+        "{} {}",
+        network.show(&["router-advertisements"]),
+        second.said()
+    );
+    second.signal("TERM");
+    assert_eq!(second.end(), 0, "{}", second.said());
+}
+
+#[test]
+fn a_host_that_does_not_forward_is_no_default_router() {
+    let Some(network) = Network::build() else { return };
+    let lan = "[router_advertisement]\ninterface = \"in0\"\nprefixes = [{ prefix = \"2001:db8:a::/64\" }]\n";
+    let mut gateway = network.start(lan);
+    let lifetime = |wanted: u64| {
+        comes(|| {
+            let rows: serde_json::Value =
+                serde_json::from_str(&network.show(&["router-advertisements", "--json"])).unwrap();
+            rows[0]["router_lifetime_seconds"] == wanted && rows[0]["state"] == "advertises"
+        })
+    };
+    assert!(lifetime(1_800), "{}", network.show(&["router-advertisements"]));
+    network.set("ipv6/conf/all/forwarding", "0");
+    assert!(lifetime(0), "{}", network.show(&["router-advertisements"]));
+    network.set("ipv6/conf/all/forwarding", "1");
+    assert!(lifetime(1_800));
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+}
+
+#[test]
+fn a_tunnel_whose_remote_is_a_name_goes_where_it_is_told_to() {
+    let Some(network) = Network::build() else { return };
+    let near = "[tunnel]\nname = \"bob\"\nlocal = \"203.0.113.1\"\nremote = \"bob.invalid\"\nremote_within = \"203.0.113.0/24\"\n\
+                prefixes = \"2001:db8:7::/48\"\nipv6_address = \"2001:db8:8::1\"\n";
+    let far = "[tunnel]\nlocal = \"203.0.113.2\"\nremote = \"203.0.113.1\"\nprefixes = \"::/0\"\nipv6_address = \"2001:db8:7::1\"\n";
+    let mut gateway = network.start(near);
+    let mut end = network.start_peer("server", far);
+    assert!(network.show(&[]).contains("bob.invalid, not known yet"), "{}", network.show(&[]));
+    let tell = |tunnel: &str, remote: &str| {
+        let body = format!(r#"{{"tunnel":"{tunnel}","remote":"{remote}"}}"#);
+        crate::asked(&network, "POST", "/v1/remotes", &body)
+    };
+    assert_eq!(tell("alice", "203.0.113.2"), "404");
+    assert_eq!(tell("bob", "nowhere"), "400");
+    assert_eq!(tell("bob", "198.51.100.1"), "409");
+    assert_eq!(tell("bob", "203.0.113.2"), "204");
+    assert!(comes(|| network.show(&[]).contains("203.0.113.2 (bob.invalid)")), "{}", network.show(&[]));
+    pings(&network, "client", "2001:db8:7::1");
     for running in [&mut end, &mut gateway] {
         running.signal("TERM");
         assert_eq!(running.end(), 0, "{}", running.said());

@@ -115,6 +115,13 @@ fn a_tunnel_has_an_address_of_this_host_and_one_way_to_name_it() {
 }
 
 #[test]
+fn an_interface_that_is_not_there_is_told_with_the_one_that_was_meant() {
+    let text = "[six_to_four]\nrole = \"relay\"\naddress = \"203.0.113.7\"\n[tunnels]\ninterfaces = [\"eth1\", \"eth0\"]\n";
+    let said = "sixway.toml:8  tunnels.interfaces  no interface is called \"eth1\" at the moment; did you mean \"eth0\"?";
+    warnings(&with(text), &[said]);
+}
+
+#[test]
 fn six_to_four_behind_a_nat_is_refused_with_the_reason() {
     let mut host = host();
     host.addresses.push(HostAddress {
