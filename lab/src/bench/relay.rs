@@ -17,6 +17,8 @@ use std::time::Duration;
 
 /// Flows of small packets.
 const FLOWS: u16 = 16;
+/// Flows of small tunnel packets, one of each in turn: more than the relay looks at together, so that none are joined and counted as one.
+const MIXED: u16 = 128;
 /// Octets of payload in a full TCP segment through a tunnel of 1,480 octets, with time stamps.
 const SEGMENT: f64 = 1_408.0;
 /// Both ways: from the site (the relay takes the outer header off), and to it.
@@ -77,7 +79,7 @@ fn small(options: &Options, seconds: Duration) -> Result<Section> {
         title: "Small packets through a 6to4 relay",
         how: format!(
             "UDP with {PAYLOAD} octets of payload (inner packets of 64 octets), {FLOWS} flows; the client's tunnel packets come from a raw socket by \
-             sendmmsg, one of each flow in turn, so that none can be joined. The sender has CPU 0, the relay CPU 1; counted at the receiver's device. Decap is beside NAT64's v4→v6, encap beside its v6→v4; \
+             sendmmsg, {MIXED} flows in turn, so that none can be joined. The sender has CPU 0, the relay CPU 1; counted at the receiver's device. Decap is beside NAT64's v4→v6, encap beside its v6→v4; \
              the kernel forwards plain IPv6."
         ),
         figures,
@@ -97,8 +99,12 @@ fn small_through(relay: &Relay, direction: Direction, time: Duration) -> Result<
     match direction {
         Direction::Up => {
             let inner = |flow| packet::udp((site, 5_000 + flow), (SERVER, 4_000), &[0x36; PAYLOAD]);
-            let packets: Vec<_> = (0..FLOWS).map(inner).collect();
-            let trains = [(&tunnel, packets.iter().map(Vec::as_slice).collect())];
+            let packets: Vec<_> = (0..MIXED).map(inner).collect();
+            let half = usize::from(MIXED) / 2;
+            let trains: Vec<_> = packets
+                .chunks(half)
+                .map(|some| (&tunnel, some.iter().map(Vec::as_slice).collect()))
+                .collect();
             flooded(Some(relay.process), (client, server), &trains, time)
         }
         Direction::Down => {
