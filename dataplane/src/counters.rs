@@ -42,7 +42,7 @@ counters! {
     taken_over = "taken_over",
     /// Frames forwarded.
     forwarded = "forwarded",
-    /// Frames that became the gateway's own answer (echo replies).
+    /// Frames that became the gateway's own answer (echo replies, errors from inside tunnels for the senders).
     answered = "answered",
     /// Frames left to the host.
     punted = "punted",

@@ -15,9 +15,9 @@ const COUNTERS: usize = 256;
 pub struct Identifications {
     next: Box<[u16; COUNTERS]>,
     next_for_any: u16,
-    /// The worker's first identification, and how many there are.
+    /// The worker's first identification, and the bits that count: all are a power of two.
     first: u16,
-    span: u32,
+    mask: u16,
     multiplier: u32,
 }
 
@@ -31,7 +31,7 @@ impl Identifications {
             next_for_any: (seed as u32 % span) as u16,
             next: Box::new(core::array::from_fn(start)),
             first: (u32::from(worker.0) % parts * span) as u16,
-            span,
+            mask: (span - 1) as u16,
             multiplier: (seed >> 32) as u32 | 1,
         }
     }
@@ -56,8 +56,8 @@ impl Identifications {
     /// The first of `count` identifications and the counter behind them. They do not run on into the next worker's.
     #[inline(always)]
     const fn counted_on(&self, next: u16, count: u32) -> (u16, u16) {
-        let start = if next as u32 + count > self.span { 0 } else { next };
-        (self.first.wrapping_add(start), ((start as u32 + count) % self.span) as u16)
+        let start = if next as u32 + count > self.mask as u32 + 1 { 0 } else { next };
+        (self.first.wrapping_add(start), start.wrapping_add(count as u16) & self.mask)
     }
 }
 
