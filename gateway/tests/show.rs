@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 
-use sixway::admin::{BindingRow, CounterRow, Device, DropRow, MechanismRow, Page, Rates, SessionRow, Status};
+use sixway::admin::{
+    AdvertisedRow, BindingRow, CounterRow, Device, DropRow, MechanismRow, Page, Rates,
+    RouterAdvertisementRow, SessionRow, SixRdRow, Status,
+};
 use sixway::show::{self, Colour};
 
 fn session() -> SessionRow {
@@ -159,4 +162,82 @@ fn only_titles_are_coloured() {
     let text = show::sessions(&page, Colour::Ansi);
     assert!(text.starts_with("\x1b[1mPROTO"));
     assert_eq!(text.matches('\x1b').count(), 2);
+}
+
+#[test]
+fn six_rd_domains_show_the_delegated_prefix_or_that_there_is_none_yet() {
+    let edge = SixRdRow {
+        name: "home".into(),
+        role: "customer_edge".into(),
+        prefix: "2001:db8::/32".into(),
+        ipv4_mask_length: 8,
+        ipv4_common: Some("10.0.0.0/8".into()),
+        address: Some("10.100.100.1".into()),
+        delegated: Some("2001:db8:6464:100::/56".into()),
+        border_relays: vec!["10.0.0.1".into()],
+    };
+    let waiting = SixRdRow { ipv4_common: None, address: None, delegated: None, ..edge.clone() };
+    assert_eq!(
+        show::six_rd(&[edge, waiting], Colour::Never),
+        "NAME  ROLE           6RD PREFIX     IPV4 COMMON  ADDRESS       DELEGATED PREFIX        BORDER RELAYS\n\
+         home  customer edge  2001:db8::/32  10.0.0.0/8   10.100.100.1  2001:db8:6464:100::/56  10.0.0.1\n\
+         home  customer edge  2001:db8::/32  /8           –             –                       10.0.0.1\n"
+    );
+    assert_eq!(show::six_rd(&[], Colour::Never), "There is no 6rd domain.\n");
+}
+
+#[test]
+fn router_advertisements_show_what_is_said_and_what_is_taken_back() {
+    let prefix = |text: &str, deprecated| AdvertisedRow {
+        prefix: text.into(),
+        valid_seconds: 5_400,
+        preferred_seconds: 2_700,
+        deprecated,
+    };
+    let row = RouterAdvertisementRow {
+        link: "eth1".into(),
+        state: "advertises".into(),
+        source: Some("fe80::1".into()),
+        router_lifetime_seconds: 1_800,
+        prefixes: vec![prefix("2002:c000:202:1::/64", false), prefix("2002:c000:201:1::/64", true)],
+        pref64: Some("64:ff9b::/96".into()),
+        multicast: 12,
+        unicast: 3,
+        solicitations: 4,
+        ..RouterAdvertisementRow::default()
+    };
+    assert_eq!(
+        show::router_advertisements(&[row], Colour::Never),
+        "LINK  STATE       FROM     ROUTER FOR  SENT ALL/ONE  ASKED  SAYS\n\
+         eth1  advertises  fe80::1  30 m        12/3          4      2002:c000:202:1::/64 for 1 h 30 m (45 m preferred) · \
+         2002:c000:201:1::/64 taken back · NAT64 64:ff9b::/96\n"
+    );
+}
+
+/// What `sixway` says to standard output, or to standard error, and its exit status.
+fn sixway(arguments: &[&str]) -> (String, i32) {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_sixway")).args(arguments).output().unwrap();
+    let said = if output.status.success() { output.stdout } else { output.stderr };
+    (String::from_utf8(said).unwrap(), output.status.code().unwrap())
+}
+
+#[test]
+fn six_rd_prefixes_and_addresses_are_computed_off_line() {
+    let prefix = ["six-rd", "prefix", "--prefix", "2001:db8::/32"];
+    let with = |more: &[&'static str]| sixway(&[&prefix[..], more].concat());
+    // RFC 5969 §7.1.1.
+    assert_eq!(with(&["--mask-length", "8", "10.100.100.1"]), ("2001:db8:6464:100::/56\n".into(), 0));
+    assert_eq!(with(&["--mask-length", "0", "192.0.2.1"]), ("2001:db8:c000:201::/64\n".into(), 0));
+    assert_eq!(
+        with(&["--common", "10.0.0.0/8", "--json", "10.0.0.1"]).0,
+        "{\"prefix\":\"2001:db8:0:100::/56\"}\n"
+    );
+    assert_eq!(with(&["--common", "10.0.0.0/8", "192.0.2.1"]).1, 2);
+    let address = ["six-rd", "address", "--prefix", "2001:db8::/32"];
+    let with = |more: &[&'static str]| sixway(&[&address[..], more].concat());
+    assert_eq!(with(&["--common", "10.0.0.0/8", "2001:db8:6464:100::7"]), ("10.100.100.1\n".into(), 0));
+    assert_eq!(with(&["--mask-length", "0", "2001:db8:c000:201::7"]), ("192.0.2.1\n".into(), 0));
+    assert_eq!(with(&["2001:db9::1"]).1, 2);
+    let (said, status) = with(&["--mask-length", "8", "2001:db8:6464:100::7"]);
+    assert_eq!((said.contains("write --common"), status), (true, 2), "{said}");
 }

@@ -31,6 +31,8 @@ pub struct Facts {
     pub mechanisms: Vec<Mechanism>,
     /// Where metrics are served.
     pub metrics: Option<String>,
+    /// Links that router advertisements are sent on, and what they say, in a few words.
+    pub advertised: Vec<(String, String)>,
     /// Tunnels whose remote is a name, and where it may lead; nowhere named: anywhere.
     pub named_remotes: Vec<(String, Vec<Prefix4>)>,
     /// The configuration in force.

@@ -62,7 +62,10 @@ pub fn run(config: &Config, directory: &Path) -> Result<(), RunError> {
         .enable_all()
         .build()
         .map_err(|error| RunError::Io("runtime".into(), error))?;
-    runtime.block_on(live(config, directory, started))
+    let outcome = runtime.block_on(live(config, directory, started));
+    // A name that the DNS is still being asked for must not hold the end up.
+    runtime.shutdown_background();
+    outcome
 }
 
 async fn live(config: &Config, directory: &Path, started: Instant) -> Result<(), RunError> {
@@ -102,6 +105,7 @@ async fn live(config: &Config, directory: &Path, started: Instant) -> Result<(),
         device,
         mechanisms: setup::mechanisms(config, &tunnels.view()),
         metrics: config.gateway.metrics.map(|address| format!("http://{address}/metrics")),
+        advertised: tunnels.advertised(),
         named_remotes: setup::named_remotes(config),
         config: serde_json::to_value(config).unwrap_or_default(),
     };
@@ -178,6 +182,9 @@ fn say_ready(facts: &Facts, workers: usize, socket: &Path, started: Instant) {
     );
     for mechanism in &facts.mechanisms {
         text.push_str(&format!("  {:<12}  {}\n", mechanism.name, mechanism.serves));
+    }
+    for (link, says) in &facts.advertised {
+        text.push_str(&format!("  {:<12}  router on {link} · {says}\n", "advertises"));
     }
     let metrics = facts.metrics.as_ref().map_or_else(String::new, |url| format!(" · metrics {url}"));
     let milliseconds = started.elapsed().as_millis();

@@ -364,6 +364,19 @@ impl<'c> Tunnels<'c> {
         }
     }
 
+    /// What is advertised where, in a few words.
+    pub(super) fn advertised(&self) -> Vec<(String, String)> {
+        let links = self.config.router_advertisements.iter().map(|it| {
+            let link = it.interface.clone().or_else(|| it.over.clone()).unwrap_or_default();
+            let settings = self.config.advertised(it, &self.now);
+            let prefixes = settings.prefixes.iter().map(|prefix| prefix.prefix.to_string());
+            let nat64 = settings.pref64.iter().map(|entry| format!("NAT64 {}", entry.prefix));
+            let parts: Vec<String> = prefixes.chain(nat64).collect();
+            (link, if parts.is_empty() { "no prefix yet".into() } else { parts.join(" · ") })
+        });
+        links.collect()
+    }
+
     /// How things are, for `sixway show`.
     pub(super) fn view(&self) -> TunnelView {
         TunnelView::of(self.config, &self.now, &self.way())

@@ -47,7 +47,7 @@ pub fn router_advertisements(rows: &[RouterAdvertisementRow], colour: Colour) ->
             row.link.clone(),
             row.state.clone(),
             row.source.clone().unwrap_or_else(|| "–".into()),
-            duration(row.router_lifetime_seconds.into()),
+            round(row.router_lifetime_seconds.into()),
             format!("{}/{}", count(row.multicast), count(row.unicast)),
             count(row.solicitations),
             says(row),
@@ -67,7 +67,7 @@ fn says(row: &RouterAdvertisementRow) -> String {
 fn prefix(row: &AdvertisedRow) -> String {
     let time = |seconds: u32| match seconds {
         u32::MAX => "for ever".to_owned(),
-        seconds => duration(seconds.into()),
+        seconds => round(seconds.into()),
     };
     match row.deprecated {
         true => format!("{} taken back", row.prefix),
@@ -78,4 +78,10 @@ fn prefix(row: &AdvertisedRow) -> String {
             time(row.preferred_seconds)
         ),
     }
+}
+
+/// A lifetime; whole minutes without their seconds.
+fn round(seconds: u64) -> String {
+    let text = duration(seconds);
+    text.strip_suffix(" m 0").map(|minutes| format!("{minutes} m")).unwrap_or(text)
 }

@@ -1,0 +1,160 @@
+//! Tests of the state file.
+
+use super::*;
+use std::os::unix::net::UnixListener;
+
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("sixway-record-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn setting(&self, name: &str, value: &str) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, format!("{value}\n")).unwrap();
+        path
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn settings_are_put_back_in_reverse_order_at_the_end() {
+    let directory = Directory::new("order");
+    let setting = directory.setting("forwarding", "0");
+    let (mut record, left) = Record::take(&directory.0, "gw1").unwrap();
+    assert!(left.is_empty());
+    record.change(&(setting.clone(), "1".into())).unwrap();
+    record.change(&(setting.clone(), "1".into())).unwrap();
+    assert_eq!(sysctl(&setting).unwrap(), "1");
+    assert_eq!(record.end(), Leftovers { settings: 1, ..Leftovers::default() });
+    assert_eq!(sysctl(&setting).unwrap(), "0");
+    assert!(!directory.0.join("gw1.state").exists());
+}
+
+#[test]
+fn what_somebody_else_changed_since_is_left_alone() {
+    let directory = Directory::new("else");
+    let setting = directory.setting("rp_filter", "1");
+    let (mut record, _) = Record::take(&directory.0, "gw1").unwrap();
+    record.change(&(setting.clone(), "0".into())).unwrap();
+    fs::write(&setting, "2\n").unwrap();
+    assert!(record.end().is_empty());
+    assert_eq!(sysctl(&setting).unwrap(), "2");
+}
+
+#[test]
+fn a_second_gateway_of_the_name_is_refused_while_the_first_runs() {
+    let directory = Directory::new("second");
+    let (record, _) = Record::take(&directory.0, "gw1").unwrap();
+    let error = Record::take(&directory.0, "gw1").unwrap_err();
+    assert!(error.to_string().contains(&format!("(process {})", std::process::id())), "{error}");
+    record.end();
+    assert!(Record::take(&directory.0, "gw1").is_ok());
+}
+
+#[test]
+fn a_sudden_end_is_cleared_up_by_the_next_start() {
+    let directory = Directory::new("sudden");
+    let setting = directory.setting("forwarding", "0");
+    let socket = directory.0.join("gw1.sock");
+    drop(UnixListener::bind(&socket).unwrap());
+    let (mut record, _) = Record::take(&directory.0, "gw1").unwrap();
+    record.socket(&socket).unwrap();
+    record.change(&(setting.clone(), "1".into())).unwrap();
+    drop(record); // the lock goes, the record stays: as after SIGKILL
+    let (record, left) = Record::take(&directory.0, "gw1").unwrap();
+    assert_eq!(left, Leftovers { settings: 1, socket: true, ..Leftovers::default() });
+    assert_eq!(sysctl(&setting).unwrap(), "0");
+    assert!(!socket.exists());
+    record.end();
+}
+
+#[test]
+fn what_is_in_the_place_of_a_socket_and_another_ones_socket_stay() {
+    let directory = Directory::new("place");
+    let place = directory.0.join("gw1.sock");
+    fs::write(&place, "precious").unwrap();
+    let (mut record, _) = Record::take(&directory.0, "gw1").unwrap();
+    record.socket(&place).unwrap();
+    assert!(record.end().is_empty());
+    assert_eq!(fs::read_to_string(&place).unwrap(), "precious");
+
+    fs::remove_file(&place).unwrap();
+    let (mut record, _) = Record::take(&directory.0, "gw1").unwrap();
+    record.socket(&place).unwrap();
+    drop(record); // as after SIGKILL
+    let _listener = UnixListener::bind(&place).unwrap();
+    assert!(Record::take(&directory.0, "gw1").unwrap().1.is_empty());
+    assert!(place.exists());
+}
+
+#[test]
+fn cleanup_leaves_running_gateways_alone() {
+    let directory = Directory::new("cleanup");
+    let (running, _) = Record::take(&directory.0, "gw1").unwrap();
+    drop(Record::take(&directory.0, "gw2").unwrap());
+    let done = leftovers(&directory.0);
+    assert_eq!(done.len(), 2);
+    assert!(matches!(done[0], (_, Err(RecordError::Taken { .. }))));
+    assert!(done[1].1.is_ok());
+    assert!(!directory.0.join("gw2.state").exists());
+    running.end();
+}
+
+#[test]
+fn cleanup_drops_what_holds_no_settings_of_a_namespace_that_is_there() {
+    let directory = Directory::new("elsewhere");
+    let setting = directory.setting("forwarding", "1");
+    let socket = directory.0.join("gw1.sock");
+    drop(UnixListener::bind(&socket).unwrap());
+    let changed = Changed { path: setting.clone(), before: "0".into(), value: "1".into() };
+    let left = |name: &str, namespace: &str, settings: &[&Changed]| {
+        let contents = Contents {
+            process: 1,
+            namespace: namespace.into(),
+            socket: Some(socket.clone()),
+            settings: settings.iter().copied().cloned().collect(),
+            ..Contents::default()
+        };
+        let text = serde_json::to_string(&contents).unwrap();
+        fs::write(directory.0.join(format!("{name}.state")), text).unwrap();
+    };
+    left("gone", "net:[1]", &[&changed]);
+    left("nothing", "net:[2]", &[]);
+    left("there", "net:[2]", &[&changed]);
+    let done = leftovers_among(&directory.0, |namespace| namespace == "net:[2]");
+    let names: Vec<&str> = done.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["gone", "nothing", "there"]);
+    assert!(matches!(done[0].1, Ok(Leftovers { settings: 0, socket: true, .. })));
+    assert!(done[1].1.is_ok());
+    assert!(matches!(done[2].1, Err(RecordError::Elsewhere(_))));
+    assert_eq!(states(&directory.0), [directory.0.join("there.state")]);
+    assert_eq!(sysctl(&setting).unwrap(), "1");
+}
+
+#[test]
+fn settings_stay_while_another_gateway_runs_here() {
+    let directory = Directory::new("others");
+    let setting = directory.setting("forwarding", "0");
+    let (mut first, _) = Record::take(&directory.0, "gw1").unwrap();
+    first.change(&(setting.clone(), "1".into())).unwrap();
+    let (second, _) = Record::take(&directory.0, "gw2").unwrap();
+    first.end();
+    assert_eq!(sysctl(&setting).unwrap(), "1");
+    second.end();
+}
+
+#[test]
+fn a_record_that_was_cut_short_is_taken_as_empty() {
+    let directory = Directory::new("cut");
+    fs::write(directory.0.join("gw1.state"), "{\"process\": 1, \"na").unwrap();
+    assert!(Record::take(&directory.0, "gw1").unwrap().1.is_empty());
+}
