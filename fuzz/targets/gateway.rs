@@ -1,14 +1,19 @@
 //! The engines that are fuzzed: everything that can be configured, with tables so small that they run full.
 
-use sixway_dataplane::engine::{Engine, EngineConfig};
+use sixway_dataplane::engine::{Engine, EngineConfig, TunnelConfig};
 use sixway_dataplane::fragment::FragmentLimits;
+use sixway_dataplane::mechanism::configured::ConfiguredConfig;
+use sixway_dataplane::mechanism::isatap::{self, IsatapConfig};
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
 use sixway_dataplane::mechanism::siit::{Hairpinning, SiitConfig};
+use sixway_dataplane::mechanism::six_rd::{self, Domain, SixRdConfig};
+use sixway_dataplane::mechanism::six_to_four::{self, NativeSources, SixToFourConfig};
 use sixway_dataplane::nat::{Filtering, Inside, NatProtocol, Outside, PoolConfig, StaticBinding, Timeouts};
 use sixway_dataplane::translate::address::eam::EamTable;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_dataplane::translate::{Policy, UdpZeroChecksum};
+use sixway_dataplane::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
 use sixway_dataplane::{Limits, WorkerId};
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::sync::Arc;
@@ -45,6 +50,21 @@ impl Choice {
         if self.0 & 16 != 0 { 3 } else { 4_096 }
     }
 
+    /// Tunnels of each kind.
+    pub const fn tunnels(self) -> bool {
+        self.0 & 32 != 0
+    }
+
+    /// The tunnels end at a site, and their MTU follows the path; else they end at a relay.
+    const fn is_site(self) -> bool {
+        self.0 & 64 != 0
+    }
+
+    /// What comes out of tunnels is joined.
+    pub const fn join(self) -> bool {
+        self.0 & 128 != 0
+    }
+
     pub fn engine(self, worker: u8) -> Engine {
         Engine::new(&self.configuration(WorkerId(worker))).unwrap()
     }
@@ -61,6 +81,8 @@ impl Choice {
             limits: LIMITS,
             nat64: vec![self.nat64(policy)],
             siit: vec![self.siit(policy)],
+            tunnels: if self.tunnels() { self.ends(self.is_site()) } else { Vec::new() },
+            join: self.join(),
             fragments: FragmentLimits {
                 memory: 64 << 10,
                 packets: 8,
@@ -73,6 +95,56 @@ impl Choice {
             seed: [0x5eed, 0x1ab],
             ..EngineConfig::default()
         }
+    }
+
+    /// The tunnels of a site, or of a relay. Two end at one address.
+    pub fn ends(self, is_site: bool) -> Vec<TunnelConfig> {
+        let mut policy = TunnelPolicy::default();
+        if is_site {
+            policy.mtu = TunnelMtu::Dynamic;
+        }
+        if self.strict() {
+            policy.outer_fragments = OuterFragments::Never;
+        }
+        let routers = vec!["10.0.0.1".parse().unwrap()];
+        let (local, inner) = ("192.0.2.9".parse().unwrap(), if is_site { "10.1.2.3" } else { "10.0.0.1" });
+        let inner = inner.parse().unwrap();
+        vec![
+            TunnelConfig::SixToFour(SixToFourConfig {
+                role: if is_site { six_to_four::Role::Router } else { six_to_four::Role::Relay },
+                address: local,
+                nat_address: None,
+                relay: is_site.then(|| "192.88.99.1".parse().unwrap()),
+                native_sources: NativeSources::AnyRelay,
+                subnets: vec!["192.0.2.0/24".parse().unwrap()],
+                policy,
+            }),
+            TunnelConfig::Configured(ConfiguredConfig {
+                local,
+                remote: "198.51.100.7".parse().ok(),
+                prefixes: vec!["2001:db8:7::/48".parse().unwrap()],
+                strict_sources: !self.strict(),
+                policy,
+            }),
+            TunnelConfig::SixRd(SixRdConfig {
+                domain: Domain::new("2001:ddd::/32".parse().unwrap(), "10.0.0.0/8".parse().unwrap()).unwrap(),
+                role: if is_site { six_rd::Role::CustomerEdge } else { six_rd::Role::BorderRelay },
+                address: inner,
+                border_relays: routers.clone(),
+                other_relays: Vec::new(),
+                subnets: Vec::new(),
+                policy,
+            }),
+            TunnelConfig::Isatap(IsatapConfig {
+                role: if is_site { isatap::Role::Host } else { isatap::Role::Router },
+                address: inner,
+                prefixes: vec!["2001:db8:1:2::/64".parse().unwrap()],
+                routers: if is_site { routers } else { Vec::new() },
+                locators: Vec::new(),
+                subnets: Vec::new(),
+                policy,
+            }),
+        ]
     }
 
     fn nat64(self, policy: Policy) -> Nat64Config {
