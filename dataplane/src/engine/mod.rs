@@ -374,6 +374,7 @@ impl Engine {
         }
     }
 
+    #[inline(always)]
     fn translate(&mut self, stride: &mut [Frame], slots: &[Slot], now: Instant, out: &mut Outbox) {
         let mut rest = slots;
         while let [slot, behind @ ..] = rest {

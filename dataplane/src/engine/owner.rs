@@ -46,10 +46,9 @@ impl Engine {
         }
         let owner = match packet.addresses {
             Addresses::V6 { destination, .. } => match self.steering.owner6(destination) {
-                Some(Owner::Tunnel(_)) if let Some(named) = self.named_within_tunnel(destination) => {
-                    Some(named)
-                }
-                owner => owner.or_else(|| self.named6(destination)),
+                Some(Owner::Tunnel(number)) => Some(self.named_or_tunnel(destination, number)),
+                Some(owner) => Some(owner),
+                None => self.named6(destination),
             },
             Addresses::V4 { destination, .. }
                 if !self.tunnels.is_empty()
@@ -137,14 +136,14 @@ impl Engine {
         self.siit.iter().position(|siit| siit.maps6(address)).map(|index| Owner::Siit(index as u8))
     }
 
-    /// The translator whose table names an address that is routed into a tunnel, if it does so by a prefix as long.
-    #[inline]
-    fn named_within_tunnel(&self, address: Ipv6Addr) -> Option<Owner> {
+    /// The owner of an address that is routed into a tunnel: the translator whose table names it, if it does so by a prefix as long.
+    #[inline(never)]
+    fn named_or_tunnel(&self, address: Ipv6Addr, number: u16) -> Owner {
         if self.siit.is_empty() {
-            return None;
+            return Owner::Tunnel(number);
         }
         let tunnel = self.steering.length6(address);
         let names = |siit: &Siit| siit.mapping6(address).is_some_and(|length| length >= tunnel);
-        self.siit.iter().position(names).map(|index| Owner::Siit(index as u8))
+        self.siit.iter().position(names).map_or(Owner::Tunnel(number), |index| Owner::Siit(index as u8))
     }
 }

@@ -341,7 +341,10 @@ impl Siit {
                 return Ok(pool.lookup4(address, now).map(Ipv6Addr::to_bits));
             }
         }
-        self.prefix.as_ref().map(|prefix| Ok(prefix.embed(address)?.to_bits())).transpose()
+        match &self.prefix {
+            Some(prefix) => Ok(Some(prefix.embed(address)?.to_bits())),
+            None => Ok(None),
+        }
     }
 
     fn assign(&mut self, address: Ipv6Addr, now: Instant) -> Result<Ipv4Addr, DropReason> {
