@@ -17,7 +17,8 @@ use std::sync::mpsc::TryRecvError;
 pub const BATCH: usize = 64;
 /// Frames that may leave beside a batch: each may become many fragments.
 const OUTBOX: usize = 1_024;
-/// While packets come by the links, inlets are looked at each so many turns: what is steered does not come by them, and asking costs.
+/// While packets come by the links and none by the inlets, these are looked at each so many turns: what is steered does not come by
+/// them, and asking costs.
 const INLET_TURNS: u8 = 8;
 /// The engine hears of the time at least so often, in milliseconds.
 const TICK: u8 = 100;
@@ -104,8 +105,9 @@ impl<L: Link, T: Translator> Worker<L, T> {
         }
         self.until_inlets = self.until_inlets.saturating_sub(1);
         if !busy || self.until_inlets == 0 {
-            self.until_inlets = INLET_TURNS;
-            busy |= self.take_in()?;
+            let any = self.take_in()?;
+            self.until_inlets = if any { 1 } else { INLET_TURNS };
+            busy |= any;
         }
         busy |= self.take_over()?;
         let now = self.clock.now();
