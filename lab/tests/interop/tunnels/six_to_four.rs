@@ -2,12 +2,20 @@
 
 use super::carriage::{Ends, NEEDS, Near, SERVER, gro, network, number_site, pings_come_back};
 use crate::Interop;
-use sixway_lab::failure::Result;
+use sixway_lab::failure::{Failure, Result};
 use sixway_lab::forwarder::run_sixway;
 use sixway_lab::kernel_peer::KernelPeer;
+use sixway_lab::namespace::command;
+use sixway_lab::process::RunsCommands;
+use std::time::Duration;
 
 pub const TESTS: &[Interop] = &[
     Interop::new("a_linux_6to4_host_reaches_native_ipv6_through_our_relay", NEEDS, relay_for_a_host),
+    Interop::new(
+        "a_6to4_relay_is_one_hop_both_ways",
+        &["sixway", "linux.uml", "busybox", "tracepath"],
+        relay_is_one_hop,
+    ),
     Interop::new("a_site_behind_a_linux_6to4_router_reaches_native_ipv6", NEEDS, relay_for_a_site),
     Interop::new(
         "our_6to4_site_reaches_a_linux_6to4_host_and_native_ipv6_through_a_linux_relay",
@@ -47,6 +55,27 @@ fn relay_for_a_host() -> Result<()> {
     peer.sh(SIX_TO_FOUR)?;
     let (near, address) = (Near::Guest(&peer), "2002:c000:208::1");
     Ends { network: &network, peer: &peer, near, address, server: SERVER, device: "six" }.everything(RELAY)
+}
+
+/// Seen from each end the relay is the first hop, and the other end the second.
+fn relay_is_one_hop() -> Result<()> {
+    let network = network(&[])?;
+    let peer = KernelPeer::start(&network, "peer", &["up0"])?;
+    peer.sh(SIX_TO_FOUR)?;
+    run_sixway(&network, &RELAY.replace("STEERING", "auto"))?;
+    let tracepath = |to: &str| {
+        let mut tracepath = command("tracepath")?;
+        tracepath.args(["-6", "-n", "-m", "5", to]);
+        Ok::<_, Failure>(tracepath)
+    };
+    let limit = Duration::from_secs(20);
+    for said in [
+        RunsCommands::run(&peer, tracepath(SERVER)?, limit)?.stdout,
+        network.host("server")?.run(tracepath("2002:c000:208::1")?, limit)?.stdout,
+    ] {
+        assert!(said.contains(" 1:  2001:db8:2::1") && said.contains("hops 2 back 2"), "{said}");
+    }
+    Ok(())
 }
 
 fn relay_for_a_site() -> Result<()> {
