@@ -171,6 +171,23 @@ fn nobody_is_told_to_send_packets_as_large_as_the_one_that_was_too_big() {
     assert_eq!((sent[40], &sent[44..48]), (2, &1_280_u32.to_be_bytes()[..]));
 }
 
+/// Names are resolved by others, who may answer with anything.
+#[test]
+fn a_name_that_leads_to_no_hosts_address_leads_nowhere() {
+    for address in ["224.0.0.1", "255.255.255.255", "127.0.0.1", "0.0.0.0", "240.0.0.1"] {
+        let remote = address.parse().ok();
+        let tunnel = ConfiguredConfig { remote, ..configured() };
+        let mut gateway = tunnelling(TunnelConfig::Configured(tunnel));
+        gateway.receives(v6(HOST, PEER).udp(1, 2, b"data"));
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::NoRemote), "{address}");
+        let routers = vec![address.parse().unwrap()];
+        let host = isatap::IsatapConfig { routers, ..support::isatap(isatap::Role::Host, "10.1.2.3") };
+        let mut gateway = tunnelling(TunnelConfig::Isatap(host));
+        gateway.receives(v6("2001:db8:1:2:0:5efe:10.1.2.3", PEER).udp(1, 2, b"data"));
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::NoRelay), "{address}");
+    }
+}
+
 #[test]
 fn the_gateways_own_address_comes_through_no_tunnel() {
     let own = "2001:4860::fe";

@@ -7,6 +7,7 @@
 //!
 //! Whoever configures the tunnel says where the other end is. Packets never do: one with a spoofed source would move the tunnel.
 
+use crate::classify::source_check::is_martian4;
 use crate::drop_reason::DropReason;
 use crate::parse::Packet;
 use crate::tunnel::TunnelPolicy;
@@ -71,7 +72,8 @@ impl Configured {
     pub fn new(config: &ConfiguredConfig, policy: PolicyId) -> Self {
         Self {
             local: config.local,
-            remote: config.remote,
+            // A name may lead anywhere.
+            remote: config.remote.filter(|remote| !is_martian4(*remote)),
             prefixes: config.prefixes.clone(),
             strict_sources: config.strict_sources,
             policy,

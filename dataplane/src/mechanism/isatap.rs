@@ -74,13 +74,16 @@ pub struct Isatap {
 impl Isatap {
     /// An interface for one worker's engine.
     pub fn new(config: &IsatapConfig, own: &Arc<OwnAddresses>, policy: PolicyId) -> Self {
+        let acceptable = Acceptable::new(Scope::Network, &config.subnets);
+        // The name of the list may lead anywhere (RFC 5214 §8.1).
+        let routers = config.routers.iter().copied().filter(|router| acceptable.check(*router).is_ok());
         Self {
             role: config.role,
             address: config.address,
             prefixes: config.prefixes.clone(),
-            routers: config.routers.clone(),
+            routers: routers.collect(),
             locators: config.locators.clone(),
-            acceptable: Acceptable::new(Scope::Network, &config.subnets),
+            acceptable,
             own: Arc::clone(own),
             policy,
         }

@@ -9,7 +9,8 @@ use crate::tunnel::ecn;
 use crate::verdict::PolicyId;
 
 impl Rewriter {
-    /// Takes the outer header off and carries its congestion mark on (RFC 6040 §4.2): `outer` is the frame's packet, `inner` what is in it, as [`inner`] parses it.
+    /// Takes the outer header off and carries its congestion mark on (RFC 6040 §4.2): `outer` is the frame's packet, `inner` what is in
+    /// it, as [`inner`] parses it.
     #[inline(always)]
     pub fn decap(
         &mut self,

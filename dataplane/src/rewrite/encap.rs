@@ -1,6 +1,5 @@
 //! An IPv6 packet gets an outer IPv4 header (RFC 4213 §3.5). Its hop limit stays: who routed it into the tunnel has counted.
 //!
-//!
 //! ```text
 //!                                       +-------------+
 //!                                       | IPv4 header |  protocol 41
