@@ -8,6 +8,7 @@ use super::{Figure, Options, Section, Target};
 use crate::failure::{Asking as _, Result};
 use crate::forwarder::{Forwarder, Running, sixway};
 use crate::load::{discard_all, tunnel_socket};
+use crate::namespace::command;
 use crate::packet;
 use crate::probe::cpu::{cpus, process_cpu};
 use crate::probe::{BulkServer, Direction, PAYLOAD, SmallUdp, flooded, open, serve_bulk, small_udp};
@@ -35,6 +36,14 @@ fn small(options: &Options, seconds: Duration) -> Result<Section> {
     let relay = Relay::start(Ways::default())?;
     let nat64 = Forwarder::Nat64.start_on_one_core()?;
     let kernel = Forwarder::Kernel.start()?;
+    for host in ["client", "server"] {
+        // Tunnel packets have finished checksums, which their receiver sums up; so has what is beside them.
+        for network in [&nat64.network, &kernel.network, &relay.network] {
+            let mut ethtool = command("ethtool")?;
+            ethtool.args(["-K", "up0", "tx", "off"]);
+            network.host(host)?.run(ethtool, Duration::from_secs(5))?.succeeded()?;
+        }
+    }
     let mut rounds: [[Vec<SmallUdp>; 2]; 3] = Default::default();
     for number in 1..=options.repeats() {
         options.say(&format!("relay, small packets: round {number} of {}", options.repeats()));
@@ -79,7 +88,7 @@ fn small(options: &Options, seconds: Duration) -> Result<Section> {
         title: "Small packets through a 6to4 relay",
         how: format!(
             "UDP with {PAYLOAD} octets of payload (inner packets of 64 octets), {FLOWS} flows; the client's tunnel packets come from a raw socket by \
-             sendmmsg, {MIXED} flows in turn, so that none can be joined. The sender has CPU 0, the relay CPU 1; counted at the receiver's device. Decap is beside NAT64's v4→v6, encap beside its v6→v4; \
+             sendmmsg, {MIXED} flows in turn, so that none can be joined. All checksums are finished by their senders. The sender has CPU 0, the relay CPU 1; counted at the receiver's device. Decap is beside NAT64's v4→v6, encap beside its v6→v4; \
              the kernel forwards plain IPv6."
         ),
         figures,
