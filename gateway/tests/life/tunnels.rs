@@ -115,6 +115,8 @@ fn the_prefix_of_a_customer_is_shown_and_computed() {
     assert!(shown.contains("customer edge") && shown.contains("2001:db8:71:100::/56"), "{shown}");
     let json: serde_json::Value = serde_json::from_str(&network.show(&["six-rd", "--json"])).unwrap();
     assert_eq!(json[0]["delegated"], "2001:db8:71:100::/56");
+    let nowhere = |line: &String| line.starts_with("unreachable 2001:db8:71:100::/56");
+    assert!(network.routes().iter().any(nowhere), "{:?}", network.routes());
     gateway.signal("TERM");
     assert_eq!(gateway.end(), 0, "{}", gateway.said());
 }
@@ -231,6 +233,8 @@ fn packets_pass_between_a_customer_and_his_border_relay_and_between_the_ends_of_
     pings(&network, "server", "2001:db8:1::2");
     // The relay's own Subnet-Router anycast address (RFC 5969 §5, §8).
     network.ping_from("server", "2001:db8:6d:100::");
+    let nowhere = |line: &String| line.starts_with("unreachable 2001:db8:6d:100::/56");
+    assert!(network.routes().iter().any(nowhere), "{:?}", network.routes());
     customer.signal("TERM");
     assert_eq!(customer.end(), 0, "{}", customer.said());
 

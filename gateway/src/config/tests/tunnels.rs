@@ -263,6 +263,16 @@ fn tunnels_whose_packets_could_not_be_told_apart_are_named() {
         "sixway.toml:8  six_to_four[1]  its packets could not be told from those of six_to_four[0] (line 4): both are 6to4 at the same \
          address; leave one, or give one of them another address of this host",
     );
+    let isatap = |name: &str, prefix: &str| {
+        format!(
+            "[[isatap]]\nname = \"{name}\"\nrole = \"router\"\naddress = \"203.0.113.7\"\nprefix = \"{prefix}\"\n"
+        )
+    };
+    fault(
+        &(isatap("a", "2a00:1::/64") + &isatap("b", "2a00:2::/64")),
+        "sixway.toml:9  isatap[1]  its packets could not be told from those of isatap[0] (line 4): both are ISATAP at the same address; \
+         leave one, or give one of them another address of this host",
+    );
     let domain = |prefix: &str| {
         format!("[[six_rd]]\nrole = \"border_relay\"\nprefix = \"{prefix}\"\naddress = \"203.0.113.7\"\n")
     };
