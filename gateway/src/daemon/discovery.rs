@@ -2,6 +2,7 @@
 //! configured tunnels (RFC 4213 §3.8). The messages come out of the tunnels to the workers, who hand them over, and go out by raw sockets.
 
 use super::advertiser;
+use super::path_errors::undelivered;
 use crate::admin::RouterAdvertisementRow;
 use crate::config::{Config, Isatap, IsatapRole, Learnt, Surroundings, TunnelMtu};
 use crate::worker::Clock;
@@ -114,6 +115,17 @@ impl<'c> Discovery<'c> {
             };
             if let Err(malformed) = outcome {
                 tracing::debug!("{}: {}: {malformed}", interface.config.name, received.source);
+            }
+        }
+    }
+
+    /// An ICMPv4 error about a tunnel packet: a host whose router it was sent to asks that router whether it lives (RFC 5214 §7.2).
+    pub(super) fn note_path_error(&mut self, error: &[u8]) {
+        let Some((local, remote)) = undelivered(error) else { return };
+        let now = self.clock.now();
+        for interface in self.interfaces.iter_mut().filter(|one| one.local == local) {
+            if let Part::Host(host) = &mut interface.part {
+                host.report_path_error(now, remote);
             }
         }
     }

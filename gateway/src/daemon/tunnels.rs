@@ -235,7 +235,11 @@ impl<'c> Tunnels<'c> {
                         self.each_second(gateway);
                     }
                     (tunnel, address) = names.changed() => drop(seen.remotes.insert(tunnel, address)),
-                    () = relay(&mut self.errors, gateway) => {}
+                    found = relay(&mut self.errors, gateway) => {
+                        if let Some(discovery) = &mut self.discovery {
+                            found.iter().for_each(|error| discovery.note_path_error(error));
+                        }
+                    }
                     Some(packet) = control.recv() => {
                         if let Some(discovery) = &mut self.discovery {
                             discovery.receive(&packet);
@@ -403,14 +407,18 @@ fn told(errors: &[HostError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// Gives path errors to the workers when there are some.
-async fn relay(errors: &mut Option<PathErrorRelay>, gateway: &Gateway) {
+/// Gives path errors to the workers when there are some, and back.
+async fn relay(errors: &mut Option<PathErrorRelay>, gateway: &Gateway) -> Vec<Arc<[u8]>> {
     let Some(relay) = errors else { return std::future::pending().await };
     match relay.next().await {
-        Ok(found) => path_errors::tell(found, gateway),
+        Ok(found) => {
+            path_errors::tell(&found, gateway);
+            found
+        }
         Err(error) => {
             tracing::error!("path errors are no longer heard: {error}");
             *errors = None;
+            Vec::new()
         }
     }
 }
