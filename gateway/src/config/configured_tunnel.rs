@@ -1,6 +1,6 @@
 //! `[[tunnel]]`: configured tunnels of IPv6 in IPv4 (RFC 4213).
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
@@ -94,8 +94,23 @@ impl ConfiguredTunnel {
         let remote = section.value("remote", report).and_then(|v| {
             let remote = Remote::read(&v.text(report)?, &v.place, report)?;
             let own = local.as_ref().and_then(|(local, _)| local.found);
-            if own.is_some_and(|own| remote == Remote::Address(own)) {
-                report.fault(&v.place, "is this end too; write the other end's address");
+            let elsewhere =
+                |address: Ipv4Addr| host.addresses.iter().find(|it| it.address == IpAddr::V4(address));
+            match &remote {
+                Remote::Address(address) if own == Some(*address) => {
+                    report.fault(&v.place, "is this end too; write the other end's address");
+                }
+                // RFC 6324 §3: what goes there would come back.
+                Remote::Address(address) => {
+                    if let Some(held) = elsewhere(*address) {
+                        let what = "is this host's own address on";
+                        report.fault(
+                            &v.place,
+                            format!("{what} {}; write the other end's address", held.interface),
+                        );
+                    }
+                }
+                Remote::Name(_) => {}
             }
             Some(remote)
         });
@@ -110,6 +125,9 @@ impl ConfiguredTunnel {
             for item in v.items() {
                 match item.prefix6(report) {
                     Some(prefix) => {
+                        if !is_of_hosts(prefix) {
+                            report.fault(&item.place, format!("{prefix} {NO_HOSTS}"));
+                        }
                         claims.v6(prefix, Owner::Tunnel(index), &item.place);
                         prefixes.push(prefix);
                     }
@@ -142,6 +160,18 @@ impl ConfiguredTunnel {
             encapsulation: encapsulation?,
         })
     }
+}
+
+/// What is said of a prefix that is not [of hosts](is_of_hosts).
+pub(super) const NO_HOSTS: &str = "is link-local or multicast; write a prefix of hosts' addresses";
+
+/// Whether hosts beyond one link can have addresses of it (RFC 4291 §2.4).
+pub(super) fn is_of_hosts(prefix: Prefix6) -> bool {
+    let nobodys = [
+        Prefix6::holding(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10),
+        Prefix6::holding(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8),
+    ];
+    !nobodys.iter().any(|nobody| nobody.length() <= prefix.length() && nobody.overlaps(prefix))
 }
 
 /// IPv4 prefixes, none if nothing is written. `None` if one cannot be read.

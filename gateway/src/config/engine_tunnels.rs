@@ -37,7 +37,7 @@ impl Config {
     pub fn ipv6_address(&self, now: &Surroundings) -> Option<Ipv6Addr> {
         let first = |prefix: sixway_wire::Prefix6| Ipv6Addr::from_bits(prefix.address().to_bits() | 1);
         let written = || self.gateway.ipv6_address;
-        let site = || self.six_to_four.iter().find_map(|it| it.site(it.local.now(now)?)).map(first);
+        let site = || self.six_to_four.iter().find_map(|it| it.site(it.now(now)?)).map(first);
         let edges = || self.six_rd.iter().filter(|it| it.role == SixRdRole::CustomerEdge);
         let edge = || edges().find_map(|it| it.delegated(it.local.now(now)?)).map(first);
         let configured = || self.configured_tunnels.iter().find_map(|it| it.ipv6_address);
@@ -54,7 +54,7 @@ impl SixToFour {
                 SixToFourRole::Router => SixToFourPart::Router,
                 SixToFourRole::Host => SixToFourPart::Host,
             },
-            address: self.local.now(now)?,
+            address: self.now(now)?,
             nat_address: self.nat_address,
             relay: self.relay,
             native_sources: match &self.native_sources {
@@ -64,7 +64,6 @@ impl SixToFour {
             subnets: now.subnets(),
             policy: self.encapsulation.engine(),
         };
-        // An address that was followed may have become a private one.
         config.check().ok()?;
         Some(TunnelConfig::SixToFour(config))
     }

@@ -89,9 +89,9 @@ pub fn write_aligned(out: &mut dyn fmt::Write, remarks: &[Remark]) -> fmt::Resul
     );
     for remark in remarks {
         let (location, key) = (remark.location(), shown(&remark.place.key));
-        match second {
-            0 => writeln!(out, "{location:<first$}  {}", remark.message)?,
-            _ => writeln!(out, "{location:<first$}  {key:<second$}  {}", remark.message)?,
+        match (second, key.is_empty()) {
+            (0, true) => writeln!(out, "{location:<first$}  {}", remark.message)?,
+            (_, _) => writeln!(out, "{location:<first$}  {key:<second$}  {}", remark.message)?,
         }
     }
     Ok(())

@@ -155,6 +155,15 @@ pub struct Tun {
 /// unix(7): octets that a socket's path may have.
 const SOCKET_PATH: usize = 107;
 
+/// What is said of a name that [no interface](is_interface_name) can have.
+pub(super) const NO_INTERFACE: &str = "is no name that an interface can have; write one that `ip link` shows";
+
+/// Whether the kernel could call an interface so (dev_valid_name).
+pub(super) fn is_interface_name(name: &str) -> bool {
+    let allowed = |b: u8| !(b.is_ascii_whitespace() || b.is_ascii_control() || b"/:".contains(&b));
+    name.len() <= INTERFACE_NAME && !matches!(name, "" | "." | "..") && name.bytes().all(allowed)
+}
+
 /// IFNAMSIZ without its terminating zero.
 const INTERFACE_NAME: usize = 15;
 
@@ -164,8 +173,8 @@ impl Tun {
             let name = v.text(report)?;
             let plain = name.bytes().all(|b| b.is_ascii_graphic() && !b"/:%".contains(&b));
             // `lo` is there already; the other two are the kernel's names for settings of every device.
-            let taken = matches!(&*name, "." | ".." | "lo" | "all" | "default");
-            if name.len() > INTERFACE_NAME || !plain || taken {
+            let taken = matches!(&*name, "lo" | "all" | "default");
+            if !is_interface_name(&name) || !plain || taken {
                 report.fault(&v.place, "is no device name; write up to 15 letters and digits");
                 return None;
             }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use sixway_wire::{Prefix4, Prefix6};
 
 use super::claims::Owner;
-use super::configured_tunnel::read_prefixes;
+use super::configured_tunnel::{NO_HOSTS, is_of_hosts, read_prefixes};
 use super::encapsulation::Encapsulation;
 use super::fault::Place;
 use super::local_address::LocalAddress;
@@ -74,6 +74,9 @@ impl Isatap {
                 report.fault(&v.place, format!("is {} bits long; {what}", prefix.length()));
                 return None;
             }
+            if !is_of_hosts(prefix) {
+                report.fault(&v.place, NO_HOSTS);
+            }
             claims.v6(prefix, Owner::Isatap(index), &v.place);
             Some(prefix)
         });
@@ -90,7 +93,13 @@ impl Isatap {
                 if role == Some(IsatapRole::Router) {
                     report.fault(&v.place, "only a host has a potential router list; leave it out");
                 }
-                read_addresses(v.items(), report)
+                let place = v.place.clone();
+                let routers = read_addresses(v.items(), report);
+                let own = local.as_ref().and_then(|(local, _)| local.found);
+                if let Some(own) = own.filter(|own| routers.as_ref().is_some_and(|all| all.contains(own))) {
+                    report.fault(&place, format!("{own} is this end too; write the routers' addresses"));
+                }
+                routers
             }
         };
         if role == Some(IsatapRole::Host) && potential_routers.as_ref().is_some_and(Vec::is_empty) {

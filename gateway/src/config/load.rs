@@ -269,8 +269,8 @@ fn read<'a>(
     }
 
     let tunnels = read_tunnels(&sections, host, &mut claims, report);
-    let advertisements = read_advertisements(&sections, &tunnels, host, report);
     let device = tun.as_ref().map(|tun| &*tun.name);
+    let advertisements = read_advertisements(&sections, &tunnels, host, device, report);
     claims.host(host, device);
     claims.check(report);
     if MECHANISMS.iter().all(|name| table.get(*name).is_none()) {
@@ -359,6 +359,7 @@ fn read_advertisements(
     sections: &Sections,
     tunnels: &ReadTunnels,
     host: &HostFacts,
+    device: Option<&str>,
     report: &mut Report,
 ) -> Vec<Option<RouterAdvertisement>> {
     let sites = tunnels.six_to_four.iter().flatten().filter(|it| it.role != SixToFourRole::Relay);
@@ -368,7 +369,7 @@ fn read_advertisements(
     let delegated: Vec<(String, Option<u8>)> = sites.chain(edges).collect();
     let routers = tunnels.isatap.iter().flatten().filter(|it| it.role == IsatapRole::Router);
     let isatap: Vec<String> = routers.map(|it| it.name.clone()).collect();
-    let names = Names { delegated: &delegated, isatap: &isatap, host };
+    let names = Names { delegated: &delegated, isatap: &isatap, host, device };
     let written = sections.all(&schema::ROUTER_ADVERTISEMENT, report);
     let mut links: Vec<(String, Place)> = Vec::new();
     let read = |section: &Reader| {

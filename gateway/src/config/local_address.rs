@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use super::fault::{Place, Report, did_you_mean};
+use super::gateway::{NO_INTERFACE, is_interface_name};
 use super::host::HostFacts;
 use super::pool::is_unicast;
 use super::section::Reader;
@@ -60,7 +61,7 @@ impl LocalAddress {
                         .and_then(|fixed| Self::fixed(key, fixed, &place, host, report))
                         .map(|it| (it, place)),
                     (None, Some((name, place))) => {
-                        name.map(|name| (Self::followed(key, name, &place, host, report), place))
+                        name.and_then(|name| Some((Self::followed(key, name, &place, host, report)?, place)))
                     }
                     (None, None) => None,
                 }
@@ -96,7 +97,11 @@ impl LocalAddress {
         place: &Place,
         host: &HostFacts,
         report: &mut Report,
-    ) -> Self {
+    ) -> Option<Self> {
+        if !is_interface_name(&name) {
+            report.fault(place, NO_INTERFACE);
+            return None;
+        }
         let found = Surroundings::of(&host.addresses).ipv4_of(&name);
         if found.is_none() && !host.addresses.is_empty() {
             let names = host.addresses.iter().map(|own| &*own.interface);
@@ -104,7 +109,7 @@ impl LocalAddress {
             let near = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
             report.warn(place, format!("has no IPv4 address yet; the tunnel begins when it has one{near}"));
         }
-        Self { key, source: LocalSource::Interface(name.clone()), found, holder: Some(name) }
+        Some(Self { key, source: LocalSource::Interface(name.clone()), found, holder: Some(name) })
     }
 
     /// The address at the moment; `None`: the interface has none.

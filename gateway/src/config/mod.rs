@@ -45,6 +45,7 @@ pub use configured_tunnel::{ConfiguredTunnel, Remote};
 pub use encapsulation::{Ecn, Encapsulation, OuterFragments, TunnelMtu};
 pub use fault::{Faults, Place, Remark, Warning, write_aligned};
 pub use gateway::{Fragments, Gateway, LogFormat, LogLevel, Tun};
+pub(crate) use host::addresses;
 pub use host::{HostAddress, HostFacts, KernelTunnel};
 pub use isatap::{Isatap, IsatapRole};
 pub use load::Config;

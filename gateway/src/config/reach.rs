@@ -65,7 +65,7 @@ impl Config {
 
     fn six_to_four_reach(&self, now: &Surroundings, reach: &mut Reach) {
         for it in &self.six_to_four {
-            let Some(address) = it.local.now(now) else { continue };
+            let Some(address) = it.now(now) else { continue };
             it.routes().into_iter().for_each(|prefix| reach.route(prefix, &it.encapsulation));
             let Some(site) = it.site(address) else { continue };
             reach.unreachable.push(site);
@@ -133,7 +133,7 @@ impl Config {
     pub fn delegated(&self, name: &str, now: &Surroundings) -> Option<Prefix6> {
         let of = |address: Option<Ipv4Addr>, prefix: &dyn Fn(Ipv4Addr) -> Option<Prefix6>| prefix(address?);
         let six_to_four = self.six_to_four.iter().filter(|it| it.name == name);
-        let mut six_to_four = six_to_four.filter_map(|it| of(it.local.now(now), &|address| it.site(address)));
+        let mut six_to_four = six_to_four.filter_map(|it| of(it.now(now), &|address| it.site(address)));
         let six_rd = self.six_rd.iter().filter(|it| it.name == name);
         let mut six_rd = six_rd.filter_map(|it| of(it.local.now(now), &|address| it.delegated(address)));
         six_to_four.next().or_else(|| six_rd.next())

@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 use sixway_wire::Prefix6;
 
 use super::fault::{Place, Report};
+use super::gateway::{NO_INTERFACE, is_interface_name};
 use super::host::HostFacts;
 use super::schema::{ADVERTISED_PREFIX, ADVERTISED_ROUTE};
 use super::section::Reader;
@@ -150,6 +151,8 @@ pub(super) struct Names<'r> {
     /// ISATAP routers.
     pub isatap: &'r [String],
     pub host: &'r HostFacts,
+    /// The gateway's device.
+    pub device: Option<&'r str>,
 }
 
 /// RFC 4861 §6.2.1: AdvDefaultLifetime is at most so long.
@@ -285,6 +288,18 @@ fn read_link(
         }
         (Some((interface, place)), None) => {
             let interface = interface?;
+            let device = names.device == Some(&*interface);
+            if device || interface == "lo" || !is_interface_name(&interface) {
+                let what = match device {
+                    true => {
+                        "is the gateway's own device: no hosts are there; write an interface with hosts on it"
+                    }
+                    false if interface == "lo" => "has no hosts; write an interface with hosts on it",
+                    false => NO_INTERFACE,
+                };
+                report.fault(&place, what);
+                return None;
+            }
             let known = names.host.addresses.iter().any(|own| own.interface == interface);
             if !known && !names.host.addresses.is_empty() {
                 let what = "no interface of this name has an address yet; advertisements begin when it has a link-local one";

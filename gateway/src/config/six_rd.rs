@@ -118,7 +118,8 @@ impl SixRd {
             let what = "the domain's customers have addresses of it (RFC 5969 §4)";
             report.fault(place, format!("{address} is outside of ipv4_common, {common}: {what}"));
         }
-        let border_relays = read_border_relays(section, role, report);
+        let own = local.as_ref().and_then(|(local, _)| local.found);
+        let border_relays = read_border_relays(section, role, own, report);
         if role == Some(SixRdRole::CustomerEdge) {
             claims.v6(WAY_OUT, Owner::WayOut, section.place());
         }
@@ -141,6 +142,7 @@ impl SixRd {
 fn read_border_relays(
     section: &Reader,
     role: Option<SixRdRole>,
+    own: Option<Ipv4Addr>,
     report: &mut Report,
 ) -> Option<Vec<Ipv4Addr>> {
     let relays = match section.value("border_relays", report) {
@@ -149,7 +151,12 @@ fn read_border_relays(
             if role == Some(SixRdRole::BorderRelay) {
                 report.fault(&v.place, "this gateway is the border relay; leave it out");
             }
-            read_addresses(v.items(), report)
+            let place = v.place.clone();
+            let relays = read_addresses(v.items(), report);
+            if let Some(own) = own.filter(|own| relays.as_ref().is_some_and(|relays| relays.contains(own))) {
+                report.fault(&place, format!("{own} is this end too; write the provider's address"));
+            }
+            relays
         }
     }?;
     if role == Some(SixRdRole::CustomerEdge) && relays.is_empty() {

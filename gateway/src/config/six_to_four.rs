@@ -14,6 +14,7 @@ use super::fault::{Place, Report};
 use super::local_address::LocalAddress;
 use super::pool::is_unicast;
 use super::section::Reader;
+use super::surroundings::Surroundings;
 use super::text::{self, words};
 use super::tunnels::Around;
 
@@ -92,6 +93,12 @@ impl SixToFour {
         std::iter::once(PREFIX).chain(self.relay.map(|_| WAY_OUT)).collect()
     }
 
+    /// This end at the moment. `None`: it has no address, or one that was followed and has become one that 6to4 cannot be at (RFC 3056 §5.8).
+    pub fn now(&self, surroundings: &Surroundings) -> Option<Ipv4Addr> {
+        let address = self.local.now(surroundings)?;
+        unusable(self.nat_address.unwrap_or(address)).is_none().then_some(address)
+    }
+
     /// The site's prefix when this end has `address`; a relay has none.
     pub fn site(&self, address: Ipv4Addr) -> Option<Prefix6> {
         match self.role {
@@ -129,6 +136,10 @@ impl SixToFour {
                 report.fault(&v.place, "a relay reaches native destinations by itself; leave it out");
             } else if !is_unicast(relay) {
                 report.fault(&v.place, "is no address that a host can have; write a relay's address");
+            } else if local.as_ref().is_some_and(|(local, _)| local.found == Some(relay))
+                || nat_address == Some(Some(relay))
+            {
+                report.fault(&v.place, "is this end too; write the address of another router, or leave it out");
             } else if relay == ANYCAST {
                 report.warn(&v.place, "is the anycast address that RFC 7526 deprecates: nobody may answer there; write a relay that you know");
             }

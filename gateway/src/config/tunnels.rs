@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::claims::Claims;
 use super::configured_tunnel::{ConfiguredTunnel, Remote};
 use super::fault::{Place, Report, did_you_mean};
+use super::gateway::{NO_INTERFACE, is_interface_name};
 use super::host::HostFacts;
 use super::isatap::Isatap;
 use super::local_address::{LocalAddress, LocalSource};
@@ -45,6 +46,10 @@ impl Tunnels {
                 let known = || host.addresses.iter().map(|own| &*own.interface);
                 let read = items.iter().filter_map(|item| {
                     let name = item.text(report)?;
+                    if !is_interface_name(&name) {
+                        report.fault(&item.place, NO_INTERFACE);
+                        return None;
+                    }
                     if known().next().is_some() && !known().any(|own| own == name) {
                         let near = did_you_mean(&name, known());
                         let near = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();

@@ -44,6 +44,9 @@ impl TunnelView {
 
 fn own(local: &LocalAddress, now: &Surroundings) -> String {
     match (local.now(now), local.followed_interface()) {
+        (Some(address), None) if now.holder(address).is_none() => {
+            format!("{address}, which this host does not have")
+        }
         (Some(address), None) => address.to_string(),
         (Some(address), Some(interface)) => format!("{address} of {interface}"),
         (None, interface) => format!("waits for an address of {}", interface.unwrap_or("this host")),
@@ -51,9 +54,14 @@ fn own(local: &LocalAddress, now: &Surroundings) -> String {
 }
 
 fn six_to_four(it: &SixToFour, now: &Surroundings) -> Vec<String> {
-    let mut parts = vec![format!("{} {}", it.role.as_str(), own(&it.local, now))];
-    parts.extend(it.local.now(now).and_then(|address| it.site(address)).map(|site| site.to_string()));
-    match (it.local.now(now).and_then(|address| it.site(address)), it.relay) {
+    let site = it.now(now).and_then(|address| it.site(address));
+    let this_end = match (it.local.now(now), it.now(now)) {
+        (Some(private), None) => format!("waits for a public address, {private} is none"),
+        (_, _) => own(&it.local, now),
+    };
+    let mut parts = vec![format!("{} {this_end}", it.role.as_str())];
+    parts.extend(site.map(|site| site.to_string()));
+    match (site, it.relay) {
         (Some(_), Some(relay)) => parts.push(format!("everything else by {relay}")),
         (Some(_), None) => parts.push("no relay: only 6to4".into()),
         (None, _) => {}

@@ -52,6 +52,8 @@ pub(super) struct Tunnels<'c> {
     clock: Option<Clock>,
     discovery: Option<Discovery<'c>>,
     way: Way,
+    /// What the kernel refused, so that it is told once.
+    trouble: Option<String>,
 }
 
 impl<'c> Tunnels<'c> {
@@ -72,6 +74,7 @@ impl<'c> Tunnels<'c> {
             clock: None,
             discovery: None,
             way: Way::Raw,
+            trouble: None,
         };
         if config.has_tunnels() {
             let failed = |error: io::Error| {
@@ -233,6 +236,7 @@ impl<'c> Tunnels<'c> {
                     _ = look.tick() => {
                         seen = seen.looked_up();
                         self.each_second(gateway);
+                        self.reach(host);
                     }
                     (tunnel, address) = names.changed() => drop(seen.remotes.insert(tunnel, address)),
                     found = relay(&mut self.errors, gateway) => {
@@ -306,9 +310,7 @@ impl<'c> Tunnels<'c> {
                 }
             }
         }
-        if let Err(errors) = host.reach(&self.config.reach(&self.now)) {
-            errors.iter().for_each(|error| tracing::error!("{error}"));
-        }
+        self.reach(host);
         for (it, advertiser) in &self.advertisers {
             advertiser.say(self.config.advertised(it, &self.now));
         }
@@ -317,6 +319,15 @@ impl<'c> Tunnels<'c> {
         }
         self.let_go(&after, gateway);
         gateway.see_tunnels(self.view());
+    }
+
+    /// Gives the kernel what it needs at the moment: also again, what went with an interface that is back, and what it refused.
+    fn reach(&mut self, host: &mut Host) {
+        let trouble = host.reach(&self.config.reach(&self.now)).err().map(|errors| told(&errors));
+        if let Some(what) = trouble.as_ref().filter(|_| trouble != self.trouble) {
+            tracing::error!("{what}");
+        }
+        self.trouble = trouble;
     }
 
     /// Steers to these addresses; where the interfaces are others, from those.
@@ -363,6 +374,7 @@ impl<'c> Tunnels<'c> {
     /// How the packets come in, in a few words.
     pub(super) fn way(&self) -> String {
         match &self.way {
+            Way::Steered(_, from) if from.is_empty() => "nothing comes in without an address".into(),
             Way::Steered(_, from) => format!("protocol 41 steered from {}", from.join(", ")),
             Way::Raw => "protocol 41 through raw sockets".into(),
         }

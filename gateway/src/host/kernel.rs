@@ -14,6 +14,8 @@ pub(super) enum Refusal {
     Exists,
     /// There is no such thing.
     Absent,
+    /// IPv6 is switched off on the interface.
+    SwitchedOff,
     /// Something else: its words.
     Other(String),
 }
@@ -23,6 +25,7 @@ impl fmt::Display for Refusal {
         match self {
             Self::Exists => f.write_str("it is there already"),
             Self::Absent => f.write_str("it is not there"),
+            Self::SwitchedOff => f.write_str("IPv6 is switched off there (disable_ipv6 under net.ipv6.conf)"),
             Self::Other(what) => f.write_str(what),
         }
     }
@@ -34,6 +37,8 @@ impl Refusal {
             [nix::libc::ESRCH, nix::libc::ENOENT, nix::libc::EADDRNOTAVAIL, nix::libc::ENODEV];
         match error {
             Error::NetlinkError(message) if message.raw_code() == -nix::libc::EEXIST => Self::Exists,
+            // CAP_NET_ADMIN is there, or the gateway would not have come so far.
+            Error::NetlinkError(message) if message.raw_code() == -nix::libc::EACCES => Self::SwitchedOff,
             Error::NetlinkError(message) if GONE.contains(&-message.raw_code()) => Self::Absent,
             error => Self::Other(error.to_string()),
         }

@@ -3,12 +3,12 @@
 
 use super::device::HostError;
 use super::kernel::{self, Network, Refusal, Route6};
-use super::record::Record;
+use super::record::{Record, RecordError};
 use super::route::RouteError;
-use crate::config::{LinkAddress, Reach, TunnelRoute};
+use crate::config::{LinkAddress, Reach, TunnelRoute, addresses};
 use sixway_link::interface;
 use sixway_wire::Prefix6;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 
 /// What was set so far.
 #[derive(Debug, Default)]
@@ -26,6 +26,7 @@ impl Reached {
         record: &mut Record,
     ) -> Result<(), Vec<HostError>> {
         let mut failed = Vec::new();
+        failed.extend(self.forget_lost(record).map_err(HostError::Record).err());
         let note = |outcome: Result<(), HostError>, failed: &mut Vec<HostError>| {
             let done = outcome.is_ok();
             failed.extend(outcome.err());
@@ -45,8 +46,10 @@ impl Reached {
             }
         }
         for address in missing(&wanted.link_addresses, &self.present.link_addresses) {
-            if note(on_link(&address, record), &mut failed) {
-                self.present.link_addresses.push(address);
+            match on_link(&address, record) {
+                Ok(true) => self.present.link_addresses.push(address),
+                Ok(false) => {}
+                Err(error) => failed.push(error),
             }
         }
         for route in new(&wanted.routes, &self.present.routes) {
@@ -56,6 +59,26 @@ impl Reached {
         }
         self.remove_but(wanted, device, record, &mut failed);
         if failed.is_empty() { Ok(()) } else { Err(failed) }
+    }
+
+    /// Addresses on a link go when it is switched off, and with it when it is removed: they are given again when it is back.
+    fn forget_lost(&mut self, record: &mut Record) -> Result<(), RecordError> {
+        if self.present.link_addresses.is_empty() {
+            return Ok(());
+        }
+        let there = addresses();
+        // Not even `lo` has one: the kernel did not say.
+        if there.is_empty() {
+            return Ok(());
+        }
+        let is_there = |wanted: &LinkAddress| {
+            let mut same = there.iter().filter(|own| own.interface == wanted.interface);
+            same.any(|own| own.address == IpAddr::V6(wanted.address))
+        };
+        for lost in self.present.link_addresses.extract_if(.., |wanted| !is_there(wanted)) {
+            record.forget_link_address(&lost)?;
+        }
+        Ok(())
     }
 
     fn remove_but(&mut self, wanted: &Reach, device: u32, record: &mut Record, failed: &mut Vec<HostError>) {
@@ -113,19 +136,19 @@ fn on_device(device: u32, address: Ipv6Addr) -> Result<(), HostError> {
     }
 }
 
-/// An address that the operator gave himself is his.
-fn on_link(wanted: &LinkAddress, record: &mut Record) -> Result<(), HostError> {
+/// An address that the operator gave himself is his. Whether it is there: an interface that is missing has none yet.
+fn on_link(wanted: &LinkAddress, record: &mut Record) -> Result<bool, HostError> {
     let refused = |what: String| {
         HostError::Address(format!("{}/{} on {}", wanted.address, wanted.length, wanted.interface), what)
     };
-    let index = interface::index(&wanted.interface).map_err(|error| refused(error.to_string()))?;
+    let Ok(index) = interface::index(&wanted.interface) else { return Ok(false) };
     record.link_address(wanted).map_err(HostError::Record)?;
     let outcome = kernel::add_address(index, wanted.address, wanted.length, Network::OnLink);
     if outcome.is_err() {
         record.forget_link_address(wanted).map_err(HostError::Record)?;
     }
     match outcome {
-        Ok(()) | Err(Refusal::Exists) => Ok(()),
+        Ok(()) | Err(Refusal::Exists) => Ok(true),
         Err(refusal) => Err(refused(refusal.to_string())),
     }
 }

@@ -197,6 +197,35 @@ fn hosts_of_a_lan_get_the_prefix_that_follows_the_address_and_lose_it_again() {
 }
 
 #[test]
+fn a_lan_that_was_switched_off_or_was_not_there_yet_gets_its_address_back() {
+    let Some(network) = Network::build() else { return };
+    let gw = network.host("gateway");
+    let lans = "[[router_advertisement]]\ninterface = \"in0\"\nprefixes = [{ from = \"six_to_four\", subnet = 1 }]\n\
+                [[router_advertisement]]\ninterface = \"later0\"\nprefixes = [{ from = \"six_to_four\", subnet = 2 }]\n";
+    let mut gateway =
+        network.start(&format!("[six_to_four]\nrole = \"router\"\ninterface = \"out0\"\n{lans}"));
+    let routes = |lan: &str| network.routes().iter().any(|line| line.starts_with(lan));
+    assert!(comes(|| routes("2002:cb00:7101:1::/64 dev in0")), "{}", gateway.said());
+    network.ip(&["-n", &gw, "link", "set", "in0", "down"]);
+    assert!(comes(|| !routes("2002:cb00:7101:1::/64")));
+    network.ip(&["-n", &gw, "link", "set", "in0", "up"]);
+    network.ip(&["-n", &gw, "link", "add", "later0", "type", "veth", "peer", "name", "later1"]);
+    network.ip(&["-n", &gw, "link", "set", "later1", "up"]);
+    network.ip(&["-n", &gw, "link", "set", "later0", "up"]);
+    assert!(comes(|| routes("2002:cb00:7101:1::/64 dev in0")), "{:?} {}", network.routes(), gateway.said());
+    assert!(
+        comes(|| routes("2002:cb00:7101:2::/64 dev later0")),
+        "{:?} {}",
+        network.routes(),
+        gateway.said()
+    );
+    network.ip(&["-n", &gw, "link", "delete", "later0"]);
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+    assert!(!routes("2002:cb00:7101"), "{:?}", network.routes());
+}
+
+#[test]
 fn a_default_route_that_is_there_already_is_named_and_everything_is_put_back() {
     let Some(network) = Network::build() else { return };
     let gw = network.host("gateway");

@@ -155,3 +155,15 @@ fn lifetimes_that_two_lost_advertisements_end_are_warned_of() {
         ],
     );
 }
+
+#[test]
+fn where_no_hosts_are_nothing_is_advertised() {
+    for (interface, said) in [
+        ("lo", "has no hosts; write an interface with hosts on it"),
+        ("sixway0", "is the gateway's own device: no hosts are there; write an interface with hosts on it"),
+        ("../eth0", "is no name that an interface can have; write one that `ip link` shows"),
+    ] {
+        let text = format!("[router_advertisement]\ninterface = \"{interface}\"\n");
+        faults(&text, &[&format!("sixway.toml:2  router_advertisement.interface = \"{interface}\"  {said}")]);
+    }
+}

@@ -278,3 +278,11 @@ fn a_dynamic_pool_with_nothing_left_to_give_is_refused() {
     let said = "sixway.toml:4  siit.dynamic_pool  no address is left to give once the reserved and excluded ones are taken out";
     faults(&format!("{OWN}{text}"), &[said]);
 }
+
+#[test]
+fn a_key_is_named_even_where_every_one_is_longer_than_its_column() {
+    let text = "[router_advertisement]\ninterface = \"eth0\"\nprefixes = [{ prefix = \"fe80::/64\" }]\n";
+    let said = parse(text).unwrap_err().to_string();
+    let line = said.lines().next().unwrap_or_default();
+    assert!(line.starts_with("sixway.toml:3  router_advertisement.prefixes[0].prefix = "), "{said}");
+}

@@ -323,3 +323,68 @@ fn a_kernels_tunnel_that_would_take_protocol_41_is_told_with_the_command_that_re
     let (good, said) = check("sit0", None, false, off);
     assert!(!good && said.contains("for any address; remove it: modprobe -r sit"), "{said}");
 }
+
+#[test]
+fn nobody_is_his_own_relay_router_or_other_end() {
+    fault(
+        "[six_to_four]\nrole = \"router\"\naddress = \"203.0.113.7\"\nrelay = \"203.0.113.7\"\n",
+        "sixway.toml:7  six_to_four.relay = \"203.0.113.7\"  is this end too; write the address of another router, or leave it out",
+    );
+    fault(
+        "[six_rd]\nrole = \"customer_edge\"\nprefix = \"2a00::/32\"\ninterface = \"eth0\"\nborder_relays = \"203.0.113.7\"\n",
+        "sixway.toml:8  six_rd.border_relays = \"203.0.113.7\"  203.0.113.7 is this end too; write the provider's address",
+    );
+    fault(
+        "[isatap]\nrole = \"host\"\ninterface = \"eth0\"\npotential_routers = \"203.0.113.7\"\n",
+        "sixway.toml:7  isatap.potential_routers = \"203.0.113.7\"  203.0.113.7 is this end too; write the routers' addresses",
+    );
+    fault(
+        "[tunnel]\nlocal = \"203.0.113.7\"\nremote = \"192.0.2.254\"\nprefixes = \"::/0\"\n",
+        "sixway.toml:6  tunnel.remote = \"192.0.2.254\"  is this host's own address on sixway0; write the other end's address",
+    );
+}
+
+#[test]
+fn prefixes_without_hosts_lead_into_no_tunnel() {
+    let what = "is link-local or multicast; write a prefix of hosts' addresses";
+    for prefix in ["fe80::/64", "ff00::/8"] {
+        fault(
+            &format!(
+                "[tunnel]\nlocal = \"203.0.113.7\"\nremote = \"198.51.100.1\"\nprefixes = [\"{prefix}\"]\n"
+            ),
+            &format!("sixway.toml:7  tunnel.prefixes  {prefix} {what}"),
+        );
+    }
+    fault(
+        "[isatap]\nrole = \"router\"\naddress = \"203.0.113.7\"\nprefix = \"fe80::/64\"\n",
+        &format!("sixway.toml:7  isatap.prefix = \"fe80::/64\"  {what}"),
+    );
+}
+
+#[test]
+fn what_no_interface_can_be_called_is_not_waited_for() {
+    for name in ["../eth0", "an-interface-of-too-long-a-name", "eth 0"] {
+        fault(
+            &format!("[six_to_four]\nrole = \"router\"\ninterface = \"{name}\"\n"),
+            &format!(
+                "sixway.toml:6  six_to_four.interface = \"{name}\"  is no name that an interface can have; write one that `ip link` shows"
+            ),
+        );
+    }
+}
+
+#[test]
+fn a_followed_address_that_has_become_private_takes_the_site_with_it() {
+    let text = "[six_to_four]\nrole = \"router\"\ninterface = \"eth0\"\nrelay = \"198.51.100.1\"\n\
+                [router_advertisement]\ninterface = \"lan0\"\nprefixes = [{ from = \"six_to_four\" }]\n";
+    let own = HostAddress { interface: "eth0".into(), address: "10.9.9.9".parse().unwrap(), length: 8 };
+    let private = Surroundings::of(&[own]);
+    let config = parse(text).unwrap().0;
+    assert_eq!(config.reach(&private), Reach::default());
+    assert!(config.tunnels(&private).is_empty());
+    assert_eq!(config.ipv6_address(&private), None);
+    assert!(config.advertised(&config.router_advertisements[0], &private).prefixes.is_empty());
+    let behind_nat = text.replace("relay =", "nat_address = \"192.0.2.8\"\nrelay =");
+    let config = parse(&behind_nat).unwrap().0;
+    assert_eq!(config.reach(&private).unreachable, ["2002:c000:208::/48".parse().unwrap()]);
+}
