@@ -146,7 +146,7 @@ fn an_isatap_host_finds_its_router_and_reaches_what_is_behind_it() {
         host.said(),
         router.said()
     );
-    network.ping_from("client", "2001:db8:5::200:5efe:cb00:7102");
+    network.ping_from("client", "2001:db8:5::5efe:cb00:7102");
     network.ping_from("server", "2001:db8:1::2");
     let shown = network.show(&["router-advertisements"]);
     assert!(shown.contains("isatap") && shown.contains("2001:db8:5::/64"), "{shown}");

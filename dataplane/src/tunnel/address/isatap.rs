@@ -10,6 +10,7 @@
 //! u says that the IPv4 address is globally unique. Senders disagree about which are, so both forms are read.
 
 use super::embedded;
+use crate::translate::address::non_global::non_global;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::Prefix6;
 
@@ -32,9 +33,11 @@ pub const fn locator_of(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// The address under a prefix of 64 bits that a node forms (RFC 5214 §6.2); u is set for a public address.
+/// The address under a prefix of 64 bits that a node forms (RFC 5214 §6.2); u is set for an address that is known to be
+/// globally unique (§6.1), which those of documentation and benchmarks are not.
 pub fn address(prefix: Prefix6, locator: Ipv4Addr) -> Ipv6Addr {
-    let half = if embedded::is_public(locator) { UNIVERSAL } else { LOCAL };
+    let is_unique = embedded::is_public(locator) && non_global(locator).is_none();
+    let half = if is_unique { UNIVERSAL } else { LOCAL };
     let identifier = half << 32 | u64::from(locator.to_bits());
     Ipv6Addr::from_bits(prefix.address().to_bits() & !u128::from(u64::MAX) | u128::from(identifier))
 }
@@ -72,6 +75,9 @@ mod tests {
     fn a_node_forms_its_address_from_its_locator_and_marks_a_public_one() {
         let private = link_local(Ipv4Addr::new(10, 1, 2, 3));
         assert_eq!(private, "fe80::5efe:10.1.2.3".parse::<Ipv6Addr>().unwrap());
+        for documentation in [Ipv4Addr::new(192, 0, 2, 8), Ipv4Addr::new(198, 18, 0, 1)] {
+            assert_eq!(link_local(documentation).segments()[4..6], [0, 0x5efe], "{documentation}");
+        }
         let public = address("2001:db8:1:2::/64".parse().unwrap(), Ipv4Addr::new(9, 1, 2, 3));
         assert_eq!(public, "2001:db8:1:2:200:5efe:901:203".parse::<Ipv6Addr>().unwrap());
     }

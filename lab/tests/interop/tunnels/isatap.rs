@@ -80,8 +80,8 @@ ipv4_address = "192.0.2.254"
 ipv6_address = "2001:db8::fe"
 "#;
 
-/// Sixway counts documentation addresses as unique, Linux does not; each reads both forms (RFC 5214 §6.1).
-const OUR_ADDRESS: &str = "2001:db8:5efe:1:200:5efe:c000:201";
+/// The u bit is clear: nobody knows a documentation address to be globally unique (RFC 5214 §6.1).
+const OUR_ADDRESS: &str = "2001:db8:5efe:1:0:5efe:c000:201";
 
 fn host() -> Result<()> {
     let network = network(&["native"])?;
