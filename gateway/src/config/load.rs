@@ -362,7 +362,7 @@ fn read_advertisements(
     device: Option<&str>,
     report: &mut Report,
 ) -> Vec<Option<RouterAdvertisement>> {
-    let sites = tunnels.six_to_four.iter().flatten().filter(|it| it.role != SixToFourRole::Relay);
+    let sites = tunnels.six_to_four.iter().flatten().filter(|it| it.role == SixToFourRole::Router);
     let sites = sites.map(|it| (it.name.clone(), Some(48)));
     let edges = tunnels.six_rd.iter().flatten().filter(|it| it.role == SixRdRole::CustomerEdge);
     let edges = edges.map(|it| (it.name.clone(), Some(it.prefix.length() + 32 - it.ipv4_mask_length)));
@@ -372,6 +372,7 @@ fn read_advertisements(
     let names = Names { delegated: &delegated, isatap: &isatap, host, device };
     let written = sections.all(&schema::ROUTER_ADVERTISEMENT, report);
     let mut links: Vec<(String, Place)> = Vec::new();
+    let mut subnets: Vec<(String, u32, Place)> = Vec::new();
     let read = |section: &Reader| {
         let one = RouterAdvertisement::read(section, &names, report)?;
         let link = one.interface.clone().or_else(|| one.over.clone()).unwrap_or_default();
@@ -381,6 +382,18 @@ fn read_advertisements(
                 section.place(),
                 format!("{link} has its advertisements already ({there}); write one section for each link"),
             );
+        }
+        for row in &one.prefixes {
+            let Some(from) = &row.from else { continue };
+            let same = subnets.iter().find(|(other, number, _)| other == from && *number == row.subnet);
+            if let Some((_, number, place)) = same {
+                let there = place.seen_from(section.place());
+                report.fault(
+                    section.place(),
+                    format!("subnet {number} of {from} is on a link already ({there}); write another number for each"),
+                );
+            }
+            subnets.push((from.clone(), row.subnet, section.place().clone()));
         }
         links.push((link, section.place().clone()));
         Some(one)

@@ -60,8 +60,12 @@ impl Tunnels {
                     }
                     Some(name)
                 });
-                let read: Vec<String> = read.collect();
-                (read.len() == items.len()).then_some(read)
+                let mut read: Vec<String> = read.collect();
+                let whole = read.len() == items.len();
+                // The program is attached once to each.
+                read.sort_unstable();
+                read.dedup();
+                whole.then_some(read)
             }
         };
         Some(Self { steering: steering?, interfaces: interfaces? })

@@ -167,3 +167,22 @@ fn where_no_hosts_are_nothing_is_advertised() {
         faults(&text, &[&format!("sixway.toml:2  router_advertisement.interface = \"{interface}\"  {said}")]);
     }
 }
+
+#[test]
+fn a_subnet_is_on_one_link_and_comes_from_a_router() {
+    let router = "[six_to_four]\nrole = \"router\"\naddress = \"203.0.113.7\"\n";
+    let lan = |name: &str| {
+        format!(
+            "[[router_advertisement]]\ninterface = \"{name}\"\nprefixes = [{{ from = \"six_to_four\", subnet = 1 }}]\n"
+        )
+    };
+    faults(
+        &format!("{router}{}{}", lan("eth0"), lan("sixway1")),
+        &[
+            "sixway.toml:7  router_advertisement[1]  subnet 1 of six_to_four is on a link already (line 4); write another number for each",
+        ],
+    );
+    let said =
+        parse(&format!("{}{}", router.replace("router", "host"), lan("eth0"))).unwrap_err().to_string();
+    assert!(said.contains("no [six_to_four] router and no [six_rd] customer edge has this name"), "{said}");
+}

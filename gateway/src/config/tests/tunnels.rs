@@ -388,3 +388,9 @@ fn a_followed_address_that_has_become_private_takes_the_site_with_it() {
     let config = parse(&behind_nat).unwrap().0;
     assert_eq!(config.reach(&private).unreachable, ["2002:c000:208::/48".parse().unwrap()]);
 }
+
+#[test]
+fn an_interface_that_is_written_twice_is_steered_from_once() {
+    let text = "[six_to_four]\nrole = \"relay\"\naddress = \"203.0.113.7\"\n[tunnels]\ninterfaces = [\"eth0\", \"eth0\"]\n";
+    assert_eq!(good(text).tunnels.interfaces, ["eth0"]);
+}
