@@ -13,6 +13,8 @@ use super::pool::is_unicast;
 pub struct Surroundings {
     /// Addresses by interface, with their networks, in the kernel's order.
     addresses: Vec<(String, Ipv4Addr, Prefix4)>,
+    /// The kernel's numbers of the interfaces that have them: one that is made anew has another.
+    numbers: BTreeMap<String, u32>,
     /// What the names of remotes lead to, by tunnel.
     pub remotes: BTreeMap<String, Ipv4Addr>,
     /// What ISATAP hosts were told, by interface.
@@ -47,7 +49,15 @@ impl Surroundings {
 
     /// The same with the addresses that this host has at the moment.
     pub fn looked_up(self) -> Self {
-        Self { addresses: Self::of(&super::host::addresses()).addresses, ..self }
+        let addresses = Self::of(&super::host::addresses()).addresses;
+        let number = |name: &str| nix::net::if_::if_nametoindex(name).ok();
+        let numbers = addresses.iter().filter_map(|(name, ..)| Some((name.clone(), number(name)?))).collect();
+        Self { addresses, numbers, ..self }
+    }
+
+    /// The kernel's number of an interface with an IPv4 address.
+    pub fn number_of(&self, interface: &str) -> Option<u32> {
+        self.numbers.get(interface).copied()
     }
 
     /// The IPv4 address of an interface that a tunnel there has: the first that others can reach it by.

@@ -29,11 +29,18 @@ use tokio::sync::mpsc::Receiver;
 /// How often this host's addresses are looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// An interface, and the kernel's number of it: one that is made anew has another, and nothing is steered from it.
+type Interface = (String, Option<u32>);
+
+fn names(interfaces: &[Interface]) -> String {
+    interfaces.iter().map(|(name, _)| &**name).collect::<Vec<_>>().join(", ")
+}
+
 /// How tunnel packets come to the gateway.
 #[derive(Debug)]
 enum Way {
-    /// Steered from these interfaces.
-    Steered(Steering, Vec<String>),
+    /// Steered from these interfaces, as they were then.
+    Steered(Steering, Vec<Interface>),
     /// Through raw sockets.
     Raw,
 }
@@ -182,8 +189,12 @@ impl<'c> Tunnels<'c> {
             host.steered(&[]).map_err(|error| error.to_string())?;
         }
         let steering = steering.map_err(|error| error.to_string())?;
-        self.way = Way::Steered(steering, interfaces);
+        self.way = Way::Steered(steering, self.numbered(interfaces));
         Ok(())
+    }
+
+    fn numbered(&self, interfaces: Vec<String>) -> Vec<Interface> {
+        interfaces.into_iter().map(|name| (name.clone(), self.now.number_of(&name))).collect()
     }
 
     /// The interfaces that packets are steered from: those that are written, else those that have the tunnels' addresses. A packet for
@@ -330,18 +341,27 @@ impl<'c> Tunnels<'c> {
         self.trouble = trouble;
     }
 
-    /// Steers to these addresses; where the interfaces are others, from those.
+    /// Steers to these addresses; where the interfaces are others, or could not be steered from before, from those.
     fn steer_to(&mut self, addresses: Vec<Ipv4Addr>, host: &mut Host) {
-        let interfaces = self.interfaces();
-        let Way::Steered(steering, from) = &mut self.way else { return };
-        let outcome = if *from == interfaces {
-            steering.set_addresses(&addresses).map_err(|error| error.to_string())
-        } else {
-            self.attach(host)
+        if self.config.tunnels.steering == Wanted::Off {
+            return;
+        }
+        let interfaces = self.numbered(self.interfaces());
+        let was_raw = matches!(self.way, Way::Raw);
+        let stays = matches!(&self.way, Way::Steered(_, from) if *from == interfaces);
+        let outcome = match &mut self.way {
+            Way::Steered(steering, from) if *from == interfaces => {
+                steering.set_addresses(&addresses).map_err(|error| error.to_string())
+            }
+            Way::Steered(..) | Way::Raw => self.attach(host),
         };
-        if let Err(why) = outcome {
-            tracing::warn!("protocol 41 comes through raw sockets from now on: {why}");
-            self.way = Way::Raw;
+        match outcome {
+            Err(why) if !was_raw => {
+                tracing::warn!("protocol 41 comes through raw sockets from now on: {why}");
+                self.way = Way::Raw;
+            }
+            Ok(()) if !stays => tracing::info!("{} from now on", self.way()),
+            Err(_) | Ok(()) => {}
         }
     }
 
@@ -375,7 +395,7 @@ impl<'c> Tunnels<'c> {
     pub(super) fn way(&self) -> String {
         match &self.way {
             Way::Steered(_, from) if from.is_empty() => "nothing comes in without an address".into(),
-            Way::Steered(_, from) => format!("protocol 41 steered from {}", from.join(", ")),
+            Way::Steered(_, from) => format!("protocol 41 steered from {}", names(from)),
             Way::Raw => "protocol 41 through raw sockets".into(),
         }
     }

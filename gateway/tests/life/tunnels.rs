@@ -106,6 +106,31 @@ fn a_site_follows_the_address_of_its_interface() {
 }
 
 #[test]
+fn an_interface_that_is_made_anew_within_a_second_is_steered_from_again() {
+    let Some(network) = Network::build() else { return };
+    let mut relay = network.start(&format!("{RELAY}{}", steering("on")));
+    let mut host = network.start_peer("server", HOST);
+    network.ping_from("client", "2002:cb00:7102::1");
+    let (gateway, server) = (network.host("gateway"), network.host("server"));
+    network.ip(&["-n", &gateway, "link", "delete", "out0"]);
+    let peer = ["type", "veth", "peer", "name", "up0", "netns", &server];
+    network.ip(&[&["-n", &gateway, "link", "add", "out0"][..], &peer].concat());
+    for (host, device, address) in [(&gateway, "out0", "203.0.113.1/24"), (&server, "up0", "203.0.113.2/24")]
+    {
+        network.ip(&["-n", host, "addr", "add", address, "dev", device]);
+        network.ip(&["-n", host, "link", "set", device, "up"]);
+    }
+    let again = "protocol 41 steered from out0 from now on";
+    assert!(comes(|| relay.said().contains(again)), "{}", relay.said());
+    assert!(!relay.said().contains("raw sockets"), "{}", relay.said());
+    network.ping_from("client", "2002:cb00:7102::1");
+    for running in [&mut relay, &mut host] {
+        running.signal("TERM");
+        assert_eq!(running.end(), 0, "{}", running.said());
+    }
+}
+
+#[test]
 fn the_prefix_of_a_customer_is_shown_and_computed() {
     let Some(network) = Network::build() else { return };
     let edge = "[six_rd]\nrole = \"customer_edge\"\nprefix = \"2001:db8::/32\"\nipv4_mask_length = 8\ninterface = \"out0\"\n\
