@@ -90,7 +90,7 @@ fn tunnels_are_replaced_while_packets_flow() {
         local: "192.0.2.10".parse().unwrap(),
         ..configured()
     };
-    gateway.engine.set_tunnels(&[TunnelConfig::Configured(moved)], &[]);
+    gateway.engine.set_tunnels(&[TunnelConfig::Configured(moved)], &[], &[]);
     gateway.receives(v6("2001:db8:1::1", "2001:db8:7::1").udp(53, 4_000, b"data"));
     assert_eq!(gateway.sent()[12..16], [192, 0, 2, 10]);
     gateway.receives(in_ipv4(REMOTE, "192.0.2.10", v6("2001:db8:7::1", "2001:db8:1::1").udp(1, 2, b"data")));

@@ -102,7 +102,7 @@ fn a_tunnel_whose_other_end_is_not_known_tells_who_would_use_it() {
         v6("fe80::c633:6407", "fe80::c000:209").hops(255).icmp(icmp6(135, 0, [0; 4], &[0; 16]));
     gateway.refuses(in_ipv4(REMOTE, LOCAL, solicitation), DropReason::MartianSource);
     // Its name has been resolved.
-    gateway.engine.set_tunnels(&[TunnelConfig::Configured(configured())], &[]);
+    gateway.engine.set_tunnels(&[TunnelConfig::Configured(configured())], &[], &[]);
     gateway.receives(packet(HERE, THERE));
     gateway.sends_in_ipv4(LOCAL, REMOTE, packet(HERE, THERE));
     gateway.receives(in_ipv4(REMOTE, LOCAL, packet(THERE, HERE)));
@@ -121,7 +121,7 @@ fn packets_never_move_the_remote_endpoint() {
 fn a_remote_endpoint_that_moves_is_followed_when_the_configuration_says_so() {
     let mut gateway = tunnel();
     let moved = ConfiguredConfig { remote: "198.51.100.8".parse().ok(), ..configured() };
-    gateway.engine.set_tunnels(&[TunnelConfig::Configured(moved)], &[]);
+    gateway.engine.set_tunnels(&[TunnelConfig::Configured(moved)], &[], &[]);
     gateway.refuses(in_ipv4(REMOTE, LOCAL, packet(THERE, HERE)), DropReason::NoTunnel);
     gateway.receives(packet(HERE, THERE));
     gateway.sends_in_ipv4(LOCAL, "198.51.100.8", packet(HERE, THERE));

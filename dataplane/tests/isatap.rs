@@ -234,7 +234,7 @@ fn a_host_without_routers_tells_that_it_has_no_route() {
     let sent = gateway.sent();
     assert_eq!((sent[40], sent[41]), (1, 0));
     // Control has found one.
-    gateway.engine.set_tunnels(&[TunnelConfig::Isatap(isatap(Role::Host, HOST))], &[]);
+    gateway.engine.set_tunnels(&[TunnelConfig::Isatap(isatap(Role::Host, HOST))], &[], &[]);
     gateway.receives(packet(HOST6, SERVER));
     gateway.sends_in_ipv4(HOST, ROUTER, packet(HOST6, SERVER));
 }

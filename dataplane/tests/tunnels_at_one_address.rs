@@ -102,3 +102,54 @@ fn one_mechanisms_addresses_lead_into_no_circle_through_another() {
         }
     }
 }
+
+/// The kernel's ICMPv6 errors, as those of a host that has an address in the format of one of its tunnels.
+#[test]
+fn what_this_host_says_itself_reaches_all_who_are_in_its_tunnels() {
+    let own = ["2001:db8:1:2:200:5efe:192.0.2.8", "2001:ddd:c000:208::", "2001:ddd:c000:208:7::1"];
+    let mut gateway = support::gateway(|config| {
+        config.tunnels = tunnels().to_vec();
+        config.host6 = own.map(|text| text.parse().unwrap()).to_vec();
+    });
+    for ((outer, inner, _, encap), source) in
+        OTHERS.iter().flat_map(|other| own.map(|source| (other, source)))
+    {
+        gateway.receives(packet(source, inner));
+        gateway.sends_in_ipv4(LOCAL, outer, packet(source, inner));
+        gateway.counted([(*encap, 1)]);
+    }
+    // The sending rule of 6to4 knows no exception, and the neighbours of those addresses are nobody's.
+    let site = OTHERS[0].1;
+    gateway.refuses(packet("2002:cb00:710a::1", site), DropReason::SourceNotOfSite);
+    gateway.refuses(packet("2001:ddd:c000:208::1", site), DropReason::TunnelLoop);
+    gateway.refuses(packet("2001:4860::5efe:192.0.2.8", site), DropReason::TunnelLoop);
+    // Whoever else says to be this host is not believed, and nothing is sent to it by way of a tunnel of another kind.
+    let (nobodys, spoofed) = (DropReason::SourceNotInTunnel, DropReason::SpoofedEmbeddedSource);
+    for (source, reason) in own.into_iter().zip([nobodys, spoofed, spoofed]) {
+        gateway.refuses(in_ipv4(OTHERS[0].0, LOCAL, packet(source, SERVER)), reason);
+        gateway.refuses(in_ipv4(LOCAL, LOCAL, packet(source, SERVER)), DropReason::TunnelLoop);
+        gateway.refuses(in_ipv4(OTHERS[0].0, LOCAL, packet(site, source)), DropReason::TunnelLoop);
+    }
+}
+
+#[test]
+fn this_hosts_addresses_are_those_that_it_was_last_told() {
+    let (before, after) = ("2001:db8:1:2:200:5efe:192.0.2.8", "2001:db8:1:3:200:5efe:192.0.2.8");
+    let mut gateway = support::gateway(|config| {
+        config.tunnels = tunnels().to_vec();
+        config.host6 = vec![before.parse().unwrap()];
+    });
+    let (outer, site, ..) = OTHERS[0];
+    gateway.refuses(packet(after, site), DropReason::TunnelLoop);
+    gateway.engine.set_tunnels(&tunnels(), &[], &[after.parse().unwrap()]);
+    gateway.receives(packet(after, site));
+    gateway.sends_in_ipv4(LOCAL, outer, packet(after, site));
+    gateway.refuses(packet(before, site), DropReason::TunnelLoop);
+    // The gateway's own address is one of them, whatever it looks like.
+    let mut gateway = support::gateway(|config| {
+        config.tunnels = tunnels().to_vec();
+        config.own6 = before.parse().ok();
+    });
+    gateway.receives(packet(before, site));
+    gateway.sends_in_ipv4(LOCAL, outer, packet(before, site));
+}

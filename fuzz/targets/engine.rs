@@ -224,7 +224,7 @@ impl Gateway {
         if self.choice.tunnels() {
             self.moved = !self.moved;
             let ends = self.choice.ends(self.moved);
-            self.engines.iter_mut().for_each(|engine| engine.set_tunnels(&ends, &[]));
+            self.engines.iter_mut().for_each(|engine| engine.set_tunnels(&ends, &[], &[]));
         }
     }
 

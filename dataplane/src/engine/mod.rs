@@ -59,6 +59,8 @@ pub struct EngineConfig {
     pub tunnels: Vec<TunnelConfig>,
     /// This host's IPv4 addresses: no tunnel's packets go there or come from there.
     pub host4: Vec<Ipv4Addr>,
+    /// This host's IPv6 addresses: what it sends from them into a tunnel runs in no circle.
+    pub host6: Vec<Ipv6Addr>,
     /// Whether TCP segments and UDP datagrams that come out of tunnels are joined to super-frames.
     pub join: bool,
     /// ICMP errors made in a second, at most; 0: none.
@@ -83,6 +85,7 @@ impl Default for EngineConfig {
             siit: Vec::new(),
             tunnels: Vec::new(),
             host4: Vec::new(),
+            host6: Vec::new(),
             join: true,
             icmp_errors_per_second: 1_000,
             fragments: FragmentLimits::default(),
@@ -165,7 +168,7 @@ impl Engine {
             nat64,
             siit,
             default_siit,
-            tunnels: Tunnels::new(&config.tunnels, &config.host4, config.own6, config.seed[1]),
+            tunnels: Tunnels::new(&config.tunnels, &config.host4, &config.host6, config.own6, config.seed[1]),
             rewriter: Rewriter::new(
                 config.limits,
                 policies,

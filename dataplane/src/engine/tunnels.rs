@@ -68,8 +68,9 @@ impl TunnelConfig {
     }
 }
 
-/// By which addresses this host is known to tunnels: its IPv4 addresses, and what stands for them at a NAT or in a 6rd domain.
-fn own_addresses(configs: &[TunnelConfig], host4: &[Ipv4Addr]) -> OwnAddresses {
+/// By which addresses this host is known to tunnels: its IPv4 addresses, what stands for them at a NAT or in a 6rd domain,
+/// and its IPv6 addresses.
+fn own_addresses(configs: &[TunnelConfig], host4: &[Ipv4Addr], host6: Vec<Ipv6Addr>) -> OwnAddresses {
     let (mut all, mut domains): (Vec<Ipv4Addr>, Vec<Domain>) = (host4.to_vec(), Vec::new());
     for config in configs {
         all.push(config.local());
@@ -79,7 +80,7 @@ fn own_addresses(configs: &[TunnelConfig], host4: &[Ipv4Addr]) -> OwnAddresses {
             TunnelConfig::Configured(_) | TunnelConfig::Isatap(_) => {}
         }
     }
-    OwnAddresses::new(all, domains)
+    OwnAddresses::new(all, domains, host6)
 }
 
 /// What is steered to tunnels by its IPv6 destination.
@@ -217,10 +218,12 @@ impl Tunnels {
     pub(super) fn new(
         configs: &[TunnelConfig],
         host4: &[Ipv4Addr],
+        host6: &[Ipv6Addr],
         own6: Option<Ipv6Addr>,
         seed: u64,
     ) -> Self {
-        let own = Arc::new(own_addresses(configs, host4));
+        let host6 = host6.iter().copied().chain(own6).collect();
+        let own = Arc::new(own_addresses(configs, host4, host6));
         let numbered = configs.iter().enumerate();
         let all: Vec<Tunnel> =
             numbered.map(|(number, config)| Tunnel::new(config, &own, PolicyId(number as u16))).collect();
@@ -316,7 +319,7 @@ impl Tunnels {
 }
 
 impl Engine {
-    /// Another address of the gateway's own from now on: one that follows a tunnel's.
+    /// Another address of the gateway's own from now on: one that follows a tunnel's. The tunnels learn of it when they are set.
     pub fn set_own6(&mut self, own6: Option<Ipv6Addr>) {
         self.tunnels.own6 = own6;
         self.steering.set_own6(own6);
@@ -324,8 +327,8 @@ impl Engine {
     }
 
     /// Other tunnels from now on, and other addresses of this host: an address has changed. What is known of the paths stays.
-    pub fn set_tunnels(&mut self, configs: &[TunnelConfig], host4: &[Ipv4Addr]) {
-        self.tunnels = Tunnels::new(configs, host4, self.tunnels.own6, self.seed);
+    pub fn set_tunnels(&mut self, configs: &[TunnelConfig], host4: &[Ipv4Addr], host6: &[Ipv6Addr]) {
+        self.tunnels = Tunnels::new(configs, host4, host6, self.tunnels.own6, self.seed);
         self.steering.set_tunnels(steered(configs));
         self.rewriter.set_tunnels(configs.iter().map(TunnelConfig::policy).collect());
     }

@@ -148,7 +148,7 @@ impl Isatap {
     fn next_hop(&self, source: Ipv6Addr, destination: Ipv6Addr) -> Result<Ipv4Addr, DropReason> {
         match self.role {
             Role::Host if !self.is_own(source) => return Err(DropReason::SourceNotOfSite),
-            Role::Router if !self.is_on_link(source) && self.own.stand_in(source) => {
+            Role::Router if !self.is_on_link(source) && self.own.stand_in_source(source) => {
                 return Err(DropReason::TunnelLoop);
             }
             Role::Host | Role::Router => {}

@@ -211,7 +211,7 @@ impl SixRd {
             }
             (Role::CustomerEdge, None) => self.border_relays.first().copied().ok_or(DropReason::NoRelay),
             // RFC 6324 §3.3
-            (Role::BorderRelay, _) if !self.domain.contains(source) && self.own.stand_in(source) => {
+            (Role::BorderRelay, _) if !self.domain.contains(source) && self.own.stand_in_source(source) => {
                 Err(DropReason::TunnelLoop)
             }
             (Role::BorderRelay, Some(customer_edge)) => {

@@ -207,7 +207,7 @@ impl SixToFour {
             return Err(DropReason::SourceNotOfSite);
         }
         // RFC 6324 §3.3
-        if from.is_none() && self.own.stand_in(source) {
+        if from.is_none() && self.own.stand_in_source(source) {
             return Err(DropReason::TunnelLoop);
         }
         match site_of(destination) {

@@ -32,6 +32,7 @@ impl Config {
             own6: self.ipv6_address(now),
             tunnels: self.tunnels(now).into_iter().map(|(_, tunnel)| tunnel).collect(),
             host4: now.host4(),
+            host6: self.host6(now),
             limits: Limits { mtu4: self.tun.mtu, mtu6: self.tun.mtu },
             nat64: self.nat64.iter().map(|nat64| nat64.engine(self.pool(&nat64.pool), workers)).collect(),
             fragments: self.fragments.limits(),

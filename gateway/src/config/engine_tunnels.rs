@@ -44,6 +44,14 @@ impl Config {
         let isatap = || self.isatap.iter().find_map(|it| it.addresses(now).first().copied());
         written().or_else(site).or_else(edge).or_else(configured).or_else(isatap)
     }
+
+    /// The IPv6 addresses that this host has by the gateway: the gateway's own, and those on the device and on links. The kernel takes
+    /// them for the sources of its ICMPv6 errors.
+    pub fn host6(&self, now: &Surroundings) -> Vec<Ipv6Addr> {
+        let reach = self.reach(now);
+        let on_links = reach.link_addresses.iter().map(|it| it.address);
+        reach.addresses.iter().copied().chain(on_links).chain(self.ipv6_address(now)).collect()
+    }
 }
 
 impl SixToFour {

@@ -313,7 +313,8 @@ impl<'c> Tunnels<'c> {
             let tunnels: Vec<TunnelConfig> =
                 self.config.tunnels(&self.now).into_iter().map(|(_, tunnel)| tunnel).collect();
             let own6 = self.config.ipv6_address(&self.now);
-            let set = Arc::new(TunnelSet { tunnels, host4: self.now.host4(), own6 });
+            let (host4, host6) = (self.now.host4(), self.config.host6(&self.now));
+            let set = Arc::new(TunnelSet { tunnels, host4, host6, own6 });
             for worker in 0..gateway.workers() {
                 let change = |answer| Command::Tunnels(Arc::clone(&set), answer);
                 if let Err(error) = gateway.ask(worker, change).await {

@@ -146,7 +146,7 @@ impl Translator for Engine {
 
     fn set_tunnels(&mut self, set: &TunnelSet) {
         Engine::set_own6(self, set.own6);
-        Engine::set_tunnels(self, &set.tunnels, &set.host4);
+        Engine::set_tunnels(self, &set.tunnels, &set.host4, &set.host6);
     }
 
     fn learn_path_error(&mut self, error: &[u8], now: Instant) {

@@ -13,6 +13,8 @@ pub struct TunnelSet {
     pub tunnels: Vec<TunnelConfig>,
     /// This host's IPv4 addresses.
     pub host4: Vec<Ipv4Addr>,
+    /// This host's IPv6 addresses, as far as the gateway knows them.
+    pub host6: Vec<Ipv6Addr>,
     /// The gateway's own IPv6 address.
     pub own6: Option<Ipv6Addr>,
 }

@@ -41,6 +41,30 @@ fn a_six_to_four_host_reaches_a_native_one_through_a_relay_by_steering_and_by_ra
     }
 }
 
+/// The kernel takes one of the device's addresses for the source of its errors, and there the relay has those of other tunnels.
+#[test]
+fn a_six_to_four_host_hears_the_errors_of_a_relay_that_has_other_tunnels_too() {
+    let Some(network) = Network::build() else { return };
+    let isatap = "[isatap]\nrole = \"router\"\naddress = \"203.0.113.1\"\nprefix = \"2001:db8:a:b::/64\"\n";
+    let six_rd = "[six_rd]\nrole = \"border_relay\"\nprefix = \"2001:db9::/32\"\nipv4_mask_length = 8\n\
+                  address = \"203.0.113.1\"\n";
+    let mut host = network.start_peer("server", HOST);
+    for other in ["", isatap, six_rd] {
+        let mut relay = network.start(&format!("{RELAY}{other}"));
+        for (hops, to, said) in
+            [("1", "2001:db8:1::2", "Time exceeded"), ("64", "2001:db8:ffff::1", "Destination unreachable")]
+        {
+            let output = network.on("server", "ping", &["-c", "1", "-W", "2", "-t", hops, to]);
+            let heard = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(heard.contains(said), "{other}: {heard} {}", network.show(&["drops"]));
+        }
+        relay.signal("TERM");
+        assert_eq!(relay.end(), 0, "{}", relay.said());
+    }
+    host.signal("TERM");
+    assert_eq!(host.end(), 0, "{}", host.said());
+}
+
 #[test]
 fn a_host_that_is_no_router_stays_none_and_everything_is_put_back() {
     let Some(network) = Network::build() else { return };

@@ -13,13 +13,15 @@ pub struct OwnAddresses {
     all: Vec<Ipv4Addr>,
     public: Vec<Ipv4Addr>,
     domains: Vec<Domain>,
+    host6: Vec<Ipv6Addr>,
 }
 
 impl OwnAddresses {
-    /// From this host's IPv4 addresses, and those that they become at a NAT, and the 6rd domains that the gateway knows.
-    pub fn new(all: Vec<Ipv4Addr>, domains: Vec<Domain>) -> Self {
+    /// From this host's IPv4 addresses, and those that they become at a NAT, the 6rd domains that the gateway knows, and the IPv6
+    /// addresses that this host really has.
+    pub fn new(all: Vec<Ipv4Addr>, domains: Vec<Domain>, host6: Vec<Ipv6Addr>) -> Self {
         let public = all.iter().copied().filter(|address| embedded::is_public(*address)).collect();
-        Self { all, public, domains }
+        Self { all, public, domains, host6 }
     }
 
     /// The same without a 6rd domain: the one of the tunnel at hand, which sees to its addresses itself.
@@ -37,6 +39,13 @@ impl OwnAddresses {
             || isatap::locator_of(address).is_some()
             || teredo_client_of(address).is_some();
         (has_a_format || !self.domains.is_empty()) && self.stand_within(address)
+    }
+
+    /// The same for the source of a packet that is to be encapsulated. What this host says itself, the kernel's ICMPv6 errors
+    /// above all, runs in no circle, since what is sent to an address that it really has ends here.
+    #[inline(always)]
+    pub fn stand_in_source(&self, source: Ipv6Addr) -> bool {
+        self.stand_in(source) && !self.host6.contains(&source)
     }
 
     #[inline(never)]
@@ -64,7 +73,7 @@ mod tests {
     fn own() -> OwnAddresses {
         let domain = Domain::new("2001:db8::/32".parse().unwrap(), "10.0.0.0/8".parse().unwrap()).unwrap();
         let all = ["192.0.2.8", "10.0.0.1"].map(|text| text.parse().unwrap()).to_vec();
-        OwnAddresses::new(all, vec![domain])
+        OwnAddresses::new(all, vec![domain], vec!["2001:dba::5efe:192.0.2.8".parse().unwrap()])
     }
 
     #[test]
@@ -85,6 +94,12 @@ mod tests {
         let domain = own().domains[0];
         assert!(!own().without(domain).stand_in("2001:db8:0:100::1".parse().unwrap()));
         assert!(own().without(domain).stand_in("2002:c000:208::1".parse().unwrap()));
+    }
+
+    #[test]
+    fn an_address_that_this_host_has_may_be_a_source_and_its_neighbours_may_not() {
+        assert!(!own().stand_in_source("2001:dba::5efe:192.0.2.8".parse().unwrap()));
+        assert!(own().stand_in_source("2001:dba::200:5efe:192.0.2.8".parse().unwrap()));
     }
 
     #[test]
