@@ -38,6 +38,8 @@ pub(super) enum Owner {
     Isatap(usize),
     /// The way to the rest of IPv6.
     WayOut,
+    /// The other end of a tunnel, where its packets go.
+    OuterEnd,
 }
 
 #[derive(Debug)]
@@ -63,6 +65,8 @@ enum Clash {
     Conflict,
     HostsOwn,
     HostsOwnMinor,
+    /// A tunnel's packets would be routed into the device.
+    Outer,
 }
 
 impl Claims {
@@ -160,7 +164,8 @@ fn is_later<P>(outer: &Claim<P>, inner: &Claim<P>) -> bool {
 
 fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
     use Owner::{
-        Dynamic, Eam, Gateway, Host, IcmpSource, Isatap, Nat64, Pool, Siit, SixRd, SixToFour, Tunnel, WayOut,
+        Dynamic, Eam, Gateway, Host, IcmpSource, Isatap, Nat64, OuterEnd, Pool, Siit, SixRd, SixToFour,
+        Tunnel, WayOut,
     };
     match (&outer.owner, &inner.owner) {
         (Host(_), Host(_)) | (Gateway, Gateway) => Clash::Tolerated,
@@ -168,10 +173,16 @@ fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
         (Eam(..), _) if outer.prefix.is_all() => Clash::Tolerated,
         // A tunnel's prefixes are routes: what is narrower goes its own way.
         (Tunnel(_) | WayOut, _) if outer.prefix != inner.prefix => Clash::Tolerated,
+        (OuterEnd, other) | (other, OuterEnd) => match other {
+            Pool(_) | Dynamic(_) | Eam(_, true) => Clash::Outer,
+            // Several tunnels may lead to one end; that it is none of this host is said of the key.
+            OuterEnd | Host(_) | Gateway | IcmpSource(_) | Eam(_, false) => Clash::Tolerated,
+            Nat64(_) | Siit(_) | SixToFour(_) | SixRd(_) | Isatap(_) | Tunnel(_) | WayOut => Clash::Tolerated,
+        },
         (Host(_), other) | (other, Host(_)) => match other {
             // Hosts at either end of a tunnel have such addresses, and this one may be one of them.
             SixToFour(_) | SixRd(_) | Isatap(_) | Tunnel(_) | WayOut => Clash::Tolerated,
-            Host(_) | Gateway | IcmpSource(_) | Eam(_, false) => Clash::Tolerated,
+            Host(_) | Gateway | IcmpSource(_) | OuterEnd | Eam(_, false) => Clash::Tolerated,
             Pool(_) | Dynamic(_) | Eam(_, true) => Clash::HostsOwn,
             Nat64(_) | Siit(_) => Clash::HostsOwnMinor,
         },
@@ -212,6 +223,11 @@ fn tell<P: Block>(clash: Clash, earlier: &Claim<P>, later: &Claim<P>, report: &m
             let what = "each prefix may be mapped once (RFC 7757 §5)";
             report
                 .fault(&later.place, format!("{} is mapped already ({there}); {what}", later.prefix.plain()));
+        }
+        (Clash::Outer, _) => {
+            let what = "the tunnel's packets would come back into the device: choose other addresses";
+            let (this, that) = (later.prefix.plain(), earlier.prefix.plain());
+            report.fault(&later.place, format!("{this} overlaps {that} of {of} ({there}); {what}"));
         }
         (_, _) => {
             let what = "no address may belong to both";

@@ -10,6 +10,7 @@ use super::claims::Owner;
 use super::encapsulation::Encapsulation;
 use super::fault::{Place, Report};
 use super::local_address::LocalAddress;
+use super::outer_end;
 use super::pool::is_unicast;
 use super::router_advertisement::is_domain_name;
 use super::section::Reader;
@@ -88,7 +89,7 @@ pub struct ConfiguredTunnel {
 
 impl ConfiguredTunnel {
     pub(super) fn read(section: &Reader, default_name: String, around: Around) -> Option<Self> {
-        let Around { index, host, claims, report } = around;
+        let Around { index, mtu, host, claims, report } = around;
         let name = section.value("name", report).map(|v| v.text(report));
         let local = LocalAddress::read(section, "local", host, report);
         let remote = section.value("remote", report).and_then(|v| {
@@ -102,6 +103,7 @@ impl ConfiguredTunnel {
                 }
                 // RFC 6324 §3: what goes there would come back.
                 Remote::Address(address) => {
+                    outer_end::check(*address, &v.place, host, claims, report);
                     if let Some(held) = elsewhere(*address) {
                         let what = "is this host's own address on";
                         report.fault(
@@ -147,7 +149,7 @@ impl ConfiguredTunnel {
             }
             Some(address)
         });
-        let encapsulation = Encapsulation::read(section, report);
+        let encapsulation = Encapsulation::read(section, mtu, report);
         Some(Self {
             name: name.unwrap_or(Some(default_name))?,
             local: local?.0,
@@ -174,9 +176,13 @@ pub(super) fn is_of_hosts(prefix: Prefix6) -> bool {
     !nobodys.iter().any(|nobody| nobody.length() <= prefix.length() && nobody.overlaps(prefix))
 }
 
-/// IPv4 prefixes, none if nothing is written. `None` if one cannot be read.
+/// IPv4 prefixes, none if nothing is written. An empty list would say the contrary of what it means. `None` if one cannot be read.
 pub(super) fn read_prefixes(value: Option<Value>, report: &mut Report) -> Option<Vec<Prefix4>> {
+    let place = value.as_ref().map(|v| v.place.clone());
     let items = value.map(Value::items).unwrap_or_default();
+    if let Some(place) = place.filter(|_| items.is_empty()) {
+        report.fault(&place, "is empty; write networks such as [\"192.0.2.0/28\"], or leave it out");
+    }
     let read: Vec<Prefix4> = items.iter().filter_map(|item| item.prefix4(report)).collect();
     (read.len() == items.len()).then_some(read)
 }

@@ -63,8 +63,14 @@ pub struct Encapsulation {
 }
 
 impl Encapsulation {
-    pub(super) fn read(section: &Reader, report: &mut Report) -> Option<Self> {
-        let mtu = section.value("mtu", report).and_then(|v| v.integer_or(report));
+    pub(super) fn read(section: &Reader, device: Option<u16>, report: &mut Report) -> Option<Self> {
+        let mtu = section.value("mtu", report).and_then(|v| {
+            let mtu = v.integer_or::<u16>(report)?;
+            if let Some(device) = device.filter(|device| mtu.is_some_and(|mtu| mtu > *device)) {
+                report.fault(&v.place, format!("is more than tun.mtu, {device}; lower it, or raise that"));
+            }
+            Some(mtu)
+        });
         let ttl = section.value("ttl", report).and_then(|v| v.integer_or(report));
         let traffic_class = section.value("traffic_class", report).and_then(|v| v.integer_or(report));
         let ecn = section.value("ecn", report).and_then(|v| v.word(report));

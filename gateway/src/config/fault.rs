@@ -59,13 +59,15 @@ impl fmt::Display for Remark {
         if !self.place.key.is_empty() {
             write!(f, "{}  ", shown(&self.place.key))?;
         }
-        f.write_str(&self.message)
+        f.write_str(&shown(&self.message))
     }
 }
 
-/// A key as a terminal may be shown it: control characters in it were somebody's attempt to be clever.
-fn shown(key: &str) -> String {
-    key.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
+/// A text as a terminal may be shown it: control characters in it were somebody's attempt to be clever.
+fn shown(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
+        .collect()
 }
 
 /// Something that works but that the operator will want to know.
@@ -89,9 +91,10 @@ pub fn write_aligned(out: &mut dyn fmt::Write, remarks: &[Remark]) -> fmt::Resul
     );
     for remark in remarks {
         let (location, key) = (remark.location(), shown(&remark.place.key));
+        let message = shown(&remark.message);
         match (second, key.is_empty()) {
-            (0, true) => writeln!(out, "{location:<first$}  {}", remark.message)?,
-            (_, _) => writeln!(out, "{location:<first$}  {key:<second$}  {}", remark.message)?,
+            (0, true) => writeln!(out, "{location:<first$}  {message}")?,
+            (_, _) => writeln!(out, "{location:<first$}  {key:<second$}  {message}")?,
         }
     }
     Ok(())

@@ -3,6 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
 
+use sixway_wire::Prefix4;
+
 /// An address of one of this host's interfaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostAddress {
@@ -49,6 +51,15 @@ pub struct HostFacts {
 }
 
 impl HostFacts {
+    /// The network whose broadcast address this is, and the interface there. Links of two addresses or one have none (RFC 3021 §2.1).
+    pub(super) fn broadcast(&self, address: Ipv4Addr) -> Option<(Prefix4, &str)> {
+        self.addresses.iter().find_map(|own| {
+            let IpAddr::V4(there) = own.address else { return None };
+            let network = (1..31).contains(&own.length).then(|| Prefix4::holding(there, own.length))?;
+            (network.last() == address).then_some((network, &*own.interface))
+        })
+    }
+
     /// Asks the kernel. What it does not tell is left out: no check then depends on it.
     pub fn of_this_host() -> Self {
         Self {

@@ -10,6 +10,7 @@ use super::configured_tunnel::{NO_HOSTS, is_of_hosts, read_prefixes};
 use super::encapsulation::Encapsulation;
 use super::fault::Place;
 use super::local_address::LocalAddress;
+use super::outer_end;
 use super::section::Reader;
 use super::six_to_four::read_addresses;
 use super::text::{self, words};
@@ -54,7 +55,7 @@ const PREFIX_LENGTH: u8 = 64;
 
 impl Isatap {
     pub(super) fn read(section: &Reader, default_name: String, around: Around) -> Option<Self> {
-        let Around { index, host, claims, report } = around;
+        let Around { index, mtu, host, claims, report } = around;
         let name = section.value("name", report).map(|v| v.text(report));
         let role = section.value("role", report).and_then(|v| v.word::<IsatapRole>(report));
         let local = LocalAddress::read(section, "address", host, report);
@@ -95,6 +96,9 @@ impl Isatap {
                 }
                 let place = v.place.clone();
                 let routers = read_addresses(v.items(), report);
+                for router in routers.iter().flatten() {
+                    outer_end::check(*router, &place, host, claims, report);
+                }
                 let own = local.as_ref().and_then(|(local, _)| local.found);
                 if let Some(own) = own.filter(|own| routers.as_ref().is_some_and(|all| all.contains(own))) {
                     report.fault(&place, format!("{own} is this end too; write the routers' addresses"));
@@ -106,8 +110,17 @@ impl Isatap {
             let what = "is missing; write potential_routers = [\"192.0.2.254\"], the site's routers (RFC 5214 §8.3.1)";
             report.fault(&missing("potential_routers"), what);
         }
-        let locators = read_prefixes(section.value("locators", report), report);
-        let encapsulation = Encapsulation::read(section, report);
+        let locators = section.value("locators", report);
+        let place = locators.as_ref().map(|v| v.place.clone());
+        let locators = read_prefixes(locators, report);
+        if let (Some(place), Some(locators), Some(routers)) = (place, &locators, &potential_routers)
+            && !(locators.is_empty() || routers.is_empty())
+            && !routers.iter().any(|router| locators.iter().any(|network| network.contains(*router)))
+        {
+            let what = "no router is heard; add the routers' networks";
+            report.warn(&place, format!("holds none of the potential routers: {what}"));
+        }
+        let encapsulation = Encapsulation::read(section, mtu, report);
         Some(Self {
             name: name.unwrap_or(Some(default_name))?,
             role: role?,

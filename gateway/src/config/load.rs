@@ -268,8 +268,8 @@ fn read<'a>(
         siit.push(Siit::read(section, default_name("siit", index, written.len()), around));
     }
 
-    let tunnels = read_tunnels(&sections, host, &mut claims, report);
     let device = tun.as_ref().map(|tun| &*tun.name);
+    let tunnels = read_tunnels(&sections, (device, mtu), host, &mut claims, report);
     let advertisements = read_advertisements(&sections, &tunnels, host, device, report);
     claims.host(host, device);
     claims.check(report);
@@ -324,6 +324,7 @@ struct ReadTunnels {
 
 fn read_tunnels(
     sections: &Sections,
+    (device, mtu): (Option<&str>, Option<u16>),
     host: &HostFacts,
     claims: &mut Claims,
     report: &mut Report,
@@ -335,7 +336,7 @@ fn read_tunnels(
             too_many(&written, report);
             let mut read = Vec::with_capacity(written.len());
             for (index, section) in written.iter().enumerate() {
-                let around = Around { index, host, claims, report };
+                let around = Around { index, mtu, host, claims, report };
                 let one = $mechanism::read(section, default_name($name, index, written.len()), around);
                 seen.extend(one.iter().map(|one| $seen(one, section.place())));
                 read.push(one);
@@ -347,7 +348,7 @@ fn read_tunnels(
     let six_rd = read_all!(SIX_RD, "six_rd", SixRd, Seen::six_rd);
     let configured = read_all!(TUNNEL, "tunnel", ConfiguredTunnel, Seen::configured);
     let isatap = read_all!(ISATAP, "isatap", Isatap, Seen::isatap);
-    let section = Tunnels::read(&sections.one(&schema::TUNNELS, report), host, report);
+    let section = Tunnels::read(&sections.one(&schema::TUNNELS, report), (device, &seen), host, report);
     tunnels::check_together(&seen, report);
     if let Some(section) = &section {
         tunnels::check_kernel(&seen, section.steering, host, report);

@@ -4,7 +4,7 @@
 //!     document  the text, its lines, TOML's own errors      schema   every section and key, their kinds and defaults
 //!     section   one table, key by key against the schema    value    one value, read as its kind
 //!     gateway · pool · nat64 · siit · translation           what the sections become
-//!     six_to_four · six_rd · configured_tunnel · isatap · encapsulation · local_address · tunnels · router_advertisement
+//!     six_to_four · six_rd · configured_tunnel · isatap · encapsulation · local_address · outer_end · tunnels · router_advertisement
 //!     claims    who claims which addresses                  routes   what is routed into the device
 //! ```
 
@@ -22,6 +22,7 @@ mod isatap;
 mod load;
 mod local_address;
 mod nat64;
+mod outer_end;
 mod pool;
 mod ports;
 mod reach;

@@ -181,6 +181,8 @@ impl Kind {
 pub(super) enum Absent {
     /// It must be written.
     Fault,
+    /// It must be written, and this value (in TOML) shows how better than another of its kind.
+    FaultSuch(&'static str),
     /// This value (in TOML) is read in its place.
     Default(&'static str),
     /// As these words say.
@@ -229,7 +231,7 @@ impl Section {
         let mut text = String::from("| Key | Value | Default | Meaning |\n|---|---|---|---|\n");
         for key in self.keys() {
             let default = match key.absent {
-                Absent::Fault => "required".into(),
+                Absent::Fault | Absent::FaultSuch(_) => "required".into(),
                 Absent::Default(value) => format!("`{value}`"),
                 Absent::Means(words) => words.to_owned(),
             };

@@ -76,10 +76,14 @@ impl<'a> Reader<'a> {
             }
             Absent::Means(_) => None,
             // Said of the key that was meant to be this one.
-            Absent::Fault if self.is_misspelt(name) => None,
-            Absent::Fault => {
+            Absent::Fault | Absent::FaultSuch(_) if self.is_misspelt(name) => None,
+            Absent::Fault | Absent::FaultSuch(_) => {
                 let place = Place { key: path.into(), ..self.place.clone() };
-                report.fault(&place, format!("is missing; write {name} = {}", key.kind.example()));
+                let example = match key.absent {
+                    Absent::FaultSuch(example) => example.to_owned(),
+                    Absent::Fault | Absent::Default(_) | Absent::Means(_) => key.kind.example(),
+                };
+                report.fault(&place, format!("is missing; write {name} = {example}"));
                 None
             }
         }

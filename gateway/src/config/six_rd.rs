@@ -9,8 +9,9 @@ use sixway_wire::{Prefix4, Prefix6};
 use super::claims::Owner;
 use super::configured_tunnel::read_prefixes;
 use super::encapsulation::Encapsulation;
-use super::fault::Report;
+use super::fault::{Place, Report};
 use super::local_address::LocalAddress;
+use super::outer_end;
 use super::section::Reader;
 use super::six_to_four::{WAY_OUT, read_addresses};
 use super::text::{self, words};
@@ -75,7 +76,7 @@ impl SixRd {
     }
 
     pub(super) fn read(section: &Reader, default_name: String, around: Around) -> Option<Self> {
-        let Around { index, host, claims, report } = around;
+        let Around { index, mtu, host, claims, report } = around;
         let name = section.value("name", report).map(|v| v.text(report));
         let role = section.value("role", report).and_then(|v| v.word::<SixRdRole>(report));
         let mask = section.value("ipv4_mask_length", report).and_then(|v| v.integer::<u8>(report));
@@ -119,12 +120,17 @@ impl SixRd {
             report.fault(place, format!("{address} is outside of ipv4_common, {common}: {what}"));
         }
         let own = local.as_ref().and_then(|(local, _)| local.found);
-        let border_relays = read_border_relays(section, role, own, report);
+        let border_relays = read_border_relays(section, role, own, report).map(|(relays, place)| {
+            for relay in &relays {
+                outer_end::check(*relay, &place, host, claims, report);
+            }
+            relays
+        });
         if role == Some(SixRdRole::CustomerEdge) {
             claims.v6(WAY_OUT, Owner::WayOut, section.place());
         }
-        let other_relays = read_prefixes(section.value("other_relays", report), report);
-        let encapsulation = Encapsulation::read(section, report);
+        let other_relays = read_other_relays(section, role, report);
+        let encapsulation = Encapsulation::read(section, mtu, report);
         Some(Self {
             name: name.unwrap_or(Some(default_name))?,
             role: role?,
@@ -144,7 +150,9 @@ fn read_border_relays(
     role: Option<SixRdRole>,
     own: Option<Ipv4Addr>,
     report: &mut Report,
-) -> Option<Vec<Ipv4Addr>> {
+) -> Option<(Vec<Ipv4Addr>, Place)> {
+    let mut at =
+        Place { key: format!("{}.border_relays", section.place().key).into(), ..section.place().clone() };
     let relays = match section.value("border_relays", report) {
         None => Some(Vec::new()),
         Some(v) => {
@@ -156,19 +164,29 @@ fn read_border_relays(
             if let Some(own) = own.filter(|own| relays.as_ref().is_some_and(|relays| relays.contains(own))) {
                 report.fault(&place, format!("{own} is this end too; write the provider's address"));
             }
+            at = place;
             relays
         }
     }?;
     if role == Some(SixRdRole::CustomerEdge) && relays.is_empty() {
-        let place = super::fault::Place {
-            key: format!("{}.border_relays", section.place().key).into(),
-            ..section.place().clone()
-        };
         report.fault(
-            &place,
+            &at,
             "is missing; write border_relays = [\"192.0.2.254\"], which the provider tells (RFC 5969 §7.1.1)",
         );
         return None;
+    }
+    Some((relays, at))
+}
+
+fn read_other_relays(section: &Reader, role: Option<SixRdRole>, report: &mut Report) -> Option<Vec<Prefix4>> {
+    let Some(v) = section.value("other_relays", report) else { return Some(Vec::new()) };
+    let place = v.place.clone();
+    let relays = read_prefixes(Some(v), report)?;
+    if relays.iter().any(|network| network.length() == 0) {
+        let what = "holds every address, the customers' too; write the networks of the relays alone";
+        report.fault(&place, format!("0.0.0.0/0 {what}"));
+    } else if role == Some(SixRdRole::CustomerEdge) {
+        report.warn(&place, "has no effect: only a border relay heeds it; leave it out");
     }
     Some(relays)
 }

@@ -12,6 +12,7 @@ use super::claims::Owner;
 use super::encapsulation::Encapsulation;
 use super::fault::{Place, Report};
 use super::local_address::LocalAddress;
+use super::outer_end;
 use super::pool::is_unicast;
 use super::section::Reader;
 use super::surroundings::Surroundings;
@@ -110,7 +111,7 @@ impl SixToFour {
     }
 
     pub(super) fn read(section: &Reader, default_name: String, around: Around) -> Option<Self> {
-        let Around { index, host, claims, report } = around;
+        let Around { index, mtu, host, claims, report } = around;
         let name = section.value("name", report).map(|v| v.text(report));
         let role = section.value("role", report).and_then(|v| v.word::<SixToFourRole>(report));
         let local = LocalAddress::read(section, "address", host, report);
@@ -143,6 +144,7 @@ impl SixToFour {
             } else if relay == ANYCAST {
                 report.warn(&v.place, "is the anycast address that RFC 7526 deprecates: nobody may answer there; write a relay that you know");
             }
+            outer_end::check(relay, &v.place, host, claims, report);
             claims.v6(WAY_OUT, Owner::WayOut, &v.place);
             Some(relay)
         });
@@ -158,7 +160,7 @@ impl SixToFour {
         if let (Some(role), Some((local, place))) = (role, &local) {
             check_address(role, local, nat_address.flatten(), place, report);
         }
-        let encapsulation = Encapsulation::read(section, report);
+        let encapsulation = Encapsulation::read(section, mtu, report);
         claims.v6(PREFIX, Owner::SixToFour(index), section.place());
         Some(Self {
             name: name.unwrap_or(Some(default_name))?,

@@ -5,6 +5,7 @@ mod faults;
 mod good;
 mod remarks;
 mod schema;
+mod tunnel_ends;
 mod tunnels;
 
 use std::io;

@@ -1,5 +1,8 @@
 //! `[tunnels]`, and what all tunnels are checked for together: whose packet is whose, and what the kernel would take first.
 
+use std::collections::BTreeSet;
+use std::net::Ipv6Addr;
+
 use serde::Serialize;
 
 use super::claims::Claims;
@@ -37,7 +40,12 @@ pub struct Tunnels {
 }
 
 impl Tunnels {
-    pub(super) fn read(section: &Reader, host: &HostFacts, report: &mut Report) -> Option<Self> {
+    pub(super) fn read(
+        section: &Reader,
+        (device, tunnels): (Option<&str>, &[Seen]),
+        host: &HostFacts,
+        report: &mut Report,
+    ) -> Option<Self> {
         let steering = section.value("steering", report).and_then(|v| v.word(report));
         let interfaces = match section.value("interfaces", report) {
             None => Some(Vec::new()),
@@ -50,12 +58,23 @@ impl Tunnels {
                         report.fault(&item.place, NO_INTERFACE);
                         return None;
                     }
+                    if name == "lo" || Some(&*name) == device {
+                        let what = "no tunnel's packet comes by it from elsewhere; write the interface that it comes by";
+                        report.fault(&item.place, format!("\"{name}\" is this host's own: {what}"));
+                        return None;
+                    }
                     if known().next().is_some() && !known().any(|own| own == name) {
                         let near = did_you_mean(&name, known());
                         let near = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
                         report.warn(
                             &item.place,
                             format!("no interface is called \"{name}\" at the moment{near}"),
+                        );
+                    } else if let Some(holders) = holders_but(&name, tunnels) {
+                        let what = "leave it out, unless their packets come by it";
+                        report.warn(
+                            &item.place,
+                            format!("\"{name}\" has none of the tunnels' addresses, which are on {holders}; {what}"),
                         );
                     }
                     Some(name)
@@ -72,9 +91,19 @@ impl Tunnels {
     }
 }
 
+/// The interfaces that have the tunnels' addresses, if they are known and this one is none of them. A packet for an address on `lo`
+/// comes by any.
+fn holders_but(name: &str, tunnels: &[Seen]) -> Option<String> {
+    let holders: Option<BTreeSet<&str>> = tunnels.iter().map(|seen| seen.local.holder.as_deref()).collect();
+    let holders = holders.filter(|all| !(all.is_empty() || all.contains(name) || all.contains("lo")))?;
+    Some(holders.into_iter().collect::<Vec<_>>().join(", "))
+}
+
 /// What a tunnel is read with.
 pub(super) struct Around<'r> {
     pub index: usize,
+    /// That of the device.
+    pub mtu: Option<u16>,
     pub host: &'r HostFacts,
     pub claims: &'r mut Claims,
     pub report: &'r mut Report,
@@ -99,24 +128,29 @@ pub(super) struct Seen {
     name: String,
     local: LocalAddress,
     mark: Mark,
+    ipv6_address: Option<Ipv6Addr>,
 }
 
 impl Seen {
     pub fn six_to_four(it: &SixToFour, place: &Place) -> Self {
-        Self { place: place.clone(), name: it.name.clone(), local: it.local.clone(), mark: Mark::SixToFour }
+        Self::of(&it.name, &it.local, Mark::SixToFour, place)
     }
 
     pub fn six_rd(it: &SixRd, place: &Place) -> Self {
-        Self { place: place.clone(), name: it.name.clone(), local: it.local.clone(), mark: Mark::SixRd }
+        Self::of(&it.name, &it.local, Mark::SixRd, place)
     }
 
     pub fn isatap(it: &Isatap, place: &Place) -> Self {
-        Self { place: place.clone(), name: it.name.clone(), local: it.local.clone(), mark: Mark::Isatap }
+        Self::of(&it.name, &it.local, Mark::Isatap, place)
     }
 
     pub fn configured(it: &ConfiguredTunnel, place: &Place) -> Self {
         let mark = Mark::Remote(it.remote.clone());
-        Self { place: place.clone(), name: it.name.clone(), local: it.local.clone(), mark }
+        Self { ipv6_address: it.ipv6_address, ..Self::of(&it.name, &it.local, mark, place) }
+    }
+
+    fn of(name: &str, local: &LocalAddress, mark: Mark, place: &Place) -> Self {
+        Self { place: place.clone(), name: name.into(), local: local.clone(), mark, ipv6_address: None }
     }
 
     fn shares_its_end_with(&self, other: &Self) -> bool {
@@ -137,6 +171,12 @@ pub(super) fn check_together(tunnels: &[Seen], report: &mut Report) {
                 let what =
                     format!("{of} ({there}) has the name {} already; write a name of its own", later.name);
                 report.fault(&later.place, what);
+            }
+            if let Some(address) = later.ipv6_address.filter(|_| later.ipv6_address == earlier.ipv6_address) {
+                let key = format!("{}.ipv6_address", later.place.key).into();
+                let place = Place { key, ..later.place.clone() };
+                let what = "a host has an address once; leave one";
+                report.fault(&place, format!("{address} is that of {of} ({there}) already: {what}"));
             }
             if let Some(why) =
                 clash(&earlier.mark, &later.mark).filter(|_| later.shares_its_end_with(earlier))

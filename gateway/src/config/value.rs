@@ -89,6 +89,9 @@ impl<'a> Value<'a> {
     pub fn text(&self, report: &mut Report) -> Option<String> {
         match self.get().as_str() {
             Some("") => self.wrong(&format!("is empty; write {}", self.key.kind.example()), report),
+            Some(text) if text.contains(char::is_control) => {
+                self.wrong("has control characters; write it without them", report)
+            }
             Some(text) => Some(text.to_owned()),
             None => self.wrong_type(report),
         }

@@ -294,8 +294,19 @@ impl<'c> Tunnels<'c> {
     /// Other addresses from now on.
     pub(super) async fn change(&mut self, seen: Surroundings, host: &mut Host, gateway: &Gateway) {
         let before = self.addresses();
-        self.now = seen;
+        let was = std::mem::replace(&mut self.now, seen);
         let after = self.addresses();
+        for address in before.intersection(&after) {
+            match (was.holder(*address), self.now.holder(*address)) {
+                (Some(name), None) => {
+                    tracing::info!(
+                        "{address}, an end of tunnels, is no longer on {name}: nothing comes until it is back"
+                    );
+                }
+                (None, Some(name)) => tracing::info!("{address}, an end of tunnels, is back on {name}"),
+                (_, _) => {}
+            }
+        }
         if before != after {
             let list =
                 |set: &BTreeSet<Ipv4Addr>| set.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

@@ -24,7 +24,7 @@ const ENCAPSULATION: &[Key] = &[
         "mtu",
         Kind::IntegerOr { word: "dynamic", min: 1_280, max: 65_515 },
         Absent::Default("1280"),
-        "Octets of IPv6 packet that go in whole: a number, whatever the path (RFC 4213 §3.2.1), or what the IPv4 path is found to carry (§3.2.2).",
+        "Octets of IPv6 packet that go in whole: a number up to `tun.mtu`, whatever the path (RFC 4213 §3.2.1), or what the IPv4 path is found to carry (§3.2.2).",
     ),
     key(
         "ttl",
@@ -120,7 +120,12 @@ pub(in super::super) static SIX_RD: Section = Section {
                 Absent::Fault,
                 "A customer's router, or the provider's way to the rest of IPv6 (RFC 5969 §3).",
             ),
-            key("prefix", Kind::Prefix6, Absent::Fault, "6rdPrefix with 6rdPrefixLen (RFC 5969 §7.1.1)."),
+            key(
+                "prefix",
+                Kind::Prefix6,
+                Absent::FaultSuch("\"2001:db8::/32\""),
+                "6rdPrefix with 6rdPrefixLen (RFC 5969 §7.1.1).",
+            ),
             key(
                 "ipv4_mask_length",
                 Kind::Integer { min: 0, max: 32 },

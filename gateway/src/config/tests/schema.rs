@@ -58,7 +58,9 @@ fn with(section: &Section, line: &str) -> String {
     let parent = section.name.split('.').next().unwrap_or_default();
     let above = if parent == section.name { String::new() } else { write(parent, false) };
     let other = if parent == "nat64" { "" } else { NAT64 };
-    format!("{POOL}{other}{above}{}{line}\n", write(section.name, is_row))
+    // The bound that a tunnel's MTU has beside its own.
+    let tun = if section.name == "tun" { "" } else { "[tun]\nmtu = 65535\n" };
+    format!("{POOL}{other}{tun}{above}{}{line}\n", write(section.name, is_row))
 }
 
 fn said(text: &str) -> Vec<String> {

@@ -3,7 +3,7 @@
 use super::*;
 
 /// A good configuration with these lines of it; the first is line 4.
-fn with(text: &str) -> String {
+pub(super) fn with(text: &str) -> String {
     format!("{OWN}{text}")
 }
 
@@ -13,7 +13,7 @@ fn good(text: &str) -> Config {
 }
 
 #[track_caller]
-fn fault(text: &str, said: &str) {
+pub(super) fn fault(text: &str, said: &str) {
     faults(&with(text), &[said]);
 }
 
