@@ -208,7 +208,7 @@ fn open(plan: &Plan) -> Result<Tun, HostError> {
 
 fn tell_leftovers(name: &str, left: &Leftovers) {
     if !left.is_empty() {
-        tracing::warn!("the gateway {name} before did not end properly: {left}");
+        tracing::warn!("a gateway before {name} did not end properly: {left}");
     }
 }
 

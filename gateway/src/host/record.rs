@@ -1,5 +1,8 @@
 //! The state file of a running gateway: a lock, so that there is one gateway of a name, and a record of what it changed
-//! on the host, written before each change.
+//! on the host, written before each change. Kernel settings of a gateway that ends while others of its network namespace run
+//! stay in its file: they may need them. Who ends last puts back all of them.
+
+mod settings;
 
 use super::forwarding::Setting;
 use super::kernel::{self, Route6};
@@ -7,6 +10,7 @@ use super::namespace;
 use crate::config::LinkAddress;
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
+use settings::{Changed, sysctl, turn};
 use sixway_fastpath::Steering;
 use sixway_link::interface;
 use sixway_wire::Prefix6;
@@ -21,7 +25,7 @@ use std::path::{Path, PathBuf};
 /// What a state file holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Contents {
-    /// The process that writes it.
+    /// The process that writes it; 0 once it has ended.
     process: u32,
     /// The network namespace that the changes were made in, as `/proc/self/ns/net` names it.
     namespace: String,
@@ -77,14 +81,6 @@ fn reachable_again(prefix: &str) -> bool {
     prefix.parse().is_ok_and(|prefix: Prefix6| Route6::Unreachable(prefix).remove().is_ok())
 }
 
-/// A changed kernel setting.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Changed {
-    path: PathBuf,
-    before: String,
-    value: String,
-}
-
 /// A gateway's state file, locked while this lives.
 #[derive(Debug)]
 pub struct Record {
@@ -129,11 +125,13 @@ impl fmt::Display for RecordError {
 
 impl std::error::Error for RecordError {}
 
-/// What was put back of a gateway that did not end properly.
+/// What was put back of a gateway.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leftovers {
     /// Kernel settings put back.
     pub settings: usize,
+    /// Kernel settings that stay, because another gateway runs in this network namespace.
+    pub staying: usize,
     /// Routes removed.
     pub routes: usize,
     /// Addresses removed.
@@ -148,16 +146,18 @@ impl fmt::Display for Leftovers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let several = |count: usize, one: &str, many: &str, done: [&str; 2]| match count {
             0 => None,
-            1 => Some(format!("{one} was {}", done[0])),
-            count => Some(format!("{count} {many} were {}", done[1])),
+            1 => Some(format!("{one} {}", done[0])),
+            count => Some(format!("{count} {many} {}", done[1])),
         };
-        let removed = ["removed"; 2];
+        let removed = ["was removed", "were removed"];
+        let staying = ["stays while another gateway runs here", "stay while another gateway runs here"];
         let parts = [
-            several(self.settings, "a kernel setting", "kernel settings", ["put back"; 2]),
+            several(self.settings, "a kernel setting", "kernel settings", ["was put back", "were put back"]),
             several(self.routes, "a route", "routes", removed),
             several(self.addresses, "an address", "addresses", removed),
             several(self.programs, "a steering program", "steering programs", removed),
             self.socket.then(|| "its socket was removed".to_owned()),
+            several(self.staying, "a kernel setting", "kernel settings", staying),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         if parts.is_empty() {
@@ -169,15 +169,15 @@ impl fmt::Display for Leftovers {
 }
 
 impl Leftovers {
-    /// Whether there was nothing to put back.
+    /// Whether nothing was put back.
     pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+        *self == Self { staying: self.staying, ..Self::default() }
     }
 }
 
 impl Record {
     /// Takes the state file of the gateway `name` in `directory`, which is made if need be. What a gateway of this name left
-    /// behind is put back first.
+    /// behind is put back first; kernel settings are taken over if another gateway of this network namespace runs.
     ///
     /// # Errors
     /// Such a gateway runs, or a file operation failed.
@@ -187,14 +187,23 @@ impl Record {
             .mode(0o755)
             .create(directory)
             .map_err(|error| RecordError::Io(directory.into(), error))?;
+        let _turn = turn(directory);
+        Self::take_in_turn(directory, name)
+    }
+
+    fn take_in_turn(directory: &Path, name: &str) -> Result<(Self, Leftovers), RecordError> {
         let path = directory.join(format!("{name}.state"));
         let file = lock(&path, name)?;
         let mut record = Self { contents: read(&file), path, file };
         // The gateway that made it is gone: who listens there now is somebody else.
         record.contents.socket.take_if(|socket| UnixStream::connect(socket).is_ok());
         let left = record.put_back();
-        record.contents =
-            Contents { process: std::process::id(), namespace: namespace::own(), ..Contents::default() };
+        record.contents = Contents {
+            process: std::process::id(),
+            namespace: namespace::own(),
+            settings: std::mem::take(&mut record.contents.settings),
+            ..Contents::default()
+        };
         record.write()?;
         Ok((record, left))
     }
@@ -258,11 +267,7 @@ impl Record {
     /// Makes a kernel setting, having noted what it was. Whether it was another.
     pub fn change(&mut self, (path, value): &Setting) -> Result<bool, RecordError> {
         let before = sysctl(path).map_err(|error| RecordError::Io(path.clone(), error))?;
-        self.contents.settings.push(Changed {
-            path: path.clone(),
-            before: before.clone(),
-            value: value.clone(),
-        });
+        self.contents.settings.push(Changed::now(path, &before, value));
         self.write()?;
         if before == *value {
             return Ok(false);
@@ -271,50 +276,81 @@ impl Record {
         Ok(true)
     }
 
-    /// Puts everything back and gives the file up. Settings stay as they are while another gateway runs in this network
-    /// namespace: it may need them.
-    pub fn end(mut self) -> Leftovers {
-        if self.others_run() {
-            self.contents.settings.clear();
-        }
+    /// Puts everything back and gives the file up. Settings stay as they are, and in the file, while another gateway runs in
+    /// this network namespace: it may need them. Who ends last puts back those of all.
+    pub fn end(self) -> Leftovers {
+        let _turn = self.path.parent().and_then(turn);
+        self.end_in_turn()
+    }
+
+    fn end_in_turn(mut self) -> Leftovers {
         let left = self.put_back();
-        // Whoever comes next would find an empty record: nothing is lost if this fails.
-        let _ = fs::remove_file(&self.path);
+        self.give_up();
         left
     }
 
-    /// Puts back what the record holds: settings in reverse order, those that still are what was set.
+    /// Puts back what the record holds, and the settings of others that ended. What is to stay is in the record afterwards.
     fn put_back(&mut self) -> Leftovers {
         let mut left = Leftovers::default();
-        if self.contents.namespace == namespace::own() {
-            left.addresses = self.contents.addresses.iter().filter(|given| given.remove()).count();
-            left.routes = self.contents.unreachable.iter().filter(|prefix| reachable_again(prefix)).count();
-            let programs = self.contents.steered.iter();
+        let contents = std::mem::take(&mut self.contents);
+        if contents.namespace == namespace::own() {
+            left.addresses = contents.addresses.iter().filter(|given| given.remove()).count();
+            left.routes = contents.unreachable.iter().filter(|prefix| reachable_again(prefix)).count();
+            let programs = contents.steered.iter();
             left.programs = programs.filter(|interface| Steering::remove_leftovers(interface)).count();
-            let ours: Vec<&Changed> = self
-                .contents
-                .settings
-                .iter()
-                .filter(|changed| sysctl(&changed.path).is_ok_and(|value| value == changed.value))
-                .collect();
-            for changed in ours.into_iter().rev() {
-                let done = fs::write(&changed.path, &changed.before).is_ok();
-                left.settings += usize::from(done && changed.before != changed.value);
+            let mut settings = contents.settings;
+            match self.ended_here(&contents.namespace) {
+                Some(ended) => {
+                    let mut ended: Vec<Self> =
+                        ended.into_iter().filter(|one| !one.contents.settings.is_empty()).collect();
+                    ended.iter_mut().for_each(|one| settings.append(&mut one.contents.settings));
+                    left.settings = settings::put_back(settings);
+                    ended.into_iter().for_each(Self::give_up);
+                }
+                None => {
+                    left.staying = settings.iter().filter(|changed| changed.differs()).count();
+                    self.contents.settings = settings;
+                }
             }
         }
-        if let Some(socket) = self.contents.socket.take() {
+        self.contents.namespace = contents.namespace;
+        if let Some(socket) = contents.socket {
             let made = fs::symlink_metadata(&socket).is_ok_and(|there| there.file_type().is_socket());
             left.socket = made && fs::remove_file(socket).is_ok();
         }
         left
     }
 
-    fn others_run(&self) -> bool {
-        let Some(directory) = self.path.parent() else { return false };
-        states(directory).into_iter().filter(|path| *path != self.path).any(|path| {
-            let taken = lock(&path, "").is_err_and(|error| matches!(error, RecordError::Taken { .. }));
-            taken && File::open(&path).is_ok_and(|file| read(&file).namespace == self.contents.namespace)
-        })
+    /// Gives the file up: it stays if there is still something to put back.
+    fn give_up(mut self) {
+        if self.contents.is_of_namespace() || self.contents.socket.is_some() {
+            self.contents.process = 0;
+            // What it said before is what it would say, and more: nothing is lost if this fails.
+            let _ = self.write();
+        } else {
+            // Whoever comes next would find an empty record: nothing is lost if this fails.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+
+    /// The records of other gateways of the network namespace, all of which have ended; none if one still runs.
+    fn ended_here(&self, namespace: &str) -> Option<Vec<Self>> {
+        let mut ended = Vec::new();
+        for path in states(self.path.parent()?).into_iter().filter(|path| *path != self.path) {
+            match lock(&path, "") {
+                Ok(file) => ended.push(Self { contents: read(&file), path, file }),
+                Err(RecordError::Taken { .. }) => {
+                    // One that is being written cannot be read: it counts as one of here, whose settings can be put back later.
+                    let its = File::open(&path).map(|file| read(&file).namespace).unwrap_or_default();
+                    if its.is_empty() || its == namespace {
+                        return None;
+                    }
+                }
+                Err(RecordError::Io(..) | RecordError::Elsewhere(_)) => {}
+            }
+        }
+        ended.retain(|one| one.contents.namespace == namespace);
+        Some(ended)
     }
 
     /// Writes in place: the lock is the file's, not the name's.
@@ -343,6 +379,10 @@ fn leftovers_among(
     let mut done = Vec::new();
     for path in states(directory) {
         let Some(name) = path.file_stem().and_then(|name| name.to_str()) else { continue };
+        if !path.exists() {
+            // It held settings alone, which were put back with those of one before.
+            continue;
+        }
         done.push((name.to_owned(), clear(directory, &path, name, may_exist)));
     }
     done
@@ -354,14 +394,15 @@ fn clear(
     name: &str,
     may_exist: fn(&str) -> bool,
 ) -> Result<Leftovers, RecordError> {
+    let _turn = turn(directory);
     let left = read(&*lock(path, name)?);
     let elsewhere = !left.namespace.is_empty() && left.namespace != namespace::own();
     // What is the kernel's vanishes with its namespace.
     if elsewhere && left.is_of_namespace() && may_exist(&left.namespace) {
         return Err(RecordError::Elsewhere(name.into()));
     }
-    let (record, left) = Record::take(directory, name)?;
-    record.end();
+    let (record, left) = Record::take_in_turn(directory, name)?;
+    record.end_in_turn();
     Ok(left)
 }
 
@@ -406,10 +447,6 @@ fn read(mut file: &File) -> Contents {
     let mut text = String::new();
     let whole = file.rewind().and_then(|()| file.read_to_string(&mut text));
     whole.ok().and_then(|_| serde_json::from_str(&text).ok()).unwrap_or_default()
-}
-
-fn sysctl(path: &Path) -> io::Result<String> {
-    Ok(fs::read_to_string(path)?.trim_end().to_owned())
 }
 
 #[cfg(test)]

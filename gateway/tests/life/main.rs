@@ -98,6 +98,38 @@ fn a_second_gateway_of_the_same_name_is_refused_and_disturbs_nothing() {
 }
 
 #[test]
+fn the_last_of_two_gateways_puts_back_the_settings_of_both() {
+    let Some(network) = Network::build() else { return };
+    network.set("ipv4/conf/all/rp_filter", "1");
+    let settings = network.settings();
+    let relay = "[six_to_four]\nrole = \"relay\"\naddress = \"203.0.113.1\"\n";
+    let clear = || network.on("gateway", SIXWAY, &["cleanup"]);
+    for [first_ends, second_ends] in [["TERM", "TERM"], ["KILL", "TERM"], ["TERM", "KILL"]] {
+        for in_turn in [true, false] {
+            let mut ends = [network.start(relay), network.start_second(NAT64)];
+            if !in_turn {
+                ends.reverse();
+            }
+            ends[0].signal(first_ends);
+            ends[0].end();
+            clear();
+            let during = network.settings();
+            let value = |name: &str| during[&format!("/proc/sys/net/{name}")].as_str();
+            assert_eq!(value("ipv6/conf/all/forwarding"), "1", "the other needs it");
+            assert_eq!(value("ipv4/conf/in0/forwarding"), "1", "the other may need it");
+            ends[1].signal(second_ends);
+            ends[1].end();
+            if second_ends == "KILL" {
+                assert!(!clear().stdout.is_empty());
+            }
+            assert_eq!(network.settings(), settings, "{first_ends} {second_ends} {in_turn}");
+            clear();
+            assert!(!network.state().exists());
+        }
+    }
+}
+
+#[test]
 fn a_route_that_is_taken_is_named_and_everything_is_put_back() {
     let Some(network) = Network::build() else { return };
     network.ip(&["-n", &network.host("gateway"), "route", "add", "192.0.2.0/28", "via", "203.0.113.2"]);

@@ -119,7 +119,17 @@ impl Network {
             self.suffix,
             self.socket()
         );
-        self.start_on("gateway", &text)
+        self.start_on("gateway", "gateway", &text)
+    }
+
+    /// Starts a second sixway beside the gateway, with a name and a device of its own.
+    pub fn start_second(&self, mechanisms: &str) -> Running {
+        let socket = self.directory.join("second.sock");
+        let name = format!("life-second-{}", self.suffix);
+        let text = format!(
+            "[gateway]\nname = {name:?}\nadmin_socket = {socket:?}\nworkers = 1\n[tun]\nname = \"sixway1\"\n{mechanisms}"
+        );
+        self.start_on("gateway", "second", &text)
     }
 
     /// Starts sixway on another host, with a name of its own.
@@ -128,13 +138,13 @@ impl Network {
         let name = format!("life-{host}-{}", self.suffix);
         let text =
             format!("[gateway]\nname = {name:?}\nadmin_socket = {socket:?}\nworkers = 1\n{mechanisms}");
-        self.start_on(host, &text)
+        self.start_on(host, host, &text)
     }
 
-    fn start_on(&self, host: &str, text: &str) -> Running {
-        let configuration = self.directory.join(format!("{host}.toml"));
+    fn start_on(&self, host: &str, files: &str, text: &str) -> Running {
+        let configuration = self.directory.join(format!("{files}.toml"));
         fs::write(&configuration, text).unwrap();
-        let said = self.directory.join(format!("{host}.said"));
+        let said = self.directory.join(format!("{files}.said"));
         let out = fs::File::create(&said).unwrap();
         let errors = out.try_clone().unwrap();
         let child = Command::new("ip")
@@ -180,7 +190,7 @@ impl Network {
 
 impl Drop for Network {
     fn drop(&mut self) {
-        for host in ["client", "gateway", "server"] {
+        for host in ["client", "gateway", "server", "second"] {
             let _ = fs::remove_file(format!("/run/sixway/life-{host}-{}.state", self.suffix));
             let _ = fs::remove_file(format!("/var/lib/sixway/life-{host}-{}.advertised", self.suffix));
             let _ = Command::new("ip").args(["netns", "del", &self.host(host)]).output();

@@ -115,7 +115,7 @@ fn cleanup_drops_what_holds_no_settings_of_a_namespace_that_is_there() {
     let setting = directory.setting("forwarding", "1");
     let socket = directory.0.join("gw1.sock");
     drop(UnixListener::bind(&socket).unwrap());
-    let changed = Changed { path: setting.clone(), before: "0".into(), value: "1".into() };
+    let changed = Changed { path: setting.clone(), before: "0".into(), value: "1".into(), made: 1 };
     let left = |name: &str, namespace: &str, settings: &[&Changed]| {
         let contents = Contents {
             process: 1,
@@ -141,15 +141,106 @@ fn cleanup_drops_what_holds_no_settings_of_a_namespace_that_is_there() {
 }
 
 #[test]
-fn settings_stay_while_another_gateway_runs_here() {
+fn settings_stay_while_another_gateway_runs_here_and_the_last_puts_all_back() {
     let directory = Directory::new("others");
+    let (one, two) = (directory.setting("forwarding", "0"), directory.setting("rp_filter", "1"));
+    let (mut first, _) = Record::take(&directory.0, "gw1").unwrap();
+    first.change(&(one.clone(), "1".into())).unwrap();
+    first.change(&(two.clone(), "0".into())).unwrap();
+    let (mut second, _) = Record::take(&directory.0, "gw2").unwrap();
+    second.change(&(two.clone(), "2".into())).unwrap();
+    assert_eq!(first.end(), Leftovers { staying: 2, ..Leftovers::default() });
+    assert_eq!((sysctl(&one).unwrap(), sysctl(&two).unwrap()), ("1".into(), "2".into()));
+    assert_eq!(second.end(), Leftovers { settings: 3, ..Leftovers::default() });
+    assert_eq!((sysctl(&one).unwrap(), sysctl(&two).unwrap()), ("0".into(), "1".into()));
+    assert!(states(&directory.0).is_empty());
+}
+
+#[test]
+fn settings_are_put_back_by_the_time_they_were_made_not_by_name() {
+    let directory = Directory::new("time");
+    let setting = directory.setting("rp_filter", "0");
+    let (mut late, _) = Record::take(&directory.0, "gw1").unwrap();
+    let (mut early, _) = Record::take(&directory.0, "gw2").unwrap();
+    early.change(&(setting.clone(), "1".into())).unwrap();
+    late.change(&(setting.clone(), "2".into())).unwrap();
+    late.end();
+    early.end();
+    assert_eq!(sysctl(&setting).unwrap(), "0");
+}
+
+#[test]
+fn a_gateway_that_comes_again_takes_its_settings_over() {
+    let directory = Directory::new("again");
+    let setting = directory.setting("forwarding", "0");
+    let (mut first, _) = Record::take(&directory.0, "gw1").unwrap();
+    first.change(&(setting.clone(), "1".into())).unwrap();
+    let (second, _) = Record::take(&directory.0, "gw2").unwrap();
+    drop(first); // as after SIGKILL
+    let (first, left) = Record::take(&directory.0, "gw1").unwrap();
+    assert!(left.is_empty() && left.staying == 1);
+    assert!(second.end().is_empty());
+    assert_eq!(sysctl(&setting).unwrap(), "1");
+    assert_eq!(first.end(), Leftovers { settings: 1, ..Leftovers::default() });
+    assert_eq!(sysctl(&setting).unwrap(), "0");
+}
+
+#[test]
+fn the_last_leaves_the_rest_of_a_killed_one_to_its_next_start() {
+    let directory = Directory::new("rest");
+    let setting = directory.setting("forwarding", "0");
+    let socket = directory.0.join("gw1.sock");
+    drop(UnixListener::bind(&socket).unwrap());
+    let (mut killed, _) = Record::take(&directory.0, "gw1").unwrap();
+    killed.socket(&socket).unwrap();
+    killed.change(&(setting.clone(), "1".into())).unwrap();
+    let (last, _) = Record::take(&directory.0, "gw2").unwrap();
+    drop(killed);
+    assert_eq!(last.end().settings, 1);
+    assert_eq!(sysctl(&setting).unwrap(), "0");
+    assert!(socket.exists());
+    let (again, left) = Record::take(&directory.0, "gw1").unwrap();
+    assert_eq!(left, Leftovers { socket: true, ..Leftovers::default() });
+    again.end();
+}
+
+#[test]
+fn cleanup_puts_settings_back_only_when_no_gateway_runs_here() {
+    let directory = Directory::new("cleanup-others");
     let setting = directory.setting("forwarding", "0");
     let (mut first, _) = Record::take(&directory.0, "gw1").unwrap();
     first.change(&(setting.clone(), "1".into())).unwrap();
     let (second, _) = Record::take(&directory.0, "gw2").unwrap();
     first.end();
+    let done = leftovers(&directory.0);
+    assert_eq!(*done[0].1.as_ref().unwrap(), Leftovers { staying: 1, ..Leftovers::default() });
     assert_eq!(sysctl(&setting).unwrap(), "1");
-    second.end();
+    drop(second); // as after SIGKILL
+    let done = leftovers(&directory.0);
+    assert_eq!(done[0].1.as_ref().unwrap().settings, 1);
+    assert_eq!(sysctl(&setting).unwrap(), "0");
+    assert!(states(&directory.0).is_empty());
+}
+
+#[test]
+fn of_many_that_end_at_once_one_is_the_last() {
+    for round in 0..20 {
+        let directory = Directory::new(&format!("at-once-{round}"));
+        let setting = directory.setting("forwarding", "0");
+        let mut records = Vec::new();
+        for number in 0..4 {
+            let (mut record, _) = Record::take(&directory.0, &format!("gw{number}")).unwrap();
+            record.change(&(setting.clone(), "1".into())).unwrap();
+            records.push(record);
+        }
+        std::thread::scope(|scope| {
+            for record in records {
+                scope.spawn(|| record.end());
+            }
+        });
+        assert_eq!(sysctl(&setting).unwrap(), "0");
+        assert!(states(&directory.0).is_empty());
+    }
 }
 
 #[test]
