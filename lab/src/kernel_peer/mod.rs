@@ -8,8 +8,10 @@
 //! The guest sees the machine's files, read-only, so every program that is installed runs in it; the network's folder it may write. A command
 //! goes in as a script in that folder and a line on the guest's console, and comes back as files. The guest ends with the network.
 
+mod ability;
 mod module_files;
 
+pub use ability::can_run;
 pub use module_files::with_six_rd;
 
 use crate::failure::{Asking as _, Failure, Result};

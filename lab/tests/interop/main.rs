@@ -44,6 +44,7 @@ impl Interop {
         let there = |program: &str| match program {
             "sixway" => sixway().is_ok(),
             SIT_6RD => kernel_peer::with_six_rd().is_some(),
+            "linux.uml" => kernel_peer::can_run(),
             program => programs::installed(program),
         };
         let missing = needed.copied().find(|program| !there(program));
