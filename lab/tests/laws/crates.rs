@@ -17,8 +17,11 @@ const ARROWS: [(&str, &[&str]); 7] = [
 ];
 
 /// All that the core may use of other people's: none of it does I/O or reads a clock.
-const CORE: [(&str, &[&str]); 3] =
-    [("sixway-wire", &[]), ("sixway-dataplane", &["arrayvec", "foldhash"]), ("sixway-control", &[])];
+const CORE: [(&str, &[&str]); 3] = [
+    ("sixway-wire", &[]),
+    ("sixway-dataplane", &["arrayvec", "foldhash"]),
+    ("sixway-control", &["domain", "foldhash", "hashbrown", "rand", "arrayvec"]),
+];
 
 fn packages() -> Vec<Value> {
     let said = Command::new(env!("CARGO"))

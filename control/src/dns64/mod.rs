@@ -1,0 +1,29 @@
+//! DNS64 (RFC 6147): a forwarder that makes AAAA records of A records, as a state machine.
+//!
+//! A [`Resolver`] is driven with the time, with clients' queries and with upstreams' replies, and says what to send:
+//!
+//! ```text
+//!   client ── handle_query ──▶ ┌──────────┐ ── poll_transmit ──▶ upstream
+//!          ◀─ the answer ───── │ Resolver │ ◀─ handle_reply ────
+//!          ◀─ poll_answer ──── │ (cache)  │ ── poll_cancel ────▶
+//!                              └──────────┘
+//! ```
+//!
+//! - [`Resolver::handle_query`] with every query: the answer is there at once if it can be had from the cache, which allocates nothing;
+//! - then, and when the time of [`Resolver::poll_timeout`] has come: [`Resolver::poll_transmit`], [`Resolver::poll_cancel`] and [`Resolver::poll_answer`], each until it returns `None`.
+//!
+//! **The cache** holds what upstreams said; what is synthesised is computed at each answer, from the entry for AAAA and the one for A, and so
+//! always follows the client, the name and the rules.
+
+mod ask;
+mod outcome;
+mod resolver;
+mod settings;
+
+pub use ask::{Asker, Exchange, Failure, Heard, Security, Transmit, Transport, Way};
+pub use outcome::{Counters, Outcome};
+pub use resolver::Resolver;
+pub use settings::{
+    Access, Anchor, AnchorKey, CheckingDisabled, Dnssec, DnssecOk, Limits, Reverse, Rule, Settings, Stale,
+    Synthesis, Upstream, Wire,
+};

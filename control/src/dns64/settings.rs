@@ -1,0 +1,197 @@
+//! What a [`Resolver`](super::Resolver) is told to do.
+
+use sixway_dataplane::translate::address::rfc6052::Rfc6052;
+use sixway_wire::{Prefix4, Prefix6};
+use std::time::Duration;
+
+/// A domain name in wire form (RFC 1035 §3.1), without compression, in lower case, its root label included.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Wire(pub Box<[u8]>);
+
+/// An upstream, as far as it matters here; where it is, the gateway knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upstream {
+    /// It is asked about these names and those below them only; empty: about all that no other upstream names. The longest match decides.
+    pub names: Vec<Wire>,
+    /// Asked by datagrams first, by a stream when a reply is truncated; else by its stream only.
+    pub datagrams: bool,
+}
+
+/// Who may ask.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    /// IPv4 clients within these.
+    pub v4: Vec<Prefix4>,
+    /// IPv6 clients within these.
+    pub v6: Vec<Prefix6>,
+}
+
+/// Whether AAAA records are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Synthesis {
+    /// Where there is no usable AAAA record.
+    #[default]
+    Normal,
+    /// Never.
+    Never,
+    /// From each A record; AAAA records that are there are not looked at.
+    Always,
+}
+
+/// An exception. All that is not empty must match; of all rules, the first that matches decides.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rule {
+    /// Clients within these IPv6 prefixes, or …
+    pub clients6: Vec<Prefix6>,
+    /// … within these IPv4 prefixes; both empty: all clients.
+    pub clients4: Vec<Prefix4>,
+    /// Names at or below these; empty: all names.
+    pub names: Vec<Wire>,
+    /// A records with addresses within these; empty: all. A rule with addresses is judged for each A record.
+    pub addresses: Vec<Prefix4>,
+    /// Whether AAAA records are made.
+    pub synthesis: Synthesis,
+    /// With these prefixes, one record each; empty: the settings'.
+    pub prefixes: Vec<Rfc6052>,
+    /// A records are not given out: the answer to a query for them is empty.
+    pub hide_a: bool,
+}
+
+/// What becomes of PTR queries for addresses within our prefixes (RFC 6147 §5.3.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reverse {
+    /// They are forwarded as they are.
+    Off,
+    /// A CNAME record leads to the name under in-addr.arpa: the RFC's second option.
+    Cname {
+        /// The CNAME's.
+        ttl: u32,
+    },
+    /// The records of the name under in-addr.arpa, as if they were at the name that was asked for.
+    Rewrite,
+    /// This name for every address: the RFC's first option.
+    Name {
+        /// The name.
+        name: Wire,
+        /// The record's.
+        ttl: u32,
+    },
+}
+
+/// What a query with CD=1 and DO=0 gets, of which RFC 6147 §5.5 does not speak.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CheckingDisabled {
+    /// Synthesis of what was not validated.
+    #[default]
+    Synthesise,
+    /// What the upstream said.
+    PassOn,
+}
+
+/// What a query with CD=0 and DO=1 gets (RFC 6147 §5.5 case 2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DnssecOk {
+    /// Synthesis, with AD if all of it is secure.
+    #[default]
+    Synthesise,
+    /// What the upstream said, with its proofs, where it is secure.
+    PassOn,
+}
+
+/// A key that is believed in without proof (RFC 4033 §2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Anchor {
+    /// The zone.
+    pub zone: Wire,
+    /// Its key.
+    pub key: AnchorKey,
+}
+
+/// A trust anchor's key, or its digest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AnchorKey {
+    /// RDATA of a DS record (RFC 4034 §5.1).
+    Ds(Box<[u8]>),
+    /// RDATA of a DNSKEY record (RFC 4034 §2.1).
+    Dnskey(Box<[u8]>),
+}
+
+/// DNSSEC (RFC 6147 §5.5).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dnssec {
+    /// Answers are validated here.
+    pub validate: bool,
+    /// What is believed in at the start.
+    pub anchors: Vec<Anchor>,
+    /// AD of an upstream counts as a validation.
+    pub trust_upstream: bool,
+    /// Names at and below which nothing is validated (RFC 7646).
+    pub insecure: Vec<Wire>,
+    /// CD=1, DO=0.
+    pub checking_disabled: CheckingDisabled,
+    /// CD=0, DO=1.
+    pub dnssec_ok: DnssecOk,
+    /// AD is set for clients that did not set DO too; against RFC 6147 §5.5 case 1.
+    pub ad_without_do: bool,
+}
+
+/// Answers from entries that have expired (RFC 8767).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stale {
+    /// So long after its end an entry may still be used.
+    pub longest: Duration,
+    /// So long a client waits for a fresh one (RFC 8767 §5: 1.8 s).
+    pub patience: Duration,
+    /// The TTL of what is stale (RFC 8767 §4: 30 s).
+    pub ttl: u32,
+}
+
+/// Bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Octets of the cache.
+    pub cache: usize,
+    /// Clients' queries that wait.
+    pub waiting: usize,
+    /// Queries a second of one client (a /64 or an IPv4 address), and how many at once; `None`: any number.
+    pub per_client: Option<(u32, u32)>,
+    /// The largest answer by UDP, in octets.
+    pub udp_payload: u16,
+    /// The longest time to live that is believed, in seconds.
+    pub longest_ttl: u32,
+    /// The longest that a negative answer is believed, in seconds (RFC 2308 §5).
+    pub longest_negative_ttl: u32,
+    /// A client's query is answered within this time.
+    pub deadline: Duration,
+}
+
+/// What a resolver does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Where questions go; at least one.
+    pub upstreams: Vec<Upstream>,
+    /// Pref64::/n, one synthesised record each; at least one.
+    pub prefixes: Vec<Rfc6052>,
+    /// Exceptions.
+    pub rules: Vec<Rule>,
+    /// Who may ask.
+    pub access: Access,
+    /// AAAA records within these count as absent (RFC 6147 §5.1.4).
+    pub exclude: Vec<Prefix6>,
+    /// PTR queries for our prefixes.
+    pub reverse: Reverse,
+    /// `ipv4only.arpa` is answered here (RFC 8880 §7.1).
+    pub local_ipv4only: bool,
+    /// AAAA and A are asked for at the same time (RFC 6147 §5.1.8); never where answers are validated.
+    pub parallel: bool,
+    /// DNSSEC.
+    pub dnssec: Dnssec,
+    /// Serving what is stale, if at all.
+    pub stale: Option<Stale>,
+    /// What is asked for shortly before its end is asked for again.
+    pub prefetch: bool,
+    /// QTYPE=ANY gets one record (RFC 8482 §4.2).
+    pub minimal_any: bool,
+    /// Bounds.
+    pub limits: Limits,
+}
