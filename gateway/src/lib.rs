@@ -3,6 +3,7 @@
 //! ```text
 //!     command ─▶ daemon ─▶ host      device, addresses, routes, sysctls; put back at the end
 //!        │          ├────▶ worker    one thread and one engine each
+//!        │          ├────▶ dns64     resolvers, their sockets and streams
 //!        │          ├────▶ admin     HTTP and JSON over a Unix socket
 //!        ▼          └────▶ metrics   for Prometheus
 //!      show                tables from what admin answers
@@ -13,6 +14,7 @@ pub mod admin;
 pub mod command;
 pub mod config;
 pub mod daemon;
+pub mod dns64;
 pub mod host;
 pub mod metrics;
 pub mod show;

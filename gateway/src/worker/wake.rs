@@ -30,13 +30,13 @@ impl Wake {
     }
 
     /// Waits for the next wake from here on.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         // It fails only when nobody woke us.
         let _ = self.event.read();
     }
 
     /// What becomes readable.
-    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.event.as_fd()
     }
 }

@@ -1,0 +1,15 @@
+//! DNS64: the resolver's threads and the sockets around them.
+//!
+//! ```text
+//!   clients, UDP ─────▶ ┌────────────────────┐ ──▶ upstreams, UDP
+//!                       │ thread: a Resolver │
+//!   clients, TCP,       └──▲──────────────┬──┘     upstreams, TCP,
+//!   TLS, HTTPS ── Posts::ask              UpstreamQuery ──▶ TLS, HTTPS
+//! ```
+//!
+//! - A thread owns its [`Resolver`](sixway_control::dns64::Resolver), its server sockets and the sockets to upstreams; nothing is shared between threads.
+//! - What comes by streams is read elsewhere and put to a thread by [`Posts`]; what is to go to an upstream by a stream leaves as an [`UpstreamQuery`].
+
+mod post;
+
+pub use post::{Mailbox, Message, Post, Posts, ReplyTo, StreamQuery, Unanswered, UpstreamQuery, mailbox};
