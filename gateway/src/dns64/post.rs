@@ -252,13 +252,15 @@ mod tests {
         let Some(Message::Reply(exchange, reply)) = mailbox.next() else { panic!("no reply") };
         assert_eq!((exchange, reply), (Exchange(7), Err(Failure::Closed)));
 
-        let (mut reply, wanted) = ReplyTo::new(Exchange(8), post);
+        let (mut reply, wanted) = ReplyTo::new(Exchange(8), post.clone());
         assert!(!reply.is_cancelled());
         drop(wanted);
         assert!(reply.is_cancelled());
         reply.give(Ok(vec![1]));
         assert!(matches!(mailbox.next(), Some(Message::Reply(Exchange(8), Ok(_)))));
         assert!(mailbox.next().is_none());
+        drop(post);
+        assert!(matches!(mailbox.next(), Some(Message::Stop)));
     }
 
     #[test]
