@@ -19,6 +19,7 @@ mod ask;
 mod outcome;
 mod resolver;
 mod settings;
+pub mod validator;
 
 pub use ask::{Asker, Exchange, Failure, Heard, Security, Transmit, Transport, Way};
 pub use outcome::{Counters, Outcome};
