@@ -19,6 +19,7 @@ mod ask;
 mod outcome;
 mod resolver;
 mod settings;
+pub mod upstream;
 pub mod validator;
 
 pub use ask::{Asker, Exchange, Failure, Heard, Security, Transmit, Transport, Way};

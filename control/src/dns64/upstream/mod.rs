@@ -1,0 +1,28 @@
+//! Questions to upstreams: whom to ask, when to ask again, which reply to believe.
+//!
+//! [`Upstreams`] has no sockets and no clock. Every question that is [asked](Upstreams::ask) gets exactly one [outcome](Upstreams::poll_outcome),
+//! within [`DEADLINE`], unless it is [abandoned](Upstreams::abandon):
+//!
+//! ```text
+//!   ask ──▶ ┌───────────┐ ── poll_transmit ──▶ upstream      each try is an exchange of its own: another ID, another port
+//!           │ Upstreams │ ◀─ handle_reply ────
+//!   ◀────── │           │ ── poll_cancel ────▶               every exchange that was transmitted ends with a poll_cancel,
+//!   poll_   └───────────┘                                    or with a failure that handle_reply is told
+//!   outcome
+//! ```
+//!
+//! After each call of anything, and when the time of [`Upstreams::poll_timeout`] has come (then [`Upstreams::handle_timeout`] first), each
+//! `poll_…` is to be called until it returns `None`.
+
+mod alarms;
+mod latency;
+mod numbered;
+mod query_message;
+mod question;
+mod reply;
+mod row;
+mod upstreams;
+
+pub use question::{Exhausted, Number, Question, Reply};
+pub use row::{Event, Health, Row};
+pub use upstreams::{DEADLINE, MAX_EXCHANGES, MAX_TRIES, Upstreams};

@@ -1,0 +1,74 @@
+//! A question for upstreams, and what comes of it.
+
+use super::super::ask::Way;
+
+/// A question's number, never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Number(pub u64);
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Question<'n> {
+    /// The name in wire form, uncompressed, its root label included, in whatever case.
+    pub name: &'n [u8],
+    /// QTYPE.
+    pub qtype: u16,
+    /// QCLASS.
+    pub qclass: u16,
+    /// DO=1: with DNSSEC records (RFC 3225 §3).
+    pub dnssec_ok: bool,
+    /// A reply to a question without DO is of no use: an upstream without EDNS is not asked again without it.
+    pub dnssec_needed: bool,
+    /// CD=1: the upstream's validation is not asked for (RFC 4035 §3.2.2).
+    pub checking_disabled: bool,
+    /// AD=1: the reply's AD bit is asked for (RFC 6840 §5.7).
+    pub authentic_data: bool,
+    /// An upstream whose reply was of no use: another one is asked, or if there is no other, this one by stream.
+    pub unlike: Option<usize>,
+}
+
+impl<'n> Question<'n> {
+    /// A question of class IN, without any bits.
+    #[must_use]
+    pub const fn new(name: &'n [u8], qtype: u16) -> Self {
+        Self {
+            name,
+            qtype,
+            qclass: 1,
+            dnssec_ok: false,
+            dnssec_needed: false,
+            checking_disabled: false,
+            authentic_data: false,
+            unlike: None,
+        }
+    }
+}
+
+/// A reply that is believed: it is of the upstream that was asked, to the question that was asked, and its records can be read to the end.
+/// Its RCODE is a failure's (SERVFAIL, REFUSED …) only if no upstream said anything better.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The message, whole. The case of its question's name is random.
+    pub message: Vec<u8>,
+    /// Whose it is: the place in the settings.
+    pub upstream: usize,
+    /// How it came.
+    pub way: Way,
+    /// It was asked for with DO=1.
+    pub dnssec_ok: bool,
+}
+
+/// Why there is no reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exhausted {
+    /// Too many exchanges are open.
+    Full,
+    /// No upstream is there for this name.
+    NoUpstream,
+    /// No upstream answered in time (RFC 8914 §4.23: code 22).
+    NoReply,
+    /// No upstream could be reached (RFC 8914 §4.24: code 23).
+    Unreachable,
+    /// Upstreams replied, and none usably: malformed, referrals, or without a question.
+    Unusable,
+}

@@ -1,0 +1,153 @@
+//! Whether a reply is believed, and what it says as far as it matters here.
+
+/// Where a message's counts and flags are (RFC 1035 §4.1.1).
+const HEADER: usize = 12;
+const SOA: u16 = 6;
+const NS: u16 = 2;
+const OPT: u16 = 41;
+
+const FORMERR: u16 = 1;
+const SERVFAIL: u16 = 2;
+const NXDOMAIN: u16 = 3;
+const NOTIMP: u16 = 4;
+const REFUSED: u16 = 5;
+/// RFC 6891 §9: the version of EDNS is not supported.
+const BADVERS: u16 = 16;
+
+/// What was sent, for comparison.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent<'q> {
+    pub(super) id: u16,
+    /// The question section: name, type, class.
+    pub(super) question: &'q [u8],
+    /// The case of the name must come back.
+    pub(super) cased: bool,
+}
+
+/// What a reply is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is not to our question.
+    Disbelieved,
+    /// It would be, but for the case of the name.
+    OtherCase,
+    /// TC=1: by stream there is more.
+    Truncated,
+    /// FORMERR, NOTIMP or BADVERS: perhaps for EDNS (RFC 6891 §7).
+    NotUnderstood,
+    /// SERVFAIL, REFUSED and whatever else is no answer.
+    Failed,
+    /// The upstream refers to other servers, or its records cannot be read: no answer, and nothing to pass on.
+    Useless,
+    /// The name has these records, or none, or does not exist.
+    Definite,
+}
+
+fn field(message: &[u8], at: usize) -> Option<u16> {
+    message.get(at..at + 2).map(|octets| u16::from_be_bytes([octets[0], octets[1]]))
+}
+
+/// Judges a reply.
+pub(super) fn judge(sent: &Sent<'_>, reply: &[u8]) -> Verdict {
+    let (Some(id), Some(flags), Some(questions)) = (field(reply, 0), field(reply, 2), field(reply, 4)) else {
+        return Verdict::Disbelieved;
+    };
+    let is_reply = flags & 0x8000 != 0 && flags & 0x7800 == 0;
+    if !is_reply || id != sent.id || reply.len() < HEADER || reply.len() > usize::from(u16::MAX) {
+        return Verdict::Disbelieved;
+    }
+    let rcode = flags & 0x000f;
+    if questions == 0 {
+        return without_question(rcode);
+    }
+    let end = HEADER + sent.question.len();
+    let Some(question) = reply.get(HEADER..end).filter(|_| questions == 1) else {
+        return Verdict::Disbelieved;
+    };
+    if question != sent.question {
+        if !is_same_name(question, sent.question) {
+            return Verdict::Disbelieved;
+        }
+        if sent.cased {
+            return Verdict::OtherCase;
+        }
+    }
+    if flags & 0x0200 != 0 { Verdict::Truncated } else { said(reply, end, rcode) }
+}
+
+/// Names alike but for their case, type and class the same.
+fn is_same_name(one: &[u8], other: &[u8]) -> bool {
+    let split = one.len().saturating_sub(4);
+    one.len() == other.len()
+        && one[..split].eq_ignore_ascii_case(&other[..split])
+        && one[split..] == other[split..]
+}
+
+/// Old servers send the header alone when they do not understand a query.
+fn without_question(rcode: u16) -> Verdict {
+    match rcode {
+        FORMERR | NOTIMP => Verdict::NotUnderstood,
+        SERVFAIL | REFUSED => Verdict::Useless,
+        _ => Verdict::Disbelieved,
+    }
+}
+
+/// What the records say.
+fn said(reply: &[u8], question_end: usize, rcode: u16) -> Verdict {
+    let Some(seen) = Seen::read(reply, question_end) else { return Verdict::Useless };
+    match rcode | seen.extended_rcode << 4 {
+        0 if seen.is_referral() => Verdict::Useless,
+        0 | NXDOMAIN => Verdict::Definite,
+        FORMERR | NOTIMP | BADVERS => Verdict::NotUnderstood,
+        _ => Verdict::Failed,
+    }
+}
+
+/// What matters of a reply's records.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    answers: u16,
+    ns: bool,
+    soa: bool,
+    extended_rcode: u16,
+}
+
+impl Seen {
+    /// Walks over all records; `None` if they cannot be read.
+    fn read(reply: &[u8], mut at: usize) -> Option<Self> {
+        let mut seen = Self { answers: field(reply, 6)?, ..Self::default() };
+        for section in 0..3 {
+            for _ in 0..field(reply, 6 + 2 * section)? {
+                at = skip_name(reply, at)?;
+                match (section, field(reply, at)?) {
+                    (1, NS) => seen.ns = true,
+                    (1, SOA) => seen.soa = true,
+                    (2, OPT) => seen.extended_rcode = u16::from(*reply.get(at + 4)?),
+                    _ => {}
+                }
+                at += 10 + usize::from(field(reply, at + 8)?);
+                if at > reply.len() {
+                    return None;
+                }
+            }
+        }
+        Some(seen)
+    }
+
+    /// RFC 2308 §2.2: NODATA has a SOA record or no NS records.
+    fn is_referral(self) -> bool {
+        self.answers == 0 && self.ns && !self.soa
+    }
+}
+
+/// Where a name ends; a pointer is its end.
+fn skip_name(reply: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        match *reply.get(at)? {
+            0 => return Some(at + 1),
+            length @ 1..=63 => at += 1 + usize::from(length),
+            0xc0..=0xff => return Some(at + 2),
+            64..=0xbf => return None,
+        }
+    }
+}

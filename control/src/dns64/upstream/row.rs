@@ -1,0 +1,71 @@
+//! What is shown of an upstream, and what is told once for the log.
+
+use core::time::Duration;
+
+/// Whether an upstream answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Health {
+    /// It does, as far as is known.
+    #[default]
+    Up,
+    /// It has been silent or unreachable for some questions in a row; a probe is on its way.
+    Suspected,
+    /// The probe was not answered either. It is probed in the background, and asked only if no other is there.
+    Down,
+}
+
+/// An upstream, as `show` has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// Whether it answers.
+    pub health: Health,
+    /// Smoothed time from question to reply, of the way it is asked by; `None` before the first reply.
+    pub latency: Option<Duration>,
+    /// Exchanges that are open.
+    pub open: usize,
+    /// Questions put to it, probes included.
+    pub asked: u64,
+    /// Replies that were believed, whatever they said.
+    pub replies: u64,
+    /// Of these, such as were of no use: SERVFAIL, REFUSED, FORMERR, NOTIMP, referrals, malformed ones.
+    pub failed: u64,
+    /// Questions without a reply in time.
+    pub unanswered: u64,
+    /// Questions that could not be put to it, or whose stream was closed.
+    pub unreachable: u64,
+    /// Replies that were disbelieved: of another ID, to another question, in another case.
+    pub disbelieved: u64,
+    /// Replies that were truncated.
+    pub truncated: u64,
+    /// It is asked without EDNS, which it does not understand.
+    pub without_edns: bool,
+    /// It is asked by stream although it is set up for datagrams, since its replies do not keep the case of names.
+    pub by_stream: bool,
+}
+
+/// What happened to an upstream. Each is told once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// It no longer answers.
+    Down {
+        /// The place in the settings.
+        upstream: usize,
+    },
+    /// It answers again.
+    Up {
+        /// The place in the settings.
+        upstream: usize,
+        /// So long it did not.
+        after: Duration,
+    },
+    /// It does not understand EDNS and is asked without: no DNSSEC records, no large datagrams.
+    WithoutEdns {
+        /// The place in the settings.
+        upstream: usize,
+    },
+    /// It changes the case of names and is asked by stream (0x20 is not possible).
+    ByStream {
+        /// The place in the settings.
+        upstream: usize,
+    },
+}
