@@ -3,7 +3,7 @@
 //! A link carries whole IP packets, never Ethernet frames, and may carry super-frames: one set of headers for many TCP
 //! or UDP segments. The gateway's own link is a TUN device ([`tun`]). Tunnel packets for the host's own addresses come through
 //! [`raw`] sockets where they are not steered into the TUN device, and the ICMP errors about ours through [`path_errors`].
-//! [`neighbour_discovery`] carries router solicitations and advertisements. [`pcap`] replays and records; [`memory`] and
+//! [`neighbour_discovery`] carries router solicitations and advertisements, [`udp`] the datagrams of servers. [`pcap`] replays and records; [`memory`] and
 //! [`fault`] serve tests.
 //!
 //! Unsafe code (system calls) lives in this crate, each block with its reason.
@@ -22,6 +22,7 @@ pub mod segmentation;
 mod syscall;
 pub mod sysctl;
 pub mod tun;
+pub mod udp;
 
 pub use counters::LinkCounters;
 pub use fault::{Faults, Faulty};
@@ -31,6 +32,7 @@ pub use path_errors::PathErrors;
 pub use pcap::Pcap;
 pub use raw::{RawTunnel, TunnelSender};
 pub use tun::{Abilities, Steering, Tun, TunConfig, TunQueue};
+pub use udp::{UdpExchange, UdpServer};
 
 use sixway_dataplane::Frame;
 use std::io;

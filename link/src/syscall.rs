@@ -74,6 +74,11 @@ pub(crate) fn raw_socket(family: libc::c_int, protocol: libc::c_int) -> io::Resu
     socket(family, libc::SOCK_RAW | libc::SOCK_NONBLOCK, protocol)
 }
 
+/// A datagram socket that never waits.
+pub(crate) fn datagram_socket(family: libc::c_int) -> io::Result<OwnedFd> {
+    socket(family, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK, 0)
+}
+
 fn socket(family: libc::c_int, kind: libc::c_int, protocol: libc::c_int) -> io::Result<OwnedFd> {
     // SAFETY: socket touches no memory of ours.
     let fd = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, protocol) };

@@ -1,0 +1,232 @@
+//! A UDP server's socket.
+
+use super::address::Address;
+use super::batch::LONGEST;
+use super::control::{self, Control};
+use super::{Arrivals, BATCH, Departures, Path};
+use crate::syscall::{annotate, datagram_socket, failed, set_number, set_receive_room};
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr::null_mut;
+
+/// Octets that may wait in the socket, in each direction. The kernel counts its own book-keeping, too: room for some 5,000 queries.
+const ROOM: libc::c_int = 4 * 1024 * 1024;
+/// IP_PMTUDISC_OMIT and IPV6_PMTUDISC_OMIT: what others say of path MTUs is not believed, and answers may be cut to fragments.
+const OMIT: libc::c_int = 5;
+/// RFC 8200 §5: what every link carries.
+const IPV6_MIN_MTU: libc::c_int = 1_280;
+
+/// A UDP server's socket.
+#[derive(Debug)]
+pub struct UdpServer {
+    fd: OwnedFd,
+    local: SocketAddr,
+    /// What SO_RXQ_OVFL told last: a number that only grows, and wraps.
+    overflow: u32,
+    overflowed: u64,
+    unsent: u64,
+}
+
+impl UdpServer {
+    /// Sockets for one address, among which the kernel deals the peers out (SO_REUSEPORT): `count` of them, one at least. The address must be
+    /// nobody else's: a socket of another program that would share it is not joined. `[::]` is IPv6 only.
+    ///
+    /// # Errors
+    /// What the kernel said, with the call that failed. `AddrInUse`: somebody listens there. `AddrNotAvailable`: it is no address of this host, or
+    /// one that cannot be used yet. `PermissionDenied`: CAP_NET_BIND_SERVICE is missing.
+    pub fn open(address: SocketAddr, count: usize) -> io::Result<Vec<Self>> {
+        let first = Self::bound(address, false)?;
+        // The port that the kernel chose, if it was to choose.
+        let address = first.local;
+        if count > 1 {
+            // After it was bound alone: had it been shared from the start, it would have joined whoever is there.
+            set_number(first.fd.as_fd(), libc::SOL_SOCKET, libc::SO_REUSEPORT, 1, "SO_REUSEPORT")?;
+        }
+        let mut all = vec![first];
+        for _ in 1..count {
+            all.push(Self::bound(address, true)?);
+        }
+        Ok(all)
+    }
+
+    fn bound(address: SocketAddr, shared: bool) -> io::Result<Self> {
+        let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+        let fd = datagram_socket(family)?;
+        prepare(fd.as_fd(), address, shared)?;
+        let (name, length) = Address::of(address);
+        // SAFETY: the address is valid for the call, which reads it alone, and of this length.
+        if unsafe { libc::bind(fd.as_raw_fd(), std::ptr::from_ref(&name).cast(), length) } < 0 {
+            return Err(failed("bind"));
+        }
+        let mut name = Address::NONE;
+        let mut length = Address::SIZE;
+        // SAFETY: the kernel writes at most `length` octets of an address to where there is room for as many.
+        if unsafe { libc::getsockname(fd.as_raw_fd(), std::ptr::from_mut(&mut name).cast(), &mut length) } < 0
+        {
+            return Err(failed("getsockname"));
+        }
+        Ok(Self { fd, local: name.read().unwrap_or(address), overflow: 0, overflowed: 0, unsent: 0 })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub const fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Datagrams that there was no room for when they came.
+    #[must_use]
+    pub const fn overflowed(&self) -> u64 {
+        self.overflowed
+    }
+
+    /// Datagrams that the kernel would not send.
+    #[must_use]
+    pub const fn unsent(&self) -> u64 {
+        self.unsent
+    }
+
+    /// What becomes readable when datagrams wait.
+    #[must_use]
+    pub fn poll_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Receives what waits, at most a batch, and returns how many datagrams there are: none when nothing waits.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn receive(&mut self, arrivals: &mut Arrivals) -> io::Result<usize> {
+        arrivals.count = 0;
+        let mut names = [Address::NONE; BATCH];
+        let mut controls = [Control::EMPTY; BATCH];
+        let mut pieces = [libc::iovec { iov_base: null_mut(), iov_len: 0 }; BATCH];
+        // SAFETY: mmsghdr is plain data for which all zeroes is a valid value.
+        let mut headers: [libc::mmsghdr; BATCH] = unsafe { MaybeUninit::zeroed().assume_init() };
+        let rooms = arrivals.octets.chunks_exact_mut(LONGEST);
+        let all = rooms.zip(&mut names).zip(&mut controls).zip(&mut pieces).zip(&mut headers);
+        for ((((room, name), control), piece), header) in all {
+            *piece = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
+            let header = &mut header.msg_hdr;
+            header.msg_name = std::ptr::from_mut(name).cast();
+            header.msg_namelen = Address::SIZE;
+            header.msg_iov = piece;
+            header.msg_iovlen = 1;
+            header.msg_control = std::ptr::from_mut(control).cast();
+            header.msg_controllen = Control::SIZE as _;
+        }
+        // SAFETY: the headers point to names, pieces, controls and rooms that outlive the call and are not used otherwise meanwhile, with
+        // their true lengths.
+        let received = unsafe {
+            libc::recvmmsg(
+                self.fd.as_raw_fd(),
+                headers.as_mut_ptr(),
+                BATCH as libc::c_uint,
+                libc::MSG_DONTWAIT,
+                null_mut(),
+            )
+        };
+        let Ok(received) = usize::try_from(received) else { return nothing("recvmmsg") };
+        self.note(arrivals, &headers[..received], &names);
+        Ok(arrivals.count)
+    }
+
+    /// Takes note of what was received.
+    fn note(&mut self, arrivals: &mut Arrivals, headers: &[libc::mmsghdr], names: &[Address; BATCH]) {
+        let any = self.local.ip().is_unspecified();
+        for (place, (header, name)) in headers.iter().zip(names).enumerate() {
+            let said = control::read(&header.msg_hdr);
+            if let Some(overflow) = said.overflow {
+                self.overflowed += u64::from(overflow.wrapping_sub(self.overflow));
+                self.overflow = overflow;
+            }
+            arrivals.lengths[place] = (header.msg_len as usize).min(LONGEST);
+            let local = said.local.filter(|_| any);
+            // The kernel gives no datagram of another family.
+            let peer = name.read().unwrap_or(Path::NONE.peer);
+            arrivals.paths[place] = Path { peer, local, interface: said.interface };
+        }
+        arrivals.count = headers.len();
+    }
+
+    /// Sends all of them. What the kernel will not send is gone, and counted: as on any network, who asked asks again.
+    pub fn send(&mut self, departures: &mut Departures) {
+        let count = std::mem::take(&mut departures.count);
+        let mut names = [(Address::NONE, 0); BATCH];
+        let mut controls = [Control::EMPTY; BATCH];
+        let mut pieces = [libc::iovec { iov_base: null_mut(), iov_len: 0 }; BATCH];
+        // SAFETY: mmsghdr is plain data for which all zeroes is a valid value.
+        let mut headers: [libc::mmsghdr; BATCH] = unsafe { MaybeUninit::zeroed().assume_init() };
+        for place in 0..count {
+            let (message, path) = (&mut departures.messages[place], &departures.paths[place]);
+            names[place] = Address::of(path.peer);
+            pieces[place] = libc::iovec { iov_base: message.as_mut_ptr().cast(), iov_len: message.len() };
+            let header = &mut headers[place].msg_hdr;
+            header.msg_name = std::ptr::from_mut(&mut names[place].0).cast();
+            header.msg_namelen = names[place].1;
+            header.msg_iov = &mut pieces[place];
+            header.msg_iovlen = 1;
+            if let Some(local) = path.local {
+                control::write(header, &mut controls[place], local, path.interface);
+            }
+        }
+        let mut rest = &mut headers[..count];
+        while !rest.is_empty() {
+            // SAFETY: the headers point to names, pieces, controls and messages that outlive the call, with their true lengths.
+            let sent = unsafe {
+                libc::sendmmsg(self.fd.as_raw_fd(), rest.as_mut_ptr(), rest.len() as _, libc::MSG_DONTWAIT)
+            };
+            let done = match usize::try_from(sent) {
+                Ok(sent) => sent.max(1),
+                Err(_) => self.refused(io::Error::last_os_error().kind(), rest.len()),
+            };
+            rest = &mut rest[done..];
+        }
+    }
+
+    /// How many of `left` are not to be tried again, since the first was refused.
+    fn refused(&mut self, kind: io::ErrorKind, left: usize) -> usize {
+        let given_up = match kind {
+            io::ErrorKind::Interrupted => 0,
+            io::ErrorKind::WouldBlock => left,
+            // That one alone: its peer or its path is at fault.
+            _ => 1,
+        };
+        self.unsent += given_up as u64;
+        given_up
+    }
+}
+
+/// Options that a server's socket has before it is bound.
+fn prepare(fd: BorrowedFd<'_>, address: SocketAddr, shared: bool) -> io::Result<()> {
+    let ip = |option, value, call| set_number(fd, libc::IPPROTO_IP, option, value, call);
+    let ipv6 = |option, value, call| set_number(fd, libc::IPPROTO_IPV6, option, value, call);
+    let socket = |option, value, call| set_number(fd, libc::SOL_SOCKET, option, value, call);
+    if address.is_ipv4() {
+        ip(libc::IP_PKTINFO, 1, "IP_PKTINFO")?;
+        ip(libc::IP_MTU_DISCOVER, OMIT, "IP_MTU_DISCOVER")?;
+    } else {
+        ipv6(libc::IPV6_V6ONLY, 1, "IPV6_V6ONLY")?;
+        ipv6(libc::IPV6_RECVPKTINFO, 1, "IPV6_RECVPKTINFO")?;
+        ipv6(libc::IPV6_MTU_DISCOVER, OMIT, "IPV6_MTU_DISCOVER")?;
+        ipv6(libc::IPV6_MTU, IPV6_MIN_MTU, "IPV6_MTU")?;
+    }
+    if shared {
+        socket(libc::SO_REUSEPORT, 1, "SO_REUSEPORT")?;
+    }
+    socket(libc::SO_RXQ_OVFL, 1, "SO_RXQ_OVFL")?;
+    set_receive_room(fd, ROOM)?;
+    let forced = socket(libc::SO_SNDBUFFORCE, ROOM, "SO_SNDBUFFORCE");
+    forced.or_else(|_| socket(libc::SO_SNDBUF, ROOM, "SO_SNDBUF"))
+}
+
+/// The kernel's last word, when it may be that there is nothing.
+fn nothing(call: &str) -> io::Result<usize> {
+    let error = io::Error::last_os_error();
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(0),
+        _ => Err(annotate(error, call)),
+    }
+}
