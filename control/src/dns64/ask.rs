@@ -1,5 +1,6 @@
 //! What goes in and out of a [`Resolver`](super::Resolver): queries, answers, exchanges with upstreams, validations.
 
+use super::outcome::Outcome;
 use std::net::IpAddr;
 
 /// How a query came, and so how its answer goes.
@@ -31,8 +32,8 @@ pub struct Asker<T> {
 /// What became of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// The answer has been written.
-    Answered,
+    /// The answer has been written; it is this.
+    Answered(Outcome),
     /// The answer comes by [`poll_answer`](super::Resolver::poll_answer).
     Waiting,
     /// There will be none: it was no query.

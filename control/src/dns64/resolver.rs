@@ -2,7 +2,8 @@
 
 use super::ask::{Asker, Exchange, Failure, Heard, Transmit};
 use super::outcome::{Counters, Outcome};
-use super::settings::{Anchor, Settings};
+use super::settings::{Access, Anchor, Settings};
+use super::upstream::{Event, Row};
 use crate::Instant;
 
 /// A DNS64 forwarder. `T` is what the caller needs to send an answer.
@@ -10,7 +11,7 @@ use crate::Instant;
 pub struct Resolver<T> {
     settings: Settings,
     counters: Counters,
-    answers: Vec<(Asker<T>, Vec<u8>)>,
+    answers: Vec<(Asker<T>, Vec<u8>, Outcome)>,
 }
 
 impl<T: Copy> Resolver<T> {
@@ -37,13 +38,13 @@ impl<T: Copy> Resolver<T> {
         Heard::Ignored
     }
 
-    /// The next answer to a query that was [waiting](Heard::Waiting).
-    pub fn poll_answer(&mut self, now: Instant, answer: &mut Vec<u8>) -> Option<Asker<T>> {
+    /// The next answer to a query that was [waiting](Heard::Waiting), and what it is.
+    pub fn poll_answer(&mut self, now: Instant, answer: &mut Vec<u8>) -> Option<(Asker<T>, Outcome)> {
         let _ = now;
-        let (asker, message) = self.answers.pop()?;
+        let (asker, message, outcome) = self.answers.pop()?;
         answer.clear();
         answer.extend_from_slice(&message);
-        Some(asker)
+        Some((asker, outcome))
     }
 
     /// The next question for an upstream.
@@ -74,13 +75,46 @@ impl<T: Copy> Resolver<T> {
 
     /// When the polls are to be made again, if nothing happens before.
     #[must_use]
-    pub fn poll_timeout(&self) -> Option<Instant> {
+    pub fn poll_timeout(&mut self) -> Option<Instant> {
         None
+    }
+
+    /// Others may ask from now on.
+    pub fn set_access(&mut self, access: Access) {
+        self.settings.access = access;
+    }
+
+    /// What happened to an upstream, for the log.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        None
+    }
+
+    /// Forgets what is kept of a name in wire form and of those below it; of all names for the root. Says how many answers that were.
+    pub fn flush(&mut self, name: &[u8]) -> usize {
+        let _ = name;
+        0
+    }
+
+    /// Queries that wait for an answer.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        0
+    }
+
+    /// Answers in the cache, and the octets that they take.
+    #[must_use]
+    pub fn cached(&self) -> (usize, usize) {
+        (0, 0)
+    }
+
+    /// Each upstream, in the order of the settings.
+    pub fn upstreams(&self) -> impl Iterator<Item = Row> + '_ {
+        std::iter::empty()
     }
 
     /// What has been counted.
     #[must_use]
-    pub fn counters(&self) -> &Counters {
-        &self.counters
+    pub fn counters(&self) -> Counters {
+        self.counters.clone()
     }
 }
