@@ -16,8 +16,16 @@
 //! always follows the client, the name and the rules.
 
 mod ask;
+#[allow(dead_code, reason = "the resolver comes to it")]
+mod local;
 mod outcome;
+#[allow(dead_code, reason = "the resolver comes to it")]
+mod policy;
+#[allow(dead_code, reason = "the resolver comes to it")]
+mod rate_limit;
 mod resolver;
+#[allow(dead_code, reason = "the resolver comes to it")]
+mod reverse;
 mod settings;
 pub mod upstream;
 pub mod validator;

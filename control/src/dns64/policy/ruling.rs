@@ -1,0 +1,136 @@
+//! What holds for one query.
+
+use super::MOST_PREFIXES;
+use super::rules::{Rule, Rules};
+use crate::dns64::settings::Synthesis;
+use arrayvec::ArrayVec;
+use sixway_dataplane::translate::address::rfc6052::Rfc6052;
+use sixway_wire::Prefix4;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// No host on the Internet has such an address: "this network", loopback, multicast, reserved (RFC 6890 §2.2.2, RFC 5771 §3). An AAAA record for one
+/// would lead packets for the client itself, or for a group, to the translator.
+const NO_HOST: [Prefix4; 4] = [
+    Prefix4::holding(Ipv4Addr::new(0, 0, 0, 0), 8),
+    Prefix4::holding(Ipv4Addr::new(127, 0, 0, 0), 8),
+    Prefix4::holding(Ipv4Addr::new(224, 0, 0, 0), 4),
+    Prefix4::holding(Ipv4Addr::new(240, 0, 0, 0), 4),
+];
+
+/// Whether the address is one that no AAAA record is ever made of, whatever the prefix.
+pub(in crate::dns64) fn is_no_host(address: Ipv4Addr) -> bool {
+    NO_HOST.iter().any(|block| block.contains(address))
+}
+
+/// What came of an A record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::dns64) enum Embedded {
+    /// At least one address.
+    Some,
+    /// None, since a rule says so.
+    ExcludedByRule,
+    /// None, since no host has that address: 0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/4 or 240.0.0.0/4.
+    NoHost,
+    /// None, since it is not global and would stand under the well-known prefix (RFC 6052 §3.1).
+    NotGlobal,
+}
+
+impl Embedded {
+    /// Why there is no address, in words for an EDE option (RFC 8914 §2).
+    pub(in crate::dns64) const fn text(self) -> &'static str {
+        match self {
+            Self::Some => "",
+            Self::ExcludedByRule => "not synthesised by local rule",
+            Self::NoHost => "the IPv4 address is no host's",
+            Self::NotGlobal => "not a global IPv4 address (RFC 6052 3.1)",
+        }
+    }
+}
+
+/// What holds for one client and one name. Of all rules that match, the first decides.
+///
+/// Rules without addresses decide on the whole query, those with addresses on single A records, so [`Self::synthesis`] and [`Self::hide_a`] say what holds for
+/// all A records, and [`Self::embed`] and [`Self::hides`] what holds for one.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::dns64) struct Ruling<'p> {
+    rules: &'p Rules,
+    prefixes: &'p [Rfc6052],
+    named: &'p [u32],
+    client: IpAddr,
+    /// The first rule without addresses, and its place.
+    whole: Option<(u32, &'p Rule)>,
+}
+
+impl<'p> Ruling<'p> {
+    pub(super) fn new(
+        rules: &'p Rules,
+        prefixes: &'p [Rfc6052],
+        named: &'p [u32],
+        client: IpAddr,
+    ) -> Ruling<'p> {
+        let client = client.to_canonical();
+        Self { rules, prefixes, named, client, whole: rules.first(named, client) }
+    }
+
+    /// Whether AAAA records are made. [`Synthesis::Never`] is said only if there is no A record that they could be made of. [`Synthesis::Always`], with which
+    /// AAAA records that are there are not looked at, is for rules without addresses to say; in a rule with addresses it is as `Normal`.
+    pub(in crate::dns64) fn synthesis(&self) -> Synthesis {
+        let whole = self.whole.map_or(Synthesis::Normal, |(_, rule)| rule.synthesis);
+        match whole {
+            Synthesis::Never if self.single(|rule| rule.synthesis != Synthesis::Never) => Synthesis::Normal,
+            Synthesis::Never | Synthesis::Normal | Synthesis::Always => whole,
+        }
+    }
+
+    /// Whether every A record is held back, so that a query for A needs no upstream.
+    pub(in crate::dns64) fn hide_a(&self) -> bool {
+        self.whole.is_some_and(|(_, rule)| rule.hide_a) && !self.single(|rule| !rule.hide_a)
+    }
+
+    /// Whether some A records may be held back and others not: [`Self::hides`] is to be asked for each.
+    pub(in crate::dns64) fn hides_some(&self) -> bool {
+        !self.hide_a() && (self.single(|rule| rule.hide_a) || self.whole.is_some_and(|(_, rule)| rule.hide_a))
+    }
+
+    /// Whether an A record with this address is held back.
+    pub(in crate::dns64) fn hides(&self, address: Ipv4Addr) -> bool {
+        self.rule(address).is_some_and(|rule| rule.hide_a)
+    }
+
+    /// Appends the addresses that stand for this one, at most [`MOST_PREFIXES`] and as many as there is room for.
+    pub(in crate::dns64) fn embed(
+        &self,
+        address: Ipv4Addr,
+        into: &mut ArrayVec<Ipv6Addr, MOST_PREFIXES>,
+    ) -> Embedded {
+        let rule = self.rule(address);
+        if rule.is_some_and(|rule| rule.synthesis == Synthesis::Never) {
+            return Embedded::ExcludedByRule;
+        }
+        if is_no_host(address) {
+            return Embedded::NoHost;
+        }
+        let prefixes = rule.map(|rule| &rule.prefixes[..]).filter(|prefixes| !prefixes.is_empty());
+        let mut embedded = Embedded::NotGlobal;
+        for made in prefixes.unwrap_or(self.prefixes).iter().filter_map(|prefix| prefix.embed(address).ok()) {
+            if into.try_push(made).is_ok() {
+                embedded = Embedded::Some;
+            }
+        }
+        embedded
+    }
+
+    /// The rule for an A record.
+    fn rule(&self, address: Ipv4Addr) -> Option<&'p Rule> {
+        if self.rules.by_address() {
+            return self.rules.first_for(self.named, self.client, address);
+        }
+        self.whole.map(|(_, rule)| rule)
+    }
+
+    /// Whether a rule for single records, before the one for all, is such.
+    fn single(&self, is_such: impl Fn(&Rule) -> bool) -> bool {
+        let end = self.whole.map_or(u32::MAX, |(place, _)| place);
+        self.rules.by_address() && self.rules.with_addresses(self.named, self.client, end).any(is_such)
+    }
+}
