@@ -23,6 +23,14 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("isatapd", "isatapd"),
     ("radvd", "radvd"),
     ("rdisc6", "ndisc6"),
+    ("taskset", "util-linux"),
+    ("nsd", "nsd"),
+    ("unbound", "unbound"),
+    ("named", "bind9"),
+    ("pdns_recursor", "pdns-recursor"),
+    ("dnsperf", "dnsperf"),
+    ("dnssec-keygen", "bind9-utils"),
+    ("dnssec-signzone", "bind9-utils"),
 ];
 
 /// Where the program is, also in the folders that only root has in its path.
