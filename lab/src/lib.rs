@@ -3,6 +3,7 @@
 
 pub mod bench;
 pub mod demo;
+pub mod dns64;
 pub mod experiment;
 pub mod failure;
 pub mod forwarder;

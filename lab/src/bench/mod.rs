@@ -1,6 +1,7 @@
 //! `make bench`: what was measured, beside what is to be reached. A benchmark prints a table; it is no timed test, and a missed
 //! target is no failure.
 
+mod dns64;
 mod figure;
 mod memory;
 mod relay;
@@ -39,6 +40,8 @@ pub enum Part {
     Wire,
     /// Real packets through a 6to4 relay; needs root
     Relay,
+    /// DNS64 beside other resolvers; needs root
+    Dns64,
 }
 
 impl Options {
@@ -65,7 +68,8 @@ pub fn run(options: &Options) -> Result<()> {
     if options.wants(Part::Memory) {
         sections.extend(shown(options, memory::run(options)?));
     }
-    let on_real_packets: [(Part, Measuring); 2] = [(Part::Wire, wire::run), (Part::Relay, relay::run)];
+    let on_real_packets: [(Part, Measuring); 3] =
+        [(Part::Wire, wire::run), (Part::Relay, relay::run), (Part::Dns64, dns64::run)];
     for (part, measure) in on_real_packets {
         if !options.wants(part) {
             continue;

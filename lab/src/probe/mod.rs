@@ -1,11 +1,13 @@
 //! What is measured from one host to another, with the tools that operators use.
 
 pub mod cpu;
+mod dnsperf;
 mod iperf;
 mod ping;
 mod small_udp;
 mod web;
 
+pub use dnsperf::{Answers, Questions, dnsperf};
 pub use iperf::{Bulk, BulkServer, Direction, serve_bulk};
 pub use ping::{RoundTrips, ping};
 pub use small_udp::{PAYLOAD, SmallUdp, flooded, open, small_udp};

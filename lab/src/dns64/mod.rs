@@ -1,0 +1,14 @@
+//! A DNS64 between a client and an authority: Sixway or one of its peers, each in a network of its own, all in front of the same generated zones.
+
+mod authority;
+mod configuration;
+mod query;
+mod server;
+mod signing;
+mod tree;
+mod zone;
+
+pub use query::{Asker, Flags, Reply, Row};
+pub use server::{PREFIX, Running, Server};
+pub use tree::{Tree, cached_name, large_name};
+pub use zone::{Expected, Kind, Sample, embedded};

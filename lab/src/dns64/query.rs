@@ -1,0 +1,192 @@
+//! Questions over UDP, and what is said to them, in words that a test can compare.
+
+use super::zone::Expected;
+use crate::failure::{Asking as _, Failure, Result};
+use crate::namespace::Namespace;
+use domain::base::iana::Rtype;
+use domain::base::message::RecordSection;
+use domain::base::{Message, MessageBuilder, Name};
+use domain::rdata::AllRecordData;
+use std::net::{SocketAddr, UdpSocket};
+use std::str::FromStr as _;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long an answer may take: the DNS64 may have to try its authority more than once.
+const PATIENCE: Duration = Duration::from_secs(6);
+
+/// What a client says about DNSSEC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// CD: it validates itself.
+    pub checking_disabled: bool,
+    /// DO: it wants DNSSEC records.
+    pub dnssec_ok: bool,
+}
+
+/// One record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Its owner, without the last dot, in lower case.
+    pub owner: String,
+    /// Seconds.
+    pub ttl: u32,
+    /// Its type's mnemonic.
+    pub kind: String,
+    /// Its data as in a zone file.
+    pub data: String,
+}
+
+/// A reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// Its mnemonic.
+    pub rcode: String,
+    /// AD: all of it was validated.
+    pub authentic: bool,
+    /// The answer section.
+    pub answer: Vec<Row>,
+    /// The authority section.
+    pub authority: Vec<Row>,
+}
+
+impl Reply {
+    /// Data of the answer's records of one type, in order.
+    pub fn data(&self, kind: &str) -> Vec<&str> {
+        let mut data: Vec<_> =
+            self.answer.iter().filter(|row| row.kind == kind).map(|row| row.data.as_str()).collect();
+        data.sort_unstable();
+        data
+    }
+
+    /// What a client that asked for AAAA records makes of it.
+    pub fn addresses(&self) -> Result<Expected> {
+        match self.rcode.as_str() {
+            "NXDOMAIN" => Ok(Expected::NameError),
+            "SERVFAIL" => Ok(Expected::Failure),
+            "NOERROR" => {
+                let addresses: Vec<_> =
+                    self.data("AAAA").iter().filter_map(|data| data.parse().ok()).collect();
+                Ok(if addresses.is_empty() { Expected::Empty } else { Expected::Addresses(addresses) })
+            }
+            other => Err(Failure::Unexpected(format!("an answer with {other}"))),
+        }
+    }
+}
+
+impl Expected {
+    /// Whether both are the same, in any order.
+    pub fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Addresses(ours), Self::Addresses(theirs)) => {
+                ours.len() == theirs.len() && ours.iter().all(|address| theirs.contains(address))
+            }
+            (ours, theirs) => ours == theirs,
+        }
+    }
+}
+
+/// Somebody who asks one server.
+pub struct Asker {
+    socket: UdpSocket,
+    next: AtomicU16,
+}
+
+impl Asker {
+    /// Opens a socket on a host.
+    pub fn open(host: &Namespace, server: SocketAddr) -> Result<Self> {
+        let socket =
+            host.enter(|| UdpSocket::bind("[::]:0"))?.asking(|| "opening a UDP socket".to_owned())?;
+        socket.connect(server).asking(|| format!("connecting to {server}"))?;
+        Ok(Self { socket, next: AtomicU16::new(1) })
+    }
+
+    /// Asks once and waits for the answer.
+    pub fn ask(&self, name: &str, kind: &str, flags: Flags) -> Result<Reply> {
+        self.ask_within(name, kind, flags, PATIENCE)
+    }
+
+    /// The same, with another patience.
+    pub fn ask_within(&self, name: &str, kind: &str, flags: Flags, patience: Duration) -> Result<Reply> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let question = question(id, name, kind, flags)?;
+        self.socket.send(&question).asking(|| format!("asking for {name} {kind}"))?;
+        let start = Instant::now();
+        let mut room = vec![0; 65_535];
+        while let Some(left) = patience.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) {
+            self.socket.set_read_timeout(Some(left)).asking(|| "setting a time to wait".to_owned())?;
+            let Ok(length) = self.socket.recv(&mut room) else { continue };
+            if room.get(..2) == Some(&id.to_be_bytes()) {
+                return read(&room[..length]).ok_or_else(|| {
+                    Failure::Unexpected(format!(
+                        "no DNS message in answer to {name} {kind}: {:02x?}",
+                        &room[..length]
+                    ))
+                });
+            }
+        }
+        Err(Failure::TimedOut(format!("{name} {kind} was not answered within {patience:?}")))
+    }
+}
+
+fn question(id: u16, name: &str, kind: &str, flags: Flags) -> Result<Vec<u8>> {
+    let wrong = |what: &str| Failure::Unexpected(format!("no question can be made of {name} {kind}: {what}"));
+    let owner = Name::<Vec<u8>>::from_str(name).map_err(|error| wrong(&error.to_string()))?;
+    let kind = Rtype::from_str(kind).map_err(|_| wrong("no such type"))?;
+    let mut builder = MessageBuilder::new_vec();
+    let header = builder.header_mut();
+    header.set_id(id);
+    header.set_rd(true);
+    header.set_cd(flags.checking_disabled);
+    let mut builder = builder.question();
+    builder.push((owner, kind)).map_err(|error| wrong(&error.to_string()))?;
+    let mut builder = builder.additional();
+    builder
+        .opt(|opt| {
+            opt.set_udp_payload_size(4_096);
+            opt.set_dnssec_ok(flags.dnssec_ok);
+            Ok(())
+        })
+        .map_err(|error| wrong(&error.to_string()))?;
+    Ok(builder.finish())
+}
+
+fn read(octets: &[u8]) -> Option<Reply> {
+    let message = Message::from_octets(octets).ok()?;
+    let header = message.header();
+    Some(Reply {
+        rcode: header.rcode().to_string(),
+        authentic: header.ad(),
+        answer: rows(message.answer().ok()?)?,
+        authority: rows(message.authority().ok()?)?,
+    })
+}
+
+fn rows(section: RecordSection<'_, &[u8]>) -> Option<Vec<Row>> {
+    section
+        .limit_to::<AllRecordData<_, _>>()
+        .map(|record| {
+            let record = record.ok()?;
+            Some(Row {
+                owner: record.owner().to_string().trim_end_matches('.').to_lowercase(),
+                ttl: record.ttl().as_secs(),
+                kind: record.rtype().to_string(),
+                data: record.data().to_string(),
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_is_read_back() {
+        let flags = Flags { checking_disabled: true, dnssec_ok: true };
+        let octets = question(7, "a.test", "AAAA", flags).unwrap();
+        let reply = read(&octets).unwrap();
+        assert_eq!((reply.rcode.as_str(), reply.answer.len()), ("NOERROR", 0));
+        assert!(Message::from_octets(&octets).unwrap().header().cd());
+    }
+}

@@ -1,0 +1,208 @@
+//! The DNS64 in the middle of a network of its own, with its authority behind it.
+
+use super::authority;
+use super::configuration::{BIND, HINTS, RECURSOR, SIXWAY, UNBOUND};
+use super::query::{Asker, Flags};
+use super::tree::{AUTHORITY, Tree};
+use crate::failure::{Asking as _, Failure, Result};
+use crate::forwarder::{run_sixway, sixway};
+use crate::interrupt;
+use crate::programs;
+use crate::topology::{Network, client_gateway_server};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+/// The prefix of all of them.
+pub const PREFIX: &str = "64:ff9b::/96";
+/// Where they listen.
+const LISTEN: &str = "2001:db8:1::1";
+
+/// Who answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Server {
+    /// NLnet Labs' unbound.
+    Unbound,
+    /// ISC's BIND.
+    Bind,
+    /// PowerDNS's recursor.
+    Recursor,
+    /// Sixway.
+    Sixway,
+}
+
+/// One at work.
+pub struct Running {
+    /// Which.
+    pub server: Server,
+    /// Client, resolver (the host "gateway"), authority (the host "server").
+    pub network: Network,
+    /// The resolver's process.
+    pub process: u32,
+}
+
+impl Server {
+    /// All of them, Sixway last.
+    pub const ALL: [Self; 4] = [Self::Unbound, Self::Bind, Self::Recursor, Self::Sixway];
+
+    /// Its name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unbound => "unbound",
+            Self::Bind => "BIND",
+            Self::Recursor => "pdns-recursor",
+            Self::Sixway => "sixway",
+        }
+    }
+
+    const fn program(self) -> &'static str {
+        match self {
+            Self::Unbound => "unbound",
+            Self::Bind => "named",
+            Self::Recursor => "pdns_recursor",
+            Self::Sixway => "sixway",
+        }
+    }
+
+    /// Why it cannot run here, if it cannot.
+    pub fn cannot_run(self) -> Option<Failure> {
+        let own = match self {
+            Self::Sixway => sixway().and_then(knows_dns64),
+            peer => programs::require(peer.program()),
+        };
+        own.and(programs::require("nsd")).and(programs::require("taskset")).err()
+    }
+
+    /// Starts it and its authority in a network of their own, and waits for the first answer. It validates if the root has an anchor.
+    pub fn start(self, tree: &Tree) -> Result<Running> {
+        let network = client_gateway_server()?;
+        authority::start(&network, tree)?;
+        network.file("hints", &HINTS.replace("AUTHORITY", AUTHORITY))?;
+        network.file("anchor", &tree.anchor)?;
+        let process = match self {
+            Self::Sixway => run_sixway(&network, &self.configuration(&network, tree))?,
+            peer => network.start("gateway", peer.command(&network, tree)?)?,
+        };
+        let running = Running { server: self, network, process };
+        running.wait()?;
+        Ok(running)
+    }
+
+    fn command(self, network: &Network, tree: &Tree) -> Result<Command> {
+        let name = if self == Self::Recursor { "recursor.conf" } else { "resolver.conf" };
+        let file = network.file(name, &self.configuration(network, tree))?;
+        let mut command = Command::new(unconfined(network, self.program())?);
+        match self {
+            Self::Unbound => command.arg("-d").arg("-c").arg(file),
+            Self::Bind => command.args(["-f", "-n", "1", "-c"]).arg(file),
+            Self::Recursor => command.arg(format!("--config-dir={}", network.folder().display())),
+            Self::Sixway => &mut command,
+        };
+        Ok(command)
+    }
+
+    fn configuration(self, network: &Network, tree: &Tree) -> String {
+        let validates = !tree.anchor.is_empty();
+        let folder = network.folder().display().to_string();
+        let text = match (self, validates) {
+            (Self::Unbound, false) => UNBOUND.replace("MODULES", "iterator").replace("ANCHOR", ""),
+            (Self::Unbound, true) => UNBOUND
+                .replace("MODULES", "validator iterator")
+                .replace("ANCHOR", "trust-anchor-file: \"FOLDER/anchor\""),
+            (Self::Bind, false) => BIND.replace("VALIDATION", "no").replace("ANCHOR", ""),
+            (Self::Bind, true) => {
+                BIND.replace("VALIDATION", "yes").replace("ANCHOR", &bind_anchor(&tree.anchor))
+            }
+            (Self::Recursor, false) => RECURSOR.replace("VALIDATION", "off"),
+            (Self::Recursor, true) => {
+                let script = folder.clone() + "/anchor.lua";
+                network.file("anchor.lua", &recursor_anchor(&tree.anchor)).map(drop).unwrap_or_default();
+                RECURSOR.replace("VALIDATION", "validate") + &format!("lua-config-file={script}\n")
+            }
+            (Self::Sixway, false) => SIXWAY.to_owned(),
+            (Self::Sixway, true) => {
+                SIXWAY.to_owned()
+                    + "[dns64.dnssec]\nvalidate = true\ntrust_anchor = \"FOLDER/anchor\"\ntrust_anchor_state = \"off\"\n"
+            }
+        };
+        text.replace("FOLDER", &folder).replace("AUTHORITY", AUTHORITY).replace("LISTEN", LISTEN)
+    }
+}
+
+/// The binary, if it is one that has a DNS64.
+fn knows_dns64(sixway: PathBuf) -> Result<PathBuf> {
+    let file = std::env::temp_dir().join(format!("sixway-lab-{}.toml", std::process::id()));
+    let text = SIXWAY.replace("LISTEN", LISTEN).replace("AUTHORITY", AUTHORITY);
+    std::fs::write(&file, text).asking(|| format!("writing {}", file.display()))?;
+    let said = Command::new(&sixway).arg("check").arg("-c").arg(&file).output();
+    std::fs::remove_file(&file).ok();
+    let said = said.asking(|| "running `sixway check`".to_owned())?;
+    match said.status.success() {
+        true => Ok(sixway),
+        false => Err(Failure::Unexpected("this sixway has no DNS64".to_owned())),
+    }
+}
+
+/// Words of the first DS record: key tag, algorithm, digest type, digest.
+fn ds(anchor: &str) -> [String; 4] {
+    let words: Vec<_> = anchor.lines().next().unwrap_or_default().split_whitespace().skip(3).collect();
+    let word = |at: usize| words.get(at).copied().unwrap_or_default().to_owned();
+    [word(0), word(1), word(2), words.get(3..).unwrap_or_default().concat()]
+}
+
+fn bind_anchor(anchor: &str) -> String {
+    let [tag, algorithm, kind, digest] = ds(anchor);
+    format!("trust-anchors {{ . static-ds {tag} {algorithm} {kind} \"{digest}\"; }};")
+}
+
+fn recursor_anchor(anchor: &str) -> String {
+    let [tag, algorithm, kind, digest] = ds(anchor);
+    format!("clearTA(\".\")\naddTA(\".\", \"{tag} {algorithm} {kind} {digest}\")\n")
+}
+
+/// Where the program is; with AppArmor a copy of it in the network's folder: its profile allows it the system's folders only, and is bound
+/// to its path.
+fn unconfined(network: &Network, program: &'static str) -> Result<PathBuf> {
+    let installed = programs::require(program)?;
+    let enabled = std::fs::read_to_string("/sys/module/apparmor/parameters/enabled").unwrap_or_default();
+    if enabled.trim() != "Y" {
+        return Ok(installed);
+    }
+    let copy = network.folder().join(program);
+    std::fs::copy(&installed, &copy)
+        .asking(|| format!("copying {} to {}", installed.display(), copy.display()))?;
+    Ok(copy)
+}
+
+impl Running {
+    /// Its address.
+    pub fn address(&self) -> SocketAddr {
+        SocketAddr::new(LISTEN.parse().unwrap_or(std::net::IpAddr::V6(std::net::Ipv6Addr::LOCALHOST)), 53)
+    }
+
+    /// Somebody who asks it from the host "client".
+    pub fn asker(&self) -> Result<Asker> {
+        Asker::open(self.network.host("client")?, self.address())
+    }
+
+    /// What its process occupies in RAM (VmRSS), in octets.
+    pub fn memory(&self) -> Result<u64> {
+        let path = format!("/proc/{}/status", self.process);
+        let status = std::fs::read_to_string(&path).asking(|| format!("reading {path}"))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok())
+            .map(|kibibytes| kibibytes * 1_024)
+            .ok_or_else(|| Failure::Unexpected(format!("no VmRSS in {path}")))
+    }
+
+    fn wait(&self) -> Result<()> {
+        let asker = self.asker()?;
+        let what = format!("the first answer of {}", self.server.name());
+        interrupt::wait_until(Duration::from_secs(20), &what, || {
+            self.network.with_process(self.process, |process| process.must_run())??;
+            let reply = asker.ask_within("ns.test", "A", Flags::default(), Duration::from_millis(300));
+            Ok(reply.is_ok_and(|reply| reply.rcode == "NOERROR" && !reply.answer.is_empty()))
+        })
+    }
+}

@@ -1,0 +1,245 @@
+//! A generated zone: names of every kind that a DNS64 meets, in turn, and what its client is to get for each. The same seed makes the same zone.
+
+use std::fmt::Write as _;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// TTL of most records: none of them ends while a benchmark runs.
+pub const TTL: u32 = 86_400;
+
+/// What there is at a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One to three A records.
+    VersionFour,
+    /// AAAA records only.
+    VersionSix,
+    /// Both.
+    Both,
+    /// A CNAME to a name of the same zone with A records only.
+    Alias,
+    /// A CNAME to a name of another zone with A records only.
+    AliasAcross,
+    /// Five CNAMEs, the last to a name with A records only.
+    Chain,
+    /// A name below a DNAME; its target has A records only.
+    Branch,
+    /// An AAAA record within ::ffff:0:0/96 (RFC 6147 §5.1.4), and an A record.
+    ExcludedOnly,
+    /// The same beside a proper AAAA record.
+    ExcludedBeside,
+    /// Covered by a wildcard that has an A record.
+    Wildcard,
+    /// Nothing, but there is a name below.
+    EmptyNonTerminal,
+    /// A TXT record only.
+    Text,
+    /// No such name.
+    Missing,
+    /// A CNAME to no such name.
+    DanglingAlias,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 14] = [
+        Self::VersionFour,
+        Self::VersionSix,
+        Self::Both,
+        Self::Alias,
+        Self::AliasAcross,
+        Self::Chain,
+        Self::Branch,
+        Self::ExcludedOnly,
+        Self::ExcludedBeside,
+        Self::Wildcard,
+        Self::EmptyNonTerminal,
+        Self::Text,
+        Self::Missing,
+        Self::DanglingAlias,
+    ];
+}
+
+/// What the client of a DNS64 gets to a query for AAAA records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// These addresses, in any order.
+    Addresses(Vec<Ipv6Addr>),
+    /// NOERROR without AAAA records.
+    Empty,
+    /// NXDOMAIN.
+    NameError,
+    /// SERVFAIL.
+    Failure,
+}
+
+/// A name to ask for.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// The name, without its last dot.
+    pub name: String,
+    /// What there is.
+    pub kind: Kind,
+    /// What is right.
+    pub expected: Expected,
+}
+
+/// Embeds an address in 64:ff9b::/96 (RFC 6052 §2.1).
+pub fn embedded(address: Ipv4Addr) -> Ipv6Addr {
+    (0x0064_ff9b_u128 << 96 | u128::from(u32::from(address))).into()
+}
+
+/// The address of this number: a global one, so that it may be embedded in the well-known prefix (RFC 6052 §3.1). No packet is sent to it.
+pub fn address(number: u32) -> Ipv4Addr {
+    (0x2d40_0000 + number).into()
+}
+
+/// Start of a zone's text.
+pub fn head(origin: &str) -> String {
+    let origin = if origin.is_empty() { "." } else { &format!("{origin}.") };
+    format!(
+        "$ORIGIN {origin}\n$TTL {TTL}\n@ SOA ns.test. admin.test. 1 3600 600 86400 {TTL}\n@ NS ns.test.\n"
+    )
+}
+
+/// Writes `count` names of all kinds below `origin`, in turn.
+pub fn fill(text: &mut String, origin: &str, count: u32, seed: u64) -> Vec<Sample> {
+    let mut numbers = Numbers(seed);
+    (0..count)
+        .map(|number| {
+            let kind = Kind::ALL[number as usize % Kind::ALL.len()];
+            one(text, origin, kind, number, &mut numbers)
+        })
+        .collect()
+}
+
+fn one(text: &mut String, origin: &str, kind: Kind, number: u32, numbers: &mut Numbers) -> Sample {
+    let label = format!("{}-{number}", format!("{kind:?}").to_lowercase());
+    let first = numbers.below(0x3f_0000);
+    let count = 1 + numbers.below(3);
+    let four: Vec<_> = (0..count).map(|step| address(first + step)).collect();
+    let six = Ipv6Addr::from((0x2a00_u128 << 112) + u128::from(first));
+    let mut name = format!("{label}.{origin}");
+    // Nothing can fail in writing to a string.
+    let mut add = |line: String| writeln!(text, "{line}").unwrap_or_default();
+    let hosts =
+        |owner: &str| four.iter().map(|four| format!("{owner} A {four}")).collect::<Vec<_>>().join("\n");
+    let synthesised = Expected::Addresses(four.iter().copied().map(embedded).collect());
+    let expected = match kind {
+        Kind::VersionFour => {
+            add(hosts(&label));
+            synthesised
+        }
+        Kind::VersionSix => {
+            add(format!("{label} AAAA {six}"));
+            Expected::Addresses(vec![six])
+        }
+        Kind::Both => {
+            add(format!("{}\n{label} AAAA {six}", hosts(&label)));
+            Expected::Addresses(vec![six])
+        }
+        Kind::Alias => {
+            add(format!("{label} CNAME {label}-host\n{}", hosts(&format!("{label}-host"))));
+            synthesised
+        }
+        Kind::AliasAcross => {
+            let target = numbers.below(TARGETS);
+            add(format!("{label} CNAME host-{target}.{ELSEWHERE}."));
+            Expected::Addresses(vec![embedded(address(target))])
+        }
+        Kind::Chain => {
+            add(format!("{label} CNAME {label}-0"));
+            (0..3).for_each(|link| add(format!("{label}-{link} CNAME {label}-{}", link + 1)));
+            add(format!("{label}-3 CNAME {label}-host\n{}", hosts(&format!("{label}-host"))));
+            synthesised
+        }
+        Kind::Branch => {
+            name = format!("host.{name}");
+            add(format!("{label} DNAME {label}-tree\n{}", hosts(&format!("host.{label}-tree"))));
+            synthesised
+        }
+        Kind::ExcludedOnly => {
+            add(format!("{}\n{label} AAAA ::ffff:{}", hosts(&label), four[0]));
+            synthesised
+        }
+        Kind::ExcludedBeside => {
+            add(format!("{}\n{label} AAAA ::ffff:{}\n{label} AAAA {six}", hosts(&label), four[0]));
+            Expected::Addresses(vec![six])
+        }
+        Kind::Wildcard => {
+            name = format!("any.{name}");
+            add(hosts(&format!("*.{label}")));
+            synthesised
+        }
+        Kind::EmptyNonTerminal => {
+            add(hosts(&format!("deep.{label}")));
+            Expected::Empty
+        }
+        Kind::Text => {
+            add(format!("{label} TXT \"no address\""));
+            Expected::Empty
+        }
+        Kind::Missing => Expected::NameError,
+        Kind::DanglingAlias => {
+            add(format!("{label} CNAME {label}-host"));
+            Expected::NameError
+        }
+    };
+    Sample { name, kind, expected }
+}
+
+/// The zone that others' CNAMEs lead to.
+pub const ELSEWHERE: &str = "elsewhere.test";
+/// How many names it has.
+pub const TARGETS: u32 = 16;
+
+/// That zone's text.
+pub fn elsewhere() -> String {
+    let mut text = head(ELSEWHERE);
+    for number in 0..TARGETS {
+        writeln!(text, "host-{number} A {}", address(number)).unwrap_or_default();
+    }
+    text
+}
+
+/// SplitMix64: the same numbers from the same seed, on every machine.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, bound: u32) -> u32 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % u64::from(bound)) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(seed: u64) -> (String, Vec<Sample>) {
+        let mut text = head("x.test");
+        let samples = fill(&mut text, "x.test", 140, seed);
+        (text, samples)
+    }
+
+    #[test]
+    fn the_same_seed_makes_the_same_zone() {
+        assert_eq!(made(1).0, made(1).0);
+        assert_ne!(made(1).0, made(2).0);
+    }
+
+    #[test]
+    fn every_kind_has_as_many_names() {
+        let samples = made(1).1;
+        for kind in Kind::ALL {
+            assert_eq!(samples.iter().filter(|sample| sample.kind == kind).count(), 10, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_embedded_behind_the_well_known_prefix() {
+        assert_eq!(embedded(address(1)).to_string(), "64:ff9b::2d40:1");
+    }
+}
