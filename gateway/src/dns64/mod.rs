@@ -10,6 +10,14 @@
 //! - A thread owns its [`Resolver`](sixway_control::dns64::Resolver), its server sockets and the sockets to upstreams; nothing is shared between threads.
 //! - What comes by streams is read elsewhere and put to a thread by [`Posts`]; what is to go to an upstream by a stream leaves as an [`UpstreamQuery`].
 
+mod exchanges;
 mod post;
+mod report;
+mod ticket;
+mod watch;
 
-pub use post::{Mailbox, Message, Post, Posts, ReplyTo, StreamQuery, Unanswered, UpstreamQuery, mailbox};
+pub use post::{
+    Flush, Mailbox, Message, Post, Posts, ReplyTo, StreamQuery, Unanswered, UpstreamQuery, mailbox,
+};
+pub use report::{Report, SocketCounters};
+pub use ticket::Ticket;

@@ -2,8 +2,9 @@
 //!
 //! A ring is bounded. Who finds it full is told so and has nothing to wait for; a reply that finds it full is lost, as a datagram would be.
 
+use super::report::Report;
 use crate::worker::Wake;
-use sixway_control::dns64::{Exchange, Failure, Transport};
+use sixway_control::dns64::{Access, Anchor, Exchange, Failure, Transport, Wire};
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
@@ -34,8 +35,25 @@ pub enum Message {
     Query(StreamQuery),
     /// What came of an exchange with an upstream.
     Reply(Exchange, Result<Vec<u8>, Failure>),
+    /// Counters and what is shown.
+    Report(oneshot::Sender<Report>),
+    /// What is kept of names is to be forgotten; how many answers were.
+    Flush(Flush, oneshot::Sender<usize>),
+    /// Others may ask from now on.
+    Access(Access),
+    /// Other keys are believed in from now on.
+    Anchors(Vec<Anchor>),
     /// The end.
     Stop,
+}
+
+/// What is to be forgotten.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Flush {
+    /// All of it.
+    All,
+    /// A name and the names below it.
+    Below(Wire),
 }
 
 /// The way to one DNS thread.
@@ -230,8 +248,8 @@ mod tests {
                 match mailbox.next() {
                     Some(Message::Query(query)) if query.message.is_empty() => drop(query.answer),
                     Some(Message::Query(query)) => query.answer.send(query.message).unwrap(),
-                    Some(Message::Reply(..)) => panic!("nobody replied"),
                     Some(Message::Stop) => return,
+                    Some(other) => panic!("{other:?}"),
                     None => std::thread::yield_now(),
                 }
             }
