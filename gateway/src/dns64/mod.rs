@@ -10,14 +10,17 @@
 //! - A thread owns its [`Resolver`](sixway_control::dns64::Resolver), its server sockets and the sockets to upstreams; nothing is shared between threads.
 //! - What comes by streams is read elsewhere and put to a thread by [`Posts`]; what is to go to an upstream by a stream leaves as an [`UpstreamQuery`].
 
+mod events;
 mod exchanges;
 mod post;
+mod query_log;
 mod report;
+mod servers;
+mod thread;
 mod ticket;
 mod watch;
 
-pub use post::{
-    Flush, Mailbox, Message, Post, Posts, ReplyTo, StreamQuery, Unanswered, UpstreamQuery, mailbox,
-};
+pub use post::{Mailbox, Message, Post, Posts, ReplyTo, StreamQuery, Unanswered, UpstreamQuery, mailbox};
 pub use report::{Report, SocketCounters};
+pub use thread::{Parts, Thread};
 pub use ticket::Ticket;

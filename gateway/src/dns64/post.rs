@@ -37,23 +37,14 @@ pub enum Message {
     Reply(Exchange, Result<Vec<u8>, Failure>),
     /// Counters and what is shown.
     Report(oneshot::Sender<Report>),
-    /// What is kept of names is to be forgotten; how many answers were.
-    Flush(Flush, oneshot::Sender<usize>),
+    /// What is kept of a name and of those below it is to be forgotten, of all for the root; how many answers were.
+    Flush(Wire, oneshot::Sender<usize>),
     /// Others may ask from now on.
     Access(Access),
     /// Other keys are believed in from now on.
     Anchors(Vec<Anchor>),
     /// The end.
     Stop,
-}
-
-/// What is to be forgotten.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Flush {
-    /// All of it.
-    All,
-    /// A name and the names below it.
-    Below(Wire),
 }
 
 /// The way to one DNS thread.

@@ -1,13 +1,15 @@
 //! A DNS thread's loop: datagrams of clients, replies of upstreams, messages; after each turn what the resolver wants done.
 
+use super::events;
 use super::exchanges::{Exchanges, Sent};
-use super::post::{Flush, Mailbox, Message, Post, StreamQuery, UpstreamQuery};
+use super::post::{Mailbox, Message, Post, StreamQuery, UpstreamQuery};
+use super::query_log;
 use super::report::{Report, SocketCounters};
 use super::servers::Servers;
 use super::ticket::{StreamClients, Ticket};
 use super::watch::{Ready, Watch};
 use crate::worker::Clock;
-use sixway_control::dns64::{Asker, Heard, Resolver, Settings, Transport};
+use sixway_control::dns64::{Asker, Heard, Outcome, Resolver, Settings, Transport};
 use sixway_dataplane::Instant;
 use sixway_link::UdpServer;
 use std::io;
@@ -35,8 +37,12 @@ pub struct Parts {
     pub sockets: Vec<UdpServer>,
     /// Where upstreams are, in the order of the settings.
     pub upstreams: Vec<SocketAddr>,
+    /// What they are called in the log.
+    pub names: Vec<String>,
     /// Where questions go that go by streams.
     pub streams: Option<mpsc::Sender<UpstreamQuery>>,
+    /// Whether each query is written to the log.
+    pub query_log: bool,
 }
 
 /// A DNS thread.
@@ -58,6 +64,9 @@ pub struct Thread {
     next_second: Instant,
     lost: u64,
     failing: bool,
+    query_log: bool,
+    /// What upstreams are called in the log.
+    names: Vec<String>,
 }
 
 impl Thread {
@@ -83,6 +92,8 @@ impl Thread {
             next_second: now,
             lost: 0,
             failing: false,
+            query_log: parts.query_log,
+            names: parts.names,
         })
     }
 
@@ -95,7 +106,8 @@ impl Thread {
             let now = self.clock.now();
             self.tell_wall_clock(now);
             self.settle(now);
-            self.watch.wait(self.patience(now))?;
+            let patience = self.patience(now);
+            self.watch.wait(patience)?;
             let now = self.clock.now();
             for place in 0..self.watch.heard() {
                 match self.watch.ready(place) {
@@ -112,7 +124,7 @@ impl Thread {
     }
 
     /// How long nothing need be done if nothing happens.
-    fn patience(&self, now: Instant) -> Duration {
+    fn patience(&mut self, now: Instant) -> Duration {
         let next = self.resolver.poll_timeout().map_or(self.next_second, |at| at.min(self.next_second));
         next.since(now)
     }
@@ -126,11 +138,19 @@ impl Thread {
 
     /// Answers a batch of queries.
     fn serve(&mut self, place: u16, now: Instant) {
-        let resolver = &mut self.resolver;
+        let (resolver, log) = (&mut self.resolver, self.query_log);
         let served = self.servers.serve(place, |path, query, answer| {
             let ticket = Ticket::Datagram(place, *path);
             let asker = Asker { address: path.peer.ip().to_canonical(), transport: Transport::Udp, ticket };
-            resolver.handle_query(now, &asker, query, answer) == Heard::Answered
+            match resolver.handle_query(now, &asker, query, answer) {
+                Heard::Answered(outcome) => {
+                    if log {
+                        query_log::note(&asker, answer, outcome);
+                    }
+                    true
+                }
+                Heard::Waiting | Heard::Ignored => false,
+            }
         });
         match served {
             Ok(_) => self.failing = false,
@@ -167,10 +187,13 @@ impl Thread {
             }
         }
         self.end_exchanges();
-        while let Some(asker) = self.resolver.poll_answer(now, &mut self.answer) {
-            self.give(asker);
+        while let Some((asker, outcome)) = self.resolver.poll_answer(now, &mut self.answer) {
+            self.give(&asker, outcome);
         }
         self.servers.flush();
+        while let Some(event) = self.resolver.poll_event() {
+            events::tell(event, &self.names);
+        }
     }
 
     fn end_exchanges(&mut self) {
@@ -180,7 +203,10 @@ impl Thread {
     }
 
     /// Gives the answer that was written to a client that waited for it.
-    fn give(&mut self, asker: Asker<Ticket>) {
+    fn give(&mut self, asker: &Asker<Ticket>, outcome: Outcome) {
+        if self.query_log {
+            query_log::note(asker, &self.answer, outcome);
+        }
         match asker.ticket {
             Ticket::Datagram(place, path) => self.servers.answer(place, path, &mut self.answer),
             Ticket::Stream(place) => {
@@ -208,8 +234,8 @@ impl Thread {
                 Message::Report(answer) => {
                     let _ = answer.send(self.report());
                 }
-                Message::Flush(flush, answer) => {
-                    let _ = answer.send(self.flush(&flush));
+                Message::Flush(name, answer) => {
+                    let _ = answer.send(self.resolver.flush(&name.0));
                 }
                 Message::Access(access) => self.resolver.set_access(access),
                 Message::Anchors(anchors) => self.resolver.set_anchors(anchors),
@@ -227,23 +253,24 @@ impl Thread {
         let place = self.clients.admit(answer);
         let asker = Asker { address: address.to_canonical(), transport, ticket: Ticket::Stream(place) };
         match self.resolver.handle_query(now, &asker, &message, &mut self.answer) {
-            Heard::Answered => self.give(asker),
+            Heard::Answered(outcome) => self.give(&asker, outcome),
             Heard::Waiting => {}
             Heard::Ignored => drop(self.clients.leave(place)),
         }
     }
 
-    fn flush(&mut self, flush: &Flush) -> usize {
-        match flush {
-            Flush::All => self.resolver.flush(None),
-            Flush::Below(name) => self.resolver.flush(Some(name)),
-        }
-    }
-
     fn report(&self) -> Report {
         let (overflowed, unsent) = self.servers.losses();
-        let sockets = SocketCounters { overflowed, unsent, lost: self.lost };
-        Report { counters: self.resolver.counters().clone(), sockets }
+        let (entries, octets) = self.resolver.cached();
+        Report {
+            counters: self.resolver.counters(),
+            sockets: SocketCounters { overflowed, unsent, lost: self.lost },
+            waiting: self.resolver.waiting(),
+            exchanges: self.exchanges.len(),
+            entries,
+            octets,
+            upstreams: self.resolver.upstreams().collect(),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ mod table;
 mod tunnels;
 
 pub use counters::{counters, drops};
-pub(crate) use quantity::count;
+pub(crate) use quantity::{count, duration};
 pub use sessions::{bindings, sessions};
 pub(crate) use summary::plural;
 pub use summary::summary;

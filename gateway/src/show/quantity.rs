@@ -31,7 +31,7 @@ pub(super) fn scaled(value: f64) -> String {
 }
 
 /// A length of time by its two greatest units: `2 s`, `4 m 59`, `2 h 4 m`, `3 d 4 h`.
-pub(super) fn duration(seconds: u64) -> String {
+pub(crate) fn duration(seconds: u64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
     match (days, hours, minutes) {
         (0, 0, 0) => format!("{seconds} s"),

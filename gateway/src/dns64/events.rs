@@ -1,0 +1,24 @@
+//! What happens to upstreams, in words for the log.
+
+use crate::show::duration;
+use sixway_control::dns64::upstream::Event;
+
+/// Says it. `names` are the upstreams', in the order of the settings.
+pub(super) fn tell(event: Event, names: &[String]) {
+    let name = |upstream: usize| names.get(upstream).map_or("?", String::as_str);
+    match event {
+        Event::Down { upstream } => tracing::warn!("DNS64: upstream {} no longer answers", name(upstream)),
+        Event::Up { upstream, after } => {
+            let after = duration(after.as_secs());
+            tracing::info!("DNS64: upstream {} answers again, after {after}", name(upstream));
+        }
+        Event::WithoutEdns { upstream } => tracing::warn!(
+            "DNS64: upstream {} does not understand EDNS: it is asked without, and gives no DNSSEC records",
+            name(upstream)
+        ),
+        Event::ByStream { upstream } => tracing::warn!(
+            "DNS64: upstream {} changes the case of names, which guards against forged replies: it is asked by TCP",
+            name(upstream)
+        ),
+    }
+}
