@@ -15,12 +15,18 @@
 //! **The cache** holds what upstreams said; what is synthesised is computed at each answer, from the entry for AAAA and the one for A, and so
 //! always follows the client, the name and the rules.
 
+pub mod answer;
 mod ask;
+pub mod cache;
+pub mod compose;
+pub mod key;
 #[allow(dead_code, reason = "the resolver comes to it")]
 mod local;
+pub mod name;
 mod outcome;
 #[allow(dead_code, reason = "the resolver comes to it")]
 mod policy;
+pub mod query;
 #[allow(dead_code, reason = "the resolver comes to it")]
 mod rate_limit;
 mod resolver;

@@ -1,0 +1,225 @@
+//! Which records of a reply are believed: the chain from the question's name, the records that it ends at, what signs them, and, of the
+//! authority section, what belongs to the names of the chain. All else an upstream has no business to say (RFC 5452 §6).
+
+use super::record::{Record, rtype};
+use super::reply::Reply;
+use super::{Bounds, Disbelieved, Kind, LONGEST_CHAIN, NOERROR, NXDOMAIN, Part};
+use crate::dns64::key::Key;
+use crate::dns64::name::{LONGEST_NAME, is_within, same};
+
+/// Records by part, in the order in which they are written.
+#[derive(Default)]
+pub(super) struct Believed {
+    pub(super) parts: [Vec<Record>; Part::ALL.len()],
+    /// The name at the chain's end.
+    pub(super) target: Box<[u8]>,
+}
+
+impl Believed {
+    pub(super) fn of(key: &Key, mut reply: Reply, dnssec_ok: bool) -> Result<Self, Disbelieved> {
+        equalise(&mut reply.answer);
+        equalise(&mut reply.authority);
+        let mut believed = Self { target: key.name().into(), ..Self::default() };
+        believed.follow(key, &reply.answer)?;
+        if dnssec_ok {
+            believed.keep_signatures(&reply.answer);
+        }
+        believed.keep_authority(&reply.authority, dnssec_ok);
+        Ok(believed)
+    }
+
+    pub(super) fn part(&self, part: Part) -> &[Record] {
+        &self.parts[part as usize]
+    }
+
+    fn put(&mut self, part: Part, record: Record) {
+        self.parts[part as usize].push(record);
+    }
+
+    /// Goes from the question's name along CNAME and DNAME records to the records asked for, or as far as the reply leads.
+    fn follow(&mut self, key: &Key, answer: &[Record]) -> Result<(), Disbelieved> {
+        let mut seen: Vec<Box<[u8]>> = Vec::new();
+        loop {
+            let name = self.target.clone();
+            if seen.len() > LONGEST_CHAIN || seen.iter().any(|earlier| same(earlier, &name)) {
+                return Err(Disbelieved::EndlessChain);
+            }
+            let Some(alias) = self.alias(key, answer, &name)? else { break };
+            self.target = alias.data.clone();
+            seen.push(name);
+            self.put(Part::Chain, alias);
+        }
+        if self.part(Part::Data).is_empty() {
+            let name = self.target.clone();
+            let wanted = |record: &&Record| asks_for(key.qtype(), record.rtype) && same(&record.owner, &name);
+            self.parts[Part::Data as usize] = answer.iter().filter(wanted).cloned().collect();
+        }
+        Ok(())
+    }
+
+    /// The CNAME record that leads on from the name, if there is one and it is not what was asked for.
+    fn alias(&mut self, key: &Key, answer: &[Record], name: &[u8]) -> Result<Option<Record>, Disbelieved> {
+        let at_name = |record: &&Record| same(&record.owner, name);
+        let mut cnames = answer.iter().filter(at_name).filter(|record| record.rtype == rtype::CNAME);
+        let cname = cnames.next();
+        let is_asked = asks_for(key.qtype(), rtype::CNAME);
+        let dname = answer.iter().find(|record| {
+            record.rtype == rtype::DNAME && record.owner.len() < name.len() && is_within(name, &record.owner)
+        });
+        if let Some(dname) = dname {
+            let made = under_dname(dname, name).ok_or(Disbelieved::Contradictory)?;
+            if cname.is_some_and(|cname| !same(&cname.data, &made.data)) || cnames.next().is_some() {
+                return Err(Disbelieved::Contradictory);
+            }
+            if !self.part(Part::Chain).contains(dname) {
+                self.put(Part::Chain, dname.clone());
+            }
+            if is_asked {
+                self.put(Part::Data, made);
+                return Ok(None);
+            }
+            return Ok(Some(made));
+        }
+        let has_data = || answer.iter().filter(at_name).any(|record| asks_for(key.qtype(), record.rtype));
+        match cname {
+            Some(_) if cnames.next().is_some() => Err(Disbelieved::Contradictory),
+            Some(cname) if !is_asked && !has_data() => Ok(Some(cname.clone())),
+            _ => Ok(None),
+        }
+    }
+
+    /// Signatures of what is kept of the answer section.
+    fn keep_signatures(&mut self, answer: &[Record]) {
+        let kept = |signature: &Record, part: Part| {
+            let covers = |record: &Record| covers(signature, record);
+            self.parts[part as usize].iter().any(covers)
+        };
+        let signatures = answer.iter().filter(|record| record.rtype == rtype::RRSIG);
+        let wanted = signatures.filter(|record| kept(record, Part::Chain) || kept(record, Part::Data));
+        let wanted = wanted.filter(|record| !self.part(Part::Data).contains(record)).cloned().collect();
+        self.parts[Part::Signatures as usize] = wanted;
+    }
+
+    /// An SOA record of the zone that the chain ends in, or that zone's NS records; with DNSSEC, proofs and signatures.
+    fn keep_authority(&mut self, authority: &[Record], dnssec_ok: bool) {
+        let wanted = if self.part(Part::Data).is_empty() { rtype::SOA } else { rtype::NS };
+        let of_target = |record: &&Record| record.rtype == wanted && is_within(&self.target, &record.owner);
+        let mut zone: Vec<Record> = authority.iter().filter(of_target).cloned().collect();
+        if wanted == rtype::SOA {
+            zone.truncate(1);
+        }
+        if dnssec_ok {
+            self.parts[Part::Proofs as usize] = self.proofs(authority, &zone);
+        }
+        self.parts[Part::Authority as usize] = zone;
+    }
+
+    /// NSEC and NSEC3 records, if they are signed by a zone that a name of the chain lies in, and all signatures of what is kept.
+    fn proofs(&self, authority: &[Record], zone: &[Record]) -> Vec<Record> {
+        let names = || {
+            let owners = self.part(Part::Chain).iter().map(|record| &record.owner);
+            owners.chain([&self.target])
+        };
+        let is_ours = |signature: &Record| {
+            let signer = signature.signer().filter(|signer| is_within(&signature.owner, signer));
+            signer.is_some_and(|signer| names().any(|name| is_within(name, signer)))
+        };
+        let signatures: Vec<&Record> = authority.iter().filter(|record| is_ours(record)).collect();
+        let is_proof = |record: &&Record| {
+            matches!(record.rtype, rtype::NSEC | rtype::NSEC3)
+                && signatures.iter().any(|signature| covers(signature, record))
+        };
+        let mut proofs: Vec<Record> = authority.iter().filter(is_proof).cloned().collect();
+        let signs = |signature: &&&Record| zone.iter().chain(&proofs).any(|record| covers(signature, record));
+        let signatures: Vec<Record> = signatures.iter().filter(signs).map(|kept| (*kept).clone()).collect();
+        proofs.extend(signatures);
+        proofs
+    }
+
+    /// What the reply amounts to. A referral is no answer (RFC 2308 §2.2).
+    pub(super) fn kind(&self, rcode: u16, authority: &[Record]) -> Result<Kind, Disbelieved> {
+        let (has_data, has_chain) = (!self.part(Part::Data).is_empty(), !self.part(Part::Chain).is_empty());
+        match rcode {
+            NOERROR if has_data => Ok(Kind::Data),
+            NXDOMAIN if has_data => Err(Disbelieved::Contradictory),
+            NXDOMAIN => Ok(Kind::NameError),
+            NOERROR if !self.part(Part::Authority).is_empty() => Ok(Kind::NoData),
+            NOERROR if has_chain => Ok(Kind::Unfinished),
+            NOERROR if authority.iter().any(|record| record.rtype == rtype::NS) => Err(Disbelieved::Referral),
+            NOERROR => Ok(Kind::NoData),
+            failure => Ok(Kind::Failure(failure)),
+        }
+    }
+
+    /// TTLs within their bounds, and how long, in seconds, the whole may be kept (RFC 2308 §5).
+    pub(super) fn bound(&mut self, kind: Kind, bounds: &Bounds) -> u32 {
+        for record in self.parts.iter_mut().flatten() {
+            record.ttl = record.ttl.min(bounds.longest_ttl);
+        }
+        let answer =
+            [Part::Chain, Part::Data].map(|part| self.part(part).iter().map(|record| record.ttl).min());
+        let answer = answer.into_iter().flatten().min();
+        match kind {
+            Kind::Failure(_) => bounds.failure_ttl,
+            Kind::Data | Kind::Unfinished => answer.unwrap_or(0),
+            Kind::NoData | Kind::NameError => {
+                let negative = self.bound_negative(bounds).unwrap_or(bounds.failure_ttl);
+                answer.unwrap_or(u32::MAX).min(negative)
+            }
+        }
+    }
+
+    /// RFC 2308 §3: the SOA record's own TTL and its MINIMUM field both bound how long "no" is believed; proofs live no longer.
+    fn bound_negative(&mut self, bounds: &Bounds) -> Option<u32> {
+        let soa = self.part(Part::Authority).first().filter(|record| record.rtype == rtype::SOA)?;
+        let minimum = soa.data.last_chunk().map(|minimum| u32::from_be_bytes(*minimum))?;
+        let negative = soa.ttl.min(minimum).min(bounds.longest_negative_ttl);
+        for part in [Part::Authority, Part::Proofs] {
+            for record in &mut self.parts[part as usize] {
+                record.ttl = record.ttl.min(negative);
+            }
+        }
+        Some(negative)
+    }
+}
+
+/// Whether a record of this type answers a question for that one; signatures answer none but for themselves.
+fn asks_for(qtype: u16, rtype: u16) -> bool {
+    qtype == rtype || qtype == rtype::ANY && rtype != rtype::RRSIG
+}
+
+fn covers(signature: &Record, record: &Record) -> bool {
+    signature.covered() == Some(record.rtype) && same(&signature.owner, &record.owner)
+}
+
+/// The CNAME record that a DNAME record makes for a name below it (RFC 6672 §2.2, §3.1). `None`: the target would be too long.
+fn under_dname(dname: &Record, name: &[u8]) -> Option<Record> {
+    let kept = &name[..name.len() - dname.owner.len()];
+    let target = [kept, &dname.data].concat();
+    let fits = target.len() <= LONGEST_NAME;
+    fits.then(|| Record { owner: name.into(), rtype: rtype::CNAME, ttl: dname.ttl, data: target.into() })
+}
+
+/// Records of one set get the least of their TTLs (RFC 2181 §5.2), and so do its signatures (RFC 4034 §3); a record that is there twice is there
+/// once (RFC 2181 §5). The order stays.
+fn equalise(records: &mut Vec<Record>) {
+    let set = |record: &Record| (record.owner.to_ascii_lowercase(), record.covered().unwrap_or(record.rtype));
+    let mut order: Vec<(_, usize)> = records.iter().map(set).zip(0..).collect();
+    order.sort_unstable_by(|one, other| {
+        let data = |at: usize| (records[at].rtype, &records[at].data, at);
+        one.0.cmp(&other.0).then_with(|| data(one.1).cmp(&data(other.1)))
+    });
+    let mut twice = vec![false; records.len()];
+    for same_set in order.chunk_by(|one, other| one.0 == other.0) {
+        let least = same_set.iter().map(|(_, at)| records[*at].ttl).min().unwrap_or(0);
+        for (_, at) in same_set {
+            records[*at].ttl = least;
+        }
+        for pair in same_set.windows(2) {
+            let (one, other) = (&records[pair[0].1], &records[pair[1].1]);
+            twice[pair[1].1] = (one.rtype, &one.data) == (other.rtype, &other.data);
+        }
+    }
+    let mut twice = twice.into_iter();
+    records.retain(|_| !twice.next().unwrap_or(false));
+}

@@ -1,0 +1,427 @@
+//! What an upstream said to one question: read with suspicion, and kept in a form from which clients' answers are copied.
+
+mod believe;
+mod body;
+pub mod record;
+mod reply;
+
+pub(crate) use body::Parts;
+pub use record::{Record, rtype};
+
+use super::ask::Security;
+use super::key::Key;
+use super::name::{Name, expand_within};
+use super::query::HEADER;
+use super::settings::Wire;
+use crate::Instant;
+use believe::Believed;
+use record::expand_data;
+use reply::Reply;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+/// More links than this, and a chain of CNAME records is not believed to end.
+pub const LONGEST_CHAIN: usize = 16;
+
+/// RCODE 0.
+pub const NOERROR: u16 = 0;
+/// RCODE 2.
+pub const SERVFAIL: u16 = 2;
+/// RCODE 3: the name does not exist.
+pub const NXDOMAIN: u16 = 3;
+/// RCODE 5.
+pub const REFUSED: u16 = 5;
+
+/// What a reply is bounded by, and how it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// It was asked for with DO=1: DNSSEC records are kept.
+    pub dnssec_ok: bool,
+    /// The longest TTL that is believed, in seconds.
+    pub longest_ttl: u32,
+    /// The longest that "no" is believed, in seconds.
+    pub longest_negative_ttl: u32,
+    /// How long a failure is kept, and a "no" without SOA record, in seconds (RFC 9520 §3.2: 1 s to 5 min).
+    pub failure_ttl: u32,
+}
+
+/// Why a reply is not believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disbelieved {
+    /// It is no DNS response, or cut off.
+    Malformed,
+    /// TC=1.
+    Truncated,
+    /// It answers another question.
+    OtherQuestion,
+    /// It sends us elsewhere (RFC 2308 §2.2).
+    Referral,
+    /// Its CNAME records lead in a circle, or on and on.
+    EndlessChain,
+    /// Its records contradict each other.
+    Contradictory,
+    /// With its names as they may be compressed here, it would be too large for a message.
+    TooLarge,
+}
+
+/// What an answer amounts to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// There are such records.
+    Data,
+    /// The name has no such records.
+    NoData,
+    /// The name at the chain's end does not exist.
+    NameError,
+    /// Another RCODE.
+    Failure(u16),
+    /// A chain, whose [target](Answer::target) is yet to be asked about.
+    Unfinished,
+}
+
+/// A part of an answer, in the order in which it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// CNAME and DNAME records that lead from the question's name to the data's.
+    Chain,
+    /// The records asked for.
+    Data,
+    /// Signatures of both.
+    Signatures,
+    /// SOA of a "no", NS of a "yes".
+    Authority,
+    /// NSEC and NSEC3 records, and the authority section's signatures.
+    Proofs,
+}
+
+impl Part {
+    /// All, in order.
+    pub const ALL: [Self; 5] = [Self::Chain, Self::Data, Self::Signatures, Self::Authority, Self::Proofs];
+}
+
+/// What went wrong, in more detail than an RCODE (RFC 8914).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExtendedError {
+    /// INFO-CODE.
+    pub code: u16,
+    /// EXTRA-TEXT.
+    pub text: Box<str>,
+}
+
+/// What an upstream said to one question.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The key, then the body.
+    octets: Box<[u8]>,
+    stored: Instant,
+    extended_error: Option<Box<ExtendedError>>,
+    lifetime: u32,
+    parts: Parts,
+    kind: Kind,
+    security: Security,
+    has_dnssec: bool,
+    authentic: bool,
+}
+
+impl Answer {
+    /// Reads an upstream's reply to the question.
+    pub fn read(key: &Key, reply: &[u8], now: Instant, bounds: &Bounds) -> Result<Self, Disbelieved> {
+        let mut reply = Reply::read(key, reply)?;
+        let (rcode, authentic) = (reply.rcode, reply.authentic);
+        let extended_error = reply.extended_error.take().map(Box::new);
+        if !matches!(rcode, NOERROR | NXDOMAIN) {
+            let failure = Self::failure(key, rcode, now, bounds);
+            return Ok(Self { extended_error, ..failure });
+        }
+        let referral = reply.authority.clone();
+        let mut believed = Believed::of(key, reply, bounds.dnssec_ok)?;
+        let kind = believed.kind(rcode, &referral)?;
+        let lifetime = believed.bound(kind, bounds);
+        let (octets, parts) = body::write(key, &believed.parts).ok_or(Disbelieved::TooLarge)?;
+        let (has_dnssec, security) = (bounds.dnssec_ok, Security::Unchecked);
+        Ok(Self {
+            octets,
+            stored: now,
+            extended_error,
+            lifetime,
+            parts,
+            kind,
+            security,
+            has_dnssec,
+            authentic,
+        })
+    }
+
+    /// No upstream gave an answer, or all said the same RCODE.
+    #[must_use]
+    pub fn failure(key: &Key, rcode: u16, now: Instant, bounds: &Bounds) -> Self {
+        Self {
+            octets: key.octets().into(),
+            stored: now,
+            extended_error: None,
+            lifetime: bounds.failure_ttl,
+            parts: Parts::default(),
+            kind: Kind::Failure(rcode),
+            security: Security::Unchecked,
+            has_dnssec: bounds.dnssec_ok,
+            authentic: false,
+        }
+    }
+
+    /// This answer, [unfinished](Kind::Unfinished), with what was said about its [target](Self::target) appended. `None`: it would be too large.
+    #[must_use]
+    pub fn joined(&self, rest: &Self) -> Option<Self> {
+        let stored = self.stored.max(rest.stored);
+        let parts = Part::ALL.map(|part| {
+            let own = self.records(part).map(|record| (record, self.age(stored)));
+            let others = rest.records(part).map(|record| (record, rest.age(stored)));
+            let aged =
+                |(record, age): (Record, u32)| Record { ttl: record.ttl.saturating_sub(age), ..record };
+            own.chain(others).map(aged).collect()
+        });
+        let (octets, parts) = body::write(&self.key(), &parts)?;
+        Some(Self {
+            octets,
+            stored,
+            extended_error: rest.extended_error.clone(),
+            lifetime: self.left(stored).min(rest.left(stored)),
+            parts,
+            kind: rest.kind,
+            security: if self.security == rest.security { rest.security } else { Security::Unchecked },
+            has_dnssec: self.has_dnssec && rest.has_dnssec,
+            authentic: self.authentic && rest.authentic,
+        })
+    }
+
+    /// The question.
+    #[must_use]
+    pub fn key(&self) -> Key {
+        let question = self.question();
+        let name = &question[..question.len() - 4];
+        let pair = |at: usize| u16::from_be_bytes([question[name.len() + at], question[name.len() + at + 1]]);
+        Key::of(name, pair(0), pair(2), self.octets[0] != 0)
+    }
+
+    /// What it amounts to.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// RCODE.
+    #[must_use]
+    pub fn rcode(&self) -> u16 {
+        match self.kind {
+            Kind::Data | Kind::NoData | Kind::Unfinished => NOERROR,
+            Kind::NameError => NXDOMAIN,
+            Kind::Failure(rcode) => rcode,
+        }
+    }
+
+    /// What is known of its authenticity.
+    #[must_use]
+    pub fn security(&self) -> Security {
+        self.security
+    }
+
+    /// What the upstream, or the validator, said beyond the RCODE.
+    #[must_use]
+    pub fn extended_error(&self) -> Option<(u16, &str)> {
+        self.extended_error.as_deref().map(|error| (error.code, &*error.text))
+    }
+
+    /// A verdict on it.
+    pub fn set_security(&mut self, security: Security, extended_error: Option<ExtendedError>) {
+        self.security = security;
+        if extended_error.is_some() {
+            self.extended_error = extended_error.map(Box::new);
+        }
+    }
+
+    /// It is kept no longer than so many seconds from `now`.
+    pub fn limit_lifetime(&mut self, now: Instant, seconds: u32) {
+        self.lifetime = self.lifetime.min(self.age(now).saturating_add(seconds));
+    }
+
+    /// Whether it was asked for with DO=1.
+    #[must_use]
+    pub fn has_dnssec(&self) -> bool {
+        self.has_dnssec
+    }
+
+    /// Whether the upstream set AD.
+    #[must_use]
+    pub fn authentic(&self) -> bool {
+        self.authentic
+    }
+
+    /// When it was read.
+    #[must_use]
+    pub fn stored(&self) -> Instant {
+        self.stored
+    }
+
+    /// When it ends.
+    #[must_use]
+    pub fn expires(&self) -> Instant {
+        self.stored + Duration::from_secs(self.lifetime.into())
+    }
+
+    /// Whether it may be used.
+    #[must_use]
+    pub fn is_fresh(&self, now: Instant) -> bool {
+        now < self.expires()
+    }
+
+    /// Whole seconds since it was read.
+    #[must_use]
+    pub fn age(&self, now: Instant) -> u32 {
+        u32::try_from((now - self.stored).as_secs()).unwrap_or(u32::MAX)
+    }
+
+    /// Seconds for which it may still be used.
+    #[must_use]
+    pub fn left(&self, now: Instant) -> u32 {
+        self.lifetime.saturating_sub(self.age(now))
+    }
+
+    /// Seconds it may be used for in all.
+    #[must_use]
+    pub fn lifetime(&self) -> u32 {
+        self.lifetime
+    }
+
+    /// The bound that the SOA record of a "no" sets on the TTL of what is made in its place, at `now` (RFC 6147 §5.1.7). `None`: there is none.
+    #[must_use]
+    pub fn negative_ttl(&self, now: Instant) -> Option<u32> {
+        let is_soa = |record: &RawRecord<'_>| record.rtype == rtype::SOA;
+        let soa = self.raw_records(Part::Authority).next().filter(is_soa)?;
+        Some(soa.ttl.saturating_sub(self.age(now)))
+    }
+
+    /// The name that an [unfinished](Kind::Unfinished) chain leads to.
+    #[must_use]
+    pub fn target(&self) -> Option<Wire> {
+        let last = self.records(Part::Chain).last()?;
+        (last.rtype == rtype::CNAME).then(|| Wire(last.data.to_ascii_lowercase().into()))
+    }
+
+    /// How many records a part has.
+    #[must_use]
+    pub fn count(&self, part: Part) -> usize {
+        self.parts.count(part).into()
+    }
+
+    /// The addresses of its A records.
+    pub fn addresses4(&self) -> impl Iterator<Item = Ipv4Addr> + '_ {
+        let data = self.raw_records(Part::Data).filter(|record| record.rtype == rtype::A);
+        data.filter_map(|record| record.data.first_chunk::<4>().map(|octets| Ipv4Addr::from(*octets)))
+    }
+
+    /// The addresses of its AAAA records.
+    pub fn addresses6(&self) -> impl Iterator<Item = Ipv6Addr> + '_ {
+        let data = self.raw_records(Part::Data).filter(|record| record.rtype == rtype::AAAA);
+        data.filter_map(|record| record.data.first_chunk::<16>().map(|octets| Ipv6Addr::from(*octets)))
+    }
+
+    /// The records of a part, names written out, TTLs as they were at [`Self::stored`].
+    pub fn records(&self, part: Part) -> impl Iterator<Item = Record> + '_ {
+        self.raw_records(part).filter_map(|raw| {
+            let (mut owner, mut data) = (Name::new(), Vec::with_capacity(raw.data.len()));
+            self.expand_owner(&raw, &mut owner)?;
+            self.expand_data(&raw, &mut data)?;
+            Some(Record { owner: owner[..].into(), rtype: raw.rtype, ttl: raw.ttl, data: data.into() })
+        })
+    }
+
+    /// Key and body.
+    pub(crate) fn octets(&self) -> &[u8] {
+        &self.octets
+    }
+
+    /// Octets allocated for it, as far as an allocator lets itself be guessed.
+    pub(crate) fn allocated(&self) -> usize {
+        let error = self.extended_error.as_deref();
+        let error =
+            error.map_or(0, |error| allocated(size_of::<ExtendedError>()) + allocated(error.text.len()));
+        allocated(self.octets.len()) + error
+    }
+
+    /// Name, type and class, as they stand in a question, the name in lower case.
+    pub(crate) fn question(&self) -> &[u8] {
+        let name = super::name::measure(&self.octets[1..]).unwrap_or(1);
+        &self.octets[1..1 + name + 4]
+    }
+
+    /// A part's records as they follow the question.
+    pub(crate) fn part(&self, part: Part) -> &[u8] {
+        &self.octets[1 + self.question().len()..][self.parts.range(part)]
+    }
+
+    /// The records of a part, as they are written.
+    pub(crate) fn raw_records(&self, part: Part) -> impl Iterator<Item = RawRecord<'_>> {
+        let start = 1 + self.question().len();
+        let range = self.parts.range(part);
+        let end = start + range.end;
+        let mut at = start + range.start;
+        std::iter::from_fn(move || {
+            let record = RawRecord::read(&self.octets[..end], at)?;
+            at = record.end;
+            Some(record)
+        })
+    }
+
+    /// A record as it is written.
+    pub(crate) fn raw(&self, record: &RawRecord<'_>) -> &[u8] {
+        &self.octets[record.at..record.end]
+    }
+
+    /// Its owner as it is written.
+    pub(crate) fn raw_owner(&self, record: &RawRecord<'_>) -> &[u8] {
+        &self.octets[record.at..record.end - record.data.len() - 10]
+    }
+
+    /// Appends the owner's name in full.
+    pub(crate) fn expand_owner(&self, record: &RawRecord<'_>, out: &mut Name) -> Option<()> {
+        expand_within(&self.octets, HEADER - 1, record.at, out).map(|_| ())
+    }
+
+    /// Appends the data, with names in full.
+    pub(crate) fn expand_data(&self, record: &RawRecord<'_>, out: &mut Vec<u8>) -> Option<()> {
+        let data = (record.rtype, record.end - record.data.len(), record.end);
+        expand_data(&self.octets, HEADER - 1, data, out)
+    }
+}
+
+/// What malloc takes for so many octets: eight more, in steps of 16, and 32 at least.
+pub(crate) const fn allocated(octets: usize) -> usize {
+    match octets {
+        0 => 0,
+        1..=24 => 32,
+        _ => (octets + 8).next_multiple_of(16),
+    }
+}
+
+/// A record as it is written in a body.
+pub(crate) struct RawRecord<'a> {
+    /// Where it begins.
+    pub(crate) at: usize,
+    pub(crate) rtype: u16,
+    pub(crate) class: u16,
+    pub(crate) ttl: u32,
+    pub(crate) data: &'a [u8],
+    /// Where it ends.
+    pub(crate) end: usize,
+}
+
+impl<'a> RawRecord<'a> {
+    pub(crate) fn read(octets: &'a [u8], at: usize) -> Option<Self> {
+        let fields_at = super::name::skip(octets, at)?;
+        let fields = octets.get(fields_at..)?.first_chunk::<10>()?;
+        let pair = |at: usize| u16::from_be_bytes([fields[at], fields[at + 1]]);
+        let end = fields_at + 10 + usize::from(pair(8));
+        let data = octets.get(fields_at + 10..end)?;
+        let ttl = u32::from(pair(4)) << 16 | u32::from(pair(6));
+        Some(Self { at, rtype: pair(0), class: pair(2), ttl, data, end })
+    }
+}

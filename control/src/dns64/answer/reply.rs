@@ -1,0 +1,129 @@
+//! An upstream's reply, taken apart: the records of its answer and authority sections with their names written out, and what its header and
+//! OPT record say. Nothing is judged here beyond form.
+
+use super::record::{Record, expand_data, rtype};
+use super::{Disbelieved, ExtendedError};
+use crate::dns64::key::Key;
+use crate::dns64::name::{Name, expand, same};
+use crate::dns64::query::{HEADER, OPT};
+
+/// RFC 8914 §2: the option's code.
+const EXTENDED_ERROR: u16 = 15;
+
+/// A longer text is cut: it is kept with the entry, and given to clients.
+const LONGEST_TEXT: usize = 128;
+
+pub(super) struct Reply {
+    pub(super) rcode: u16,
+    pub(super) authentic: bool,
+    pub(super) extended_error: Option<ExtendedError>,
+    pub(super) answer: Vec<Record>,
+    pub(super) authority: Vec<Record>,
+}
+
+/// The place of a record's parts in a message.
+struct Place {
+    owner: Name,
+    rtype: u16,
+    class: u16,
+    ttl: u32,
+    data: (usize, usize),
+}
+
+impl Reply {
+    pub(super) fn read(key: &Key, message: &[u8]) -> Result<Self, Disbelieved> {
+        let header = message.first_chunk::<HEADER>().ok_or(Disbelieved::Malformed)?;
+        if header[2] & 0xf8 != 0x80 {
+            return Err(Disbelieved::Malformed);
+        }
+        if header[2] & 2 != 0 {
+            return Err(Disbelieved::Truncated);
+        }
+        let [questions, answers, authorities, additionals] =
+            [4, 6, 8, 10].map(|at| u16::from_be_bytes([header[at], header[at + 1]]));
+        let mut reply = Self {
+            rcode: u16::from(header[3] & 0xf),
+            authentic: header[3] & 0x20 != 0,
+            extended_error: None,
+            answer: Vec::new(),
+            authority: Vec::new(),
+        };
+        let mut at = reply.read_question(key, message, questions)?;
+        for _ in 0..answers {
+            at = keep_record(key, message, at, &mut reply.answer).ok_or(Disbelieved::Malformed)?;
+        }
+        for _ in 0..authorities {
+            at = keep_record(key, message, at, &mut reply.authority).ok_or(Disbelieved::Malformed)?;
+        }
+        for _ in 0..additionals {
+            at = reply.read_additional(message, at).ok_or(Disbelieved::Malformed)?;
+        }
+        Ok(reply)
+    }
+
+    /// Some servers leave the question out of what is not an answer.
+    fn read_question(&self, key: &Key, message: &[u8], questions: u16) -> Result<usize, Disbelieved> {
+        if questions == 0 && self.rcode != 0 {
+            return Ok(HEADER);
+        }
+        if questions != 1 {
+            return Err(Disbelieved::Malformed);
+        }
+        let mut name = Name::new();
+        let behind = expand(message, HEADER, &mut name).ok_or(Disbelieved::Malformed)?;
+        let fields = message.get(behind..behind + 4).ok_or(Disbelieved::Malformed)?;
+        let asked = [key.qtype().to_be_bytes(), key.qclass().to_be_bytes()].concat();
+        if !same(&name, key.name()) || fields != asked {
+            return Err(Disbelieved::OtherQuestion);
+        }
+        Ok(behind + 4)
+    }
+
+    fn read_additional(&mut self, message: &[u8], at: usize) -> Option<usize> {
+        let place = read_place(message, at)?;
+        if place.rtype == OPT {
+            self.rcode |= (place.ttl >> 24 << 4) as u16;
+            let mut options = &message[place.data.0..place.data.1];
+            while let Some([c0, c1, l0, l1]) = options.first_chunk() {
+                let (code, length) = (u16::from_be_bytes([*c0, *c1]), u16::from_be_bytes([*l0, *l1]));
+                let value = options.get(4..4 + usize::from(length))?;
+                if code == EXTENDED_ERROR && self.extended_error.is_none() {
+                    self.extended_error = read_extended_error(value);
+                }
+                options = &options[4 + value.len()..];
+            }
+        }
+        Some(place.data.1)
+    }
+}
+
+fn read_extended_error(value: &[u8]) -> Option<ExtendedError> {
+    let (code, text) = value.split_first_chunk()?;
+    let text = String::from_utf8_lossy(&text[..text.len().min(LONGEST_TEXT)]);
+    let text = text.trim_end_matches(['\0', char::REPLACEMENT_CHARACTER]);
+    Some(ExtendedError { code: u16::from_be_bytes(*code), text: text.into() })
+}
+
+fn read_place(message: &[u8], at: usize) -> Option<Place> {
+    let mut owner = Name::new();
+    let at = expand(message, at, &mut owner)?;
+    let fields = message.get(at..)?.first_chunk::<10>()?;
+    let pair = |at: usize| u16::from_be_bytes([fields[at], fields[at + 1]]);
+    let data = (at + 10, at + 10 + usize::from(pair(8)));
+    message.get(data.0..data.1)?;
+    let ttl = u32::from(pair(4)) << 16 | u32::from(pair(6));
+    Some(Place { owner, rtype: pair(0), class: pair(2), ttl, data })
+}
+
+/// A record of another class is passed by.
+fn keep_record(key: &Key, message: &[u8], at: usize, records: &mut Vec<Record>) -> Option<usize> {
+    let place = read_place(message, at)?;
+    if place.class == key.qclass() && place.rtype != OPT && place.rtype != rtype::ANY {
+        let mut data = Vec::with_capacity(place.data.1 - place.data.0);
+        expand_data(message, 0, (place.rtype, place.data.0, place.data.1), &mut data)?;
+        // RFC 2181 §8: a TTL with its top bit set is zero.
+        let ttl = if place.ttl >> 31 == 0 { place.ttl } else { 0 };
+        records.push(Record { owner: place.owner[..].into(), rtype: place.rtype, ttl, data: data.into() });
+    }
+    Some(place.data.1)
+}

@@ -1,0 +1,128 @@
+//! Records of an answer, copied into a message: as they are if it is the answer to this very question, with names written out if not.
+
+use super::Dress;
+use super::message::{Message, QUESTION_NAME};
+use crate::dns64::answer::{Answer, Kind, Part, RawRecord, rtype};
+use crate::dns64::name::{Name, same};
+use crate::dns64::query::Query;
+
+/// What becomes of TTLs.
+#[derive(Clone, Copy)]
+pub(super) enum Ageing {
+    Left { age: u32 },
+    Fixed(u32),
+}
+
+impl Ageing {
+    pub(super) fn of(answer: &Answer, dress: &Dress<'_>) -> Self {
+        dress.ttl.map_or_else(|| Self::Left { age: answer.age(dress.now) }, Self::Fixed)
+    }
+
+    pub(super) fn ttl(self, ttl: u32) -> u32 {
+        match self {
+            Self::Left { age } => ttl.saturating_sub(age),
+            Self::Fixed(ttl) => ttl,
+        }
+    }
+}
+
+/// Copies one answer's parts into one message.
+pub(super) struct Section<'s, 'm> {
+    message: &'s mut Message<'m>,
+    answer: &'s Answer,
+    ageing: Ageing,
+    /// It answers this very question name, at which its names may point.
+    is_own: bool,
+}
+
+impl<'s, 'm> Section<'s, 'm> {
+    pub(super) fn of(
+        message: &'s mut Message<'m>,
+        query: &Query<'_>,
+        answer: &'s Answer,
+        dress: &Dress<'_>,
+    ) -> Self {
+        let question = answer.question();
+        let is_own = same(&question[..question.len() - 4], query.name);
+        Self { message, answer, ageing: Ageing::of(answer, dress), is_own }
+    }
+
+    /// All of a part.
+    pub(super) fn part(&mut self, part: Part) {
+        if !self.is_own {
+            return expanded(self.message, self.answer, part, self.ageing, None);
+        }
+        let start = self.message.out.len();
+        self.message.out.extend_from_slice(self.answer.part(part));
+        age(&mut self.message.out[start..], self.ageing);
+        self.message.count(part, self.answer.count(part) as u16);
+    }
+
+    /// Those records of a part that are to be kept.
+    pub(super) fn records(&mut self, part: Part, mut keep: impl FnMut(&RawRecord<'_>) -> bool) {
+        for record in self.answer.raw_records(part) {
+            if keep(&record) {
+                let start = self.message.out.len();
+                self.message.out.extend_from_slice(self.answer.raw(&record));
+                age(&mut self.message.out[start..], self.ageing);
+                self.message.count(part, 1);
+            }
+        }
+    }
+
+    /// The authority section. A "yes" can do without it, if nothing in it proves anything.
+    pub(super) fn authority(&mut self, dnssec_ok: bool) {
+        let proves = dnssec_ok && self.answer.count(Part::Proofs) != 0;
+        self.message.begin_authority(self.answer.kind() == Kind::Data && !proves);
+        self.part(Part::Authority);
+        if dnssec_ok {
+            self.part(Part::Proofs);
+        }
+    }
+}
+
+/// Writes what is left of their TTLs into records.
+fn age(records: &mut [u8], ageing: Ageing) {
+    let mut at = 0;
+    while let Some(record) = RawRecord::read(records, at) {
+        let (ttl_at, end) = (record.end - record.data.len() - 6, record.end);
+        let ttl = ageing.ttl(record.ttl);
+        records[ttl_at..ttl_at + 4].copy_from_slice(&ttl.to_be_bytes());
+        at = end;
+    }
+}
+
+/// Copies a part with all names written out, for a message with another question; the owner is the question's name if that is given.
+pub(super) fn expanded(
+    message: &mut Message<'_>,
+    answer: &Answer,
+    part: Part,
+    ageing: Ageing,
+    owner: Option<&[u8]>,
+) {
+    for record in answer.raw_records(part) {
+        let mut name = Name::new();
+        if answer.expand_owner(&record, &mut name).is_none() || !message.has_room(name.len() + 10 + 2 * 255) {
+            return;
+        }
+        message.out.extend_from_slice(if owner.is_some() { &QUESTION_NAME } else { &name });
+        message.out.extend_from_slice(&record.rtype.to_be_bytes());
+        message.out.extend_from_slice(&record.class.to_be_bytes());
+        message.out.extend_from_slice(&ageing.ttl(record.ttl).to_be_bytes());
+        message.out.extend_from_slice(&[0, 0]);
+        let start = message.out.len();
+        if answer.expand_data(&record, message.out).is_none() {
+            return;
+        }
+        let length = (message.out.len() - start) as u16;
+        message.out[start - 2..start].copy_from_slice(&length.to_be_bytes());
+        message.count(part, 1);
+    }
+}
+
+impl RawRecord<'_> {
+    /// Whether it signs records of this type.
+    pub(super) fn covers(&self, covered: u16) -> bool {
+        self.rtype == rtype::RRSIG && self.data.starts_with(&covered.to_be_bytes())
+    }
+}

@@ -1,0 +1,64 @@
+//! AAAA records made of A records (RFC 6147 §5.1.7).
+
+use super::copy::{Ageing, Section};
+use super::message::Message;
+use super::{Dress, Embedded};
+use crate::dns64::answer::{Answer, NOERROR, Part, RawRecord, rtype};
+use crate::dns64::query::Query;
+use std::net::Ipv4Addr;
+
+/// Octets of an AAAA record behind its owner's name.
+const BEHIND_OWNER: usize = 10 + 16;
+
+/// The answer for A as the answer to a query for AAAA: its chain, and for each of its A records the addresses that `embed` puts into the (empty)
+/// list. No TTL exceeds `bound`, in seconds. Says how many records were made; if none, there is no message.
+pub fn synthesised(
+    out: &mut Vec<u8>,
+    query: &Query<'_>,
+    a: &Answer,
+    bound: Option<u32>,
+    mut embed: impl FnMut(Ipv4Addr, &mut Embedded),
+    dress: &Dress<'_>,
+) -> usize {
+    let mut made = 0;
+    let mut addresses = Embedded::new();
+    let ageing = Ageing::of(a, dress);
+    let mut message = Message::begin(out, query, NOERROR, dress);
+    Section::of(&mut message, query, a, dress).part(Part::Chain);
+    for record in a.raw_records(Part::Data).filter(|record| record.rtype == rtype::A) {
+        let Some(octets) = record.data.first_chunk::<4>() else { continue };
+        addresses.clear();
+        embed(Ipv4Addr::from(*octets), &mut addresses);
+        let ttl = ageing.ttl(record.ttl).min(bound.unwrap_or(u32::MAX));
+        for address in &addresses {
+            let owner = a.raw_owner(&record);
+            if !message.has_room(owner.len() + BEHIND_OWNER) {
+                break;
+            }
+            message.out.extend_from_slice(owner);
+            message.out.extend_from_slice(&aaaa(&record, ttl));
+            message.out.extend_from_slice(&address.octets());
+            made += 1;
+        }
+    }
+    message.count(Part::Data, made);
+    if made == 0 {
+        out.clear();
+        return 0;
+    }
+    let mut section = Section::of(&mut message, query, a, dress);
+    if query.dnssec_ok() {
+        section.records(Part::Signatures, |record| !record.covers(rtype::A));
+    }
+    section.authority(query.dnssec_ok());
+    message.finish();
+    made.into()
+}
+
+/// Type, class, TTL and length of an AAAA record.
+fn aaaa(record: &RawRecord<'_>, ttl: u32) -> [u8; 10] {
+    let [t0, t1] = rtype::AAAA.to_be_bytes();
+    let [c0, c1] = record.class.to_be_bytes();
+    let [ttl0, ttl1, ttl2, ttl3] = ttl.to_be_bytes();
+    [t0, t1, c0, c1, ttl0, ttl1, ttl2, ttl3, 0, 16]
+}

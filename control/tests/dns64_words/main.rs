@@ -1,0 +1,5 @@
+//! What upstreams say and what clients are given of it.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod synthesis;
+mod upstream;
