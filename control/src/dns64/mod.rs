@@ -33,6 +33,7 @@ mod resolver;
 #[allow(dead_code, reason = "the resolver comes to it")]
 mod reverse;
 mod settings;
+pub mod trust_anchor;
 pub mod upstream;
 pub mod validator;
 

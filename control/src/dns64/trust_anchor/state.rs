@@ -1,0 +1,91 @@
+//! What is known of one key (RFC 5011 §4.2).
+
+use super::dnskey::Dnskey;
+
+/// A key's state. Times are Unix seconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// AddPend: it waits, and is not believed in.
+    Pending {
+        /// When it was first seen.
+        since: u64,
+        /// The add hold-down time (§2.4.1), in seconds.
+        wait: u64,
+        /// The numbers of the keys that signed the RRset in which it was first seen (§2.2).
+        by: Vec<u32>,
+    },
+    /// It is believed in.
+    Valid,
+    /// It is believed in, but not published.
+    Missing {
+        /// When it was first seen to be gone.
+        since: u64,
+    },
+    /// It will never be believed in again.
+    Revoked {
+        /// When it was last published.
+        since: u64,
+    },
+    /// As `Revoked`, and no longer published for a long time.
+    Removed,
+}
+
+impl State {
+    /// Its name in text.
+    pub(super) const fn name(&self) -> &'static str {
+        match self {
+            Self::Pending { .. } => "pending",
+            Self::Valid => "valid",
+            Self::Missing { .. } => "missing",
+            Self::Revoked { .. } => "revoked",
+            Self::Removed => "removed",
+        }
+    }
+
+    /// When it began, as far as that matters.
+    pub(super) const fn since(&self) -> Option<u64> {
+        match self {
+            Self::Pending { since, .. } | Self::Missing { since } | Self::Revoked { since } => Some(*since),
+            Self::Valid | Self::Removed => None,
+        }
+    }
+
+    /// Whether a key in this state is a trust anchor.
+    pub(super) const fn is_believed(&self) -> bool {
+        match self {
+            Self::Valid | Self::Missing { .. } => true,
+            Self::Pending { .. } | Self::Revoked { .. } | Self::Removed => false,
+        }
+    }
+
+    /// Whether a key in this state can never be a trust anchor again.
+    pub(super) const fn is_over(&self) -> bool {
+        match self {
+            Self::Revoked { .. } | Self::Removed => true,
+            Self::Pending { .. } | Self::Valid | Self::Missing { .. } => false,
+        }
+    }
+}
+
+/// A key that is known at a trust point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    /// Its number at the trust point; never given twice.
+    pub(super) number: u32,
+    /// The key, without the mark of a revocation.
+    pub(super) key: Dnskey,
+    /// What is known of it.
+    pub(super) state: State,
+    /// The operator wrote it, or its digest.
+    pub(super) configured: bool,
+}
+
+impl Known {
+    /// The operator has written it, too: that is enough to believe in it, unless it is revoked.
+    pub(super) fn confirm(&mut self) {
+        self.configured = true;
+        if let State::Pending { .. } = self.state {
+            self.state = State::Valid;
+        }
+    }
+}
