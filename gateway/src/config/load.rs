@@ -10,6 +10,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::claims::Claims;
 use super::configured_tunnel::ConfiguredTunnel;
+use super::dns64::{self, Dns64, Translators};
 use super::document::Document;
 use super::fault::{Faults, Place, Report, Warning};
 use super::gateway::{Fragments, Gateway, Tun};
@@ -59,6 +60,9 @@ pub struct Config {
     /// What hosts are told.
     #[serde(rename = "router_advertisement")]
     pub router_advertisements: Vec<RouterAdvertisement>,
+    /// The DNS64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dns64: Option<Dns64>,
     /// The gateway's own addresses that are not this host's.
     #[serde(skip)]
     own_routes: Vec<Route>,
@@ -71,8 +75,8 @@ const MAX_FILE: u64 = 512 << 20;
 const MAX_MECHANISMS: usize = 64;
 
 /// The sections one of which a gateway has at least.
-const MECHANISMS: [&str; 7] =
-    ["nat64", "siit", "six_to_four", "six_rd", "tunnel", "isatap", "router_advertisement"];
+const MECHANISMS: [&str; 8] =
+    ["nat64", "siit", "six_to_four", "six_rd", "tunnel", "isatap", "router_advertisement", "dns64"];
 
 /// More routes than this are not set for the mappings of a SIIT.
 const MAX_EAM_ROUTES: usize = 4_096;
@@ -138,6 +142,11 @@ impl Config {
             && self.six_rd.is_empty()
             && self.configured_tunnels.is_empty()
             && self.isatap.is_empty())
+    }
+
+    /// Whether there is anything for the device to carry: a DNS64 alone needs none, and leaves routes and forwarding as they are.
+    pub fn needs_device(&self) -> bool {
+        self.translates() || self.has_tunnels() || !self.router_advertisements.is_empty()
     }
 
     /// The queues of the device: as written, else one for each worker.
@@ -271,6 +280,8 @@ fn read<'a>(
     let device = tun.as_ref().map(|tun| &*tun.name);
     let tunnels = read_tunnels(&sections, (device, mtu), host, &mut claims, report);
     let advertisements = read_advertisements(&sections, &tunnels, host, device, report);
+    let translators = Translators::of(&nat64, &siit);
+    let dns64 = read_dns64(&sections, gateway.as_ref(), &translators, host, read_file, report);
     claims.host(host, device);
     claims.check(report);
     if MECHANISMS.iter().all(|name| table.get(*name).is_none()) {
@@ -295,6 +306,10 @@ fn read<'a>(
         configured_tunnels: tunnels.configured.into_iter().collect::<Option<_>>()?,
         isatap: tunnels.isatap.into_iter().collect::<Option<_>>()?,
         router_advertisements: advertisements.into_iter().collect::<Option<_>>()?,
+        dns64: match table.get(schema::DNS64.name) {
+            Some(_) => Some(dns64?),
+            None => None,
+        },
     };
     for (siit, section) in config.siit.iter().zip(&written) {
         let faults =
@@ -400,6 +415,29 @@ fn read_advertisements(
         Some(one)
     };
     written.iter().map(read).collect()
+}
+
+fn read_dns64(
+    sections: &Sections,
+    gateway: Option<&Gateway>,
+    translators: &Translators,
+    host: &HostFacts,
+    read_file: &mut dyn FnMut(&Path) -> io::Result<String>,
+    report: &mut Report,
+) -> Option<Dns64> {
+    let section = sections.all(&schema::DNS64, report).pop()?;
+    let own4 = gateway.and_then(|gateway| gateway.ipv4_address).map(Into::into);
+    let own6 = gateway.and_then(|gateway| gateway.ipv6_address).map(Into::into);
+    let mut around = dns64::Around {
+        host,
+        gateway: gateway.map_or("", |gateway| &gateway.name),
+        metrics: gateway.and_then(|gateway| gateway.metrics),
+        own: own4.into_iter().chain(own6).collect(),
+        translators,
+        read_file,
+        report,
+    };
+    Dns64::read(&section, &mut around)
 }
 
 fn too_many(written: &[Reader], report: &mut Report) {

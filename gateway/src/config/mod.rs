@@ -5,12 +5,14 @@
 //!     section   one table, key by key against the schema    value    one value, read as its kind
 //!     gateway · pool · nat64 · siit · translation           what the sections become
 //!     six_to_four · six_rd · configured_tunnel · isatap · encapsulation · local_address · outer_end · tunnels · router_advertisement
+//!     dns64     what it becomes, and what a resolver is told
 //!     claims    who claims which addresses                  routes   what is routed into the device
 //! ```
 
 mod advertise;
 mod claims;
 mod configured_tunnel;
+pub mod dns64;
 mod document;
 mod encapsulation;
 mod engine;

@@ -7,15 +7,17 @@ use std::time::Duration;
 use super::text::{duration, octets};
 
 mod advertisement_keys;
+mod dns64_keys;
 mod keys;
 mod tunnel_keys;
 
 pub(super) use advertisement_keys::{ADVERTISED_PREFIX, ADVERTISED_ROUTE, ROUTER_ADVERTISEMENT};
+pub(super) use dns64_keys::{DNS64, DNSSEC, RULE, UPSTREAM};
 pub(super) use keys::{EAM, FRAGMENTS, GATEWAY, NAT64, POOL, SIIT, STATIC, TIMEOUTS, TUN};
 pub(super) use tunnel_keys::{ISATAP, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};
 
 /// Every section, in the order of the document.
-pub(super) static SECTIONS: [&Section; 17] = [
+pub(super) static SECTIONS: [&Section; 21] = [
     &GATEWAY,
     &TUN,
     &POOL,
@@ -32,6 +34,10 @@ pub(super) static SECTIONS: [&Section; 17] = [
     &ROUTER_ADVERTISEMENT,
     &ADVERTISED_PREFIX,
     &ADVERTISED_ROUTE,
+    &DNS64,
+    &UPSTREAM,
+    &RULE,
+    &DNSSEC,
     &FRAGMENTS,
 ];
 
@@ -44,6 +50,8 @@ pub(super) const fn key(name: &'static str, kind: Kind, absent: Absent, meaning:
 pub(super) enum Kind {
     Text,
     Path,
+    /// A path, or the word.
+    PathOr(&'static str),
     Boolean,
     Integer {
         min: u64,
@@ -74,6 +82,8 @@ pub(super) enum Kind {
     },
     /// A list of names.
     Texts,
+    /// A domain name, or one of the words.
+    NameOr(&'static [&'static str]),
     Address4,
     Address6,
     Addresses4,
@@ -86,12 +96,18 @@ pub(super) enum Kind {
     Prefixes6,
     /// An IPv6 prefix, or one of the words.
     Prefix6Or(&'static [&'static str]),
+    /// A list of prefixes of both families.
+    Networks,
     /// `"auto"`, `"none"`, or a list of prefixes of both families and `"auto"`.
     Routes,
     Ports,
     Endpoint4,
     Endpoint6,
     Socket,
+    /// A list of addresses, each with a port unless it is this one.
+    Sockets(u16),
+    /// An address, with a port unless it is the usual one.
+    Server,
     /// A section of its own.
     Table(&'static Section),
     /// A list of sections.
@@ -104,6 +120,7 @@ impl Kind {
         match self {
             Self::Text => "text".into(),
             Self::Path => "path".into(),
+            Self::PathOr(word) => format!("`\"{word}\"` or path"),
             Self::Boolean => "`true` or `false`".into(),
             Self::Integer { min, max } => format!("integer {min} to {max}"),
             Self::IntegerOr { word, min, max } => format!("`\"{word}\"` or integer {min} to {max}"),
@@ -120,6 +137,7 @@ impl Kind {
             }
             Self::Size { min, max } => format!("size {} to {}", octets(min), octets(max)),
             Self::Texts => "list of text".into(),
+            Self::NameOr(words) => format!("{} or domain name", Self::Choice(words).in_words()),
             Self::Address4 => "IPv4 address".into(),
             Self::Address6 => "IPv6 address".into(),
             Self::Addresses4 => "list of IPv4 addresses".into(),
@@ -130,11 +148,14 @@ impl Kind {
             Self::Prefixes4 => "list of IPv4 prefixes".into(),
             Self::Prefixes6 => "list of IPv6 prefixes".into(),
             Self::Prefix6Or(words) => format!("{} or IPv6 prefix", Self::Choice(words).in_words()),
+            Self::Networks => "list of prefixes".into(),
             Self::Routes => "`\"auto\"`, `\"none\"` or list of prefixes".into(),
             Self::Ports => "ports".into(),
             Self::Endpoint4 => "IPv4 address and port".into(),
             Self::Endpoint6 => "IPv6 address and port".into(),
             Self::Socket => "address and port".into(),
+            Self::Sockets(port) => format!("list of addresses, with a port if it is not {port}"),
+            Self::Server => "address, or address and port".into(),
             Self::Table(section) => format!("table, see `[{}]`", section.name),
             Self::Tables(section) => format!("list of tables, see `{}`", section.name),
         }
@@ -148,9 +169,13 @@ impl Kind {
             Self::Boolean => "true".into(),
             Self::Integer { min, .. } => min.to_string(),
             Self::IntegerOr { word, .. } => format!("\"{word}\""),
-            Self::Choice(words) => words.first().map(|word| format!("\"{word}\"")).unwrap_or_default(),
+            Self::Choice(words) | Self::NameOr(words) => {
+                words.first().map(|word| format!("\"{word}\"")).unwrap_or_default()
+            }
             Self::Duration { .. } => "\"5 min\"".into(),
-            Self::DurationOr { word, .. } | Self::Addresses4Or(word) => format!("\"{word}\""),
+            Self::DurationOr { word, .. } | Self::Addresses4Or(word) | Self::PathOr(word) => {
+                format!("\"{word}\"")
+            }
             Self::Texts => "[\"name\"]".into(),
             Self::Size { .. } => "\"16 MiB\"".into(),
             Self::Address4 => "\"192.0.2.254\"".into(),
@@ -162,11 +187,14 @@ impl Kind {
             Self::Prefixes4 => "[\"192.0.2.0/28\"]".into(),
             Self::Prefixes6 => "[\"2001:db8:1::/48\"]".into(),
             Self::Prefix6Or(_) => "\"64:ff9b::/96\"".into(),
+            Self::Networks => "[\"2001:db8:1::/64\"]".into(),
             Self::Routes => "[\"auto\", \"198.51.100.0/24\"]".into(),
             Self::Ports => "\"1024-65535\"".into(),
             Self::Endpoint4 => "\"192.0.2.1:80\"".into(),
             Self::Endpoint6 => "\"[2001:db8::80]:80\"".into(),
             Self::Socket => "\"[::1]:9464\"".into(),
+            Self::Sockets(port) => format!("[\"[2001:db8:1::1]:{port}\"]"),
+            Self::Server => "\"192.0.2.53\"".into(),
             Self::Table(section) | Self::Tables(section) => {
                 let keys = section.keys().map(|key| format!("{} = {}", key.name, key.kind.example()));
                 let table = format!("{{ {} }}", keys.collect::<Vec<_>>().join(", "));

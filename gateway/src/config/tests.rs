@@ -1,6 +1,7 @@
 //! Tests of the configuration.
 
 mod advertisements;
+mod dns64;
 mod faults;
 mod good;
 mod remarks;

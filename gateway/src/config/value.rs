@@ -1,6 +1,6 @@
 //! One value as it was written, read as the kind that the schema says; what does not fit is reported with an example.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use toml::de::DeValue;
 use super::document::Document;
 use super::fault::{Place, Report, did_you_mean};
 use super::ports::Ports;
+use super::routes::Route;
 use super::schema::{Key, Kind};
 use super::text::{duration, octets};
 
@@ -51,6 +52,11 @@ impl<'a> Value<'a> {
         };
         let place = document.place(value.span(), &shown);
         Self { document, key, place, held: Held::Written(value.get_ref()) }
+    }
+
+    /// Whether it stands in the document.
+    pub fn is_written(&self) -> bool {
+        matches!(self.held, Held::Written(_))
     }
 
     fn get(&self) -> &DeValue<'_> {
@@ -248,6 +254,29 @@ impl<'a> Value<'a> {
     pub fn socket(&self, report: &mut Report) -> Option<SocketAddr> {
         self.read(report, |text| {
             text.parse().map_err(|_| "is no address with a port; write it as in [::1]:9464".into())
+        })
+    }
+
+    /// An address of either family, with a port unless it is this one.
+    pub fn socket_at(&self, port: u16, report: &mut Report) -> Option<SocketAddr> {
+        self.read(report, |text| {
+            let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+            match (bare.parse::<IpAddr>(), text.parse()) {
+                (Ok(address), _) => Ok(SocketAddr::new(address, port)),
+                (_, Ok(socket)) => Ok(socket),
+                (Err(_), Err(_)) => Err(format!(
+                    "is no address; write one such as 2001:db8::53, or with its port as in [2001:db8::53]:{port}"
+                )),
+            }
+        })
+    }
+
+    /// A prefix of either family.
+    pub fn network(&self, report: &mut Report) -> Option<Route> {
+        self.read(report, |text| match text.contains(':') {
+            true => parse_prefix6(text).map(Route::V6),
+            false if text.contains('.') => parse_prefix4(text).map(Route::V4),
+            false => Err("is no prefix; write one such as 2001:db8:1::/64 or 192.0.2.0/24".into()),
         })
     }
 

@@ -24,9 +24,9 @@ fn unknown_keys_and_sections_are_faults_with_what_was_meant() {
     fault_in(NAT64, "[nat46]", "nat46  unknown; did you mean [nat64]?");
     fault_in(
         NAT64,
-        "[[dns]]",
-        "dns  unknown; the sections are [gateway], [tun], [pool], [nat64], [siit], [six_to_four], [six_rd], [tunnel], [isatap], \
-         [tunnels], [router_advertisement], [fragments]",
+        "[[vpn]]",
+        "vpn  unknown; the sections are [gateway], [tun], [pool], [nat64], [siit], [six_to_four], [six_rd], [tunnel], [isatap], \
+         [tunnels], [router_advertisement], [dns64], [fragments]",
     );
 }
 
@@ -54,7 +54,7 @@ fn a_section_without_its_required_keys_is_told_each_of_them() {
         ],
     );
     let none = "sixway.toml  configures no mechanism; write one of the sections [nat64], [siit], [six_to_four], [six_rd], [tunnel], \
-                [isatap], [router_advertisement]";
+                [isatap], [router_advertisement], [dns64]";
     faults(OWN, &[none]);
     faults("", &[none]);
     faults(

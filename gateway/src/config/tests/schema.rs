@@ -42,6 +42,8 @@ fn with(section: &Section, line: &str) -> String {
             vec![("prefix", "\"2001:db8:72::/64\""), ("valid_lifetime", "\"infinite\"")]
         }
         "router_advertisement.routes" => vec![("prefix", "\"2001:db8:73::/64\"")],
+        "dns64" => vec![("listen", "\"[2001:db8:ffff::7]:53\""), ("queries_per_second", "100")],
+        "dns64.upstream" => vec![("address", "\"192.0.2.53\""), ("transport", "\"tls\"")],
         _ => vec![],
     };
     let write = |name: &str, lists: bool| {
@@ -92,8 +94,12 @@ fn every_word_and_bound_of_the_list_is_good() {
                 Kind::IntegerOr { word, min, max } => {
                     vec![format!("\"{word}\""), min.to_string(), max.to_string()]
                 }
-                Kind::DurationOr { word, .. } | Kind::Addresses4Or(word) => vec![format!("\"{word}\"")],
-                Kind::Prefix6Or(words) => words.iter().map(|word| format!("\"{word}\"")).collect(),
+                Kind::DurationOr { word, .. } | Kind::Addresses4Or(word) | Kind::PathOr(word) => {
+                    vec![format!("\"{word}\"")]
+                }
+                Kind::Prefix6Or(words) | Kind::NameOr(words) => {
+                    words.iter().map(|word| format!("\"{word}\"")).collect()
+                }
                 Kind::Boolean => vec!["true".to_owned(), "false".to_owned()],
                 Kind::Integer { min, .. } => vec![min.to_string()],
                 Kind::Text | Kind::Path | Kind::Address4 | Kind::Address6 | Kind::Prefix4 | Kind::Prefix6 => {
@@ -102,6 +108,7 @@ fn every_word_and_bound_of_the_list_is_good() {
                 Kind::Texts | Kind::Addresses4 | Kind::Addresses6 | Kind::Prefixes6 => vec![],
                 Kind::Prefixes4 | Kind::Routes | Kind::Ports | Kind::Endpoint4 | Kind::Endpoint6 => vec![],
                 Kind::Duration { .. } | Kind::Size { .. } | Kind::Socket => vec![],
+                Kind::Sockets(_) | Kind::Server | Kind::Networks => vec![],
                 Kind::Table(_) | Kind::Tables(_) => vec![],
             };
             for value in values {

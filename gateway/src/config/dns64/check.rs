@@ -1,0 +1,1 @@
+//! What is told of a DNS64 beside the other sections.

@@ -1,0 +1,199 @@
+//! Where clients ask.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::super::fault::{Place, Report};
+use super::super::section::Reader;
+use super::super::value::Value;
+use super::Around;
+
+/// Where clients ask; at least one address in all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Listening {
+    /// By UDP and TCP.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub listen: Vec<SocketAddr>,
+    /// By TLS (RFC 7858).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub listen_tls: Vec<SocketAddr>,
+    /// By HTTPS (RFC 8484).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub listen_https: Vec<SocketAddr>,
+    /// The certificate chain for both, as PEM; there if either is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<PathBuf>,
+    /// Its private key, as PEM; there if either is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<PathBuf>,
+}
+
+impl Listening {
+    pub(super) fn read(section: &Reader, around: &mut Around) -> Option<Self> {
+        let mut taken: Vec<(SocketAddr, Place)> = Vec::new();
+        let mut read = |name: &str, port: u16| match section.value(name, around.report) {
+            None => Some(Vec::new()),
+            Some(value) => {
+                let items = value.items();
+                let sockets: Vec<SocketAddr> =
+                    items.iter().filter_map(|item| read_socket(item, port, &mut taken, around)).collect();
+                (sockets.len() == items.len()).then_some(sockets)
+            }
+        };
+        let (listen, tls, https) = (read("listen", 53), read("listen_tls", 853), read("listen_https", 443));
+        let secured = [&tls, &https].into_iter().any(|list| list.as_ref().is_none_or(|l| !l.is_empty()));
+        let certificate = read_pem(section, "certificate", "-----BEGIN CERTIFICATE-----", secured, around);
+        let key = read_pem(section, "key", "PRIVATE KEY-----", secured, around);
+        let (listen, listen_tls, listen_https) = (listen?, tls?, https?);
+        if listen.is_empty() && listen_tls.is_empty() && listen_https.is_empty() {
+            let such = such_address(around).map_or("[2001:db8:1::1]:53".into(), |such| such.to_string());
+            let place =
+                Place { key: format!("{}.listen", section.place().key).into(), ..section.place().clone() };
+            around
+                .report
+                .fault(&place, format!("is missing; write listen = [\"{such}\"], an address of this host"));
+            return None;
+        }
+        Some(Self { listen, listen_tls, listen_https, certificate: certificate?, key: key? })
+    }
+
+    /// Every address, with UDP, TLS and HTTPS.
+    pub fn all(&self) -> impl Iterator<Item = SocketAddr> {
+        self.listen.iter().chain(&self.listen_tls).chain(&self.listen_https).copied()
+    }
+
+    /// Whether what is sent to this address comes here.
+    pub(super) fn hears(&self, to: SocketAddr, around: &Around) -> bool {
+        let own = |address: IpAddr| {
+            address.is_loopback() || around.host.addresses.iter().any(|own| own.address == address)
+        };
+        self.all().any(|it| {
+            let any = it.ip().is_unspecified() && (it.is_ipv6() || to.is_ipv4()) && own(to.ip());
+            it.port() == to.port() && (it.ip() == to.ip() || any)
+        })
+    }
+}
+
+/// An address of this host that clients may well ask at.
+fn such_address(around: &Around) -> Option<SocketAddr> {
+    let global = |address: &IpAddr| match address {
+        IpAddr::V6(address) => !address.is_loopback() && !address.is_unicast_link_local(),
+        IpAddr::V4(_) => false,
+    };
+    let mut addresses = around.host.addresses.iter().map(|own| own.address);
+    addresses.find(global).map(|address| SocketAddr::new(address, 53))
+}
+
+fn read_socket(
+    item: &Value,
+    port: u16,
+    taken: &mut Vec<(SocketAddr, Place)>,
+    around: &mut Around,
+) -> Option<SocketAddr> {
+    let socket = item.socket_at(port, around.report)?;
+    if let Some(what) = unusable(socket) {
+        around.report.fault(&item.place, format!("{socket} {what}"));
+        return None;
+    }
+    if let Some((_, place)) = taken.iter().find(|(other, _)| *other == socket) {
+        let there = place.seen_from(&item.place);
+        around
+            .report
+            .fault(&item.place, format!("{socket} is listened at already ({there}); write another port"));
+    }
+    if around.metrics == Some(socket) {
+        around.report.fault(&item.place, format!("{socket} is where gateway.metrics is; write another port"));
+    }
+    taken.push((socket, item.place.clone()));
+    warn_of_foreign(socket, &item.place, around);
+    Some(socket)
+}
+
+/// What is wrong with an address to listen at, on whatever host.
+fn unusable(socket: SocketAddr) -> Option<&'static str> {
+    match socket.ip() {
+        _ if socket.port() == 0 => Some("has port 0, which is none; ports are 1 to 65535"),
+        address if address.is_multicast() => Some("is a multicast address; write one of this host's"),
+        IpAddr::V4(address) if address.is_broadcast() => {
+            Some("is a broadcast address; write one of this host's")
+        }
+        IpAddr::V6(address) if address.to_ipv4_mapped().is_some() => {
+            Some("is an IPv4 address in disguise; write it as IPv4")
+        }
+        IpAddr::V6(address) if address.is_unicast_link_local() && scope(socket) == 0 => {
+            Some("is link-local and does not say where; append the interface's number, as in [fe80::1%2]:53")
+        }
+        IpAddr::V4(_) | IpAddr::V6(_) => None,
+    }
+}
+
+fn scope(socket: SocketAddr) -> u32 {
+    match socket {
+        SocketAddr::V4(_) => 0,
+        SocketAddr::V6(socket) => socket.scope_id(),
+    }
+}
+
+fn warn_of_foreign(socket: SocketAddr, place: &Place, around: &mut Around) {
+    let address = socket.ip();
+    let here = around.host.addresses.iter().any(|own| own.address == address);
+    if here || address.is_unspecified() || address.is_loopback() || around.host.addresses.is_empty() {
+        return;
+    }
+    let what = match around.own.contains(&address) {
+        true => {
+            "is the gateway's own address, which its device has and this host has not; write one of this host's"
+        }
+        false => "is no address of this host yet; it is listened at as soon as it is",
+    };
+    around.report.warn(place, format!("{address} {what}"));
+}
+
+/// A file in PEM. `Some(None)`: it is not written and not needed.
+fn read_pem(
+    section: &Reader,
+    name: &str,
+    mark: &str,
+    needed: bool,
+    around: &mut Around,
+) -> Option<Option<PathBuf>> {
+    let Some(value) = section.value(name, around.report) else {
+        if needed {
+            let key = format!("{}.{name}", section.place().key).into();
+            let place = Place { key, ..section.place().clone() };
+            let what = format!(
+                "is missing, for listen_tls and listen_https; write {name} = \"/etc/sixway/{name}.pem\""
+            );
+            around.report.fault(&place, what);
+            return None;
+        }
+        return Some(None);
+    };
+    let path = value.path(around.report)?;
+    if !needed {
+        let what = "means nothing without listen_tls or listen_https; write one of them, or leave this out";
+        around.report.warn(&value.place, what);
+        return Some(Some(path));
+    }
+    check_pem(&path, mark, &value.place, around.read_file, around.report);
+    Some(Some(path))
+}
+
+/// Reports a file that cannot be read, or has not what it should have.
+pub(super) fn check_pem(
+    path: &Path,
+    mark: &str,
+    place: &Place,
+    read_file: &mut dyn FnMut(&Path) -> io::Result<String>,
+    report: &mut Report,
+) {
+    let what = match read_file(path) {
+        Ok(text) if text.contains(mark) => return,
+        Ok(_) => format!("has no line with {mark}; write a file in PEM"),
+        Err(error) => format!("cannot be read: {error}"),
+    };
+    report.fault(place, what);
+}
