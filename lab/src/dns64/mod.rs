@@ -2,9 +2,11 @@
 
 mod authority;
 mod configuration;
+pub mod difference;
 mod query;
 mod server;
 mod signing;
+pub mod table;
 mod tree;
 mod zone;
 

@@ -22,6 +22,22 @@ pub struct Flags {
     pub checking_disabled: bool,
     /// DO: it wants DNSSEC records.
     pub dnssec_ok: bool,
+    /// AD: it wants to know whether the answer was validated (RFC 6840 §5.7).
+    pub authentic: bool,
+}
+
+impl Flags {
+    /// None of them.
+    pub const NONE: Self = Self { checking_disabled: false, dnssec_ok: false, authentic: false };
+}
+
+/// As a table shows it.
+impl std::fmt::Display for Flags {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let set = [(self.checking_disabled, "CD"), (self.dnssec_ok, "DO"), (self.authentic, "AD")];
+        let set: Vec<_> = set.iter().filter(|(set, _)| *set).map(|(_, name)| *name).collect();
+        f.write_str(&set.join(" "))
+    }
 }
 
 /// One record.
@@ -138,6 +154,7 @@ fn question(id: u16, name: &str, kind: &str, flags: Flags) -> Result<Vec<u8>> {
     header.set_id(id);
     header.set_rd(true);
     header.set_cd(flags.checking_disabled);
+    header.set_ad(flags.authentic);
     let mut builder = builder.question();
     builder.push((owner, kind)).map_err(|error| wrong(&error.to_string()))?;
     let mut builder = builder.additional();
@@ -183,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_question_is_read_back() {
-        let flags = Flags { checking_disabled: true, dnssec_ok: true };
+        let flags = Flags { checking_disabled: true, dnssec_ok: true, authentic: false };
         let octets = question(7, "a.test", "AAAA", flags).unwrap();
         let reply = read(&octets).unwrap();
         assert_eq!((reply.rcode.as_str(), reply.answer.len()), ("NOERROR", 0));

@@ -45,7 +45,7 @@ pub fn signed(folder: &Path, origin: &str, text: &str, signing: Signing) -> Resu
     make.args(["-q", "-a", "ECDSAP256SHA256", "-f", "KSK", "-K"]).arg(folder).arg(name);
     run(folder, make)?;
     let mut sign = command("dnssec-signzone")?;
-    sign.args(["-q", "-S", "-z", "-g", "-O", "full", "-o", name, "-K"])
+    sign.args(["-q", "-P", "-S", "-z", "-g", "-O", "full", "-o", name, "-K"])
         .arg(folder)
         .arg("-d")
         .arg(folder)

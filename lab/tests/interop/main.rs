@@ -5,6 +5,7 @@ mod advertisements;
 mod counters;
 mod datagrams;
 mod decoder;
+mod dns64;
 mod experiments;
 mod kernel;
 mod life;
@@ -72,6 +73,7 @@ fn main() {
         super_frames::TESTS,
         advertisements::TESTS,
         &tunnels::tests(),
+        &dns64::tests(),
         experiments::TESTS,
     ]
     .concat();

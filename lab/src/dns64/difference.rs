@@ -1,0 +1,82 @@
+//! Where a peer is known not to say what is right about a generated name, and why. A difference that is not here fails the test.
+
+use super::server::Server;
+use super::zone::{Kind, Sample};
+
+/// A known difference.
+#[derive(Clone, Copy, Debug)]
+pub struct Difference {
+    /// Whose.
+    pub server: Server,
+    /// Which names.
+    pub what: &'static str,
+    /// The reason.
+    pub why: &'static str,
+    /// Whether a name is one of them.
+    pub concerns: fn(&Sample) -> bool,
+    /// Whether it is there in each run; else what was asked before decides.
+    pub always: bool,
+}
+
+fn excluded(sample: &Sample) -> bool {
+    matches!(sample.kind, Kind::ExcludedOnly | Kind::ExcludedBeside)
+}
+
+fn bad(sample: &Sample, what: &str) -> bool {
+    sample.name.starts_with(what)
+}
+
+fn below(sample: &Sample, zone: &str) -> bool {
+    sample.name.ends_with(zone)
+}
+
+/// All of them.
+pub const DIFFERENCES: &[Difference] = &[
+    Difference {
+        server: Server::Unbound,
+        what: "AAAA records within ::ffff:0:0/96",
+        why: "it excludes no ranges (RFC 6147 §5.1.4)",
+        concerns: excluded,
+        always: true,
+    },
+    Difference {
+        server: Server::Unbound,
+        what: "a bogus proof that there is no AAAA record",
+        why: "it synthesises from a valid A without having validated the proof, and sets AD",
+        concerns: |sample| bad(sample, "bad-nsec"),
+        always: true,
+    },
+    Difference {
+        server: Server::Bind,
+        what: "a wildcard in a signed zone",
+        why: "what a cached NSEC denies is not asked for again (`synth-from-dnssec`), and such an answer is left without synthesis",
+        concerns: |sample| sample.kind == Kind::Wildcard && below(sample, ".signed.test"),
+        always: false,
+    },
+    Difference {
+        server: Server::Recursor,
+        what: "AAAA records within ::ffff:0:0/96",
+        why: "it excludes no ranges (RFC 6147 §5.1.4)",
+        concerns: excluded,
+        always: true,
+    },
+    Difference {
+        server: Server::Recursor,
+        what: "a name below a DNAME in a zone with NSEC3",
+        why: "what cached NSEC3 records deny is not asked for again (`aggressive-nsec-cache-size`), and the DNAME is not looked for",
+        concerns: |sample| sample.kind == Kind::Branch && below(sample, ".hashed.test"),
+        always: false,
+    },
+    Difference {
+        server: Server::Recursor,
+        what: "expired signatures, a bogus A, a bogus proof",
+        why: "a bogus AAAA answer is taken for an empty one, and the A is not validated",
+        concerns: |sample| below(sample, ".expired.test") || bad(sample, "bad-a-") || bad(sample, "bad-nsec"),
+        always: true,
+    },
+];
+
+/// The difference that explains one.
+pub fn explained(server: Server, sample: &Sample) -> Option<&'static Difference> {
+    DIFFERENCES.iter().find(|difference| difference.server == server && (difference.concerns)(sample))
+}

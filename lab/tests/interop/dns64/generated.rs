@@ -1,0 +1,52 @@
+//! About a thousand generated names, each asked for, and compared with what the generator knows to be right.
+
+use super::{programs, start};
+use crate::Interop;
+use sixway_lab::dns64::difference::{DIFFERENCES, explained};
+use sixway_lab::dns64::{Flags, Server};
+use sixway_lab::failure::{Failure, Result};
+
+pub const TESTS: &[Interop] = &[
+    Interop::new(
+        "unbound_is_right_about_generated_names_but_for_what_is_written",
+        programs!("unbound"),
+        || is_right(Server::Unbound),
+    ),
+    Interop::new("bind_is_right_about_generated_names_but_for_what_is_written", programs!("named"), || {
+        is_right(Server::Bind)
+    }),
+    Interop::new(
+        "pdns_recursor_is_right_about_generated_names_but_for_what_is_written",
+        programs!("pdns_recursor"),
+        || is_right(Server::Recursor),
+    ),
+];
+
+fn is_right(server: Server) -> Result<()> {
+    let (running, tree) = start(server)?;
+    let asker = running.asker()?;
+    let mut wrong = Vec::new();
+    let mut known = Vec::new();
+    for sample in &tree.samples {
+        let said = asker.ask(&sample.name, "AAAA", Flags::NONE).and_then(|reply| reply.addresses());
+        if said.as_ref().is_ok_and(|said| said.is(&sample.expected)) {
+            continue;
+        }
+        match explained(server, sample) {
+            Some(difference) => known.push(difference.what),
+            None => wrong
+                .push(format!("{} ({:?}): {said:?}, not {:?}", sample.name, sample.kind, sample.expected)),
+        }
+    }
+    let own = DIFFERENCES.iter().filter(|difference| difference.server == server && difference.always);
+    wrong.extend(
+        own.filter(|difference| !known.contains(&difference.what))
+            .map(|gone| format!("{}: it is right about them, which is not what is written", gone.what)),
+    );
+    let (many, all) = (wrong.len(), tree.samples.len());
+    wrong.truncate(20);
+    match wrong.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Unexpected(format!("{many} of {all}:\n  {}", wrong.join("\n  ")))),
+    }
+}
