@@ -9,6 +9,10 @@ use std::collections::BinaryHeap;
 pub(super) enum Due {
     /// The next try of a question, by its number.
     Question(u64),
+    /// The end of an exchange for which no question waits.
+    Alone(u64),
+    /// The next probe of an upstream.
+    Probe(usize),
 }
 
 /// Entries that no longer matter lie in the heap until they come to its top, or until they are more than the others: the heap is swept then.

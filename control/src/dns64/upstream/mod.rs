@@ -14,14 +14,22 @@
 //! After each call of anything, and when the time of [`Upstreams::poll_timeout`] has come (then [`Upstreams::handle_timeout`] first), each
 //! `poll_…` is to be called until it returns `None`.
 
+mod abilities;
 mod alarms;
+mod in_flight;
 mod latency;
+mod liveness;
 mod numbered;
+mod peer;
+mod probes;
 mod query_message;
 mod question;
+mod replies;
 mod reply;
 mod row;
+mod tries;
 mod upstreams;
+mod zones;
 
 pub use question::{Exhausted, Number, Question, Reply};
 pub use row::{Event, Health, Row};

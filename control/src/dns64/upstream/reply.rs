@@ -11,6 +11,8 @@ const SERVFAIL: u16 = 2;
 const NXDOMAIN: u16 = 3;
 const NOTIMP: u16 = 4;
 const REFUSED: u16 = 5;
+/// RFC 6672 §2.2: a DNAME record makes a name that is too long; any other server would say the same.
+const YXDOMAIN: u16 = 6;
 /// RFC 6891 §9: the version of EDNS is not supported.
 const BADVERS: u16 = 16;
 
@@ -97,7 +99,7 @@ fn said(reply: &[u8], question_end: usize, rcode: u16) -> Verdict {
     let Some(seen) = Seen::read(reply, question_end) else { return Verdict::Useless };
     match rcode | seen.extended_rcode << 4 {
         0 if seen.is_referral() => Verdict::Useless,
-        0 | NXDOMAIN => Verdict::Definite,
+        0 | NXDOMAIN | YXDOMAIN => Verdict::Definite,
         FORMERR | NOTIMP | BADVERS => Verdict::NotUnderstood,
         _ => Verdict::Failed,
     }

@@ -68,4 +68,9 @@ pub enum Event {
         /// The place in the settings.
         upstream: usize,
     },
+    /// It changes the case of names and has no stream: it is asked by datagrams, which the ID and the port alone guard.
+    WithoutCase {
+        /// The place in the settings.
+        upstream: usize,
+    },
 }

@@ -1,18 +1,18 @@
-//! The state machine: from a question to its outcome.
+//! The state machine: what comes in and goes out.
 
-use super::super::ask::{Exchange, Failure, Transmit, Way};
+use super::super::ask::{Exchange, Failure, Transmit};
 use super::super::settings::Upstream;
 use super::alarms::{Alarms, Due};
-use super::latency::{DATAGRAM, Latency, STREAM};
+use super::in_flight::{Asked, Open};
 use super::numbered::Numbered;
-use super::query_message::{Style, query};
+use super::peer::Peer;
 use super::question::{Exhausted, Number, Question, Reply};
-use super::reply::{Sent, Verdict, judge};
 use super::row::{Event, Row};
+use super::zones::Zones;
 use crate::Instant;
 use core::time::Duration;
-use rand::SeedableRng;
 use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
 use std::collections::VecDeque;
 
 /// A question has its outcome within this time.
@@ -24,41 +24,23 @@ pub const MAX_TRIES: usize = 6;
 /// How many exchanges may be open, if nothing else is said.
 pub const MAX_EXCHANGES: usize = 4_096;
 
-/// A question on its way.
-#[derive(Debug)]
-struct Asked {
-    message: Vec<u8>,
-    id: u16,
-    exchange: Option<u64>,
-    upstream: usize,
-    tries: usize,
-    due: Instant,
-    until: Instant,
-    dnssec_ok: bool,
-    sent: Instant,
-}
-
-/// One upstream.
-#[derive(Debug)]
-struct Peer {
-    datagrams: bool,
-    latency: Latency,
-    row: Row,
-}
-
 /// Puts questions to upstreams.
 #[derive(Debug)]
 pub struct Upstreams {
-    peers: Vec<Peer>,
-    random: StdRng,
-    most: usize,
-    asked: Numbered<Asked>,
-    exchanges: Numbered<u64>,
-    alarms: Alarms,
-    transmits: VecDeque<Transmit>,
-    cancels: VecDeque<Exchange>,
-    outcomes: VecDeque<(Number, Result<Reply, Exhausted>)>,
-    disbelieved: u64,
+    pub(super) peers: Vec<Peer>,
+    pub(super) zones: Zones,
+    /// What an upstream is probed with: a zone that it is there for.
+    pub(super) probes: Vec<Box<[u8]>>,
+    pub(super) random: StdRng,
+    pub(super) most: usize,
+    pub(super) asked: Numbered<Asked>,
+    pub(super) exchanges: Numbered<Open>,
+    pub(super) alarms: Alarms,
+    pub(super) transmits: VecDeque<Transmit>,
+    pub(super) cancels: VecDeque<Exchange>,
+    pub(super) outcomes: VecDeque<(Number, Result<Reply, Exhausted>)>,
+    pub(super) events: VecDeque<Event>,
+    pub(super) disbelieved: u64,
 }
 
 impl Upstreams {
@@ -66,14 +48,14 @@ impl Upstreams {
     /// the seed, which must be secret.
     #[must_use]
     pub fn new(upstreams: &[Upstream], seed: [u8; 32], exchanges: usize, now: Instant) -> Self {
-        let _ = now;
-        let peer = |upstream: &Upstream| {
-            let bounds = if upstream.datagrams { DATAGRAM } else { STREAM };
-            Peer { datagrams: upstream.datagrams, latency: Latency::new(bounds), row: Row::default() }
-        };
+        let mut random = StdRng::from_seed(seed);
+        let probe =
+            |upstream: &Upstream| upstream.names.first().map_or(Box::from([0]), |zone| zone.0.clone());
         Self {
-            peers: upstreams.iter().map(peer).collect(),
-            random: StdRng::from_seed(seed),
+            peers: upstreams.iter().map(|upstream| Peer::new(upstream, now)).collect(),
+            zones: Zones::new(upstreams, random.next_u64()),
+            probes: upstreams.iter().map(probe).collect(),
+            random,
             most: exchanges,
             asked: Numbered::default(),
             exchanges: Numbered::default(),
@@ -81,72 +63,44 @@ impl Upstreams {
             transmits: VecDeque::new(),
             cancels: VecDeque::new(),
             outcomes: VecDeque::new(),
+            events: VecDeque::new(),
             disbelieved: 0,
         }
     }
 
     /// Asks. The outcome comes by [`poll_outcome`](Self::poll_outcome) under this number, perhaps at once.
     pub fn ask(&mut self, now: Instant, question: &Question<'_>) -> Number {
-        if self.exchanges.len() >= self.most || self.peers.is_empty() {
+        let full = self.exchanges.len() >= self.most;
+        if full || self.zones.members(question.name).is_empty() {
             let number = Number(self.asked.skip());
-            let why = if self.peers.is_empty() { Exhausted::NoUpstream } else { Exhausted::Full };
-            self.outcomes.push_back((number, Err(why)));
+            self.outcomes
+                .push_back((number, Err(if full { Exhausted::Full } else { Exhausted::NoUpstream })));
             return number;
         }
-        let (message, id) = query(question, Style { edns: true, cased: false }, &mut self.random);
-        let number = self.asked.insert(Asked {
-            message,
-            id,
-            exchange: None,
-            upstream: 0,
-            tries: 0,
-            due: now,
-            until: now + DEADLINE,
-            dnssec_ok: question.dnssec_ok,
-            sent: now,
-        });
-        self.put(now, number);
+        for at in self.zones.members(question.name) {
+            self.peers[*at].abilities.refresh(now);
+        }
+        let number = self.asked.insert(Asked::new(now, question));
+        self.go_on(now, number);
+        self.explore(now, number);
         self.tidy();
         Number(number)
     }
 
     /// Nobody waits for this question any more: it has no outcome.
     pub fn abandon(&mut self, number: Number) {
-        self.close(number.0);
+        if let Some(asked) = self.asked.remove(number.0) {
+            self.close_all(&asked);
+        }
         self.outcomes.retain(|(other, _)| *other != number);
         self.tidy();
     }
 
     /// What came of an exchange. What is not the reply to its question is counted, and the exchange goes on; after a failure it is over.
     pub fn handle_reply(&mut self, now: Instant, exchange: Exchange, reply: Result<&[u8], Failure>) {
-        let Some(number) = self.exchanges.find(exchange.0).copied() else {
-            self.disbelieved += u64::from(reply.is_ok());
-            return;
-        };
-        let Some(asked) = self.asked.find(number) else { return };
-        let peer = &mut self.peers[asked.upstream];
-        let (dnssec_ok, upstream) = (asked.dnssec_ok, asked.upstream);
         match reply {
-            Ok(message) => {
-                let end = asked.message.len() - 11;
-                let sent = Sent { id: asked.id, question: &asked.message[12..end], cased: false };
-                if matches!(judge(&sent, message), Verdict::Disbelieved | Verdict::OtherCase) {
-                    self.disbelieved += 1;
-                    peer.row.disbelieved += 1;
-                    return;
-                }
-                peer.row.replies += 1;
-                peer.latency.sample(now - asked.sent);
-                let way = if peer.datagrams { Way::Datagram } else { Way::Stream };
-                let reply = Reply { message: message.to_vec(), upstream, way, dnssec_ok };
-                self.close(number);
-                self.outcomes.push_back((Number(number), Ok(reply)));
-            }
-            Err(_) => {
-                peer.row.unreachable += 1;
-                self.exchanges.remove(exchange.0);
-                self.put(now, number);
-            }
+            Ok(message) => self.replied(now, exchange.0, message),
+            Err(failure) => self.failed(now, exchange.0, failure),
         }
         self.tidy();
     }
@@ -154,9 +108,13 @@ impl Upstreams {
     /// Does what is due.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some((at, due)) = self.alarms.ring(now) {
-            let Due::Question(number) = due;
-            if self.asked.find(number).is_some_and(|asked| asked.due == at) {
-                self.put(now, number);
+            if !self.matters(at, due) {
+                continue;
+            }
+            match due {
+                Due::Question(number) => self.silent(now, number),
+                Due::Alone(exchange) => self.alone_silent(now, exchange),
+                Due::Probe(upstream) => self.probe(now, upstream),
             }
         }
         self.tidy();
@@ -170,7 +128,13 @@ impl Upstreams {
 
     /// The next question for an upstream, to be sent at once.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
-        self.transmits.pop_front()
+        loop {
+            let transmit = self.transmits.pop_front()?;
+            if let Some(open) = self.exchanges.find_mut(transmit.exchange.0) {
+                open.transmitted = true;
+                return Some(transmit);
+            }
+        }
     }
 
     /// The next exchange that is over: it was answered, or nobody waits for it any more.
@@ -185,12 +149,12 @@ impl Upstreams {
 
     /// What happened to an upstream, for the log.
     pub fn poll_event(&mut self) -> Option<Event> {
-        None
+        self.events.pop_front()
     }
 
     /// Each upstream, in the order of the settings.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = Row> + '_ {
-        self.peers.iter().map(|peer| Row { latency: peer.latency.smoothed(), ..peer.row })
+        self.peers.iter().map(Peer::shown)
     }
 
     /// Replies that were disbelieved, those to exchanges that were over included.
@@ -199,43 +163,44 @@ impl Upstreams {
         self.disbelieved
     }
 
-    /// Puts a question to the next upstream, or gives it up.
-    fn put(&mut self, now: Instant, number: u64) {
-        let Some(asked) = self.asked.find_mut(number) else { return };
-        if let Some(open) = asked.exchange.take() {
-            self.exchanges.remove(open);
-            self.cancels.push_back(Exchange(open));
-        }
-        if asked.tries == MAX_TRIES || now >= asked.until {
-            self.close(number);
-            self.outcomes.push_back((Number(number), Err(Exhausted::NoReply)));
-            return;
-        }
-        asked.upstream = asked.tries % self.peers.len();
-        asked.tries += 1;
-        asked.sent = now;
-        let peer = &mut self.peers[asked.upstream];
-        asked.due = asked.until.min(now + peer.latency.timeout(asked.tries as u32 - 1));
-        peer.row.asked += 1;
-        let exchange = self.exchanges.insert(number);
-        asked.exchange = Some(exchange);
-        let way = if peer.datagrams { Way::Datagram } else { Way::Stream };
-        self.alarms.set(asked.due, Due::Question(number));
-        let (upstream, message) = (asked.upstream, asked.message.clone());
-        self.transmits.push_back(Transmit { exchange: Exchange(exchange), upstream, way, message });
+    /// Exchanges that are open.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.exchanges.len()
     }
 
-    /// Forgets a question and its exchange.
-    fn close(&mut self, number: u64) {
-        if let Some(open) = self.asked.remove(number).and_then(|asked| asked.exchange) {
-            self.exchanges.remove(open);
-            self.cancels.push_back(Exchange(open));
+    /// Ends an exchange, which the caller is told unless it never saw it.
+    pub(super) fn take(&mut self, exchange: u64) -> Option<Open> {
+        let open = self.exchanges.remove(exchange)?;
+        self.peers[open.upstream].row.open -= 1;
+        if open.transmitted {
+            self.cancels.push_back(Exchange(exchange));
+        }
+        Some(open)
+    }
+
+    pub(super) fn close(&mut self, exchange: u64) {
+        let _ = self.take(exchange);
+    }
+
+    pub(super) fn close_all(&mut self, asked: &Asked) {
+        for exchange in asked.tries.iter().filter_map(|tried| tried.exchange) {
+            self.close(exchange);
+        }
+    }
+
+    /// Whether an alarm still means something.
+    fn matters(&self, at: Instant, due: Due) -> bool {
+        match due {
+            Due::Question(number) => self.asked.find(number).is_some_and(|asked| asked.due == at),
+            Due::Alone(exchange) => self.exchanges.find(exchange).is_some(),
+            Due::Probe(upstream) => self.peers[upstream].liveness.probe_due == Some(at),
         }
     }
 
     fn tidy(&mut self) {
-        self.alarms.tidy(|at, due| match due {
-            Due::Question(number) => self.asked.find(number).is_some_and(|asked| asked.due == at),
-        });
+        let mut alarms = core::mem::take(&mut self.alarms);
+        alarms.tidy(|at, due| self.matters(at, due));
+        self.alarms = alarms;
     }
 }

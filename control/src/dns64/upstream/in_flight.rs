@@ -1,0 +1,143 @@
+//! Questions and exchanges that are under way.
+
+use super::super::ask::Way;
+use super::query_message::Style;
+use super::question::{Question, Reply};
+use super::upstreams::{DEADLINE, MAX_TRIES};
+use crate::Instant;
+use arrayvec::ArrayVec;
+
+/// How a try ended, or whether it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// Its time has not passed.
+    Waiting,
+    /// Its time has passed; a late reply is still welcome.
+    Silent,
+    /// It said something that is no answer.
+    Failed,
+    /// It could not be reached this way.
+    NoWay,
+    /// A datagram will not do: the reply was truncated, or somebody was guessing.
+    ByStream,
+    /// It did not understand EDNS.
+    NotUnderstood,
+    /// Its reply had the name in another case.
+    OtherCase,
+    /// Its stream was closed, for the first time.
+    Closed,
+}
+
+/// One putting of a question to an upstream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Try {
+    pub(super) upstream: usize,
+    pub(super) way: Way,
+    pub(super) edns: bool,
+    pub(super) sent: Instant,
+    /// The exchange, while it is open.
+    pub(super) exchange: Option<u64>,
+    pub(super) end: End,
+}
+
+/// A question that has no outcome yet. At least one of its exchanges is open.
+#[derive(Debug)]
+pub(super) struct Asked {
+    name: Box<[u8]>,
+    fields: Question<'static>,
+    /// The outcome is due.
+    pub(super) until: Instant,
+    /// The last try's time has passed.
+    pub(super) due: Instant,
+    pub(super) tries: ArrayVec<Try, MAX_TRIES>,
+    /// What is passed on if nobody says anything better.
+    pub(super) kept: Option<Reply>,
+    /// Somebody said something that cannot be passed on.
+    pub(super) useless: bool,
+}
+
+impl Asked {
+    pub(super) fn new(now: Instant, question: &Question<'_>) -> Self {
+        let Question {
+            qtype,
+            qclass,
+            dnssec_ok,
+            dnssec_needed,
+            checking_disabled,
+            authentic_data,
+            unlike,
+            ..
+        } = *question;
+        let fields = Question {
+            name: &[],
+            qtype,
+            qclass,
+            dnssec_ok,
+            dnssec_needed,
+            checking_disabled,
+            authentic_data,
+            unlike,
+        };
+        let until = now + DEADLINE;
+        Self {
+            name: question.name.into(),
+            fields,
+            until,
+            due: until,
+            tries: ArrayVec::new(),
+            kept: None,
+            useless: false,
+        }
+    }
+
+    pub(super) fn question(&self) -> Question<'_> {
+        Question { name: &self.name, ..self.fields }
+    }
+
+    /// Something was said already: nobody is asked twice then.
+    pub(super) fn something_was_said(&self) -> bool {
+        self.useless || self.kept.is_some()
+    }
+
+    /// Keeps a failure to pass it on: SERVFAIL before any other, else the first.
+    pub(super) fn keep(&mut self, reply: Reply) {
+        const SERVFAIL: u8 = 2;
+        let is_servfail = |reply: &Reply| reply.message.get(3).is_some_and(|flags| flags & 0x0f == SERVFAIL);
+        if self.kept.as_ref().is_none_or(|kept| is_servfail(&reply) && !is_servfail(kept)) {
+            self.kept = Some(reply);
+        }
+    }
+
+    pub(super) fn tries_at(&self, upstream: usize) -> impl Iterator<Item = &Try> {
+        self.tries.iter().filter(move |tried| tried.upstream == upstream)
+    }
+}
+
+/// For whom an exchange is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// A question's try.
+    Question { number: u64, at: usize },
+    /// A copy of a question, to measure an upstream that is not asked otherwise.
+    Measure,
+    /// A probe of one that is not known to be alive.
+    Probe,
+}
+
+/// An exchange that is open.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) owner: Owner,
+    pub(super) upstream: usize,
+    pub(super) way: Way,
+    pub(super) style: Style,
+    pub(super) dnssec_ok: bool,
+    pub(super) id: u16,
+    /// The question section as it was sent.
+    pub(super) question: Box<[u8]>,
+    pub(super) sent: Instant,
+    /// It has been handed out.
+    pub(super) transmitted: bool,
+    /// Replies that were not to its question.
+    pub(super) strange: u8,
+}
