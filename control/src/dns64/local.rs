@@ -12,7 +12,10 @@
 //!
 //! Names under IN-ADDR.ARPA of 192.0.0.170 and .171 are not special to a resolver (RFC 8880 §7.2, item 4).
 
+use super::answer::rtype;
+use super::compose::{self, Dress, LocalRecord};
 use super::policy::Policy;
+use super::query::Query;
 use super::reverse::{Ip6Name, WELL_KNOWN, embedded};
 use super::settings::{Reverse, Settings, Wire};
 use arrayvec::ArrayVec;
@@ -28,18 +31,8 @@ const LOCALHOST: &[u8] = b"\x09localhost\x00";
 const INVALID: &[u8] = b"\x07invalid\x00";
 const ONION: &[u8] = b"\x05onion\x00";
 const LOOPBACK4: &[u8] = b"\x03127\x07in-addr\x04arpa\x00";
+const NOBODY_INVALID: &[u8] = b"\x06nobody\x07invalid\x00";
 const LOCALHOST4: &[u8] = b"\x011\x010\x010";
-
-/// RFC 1035 §3.2.2, §3.2.3; RFC 3596 §2.1; RFC 4034 §5: types of records.
-mod rtype {
-    pub(super) const A: u16 = 1;
-    pub(super) const SOA: u16 = 6;
-    pub(super) const PTR: u16 = 12;
-    pub(super) const HINFO: u16 = 13;
-    pub(super) const AAAA: u16 = 28;
-    pub(super) const DS: u16 = 43;
-    pub(super) const ANY: u16 = 255;
-}
 
 /// RFC 1035 §4.1.1: no error.
 const NO_ERROR: u8 = 0;
@@ -65,24 +58,47 @@ const HINFO_DATA: &[u8] = b"\x07RFC8482\x00";
 /// Records in an answer: the well-known addresses under each of a client's prefixes.
 pub(super) const MOST_RECORDS: usize = 16;
 
-/// RDATA.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Octets of RDATA that is made here, at most: a SOA's.
+const MADE_OCTETS: usize = 40;
+
+/// RDATA, as it goes into a message whose question stands at offset 12.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Data<'a> {
-    /// An A record's.
-    A(Ipv4Addr),
-    /// An AAAA record's.
-    Aaaa(Ipv6Addr),
-    /// RDATA as it goes into the message; names in it are not compressed.
-    Octets(&'a [u8]),
-    /// That of the SOA of RFC 6303 §3; MNAME is the record's owner.
-    Soa,
+    /// Made here.
+    Made(ArrayVec<u8, MADE_OCTETS>),
+    /// Known before.
+    Known(&'a [u8]),
+}
+
+impl Data<'_> {
+    fn a(address: Ipv4Addr) -> Self {
+        Self::Made(address.octets().into_iter().collect())
+    }
+
+    fn aaaa(address: Ipv6Addr) -> Self {
+        Self::Made(address.octets().into_iter().collect())
+    }
+
+    /// RFC 6303 §3, with the owner as MNAME.
+    fn soa(owner: [u8; 2]) -> Self {
+        let timers = [1, 3_600, 1_200, 604_800, NEGATIVE].map(u32::to_be_bytes);
+        Self::Made(owner.iter().chain(NOBODY_INVALID).chain(timers.as_flattened()).copied().collect())
+    }
+
+    /// Its octets.
+    pub(super) fn octets(&self) -> &[u8] {
+        match self {
+            Self::Made(octets) => octets,
+            Self::Known(octets) => octets,
+        }
+    }
 }
 
 /// A record whose owner is the question's name or one above it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Record<'a> {
-    /// How many octets of the question's name stand before the owner's: 0 if it is that name itself. So the owner is a pointer to 12 + this.
-    pub(super) owner: u8,
+    /// A pointer into the question's name (RFC 1035 §4.1.4).
+    pub(super) owner: [u8; 2],
     /// TYPE.
     pub(super) rtype: u16,
     /// In seconds.
@@ -92,21 +108,15 @@ pub(super) struct Record<'a> {
 }
 
 impl Record<'_> {
-    /// Appends the RDATA, without RDLENGTH, to a message whose question stands at offset 12.
-    pub(super) fn append_data(&self, message: &mut Vec<u8>) {
-        match self.data {
-            Data::A(address) => message.extend_from_slice(&address.octets()),
-            Data::Aaaa(address) => message.extend_from_slice(&address.octets()),
-            Data::Octets(octets) => message.extend_from_slice(octets),
-            Data::Soa => {
-                message.extend_from_slice(&(0xc00c + u16::from(self.owner)).to_be_bytes());
-                message.extend_from_slice(b"\x06nobody\x07invalid\x00");
-                for field in [1, 3_600, 1_200, 604_800, NEGATIVE] {
-                    message.extend_from_slice(&u32::to_be_bytes(field));
-                }
-            }
-        }
+    fn local(&self) -> LocalRecord<'_> {
+        let (owner, data) = (Some(&self.owner[..]), self.data.octets());
+        LocalRecord { owner, rtype: self.rtype, ttl: self.ttl, data }
     }
+}
+
+/// A pointer to the question's name without its first octets.
+fn pointer(skipped: u8) -> [u8; 2] {
+    (0xc00c + u16::from(skipped)).to_be_bytes()
 }
 
 /// An answer. Class IN, and nothing in it is signed.
@@ -128,6 +138,14 @@ impl<'a> LocalAnswer<'a> {
         Self { rcode: NO_ERROR, authoritative: true, answer, authority: None }
     }
 
+    /// Writes the whole message. AA is as the answer says, the rest of the dress is the caller's.
+    pub(super) fn write(&self, out: &mut Vec<u8>, query: &Query<'_>, dress: &Dress<'_>) {
+        let answer: ArrayVec<LocalRecord<'_>, MOST_RECORDS> = self.answer.iter().map(Record::local).collect();
+        let authority = self.authority.as_ref().map(Record::local);
+        let dress = Dress { authoritative: self.authoritative, ..*dress };
+        compose::local(out, query, u16::from(self.rcode), (&answer, authority.as_slice()), &dress);
+    }
+
     /// Nothing of the type (0), or no such name (3), in the zone that begins after so many octets of the name.
     fn nothing(rcode: u8, zone: u8) -> Self {
         Self { rcode, authoritative: true, answer: ArrayVec::new(), authority: Some(soa(zone)) }
@@ -135,15 +153,16 @@ impl<'a> LocalAnswer<'a> {
 }
 
 fn soa<'a>(zone: u8) -> Record<'a> {
-    Record { owner: zone, rtype: rtype::SOA, ttl: NEGATIVE, data: Data::Soa }
+    let owner = pointer(zone);
+    Record { owner, rtype: rtype::SOA, ttl: NEGATIVE, data: Data::soa(owner) }
 }
 
 fn record(rtype: u16, ttl: u32, data: Data<'_>) -> Record<'_> {
-    Record { owner: 0, rtype, ttl, data }
+    Record { owner: pointer(0), rtype, ttl, data }
 }
 
-fn pointer(ttl: u32, target: &[u8]) -> LocalAnswer<'_> {
-    LocalAnswer::data([record(rtype::PTR, ttl, Data::Octets(target))])
+fn ptr(ttl: u32, target: &[u8]) -> LocalAnswer<'_> {
+    LocalAnswer::data([record(rtype::PTR, ttl, Data::Known(target))])
 }
 
 /// A question of class IN.
@@ -193,7 +212,7 @@ impl Local {
             (1.., _) => Some(LocalAnswer::nothing(NAME_ERROR, zone)),
             (0, rtype::DS) => None,
             (0, rtype::A) => {
-                Some(LocalAnswer::data(WELL_KNOWN.map(|address| record(rtype::A, DAY, Data::A(address)))))
+                Some(LocalAnswer::data(WELL_KNOWN.map(|address| record(rtype::A, DAY, Data::a(address)))))
             }
             (0, rtype::AAAA) => Some(LocalAnswer::data(pairs(policy.prefixes_of(asked.client)))),
             (0, _) => Some(LocalAnswer::nothing(NO_ERROR, zone)),
@@ -211,14 +230,14 @@ impl Local {
             Reverse::Cname { .. } | Reverse::Rewrite => {
                 let address = embedded(asked.name, policy.all_prefixes())?;
                 let known = asked.qtype == rtype::PTR && WELL_KNOWN.contains(&address);
-                known.then(|| pointer(DAY, IPV4ONLY_ARPA))
+                known.then(|| ptr(DAY, IPV4ONLY_ARPA))
             }
         }
     }
 
     /// RFC 8482 §4.2.
     fn any<'a>(&self, asked: Asked<'_>) -> Option<LocalAnswer<'a>> {
-        let hinfo = record(rtype::HINFO, HINFO_TTL, Data::Octets(HINFO_DATA));
+        let hinfo = record(rtype::HINFO, HINFO_TTL, Data::Known(HINFO_DATA));
         let minimal = self.minimal_any && asked.qtype == rtype::ANY;
         minimal.then(|| LocalAnswer { authoritative: false, ..LocalAnswer::data([hinfo]) })
     }
@@ -237,7 +256,7 @@ fn below(name: &[u8], zone: &[u8]) -> Option<u8> {
 /// RFC 7050 §3: both well-known addresses under each prefix, prefix after prefix.
 fn pairs<'a>(prefixes: &[Rfc6052]) -> impl Iterator<Item = Record<'a>> {
     let made = prefixes.iter().flat_map(|prefix| WELL_KNOWN.map(|address| prefix.embed_any(address)));
-    made.map(|address| record(rtype::AAAA, HOUR, Data::Aaaa(address)))
+    made.map(|address| record(rtype::AAAA, HOUR, Data::aaaa(address)))
 }
 
 /// RFC 6761 §6.3 and §6.4, RFC 7686 §2.
@@ -248,9 +267,9 @@ fn special<'a>(asked: Asked<'_>) -> Option<LocalAnswer<'a>> {
     let zone = below(asked.name, LOCALHOST)?;
     Some(match asked.qtype {
         rtype::A | rtype::ANY => {
-            LocalAnswer::data([record(rtype::A, NEGATIVE, Data::A(Ipv4Addr::LOCALHOST))])
+            LocalAnswer::data([record(rtype::A, NEGATIVE, Data::a(Ipv4Addr::LOCALHOST))])
         }
-        rtype::AAAA => LocalAnswer::data([record(rtype::AAAA, NEGATIVE, Data::Aaaa(Ipv6Addr::LOCALHOST))]),
+        rtype::AAAA => LocalAnswer::data([record(rtype::AAAA, NEGATIVE, Data::aaaa(Ipv6Addr::LOCALHOST))]),
         _ => LocalAnswer::nothing(NO_ERROR, zone),
     })
 }
@@ -268,7 +287,7 @@ fn loopback<'a>(asked: Asked<'_>) -> Option<LocalAnswer<'a>> {
         }
     };
     Some(match asked.qtype {
-        rtype::PTR | rtype::ANY if is_localhost => pointer(NEGATIVE, LOCALHOST),
+        rtype::PTR | rtype::ANY if is_localhost => ptr(NEGATIVE, LOCALHOST),
         rtype::SOA if zone == 0 => LocalAnswer::data([soa(0)]),
         _ if is_above => LocalAnswer::nothing(NO_ERROR, zone),
         _ => LocalAnswer::nothing(NAME_ERROR, zone),
@@ -281,7 +300,7 @@ fn named<'a>(prefixes: &[Rfc6052], asked: Asked<'_>, name: &'a Wire, ttl: u32) -
     let zone = read.zone(prefixes)?;
     Some(match asked.qtype {
         _ if read.is_below() => LocalAnswer::nothing(NAME_ERROR, zone),
-        rtype::PTR | rtype::ANY if read.address().is_some() => pointer(ttl, &name.0),
+        rtype::PTR | rtype::ANY if read.address().is_some() => ptr(ttl, &name.0),
         rtype::SOA if zone == 0 => LocalAnswer::data([soa(0)]),
         _ => LocalAnswer::nothing(NO_ERROR, zone),
     })

@@ -84,3 +84,87 @@ fn client_of(address: IpAddr) -> u64 {
         IpAddr::V6(address) => ((address.to_bits() >> 64) as u64).max(1),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::net::Ipv6Addr;
+
+    fn client(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    fn admitted(limit: &mut RateLimit, now: Instant, from: &str, times: usize) -> usize {
+        (0..times).filter(|_| limit.admit(now, client(from))).count()
+    }
+
+    #[test]
+    fn without_a_limit_everybody_is_admitted() {
+        let mut limit = RateLimit::new(None, 1);
+        assert_eq!(admitted(&mut limit, Instant::default(), "2001:db8::1", 100_000), 100_000);
+    }
+
+    #[test]
+    fn a_client_may_ask_a_burst_and_then_at_its_rate() {
+        let mut limit = RateLimit::new(Some((10, 50)), 1);
+        let mut now = Instant::from_secs(100);
+        assert_eq!(admitted(&mut limit, now, "2001:db8::1", 80), 50);
+        now = now + Duration::from_secs(1);
+        assert_eq!(admitted(&mut limit, now, "2001:db8::1", 80), 10);
+        now = now + Duration::from_secs(60);
+        assert_eq!(admitted(&mut limit, now, "2001:db8::1", 80), 50);
+    }
+
+    #[test]
+    fn a_64_is_one_client_and_so_is_an_ipv4_address() {
+        let mut limit = RateLimit::new(Some((1, 2)), 1);
+        let now = Instant::from_secs(1);
+        assert_eq!(admitted(&mut limit, now, "2001:db8::1", 1), 1);
+        assert_eq!(admitted(&mut limit, now, "2001:db8::ffff:2", 2), 1);
+        assert_eq!(admitted(&mut limit, now, "2001:db8:0:1::1", 2), 2);
+        assert_eq!(admitted(&mut limit, now, "192.0.2.1", 1), 1);
+        assert_eq!(admitted(&mut limit, now, "::ffff:192.0.2.1", 2), 1);
+        assert_eq!(admitted(&mut limit, now, "192.0.2.2", 2), 2);
+    }
+
+    #[test]
+    fn invented_sources_do_not_give_a_heavy_client_new_tokens() {
+        let mut limit = RateLimit::new(Some((1, 100)), 1);
+        let now = Instant::from_secs(1);
+        assert_eq!(admitted(&mut limit, now, "2001:db8::1", 200), 100);
+        for n in 0..1_000_000_u64 {
+            let source = Ipv6Addr::from_bits(u128::from(0x2002_0000_0000_0000 + n) << 64);
+            assert!(limit.admit(now, source.into()));
+        }
+        assert_eq!(admitted(&mut limit, now, "2001:db8::1", 200), 0);
+        assert_eq!(limit.buckets.len(), WAYS * SETS);
+    }
+
+    #[test]
+    fn a_rate_of_zero_is_a_burst_and_nothing_more() {
+        let mut limit = RateLimit::new(Some((0, 1)), 1);
+        assert_eq!(admitted(&mut limit, Instant::from_secs(1), "192.0.2.1", 5), 1);
+        assert_eq!(admitted(&mut limit, Instant::from_secs(1_000_000), "192.0.2.1", 5), 0);
+    }
+
+    proptest! {
+        /// A bucket with tokens that are counted: as many as fit, and one more each so often.
+        #[test]
+        fn a_bucket_is_what_counting_its_tokens_says(
+            rate in prop::sample::select(vec![1_u32, 2, 5, 10, 100]), burst in 1_u32..20, waits in prop::collection::vec(0_u64..2_000, 1..60)
+        ) {
+            let mut limit = RateLimit::new(Some((rate, burst)), 3);
+            let token = SECOND / u64::from(rate);
+            let (mut now, mut last, mut left) = (SECOND, SECOND, u64::from(burst) * token);
+            for wait in waits {
+                now += wait * 1_000_000;
+                left = (left + (now - last)).min(u64::from(burst) * token);
+                last = now;
+                let may = left >= token;
+                left -= if may { token } else { 0 };
+                prop_assert_eq!(limit.admit(Instant(now), client("192.0.2.1")), may);
+            }
+        }
+    }
+}

@@ -102,3 +102,144 @@ pub(super) fn in_addr_arpa(address: Ipv4Addr) -> ArrayVec<u8, IN_ADDR_OCTETS> {
     name.extend(IN_ADDR_ARPA.iter().copied());
     name
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::policy::wire;
+    use super::*;
+    use proptest::prelude::*;
+    use sixway_dataplane::translate::address::rfc6052::PREFIX_LENGTHS;
+    use sixway_wire::Prefix6;
+
+    fn prefix(text: &str) -> Rfc6052 {
+        Rfc6052::new(text.parse().unwrap(), false).unwrap()
+    }
+
+    /// RFC 3596 §2.5, as it is written there.
+    fn ip6_arpa(address: Ipv6Addr) -> Vec<u8> {
+        let nibbles = format!("{:032x}", address.to_bits());
+        wire(
+            &nibbles
+                .chars()
+                .rev()
+                .map(|nibble| format!("{nibble}."))
+                .chain(["ip6.arpa".into()])
+                .collect::<String>(),
+        )
+    }
+
+    fn six(text: &str) -> Ipv6Addr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn the_rfcs_example_is_read() {
+        let name = "b.a.9.8.7.6.5.0.4.0.0.0.3.0.0.0.2.0.0.0.1.0.0.0.0.0.0.0.1.2.3.4.ip6.arpa";
+        assert_eq!(Ip6Name::read(&wire(name)).unwrap().address(), Some(six("4321:0:1:2:3:4:567:89ab")));
+    }
+
+    #[test]
+    fn a_name_that_is_no_addresss_has_none() {
+        let whole = "0.".repeat(32);
+        for name in [
+            "ip6.arpa".to_owned(),
+            "0.".repeat(31) + "ip6.arpa",
+            "0.".repeat(33) + "ip6.arpa",
+            "00.".to_owned() + &"0.".repeat(31) + "ip6.arpa",
+            "g.".to_owned() + &"0.".repeat(31) + "ip6.arpa",
+            "0.".repeat(31) + "-.ip6.arpa",
+            "x.".to_owned() + &whole + "ip6.arpa",
+        ] {
+            assert_eq!(Ip6Name::read(&wire(&name)).unwrap().address(), None, "{name}");
+        }
+        assert_eq!(Ip6Name::read(&wire(&(whole.clone() + "ip6.int"))), None);
+        assert_eq!(Ip6Name::read(&wire(&(whole + "xip6.arpa"))), None);
+        // A label whose text looks like labels.
+        let trap = [&[3, b'0', 1, b'0'][..], &wire("ip6.arpa")].concat();
+        assert_eq!(Ip6Name::read(&trap).unwrap().address(), None);
+    }
+
+    #[test]
+    fn an_octet_u_that_is_not_zero_is_no_address_of_ours() {
+        for text in [
+            "2001:db8::/32",
+            "2001:db8:100::/40",
+            "2001:db8:122::/48",
+            "2001:db8:122:300::/56",
+            "2001:db8:122:344::/64",
+        ] {
+            let ours = [prefix(text)];
+            let good = ours[0].embed(Ipv4Addr::new(192, 0, 2, 33)).unwrap();
+            assert_eq!(embedded(&ip6_arpa(good), &ours), Some(Ipv4Addr::new(192, 0, 2, 33)), "{text}");
+            let bad = Ipv6Addr::from_bits(good.to_bits() | 1 << 56);
+            assert_eq!(embedded(&ip6_arpa(bad), &ours), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_no_aaaa_record_is_made_with_is_not_looked_up() {
+        let ours = [prefix("2001:db8:64::/96"), prefix("64:ff9b::/96")];
+        for text in
+            ["2001:db8:64::127.0.0.1", "2001:db8:64::224.0.0.1", "64:ff9b::10.0.0.1", "2001:db8:65::8.8.8.8"]
+        {
+            assert_eq!(embedded(&ip6_arpa(six(text)), &ours), None, "{text}");
+        }
+        assert_eq!(
+            embedded(&ip6_arpa(six("2001:db8:64::10.0.0.1")), &ours),
+            Some(Ipv4Addr::new(10, 0, 0, 1))
+        );
+        assert_eq!(embedded(&ip6_arpa(six("64:ff9b::192.0.0.170")), &ours), Some(WELL_KNOWN[0]));
+    }
+
+    #[test]
+    fn the_longest_prefix_is_the_one_that_counts() {
+        let ours = [prefix("2001:db8:0:0:0:1::/96"), prefix("2001:db8::/48")];
+        let name = ip6_arpa(six("2001:db8::1:c000:201"));
+        assert_eq!(embedded(&name, &ours), Some(Ipv4Addr::new(192, 0, 2, 1)));
+        assert_eq!(Ip6Name::read(&name).unwrap().zone(&ours), Some(16));
+        assert_eq!(Ip6Name::read(&name[16..]).unwrap().zone(&ours), Some(0));
+        assert_eq!(Ip6Name::read(&name[18..]).unwrap().zone(&ours), Some(22));
+    }
+
+    #[test]
+    fn the_shortest_and_the_longest_name_of_an_ipv4_address_fit() {
+        assert_eq!(in_addr_arpa(Ipv4Addr::new(0, 9, 10, 100))[..], wire("100.10.9.0.in-addr.arpa"));
+        let longest = in_addr_arpa(Ipv4Addr::BROADCAST);
+        assert_eq!(
+            (longest.len(), &longest[..]),
+            (IN_ADDR_OCTETS, &wire("255.255.255.255.in-addr.arpa")[..])
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn an_embedded_address_is_found_under_every_length_whatever_the_suffix(
+            bits: u128, which in 0usize..6, address: u32, suffix: u128
+        ) {
+            let length = PREFIX_LENGTHS[which];
+            let network = (bits >> 4 | 2 << 124) & !(0xff << 56);
+            let ours = [Rfc6052::new(Prefix6::holding(Ipv6Addr::from_bits(network), length), false).unwrap()];
+            let four = Ipv4Addr::from_bits(address);
+            let made = ours[0].embed_any(four);
+            let suffix_bits = if length == 96 { 0 } else { 88 - u32::from(length) };
+            let name = ip6_arpa(Ipv6Addr::from_bits(made.to_bits() | suffix & ((1 << suffix_bits) - 1)));
+            let stands = !is_no_host(four) || WELL_KNOWN.contains(&four);
+            prop_assert_eq!(embedded(&name, &ours), stands.then_some(four));
+            let zone = Ip6Name::read(&name).unwrap().zone(&ours).unwrap();
+            prop_assert_eq!(usize::from(zone), (128 - usize::from(length)) / 2);
+        }
+
+        #[test]
+        fn names_of_ipv4_addresses_are_as_they_are_written(address: u32) {
+            let [a, b, c, d] = address.to_be_bytes();
+            prop_assert_eq!(&in_addr_arpa(Ipv4Addr::from_bits(address))[..], wire(&format!("{d}.{c}.{b}.{a}.in-addr.arpa")));
+        }
+
+        #[test]
+        fn no_octets_before_the_suffix_lead_astray(before in prop::collection::vec(any::<u8>(), 0..80)) {
+            let name = [&before[..], IP6_ARPA].concat();
+            let read = Ip6Name::read(&name);
+            let _ = read.map(|read| (read.address(), read.is_below(), read.zone(&[prefix("2001:db8::/32")])));
+        }
+    }
+}

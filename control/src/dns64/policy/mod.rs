@@ -109,9 +109,5 @@ fn all_prefixes(settings: &Settings) -> Vec<Rfc6052> {
     all
 }
 
-/// A name in wire form, for tests.
 #[cfg(test)]
-pub(super) fn wire(name: &str) -> Vec<u8> {
-    let labels = name.split('.').filter(|label| !label.is_empty());
-    labels.flat_map(|label| [&[label.len() as u8], label.as_bytes()].concat()).chain([0]).collect()
-}
+pub(super) use tests::{settings, wire};

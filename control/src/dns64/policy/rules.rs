@@ -89,6 +89,12 @@ impl Rules {
         list.map_or(&[], |list| list)
     }
 
+    /// Different lists of rules that names have.
+    #[cfg(test)]
+    pub(super) fn lists(&self) -> usize {
+        self.lists.len()
+    }
+
     /// Whether rules with addresses exist.
     pub(super) fn by_address(&self) -> bool {
         self.by_address
