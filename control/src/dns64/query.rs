@@ -158,3 +158,108 @@ fn has_padding(mut options: &[u8]) -> Result<bool, Unreadable> {
     }
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `dig +edns AAAA www.example.org` as BIND's dig 9.18 sends it, without its cookie.
+    const DIG: &[u8] = &[
+        0x5b, 0x1c, 0x01, 0x20, 0, 1, 0, 0, 0, 0, 0, 1, 3, b'w', b'w', b'w', 7, b'e', b'x', b'a', b'm', b'p',
+        b'l', b'e', 3, b'o', b'r', b'g', 0, 0, 28, 0, 1, 0, 0, 41, 0x04, 0xd0, 0, 0, 0, 0, 0, 0,
+    ];
+
+    /// With its OPT record replaced.
+    fn with_opt(opt: &[u8]) -> Vec<u8> {
+        [&DIG[..33], opt].concat()
+    }
+
+    #[test]
+    fn a_query_of_dig_is_read() {
+        let query = Query::read(DIG).unwrap();
+        assert_eq!(query.name, b"\x03www\x07example\x03org\0");
+        assert_eq!((query.qtype, query.qclass, query.id), (28, 1, 0x5b1c));
+        assert!(query.recursion_desired && query.authentic_data && !query.checking_disabled);
+        assert_eq!(query.edns, Some(Edns { payload: 1232, dnssec_ok: false, padding: false }));
+    }
+
+    #[test]
+    fn a_query_cut_anywhere_is_malformed_or_gets_no_answer() {
+        for length in 0..DIG.len() {
+            let expected = if length < HEADER { Unreadable::Silent } else { Unreadable::Malformed };
+            assert_eq!(Query::read(&DIG[..length]), Err(expected), "{length}");
+        }
+        assert_eq!(Query::read(&[DIG, &[0]].concat()), Err(Unreadable::Malformed));
+    }
+
+    #[test]
+    fn a_response_gets_no_answer_and_another_opcode_is_not_implemented() {
+        let mut message = DIG.to_vec();
+        message[2] = 0x81;
+        assert_eq!(Query::read(&message), Err(Unreadable::Silent));
+        for opcode in 1..16 {
+            message[2] = opcode << 3;
+            assert_eq!(Query::read(&message), Err(Unreadable::NotImplemented));
+        }
+    }
+
+    #[test]
+    fn one_question_and_one_opt_record_make_a_query() {
+        for (field, count) in [(5, 0), (5, 2), (7, 1)] {
+            let mut message = DIG.to_vec();
+            message[field] = count;
+            assert_eq!(Query::read(&message), Err(Unreadable::Malformed));
+        }
+        let opt = &DIG[33..];
+        let mut twice = with_opt(&[opt, opt].concat());
+        twice[11] = 2;
+        assert_eq!(Query::read(&twice), Err(Unreadable::Malformed));
+        let mut in_authority = DIG.to_vec();
+        (in_authority[9], in_authority[11]) = (1, 0);
+        assert_eq!(Query::read(&in_authority), Err(Unreadable::Malformed));
+        let mut named = with_opt(&[&[1, b'a'], opt].concat());
+        assert_eq!(Query::read(&named), Err(Unreadable::Malformed));
+        named.truncate(33);
+        named[11] = 0;
+        assert_eq!(Query::read(&named).map(|query| query.edns), Ok(None));
+    }
+
+    #[test]
+    fn the_name_of_a_question_is_not_compressed() {
+        let pointer = [&DIG[..12], &[0xc0, 0x0c, 0, 1, 0, 1]].concat();
+        assert_eq!(Query::read(&pointer), Err(Unreadable::Malformed));
+    }
+
+    #[test]
+    fn a_signed_query_and_one_for_a_transfer_are_read() {
+        // A TSIG record of key "k", with no data to speak of, and an SOA record in the authority section.
+        let other = [&[1, b'k', 0][..], &[0, 250, 0, 255, 0, 0, 0, 0, 0, 2, 1, 2]].concat();
+        let mut signed = [DIG, &other].concat();
+        signed[11] = 2;
+        assert!(Query::read(&signed).unwrap().edns.is_some());
+        let mut transfer = with_opt(&other);
+        (transfer[9], transfer[11]) = (1, 0);
+        assert_eq!(Query::read(&transfer).unwrap().edns, None);
+    }
+
+    #[test]
+    fn options_are_passed_by_padding_is_seen_and_a_smaller_payload_counts_as_512() {
+        let opt = |payload: u8, flags: u8, options: &[u8]| {
+            let length = options.len() as u8;
+            with_opt(&[&[0, 0, 41, 0, payload, 0, 0, flags, 0, 0, length], options].concat())
+        };
+        let edns = |message: &[u8]| Query::read(message).map(|query| query.edns.unwrap());
+        let cookie = [0, 10, 0, 2, 7, 7];
+        let plain = Edns { payload: 512, dnssec_ok: true, padding: false };
+        assert_eq!(edns(&opt(100, 0x80, &cookie)), Ok(plain));
+        let padded = [&cookie[..], &[0, 12, 0, 1, 0]].concat();
+        assert_eq!(edns(&opt(100, 0x80, &padded)), Ok(Edns { padding: true, ..plain }));
+        assert_eq!(edns(&opt(100, 0x80, &padded[..10])), Err(Unreadable::Malformed));
+    }
+
+    #[test]
+    fn another_version_of_edns_is_refused_whatever_its_options_are() {
+        let opt = [0, 0, 41, 4, 0xd0, 0, 1, 0, 0, 0, 1, 0xff];
+        assert_eq!(Query::read(&with_opt(&opt)), Err(Unreadable::BadVersion));
+    }
+}

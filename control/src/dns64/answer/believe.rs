@@ -183,6 +183,24 @@ impl Believed {
     }
 }
 
+/// Whether a chain that was put together of two leads to no name twice and is not too long; a DNAME record that both have is left in once.
+pub(super) fn ends(chain: &mut Vec<Record>) -> Option<()> {
+    let mut at = 0;
+    while at < chain.len() {
+        let (before, rest) = chain.split_at(at);
+        let again = |earlier: &Record| earlier.rtype == rest[0].rtype && same(&earlier.owner, &rest[0].owner);
+        match (before.iter().any(again), rest[0].rtype) {
+            (true, rtype::DNAME) => drop(chain.remove(at)),
+            (true, _) => return None,
+            (false, _) => at += 1,
+        }
+    }
+    let aliases = || chain.iter().filter(|record| record.rtype == rtype::CNAME);
+    let last = aliases().next_back()?;
+    let leads_back = aliases().any(|earlier| same(&earlier.owner, &last.data));
+    (aliases().count() <= LONGEST_CHAIN && !leads_back).then_some(())
+}
+
 /// Whether a record of this type answers a question for that one; signatures answer none but for themselves.
 fn asks_for(qtype: u16, rtype: u16) -> bool {
     qtype == rtype || qtype == rtype::ANY && rtype != rtype::RRSIG

@@ -168,17 +168,20 @@ impl Answer {
         }
     }
 
-    /// This answer, [unfinished](Kind::Unfinished), with what was said about its [target](Self::target) appended. `None`: it would be too large.
+    /// This answer, [unfinished](Kind::Unfinished), with what was said about its [target](Self::target) appended. `None`: the chain leads in a
+    /// circle, is too long, or no message would hold it.
     #[must_use]
     pub fn joined(&self, rest: &Self) -> Option<Self> {
         let stored = self.stored.max(rest.stored);
-        let parts = Part::ALL.map(|part| {
-            let own = self.records(part).map(|record| (record, self.age(stored)));
-            let others = rest.records(part).map(|record| (record, rest.age(stored)));
-            let aged =
-                |(record, age): (Record, u32)| Record { ttl: record.ttl.saturating_sub(age), ..record };
-            own.chain(others).map(aged).collect()
+        let aged = |answer: &Self, record: Record| {
+            let ttl = record.ttl.saturating_sub(answer.age(stored));
+            Record { ttl, ..record }
+        };
+        let mut parts = Part::ALL.map(|part| {
+            let own = self.records(part).map(|record| aged(self, record));
+            own.chain(rest.records(part).map(|record| aged(rest, record))).collect()
         });
+        believe::ends(&mut parts[Part::Chain as usize])?;
         let (octets, parts) = body::write(&self.key(), &parts)?;
         Some(Self {
             octets,

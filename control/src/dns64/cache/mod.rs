@@ -14,6 +14,7 @@ use super::answer::{Answer, ExtendedError, allocated};
 use super::ask::Security;
 use super::key::Key;
 use super::name::is_within;
+use crate::Instant;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
@@ -98,6 +99,13 @@ impl Cache {
         self.held -= answer.allocated();
         answer.set_security(security, extended_error);
         self.held += answer.allocated();
+    }
+
+    /// What is kept for a question is kept no longer than so many seconds from `now`.
+    pub fn limit_lifetime(&mut self, key: &Key, now: Instant, seconds: u32) {
+        if let Some(place) = self.place(key) {
+            self.slots[place].answer.limit_lifetime(now, seconds);
+        }
     }
 
     /// Forgets one question.

@@ -3,8 +3,11 @@
 use super::Dress;
 use super::message::{Message, QUESTION_NAME};
 use crate::dns64::answer::{Answer, Kind, Part, RawRecord, rtype};
-use crate::dns64::name::{Name, same};
+use crate::dns64::name::{LONGEST_NAME, Name, same};
 use crate::dns64::query::Query;
+
+/// An owner's name, the fields behind it, and two names written out: no type's data hold more that could have been compressed.
+const LONGEST_BESIDE_DATA: usize = 3 * LONGEST_NAME + 10;
 
 /// What becomes of TTLs.
 #[derive(Clone, Copy)]
@@ -60,6 +63,7 @@ impl<'s, 'm> Section<'s, 'm> {
 
     /// Those records of a part that are to be kept.
     pub(super) fn records(&mut self, part: Part, mut keep: impl FnMut(&RawRecord<'_>) -> bool) {
+        debug_assert!(self.is_own, "names of another question's answer lead elsewhere");
         for record in self.answer.raw_records(part) {
             if keep(&record) {
                 let start = self.message.out.len();
@@ -102,7 +106,8 @@ pub(super) fn expanded(
 ) {
     for record in answer.raw_records(part) {
         let mut name = Name::new();
-        if answer.expand_owner(&record, &mut name).is_none() || !message.has_room(name.len() + 10 + 2 * 255) {
+        let most = record.data.len() + LONGEST_BESIDE_DATA;
+        if answer.expand_owner(&record, &mut name).is_none() || !message.has_room(most) {
             return;
         }
         message.out.extend_from_slice(if owner.is_some() { &QUESTION_NAME } else { &name });
