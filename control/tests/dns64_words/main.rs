@@ -1,5 +1,6 @@
 //! What upstreams say and what clients are given of it.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+mod belief;
 mod synthesis;
 mod upstream;

@@ -38,12 +38,12 @@ fn an_a_answer_with_a_chain_becomes_an_aaaa_answer_with_that_chain() {
     assert_eq!(
         records,
         [
-            "wWw.Example.org 240 CNAME web.example.net.",
-            "web.example.net 100 AAAA 64:ff9b::c000:201",
-            "web.example.net 100 AAAA 64:ff9b::c000:202",
+            "wWw.Example.org. 240 CNAME web.example.net.",
+            "web.example.net. 100 AAAA 64:ff9b::c000:201",
+            "web.example.net. 100 AAAA 64:ff9b::c000:202",
         ]
     );
-    assert_eq!(authority, ["example.net 840 NS ns.example.net."]);
+    assert_eq!(authority, ["example.net. 840 NS ns.example.net."]);
     assert_eq!(additional, Vec::<String>::new());
 }
 

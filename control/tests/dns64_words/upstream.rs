@@ -2,6 +2,9 @@
 
 use domain::base::iana::{Class, Opcode, Rcode};
 use domain::base::{Message, MessageBuilder, Name, Rtype, ToName, Ttl, UnknownRecordData};
+use sixway_control::Instant;
+use sixway_control::dns64::answer::{Answer, Bounds, Disbelieved, Part, Record};
+use sixway_control::dns64::key::Key;
 use std::str::FromStr;
 
 /// A name in wire form.
@@ -114,7 +117,44 @@ pub fn shown(message: &[u8]) -> [Vec<String>; 3] {
 fn show(record: &domain::base::ParsedRecord<'_, &[u8]>) -> String {
     use domain::rdata::AllRecordData;
     let owner = record.owner().to_name::<Vec<u8>>();
+    let owner = owner.fmt_with_dot();
     let (ttl, rtype) = (record.ttl().as_secs(), record.rtype());
     let data = record.to_any_record::<AllRecordData<_, _>>().unwrap();
     format!("{owner} {ttl} {rtype} {}", data.data())
+}
+
+/// Bounds as the resolver has them by default.
+pub fn bounds(dnssec_ok: bool) -> Bounds {
+    Bounds { dnssec_ok, longest_ttl: 86_400, longest_negative_ttl: 10_800, failure_ttl: 5 }
+}
+
+/// When replies are read.
+pub const NOW: Instant = Instant::from_secs(1_000);
+
+impl Reply {
+    pub fn key(&self) -> Key {
+        Key::of(&wire(&self.name), Rtype::from_str(&self.rtype).unwrap().to_int(), 1, false)
+    }
+
+    pub fn read(&self, dnssec_ok: bool) -> Result<Answer, Disbelieved> {
+        Answer::read(&self.key(), &self.octets(), NOW, &bounds(dnssec_ok))
+    }
+}
+
+/// A part of what was believed, as text.
+pub fn part(answer: &Answer, part: Part) -> Vec<String> {
+    let name = |octets: &[u8]| Name::from_octets(octets.to_vec()).unwrap().fmt_with_dot().to_string();
+    let shown = |record: Record| {
+        let (owner, rtype) = (name(&record.owner), Rtype::from_int(record.rtype));
+        let data = match (&record.data[..], rtype) {
+            ([a, b, c, d], Rtype::A) => format!("{a}.{b}.{c}.{d}"),
+            (data, Rtype::CNAME | Rtype::DNAME | Rtype::NS | Rtype::PTR) => name(data),
+            (_, Rtype::RRSIG) => {
+                format!("{} {}", Rtype::from_int(record.covered().unwrap()), name(record.signer().unwrap()))
+            }
+            _ => String::from("…"),
+        };
+        format!("{owner} {} {rtype} {data}", record.ttl)
+    };
+    answer.records(part).map(shown).collect()
 }
