@@ -1,0 +1,275 @@
+//! What clients are given: flags, sections, OPT record, truncation.
+
+use crate::upstream::{NOW, Reply, query, shown, wire};
+use sixway_control::dns64::answer::Answer;
+use sixway_control::dns64::compose::{self, Dress, LocalRecord};
+use sixway_control::dns64::query::{Edns, Query, Unreadable};
+use std::net::Ipv6Addr;
+use std::time::Duration;
+
+const SOA: &str = "example.org. 3600 SOA ns.example.org. host.example.org. 1 7200 900 1209600 600";
+const DRESS: Dress<'static> = Dress {
+    now: NOW,
+    authentic: false,
+    authoritative: false,
+    ttl: None,
+    limit: None,
+    extended_error: None,
+    udp_payload: 1232,
+    pad: false,
+};
+
+/// As `compose` writes it for a query for that name.
+fn served(
+    (name, rtype): (&str, &str),
+    edns: Option<(u16, bool)>,
+    compose: impl FnOnce(&mut Vec<u8>, &Query<'_>),
+) -> Vec<u8> {
+    let message = query(&wire(name), rtype, edns, [1, 0]);
+    let mut out = vec![0xee; 7];
+    compose(&mut out, &Query::read(&message).unwrap());
+    assert_eq!(out[..2], message[..2], "the ID");
+    out
+}
+
+fn passed_on(reply: &Reply, edns: Option<(u16, bool)>, dress: &Dress<'_>) -> Vec<u8> {
+    let answer = reply.read(true).unwrap();
+    served((&reply.name, &reply.rtype), edns, |out, query| compose::passed_on(out, query, &answer, dress))
+}
+
+fn addresses(count: usize) -> Reply {
+    let records: Vec<_> = (0..count).map(|n| format!("a.example.org. 300 AAAA 2001:db8::{n:x}")).collect();
+    let records: Vec<&str> = records.iter().map(String::as_str).collect();
+    Reply::to("a.example.org.", "AAAA", &records, &["example.org. 300 NS ns.example.org."])
+}
+
+fn signed() -> Reply {
+    let answer = [
+        "a.example.org. 300 AAAA 2001:db8::1",
+        "a.example.org. 300 AAAA ::ffff:192.0.2.1",
+        "a.example.org. 300 RRSIG AAAA example.org.",
+    ];
+    let authority = ["example.org. 300 NS ns.example.org.", "example.org. 300 RRSIG NS example.org."];
+    Reply::to("a.example.org.", "AAAA", &answer, &authority)
+}
+
+#[test]
+fn flags_are_those_of_the_query_and_of_the_dress() {
+    let answer = addresses(1).read(false).unwrap();
+    let flags = |flags: [u8; 2], dress: Dress<'_>| {
+        let message = query(&wire("a.example.org."), "AAAA", None, flags);
+        let mut out = Vec::new();
+        compose::passed_on(&mut out, &Query::read(&message).unwrap(), &answer, &dress);
+        [out[2], out[3]]
+    };
+    assert_eq!(flags([0, 0], DRESS), [0x80, 0x80], "QR and RA");
+    assert_eq!(flags([1, 0x30], DRESS), [0x81, 0x90], "RD and CD are copied, AD is not");
+    assert_eq!(flags([0, 0], Dress { authentic: true, authoritative: true, ..DRESS }), [0x84, 0xa0]);
+}
+
+#[test]
+fn dnssec_records_are_given_to_those_who_want_them() {
+    let [answer, authority, _] = shown(&passed_on(&signed(), None, &DRESS));
+    assert_eq!((answer.len(), authority), (2, vec!["example.org. 300 NS ns.example.org.".to_owned()]));
+    let [answer, ..] = shown(&passed_on(&signed(), Some((1232, false)), &DRESS));
+    assert_eq!(answer.len(), 2);
+    let [answer, authority, _] = shown(&passed_on(&signed(), Some((1232, true)), &DRESS));
+    assert_eq!((answer.len(), authority.len()), (3, 2));
+    assert!(answer[2].contains("RRSIG"), "signatures come last");
+}
+
+#[test]
+fn dnssec_records_that_are_asked_for_are_given_in_any_case() {
+    let reply = Reply::to("a.example.org.", "RRSIG", &["a.example.org. 300 RRSIG AAAA example.org."], &[]);
+    let [answer, ..] = shown(&passed_on(&reply, None, &DRESS));
+    assert_eq!(answer.len(), 1);
+}
+
+#[test]
+fn excluded_addresses_are_left_out_with_their_signatures() {
+    let answer = signed().read(true).unwrap();
+    let serve = |excluded: &dyn Fn(Ipv6Addr) -> bool| {
+        let mut left_out = 0;
+        let message = served(("a.example.org.", "AAAA"), Some((1232, true)), |out, query| {
+            left_out = compose::filtered(out, query, &answer, excluded, &DRESS);
+        });
+        (left_out, shown(&message)[0].clone())
+    };
+    let mapped = |address: Ipv6Addr| address.to_ipv4_mapped().is_some();
+    assert_eq!(serve(&mapped), (1, vec!["a.example.org. 300 AAAA 2001:db8::1".to_owned()]));
+    assert_eq!(serve(&|_| false).1.len(), 3);
+    assert_eq!(serve(&|_| true), (2, vec![]));
+}
+
+#[test]
+fn ttls_are_what_is_left_of_them_or_what_is_stale_has() {
+    let answer = addresses(1).read(false).unwrap();
+    let ttl = |dress: Dress<'_>| {
+        let message = served(("a.example.org.", "AAAA"), None, |out, query| {
+            compose::passed_on(out, query, &answer, &dress);
+        });
+        shown(&message)[0][0].split(' ').nth(1).unwrap().parse::<u32>().unwrap()
+    };
+    let after = |millis| ttl(Dress { now: NOW + Duration::from_millis(millis), ..DRESS });
+    assert_eq!([0, 999, 1_000, 299_999, 300_000, 900_000].map(after), [300, 300, 299, 1, 0, 0]);
+    assert_eq!(ttl(Dress { ttl: Some(30), now: NOW + Duration::from_secs(1_000), ..DRESS }), 30);
+}
+
+#[test]
+fn an_opt_record_is_given_to_who_sent_one_with_the_error_in_detail() {
+    let dress = Dress { extended_error: Some((22, "no upstream")), ..DRESS };
+    let empty = |edns| served(("a.", "AAAA"), edns, |out, query| compose::empty(out, query, 2, None, &dress));
+    assert_eq!(
+        empty(None)[2..],
+        [&[0x81, 0x82, 0, 1, 0, 0, 0, 0, 0, 0, 1, b'a', 0, 0, 28, 0, 1][..]].concat()
+    );
+    let opt = b"\0\0\x29\x04\xd0\0\0\0\0\0\x11\0\x0f\0\x0d\0\x16no upstream";
+    assert!(empty(Some((1232, false))).ends_with(opt));
+    let mut dnssec_ok = opt.to_vec();
+    dnssec_ok[7] = 0x80;
+    assert!(empty(Some((1232, true))).ends_with(&dnssec_ok), "DO is copied (RFC 3225 §3)");
+}
+
+#[test]
+fn an_rcode_of_more_than_four_bits_is_in_the_opt_record() {
+    let badcookie =
+        |edns| served(("a.", "A"), edns, |out, query| compose::empty(out, query, 23, None, &DRESS));
+    assert_eq!(badcookie(None)[3], 0x87);
+    assert!(badcookie(Some((512, false))).ends_with(&[0, 0, 41, 4, 0xd0, 1, 0, 0, 0, 0, 0]));
+}
+
+#[test]
+fn an_answer_over_the_limit_is_truncated_whole() {
+    let whole = passed_on(&addresses(40), Some((4_096, false)), &DRESS);
+    let limit = |limit: usize| {
+        let dress = Dress { limit: Some(limit as u16), ..DRESS };
+        passed_on(&addresses(40), Some((4_096, false)), &dress)
+    };
+    assert_eq!(limit(whole.len()), whole);
+    let authority = 2 + 10 + 5;
+    let spared = limit(whole.len() - 1);
+    assert_eq!((spared.len(), spared[2]), (whole.len() - authority, 0x81), "NS records can be spared");
+    let truncated = limit(whole.len() - authority - 1);
+    assert_eq!(truncated[2], 0x83, "TC");
+    assert_eq!(truncated[4..12], [0, 1, 0, 0, 0, 0, 0, 1]);
+    assert_eq!(truncated.len(), 12 + 15 + 4 + 11);
+}
+
+#[test]
+fn a_text_makes_way_before_records_do() {
+    let plain = passed_on(&addresses(3), Some((512, false)), &DRESS);
+    let dress = Dress { limit: Some(plain.len() as u16 + 6), extended_error: Some((3, "stale")), ..DRESS };
+    let message = passed_on(&addresses(3), Some((512, false)), &dress);
+    assert_eq!((message.len(), message[2]), (plain.len() + 6, 0x81));
+    assert!(message.ends_with(&[0, 15, 0, 2, 0, 3]));
+}
+
+#[test]
+fn the_soa_record_of_no_is_not_spared() {
+    let reply = Reply::to("a.example.org.", "AAAA", &[], &[SOA]).rcode(3);
+    let whole = passed_on(&reply, None, &DRESS);
+    let dress = Dress { limit: Some(whole.len() as u16 - 1), ..DRESS };
+    let message = passed_on(&reply, None, &dress);
+    assert_eq!(message[2..12], [0x83, 0x83, 0, 1, 0, 0, 0, 0, 0, 0]);
+}
+
+#[test]
+fn a_padded_query_gets_a_padded_answer_where_that_hides_something() {
+    let padded = |pad| {
+        let mut message = query(&wire("a.example.org."), "AAAA", Some((1232, false)), [1, 0]);
+        let length_at = message.len() - 1;
+        message[length_at] = 5;
+        message.extend([0, 12, 0, 1, 0]);
+        let query = Query::read(&message).unwrap();
+        assert_eq!(query.edns, Some(Edns { payload: 1232, dnssec_ok: false, padding: true }));
+        let mut out = Vec::new();
+        compose::passed_on(&mut out, &query, &addresses(1).read(false).unwrap(), &Dress { pad, ..DRESS });
+        out.len()
+    };
+    assert_eq!(padded(true), 468);
+    assert!(padded(false) < 100);
+    assert!(passed_on(&addresses(1), Some((1232, false)), &Dress { pad: true, ..DRESS }).len() < 100);
+}
+
+#[test]
+fn what_is_known_here_is_written_as_it_is() {
+    let owner = wire("170.0.0.192.in-addr.arpa.");
+    let host = wire("ipv4only.arpa.");
+    let cname = LocalRecord { owner: None, rtype: 5, ttl: 60, data: &owner };
+    let ptr = LocalRecord { owner: Some(&owner), rtype: 12, ttl: 70, data: &host };
+    let dress = Dress { authoritative: true, ..DRESS };
+    let message = served(("b.ip6.arpa.", "PTR"), None, |out, query| {
+        compose::local(out, query, 0, (&[cname, ptr], &[]), &dress);
+    });
+    assert_eq!(
+        shown(&message)[0],
+        ["b.ip6.arpa. 60 CNAME 170.0.0.192.in-addr.arpa.", "170.0.0.192.in-addr.arpa. 70 PTR ipv4only.arpa."]
+    );
+    assert_eq!(message[2], 0x85);
+}
+
+fn reverse() -> Answer {
+    // Delegation without classes (RFC 2317): the chain's target is written against the question.
+    let answer = [
+        "1.2.0.192.in-addr.arpa. 300 CNAME 1.0-63.2.0.192.in-addr.arpa.",
+        "1.0-63.2.0.192.in-addr.arpa. 200 PTR host.2.0.192.in-addr.arpa.",
+    ];
+    let authority = ["2.0.192.in-addr.arpa. 900 NS ns.0-63.2.0.192.in-addr.arpa."];
+    Reply::to("1.2.0.192.in-addr.arpa.", "PTR", &answer, &authority).read(false).unwrap()
+}
+
+#[test]
+fn an_answer_at_another_name_is_led_to_with_its_names_written_out() {
+    let answer = reverse();
+    let target = wire("1.2.0.192.in-addr.arpa.");
+    let cname = LocalRecord { owner: None, rtype: 5, ttl: 60, data: &target };
+    let dress = Dress { now: NOW + Duration::from_secs(10), ..DRESS };
+    let message = served(("1.0.2.0.0.0.0.c.ip6.arpa.", "PTR"), None, |out, query| {
+        compose::rewritten(out, query, &[cname], &answer, &dress);
+    });
+    let [answer, authority, _] = shown(&message);
+    assert_eq!(
+        answer,
+        [
+            "1.0.2.0.0.0.0.c.ip6.arpa. 60 CNAME 1.2.0.192.in-addr.arpa.",
+            "1.2.0.192.in-addr.arpa. 290 CNAME 1.0-63.2.0.192.in-addr.arpa.",
+            "1.0-63.2.0.192.in-addr.arpa. 190 PTR host.2.0.192.in-addr.arpa.",
+        ]
+    );
+    assert_eq!(authority, ["2.0.192.in-addr.arpa. 890 NS ns.0-63.2.0.192.in-addr.arpa."]);
+}
+
+#[test]
+fn data_of_another_name_may_be_given_as_the_questions() {
+    let answer = reverse();
+    let message = served(("1.0.2.0.0.0.0.c.ip6.arpa.", "PTR"), None, |out, query| {
+        compose::renamed(out, query, &answer, &DRESS);
+    });
+    assert_eq!(shown(&message)[0], ["1.0.2.0.0.0.0.c.ip6.arpa. 200 PTR host.2.0.192.in-addr.arpa."]);
+}
+
+#[test]
+fn no_at_another_name_keeps_its_soa_record() {
+    let soa = "2.0.192.in-addr.arpa. 900 SOA ns.example. host.example. 1 2 3 4 500";
+    let answer = Reply::to("1.2.0.192.in-addr.arpa.", "PTR", &[], &[soa]).rcode(3).read(false).unwrap();
+    let message = served(("1.0.2.0.0.0.0.c.ip6.arpa.", "PTR"), None, |out, query| {
+        compose::empty(out, query, 3, Some(&answer), &DRESS);
+    });
+    assert_eq!(shown(&message)[1], ["2.0.192.in-addr.arpa. 500 SOA ns.example. host.example. 1 2 3 4 500"]);
+}
+
+#[test]
+fn what_cannot_be_read_is_answered_as_far_as_that_goes() {
+    let answer = |message: &[u8], why| {
+        let mut out = vec![1, 2, 3];
+        compose::unreadable(&mut out, message, why, 1232).then_some(out)
+    };
+    let message = [0x12, 0x34, 0x29, 0x10, 0, 1, 0, 0, 0, 0, 0, 0, 7];
+    assert_eq!(answer(&message, Unreadable::Silent), None);
+    assert_eq!(answer(&message[..11], Unreadable::Malformed), None);
+    let formerr = [0x12, 0x34, 0xa9, 0x91, 0, 0, 0, 0, 0, 0, 0, 0];
+    assert_eq!(answer(&message, Unreadable::Malformed), Some(formerr.to_vec()));
+    assert_eq!(answer(&message, Unreadable::NotImplemented).unwrap()[3], 0x94);
+    let badvers = answer(&message, Unreadable::BadVersion).unwrap();
+    assert_eq!(badvers[3..], [0x90, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 41, 4, 0xd0, 1, 0, 0, 0, 0, 0]);
+}
