@@ -4,4 +4,5 @@
 mod belief;
 mod serving;
 mod synthesis;
+mod there_and_back;
 mod upstream;

@@ -212,3 +212,6 @@ impl Cache {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
