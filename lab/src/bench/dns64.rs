@@ -46,7 +46,11 @@ pub fn run(options: &Options) -> Result<Vec<Section>> {
     for server in Server::ALL {
         match server.cannot_run() {
             Some(why) => skipped.push(format!("{}: {why}", server.name())),
-            None => all.push(begin(server, &tree)?),
+            None => match begin(server, &tree) {
+                Ok(one) => all.push(one),
+                Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+                Err(why) => skipped.push(format!("{}: {why}", server.name())),
+            },
         }
     }
     drop(tree);

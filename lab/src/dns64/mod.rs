@@ -3,6 +3,7 @@
 mod authority;
 mod configuration;
 pub mod difference;
+pub mod document;
 mod query;
 mod server;
 mod signing;

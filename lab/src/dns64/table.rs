@@ -45,6 +45,9 @@ const NAMED: &str = "5.0.0.0.0.4.d.2.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.b.9.f.f.4.6
 /// 64:ff9b::45.64.1.5, whose IPv4 address has none.
 const NAMELESS: &str = "5.0.1.0.0.4.d.2.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.b.9.f.f.4.6.0.0.ip6.arpa";
 
+/// Servers that the tests hold to their columns.
+pub const HELD: &[Server] = &[Server::Unbound, Server::Bind, Server::Recursor];
+
 /// The table.
 pub const CASES: &[Case] = &[
     aaaa(

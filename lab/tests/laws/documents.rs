@@ -44,6 +44,20 @@ fn the_list_of_drops_and_counters_is_made_from_the_code() {
     );
 }
 
+#[test]
+fn the_table_of_dns64_peers_is_made_from_the_code() {
+    let path = top().join("docs/conformance/dns64-peers.md");
+    let document = sixway_lab::dns64::document::document();
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, &document).expect("docs/conformance/dns64-peers.md can be written");
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        written == document,
+        "docs/conformance/dns64-peers.md is not what the code says; BLESS=1 cargo test -p sixway-lab --test laws"
+    );
+}
+
 /// Relative links of a document.
 fn links(file: &File) -> Vec<String> {
     let targets = file.text.split("](").skip(1).filter_map(|rest| rest.split(')').next());

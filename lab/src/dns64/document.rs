@@ -1,0 +1,47 @@
+//! The table and the list of differences as a document; a test holds both together.
+
+use super::difference::DIFFERENCES;
+use super::table::{CASES, HELD};
+use std::fmt::Write as _;
+
+/// `docs/conformance/dns64-peers.md`.
+pub fn document() -> String {
+    let mut text = INTRODUCTION.to_owned();
+    let mut heading = "| Asked for | Type | Flags |".to_owned();
+    HELD.iter().for_each(|server| write!(heading, " {} |", server.name()).unwrap_or_default());
+    writeln!(text, "{heading}\n|---|---|---|{}", "---|".repeat(HELD.len())).unwrap_or_default();
+    for case in CASES {
+        let said: Vec<_> = HELD.iter().map(|server| case.of(*server)).collect();
+        let said = said.join(" | ");
+        writeln!(text, "| {} | {} | {} | {said} |", case.what, case.kind, case.flags).unwrap_or_default();
+    }
+    text += DIFFERENCES_INTRODUCTION;
+    for difference in DIFFERENCES {
+        let (server, what, why) = (difference.server.name(), difference.what, difference.why);
+        let when = if difference.always { "always" } else { "after some questions" };
+        writeln!(text, "| {server} | {what} | {when} | {why} |").unwrap_or_default();
+    }
+    text
+}
+
+const INTRODUCTION: &str = "# DNS64 beside its peers
+
+Made from the tables in `lab/src/dns64`; the interop tests ask these questions of each server, before the same zones, and hold it to its column. All
+of them validate (RFC 6147 §5.5), under a root of the lab's own. unbound is 1.17, BIND 9.18, pdns-recursor 4.8.
+
+*Synthesised*: AAAA records within the prefix, from A records. *Passed on*: the AAAA records that are there. *Empty*: NOERROR without an address. What stands before is the
+chain to it, what follows: RRSIG records in the answer, NSEC or NSEC3 records (proof) in the authority section, and the AD bit. Flags are the
+client's: CD, DO, and AD (\"tell me whether it was validated\", RFC 6840 §5.7).
+
+";
+
+const DIFFERENCES_INTRODUCTION: &str = "
+## Where they are wrong
+
+About a thousand generated names are asked for, of every kind that a DNS64 meets: A only, AAAA only, both, CNAMEs within and across zones, chains of them, DNAMEs, excluded ranges, wildcards,
+empty non-terminals, no such names; unsigned, signed with NSEC and NSEC3, expired, and with signatures that are wrong. Who made them knows what is right. These are
+all differences; any other fails the test.
+
+| Server | Names | When | Why |
+|---|---|---|---|
+";
