@@ -1,12 +1,54 @@
-//! Questions that a validation asks.
+//! Questions that validations ask, each once, whoever waits for it.
 
+use super::validations::Validation;
 use crate::dns64::Wire;
+use std::collections::{BTreeMap, VecDeque};
 
 /// DS or DNSKEY records that are wanted. To be asked with DO=1 and CD=1.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lookup {
     /// The owner, in lower case.
     pub name: Wire,
     /// DS (43) or DNSKEY (48).
     pub qtype: u16,
+}
+
+/// Lookups that are wanted. A validation waits for one at a time, and so there are no more of these than of those.
+#[derive(Debug, Default)]
+pub(super) struct Lookups {
+    /// By what is waited for: who waits.
+    waiting: BTreeMap<Lookup, Vec<Validation>>,
+    /// To be told to the caller.
+    outgoing: VecDeque<Lookup>,
+}
+
+impl Lookups {
+    /// The validation waits for this.
+    pub(super) fn want(&mut self, lookup: Lookup, validation: Validation) {
+        let waiting = self.waiting.entry(lookup).or_insert_with_key(|lookup| {
+            self.outgoing.push_back(lookup.clone());
+            Vec::new()
+        });
+        waiting.push(validation);
+    }
+
+    /// The next that the caller has not been told of.
+    pub(super) fn poll(&mut self) -> Option<Lookup> {
+        self.outgoing.pop_front()
+    }
+
+    /// It has come: who waited for it?
+    pub(super) fn end(&mut self, lookup: &Lookup) -> Vec<Validation> {
+        self.waiting.remove(lookup).unwrap_or_default()
+    }
+
+    /// The validation waits for this no more. What the caller has been told of is still to be answered.
+    pub(super) fn abandon(&mut self, lookup: &Lookup, validation: Validation) {
+        let Some(waiting) = self.waiting.get_mut(lookup) else { return };
+        waiting.retain(|number| *number != validation);
+        if waiting.is_empty() && self.outgoing.contains(lookup) {
+            self.outgoing.retain(|wanted| wanted != lookup);
+            self.waiting.remove(lookup);
+        }
+    }
 }

@@ -10,10 +10,26 @@
 //! the keys of the zone that has been reached, and nothing else is believed. What was found on the way is kept for other names, with a bound.
 //! All work that an answer can cause is bounded (`limits`): an answer that wants more is bogus.
 
+mod anchors;
+mod cuts;
+mod delegation;
+mod denial;
+mod digest;
+mod fault;
+mod limits;
+mod links;
 mod lookups;
+mod message;
+mod name;
+mod rdata;
 mod reply;
+mod signature;
+#[cfg(test)]
+mod tests;
 mod validations;
 mod verdict;
+mod walk;
+mod zone;
 
 pub use lookups::Lookup;
 pub use reply::{Reply, Unreadable};
