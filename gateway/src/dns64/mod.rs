@@ -16,6 +16,7 @@ mod post;
 mod query_log;
 mod report;
 mod servers;
+pub mod streams;
 mod thread;
 mod ticket;
 mod watch;

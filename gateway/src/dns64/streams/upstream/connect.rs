@@ -1,0 +1,73 @@
+//! A connection to an upstream: TCP, and TLS over it if that is its way. Whatever is wrong is known within [`PATIENCE`].
+
+use sixway_control::dns64::Failure;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{self, ClientConfig};
+
+/// A connection is there within this time, TLS included.
+pub const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A connection that could not be made, or that ended; and what is said of it in the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What the resolver is told.
+    pub failure: Failure,
+    /// What the operator is told.
+    pub why: String,
+}
+
+impl Fault {
+    /// A fault.
+    pub fn new(failure: Failure, why: impl Into<String>) -> Self {
+        Self { failure, why: why.into() }
+    }
+}
+
+/// Connects by TCP.
+///
+/// # Errors
+/// There is nobody, or no way.
+pub async fn tcp(address: SocketAddr) -> Result<TcpStream, Fault> {
+    let connected = timeout(PATIENCE, TcpStream::connect(address)).await;
+    let stream = connected
+        .map_err(|_| Fault::new(Failure::Unreachable, "no answer to a TCP connection"))?
+        .map_err(|error| Fault::new(Failure::Unreachable, error.to_string()))?;
+    // Queries are written whole.
+    let _ = stream.set_nodelay(true);
+    Ok(stream)
+}
+
+/// Connects by TLS, to whoever can prove to be `name`.
+///
+/// # Errors
+/// There is nobody, or another.
+pub async fn tls(
+    address: SocketAddr,
+    name: &ServerName<'static>,
+    config: &Arc<ClientConfig>,
+) -> Result<TlsStream<TcpStream>, Fault> {
+    let agreed = async {
+        let stream = tcp(address).await?;
+        let connector = TlsConnector::from(Arc::clone(config));
+        connector.connect(name.clone(), stream).await.map_err(|error| not_agreed(&error))
+    };
+    timeout(PATIENCE, agreed)
+        .await
+        .map_err(|_| Fault::new(Failure::Unreachable, "TLS was not agreed on in time"))?
+}
+
+fn not_agreed(error: &io::Error) -> Fault {
+    let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    match tls {
+        Some(tls) => Fault::new(Failure::Untrusted, tls.to_string()),
+        None => Fault::new(Failure::Closed, format!("closed before TLS was agreed on: {error}")),
+    }
+}
