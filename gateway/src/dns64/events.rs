@@ -16,6 +16,11 @@ pub(super) fn tell(event: Event, names: &[String]) {
             "DNS64: upstream {} does not understand EDNS: it is asked without, and gives no DNSSEC records",
             name(upstream)
         ),
+        Event::WithoutCase { upstream } => tracing::warn!(
+            "DNS64: upstream {} changes the case of names, which guards against forged replies, and cannot be asked by TCP: \
+             it is asked by UDP without that guard",
+            name(upstream)
+        ),
         Event::ByStream { upstream } => tracing::warn!(
             "DNS64: upstream {} changes the case of names, which guards against forged replies: it is asked by TCP",
             name(upstream)
