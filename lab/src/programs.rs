@@ -24,6 +24,8 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("radvd", "radvd"),
     ("rdisc6", "ndisc6"),
     ("taskset", "util-linux"),
+    ("unshare", "util-linux"),
+    ("dig", "bind9-dnsutils"),
     ("nsd", "nsd"),
     ("unbound", "unbound"),
     ("named", "bind9"),

@@ -11,6 +11,7 @@ pub mod table;
 mod tree;
 mod zone;
 
+pub use authority::start as start_authority;
 pub use query::{Asker, Flags, Reply, Row};
 pub use server::{PREFIX, Running, Server};
 pub use tree::{Tree, cached_name, large_name};

@@ -54,6 +54,14 @@ impl Tree {
         Self { zones, samples, anchor: String::new() }
     }
 
+    /// An unsigned zone `test` with these hosts.
+    pub fn of_hosts(hosts: &[(&str, &str)]) -> Self {
+        let records: String = hosts.iter().map(|(host, address)| format!("{host} A {address}\n")).collect();
+        let mut zones = vec![("test".to_owned(), test(&records)), (String::new(), root())];
+        zones.extend(others());
+        Self { zones, samples: Vec::new(), anchor: String::new() }
+    }
+
     /// `count` names of all kinds, in zones that are unsigned, signed with NSEC, signed with NSEC3, and signed long ago, and some whose signatures
     /// are wrong. The records are the seed's, the keys are new each time. Works in `folder`.
     pub fn of_all_kinds(folder: &Path, count: u32, seed: u64) -> Result<Self> {
@@ -77,11 +85,12 @@ impl Tree {
         }
         zones
             .push((ELSEWHERE.to_owned(), signed(folder, ELSEWHERE, &zone::elsewhere(), Signing::Nsec)?.text));
+        zones.push(("brief.test".to_owned(), brief()));
         let (text, lies) = lying();
         samples.extend(lies);
         zones.push(("bogus.test".to_owned(), signed(folder, "bogus.test", &text, Signing::Corrupted)?.text));
-        let children = ["plain.test", "signed.test", "hashed.test", "expired.test", "bogus.test", ELSEWHERE];
-        let below = children.map(delegation).concat();
+        let mut below = ["signed.test", "hashed.test", "expired.test", "bogus.test"].map(delegation).concat();
+        below += &["plain.test", "brief.test", ELSEWHERE].map(delegation).concat();
         zones.push(("test".to_owned(), signed(folder, "test", &test(&below), Signing::Nsec)?.text));
         let root = signed(folder, "", &root(), Signing::Nsec)?;
         zones.push((String::new(), root.text));
@@ -114,6 +123,14 @@ fn others() -> Vec<Text> {
         ("ip6.arpa".to_owned(), head("ip6.arpa")),
         ("ipv4only.arpa".to_owned(), only),
     ]
+}
+
+/// A zone that denies for a minute only (RFC 2308 §5), with a name that has an A record.
+fn brief() -> String {
+    format!(
+        "$TTL {TTL}\n@ 60 SOA ns.test. admin.test. 1 3600 600 86400 60\n@ NS ns.test.\nhost A {}\n",
+        address(78)
+    )
 }
 
 /// A zone some of whose signatures are spoilt after signing, by the names that they are at: see [`Signing::Corrupted`].
