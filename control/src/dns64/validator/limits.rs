@@ -13,8 +13,8 @@ pub(super) const KEYS: usize = 32;
 pub(super) const KEYS_OF_A_TAG: usize = 4;
 /// DS records of one delegation.
 pub(super) const DIGESTS: usize = 16;
-/// Links of a chain of CNAME and DNAME records: one more than are chased.
-pub(super) const LINKS: usize = 12;
+/// Links of a chain of CNAME and DNAME records, and what is at its end.
+pub(super) const LINKS: usize = crate::dns64::answer::LONGEST_CHAIN + 1;
 /// What is kept of delegations: names.
 pub(super) const CUTS: usize = 4096;
 /// RFC 9276 §3.2: zones with more iterations count as unsigned.

@@ -2,6 +2,7 @@
 
 use super::{limits, name, rdata};
 use crate::dns64::Wire;
+use crate::dns64::answer::{Answer, Part};
 
 /// RRSIG (RFC 4034 §3).
 const RRSIG: u16 = 46;
@@ -49,6 +50,29 @@ pub(super) struct Rrsig {
     pub(super) head: Box<[u8]>,
 }
 
+impl TryFrom<&Answer> for Reply {
+    type Error = Unreadable;
+
+    /// An answer from the cache, whole: a chain that is unfinished is to be joined with the rest of it first.
+    fn try_from(answer: &Answer) -> Result<Self, Unreadable> {
+        let mut reply = Self { rcode: answer.rcode().try_into().map_err(|_| Unreadable)?, ..Self::default() };
+        for part in Part::ALL {
+            let section = match part {
+                Part::Chain | Part::Data | Part::Signatures => &mut reply.answer,
+                Part::Authority | Part::Proofs => &mut reply.authority,
+            };
+            for record in answer.records(part) {
+                let rdata = rdata::canonical(&record.data, 0, record.data.len(), record.rtype);
+                let owner = record.owner.to_ascii_lowercase();
+                admit(section, owner, record.rtype, record.ttl, rdata.ok_or(Unreadable)?)
+                    .ok_or(Unreadable)?;
+            }
+        }
+        reply.settle();
+        Ok(reply)
+    }
+}
+
 impl Reply {
     /// Reads a DNS message, header and question included. The additional section is not looked at.
     ///
@@ -69,19 +93,20 @@ impl Reply {
             for _ in 0..number(message, count)? {
                 at = record(message, at, section)?;
             }
-            // Signatures of what is not there sign nothing.
-            section.retain(|set| !set.rdatas.is_empty());
-            section.iter_mut().for_each(Rrset::sort);
         }
+        reply.settle();
         Some(reply)
     }
-}
 
-impl Rrset {
-    /// RFC 4034 §6.3: in canonical order, without duplicates.
-    fn sort(&mut self) {
-        self.rdatas.sort_unstable();
-        self.rdatas.dedup();
+    /// RFC 4034 §6.3: records in canonical order, without duplicates. Signatures of what is not there sign nothing.
+    fn settle(&mut self) {
+        for section in [&mut self.answer, &mut self.authority] {
+            section.retain(|set| !set.rdatas.is_empty());
+            for set in section {
+                set.rdatas.sort_unstable();
+                set.rdatas.dedup();
+            }
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 mod nsec;
 mod nsec3;
-mod types;
+mod type_bitmap;
 
 use super::fault::{Fault, info};
 use super::limits::Work;

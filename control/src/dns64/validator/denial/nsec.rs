@@ -2,7 +2,7 @@
 
 use super::super::name;
 use super::NoDs;
-use super::types::Types;
+use super::type_bitmap::Types;
 use crate::dns64::Wire;
 use std::cmp::Ordering;
 

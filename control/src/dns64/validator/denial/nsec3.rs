@@ -3,7 +3,7 @@
 use super::super::fault::Fault;
 use super::super::limits::{self, Work};
 use super::super::name;
-use super::types::Types;
+use super::type_bitmap::Types;
 use super::{Denied, NoDs};
 use domain::crypto::common::{DigestBuilder, DigestType};
 
