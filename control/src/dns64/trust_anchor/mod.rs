@@ -25,6 +25,9 @@ mod state;
 mod text;
 mod timers;
 
+#[cfg(test)]
+mod tests;
+
 pub use anchors::{Row, TrustAnchors};
 pub use event::{Change, Event};
 pub use presentation::{Fault, read};
