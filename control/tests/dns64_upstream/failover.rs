@@ -94,6 +94,20 @@ fn names_whose_own_servers_are_dead_do_not_take_the_upstream_down() {
 }
 
 #[test]
+fn a_path_that_loses_every_third_datagram_loses_hardly_a_question_and_tells_no_tales() {
+    let lossy = |mut state: u32| -> Behaviour {
+        Box::new(move |sent| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            if state >> 16 & 0xff < 85 { silence() } else { says(answer(&sent.message)) }
+        })
+    };
+    let mut network = Network::new(vec![(ms(5), lossy(1)), (ms(9), lossy(2))]);
+    let answered = (0..2_000).filter(|_| is_answer(&network.asked().0)).count();
+    assert!(answered >= 1_990, "{answered}: six tries are lost once in 729 times");
+    assert!(network.events.len() <= 2, "{:?}", network.events);
+}
+
+#[test]
 fn the_only_upstream_is_asked_even_when_it_is_down() {
     let alive = Rc::new(Cell::new(false));
     let mut network = Network::new(vec![(ms(5), switched(&alive))]);

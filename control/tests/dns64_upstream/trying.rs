@@ -50,6 +50,14 @@ fn a_late_reply_is_taken_while_another_upstream_is_tried() {
 }
 
 #[test]
+fn a_reply_that_takes_seconds_is_still_taken() {
+    let mut network = Network::new(vec![(ms(3_000), good())]);
+    let (outcome, took) = network.asked();
+    assert!(is_answer(&outcome) && took == 3_000);
+    assert!(network.sent.len() < MAX_TRIES);
+}
+
+#[test]
 fn nobody_answers_and_the_question_ends_in_time() {
     let mut network = Network::new(vec![(ms(1), dead())]);
     let (outcome, took) = network.asked();

@@ -1,14 +1,14 @@
 //! Whether an upstream is alive.
 //!
 //! ```text
-//!            3 silences in a row               the probe is silent too
+//!            3 silences in a row               three probes are silent
 //!   Up ───────────────────────────▶ Suspected ────────────────────────▶ Down ──┐ probed after 1 s, 2 s, 4 s … 60 s
 //!   ▲                                   │                                │  ▲───┘
 //!   └──────────── any reply ────────────┴────────────────────────────────┘
 //! ```
 //!
-//! A recursive upstream is silent about names whose own servers are dead: so silence is a suspicion only, and the probe, which any server
-//! answers at once, decides.
+//! A recursive upstream is silent about names whose own servers are dead: so silence is a suspicion only, and probes, which any server
+//! answers at once, decide; three of them, since a datagram may be lost.
 
 use super::row::Health;
 use crate::Instant;
@@ -16,6 +16,9 @@ use core::time::Duration;
 
 /// So many silences in a row are suspicious.
 const SUSPICIOUS: u8 = 3;
+
+/// So many probes decide.
+const DECISIVE: u8 = 3;
 
 /// The first and the longest pause between probes of an upstream that is down.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -25,6 +28,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 pub(super) struct Liveness {
     pub(super) health: Health,
     silences: u8,
+    /// Probes in a row that were not answered.
+    unanswered: u8,
     /// The last silence that counted.
     counted: Instant,
     /// The last reply.
@@ -41,6 +46,7 @@ impl Liveness {
         Self {
             health: Health::Up,
             silences: 0,
+            unanswered: 0,
             counted: now,
             heard: None,
             since: now,
@@ -67,7 +73,7 @@ impl Liveness {
     /// It has replied; how long it was down, if it was.
     pub(super) fn alive(&mut self, now: Instant) -> Option<Duration> {
         let was = core::mem::replace(&mut self.health, Health::Up);
-        self.silences = 0;
+        (self.silences, self.unanswered) = (0, 0);
         self.heard = Some(now);
         self.pause = FIRST_PAUSE;
         self.probe_due = None;
@@ -79,10 +85,14 @@ impl Liveness {
         if self.health == Health::Up || self.heard.is_some_and(|heard| heard > sent) {
             return false;
         }
+        self.unanswered = self.unanswered.saturating_add(1);
+        if self.unanswered < DECISIVE {
+            self.probe_due = Some(now + spread);
+            return false;
+        }
         let falls = self.health == Health::Suspected;
         if falls {
-            self.health = Health::Down;
-            self.since = now;
+            (self.health, self.since) = (Health::Down, now);
         }
         self.probe_due = Some(now + self.pause + spread);
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
@@ -111,7 +121,10 @@ mod tests {
         assert!(liveness.silent(at(3), at(2)));
         assert_eq!(liveness.health, Health::Suspected);
         assert!(!liveness.silent(at(4), at(3)), "the probe is on its way");
-        assert!(liveness.probe_silent(at(4), at(3), Duration::ZERO));
+        assert!(!liveness.probe_silent(at(4), at(3), Duration::ZERO));
+        assert!(!liveness.probe_silent(at(4), at(4), Duration::ZERO));
+        assert_eq!((liveness.health, liveness.probe_due), (Health::Suspected, Some(at(4))));
+        assert!(liveness.probe_silent(at(4), at(4), Duration::ZERO));
         assert_eq!((liveness.health, liveness.probe_due), (Health::Down, Some(at(5))));
         assert!(!liveness.probe_silent(at(5), at(5), Duration::ZERO));
         assert_eq!(liveness.probe_due, Some(at(7)));
@@ -136,6 +149,7 @@ mod tests {
     fn pauses_between_probes_double_up_to_a_minute() {
         let mut liveness = Liveness::new(Instant(0));
         liveness.health = Health::Down;
+        liveness.unanswered = DECISIVE;
         let pauses: Vec<_> = (0..8)
             .map(|_| {
                 liveness.probe_silent(Instant(0), Instant(0), Duration::ZERO);

@@ -153,3 +153,95 @@ fn skip_name(reply: &[u8], mut at: usize) -> Option<usize> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUESTION: &[u8] = b"\x03wWw\x07example\0\0\x1c\0\x01";
+
+    /// A reply with these flags and sections: records, each of a section and a type, their owner a pointer.
+    fn reply(flags: u16, records: &[(usize, u16)]) -> Vec<u8> {
+        let mut message = vec![0x12, 0x34];
+        message.extend_from_slice(&(0x8180 | flags).to_be_bytes());
+        message.extend_from_slice(&[0, 1, 0, 0, 0, 0, 0, 0]);
+        message.extend_from_slice(QUESTION);
+        for (section, kind) in records {
+            message[7 + 2 * section] += 1;
+            message.extend_from_slice(&[0xc0, 12]);
+            message.extend_from_slice(&kind.to_be_bytes());
+            message.extend_from_slice(&[0, 1, 0, 0, 0, 60, 0, 3, 1, 2, 3]);
+        }
+        message
+    }
+
+    fn judged(message: &[u8]) -> Verdict {
+        judge(&Sent { id: 0x1234, question: QUESTION, cased: true }, message)
+    }
+
+    #[test]
+    fn rcodes_and_records_decide_what_a_reply_is_worth() {
+        let worth = [
+            (reply(0, &[(0, 28)]), Verdict::Definite),
+            (reply(0, &[]), Verdict::Definite),
+            (reply(0, &[(1, SOA)]), Verdict::Definite),
+            (reply(0, &[(1, NS), (1, SOA)]), Verdict::Definite),
+            (reply(0, &[(0, 5), (1, NS)]), Verdict::Definite),
+            (reply(3, &[(1, SOA)]), Verdict::Definite),
+            (reply(6, &[(0, 39)]), Verdict::Definite),
+            (reply(0, &[(1, NS)]), Verdict::Useless),
+            (reply(1, &[]), Verdict::NotUnderstood),
+            (reply(4, &[]), Verdict::NotUnderstood),
+            (reply(2, &[]), Verdict::Failed),
+            (reply(5, &[(1, NS)]), Verdict::Failed),
+            (reply(0x0200, &[]), Verdict::Truncated),
+        ];
+        for (message, verdict) in worth {
+            assert_eq!(judged(&message), verdict, "{message:02x?}");
+        }
+    }
+
+    #[test]
+    fn the_rcode_goes_on_in_the_opt_record() {
+        let with_extended = |extended: u8| {
+            let mut message = reply(0, &[(0, 28)]);
+            message[11] = 1;
+            message.extend_from_slice(&[0, 0, 41, 4, 208, extended, 0, 0, 0, 0, 0]);
+            judged(&message)
+        };
+        assert_eq!(with_extended(0), Verdict::Definite);
+        assert_eq!(with_extended(1), Verdict::NotUnderstood);
+        assert_eq!(with_extended(2), Verdict::Failed);
+    }
+
+    #[test]
+    fn a_reply_that_is_cut_anywhere_is_no_answer() {
+        let whole = reply(0, &[(0, 28), (0, 28), (1, NS), (2, 1)]);
+        assert_eq!(judged(&whole), Verdict::Definite);
+        for length in 0..whole.len() {
+            let verdict = judged(&whole[..length]);
+            assert!(matches!(verdict, Verdict::Disbelieved | Verdict::Useless), "{length}: {verdict:?}");
+        }
+    }
+
+    #[test]
+    fn any_octet_may_be_anything() {
+        let whole = reply(0, &[(0, 28), (1, SOA)]);
+        for at in 0..whole.len() {
+            for octet in 0..=255 {
+                let mut message = whole.clone();
+                message[at] = octet;
+                let is_question = at < 2 || (4..6).contains(&at) || (12..12 + QUESTION.len()).contains(&at);
+                if is_question && message != whole {
+                    let verdict = judged(&message);
+                    let none = (at, octet) == (5, 0);
+                    assert!(
+                        none || matches!(verdict, Verdict::Disbelieved | Verdict::OtherCase),
+                        "{at} {octet}: {verdict:?}"
+                    );
+                }
+                judged(&message);
+            }
+        }
+    }
+}

@@ -8,9 +8,9 @@ pub enum Health {
     /// It does, as far as is known.
     #[default]
     Up,
-    /// It has been silent or unreachable for some questions in a row; a probe is on its way.
+    /// It has been silent or unreachable for some questions in a row, and is probed.
     Suspected,
-    /// The probe was not answered either. It is probed in the background, and asked only if no other is there.
+    /// The probes were not answered either. It is probed in the background, and asked only if no other is there.
     Down,
 }
 

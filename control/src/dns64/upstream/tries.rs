@@ -50,9 +50,9 @@ impl Upstreams {
         if asked.tries.is_full() || now >= asked.until {
             return self.give_up(number);
         }
-        // Room in the table: the question's own oldest exchange makes it.
+        // Late replies are waited for while there is room in the table for all.
         let mut oldest = None;
-        if self.exchanges.len() >= self.most {
+        if self.exchanges.len() >= self.most / 2 {
             oldest = asked.tries.iter_mut().find_map(|tried| tried.exchange.take());
         }
         let doubled = asked.tries_at(choice.upstream).filter(|tried| tried.end == End::Silent).count();
@@ -112,12 +112,16 @@ impl Upstreams {
     /// The last try's time has passed. Its exchange stays open while others are tried: a late reply is better than none.
     pub(super) fn silent(&mut self, now: Instant, number: u64) {
         let Some(asked) = self.asked.find_mut(number) else { return };
+        let is_cut = now >= asked.until;
         let Some(last) = asked.tries.last_mut() else { return };
         last.end = End::Silent;
         let Try { upstream, way, sent, .. } = *last;
         self.peers[upstream].row.unanswered += 1;
         self.go_on(now, number);
-        self.suspect(now, upstream, way, sent);
+        // A try that the end of the question cut short says nothing.
+        if !is_cut {
+            self.suspect(now, upstream, way, sent);
+        }
     }
 
     /// An answer has come: the question is over, and who let it wait is asked less.
