@@ -1,5 +1,6 @@
 //! From the configuration to what hosts are told, upon the addresses of the moment.
 
+use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use sixway_control::neighbour_discovery::{INFINITY, Preference};
@@ -7,6 +8,7 @@ use sixway_control::router_advert::{
     AdvertisedPref64, AdvertisedPrefix as Prefix, AdvertisedRoute as Advertised, Link, Setting, Settings,
     SettingsFault, Solicited,
 };
+use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_wire::Prefix6;
 
 use super::fault::{Place, Report};
@@ -16,6 +18,9 @@ use super::router_advertisement::{
     AdvertisedPrefix, AdvertisedRoute, Lifetime, Pref64, RouterAdvertisement, RouterPreference,
 };
 use super::surroundings::Surroundings;
+
+/// NAT64 prefixes that an advertisement tells of.
+const MOST_PREF64: usize = 4;
 
 impl Config {
     /// What the hosts of a link are told.
@@ -27,7 +32,7 @@ impl Config {
             prefixes.extend(over.and_then(|isatap| isatap.prefix).map(Prefix::lasting));
         }
         let lifetime = Some(seconds(it.pref64_lifetime));
-        let pref64 = self.pref64(it.pref64).map(|prefix| AdvertisedPref64 { prefix, lifetime });
+        let pref64 = self.pref64(it.pref64).into_iter().map(|prefix| AdvertisedPref64 { prefix, lifetime });
         Settings {
             max_interval: short(it.max_interval),
             min_interval: Some(short(it.min_interval)),
@@ -41,11 +46,11 @@ impl Config {
             mtu: it.mtu,
             prefixes,
             routes: it.routes.iter().map(route).collect(),
-            dns_servers: it.rdnss.clone(),
+            dns_servers: it.rdnss.clone().unwrap_or_else(|| self.dns64_servers(it, now)),
             // The names were checked when they were read.
             dns_search: it.dnssl.iter().filter_map(|name| name.parse().ok()).collect(),
             dns_lifetime: Some(lifetime_of(it.dns_lifetime)),
-            pref64: pref64.into_iter().collect(),
+            pref64: pref64.collect(),
             captive_portal: it.captive_portal.clone(),
             solicited: Solicited::default(),
             goodbyes: u8::from(it.goodbye),
@@ -65,8 +70,8 @@ impl Config {
                     prefixes: isatap.prefix.map(Prefix::lasting).into_iter().collect(),
                     pref64: self
                         .pref64(Pref64::Auto)
-                        .map(|prefix| AdvertisedPref64 { prefix, lifetime: None })
                         .into_iter()
+                        .map(|prefix| AdvertisedPref64 { prefix, lifetime: None })
                         .collect(),
                     ..Settings::default()
                 }
@@ -87,21 +92,30 @@ impl Config {
         })
     }
 
-    fn pref64(&self, choice: Pref64) -> Option<Prefix6> {
-        match choice {
-            Pref64::None => None,
-            Pref64::Prefix(prefix) => Some(prefix),
-            Pref64::Auto => {
+    /// Where hosts on the link find the DNS64, if it listens there.
+    pub(super) fn dns64_servers(&self, it: &RouterAdvertisement, now: &Surroundings) -> Vec<Ipv6Addr> {
+        let found = self.dns64.as_ref().zip(it.interface.as_deref());
+        found.map(|(dns64, interface)| dns64.servers_on(interface, now)).unwrap_or_default()
+    }
+
+    fn pref64(&self, choice: Pref64) -> Vec<Prefix6> {
+        match (choice, &self.dns64) {
+            (Pref64::None, _) => Vec::new(),
+            (Pref64::Prefix(prefix), _) => vec![prefix],
+            (Pref64::Auto, Some(dns64)) => {
+                dns64.prefixes.iter().take(MOST_PREF64).map(Rfc6052::prefix).collect()
+            }
+            (Pref64::Auto, None) => {
                 let nat64 = self.nat64.first().map(|nat64| nat64.prefix);
                 let siit = || self.siit.iter().find_map(|siit| siit.prefix);
-                nat64.or_else(siit).map(|prefix| prefix.prefix())
+                nat64.or_else(siit).map(|prefix| prefix.prefix()).into_iter().collect()
             }
         }
     }
 
     /// Reports what no advertisement can say, whatever the link.
     pub(super) fn check_advertisement(&self, it: &RouterAdvertisement, place: &Place, report: &mut Report) {
-        let address = std::net::Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
+        let address = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
         let link = Link::Multicast { address, link_layer: Some([2, 0, 0, 0, 0, 1]), mtu: u16::MAX };
         for fault in self.advertised(it, &Surroundings::default()).faults(&link) {
             let SettingsFault { setting, entry, why } = fault;

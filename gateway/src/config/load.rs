@@ -156,6 +156,9 @@ impl Config {
 
     /// The routes that lead into the device, without doubles: what `tun.routes` says. Those of tunnels are in [`Config::reach`].
     pub fn routes(&self) -> Vec<Route> {
+        if !self.needs_device() {
+            return Vec::new();
+        }
         let mut routes = self.tun.routes.further.clone();
         if self.tun.routes.auto {
             routes.extend(self.own_routes.iter().copied());
@@ -323,6 +326,9 @@ fn read<'a>(
     let unknown = !report.has_faults();
     for (advertisement, section) in config.router_advertisements.iter().zip(&written).filter(|_| unknown) {
         config.check_advertisement(advertisement, section.place(), report);
+    }
+    if let (Some(dns64), true) = (sections.all(&schema::DNS64, &mut Report::default()).pop(), unknown) {
+        config.check_dns64(&dns64, &written, host, report);
     }
     warn_of_silence(&config, host, document, report);
     Some(config)

@@ -65,7 +65,7 @@ impl Lifetime {
 /// Which NAT64 prefix hosts are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pref64 {
-    /// That of this gateway's own translator.
+    /// Those of the DNS64, else that of this gateway's own translator.
     Auto,
     /// None.
     None,
@@ -81,6 +81,10 @@ impl Serialize for Pref64 {
             Self::Prefix(prefix) => serializer.collect_str(prefix),
         }
     }
+}
+
+fn servers<S: Serializer>(value: &Option<Vec<Ipv6Addr>>, serializer: S) -> Result<S::Ok, S::Error> {
+    text::many(value.as_deref().unwrap_or_default(), serializer)
 }
 
 /// What hosts on a link are told, resolved.
@@ -118,9 +122,9 @@ pub struct RouterAdvertisement {
     /// AdvRetransTimer.
     #[serde(serialize_with = "text::as_duration")]
     pub retransmit_timer: Duration,
-    /// Recursive DNS servers.
-    #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
-    pub rdnss: Vec<Ipv6Addr>,
+    /// Recursive DNS servers; `None`: the DNS64, where it listens on the interface.
+    #[serde(serialize_with = "servers", skip_serializing_if = "Option::is_none")]
+    pub rdnss: Option<Vec<Ipv6Addr>>,
     /// DNS search list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dnssl: Vec<String>,
@@ -195,7 +199,9 @@ impl RouterAdvertisement {
         let mtu = section.value("mtu", report).map(|v| v.integer(report));
         let reachable_time = section.value("reachable_time", report).and_then(|v| v.duration(report));
         let retransmit_timer = section.value("retransmit_timer", report).and_then(|v| v.duration(report));
-        let rdnss = read_list(section.value("rdnss", report), report, |item, report| {
+        let rdnss = section.value("rdnss", report);
+        let written = rdnss.is_some();
+        let rdnss = read_list(rdnss, report, |item, report| {
             let address = item.address6(report)?;
             if address.is_unspecified() || address.is_loopback() || address.is_multicast() {
                 report.fault(&item.place, format!("{address} is no server's address"));
@@ -248,7 +254,7 @@ impl RouterAdvertisement {
             mtu: mtu.map_or(Some(None), |mtu| mtu.map(Some))?,
             reachable_time: reachable_time?,
             retransmit_timer: retransmit_timer?,
-            rdnss: rdnss?,
+            rdnss: rdnss.map(|rdnss| written.then_some(rdnss))?,
             dnssl: dnssl?,
             dns_lifetime: dns_lifetime?,
             captive_portal: captive_portal.map_or(Some(None), |uri| uri.map(Some))?,

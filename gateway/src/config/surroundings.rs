@@ -1,18 +1,20 @@
-//! What tunnels are built upon and what may change while they run: this host's addresses, and where the others are.
+//! What tunnels and advertisements are built upon and what may change while they run: this host's addresses, and where the others are.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use sixway_wire::{Prefix4, Prefix6};
 
 use super::host::HostAddress;
 use super::pool::is_unicast;
 
-/// This host's IPv4 addresses, and what was learnt of others.
+/// This host's addresses, and what was learnt of others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
     /// Addresses by interface, with their networks, in the kernel's order.
     addresses: Vec<(String, Ipv4Addr, Prefix4)>,
+    /// IPv6 addresses by interface, in the kernel's order.
+    addresses6: Vec<(String, Ipv6Addr)>,
     /// The kernel's numbers of the interfaces that have them: one that is made anew has another.
     numbers: BTreeMap<String, u32>,
     /// What the names of remotes lead to, by tunnel.
@@ -39,7 +41,11 @@ impl Surroundings {
             }
             IpAddr::V6(_) => None,
         });
-        Self { addresses: own.collect(), ..Self::default() }
+        let own6 = addresses.iter().filter_map(|own| match own.address {
+            IpAddr::V6(address) => Some((own.interface.clone(), address)),
+            IpAddr::V4(_) => None,
+        });
+        Self { addresses: own.collect(), addresses6: own6.collect(), ..Self::default() }
     }
 
     /// With the addresses that this host has at the moment.
@@ -49,10 +55,10 @@ impl Surroundings {
 
     /// The same with the addresses that this host has at the moment.
     pub fn looked_up(self) -> Self {
-        let addresses = Self::of(&super::host::addresses()).addresses;
+        let Self { addresses, addresses6, .. } = Self::of(&super::host::addresses());
         let number = |name: &str| nix::net::if_::if_nametoindex(name).ok();
         let numbers = addresses.iter().filter_map(|(name, ..)| Some((name.clone(), number(name)?))).collect();
-        Self { addresses, numbers, ..self }
+        Self { addresses, addresses6, numbers, ..self }
     }
 
     /// The kernel's number of an interface with an IPv4 address.
@@ -66,6 +72,11 @@ impl Surroundings {
         let usable = |address: &Ipv4Addr| is_unicast(*address) && !link_local.contains(*address);
         let own = self.addresses.iter().filter(|(name, ..)| name == interface);
         own.map(|(_, address, _)| *address).find(usable)
+    }
+
+    /// The IPv6 addresses of an interface.
+    pub fn ipv6_of(&self, interface: &str) -> impl Iterator<Item = Ipv6Addr> {
+        self.addresses6.iter().filter(move |(name, _)| name == interface).map(|(_, address)| *address)
     }
 
     /// The interface that has an address.

@@ -1,1 +1,150 @@
-//! What is told of a DNS64 beside the other sections.
+//! What is told of a DNS64 beside the other sections: who may ask, and what router advertisements say of it.
+
+use std::net::Ipv6Addr;
+
+use super::super::fault::{Place, Report};
+use super::super::host::HostFacts;
+use super::super::load::Config;
+use super::super::router_advertisement::{Pref64, RouterAdvertisement};
+use super::super::section::Reader;
+use super::super::surroundings::Surroundings;
+use super::Dns64;
+use super::upstream::Transport;
+
+impl Config {
+    /// Warns of what the DNS64 and the rest of the configuration say otherwise of one another. `advertisements` are the sections as written.
+    pub(in super::super) fn check_dns64(
+        &self,
+        section: &Reader,
+        advertisements: &[Reader],
+        host: &HostFacts,
+        report: &mut Report,
+    ) {
+        let Some(dns64) = &self.dns64 else { return };
+        let now = Surroundings::of(&host.addresses);
+        self.warn_of_few_clients(dns64, section, host, &now, report);
+        dns64.warn_of_trust(section, report);
+        for (it, written) in self.router_advertisements.iter().zip(advertisements) {
+            dns64.warn_of_other_prefix(it, written, report);
+            self.warn_of_other_servers(it, written, &now, report);
+            self.warn_of_refused_hosts(dns64, it, written, &now, report);
+        }
+    }
+
+    /// Where nobody but this host may ask, or perhaps more than were meant.
+    fn warn_of_few_clients(
+        &self,
+        dns64: &Dns64,
+        section: &Reader,
+        host: &HostFacts,
+        now: &Surroundings,
+        report: &mut Report,
+    ) {
+        if dns64.allow.is_some() {
+            return;
+        }
+        let key = format!("{}.allow", section.place().key).into();
+        let place = Place { key, ..section.place().clone() };
+        if dns64.listening.all().any(|it| it.ip().is_unspecified()) {
+            let what = "hosts on all of this host's networks may ask, those outside too; write your clients' prefixes";
+            report.warn(&place, format!("is not written, and the DNS64 listens at every address: {what}"));
+            return;
+        }
+        let access = self.dns64_access(&host.addresses, now);
+        let single4 = access.v4.iter().all(|it| it.length() == 32 || it.address().is_loopback());
+        let single6 = access.v6.iter().all(|it| it.length() == 128 || it.address().is_unicast_link_local());
+        let found = !dns64.interfaces(&host.addresses).is_empty();
+        if found && single4 && single6 {
+            let what =
+                "there are no hosts on the networks of the listening addresses; write your clients' prefixes";
+            report.warn(&place, format!("is not written, and only this host may ask: {what}"));
+        }
+    }
+
+    /// Hosts that are told other servers than the one beside them.
+    fn warn_of_other_servers(
+        &self,
+        it: &RouterAdvertisement,
+        written: &Reader,
+        now: &Surroundings,
+        report: &mut Report,
+    ) {
+        let (Some(told), servers) = (&it.rdnss, self.dns64_servers(it, now)) else { return };
+        let Some(first) = servers.first().filter(|_| !told.is_empty()) else { return };
+        let listened = |told: &Ipv6Addr| {
+            self.dns64.as_ref().is_some_and(|dns64| dns64.listening.all().any(|at| at.ip() == *told))
+        };
+        if told.iter().any(listened) || told.contains(first) {
+            return;
+        }
+        let what = "hosts that ask others get no addresses for IPv4-only names; add it, or leave rdnss out";
+        report.warn(
+            &place_of(written, "rdnss"),
+            format!("leaves out {first}, where [dns64] listens on this link: {what}"),
+        );
+    }
+
+    /// Hosts that are told of a DNS64 which refuses them.
+    fn warn_of_refused_hosts(
+        &self,
+        dns64: &Dns64,
+        it: &RouterAdvertisement,
+        written: &Reader,
+        now: &Surroundings,
+        report: &mut Report,
+    ) {
+        let Some(allow) = &dns64.allow else { return };
+        let told = self.advertised(it, now);
+        if !told.dns_servers.iter().any(|told| dns64.listening.all().any(|at| at.ip() == *told)) {
+            return;
+        }
+        for row in &told.prefixes {
+            let held = allow.v6.iter().any(|p| p.length() <= row.prefix.length() && p.overlaps(row.prefix));
+            if !held {
+                let what = "hosts there are told to ask [dns64], and would be refused; add it";
+                let prefix = row.prefix;
+                report.warn(
+                    &place_of(written, "prefixes"),
+                    format!("dns64.allow does not hold {prefix}: {what}"),
+                );
+            }
+        }
+    }
+}
+
+impl Dns64 {
+    /// Another NAT64 prefix than the one that addresses are made with.
+    fn warn_of_other_prefix(&self, it: &RouterAdvertisement, written: &Reader, report: &mut Report) {
+        let Pref64::Prefix(told) = it.pref64 else { return };
+        let mut ours = self.prefixes.iter().chain(self.rules.iter().flat_map(|rule| &rule.prefixes));
+        if ours.any(|own| own.prefix() == told) {
+            return;
+        }
+        let own: Vec<String> = self.prefixes.iter().map(|own| own.prefix().to_string()).collect();
+        let what = "hosts make other addresses than they are told; leave pref64 out, or write one of the two in both";
+        report.warn(
+            &place_of(written, "pref64"),
+            format!("[dns64] makes addresses with {}: {what}", own.join(", ")),
+        );
+    }
+
+    /// AD that anybody on the way can set.
+    fn warn_of_trust(&self, section: &Reader, report: &mut Report) {
+        let open = |it: &Transport| !it.is_secured();
+        let exposed =
+            self.upstreams.iter().find(|it| open(&it.transport) && !it.endpoint().ip().is_loopback());
+        let (true, Some(exposed)) = (self.dnssec.trust_upstream_ad && !self.dnssec.validate, exposed) else {
+            return;
+        };
+        let key = format!("{}.dnssec.trust_upstream_ad", section.place().key).into();
+        let (address, transport) = (exposed.address, exposed.transport.as_str());
+        let what = "anybody on the way can set it (RFC 6840 §5.8); use TLS, or validate = true";
+        let place = Place { key, ..section.place().clone() };
+        report.warn(&place, format!("the AD bit of {address} comes by {transport}: {what}"));
+    }
+}
+
+/// The place of a key as it was written, else of its section.
+fn place_of(written: &Reader, name: &str) -> Place {
+    written.value(name, &mut Report::default()).map_or_else(|| written.place().clone(), |value| value.place)
+}

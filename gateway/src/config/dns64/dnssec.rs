@@ -1,9 +1,12 @@
 //! `[dns64.dnssec]`: what is validated, and what DNSSEC's clients get.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
+use sixway_control::dns64::{Anchor, trust_anchor};
+
+use super::super::fault::Place;
 use super::super::section::Reader;
 use super::super::text::words;
 use super::Around;
@@ -51,9 +54,9 @@ pub struct Dnssec {
     pub dnssec_ok: DnssecOk,
     /// Whether AD is set for clients that did not set DO too.
     pub ad_without_do: bool,
-    /// What the file of `trust_anchor` says; `None`: there is no such file.
+    /// What is believed at first.
     #[serde(skip)]
-    pub anchors: Option<String>,
+    pub anchors: Vec<Anchor>,
 }
 
 fn or_off<S: Serializer>(value: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -92,14 +95,9 @@ impl Dnssec {
         let dnssec_ok = section.value("dnssec_ok", report).and_then(|v| v.word(report));
         let ad_without_do = section.value("ad_without_do", report).and_then(|v| v.boolean(report));
         let anchors = match &trust_anchor {
-            Some((Some(path), place)) => match (around.read_file)(path) {
-                Ok(text) => Some(text),
-                Err(error) => {
-                    around.report.fault(place, format!("cannot be read: {error}"));
-                    None
-                }
-            },
-            Some((None, _)) | None => None,
+            Some((Some(path), place)) => read_anchors(path, place, around),
+            Some((None, _)) => None,
+            None => Some(trust_anchor::root()),
         };
         Some(Self {
             validate: validate?,
@@ -110,7 +108,30 @@ impl Dnssec {
             checking_disabled: checking_disabled?,
             dnssec_ok: dnssec_ok?,
             ad_without_do: ad_without_do?,
-            anchors,
+            anchors: anchors?,
         })
+    }
+}
+
+fn read_anchors(path: &Path, place: &Place, around: &mut Around) -> Option<Vec<Anchor>> {
+    let text = match (around.read_file)(path) {
+        Ok(text) => text,
+        Err(error) => {
+            around.report.fault(place, format!("cannot be read: {error}"));
+            return None;
+        }
+    };
+    match trust_anchor::read(&text) {
+        Ok(anchors) if anchors.is_empty() => {
+            around.report.fault(place, "has no record; write DS or DNSKEY records into it, one on a line");
+            None
+        }
+        Ok(anchors) => Some(anchors),
+        Err(fault) => {
+            let line = u32::try_from(fault.line).unwrap_or(u32::MAX);
+            let there = Place { line, key: "".into(), ..Place::file(&path.to_string_lossy()) };
+            around.report.fault(&there, fault.what);
+            None
+        }
     }
 }

@@ -71,7 +71,7 @@ impl Listening {
             address.is_loopback() || around.host.addresses.iter().any(|own| own.address == address)
         };
         self.all().any(|it| {
-            let any = it.ip().is_unspecified() && (it.is_ipv6() || to.is_ipv4()) && own(to.ip());
+            let any = it.ip().is_unspecified() && it.is_ipv6() == to.is_ipv6() && own(to.ip());
             it.port() == to.port() && (it.ip() == to.ip() || any)
         })
     }

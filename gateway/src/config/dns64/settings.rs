@@ -1,6 +1,6 @@
 //! From the configuration to what a resolver is told.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use sixway_control::dns64::{self as control, Access, Anchor, Limits, Settings};
@@ -23,12 +23,15 @@ const STALE_ANSWER_CLIENT_TIMEOUT: Duration = Duration::from_millis(1_800);
 /// RFC 8767 §4: the TTL of what is stale, in seconds.
 const STALE_ANSWER_TTL: u32 = 30;
 
+/// Servers that an advertisement tells of.
+const MOST_SERVERS: usize = 8;
+
 /// Every query has an answer within this time.
 const DEADLINE: Duration = Duration::from_secs(5);
 
 impl Config {
     /// What each of the DNS64's threads is told; memory and waiting queries are shared out to them. `access` is
-    /// [`Config::dns64_access`], `anchors` what is believed at the start.
+    /// [`Config::dns64_access`], `anchors` what is believed at the start: [`Dnssec::anchors`] and what has come since.
     pub fn dns64_settings(&self, access: Access, anchors: Vec<Anchor>) -> Option<Settings> {
         self.dns64.as_ref().map(|dns64| dns64.settings(access, anchors))
     }
@@ -43,8 +46,8 @@ impl Config {
         let mut access = Access {
             v4: vec![Prefix4::holding([127, 0, 0, 0].into(), 8)],
             v6: vec![
-                Prefix6::holding(std::net::Ipv6Addr::LOCALHOST, 128),
-                Prefix6::holding(std::net::Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10),
+                Prefix6::holding(Ipv6Addr::LOCALHOST, 128),
+                Prefix6::holding(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10),
             ],
         };
         let interfaces = dns64.interfaces(addresses);
@@ -70,12 +73,29 @@ impl Config {
 }
 
 impl Dns64 {
+    /// Where hosts on an interface find this DNS64, by UDP at the usual port: what router advertisements tell them (RFC 8106).
+    pub(in super::super) fn servers_on(&self, interface: &str, now: &Surroundings) -> Vec<Ipv6Addr> {
+        let here = || now.ipv6_of(interface);
+        let mut servers: Vec<Ipv6Addr> = Vec::new();
+        for it in self.listening.listen.iter().filter(|it| it.port() == 53) {
+            let found = match it.ip() {
+                IpAddr::V4(_) => None,
+                IpAddr::V6(any) if any.is_unspecified() => {
+                    here().find(|address| !address.is_unicast_link_local()).or_else(|| here().next())
+                }
+                IpAddr::V6(address) => here().find(|own| *own == address),
+            };
+            servers.extend(found.filter(|found| !servers.contains(found) && !found.is_loopback()));
+        }
+        servers.truncate(MOST_SERVERS);
+        servers
+    }
+
     /// The interfaces that have the listening addresses; with one that is unspecified, all of its family.
-    fn interfaces<'a>(&self, addresses: &'a [HostAddress]) -> Vec<&'a str> {
+    pub(super) fn interfaces<'a>(&self, addresses: &'a [HostAddress]) -> Vec<&'a str> {
         let heard = |own: &&HostAddress| {
-            self.listening.all().any(|it| {
-                it.ip() == own.address || it.ip().is_unspecified() && (it.is_ipv6() || own.address.is_ipv4())
-            })
+            let any = |it: SocketAddr| it.ip().is_unspecified() && it.is_ipv6() == own.address.is_ipv6();
+            self.listening.all().any(|it| it.ip() == own.address || any(it))
         };
         let mut names: Vec<&str> = addresses.iter().filter(heard).map(|own| &*own.interface).collect();
         names.sort_unstable();

@@ -81,7 +81,12 @@ pub(in super::super) static ROUTER_ADVERTISEMENT: Section = Section {
             Absent::Means("none"),
             "More specific routes through this router (RFC 4191 §2.3).",
         ),
-        key("rdnss", Kind::Addresses6, Absent::Means("none"), "Recursive DNS servers (RFC 8106 §5.1)."),
+        key(
+            "rdnss",
+            Kind::Addresses6,
+            Absent::Means("the addresses on `interface` that `[dns64]` listens at, port 53; `[]`: none"),
+            "Recursive DNS servers (RFC 8106 §5.1).",
+        ),
         key("dnssl", Kind::Texts, Absent::Means("none"), "DNS search list (RFC 8106 §5.2)."),
         key(
             "dns_lifetime",
@@ -99,7 +104,7 @@ pub(in super::super) static ROUTER_ADVERTISEMENT: Section = Section {
             "pref64",
             Kind::Prefix6Or(&["auto", "none"]),
             Absent::Default("\"auto\""),
-            "The NAT64 prefix that hosts are told (RFC 8781); `\"auto\"`: that of the first `[nat64]`, else of the first `[siit]` with one.",
+            "The NAT64 prefix that hosts are told (RFC 8781); `\"auto\"`: what `[dns64]` makes addresses with, else the prefix of the first `[nat64]`, else of the first `[siit]` with one.",
         ),
         key(
             "pref64_lifetime",
