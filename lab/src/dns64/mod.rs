@@ -5,6 +5,7 @@ mod configuration;
 pub mod difference;
 pub mod document;
 mod query;
+mod sample;
 mod server;
 mod signing;
 pub mod table;
@@ -13,6 +14,7 @@ mod zone;
 
 pub use authority::start as start_authority;
 pub use query::{Asker, Flags, Reply, Row};
+pub use sample::{Right, Sample, Trust};
 pub use server::{PREFIX, Running, Server};
 pub use tree::{Tree, cached_name, large_name};
-pub use zone::{Expected, Kind, Sample, embedded};
+pub use zone::{Expected, Kind, embedded};

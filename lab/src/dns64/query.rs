@@ -75,14 +75,13 @@ impl Reply {
         data
     }
 
-    /// What a client that asked for AAAA records makes of it.
-    pub fn addresses(&self) -> Result<Expected> {
+    /// What a client makes of it that asked for addresses of this type.
+    pub fn addresses(&self, kind: &str) -> Result<Expected> {
         match self.rcode.as_str() {
             "NXDOMAIN" => Ok(Expected::NameError),
             "SERVFAIL" => Ok(Expected::Failure),
             "NOERROR" => {
-                let addresses: Vec<_> =
-                    self.data("AAAA").iter().filter_map(|data| data.parse().ok()).collect();
+                let addresses: Vec<_> = self.data(kind).iter().filter_map(|data| data.parse().ok()).collect();
                 Ok(if addresses.is_empty() { Expected::Empty } else { Expected::Addresses(addresses) })
             }
             other => Err(Failure::Unexpected(format!("an answer with {other}"))),

@@ -3,6 +3,7 @@
 use super::query::{Flags, Reply};
 use super::server::Server;
 use super::zone::Expected;
+use std::net::IpAddr;
 
 /// A question, and what the servers say to it when they validate, in the order of [`Server::ALL`].
 #[derive(Clone, Copy, Debug)]
@@ -310,8 +311,9 @@ pub fn words(reply: &Reply) -> String {
     }
     // A second may have passed since it was fetched.
     let brief = reply.answer.iter().find(|row| row.owner.ends_with(".brief.test"));
-    let synthesised = |address: &std::net::Ipv6Addr| address.segments()[..2] == [0x64, 0xff9b];
-    match reply.addresses() {
+    let synthesised =
+        |address: &IpAddr| matches!(address, IpAddr::V6(six) if six.segments()[..2] == [0x64, 0xff9b]);
+    match reply.addresses("AAAA") {
         Ok(Expected::Addresses(all)) if all.iter().all(synthesised) => words.push(match brief {
             Some(row) => format!("synthesised ({} s)", row.ttl.next_multiple_of(10)),
             None => "synthesised".to_owned(),

@@ -1,7 +1,8 @@
 //! All zones of an authority, from a root of our own down: unsigned ones, signed ones, and signed ones that lie.
 
+use super::sample::{Sample, Trust};
 use super::signing::{Signing, signed};
-use super::zone::{self, ELSEWHERE, Expected, Kind, Sample, TTL, address, embedded, head};
+use super::zone::{self, ELSEWHERE, Kind, TTL, address, head};
 use crate::failure::Result;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -16,7 +17,7 @@ pub type Text = (String, String);
 pub struct Tree {
     /// Zones.
     pub zones: Vec<Text>,
-    /// Names with what is right for a client that validates nothing itself (CD=0, DO=0).
+    /// Names to ask for.
     pub samples: Vec<Sample>,
     /// DS records of the root, as a trust anchor; empty where nothing is signed.
     pub anchor: String,
@@ -44,7 +45,9 @@ impl Tree {
         let sample = |name, number| Sample {
             name,
             kind: Kind::VersionFour,
-            expected: Expected::Addresses(vec![embedded(address(number))]),
+            four: vec![address(number)],
+            six: Vec::new(),
+            trust: [Trust::Insecure; 2],
         };
         let samples = (0..cached).map(|number| sample(cached_name(number), number)).collect();
         let below = ["large.test", "cached.test"].map(delegation).concat();
@@ -77,9 +80,12 @@ impl Tree {
             let mut text = head(origin);
             let mut made =
                 zone::fill(&mut text, origin, count * percent / 100, seed.wrapping_add(number as u64));
-            if signing == Signing::Expired {
-                made.iter_mut().for_each(|sample| sample.expected = Expected::Failure);
-            }
+            let trust = match signing {
+                Signing::None => Trust::Insecure,
+                Signing::Expired => Trust::Bogus,
+                Signing::Nsec | Signing::Nsec3 | Signing::Corrupted => Trust::Secure,
+            };
+            made.iter_mut().for_each(|sample| sample.trust = [trust; 2]);
             samples.extend(made);
             zones.push((origin.to_owned(), signed(folder, origin, &text, signing)?.text));
         }
@@ -135,18 +141,24 @@ fn brief() -> String {
 
 /// A zone some of whose signatures are spoilt after signing, by the names that they are at: see [`Signing::Corrupted`].
 fn lying() -> (String, Vec<Sample>) {
+    use Trust::{Bogus, Secure};
     let mut text = head("bogus.test");
     let mut samples = Vec::new();
-    let mut add = |label: &str, records: &[&str], expected| {
-        records.iter().for_each(|record| writeln!(text, "{label} {TTL} {record}").unwrap_or_default());
-        samples.push(Sample { name: format!("{label}.bogus.test"), kind: Kind::VersionFour, expected });
-    };
-    let honest = Expected::Addresses(vec![embedded(address(77))]);
-    for number in 0..10 {
-        add(&format!("bad-a-{number}"), &["A 45.64.0.77"], Expected::Failure);
-        add(&format!("bad-aaaa-{number}"), &["A 45.64.0.77", "AAAA 2a00::1"], Expected::Failure);
-        add(&format!("bad-nsec-{number}"), &["A 45.64.0.77"], Expected::Failure);
-        add(&format!("good-{number}"), &["A 45.64.0.77"], honest.clone());
+    let kinds = [
+        ("bad-a", false, [Bogus, Secure]),
+        ("bad-aaaa", true, [Secure, Bogus]),
+        ("bad-nsec", false, [Secure, Bogus]),
+        ("good", false, [Secure, Secure]),
+    ];
+    for number in 0..40 {
+        let (label, both, trust) = kinds[number as usize % kinds.len()];
+        let (name, four) = (format!("{label}-{}", number / 4), vec![address(77)]);
+        writeln!(text, "{name} A {}", four[0]).unwrap_or_default();
+        let six: Vec<_> =
+            both.then_some(std::net::Ipv6Addr::new(0x2a00, 0, 0, 0, 0, 0, 0, 1)).into_iter().collect();
+        six.iter().for_each(|six| writeln!(text, "{name} AAAA {six}").unwrap_or_default());
+        let kind = if both { Kind::Both } else { Kind::VersionFour };
+        samples.push(Sample { name: format!("{name}.bogus.test"), kind, four, six, trust });
     }
     (text, samples)
 }

@@ -1,7 +1,8 @@
 //! A generated zone: names of every kind that a DNS64 meets, in turn, and what its client is to get for each. The same seed makes the same zone.
 
+use super::sample::{Sample, Trust};
 use std::fmt::Write as _;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// TTL of most records: none of them ends while a benchmark runs.
 pub const TTL: u32 = 86_400;
@@ -59,28 +60,17 @@ impl Kind {
     ];
 }
 
-/// What the client of a DNS64 gets to a query for AAAA records.
+/// What is said to a query for addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// These addresses, in any order.
-    Addresses(Vec<Ipv6Addr>),
-    /// NOERROR without AAAA records.
+    Addresses(Vec<IpAddr>),
+    /// NOERROR without addresses.
     Empty,
     /// NXDOMAIN.
     NameError,
     /// SERVFAIL.
     Failure,
-}
-
-/// A name to ask for.
-#[derive(Clone, Debug)]
-pub struct Sample {
-    /// The name, without its last dot.
-    pub name: String,
-    /// What there is.
-    pub kind: Kind,
-    /// What is right.
-    pub expected: Expected,
 }
 
 /// Embeds an address in 64:ff9b::/96 (RFC 6052 §2.1).
@@ -115,76 +105,67 @@ pub fn fill(text: &mut String, origin: &str, count: u32, seed: u64) -> Vec<Sampl
 fn one(text: &mut String, origin: &str, kind: Kind, number: u32, numbers: &mut Numbers) -> Sample {
     let label = format!("{}-{number}", format!("{kind:?}").to_lowercase());
     let first = numbers.below(0x3f_0000);
-    let count = 1 + numbers.below(3);
-    let four: Vec<_> = (0..count).map(|step| address(first + step)).collect();
-    let six = Ipv6Addr::from((0x2a00_u128 << 112) + u128::from(first));
+    let mut four: Vec<_> = (0..=numbers.below(3)).map(|step| address(first + step)).collect();
+    let own = Ipv6Addr::from((0x2a00_u128 << 112) + u128::from(first));
+    let excluded = four[0].to_ipv6_mapped();
+    let mut six = Vec::new();
     let mut name = format!("{label}.{origin}");
     // Nothing can fail in writing to a string.
     let mut add = |line: String| writeln!(text, "{line}").unwrap_or_default();
     let hosts =
         |owner: &str| four.iter().map(|four| format!("{owner} A {four}")).collect::<Vec<_>>().join("\n");
-    let synthesised = Expected::Addresses(four.iter().copied().map(embedded).collect());
-    let expected = match kind {
-        Kind::VersionFour => {
-            add(hosts(&label));
-            synthesised
-        }
+    match kind {
+        Kind::VersionFour => add(hosts(&label)),
         Kind::VersionSix => {
-            add(format!("{label} AAAA {six}"));
-            Expected::Addresses(vec![six])
+            add(format!("{label} AAAA {own}"));
+            (four, six) = (Vec::new(), vec![own]);
         }
         Kind::Both => {
-            add(format!("{}\n{label} AAAA {six}", hosts(&label)));
-            Expected::Addresses(vec![six])
+            add(format!("{}\n{label} AAAA {own}", hosts(&label)));
+            six.push(own);
         }
-        Kind::Alias => {
-            add(format!("{label} CNAME {label}-host\n{}", hosts(&format!("{label}-host"))));
-            synthesised
-        }
+        Kind::Alias => add(format!("{label} CNAME {label}-host\n{}", hosts(&format!("{label}-host")))),
         Kind::AliasAcross => {
             let target = numbers.below(TARGETS);
             add(format!("{label} CNAME host-{target}.{ELSEWHERE}."));
-            Expected::Addresses(vec![embedded(address(target))])
+            four = vec![address(target)];
         }
         Kind::Chain => {
             add(format!("{label} CNAME {label}-0"));
             (0..3).for_each(|link| add(format!("{label}-{link} CNAME {label}-{}", link + 1)));
             add(format!("{label}-3 CNAME {label}-host\n{}", hosts(&format!("{label}-host"))));
-            synthesised
         }
         Kind::Branch => {
             name = format!("host.{name}");
             add(format!("{label} DNAME {label}-tree\n{}", hosts(&format!("host.{label}-tree"))));
-            synthesised
         }
         Kind::ExcludedOnly => {
-            add(format!("{}\n{label} AAAA ::ffff:{}", hosts(&label), four[0]));
-            synthesised
+            add(format!("{}\n{label} AAAA {excluded}", hosts(&label)));
+            six.push(excluded);
         }
         Kind::ExcludedBeside => {
-            add(format!("{}\n{label} AAAA ::ffff:{}\n{label} AAAA {six}", hosts(&label), four[0]));
-            Expected::Addresses(vec![six])
+            add(format!("{}\n{label} AAAA {excluded}\n{label} AAAA {own}", hosts(&label)));
+            six.extend([excluded, own]);
         }
         Kind::Wildcard => {
             name = format!("any.{name}");
             add(hosts(&format!("*.{label}")));
-            synthesised
         }
         Kind::EmptyNonTerminal => {
             add(hosts(&format!("deep.{label}")));
-            Expected::Empty
+            four.clear();
         }
         Kind::Text => {
             add(format!("{label} TXT \"no address\""));
-            Expected::Empty
+            four.clear();
         }
-        Kind::Missing => Expected::NameError,
+        Kind::Missing => four.clear(),
         Kind::DanglingAlias => {
             add(format!("{label} CNAME {label}-host"));
-            Expected::NameError
+            four.clear();
         }
-    };
-    Sample { name, kind, expected }
+    }
+    Sample { name, kind, four, six, trust: [Trust::Insecure; 2] }
 }
 
 /// The zone that others' CNAMEs lead to.
