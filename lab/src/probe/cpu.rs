@@ -83,10 +83,14 @@ mod tests {
 
     #[test]
     fn this_process_spends_cpu_time() {
-        let before = process_cpu(std::process::id()).unwrap();
-        let start = std::time::Instant::now();
-        while start.elapsed() < Duration::from_millis(20) {}
-        assert!(process_cpu(std::process::id()).unwrap() > before);
+        // Another test's thread that ends takes its time with it.
+        let spends = || {
+            let before = process_cpu(std::process::id()).unwrap();
+            let start = std::time::Instant::now();
+            while start.elapsed() < Duration::from_millis(20) {}
+            process_cpu(std::process::id()).unwrap() > before
+        };
+        assert!((0..50).any(|_| spends()));
         assert!(machine_cpu().unwrap() > Duration::ZERO);
     }
 }
