@@ -1,4 +1,4 @@
-//! The fuzzer's corpus of neighbour discovery and blind mutations of it, for a short time in every test run; `fuzz/run` goes on from there.
+//! The fuzzer's corpora of neighbour discovery and trust anchors, and blind mutations of it, for a short time in every test run; `fuzz/run` goes on from there.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -10,6 +10,8 @@
 mod mutation;
 #[path = "../../fuzz/targets/neighbour_discovery.rs"]
 mod neighbour_discovery;
+#[path = "../../fuzz/targets/trust_anchor.rs"]
+mod trust_anchor;
 
 use std::path::Path;
 
@@ -17,4 +19,10 @@ use std::path::Path;
 fn any_octets_are_neighbour_discovery_or_none_and_provoke_nothing_bad() {
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/neighbour_discovery");
     mutation::replay(Path::new(corpus), 30_000, neighbour_discovery::run);
+}
+
+#[test]
+fn any_octets_are_trust_anchors_and_keys_or_none_and_only_signatures_count() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/trust_anchor");
+    mutation::replay(Path::new(corpus), 3_000, trust_anchor::run);
 }
