@@ -1,6 +1,7 @@
 //! What upstreams say and what clients are given of it.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+mod allocations;
 mod belief;
 mod serving;
 mod synthesis;

@@ -13,6 +13,8 @@ pub(super) struct Believed {
     pub(super) parts: [Vec<Record>; Part::ALL.len()],
     /// The name at the chain's end.
     pub(super) target: Box<[u8]>,
+    /// There are NS records: if nothing else is there, they send us elsewhere.
+    refers: bool,
 }
 
 impl Believed {
@@ -104,6 +106,7 @@ impl Believed {
     fn keep_authority(&mut self, authority: &[Record], dnssec_ok: bool) {
         let wanted = if self.part(Part::Data).is_empty() { rtype::SOA } else { rtype::NS };
         let of_target = |record: &&Record| record.rtype == wanted && is_within(&self.target, &record.owner);
+        self.refers = authority.iter().any(|record| record.rtype == rtype::NS);
         let mut zone: Vec<Record> = authority.iter().filter(of_target).cloned().collect();
         if wanted == rtype::SOA {
             zone.truncate(1);
@@ -137,7 +140,7 @@ impl Believed {
     }
 
     /// What the reply amounts to. A referral is no answer (RFC 2308 §2.2).
-    pub(super) fn kind(&self, rcode: u16, authority: &[Record]) -> Result<Kind, Disbelieved> {
+    pub(super) fn kind(&self, rcode: u16) -> Result<Kind, Disbelieved> {
         let (has_data, has_chain) = (!self.part(Part::Data).is_empty(), !self.part(Part::Chain).is_empty());
         match rcode {
             NOERROR if has_data => Ok(Kind::Data),
@@ -145,7 +148,7 @@ impl Believed {
             NXDOMAIN => Ok(Kind::NameError),
             NOERROR if !self.part(Part::Authority).is_empty() => Ok(Kind::NoData),
             NOERROR if has_chain => Ok(Kind::Unfinished),
-            NOERROR if authority.iter().any(|record| record.rtype == rtype::NS) => Err(Disbelieved::Referral),
+            NOERROR if self.refers => Err(Disbelieved::Referral),
             NOERROR => Ok(Kind::NoData),
             failure => Ok(Kind::Failure(failure)),
         }

@@ -21,18 +21,23 @@ const LARGEST: usize = 65_535 - 256;
 /// RFC 1035 §4.1.4: a pointer has 14 bits.
 const FARTHEST: usize = 0x3fff;
 
-/// Where each part ends, counted from the end of the question, and how many records it has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Where, in key and body, each part ends, and how many records it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Parts {
     ends: [u16; Part::ALL.len()],
     counts: [u16; Part::ALL.len()],
 }
 
 impl Parts {
-    /// The place of a part.
-    pub(crate) fn range(&self, part: Part) -> std::ops::Range<usize> {
-        let before = (part as usize).checked_sub(1).map_or(0, |at| self.ends[at]);
-        usize::from(before)..usize::from(self.ends[part as usize])
+    /// No records behind a key of so many octets.
+    pub(crate) fn none(key: usize) -> Self {
+        Self { ends: [key as u16; Part::ALL.len()], counts: [0; Part::ALL.len()] }
+    }
+
+    /// The place of a part in a body behind a key of so many octets.
+    pub(crate) fn range(&self, key: usize, part: Part) -> std::ops::Range<usize> {
+        let before = (part as usize).checked_sub(1).map_or(key, |at| self.ends[at].into());
+        before..usize::from(self.ends[part as usize])
     }
 
     /// How many records it has.
@@ -44,7 +49,7 @@ impl Parts {
 /// The key, then the body. `None`: no message would hold it.
 pub(super) fn write(key: &Key, records: &[Vec<Record>; Part::ALL.len()]) -> Option<(Box<[u8]>, Parts)> {
     let mut writer = Writer { out: key.octets().to_vec(), key, targets: Vec::new() };
-    let (start, mut parts) = (writer.out.len(), Parts::default());
+    let mut parts = Parts::none(writer.out.len());
     for part in Part::ALL {
         for record in &records[part as usize] {
             writer.record(record, part == Part::Chain)?;
@@ -52,7 +57,7 @@ pub(super) fn write(key: &Key, records: &[Vec<Record>; Part::ALL.len()]) -> Opti
         if HEADER - 1 + writer.out.len() > LARGEST {
             return None;
         }
-        parts.ends[part as usize] = u16::try_from(writer.out.len() - start).ok()?;
+        parts.ends[part as usize] = u16::try_from(writer.out.len()).ok()?;
         parts.counts[part as usize] = u16::try_from(records[part as usize].len()).ok()?;
     }
     Some((writer.out.into(), parts))

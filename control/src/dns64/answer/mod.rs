@@ -117,6 +117,8 @@ pub struct Answer {
     extended_error: Option<Box<ExtendedError>>,
     lifetime: u32,
     parts: Parts,
+    /// Octets of the name in the key, so that nobody has to count its labels.
+    name_length: u8,
     kind: Kind,
     security: Security,
     has_dnssec: bool,
@@ -133,9 +135,8 @@ impl Answer {
             let failure = Self::failure(key, rcode, now, bounds);
             return Ok(Self { extended_error, ..failure });
         }
-        let referral = reply.authority.clone();
         let mut believed = Believed::of(key, reply, bounds.dnssec_ok)?;
-        let kind = believed.kind(rcode, &referral)?;
+        let kind = believed.kind(rcode)?;
         let lifetime = believed.bound(kind, bounds);
         let (octets, parts) = body::write(key, &believed.parts).ok_or(Disbelieved::TooLarge)?;
         let (has_dnssec, security) = (bounds.dnssec_ok, Security::Unchecked);
@@ -145,6 +146,7 @@ impl Answer {
             extended_error,
             lifetime,
             parts,
+            name_length: name_length(key),
             kind,
             security,
             has_dnssec,
@@ -160,7 +162,8 @@ impl Answer {
             stored: now,
             extended_error: None,
             lifetime: bounds.failure_ttl,
-            parts: Parts::default(),
+            parts: Parts::none(key.octets().len()),
+            name_length: name_length(key),
             kind: Kind::Failure(rcode),
             security: Security::Unchecked,
             has_dnssec: bounds.dnssec_ok,
@@ -189,6 +192,7 @@ impl Answer {
             extended_error: rest.extended_error.clone(),
             lifetime: self.left(stored).min(rest.left(stored)),
             parts,
+            name_length: self.name_length,
             kind: rest.kind,
             security: if self.security == rest.security { rest.security } else { Security::Unchecked },
             has_dnssec: self.has_dnssec && rest.has_dnssec,
@@ -352,21 +356,22 @@ impl Answer {
 
     /// Name, type and class, as they stand in a question, the name in lower case.
     pub(crate) fn question(&self) -> &[u8] {
-        let name = super::name::measure(&self.octets[1..]).unwrap_or(1);
-        &self.octets[1..1 + name + 4]
+        &self.octets[1..self.key_length()]
+    }
+
+    /// CD, the name, type and class.
+    fn key_length(&self) -> usize {
+        1 + usize::from(self.name_length) + 4
     }
 
     /// A part's records as they follow the question.
     pub(crate) fn part(&self, part: Part) -> &[u8] {
-        &self.octets[1 + self.question().len()..][self.parts.range(part)]
+        &self.octets[self.parts.range(self.key_length(), part)]
     }
 
     /// The records of a part, as they are written.
     pub(crate) fn raw_records(&self, part: Part) -> impl Iterator<Item = RawRecord<'_>> {
-        let start = 1 + self.question().len();
-        let range = self.parts.range(part);
-        let end = start + range.end;
-        let mut at = start + range.start;
+        let std::ops::Range { start: mut at, end } = self.parts.range(self.key_length(), part);
         std::iter::from_fn(move || {
             let record = RawRecord::read(&self.octets[..end], at)?;
             at = record.end;
@@ -394,6 +399,11 @@ impl Answer {
         let data = (record.rtype, record.end - record.data.len(), record.end);
         expand_data(&self.octets, HEADER - 1, data, out)
     }
+}
+
+/// A name has 255 octets at most.
+fn name_length(key: &Key) -> u8 {
+    key.name().len() as u8
 }
 
 /// What malloc takes for so many octets: eight more, in steps of 16, and 32 at least.
