@@ -1,4 +1,4 @@
-//! The fuzzer's corpora of neighbour discovery and trust anchors, and blind mutations of it, for a short time in every test run; `fuzz/run` goes on from there.
+//! The fuzzer's corpora and blind mutations of them, for a short time in every test run; `fuzz/run` goes on from there.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -12,6 +12,8 @@ mod mutation;
 mod neighbour_discovery;
 #[path = "../../fuzz/targets/trust_anchor.rs"]
 mod trust_anchor;
+#[path = "../../fuzz/targets/upstream_reply.rs"]
+mod upstream_reply;
 
 use std::path::Path;
 
@@ -25,4 +27,10 @@ fn any_octets_are_neighbour_discovery_or_none_and_provoke_nothing_bad() {
 fn any_octets_are_trust_anchors_and_keys_or_none_and_only_signatures_count() {
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/trust_anchor");
     mutation::replay(Path::new(corpus), 3_000, trust_anchor::run);
+}
+
+#[test]
+fn any_octets_are_an_upstreams_reply_or_none_and_no_question_is_lost() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/upstream_reply");
+    mutation::replay(Path::new(corpus), 30_000, upstream_reply::run);
 }
