@@ -20,17 +20,13 @@ mod ask;
 pub mod cache;
 pub mod compose;
 pub mod key;
-#[allow(dead_code, reason = "the resolver comes to it")]
 mod local;
 pub mod name;
 mod outcome;
-#[allow(dead_code, reason = "the resolver comes to it")]
 mod policy;
 pub mod query;
-#[allow(dead_code, reason = "the resolver comes to it")]
 mod rate_limit;
 mod resolver;
-#[allow(dead_code, reason = "the resolver comes to it")]
 mod reverse;
 mod settings;
 pub mod trust_anchor;

@@ -17,7 +17,7 @@ use crate::Instant;
 use believe::Believed;
 use record::expand_data;
 use reply::Reply;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 /// More links than this, and a chain of CNAME records is not believed to end.
@@ -436,5 +436,14 @@ impl<'a> RawRecord<'a> {
         let data = octets.get(fields_at + 10..end)?;
         let ttl = u32::from(pair(4)) << 16 | u32::from(pair(6));
         Some(Self { at, rtype: pair(0), class: pair(2), ttl, data, end })
+    }
+
+    /// The address of an A or AAAA record.
+    pub(crate) fn address(&self) -> Option<IpAddr> {
+        match self.rtype {
+            rtype::A => self.data.first_chunk::<4>().map(|octets| Ipv4Addr::from(*octets).into()),
+            rtype::AAAA => self.data.first_chunk::<16>().map(|octets| Ipv6Addr::from(*octets).into()),
+            _ => None,
+        }
     }
 }

@@ -14,7 +14,7 @@ use crate::Instant;
 use arrayvec::ArrayVec;
 use copy::{Ageing, Section};
 use message::Message;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 
 /// Addresses that one A record becomes: one for each prefix.
 pub type Embedded = ArrayVec<Ipv6Addr, 8>;
@@ -66,13 +66,13 @@ pub fn passed_on(out: &mut Vec<u8>, query: &Query<'_>, answer: &Answer, dress: &
     message.finish();
 }
 
-/// What the upstream said, without the AAAA records that are `excluded`; says how many were left out. Signatures of records some of which
-/// were left out are left out too.
+/// What the upstream said, without the A and AAAA records whose addresses are `excluded`; says how many were left out. Signatures of records
+/// some of which were left out are left out too.
 pub fn filtered(
     out: &mut Vec<u8>,
     query: &Query<'_>,
     answer: &Answer,
-    mut excluded: impl FnMut(Ipv6Addr) -> bool,
+    mut excluded: impl FnMut(IpAddr) -> bool,
     dress: &Dress<'_>,
 ) -> usize {
     let mut left_out = 0;
@@ -80,13 +80,14 @@ pub fn filtered(
     let mut section = Section::of(&mut message, query, answer, dress);
     section.part(Part::Chain);
     section.records(Part::Data, |record| {
-        let address = record.data.first_chunk::<16>().filter(|_| record.rtype == rtype::AAAA);
-        let is_excluded = address.is_some_and(|octets| excluded(Ipv6Addr::from(*octets)));
+        let is_excluded = record.address().is_some_and(&mut excluded);
         left_out += usize::from(is_excluded);
         !is_excluded
     });
     if query.dnssec_ok() {
-        section.records(Part::Signatures, |record| left_out == 0 || !record.covers(rtype::AAAA));
+        section.records(Part::Signatures, |record| {
+            left_out == 0 || !(record.covers(rtype::AAAA) || record.covers(rtype::A))
+        });
     }
     section.authority(query.dnssec_ok());
     message.finish();

@@ -10,7 +10,6 @@ mod ruling;
 #[cfg(test)]
 mod tests;
 
-pub(super) use names::Names;
 #[allow(unused_imports, reason = "the resolver comes to it")]
 pub(super) use ruling::{Embedded, Ruling, is_no_host};
 
@@ -28,7 +27,6 @@ pub(super) const MOST_PREFIXES: usize = 8;
 pub(super) struct Policy {
     access: Addresses,
     exclude: Addresses,
-    insecure: Names<()>,
     prefixes: Vec<Rfc6052>,
     all_prefixes: Vec<Rfc6052>,
     rules: Rules,
@@ -37,14 +35,9 @@ pub(super) struct Policy {
 impl Policy {
     /// Takes what matters of the settings.
     pub(super) fn new(settings: &Settings) -> Self {
-        let mut insecure = Names::default();
-        for name in &settings.dnssec.insecure {
-            insecure.insert(&name.0, ());
-        }
         Self {
             access: Addresses::new(&settings.access.v4, &settings.access.v6),
             exclude: Addresses::new(&[], &settings.exclude),
-            insecure,
             prefixes: settings.prefixes.clone(),
             all_prefixes: all_prefixes(settings),
             rules: Rules::new(&settings.rules),
@@ -88,11 +81,6 @@ impl Policy {
     /// Whether nothing is excluded, so that no AAAA record needs to be looked at.
     pub(super) fn excludes_nothing(&self) -> bool {
         self.exclude.is_empty()
-    }
-
-    /// Whether nothing is validated at this name (RFC 7646).
-    pub(super) fn insecure(&self, name: &[u8]) -> bool {
-        self.insecure.longest(name).is_some()
     }
 }
 

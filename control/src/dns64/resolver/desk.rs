@@ -1,0 +1,246 @@
+//! Where a query is looked at: from what is known at the moment to an answer, or to what must be found out first.
+//!
+//! A look changes nothing but marks of use in the cache, so it can be repeated whenever something more is known; a query that waits is
+//! looked at again and again until it is answered.
+
+use super::super::answer::{Answer, Kind};
+use super::super::ask::{Asker, Security, Transport};
+use super::super::cache::Cache;
+use super::super::compose::Dress;
+use super::super::key::Key;
+use super::super::local::Local;
+use super::super::outcome::Outcome;
+use super::super::policy::Policy;
+use super::super::query::Query;
+use super::super::settings::{Settings, Stale};
+use super::failures::{Failed, Failures};
+use super::look::{Found, IN, Wanting};
+use crate::Instant;
+use arrayvec::ArrayVec;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// So long AAAA records are waited for before A records are asked for: then the timeout of RFC 6147 §5.1.3 has come.
+pub(super) const AAAA_PATIENCE: Duration = Duration::from_secs(2);
+
+/// RFC 8914 §4.4: Stale Answer.
+const STALE_ANSWER: u16 = 3;
+/// RFC 8914 §4.20: Stale NXDOMAIN Answer.
+const STALE_NXDOMAIN: u16 = 19;
+
+/// What must be found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Need {
+    /// The question.
+    pub key: Key,
+    /// Whether DNSSEC records are needed.
+    pub dnssec_ok: bool,
+    /// An upstream that is better not asked again.
+    pub unlike: Option<usize>,
+    /// The answer is there, and is to be validated.
+    pub validate: bool,
+}
+
+/// What is needed to fetch a question.
+pub(super) fn fetch(key: Key, dnssec_ok: bool) -> Need {
+    Need { key, dnssec_ok, unlike: None, validate: false }
+}
+
+/// What a query waits for; nothing: it is looked at again at once.
+pub(super) type Needs = ArrayVec<Need, 2>;
+
+/// Types of records at one name.
+pub(super) type Types = ArrayVec<u16, 2>;
+
+/// What a look came to.
+#[derive(Debug)]
+pub(super) enum Look {
+    /// The answer is written.
+    Answered {
+        /// What it is.
+        outcome: Outcome,
+        /// Types that are to be asked for at the name of the query, though nobody waits for them.
+        refresh: Types,
+    },
+    /// First, this must be found out.
+    Needs(Box<Needs>),
+}
+
+impl Look {
+    pub(super) fn said(outcome: Outcome) -> Self {
+        Self::Answered { outcome, refresh: Types::new() }
+    }
+
+    pub(super) fn needs(needs: impl IntoIterator<Item = Need>) -> Self {
+        Self::Needs(Box::new(needs.into_iter().collect()))
+    }
+}
+
+/// A query that is looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Case<'q> {
+    /// What is asked.
+    pub query: &'q Query<'q>,
+    /// By whom.
+    pub client: IpAddr,
+    /// When it is looked at.
+    pub now: Instant,
+    /// When it came.
+    pub since: Instant,
+    /// The largest answer that the transport takes, if that is bounded.
+    limit: Option<u16>,
+    /// What we take ourselves.
+    udp_payload: u16,
+    /// Whether the transport hides what is said, so that padding hides its length (RFC 8467).
+    hidden: bool,
+}
+
+impl<'q> Case<'q> {
+    pub(super) fn new<T>(
+        query: &'q Query<'q>,
+        asker: &Asker<T>,
+        times: (Instant, Instant),
+        settings: &Settings,
+    ) -> Self {
+        let (now, since) = times;
+        let udp_payload = settings.limits.udp_payload;
+        let theirs = query.edns.map_or(512, |edns| edns.payload);
+        Self {
+            query,
+            client: asker.address,
+            now,
+            since,
+            limit: (asker.transport == Transport::Udp).then(|| theirs.min(udp_payload).max(512)),
+            udp_payload,
+            hidden: matches!(asker.transport, Transport::Tls | Transport::Https),
+        }
+    }
+
+    /// CD=1 and DO=1: the client validates by itself and gets what the upstream said, nothing made and nothing left out (RFC 6147 §5.5 case 3).
+    pub(super) fn is_untouched(&self) -> bool {
+        self.query.checking_disabled && self.query.dnssec_ok()
+    }
+
+    /// Class IN, the only one with DNS64 (RFC 6147 §5.1).
+    pub(super) fn is_in(&self) -> bool {
+        self.query.qclass == IN
+    }
+
+    /// How an answer is written.
+    pub(super) fn dress(&self) -> Dress<'static> {
+        Dress {
+            now: self.now,
+            authentic: false,
+            authoritative: false,
+            ttl: None,
+            limit: self.limit,
+            udp_payload: self.udp_payload,
+            extended_error: None,
+            pad: self.hidden,
+        }
+    }
+
+    /// How one is written from an entry that may have expired.
+    pub(super) fn dressed(&self, stale: Option<Stale>, kind: Kind) -> Dress<'static> {
+        let code = if kind == Kind::NameError { STALE_NXDOMAIN } else { STALE_ANSWER };
+        Dress { ttl: stale.map(|stale| stale.ttl), extended_error: stale.map(|_| (code, "")), ..self.dress() }
+    }
+}
+
+/// What is known of a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    /// There is an entry that may be used.
+    Usable {
+        /// It has expired (RFC 8767).
+        stale: bool,
+        /// Whether it is authentic.
+        security: Security,
+        /// What it is.
+        kind: Kind,
+    },
+    /// It failed lately.
+    Failed(Failed),
+    /// Nothing.
+    Missing,
+}
+
+/// What the resolver knows and is told to do.
+#[derive(Debug)]
+pub(super) struct Desk {
+    pub settings: Settings,
+    pub policy: Policy,
+    pub local: Local,
+    pub cache: Cache,
+    pub failures: Failures,
+}
+
+impl Desk {
+    /// What is known of a question, for this query.
+    pub(super) fn known(&self, case: &Case<'_>, key: &Key, dnssec_ok: bool) -> Known {
+        let mut expired = None;
+        if let Some(entry) = self.cache.get(key).filter(|entry| entry.has_dnssec() || !dnssec_ok) {
+            let usable = |stale| Known::Usable { stale, security: entry.security(), kind: entry.kind() };
+            // What was fetched for this query serves it, whatever its time to live.
+            if entry.is_fresh(case.now)
+                || (entry.stored() >= case.since && entry.security() != Security::Bogus)
+            {
+                return usable(false);
+            }
+            if may_be_stale(entry) {
+                expired = Some((entry.expires(), usable(true)));
+            }
+        }
+        let failed = self.failures.of(key, case.now);
+        if let Some(((expired, usable), stale)) = expired.zip(self.settings.stale) {
+            let waited = case.now >= case.since + stale.patience;
+            if (waited || failed.is_some()) && case.now < expired + stale.longest {
+                return usable;
+            }
+        }
+        failed.map_or(Known::Missing, Known::Failed)
+    }
+
+    /// An entry that may be used for this query, or what keeps it from that.
+    pub(super) fn found(&self, case: &Case<'_>, key: &Key) -> Found {
+        let dnssec_ok = self.wants_dnssec(case.query);
+        match self.known(case, key, dnssec_ok) {
+            Known::Missing => Found::Needs(Wanting { dnssec_ok, validate: false }),
+            Known::Failed(failed) => Found::Failed(failed),
+            Known::Usable { stale, kind: Kind::Failure(_) | Kind::Unfinished, .. } => Found::Ready { stale },
+            Known::Usable { stale, .. } if !self.validates(case) => Found::Ready { stale },
+            Known::Usable { stale, security, .. } => match security {
+                Security::Unchecked => Found::Needs(Wanting { dnssec_ok, validate: true }),
+                Security::Bogus | Security::Indeterminate => Found::Bogus,
+                Security::Secure | Security::Insecure => Found::Ready { stale },
+            },
+        }
+    }
+
+    /// The key of a question as this client's CD bit has it. Where answers are validated here, upstreams are always asked with CD=1.
+    pub(super) fn key(&self, name: &[u8], qtype: u16, query: &Query<'_>) -> Key {
+        Key::of(name, qtype, query.qclass, query.checking_disabled && !self.settings.dnssec.validate)
+    }
+
+    /// Whether DNSSEC records are needed for this client.
+    pub(super) fn wants_dnssec(&self, query: &Query<'_>) -> bool {
+        self.settings.dnssec.validate || query.dnssec_ok()
+    }
+
+    /// Whether only what validates is said to this client.
+    pub(super) fn validates(&self, case: &Case<'_>) -> bool {
+        self.settings.dnssec.validate && !case.query.checking_disabled && case.is_in()
+    }
+
+    /// Whether this client is told that an answer is authentic (RFC 6147 §5.5: with DO=0 it never is).
+    pub(super) fn shows_authenticity(&self, case: &Case<'_>) -> bool {
+        let asked = case.query.dnssec_ok() || self.settings.dnssec.ad_without_do;
+        asked && !case.query.checking_disabled
+    }
+}
+
+/// Only what was of use may serve after its end.
+pub(super) fn may_be_stale(entry: &Answer) -> bool {
+    let of_use = matches!(entry.kind(), Kind::Data | Kind::NoData | Kind::NameError);
+    of_use && !matches!(entry.security(), Security::Bogus | Security::Indeterminate)
+}

@@ -1,0 +1,162 @@
+//! From needs to lookups, and from upstreams' replies to entries.
+
+use super::super::answer::{Answer, Bounds, Kind};
+use super::super::ask::Security;
+use super::super::key::Key;
+use super::super::query::Query;
+use super::super::upstream::{Exhausted, Number, Question, Reply};
+use super::Resolver;
+use super::desk::{Need, Types, fetch, may_be_stale};
+use super::failures::{Failed, HOLD, HOLD_STALE};
+use super::lookups::{Lookup, MOST_LINKS};
+use super::waiting::Waiter;
+use crate::Instant;
+
+/// RFC 8914 §4.23: no upstream answered.
+const NO_REACHABLE_AUTHORITY: u16 = 22;
+/// RFC 8914 §4.24: none could be reached.
+const NETWORK_ERROR: u16 = 23;
+/// RFC 8914 §4.1.
+const OTHER: u16 = 0;
+
+impl<T: Copy> Resolver<T> {
+    /// Asks for what is needed, unless it is being asked for; the waiter is woken by the answer.
+    pub(super) fn look_up(&mut self, now: Instant, need: &Need, waiter: Option<Waiter>, for_validator: bool) {
+        if let Some(lookup) = self.lookups.under_way(&need.key, need.dnssec_ok) {
+            lookup.for_validator |= for_validator;
+            if let Some(waiter) = waiter.filter(|waiter| lookup.waiters.last() != Some(waiter)) {
+                lookup.waiters.push(waiter);
+            }
+            return;
+        }
+        let lookup = Lookup {
+            key: need.key,
+            dnssec_ok: need.dnssec_ok,
+            waiters: waiter.into_iter().collect(),
+            for_validator,
+            unlike: need.unlike,
+            so_far: None,
+            links: 0,
+        };
+        self.ask(now, lookup, &need.key);
+    }
+
+    /// Puts a lookup's question, or that for the end of its chain, to the upstreams.
+    fn ask(&mut self, now: Instant, lookup: Lookup, about: &Key) {
+        let dnssec = &self.desk.settings.dnssec;
+        let question = Question {
+            name: about.name(),
+            qtype: about.qtype(),
+            qclass: about.qclass(),
+            dnssec_ok: lookup.dnssec_ok,
+            dnssec_needed: dnssec.validate,
+            checking_disabled: dnssec.validate || about.checking_disabled(),
+            authentic_data: dnssec.trust_upstream && !dnssec.validate,
+            unlike: lookup.unlike,
+        };
+        let number = self.upstreams.ask(now, &question);
+        self.lookups.begin(number, lookup);
+    }
+
+    /// Takes what came of a question.
+    pub(super) fn hear(&mut self, now: Instant, number: Number, outcome: Result<Reply, Exhausted>) {
+        let Some(mut lookup) = self.lookups.finish(number) else { return };
+        let about =
+            lookup.so_far.as_ref().and_then(|so_far| so_far.target().map(|to| lookup.key.with_name(&to.0)));
+        let about = about.unwrap_or(lookup.key);
+        let read = outcome
+            .as_ref()
+            .ok()
+            .and_then(|reply| Answer::read(&about, &reply.message, now, &self.bounds(reply.dnssec_ok)).ok());
+        let Some(read) = read else {
+            let (code, why) = in_words(outcome.err());
+            return self.fail(now, lookup, code, why);
+        };
+        let whole = match lookup.so_far.take() {
+            None => Some(read),
+            Some(so_far) => so_far.joined(&read),
+        };
+        let Some(whole) = whole else {
+            return self.fail(now, lookup, OTHER, "a chain of CNAME records that does not end");
+        };
+        if let (Kind::Unfinished, Some(target)) = (whole.kind(), whole.target()) {
+            if lookup.links >= MOST_LINKS {
+                return self.fail(now, lookup, OTHER, "a chain of CNAME records that is too long");
+            }
+            let next = lookup.key.with_name(&target.0);
+            lookup.links += 1;
+            lookup.so_far = Some(whole);
+            return self.ask(now, lookup, &next);
+        }
+        self.keep(now, lookup, whole);
+    }
+
+    fn bounds(&self, dnssec_ok: bool) -> Bounds {
+        let limits = &self.desk.settings.limits;
+        Bounds {
+            dnssec_ok,
+            longest_ttl: limits.longest_ttl,
+            longest_negative_ttl: limits.longest_negative_ttl,
+            failure_ttl: HOLD.as_secs() as u32,
+        }
+    }
+
+    /// An answer is kept, and those who waited for it are woken.
+    fn keep(&mut self, now: Instant, lookup: Lookup, mut answer: Answer) {
+        // An upstream's failure does not displace what may still serve as stale.
+        if let Kind::Failure(_) = answer.kind()
+            && self.is_worth_keeping(&lookup.key)
+        {
+            return self.fail(now, lookup, OTHER, "the upstream failed");
+        }
+        if self.desk.settings.dnssec.trust_upstream && !self.desk.settings.dnssec.validate {
+            let security = if answer.authentic() { Security::Secure } else { Security::Insecure };
+            answer.set_security(security, None);
+        }
+        self.desk.failures.forget(&lookup.key);
+        self.desk.cache.insert(&lookup.key, answer);
+        self.wake(now, lookup);
+    }
+
+    /// Whether there is an entry that must not make way for a failure.
+    fn is_worth_keeping(&mut self, key: &Key) -> bool {
+        let stale = self.desk.settings.stale.is_some();
+        stale && self.desk.cache.get(key).is_some_and(may_be_stale)
+    }
+
+    /// A question is not answered, and not asked again for a while.
+    fn fail(&mut self, now: Instant, lookup: Lookup, code: u16, why: &'static str) {
+        let hold = if self.is_worth_keeping(&lookup.key) { HOLD_STALE } else { HOLD };
+        self.desk.failures.note(lookup.key, Failed { at: now, until: now + hold, code, why });
+        self.wake(now, lookup);
+    }
+
+    fn wake(&mut self, now: Instant, lookup: Lookup) {
+        self.woken.extend(&lookup.waiters);
+        if lookup.for_validator {
+            self.tell_validator(now, &lookup.key);
+        }
+    }
+
+    /// Asks for types at the name of a query, though nobody waits for them.
+    pub(super) fn refresh(&mut self, now: Instant, query: &Query<'_>, types: &Types) {
+        for qtype in types {
+            let key = self.desk.key(query.name, *qtype, query);
+            let need = fetch(key, self.desk.wants_dnssec(query));
+            if self.lookups.under_way(&key, need.dnssec_ok).is_none() {
+                self.counters.prefetched += 1;
+                self.look_up(now, &need, None, false);
+            }
+        }
+    }
+}
+
+const fn in_words(exhausted: Option<Exhausted>) -> (u16, &'static str) {
+    match exhausted {
+        Some(Exhausted::Full) => (OTHER, "too many questions are open"),
+        Some(Exhausted::NoUpstream) => (NO_REACHABLE_AUTHORITY, "no upstream for this name"),
+        Some(Exhausted::NoReply) => (NO_REACHABLE_AUTHORITY, "no upstream answered"),
+        Some(Exhausted::Unreachable) => (NETWORK_ERROR, "no upstream can be reached"),
+        Some(Exhausted::Unusable) | None => (OTHER, "no upstream's answer was usable"),
+    }
+}

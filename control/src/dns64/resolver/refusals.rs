@@ -1,0 +1,75 @@
+//! Answers without data: what may not be asked, what failed, what does not validate.
+
+use super::super::compose::{self, Dress};
+use super::super::key::Key;
+use super::super::outcome::Outcome;
+use super::desk::{Case, Desk, Look};
+use super::failures::Failed;
+
+/// RFC 1035 §4.1.1.
+pub(super) const SERVFAIL: u16 = 2;
+/// RFC 1035 §4.1.1.
+const REFUSED: u16 = 5;
+/// RFC 8914 §4.1: Other.
+pub(super) const OTHER: u16 = 0;
+/// RFC 8914 §4.6: DNSSEC Indeterminate.
+pub(super) const INDETERMINATE: u16 = 5;
+/// RFC 8914 §4.7: DNSSEC Bogus.
+const BOGUS: u16 = 6;
+/// RFC 8914 §4.19: Prohibited.
+const PROHIBITED: u16 = 18;
+/// RFC 8914 §4.21: Not Authoritative, for a query without RD.
+const NOT_AUTHORITATIVE: u16 = 20;
+/// RFC 8914 §4.22: Not Supported.
+const NOT_SUPPORTED: u16 = 21;
+/// RFC 8914 §4.23: No Reachable Authority.
+const NO_REACHABLE_AUTHORITY: u16 = 22;
+
+impl Desk {
+    fn say(case: &Case<'_>, rcode: u16, why: (u16, &str), outcome: Outcome, out: &mut Vec<u8>) -> Outcome {
+        compose::empty(out, case.query, rcode, None, &Dress { extended_error: Some(why), ..case.dress() });
+        outcome
+    }
+
+    /// The client may not ask.
+    pub(super) fn forbid(case: &Case<'_>, out: &mut Vec<u8>) -> Outcome {
+        Self::say(case, REFUSED, (PROHIBITED, "not a client of this resolver"), Outcome::Refused, out)
+    }
+
+    /// The client asks too often.
+    pub(super) fn forbid_for_now(case: &Case<'_>, out: &mut Vec<u8>) -> Outcome {
+        Self::say(case, REFUSED, (PROHIBITED, "too many queries"), Outcome::RateLimited, out)
+    }
+
+    /// Nobody may ask this.
+    pub(super) fn refuse(case: &Case<'_>, out: &mut Vec<u8>) -> Outcome {
+        Self::say(case, REFUSED, (NOT_SUPPORTED, "not forwarded"), Outcome::Refused, out)
+    }
+
+    /// Without RD, only what is known is told.
+    pub(super) fn refuse_recursion(case: &Case<'_>, out: &mut Vec<u8>) -> Outcome {
+        Self::say(case, REFUSED, (NOT_AUTHORITATIVE, "recursion was not desired"), Outcome::Refused, out)
+    }
+
+    /// There is no room to wait.
+    pub(super) fn overloaded(case: &Case<'_>, out: &mut Vec<u8>) -> Outcome {
+        Self::say(case, SERVFAIL, (OTHER, "too many queries wait"), Outcome::Overload, out)
+    }
+
+    /// It has taken too long.
+    pub(super) fn too_late(case: &Case<'_>, out: &mut Vec<u8>) -> Outcome {
+        let why = (NO_REACHABLE_AUTHORITY, "no answer in time");
+        Self::say(case, SERVFAIL, why, Outcome::UpstreamFailure, out)
+    }
+
+    /// It failed lately.
+    pub(super) fn failed(&self, case: &Case<'_>, failed: Failed, out: &mut Vec<u8>) -> Outcome {
+        Self::say(case, SERVFAIL, (failed.code, failed.why), Outcome::UpstreamFailure, out)
+    }
+
+    /// It does not validate (RFC 6147 §5.5: RCODE 2).
+    pub(super) fn bogus(&self, case: &Case<'_>, key: &Key, out: &mut Vec<u8>) -> Look {
+        let why = self.cache.get(key).and_then(|entry| entry.extended_error());
+        Look::said(Self::say(case, SERVFAIL, why.unwrap_or((BOGUS, "")), Outcome::Bogus, out))
+    }
+}

@@ -1,0 +1,5 @@
+//! A DNS64 resolver in fake time, between clients and upstreams that are made up here; answers are decoded by an independent library.
+
+mod answers;
+mod patience;
+mod world;
