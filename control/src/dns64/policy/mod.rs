@@ -2,6 +2,7 @@
 //!
 //! A query's client and name give a [`Ruling`]; it then judges each A record. Nothing here allocates after [`Policy::new`].
 
+mod clients;
 mod names;
 mod ranges;
 mod rules;

@@ -1,5 +1,6 @@
-//! The settings' rules, made ready: found by name, each with its sets of addresses.
+//! The settings' rules, made ready: found by name or by client, each with its sets of addresses.
 
+use super::clients::Clients;
 use super::names::Names;
 use super::ranges::Addresses;
 use crate::dns64::settings::{self, Synthesis};
@@ -44,8 +45,10 @@ pub(super) struct Rules {
     /// Places of the rules that hold at a name or above it, ascending; of those with names.
     named: Names<u32>,
     lists: Vec<Box<[u32]>>,
-    /// Places of the rules without names, ascending.
-    unnamed: Vec<u32>,
+    /// Places of the rules without names but with clients.
+    clients: Clients,
+    /// Places of the rules without either, ascending.
+    others: Vec<u32>,
     /// There are rules with addresses.
     by_address: bool,
 }
@@ -54,7 +57,13 @@ impl Rules {
     pub(super) fn new(rules: &[settings::Rule]) -> Self {
         let mut made = Self { rules: rules.iter().map(Rule::new).collect(), ..Self::default() };
         made.by_address = made.rules.iter().any(|rule| rule.addresses.is_some());
-        made.unnamed = (0..).zip(rules).filter(|(_, rule)| rule.names.is_empty()).map(|(at, _)| at).collect();
+        for (place, rule) in (0..).zip(rules).filter(|(_, rule)| rule.names.is_empty()) {
+            if rule.clients4.is_empty() && rule.clients6.is_empty() {
+                made.others.push(place);
+            } else {
+                made.clients.insert(place, &rule.clients4, &rule.clients6);
+            }
+        }
         made.named_from(rules);
         made
     }
@@ -102,7 +111,7 @@ impl Rules {
 
     /// The first rule without addresses that holds for the client, and its place.
     pub(super) fn first(&self, named: &[u32], client: IpAddr) -> Option<(u32, &Rule)> {
-        self.first_of(named, |rule| rule.addresses.is_none() && rule.admits(client))
+        self.first_of(named, client, |rule| rule.addresses.is_none())
     }
 
     /// As [`Self::first`], of the rules without names.
@@ -112,11 +121,9 @@ impl Rules {
 
     /// The first rule that holds for the client and for an A record with this address.
     pub(super) fn first_for(&self, named: &[u32], client: IpAddr, address: Ipv4Addr) -> Option<&Rule> {
-        let holds = |rule: &Rule| {
-            rule.addresses.as_ref().is_none_or(|addresses| addresses.contains4(address))
-                && rule.admits(client)
-        };
-        self.first_of(named, holds).map(|(_, rule)| rule)
+        let holds =
+            |rule: &Rule| rule.addresses.as_ref().is_none_or(|addresses| addresses.contains4(address));
+        self.first_of(named, client, holds).map(|(_, rule)| rule)
     }
 
     /// The rules with addresses that hold for the client before the place `end`.
@@ -126,19 +133,24 @@ impl Rules {
         client: IpAddr,
         end: u32,
     ) -> impl Iterator<Item = &'a Rule> {
-        let places = named.iter().chain(&self.unnamed).filter(move |place| **place < end);
+        let places = self.lists_for(named, client).flatten().filter(move |place| **place < end);
         let rules = places.filter_map(|place| self.rules.get(*place as usize));
         rules.filter(move |rule| rule.addresses.is_some() && rule.admits(client))
     }
 
-    fn first_of(&self, named: &[u32], holds: impl Fn(&Rule) -> bool) -> Option<(u32, &Rule)> {
+    /// Places of all rules that may hold, ascending in each list.
+    fn lists_for<'a>(&'a self, named: &'a [u32], client: IpAddr) -> impl Iterator<Item = &'a [u32]> {
+        [named, &self.others].into_iter().chain(self.clients.lists(client))
+    }
+
+    fn first_of(&self, named: &[u32], client: IpAddr, holds: impl Fn(&Rule) -> bool) -> Option<(u32, &Rule)> {
         let mut first = None;
-        for list in [named, &self.unnamed] {
+        for list in self.lists_for(named, client) {
             let before = first.map_or(u32::MAX, |(place, _)| place);
             let mut rules = list.iter().take_while(|place| **place < before);
             let found = rules.find_map(|place| {
                 let rule = self.rules.get(*place as usize)?;
-                holds(rule).then_some((*place, rule))
+                (holds(rule) && rule.admits(client)).then_some((*place, rule))
             });
             first = found.or(first);
         }

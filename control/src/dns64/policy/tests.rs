@@ -224,6 +224,21 @@ fn ten_thousand_names_are_one_list_and_one_look_up() {
     assert_eq!(policy.for_query(client("::1"), &wire("h10000.example")).synthesis(), Synthesis::Normal);
 }
 
+#[test]
+fn a_thousand_clients_have_a_prefix_each() {
+    let of = |n: u16| Rule {
+        clients6: vec![format!("2001:db8:{n:x}::/48").parse().unwrap()],
+        prefixes: vec![embedding(&format!("2001:db9:{n:x}::/96"))],
+        ..Rule::default()
+    };
+    let policy = with((0..1_000).map(of).collect());
+    assert_eq!(policy.prefixes_of(client("2001:db8:3e7::1"))[0].prefix().to_string(), "2001:db9:3e7::/96");
+    assert_eq!(policy.prefixes_of(client("2001:db8:3e8::1"))[0].prefix().to_string(), "2001:db8:64::/96");
+    let mut into = ArrayVec::new();
+    policy.for_query(client("2001:db8:5::1"), &[0]).embed(Ipv4Addr::new(192, 0, 2, 1), &mut into);
+    assert_eq!(into[..], ["2001:db9:5::c000:201".parse::<Ipv6Addr>().unwrap()]);
+}
+
 /// The rules, as the operator reads them: one after the other.
 fn slowly<'r>(rules: &'r [Rule], from: IpAddr, name: &str, address: Option<Ipv4Addr>) -> Option<&'r Rule> {
     let within = |wide: &Wire| format!(".{name}").ends_with(&format!(".{}", unwire(&wide.0)));
@@ -254,19 +269,23 @@ fn unwire(name: &[u8]) -> String {
 fn any_rule() -> impl Strategy<Value = Rule> {
     let synthesis = prop_oneof![Just(Synthesis::Normal), Just(Synthesis::Never), Just(Synthesis::Always)];
     (
-        prop::collection::vec(0u8..3, 0..2),
+        prop::collection::vec((0u8..3, prop::sample::select(vec![0u8, 32, 47, 48])), 0..3),
+        prop::collection::vec((0u8..4, 30u8..=32), 0..2),
         prop::collection::vec("[ab](\\.[ab]){0,2}", 0..3),
         prop::collection::vec((0u8..4, 30u8..=32), 0..2),
         synthesis,
         any::<bool>(),
         0u8..4,
     )
-        .prop_map(|(clients, listed, addresses, synthesis, hide_a, prefix)| Rule {
-            clients6: clients
+        .prop_map(|(clients6, clients4, listed, addresses, synthesis, hide_a, prefix)| Rule {
+            clients6: clients6
                 .iter()
-                .map(|n| format!("2001:db8:{n}::/48").parse::<Prefix6>().unwrap())
+                .map(|(n, length)| Prefix6::holding(format!("2001:db8:{n}::").parse().unwrap(), *length))
                 .collect(),
-            clients4: Vec::new(),
+            clients4: clients4
+                .iter()
+                .map(|(last, length)| Prefix4::holding(Ipv4Addr::new(198, 51, 100, *last), *length))
+                .collect(),
             names: listed.iter().map(|name| Wire(wire(name).into())).collect(),
             addresses: addresses
                 .iter()
@@ -285,10 +304,11 @@ proptest! {
     #[test]
     fn rulings_are_those_of_a_reading_rule_by_rule(
         rules in prop::collection::vec(any_rule(), 0..8),
-        from in 0u8..4, name in "[ab](\\.[ab]){0,3}", last in 0u8..5
+        from in 0u8..8, name in "[ab](\\.[ab]){0,3}", last in 0u8..5
     ) {
         let policy = with(rules.clone());
-        let from = client(&format!("2001:db8:{from}::1"));
+        let from = if from < 4 { format!("2001:db8:{from}::1") } else { format!("198.51.100.{}", from - 4) };
+        let from = client(&from);
         let address = Ipv4Addr::new(192, 0, 2, last);
         let octets = wire(&name);
         let ruling = policy.for_query(from, &octets);
