@@ -3,7 +3,7 @@
 
 use super::super::ask::Way;
 use super::alarms::Due;
-use super::in_flight::{Open, Owner};
+use super::in_flight::Owner;
 use super::query_message::{Style, query};
 use super::question::Question;
 use super::row::{Event, Health};
@@ -70,23 +70,11 @@ impl Upstreams {
         // An upstream that never was heard to know EDNS may be silent because of it: every other probe is without.
         let edns =
             peer.abilities.edns() && (!peer.abilities.may_hate_edns() || self.random.next_u32() & 1 == 0);
-        let style = Style { edns, cased: peer.is_cased(peer.way()) };
-        let question = Question::new(&self.probes[upstream], NS);
-        let (message, id) = query(&question, style, &mut self.random);
-        let due = now + peer.latency(peer.way()).timeout(1);
-        let open = Open {
-            owner: Owner::Probe,
-            upstream,
-            way: peer.way(),
-            style,
-            dnssec_ok: false,
-            id,
-            question: message[12..12 + question.name.len() + 4].into(),
-            sent: now,
-            transmitted: false,
-            strange: 0,
-        };
-        let exchange = self.transmit(open, message);
+        let choice = Choice { upstream, way: peer.way(), edns };
+        let style = Style { edns, cased: peer.is_cased(choice.way) };
+        let due = now + peer.latency(choice.way).timeout(1);
+        let query = query(&Question::new(&self.probes[upstream], NS), style, &mut self.random);
+        let exchange = self.transmit(now, Owner::Probe, choice, query);
         self.alarms.set(due, Due::Alone(exchange));
     }
 

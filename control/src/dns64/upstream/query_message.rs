@@ -7,6 +7,9 @@ use rand::rngs::StdRng;
 /// The largest datagram that a reply may be: what passes every path unfragmented (RFC 9715 §3.1).
 const PAYLOAD: u16 = 1_232;
 
+/// Octets of an OPT record without options (RFC 6891 §6.1.2).
+const OPT: usize = 11;
+
 /// RD, AD and CD in the header's flags (RFC 1035 §4.1.1, RFC 4035 §3).
 const RD: u16 = 0x0100;
 const AD: u16 = 0x0020;
@@ -21,12 +24,30 @@ pub(super) struct Style {
     pub(super) cased: bool,
 }
 
-/// The whole message, and the ID in it.
-pub(super) fn query(question: &Question<'_>, style: Style, random: &mut StdRng) -> (Vec<u8>, u16) {
+/// A query that is ready to be sent.
+#[derive(Debug)]
+pub(super) struct Query {
+    pub(super) message: Vec<u8>,
+    pub(super) id: u16,
+    pub(super) style: Style,
+    /// DO=1 is in it.
+    pub(super) dnssec_ok: bool,
+}
+
+impl Query {
+    /// The question section: name, type, class.
+    pub(super) fn question(&self) -> &[u8] {
+        let end = self.message.len() - if self.style.edns { OPT } else { 0 };
+        &self.message[12..end]
+    }
+}
+
+/// Writes it.
+pub(super) fn query(question: &Question<'_>, style: Style, random: &mut StdRng) -> Query {
     let id = random.next_u32() as u16;
     let bit = |set: bool, bit: u16| if set { bit } else { 0 };
     let flags = RD | bit(question.authentic_data, AD) | bit(question.checking_disabled, CD);
-    let mut message = Vec::with_capacity(12 + question.name.len() + 4 + 11);
+    let mut message = Vec::with_capacity(12 + question.name.len() + 4 + OPT);
     for field in [id, flags, 1, 0, 0, style.edns.into()] {
         message.extend_from_slice(&field.to_be_bytes());
     }
@@ -41,7 +62,7 @@ pub(super) fn query(question: &Question<'_>, style: Style, random: &mut StdRng) 
         let dnssec_ok = if question.dnssec_ok { 0x80 } else { 0 };
         message.extend_from_slice(&[0, 0, 41, high, low, 0, 0, dnssec_ok, 0, 0, 0]);
     }
-    (message, id)
+    Query { message, id, style, dnssec_ok: style.edns && question.dnssec_ok }
 }
 
 /// Sixteen bits of the ID are few: each letter's case is one more that a forger must guess (draft-vixie-dnsext-dns0x20). Length octets are
@@ -63,7 +84,7 @@ mod tests {
     const NAME: &[u8] = b"\x03www\x07example\0";
 
     fn asked(question: &Question<'_>, edns: bool, cased: bool) -> Vec<u8> {
-        query(question, Style { edns, cased }, &mut StdRng::from_seed([7; 32])).0
+        query(question, Style { edns, cased }, &mut StdRng::from_seed([7; 32])).message
     }
 
     #[test]
@@ -87,7 +108,7 @@ mod tests {
             let mut random = StdRng::from_seed([3; 32]);
             let style = Style { edns: false, cased: true };
             let seen: Vec<_> = (0..64)
-                .map(|_| query(&Question::new(name, 1), style, &mut random).0[12..].to_vec())
+                .map(|_| query(&Question::new(name, 1), style, &mut random).question().to_vec())
                 .collect();
             assert!(seen.iter().all(|sent| sent[..name.len()].eq_ignore_ascii_case(name)));
             for at in (0..name.len()).filter(|at| name[*at].is_ascii_alphabetic()) {

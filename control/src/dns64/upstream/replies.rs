@@ -128,28 +128,22 @@ impl Upstreams {
             way: open.way,
             dnssec_ok: open.dnssec_ok,
         };
+        let may_be_edns = open.style.edns && !asked.question().dnssec_needed;
+        let has_question = message.len() >= 12 + open.question.len();
         let end = match verdict {
             Verdict::Definite => return self.settle(number, reply()),
             Verdict::Truncated if open.way == Way::Datagram => End::ByStream,
-            Verdict::NotUnderstood if open.style.edns && !asked.question().dnssec_needed => {
-                End::NotUnderstood
-            }
-            Verdict::Failed => {
+            Verdict::NotUnderstood if may_be_edns => End::NotUnderstood,
+            Verdict::Failed | Verdict::NotUnderstood if has_question => {
                 asked.keep(reply());
                 End::Failed
             }
-            Verdict::NotUnderstood if message.len() >= 12 + open.question.len() => {
-                asked.keep(reply());
-                End::Failed
-            }
-            Verdict::Truncated
-            | Verdict::NotUnderstood
-            | Verdict::Useless
-            | Verdict::Disbelieved
-            | Verdict::OtherCase => {
+            Verdict::Truncated | Verdict::NotUnderstood | Verdict::Failed | Verdict::Useless => {
                 asked.useless = true;
                 End::Failed
             }
+            // Never in here: the exchange goes on, or its try is over by other means.
+            Verdict::Disbelieved | Verdict::OtherCase => return,
         };
         self.ended(now, of, end);
     }

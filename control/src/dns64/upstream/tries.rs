@@ -5,7 +5,7 @@ use super::abilities::Case;
 use super::alarms::Due;
 use super::in_flight::{Asked, End, Open, Owner, Try};
 use super::peer::Peer;
-use super::query_message::{Style, query};
+use super::query_message::{Query, Style, query};
 use super::question::{Exhausted, Number, Question, Reply};
 use super::row::Health;
 use super::upstreams::Upstreams;
@@ -81,31 +81,34 @@ impl Upstreams {
     pub(super) fn open_for(&mut self, now: Instant, number: u64, owner: Owner, choice: Choice) -> u64 {
         let Some(asked) = self.asked.find(number) else { return u64::MAX };
         let style = Style { edns: choice.edns, cased: self.peers[choice.upstream].is_cased(choice.way) };
-        let (message, id) = query(&asked.question(), style, &mut self.random);
-        let dnssec_ok = asked.question().dnssec_ok && choice.edns;
-        let end = 12 + asked.question().name.len() + 4;
+        let query = query(&asked.question(), style, &mut self.random);
+        self.transmit(now, owner, choice, query)
+    }
+
+    /// Opens an exchange with a query, which is handed out.
+    pub(super) fn transmit(&mut self, now: Instant, owner: Owner, choice: Choice, query: Query) -> u64 {
+        let Choice { upstream, way, .. } = choice;
         let open = Open {
             owner,
-            upstream: choice.upstream,
-            way: choice.way,
-            style,
-            dnssec_ok,
-            id,
-            question: message[12..end].into(),
+            upstream,
+            way,
+            style: query.style,
+            dnssec_ok: query.dnssec_ok,
+            id: query.id,
+            question: query.question().into(),
             sent: now,
             transmitted: false,
             strange: 0,
         };
-        self.transmit(open, message)
-    }
-
-    /// Hands out a message.
-    pub(super) fn transmit(&mut self, open: Open, message: Vec<u8>) -> u64 {
-        let (upstream, way) = (open.upstream, open.way);
         let row = &mut self.peers[upstream].row;
         (row.asked, row.open) = (row.asked + 1, row.open + 1);
         let exchange = self.exchanges.insert(open);
-        self.transmits.push_back(Transmit { exchange: Exchange(exchange), upstream, way, message });
+        self.transmits.push_back(Transmit {
+            exchange: Exchange(exchange),
+            upstream,
+            way,
+            message: query.message,
+        });
         exchange
     }
 
