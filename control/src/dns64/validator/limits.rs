@@ -48,7 +48,16 @@ fn take(left: &mut u16) -> Result<(), Fault> {
 impl Work {
     /// A signature is going to be checked.
     pub(super) fn check(&mut self) -> Result<(), Fault> {
+        if self.failures == 0 {
+            return Err(Fault::Exhausted);
+        }
         take(&mut self.checks)
+    }
+
+    /// Signatures checked so far.
+    #[cfg(test)]
+    pub(super) fn checked(&self) -> u16 {
+        Self::default().checks - self.checks
     }
 
     /// It was wrong.

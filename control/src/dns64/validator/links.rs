@@ -73,6 +73,9 @@ impl Reading<'_> {
         let places: Vec<_> =
             (0..self.used.len()).filter(|place| wanted(&self.reply.answer[*place])).collect();
         if !places.is_empty() {
+            if self.reply.rcode == NAME_ERROR {
+                return Err(Fault::Bogus(info::BOGUS));
+            }
             places.into_iter().for_each(|place| self.claim(place));
             return Ok(None);
         }

@@ -1,6 +1,10 @@
 //! The validator before trees of signed zones: recorded ones, and such as only an attacker makes.
 
+mod attacks;
+mod changed;
+mod forged;
 mod recorded;
+mod work;
 
 use super::{Lookup, Reply, Validator, Verdict};
 use crate::Instant;
