@@ -1,7 +1,9 @@
 //! Metrics for Prometheus, in the OpenMetrics text format: every counter and drop reason with its help text from the
 //! engine's own lists, and the fill of every bounded table, all by worker; and what is counted beside the workers.
 
-use crate::admin::{AdminError, Backend, RouterAdvertisementRow};
+mod dns64;
+
+use crate::admin::{AdminError, Backend, Dns64Row, RouterAdvertisementRow};
 use axum::Router;
 use axum::extract::State;
 use axum::http::header;
@@ -65,6 +67,8 @@ pub struct Beside {
     pub advertisements: Vec<RouterAdvertisementRow>,
     /// What steering took to the device; `None` where nothing is steered.
     pub steered: Option<Taken>,
+    /// The DNS64, if there is one.
+    pub dns64: Option<Dns64Row>,
 }
 
 /// The metrics of all workers, and of what is beside them, as text.
@@ -92,7 +96,8 @@ impl Collector for Samples {
 impl Collector for Beside {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         self.advertisements(&mut encoder)?;
-        self.steered(&mut encoder)
+        self.steered(&mut encoder)?;
+        self.dns64.as_ref().map_or(Ok(()), |row| dns64::encode(row, &mut encoder))
     }
 }
 
@@ -224,7 +229,7 @@ mod tests {
         let row =
             RouterAdvertisementRow { link: "eth1".into(), unicast: 6, ..RouterAdvertisementRow::default() };
         let steered = Some(Taken { packets: 8, octets: 900 });
-        let beside = Beside { advertisements: vec![row], steered };
+        let beside = Beside { advertisements: vec![row], steered, dns64: None };
         encode(vec![Sample { worker: 1, counters, link, gauges: vec![gauge] }], beside).unwrap()
     }
 

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 
 use sixway::admin::{
-    AdminError, Backend, BindingRow, Client, ClientError, CounterRow, DropRow, Named, NewRemote, Page, Query,
-    RouterAdvertisementRow, SessionRow, SixRdRow, Status, router,
+    AdminError, Backend, BindingRow, Client, ClientError, CounterRow, Dns64Row, DropRow, Flush, Flushed,
+    Named, NewRemote, Page, Query, RouterAdvertisementRow, SessionRow, SixRdRow, Status, router,
 };
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -57,6 +57,16 @@ impl Backend for Fake {
     }
     fn router_advertisements(&self) -> Vec<RouterAdvertisementRow> {
         Vec::new()
+    }
+    async fn dns64(&self) -> Result<Option<Dns64Row>, AdminError> {
+        Ok(Some(Dns64Row { queries: 7, ..Dns64Row::default() }))
+    }
+    async fn flush(&self, flush: Flush) -> Result<Flushed, AdminError> {
+        match (flush.name, flush.all) {
+            (Some(name), None) => Ok(Flushed { answers: name.len() as u64 }),
+            (None, Some(true)) => Ok(Flushed { answers: 99 }),
+            (_, _) => Err(AdminError::BadRequest("name is missing; or all=true".into())),
+        }
     }
     fn config(&self) -> serde_json::Value {
         serde_json::json!({ "tun": { "name": "sixway0" } })
@@ -161,6 +171,20 @@ fn changes_are_made_or_refused_with_what_is_wrong() {
     assert_eq!(asked(&served, "DELETE", "/v1/bindings?protocol=tcp&outside=192.0.2.1:80", "").0, 404);
     assert_eq!(asked(&served, "DELETE", "/v1/sessions?protocol=tcp", "").0, 204);
     assert_eq!(asked(&served, "DELETE", "/v1/status", "").0, 405);
+}
+
+#[test]
+fn answers_are_forgotten_by_name_or_all_of_them() {
+    let served = served();
+    let socket = served.socket.to_str().unwrap();
+    let flush = |arguments: &[&str]| sixway(&[&["dns64", "flush", "--socket", socket], arguments].concat());
+    assert_eq!(flush(&["example"]), (0, "7 answers forgotten\n".into(), String::new()));
+    assert_eq!(flush(&["--all"]).1, "99 answers forgotten\n");
+    assert_eq!(flush(&["--all", "--json"]).1, "{\n  \"answers\": 99\n}\n");
+    assert_eq!((flush(&[]).0, flush(&["example", "--all"]).0), (2, 2));
+    let row: Dns64Row = Client::new(&served.socket).get("/v1/dns64", &[]).unwrap();
+    assert_eq!(row.queries, 7);
+    assert_eq!(asked(&served, "DELETE", "/v1/dns64/cache", "").0, 400);
 }
 
 #[test]

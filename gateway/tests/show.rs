@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 
 use sixway::admin::{
-    AdvertisedRow, BindingRow, CounterRow, Device, DropRow, MechanismRow, Page, Rates,
+    AdvertisedRow, BindingRow, CounterRow, Device, Dns64Row, DropRow, MechanismRow, Page, Rates,
     RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
 use sixway::show::{self, Colour};
@@ -34,7 +34,12 @@ fn the_summary_has_two_lines_and_a_row_for_each_mechanism() {
         version: "0.1.0".into(),
         uptime_seconds: 273_600,
         workers: 2,
-        device: Device { name: "sixway0".into(), mtu: 1_500, queues: 2, super_frames: "TCP, UDP".into() },
+        device: Some(Device {
+            name: "sixway0".into(),
+            mtu: 1_500,
+            queues: 2,
+            super_frames: "TCP, UDP".into(),
+        }),
         rates: Rates {
             bits: 1.2e9,
             packets: 412_000.0,
@@ -64,15 +69,23 @@ fn the_summary_has_two_lines_and_a_row_for_each_mechanism() {
                 bindings_capacity: 0,
             },
         ],
+        dns64: Some(Dns64Row {
+            serves: "[2001:db8:1::1]:53".into(),
+            queries_per_second: 1_204.0,
+            cached_part: Some(0.92),
+            cache_answers: 38_112,
+            ..Dns64Row::default()
+        }),
         metrics: None,
     };
     assert_eq!(
         show::summary(&status, Colour::Never),
         "gw1 · up 3 d 4 h · 1.2 Gbit/s · 412 kpackets/s · drops 0.002 %, most of them NoBinding\n\
          sixway0 · MTU 1500 · 2 workers · 2 queues · super-frames: TCP, UDP\n\
-         MECHANISM  SERVES                    FRAMES/S  STATE\n\
-         nat64      64:ff9b::/96 ⇄ pool main  398,112   212,004 sessions · 61,220 bindings\n\
-         siit       2001:db8:64::/96          13,902    stateless\n"
+         MECHANISM  SERVES                    FRAMES/S   STATE\n\
+         nat64      64:ff9b::/96 ⇄ pool main  398,112    212,004 sessions · 61,220 bindings\n\
+         siit       2001:db8:64::/96          13,902     stateless\n\
+         dns64      [2001:db8:1::1]:53        1,204 q/s  cache 92 % · 38,112 answers\n"
     );
 }
 

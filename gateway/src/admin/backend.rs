@@ -1,5 +1,6 @@
 //! What the admin API asks the gateway: a trait, so that the API is tested without one.
 
+use super::dns64_rows::{Dns64Row, Flush, Flushed};
 use super::edit::Named;
 use super::filter::Query;
 use super::rows::{
@@ -57,6 +58,10 @@ pub trait Backend: Send + Sync + 'static {
     fn router_advertisements(&self) -> Vec<RouterAdvertisementRow>;
     /// The remote of a tunnel is elsewhere.
     fn set_remote(&self, remote: NewRemote) -> impl Future<Output = Result<(), AdminError>> + Send;
+    /// The DNS64, if there is one.
+    fn dns64(&self) -> impl Future<Output = Result<Option<Dns64Row>, AdminError>> + Send;
+    /// Answers in the DNS64's cache are to be forgotten.
+    fn flush(&self, flush: Flush) -> impl Future<Output = Result<Flushed, AdminError>> + Send;
     /// The configuration in force.
     fn config(&self) -> serde_json::Value;
     /// The metrics as Prometheus reads them.

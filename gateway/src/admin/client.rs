@@ -78,14 +78,26 @@ impl Client {
         path: &str,
         query: &[(&str, Option<String>)],
     ) -> Result<T, ClientError> {
-        let body = self.text(path, query)?;
-        serde_json::from_str(&body).map_err(|error| ClientError::Garbled(error.to_string()))
+        read(&self.ask("GET", path, query)?)
+    }
+
+    /// Deletes `path` with `query` as its parameters, and reads what is said of it.
+    pub fn delete<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, Option<String>)],
+    ) -> Result<T, ClientError> {
+        read(&self.ask("DELETE", path, query)?)
     }
 
     /// Reads `path` as text.
     pub fn text(&self, path: &str, query: &[(&str, Option<String>)]) -> Result<String, ClientError> {
+        self.ask("GET", path, query)
+    }
+
+    fn ask(&self, method: &str, path: &str, query: &[(&str, Option<String>)]) -> Result<String, ClientError> {
         let answer = self
-            .exchange(&format!("{path}{}", encode(query)))
+            .exchange(method, &format!("{path}{}", encode(query)))
             .map_err(|error| ClientError::Unreachable(self.socket.clone(), error))?;
         let (status, body) = split(&answer).ok_or_else(|| ClientError::Garbled("it is no HTTP".into()))?;
         if status == 200 {
@@ -96,15 +108,19 @@ impl Client {
         Err(ClientError::Refused(status, what))
     }
 
-    fn exchange(&self, target: &str) -> io::Result<String> {
+    fn exchange(&self, method: &str, target: &str) -> io::Result<String> {
         let mut stream = UnixStream::connect(&self.socket)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
-        write!(stream, "GET {target} HTTP/1.0\r\nHost: sixway\r\n\r\n")?;
+        write!(stream, "{method} {target} HTTP/1.0\r\nHost: sixway\r\n\r\n")?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
         Ok(answer)
     }
+}
+
+fn read<T: DeserializeOwned>(body: &str) -> Result<T, ClientError> {
+    serde_json::from_str(body).map_err(|error| ClientError::Garbled(error.to_string()))
 }
 
 /// Status and body of an answer.

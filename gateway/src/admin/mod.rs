@@ -9,6 +9,8 @@
 //! | `GET /v1/bindings?…` | a [`Page`] of [`BindingRow`]s |
 //! | `GET /v1/six-rd` | [`SixRdRow`]s |
 //! | `GET /v1/router-advertisements` | [`RouterAdvertisementRow`]s |
+//! | `GET /v1/dns64` | a [`Dns64Row`], or `null` where there is none |
+//! | `DELETE /v1/dns64/cache?name=` or `?all=true` | answers are forgotten: [`Flushed`] |
 //! | `GET /v1/config` | the configuration in force |
 //! | `POST /v1/remotes` with a [`NewRemote`] | the remote of a tunnel is there, until the DNS says something new |
 //! | `POST /v1/bindings` with a [`Named`] | a static binding is made |
@@ -19,6 +21,7 @@
 
 mod backend;
 mod client;
+mod dns64_rows;
 mod edit;
 mod filter;
 mod rows;
@@ -26,6 +29,7 @@ mod server;
 
 pub use backend::{AdminError, Backend};
 pub use client::{Client, ClientError};
+pub use dns64_rows::{AnchorRow, CountedRow, Dns64Row, Flush, Flushed, OutcomeRow, UpstreamRow};
 pub use edit::{Edit, Named};
 pub(crate) use filter::protocol_number;
 pub use filter::{Filter, FilterError, Query};

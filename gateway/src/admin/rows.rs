@@ -1,5 +1,6 @@
 //! What the admin API says: plain values, the same for the server that writes them and for `sixway show` that reads them.
 
+use super::dns64_rows::Dns64Row;
 use serde::{Deserialize, Serialize};
 
 /// The gateway in a few numbers.
@@ -13,8 +14,8 @@ pub struct Status {
     pub uptime_seconds: u64,
     /// Number of workers.
     pub workers: usize,
-    /// Its device.
-    pub device: Device,
+    /// Its device; `None`: it needs none.
+    pub device: Option<Device>,
     /// What passes, averaged over the last seconds.
     pub rates: Rates,
     /// Sessions of all mechanisms.
@@ -23,6 +24,8 @@ pub struct Status {
     pub bindings: u64,
     /// One row for each configured mechanism.
     pub mechanisms: Vec<MechanismRow>,
+    /// The DNS64, if there is one.
+    pub dns64: Option<Dns64Row>,
     /// Where metrics are served, if they are.
     pub metrics: Option<String>,
 }

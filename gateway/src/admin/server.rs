@@ -1,6 +1,7 @@
 //! The routes of the admin API. Requests have a bounded body and query; answers are pages of at most [`MAX_LIMIT`] rows.
 
 use super::backend::{AdminError, Backend};
+use super::dns64_rows::Flush;
 use super::edit::Named;
 use super::filter::Query;
 use super::rows::{Fault, NewRemote, RouterAdvertisementRow, SixRdRow};
@@ -8,7 +9,7 @@ use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Query as UrlQuery, State};
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 use axum::{Json, Router};
 use serde::Serialize;
 use std::sync::Arc;
@@ -42,6 +43,8 @@ pub fn router<B: Backend>(backend: Arc<B>) -> Router {
         .route("/v1/bindings", get(bindings::<B>).post(make_binding::<B>).delete(end_binding::<B>))
         .route("/v1/six-rd", get(six_rd::<B>))
         .route("/v1/router-advertisements", get(router_advertisements::<B>))
+        .route("/v1/dns64", get(dns64::<B>))
+        .route("/v1/dns64/cache", delete(flush::<B>))
         .route("/v1/remotes", post(set_remote::<B>))
         .route("/v1/config", get(config::<B>))
         .merge(crate::metrics::routes::<B>())
@@ -119,6 +122,18 @@ async fn router_advertisements<B: Backend>(
     Json(backend.router_advertisements())
 }
 
+async fn dns64<B: Backend>(State(backend): State<Arc<B>>) -> Answer<impl Serialize> {
+    backend.dns64().await.map(Json)
+}
+
+async fn flush<B: Backend>(
+    State(backend): State<Arc<B>>,
+    what: Result<UrlQuery<Flush>, QueryRejection>,
+) -> Answer<impl Serialize> {
+    let UrlQuery(what) = what.map_err(|rejection| AdminError::BadRequest(rejection.body_text()))?;
+    backend.flush(what).await.map(Json)
+}
+
 async fn config<B: Backend>(State(backend): State<Arc<B>>) -> Json<serde_json::Value> {
     Json(backend.config())
 }
@@ -139,7 +154,7 @@ fn limited(query: Written) -> Result<Query, AdminError> {
 
 async fn nothing_there(uri: Uri) -> AdminError {
     AdminError::NotFound(format!(
-        "there is no {}; there are /v1/status, /v1/counters, /v1/drops, /v1/sessions, /v1/bindings, /v1/six-rd, /v1/router-advertisements, /v1/remotes and /v1/config",
+        "there is no {}; there are /v1/status, /v1/counters, /v1/drops, /v1/sessions, /v1/bindings, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes and /v1/config",
         uri.path()
     ))
 }

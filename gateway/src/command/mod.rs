@@ -1,11 +1,13 @@
 //! The command line: what `sixway` understands. Exit status 0: done; 1: it failed; 2: the request was wrong.
 
+mod dns64;
 mod show;
 mod six_rd;
 
 use crate::config::{Config, Warning, write_aligned};
 use crate::{daemon, host};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use dns64::Dns64Command;
 use six_rd::SixRdCommand;
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -36,6 +38,9 @@ enum Command {
     /// Compute 6rd prefixes and addresses; nothing needs to run.
     #[command(subcommand)]
     SixRd(SixRdCommand),
+    /// Change what a running DNS64 keeps.
+    #[command(subcommand)]
+    Dns64(Dns64Command),
 }
 
 /// What `sixway run` and `sixway check` take.
@@ -91,6 +96,8 @@ enum ShowKind {
     SixRd,
     /// What hosts on the links are told.
     RouterAdvertisements,
+    /// The DNS64: its upstreams, what became of queries, what is kept.
+    Dns64,
     /// The configuration in force.
     Config,
 }
@@ -123,6 +130,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Cleanup => cleanup(),
         Command::Show(arguments) => show::run(arguments),
         Command::SixRd(command) => six_rd::run(command),
+        Command::Dns64(command) => dns64::run(command),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

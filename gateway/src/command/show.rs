@@ -2,8 +2,8 @@
 
 use super::{Failure, RUN_DIRECTORY, ShowArguments, ShowKind};
 use crate::admin::{
-    BindingRow, Client, ClientError, CounterRow, DropRow, MAX_LIMIT, Page, Query, RouterAdvertisementRow,
-    SessionRow, SixRdRow, Status,
+    BindingRow, Client, ClientError, CounterRow, Dns64Row, DropRow, MAX_LIMIT, Page, Query,
+    RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
 use crate::show::{self, Colour};
 use serde::Serialize;
@@ -44,6 +44,7 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<(), Failure> {
             "/v1/router-advertisements",
             |rows, colour| show::router_advertisements(rows, colour),
         ),
+        Some(ShowKind::Dns64) => arguments.one::<Option<Dns64Row>>(&client, "/v1/dns64", show::dns64),
         Some(ShowKind::Sessions) => {
             arguments.pages::<SessionRow>(&client, "/v1/sessions", query, show::sessions)
         }
@@ -61,7 +62,7 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<(), Failure> {
     }
 }
 
-fn failure(error: ClientError) -> Failure {
+pub(super) fn failure(error: ClientError) -> Failure {
     match error {
         ClientError::Refused(400..=499, what) => Failure::Wrong(what),
         ClientError::Refused(..) | ClientError::Unreachable(..) | ClientError::Garbled(_) => {
@@ -98,6 +99,7 @@ impl ShowArguments {
                 | ShowKind::Drops
                 | ShowKind::SixRd
                 | ShowKind::RouterAdvertisements
+                | ShowKind::Dns64
                 | ShowKind::Config,
             ) => match filtered {
                 true => Err(Failure::Wrong("only sessions and bindings can be filtered".into())),
@@ -154,7 +156,7 @@ fn parameters(query: &Query) -> Vec<(&'static str, Option<String>)> {
     ]
 }
 
-fn json<T: Serialize>(value: &T) -> String {
+pub(super) fn json<T: Serialize>(value: &T) -> String {
     // Our rows have only strings for keys, so that this cannot fail.
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }
@@ -165,7 +167,7 @@ fn colour() -> Colour {
 }
 
 /// The one socket in the directory of running gateways.
-fn only_socket(directory: &Path) -> Result<PathBuf, Failure> {
+pub(super) fn only_socket(directory: &Path) -> Result<PathBuf, Failure> {
     let entries = std::fs::read_dir(directory).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => no_gateway(directory),
         io::ErrorKind::PermissionDenied => {

@@ -1,19 +1,20 @@
 //! Answers the admin API by asking the workers.
 
+use super::dns64::Dns64View;
 use super::rates::History;
 use super::remote_names::{self, RemoteReceiver, RemoteSender};
 use super::tunnel_view::TunnelView;
 use super::words;
 use crate::admin::{
-    AdminError, Backend, BindingRow, CounterRow, Device, DropRow, Filter, MechanismRow, Named, NewRemote,
-    Page, Query, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
+    AdminError, Backend, BindingRow, CounterRow, Device, Dns64Row, DropRow, Filter, Flush, Flushed,
+    MechanismRow, Named, NewRemote, Page, Query, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
 use crate::metrics::{self, Beside, Gauge, Sample};
 use crate::worker::{BindingEntry, Command, Dump, DumpPage, Position, Post, Report, SessionEntry, Table};
 use sixway_dataplane::{Counters, DropReason};
 use sixway_wire::Prefix4;
 use std::net::Ipv4Addr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
@@ -25,8 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(8);
 pub struct Facts {
     /// The gateway's name.
     pub name: String,
-    /// Its device.
-    pub device: Device,
+    /// Its device; `None`: it needs none.
+    pub device: Option<Device>,
     /// Its mechanisms, in the order of the workers' tables.
     pub mechanisms: Vec<Mechanism>,
     /// Where metrics are served.
@@ -77,14 +78,15 @@ pub struct Gateway {
     remotes: RemoteSender,
     /// Until somebody lives by them.
     new_remotes: Mutex<Option<RemoteReceiver>>,
+    dns64: Option<Arc<Dns64View>>,
     started: Instant,
     /// Held while bindings are changed, which takes several workers.
     pub(super) edits: tokio::sync::Mutex<()>,
 }
 
 impl Gateway {
-    /// A gateway with these workers, started now.
-    pub fn new(facts: Facts, posts: Vec<Post>) -> Self {
+    /// A gateway with these workers and this DNS64, started now.
+    pub fn new(facts: Facts, posts: Vec<Post>, dns64: Option<Arc<Dns64View>>) -> Self {
         let started = Instant::now();
         let (remotes, new_remotes) = remote_names::remotes();
         Self {
@@ -94,6 +96,7 @@ impl Gateway {
             posts,
             history: Mutex::new(History::new(started)),
             tunnels: Mutex::default(),
+            dns64,
             started,
             edits: tokio::sync::Mutex::default(),
         }
@@ -192,6 +195,9 @@ impl Gateway {
             }
         };
         let mut rows = Vec::new();
+        if self.posts.is_empty() {
+            return Ok((rows, None));
+        }
         loop {
             let page = self.rows(at, &filter, limit - rows.len(), command).await?;
             rows.extend(page.rows.into_iter().map(|entry| row(at.worker, entry)));
@@ -293,6 +299,7 @@ impl Backend for Gateway {
     async fn status(&self) -> Result<Status, AdminError> {
         let reports = self.reports().await?;
         let tables = self.tables(&reports);
+        let dns64 = self.dns64().await?;
         let (history, tunnels) = (self.history(), self.tunnels());
         let mechanisms = self.facts.mechanisms.iter().zip(&tables).map(|(mechanism, table)| MechanismRow {
             name: mechanism.name.clone(),
@@ -313,6 +320,7 @@ impl Backend for Gateway {
             sessions: tables.iter().map(|table| table.sessions).sum(),
             bindings: tables.iter().map(|table| table.bindings).sum(),
             mechanisms: mechanisms.collect(),
+            dns64,
             metrics: self.facts.metrics.clone(),
         })
     }
@@ -396,6 +404,20 @@ impl Backend for Gateway {
         self.tunnels().advertisements.clone()
     }
 
+    async fn dns64(&self) -> Result<Option<Dns64Row>, AdminError> {
+        match &self.dns64 {
+            Some(view) => view.row().await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn flush(&self, flush: Flush) -> Result<Flushed, AdminError> {
+        match &self.dns64 {
+            Some(view) => view.flush(&flush).await,
+            None => Err(AdminError::NotFound("there is no [dns64] in the configuration".into())),
+        }
+    }
+
     fn config(&self) -> serde_json::Value {
         self.facts.config.clone()
     }
@@ -408,8 +430,10 @@ impl Backend for Gateway {
             counters: report.counters,
             link: report.link,
         });
+        let dns64 = self.dns64().await?;
         let tunnels = self.tunnels();
-        let beside = Beside { advertisements: tunnels.advertisements.clone(), steered: tunnels.steered };
+        let (advertisements, steered) = (tunnels.advertisements.clone(), tunnels.steered);
+        let beside = Beside { advertisements, steered, dns64 };
         metrics::encode(samples.collect(), beside)
             .map_err(|error| AdminError::Busy(format!("metrics: {error}")))
     }

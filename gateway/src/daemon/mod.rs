@@ -3,6 +3,7 @@
 mod advertiser;
 mod backend;
 mod discovery;
+mod dns64;
 mod edits;
 mod engines;
 mod log;
@@ -22,5 +23,6 @@ mod tunnels;
 mod words;
 
 pub use backend::{Facts, Gateway, Mechanism, MechanismKind};
+pub use dns64::Dns64View;
 pub use run::{RunError, run};
 pub use tunnel_view::TunnelView;

@@ -1,6 +1,7 @@
 //! From the start to the end of a gateway.
 
 use super::backend::{Facts, Gateway};
+use super::dns64::Dns64;
 use super::pool_file::PoolFile;
 use super::pool_keeper::PoolKeeper;
 use super::threads::Threads;
@@ -37,6 +38,8 @@ pub enum RunError {
     Worker(String),
     /// Tunnels cannot be what they are to be: a line each.
     Tunnels(String),
+    /// The DNS64 cannot be had, or ended by itself.
+    Dns64(String),
 }
 
 impl fmt::Display for RunError {
@@ -44,7 +47,9 @@ impl fmt::Display for RunError {
         match self {
             Self::Host(error) => error.fmt(f),
             Self::Io(what, error) => write!(f, "{what}: {error}"),
-            Self::Engine(what) | Self::Worker(what) | Self::Tunnels(what) => f.write_str(what),
+            Self::Engine(what) | Self::Worker(what) | Self::Tunnels(what) | Self::Dns64(what) => {
+                f.write_str(what)
+            }
         }
     }
 }
@@ -73,12 +78,15 @@ async fn live(config: &Config, directory: &Path, started: Instant) -> Result<(),
     let mut signals = Signals::new().map_err(|error| RunError::Io("signals".into(), error))?;
     let seed = engines::seed().map_err(|error| RunError::Io("/dev/urandom".into(), error))?;
     let now = Surroundings::of_this_host();
-    let mut engines = engines::engines(config, seed, &now).map_err(RunError::Engine)?;
+    let mut engines = match config.needs_device() {
+        true => engines::engines(config, seed, &now).map_err(RunError::Engine)?,
+        false => Vec::new(),
+    };
     let clock = Clock::start();
-    let (mut host, tun) = Host::set_up(&setup::plan(config, directory)).await.map_err(RunError::Host)?;
-    let mut tunnels = Tunnels::open(config, now, &tun.name)?;
+    let (mut host, tun) = set_up(config, directory).await.map_err(RunError::Host)?;
+    let mut tunnels = Tunnels::open(config, now, tun.as_ref().map_or("", |tun| &tun.name))?;
     let mut keepers = restore_pools(config, &mut engines, clock)?;
-    let device = device(config, &tun);
+    let device = tun.as_ref().map(|tun| device(config, tun));
     let socket = config.gateway.admin_socket.as_path();
     let refused = |error| RunError::Io(socket.display().to_string(), error);
     serve::make_way(socket).map_err(refused)?;
@@ -94,12 +102,17 @@ async fn live(config: &Config, directory: &Path, started: Instant) -> Result<(),
     };
 
     let (control, mut controlled) = channel(CONTROL);
-    let mut threads = Threads::start(engines, tun.queues, clock, &control)?;
-    if let Err(error) = tunnels.begin(&mut host, &threads.posts) {
-        tunnels.finish(&mut host);
-        threads.stop();
-        return Err(error);
-    }
+    let queues = tun.map_or_else(Vec::new, |tun| tun.queues);
+    let mut threads = Threads::start(engines, queues, clock, &control)?;
+    let begun = tunnels.begin(&mut host, &threads.posts).and_then(|()| Dns64::start(config, clock));
+    let mut dns64 = match begun {
+        Ok(dns64) => dns64,
+        Err(error) => {
+            tunnels.finish(&mut host);
+            threads.stop();
+            return Err(error);
+        }
+    };
     let facts = Facts {
         name: config.gateway.name.clone(),
         device,
@@ -110,20 +123,29 @@ async fn live(config: &Config, directory: &Path, started: Instant) -> Result<(),
         config: serde_json::to_value(config).unwrap_or_default(),
     };
     tunnels.advertise(clock, seed[0] ^ seed[1]);
-    say_ready(&facts, threads.posts.len(), socket, started);
-    let gateway = Arc::new(Gateway::new(facts, threads.posts.clone()));
+    let resolves = match &dns64 {
+        Some(dns64) => Some(dns64.serves().await),
+        None => None,
+    };
+    say_ready(&facts, threads.posts.len(), resolves.as_deref(), socket, started);
+    let view = dns64.as_ref().map(Dns64::view);
+    let gateway = Arc::new(Gateway::new(facts, threads.posts.clone(), view));
     let outcome = tokio::select! {
         name = signals.next() => {
             tracing::info!("{name}: ending");
             Ok(())
         }
         error = threads.first_end() => Err(RunError::Worker(error)),
+        error = keep(&mut dns64) => Err(RunError::Dns64(error)),
         () = serve::admin(admin, Arc::clone(&gateway)) => Ok(()),
         () = serve::metrics(metrics, Arc::clone(&gateway)) => Ok(()),
         () = gateway.watch() => Ok(()),
         () = pool_keeper::keep(&mut keepers, &gateway) => Ok(()),
         () = tunnels.keep(&mut host, &gateway, &mut controlled) => Ok(()),
     };
+    if let Some(dns64) = &mut dns64 {
+        dns64.stop();
+    }
     tunnels.say_farewell().await;
     tunnels.finish(&mut host);
     pool_keeper::finish(&mut keepers, &gateway).await;
@@ -133,6 +155,23 @@ async fn live(config: &Config, directory: &Path, started: Instant) -> Result<(),
     drop(tunnels);
     tracing::info!("ended: {left}");
     outcome
+}
+
+/// The host with a device, if one is needed.
+async fn set_up(config: &Config, directory: &Path) -> Result<(Host, Option<Tun>), HostError> {
+    if config.needs_device() {
+        let (host, tun) = Host::set_up(&setup::plan(config, directory)).await?;
+        return Ok((host, Some(tun)));
+    }
+    Ok((Host::without_device(directory, &config.gateway.name)?, None))
+}
+
+/// Lives until a DNS thread ends by itself; says why.
+async fn keep(dns64: &mut Option<Dns64<'_>>) -> String {
+    match dns64 {
+        Some(dns64) => dns64.keep().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// The pools as they were when the gateway ended.
@@ -169,19 +208,19 @@ fn device(config: &Config, tun: &Tun) -> Device {
 }
 
 /// The lines that a person sees at the start.
-fn say_ready(facts: &Facts, workers: usize, socket: &Path, started: Instant) {
-    let device = &facts.device;
-    let mut text = format!(
-        "sixway {} · {} · {} · {} up (super-frames: {}; {})\n",
-        env!("CARGO_PKG_VERSION"),
-        facts.name,
-        plural(workers as u64, "worker"),
-        device.name,
-        device.super_frames,
-        plural(device.queues as u64, "queue"),
-    );
+fn say_ready(facts: &Facts, workers: usize, dns64: Option<&str>, socket: &Path, started: Instant) {
+    let device = facts.device.as_ref().map(|device| {
+        let queues = plural(device.queues as u64, "queue");
+        let workers = plural(workers as u64, "worker");
+        format!(" · {workers} · {} up (super-frames: {}; {queues})", device.name, device.super_frames)
+    });
+    let device = device.unwrap_or_default();
+    let mut text = format!("sixway {} · {}{device}\n", env!("CARGO_PKG_VERSION"), facts.name);
     for mechanism in &facts.mechanisms {
         text.push_str(&format!("  {:<12}  {}\n", mechanism.name, mechanism.serves));
+    }
+    if let Some(serves) = dns64 {
+        text.push_str(&format!("  {:<12}  {serves}\n", "dns64"));
     }
     for (link, says) in &facts.advertised {
         text.push_str(&format!("  {:<12}  router on {link} · {says}\n", "advertises"));

@@ -55,8 +55,11 @@ impl Threads {
         Ok(threads)
     }
 
-    /// Waits until a worker ends by itself, and says why.
+    /// Waits until a worker ends by itself, and says why; where there are none, for ever.
     pub(super) async fn first_end(&mut self) -> String {
+        if self.handles.is_empty() {
+            return std::future::pending().await;
+        }
         self.ends.recv().await.unwrap_or_else(|| "all workers have ended".into())
     }
 

@@ -288,7 +288,8 @@ impl<'c> Tunnels<'c> {
             Way::Steered(steering, _) => Some(steering.counters()),
             Way::Raw => None,
         };
-        gateway.see_beside(Beside { advertisements: lans.chain(discovery.rows()).collect(), steered });
+        let advertisements = lans.chain(discovery.rows()).collect();
+        gateway.see_beside(Beside { advertisements, steered, dns64: None });
     }
 
     /// Other addresses from now on.

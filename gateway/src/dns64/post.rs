@@ -5,15 +5,20 @@
 use super::report::Report;
 use crate::worker::Wake;
 use sixway_control::dns64::{Access, Anchor, Exchange, Failure, Transport, Wire};
+use sixway_link::UdpServer;
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::time::Duration;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 /// Messages that wait for a thread at most.
 const RING: usize = 8_192;
+/// How long a thread may take to say something of itself.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A client's query that came by a stream.
 #[derive(Debug)]
@@ -43,6 +48,8 @@ pub enum Message {
     Access(Access),
     /// Other keys are believed in from now on.
     Anchors(Vec<Anchor>),
+    /// A further socket where clients ask.
+    Listen(UdpServer),
     /// The end.
     Stop,
 }
@@ -100,9 +107,14 @@ impl Post {
     /// # Errors
     /// The ring is full, or the thread has ended.
     pub fn send(&self, message: Message) -> Result<(), Unanswered> {
+        self.try_send(message).map_err(|(why, _)| why)
+    }
+
+    /// The same; what could not be left comes back.
+    pub(super) fn try_send(&self, message: Message) -> Result<(), (Unanswered, Message)> {
         self.messages.try_send(message).map_err(|error| match error {
-            TrySendError::Full(_) => Unanswered::Busy,
-            TrySendError::Disconnected(_) => Unanswered::Gone,
+            TrySendError::Full(message) => (Unanswered::Busy, message),
+            TrySendError::Disconnected(message) => (Unanswered::Gone, message),
         })?;
         self.wake.wake();
         Ok(())
@@ -158,6 +170,41 @@ impl Posts {
         let post = self.0.get(self.place(address)).ok_or(Unanswered::Gone)?;
         post.send(Message::Query(StreamQuery { address, transport, message, answer }))?;
         receiver.await.map_err(|_| Unanswered::Ignored)
+    }
+
+    /// What all threads say of themselves.
+    ///
+    /// # Errors
+    /// One does not answer.
+    pub async fn report(&self) -> Result<Report, Unanswered> {
+        let mut sum = Report::default();
+        for report in self.each(Message::Report).await? {
+            sum.add(&report);
+        }
+        Ok(sum)
+    }
+
+    /// Forgets what is kept of a name and of those below it, of all for the root; how many answers that were.
+    ///
+    /// # Errors
+    /// A thread does not answer.
+    pub async fn flush(&self, name: &Wire) -> Result<usize, Unanswered> {
+        let counts = self.each(|answer| Message::Flush(name.clone(), answer)).await?;
+        Ok(counts.into_iter().sum())
+    }
+
+    /// Asks all threads, and waits for their answers.
+    async fn each<T>(&self, message: impl Fn(oneshot::Sender<T>) -> Message) -> Result<Vec<T>, Unanswered> {
+        let mut answers = Vec::with_capacity(self.0.len());
+        for post in self.0.iter() {
+            let (sender, receiver) = oneshot::channel();
+            post.send(message(sender))?;
+            match timeout(PATIENCE, receiver).await {
+                Ok(answer) => answers.push(answer.map_err(|_| Unanswered::Gone)?),
+                Err(_) => return Err(Unanswered::Busy),
+            }
+        }
+        Ok(answers)
     }
 
     /// The thread for a client: by its /64, or its IPv4 address.

@@ -51,10 +51,10 @@ impl Report {
         }
     }
 
-    /// Upstreams that answer, as far as is known.
+    /// Upstreams that do not answer.
     #[must_use]
-    pub fn healthy(&self) -> usize {
-        self.upstreams.iter().filter(|row| row.health != Health::Down).count()
+    pub fn down(&self) -> usize {
+        self.upstreams.iter().filter(|row| row.health == Health::Down).count()
     }
 }
 
@@ -129,7 +129,7 @@ mod tests {
         let mut sum = Report::default();
         sum.add(&one);
         sum.add(&other);
-        assert_eq!((sum.counters.of(Outcome::Synthesised), sum.entries, sum.healthy()), (2, 6, 1));
+        assert_eq!((sum.counters.of(Outcome::Synthesised), sum.entries, sum.down()), (2, 6, 1));
         let latencies: Vec<u128> =
             sum.upstreams.iter().filter_map(|row| Some(row.latency?.as_millis())).collect();
         assert_eq!(latencies, [20, 8]);

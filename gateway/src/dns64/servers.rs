@@ -33,11 +33,21 @@ impl Servers {
     /// # Errors
     /// What the kernel said: they cannot be watched.
     pub(super) fn new(sockets: Vec<UdpServer>, watch: &Watch) -> io::Result<Self> {
-        for (place, socket) in sockets.iter().enumerate() {
-            watch.add(socket.poll_fd(), Ready::Server(place as u16))?;
+        let mut servers = Self { servers: Vec::new(), arrivals: Arrivals::new() };
+        for socket in sockets {
+            servers.add(socket, watch)?;
         }
-        let server = |socket| Server { socket, departures: Departures::new() };
-        Ok(Self { servers: sockets.into_iter().map(server).collect(), arrivals: Arrivals::new() })
+        Ok(servers)
+    }
+
+    /// Listens at one more.
+    ///
+    /// # Errors
+    /// What the kernel said: it cannot be watched.
+    pub(super) fn add(&mut self, socket: UdpServer, watch: &Watch) -> io::Result<()> {
+        watch.add(socket.poll_fd(), Ready::Server(self.servers.len() as u16))?;
+        self.servers.push(Server { socket, departures: Departures::new() });
+        Ok(())
     }
 
     /// Receives a batch at a place and lets `answer` write the answer to each query; `false` from it: none leaves yet.

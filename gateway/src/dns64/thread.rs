@@ -239,6 +239,11 @@ impl Thread {
                 }
                 Message::Access(access) => self.resolver.set_access(access),
                 Message::Anchors(anchors) => self.resolver.set_anchors(anchors),
+                Message::Listen(socket) => {
+                    if let Err(error) = self.servers.add(socket, &self.watch) {
+                        tracing::error!("DNS64: a socket cannot be watched: {error}");
+                    }
+                }
                 Message::Stop => return Stopped::Yes,
             }
         }

@@ -139,6 +139,16 @@ impl Host {
         Ok((host, tun))
     }
 
+    /// Sets nothing up but the state file: a gateway that needs no device changes nothing on its host.
+    ///
+    /// # Errors
+    /// The state file cannot be had.
+    pub fn without_device(directory: &Path, gateway: &str) -> Result<Self, HostError> {
+        let (record, left) = Record::take(directory, gateway).map_err(HostError::Record)?;
+        tell_leftovers(gateway, &left);
+        Ok(Self { record: Some(record), device: 0, reached: Reached::default() })
+    }
+
     /// Notes the admin socket that is about to be made.
     ///
     /// # Errors

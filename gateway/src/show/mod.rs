@@ -1,6 +1,7 @@
 //! What `sixway show` prints: tables for people from what the admin API answers.
 
 mod counters;
+mod dns64;
 mod quantity;
 mod sessions;
 mod summary;
@@ -8,6 +9,7 @@ mod table;
 mod tunnels;
 
 pub use counters::{counters, drops};
+pub use dns64::dns64;
 pub(crate) use quantity::{count, duration};
 pub use sessions::{bindings, sessions};
 pub(crate) use summary::plural;

@@ -1,6 +1,7 @@
 //! `sixway show`: the gateway in two lines and a row for each mechanism.
 
 use super::Colour;
+use super::dns64;
 use super::quantity::{count, duration, percent, scaled};
 use super::table::Table;
 use crate::admin::{MechanismRow, Status};
@@ -17,15 +18,16 @@ pub fn summary(status: &Status, colour: Colour) -> String {
         percent(rates.drops, rates.frames),
         rates.top_reason.as_ref().map_or_else(String::new, |reason| format!(", most of them {reason}")),
     );
-    let device = &status.device;
-    text.push_str(&format!(
-        "{} · MTU {} · {} · {} · super-frames: {}\n",
-        device.name,
-        device.mtu,
-        plural(status.workers as u64, "worker"),
-        plural(device.queues as u64, "queue"),
-        if device.super_frames.is_empty() { "none" } else { &device.super_frames },
-    ));
+    if let Some(device) = &status.device {
+        text.push_str(&format!(
+            "{} · MTU {} · {} · {} · super-frames: {}\n",
+            device.name,
+            device.mtu,
+            plural(status.workers as u64, "worker"),
+            plural(device.queues as u64, "queue"),
+            if device.super_frames.is_empty() { "none" } else { &device.super_frames },
+        ));
+    }
     let mut table = Table::new(&["MECHANISM", "SERVES", "FRAMES/S", "STATE"]);
     for mechanism in &status.mechanisms {
         table.row(vec![
@@ -34,6 +36,9 @@ pub fn summary(status: &Status, colour: Colour) -> String {
             count(mechanism.frames as u64),
             state(mechanism),
         ]);
+    }
+    if let Some(row) = &status.dns64 {
+        table.row(vec!["dns64".into(), row.serves.clone(), dns64::queries(row), dns64::state(row)]);
     }
     text.push_str(&table.text(colour));
     text

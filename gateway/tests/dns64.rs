@@ -1,0 +1,155 @@
+//! A gateway that is a DNS64 and nothing else, on the loopback interface: it needs no device and changes nothing on its host.
+//! These tests want root, since state files are in /run/sixway; without it they say that they were skipped.
+
+#![allow(clippy::unwrap_used)] // in a test a panic is the report
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::UdpSocket;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const SIXWAY: &str = env!("CARGO_BIN_EXE_sixway");
+
+/// A gateway, and the directory that goes with it.
+struct Running {
+    child: Child,
+    directory: PathBuf,
+    /// What it said at the start.
+    said: String,
+}
+
+impl Running {
+    /// Starts one with `[dns64]` and these lines, without any capability; `None`: not here.
+    fn start(name: &str, lines: &str) -> Option<Self> {
+        if !fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0) {
+            let _ = std::io::stderr().write_all(b"\ndns64: skipped: needs root\n");
+            return None;
+        }
+        let directory = std::env::temp_dir().join(format!("sixway-dns64-{name}-{}", std::process::id()));
+        fs::create_dir(&directory).unwrap();
+        let socket = directory.join("gw.sock");
+        let text = format!(
+            "[gateway]\nname = \"dns64-{name}-{}\"\nadmin_socket = {socket:?}\n[dns64]\n{lines}",
+            std::process::id()
+        );
+        fs::write(directory.join("sixway.toml"), text).unwrap();
+        let mut child = Command::new("setpriv")
+            .args(["--inh-caps=-all", "--bounding-set=-all", SIXWAY, "run", "-c"])
+            .arg(directory.join("sixway.toml"))
+            .stdout(Stdio::piped())
+            .stderr(fs::File::create(directory.join("log")).unwrap())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        while !said.contains("ready in") && lines.read_line(&mut said).unwrap() > 0 {}
+        Some(Self { child, directory, said })
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.directory.join("log")).unwrap()
+    }
+
+    fn sixway(&self, arguments: &[&str]) -> Output {
+        let socket = self.directory.join("gw.sock");
+        Command::new(SIXWAY).args(arguments).arg("--socket").arg(socket).output().unwrap()
+    }
+
+    /// What a command prints that succeeds.
+    fn prints(&self, arguments: &[&str]) -> String {
+        let output = self.sixway(arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Ends it by a signal; its exit status.
+    fn end(&mut self) -> i32 {
+        let number = self.child.id().to_string();
+        Command::new("kill").args(["-TERM", &number]).status().unwrap();
+        self.child.wait().unwrap().code().unwrap_or(-1)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// A port that nobody has at the moment.
+fn free_port() -> u16 {
+    UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+fn lines(port: u16, upstream: u16) -> String {
+    format!(
+        "listen = [\"127.0.0.1:{port}\", \"[::1]:{port}\"]\nprefix = \"2001:db8:64::/96\"\ntranslated_elsewhere = true\n\
+         [[dns64.upstream]]\naddress = \"127.0.0.1:{upstream}\"\n"
+    )
+}
+
+#[test]
+fn a_dns64_alone_needs_no_capability_and_leaves_its_host_alone() {
+    let forwarding = || fs::read_to_string("/proc/sys/net/ipv6/conf/all/forwarding").unwrap();
+    let (port, before) = (free_port(), forwarding());
+    let Some(mut gateway) = Running::start("alone", &lines(port, free_port())) else { return };
+    assert!(gateway.said.contains("ready in"), "{}", gateway.log());
+    let serves =
+        format!("127.0.0.1:{port}, [::1]:{port} · prefix 2001:db8:64::/96 · upstream 1 of 1 healthy");
+    assert!(gateway.said.contains(&format!("  dns64         {serves}\n")), "{}", gateway.said);
+    assert!(!gateway.said.contains("sixway0") && !fs::exists("/sys/class/net/sixway0").unwrap());
+    assert_eq!(forwarding(), before);
+
+    let summary = gateway.prints(&["show"]);
+    assert!(summary.contains(&serves) && summary.contains("q/s"), "{summary}");
+    assert!(gateway.prints(&["show", "dns64"]).contains("No query has come yet."));
+    assert!(gateway.prints(&["show", "dns64", "--json"]).contains("\"waiting_capacity\": 10000"));
+    assert_eq!(gateway.prints(&["show", "sessions", "--json"]).matches("\"total\": 0").count(), 1);
+    assert_eq!(gateway.prints(&["dns64", "flush", "--all"]), "0 answers forgotten\n");
+    assert!(!gateway.sixway(&["dns64", "flush", "a..b"]).status.success());
+    assert_eq!(gateway.end(), 0, "{}", gateway.log());
+    assert!(UdpSocket::bind(("127.0.0.1", port)).is_ok());
+}
+
+#[test]
+fn an_address_that_somebody_listens_at_is_told_with_what_to_do() {
+    let there = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = there.local_addr().unwrap().port();
+    let Some(mut gateway) = Running::start("taken", &lines(port, free_port())) else { return };
+    assert!(!gateway.said.contains("ready"));
+    assert_eq!(gateway.child.wait().unwrap().code(), Some(1));
+    let log = gateway.log();
+    assert!(log.contains(&format!("somebody listens at 127.0.0.1:{port} (UDP) already")), "{log}");
+}
+
+#[test]
+fn without_the_capability_a_low_port_is_refused_and_the_capability_is_named() {
+    let first = fs::read_to_string("/proc/sys/net/ipv4/ip_unprivileged_port_start").unwrap();
+    if first.trim().parse::<u16>().unwrap() <= 87 {
+        return;
+    }
+    let Some(mut gateway) = Running::start("low", &lines(87, free_port())) else { return };
+    assert_eq!(gateway.child.wait().unwrap().code(), Some(1));
+    let log = gateway.log();
+    assert!(log.contains("CAP_NET_BIND_SERVICE") && !log.contains("CAP_NET_ADMIN"), "{log}");
+}
+
+#[test]
+fn a_gateway_ends_while_a_query_waits() {
+    let upstream = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = free_port();
+    let silent = upstream.local_addr().unwrap().port();
+    let Some(mut gateway) = Running::start("waiting", &lines(port, silent)) else { return };
+    let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let query = b"\0\x07\x01\0\0\x01\0\0\0\0\0\0\x03www\x07example\0\0\x1c\0\x01";
+    client.send_to(query, ("127.0.0.1", port)).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    let start = Instant::now();
+    assert_eq!(gateway.end(), 0, "{}", gateway.log());
+    assert!(start.elapsed() < Duration::from_secs(2));
+}
