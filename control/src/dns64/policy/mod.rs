@@ -11,8 +11,7 @@ mod ruling;
 #[cfg(test)]
 mod tests;
 
-#[allow(unused_imports, reason = "the resolver comes to it")]
-pub(super) use ruling::{Embedded, Ruling, is_no_host};
+pub(super) use ruling::{Ruling, is_no_host};
 
 use super::settings::Settings;
 use ranges::Addresses;

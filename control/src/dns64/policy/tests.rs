@@ -1,5 +1,6 @@
 //! Rules against queries: scenarios, and the whole against a slow reading of the same rules.
 
+use super::ruling::Embedded;
 use super::*;
 use crate::dns64::settings::*;
 use arrayvec::ArrayVec;
