@@ -6,6 +6,8 @@
     reason = "a test reads files and the clock"
 )]
 
+#[path = "../../fuzz/targets/dns64_answer.rs"]
+mod dns64_answer;
 #[path = "../../fuzz/targets/mutation.rs"]
 mod mutation;
 #[path = "../../fuzz/targets/neighbour_discovery.rs"]
@@ -33,4 +35,10 @@ fn any_octets_are_trust_anchors_and_keys_or_none_and_only_signatures_count() {
 fn any_octets_are_an_upstreams_reply_or_none_and_no_question_is_lost() {
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/upstream_reply");
     mutation::replay(Path::new(corpus), 30_000, upstream_reply::run);
+}
+
+#[test]
+fn any_octets_are_queries_and_replies_or_none_and_what_is_served_can_be_read() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/dns64_answer");
+    mutation::replay(Path::new(corpus), 20_000, dns64_answer::run);
 }

@@ -289,6 +289,14 @@ fn a_chain_in_two_replies_is_joined_with_the_ages_of_both() {
 }
 
 #[test]
+fn a_failure_at_a_chains_end_is_one_of_the_whole() {
+    let first = Reply::to("a.example.", "A", &["a.example. 9 CNAME b.example."], &[]).read(false).unwrap();
+    let second = Reply::to("b.example.", "A", &[], &[]).rcode(2).read(false).unwrap();
+    let whole = first.joined(&second).unwrap();
+    assert_eq!((whole.kind(), whole.lifetime(), whole.count(Part::Chain)), (Kind::Failure(2), 5, 0));
+}
+
+#[test]
 fn two_replies_that_lead_in_a_circle_are_not_joined() {
     let first = Reply::to("a.example.", "A", &["a.example. 9 CNAME b.example."], &[]).read(false).unwrap();
     let second = Reply::to("b.example.", "A", &["b.example. 9 CNAME a.example."], &[]).read(false).unwrap();

@@ -281,3 +281,22 @@ fn is_excluded(excluded: &dyn Fn(Ipv6Addr) -> bool, address: IpAddr) -> bool {
         IpAddr::V6(address) => excluded(address),
     }
 }
+
+/// Found by the fuzzer: the SOA record pointed at the chain's target, which was not in the message.
+#[test]
+fn no_that_is_given_without_its_chain_points_at_none() {
+    let chain = ["a.example.org. 30 CNAME gone.example.net."];
+    let soa = "example.net. 900 SOA ns.example.net. host.example.net. 1 2 3 4 500";
+    let answer = Reply::to("a.example.org.", "AAAA", &chain, &[soa]).rcode(3).read(false).unwrap();
+    for write in [
+        (|out, query, answer| compose::empty(out, query, 3, Some(answer), &DRESS))
+            as fn(&mut Vec<u8>, &Query<'_>, &Answer),
+        |out, query, answer| compose::renamed(out, query, answer, &DRESS),
+    ] {
+        let message = served(("a.example.org.", "AAAA"), None, |out, query| write(out, query, &answer));
+        assert_eq!(
+            shown(&message)[1],
+            ["example.net. 500 SOA ns.example.net. host.example.net. 1 2 3 4 500"]
+        );
+    }
+}

@@ -171,8 +171,8 @@ impl Answer {
         }
     }
 
-    /// This answer, [unfinished](Kind::Unfinished), with what was said about its [target](Self::target) appended. `None`: the chain leads in a
-    /// circle, is too long, or no message would hold it.
+    /// This answer, [unfinished](Kind::Unfinished), with what was said about its [target](Self::target) appended; a failure there is one
+    /// of the whole. `None`: the chain leads in a circle, is too long, or no message would hold it.
     #[must_use]
     pub fn joined(&self, rest: &Self) -> Option<Self> {
         let stored = self.stored.max(rest.stored);
@@ -185,6 +185,9 @@ impl Answer {
             own.chain(rest.records(part).map(|record| aged(rest, record))).collect()
         });
         believe::ends(&mut parts[Part::Chain as usize])?;
+        if let Kind::Failure(_) = rest.kind {
+            parts = Default::default();
+        }
         let (octets, parts) = body::write(&self.key(), &parts)?;
         Some(Self {
             octets,

@@ -34,7 +34,7 @@ pub(super) struct Section<'s, 'm> {
     message: &'s mut Message<'m>,
     answer: &'s Answer,
     ageing: Ageing,
-    /// It answers this very question name, at which its names may point.
+    /// It answers this very question name, at which its names may point, as they may at the chain's.
     is_own: bool,
 }
 
@@ -48,6 +48,12 @@ impl<'s, 'm> Section<'s, 'm> {
         let question = answer.question();
         let is_own = same(&question[..question.len() - 4], query.name);
         Self { message, answer, ageing: Ageing::of(answer, dress), is_own }
+    }
+
+    /// The chain is not written, or not at once: nothing may point at it.
+    pub(super) fn without_chain(self) -> Self {
+        let is_own = self.is_own && self.answer.count(Part::Chain) == 0;
+        Self { is_own, ..self }
     }
 
     /// All of a part.

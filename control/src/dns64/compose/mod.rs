@@ -104,7 +104,7 @@ pub fn empty(
 ) {
     let mut message = Message::begin(out, query, rcode, dress);
     if let Some(answer) = authority {
-        Section::of(&mut message, query, answer, dress).authority(query.dnssec_ok());
+        Section::of(&mut message, query, answer, dress).without_chain().authority(query.dnssec_ok());
     }
     message.finish();
 }
@@ -145,7 +145,7 @@ pub fn rewritten(
     if query.dnssec_ok() {
         copy::expanded(&mut message, answer, Part::Signatures, ageing, None);
     }
-    Section::of(&mut message, query, answer, dress).authority(query.dnssec_ok());
+    Section::of(&mut message, query, answer, dress).without_chain().authority(query.dnssec_ok());
     message.finish();
 }
 
@@ -154,7 +154,7 @@ pub fn renamed(out: &mut Vec<u8>, query: &Query<'_>, answer: &Answer, dress: &Dr
     let mut message = Message::begin(out, query, answer.rcode(), dress);
     copy::expanded(&mut message, answer, Part::Data, Ageing::of(answer, dress), Some(query.name));
     if answer.count(Part::Data) == 0 {
-        Section::of(&mut message, query, answer, dress).authority(false);
+        Section::of(&mut message, query, answer, dress).without_chain().authority(false);
     }
     message.finish();
 }
