@@ -60,6 +60,8 @@ pub struct World {
     pub latency: Duration,
     /// Owner (lower case, with its final dot) → type, TTL, data.
     records: BTreeMap<String, Vec<(Rtype, u32, String)>>,
+    /// Replies as they were recorded, by name and type; to other questions there is none then.
+    recorded: BTreeMap<(String, u16), Vec<u8>>,
     /// TTL and MINIMUM of every negative answer's SOA; `None`: there is none.
     pub soa: Option<(u32, u32)>,
     on_their_way: VecDeque<(Instant, Exchange, Result<Vec<u8>, Failure>)>,
@@ -134,6 +136,7 @@ impl World {
             manners,
             latency: Duration::from_millis(10),
             records: BTreeMap::new(),
+            recorded: BTreeMap::new(),
             soa: Some((900, 300)),
             on_their_way: VecDeque::new(),
             seen: Vec::new(),
@@ -154,6 +157,20 @@ impl World {
             let record = (Rtype::from_str(rtype).expect("it is well-formed"), *ttl, (*data).to_owned());
             self.records.entry(owner).or_default().push(record);
         }
+    }
+
+    /// With upstreams that say what was recorded: a name, a type, a remark and the message in hexadecimal digits in each line.
+    pub fn with_recorded(mut self, text: &str) -> Self {
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let [name, rtype, _, message] = line.split(' ').collect::<Vec<_>>()[..] else { continue };
+            let octets = message.as_bytes().chunks(2).map(|pair| {
+                let digits = std::str::from_utf8(pair).expect("digits");
+                u8::from_str_radix(digits, 16).expect("two hexadecimal digits")
+            });
+            let key = (name.to_ascii_lowercase() + ".", rtype.parse().expect("a type"));
+            self.recorded.insert(key, octets.collect());
+        }
+        self
     }
 
     pub fn client() -> Ipv6Addr {
@@ -266,6 +283,13 @@ impl World {
 
     /// As a recursive server would: CNAME records are followed.
     fn reply(&self, query: &[u8], name: &str, rtype: Rtype, behind: usize, rcode: Option<u8>) -> Vec<u8> {
+        if let Some(recorded) = self.recorded.get(&(name.to_ascii_lowercase(), rtype.to_int())) {
+            let mut message = recorded.clone();
+            message[..2].copy_from_slice(&query[..2]);
+            message[12..behind + 4].copy_from_slice(&query[12..behind + 4]);
+            return message;
+        }
+        let rcode = if self.recorded.is_empty() { rcode } else { Some(2) };
         let mut message = query[..behind + 4].to_vec();
         message[2] |= 0x80;
         message[3] = 0x80 | rcode.unwrap_or(0);

@@ -99,6 +99,15 @@ impl Part {
     pub const ALL: [Self; 5] = [Self::Chain, Self::Data, Self::Signatures, Self::Authority, Self::Proofs];
 }
 
+/// Whose word an answer is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The upstream's place in the settings.
+    pub upstream: u16,
+    /// An answer of another upstream did not validate before (RFC 4035 §4.7).
+    pub again: bool,
+}
+
 /// What went wrong, in more detail than an RCODE (RFC 8914).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtendedError {
@@ -123,6 +132,7 @@ pub struct Answer {
     security: Security,
     has_dnssec: bool,
     authentic: bool,
+    origin: Origin,
 }
 
 impl Answer {
@@ -151,6 +161,7 @@ impl Answer {
             security,
             has_dnssec,
             authentic,
+            origin: Origin::default(),
         })
     }
 
@@ -168,6 +179,7 @@ impl Answer {
             security: Security::Unchecked,
             has_dnssec: bounds.dnssec_ok,
             authentic: false,
+            origin: Origin::default(),
         }
     }
 
@@ -200,6 +212,7 @@ impl Answer {
             security: if self.security == rest.security { rest.security } else { Security::Unchecked },
             has_dnssec: self.has_dnssec && rest.has_dnssec,
             authentic: self.authentic && rest.authentic,
+            origin: rest.origin,
         })
     }
 
@@ -263,6 +276,17 @@ impl Answer {
     #[must_use]
     pub fn authentic(&self) -> bool {
         self.authentic
+    }
+
+    /// Whose word it is.
+    #[must_use]
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// It is this upstream's word.
+    pub fn set_origin(&mut self, origin: Origin) {
+        self.origin = origin;
     }
 
     /// When it was read.

@@ -1,6 +1,6 @@
 //! From needs to lookups, and from upstreams' replies to entries.
 
-use super::super::answer::{Answer, Bounds, Kind};
+use super::super::answer::{Answer, Bounds, Kind, Origin};
 use super::super::ask::Security;
 use super::super::key::Key;
 use super::super::query::Query;
@@ -64,10 +64,12 @@ impl<T: Copy> Resolver<T> {
         let about =
             lookup.so_far.as_ref().and_then(|so_far| so_far.target().map(|to| lookup.key.with_name(&to.0)));
         let about = about.unwrap_or(lookup.key);
-        let read = outcome
-            .as_ref()
-            .ok()
-            .and_then(|reply| Answer::read(&about, &reply.message, now, &self.bounds(reply.dnssec_ok)).ok());
+        let read = outcome.as_ref().ok().and_then(|reply| {
+            let mut answer = Answer::read(&about, &reply.message, now, &self.bounds(reply.dnssec_ok)).ok()?;
+            let upstream = reply.upstream.try_into().unwrap_or_default();
+            answer.set_origin(Origin { upstream, again: lookup.unlike.is_some() });
+            Some(answer)
+        });
         let Some(read) = read else {
             let (code, why) = in_words(outcome.err());
             return self.fail(now, lookup, code, why);

@@ -2,13 +2,11 @@
 
 use super::super::answer::{Answer, ExtendedError};
 use super::super::ask::Security;
-use super::super::compose::{self, Dress};
 use super::super::key::Key;
-use super::super::query::{Edns, HEADER, Query};
 use super::super::settings::{Anchor, Dnssec, Wire};
 use super::super::validator::{Lookup, Reply, Validation, Validator, Verdict};
 use super::Resolver;
-use super::desk::fetch;
+use super::desk::{Need, fetch};
 use super::look::IN;
 use super::waiting::Waiter;
 use crate::Instant;
@@ -67,9 +65,8 @@ impl<T: Copy> Resolver<T> {
             // It is looked at again when its patience ends.
             return;
         };
-        let message = whole(entry, now);
         let stored = entry.stored();
-        let Ok(reply) = Reply::read(&message) else {
+        let Ok(reply) = Reply::try_from(entry) else {
             self.conclude(now, key, Security::Bogus, None, &[waiter]);
             return;
         };
@@ -99,7 +96,7 @@ impl<T: Copy> Resolver<T> {
     pub(super) fn tell_validator(&mut self, now: Instant, key: &Key) {
         let failed = self.desk.failures.of(key, now).is_some();
         let entry = self.desk.cache.get(key).filter(|_| !failed);
-        let reply = entry.and_then(|entry| Reply::read(&whole(entry, now)).ok());
+        let reply = entry.and_then(|entry| Reply::try_from(entry).ok());
         let lookup = Lookup { name: Wire(key.name().into()), qtype: key.qtype() };
         let wall = self.wall.at(now);
         self.validations.validator.handle_lookup(now, wall, &lookup, reply.as_ref());
@@ -116,7 +113,35 @@ impl<T: Copy> Resolver<T> {
         if let Some(bound) = verdict.ttl_bound {
             self.desk.cache.limit_lifetime(&under_way.key, now, bound);
         }
+        if verdict.security == Security::Bogus && self.ask_elsewhere(now, &under_way, verdict.blamed.as_ref())
+        {
+            return;
+        }
         self.conclude(now, under_way.key, verdict.security, verdict.extended_error, &under_way.waiters);
+    }
+
+    /// What does not validate is asked for once more, from another upstream (RFC 4035 §4.7), and so is what was blamed for it; `false`: it was already.
+    fn ask_elsewhere(&mut self, now: Instant, under_way: &UnderWay, blamed: Option<&Lookup>) -> bool {
+        let Some(origin) = self.desk.cache.peek(&under_way.key).map(Answer::origin) else { return false };
+        if origin.again {
+            return false;
+        }
+        if let Some(blamed) = blamed {
+            let key = Key::of(&blamed.name.0, blamed.qtype, IN, false);
+            if let Some(entry) = self.desk.cache.remove(&key) {
+                let unlike = Some(entry.origin().upstream.into());
+                self.look_up(now, &Need { unlike, ..fetch(key, true) }, None, false);
+            }
+        }
+        let unlike = Some(origin.upstream.into());
+        let need = Need { unlike, ..fetch(under_way.key, true) };
+        // Until then, what is there must not be looked at again.
+        self.desk.cache.remove(&under_way.key);
+        self.look_up(now, &need, None, false);
+        for waiter in &under_way.waiters {
+            self.look_up(now, &need, Some(*waiter), false);
+        }
+        true
     }
 
     /// An entry has its verdict.
@@ -135,24 +160,4 @@ impl<T: Copy> Resolver<T> {
         }
         self.woken.extend(waiters);
     }
-}
-
-/// An entry as a message, as if a client had asked with DO=1 and CD=1.
-fn whole(entry: &Answer, now: Instant) -> Vec<u8> {
-    let question = [&[0; HEADER][..], entry.question()].concat();
-    let edns = Edns { payload: u16::MAX, dnssec_ok: true, padding: false };
-    let query = Query {
-        message: &question,
-        name: &question[HEADER..question.len() - 4],
-        qtype: entry.key().qtype(),
-        qclass: entry.key().qclass(),
-        id: 0,
-        recursion_desired: true,
-        checking_disabled: true,
-        authentic_data: false,
-        edns: Some(edns),
-    };
-    let mut message = Vec::new();
-    compose::passed_on(&mut message, &query, entry, &Dress { now, ..Dress::default() });
-    message
 }

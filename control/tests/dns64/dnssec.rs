@@ -1,0 +1,139 @@
+//! RFC 6147 §5.5: what is synthesised of signed answers, and what is not. Upstreams say what real servers said.
+
+use super::world::{CD, CD_DO, DO, PLAIN, World, settings};
+use sixway_control::dns64::{Anchor, AnchorKey, Dnssec, DnssecOk, Outcome, Upstream};
+
+const RECORDED: &str = include_str!("../../src/dns64/validator/tests/answers.txt");
+
+fn anchor() -> Anchor {
+    let line = RECORDED.lines().find(|line| line.starts_with("anchor")).expect("an anchor");
+    let words: Vec<&str> = line.split(' ').collect();
+    let [tag, algorithm, digest] = [5, 6, 7].map(|at| words[at].parse::<u16>().expect("a number"));
+    let mut data = tag.to_be_bytes().to_vec();
+    data.extend([algorithm as u8, digest as u8]);
+    data.extend(words[8].as_bytes().chunks(2).map(|pair| {
+        u8::from_str_radix(std::str::from_utf8(pair).expect("digits"), 16).expect("hexadecimal digits")
+    }));
+    Anchor { zone: super::world::wire("test"), key: AnchorKey::Ds(data.into()) }
+}
+
+fn dnssec() -> Dnssec {
+    Dnssec { validate: true, anchors: vec![anchor()], ..Dnssec::default() }
+}
+
+fn world(dnssec: Dnssec) -> World {
+    World::new(sixway_control::dns64::Settings { dnssec, ..settings() }).with_recorded(RECORDED)
+}
+
+#[test]
+fn without_do_there_is_synthesis_and_never_ad() {
+    let mut world = world(dnssec());
+    let got = world.ask("www.test", "AAAA", PLAIN);
+    assert_eq!((&*got.rcode, got.answer.len(), got.authentic), ("NOERROR", 2, false));
+    assert!(got.answer[0].contains("AAAA 64:ff9b::"), "{got:?}");
+    assert!(!world.ask("www.test", "A", PLAIN).authentic);
+    assert!(world.counters().validations >= 2);
+}
+
+#[test]
+fn with_do_there_is_synthesis_with_ad_and_without_the_signature_of_a() {
+    let mut world = world(dnssec());
+    let got = world.ask("www.test", "AAAA", DO);
+    assert_eq!((&*got.rcode, got.answer.len(), got.authentic), ("NOERROR", 2, true), "{got:?}");
+    let a = world.ask("www.test", "A", DO);
+    assert_eq!((a.answer.len(), a.authentic), (3, true), "A records and their signature: {a:?}");
+}
+
+#[test]
+fn the_negative_answer_is_validated_before_a_is_asked_for() {
+    let mut world = world(dnssec());
+    world.send("www.test", "AAAA", DO);
+    while world.seen.iter().all(|(_, _, rtype)| rtype.to_int() != 48) {
+        world.step();
+    }
+    assert!(world.seen.iter().all(|(_, _, rtype)| rtype.to_int() != 1), "{:?}", world.seen);
+}
+
+#[test]
+fn who_validates_gets_the_proof_and_nothing_made() {
+    let mut world = world(dnssec());
+    let got = world.ask("www.test", "AAAA", CD_DO);
+    assert_eq!((got.answer.len(), got.authentic), (0, false));
+    assert!(got.authority.iter().any(|record| record.contains("NSEC")), "{got:?}");
+}
+
+#[test]
+fn a_negative_answer_that_does_not_validate_is_a_failure() {
+    let mut world = world(dnssec());
+    for bits in [PLAIN, DO] {
+        let got = world.ask("www.noproof.test", "AAAA", bits);
+        assert_eq!((&*got.rcode, got.answer.len(), got.authentic), ("SERVFAIL", 0, false), "{got:?}");
+        assert!(got.extended_error.is_some());
+    }
+    assert_eq!(world.counters().of(Outcome::Bogus), 2);
+    assert_eq!(
+        world.ask("www.noproof.test", "AAAA", CD).answer.len(),
+        2,
+        "with CD=1 it is the client's risk"
+    );
+}
+
+#[test]
+fn an_a_record_that_does_not_validate_is_a_failure() {
+    for name in ["www.tampered.test", "www.stripped.test"] {
+        let mut world = world(dnssec());
+        assert_eq!(world.ask(name, "AAAA", PLAIN).rcode, "SERVFAIL", "{name}");
+        assert_eq!(world.ask(name, "A", DO).rcode, "SERVFAIL", "{name}");
+        assert_ne!(world.ask(name, "AAAA", CD).answer.len(), 0, "{name}");
+    }
+}
+
+#[test]
+fn where_aaaa_has_no_answer_only_what_is_not_signed_is_made() {
+    let mut world = world(dnssec());
+    let insecure = world.ask("www.insecure.test", "AAAA", DO);
+    assert_eq!((insecure.answer.len(), insecure.authentic), (2, false), "{insecure:?}");
+    let secure = world.ask("www.p384.test", "AAAA", DO);
+    assert_eq!((&*secure.rcode, secure.answer.len()), ("SERVFAIL", 0), "{secure:?}");
+}
+
+#[test]
+fn what_is_below_a_negative_trust_anchor_is_not_validated() {
+    let insecure = vec![super::world::wire("tampered.test")];
+    let mut world = world(Dnssec { insecure, ..dnssec() });
+    let got = world.ask("www.tampered.test", "AAAA", DO);
+    assert_eq!((got.answer.len(), got.authentic), (2, false), "{got:?}");
+}
+
+#[test]
+fn proofs_instead_of_what_is_made_can_be_chosen() {
+    let mut world = world(Dnssec { dnssec_ok: DnssecOk::PassOn, ..dnssec() });
+    let got = world.ask("www.test", "AAAA", DO);
+    assert_eq!((got.answer.len(), got.authentic), (0, true), "{got:?}");
+    assert_eq!(world.ask("www.test", "AAAA", PLAIN).answer.len(), 2);
+    assert_eq!(world.ask("www.insecure.test", "AAAA", DO).answer.len(), 2, "what is not signed has no proof");
+}
+
+#[test]
+fn an_alias_across_zones_is_made_with_ad() {
+    let mut world = world(dnssec());
+    let got = world.ask("across.test", "AAAA", DO);
+    assert!(got.authentic && got.answer[1].contains("AAAA 64:ff9b::"), "{got:?}");
+}
+
+#[test]
+fn what_does_not_validate_is_asked_for_once_more_elsewhere() {
+    let mut settings = settings();
+    settings.dnssec = dnssec();
+    settings.upstreams.push(Upstream { names: vec![], datagrams: true });
+    let mut world = World::new(settings).with_recorded(RECORDED);
+    assert_eq!(world.ask("www.tampered.test", "A", PLAIN).rcode, "SERVFAIL");
+    let asked: Vec<usize> = world
+        .seen
+        .iter()
+        .filter(|(_, name, rtype)| name == "www.tampered.test." && rtype.to_int() == 1)
+        .map(|seen| seen.0)
+        .collect();
+    assert_eq!(asked.last(), Some(&1), "{:?}", world.seen);
+    assert!(world.counters().validations >= 2);
+}
