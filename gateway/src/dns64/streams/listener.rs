@@ -3,6 +3,7 @@
 use super::admission::{Admission, Place, Refusal};
 use super::connection::{self, Client, End};
 use super::counters::{Event, StreamCounters};
+use super::gate::Gate;
 use super::https;
 use crate::dns64::Posts;
 use nix::sys::socket::setsockopt;
@@ -29,9 +30,6 @@ pub(super) const HTTP1: &[u8] = b"http/1.1";
 /// RFC 7858's, as IANA's registry of ALPN identifiers has it.
 pub(super) const DOT: &[u8] = b"dot";
 
-/// Whether an address may connect at all.
-pub type Admits = Arc<dyn Fn(IpAddr) -> bool + Send + Sync>;
-
 /// What is spoken on a socket.
 #[derive(Clone)]
 pub enum Spoken {
@@ -51,7 +49,7 @@ pub struct Shared {
     /// Places.
     pub admission: Admission,
     /// Who may connect.
-    pub admits: Admits,
+    pub gate: Gate,
     /// What is counted.
     pub counters: StreamCounters,
 }
@@ -95,7 +93,7 @@ pub async fn listen(listener: TcpListener, spoken: Spoken, shared: Shared) {
 }
 
 fn let_in(address: IpAddr, shared: &Shared) -> Option<Place> {
-    if !(shared.admits)(address.to_canonical()) {
+    if !shared.gate.admits(address) {
         shared.counters.count(Event::Refused);
         return None;
     }

@@ -3,11 +3,13 @@
 use super::admission::Admission;
 use super::certificate::Certificate;
 use super::counters::StreamCounters;
-use super::listener::{Admits, DOT, HTTP1, HTTP2, Shared, Spoken, bind, listen};
+use super::gate::Gate;
+use super::listener::{DOT, HTTP1, HTTP2, Shared, Spoken, bind, listen};
 use super::settings::{StreamFault, StreamSettings};
 use super::upstream::{Keeper, StreamUpstream};
 use crate::dns64::{Posts, UpstreamQuery};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use sixway_control::dns64::Access;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -31,6 +33,7 @@ const ROOM: usize = 1_024;
 pub struct Streams {
     counters: StreamCounters,
     admission: Admission,
+    gate: Gate,
     changed: Arc<Notify>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -41,8 +44,8 @@ pub struct Streams {
 pub struct Around {
     /// The way to the resolvers.
     pub posts: Posts,
-    /// Whether an address may connect at all; who may not is cut before anything is read.
-    pub admits: Admits,
+    /// Who may connect; who may not is cut before anything is read.
+    pub access: Access,
     /// Questions for upstreams.
     pub queries: mpsc::Receiver<UpstreamQuery>,
 }
@@ -58,6 +61,7 @@ impl Streams {
         let mut streams = Self {
             counters: StreamCounters::default(),
             admission: Admission::new(settings.bounds),
+            gate: Gate::new(around.access.clone()),
             changed: Arc::default(),
             stop: None,
             thread: None,
@@ -86,7 +90,7 @@ impl Streams {
         let shared = Shared {
             posts: around.posts,
             admission: self.admission.clone(),
-            admits: around.admits,
+            gate: self.gate.clone(),
             counters: self.counters.clone(),
         };
         self.listening = listen_everywhere(runtime, settings, certificate.as_ref(), &shared)?;
@@ -106,6 +110,11 @@ impl Streams {
         self.thread = Some(thread.map_err(StreamFault::Thread)?);
         self.stop = Some(stop);
         Ok(self)
+    }
+
+    /// Others may connect from now on. Connections that there are stay; their queries are judged by the resolver.
+    pub fn set_access(&self, access: Access) {
+        self.gate.set(access);
     }
 
     /// What has been counted.

@@ -2,7 +2,9 @@
 
 use super::bounds::Bounds;
 use super::certificate::CertificateFault;
+use super::request::PATH;
 use super::upstream::{self, Spoken, StreamUpstream, TrustFault};
+use crate::config::dns64::{Dns64, Transport, Upstream};
 use hyper::Uri;
 use std::fmt;
 use std::io;
@@ -94,7 +96,37 @@ impl fmt::Display for StreamFault {
 
 impl std::error::Error for StreamFault {}
 
+impl StreamSettings {
+    /// As it is configured.
+    #[must_use]
+    pub fn of(dns64: &Dns64) -> Self {
+        let listening = &dns64.listening;
+        Self {
+            tcp: listening.listen.clone(),
+            tls: listening.listen_tls.clone(),
+            https: listening.listen_https.clone(),
+            certificate: listening.certificate.clone().zip(listening.key.clone()),
+            upstreams: dns64.upstreams.iter().map(UpstreamSettings::of).collect(),
+            bounds: Bounds::default(),
+        }
+    }
+}
+
 impl UpstreamSettings {
+    fn of(upstream: &Upstream) -> Self {
+        let name = || upstream.name.clone().unwrap_or_else(|| upstream.address.ip().to_string());
+        let way = match upstream.transport {
+            Transport::Udp | Transport::Tcp => StreamWay::Tcp,
+            Transport::Tls => StreamWay::Tls { name: name(), ca: upstream.ca.clone() },
+            Transport::Https => StreamWay::Https {
+                name: name(),
+                ca: upstream.ca.clone(),
+                path: upstream.path.clone().unwrap_or_else(|| PATH.to_owned()),
+            },
+        };
+        Self { address: upstream.endpoint(), way }
+    }
+
     /// The upstream, with its authorities read.
     ///
     /// # Errors

@@ -10,8 +10,8 @@ pub use certificates::{Authority, Folder};
 pub use resolver::{Resolver, answer, query};
 
 use super::{Around, Bounds, StreamSettings, Streams};
+use sixway_control::dns64::Access;
 use std::net::{Ipv6Addr, SocketAddr};
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -33,6 +33,15 @@ pub fn bounds() -> Bounds {
 
 /// Servers before `resolver`.
 pub fn serve(settings: &StreamSettings, resolver: &Resolver) -> Streams {
-    let around = Around { posts: resolver.posts(), admits: Arc::new(|_| true), queries: mpsc::channel(1).1 };
-    Streams::start(settings, around).unwrap()
+    Streams::start(settings, around(resolver, everybody())).unwrap()
+}
+
+/// What servers need that have no upstreams.
+pub fn around(resolver: &Resolver, access: Access) -> Around {
+    Around { posts: resolver.posts(), access, queries: mpsc::channel(1).1 }
+}
+
+/// Whoever there is.
+pub fn everybody() -> Access {
+    Access { v4: vec!["0.0.0.0/0".parse().unwrap()], v6: vec!["::/0".parse().unwrap()] }
 }

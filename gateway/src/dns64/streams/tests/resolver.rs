@@ -76,9 +76,10 @@ pub fn query(id: u16, label: &str) -> Vec<u8> {
 
 /// Its answer: one record, for a minute.
 pub fn answer(query: &[u8]) -> Vec<u8> {
-    let mut message = query.to_vec();
+    let end = query.iter().skip(12).position(|octet| *octet == 0).map_or(query.len(), |at| 12 + at + 5);
+    let mut message = query[..end].to_vec();
     message[2] |= 0x80;
-    message[7] = 1;
+    message[6..12].copy_from_slice(&[0, 1, 0, 0, 0, 0]);
     message.extend_from_slice(&[0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 192, 0, 2, 1]);
     message
 }

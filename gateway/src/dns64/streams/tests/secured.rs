@@ -1,7 +1,7 @@
 //! TLS and HTTPS, both ends.
 
 use super::upstreams::Asker;
-use super::{Authority, Folder, Resolver, answer, bounds, loopback, query, serve};
+use super::{Authority, Folder, Resolver, answer, around, bounds, everybody, loopback, query, serve};
 use crate::dns64::streams::upstream::{Spoken, client};
 use crate::dns64::streams::{
     Bounds, Event, StreamFault, StreamSettings, StreamWay, Streams, UpstreamSettings,
@@ -228,19 +228,21 @@ fn what_is_wrong_with_a_certificate_is_said() {
             certificate: Some((certificate.to_owned(), key.to_owned())),
             ..StreamSettings::default()
         };
-        let around = crate::dns64::streams::Around {
-            posts: resolver.posts(),
-            admits: Arc::new(|_| true),
-            queries: tokio::sync::mpsc::channel(1).1,
-        };
-        Streams::start(&settings, around)
-            .err()
-            .map(|fault: StreamFault| fault.to_string())
-            .unwrap_or_default()
+        let started = Streams::start(&settings, around(&resolver, everybody()));
+        started.err().map(|fault: StreamFault| fault.to_string()).unwrap_or_default()
     };
     assert_eq!(fault(&certificate, &key), "");
     assert!(fault(&folder.file("gone.pem"), &key).contains("gone.pem cannot be read: No such file"));
     assert!(fault(&key, &key).contains("holds no certificate"));
     assert!(fault(&certificate, &certificate).contains("holds no private key"));
     assert!(fault(&certificate, &other).contains("is not that of the first certificate"));
+}
+
+#[test]
+fn zz_interop_temporary() {
+    if std::env::var("STREAMS_HOLD").is_err() { return; }
+    let secured = Secured::start(Bounds::default());
+    println!("TLS {} HTTPS {} CA {}", secured.tls(), secured.https(), secured.folder.file("ca.pem").display());
+    std::thread::sleep(Duration::from_secs(60));
+    for e in Event::ALL { println!("{} {}", e.name(), secured.streams.counters().of(*e)); }
 }

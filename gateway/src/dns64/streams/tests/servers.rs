@@ -1,15 +1,14 @@
 //! Clients over TCP: good ones, and such as want to be a burden.
 
-use super::{Resolver, answer, bounds, loopback, query, serve};
+use super::{Resolver, answer, around, bounds, everybody, loopback, query, serve};
 use crate::dns64::streams::framing::append;
-use crate::dns64::streams::{Around, Event, StreamFault, StreamSettings, Streams};
+use crate::dns64::streams::{Event, StreamFault, StreamSettings, Streams};
+use sixway_control::dns64::Access;
 use std::collections::HashSet;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 fn tcp() -> (Streams, Resolver) {
@@ -172,8 +171,7 @@ async fn beyond_its_share_an_address_is_refused_until_it_closes_a_connection() {
 async fn who_may_not_ask_is_cut_at_once() {
     let resolver = Resolver::start();
     let settings = StreamSettings { tcp: vec![loopback()], bounds: bounds(), ..StreamSettings::default() };
-    let around = Around { posts: resolver.posts(), admits: Arc::new(|_| false), queries: mpsc::channel(1).1 };
-    let streams = Streams::start(&settings, around).unwrap();
+    let streams = Streams::start(&settings, around(&resolver, Access::default())).unwrap();
     let took = closed(&mut connect(&streams).await).await;
     assert!(took.as_millis() < 200);
     assert_eq!((streams.counters().of(Event::Refused), streams.counters().of(Event::Accepted)), (1, 0));
@@ -184,9 +182,7 @@ async fn an_address_that_is_taken_is_a_fault_and_one_that_is_not_here_yet_is_non
     let (streams, resolver) = tcp();
     let start = |tcp: SocketAddr| {
         let settings = StreamSettings { tcp: vec![tcp], ..StreamSettings::default() };
-        let around =
-            Around { posts: resolver.posts(), admits: Arc::new(|_| true), queries: mpsc::channel(1).1 };
-        Streams::start(&settings, around)
+        Streams::start(&settings, around(&resolver, everybody()))
     };
     let taken = streams.listening()[0];
     assert!(matches!(start(taken), Err(StreamFault::Listen(address, _)) if address == taken));
