@@ -9,7 +9,7 @@ use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::future::Future;
@@ -153,6 +153,7 @@ async fn respond(
     posts: &Posts,
     counters: &StreamCounters,
 ) -> Response<Full<Bytes>> {
+    let is_head = request.method() == Method::HEAD;
     let answer = match query(request).await {
         Err(status) => Err(status),
         Ok(message) => {
@@ -166,7 +167,7 @@ async fn respond(
     answer.map_or_else(
         |status| {
             counters.count(Event::HttpFault);
-            refused(status)
+            refused(status, is_head)
         },
         answered,
     )

@@ -14,6 +14,9 @@ use tokio::time::timeout;
 pub const PATH: &str = "/dns-query";
 /// RFC 8484 §6.
 pub const MESSAGE: &str = "application/dns-message";
+/// No DNS message is longer. What is longer than [`LONGEST_QUERY`] is read to its end all the same, since not every client hears a response while it
+/// still sends.
+const LONGEST_BODY: usize = 65_535;
 /// A request's body is sent within this time.
 const BODY: Duration = Duration::from_secs(5);
 
@@ -61,17 +64,14 @@ where
     if !kind.eq_ignore_ascii_case(MESSAGE) {
         return Err(StatusCode::UNSUPPORTED_MEDIA_TYPE);
     }
-    let body = request.into_body();
-    if body.size_hint().lower() > LONGEST_QUERY as u64 {
-        return Err(StatusCode::PAYLOAD_TOO_LARGE);
-    }
-    let whole = timeout(BODY, Limited::new(body, LONGEST_QUERY).collect()).await;
+    let whole = timeout(BODY, Limited::new(request.into_body(), LONGEST_BODY).collect()).await;
     let whole = whole.map_err(|_| StatusCode::REQUEST_TIMEOUT)?;
     let whole = whole.map_err(|error| match error.is::<LengthLimitError>() {
         true => StatusCode::PAYLOAD_TOO_LARGE,
         false => StatusCode::BAD_REQUEST,
     })?;
-    Ok(whole.to_bytes().to_vec())
+    let whole = whole.to_bytes();
+    if whole.len() > LONGEST_QUERY { Err(StatusCode::PAYLOAD_TOO_LARGE) } else { Ok(whole.to_vec()) }
 }
 
 /// A DNS answer as a response. Whatever its RCODE says, HTTP has succeeded (RFC 8484 §4.2.1).
@@ -85,8 +85,8 @@ pub fn answered(answer: Vec<u8>) -> Response<Full<Bytes>> {
     response
 }
 
-/// An HTTP error, with a line for whoever reads it.
-pub fn refused(status: StatusCode) -> Response<Full<Bytes>> {
+/// An HTTP error, with a line for whoever reads it; without one to HEAD, which has no body (RFC 9110 §9.3.2).
+pub fn refused(status: StatusCode, is_head: bool) -> Response<Full<Bytes>> {
     let line = match status {
         StatusCode::NOT_FOUND => "DNS queries are taken at /dns-query (RFC 8484)\n",
         StatusCode::METHOD_NOT_ALLOWED => "GET with ?dns=, or POST\n",
@@ -96,6 +96,7 @@ pub fn refused(status: StatusCode) -> Response<Full<Bytes>> {
         StatusCode::SERVICE_UNAVAILABLE => "too many queries are waiting\n",
         _ => "this is no DNS query\n",
     };
+    let line = if is_head { "" } else { line };
     let mut response = Response::new(Full::new(Bytes::from_static(line.as_bytes())));
     *response.status_mut() = status;
     let headers = response.headers_mut();
@@ -136,7 +137,9 @@ mod tests {
         assert_eq!(status("GET", &long, "", b"").await, Err(414));
         assert_eq!(status("POST", "/dns-query", "text/plain", b"x").await, Err(415));
         assert_eq!(status("POST", "/dns-query", MESSAGE, b"").await, Err(400));
-        assert_eq!(status("POST", "/dns-query", MESSAGE, &[0; 4_097]).await, Err(413));
-        assert_eq!(refused(StatusCode::METHOD_NOT_ALLOWED).headers()[ALLOW], "GET, POST");
+        for long in [4_097, 65_535, 65_536, 1_000_000] {
+            assert_eq!(status("POST", "/dns-query", MESSAGE, &vec![0; long]).await, Err(413), "{long}");
+        }
+        assert_eq!(refused(StatusCode::METHOD_NOT_ALLOWED, false).headers()[ALLOW], "GET, POST");
     }
 }

@@ -237,12 +237,3 @@ fn what_is_wrong_with_a_certificate_is_said() {
     assert!(fault(&certificate, &certificate).contains("holds no private key"));
     assert!(fault(&certificate, &other).contains("is not that of the first certificate"));
 }
-
-#[test]
-fn zz_interop_temporary() {
-    if std::env::var("STREAMS_HOLD").is_err() { return; }
-    let secured = Secured::start(Bounds::default());
-    println!("TLS {} HTTPS {} CA {}", secured.tls(), secured.https(), secured.folder.file("ca.pem").display());
-    std::thread::sleep(Duration::from_secs(60));
-    for e in Event::ALL { println!("{} {}", e.name(), secured.streams.counters().of(*e)); }
-}
