@@ -2,6 +2,7 @@
 
 mod advertisements;
 mod dns64;
+mod dns64_faults;
 mod faults;
 mod good;
 mod remarks;

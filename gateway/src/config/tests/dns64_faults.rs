@@ -1,0 +1,357 @@
+//! DNS64: what is said of what cannot be, and of what will hardly be meant.
+
+use super::dns64::{DNS64, ELSEWHERE, good};
+use super::*;
+
+/// The lines that are said of `[dns64]` with a line more, in an otherwise good configuration, without its own part.
+#[track_caller]
+fn fault(line: &str, said: &str) {
+    let text = format!("{DNS64}{ELSEWHERE}{line}\n");
+    let number = text.lines().count();
+    faults(&text, &[&format!("sixway.toml:{number}  dns64.{said}")]);
+}
+
+#[track_caller]
+fn warning(line: &str, said: &str) {
+    let text = format!("{DNS64}{ELSEWHERE}{line}\n");
+    let number = text.lines().count();
+    warnings(&text, &[&format!("sixway.toml:{number}  dns64.{said}")]);
+}
+
+#[test]
+fn a_prefix_that_nothing_translates_is_told() {
+    let mend = "translated_elsewhere = true if another box translates it";
+    faults(
+        &format!("{DNS64}prefix = \"64:ff9b::/96\"\n"),
+        &[&format!(
+            "sixway.toml:4  dns64.prefix = \"64:ff9b::/96\"  no translator here has 64:ff9b::/96: write a [nat64] with it, or {mend}"
+        )],
+    );
+    faults(
+        &format!("{OWN}{POOL}{NAT64}{DNS64}prefix = \"64:ff9b::/96\"\n"),
+        &[&format!(
+            "sixway.toml:13  dns64.prefix = \"64:ff9b::/96\"  no translator here has 64:ff9b::/96: write 2001:db8:64::/96, or {mend}"
+        )],
+    );
+    faults(
+        DNS64,
+        &[
+            "sixway.toml:1  dns64.prefix  nothing here has a prefix: write a [nat64], or prefix = \"64:ff9b::/96\" and \
+             translated_elsewhere = true if another box translates it",
+        ],
+    );
+    let nat64 = NAT64.replace("2001:db8:64::/96", "2001:db8::/95");
+    let told =
+        parse(&format!("{OWN}{POOL}{nat64}{DNS64}prefix = \"64:ff9b::/96\"\n")).unwrap_err().to_string();
+    assert!(!told.contains("dns64"), "a translator that cannot be read is told of itself: {told}");
+}
+
+#[test]
+fn what_is_missing_is_told_with_what_would_mend_it() {
+    faults(
+        "[dns64]\n",
+        &[
+            "sixway.toml:1  dns64.listen  is missing; write listen = [\"[2001:db8:ffff::7]:53\"], an address of this host",
+            "sixway.toml:1  dns64.prefix  nothing here has a prefix: write a [nat64], or prefix = \"64:ff9b::/96\" and \
+             translated_elsewhere = true if another box translates it",
+            "sixway.toml:1  dns64.upstream  is missing; write upstream = [{ address = \"192.0.2.53\" }]",
+        ],
+    );
+    faults(
+        &format!("[dns64]\nlisten = \"::1\"\nupstream = []\n{ELSEWHERE}"),
+        &["sixway.toml:1  dns64.upstream  is empty; write a server that questions go to"],
+    );
+}
+
+#[test]
+fn addresses_that_nobody_can_listen_at_are_told() {
+    let listen = |address: &str| {
+        format!("[dns64]\n{ELSEWHERE}upstream = {{ address = \"198.51.100.53\" }}\nlisten = {address}\n")
+    };
+    for (address, said) in [
+        ("\"ff02::1\"", "[ff02::1]:53 is a multicast address; write one of this host's"),
+        ("\"[::1]:0\"", "[::1]:0 has port 0, which is none; ports are 1 to 65535"),
+        ("\"::ffff:192.0.2.1\"", "[::ffff:192.0.2.1]:53 is an IPv4 address in disguise; write it as IPv4"),
+        (
+            "\"fe80::1\"",
+            "[fe80::1]:53 is link-local and does not say where; append the interface's number, as in [fe80::1%2]:53",
+        ),
+        (
+            "\"eth0\"",
+            "is no address; write one such as 2001:db8::53, or with its port as in [2001:db8::53]:53",
+        ),
+    ] {
+        faults(&listen(address), &[&format!("sixway.toml:5  dns64.listen = {address}  {said}")]);
+    }
+    faults(
+        &listen("[\"::1\", \"[::1]:53\"]"),
+        &["sixway.toml:5  dns64.listen  [::1]:53 is listened at already (line 5); write another port"],
+    );
+    faults(
+        &format!("[gateway]\nmetrics = \"[::1]:443\"\n{}listen_https = \"::1\"\n", listen("\"::1\"")),
+        &[
+            "sixway.toml:3  dns64.certificate  is missing, for listen_tls and listen_https; write certificate = \"/etc/sixway/certificate.pem\"",
+            "sixway.toml:3  dns64.key  is missing, for listen_tls and listen_https; write key = \"/etc/sixway/key.pem\"",
+            "sixway.toml:8  dns64.listen_https = \"::1\"  [::1]:443 is where gateway.metrics is; write another port",
+        ],
+    );
+    let foreign = "2001:db8:ffff::8 is no address of this host yet; it is listened at as soon as it is";
+    warnings(
+        &listen("\"2001:db8:ffff::8\""),
+        &[&format!("sixway.toml:5  dns64.listen = \"2001:db8:ffff::8\"  {foreign}")],
+    );
+    let own = "2001:db8::fe is the gateway's own address, which its device has and this host has not; write one of this host's";
+    warnings(
+        &format!("{OWN}{}", listen("\"2001:db8::fe\"")),
+        &[&format!("sixway.toml:8  dns64.listen = \"2001:db8::fe\"  {own}")],
+    );
+}
+
+#[test]
+fn certificates_that_cannot_be_read_are_told() {
+    let text = format!("{DNS64}{ELSEWHERE}listen_tls = \"::1\"\ncertificate = \"a.pem\"\nkey = \"b.pem\"\n");
+    faults(
+        &text,
+        &[
+            "sixway.toml:7  dns64.certificate = \"a.pem\"  cannot be read: no file a.pem",
+            "sixway.toml:8  dns64.key = \"b.pem\"  cannot be read: no file b.pem",
+        ],
+    );
+    let mut other = |_: &Path| Ok("-----BEGIN CERTIFICATE-----\n".to_owned());
+    let told = Config::parse("sixway.toml", &text, &host(), &mut other).unwrap_err();
+    assert_eq!(
+        lines(told.remarks()),
+        ["sixway.toml:8  dns64.key = \"b.pem\"  has no line with PRIVATE KEY-----; write a file in PEM"]
+    );
+    warning(
+        "key = \"b.pem\"",
+        "key = \"b.pem\"  means nothing without listen_tls or listen_https; write one of them, or leave this out",
+    );
+}
+
+#[test]
+fn upstreams_that_cannot_be_asked_are_told() {
+    let loops = "is where this DNS64 itself listens: questions would go round for ever; write another server";
+    for (row, key, said) in [
+        (
+            "address = \"2001:db8:ffff::7\"",
+            "address = \"2001:db8:ffff::7\"",
+            &*format!("[2001:db8:ffff::7]:53 {loops}"),
+        ),
+        ("address = \"::\"", "address = \"::\"", "[::]:53 is no server's address; write a unicast address"),
+        (
+            "address = \"::2\", transport = \"tls\"",
+            "name",
+            "is missing: the certificate is checked for it; write name = \"dns.example\"",
+        ),
+        (
+            "address = \"::2\", name = \"dns.example\"",
+            "name = \"dns.example\"",
+            "is for certificates; write transport = \"tls\" or \"https\", or leave it out",
+        ),
+        (
+            "address = \"::2\", path = \"/q\"",
+            "path = \"/q\"",
+            "is for HTTPS; write transport = \"https\", or leave it out",
+        ),
+        (
+            "address = \"::2\", through = \"nat64\"",
+            "through = \"nat64\"",
+            "is for IPv4 upstreams; this one is asked by IPv6 anyway: leave it out",
+        ),
+        (
+            "address = \"10.0.0.1\", through = \"nat64\"",
+            "through = \"nat64\"",
+            "10.0.0.1 is not global, and 64:ff9b::/96 may not stand before it (RFC 6052 §3.1); write translate_non_global = true \
+             there, or another prefix",
+        ),
+        (
+            "address = \"::2\", names = \"*.lan\"",
+            "names = \"*.lan\"",
+            "\"*.lan\" has a *; names below are meant anyway: write lan",
+        ),
+        (
+            "address = \"::2\", names = \".\"",
+            "names = \".\"",
+            "\".\" is the root, and so every name; leave the key out for that",
+        ),
+        (
+            "address = \"::2\", names = \"a..b\"",
+            "names = \"a..b\"",
+            "\"a..b\" is no domain name; write one such as site.example",
+        ),
+        (
+            "address = \"::2\", names = \"bücher.example\"",
+            "names = \"bücher.example\"",
+            "\"bücher.example\" is not in ASCII; write the name as the DNS has it, with xn--",
+        ),
+    ] {
+        let text = format!("[dns64]\nlisten = \"2001:db8:ffff::7\"\n{ELSEWHERE}upstream = [{{ {row} }}]\n");
+        faults(&text, &[&format!("sixway.toml:5  dns64.upstream[0].{key}  {said}")]);
+    }
+    let any = format!(
+        "[dns64]\nlisten = \"::\"\nallow = \"::1\"\n{ELSEWHERE}upstream = {{ address = \"2001:db8:ffff::7\" }}\n"
+    );
+    let told = parse(&any).unwrap_err().to_string();
+    assert!(told.contains("questions would go round"), "{told}");
+    good(&any.replace("2001:db8:ffff::7", "127.0.0.1"));
+}
+
+#[test]
+fn an_upstream_is_written_once_and_somebody_is_asked_about_every_name() {
+    let two = |names: &str| {
+        format!(
+            "[dns64]\nlisten = \"::1\"\nallow = \"::1\"\n{ELSEWHERE}[[dns64.upstream]]\naddress = \"::2\"\n{names}[[dns64.upstream]]\naddress = \"[::2]:53\"\n{names}"
+        )
+    };
+    faults(&two(""), &["sixway.toml:8  dns64.upstream[1]  is the same as another (line 6); leave one"]);
+    faults(
+        &two("names = \"lan\"\n"),
+        &["sixway.toml:9  dns64.upstream[1]  is the same as another (line 6); leave one"],
+    );
+    warnings(
+        &two("names = \"lan\"\n").replacen("\"lan\"", "\"example\"", 1),
+        &[
+            "sixway.toml:1  dns64  every upstream has names: nobody is asked about others, which are answered with SERVFAIL",
+        ],
+    );
+}
+
+#[test]
+fn rules_that_never_match_are_warned_of() {
+    let rule = |lines: &str| format!("{DNS64}{ELSEWHERE}[[dns64.rule]]\n{lines}");
+    let covered = "never matches: the rule at line 6 holds for all of it, and the first that matches decides; put this one before it";
+    let second = "[[dns64.rule]]\nnames = \"a.corp.example\"\nsynthesis = \"never\"\n";
+    warnings(
+        &rule(&format!("names = \"corp.example\"\n{second}")),
+        &[&format!("sixway.toml:8  dns64.rule[1]  {covered}")],
+    );
+    warnings(
+        &rule(&format!("synthesis = \"always\"\n{second}")),
+        &[&format!("sixway.toml:8  dns64.rule[1]  {covered}")],
+    );
+    warnings(&rule(&format!("names = \"orp.example\"\n{second}")), &[]);
+    warnings(&rule(&format!("addresses = \"10.0.0.0/8\"\n{second}")), &[]);
+    warnings(&rule(&format!("clients = \"2001:db8:2::/48\"\n{second}")), &[]);
+    let clients =
+        rule("clients = \"2001:db8:2::/48\"\n").replace("listen", "allow = \"2001:db8:1::/48\"\nlisten");
+    warnings(
+        &clients,
+        &["sixway.toml:7  dns64.rule[0]  never matches: its clients may not ask; add them to dns64.allow"],
+    );
+    warnings(
+        &rule("names = \"ipv4only.arpa\"\n"),
+        &[
+            "sixway.toml:6  dns64.rule[0]  never matches: ipv4only.arpa has answers of its own (RFC 8880 §7.1)",
+        ],
+    );
+}
+
+#[test]
+fn rules_that_contradict_themselves_are_told() {
+    let rule = "[[dns64.rule]]\n";
+    fault(
+        &format!("{rule}synthesis = \"never\"\nprefix = \"64:ff9b::/96\""),
+        "rule[0].prefix = \"64:ff9b::/96\"  stands beside synthesis = \"never\"; leave one",
+    );
+    fault(
+        &format!("{rule}addresses = \"10.0.0.0/8\"\nsynthesis = \"always\""),
+        "rule[0].synthesis = \"always\"  stands beside addresses, but it is decided before an A record is seen; leave one",
+    );
+    fault(&format!("{rule}clients = []"), "rule[0].clients  is empty; write prefixes, or leave it out");
+    fault(
+        &format!("{rule}clients = \"lan\""),
+        "rule[0].clients = \"lan\"  is no prefix; write one such as 2001:db8:1::/64 or 192.0.2.0/24",
+    );
+    fault(
+        &format!("{rule}prefix = \"2001:db8::/95\""),
+        "rule[0].prefix = \"2001:db8::/95\"  2001:db8::/95: the length is 95; it must be 32, 40, 48, 56, 64 or 96 (RFC 6052 §2.2)",
+    );
+}
+
+#[test]
+fn bounds_and_words_that_make_no_sense_are_told() {
+    fault(
+        "max_ttl = \"1 h\"\nmax_negative_ttl = \"2 h\"",
+        "max_negative_ttl = \"2 h\"  is more than max_ttl, 1 h; lower it, or raise that",
+    );
+    fault(
+        "burst = 10",
+        "burst = 10  means nothing without queries_per_second; write that too, or leave this out",
+    );
+    fault("stale = \"5 s\"", "stale = \"5 s\"  is out of range; write 30 s to 30 d");
+    fault("allow = []", "allow  is empty: nobody could ask; write your clients' prefixes, or leave it out");
+    fault(
+        "reverse = \"cnam\"",
+        "reverse = \"cnam\"  is not \"cname\" or \"ptr\" or \"off\", and no domain name; write one of them",
+    );
+    fault("reverse = \"a..b\"", "reverse = \"a..b\"  is no domain name; write one such as site.example");
+}
+
+#[test]
+fn what_lets_everyone_or_nobody_ask_is_warned_of() {
+    let open = "lets everyone ask: an open resolver is soon part of attacks on others (RFC 5358); write your clients' prefixes";
+    warning("allow = \"::/0\"", &format!("allow = \"::/0\"  ::/0 {open}"));
+    warning("allow = [\"::1\", \"0.0.0.0/0\"]", &format!("allow  0.0.0.0/0 {open}"));
+    let every = DNS64.replace("2001:db8:ffff::7", "::");
+    warnings(
+        &format!("{every}{ELSEWHERE}"),
+        &[
+            "sixway.toml:1  dns64.allow  is not written, and the DNS64 listens at every address: hosts on all of this host's networks may \
+             ask, those outside too; write your clients' prefixes",
+        ],
+    );
+    let mut alone = host();
+    alone.addresses[1].length = 128;
+    alone.addresses.remove(0);
+    let (_, told) =
+        Config::parse("sixway.toml", &format!("{DNS64}{ELSEWHERE}"), &alone, &mut no_files).unwrap();
+    assert_eq!(
+        lines(&told),
+        [
+            "sixway.toml:1  dns64.allow  is not written, and only this host may ask: there are no hosts on the networks of the listening \
+             addresses; write your clients' prefixes"
+        ]
+    );
+}
+
+#[test]
+fn exclusions_that_hold_the_prefix_are_warned_of() {
+    warning(
+        "exclude = \"64:ff9b::/64\"",
+        "exclude = \"64:ff9b::/64\"  64:ff9b::/64 overlaps 64:ff9b::/96, the prefix that AAAA records are made with: those that zones or \
+         upstreams have in it are not given out",
+    );
+}
+
+#[test]
+fn dnssec_that_does_not_hold_is_told() {
+    let dnssec = "[dns64.dnssec]\n";
+    fault(
+        &format!("{dnssec}validate = true\ntrust_anchor = \"root.key\""),
+        "dnssec.trust_anchor = \"root.key\"  cannot be read: no file root.key",
+    );
+    warning(
+        &format!("{dnssec}trust_anchor_state = \"off\""),
+        "dnssec.trust_anchor_state = \"off\"  means nothing without validate = true",
+    );
+    warning(
+        &format!("{dnssec}validate = true\ntrust_upstream_ad = true"),
+        "dnssec.trust_upstream_ad = true  means nothing with validate = true: answers are validated here",
+    );
+    warnings(
+        &format!("{DNS64}{ELSEWHERE}{dnssec}trust_upstream_ad = true\n"),
+        &[
+            "sixway.toml:1  dns64.dnssec.trust_upstream_ad  the AD bit of 198.51.100.53:53 comes by udp: anybody on the way can set it \
+             (RFC 6840 §5.8); use TLS, or validate = true",
+        ],
+    );
+    let text = format!("{DNS64}{ELSEWHERE}{dnssec}validate = true\ntrust_anchor = \"root.key\"\n");
+    let mut empty = |_: &Path| Ok("; nothing\n".to_owned());
+    let told = Config::parse("sixway.toml", &text, &host(), &mut empty).unwrap_err().to_string();
+    assert!(told.contains("has no record; write DS or DNSKEY records into it, one on a line"), "{told}");
+    let mut wrong = |_: &Path| Ok("\n. IN A 192.0.2.1\n".to_owned());
+    let told = Config::parse("sixway.toml", &text, &host(), &mut wrong).unwrap_err().to_string();
+    assert!(told.starts_with("root.key:2  "), "{told}");
+    assert_eq!(good(&format!("{DNS64}{ELSEWHERE}")).dns64.unwrap().dnssec.anchors.len(), 2, "the root's");
+}
