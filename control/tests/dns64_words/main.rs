@@ -3,6 +3,7 @@
 
 mod allocations;
 mod belief;
+mod hostile;
 mod serving;
 mod synthesis;
 mod there_and_back;
