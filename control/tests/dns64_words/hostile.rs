@@ -84,6 +84,16 @@ fn signatures_without_a_signer_prove_nothing() {
 }
 
 #[test]
+fn a_flood_of_signatures_is_not_looked_at_to_its_end() {
+    let mut authority = vec![String::from("example. 900 SOA ns.example. host.example. 1 2 3 4 500")];
+    authority.extend((0..700).map(|n| format!("n{n}.example. 900 RRSIG NSEC example.")));
+    authority.extend((0..700).map(|n| format!("n{n}.example. 900 NSEC n{}.example.", n + 1)));
+    let authority: Vec<&str> = authority.iter().map(String::as_str).collect();
+    let answer = Reply::to("a.example.", "AAAA", &[], &authority).read(true).unwrap();
+    assert_eq!(answer.count(Part::Proofs), 2 * 128);
+}
+
+#[test]
 fn sixty_four_kibioctets_of_addresses_make_a_message_and_no_more() {
     let record = |n: usize| format!("a.example. 9 A 10.0.{}.{}", n / 256, n % 256);
     let records: Vec<String> = (0..4_000).map(record).collect();

@@ -7,6 +7,9 @@ use super::{Bounds, Disbelieved, Kind, LONGEST_CHAIN, NOERROR, NXDOMAIN, Part};
 use crate::dns64::key::Key;
 use crate::dns64::name::{LONGEST_NAME, is_within, same};
 
+/// More signatures than this of a section are not looked at: each is held against each record, and a stranger may have made up 64 KiB of them.
+const MOST_SIGNATURES: usize = 128;
+
 /// Records by part, in the order in which they are written.
 #[derive(Default)]
 pub(super) struct Believed {
@@ -96,7 +99,7 @@ impl Believed {
             let covers = |record: &Record| covers(signature, record);
             self.parts[part as usize].iter().any(covers)
         };
-        let signatures = answer.iter().filter(|record| record.rtype == rtype::RRSIG);
+        let signatures = answer.iter().filter(|record| record.rtype == rtype::RRSIG).take(MOST_SIGNATURES);
         let wanted = signatures.filter(|record| kept(record, Part::Chain) || kept(record, Part::Data));
         let wanted = wanted.filter(|record| !self.part(Part::Data).contains(record)).cloned().collect();
         self.parts[Part::Signatures as usize] = wanted;
@@ -127,7 +130,8 @@ impl Believed {
             let signer = signature.signer().filter(|signer| is_within(&signature.owner, signer));
             signer.is_some_and(|signer| names().any(|name| is_within(name, signer)))
         };
-        let signatures: Vec<&Record> = authority.iter().filter(|record| is_ours(record)).collect();
+        let signatures = authority.iter().filter(|record| is_ours(record));
+        let signatures: Vec<&Record> = signatures.take(MOST_SIGNATURES).collect();
         let is_proof = |record: &&Record| {
             matches!(record.rtype, rtype::NSEC | rtype::NSEC3)
                 && signatures.iter().any(|signature| covers(signature, record))
