@@ -3,6 +3,7 @@
 
 mod allocations;
 mod belief;
+mod captures;
 mod hostile;
 mod serving;
 mod synthesis;
