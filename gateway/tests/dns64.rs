@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::net::UdpSocket;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -152,4 +152,68 @@ fn a_gateway_ends_while_a_query_waits() {
     let start = Instant::now();
     assert_eq!(gateway.end(), 0, "{}", gateway.log());
     assert!(start.elapsed() < Duration::from_secs(2));
+}
+
+/// A message behind its length (RFC 1035 §4.2.2); `None`: the stream has ended.
+fn hear(stream: &mut TcpStream) -> Option<Vec<u8>> {
+    let mut length = [0; 2];
+    stream.read_exact(&mut length).ok()?;
+    let mut message = vec![0; u16::from_be_bytes(length).into()];
+    stream.read_exact(&mut message).ok()?;
+    Some(message)
+}
+
+fn say(stream: &mut TcpStream, message: &[u8]) {
+    let length = u16::try_from(message.len()).unwrap().to_be_bytes();
+    stream.write_all(&[&length, message].concat()).unwrap();
+}
+
+/// An upstream by TCP, which knows an A record of every name and nothing else.
+fn upstream_by_tcp() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                while let Some(mut message) = hear(&mut stream) {
+                    let name = message[12..].iter().position(|octet| *octet == 0).unwrap();
+                    let is_a = message[12 + name + 1..12 + name + 3] == [0, 1];
+                    message.truncate(12 + name + 5);
+                    message[2..12].copy_from_slice(&[0x81, 0x80, 0, 1, 0, u8::from(is_a), 0, 0, 0, 0]);
+                    let record = [0xc0, 12, 0, 1, 0, 1, 0, 0, 1, 44, 0, 4, 198, 51, 100, 7];
+                    let soa = [0xc0, 12, 0, 6, 0, 1, 0, 0, 1, 44, 0, 22, 0, 0];
+                    if is_a {
+                        message.extend_from_slice(&record);
+                    } else {
+                        message[9] = 1;
+                        message.extend_from_slice(&soa);
+                        message.extend_from_slice(&[0, 0, 1, 44].repeat(5));
+                    }
+                    say(&mut stream, &message);
+                }
+            });
+        }
+    });
+    port
+}
+
+#[test]
+fn a_query_by_tcp_is_put_to_an_upstream_by_tcp_and_its_answer_is_synthesised() {
+    let port = free_port();
+    let lines = format!("{}transport = \"tcp\"\n", lines(port, upstream_by_tcp()));
+    let Some(mut gateway) = Running::start("tcp", &lines) else { return };
+    let mut client = TcpStream::connect(("::1", port)).unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(8))).unwrap();
+    for _ in 0..2 {
+        say(&mut client, b"\0\x07\x01\0\0\x01\0\0\0\0\0\0\x03www\x07example\0\0\x1c\0\x01");
+        let answer = hear(&mut client).expect("an answer");
+        assert_eq!(answer[..2], [0, 7]);
+        assert!(
+            answer.ends_with(&[0x20, 1, 0xd, 0xb8, 0, 0x64, 0, 0, 0, 0, 0, 0, 198, 51, 100, 7]),
+            "{answer:?}"
+        );
+    }
+    let shown = gateway.prints(&["show", "dns64", "--json"]);
+    assert!(shown.contains("\"connections\": 1"), "{shown}");
+    assert_eq!(gateway.end(), 0, "{}", gateway.log());
 }

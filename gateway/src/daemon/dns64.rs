@@ -1,8 +1,9 @@
 //! The DNS64 of a gateway: its threads, who may ask, and what is said of it.
 
 use super::run::RunError;
-use crate::admin::{AdminError, Dns64Row, Flush, Flushed};
+use crate::admin::{AdminError, CountedRow, Dns64Row, Flush, Flushed};
 use crate::config::{Config, Surroundings, addresses};
+use crate::dns64::streams::{Around, Event, StreamFault, StreamSettings, StreamView, Streams};
 use crate::dns64::{Facts, Plan, Posts, Rates, Report, Service, Unanswered, row};
 use crate::worker::Clock;
 use sixway_control::dns64::Wire;
@@ -19,6 +20,7 @@ pub struct Dns64View {
     posts: Posts,
     facts: Facts,
     rates: Mutex<Rates>,
+    streams: StreamView,
 }
 
 impl Dns64View {
@@ -32,7 +34,16 @@ impl Dns64View {
     /// All that is shown of it.
     pub(super) async fn row(&self) -> Result<Dns64Row, AdminError> {
         let report = self.posts.report().await.map_err(busy)?;
-        Ok(row(&self.facts, &report, &self.rates()))
+        let event = |event: &Event| CountedRow {
+            name: event.name().into(),
+            help: event.help().into(),
+            value: self.streams.of(*event),
+        };
+        Ok(Dns64Row {
+            connections: self.streams.connections() as u64,
+            streams: Event::ALL.iter().map(event).collect(),
+            ..row(&self.facts, &report, &self.rates())
+        })
     }
 
     /// Forgets answers.
@@ -72,6 +83,8 @@ fn wire(text: &str) -> Result<Wire, String> {
 #[derive(Debug)]
 pub(super) struct Dns64<'c> {
     config: &'c Config,
+    /// Before the threads, which it asks: it ends first.
+    streams: Option<Streams>,
     service: Service,
     view: Arc<Dns64View>,
 }
@@ -84,11 +97,17 @@ impl<'c> Dns64<'c> {
     pub(super) fn start(config: &'c Config, clock: Clock) -> Result<Option<Self>, RunError> {
         let Some(plan) = plan(config) else { return Ok(None) };
         let facts = facts(config, &plan);
-        let (service, _queries) =
+        let (mut service, queries) =
             Service::start(plan, clock).map_err(|error| RunError::Dns64(error.to_string()))?;
         let posts = service.posts().clone();
-        let view = Dns64View { posts, facts, rates: Mutex::new(Rates::new(Instant::now())) };
-        Ok(Some(Self { config, service, view: Arc::new(view) }))
+        let around = Around { posts: posts.clone(), access: access(config), queries };
+        let streams = streams(config, around).map_err(|fault| {
+            service.stop();
+            RunError::Dns64(fault.to_string())
+        })?;
+        let rates = Mutex::new(Rates::new(Instant::now()));
+        let view = Dns64View { posts, facts, rates, streams: streams.view() };
+        Ok(Some(Self { config, streams: Some(streams), service, view: Arc::new(view) }))
     }
 
     /// What the admin API sees.
@@ -115,14 +134,24 @@ impl<'c> Dns64<'c> {
 
     async fn each_second(&mut self) {
         self.service.look_for_addresses();
-        self.service.set_access(access(self.config));
+        let access = access(self.config);
+        if let Some(streams) = &self.streams {
+            streams.set_access(access.clone());
+        }
+        self.service.set_access(access);
         self.view.sample().await;
     }
 
     /// Ends it.
     pub(super) fn stop(&mut self) {
+        drop(self.streams.take());
         self.service.stop();
     }
+}
+
+fn streams(config: &Config, around: Around) -> Result<Streams, StreamFault> {
+    let settings = config.dns64.as_ref().map(StreamSettings::of).unwrap_or_default();
+    Streams::start(&settings, around)
 }
 
 /// Who may ask at the moment.

@@ -29,6 +29,6 @@ mod upstream;
 pub use bounds::Bounds;
 pub use certificate::CertificateFault;
 pub use counters::{Event, StreamCounters};
-pub use service::{Around, Streams};
+pub use service::{Around, StreamView, Streams};
 pub use settings::{StreamFault, StreamSettings, StreamWay, UpstreamSettings};
 pub use upstream::TrustFault;

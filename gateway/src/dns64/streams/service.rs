@@ -2,13 +2,12 @@
 
 use super::admission::Admission;
 use super::certificate::Certificate;
-use super::counters::StreamCounters;
+use super::counters::{Event, StreamCounters};
 use super::gate::Gate;
 use super::listener::{DOT, HTTP1, HTTP2, Shared, Spoken, bind, listen};
 use super::settings::{StreamFault, StreamSettings};
 use super::upstream::{Keeper, StreamUpstream};
 use crate::dns64::{Posts, UpstreamQuery};
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sixway_control::dns64::Access;
 use std::io;
 use std::net::SocketAddr;
@@ -40,6 +39,27 @@ pub struct Streams {
     listening: Vec<SocketAddr>,
 }
 
+/// What is shown of the streams.
+#[derive(Clone, Debug)]
+pub struct StreamView {
+    counters: StreamCounters,
+    admission: Admission,
+}
+
+impl StreamView {
+    /// How often something came.
+    #[must_use]
+    pub fn of(&self, event: Event) -> u64 {
+        self.counters.of(event)
+    }
+
+    /// Connections of clients that there are.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.admission.connections()
+    }
+}
+
 /// What the streams stand between.
 pub struct Around {
     /// The way to the resolvers.
@@ -56,7 +76,6 @@ impl Streams {
     /// # Errors
     /// What is wrong with the settings, or what the kernel refuses.
     pub fn start(settings: &StreamSettings, around: Around) -> Result<Self, StreamFault> {
-        raise_descriptors();
         let runtime = Builder::new_current_thread().enable_all().build().map_err(StreamFault::Thread)?;
         let mut streams = Self {
             counters: StreamCounters::default(),
@@ -117,16 +136,10 @@ impl Streams {
         self.gate.set(access);
     }
 
-    /// What has been counted.
+    /// What is shown of them.
     #[must_use]
-    pub fn counters(&self) -> &StreamCounters {
-        &self.counters
-    }
-
-    /// Connections of clients that there are.
-    #[must_use]
-    pub fn connections(&self) -> usize {
-        self.admission.connections()
+    pub fn view(&self) -> StreamView {
+        StreamView { counters: self.counters.clone(), admission: self.admission.clone() }
     }
 
     /// Where it listens, in the order of the settings: TCP, TLS, HTTPS.
@@ -148,15 +161,6 @@ impl Drop for Streams {
             // One that panicked has said so.
             let _ = thread.join();
         }
-    }
-}
-
-/// The soft limit of file descriptors is 1,024 in most places, less than there may be connections; what the system allows is taken.
-fn raise_descriptors() {
-    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
-        && soft < hard
-    {
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
 }
 

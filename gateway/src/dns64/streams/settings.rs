@@ -84,6 +84,18 @@ impl fmt::Display for StreamFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Thread(error) => write!(f, "the thread for DNS by streams cannot be started: {error}"),
+            Self::Listen(address, error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                write!(
+                    f,
+                    "{address} (TCP) cannot be listened at: ports as low need the capability CAP_NET_BIND_SERVICE"
+                )
+            }
+            Self::Listen(address, error) if error.kind() == io::ErrorKind::AddrInUse => {
+                write!(
+                    f,
+                    "somebody listens at {address} (TCP) already; find out with `ss -ltnp`, or write another port"
+                )
+            }
             Self::Listen(address, error) => write!(f, "{address} (TCP) cannot be listened at: {error}"),
             Self::NoCertificate => f.write_str("TLS and HTTPS need a certificate and its key"),
             Self::Certificate(fault) => fault.fmt(f),

@@ -45,12 +45,12 @@ async fn closed(stream: &mut TcpStream) -> Duration {
 
 async fn counted(streams: &Streams, event: Event) -> u64 {
     for _ in 0..100 {
-        if streams.counters().of(event) > 0 && streams.connections() == 0 {
+        if streams.view().of(event) > 0 && streams.view().connections() == 0 {
             break;
         }
         sleep(Duration::from_millis(10)).await;
     }
-    streams.counters().of(event)
+    streams.view().of(event)
 }
 
 #[tokio::test]
@@ -109,8 +109,8 @@ async fn who_waits_for_an_answer_is_not_idle_and_who_asks_nothing_is() {
     };
     tokio::join!(trickle, closed(&mut silent));
     sleep(Duration::from_millis(50)).await;
-    assert_eq!(streams.connections(), 1);
-    assert_eq!(streams.counters().of(Event::Idle), 2);
+    assert_eq!(streams.view().connections(), 1);
+    assert_eq!(streams.view().of(Event::Idle), 2);
     drop(waiting);
 }
 
@@ -154,10 +154,10 @@ async fn beyond_its_share_an_address_is_refused_until_it_closes_a_connection() {
         clients.push(client);
     }
     closed(&mut connect(&streams).await).await;
-    assert_eq!(streams.counters().of(Event::Greedy), 1);
+    assert_eq!(streams.view().of(Event::Greedy), 1);
     clients.pop();
     for _ in 0..100 {
-        if streams.connections() < 4 {
+        if streams.view().connections() < 4 {
             break;
         }
         sleep(Duration::from_millis(5)).await;
@@ -174,7 +174,7 @@ async fn who_may_not_ask_is_cut_at_once() {
     let streams = Streams::start(&settings, around(&resolver, Access::default())).unwrap();
     let took = closed(&mut connect(&streams).await).await;
     assert!(took.as_millis() < 200);
-    assert_eq!((streams.counters().of(Event::Refused), streams.counters().of(Event::Accepted)), (1, 0));
+    assert_eq!((streams.view().of(Event::Refused), streams.view().of(Event::Accepted)), (1, 0));
 }
 
 #[tokio::test]
