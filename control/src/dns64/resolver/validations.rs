@@ -66,7 +66,7 @@ impl<T: Copy> Resolver<T> {
             return;
         };
         let stored = entry.stored();
-        let Ok(reply) = Reply::try_from(entry) else {
+        let Ok(reply) = Reply::of(entry, now) else {
             self.conclude(now, key, Security::Bogus, None, &[waiter]);
             return;
         };
@@ -96,7 +96,7 @@ impl<T: Copy> Resolver<T> {
     pub(super) fn tell_validator(&mut self, now: Instant, key: &Key) {
         let failed = self.desk.failures.of(key, now).is_some();
         let entry = self.desk.cache.get(key).filter(|_| !failed);
-        let reply = entry.and_then(|entry| Reply::try_from(entry).ok());
+        let reply = entry.and_then(|entry| Reply::of(entry, now).ok());
         let lookup = Lookup { name: Wire(key.name().into()), qtype: key.qtype() };
         let wall = self.wall.at(now);
         self.validations.validator.handle_lookup(now, wall, &lookup, reply.as_ref());

@@ -15,8 +15,8 @@ pub(super) const KEYS_OF_A_TAG: usize = 4;
 pub(super) const DIGESTS: usize = 16;
 /// Links of a chain of CNAME and DNAME records, and what is at its end.
 pub(super) const LINKS: usize = crate::dns64::answer::LONGEST_CHAIN + 1;
-/// What is kept of delegations: names.
-pub(super) const CUTS: usize = 4096;
+/// What is kept of delegations: names, of some 200 octets each.
+pub(super) const CUTS: usize = 16_384;
 /// RFC 9276 §3.2: zones with more iterations count as unsigned.
 pub(super) const ITERATIONS: u16 = 100;
 

@@ -1,6 +1,7 @@
 //! A message as a validator sees it: RRsets with their signatures.
 
 use super::{limits, name, rdata};
+use crate::Instant;
 use crate::dns64::Wire;
 use crate::dns64::answer::{Answer, Part};
 
@@ -50,11 +51,12 @@ pub(super) struct Rrsig {
     pub(super) head: Box<[u8]>,
 }
 
-impl TryFrom<&Answer> for Reply {
-    type Error = Unreadable;
-
+impl Reply {
     /// An answer from the cache, whole: a chain that is unfinished is to be joined with the rest of it first.
-    fn try_from(answer: &Answer) -> Result<Self, Unreadable> {
+    ///
+    /// # Errors
+    /// When it exceeds the validator's limits.
+    pub fn of(answer: &Answer, now: Instant) -> Result<Self, Unreadable> {
         let mut reply = Self { rcode: answer.rcode().try_into().map_err(|_| Unreadable)?, ..Self::default() };
         for part in Part::ALL {
             let section = match part {
@@ -63,17 +65,15 @@ impl TryFrom<&Answer> for Reply {
             };
             for record in answer.records(part) {
                 let rdata = rdata::canonical(&record.data, 0, record.data.len(), record.rtype);
-                let owner = record.owner.to_ascii_lowercase();
-                admit(section, owner, record.rtype, record.ttl, rdata.ok_or(Unreadable)?)
-                    .ok_or(Unreadable)?;
+                let (owner, ttl) =
+                    (record.owner.to_ascii_lowercase(), record.ttl.saturating_sub(answer.age(now)));
+                admit(section, owner, record.rtype, ttl, rdata.ok_or(Unreadable)?).ok_or(Unreadable)?;
             }
         }
         reply.settle();
         Ok(reply)
     }
-}
 
-impl Reply {
     /// Reads a DNS message, header and question included. The additional section is not looked at.
     ///
     /// # Errors

@@ -95,7 +95,7 @@ fn verdicts_are_those_of_another_validator() {
     for (name, qtype, theirs, message) in &questions {
         let otherwise = OTHERWISE.iter().find(|(other, _)| other == name);
         let expected = otherwise.map_or(*theirs, |(_, ours)| *ours);
-        let kept = Reply::try_from(&answer(name, *qtype, message)).expect("it can be read");
+        let kept = Reply::of(&answer(name, *qtype, message), NOW).expect("it can be read");
         for found in [
             recording.verdict(name, *qtype),
             validate_at(&mut warm, &mut recording, WALL, (name, *qtype), kept),
@@ -107,4 +107,34 @@ fn verdicts_are_those_of_another_validator() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(questions.len() > 90);
+}
+
+#[test]
+fn too_many_iterations_are_insecure_and_say_so() {
+    let mut recording = Recording::read();
+    let found = recording.verdict("nothing.many.test", 1);
+    assert_eq!((found.security, found.extended_error), (Security::Insecure, Some(27)));
+    let mut unsigned = recording.reply("nothing.many.test", 1);
+    unsigned.authority.iter_mut().filter(|set| set.rtype == 50).for_each(|set| set.signatures.clear());
+    let mut validator = recording.validator();
+    let found = validate_at(&mut validator, &mut recording, WALL, ("nothing.many.test", 1), unsigned);
+    assert_eq!(found.security, Security::Bogus, "whoever changes the iterations makes nothing insecure");
+}
+
+#[test]
+fn what_is_wrong_is_told() {
+    let mut recording = Recording::read();
+    for (name, code) in [
+        ("www.algorithm.test", 1),
+        ("www.digest.test", 2),
+        ("www.tampered.test", 6),
+        ("www.expired.test", 7),
+        ("www.future.test", 8),
+        ("www.wrongkey.test", 9),
+        ("www.nosig.test", 9),
+        ("www.stripped.test", 10),
+        ("nothing.noproof.test", 12),
+    ] {
+        assert_eq!(recording.verdict(name, 1).extended_error, Some(code), "{name}");
+    }
 }
