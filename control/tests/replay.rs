@@ -16,6 +16,8 @@ mod neighbour_discovery;
 mod trust_anchor;
 #[path = "../../fuzz/targets/upstream_reply.rs"]
 mod upstream_reply;
+#[path = "../../fuzz/targets/validation.rs"]
+mod validation;
 
 use std::path::Path;
 
@@ -41,4 +43,10 @@ fn any_octets_are_an_upstreams_reply_or_none_and_no_question_is_lost() {
 fn any_octets_are_queries_and_replies_or_none_and_what_is_served_can_be_read() {
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/dns64_answer");
     mutation::replay(Path::new(corpus), 20_000, dns64_answer::run);
+}
+
+#[test]
+fn any_octets_are_answers_to_validate_or_none_and_each_gets_one_verdict() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/validation");
+    mutation::replay(Path::new(corpus), 10_000, validation::run);
 }
