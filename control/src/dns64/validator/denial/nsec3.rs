@@ -253,4 +253,28 @@ mod tests {
         let lone = record(2, &[2; 20]);
         assert!(lone.covers(&[1; 20]) && lone.covers(&[3; 20]) && !lone.covers(&[2; 20]));
     }
+
+    #[test]
+    fn records_that_are_not_understood_prove_nothing() {
+        let owner = [&b"\x20"[..], &[b'0'; 32], b"\x04test\0"].concat();
+        let rdata = |algorithm: u8, flags: u8, iterations: u8| {
+            [&[algorithm, flags, 0, iterations, 0, 20][..], &[7; 20]].concat()
+        };
+        let good = rdata(1, 1, 2);
+        for (other, admitted) in [
+            (rdata(1, 0, 2), 2),
+            (rdata(2, 0, 2), 1),
+            (rdata(1, 2, 2), 1),
+            (rdata(1, 0, 3), 1),
+            (vec![1, 0, 0], 1),
+        ] {
+            let mut records = Nsec3s::of(b"\x04test\0");
+            records.admit(&owner, &good);
+            records.admit(&owner, &other);
+            assert_eq!(records.records.len(), admitted, "{other:?}");
+        }
+        let mut elsewhere = Nsec3s::of(b"\x05other\0");
+        elsewhere.admit(&owner, &good);
+        assert!(elsewhere.records.is_empty(), "of another zone");
+    }
 }

@@ -82,4 +82,19 @@ mod tests {
         assert!(!Types(&[0, 6, 0x40]).has(1));
         assert!(!Types(&[0]).has(1));
     }
+
+    #[test]
+    fn a_name_with_a_cname_record_lacks_nothing() {
+        // CNAME RRSIG NSEC, and then without CNAME.
+        assert!(!Types(&[0, 6, 0x04, 0, 0, 0, 0, 3]).lack(1));
+        assert!(Types(&[0, 6, 0, 0, 0, 0, 0, 3]).lack(1));
+    }
+
+    #[test]
+    fn each_side_of_a_delegation_speaks_of_its_own_types() {
+        let (parent, child) = (Types(&[0, 1, 0x20]), Types(&[0, 1, 0x22]));
+        assert!(parent.lack(DS) && !child.lack(DS));
+        assert!(!parent.lack(1) && child.lack(1));
+        assert!(!child.lack(ANY) && Types(&[]).lack(ANY));
+    }
 }
