@@ -10,6 +10,7 @@ mod server;
 mod signing;
 pub mod table;
 mod tree;
+pub mod trickster;
 mod zone;
 
 pub use authority::start as start_authority;

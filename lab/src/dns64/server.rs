@@ -78,8 +78,14 @@ impl Server {
     pub fn start(self, tree: &Tree) -> Result<Running> {
         let network = client_gateway_server()?;
         authority::start(&network, tree)?;
+        self.start_in(network, tree)
+    }
+
+    /// The same in a network whose authority or upstream is there already.
+    pub fn start_in(self, network: Network, tree: &Tree) -> Result<Running> {
         network.file("hints", &HINTS.replace("AUTHORITY", AUTHORITY))?;
         network.file("anchor", &tree.anchor)?;
+        network.file("anchor.lua", &recursor_anchor(&tree.anchor))?;
         let process = match self {
             Self::Sixway => run_sixway(&network, &self.configuration(&network, tree))?,
             peer => network.start("gateway", peer.command(&network, tree)?)?,
@@ -117,7 +123,6 @@ impl Server {
             (Self::Recursor, false) => RECURSOR.replace("VALIDATION", "off"),
             (Self::Recursor, true) => {
                 let script = folder.clone() + "/anchor.lua";
-                network.file("anchor.lua", &recursor_anchor(&tree.anchor)).map(drop).unwrap_or_default();
                 RECURSOR.replace("VALIDATION", "validate") + &format!("lua-config-file={script}\n")
             }
             (Self::Sixway, false) => SIXWAY.to_owned(),

@@ -1,9 +1,9 @@
 //! About a thousand generated names, each asked for, and compared with what the generator knows to be right.
 
-use super::{programs, start};
+use super::{generated, programs, start};
 use crate::Interop;
 use sixway_lab::dns64::difference::{DIFFERENCES, explained};
-use sixway_lab::dns64::{Flags, Server};
+use sixway_lab::dns64::{Flags, Running, Server, Tree, Trust};
 use sixway_lab::failure::{Failure, Result};
 
 pub const TESTS: &[Interop] = &[
@@ -19,6 +19,11 @@ pub const TESTS: &[Interop] = &[
         "pdns_recursor_is_right_about_generated_names_but_for_what_is_written",
         programs!("pdns_recursor"),
         || is_right(Server::Recursor),
+    ),
+    Interop::new(
+        "sixway_without_validation_is_right_about_generated_names_whatever_the_flags",
+        programs!("sixway"),
+        sixway_without_validation_is_right_about_generated_names_whatever_the_flags,
     ),
 ];
 
@@ -48,5 +53,38 @@ fn is_right(server: Server) -> Result<()> {
     match wrong.is_empty() {
         true => Ok(()),
         false => Err(Failure::Unexpected(format!("{many} of {all}:\n  {}", wrong.join("\n  ")))),
+    }
+}
+
+fn sixway_without_validation_is_right_about_generated_names_whatever_the_flags() -> Result<()> {
+    let mut tree = generated()?;
+    tree.anchor.clear();
+    tree.samples.iter_mut().for_each(|sample| sample.trust = [Trust::Insecure; 2]);
+    is_right_whatever_the_flags(&Server::Sixway.start(&tree)?, &tree)
+}
+
+fn is_right_whatever_the_flags(running: &Running, tree: &Tree) -> Result<()> {
+    let asker = running.asker()?;
+    let flags = [(false, false), (false, true), (true, false), (true, true)]
+        .map(|(checking_disabled, dnssec_ok)| Flags { checking_disabled, dnssec_ok, ..Flags::NONE });
+    let mut wrong = Vec::new();
+    // Twice: what is remembered for one client is served to another.
+    for flags in flags.into_iter().chain(flags.into_iter().rev()) {
+        for sample in &tree.samples {
+            for (kind, right) in [("A", sample.right_a(flags)), ("AAAA", sample.right_aaaa(flags))] {
+                let said = asker.ask(&sample.name, kind, flags)?;
+                let is = said.addresses(kind)?.is(&right.expected);
+                if !is || right.authentic.is_some_and(|authentic| authentic != said.authentic) {
+                    let name = &sample.name;
+                    wrong.push(format!("{name} {kind} {flags} ({:?}): {said:?}, not {right:?}", sample.kind));
+                }
+            }
+        }
+    }
+    let many = wrong.len();
+    wrong.truncate(12);
+    match wrong.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Unexpected(format!("{many} are wrong:\n  {}", wrong.join("\n  ")))),
     }
 }

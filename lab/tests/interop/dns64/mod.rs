@@ -1,7 +1,9 @@
 //! DNS64: Sixway and its peers before the same zones, each held to what is written of it.
 
+mod clients;
 mod generated;
 mod table;
+mod upstreams;
 
 use crate::Interop;
 use sixway_lab::dns64::{Running, Server, Tree};
@@ -14,7 +16,7 @@ const SEED: u64 = 6_147;
 
 /// All tests.
 pub fn tests() -> Vec<Interop> {
-    [table::TESTS, generated::TESTS].concat()
+    [table::TESTS, generated::TESTS, clients::TESTS, upstreams::TESTS].concat()
 }
 
 /// Programs that every test here needs, and the resolver's.
@@ -27,9 +29,13 @@ use programs;
 
 /// A resolver that validates, before about a thousand names of all kinds.
 fn start(server: Server) -> Result<(Running, Tree)> {
-    let folder = Folder::create()?;
-    let tree = Tree::of_all_kinds(&folder.0, 1_000, SEED)?;
+    let tree = generated()?;
     Ok((server.start(&tree)?, tree))
+}
+
+/// The zones.
+fn generated() -> Result<Tree> {
+    Tree::of_all_kinds(&Folder::create()?.0, 1_000, SEED)
 }
 
 /// Where zones are signed.
