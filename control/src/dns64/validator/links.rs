@@ -66,18 +66,17 @@ impl Reading<'_> {
     /// Reads what there is at a name; says where it leads if that is not the end.
     fn follow(&mut self, at: &Wire, qtype: u16) -> Result<Option<Wire>, Fault> {
         if let Some(target) = self.renamed(at)? {
-            let ends = qtype == CNAME || qtype == ANY && !self.is_there(&target);
-            return Ok((!ends).then_some(target));
+            if qtype == CNAME || qtype == ANY && !self.is_there(&target) {
+                return self.end();
+            }
+            return Ok(Some(target));
         }
         let wanted = |set: &Rrset| set.owner == *at && (set.rtype == qtype || qtype == ANY);
         let places: Vec<_> =
             (0..self.used.len()).filter(|place| wanted(&self.reply.answer[*place])).collect();
         if !places.is_empty() {
-            if self.reply.rcode == NAME_ERROR {
-                return Err(Fault::Bogus(info::BOGUS));
-            }
             places.into_iter().for_each(|place| self.claim(place));
-            return Ok(None);
+            return self.end();
         }
         if let Some(place) = self.place(&at.0, CNAME) {
             self.claim(place);
@@ -85,6 +84,11 @@ impl Reading<'_> {
         }
         self.deny(at, qtype);
         Ok(None)
+    }
+
+    /// There is what was asked for; so it cannot be said that there is not.
+    fn end(&self) -> Result<Option<Wire>, Fault> {
+        if self.reply.rcode == NAME_ERROR { Err(Fault::Bogus(info::BOGUS)) } else { Ok(None) }
     }
 
     /// RFC 6672 §5.3.1: a DNAME record above the name is what is signed; the CNAME record that was made of it must be so and not otherwise.

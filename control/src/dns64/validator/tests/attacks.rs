@@ -263,6 +263,15 @@ fn a_dname_record_vouches_for_the_cname_record_that_follows_from_it_and_for_no_o
 }
 
 #[test]
+fn a_chain_that_ends_at_its_alias_is_no_name_error() {
+    let mut tree = Tree::new();
+    let dname = tree.good.sign(&[record("d.good.test", DNAME, &wire("evil.test"))]);
+    let answer = [&dname[..], &[record("www.d.good.test", CNAME, &wire("www.evil.test"))]].concat();
+    assert_eq!(tree.bogus("www.d.good.test", CNAME, reply(0, &answer, &[])), None);
+    assert_eq!(tree.bogus("www.d.good.test", CNAME, reply(3, &answer, &[])), BOGUS);
+}
+
+#[test]
 fn names_of_an_nsec_record_with_a_dname_record_are_not_denied_by_it() {
     let mut tree = Tree::new();
     let nsec = tree.good.nsec("d.good.test", "z.good.test", &[DNAME, RRSIG, NSEC]);
