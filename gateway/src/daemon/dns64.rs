@@ -1,13 +1,15 @@
-//! The DNS64 of a gateway: its threads, who may ask, and what is said of it.
+//! The DNS64 of a gateway: its threads and streams, who may ask, and what is said of it.
 
+use super::anchors::AnchorKeeper;
+use super::dns64_plan::{access, facts, plan};
 use super::run::RunError;
-use crate::admin::{AdminError, CountedRow, Dns64Row, Flush, Flushed};
-use crate::config::{Config, Surroundings, addresses};
+use crate::admin::{AdminError, AnchorRow, CountedRow, Dns64Row, Flush, Flushed};
+use crate::config::Config;
 use crate::dns64::streams::{Around, Event, StreamFault, StreamSettings, StreamView, Streams};
-use crate::dns64::{Facts, Plan, Posts, Rates, Report, Service, Unanswered, row};
+use crate::dns64::{Facts, Message, Posts, Rates, Service, Unanswered, row};
 use crate::worker::Clock;
-use sixway_control::dns64::Wire;
-use std::net::SocketAddr;
+use sixway_control::dns64::{Access, Wire};
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,6 +23,8 @@ pub struct Dns64View {
     facts: Facts,
     rates: Mutex<Rates>,
     streams: StreamView,
+    /// Trust anchors, and what the operator should look at.
+    trust: Mutex<(Vec<AnchorRow>, Vec<String>)>,
 }
 
 impl Dns64View {
@@ -39,7 +43,10 @@ impl Dns64View {
             help: event.help().into(),
             value: self.streams.of(*event),
         };
+        let (anchors, warnings) = lock(&self.trust).clone();
         Ok(Dns64Row {
+            anchors,
+            warnings,
             connections: self.streams.connections() as u64,
             streams: Event::ALL.iter().map(event).collect(),
             ..row(&self.facts, &report, &self.rates())
@@ -54,8 +61,26 @@ impl Dns64View {
     }
 
     fn rates(&self) -> MutexGuard<'_, Rates> {
-        self.rates.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.rates)
     }
+
+    /// Tells all threads something.
+    pub(super) fn tell(&self, message: impl Fn() -> Message) {
+        for post in self.posts.all() {
+            if let Err(error) = post.send(message()) {
+                tracing::error!("DNS64: {error}");
+            }
+        }
+    }
+
+    /// Takes note of the trust anchors, and of what is wrong with them.
+    pub(super) fn see_trust(&self, anchors: Vec<AnchorRow>, warnings: Vec<String>) {
+        *lock(&self.trust) = (anchors, warnings);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn busy(error: Unanswered) -> AdminError {
@@ -87,6 +112,9 @@ pub(super) struct Dns64<'c> {
     streams: Option<Streams>,
     service: Service,
     view: Arc<Dns64View>,
+    anchors: Option<AnchorKeeper>,
+    /// Who may ask.
+    access: Access,
 }
 
 impl<'c> Dns64<'c> {
@@ -95,19 +123,20 @@ impl<'c> Dns64<'c> {
     /// # Errors
     /// What could not be had.
     pub(super) fn start(config: &'c Config, clock: Clock) -> Result<Option<Self>, RunError> {
-        let Some(plan) = plan(config) else { return Ok(None) };
+        let Some(dns64) = &config.dns64 else { return Ok(None) };
+        let (believed, anchors) = AnchorKeeper::load(dns64, clock).map_err(RunError::Dns64)?;
+        let access = access(config);
+        let Some(plan) = plan(config, access.clone(), believed) else { return Ok(None) };
         let facts = facts(config, &plan);
-        let (mut service, queries) =
+        // What was started ends when it is dropped.
+        let (service, queries) =
             Service::start(plan, clock).map_err(|error| RunError::Dns64(error.to_string()))?;
         let posts = service.posts().clone();
-        let around = Around { posts: posts.clone(), access: access(config), queries };
-        let streams = streams(config, around).map_err(|fault| {
-            service.stop();
-            RunError::Dns64(fault.to_string())
-        })?;
+        let around = Around { posts: posts.clone(), access: access.clone(), queries };
+        let streams = Streams::start(&StreamSettings::of(dns64), around).map_err(refused)?;
         let rates = Mutex::new(Rates::new(Instant::now()));
-        let view = Dns64View { posts, facts, rates, streams: streams.view() };
-        Ok(Some(Self { config, streams: Some(streams), service, view: Arc::new(view) }))
+        let view = Dns64View { posts, facts, rates, streams: streams.view(), trust: Mutex::default() };
+        Ok(Some(Self { config, streams: Some(streams), service, view: Arc::new(view), anchors, access }))
     }
 
     /// What the admin API sees.
@@ -117,16 +146,24 @@ impl<'c> Dns64<'c> {
 
     /// What it serves, in a few words.
     pub(super) async fn serves(&self) -> String {
-        let healthy = self.view.posts.report().await.unwrap_or_else(|_| Report::default());
-        row(&self.view.facts, &healthy, &self.view.rates()).serves
+        self.view.row().await.map_or_else(|_| self.view.facts.serves.clone(), |row| row.serves)
     }
 
     /// Lives until a thread ends by itself; says why.
     pub(super) async fn keep(&mut self) -> String {
         let mut second = tokio::time::interval(LOOK);
+        let (streams, view) = (self.service.streams(), Arc::clone(&self.view));
+        let mut anchors = self.anchors.take();
+        let mut follow = std::pin::pin!(async {
+            match &mut anchors {
+                Some(anchors) => anchors.keep(&streams, &view).await,
+                None => std::future::pending().await,
+            }
+        });
         loop {
             tokio::select! {
                 error = self.service.first_end() => return error,
+                () = &mut follow => {}
                 _ = second.tick() => self.each_second().await,
             }
         }
@@ -134,11 +171,14 @@ impl<'c> Dns64<'c> {
 
     async fn each_second(&mut self) {
         self.service.look_for_addresses();
-        let access = access(self.config);
-        if let Some(streams) = &self.streams {
-            streams.set_access(access.clone());
+        let now = access(self.config);
+        if self.access != now {
+            if let Some(streams) = &self.streams {
+                streams.set_access(now.clone());
+            }
+            self.service.set_access(now.clone());
+            self.access = now;
         }
-        self.service.set_access(access);
         self.view.sample().await;
     }
 
@@ -149,64 +189,14 @@ impl<'c> Dns64<'c> {
     }
 }
 
-fn streams(config: &Config, around: Around) -> Result<Streams, StreamFault> {
-    let settings = config.dns64.as_ref().map(StreamSettings::of).unwrap_or_default();
-    Streams::start(&settings, around)
-}
-
-/// Who may ask at the moment.
-fn access(config: &Config) -> sixway_control::dns64::Access {
-    let addresses = addresses();
-    config.dns64_access(&addresses, &Surroundings::of(&addresses))
-}
-
-fn plan(config: &Config) -> Option<Plan> {
-    let dns64 = config.dns64.as_ref()?;
-    let anchors = Vec::new();
-    Some(Plan {
-        settings: config.dns64_settings(access(config), anchors)?,
-        threads: dns64.bounds.threads.into(),
-        listen: dns64.listening.listen.clone(),
-        upstreams: dns64.upstreams.iter().map(|upstream| upstream.endpoint()).collect(),
-        names: dns64
-            .upstreams
-            .iter()
-            .map(|it| format!("{} ({})", it.address, it.transport.as_str()))
-            .collect(),
-        query_log: dns64.query_log,
+fn refused(fault: StreamFault) -> RunError {
+    RunError::Dns64(match &fault {
+        StreamFault::Listen(address, error) if error.kind() == io::ErrorKind::PermissionDenied => format!(
+            "sixway needs CAP_NET_BIND_SERVICE to listen at {address} (TCP): ports below 1024 are reserved. Run it as root, or: \
+             setcap cap_net_bind_service+ep $(command -v sixway)"
+        ),
+        fault => fault.to_string(),
     })
-}
-
-fn facts(config: &Config, plan: &Plan) -> Facts {
-    let Some(dns64) = &config.dns64 else { return Facts::default() };
-    let listening = &dns64.listening;
-    let with = |addresses: &[SocketAddr], what: &str| -> Vec<String> {
-        addresses.iter().map(|address| format!("{address}{what}")).collect()
-    };
-    let mut places = with(&listening.listen, "");
-    places.extend(with(&listening.listen_tls, " (tls)"));
-    places.extend(with(&listening.listen_https, " (https)"));
-    let prefixes: Vec<String> = dns64.prefixes.iter().map(|prefix| whose(config, *prefix)).collect();
-    Facts {
-        serves: format!("{} · {}", places.join(", "), prefixes.join(", ")),
-        upstreams: plan.names.clone(),
-        cache: dns64.bounds.cache,
-        waiting: dns64.bounds.waiting.into(),
-    }
-}
-
-/// A prefix, and the mechanism here that translates it.
-fn whose(config: &Config, prefix: sixway_dataplane::translate::address::rfc6052::Rfc6052) -> String {
-    let nat64 = config.nat64.iter().find(|it| it.prefix.prefix() == prefix.prefix()).map(|it| &it.name);
-    let siit = || {
-        let has =
-            |own: &sixway_dataplane::translate::address::rfc6052::Rfc6052| own.prefix() == prefix.prefix();
-        config.siit.iter().find(|it| it.prefix.as_ref().is_some_and(has)).map(|it| &it.name)
-    };
-    match nat64.or_else(siit) {
-        Some(name) => format!("prefix {} from {name}", prefix.prefix()),
-        None => format!("prefix {}", prefix.prefix()),
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! The running gateway: what it is made of, from start to end.
 
 mod advertiser;
+mod anchors;
 mod backend;
 mod discovery;
 mod dns64;
+mod dns64_plan;
 mod edits;
 mod engines;
 mod log;

@@ -233,10 +233,28 @@ pub struct UpstreamQuery {
 /// Where the reply to an [`UpstreamQuery`] goes. Dropping it says that the stream was closed.
 #[derive(Debug)]
 pub struct ReplyTo {
-    exchange: Exchange,
-    post: Post,
+    /// `None`: it has been given.
+    back: Option<Back>,
     cancelled: oneshot::Receiver<()>,
-    given: bool,
+}
+
+/// Who waits for a reply.
+#[derive(Debug)]
+enum Back {
+    /// A thread.
+    Thread(Exchange, Post),
+    /// Somebody else.
+    Waiting(oneshot::Sender<Result<Vec<u8>, Failure>>),
+}
+
+impl Back {
+    /// No more than the ring's being full can be wrong, or that nobody waits any more: then it is lost.
+    fn give(self, reply: Result<Vec<u8>, Failure>) {
+        match self {
+            Self::Thread(exchange, post) => drop(post.send(Message::Reply(exchange, reply))),
+            Self::Waiting(sender) => drop(sender.send(reply)),
+        }
+    }
 }
 
 impl ReplyTo {
@@ -244,13 +262,21 @@ impl ReplyTo {
     #[must_use]
     pub fn new(exchange: Exchange, post: Post) -> (Self, oneshot::Sender<()>) {
         let (wanted, cancelled) = oneshot::channel();
-        (Self { exchange, post, cancelled, given: false }, wanted)
+        (Self { back: Some(Back::Thread(exchange, post)), cancelled }, wanted)
     }
 
-    /// Gives the reply, without a length field; or why there is none. No more than the ring's being full can be wrong: then it is lost.
+    /// The way back to who waits at the receiver, and keeps what is beside it as long as the reply is wanted.
+    #[must_use]
+    pub fn waiting() -> (Self, oneshot::Sender<()>, oneshot::Receiver<Result<Vec<u8>, Failure>>) {
+        let ((wanted, cancelled), (sender, receiver)) = (oneshot::channel(), oneshot::channel());
+        (Self { back: Some(Back::Waiting(sender)), cancelled }, wanted, receiver)
+    }
+
+    /// Gives the reply, without a length field; or why there is none.
     pub fn give(mut self, reply: Result<Vec<u8>, Failure>) {
-        self.given = true;
-        let _ = self.post.send(Message::Reply(self.exchange, reply));
+        if let Some(back) = self.back.take() {
+            back.give(reply);
+        }
     }
 
     /// Waits until nobody wants the reply any more.
@@ -267,8 +293,8 @@ impl ReplyTo {
 
 impl Drop for ReplyTo {
     fn drop(&mut self) {
-        if !self.given {
-            let _ = self.post.send(Message::Reply(self.exchange, Err(Failure::Closed)));
+        if let Some(back) = self.back.take() {
+            back.give(Err(Failure::Closed));
         }
     }
 }

@@ -77,6 +77,7 @@ pub struct Service {
     absent: Vec<SocketAddr>,
     threads: usize,
     access: Access,
+    streams: mpsc::Sender<UpstreamQuery>,
 }
 
 impl Service {
@@ -106,7 +107,8 @@ impl Service {
         let (said, ends) = unbounded_channel();
         let posts = Posts::new(rings.iter().map(|(post, _)| post.clone()).collect());
         let access = plan.settings.access.clone();
-        let mut service = Self { posts, handles: Vec::new(), ends, absent, threads, access };
+        let handles = Vec::new();
+        let mut service = Self { posts, handles, ends, absent, threads, access, streams: streams.clone() };
         for (number, ((post, mailbox), sockets)) in rings.into_iter().zip(sockets).enumerate() {
             let started = parts(&plan, sockets, &streams)
                 .and_then(|parts| Thread::new(parts, clock, post, mailbox))
@@ -126,6 +128,12 @@ impl Service {
     #[must_use]
     pub fn posts(&self) -> &Posts {
         &self.posts
+    }
+
+    /// Where questions are put that go to upstreams by streams.
+    #[must_use]
+    pub fn streams(&self) -> mpsc::Sender<UpstreamQuery> {
+        self.streams.clone()
     }
 
     /// Listens at the addresses that have become this host's in the meantime. To be called each second.

@@ -1,0 +1,225 @@
+//! The trust anchors: read at the start, followed as their zones change their keys (RFC 5011), kept on disk.
+
+use super::dns64::Dns64View;
+use crate::admin::AnchorRow;
+use crate::config::dns64::Dns64;
+use crate::dns64::{Message, ReplyTo, UpstreamQuery};
+use crate::worker::Clock;
+use sixway_control::dns64::trust_anchor::{Change, TrustAnchors};
+use sixway_control::dns64::{Anchor, Wire};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+
+/// How long a reply may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// No wait is longer: the wall clock may be set in the meantime.
+const LONGEST: Duration = Duration::from_secs(600);
+/// RFC 4034 §2: DNSKEY.
+const DNSKEY: u16 = 48;
+
+/// The trust anchors while the gateway runs.
+#[derive(Debug)]
+pub(super) struct AnchorKeeper {
+    anchors: TrustAnchors,
+    file: PathBuf,
+    clock: Clock,
+    /// The names that each upstream is asked about.
+    upstreams: Vec<Vec<Wire>>,
+    /// The file cannot be written, which was told.
+    failing: bool,
+}
+
+impl AnchorKeeper {
+    /// What is believed in at the start, and who follows it, where it is to be followed.
+    ///
+    /// # Errors
+    /// What is wrong with what the operator wrote.
+    pub(super) fn load(dns64: &Dns64, clock: Clock) -> Result<(Vec<Anchor>, Option<Self>), String> {
+        let dnssec = &dns64.dnssec;
+        if !dnssec.validate {
+            return Ok((Vec::new(), None));
+        }
+        let configured = dnssec.anchors.clone();
+        let Some(file) = dnssec.trust_anchor_state.clone() else { return Ok((configured, None)) };
+        let anchors = restore(&configured, &file, clock.wall().unix_seconds)?;
+        let names = |names: &[crate::config::dns64::Name]| names.iter().map(|name| name.wire()).collect();
+        let upstreams = dns64.upstreams.iter().map(|upstream| names(&upstream.names)).collect();
+        Ok((anchors.anchors(), Some(Self { anchors, file, clock, upstreams, failing: false })))
+    }
+
+    /// Follows them, for ever.
+    pub(super) async fn keep(&mut self, streams: &mpsc::Sender<UpstreamQuery>, view: &Dns64View) {
+        let mut warnings = Vec::new();
+        loop {
+            let now = self.clock.wall().unix_seconds;
+            while let Some(zone) = self.anchors.poll_lookup(now) {
+                warnings = self.look_up(&zone, streams, view).await;
+            }
+            view.see_trust(self.rows(), warnings.clone());
+            let now = self.clock.wall().unix_seconds;
+            let next = self.anchors.poll_timeout().map_or(u64::MAX, |at| at.saturating_sub(now).max(1));
+            sleep(Duration::from_secs(next).min(LONGEST)).await;
+        }
+    }
+
+    /// Asks for a zone's keys, tells what has changed, and says what the operator should look at.
+    async fn look_up(
+        &mut self,
+        zone: &Wire,
+        streams: &mpsc::Sender<UpstreamQuery>,
+        view: &Dns64View,
+    ) -> Vec<String> {
+        let reply = self.ask(zone, streams).await;
+        let events = self.anchors.handle_reply(self.clock.wall().unix_seconds, zone, reply.as_deref());
+        let mut warnings = Vec::new();
+        for event in &events {
+            tracing::warn!("trust anchor: {event}");
+            if matches!(event.change, Change::Unverified | Change::Unanswered) {
+                warnings.push(format!("{event}; do the upstreams pass DNSSEC records on?"));
+            }
+        }
+        if events.iter().any(|event| event.changes_anchors()) {
+            view.tell(|| Message::Anchors(self.anchors.anchors()));
+        }
+        self.write();
+        warnings
+    }
+
+    /// The first reply of an upstream that is asked about this zone.
+    async fn ask(&self, zone: &Wire, streams: &mpsc::Sender<UpstreamQuery>) -> Option<Vec<u8>> {
+        for upstream in self.upstreams_for(zone) {
+            let (reply, _wanted, receiver) = ReplyTo::waiting();
+            let query = UpstreamQuery { upstream, message: question(zone), reply };
+            streams.try_send(query).ok()?;
+            if let Ok(Ok(Ok(reply))) = timeout(PATIENCE, receiver).await {
+                return Some(reply);
+            }
+        }
+        None
+    }
+
+    /// The upstreams with the longest name that the zone is at or below.
+    fn upstreams_for(&self, zone: &Wire) -> Vec<usize> {
+        let length = |names: &[Wire]| {
+            let matching = names.iter().filter(|name| is_within(zone, name)).map(|name| name.0.len()).max();
+            if names.is_empty() { Some(0) } else { matching }
+        };
+        let lengths: Vec<Option<usize>> = self.upstreams.iter().map(|names| length(names)).collect();
+        let longest = lengths.iter().copied().flatten().max();
+        (0..lengths.len()).filter(|place| lengths[*place].is_some() && lengths[*place] == longest).collect()
+    }
+
+    fn rows(&self) -> Vec<AnchorRow> {
+        let rows = self.anchors.rows();
+        rows.map(|row| AnchorRow { zone: row.zone, tag: row.tag, state: row.state.into() }).collect()
+    }
+
+    fn write(&mut self) {
+        match write(&self.file, &self.anchors.text()) {
+            Ok(()) => self.failing = false,
+            Err(_) if self.failing => {}
+            Err(error) => {
+                tracing::warn!(
+                    "{}: {error}; what is learnt of trust anchors is lost at the end",
+                    self.file.display()
+                );
+                self.failing = true;
+            }
+        }
+    }
+}
+
+/// The anchors as they were, else anew.
+fn restore(configured: &[Anchor], file: &Path, now: u64) -> Result<TrustAnchors, String> {
+    match fs::read_to_string(file) {
+        Ok(text) => Ok(TrustAnchors::restored(configured, &text, now).unwrap_or_else(|damaged| {
+            tracing::warn!(
+                "{}: {damaged}; the configured trust anchors are believed in anew",
+                file.display()
+            );
+            TrustAnchors::new(configured, now)
+        })),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(TrustAnchors::new(configured, now)),
+        Err(error) => Err(format!("dns64.dnssec.trust_anchor_state = {}: {error}", file.display())),
+    }
+}
+
+/// Whole or not at all: a file that is cut short would be damaged.
+fn write(file: &Path, text: &str) -> io::Result<()> {
+    if let Some(directory) = file.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    let fresh = file.with_extension("new");
+    fs::write(&fresh, text)?;
+    fs::rename(&fresh, file)
+}
+
+/// A query for a zone's DNSKEY records with RD, CD and DO (RFC 4035 §3.2.2, RFC 6891 §6.1.2).
+fn question(zone: &Wire) -> Vec<u8> {
+    // The ID means nothing on a stream of our own.
+    let mut message = vec![0x53, 0x11, 0x01, 0x10, 0, 1, 0, 0, 0, 0, 0, 1];
+    message.extend_from_slice(&zone.0);
+    message.extend(DNSKEY.to_be_bytes());
+    message.extend([0, 1]);
+    message.extend([0, 0, 41, 0x04, 0xd0, 0, 0, 0x80, 0, 0, 0]);
+    message
+}
+
+/// Whether a name is `other` or below it.
+fn is_within(name: &Wire, other: &Wire) -> bool {
+    let mut rest = &name.0[..];
+    while rest.len() > other.0.len() {
+        let length = usize::from(rest[0]);
+        rest = rest.get(1 + length..).unwrap_or_default();
+    }
+    *rest == other.0[..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sixway_control::dns64::trust_anchor::root;
+
+    fn wire(octets: &[u8]) -> Wire {
+        Wire(octets.into())
+    }
+
+    #[test]
+    fn a_zones_keys_are_asked_for_where_its_names_are() {
+        let keeper = |upstreams: &[&[&[u8]]]| AnchorKeeper {
+            anchors: TrustAnchors::new(&root(), 0),
+            file: PathBuf::new(),
+            clock: Clock::start(),
+            upstreams: upstreams.iter().map(|names| names.iter().map(|name| wire(name)).collect()).collect(),
+            failing: false,
+        };
+        let one = keeper(&[&[], &[b"\x03lan\0"], &[], &[b"\x04corp\x03lan\0", b"\x01x\0"]]);
+        assert_eq!(one.upstreams_for(&wire(b"\0")), [0, 2]);
+        assert_eq!(one.upstreams_for(&wire(b"\x03lan\0")), [1]);
+        assert_eq!(one.upstreams_for(&wire(b"\x01a\x04corp\x03lan\0")), [3]);
+        assert_eq!(one.upstreams_for(&wire(b"\x04xlan\0")), [0, 2]);
+        assert!(keeper(&[&[b"\x03lan\0"]]).upstreams_for(&wire(b"\0")).is_empty());
+    }
+
+    #[test]
+    fn what_was_kept_is_read_again_and_what_is_damaged_begins_anew() {
+        let file = std::env::temp_dir().join(format!("sixway-anchors-{}.trust-anchor", std::process::id()));
+        let first = restore(&root(), &file, 1_800_000_000).unwrap();
+        write(&file, &first.text()).unwrap();
+        assert_eq!(restore(&root(), &file, 1_800_000_000).unwrap().anchors(), first.anchors());
+        write(&file, "garbage").unwrap();
+        assert_eq!(restore(&root(), &file, 1_800_000_000).unwrap().anchors().len(), root().len());
+        fs::remove_file(file).unwrap();
+    }
+
+    #[test]
+    fn the_question_has_do_and_cd() {
+        let message = question(&wire(b"\0"));
+        assert_eq!(message.len(), 12 + 5 + 11);
+        assert_eq!((message[3] & 0x10, message[17 + 7] & 0x80), (0x10, 0x80));
+    }
+}

@@ -1,0 +1,85 @@
+//! From the configuration to what the DNS64's threads and streams are made of.
+
+use crate::config::dns64::{Dns64, Transport, Upstream};
+use crate::config::{Config, Surroundings, addresses};
+use crate::dns64::streams::{Bounds, StreamSettings, StreamWay, UpstreamSettings};
+use crate::dns64::{Facts, Plan};
+use sixway_control::dns64::{Access, Anchor};
+use sixway_dataplane::translate::address::rfc6052::Rfc6052;
+use std::net::SocketAddr;
+
+/// Who may ask at the moment.
+pub(super) fn access(config: &Config) -> Access {
+    let addresses = addresses();
+    config.dns64_access(&addresses, &Surroundings::of(&addresses))
+}
+
+/// What the threads are made of.
+pub(super) fn plan(config: &Config, access: Access, anchors: Vec<Anchor>) -> Option<Plan> {
+    let dns64 = config.dns64.as_ref()?;
+    Some(Plan {
+        settings: config.dns64_settings(access, anchors)?,
+        threads: dns64.bounds.threads.into(),
+        listen: dns64.listening.listen.clone(),
+        upstreams: dns64.upstreams.iter().map(Upstream::endpoint).collect(),
+        names: dns64
+            .upstreams
+            .iter()
+            .map(|it| format!("{} ({})", it.address, it.transport.as_str()))
+            .collect(),
+        query_log: dns64.query_log,
+    })
+}
+
+/// What streams are served and asked.
+pub(super) fn stream_settings(dns64: &Dns64) -> StreamSettings {
+    let listening = &dns64.listening;
+    StreamSettings {
+        tcp: listening.listen.clone(),
+        tls: listening.listen_tls.clone(),
+        https: listening.listen_https.clone(),
+        certificate: listening.certificate.clone().zip(listening.key.clone()),
+        upstreams: dns64.upstreams.iter().map(stream_upstream).collect(),
+        bounds: Bounds::default(),
+    }
+}
+
+fn stream_upstream(upstream: &Upstream) -> UpstreamSettings {
+    let (name, ca) = (upstream.name.clone().unwrap_or_default(), upstream.ca.clone());
+    let way = match upstream.transport {
+        Transport::Udp | Transport::Tcp => StreamWay::Tcp,
+        Transport::Tls => StreamWay::Tls { name, ca },
+        Transport::Https => StreamWay::Https { name, ca, path: upstream.path.clone().unwrap_or_default() },
+    };
+    UpstreamSettings { address: upstream.endpoint(), way }
+}
+
+/// What is said of it as long as it runs.
+pub(super) fn facts(config: &Config, plan: &Plan) -> Facts {
+    let Some(dns64) = &config.dns64 else { return Facts::default() };
+    let listening = &dns64.listening;
+    let with = |addresses: &[SocketAddr], what: &str| -> Vec<String> {
+        addresses.iter().map(|address| format!("{address}{what}")).collect()
+    };
+    let mut places = with(&listening.listen, "");
+    places.extend(with(&listening.listen_tls, " (tls)"));
+    places.extend(with(&listening.listen_https, " (https)"));
+    let prefixes: Vec<String> = dns64.prefixes.iter().map(|prefix| whose(config, *prefix)).collect();
+    Facts {
+        serves: format!("{} · {}", places.join(", "), prefixes.join(", ")),
+        upstreams: plan.names.clone(),
+        cache: dns64.bounds.cache,
+        waiting: dns64.bounds.waiting.into(),
+    }
+}
+
+/// A prefix, and the mechanism here that translates it.
+fn whose(config: &Config, prefix: Rfc6052) -> String {
+    let same = |own: &Rfc6052| own.prefix() == prefix.prefix();
+    let nat64 = config.nat64.iter().find(|it| same(&it.prefix)).map(|it| &it.name);
+    let siit = || config.siit.iter().find(|it| it.prefix.as_ref().is_some_and(same)).map(|it| &it.name);
+    match nat64.or_else(siit) {
+        Some(name) => format!("prefix {} from {name}", prefix.prefix()),
+        None => format!("prefix {}", prefix.prefix()),
+    }
+}
