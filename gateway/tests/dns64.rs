@@ -217,3 +217,71 @@ fn a_query_by_tcp_is_put_to_an_upstream_by_tcp_and_its_answer_is_synthesised() {
     assert!(shown.contains("\"connections\": 1"), "{shown}");
     assert_eq!(gateway.end(), 0, "{}", gateway.log());
 }
+
+/// An upstream by UDP that has an A record for every name, and no AAAA; ends with the process.
+fn upstream() -> u16 {
+    let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = udp.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        let mut room = [0; 2_048];
+        while let Ok((length, from)) = udp.recv_from(&mut room) {
+            udp.send_to(&reply(&room[..length]), from).unwrap();
+        }
+    });
+    port
+}
+
+/// The reply to a query: 203.0.113.2 for A, else nothing and a SOA record.
+fn reply(query: &[u8]) -> Vec<u8> {
+    let mut end = 12;
+    while query[end] != 0 {
+        end += 1 + usize::from(query[end]);
+    }
+    let is_a = query[end + 1..end + 3] == [0, 1];
+    let mut reply = query[..end + 5].to_vec();
+    reply[2..4].copy_from_slice(&[0x81, 0x80]);
+    reply[4..12].copy_from_slice(&[0, 1, 0, u8::from(is_a), 0, u8::from(!is_a), 0, 0]);
+    if is_a {
+        reply.extend(b"\xc0\x0c\0\x01\0\x01\0\0\x01\x2c\0\x04\xcb\0\x71\x02");
+    } else {
+        reply.extend(
+            b"\0\0\x06\0\x01\0\0\x01\x2c\0\x16\0\0\0\0\0\x01\0\0\0\x01\0\0\0\x01\0\0\0\x01\0\0\x01\x2c",
+        );
+    }
+    reply
+}
+
+/// What comes back for a query for the AAAA record of `www.example`.
+fn ask(port: u16) -> Vec<u8> {
+    let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let query = b"\0\x07\x01\0\0\x01\0\0\0\0\0\0\x03www\x07example\0\0\x1c\0\x01";
+    client.send_to(query, ("127.0.0.1", port)).unwrap();
+    let mut room = [0; 2_048];
+    let length = client.recv(&mut room).unwrap();
+    room[..length].to_vec()
+}
+
+#[test]
+fn a_name_with_an_a_record_gets_an_aaaa_record_and_all_of_it_is_told() {
+    let port = free_port();
+    let lines = format!("query_log = true\nthreads = 2\n{}", lines(port, upstream()));
+    let Some(mut gateway) = Running::start("answers", &lines) else { return };
+    let made = [0x20, 0x01, 0x0d, 0xb8, 0, 0x64, 0, 0, 0, 0, 0, 0, 203, 0, 113, 2];
+    for _ in 0..20 {
+        let answer = ask(port);
+        assert_eq!((answer[1], answer[3] & 0xf, answer[7]), (7, 0, 1), "{answer:x?}");
+        assert!(answer.ends_with(&made), "{answer:x?}");
+    }
+    let shown = gateway.prints(&["show", "dns64"]);
+    let row = |with: &str| shown.lines().find(|line| line.contains(with)).unwrap_or_default().to_owned();
+    assert!(row("synthesised").contains(" 20 "), "{shown}");
+    assert!(row(" (udp) ").contains(" up "), "{shown}");
+    let log = gateway.log();
+    assert_eq!(log.matches("query 127.0.0.1 udp www.example. AAAA synthesised").count(), 20, "{log}");
+    assert!(gateway.prints(&["dns64", "flush", "example"]).starts_with(char::is_numeric));
+    assert!(ask(port).ends_with(&made));
+    let before = Instant::now();
+    assert_eq!(gateway.end(), 0, "{}", gateway.log());
+    assert!(before.elapsed() < Duration::from_secs(2));
+}

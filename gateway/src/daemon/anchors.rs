@@ -92,10 +92,10 @@ impl AnchorKeeper {
     /// The first reply of an upstream that is asked about this zone.
     async fn ask(&self, zone: &Wire, streams: &mpsc::Sender<UpstreamQuery>) -> Option<Vec<u8>> {
         for upstream in self.upstreams_for(zone) {
-            let (reply, _wanted, receiver) = ReplyTo::waiting();
+            let (reply, waiting) = ReplyTo::waiting();
             let query = UpstreamQuery { upstream, message: question(zone), reply };
             streams.try_send(query).ok()?;
-            if let Ok(Ok(Ok(reply))) = timeout(PATIENCE, receiver).await {
+            if let Ok(Ok(reply)) = timeout(PATIENCE, waiting.reply()).await {
                 return Some(reply);
             }
         }

@@ -1,8 +1,7 @@
-//! From the configuration to what the DNS64's threads and streams are made of.
+//! From the configuration to what the DNS64's threads are made of.
 
-use crate::config::dns64::{Dns64, Transport, Upstream};
+use crate::config::dns64::Upstream;
 use crate::config::{Config, Surroundings, addresses};
-use crate::dns64::streams::{Bounds, StreamSettings, StreamWay, UpstreamSettings};
 use crate::dns64::{Facts, Plan};
 use sixway_control::dns64::{Access, Anchor};
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
@@ -29,29 +28,6 @@ pub(super) fn plan(config: &Config, access: Access, anchors: Vec<Anchor>) -> Opt
             .collect(),
         query_log: dns64.query_log,
     })
-}
-
-/// What streams are served and asked.
-pub(super) fn stream_settings(dns64: &Dns64) -> StreamSettings {
-    let listening = &dns64.listening;
-    StreamSettings {
-        tcp: listening.listen.clone(),
-        tls: listening.listen_tls.clone(),
-        https: listening.listen_https.clone(),
-        certificate: listening.certificate.clone().zip(listening.key.clone()),
-        upstreams: dns64.upstreams.iter().map(stream_upstream).collect(),
-        bounds: Bounds::default(),
-    }
-}
-
-fn stream_upstream(upstream: &Upstream) -> UpstreamSettings {
-    let (name, ca) = (upstream.name.clone().unwrap_or_default(), upstream.ca.clone());
-    let way = match upstream.transport {
-        Transport::Udp | Transport::Tcp => StreamWay::Tcp,
-        Transport::Tls => StreamWay::Tls { name, ca },
-        Transport::Https => StreamWay::Https { name, ca, path: upstream.path.clone().unwrap_or_default() },
-    };
-    UpstreamSettings { address: upstream.endpoint(), way }
 }
 
 /// What is said of it as long as it runs.

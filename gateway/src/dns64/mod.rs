@@ -24,7 +24,9 @@ mod ticket;
 mod view;
 mod watch;
 
-pub use post::{Mailbox, Message, Post, Posts, ReplyTo, StreamQuery, Unanswered, UpstreamQuery, mailbox};
+pub use post::{
+    Mailbox, Message, Post, Posts, ReplyTo, StreamQuery, Unanswered, UpstreamQuery, Waiting, mailbox,
+};
 pub use rates::Rates;
 pub use report::{Report, SocketCounters};
 pub use service::{Plan, Service, ServiceError};

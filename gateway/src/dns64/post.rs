@@ -265,11 +265,11 @@ impl ReplyTo {
         (Self { back: Some(Back::Thread(exchange, post)), cancelled }, wanted)
     }
 
-    /// The way back to who waits at the receiver, and keeps what is beside it as long as the reply is wanted.
+    /// The way back to who waits for the reply himself.
     #[must_use]
-    pub fn waiting() -> (Self, oneshot::Sender<()>, oneshot::Receiver<Result<Vec<u8>, Failure>>) {
-        let ((wanted, cancelled), (sender, receiver)) = (oneshot::channel(), oneshot::channel());
-        (Self { back: Some(Back::Waiting(sender)), cancelled }, wanted, receiver)
+    pub fn waiting() -> (Self, Waiting) {
+        let ((wanted, cancelled), (sender, reply)) = (oneshot::channel(), oneshot::channel());
+        (Self { back: Some(Back::Waiting(sender)), cancelled }, Waiting { reply, _wanted: wanted })
     }
 
     /// Gives the reply, without a length field; or why there is none.
@@ -288,6 +288,23 @@ impl ReplyTo {
     #[must_use]
     pub fn is_cancelled(&mut self) -> bool {
         matches!(self.cancelled.try_recv(), Err(oneshot::error::TryRecvError::Closed))
+    }
+}
+
+/// Where a reply comes to; dropping it says that none is wanted any more.
+#[derive(Debug)]
+pub struct Waiting {
+    reply: oneshot::Receiver<Result<Vec<u8>, Failure>>,
+    _wanted: oneshot::Sender<()>,
+}
+
+impl Waiting {
+    /// Waits for the reply.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub async fn reply(self) -> Result<Vec<u8>, Failure> {
+        self.reply.await.unwrap_or(Err(Failure::Closed))
     }
 }
 

@@ -49,7 +49,8 @@ impl Rates {
 
     fn rate(&self, counter: impl Fn(&Sample) -> u64) -> f64 {
         let (grown, seconds) = self.grown(counter);
-        if seconds > 0.0 { grown as f64 / seconds } else { 0.0 }
+        // In less than a second, a few queries would look like many.
+        grown as f64 / seconds.max(1.0)
     }
 
     /// Queries a second.

@@ -76,7 +76,6 @@ pub struct Service {
     /// Addresses that are not this host's yet.
     absent: Vec<SocketAddr>,
     threads: usize,
-    access: Access,
     streams: mpsc::Sender<UpstreamQuery>,
 }
 
@@ -106,9 +105,8 @@ impl Service {
         let (streams, queries) = mpsc::channel(STREAM_QUERIES);
         let (said, ends) = unbounded_channel();
         let posts = Posts::new(rings.iter().map(|(post, _)| post.clone()).collect());
-        let access = plan.settings.access.clone();
         let handles = Vec::new();
-        let mut service = Self { posts, handles, ends, absent, threads, access, streams: streams.clone() };
+        let mut service = Self { posts, handles, ends, absent, threads, streams: streams.clone() };
         for (number, ((post, mailbox), sockets)) in rings.into_iter().zip(sockets).enumerate() {
             let started = parts(&plan, sockets, &streams)
                 .and_then(|parts| Thread::new(parts, clock, post, mailbox))
@@ -155,13 +153,10 @@ impl Service {
         });
     }
 
-    /// Others may ask, if they are others.
-    pub fn set_access(&mut self, access: Access) {
-        if access != self.access {
-            for post in self.posts.all() {
-                send(post, Message::Access(access.clone()));
-            }
-            self.access = access;
+    /// Others may ask from now on.
+    pub fn set_access(&self, access: Access) {
+        for post in self.posts.all() {
+            send(post, Message::Access(access.clone()));
         }
     }
 
