@@ -185,6 +185,14 @@ fn a_reverse_query_for_a_translated_address_leads_to_in_addr_arpa() {
 }
 
 #[test]
+fn a_translated_address_without_a_name_has_none_and_gets_no_alias() {
+    let name = "1.0.2.0.0.0.0.c.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.b.9.f.f.4.6.0.0.ip6.arpa";
+    let mut world = World::new(settings()).with(&[("9.2.0.192.in-addr.arpa", "PTR", 100, "v4.test")]);
+    let got = world.ask(name, "PTR", PLAIN);
+    assert_eq!((&*got.rcode, got.answer.len(), got.authority.len()), ("NXDOMAIN", 0, 1), "{got:?}");
+}
+
+#[test]
 fn ipv4only_arpa_is_answered_without_an_upstream() {
     let mut world = World::new(settings());
     let got = world.ask("ipv4only.arpa", "AAAA", PLAIN);

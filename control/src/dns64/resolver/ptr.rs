@@ -31,7 +31,7 @@ impl Desk {
         let Some(entry) = self.cache.get(&key) else { return Look::needs([]) };
         let dress = case.dressed(self.settings.stale.filter(|_| stale), entry.kind());
         if entry.kind() != Kind::Data {
-            compose::empty(out, case.query, entry.rcode(), None, &dress);
+            compose::renamed(out, case.query, entry, &dress);
             return Look::said(match entry.kind() {
                 Kind::NameError => Outcome::NameError,
                 Kind::Failure(_) => Outcome::UpstreamFailure,
