@@ -1,9 +1,13 @@
-//! `make demo`: an IPv6-only client opens a page on an IPv4-only server through Sixway, and shows what happened.
+//! `make demo`: an IPv6-only client opens a page on an IPv4-only server through Sixway, by its address and by its name, and shows what happened.
 
 use crate::failure::{Failure, Result};
 use crate::forwarder::{Forwarder, Running, show};
+use crate::name_service::{self, DNS64, RESOLVER, Resolving};
 use crate::packet;
-use crate::probe::{Bulk, BulkServer, Direction, RoundTrips, fetch, ping, serve_bulk, serve_page};
+use crate::probe::{
+    Bulk, BulkServer, Direction, Page, RoundTrips, fetch, fetch_from, ping, serve_bulk, serve_page,
+};
+use crate::programs;
 use crate::report::{self, bits, bold, dim};
 use crate::six_to_four::{Relay, SERVER, SITE, Ways};
 use crate::topology;
@@ -24,13 +28,16 @@ const PICTURE: &str = "
   2001:db8:1::2     64:ff9b::/96       203.0.113.2
 ";
 
+/// What the server is called.
+const NAME: &str = "shop.example";
+
 /// Runs it. Fails if anything that Sixway should do did not come about.
 pub fn run(options: Options) -> Result<()> {
     println!("\n{}\n{PICTURE}", bold("A network of three hosts, and Sixway between them:"));
     if let Some(failure) = Forwarder::Nat64.cannot_run() {
         return Err(failure);
     }
-    let demo = Forwarder::Nat64.start()?;
+    let demo = Forwarder::Nat64.start_beside(DNS64)?;
     let suffix = demo.network.suffix().to_owned();
     let shown = show_everything(&demo, options);
     if options.keep && !matches!(shown, Err(Failure::Interrupted)) {
@@ -68,6 +75,10 @@ fn show_everything(demo: &Running, options: Options) -> Result<()> {
     let target = demo.target;
     tell("ping", target, pings(demo))?;
     tell("web page", &format!("http://[{target}]/"), page(demo))?;
+    match name_service::PROGRAMS.into_iter().find_map(|program| programs::require(program).err()) {
+        Some(missing) => report::skipped("web page", &format!("by name: {missing}")),
+        None => tell("web page", &format!("http://{NAME}/ by name through DNS64"), page_by_name(demo))?,
+    }
     let server = serve_bulk(&demo.network, "server")?;
     let sixway = bulk(&server, demo.target, Duration::from_secs(3));
     let tried = "iperf3, one stream, up and down";
@@ -75,7 +86,7 @@ fn show_everything(demo: &Running, options: Options) -> Result<()> {
     let ends = format!("{} to {SERVER}", packet::six_to_four(SITE, 1));
     tell("6to4", &ends, a_site_reaches_a_native_host())?;
     println!();
-    for what in ["bindings", "sessions", "counters"] {
+    for what in ["bindings", "sessions", "dns64", "counters"] {
         tell("show", &format!("sixway show {what}"), shown(demo, what))?;
     }
     println!("  {}", dim("the same transfer with others in Sixway's place:"));
@@ -115,14 +126,21 @@ fn a_site_reaches_a_native_host() -> Result<String> {
 }
 
 fn page(demo: &Running) -> Result<String> {
-    let text = welcome();
-    serve_page(&demo.network, "server", demo.listens, &text)?;
-    let page = fetch(&demo.network, "client", &format!("http://[{}]/", demo.target))?;
-    if page.status != 200 || page.body != text {
-        return Err(Failure::Unexpected(format!(
-            "status {}, {} octets: not the page",
-            page.status, page.octets
-        )));
+    serve_page(&demo.network, "server", demo.listens, &welcome())?;
+    the_page(&fetch(&demo.network, "client", &format!("http://[{}]/", demo.target))?)
+}
+
+/// The client knows a name and a resolver; what the name means is the server's to say.
+fn page_by_name(demo: &Running) -> Result<String> {
+    name_service::serve(&demo.network, "shop A 203.0.113.2\n")?;
+    let client = Resolving::by(&demo.network, "client", RESOLVER)?;
+    the_page(&fetch_from(&client, &demo.network, &format!("http://{NAME}/"))?)
+}
+
+fn the_page(page: &Page) -> Result<String> {
+    if page.status != 200 || page.body != welcome() {
+        let (status, octets) = (page.status, page.octets);
+        return Err(Failure::Unexpected(format!("status {status}, {octets} octets: not the page")));
     }
     Ok(format!("{} in {:.1} ms", report::octets(page.octets), page.seconds * 1e3))
 }
@@ -191,6 +209,9 @@ fn how_to_look_around(demo: &Running) {
     println!("\n  {}", bold("It is still there. Look around:"));
     println!("    ip netns exec {} ping {}", name("client"), demo.target);
     println!("    ip netns exec {} curl -g http://[{}]/", name("client"), demo.target);
+    if let Ok(by_name) = Resolving::by(&demo.network, "client", RESOLVER) {
+        println!("    ip netns exec {} {} curl http://{NAME}/", name("client"), by_name.script().display());
+    }
     println!("    ip netns exec {} tcpdump -ni sixway0", name("gateway"));
     println!("    {}", sixway.unwrap_or_default().replace('"', ""));
     println!("  {}", bold("Remove it:"));

@@ -113,6 +113,15 @@ impl Forwarder {
         self.start_with("")
     }
 
+    /// The same, with more sections in Sixway's configuration.
+    pub fn start_beside(self, sections: &str) -> Result<Running> {
+        match self {
+            Self::Nat64 => start_sixway(self, &format!("{NAT64}{sections}"), "", "64:ff9b::203.0.113.2"),
+            Self::Siit => start_sixway(self, &format!("{SIIT}{sections}"), "", "2001:db8:64::203.0.113.2"),
+            Self::Kernel | Self::Tayga => self.start(),
+        }
+    }
+
     /// The same, Sixway with one worker: one core's work.
     pub fn start_on_one_core(self) -> Result<Running> {
         self.start_with("workers = 1\n")

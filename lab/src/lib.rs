@@ -10,6 +10,7 @@ pub mod forwarder;
 pub mod interrupt;
 pub mod kernel_peer;
 pub mod load;
+pub mod name_service;
 pub mod namespace;
 pub mod packet;
 pub mod probe;

@@ -39,7 +39,7 @@ pub fn bold(text: impl Display) -> String {
 /// One thing that was tried: mark, name, what was tried, result.
 pub fn line(reached: bool, name: &str, tried: &str, result: &str) {
     let mark = if reached { tick() } else { cross() };
-    println!("  {mark} {name:<11} {tried:<38} {result}");
+    println!("  {mark} {name:<11} {tried:<42} {result}");
 }
 
 /// Something that was left out, and why.
