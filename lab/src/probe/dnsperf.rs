@@ -27,7 +27,7 @@ pub struct Answers {
 }
 
 /// Asks the questions of a file (a name and a type in each line) from a host, on CPU 0: 8 sockets, one thread, at most 200 questions under way. Every answer must be
-/// NOERROR, and no more than one question in a thousand may be lost.
+/// NOERROR, and no more than one question in a hundred may be lost (sockets overflow on a busy machine).
 pub fn dnsperf(host: &Namespace, server: SocketAddr, file: &Path, questions: Questions) -> Result<Answers> {
     let mut dnsperf = command("taskset")?;
     dnsperf.args(["-c", "0"]).arg(command("dnsperf")?.get_program());
@@ -47,7 +47,7 @@ pub fn dnsperf(host: &Namespace, server: SocketAddr, file: &Path, questions: Que
         .ok_or_else(|| Failure::Unexpected(format!("dnsperf said what is not understood:\n{said}")))?;
     let codes = line(&said, "Response codes:").unwrap_or_default();
     let all_well = codes.starts_with("NOERROR") && codes.contains("(100.00%)");
-    if !all_well || answers.lost * 1_000 > answers.count {
+    if !all_well || answers.lost * 100 > answers.count {
         return Err(Failure::Unexpected(format!(
             "dnsperf: {} lost of {}; {codes}",
             answers.lost, answers.count
