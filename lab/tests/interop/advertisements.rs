@@ -135,7 +135,7 @@ impl Advertisement {
 }
 
 /// The last router advertisement that a socket has received.
-fn last_advertisement(socket: &UdpSocket) -> Result<Vec<u8>> {
+pub fn last_advertisement(socket: &UdpSocket) -> Result<Vec<u8>> {
     let limit = Some(Duration::from_millis(200));
     socket.set_read_timeout(limit).asking(|| "setting a time limit".to_owned())?;
     let start = Instant::now();
@@ -151,7 +151,7 @@ fn last_advertisement(socket: &UdpSocket) -> Result<Vec<u8>> {
 }
 
 /// Options are type, length in eights of octets, and the rest (RFC 4861 §4.6).
-fn options(mut octets: &[u8]) -> Result<BTreeSet<Vec<u8>>> {
+pub fn options(mut octets: &[u8]) -> Result<BTreeSet<Vec<u8>>> {
     let mut found = BTreeSet::new();
     while let [_, eights, ..] = *octets {
         let length = usize::from(eights) * 8;

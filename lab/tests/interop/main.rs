@@ -6,6 +6,8 @@ mod counters;
 mod datagrams;
 mod decoder;
 mod dns64;
+mod dns64_clients;
+mod dns64_upstreams;
 mod experiments;
 mod kernel;
 mod life;
@@ -74,6 +76,8 @@ fn main() {
         advertisements::TESTS,
         &tunnels::tests(),
         &dns64::tests(),
+        &dns64_clients::tests(),
+        &dns64_upstreams::tests(),
         experiments::TESTS,
     ]
     .concat();

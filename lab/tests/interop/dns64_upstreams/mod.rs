@@ -1,0 +1,57 @@
+//! A DNS64 before upstreams that mean no good: what it says stays right, each query is answered, and its memory stays bounded.
+
+mod crowd;
+mod hostile;
+mod message;
+mod upstream;
+
+use crate::Interop;
+use message::PREFIX;
+use sixway_lab::failure::{Asking as _, Failure, Result};
+use sixway_lab::forwarder::run_sixway;
+use sixway_lab::topology::{Network, client_gateway_server};
+use upstream::{Manner, Upstream};
+
+/// All tests.
+pub fn tests() -> Vec<Interop> {
+    hostile::TESTS.to_vec()
+}
+
+/// Where the DNS64 listens.
+const RESOLVER: &str = "2001:db8:1::1";
+
+/// A DNS64 on the host "gateway", and its upstreams on the host "server".
+struct Scene {
+    upstreams: Vec<Upstream>,
+    network: Network,
+    process: u32,
+}
+
+impl Scene {
+    /// Upstreams of these manners, in this order.
+    fn before(manners: &[Manner]) -> Result<Self> {
+        let network = client_gateway_server()?;
+        let mut configuration = format!(
+            "[gateway]\n[dns64]\nlisten = [\"{RESOLVER}\"]\nprefix = \"{PREFIX}\"\ntranslated_elsewhere = true\n"
+        );
+        let mut upstreams = Vec::new();
+        for (number, manner) in manners.iter().enumerate() {
+            let address = format!("203.0.113.{}", 20 + number);
+            network.address("server", "up0", &format!("{address}/24"))?;
+            upstreams.push(Upstream::start(network.host("server")?, &address, *manner)?);
+            configuration += &format!("[[dns64.upstream]]\naddress = \"{address}\"\n");
+        }
+        let process = run_sixway(&network, &configuration)?;
+        Ok(Self { upstreams, network, process })
+    }
+
+    /// What the gateway occupies in RAM (VmRSS), in octets.
+    fn memory(&self) -> Result<u64> {
+        let path = format!("/proc/{}/status", self.process);
+        let status = std::fs::read_to_string(&path).asking(|| format!("reading {path}"))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok())
+            .map(|kibibytes| kibibytes * 1_024)
+            .ok_or_else(|| Failure::Unexpected(format!("no VmRSS in {path}")))
+    }
+}
