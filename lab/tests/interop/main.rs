@@ -7,6 +7,7 @@ mod datagrams;
 mod decoder;
 mod dns64;
 mod dns64_clients;
+mod dns64_daemon;
 mod dns64_upstreams;
 mod experiments;
 mod kernel;
@@ -77,6 +78,7 @@ fn main() {
         &tunnels::tests(),
         &dns64::tests(),
         &dns64_clients::tests(),
+        dns64_daemon::TESTS,
         &dns64_upstreams::tests(),
         experiments::TESTS,
     ]

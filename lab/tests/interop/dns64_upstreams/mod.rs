@@ -1,9 +1,9 @@
 //! A DNS64 before upstreams that mean no good: what it says stays right, each query is answered, and its memory stays bounded.
 
-mod crowd;
+pub mod crowd;
 mod hostile;
-mod message;
-mod upstream;
+pub mod message;
+pub mod upstream;
 
 use crate::Interop;
 use message::PREFIX;
