@@ -47,7 +47,7 @@ const NAMED: &str = "5.0.0.0.0.4.d.2.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.b.9.f.f.4.6
 const NAMELESS: &str = "5.0.1.0.0.4.d.2.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.b.9.f.f.4.6.0.0.ip6.arpa";
 
 /// Servers that the tests hold to their columns.
-pub const HELD: &[Server] = &[Server::Unbound, Server::Bind, Server::Recursor];
+pub const HELD: &[Server] = &[Server::Unbound, Server::Bind, Server::Recursor, Server::Sixway];
 
 /// The table.
 pub const CASES: &[Case] = &[
@@ -214,7 +214,7 @@ pub const CASES: &[Case] = &[
             "CNAME, synthesised, RRSIG, AD",
             "CNAME, empty, RRSIG, proof, AD",
             "CNAME, synthesised, RRSIG, proof",
-            "CNAME, synthesised, AD",
+            "CNAME, synthesised, RRSIG, AD",
         ],
     ),
     aaaa(
@@ -225,14 +225,14 @@ pub const CASES: &[Case] = &[
             "DNAME, CNAME, synthesised, RRSIG, AD",
             "DNAME, CNAME, empty, RRSIG, proof, AD",
             "2 DNAME, CNAME, synthesised, RRSIG, proof",
-            "DNAME, CNAME, synthesised, AD",
+            "DNAME, CNAME, synthesised, RRSIG, AD",
         ],
     ),
     aaaa(
         "wildcard, signed",
         "any.wildcard-9.signed.test",
         DO,
-        ["synthesised, proof, AD", "empty, proof, AD", "synthesised, RRSIG, proof", "synthesised, AD"],
+        ["synthesised, proof, AD", "empty, proof, AD", "synthesised, RRSIG, proof", "synthesised, proof, AD"],
     ),
     aaaa(
         "AAAA only, signed",

@@ -21,6 +21,11 @@ pub const TESTS: &[Interop] = &[
         || is_right(Server::Recursor),
     ),
     Interop::new(
+        "sixway_is_right_about_generated_names_whatever_the_flags",
+        programs!("sixway"),
+        sixway_is_right_about_generated_names_whatever_the_flags,
+    ),
+    Interop::new(
         "sixway_without_validation_is_right_about_generated_names_whatever_the_flags",
         programs!("sixway"),
         sixway_without_validation_is_right_about_generated_names_whatever_the_flags,
@@ -54,6 +59,11 @@ fn is_right(server: Server) -> Result<()> {
         true => Ok(()),
         false => Err(Failure::Unexpected(format!("{many} of {all}:\n  {}", wrong.join("\n  ")))),
     }
+}
+
+fn sixway_is_right_about_generated_names_whatever_the_flags() -> Result<()> {
+    let (running, tree) = start(Server::Sixway)?;
+    is_right_whatever_the_flags(&running, &tree)
 }
 
 fn sixway_without_validation_is_right_about_generated_names_whatever_the_flags() -> Result<()> {

@@ -12,6 +12,7 @@ pub const TESTS: &[Interop] = &[
     Interop::new("pdns_recursor_says_what_the_table_says", programs!("pdns_recursor"), || {
         says_so(Server::Recursor)
     }),
+    Interop::new("sixway_says_what_the_table_says", programs!("sixway"), || says_so(Server::Sixway)),
 ];
 
 fn says_so(server: Server) -> Result<()> {
