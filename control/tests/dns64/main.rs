@@ -1,6 +1,7 @@
 //! A DNS64 resolver in fake time, between clients and upstreams that are made up here; answers are decoded by an independent library.
 
 mod answers;
+mod authentic;
 mod dnssec;
 mod patience;
 mod world;

@@ -24,6 +24,7 @@ pub struct Bits {
 
 pub const PLAIN: Bits = Bits { dnssec_ok: false, checking_disabled: false, authentic_data: false };
 pub const DO: Bits = Bits { dnssec_ok: true, checking_disabled: false, authentic_data: false };
+pub const AD: Bits = Bits { dnssec_ok: false, checking_disabled: false, authentic_data: true };
 pub const CD: Bits = Bits { dnssec_ok: false, checking_disabled: true, authentic_data: false };
 pub const CD_DO: Bits = Bits { dnssec_ok: true, checking_disabled: true, authentic_data: false };
 
@@ -51,6 +52,12 @@ pub enum Manner {
     Servfail,
     Unreachable,
     Authentic,
+    /// As [`Self::Authentic`], but SERVFAIL to questions of this type.
+    AuthenticButFor(u16),
+    /// FORMERR to what has an OPT record.
+    WithoutEdns,
+    /// This, extended if it is large, to everything.
+    Rcode(u16),
 }
 
 pub struct World {
@@ -62,6 +69,8 @@ pub struct World {
     records: BTreeMap<String, Vec<(Rtype, u32, String)>>,
     /// Replies as they were recorded, by name and type; to other questions there is none then.
     recorded: BTreeMap<(String, u16), Vec<u8>>,
+    /// Positive answers name the zone's servers.
+    pub nameservers: bool,
     /// TTL and MINIMUM of every negative answer's SOA; `None`: there is none.
     pub soa: Option<(u32, u32)>,
     on_their_way: VecDeque<(Instant, Exchange, Result<Vec<u8>, Failure>)>,
@@ -137,6 +146,7 @@ impl World {
             latency: Duration::from_millis(10),
             records: BTreeMap::new(),
             recorded: BTreeMap::new(),
+            nameservers: false,
             soa: Some((900, 300)),
             on_their_way: VecDeque::new(),
             seen: Vec::new(),
@@ -270,12 +280,28 @@ impl World {
             Manner::ServfailTo(failing) if failing == rtype.to_int() => {
                 Ok(self.reply(&transmit.message, &name, rtype, behind, Some(2)))
             }
-            Manner::Honest | Manner::SilentTo(_) | Manner::ServfailTo(_) | Manner::Authentic => {
-                Ok(self.reply(&transmit.message, &name, rtype, behind, None))
+            Manner::AuthenticButFor(failing) if failing == rtype.to_int() => {
+                Ok(self.reply(&transmit.message, &name, rtype, behind, Some(2)))
             }
+            Manner::WithoutEdns if transmit.message[11] != 0 => {
+                Ok(self.reply(&transmit.message, &name, rtype, behind, Some(1)))
+            }
+            Manner::Rcode(rcode) => {
+                let mut reply = self.reply(&transmit.message, &name, rtype, behind, Some(rcode as u8 & 15));
+                reply[11] = 1;
+                reply.extend([0, 0, 41, 4, 0, (rcode >> 4) as u8, 0, 0, 0, 0, 0]);
+                Ok(reply)
+            }
+            Manner::Honest
+            | Manner::SilentTo(_)
+            | Manner::ServfailTo(_)
+            | Manner::Authentic
+            | Manner::AuthenticButFor(_)
+            | Manner::WithoutEdns => Ok(self.reply(&transmit.message, &name, rtype, behind, None)),
         };
         let reply = reply.map(|mut reply| {
-            reply[3] |= if manner == Manner::Authentic { 0x20 } else { 0 };
+            let authentic = matches!(manner, Manner::Authentic | Manner::AuthenticButFor(_));
+            reply[3] |= if authentic { 0x20 } else { 0 };
             reply
         });
         self.on_their_way.push_back((self.now + self.latency, transmit.exchange, reply));
@@ -324,6 +350,10 @@ impl World {
             append(&mut message, &zone, Rtype::SOA, ttl, &minimum.to_string());
             message[9] = 1;
         }
+        if found && self.nameservers {
+            append(&mut message, "test.", Rtype::NS, 3_600, "ns.test");
+            message[9] = 1;
+        }
         message
     }
 }
@@ -362,6 +392,13 @@ pub fn query(name: &str, rtype: &str, bits: Bits) -> Vec<u8> {
     message.extend(Rtype::from_str(rtype).expect("it is well-formed").to_int().to_be_bytes());
     message.extend([0, 1]);
     message.extend([0, 0, 41, 0x04, 0xd0, 0, 0, u8::from(bits.dnssec_ok) << 7, 0, 0, 0]);
+    message
+}
+
+pub fn query_without_edns(name: &str, rtype: &str) -> Vec<u8> {
+    let mut message = query(name, rtype, PLAIN);
+    message.truncate(message.len() - 11);
+    message[11] = 0;
     message
 }
 

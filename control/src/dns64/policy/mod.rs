@@ -11,7 +11,7 @@ mod ruling;
 #[cfg(test)]
 mod tests;
 
-pub(super) use ruling::{Ruling, is_no_host};
+pub(super) use ruling::{Embedded, Ruling, is_no_host};
 
 use super::settings::Settings;
 use ranges::Addresses;

@@ -232,9 +232,10 @@ impl Desk {
         self.settings.dnssec.validate && !case.query.checking_disabled && case.is_in()
     }
 
-    /// Whether this client is told that an answer is authentic (RFC 6147 §5.5: with DO=0 it never is).
+    /// Whether this client is told that an answer is authentic: with DO=0 never (RFC 6147 §5.5) or, if so configured, when AD was set (RFC 6840 §5.8).
     pub(super) fn shows_authenticity(&self, case: &Case<'_>) -> bool {
-        let asked = case.query.dnssec_ok() || self.settings.dnssec.ad_without_do;
+        let without_do = self.settings.dnssec.ad_without_do && case.query.authentic_data;
+        let asked = case.query.dnssec_ok() || without_do;
         asked && !case.query.checking_disabled
     }
 }

@@ -6,6 +6,7 @@ use super::super::compose::{self, Dress};
 use super::super::key::Key;
 use super::super::local::Asked;
 use super::super::outcome::Outcome;
+use super::super::policy::{Embedded, Ruling};
 use super::super::settings::{CheckingDisabled, DnssecOk, Synthesis};
 use super::desk::{AAAA_PATIENCE, Case, Desk, Known, Look, Need, Needs, Types, fetch};
 use super::failures::Failed;
@@ -183,7 +184,9 @@ impl Desk {
         let validates = self.validates(case);
         let Some(entry) = self.cache.get(&key) else { return Look::needs([]) };
         match (entry.kind(), basis) {
-            (Kind::Data, Basis::Failed) if validates && entry.security() == Security::Secure => {
+            (Kind::Data | Kind::NoData, Basis::Failed)
+                if validates && entry.security() == Security::Secure =>
+            {
                 // The zone is signed, and so its "no" would be; without it, there may be AAAA records (RFC 6147 §5.5).
                 let why = (INDETERMINATE, "the answer for AAAA cannot be validated");
                 compose::empty(
@@ -216,8 +219,8 @@ impl Desk {
         let shown = self.shows_authenticity(case);
         let ruling = self.policy.for_query(case.client, aaaa.name());
         let Some(entry) = self.cache.get(&key) else { return Look::needs([]) };
-        let authentic =
-            shown && !stale && other == Some(Security::Secure) && entry.security() == Security::Secure;
+        let is_secure = other == Some(Security::Secure) && entry.security() == Security::Secure;
+        let authentic = shown && !stale && is_secure && is_embedded_whole(entry, &ruling);
         let dress = Dress { authentic, ..case.dressed(self.settings.stale.filter(|_| stale), entry.kind()) };
         let mut why = "";
         let embed = |address, into: &mut compose::Embedded| why = ruling.embed(address, into).text();
@@ -279,25 +282,29 @@ impl Desk {
         };
         let mut dress = case.dressed(self.settings.stale.filter(|_| stale), entry.kind());
         let whole = case.is_untouched() || !(hides || excludes) || is_whole(entry, excluded);
-        dress.authentic = shown && !stale && whole && entry.security() == Security::Secure;
+        // What is proven for A says nothing of AAAA.
+        let is_asked = key.qtype() == case.query.qtype;
+        dress.authentic = shown && is_asked && !stale && whole && entry.security() == Security::Secure;
         match (entry.kind(), note, entry.extended_error()) {
             (Kind::NoData, Some(note), _) => dress.extended_error = Some((OTHER, note)),
             (Kind::Failure(_), _, Some(error)) => dress.extended_error = Some(error),
             _ => {}
         }
+        let left_out = match whole {
+            true => {
+                compose::passed_on(out, case.query, entry, &dress);
+                0
+            }
+            false => compose::filtered(out, case.query, entry, excluded, &dress),
+        };
         let outcome = match entry.kind() {
             Kind::Failure(_) => Outcome::UpstreamFailure,
             _ if stale => Outcome::Stale,
+            Kind::Data if left_out != 0 && left_out == entry.count(Part::Data) => Outcome::NoData,
             Kind::Data | Kind::Unfinished => Outcome::PassedOn,
             Kind::NoData => Outcome::NoData,
             Kind::NameError => Outcome::NameError,
         };
-        match whole {
-            true => compose::passed_on(out, case.query, entry, &dress),
-            false => {
-                compose::filtered(out, case.query, entry, excluded, &dress);
-            }
-        }
         let refresh = self.refresh(case, key, key, stale);
         Look::Answered { outcome, refresh }
     }
@@ -319,6 +326,15 @@ impl Desk {
         }
         types
     }
+}
+
+/// Whether each of its A records becomes an AAAA record.
+fn is_embedded_whole(entry: &Answer, ruling: &Ruling<'_>) -> bool {
+    let mut made = compose::Embedded::new();
+    entry.addresses4().all(|address| {
+        made.clear();
+        ruling.embed(address, &mut made) == Embedded::Some
+    })
 }
 
 /// Whether nothing of it is left out.
