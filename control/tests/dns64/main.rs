@@ -3,5 +3,6 @@
 mod answers;
 mod authentic;
 mod dnssec;
+mod faults;
 mod patience;
 mod world;

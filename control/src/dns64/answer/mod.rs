@@ -25,10 +25,14 @@ pub const LONGEST_CHAIN: usize = 16;
 
 /// RCODE 0.
 pub const NOERROR: u16 = 0;
+/// RCODE 1.
+const FORMERR: u16 = 1;
 /// RCODE 2.
 pub const SERVFAIL: u16 = 2;
 /// RCODE 3: the name does not exist.
 pub const NXDOMAIN: u16 = 3;
+/// RCODE 4.
+const NOTIMP: u16 = 4;
 /// RCODE 5.
 pub const REFUSED: u16 = 5;
 
@@ -142,7 +146,7 @@ impl Answer {
         let (rcode, authentic) = (reply.rcode, reply.authentic);
         let extended_error = reply.extended_error.take().map(Box::new);
         if !matches!(rcode, NOERROR | NXDOMAIN) {
-            let failure = Self::failure(key, rcode, now, bounds);
+            let failure = Self::failure(key, to_the_client(rcode), now, bounds);
             return Ok(Self { extended_error, ..failure });
         }
         let mut believed = Believed::of(key, reply, bounds.dnssec_ok)?;
@@ -374,6 +378,14 @@ impl Answer {
         let error =
             error.map_or(0, |error| allocated(size_of::<ExtendedError>()) + allocated(error.text.len()));
         allocated(self.octets.len()) + error
+    }
+}
+
+/// What FORMERR, NOTIMP and all RCODEs of EDNS say is about our query, not the client's.
+const fn to_the_client(rcode: u16) -> u16 {
+    match rcode {
+        FORMERR | NOTIMP | 16.. => SERVFAIL,
+        other => other,
     }
 }
 

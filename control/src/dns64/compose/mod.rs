@@ -89,7 +89,10 @@ pub fn filtered(
             left_out == 0 || !(record.covers(rtype::AAAA) || record.covers(rtype::A))
         });
     }
-    section.authority(query.dnssec_ok());
+    // An empty answer with NS records would look like a referral (RFC 2308 §2.2).
+    if left_out < answer.count(Part::Data) {
+        section.authority(query.dnssec_ok());
+    }
     message.finish();
     left_out
 }

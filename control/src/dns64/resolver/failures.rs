@@ -10,6 +10,8 @@ use std::time::Duration;
 pub(super) const HOLD: Duration = Duration::from_secs(5);
 /// So long it is not asked again where something stale serves in the meantime (RFC 8767 §5: 30 s).
 pub(super) const HOLD_STALE: Duration = Duration::from_secs(30);
+/// So long it is not asked again after there was no room to ask it: that may be over soon, and nobody was troubled.
+pub(super) const HOLD_FULL: Duration = Duration::from_secs(1);
 /// Failures that are kept; beyond, the oldest is forgotten.
 const MOST: usize = 10_000;
 

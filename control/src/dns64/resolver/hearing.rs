@@ -7,10 +7,11 @@ use super::super::query::Query;
 use super::super::upstream::{Exhausted, Number, Question, Reply};
 use super::Resolver;
 use super::desk::{Need, Types, fetch, may_be_stale};
-use super::failures::{Failed, HOLD, HOLD_STALE};
+use super::failures::{Failed, HOLD, HOLD_FULL, HOLD_STALE};
 use super::lookups::{Lookup, MOST_LINKS};
 use super::waiting::Waiter;
 use crate::Instant;
+use std::time::Duration;
 
 /// RFC 8914 §4.23: no upstream answered.
 const NO_REACHABLE_AUTHORITY: u16 = 22;
@@ -65,14 +66,18 @@ impl<T: Copy> Resolver<T> {
             lookup.so_far.as_ref().and_then(|so_far| so_far.target().map(|to| lookup.key.with_name(&to.0)));
         let about = about.unwrap_or(lookup.key);
         let read = outcome.as_ref().ok().and_then(|reply| {
-            let mut answer = Answer::read(&about, &reply.message, now, &self.bounds(reply.dnssec_ok)).ok()?;
+            // An upstream without EDNS has no DNSSEC records: asked for with them once more, it would have none again.
+            let bounds = self.bounds(lookup.dnssec_ok);
+            let mut answer = Answer::read(&about, &reply.message, now, &bounds).ok()?;
             let upstream = reply.upstream.try_into().unwrap_or_default();
             answer.set_origin(Origin { upstream, again: lookup.unlike.is_some() });
             Some(answer)
         });
         let Some(read) = read else {
-            let (code, why) = in_words(outcome.err());
-            return self.fail(now, lookup, code, why);
+            let exhausted = outcome.err();
+            let (code, why) = in_words(exhausted);
+            let longest = if exhausted == Some(Exhausted::Full) { HOLD_FULL } else { HOLD_STALE };
+            return self.fail_for(now, lookup, (code, why), longest);
         };
         let whole = match lookup.so_far.take() {
             None => Some(read),
@@ -105,11 +110,15 @@ impl<T: Copy> Resolver<T> {
 
     /// An answer is kept, and those who waited for it are woken.
     fn keep(&mut self, now: Instant, lookup: Lookup, mut answer: Answer) {
-        // An upstream's failure does not displace what may still serve as stale.
+        // An upstream's failure does not displace what still serves, fresh or stale.
         if let Kind::Failure(_) = answer.kind()
-            && self.is_worth_keeping(&lookup.key)
+            && self.is_worth_keeping(now, &lookup.key)
         {
             return self.fail(now, lookup, OTHER, "the upstream failed");
+        }
+        let kept = self.desk.cache.peek(&lookup.key);
+        if !lookup.dnssec_ok && kept.is_some_and(|kept| kept.has_dnssec() && kept.is_fresh(now)) {
+            return self.wake(now, lookup);
         }
         if self.desk.settings.dnssec.trust_upstream && !self.desk.settings.dnssec.validate {
             let security = if answer.authentic() { Security::Secure } else { Security::Insecure };
@@ -121,14 +130,25 @@ impl<T: Copy> Resolver<T> {
     }
 
     /// Whether there is an entry that must not make way for a failure.
-    fn is_worth_keeping(&mut self, key: &Key) -> bool {
-        let stale = self.desk.settings.stale.is_some();
-        stale && self.desk.cache.get(key).is_some_and(may_be_stale)
+    fn is_worth_keeping(&self, now: Instant, key: &Key) -> bool {
+        let longest = self.desk.settings.stale.map_or(Duration::ZERO, |stale| stale.longest);
+        let serves = |entry: &Answer| may_be_stale(entry) && now < entry.expires() + longest;
+        self.desk.cache.peek(key).is_some_and(serves)
     }
 
     /// A question is not answered, and not asked again for a while.
     fn fail(&mut self, now: Instant, lookup: Lookup, code: u16, why: &'static str) {
-        let hold = if self.is_worth_keeping(&lookup.key) { HOLD_STALE } else { HOLD };
+        self.fail_for(now, lookup, (code, why), HOLD_STALE);
+    }
+
+    fn fail_for(
+        &mut self,
+        now: Instant,
+        lookup: Lookup,
+        (code, why): (u16, &'static str),
+        longest: Duration,
+    ) {
+        let hold = if self.is_worth_keeping(now, &lookup.key) { HOLD_STALE } else { HOLD }.min(longest);
         self.desk.failures.note(lookup.key, Failed { at: now, until: now + hold, code, why });
         self.wake(now, lookup);
     }
@@ -142,7 +162,7 @@ impl<T: Copy> Resolver<T> {
 
     /// Asks for types at the name of a query, though nobody waits for them.
     pub(super) fn refresh(&mut self, now: Instant, query: &Query<'_>, types: &Types) {
-        for qtype in types {
+        for qtype in types.iter().filter(|_| query.recursion_desired) {
             let key = self.desk.key(query.name, *qtype, query);
             let need = fetch(key, self.desk.wants_dnssec(query));
             if self.lookups.under_way(&key, need.dnssec_ok).is_none() {
