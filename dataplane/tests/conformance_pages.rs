@@ -48,7 +48,7 @@ fn named(cell: &str) -> impl Iterator<Item = (&str, &str)> {
 fn is_test(source: &str, name: &str) -> bool {
     let Some((before, _)) = source.split_once(&format!("fn {name}(")) else { return false };
     let mut above = before.rsplit('\n').skip(1).take_while(|line| line.trim_start().starts_with('#'));
-    above.any(|line| line.trim() == "#[test]")
+    above.any(|line| matches!(line.trim(), "#[test]" | "#[tokio::test]"))
 }
 
 #[test]
@@ -90,8 +90,8 @@ fn every_row_has_a_mark_and_what_is_done_is_proved() {
 
 #[test]
 fn samples_of_tests_are_told_from_what_is_none() {
-    let source = "#[test]\nfn good() {}\n\nfn helper() {}\n    #[test]\n    #[should_panic]\n    fn also(\n";
-    assert!(is_test(source, "good") && is_test(source, "also"));
+    let source = "#[test]\nfn good() {}\n\nfn helper() {}\n    #[test]\n    #[should_panic]\n    fn also(\n#[tokio::test]\nasync fn too() {";
+    assert!(is_test(source, "good") && is_test(source, "also") && is_test(source, "too"));
     assert!(!is_test(source, "helper") && !is_test(source, "absent"));
     assert_eq!(named("`a/b.rs::x_y`, and `Z::W`").collect::<Vec<_>>(), [("a/b.rs", "x_y")]);
 }

@@ -137,3 +137,28 @@ fn what_does_not_validate_is_asked_for_once_more_elsewhere() {
     assert_eq!(asked.last(), Some(&1), "{:?}", world.seen);
     assert!(world.counters().validations >= 2);
 }
+
+#[test]
+fn upstreams_are_asked_with_do_and_cd() {
+    let mut world = world(dnssec());
+    for bits in [PLAIN, DO, CD, CD_DO] {
+        world.ask("www.test", "AAAA", bits);
+    }
+    assert!(world.messages.len() >= 3, "AAAA, A and keys");
+    for message in &world.messages {
+        assert_eq!(message[3] & 0x30, 0x10, "CD, and not AD");
+        assert_eq!(message[message.len() - 4] & 0x80, 0x80, "DO");
+    }
+}
+
+#[test]
+fn a_failure_to_validate_is_kept_for_seconds() {
+    let mut world = world(dnssec());
+    world.ask("www.tampered.test", "A", PLAIN);
+    let (asked, validated) = (world.seen.len(), world.counters().validations);
+    assert_eq!(world.ask("www.tampered.test", "A", PLAIN).rcode, "SERVFAIL");
+    assert_eq!((world.seen.len(), world.counters().validations), (asked, validated));
+    world.pass(std::time::Duration::from_secs(31));
+    world.ask("www.tampered.test", "A", PLAIN);
+    assert!(world.seen.len() > asked && world.counters().validations > validated);
+}

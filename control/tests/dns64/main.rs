@@ -5,4 +5,8 @@ mod authentic;
 mod dnssec;
 mod faults;
 mod patience;
+mod rfc2308;
+mod rfc6147;
+mod rfc8767;
+mod rfc8914;
 mod world;

@@ -32,10 +32,13 @@ pub const CD_DO: Bits = Bits { dnssec_ok: true, checking_disabled: true, authent
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Got {
     pub rcode: String,
+    pub authoritative: bool,
     pub authentic: bool,
     pub truncated: bool,
     pub answer: Vec<String>,
     pub authority: Vec<String>,
+    /// Without the OPT record.
+    pub additional: Vec<String>,
     pub extended_error: Option<(u16, String)>,
     pub octets: usize,
     pub after: Duration,
@@ -76,6 +79,8 @@ pub struct World {
     on_their_way: VecDeque<(Instant, Exchange, Result<Vec<u8>, Failure>)>,
     /// Questions that upstreams saw: upstream, name in lower case, type.
     pub seen: Vec<(usize, String, Rtype)>,
+    /// The same as they were sent.
+    pub messages: Vec<Vec<u8>>,
     tickets: u32,
     answered: BTreeMap<u32, (Vec<u8>, Outcome)>,
 }
@@ -150,6 +155,7 @@ impl World {
             soa: Some((900, 300)),
             on_their_way: VecDeque::new(),
             seen: Vec::new(),
+            messages: Vec::new(),
             tickets: 0,
             answered: BTreeMap::new(),
         }
@@ -271,6 +277,7 @@ impl World {
         let rtype =
             Rtype::from_int(u16::from_be_bytes([transmit.message[behind], transmit.message[behind + 1]]));
         self.seen.push((transmit.upstream, name.to_ascii_lowercase(), rtype));
+        self.messages.push(transmit.message.to_vec());
         let manner = self.manners[transmit.upstream];
         let reply = match manner {
             Manner::Silent => return,
@@ -358,7 +365,7 @@ impl World {
     }
 }
 
-fn append(message: &mut Vec<u8>, owner: &str, rtype: Rtype, ttl: u32, data: &str) {
+pub fn append(message: &mut Vec<u8>, owner: &str, rtype: Rtype, ttl: u32, data: &str) {
     message.extend_from_slice(&wire(owner).0);
     message.extend_from_slice(&rtype.to_int().to_be_bytes());
     message.extend_from_slice(&Class::IN.to_int().to_be_bytes());
@@ -366,7 +373,7 @@ fn append(message: &mut Vec<u8>, owner: &str, rtype: Rtype, ttl: u32, data: &str
     let data = match rtype {
         Rtype::A => data.parse::<Ipv4Addr>().expect("it is well-formed").octets().to_vec(),
         Rtype::AAAA => data.parse::<Ipv6Addr>().expect("it is well-formed").octets().to_vec(),
-        Rtype::CNAME | Rtype::PTR | Rtype::NS => wire(data).0.to_vec(),
+        Rtype::CNAME | Rtype::DNAME | Rtype::PTR | Rtype::NS => wire(data).0.to_vec(),
         Rtype::TXT => [&[data.len() as u8], data.as_bytes()].concat(),
         Rtype::SOA => {
             let minimum = data.parse::<u32>().expect("it is well-formed");
@@ -423,10 +430,12 @@ pub fn decode(octets: &[u8], after: Duration) -> Got {
     });
     Got {
         rcode: message.header().rcode().to_string(),
+        authoritative: message.header().aa(),
         authentic: message.header().ad(),
         truncated: message.header().tc(),
         answer: section(message.answer().expect("an answer section")),
         authority: section(message.authority().expect("an authority section")),
+        additional: section(message.additional().expect("an additional section")),
         extended_error,
         octets: octets.len(),
         after,

@@ -78,3 +78,23 @@ impl Failures {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_than_the_bound_are_kept() {
+        let mut failures = Failures::new(7);
+        let at = Instant::from_secs(10);
+        let key = |number: u32| Key::of(&[&[4], &number.to_be_bytes()[..], &[0]].concat(), 1, 1, false);
+        for number in 0..3 * MOST as u32 {
+            failures.note(key(number), Failed { at, until: at + HOLD, code: 22, why: "" });
+            // The same question over and over takes no more room than once.
+            failures.note(key(0), Failed { at, until: at + HOLD, code: 22, why: "" });
+        }
+        assert!(failures.by_key.len() <= MOST && failures.order.len() <= 2 * MOST);
+        assert!(failures.of(&key(3 * MOST as u32 - 1), at).is_some());
+        assert!(failures.of(&key(1), at).is_none());
+    }
+}
