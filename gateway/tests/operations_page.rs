@@ -42,6 +42,7 @@ fn what_the_dns64_counts_is_made_from_the_code() {
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(page(), &made).expect("the page can be written");
     }
-    let what = "docs/operations.md is not what the code says; BLESS=1 cargo test -p sixway --test operations_page";
+    let what =
+        "docs/operations.md is not what the code says; BLESS=1 cargo test -p sixway --test operations_page";
     assert!(written == made || std::env::var_os("BLESS").is_some(), "{what}");
 }

@@ -131,7 +131,7 @@ pub struct Dnssec {
     pub checking_disabled: CheckingDisabled,
     /// CD=0, DO=1.
     pub dnssec_ok: DnssecOk,
-    /// AD is set for clients that did not set DO too; against RFC 6147 §5.5 case 1.
+    /// AD is set for clients that set AD and not DO (RFC 6840 §5.8); against RFC 6147 §5.5 case 1.
     pub ad_without_do: bool,
 }
 

@@ -162,3 +162,13 @@ fn a_failure_to_validate_is_kept_for_seconds() {
     world.ask("www.tampered.test", "A", PLAIN);
     assert!(world.seen.len() > asked && world.counters().validations > validated);
 }
+
+#[test]
+fn why_a_signed_zone_counts_as_unsigned_is_told() {
+    for (name, code) in [("www.algorithm.test", 1), ("www.digest.test", 2), ("nothing.many.test", 27)] {
+        let mut world = world(dnssec());
+        let got = world.ask(name, "A", DO);
+        assert_eq!((got.extended_error.map(|error| error.0), got.authentic), (Some(code), false), "{name}");
+        assert_eq!(world.ask(name, "A", CD_DO).extended_error, None, "{name}: who validates finds out");
+    }
+}

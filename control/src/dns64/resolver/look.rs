@@ -288,6 +288,10 @@ impl Desk {
         match (entry.kind(), note, entry.extended_error()) {
             (Kind::NoData, Some(note), _) => dress.extended_error = Some((OTHER, note)),
             (Kind::Failure(_), _, Some(error)) => dress.extended_error = Some(error),
+            // Why it counts as unsigned though it is signed (RFC 8914 §4.2, §4.3).
+            (_, _, Some(error)) if !stale && self.is_found_insecure(case, entry) => {
+                dress.extended_error = Some(error);
+            }
             _ => {}
         }
         let left_out = match whole {
@@ -307,6 +311,11 @@ impl Desk {
         };
         let refresh = self.refresh(case, key, key, stale);
         Look::Answered { outcome, refresh }
+    }
+
+    /// Whether this client's answer was looked at by our validator, and counts as unsigned.
+    fn is_found_insecure(&self, case: &Case<'_>, entry: &Answer) -> bool {
+        self.validates(case) && entry.security() == Security::Insecure
     }
 
     /// What is to be asked for though nobody waits for it: what has expired, or is in the last tenth of its time.

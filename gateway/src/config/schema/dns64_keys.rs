@@ -319,7 +319,7 @@ pub(in super::super) static DNSSEC: Section = Section {
             "ad_without_do",
             Kind::Boolean,
             FALSE,
-            "Set the AD bit for clients that did not set DO too, against RFC 6147 §5.5.",
+            "Set the AD bit for clients that set AD and not DO (RFC 6840 §5.8), against RFC 6147 §5.5.",
         ),
     ]],
 };
