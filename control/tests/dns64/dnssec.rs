@@ -17,11 +17,11 @@ fn anchor() -> Anchor {
     Anchor { zone: super::world::wire("test"), key: AnchorKey::Ds(data.into()) }
 }
 
-fn dnssec() -> Dnssec {
+pub fn dnssec() -> Dnssec {
     Dnssec { validate: true, anchors: vec![anchor()], ..Dnssec::default() }
 }
 
-fn world(dnssec: Dnssec) -> World {
+pub fn world(dnssec: Dnssec) -> World {
     World::new(sixway_control::dns64::Settings { dnssec, ..settings() }).with_recorded(RECORDED)
 }
 

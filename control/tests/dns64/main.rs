@@ -9,4 +9,5 @@ mod rfc2308;
 mod rfc6147;
 mod rfc8767;
 mod rfc8914;
+mod verdicts;
 mod world;

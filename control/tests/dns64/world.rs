@@ -68,6 +68,8 @@ pub struct World {
     pub resolver: Resolver<u32>,
     pub manners: Vec<Manner>,
     pub latency: Duration,
+    /// Questions of this type take so much longer.
+    pub slow: Option<(u16, Duration)>,
     /// Owner (lower case, with its final dot) → type, TTL, data.
     records: BTreeMap<String, Vec<(Rtype, u32, String)>>,
     /// Replies as they were recorded, by name and type; to other questions there is none then.
@@ -149,6 +151,7 @@ impl World {
             resolver,
             manners,
             latency: Duration::from_millis(10),
+            slow: None,
             records: BTreeMap::new(),
             recorded: BTreeMap::new(),
             nameservers: false,
@@ -185,6 +188,29 @@ impl World {
             });
             let key = (name.to_ascii_lowercase() + ".", rtype.parse().expect("a type"));
             self.recorded.insert(key, octets.collect());
+        }
+        self
+    }
+
+    /// With this TTL for all records of what was recorded.
+    pub fn with_ttl(mut self, name: &str, rtype: u16, ttl: u32) -> Self {
+        let recorded = self.recorded.get_mut(&(format!("{name}."), rtype)).expect("it was recorded");
+        let records: u16 =
+            (6..12).step_by(2).map(|at| u16::from_be_bytes([recorded[at], recorded[at + 1]])).sum();
+        let behind_name = |message: &[u8], mut at: usize| loop {
+            match message[at] {
+                0 => break at + 1,
+                0xc0.. => break at + 2,
+                length => at += 1 + usize::from(length),
+            }
+        };
+        let mut at = behind_name(recorded, 12) + 4;
+        for _ in 0..records {
+            at = behind_name(recorded, at);
+            if recorded[at + 1] != 41 {
+                recorded[at + 4..at + 8].copy_from_slice(&ttl.to_be_bytes());
+            }
+            at += 10 + usize::from(u16::from_be_bytes([recorded[at + 8], recorded[at + 9]]));
         }
         self
     }
@@ -311,12 +337,15 @@ impl World {
             reply[3] |= if authentic { 0x20 } else { 0 };
             reply
         });
-        self.on_their_way.push_back((self.now + self.latency, transmit.exchange, reply));
+        let slow =
+            self.slow.filter(|(slow, _)| *slow == rtype.to_int()).map_or(Duration::ZERO, |slow| slow.1);
+        self.on_their_way.push_back((self.now + self.latency + slow, transmit.exchange, reply));
     }
 
     /// As a recursive server would: CNAME records are followed.
     fn reply(&self, query: &[u8], name: &str, rtype: Rtype, behind: usize, rcode: Option<u8>) -> Vec<u8> {
-        if let Some(recorded) = self.recorded.get(&(name.to_ascii_lowercase(), rtype.to_int())) {
+        let recorded = self.recorded.get(&(name.to_ascii_lowercase(), rtype.to_int()));
+        if let Some(recorded) = recorded.filter(|_| rcode.is_none()) {
             let mut message = recorded.clone();
             message[..2].copy_from_slice(&query[..2]);
             message[12..behind + 4].copy_from_slice(&query[12..behind + 4]);

@@ -129,6 +129,8 @@ pub struct Answer {
     stored: Instant,
     extended_error: Option<Box<ExtendedError>>,
     lifetime: u32,
+    /// No record lives longer than so many seconds from `stored`.
+    longest: u32,
     parts: Parts,
     /// Octets of the name in the key, so that nobody has to count its labels.
     name_length: u8,
@@ -159,6 +161,7 @@ impl Answer {
             stored: now,
             extended_error,
             lifetime,
+            longest: u32::MAX,
             parts,
             name_length: name_length(key),
             kind,
@@ -177,6 +180,7 @@ impl Answer {
             stored: now,
             extended_error: None,
             lifetime: bounds.failure_ttl,
+            longest: u32::MAX,
             parts: Parts::none(key.octets().len()),
             name_length: name_length(key),
             kind: Kind::Failure(rcode),
@@ -210,6 +214,7 @@ impl Answer {
             stored,
             extended_error: rest.extended_error.clone(),
             lifetime: self.left(stored).min(rest.left(stored)),
+            longest: u32::MAX,
             parts,
             name_length: self.name_length,
             kind: rest.kind,
@@ -265,9 +270,20 @@ impl Answer {
         }
     }
 
-    /// It is kept no longer than so many seconds from `now`.
+    /// Neither it nor any of its records lives longer than so many seconds from `now`.
     pub fn limit_lifetime(&mut self, now: Instant, seconds: u32) {
-        self.lifetime = self.lifetime.min(self.age(now).saturating_add(seconds));
+        let longest = self.age(now).saturating_add(seconds);
+        (self.lifetime, self.longest) = (self.lifetime.min(longest), self.longest.min(longest));
+    }
+
+    /// It is kept for at least and at most so many seconds from `now`, whatever its records' TTLs.
+    pub fn hold(&mut self, now: Instant, least: u32, most: u32) {
+        self.lifetime = self.age(now).saturating_add(self.left(now).clamp(least, most));
+    }
+
+    /// The most that a record's TTL counts, in seconds from [`Self::stored`].
+    pub(crate) fn longest(&self) -> u32 {
+        self.longest
     }
 
     /// Whether it was asked for with DO=1.
@@ -334,7 +350,7 @@ impl Answer {
     pub fn negative_ttl(&self, now: Instant) -> Option<u32> {
         let is_soa = |record: &RawRecord<'_>| record.rtype == rtype::SOA;
         let soa = self.raw_records(Part::Authority).next().filter(is_soa)?;
-        Some(soa.ttl.saturating_sub(self.age(now)))
+        Some(soa.ttl.min(self.longest).saturating_sub(self.age(now)))
     }
 
     /// The name that an [unfinished](Kind::Unfinished) chain leads to.

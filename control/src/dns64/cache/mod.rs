@@ -108,6 +108,13 @@ impl Cache {
         }
     }
 
+    /// What is kept for a question is kept for at least and at most so many seconds from `now`.
+    pub fn hold(&mut self, key: &Key, now: Instant, least: u32, most: u32) {
+        if let Some(place) = self.place(key) {
+            self.slots[place].answer.hold(now, least, most);
+        }
+    }
+
     /// Forgets one question.
     pub fn remove(&mut self, key: &Key) -> Option<Answer> {
         self.place(key).map(|place| self.take(place))

@@ -12,18 +12,19 @@ const LONGEST_BESIDE_DATA: usize = 3 * LONGEST_NAME + 10;
 /// What becomes of TTLs.
 #[derive(Clone, Copy)]
 pub(super) enum Ageing {
-    Left { age: u32 },
+    Left { age: u32, longest: u32 },
     Fixed(u32),
 }
 
 impl Ageing {
     pub(super) fn of(answer: &Answer, dress: &Dress<'_>) -> Self {
-        dress.ttl.map_or_else(|| Self::Left { age: answer.age(dress.now) }, Self::Fixed)
+        let left = || Self::Left { age: answer.age(dress.now), longest: answer.longest() };
+        dress.ttl.map_or_else(left, Self::Fixed)
     }
 
     pub(super) fn ttl(self, ttl: u32) -> u32 {
         match self {
-            Self::Left { age } => ttl.saturating_sub(age),
+            Self::Left { age, longest } => ttl.min(longest).saturating_sub(age),
             Self::Fixed(ttl) => ttl,
         }
     }

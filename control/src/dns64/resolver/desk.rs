@@ -182,9 +182,7 @@ impl Desk {
         if let Some(entry) = self.cache.get(key).filter(|entry| entry.has_dnssec() || !dnssec_ok) {
             let usable = |stale| Known::Usable { stale, security: entry.security(), kind: entry.kind() };
             // What was fetched for this query serves it, whatever its time to live.
-            if entry.is_fresh(case.now)
-                || (entry.stored() >= case.since && entry.security() != Security::Bogus)
-            {
+            if entry.is_fresh(case.now) || entry.stored() >= case.since {
                 return usable(false);
             }
             if may_be_stale(entry) {

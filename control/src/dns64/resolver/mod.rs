@@ -234,6 +234,7 @@ impl<T: Copy> Resolver<T> {
     /// Forgets what is kept of a name and of those below it; of all names for the root. Says how many answers that were.
     pub fn flush(&mut self, name: &[u8]) -> usize {
         self.desk.failures.clear();
+        self.validations.forget();
         self.desk.cache.remove_below(&name.to_ascii_lowercase(), false)
     }
 

@@ -7,14 +7,18 @@ use super::super::settings::{Anchor, Dnssec, Wire};
 use super::super::validator::{Lookup, Reply, Validation, Validator, Verdict};
 use super::Resolver;
 use super::desk::{Need, fetch};
+use super::failures::HOLD;
 use super::look::IN;
 use super::waiting::Waiter;
 use crate::Instant;
 use foldhash::quality::FixedState;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
 
-/// What does not validate is kept no longer, in seconds (RFC 4035 §4.7).
-const BOGUS_TTL: u32 = 30;
+/// What does not validate is kept so long, in seconds, whatever its TTL (RFC 4035 §4.7, RFC 9520 §3.2).
+const BOGUS_TTL: std::ops::RangeInclusive<u32> = 5..=30;
+/// So long, in seconds, is kept what could not be validated for want of an answer: as long as that is not asked for again.
+const INDETERMINATE_TTL: u32 = HOLD.as_secs() as u32;
 /// Validations at a time.
 const MOST: usize = 1_024;
 
@@ -33,6 +37,10 @@ pub(super) struct Validations {
     validator: Validator,
     by_number: HashMap<Validation, UnderWay, FixedState>,
     by_key: HashMap<Key, Validation, FixedState>,
+    /// Who came when there was no room.
+    outside: VecDeque<Waiter>,
+    /// When validations began, the oldest first; some are over.
+    begun: VecDeque<(Instant, Validation)>,
 }
 
 impl Validations {
@@ -42,7 +50,48 @@ impl Validations {
             validator: Validator::new(dnssec.anchors.clone(), dnssec.insecure.clone()),
             by_number: HashMap::with_hasher(hasher.clone()),
             by_key: HashMap::with_hasher(hasher),
+            outside: VecDeque::new(),
+            begun: VecDeque::new(),
         }
+    }
+
+    /// What was found on the way to signatures is forgotten.
+    pub(super) fn forget(&mut self) {
+        self.validator.forget();
+    }
+
+    /// Whether there is room for one more.
+    fn has_room(&self) -> bool {
+        self.by_number.len() < MOST
+    }
+
+    /// Somebody for whom there was no room, and is now.
+    fn let_in(&mut self) -> Option<Waiter> {
+        if self.has_room() { self.outside.pop_front() } else { None }
+    }
+
+    fn begin(&mut self, now: Instant, wall: u64, entry: (Key, Instant), reply: Reply) -> &mut UnderWay {
+        let (key, stored) = entry;
+        let number = self.validator.begin(now, wall, key.name(), key.qtype(), reply);
+        self.by_key.insert(key, number);
+        self.begun.push_back((now, number));
+        self.by_number.entry(number).or_insert(UnderWay { key, stored, waiters: Vec::new() })
+    }
+
+    fn end(&mut self, number: Validation) -> Option<UnderWay> {
+        let under_way = self.by_number.remove(&number)?;
+        self.by_key.remove(&under_way.key);
+        while self.begun.front().is_some_and(|(_, oldest)| !self.by_number.contains_key(oldest)) {
+            self.begun.pop_front();
+        }
+        Some(under_way)
+    }
+
+    /// Gives up one that has gone on for so long that who asked for it has been answered. A zone whose servers are slow on purpose would keep others out.
+    fn give_up_one(&mut self, now: Instant, longest: Duration) -> Option<UnderWay> {
+        let (_, number) = self.begun.front().filter(|(began, _)| now >= *began + longest).copied()?;
+        self.validator.abandon(number);
+        self.end(number)
     }
 
     pub(super) fn set_anchors(&mut self, anchors: Vec<Anchor>) {
@@ -60,11 +109,10 @@ impl<T: Copy> Resolver<T> {
             }
             return;
         }
-        let Some(entry) = self.desk.cache.get(&key).filter(|_| self.validations.by_number.len() < MOST)
-        else {
-            // It is looked at again when its patience ends.
-            return;
-        };
+        if !self.validations.has_room() && !self.give_up_validation(now) {
+            return self.validations.outside.push_back(waiter);
+        }
+        let Some(entry) = self.desk.cache.get(&key) else { return self.woken.push_back(waiter) };
         let stored = entry.stored();
         let Ok(reply) = Reply::of(entry, now) else {
             self.conclude(now, key, Security::Bogus, None, &[waiter]);
@@ -72,9 +120,20 @@ impl<T: Copy> Resolver<T> {
         };
         self.counters.validations += 1;
         let wall = self.wall.at(now);
-        let number = self.validations.validator.begin(now, wall, key.name(), key.qtype(), reply);
-        self.validations.by_key.insert(key, number);
-        self.validations.by_number.insert(number, UnderWay { key, stored, waiters: vec![waiter] });
+        self.validations.begin(now, wall, (key, stored), reply).waiters.push(waiter);
+    }
+
+    /// Makes room; `false`: there is nobody who would have to make way.
+    fn give_up_validation(&mut self, now: Instant) -> bool {
+        while let Some(gone) = self.validations.outside.front().copied()
+            && self.waiting.look(gone).is_none()
+        {
+            self.validations.outside.pop_front();
+        }
+        let given_up = self.validations.give_up_one(now, self.desk.settings.limits.deadline);
+        let made_room = given_up.is_some();
+        self.woken.extend(given_up.into_iter().flat_map(|under_way| under_way.waiters));
+        made_room
     }
 
     /// Meets the validator's needs, and hears its verdicts.
@@ -90,12 +149,16 @@ impl<T: Copy> Resolver<T> {
         while let Some((number, verdict)) = self.validations.validator.poll_verdict() {
             self.hear_verdict(now, number, &verdict);
         }
+        // One who is answered meanwhile does not take the room, and the next is let in after it was looked at.
+        if self.woken.is_empty() {
+            self.woken.extend(self.validations.let_in());
+        }
     }
 
     /// Gives the validator what is known of a question that it asked.
     pub(super) fn tell_validator(&mut self, now: Instant, key: &Key) {
         let failed = self.desk.failures.of(key, now).is_some();
-        let entry = self.desk.cache.get(key).filter(|_| !failed);
+        let entry = self.desk.cache.get(key).filter(|entry| entry.is_fresh(now) || !failed);
         let reply = entry.and_then(|entry| Reply::of(entry, now).ok());
         let lookup = Lookup { name: Wire(key.name().into()), qtype: key.qtype() };
         let wall = self.wall.at(now);
@@ -103,8 +166,7 @@ impl<T: Copy> Resolver<T> {
     }
 
     fn hear_verdict(&mut self, now: Instant, number: Validation, verdict: &Verdict) {
-        let Some(under_way) = self.validations.by_number.remove(&number) else { return };
-        self.validations.by_key.remove(&under_way.key);
+        let Some(under_way) = self.validations.end(number) else { return };
         let same = |entry: &&Answer| entry.stored() == under_way.stored;
         if self.desk.cache.get(&under_way.key).filter(same).is_none() {
             self.woken.extend(under_way.waiters);
@@ -128,8 +190,10 @@ impl<T: Copy> Resolver<T> {
         }
         if let Some(blamed) = blamed {
             let key = Key::of(&blamed.name.0, blamed.qtype, IN, false);
-            if let Some(entry) = self.desk.cache.remove(&key) {
-                let unlike = Some(entry.origin().upstream.into());
+            let first = |entry: &&Answer| !entry.origin().again;
+            if let Some(origin) = self.desk.cache.peek(&key).filter(first).map(Answer::origin) {
+                self.desk.cache.remove(&key);
+                let unlike = Some(origin.upstream.into());
                 self.look_up(now, &Need { unlike, ..fetch(key, true) }, None, false);
             }
         }
@@ -155,9 +219,38 @@ impl<T: Copy> Resolver<T> {
     ) {
         let error = code.map(|code| ExtendedError { code, text: "".into() });
         self.desk.cache.set_security(&key, security, error);
-        if matches!(security, Security::Bogus | Security::Indeterminate) {
-            self.desk.cache.limit_lifetime(&key, now, BOGUS_TTL);
+        match security {
+            Security::Bogus => self.desk.cache.hold(&key, now, *BOGUS_TTL.start(), *BOGUS_TTL.end()),
+            Security::Indeterminate => {
+                self.desk.cache.hold(&key, now, INDETERMINATE_TTL, INDETERMINATE_TTL);
+            }
+            Security::Unchecked | Security::Secure | Security::Insecure => {}
         }
         self.woken.extend(waiters);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::settings::AnchorKey;
+    use super::*;
+
+    #[test]
+    fn who_validates_for_longer_than_anybody_waits_makes_way_for_others() {
+        let key = AnchorKey::Ds([&[0, 1, 13, 2][..], &[7; 32]].concat().into());
+        let anchors = vec![Anchor { zone: Wire([0].into()), key }];
+        let mut validations = Validations::new(&Dnssec { anchors, ..Dnssec::default() }, 1);
+        let (start, longest) = (Instant::from_secs(100), Duration::from_secs(5));
+        for number in 1_000..1_000 + MOST as u16 {
+            assert!(validations.has_room());
+            validations.begin(start, 0, (Key::of(b"\x01a\0", number, IN, false), start), Reply::default());
+        }
+        assert!(!validations.has_room() && validations.validator.poll_verdict().is_none());
+        assert!(validations.give_up_one(start + longest / 2, longest).is_none());
+        let oldest = validations.give_up_one(start + longest, longest).expect("its time has come");
+        assert!(oldest.key.qtype() == 1_000 && validations.has_room());
+        let numbers: Vec<Validation> = validations.by_number.keys().copied().collect();
+        assert!(numbers.into_iter().all(|number| validations.end(number).is_some()));
+        assert!(validations.begun.is_empty() && validations.by_key.is_empty());
     }
 }

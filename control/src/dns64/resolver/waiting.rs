@@ -65,8 +65,18 @@ impl<T> WaitingRoom<T> {
         let seat = &mut self.places[place as usize];
         seat.waiting = Some(waiting);
         let waiter = Waiter { place, turn: seat.turn };
+        self.tidy(alarms.len());
         self.alarms.extend(alarms.iter().map(|after| Reverse((since + *after, waiter))));
         Some(waiter)
+    }
+
+    /// Drops the alarms of those who are gone, when there are more of them than of those who wait.
+    fn tidy(&mut self, each: usize) {
+        const FEW: usize = 1_024;
+        if self.alarms.len() > FEW + 2 * each * self.len() {
+            let places = &self.places;
+            self.alarms.retain(|Reverse((_, waiter))| places[waiter.place as usize].turn == waiter.turn);
+        }
     }
 
     /// The query, if it still waits.
@@ -123,6 +133,20 @@ mod tests {
         assert!(room.look(first).is_none());
         assert!(room.dismiss(first).is_none());
         assert_eq!((room.len(), room.look(second).expect("it waits").asker.ticket), (1, 2));
+    }
+
+    #[test]
+    fn alarms_of_those_who_are_gone_do_not_pile_up() {
+        let mut room = WaitingRoom::new(3);
+        let stays = room.admit(waiting(1), &[Duration::from_secs(5); 3]).expect("room");
+        for ticket in 0..100_000 {
+            let goes = room.admit(waiting(ticket), &[Duration::from_secs(5); 3]).expect("room");
+            room.dismiss(goes);
+            assert!(room.alarms.len() < 1_100);
+        }
+        assert_eq!(room.next_alarm(), Some(Instant::from_secs(15)));
+        assert!(room.look(stays).is_some());
+        assert_eq!(room.alarms.iter().filter(|Reverse((_, waiter))| *waiter == stays).count(), 3);
     }
 
     #[test]

@@ -48,6 +48,11 @@ impl Validator {
         self.cuts.clear();
     }
 
+    /// What was found so far is forgotten: it is to be looked up anew.
+    pub fn forget(&mut self) {
+        self.cuts.clear();
+    }
+
     /// Begins to validate what was said about a name, which is in wire form, in any case. `wall` is Unix time in seconds.
     ///
     /// The reply's answer section has the whole chain of CNAME and DNAME records and what is at its end, and nothing else.
