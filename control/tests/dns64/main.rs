@@ -2,6 +2,7 @@
 
 mod answers;
 mod authentic;
+mod conserved;
 mod dnssec;
 mod faults;
 mod patience;

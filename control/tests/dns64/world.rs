@@ -6,7 +6,7 @@ use domain::rdata::AllRecordData;
 use sixway_control::Instant;
 use sixway_control::dns64::{
     Access, Asker, Counters, Dnssec, Exchange, Failure, Heard, Limits, Outcome, Resolver, Reverse, Settings,
-    Stale, Transmit, Transport, Upstream, Wire,
+    Stale, Transmit, Transport, Upstream, Way, Wire,
 };
 use sixway_dataplane::translate::address::Rfc6052;
 use std::collections::{BTreeMap, VecDeque};
@@ -59,6 +59,10 @@ pub enum Manner {
     AuthenticButFor(u16),
     /// FORMERR to what has an OPT record.
     WithoutEdns,
+    /// TC to what comes by datagram.
+    Truncating,
+    /// An octet is wrong, each time another.
+    Garbling,
     /// This, extended if it is large, to everything.
     Rcode(u16),
 }
@@ -70,6 +74,8 @@ pub struct World {
     pub latency: Duration,
     /// Questions of this type take so much longer.
     pub slow: Option<(u16, Duration)>,
+    /// So many links of a chain are followed.
+    pub links: usize,
     /// Owner (lower case, with its final dot) → type, TTL, data.
     records: BTreeMap<String, Vec<(Rtype, u32, String)>>,
     /// Replies as they were recorded, by name and type; to other questions there is none then.
@@ -133,7 +139,7 @@ fn name_at(message: &[u8], mut at: usize) -> (String, usize) {
     let mut text = String::new();
     while message[at] != 0 {
         let length = usize::from(message[at]);
-        text.push_str(std::str::from_utf8(&message[at + 1..at + 1 + length]).expect("it is well-formed"));
+        text.extend(message[at + 1..at + 1 + length].iter().map(|octet| char::from(*octet)));
         text.push('.');
         at += 1 + length;
     }
@@ -152,6 +158,7 @@ impl World {
             manners,
             latency: Duration::from_millis(10),
             slow: None,
+            links: 20,
             records: BTreeMap::new(),
             recorded: BTreeMap::new(),
             nameservers: false,
@@ -258,6 +265,18 @@ impl World {
         self.resolver.counters()
     }
 
+    /// All answers that have come: ticket, message, outcome.
+    pub fn take_answers(&mut self) -> Vec<(u32, Vec<u8>, Outcome)> {
+        let answered = std::mem::take(&mut self.answered);
+        answered.into_iter().map(|(ticket, (message, outcome))| (ticket, message, outcome)).collect()
+    }
+
+    /// Time passes in which nobody does anything.
+    pub fn jump(&mut self, time: Duration) {
+        self.now = self.now + time;
+        self.poll();
+    }
+
     /// Goes on to what happens next.
     pub fn step(&mut self) {
         let reply = self.on_their_way.iter().map(|(at, ..)| *at).min();
@@ -294,7 +313,8 @@ impl World {
         }
         let mut answer = Vec::new();
         while let Some((asker, outcome)) = self.resolver.poll_answer(self.now, &mut answer) {
-            self.answered.insert(asker.ticket, (answer.clone(), outcome));
+            let before = self.answered.insert(asker.ticket, (answer.clone(), outcome));
+            assert!(before.is_none(), "two answers");
         }
     }
 
@@ -330,11 +350,16 @@ impl World {
             | Manner::ServfailTo(_)
             | Manner::Authentic
             | Manner::AuthenticButFor(_)
+            | Manner::Truncating
+            | Manner::Garbling
             | Manner::WithoutEdns => Ok(self.reply(&transmit.message, &name, rtype, behind, None)),
         };
         let reply = reply.map(|mut reply| {
             let authentic = matches!(manner, Manner::Authentic | Manner::AuthenticButFor(_));
             reply[3] |= if authentic { 0x20 } else { 0 };
+            reply[2] |= if manner == Manner::Truncating && transmit.way == Way::Datagram { 2 } else { 0 };
+            let wrong = self.seen.len() * 7 % reply.len();
+            reply[wrong] ^= if manner == Manner::Garbling { 0xff } else { 0 };
             reply
         });
         let slow =
@@ -361,7 +386,11 @@ impl World {
         }
         let mut owner = name.to_ascii_lowercase();
         let (mut answers, mut exists) = (0, true);
-        for _ in 0..20 {
+        for link in 0.. {
+            if link > self.links {
+                message[6..8].copy_from_slice(&u16::to_be_bytes(answers));
+                return message;
+            }
             let Some(records) = self.records.get(&owner) else {
                 exists = self.records.keys().any(|other| other.ends_with(&format!(".{owner}")));
                 break;
