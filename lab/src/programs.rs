@@ -25,6 +25,7 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("rdisc6", "ndisc6"),
     ("taskset", "util-linux"),
     ("unshare", "util-linux"),
+    ("prlimit", "util-linux"),
     ("getent", "libc-bin"),
     ("dig", "bind9-dnsutils"),
     ("kdig", "knot-dnsutils"),

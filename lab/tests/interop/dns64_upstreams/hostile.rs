@@ -37,7 +37,8 @@ pub const TESTS: &[Interop] = &[
 /// More is a leak: the cache's bound is 64 MiB, and these tests do not fill it.
 const MEMORY: u64 = 96 << 20;
 
-fn wants(what: impl std::fmt::Debug, crowd: &Crowd, asked: u32, well: bool) -> Result<()> {
+/// Each query has one answer, none is wrong, and it was `well` besides.
+pub fn wants(what: impl std::fmt::Debug, crowd: &Crowd, asked: u32, well: bool) -> Result<()> {
     let counted = crowd.answered() == asked && crowd.unanswered == 0 && crowd.twice == 0;
     match counted && crowd.wrong.is_empty() && well {
         true => Ok(()),
@@ -52,8 +53,15 @@ fn wants(what: impl std::fmt::Debug, crowd: &Crowd, asked: u32, well: bool) -> R
 }
 
 impl Scene {
-    fn crowd(&self, count: u16, window: u32) -> Result<Crowd> {
-        let crowd = Crowd::ask(self.network.host("client")?, RESOLVER, 0..count, window)?;
+    /// So many queries, at most `window` at a time; the gateway bears them.
+    pub fn crowd(&self, count: u16, window: u32) -> Result<Crowd> {
+        self.crowd_of(0..count, window)
+    }
+
+    /// The same for names of these numbers.
+    pub fn crowd_of(&self, numbers: std::ops::Range<u16>, window: u32) -> Result<Crowd> {
+        let count = numbers.len();
+        let crowd = Crowd::ask(self.network.host("client")?, RESOLVER, numbers, window)?;
         let memory = self.memory()?;
         if memory > MEMORY {
             return Err(Failure::Unexpected(format!("{memory} octets in RAM after {count} queries")));
@@ -177,7 +185,7 @@ fn ten_thousand_unheard() -> Result<()> {
 
 impl Scene {
     /// Its own counters say the same: each query has one outcome, none waits.
-    fn is_accounted_for(&self, queries: u64) -> Result<()> {
+    pub fn is_accounted_for(&self, queries: u64) -> Result<()> {
         let shown = self.shown()?;
         let number = |key: &str| shown[key].as_u64();
         let outcomes: Option<u64> = shown["outcomes"]

@@ -3,6 +3,9 @@
 pub mod crowd;
 mod hostile;
 pub mod message;
+mod secured;
+mod streams;
+mod trouble;
 pub mod upstream;
 
 use crate::Interop;
@@ -14,7 +17,7 @@ use upstream::{Manner, Upstream};
 
 /// All tests.
 pub fn tests() -> Vec<Interop> {
-    hostile::TESTS.to_vec()
+    [hostile::TESTS, streams::TESTS, secured::TESTS, trouble::TESTS].concat()
 }
 
 /// Where the DNS64 listens.
@@ -30,16 +33,21 @@ struct Scene {
 impl Scene {
     /// Upstreams of these manners, in this order.
     fn before(manners: &[Manner]) -> Result<Self> {
+        Self::with(manners, "", "")
+    }
+
+    /// The same, with more lines in `[dns64]`, and in each upstream's section.
+    fn with(manners: &[Manner], lines: &str, each: &str) -> Result<Self> {
         let network = client_gateway_server()?;
         let mut configuration = format!(
-            "[gateway]\n[dns64]\nlisten = [\"{RESOLVER}\"]\nprefix = \"{PREFIX}\"\ntranslated_elsewhere = true\n"
+            "[gateway]\n[dns64]\nlisten = [\"{RESOLVER}\"]\nprefix = \"{PREFIX}\"\ntranslated_elsewhere = true\n{lines}\n"
         );
         let mut upstreams = Vec::new();
         for (number, manner) in manners.iter().enumerate() {
             let address = format!("203.0.113.{}", 20 + number);
             network.address("server", "up0", &format!("{address}/24"))?;
             upstreams.push(Upstream::start(network.host("server")?, &address, *manner)?);
-            configuration += &format!("[[dns64.upstream]]\naddress = \"{address}\"\n");
+            configuration += &format!("[[dns64.upstream]]\naddress = \"{address}\"\n{each}\n");
         }
         let process = run_sixway(&network, &configuration)?;
         Ok(Self { upstreams, network, process })

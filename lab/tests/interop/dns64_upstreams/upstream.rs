@@ -1,7 +1,9 @@
 //! Upstreams that mean no good, and an honest one: threads that answer at sockets of the host "server".
 
 use super::message::{A, AAAA, Asked, LIE, wire};
-use sixway_lab::failure::{Asking as _, Result};
+use nix::libc;
+use nix::sys::socket::{setsockopt, sockopt};
+use sixway_lab::failure::{Asking as _, Failure, Result};
 use sixway_lab::namespace::Namespace;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -37,6 +39,18 @@ pub enum Manner {
     HalfClosing,
     /// TC over UDP; the reply's first half over TCP, and then nothing.
     HalfReply,
+    /// TC over UDP; over TCP the connection is closed behind each reply, which is right.
+    Closing,
+    /// TC over UDP; over TCP two right replies at a time, the later one first.
+    Unordered,
+    /// TC over UDP; over TCP empty messages and a lie with another number before what is right.
+    Chattering,
+    /// TC over UDP; the connection is reset when the question has come.
+    Resetting,
+    /// TC over UDP; connections are taken and never read.
+    Deaf,
+    /// TC over UDP; octets without end over TCP.
+    Endless,
     /// Octets that are no message.
     Rubbish,
     /// Refuses each question.
@@ -55,7 +69,10 @@ const TICK: Duration = Duration::from_millis(50);
 impl Upstream {
     /// Listens on a host, at port 53 of an address that it has.
     pub fn start(host: &Namespace, address: &str, manner: Manner) -> Result<Self> {
-        let at = SocketAddr::new(address.parse().map_err(|_| failure(address))?, 53);
+        let at = SocketAddr::new(
+            address.parse().map_err(|_| Failure::Unexpected(format!("{address} is no address")))?,
+            53,
+        );
         let asking = || format!("listening at {at}");
         let udp = host.enter(|| UdpSocket::bind(at))?.asking(asking)?;
         let tcp = host.enter(|| TcpListener::bind(at))?.asking(asking)?;
@@ -75,10 +92,6 @@ impl Upstream {
     pub fn asked(&self) -> u64 {
         self.asked.load(Ordering::Relaxed)
     }
-}
-
-fn failure(address: &str) -> sixway_lab::failure::Failure {
-    sixway_lab::failure::Failure::Unexpected(format!("{address} is no address"))
 }
 
 impl Drop for Upstream {
@@ -141,9 +154,16 @@ fn datagram(question: &Asked, manner: Manner) -> Option<Vec<u8>> {
         Manner::Silent => None,
         Manner::WrongQuestion | Manner::WrongId | Manner::Poisoning => Some(forged(question, manner)),
         Manner::CnameLoop => Some(around(question)),
-        Manner::Truncating | Manner::TruncatingForEver | Manner::HalfClosing | Manner::HalfReply => {
-            Some(question.reply(0).truncated().done())
-        }
+        Manner::Truncating
+        | Manner::TruncatingForEver
+        | Manner::HalfClosing
+        | Manner::HalfReply
+        | Manner::Closing
+        | Manner::Unordered
+        | Manner::Chattering
+        | Manner::Resetting
+        | Manner::Deaf
+        | Manner::Endless => Some(question.reply(0).truncated().done()),
         Manner::Rubbish => Some(question.id.to_be_bytes().into_iter().chain([0xff; 200]).collect()),
         Manner::Refusing => Some(question.reply(5).done()),
     }
@@ -222,31 +242,70 @@ fn converse(mut stream: TcpStream, stop: &AtomicBool, asked: &AtomicU64, manner:
     stream.set_nonblocking(false).ok()?;
     stream.set_read_timeout(Some(TICK)).ok()?;
     stream.set_nodelay(true).ok()?;
+    let mut held: Option<Vec<u8>> = None;
     loop {
-        let mut length = [0; 2];
-        fill(&mut stream, &mut length, stop)?;
-        let mut message = vec![0; usize::from(u16::from_be_bytes(length))];
-        fill(&mut stream, &mut message, stop)?;
-        let question = Asked::read(&message)?;
-        asked.fetch_add(1, Ordering::Relaxed);
-        let reply = match manner {
-            Manner::Silent => continue,
-            Manner::HalfClosing => {
-                stream.shutdown(Shutdown::Write).ok()?;
-                continue;
+        if manner == Manner::Deaf {
+            while !stop.load(Ordering::Relaxed) {
+                std::thread::sleep(TICK);
             }
+            return None;
+        }
+        let question = hear(&mut stream, stop)?;
+        asked.fetch_add(1, Ordering::Relaxed);
+        let right = framed(&question.honest());
+        match manner {
+            Manner::Silent => {}
+            Manner::HalfClosing => stream.shutdown(Shutdown::Write).ok()?,
             Manner::Slow(time) => {
                 std::thread::sleep(time);
-                question.honest()
+                stream.write_all(&right).ok()?;
             }
-            Manner::Honest | Manner::Truncating | Manner::HalfReply | Manner::Flooding => question.honest(),
-            other => datagram(&question, other)?,
-        };
-        let mut framed = (reply.len() as u16).to_be_bytes().to_vec();
-        framed.extend(&reply);
-        let sent = if manner == Manner::HalfReply { framed.len() / 2 } else { framed.len() };
-        stream.write_all(&framed[..sent]).ok()?;
+            Manner::Honest | Manner::Truncating | Manner::Flooding => stream.write_all(&right).ok()?,
+            Manner::HalfReply => stream.write_all(&right[..right.len() / 2]).ok()?,
+            Manner::Closing => {
+                stream.write_all(&right).ok()?;
+                return None;
+            }
+            Manner::Unordered => match held.take() {
+                None => {
+                    held = Some(right);
+                    // None may follow.
+                    stream.set_read_timeout(Some(TICK)).ok()?;
+                    if stream.peek(&mut [0]).is_err() {
+                        stream.write_all(&held.take()?).ok()?;
+                    }
+                }
+                Some(earlier) => stream.write_all(&[right, earlier].concat()).ok()?,
+            },
+            Manner::Chattering => {
+                let mut guess = lie(&question);
+                guess[0] ^= 0x55;
+                stream.write_all(&[vec![0, 0], framed(&guess), vec![0, 0], right].concat()).ok()?;
+            }
+            Manner::Resetting => {
+                setsockopt(&stream, sockopt::Linger, &libc::linger { l_onoff: 1, l_linger: 0 }).ok()?;
+                return None;
+            }
+            Manner::Endless => {
+                while !stop.load(Ordering::Relaxed) {
+                    stream.write_all(&[0xff; 16_384]).ok()?;
+                }
+            }
+            other => stream.write_all(&framed(&datagram(&question, other)?)).ok()?,
+        }
     }
+}
+
+fn framed(message: &[u8]) -> Vec<u8> {
+    [&(message.len() as u16).to_be_bytes()[..], message].concat()
+}
+
+fn hear(stream: &mut TcpStream, stop: &AtomicBool) -> Option<Asked> {
+    let mut length = [0; 2];
+    fill(stream, &mut length, stop)?;
+    let mut message = vec![0; usize::from(u16::from_be_bytes(length))];
+    fill(stream, &mut message, stop)?;
+    Asked::read(&message)
 }
 
 fn fill(stream: &mut TcpStream, room: &mut [u8], stop: &AtomicBool) -> Option<()> {

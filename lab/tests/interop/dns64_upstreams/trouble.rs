@@ -1,0 +1,89 @@
+//! Nobody means harm, but something is missing: an upstream that comes back, a link that is down, file descriptors, room in the cache.
+
+use super::hostile::wants;
+use super::upstream::{Manner, Upstream};
+use super::{RESOLVER, Scene};
+use crate::Interop;
+use crate::dns64_upstreams::crowd::Crowd;
+use sixway_lab::failure::{Failure, Result};
+use sixway_lab::interrupt;
+use sixway_lab::namespace::command;
+use std::time::Duration;
+
+pub const TESTS: &[Interop] = &[
+    Interop::new("dns64_asks_an_upstream_again_that_came_back", &["sixway"], upstream_comes_back),
+    Interop::new("dns64_answers_again_when_a_link_came_back", &["sixway"], link_comes_back),
+    Interop::new("dns64_answers_each_query_without_a_free_descriptor", &["sixway", "prlimit"], no_descriptor),
+    Interop::new("dns64_with_a_small_cache_stays_small", &["sixway"], small_cache),
+];
+
+/// How long the DNS64 may take to find out.
+const SOON: Duration = Duration::from_secs(12);
+
+impl Scene {
+    fn ask(&self, numbers: std::ops::Range<u16>) -> Result<Crowd> {
+        Crowd::ask(self.network.host("client")?, RESOLVER, numbers, 50)
+    }
+
+    /// Waits until names that were not asked for before are found, a few each time.
+    fn recovers(&self, from: u16) -> Result<()> {
+        let mut numbers = (from..).step_by(8);
+        interrupt::wait_until(SOON, "right answers again", || {
+            std::thread::sleep(Duration::from_millis(250));
+            let first = numbers.next().unwrap_or(from);
+            Ok(self.ask(first..first + 8)?.right == 8)
+        })
+    }
+}
+
+fn upstream_comes_back() -> Result<()> {
+    let mut scene = Scene::before(&[Manner::Honest])?;
+    assert_eq!(scene.ask(0..40)?.right, 40);
+    scene.upstreams.clear();
+    let dead = scene.ask(1_000..1_200)?;
+    wants("nobody listens", &dead, 200, dead.failed == 200)?;
+    assert_eq!(scene.ask(0..40)?.right, 40, "the cache knows them");
+    scene.upstreams.push(Upstream::start(scene.network.host("server")?, "203.0.113.20", Manner::Honest)?);
+    scene.recovers(2_000)
+}
+
+fn link_comes_back() -> Result<()> {
+    let scene = Scene::before(&[Manner::Honest])?;
+    assert_eq!(scene.ask(0..40)?.right, 40);
+    let gateway = scene.network.host("gateway")?;
+    gateway.ip("link set out0 down")?;
+    let dead = scene.ask(1_000..1_200)?;
+    wants("the link is down", &dead, 200, dead.failed == 200 && dead.longest < Duration::from_secs(6))?;
+    gateway.ip("link set out0 up")?;
+    scene.recovers(2_000)
+}
+
+/// Each question to an upstream takes a descriptor; when they are taken away, queries are answered with SERVFAIL or wait, and later with
+/// what is right.
+fn no_descriptor() -> Result<()> {
+    let scene = Scene::before(&[Manner::Slow(Duration::from_millis(200))])?;
+    assert_eq!(scene.ask(0..8)?.right, 8);
+    let limit = |files: &str| {
+        let mut prlimit = command("prlimit")?;
+        prlimit.arg(format!("--nofile={files}")).args(["--pid", &scene.process.to_string()]);
+        scene.network.host("gateway")?.run(prlimit, Duration::from_secs(5))?.succeeded()
+    };
+    limit("40:4096")?;
+    let crowd = scene.crowd_of(1_000..3_000, 500)?;
+    wants("40 descriptors", &crowd, 2_000, crowd.right > 0)?;
+    limit("4096:4096")?;
+    scene.recovers(10_000)
+}
+
+fn small_cache() -> Result<()> {
+    let scene = Scene::with(&[Manner::Honest], "cache = \"1 MiB\"", "")?;
+    assert_eq!(scene.ask(0..40)?.right, 40);
+    let before = scene.memory()?;
+    let crowd = scene.crowd_of(0..60_000, 200)?;
+    wants("60,000 names", &crowd, 60_000, crowd.right == 60_000)?;
+    let grown = scene.memory()?.saturating_sub(before);
+    match grown {
+        0..=12_000_000 => Ok(()),
+        _ => Err(Failure::Unexpected(format!("{grown} octets more than before"))),
+    }
+}
