@@ -179,6 +179,28 @@ async fn a_question_whose_connection_is_closed_in_the_middle_is_asked_by_another
 }
 
 #[tokio::test]
+async fn an_upstream_that_closes_after_few_replies_is_asked_no_more_at_a_time() {
+    for replies in [1, 7] {
+        let address = upstream(move |_, mut stream| async move {
+            let mut inbound = Inbound::default();
+            for _ in 0..replies {
+                let next = queries(&mut stream, &mut inbound, 1).await;
+                reply(&mut stream, &next).await;
+            }
+        })
+        .await;
+        let mut asker = Asker::new(address, Spoken::Tcp);
+        for number in 0..200 {
+            asker.put(number, query(number as u16, "prompt"));
+        }
+        for _ in 0..200 {
+            let (number, reply) = asker.reply().await;
+            assert_eq!(reply, Ok(answer(&query(number as u16, "prompt"))), "{replies} replies a connection");
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_upstream_that_closes_without_a_word_is_told_as_closed() {
     let address = upstream(|_, stream| async move { drop(stream) }).await;
     assert_eq!(Asker::new(address, Spoken::Tcp).ask("prompt").await, Err(Failure::Closed));

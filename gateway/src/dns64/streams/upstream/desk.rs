@@ -1,14 +1,17 @@
-//! Questions for one upstream that no connection has taken up yet. Connections take them as they have room.
+//! Questions for one upstream that no connection has taken up yet. Connections take them as they have room, and the upstream shows how much
+//! they have: one that closes connections after so many replies is asked no more at a time, for what else is under way would be lost.
 
+use super::IN_FLIGHT;
 use crate::dns64::UpstreamQuery;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 /// Questions that wait here at most; a resolver has fewer exchanges in flight.
 const ROOM: usize = 4_096;
 /// How often a question is sent again after its connection was closed.
-const REPEATS: u8 = 2;
+const REPEATS: u8 = 4;
 
 /// A question, and how often it was sent.
 #[derive(Debug)]
@@ -19,13 +22,39 @@ pub struct Waiting {
 }
 
 /// The questions, in order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Desk {
     waiting: Mutex<VecDeque<Waiting>>,
     arrived: Notify,
+    /// Questions under way on one connection.
+    at_a_time: AtomicUsize,
+}
+
+impl Default for Desk {
+    fn default() -> Self {
+        Self { waiting: Mutex::default(), arrived: Notify::default(), at_a_time: AtomicUsize::new(IN_FLIGHT) }
+    }
 }
 
 impl Desk {
+    /// How many questions one connection may have under way.
+    pub fn at_a_time(&self) -> usize {
+        self.at_a_time.load(Ordering::Relaxed)
+    }
+
+    /// A connection has answered so many until now: one that answers more than it has room for may have more.
+    pub fn has_answered(&self, replies: usize) {
+        let now = self.at_a_time();
+        if now < IN_FLIGHT && replies > now * 2 {
+            self.at_a_time.store((now * 2).min(IN_FLIGHT), Ordering::Relaxed);
+        }
+    }
+
+    /// A connection was closed after so many replies, while questions waited for theirs.
+    pub fn was_closed_after(&self, replies: usize) {
+        self.at_a_time.fetch_min(replies.max(1), Ordering::Relaxed);
+    }
+
     /// One more at the end; given back if there is no room.
     ///
     /// # Errors

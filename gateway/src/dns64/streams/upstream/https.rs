@@ -2,7 +2,7 @@
 
 use super::connect::Fault;
 use super::desk::{Desk, Waiting};
-use super::{Ended, IDLE, IN_FLIGHT, SILENCE};
+use super::{Ended, IDLE, SILENCE};
 use crate::dns64::streams::listener::HTTP2;
 use crate::dns64::streams::request::MESSAGE;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -64,12 +64,12 @@ async fn converse(
     let mut flying = FuturesUnordered::new();
     let mut unanswered = Vec::new();
     let mut fault = None;
-    let mut was_of_use = false;
+    let mut answered = 0;
     {
         let mut connection = pin!(connection);
         let mut last = Instant::now();
         loop {
-            while flying.len() < IN_FLIGHT && !sender.is_closed() {
+            while flying.len() < desk.at_a_time() && !sender.is_closed() {
                 let Some(waiting) = desk.take() else { break };
                 flying.push(ask(sender.clone(), waiting, resource));
             }
@@ -84,7 +84,7 @@ async fn converse(
                 }
                 Some((waiting, reply)) = flying.next() => {
                     last = Instant::now();
-                    was_of_use |= reply.is_ok();
+                    answered += usize::from(reply.is_ok());
                     match reply {
                         // It closed, or is about to: another connection can be tried.
                         Err(Fault { failure: Failure::Closed, .. }) if sender.is_closed() => unanswered.push(waiting),
@@ -92,10 +92,13 @@ async fn converse(
                             waiting.query.reply.give(Err(told.failure));
                             fault = Some(told);
                         }
-                        Ok(reply) => waiting.query.reply.give(Ok(reply)),
+                        Ok(reply) => {
+                            waiting.query.reply.give(Ok(reply));
+                            desk.has_answered(answered);
+                        }
                     }
                 }
-                () = desk.arrived(), if flying.len() < IN_FLIGHT && !sender.is_closed() => {}
+                () = desk.arrived(), if flying.len() < desk.at_a_time() && !sender.is_closed() => {}
                 () = sleep_until(last + IDLE), if flying.is_empty() => break,
             }
         }
@@ -104,7 +107,7 @@ async fn converse(
     while let Some((waiting, _)) = flying.next().await {
         unanswered.push(waiting);
     }
-    Ended { unanswered, was_of_use, fault, was_open: true }
+    Ended { unanswered, answered, fault, was_open: true }
 }
 
 /// Puts one question. Its ID is 0 on the way (RFC 8484 §4.1), and the resolver's in the reply.

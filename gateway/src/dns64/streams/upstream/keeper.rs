@@ -3,7 +3,7 @@
 use super::connect::{self, Fault};
 use super::desk::Desk;
 use super::https::{self, Resource};
-use super::{CONNECTIONS, Ended, IN_FLIGHT, Spoken, StreamUpstream, pipeline};
+use super::{CONNECTIONS, Ended, Spoken, StreamUpstream, pipeline};
 use crate::dns64::UpstreamQuery;
 use crate::dns64::streams::counters::{Event, StreamCounters};
 use sixway_control::dns64::Failure;
@@ -80,7 +80,7 @@ impl Keeper {
         let (open, opening) = (self.connections.len(), self.opening.load(Ordering::Relaxed));
         let is_needed = match open {
             0 => self.desk.len() > 0,
-            1..CONNECTIONS => opening == 0 && self.desk.len() > IN_FLIGHT,
+            1..CONNECTIONS => opening == 0 && self.desk.len() > self.desk.at_a_time(),
             _ => false,
         };
         if !is_needed {
@@ -101,15 +101,17 @@ impl Keeper {
             self.counters.count(Event::UpstreamFailed);
         } else if !ended.unanswered.is_empty() {
             self.counters.count(Event::UpstreamClosed);
+            self.desk.was_closed_after(ended.answered);
         }
+        let was_of_use = ended.answered > 0;
         for waiting in ended.unanswered {
-            let refused = if ended.was_of_use { self.desk.put_back(waiting).err() } else { Some(waiting) };
+            let refused = if was_of_use { self.desk.put_back(waiting).err() } else { Some(waiting) };
             if let Some(waiting) = refused {
                 waiting.query.reply.give(Err(failure));
             }
         }
         match ended.fault {
-            Some(fault) if !ended.was_of_use => self.tell_failing(fault),
+            Some(fault) if !was_of_use => self.tell_failing(fault),
             Some(_) | None => {
                 if self.failing.take().is_some() {
                     info!("upstream {} is connected to again", self.upstream.address);

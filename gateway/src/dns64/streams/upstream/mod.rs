@@ -26,7 +26,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 /// Connections to one upstream.
 const CONNECTIONS: usize = 4;
-/// Questions under way on one connection; some servers end one that has more.
+/// Questions under way on one connection at most; some servers end one that has more.
 const IN_FLIGHT: usize = 100;
 /// A connection without a question is closed after this time (RFC 7766 §6.2.3).
 const IDLE: Duration = Duration::from_secs(10);
@@ -70,8 +70,8 @@ pub struct StreamUpstream {
 struct Ended {
     /// Questions that it took up and did not answer.
     unanswered: Vec<Waiting>,
-    /// Whether it answered any.
-    was_of_use: bool,
+    /// How many it answered.
+    answered: usize,
     /// What was wrong.
     fault: Option<Fault>,
     /// Whether there was a connection at all.
@@ -80,6 +80,6 @@ struct Ended {
 
 impl Ended {
     fn before_use(fault: Fault) -> Self {
-        Self { unanswered: Vec::new(), was_of_use: false, fault: Some(fault), was_open: false }
+        Self { unanswered: Vec::new(), answered: 0, fault: Some(fault), was_open: false }
     }
 }

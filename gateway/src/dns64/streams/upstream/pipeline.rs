@@ -3,7 +3,7 @@
 
 use super::connect::Fault;
 use super::desk::{Desk, Waiting};
-use super::{Ended, IDLE, IN_FLIGHT, SILENCE};
+use super::{Ended, IDLE, SILENCE};
 use crate::dns64::streams::framing::{Inbound, append};
 use sixway_control::dns64::Failure;
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ struct Flying {
 struct Pipeline {
     flying: HashMap<u16, Flying>,
     next_id: u16,
-    answered: u64,
+    answered: usize,
 }
 
 /// Asks what waits at the desk until the connection ends, or has been idle.
@@ -42,7 +42,7 @@ where
         flying.restore();
         flying.waiting
     });
-    Ended { unanswered: unanswered.collect(), was_of_use: pipeline.answered > 0, fault, was_open: true }
+    Ended { unanswered: unanswered.collect(), answered: pipeline.answered, fault, was_open: true }
 }
 
 impl Flying {
@@ -81,8 +81,9 @@ impl Pipeline {
                     while let Ok(Some(reply)) = inbound.next(usize::from(u16::MAX)) {
                         self.give(reply)?;
                     }
+                    desk.has_answered(self.answered);
                 }
-                () = desk.arrived(), if self.flying.len() < IN_FLIGHT => {}
+                () = desk.arrived(), if self.flying.len() < desk.at_a_time() => {}
                 () = sleep_until(quiet + if is_idle { IDLE } else { SILENCE }) => {
                     return if is_idle { Ok(()) } else { Err(Fault::new(Failure::Closed, "no reply came by it for too long")) };
                 }
@@ -100,12 +101,12 @@ impl Pipeline {
 
     /// As many questions as there is room for.
     fn take_up(&mut self, desk: &Desk, outbound: &mut Vec<u8>) {
-        if self.flying.len() >= IN_FLIGHT {
+        if self.flying.len() >= desk.at_a_time() {
             self.flying.retain(|_, flying| {
                 flying.since.elapsed() < FORGOTTEN || !flying.waiting.query.reply.is_cancelled()
             });
         }
-        while self.flying.len() < IN_FLIGHT {
+        while self.flying.len() < desk.at_a_time() {
             let Some(mut waiting) = desk.take() else { return };
             // A query without a header gets no reply.
             let Some(id) = waiting.query.message.first_chunk_mut::<2>() else { continue };
