@@ -1,6 +1,6 @@
 //! Many questions at once from one socket, each counted: what it was answered with, and whether it was answered once.
 
-use super::message::{name, query, right};
+use super::message::{four, name, query, right, synthesised};
 use domain::base::iana::Rcode;
 use domain::base::{Message, Rtype};
 use domain::rdata::Aaaa;
@@ -23,6 +23,8 @@ pub struct Crowd {
     pub right: u32,
     /// With SERVFAIL.
     pub failed: u32,
+    /// With a made address where there is a real one: AAAA records could not be had, A records could (RFC 6147 §5.1.2).
+    pub made: u32,
     /// With anything else.
     pub wrong: Vec<String>,
     /// Not at all.
@@ -48,7 +50,7 @@ impl Crowd {
 
     /// Answers of either kind.
     pub fn answered(&self) -> u32 {
-        self.right + self.failed + self.wrong.len() as u32
+        self.right + self.failed + self.made + self.wrong.len() as u32
     }
 }
 
@@ -120,6 +122,9 @@ impl Asking {
         match code {
             Rcode::SERVFAIL => self.crowd.failed += 1,
             code if code == rcode && addresses == expected => self.crowd.right += 1,
+            Rcode::NOERROR if !expected.is_empty() && addresses == [synthesised(four(number))] => {
+                self.crowd.made += 1
+            }
             code => self.crowd.wrong.push(format!("{}: {code} {addresses:?}", name(number))),
         }
     }

@@ -34,7 +34,8 @@ pub fn synthesised(four: Ipv4Addr) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, 0x64, 0, 0, 0, a << 8 | b, c << 8 | d)
 }
 
-fn four(number: u16) -> Ipv4Addr {
+/// Its A record.
+pub fn four(number: u16) -> Ipv4Addr {
     let [high, low] = number.to_be_bytes();
     Ipv4Addr::new(45, 64, high, low)
 }

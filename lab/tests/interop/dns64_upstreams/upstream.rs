@@ -43,7 +43,7 @@ pub enum Manner {
     Closing,
     /// TC over UDP; over TCP two right replies at a time, the later one first.
     Unordered,
-    /// TC over UDP; over TCP empty messages and a lie with another number before what is right.
+    /// TC over UDP; over TCP a lie with another number before what is right.
     Chattering,
     /// TC over UDP; the connection is reset when the question has come.
     Resetting,
@@ -280,7 +280,7 @@ fn converse(mut stream: TcpStream, stop: &AtomicBool, asked: &AtomicU64, manner:
             Manner::Chattering => {
                 let mut guess = lie(&question);
                 guess[0] ^= 0x55;
-                stream.write_all(&[vec![0, 0], framed(&guess), vec![0, 0], right].concat()).ok()?;
+                stream.write_all(&[framed(&guess), right].concat()).ok()?;
             }
             Manner::Resetting => {
                 setsockopt(&stream, sockopt::Linger, &libc::linger { l_onoff: 1, l_linger: 0 }).ok()?;
