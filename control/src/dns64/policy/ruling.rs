@@ -2,6 +2,7 @@
 
 use super::MOST_PREFIXES;
 use super::rules::{Rule, Rules};
+use crate::dns64::reverse::WELL_KNOWN;
 use crate::dns64::settings::Synthesis;
 use arrayvec::ArrayVec;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
@@ -112,7 +113,13 @@ impl<'p> Ruling<'p> {
         }
         let prefixes = rule.map(|rule| &rule.prefixes[..]).filter(|prefixes| !prefixes.is_empty());
         let mut embedded = Embedded::NotGlobal;
-        for made in prefixes.unwrap_or(self.prefixes).iter().filter_map(|prefix| prefix.embed(address).ok()) {
+        // Not global either, but hosts find the prefix by them (RFC 7050 §3), the well-known one too.
+        let finds_prefix = WELL_KNOWN.contains(&address);
+        let made = |prefix: &Rfc6052| match finds_prefix {
+            true => Some(prefix.embed_any(address)),
+            false => prefix.embed(address).ok(),
+        };
+        for made in prefixes.unwrap_or(self.prefixes).iter().filter_map(made) {
             if into.try_push(made).is_ok() {
                 embedded = Embedded::Some;
             }

@@ -119,6 +119,16 @@ fn the_well_known_prefix_stands_for_global_addresses_only_unless_that_is_lifted(
 }
 
 #[test]
+fn the_well_known_prefix_stands_for_the_addresses_that_hosts_find_it_by() {
+    let prefixes = vec![Rfc6052::new(WELL_KNOWN_PREFIX, false).unwrap()];
+    let policy = Policy::new(&Settings { prefixes, ..settings() });
+    for address in ["192.0.0.170", "192.0.0.171"] {
+        assert_eq!(made(&policy, "ipv4only.arpa", address), one(&format!("64:ff9b::{address}")));
+    }
+    assert_eq!(made(&policy, "ipv4only.arpa", "192.0.0.169"), none(Embedded::NotGlobal));
+}
+
+#[test]
 fn ranges_of_ipv4_addresses_have_prefixes_of_their_own() {
     let site = Rule {
         addresses: vec!["10.0.0.0/8".parse().unwrap()],
