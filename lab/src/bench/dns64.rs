@@ -46,10 +46,11 @@ pub fn run(options: &Options) -> Result<Vec<Section>> {
     for server in Server::ALL {
         match server.cannot_run() {
             Some(why) => skipped.push(format!("{}: {why}", server.name())),
-            None => match begin(server, &tree) {
-                Ok(one) => all.push(one),
-                Err(Failure::Interrupted) => return Err(Failure::Interrupted),
-                Err(why) => skipped.push(format!("{}: {why}", server.name())),
+            None => match (server, begin(server, &tree)) {
+                (_, Ok(one)) => all.push(one),
+                (Server::Sixway, Err(why)) => return Err(why),
+                (_, Err(Failure::Interrupted)) => return Err(Failure::Interrupted),
+                (_, Err(why)) => skipped.push(format!("{}: {why}", server.name())),
             },
         }
     }

@@ -82,12 +82,20 @@ quiet=yes
 write-pid=no
 ";
 
-/// It asks the authority, as it would ask any resolver.
-pub const SIXWAY: &str = r#"[gateway]
+/// Sixway's, with more keys of `[dns64]` and of `[dns64.dnssec]`. It asks the authority, as it would ask any resolver.
+pub fn sixway(validates: bool, keys: &str, dnssec: &str) -> String {
+    let validation = match validates {
+        true => "validate = true\ntrust_anchor = \"FOLDER/anchor\"\ntrust_anchor_state = \"off\"\n",
+        false => "",
+    };
+    format!(
+        "{SIXWAY}{keys}\n[[dns64.upstream]]\naddress = \"AUTHORITY\"\n[dns64.dnssec]\n{validation}{dnssec}\n"
+    )
+}
+
+const SIXWAY: &str = r#"[gateway]
 [dns64]
 listen = ["[LISTEN]:53"]
 prefix = "64:ff9b::/96"
 translated_elsewhere = true
-[[dns64.upstream]]
-address = "AUTHORITY"
 "#;

@@ -4,6 +4,7 @@ mod authority;
 mod configuration;
 pub mod difference;
 pub mod document;
+pub mod likeness;
 mod query;
 mod sample;
 mod server;

@@ -1,7 +1,8 @@
 //! The DNS64 in the middle of a network of its own, with its authority behind it.
 
 use super::authority;
-use super::configuration::{BIND, HINTS, RECURSOR, SIXWAY, UNBOUND};
+use super::configuration::{BIND, HINTS, RECURSOR, UNBOUND, sixway as sixway_configuration};
+use super::likeness::Likeness;
 use super::query::{Asker, Flags};
 use super::tree::{AUTHORITY, Tree};
 use crate::failure::{Asking as _, Failure, Result};
@@ -68,7 +69,7 @@ impl Server {
     /// Why it cannot run here, if it cannot.
     pub fn cannot_run(self) -> Option<Failure> {
         let own = match self {
-            Self::Sixway => sixway().and_then(knows_dns64),
+            Self::Sixway => sixway(),
             peer => programs::require(peer.program()),
         };
         own.and(programs::require("nsd")).and(programs::require("taskset")).err()
@@ -83,11 +84,15 @@ impl Server {
 
     /// The same in a network whose authority or upstream is there already.
     pub fn start_in(self, network: Network, tree: &Tree) -> Result<Running> {
+        self.start_with(network, tree, None)
+    }
+
+    fn start_with(self, network: Network, tree: &Tree, options: Option<&Likeness>) -> Result<Running> {
         network.file("hints", &HINTS.replace("AUTHORITY", AUTHORITY))?;
         network.file("anchor", &tree.anchor)?;
         network.file("anchor.lua", &recursor_anchor(&tree.anchor))?;
         let process = match self {
-            Self::Sixway => run_sixway(&network, &self.configuration(&network, tree))?,
+            Self::Sixway => run_sixway(&network, &self.configuration(&network, tree, options))?,
             peer => network.start("gateway", peer.command(&network, tree)?)?,
         };
         let running = Running { server: self, network, process };
@@ -97,7 +102,7 @@ impl Server {
 
     fn command(self, network: &Network, tree: &Tree) -> Result<Command> {
         let name = if self == Self::Recursor { "recursor.conf" } else { "resolver.conf" };
-        let file = network.file(name, &self.configuration(network, tree))?;
+        let file = network.file(name, &self.configuration(network, tree, None))?;
         let mut command = Command::new(unconfined(network, self.program())?);
         match self {
             Self::Unbound => command.arg("-d").arg("-c").arg(file),
@@ -108,7 +113,7 @@ impl Server {
         Ok(command)
     }
 
-    fn configuration(self, network: &Network, tree: &Tree) -> String {
+    fn configuration(self, network: &Network, tree: &Tree, options: Option<&Likeness>) -> String {
         let validates = !tree.anchor.is_empty();
         let folder = network.folder().display().to_string();
         let text = match (self, validates) {
@@ -125,27 +130,21 @@ impl Server {
                 let script = folder.clone() + "/anchor.lua";
                 RECURSOR.replace("VALIDATION", "validate") + &format!("lua-config-file={script}\n")
             }
-            (Self::Sixway, false) => SIXWAY.to_owned(),
-            (Self::Sixway, true) => {
-                SIXWAY.to_owned()
-                    + "[dns64.dnssec]\nvalidate = true\ntrust_anchor = \"FOLDER/anchor\"\ntrust_anchor_state = \"off\"\n"
+            (Self::Sixway, validates) => {
+                let (keys, dnssec) = options.map_or(("", ""), |options| (options.keys, options.dnssec));
+                sixway_configuration(validates, keys, dnssec)
             }
         };
         text.replace("FOLDER", &folder).replace("AUTHORITY", AUTHORITY).replace("LISTEN", LISTEN)
     }
 }
 
-/// The binary, if it is one that has a DNS64.
-fn knows_dns64(sixway: PathBuf) -> Result<PathBuf> {
-    let file = std::env::temp_dir().join(format!("sixway-lab-{}.toml", std::process::id()));
-    let text = SIXWAY.replace("LISTEN", LISTEN).replace("AUTHORITY", AUTHORITY);
-    std::fs::write(&file, text).asking(|| format!("writing {}", file.display()))?;
-    let said = Command::new(&sixway).arg("check").arg("-c").arg(&file).output();
-    std::fs::remove_file(&file).ok();
-    let said = said.asking(|| "running `sixway check`".to_owned())?;
-    match said.status.success() {
-        true => Ok(sixway),
-        false => Err(Failure::Unexpected("this sixway has no DNS64".to_owned())),
+impl Likeness {
+    /// Starts Sixway with this option, as [`Server::start`] does.
+    pub fn start(&self, tree: &Tree) -> Result<Running> {
+        let network = client_gateway_server()?;
+        authority::start(&network, tree)?;
+        Server::Sixway.start_with(network, tree, Some(self))
     }
 }
 

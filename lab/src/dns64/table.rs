@@ -27,11 +27,16 @@ impl Case {
     }
 }
 
-const PLAIN: Flags = Flags::NONE;
-const AD: Flags = Flags { authentic: true, ..PLAIN };
-const DO: Flags = Flags { dnssec_ok: true, ..PLAIN };
-const CD: Flags = Flags { checking_disabled: true, ..PLAIN };
-const BOTH: Flags = Flags { checking_disabled: true, ..DO };
+/// No flag.
+pub const PLAIN: Flags = Flags::NONE;
+/// AD.
+pub const AD: Flags = Flags { authentic: true, ..PLAIN };
+/// DO.
+pub const DO: Flags = Flags { dnssec_ok: true, ..PLAIN };
+/// CD.
+pub const CD: Flags = Flags { checking_disabled: true, ..PLAIN };
+/// CD and DO.
+pub const BOTH: Flags = Flags { checking_disabled: true, ..DO };
 
 const fn aaaa(what: &'static str, name: &'static str, flags: Flags, said: [&'static str; 4]) -> Case {
     Case { what, name, kind: "AAAA", flags, said }
