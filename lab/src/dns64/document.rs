@@ -1,6 +1,7 @@
 //! The table and the list of differences as a document; a test holds both together.
 
 use super::difference::DIFFERENCES;
+use super::likeness::LIKENESSES;
 use super::table::{CASES, HELD};
 use std::fmt::Write as _;
 
@@ -14,6 +15,13 @@ pub fn document() -> String {
         let said: Vec<_> = HELD.iter().map(|server| case.of(*server)).collect();
         let said = said.join(" | ");
         writeln!(text, "| {} | {} | {} | {said} |", case.what, case.kind, case.flags).unwrap_or_default();
+    }
+    text += LIKENESS_INTRODUCTION;
+    for likeness in LIKENESSES {
+        let cells: Vec<_> = likeness.cells.iter().map(|(what, flags)| format!("{what} {flags}")).collect();
+        let cells: Vec<_> = cells.iter().map(|cell| cell.trim()).collect();
+        let (option, like) = (likeness.written(), likeness.like.name());
+        writeln!(text, "| `{option}` | {like} | {} |", cells.join("; ")).unwrap_or_default();
     }
     text += DIFFERENCES_INTRODUCTION;
     for difference in DIFFERENCES {
@@ -33,6 +41,16 @@ of them validate (RFC 6147 §5.5), under a root of the lab's own. unbound is 1.1
 chain to it, what follows: RRSIG records in the answer, NSEC or NSEC3 records (proof) in the authority section, and the AD bit. Flags are the
 client's: CD, DO, and AD (\"tell me whether it was validated\", RFC 6840 §5.7).
 
+";
+
+const LIKENESS_INTRODUCTION: &str = "
+## To be as another is
+
+Options with which Sixway's cells become another's; the tests hold each option to it, and to changing nothing else. Cells are named by how they begin,
+with their flags.
+
+| Option | As | Cells |
+|---|---|---|
 ";
 
 const DIFFERENCES_INTRODUCTION: &str = "
