@@ -14,7 +14,7 @@ use super::super::policy::Policy;
 use super::super::query::Query;
 use super::super::settings::{Settings, Stale};
 use super::failures::{Failed, Failures};
-use super::look::{Found, IN, Wanting};
+use super::look::IN;
 use crate::Instant;
 use arrayvec::ArrayVec;
 use std::net::IpAddr;
@@ -46,7 +46,7 @@ pub(super) fn fetch(key: Key, dnssec_ok: bool) -> Need {
     Need { key, dnssec_ok, unlike: None, validate: false }
 }
 
-/// What a query waits for; nothing: it is looked at again at once.
+/// What a query waits for.
 pub(super) type Needs = ArrayVec<Need, 2>;
 
 /// Types of records at one name.
@@ -148,21 +148,36 @@ impl<'q> Case<'q> {
 }
 
 /// What is known of a question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Known {
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Known<'c> {
     /// There is an entry that may be used.
-    Usable {
-        /// It has expired (RFC 8767).
-        stale: bool,
-        /// Whether it is authentic.
-        security: Security,
-        /// What it is.
-        kind: Kind,
-    },
+    Usable(Entry<'c>),
     /// It failed lately.
     Failed(Failed),
     /// Nothing.
     Missing,
+}
+
+/// An entry of the cache that may be used.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry<'c> {
+    /// What it says.
+    pub answer: &'c Answer,
+    /// It has expired (RFC 8767).
+    pub stale: bool,
+}
+
+/// An entry that may be used, or what keeps it from that.
+#[derive(Debug)]
+pub(super) enum Found<'c> {
+    /// It may.
+    Ready(Entry<'c>),
+    /// First it must be fetched or validated.
+    Needs(Box<Need>),
+    /// There is none, and none will be had at the moment.
+    Failed(Failed),
+    /// It does not validate.
+    Bogus(&'c Answer),
 }
 
 /// What the resolver knows and is told to do.
@@ -177,41 +192,49 @@ pub(super) struct Desk {
 
 impl Desk {
     /// What is known of a question, for this query.
-    pub(super) fn known(&self, case: &Case<'_>, key: &Key, dnssec_ok: bool) -> Known {
+    pub(super) fn known(&self, case: &Case<'_>, key: &Key, dnssec_ok: bool) -> Known<'_> {
         let mut expired = None;
-        if let Some(entry) = self.cache.get(key).filter(|entry| entry.has_dnssec() || !dnssec_ok) {
-            let usable = |stale| Known::Usable { stale, security: entry.security(), kind: entry.kind() };
+        if let Some(answer) = self.cache.get(key).filter(|answer| answer.has_dnssec() || !dnssec_ok) {
             // What was fetched for this query serves it, whatever its time to live.
-            if entry.is_fresh(case.now) || entry.stored() >= case.since {
-                return usable(false);
+            if answer.is_fresh(case.now) || answer.stored() >= case.since {
+                return Known::Usable(Entry { answer, stale: false });
             }
-            if may_be_stale(entry) {
-                expired = Some((entry.expires(), usable(true)));
-            }
+            expired = Some(answer).filter(|answer| may_be_stale(answer));
         }
         let failed = self.failures.of(key, case.now);
-        if let Some(((expired, usable), stale)) = expired.zip(self.settings.stale) {
+        if let Some((answer, stale)) = expired.zip(self.settings.stale) {
             let waited = case.now >= case.since + stale.patience;
-            if (waited || failed.is_some()) && case.now < expired + stale.longest {
-                return usable;
+            if (waited || failed.is_some()) && case.now < answer.expires() + stale.longest {
+                return Known::Usable(Entry { answer, stale: true });
             }
         }
         failed.map_or(Known::Missing, Known::Failed)
     }
 
     /// An entry that may be used for this query, or what keeps it from that.
-    pub(super) fn found(&self, case: &Case<'_>, key: &Key) -> Found {
+    pub(super) fn found(&self, case: &Case<'_>, key: &Key) -> Found<'_> {
         let dnssec_ok = self.wants_dnssec(case.query);
-        match self.known(case, key, dnssec_ok) {
-            Known::Missing => Found::Needs(Wanting { dnssec_ok, validate: false }),
-            Known::Failed(failed) => Found::Failed(failed),
-            Known::Usable { stale, kind: Kind::Failure(_) | Kind::Unfinished, .. } => Found::Ready { stale },
-            Known::Usable { stale, .. } if !self.validates(case) => Found::Ready { stale },
-            Known::Usable { stale, security, .. } => match security {
-                Security::Unchecked => Found::Needs(Wanting { dnssec_ok, validate: true }),
-                Security::Bogus | Security::Indeterminate => Found::Bogus,
-                Security::Secure | Security::Insecure => Found::Ready { stale },
-            },
+        let entry = match self.known(case, key, dnssec_ok) {
+            Known::Missing => return Found::Needs(fetch(*key, dnssec_ok).into()),
+            Known::Failed(failed) => return Found::Failed(failed),
+            Known::Usable(entry) => entry,
+        };
+        let is_checked = self.validates(case) && !matches!(entry.answer.kind(), Kind::Failure(_));
+        match entry.answer.security() {
+            _ if !is_checked => Found::Ready(entry),
+            Security::Unchecked => Found::Needs(Need { validate: true, ..fetch(*key, dnssec_ok) }.into()),
+            Security::Bogus | Security::Indeterminate => Found::Bogus(entry.answer),
+            Security::Secure | Security::Insecure => Found::Ready(entry),
+        }
+    }
+
+    /// An entry that may be used for this query; or else what comes of that, written to `out` if it is an answer.
+    pub(super) fn ready(&self, case: &Case<'_>, key: &Key, out: &mut Vec<u8>) -> Result<Entry<'_>, Look> {
+        match self.found(case, key) {
+            Found::Ready(entry) => Ok(entry),
+            Found::Needs(need) => Err(Look::needs([*need])),
+            Found::Failed(failed) => Err(Look::said(self.failed(case, failed, out))),
+            Found::Bogus(answer) => Err(Look::said(Self::bogus(case, answer, out))),
         }
     }
 

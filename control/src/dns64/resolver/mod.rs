@@ -17,6 +17,7 @@ mod look;
 mod lookups;
 mod ptr;
 mod refusals;
+mod synthesis;
 mod validations;
 mod waiting;
 

@@ -6,8 +6,7 @@ use super::super::key::Key;
 use super::super::outcome::Outcome;
 use super::super::reverse::{embedded, in_addr_arpa};
 use super::super::settings::Reverse;
-use super::desk::{Case, Desk, Look};
-use super::look::Found;
+use super::desk::{Case, Desk, Entry, Look};
 
 impl Desk {
     /// An address of ours is asked for under in-addr.arpa, any other as it is.
@@ -22,17 +21,14 @@ impl Desk {
         };
         let name = in_addr_arpa(address);
         let key = key.with_name(&name);
-        let stale = match self.found(case, &key) {
-            Found::Ready { stale } => stale,
-            Found::Needs(wanting) => return Look::needs([wanting.of(&key)]),
-            Found::Failed(failed) => return Look::said(self.failed(case, failed, out)),
-            Found::Bogus => return self.bogus(case, &key, out),
+        let Entry { answer, stale } = match self.ready(case, &key, out) {
+            Ok(entry) => entry,
+            Err(look) => return look,
         };
-        let Some(entry) = self.cache.get(&key) else { return Look::needs([]) };
-        let dress = case.dressed(self.settings.stale.filter(|_| stale), entry.kind());
-        if entry.kind() != Kind::Data {
-            compose::renamed(out, case.query, entry, &dress);
-            return Look::said(match entry.kind() {
+        let dress = case.dressed(self.settings.stale.filter(|_| stale), answer.kind());
+        if answer.kind() != Kind::Data {
+            compose::renamed(out, case.query, answer, &dress);
+            return Look::said(match answer.kind() {
                 Kind::NameError => Outcome::NameError,
                 Kind::Failure(_) => Outcome::UpstreamFailure,
                 Kind::Data | Kind::NoData | Kind::Unfinished => Outcome::NoData,
@@ -40,14 +36,11 @@ impl Desk {
         }
         match cname {
             // RFC 6147 §5.3.1: a name that is an alias itself gets no alias that leads to it.
-            Some(_) | None if entry.count(Part::Chain) > 0 => {
-                compose::renamed(out, case.query, entry, &dress)
-            }
-            Some(ttl) => {
+            Some(ttl) if answer.count(Part::Chain) == 0 => {
                 let leading = LocalRecord { owner: None, rtype: rtype::CNAME, ttl, data: &name };
-                compose::rewritten(out, case.query, &[leading], entry, &dress);
+                compose::rewritten(out, case.query, &[leading], answer, &dress);
             }
-            None => compose::renamed(out, case.query, entry, &dress),
+            Some(_) | None => compose::renamed(out, case.query, answer, &dress),
         }
         Look::said(Outcome::Reverse)
     }

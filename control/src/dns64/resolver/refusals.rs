@@ -1,19 +1,19 @@
 //! Answers without data: what may not be asked, what failed, what does not validate.
 
+use super::super::answer::Answer;
 use super::super::compose::{self, Dress};
-use super::super::key::Key;
 use super::super::outcome::Outcome;
-use super::desk::{Case, Desk, Look};
+use super::desk::{Case, Desk};
 use super::failures::Failed;
 
 /// RFC 1035 §4.1.1.
-pub(super) const SERVFAIL: u16 = 2;
+const SERVFAIL: u16 = 2;
 /// RFC 1035 §4.1.1.
 const REFUSED: u16 = 5;
 /// RFC 8914 §4.1: Other.
 pub(super) const OTHER: u16 = 0;
 /// RFC 8914 §4.6: DNSSEC Indeterminate.
-pub(super) const INDETERMINATE: u16 = 5;
+const INDETERMINATE: u16 = 5;
 /// RFC 8914 §4.7: DNSSEC Bogus.
 const BOGUS: u16 = 6;
 /// RFC 8914 §4.19: Prohibited.
@@ -68,8 +68,14 @@ impl Desk {
     }
 
     /// It does not validate (RFC 6147 §5.5: RCODE 2).
-    pub(super) fn bogus(&self, case: &Case<'_>, key: &Key, out: &mut Vec<u8>) -> Look {
-        let why = self.cache.get(key).and_then(|entry| entry.extended_error());
-        Look::said(Self::say(case, SERVFAIL, why.unwrap_or((BOGUS, "")), Outcome::Bogus, out))
+    pub(super) fn bogus(case: &Case<'_>, answer: &Answer, out: &mut Vec<u8>) -> Outcome {
+        Self::say(case, SERVFAIL, answer.extended_error().unwrap_or((BOGUS, "")), Outcome::Bogus, out)
+    }
+
+    /// The A records validate, and that there is no AAAA record cannot be: where the zone is signed its "no" would be, so there may be some
+    /// (RFC 6147 §5.5).
+    pub(super) fn unproven(case: &Case<'_>, out: &mut Vec<u8>) -> Outcome {
+        let why = (INDETERMINATE, "the answer for AAAA cannot be validated");
+        Self::say(case, SERVFAIL, why, Outcome::Bogus, out)
     }
 }

@@ -1,0 +1,153 @@
+//! Queries for AAAA records, in the order in which RFC 6147 §5.1 has it: those that are there, or else such as are made of A records.
+
+use super::super::answer::{Answer, Kind, rtype};
+use super::super::ask::Security;
+use super::super::compose::{self, Dress};
+use super::super::key::Key;
+use super::super::outcome::Outcome;
+use super::super::policy::{Embedded, Ruling};
+use super::super::settings::{CheckingDisabled, DnssecOk, Synthesis};
+use super::desk::{AAAA_PATIENCE, Case, Desk, Entry, Found, Known, Look, Need, Needs, fetch};
+use super::refusals::OTHER;
+
+/// Why AAAA records are made: there are none that could be used (RFC 6147 §5.1.2 to §5.1.6).
+#[derive(Clone, Copy, Debug)]
+enum Basis {
+    /// The upstream said that there are none.
+    NoData {
+        /// What may be made lives no longer (RFC 6147 §5.1.7).
+        bound: u32,
+        stale: bool,
+        security: Security,
+    },
+    /// There are only such as count as absent (§5.1.4).
+    Excluded,
+    /// It failed (§5.1.2), or there was no answer in time (§5.1.3).
+    Failed,
+    /// Those that are there are not looked at.
+    Rule,
+}
+
+/// RFC 6147 §5.1.7: what is made without a SOA record's bound lives no longer, in seconds.
+const WITHOUT_SOA: u32 = 600;
+
+impl Desk {
+    /// RFC 6147 §5.1: AAAA records that are there, or else such as are made of A records.
+    pub(super) fn aaaa(&self, case: &Case<'_>, key: &Key, out: &mut Vec<u8>) -> Look {
+        let passes_on = self.settings.dnssec.checking_disabled == CheckingDisabled::PassOn;
+        if case.is_untouched() || (case.query.checking_disabled && passes_on) {
+            return self.plain(case, key, None, out);
+        }
+        match self.policy.for_query(case.client, key.name()).synthesis() {
+            Synthesis::Never => self.plain(case, key, Some("no AAAA records are made by local rule"), out),
+            Synthesis::Always => self.synthesise(case, key, Basis::Rule, out),
+            Synthesis::Normal => self.aaaa_or_a(case, key, out),
+        }
+    }
+
+    fn aaaa_or_a(&self, case: &Case<'_>, key: &Key, out: &mut Vec<u8>) -> Look {
+        let entry = match self.found(case, key) {
+            Found::Ready(entry) => entry,
+            Found::Needs(need) if !need.validate && case.now >= case.since + AAAA_PATIENCE => {
+                return self.synthesise(case, key, Basis::Failed, out);
+            }
+            Found::Needs(need) => return Look::needs(self.with_a(case, *need)),
+            Found::Failed(_) => return self.synthesise(case, key, Basis::Failed, out),
+            Found::Bogus(answer) => return Look::said(Self::bogus(case, answer, out)),
+        };
+        let Entry { answer, stale } = entry;
+        let basis = match answer.kind() {
+            Kind::NameError | Kind::Unfinished => return self.pass_on(case, key, entry, None, out),
+            Kind::Data if answer.addresses6().all(|address| self.policy.excluded(address)) => Basis::Excluded,
+            Kind::Data => return self.pass_on(case, key, entry, None, out),
+            Kind::Failure(_) => Basis::Failed,
+            Kind::NoData => {
+                let bound =
+                    answer.negative_ttl(case.now).map_or(WITHOUT_SOA, |soa| soa.min(answer.left(case.now)));
+                let security = answer.security();
+                if self.passes_proofs_on(case, security) {
+                    return self.pass_on(case, key, entry, None, out);
+                }
+                Basis::NoData { bound, stale, security }
+            }
+        };
+        self.synthesise(case, key, basis, out)
+    }
+
+    /// Whether a client that wants proofs gets those, and nothing that is made.
+    fn passes_proofs_on(&self, case: &Case<'_>, security: Security) -> bool {
+        let wants = case.query.dnssec_ok() && !case.query.checking_disabled;
+        wants && self.settings.dnssec.dnssec_ok == DnssecOk::PassOn && security == Security::Secure
+    }
+
+    /// A records may be asked for at the same time (RFC 6147 §5.1.8), but not before the "no" has been validated (§5.5).
+    fn with_a(&self, case: &Case<'_>, need: Need) -> Needs {
+        let mut needs = Needs::from_iter([need]);
+        if self.settings.parallel && !self.settings.dnssec.validate && !need.validate {
+            let (key, dnssec_ok) = (need.key.with_type(rtype::A), need.dnssec_ok);
+            if let Known::Missing = self.known(case, &key, dnssec_ok) {
+                needs.push(fetch(key, dnssec_ok));
+            }
+        }
+        needs
+    }
+
+    /// RFC 6147 §5.1.6 and §5.1.7.
+    fn synthesise(&self, case: &Case<'_>, aaaa: &Key, basis: Basis, out: &mut Vec<u8>) -> Look {
+        let key = aaaa.with_type(rtype::A);
+        let entry = match self.ready(case, &key, out) {
+            Ok(entry) => entry,
+            Err(look) => return look,
+        };
+        let is_secure = self.validates(case) && entry.answer.security() == Security::Secure;
+        match (entry.answer.kind(), basis) {
+            (Kind::Data | Kind::NoData, Basis::Failed) if is_secure => Look::said(Self::unproven(case, out)),
+            (Kind::Data, _) => self.make(case, aaaa, basis, entry, out),
+            (Kind::NoData, Basis::NoData { .. }) => self.plain(case, aaaa, None, out),
+            (Kind::NoData | Kind::NameError | Kind::Unfinished | Kind::Failure(_), _) => {
+                self.pass_on(case, &key, entry, None, out)
+            }
+        }
+    }
+
+    /// Makes AAAA records of the A records that are there.
+    fn make(&self, case: &Case<'_>, aaaa: &Key, basis: Basis, a: Entry<'_>, out: &mut Vec<u8>) -> Look {
+        let Entry { answer, stale } = a;
+        let (bound, stale, other) = match basis {
+            Basis::NoData { bound, stale: also, security } => (Some(bound), stale || also, Some(security)),
+            Basis::Excluded | Basis::Failed => (Some(WITHOUT_SOA), stale, None),
+            Basis::Rule => (None, stale, None),
+        };
+        // What is stale has a TTL of its own (RFC 8767 §4).
+        let bound = bound.filter(|_| !stale);
+        let shown = self.shows_authenticity(case);
+        let ruling = self.policy.for_query(case.client, aaaa.name());
+        let is_secure = other == Some(Security::Secure) && answer.security() == Security::Secure;
+        let authentic = shown && !stale && is_secure && is_embedded_whole(answer, &ruling);
+        let dress = Dress { authentic, ..case.dressed(self.settings.stale.filter(|_| stale), answer.kind()) };
+        let mut why = "";
+        let embed = |address, into: &mut compose::Embedded| why = ruling.embed(address, into).text();
+        if compose::synthesised(out, case.query, answer, bound, embed, &dress) > 0 {
+            let refresh = self.refresh(case, aaaa, &aaaa.with_type(rtype::A), stale);
+            let outcome = if stale { Outcome::Stale } else { Outcome::Synthesised };
+            return Look::Answered { outcome, refresh };
+        }
+        match basis {
+            Basis::NoData { .. } => self.plain(case, aaaa, Some(why), out),
+            Basis::Excluded | Basis::Failed | Basis::Rule => {
+                let dress = Dress { authentic: false, extended_error: Some((OTHER, why)), ..dress };
+                compose::empty(out, case.query, 0, None, &dress);
+                Look::said(Outcome::NoData)
+            }
+        }
+    }
+}
+
+/// Whether each of its A records becomes an AAAA record.
+fn is_embedded_whole(entry: &Answer, ruling: &Ruling<'_>) -> bool {
+    let mut made = compose::Embedded::new();
+    entry.addresses4().all(|address| {
+        made.clear();
+        ruling.embed(address, &mut made) == Embedded::Some
+    })
+}
