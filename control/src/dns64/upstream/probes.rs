@@ -28,7 +28,7 @@ impl Upstreams {
     pub(super) fn explore(&mut self, now: Instant, number: u64) {
         let Some(asked) = self.asked.find(number) else { return };
         let (question, first) = (asked.question(), asked.tries.first().map(|tried| tried.upstream));
-        let members = self.zones.members(question.name);
+        let members = self.zones.asked(question.name, question.qtype);
         if members.len() < 2 || question.unlike.is_some() || self.exchanges.len() >= self.most / 2 {
             return;
         }

@@ -39,7 +39,8 @@ impl Upstreams {
         if asked.tries.is_full() || now >= asked.until {
             return None;
         }
-        let members = self.zones.members(asked.question().name).iter();
+        let question = asked.question();
+        let members = self.zones.asked(question.name, question.qtype).iter();
         let able = members.filter_map(|at| candidate(*at, &self.peers[*at], asked));
         able.min_by_key(|(cost, _)| *cost).map(|(_, choice)| choice)
     }

@@ -71,13 +71,13 @@ impl Upstreams {
     /// Asks. The outcome comes by [`poll_outcome`](Self::poll_outcome) under this number, perhaps at once.
     pub fn ask(&mut self, now: Instant, question: &Question<'_>) -> Number {
         let full = self.exchanges.len() >= self.most;
-        if full || self.zones.members(question.name).is_empty() {
+        if full || self.zones.asked(question.name, question.qtype).is_empty() {
             let number = Number(self.asked.skip());
             self.outcomes
                 .push_back((number, Err(if full { Exhausted::Full } else { Exhausted::NoUpstream })));
             return number;
         }
-        for at in self.zones.members(question.name) {
+        for at in self.zones.asked(question.name, question.qtype) {
             self.peers[*at].abilities.refresh(now);
         }
         let number = self.asked.insert(Asked::new(now, question));

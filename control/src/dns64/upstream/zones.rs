@@ -1,5 +1,6 @@
 //! Which upstreams are asked about a name: the longest match decides.
 
+use super::super::answer::rtype;
 use super::super::settings::Upstream;
 use arrayvec::ArrayVec;
 use foldhash::fast::FixedState;
@@ -34,8 +35,18 @@ impl Zones {
         zones
     }
 
+    /// The upstreams for a question. DS records are the zone's above (RFC 4035 §2.4), and so it is asked for them, if anybody is there for it.
+    pub(super) fn asked(&self, name: &[u8], qtype: u16) -> &[usize] {
+        let parent = name.first().and_then(|length| name.get(1 + usize::from(*length)..));
+        let parent = parent.filter(|parent| qtype == rtype::DS && !parent.is_empty());
+        match parent.map(|parent| self.members(parent)) {
+            Some(members) if !members.is_empty() => members,
+            Some(_) | None => self.members(name),
+        }
+    }
+
     /// The upstreams for a name in wire form, in any case; none for what is no name.
-    pub(super) fn members(&self, name: &[u8]) -> &[usize] {
+    fn members(&self, name: &[u8]) -> &[usize] {
         let only_root = self.by_name.len() == 1 && self.by_name.contains_key([0].as_slice());
         let mut lower = ArrayVec::<u8, LONGEST_NAME>::new();
         if name.last() != Some(&0) || lower.try_extend_from_slice(name).is_err() {
@@ -86,6 +97,19 @@ mod tests {
         assert_eq!(of(b"\x01b\x03LaN\0"), [1, 2]);
         assert_eq!(of(b"\x01b\x01A\x03lan\0"), [2]);
         assert_eq!(of(b"\x04xlan\0"), [0, 3]);
+    }
+
+    #[test]
+    fn ds_records_are_asked_of_those_above() {
+        let all = [upstream(&[]), upstream(&[b"\x03lan\0"])];
+        let zones = Zones::new(&all, 7);
+        assert_eq!(zones.asked(b"\x03LAN\0", rtype::DS), [0]);
+        assert_eq!(zones.asked(b"\x03lan\0", rtype::DNSKEY), [1]);
+        assert_eq!(zones.asked(b"\x01a\x03lan\0", rtype::DS), [1]);
+        assert_eq!(zones.asked(b"\0", rtype::DS), [0]);
+        let alone = Zones::new(&all[1..], 7);
+        assert_eq!(alone.asked(b"\x03lan\0", rtype::DS), [0], "nobody is there for the zone above");
+        assert!(alone.asked(b"\x3fa", rtype::DS).is_empty() && alone.asked(b"", rtype::DS).is_empty());
     }
 
     #[test]
