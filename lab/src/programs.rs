@@ -29,6 +29,7 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("getent", "libc-bin"),
     ("dig", "bind9-dnsutils"),
     ("kdig", "knot-dnsutils"),
+    ("delv", "bind9-dnsutils"),
     ("rdnssd", "rdnssd"),
     ("openssl", "openssl"),
     ("nsd", "nsd"),

@@ -2,7 +2,9 @@
 
 mod announced;
 mod discovery;
+mod rude;
 mod secured;
+mod strict;
 
 use crate::Interop;
 use sixway_lab::dns64::Asker;
@@ -13,7 +15,7 @@ use std::net::{Ipv6Addr, SocketAddr};
 
 /// All tests.
 pub fn tests() -> Vec<Interop> {
-    [secured::TESTS, discovery::TESTS, announced::TESTS].concat()
+    [secured::TESTS, discovery::TESTS, announced::TESTS, strict::TESTS, rude::TESTS].concat()
 }
 
 /// What the zone `example` has.
