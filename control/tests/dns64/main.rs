@@ -3,6 +3,7 @@
 mod answers;
 mod authentic;
 mod conserved;
+mod crowds;
 mod dnssec;
 mod faults;
 mod patience;

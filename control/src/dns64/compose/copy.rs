@@ -64,7 +64,9 @@ impl<'s, 'm> Section<'s, 'm> {
         }
         let start = self.message.out.len();
         self.message.out.extend_from_slice(self.answer.part(part));
-        age(&mut self.message.out[start..], self.ageing);
+        if !self.message.is_too_large() {
+            age(&mut self.message.out[start..], self.ageing);
+        }
         self.message.count(part, self.answer.count(part) as u16);
     }
 

@@ -73,6 +73,11 @@ impl<'a> Message<'a> {
         self.out.len() + octets <= LARGEST - 256
     }
 
+    /// All of it will be truncated, or the section that is being written left out: there is no use in writing more with care.
+    pub(super) fn is_too_large(&self) -> bool {
+        self.dress.limit.is_some_and(|limit| self.out.len() > usize::from(limit))
+    }
+
     pub(super) fn local(&mut self, record: &LocalRecord<'_>, part: Part) {
         self.out.extend_from_slice(record.owner.unwrap_or(&QUESTION_NAME));
         self.out.extend_from_slice(&record.rtype.to_be_bytes());

@@ -26,6 +26,9 @@ pub fn synthesised(
     let mut message = Message::begin(out, query, NOERROR, dress);
     Section::of(&mut message, query, a, dress).part(Part::Chain);
     for record in a.raw_records(Part::Data).filter(|record| record.rtype == rtype::A) {
+        if message.is_too_large() {
+            break;
+        }
         let Some(octets) = record.data.first_chunk::<4>() else { continue };
         addresses.clear();
         embed(Ipv4Addr::from(*octets), &mut addresses);

@@ -54,8 +54,10 @@ pub struct Resolver<T> {
     lookups: Lookups,
     validations: Validations,
     waiting: WaitingRoom<T>,
-    /// Answers that are to be fetched.
-    answers: VecDeque<(Asker<T>, Vec<u8>, Outcome)>,
+    /// Answers that are to be fetched, each no larger than it is: many may come at once.
+    answers: VecDeque<(Asker<T>, Box<[u8]>, Outcome)>,
+    /// Where they are written.
+    sheet: Vec<u8>,
     /// Queries that are to be looked at again.
     woken: VecDeque<Waiter>,
     counters: Counters,
@@ -90,6 +92,7 @@ impl<T: Copy> Resolver<T> {
             validations: Validations::new(&settings.dnssec, seed()),
             waiting: WaitingRoom::new(settings.limits.waiting),
             answers: VecDeque::new(),
+            sheet: Vec::new(),
             woken: VecDeque::new(),
             counters: Counters::default(),
             wall: WallClock::default(),
@@ -298,7 +301,7 @@ impl<T: Copy> Resolver<T> {
         // It was read when it came.
         let Ok(query) = Query::read(&octets) else { return };
         let case = Case::new(&query, &asker, (now, since), &self.desk.settings);
-        let mut answer = Vec::new();
+        let mut answer = std::mem::take(&mut self.sheet);
         let over = looks >= MOST_LOOKS || now >= since + self.desk.settings.limits.deadline;
         let outcome = match self.desk.look(&case, &mut answer) {
             Look::Answered { outcome, refresh } => {
@@ -315,7 +318,7 @@ impl<T: Copy> Resolver<T> {
             Some(outcome) => {
                 self.waiting.dismiss(waiter);
                 self.counters.count(outcome);
-                self.answers.push_back((asker, answer, outcome));
+                self.answers.push_back((asker, answer.as_slice().into(), outcome));
             }
             None => {
                 if let Some(waiting) = self.waiting.look(waiter) {
@@ -323,6 +326,7 @@ impl<T: Copy> Resolver<T> {
                 }
             }
         }
+        self.sheet = answer;
     }
 
     /// Sees to it that a waiting query's needs are met, and that it is woken then.
