@@ -34,27 +34,6 @@ fn below(sample: &Sample, zone: &str) -> bool {
 /// All of them.
 pub const DIFFERENCES: &[Difference] = &[
     Difference {
-        server: Server::Unbound,
-        what: "AAAA records within ::ffff:0:0/96",
-        why: "it excludes no ranges (RFC 6147 §5.1.4)",
-        concerns: excluded,
-        always: true,
-    },
-    Difference {
-        server: Server::Unbound,
-        what: "a bogus proof that there is no AAAA record",
-        why: "it synthesises from a valid A without having validated the proof, and sets AD",
-        concerns: |sample| bad(sample, "bad-nsec"),
-        always: true,
-    },
-    Difference {
-        server: Server::Bind,
-        what: "a wildcard in a signed zone",
-        why: "what a cached NSEC denies is not asked for again (`synth-from-dnssec`), and such an answer is left without synthesis",
-        concerns: |sample| sample.kind == Kind::Wildcard && below(sample, ".signed.test"),
-        always: false,
-    },
-    Difference {
         server: Server::Recursor,
         what: "AAAA records within ::ffff:0:0/96",
         why: "it excludes no ranges (RFC 6147 §5.1.4)",

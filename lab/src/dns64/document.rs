@@ -1,5 +1,6 @@
 //! The table and the list of differences as a document; a test holds both together.
 
+use super::cause::CAUSES;
 use super::difference::DIFFERENCES;
 use super::likeness::LIKENESSES;
 use super::table::{CASES, HELD};
@@ -22,6 +23,15 @@ pub fn document() -> String {
         let cells: Vec<_> = cells.iter().map(|cell| cell.trim()).collect();
         let (option, like) = (likeness.written(), likeness.like.name());
         writeln!(text, "| `{option}` | {like} | {} |", cells.join("; ")).unwrap_or_default();
+    }
+    text += CAUSES_INTRODUCTION;
+    for cause in CAUSES {
+        let peers = cause.peers.iter().map(|peer| peer.name()).collect::<Vec<_>>().join(", ");
+        let facets = cause.facets.iter().map(|facet| facet.name()).collect::<Vec<_>>().join(", ");
+        let (what, why, clause, right) = (cause.what, cause.why, cause.clause, cause.right.name());
+        let when = if cause.always { "" } else { " (after some questions)" };
+        writeln!(text, "| {peers} | {what}{when} | {facets} | {why} | {clause} | {right} |")
+            .unwrap_or_default();
     }
     text += DIFFERENCES_INTRODUCTION;
     for difference in DIFFERENCES {
@@ -53,12 +63,23 @@ with their flags.
 |---|---|---|
 ";
 
-const DIFFERENCES_INTRODUCTION: &str = "
-## Where they are wrong
+const CAUSES_INTRODUCTION: &str = "
+## Sixway beside unbound and BIND, name by name
 
 About a thousand generated names are asked for, of every kind that a DNS64 meets: A only, AAAA only, both, CNAMEs within and across zones, chains of them, DNAMEs, excluded ranges, wildcards,
-empty non-terminals, no such names; unsigned, signed with NSEC and NSEC3, expired, and with signatures that are wrong. Who made them knows what is right. These are
-all differences; any other fails the test.
+empty non-terminals, no such names; unsigned, signed with NSEC and NSEC3, expired, and with signatures that are wrong. Each is asked with the four settings of CD and DO. Who made the names knows
+what is right of a DNS64 that validates, and Sixway says it to all of them. Its answers are compared with unbound's and BIND's in six respects: addresses (or why there are none), the CNAMEs and DNAMEs before them,
+RRSIG records, the owners of the NSEC or NSEC3 records (proof), AD, and the least TTL. Where they are not the same there is a cause below, or the test fails; so it does when a cause is gone. The last column says whom the
+clause has in the right.
+
+| Peer | Question | Differs in | Why | Clause | In the right |
+|---|---|---|---|---|---|
+";
+
+const DIFFERENCES_INTRODUCTION: &str = "
+## pdns-recursor and the same names
+
+Where it does not say what is right, without flags; any other difference fails the test.
 
 | Server | Names | When | Why |
 |---|---|---|---|

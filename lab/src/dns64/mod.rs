@@ -1,9 +1,11 @@
 //! A DNS64 between a client and an authority: Sixway or one of its peers, each in a network of its own, all in front of the same generated zones.
 
 mod authority;
+pub mod cause;
 mod configuration;
 pub mod difference;
 pub mod document;
+pub mod facet;
 pub mod likeness;
 mod query;
 mod sample;

@@ -32,6 +32,14 @@ pub struct Flags {
 impl Flags {
     /// None of them.
     pub const NONE: Self = Self { checking_disabled: false, dnssec_ok: false, authentic: false };
+
+    /// The four settings that RFC 6147 §5.5 tells apart.
+    pub const OF_A_VALIDATOR: [Self; 4] = [
+        Self::NONE,
+        Self { dnssec_ok: true, ..Self::NONE },
+        Self { checking_disabled: true, ..Self::NONE },
+        Self { checking_disabled: true, dnssec_ok: true, authentic: false },
+    ];
 }
 
 /// As a table shows it.
