@@ -78,3 +78,16 @@ fn who_waits_for_room_to_be_validated_is_not_forgotten() {
     let answered = tickets.iter().filter(|ticket| world.answer(**ticket).is_some()).count();
     assert_eq!(answered, 1_500);
 }
+
+#[test]
+fn what_is_fetched_ahead_of_its_end_is_validated_ahead_of_it_too() {
+    let mut world = world(dnssec());
+    world.ask("www.test", "A", DO);
+    world.pass(Duration::from_secs(3_300));
+    world.ask("www.test", "A", DO);
+    world.pass(Duration::from_secs(1));
+    let counters = world.counters();
+    assert_eq!((counters.prefetched, counters.validations), (1, 2));
+    assert!(world.ask("www.test", "A", DO).authentic);
+    assert_eq!(world.counters().cached, counters.cached + 1);
+}

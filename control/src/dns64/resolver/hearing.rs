@@ -124,8 +124,13 @@ impl<T: Copy> Resolver<T> {
             let security = if answer.authentic() { Security::Secure } else { Security::Insecure };
             answer.set_security(security, None);
         }
+        // What was fetched ahead of an entry's end is validated ahead of it too.
+        let is_ahead = lookup.waiters.is_empty() && kept.is_some_and(was_validated);
         self.desk.failures.forget(&lookup.key);
         self.desk.cache.insert(&lookup.key, answer);
+        if is_ahead && self.desk.settings.dnssec.validate {
+            self.begin_validation(now, lookup.key, None);
+        }
         self.wake(now, lookup);
     }
 
@@ -171,6 +176,10 @@ impl<T: Copy> Resolver<T> {
             }
         }
     }
+}
+
+fn was_validated(answer: &Answer) -> bool {
+    matches!(answer.security(), Security::Secure | Security::Insecure)
 }
 
 const fn in_words(exhausted: Option<Exhausted>) -> (u16, &'static str) {

@@ -333,7 +333,7 @@ impl<T: Copy> Resolver<T> {
     fn find_out(&mut self, now: Instant, waiter: Waiter, needs: &[Need]) {
         for need in needs {
             match need.validate {
-                true => self.begin_validation(now, need.key, waiter),
+                true => self.begin_validation(now, need.key, Some(waiter)),
                 false => self.look_up(now, need, Some(waiter), false),
             }
         }

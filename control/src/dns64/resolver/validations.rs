@@ -84,6 +84,9 @@ impl Validations {
         while self.begun.front().is_some_and(|(_, oldest)| !self.by_number.contains_key(oldest)) {
             self.begun.pop_front();
         }
+        if self.begun.len() > 4 * MOST {
+            self.begun.retain(|(_, begun)| self.by_number.contains_key(begun));
+        }
         Some(under_way)
     }
 
@@ -100,27 +103,26 @@ impl Validations {
 }
 
 impl<T: Copy> Resolver<T> {
-    /// Validates an entry, unless it is being validated; the waiter is woken by the verdict.
-    pub(super) fn begin_validation(&mut self, now: Instant, key: Key, waiter: Waiter) {
+    /// Validates an entry, unless it is being validated; the waiter, if there is one, is woken by the verdict.
+    pub(super) fn begin_validation(&mut self, now: Instant, key: Key, waiter: Option<Waiter>) {
         let under_way = self.validations.by_key.get(&key);
         if let Some(under_way) = under_way.and_then(|number| self.validations.by_number.get_mut(number)) {
-            if under_way.waiters.last() != Some(&waiter) {
-                under_way.waiters.push(waiter);
-            }
+            let new = waiter.filter(|waiter| under_way.waiters.last() != Some(waiter));
+            under_way.waiters.extend(new);
             return;
         }
         if !self.validations.has_room() && !self.give_up_validation(now) {
-            return self.validations.outside.push_back(waiter);
+            return self.validations.outside.extend(waiter);
         }
-        let Some(entry) = self.desk.cache.get(&key) else { return self.woken.push_back(waiter) };
+        let Some(entry) = self.desk.cache.peek(&key) else { return self.woken.extend(waiter) };
         let stored = entry.stored();
         let Ok(reply) = Reply::of(entry, now) else {
-            self.conclude(now, key, Security::Bogus, None, &[waiter]);
+            self.conclude(now, key, Security::Bogus, None, waiter.as_slice());
             return;
         };
         self.counters.validations += 1;
         let wall = self.wall.at(now);
-        self.validations.begin(now, wall, (key, stored), reply).waiters.push(waiter);
+        self.validations.begin(now, wall, (key, stored), reply).waiters.extend(waiter);
     }
 
     /// Makes room; `false`: there is nobody who would have to make way.
