@@ -2,6 +2,7 @@
 
 mod announced;
 mod discovery;
+mod places;
 mod rude;
 mod secured;
 mod strict;
@@ -15,7 +16,7 @@ use std::net::{Ipv6Addr, SocketAddr};
 
 /// All tests.
 pub fn tests() -> Vec<Interop> {
-    [secured::TESTS, discovery::TESTS, announced::TESTS, strict::TESTS, rude::TESTS].concat()
+    [secured::TESTS, discovery::TESTS, announced::TESTS, strict::TESTS, rude::TESTS, places::TESTS].concat()
 }
 
 /// What the zone `example` has.

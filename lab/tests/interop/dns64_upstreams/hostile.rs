@@ -27,6 +27,7 @@ pub const TESTS: &[Interop] = &[
         beside_an_honest_one,
     ),
     Interop::new("dns64_answers_each_of_10000_queries_before_hostile_upstreams", &["sixway"], ten_thousand),
+    Interop::new("dns64_with_two_threads_answers_each_of_several_clients", &["sixway"], two_threads),
     Interop::new(
         "dns64_answers_each_of_10000_queries_before_silent_upstreams",
         &["sixway"],
@@ -173,6 +174,28 @@ fn ten_thousand() -> Result<()> {
     wants("hostile", &crowd, MANY.into(), crowd.right > u32::from(MANY) / 2)?;
     assert!(scene.upstreams.iter().all(|upstream| upstream.asked() > 0), "some were not tried");
     scene.is_accounted_for(MANY.into())
+}
+
+/// Eight sockets, so that each thread has some.
+fn two_threads() -> Result<()> {
+    const EACH: u16 = 2_000;
+    let scene = Scene::with(&[Manner::Truncating, Manner::Honest, Manner::WrongId], "threads = 2", "")?;
+    let crowds: Vec<Result<Crowd>> = std::thread::scope(|scope| {
+        let ask = |number: u16| {
+            scope.spawn({
+                let scene = &scene;
+                move || scene.crowd_of(number * EACH..(number + 1) * EACH, 50)
+            })
+        };
+        let asking: Vec<_> = (0..8).map(ask).collect();
+        asking.into_iter().filter_map(|thread| thread.join().ok()).collect()
+    });
+    assert_eq!(crowds.len(), 8);
+    for crowd in crowds {
+        let crowd = crowd?;
+        wants("two threads", &crowd, EACH.into(), crowd.right > u32::from(EACH) * 9 / 10)?;
+    }
+    scene.is_accounted_for(8 * u64::from(EACH))
 }
 
 fn ten_thousand_unheard() -> Result<()> {
