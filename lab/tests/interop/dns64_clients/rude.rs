@@ -91,7 +91,7 @@ fn many_connections() -> Result<()> {
     let answer = next(&mut stream);
     let took = start.elapsed();
     assert!(answer.is_some_and(|answer| answers(&answer)), "another address by TCP");
-    assert!(took < Duration::from_secs(1), "it took {took:?}");
+    assert!(took < Duration::from_secs(3), "it took {took:?}");
     let reply = Asker::open(client, server())?.ask("shop.example", "AAAA", Flags::NONE)?;
     assert_eq!(reply.data("AAAA"), [SERVER], "by UDP");
     Ok(())

@@ -27,6 +27,7 @@ pub const TESTS: &[Interop] = &[
         beside_an_honest_one,
     ),
     Interop::new("dns64_answers_each_of_10000_queries_before_hostile_upstreams", &["sixway"], ten_thousand),
+    Interop::new("dns64_bears_upstreams_that_know_less_than_it", &["sixway"], old_ones),
     Interop::new("dns64_with_two_threads_answers_each_of_several_clients", &["sixway"], two_threads),
     Interop::new(
         "dns64_answers_each_of_10000_queries_before_silent_upstreams",
@@ -174,6 +175,28 @@ fn ten_thousand() -> Result<()> {
     wants("hostile", &crowd, MANY.into(), crowd.right > u32::from(MANY) / 2)?;
     assert!(scene.upstreams.iter().all(|upstream| upstream.asked() > 0), "some were not tried");
     scene.is_accounted_for(MANY.into())
+}
+
+/// Some servers know no EDNS, some say so by silence, and some do not keep the case of a question.
+fn old_ones() -> Result<()> {
+    let mut faults = Vec::new();
+    for manner in [Manner::Lowering, Manner::WithoutEdns, Manner::DeafToEdns] {
+        let scene = Scene::before(&[manner])?;
+        let crowd = scene.crowd(200, 20)?;
+        faults.extend(wants(manner, &crowd, 200, crowd.right == 200).err().map(|fault| fault.to_string()));
+    }
+    for manner in [Manner::Questionless, Manner::WithoutTcp] {
+        let scene = Scene::before(&[manner])?;
+        let crowd = scene.crowd(40, 40)?;
+        let in_time = crowd.longest < Duration::from_secs(6);
+        faults.extend(
+            wants(manner, &crowd, 40, crowd.failed == 40 && in_time).err().map(|fault| fault.to_string()),
+        );
+    }
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Unexpected(faults.join("\n  "))),
+    }
 }
 
 /// Eight sockets, so that each thread has some.

@@ -107,6 +107,21 @@ impl Asked {
         }
     }
 
+    /// The same in lower case.
+    pub fn in_lower_case(&self) -> Self {
+        let question = [&wire(&self.name)[..], &self.question[self.question.len() - 4..]].concat();
+        Self { question, ..self.clone() }
+    }
+
+    /// What is right about A records, in a reply that repeats no question.
+    pub fn without_question(&self) -> Vec<u8> {
+        let mut octets = self.reply(0).done();
+        octets[5] = 0;
+        octets[11] = 0;
+        octets.truncate(12);
+        octets
+    }
+
     fn first_label(&self) -> u16 {
         self.question.first().copied().map_or(0, u16::from)
     }

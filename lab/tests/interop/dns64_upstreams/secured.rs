@@ -18,6 +18,11 @@ use std::time::{Duration, Instant};
 pub const TESTS: &[Interop] = &[
     Interop::new("dns64_asks_unbound_by_tls_and_https", &["sixway", "unbound", "openssl"], by_tls_and_https),
     Interop::new(
+        "dns64_goes_on_when_unbound_was_started_again",
+        &["sixway", "unbound", "openssl"],
+        started_again,
+    ),
+    Interop::new(
         "dns64_believes_no_upstream_that_does_not_prove_its_name",
         &["sixway", "unbound", "openssl"],
         unproven,
@@ -47,24 +52,29 @@ remote-control:
   control-enable: no
 "#;
 
-/// A network with unbound on the host "server", whose certificate is in `dns.example.pem`.
-fn network() -> Result<Network> {
+/// A network with unbound on the host "server", whose certificate is in `dns.example.pem`; and its process.
+fn network() -> Result<(Network, u32)> {
     let network = client_gateway_server()?;
     certificate(&network, "dns.example")?;
     let text = UNBOUND.replace("FOLDER", &network.folder().display().to_string());
-    let file = network.file("unbound.conf", &text)?;
+    network.file("unbound.conf", &text)?;
     // A copy: where AppArmor is, its profile is bound to the path and allows it no files here.
     let copy = network.folder().join("unbound");
     std::fs::copy(programs::require("unbound")?, &copy).asking(|| "copying unbound".to_owned())?;
-    let mut unbound = Command::new(copy);
-    unbound.arg("-d").arg("-c").arg(file);
+    let process = start_unbound(&network)?;
+    Ok((network, process))
+}
+
+fn start_unbound(network: &Network) -> Result<u32> {
+    let mut unbound = Command::new(network.folder().join("unbound"));
+    unbound.arg("-d").arg("-c").arg(network.folder().join("unbound.conf"));
     let process = network.start("server", unbound)?;
     let server = network.host("server")?;
     interrupt::wait_until(Duration::from_secs(10), "unbound listening", || {
         network.with_process(process, |process| process.must_run())??;
         server.enter(|| TcpStream::connect("203.0.113.2:443").is_ok())
     })?;
-    Ok(network)
+    Ok(process)
 }
 
 /// Makes `NAME.pem` and `NAME.key`.
@@ -81,22 +91,29 @@ fn certificate(network: &Network, name: &str) -> Result<PathBuf> {
     Ok(at("pem"))
 }
 
-/// What is said to a name's AAAA question by a DNS64 before this upstream.
-fn said(network: &Network, upstream: &str, name: &str) -> Result<Reply> {
+fn run(network: &Network, upstream: &str) -> Result<u32> {
     let configuration = format!(
         "[gateway]\n[dns64]\nlisten = [\"{RESOLVER}\"]\nprefix = \"{PREFIX}\"\ntranslated_elsewhere = true\n\
          [[dns64.upstream]]\n{upstream}\n"
     );
-    let process = run_sixway(network, &configuration)?;
+    run_sixway(network, &configuration)
+}
+
+fn asker(network: &Network) -> Result<Asker> {
     let resolver: Ipv6Addr = RESOLVER.parse().unwrap_or(Ipv6Addr::LOCALHOST);
-    let asker = Asker::open(network.host("client")?, SocketAddr::new(resolver.into(), 53))?;
-    let said = asker.ask(name, "AAAA", Flags::NONE);
+    Asker::open(network.host("client")?, SocketAddr::new(resolver.into(), 53))
+}
+
+/// What is said to a name's AAAA question by a DNS64 before this upstream.
+fn said(network: &Network, upstream: &str, name: &str) -> Result<Reply> {
+    let process = run(network, upstream)?;
+    let said = asker(network)?.ask(name, "AAAA", Flags::NONE);
     network.with_process(process, |process| process.stop())?;
     said
 }
 
 fn by_tls_and_https() -> Result<()> {
-    let network = network()?;
+    let (network, _) = network()?;
     let ca = network.folder().join("dns.example.pem");
     for transport in ["tls", "https"] {
         let upstream = format!(
@@ -115,9 +132,37 @@ fn by_tls_and_https() -> Result<()> {
     Ok(())
 }
 
+/// Connections and TLS sessions are gone with it.
+fn started_again() -> Result<()> {
+    for transport in ["tls", "https"] {
+        let (network, unbound) = network()?;
+        let ca = network.folder().join("dns.example.pem");
+        run(
+            &network,
+            &format!(
+                "address = \"203.0.113.2\"\ntransport = \"{transport}\"\nname = \"dns.example\"\nca = \"{}\"",
+                ca.display()
+            ),
+        )?;
+        let asker = asker(&network)?;
+        assert_eq!(asker.ask("shop.example", "AAAA", Flags::NONE)?.rcode, "NOERROR");
+        network.with_process(unbound, |process| process.kill())?;
+        assert_eq!(asker.ask("gone.example", "AAAA", Flags::NONE)?.rcode, "SERVFAIL", "by {transport}");
+        assert_eq!(asker.ask("shop.example", "AAAA", Flags::NONE)?.rcode, "NOERROR", "from the cache");
+        start_unbound(&network)?;
+        let mut number = 0;
+        interrupt::wait_until(Duration::from_secs(15), "an answer again", || {
+            number += 1;
+            std::thread::sleep(Duration::from_millis(100));
+            Ok(asker.ask(&format!("new-{number}.example"), "AAAA", Flags::NONE)?.rcode == "NXDOMAIN")
+        })?;
+    }
+    Ok(())
+}
+
 /// Another name, another authority, and nothing but TCP where TLS should be.
 fn unproven() -> Result<()> {
-    let network = network()?;
+    let (network, _) = network()?;
     let (own, other) = (network.folder().join("dns.example.pem"), certificate(&network, "other.example")?);
     network.address("server", "up0", "203.0.113.20/24")?;
     let _plain = Upstream::start(network.host("server")?, "203.0.113.20", Manner::Honest)?;

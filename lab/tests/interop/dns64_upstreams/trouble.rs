@@ -14,6 +14,7 @@ pub const TESTS: &[Interop] = &[
     Interop::new("dns64_asks_an_upstream_again_that_came_back", &["sixway"], upstream_comes_back),
     Interop::new("dns64_answers_again_when_a_link_came_back", &["sixway"], link_comes_back),
     Interop::new("dns64_answers_each_query_without_a_free_descriptor", &["sixway", "prlimit"], no_descriptor),
+    Interop::new("dns64_answers_each_query_beyond_those_that_may_wait", &["sixway"], few_may_wait),
     Interop::new("dns64_with_a_small_cache_stays_small", &["sixway"], small_cache),
 ];
 
@@ -73,6 +74,16 @@ fn no_descriptor() -> Result<()> {
     wants("40 descriptors", &crowd, 2_000, crowd.right > 0)?;
     limit("4096:4096")?;
     scene.recovers(10_000)
+}
+
+fn few_may_wait() -> Result<()> {
+    let scene = Scene::with(&[Manner::Slow(Duration::from_millis(150))], "waiting = 200", "")?;
+    let crowd = scene.crowd_of(0..8_000, 4_000)?;
+    wants("200 may wait", &crowd, 8_000, crowd.right > 100 && crowd.failed > 100)?;
+    scene.recovers(10_000)?;
+    let scene = Scene::before(&[Manner::Silent])?;
+    let crowd = scene.crowd_of(0..30_000, 30_000)?;
+    wants("10,000 may wait", &crowd, 30_000, crowd.failed == 30_000)
 }
 
 fn small_cache() -> Result<()> {

@@ -51,6 +51,16 @@ pub enum Manner {
     Deaf,
     /// TC over UDP; octets without end over TCP.
     Endless,
+    /// The question comes back in lower case, by UDP.
+    Lowering,
+    /// FORMERR to queries with an OPT record.
+    WithoutEdns,
+    /// Nothing to queries with an OPT record.
+    DeafToEdns,
+    /// Replies have no question.
+    Questionless,
+    /// TC over UDP, and nobody listens to TCP.
+    WithoutTcp,
     /// Octets that are no message.
     Rubbish,
     /// Refuses each question.
@@ -81,10 +91,10 @@ impl Upstream {
         let (stop, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let udp = (udp, Arc::clone(&stop), Arc::clone(&asked));
         let tcp = (tcp, Arc::clone(&stop), Arc::clone(&asked));
-        let threads = vec![
-            std::thread::spawn(move || serve_datagrams(&udp.0, &udp.1, &udp.2, manner)),
-            std::thread::spawn(move || serve_streams(&tcp.0, &tcp.1, &tcp.2, manner)),
-        ];
+        let mut threads = vec![std::thread::spawn(move || serve_datagrams(&udp.0, &udp.1, &udp.2, manner))];
+        if manner != Manner::WithoutTcp {
+            threads.push(std::thread::spawn(move || serve_streams(&tcp.0, &tcp.1, &tcp.2, manner)));
+        }
         Ok(Self { stop, asked, threads })
     }
 
@@ -152,6 +162,13 @@ fn datagram(question: &Asked, manner: Manner) -> Option<Vec<u8>> {
     match manner {
         Manner::Honest | Manner::Slow(_) | Manner::Flooding => Some(question.honest()),
         Manner::Silent => None,
+        Manner::Lowering => Some(question.in_lower_case().honest()),
+        Manner::WithoutEdns if question.extended => {
+            Some(Asked { extended: false, ..question.clone() }.reply(1).done())
+        }
+        Manner::DeafToEdns if question.extended => None,
+        Manner::WithoutEdns | Manner::DeafToEdns => Some(question.honest()),
+        Manner::Questionless => Some(question.without_question()),
         Manner::WrongQuestion | Manner::WrongId | Manner::Poisoning => Some(forged(question, manner)),
         Manner::CnameLoop => Some(around(question)),
         Manner::Truncating
@@ -163,7 +180,8 @@ fn datagram(question: &Asked, manner: Manner) -> Option<Vec<u8>> {
         | Manner::Chattering
         | Manner::Resetting
         | Manner::Deaf
-        | Manner::Endless => Some(question.reply(0).truncated().done()),
+        | Manner::Endless
+        | Manner::WithoutTcp => Some(question.reply(0).truncated().done()),
         Manner::Rubbish => Some(question.id.to_be_bytes().into_iter().chain([0xff; 200]).collect()),
         Manner::Refusing => Some(question.reply(5).done()),
     }
@@ -260,7 +278,9 @@ fn converse(mut stream: TcpStream, stop: &AtomicBool, asked: &AtomicU64, manner:
                 std::thread::sleep(time);
                 stream.write_all(&right).ok()?;
             }
-            Manner::Honest | Manner::Truncating | Manner::Flooding => stream.write_all(&right).ok()?,
+            Manner::Honest | Manner::Truncating | Manner::Flooding | Manner::Lowering => {
+                stream.write_all(&right).ok()?
+            }
             Manner::HalfReply => stream.write_all(&right[..right.len() / 2]).ok()?,
             Manner::Closing => {
                 stream.write_all(&right).ok()?;
