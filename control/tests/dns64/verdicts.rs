@@ -91,3 +91,16 @@ fn what_is_fetched_ahead_of_its_end_is_validated_ahead_of_it_too() {
     assert!(world.ask("www.test", "A", DO).authentic);
     assert_eq!(world.counters().cached, counters.cached + 1);
 }
+
+#[test]
+fn with_other_anchors_all_is_judged_anew() {
+    let mut world = world(Dnssec { anchors: vec![], ..dnssec() });
+    assert!(!world.ask("www.test", "A", DO).authentic);
+    world.resolver.set_anchors(dnssec().anchors);
+    assert!(world.ask("www.test", "A", DO).authentic);
+    assert_eq!(world.ask("www.tampered.test", "A", DO).rcode, "SERVFAIL");
+    world.resolver.set_anchors(vec![]);
+    let got = world.ask("www.test", "A", DO);
+    assert_eq!((&*got.rcode, got.authentic), ("NOERROR", false));
+    assert_eq!(world.ask("www.tampered.test", "A", DO).rcode, "NOERROR");
+}

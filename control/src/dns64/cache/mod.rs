@@ -101,6 +101,19 @@ impl Cache {
         self.held += answer.allocated();
     }
 
+    /// No verdict holds any more; what did not validate is not kept.
+    pub fn forget_verdicts(&mut self) {
+        let mut place = 0;
+        while let Some(slot) = self.slots.get_mut(place) {
+            if matches!(slot.answer.security(), Security::Bogus | Security::Indeterminate) {
+                self.take(place);
+            } else {
+                slot.answer.set_security(Security::Unchecked, None);
+                place += 1;
+            }
+        }
+    }
+
     /// What is kept for a question is kept no longer than so many seconds from `now`.
     pub fn limit_lifetime(&mut self, key: &Key, now: Instant, seconds: u32) {
         if let Some(place) = self.place(key) {

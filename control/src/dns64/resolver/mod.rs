@@ -212,9 +212,12 @@ impl<T: Copy> Resolver<T> {
         self.wall = WallClock { at: now, seconds };
     }
 
-    /// Other keys are believed in from now on (RFC 5011).
+    /// Other keys are believed in from now on (RFC 5011): what was found with the old ones is to be found anew.
     pub fn set_anchors(&mut self, anchors: Vec<Anchor>) {
         self.validations.set_anchors(anchors);
+        if self.desk.settings.dnssec.validate {
+            self.desk.cache.forget_verdicts();
+        }
     }
 
     /// Others may ask from now on.
