@@ -65,11 +65,6 @@ impl Trick {
         matches!(self, Self::Honest | Self::Slow | Self::Liar | Self::Flood | Self::Truncating)
     }
 
-    /// Whether a resolver does well to ask again over TCP.
-    pub const fn wants_stream(self) -> bool {
-        matches!(self, Self::Flood | Self::Truncating)
-    }
-
     fn of(name: &str) -> Self {
         let first = name.split('-').next().unwrap_or_default().to_lowercase();
         let found = Self::ALL.into_iter().find(|trick| format!("{trick:?}").to_lowercase() == first);

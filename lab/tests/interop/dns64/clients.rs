@@ -91,7 +91,7 @@ fn curl_opens_a_page_of_an_ipv4_only_host_by_its_name() -> Result<()> {
 
 fn dig_is_answered_whatever_it_says_of_edns() -> Result<()> {
     let network = gateway()?;
-    for way in ["+notcp", "+dnssec", "+bufsize=512", "+noedns"] {
+    for way in ["+notcp", "+tcp", "+tcp +keepopen", "+dnssec", "+tcp +dnssec", "+bufsize=512", "+noedns"] {
         let said = run(&network, &format!("dig +short {way} @2001:db8:1::1 web.test AAAA"))?.succeeded()?;
         assert_eq!(said.stdout.trim(), SERVER, "{way}");
     }
