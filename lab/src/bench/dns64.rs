@@ -45,6 +45,7 @@ pub fn run(options: &Options) -> Result<Vec<Section>> {
     let mut all = Vec::new();
     for server in Server::ALL {
         match server.cannot_run() {
+            Some(why @ Failure::Unexpected(_)) if server == Server::Sixway => return Err(why),
             Some(why) => skipped.push(format!("{}: {why}", server.name())),
             None => match (server, begin(server, &tree)) {
                 (_, Ok(one)) => all.push(one),
