@@ -12,6 +12,7 @@ use std::time::Duration;
 
 pub const TESTS: &[Interop] = &[
     Interop::new("dns64_asks_an_upstream_again_that_came_back", &["sixway"], upstream_comes_back),
+    Interop::new("dns64_answers_with_what_is_old_while_its_upstream_is_away", &["sixway"], stale),
     Interop::new("dns64_answers_again_when_a_link_came_back", &["sixway"], link_comes_back),
     Interop::new("dns64_answers_each_query_without_a_free_descriptor", &["sixway", "prlimit"], no_descriptor),
     Interop::new("dns64_answers_each_query_beyond_those_that_may_wait", &["sixway"], few_may_wait),
@@ -46,6 +47,29 @@ fn upstream_comes_back() -> Result<()> {
     assert_eq!(scene.ask(0..40)?.right, 40, "the cache knows them");
     scene.upstreams.push(Upstream::start(scene.network.host("server")?, "203.0.113.20", Manner::Honest)?);
     scene.recovers(2_000)
+}
+
+/// RFC 8767: answers that are over serve on, with a TTL of 30 s, when nobody gives new ones; and no longer than that.
+fn stale() -> Result<()> {
+    let brief = "max_ttl = \"1 s\"\nmax_negative_ttl = \"1 s\"";
+    for manner in [None, Some(Manner::Silent)] {
+        let mut scene = Scene::with(&[Manner::Honest], brief, "")?;
+        assert_eq!(scene.ask(0..40)?.right, 40);
+        let server = "203.0.113.20";
+        scene.upstreams.clear();
+        if let Some(manner) = manner {
+            scene.upstreams.push(Upstream::start(scene.network.host("server")?, server, manner)?);
+        }
+        std::thread::sleep(Duration::from_millis(2_500));
+        let old = scene.ask(0..40)?;
+        wants(("away", manner), &old, 40, old.right == 40 && old.longest < Duration::from_secs(4))?;
+        let unknown = scene.ask(1_000..1_020)?;
+        wants(("never known", manner), &unknown, 20, unknown.failed == 20)?;
+        scene.upstreams.clear();
+        scene.upstreams.push(Upstream::start(scene.network.host("server")?, server, Manner::Honest)?);
+        scene.recovers(2_000)?;
+    }
+    Ok(())
 }
 
 fn link_comes_back() -> Result<()> {
