@@ -42,8 +42,8 @@ fn upstream_comes_back() -> Result<()> {
     let mut scene = Scene::before(&[Manner::Honest])?;
     assert_eq!(scene.ask(0..40)?.right, 40);
     scene.upstreams.clear();
-    let dead = scene.ask(1_000..1_200)?;
-    wants("nobody listens", &dead, 200, dead.failed == 200)?;
+    let dead = scene.ask(1_000..1_050)?;
+    wants("nobody listens", &dead, 50, dead.failed == 50)?;
     assert_eq!(scene.ask(0..40)?.right, 40, "the cache knows them");
     scene.upstreams.push(Upstream::start(scene.network.host("server")?, "203.0.113.20", Manner::Honest)?);
     scene.recovers(2_000)
