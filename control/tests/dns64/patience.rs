@@ -1,7 +1,7 @@
 //! What happens when upstreams are slow, dead or wrong.
 
-use super::world::{Manner, PLAIN, World, settings};
-use sixway_control::dns64::{Outcome, Upstream};
+use super::world::{Manner, PLAIN, World, query, settings};
+use sixway_control::dns64::{Outcome, Transport, Upstream};
 use std::time::Duration;
 
 #[test]
@@ -40,7 +40,11 @@ fn a_question_is_asked_once_whoever_waits_for_it() {
 fn beyond_the_limit_a_query_does_not_wait() {
     let mut world = World::new(settings());
     world.manners = vec![Manner::Silent];
-    let tickets: Vec<u32> = (0..101).map(|n| world.send(&format!("n{n}.test"), "AAAA", PLAIN)).collect();
+    let asks = |n: u16| {
+        let client = format!("2001:db8:{n:x}::2").parse().expect("an address");
+        world.send_from(client, Transport::Udp, &query(&format!("n{n}.test"), "AAAA", PLAIN))
+    };
+    let tickets: Vec<u32> = (0..101).map(asks).collect();
     assert_eq!(world.answer(tickets[100]).expect("an answer at once").rcode, "SERVFAIL");
     assert_eq!(world.counters().of(Outcome::Overload), 1);
     world.pass(Duration::from_secs(6));

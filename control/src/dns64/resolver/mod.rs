@@ -90,7 +90,7 @@ impl<T: Copy> Resolver<T> {
             upstreams: Upstreams::new(&settings.upstreams, upstream_seed, MAX_EXCHANGES, now),
             lookups: Lookups::new(seed()),
             validations: Validations::new(&settings.dnssec, seed()),
-            waiting: WaitingRoom::new(settings.limits.waiting),
+            waiting: WaitingRoom::new(settings.limits.waiting, seed()),
             answers: VecDeque::new(),
             sheet: Vec::new(),
             woken: VecDeque::new(),
