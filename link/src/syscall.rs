@@ -76,14 +76,18 @@ pub(crate) fn raw_socket(family: libc::c_int, protocol: libc::c_int) -> io::Resu
 
 /// A datagram socket that never waits.
 pub(crate) fn datagram_socket(family: libc::c_int) -> io::Result<OwnedFd> {
-    socket(family, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK, 0)
+    bare_socket(family, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK, 0)
 }
 
 fn socket(family: libc::c_int, kind: libc::c_int, protocol: libc::c_int) -> io::Result<OwnedFd> {
+    bare_socket(family, kind, protocol).map_err(|error| annotate(error, "socket"))
+}
+
+fn bare_socket(family: libc::c_int, kind: libc::c_int, protocol: libc::c_int) -> io::Result<OwnedFd> {
     // SAFETY: socket touches no memory of ours.
     let fd = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, protocol) };
     if fd < 0 {
-        return Err(failed("socket"));
+        return Err(io::Error::last_os_error());
     }
     // SAFETY: fd was just opened and belongs to nobody else.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })

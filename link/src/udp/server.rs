@@ -53,7 +53,7 @@ impl UdpServer {
 
     fn bound(address: SocketAddr, shared: bool) -> io::Result<Self> {
         let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-        let fd = datagram_socket(family)?;
+        let fd = datagram_socket(family).map_err(|error| annotate(error, "socket"))?;
         prepare(fd.as_fd(), address, shared)?;
         let (name, length) = Address::of(address);
         // SAFETY: the address is valid for the call, which reads it alone, and of this length.
