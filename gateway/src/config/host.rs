@@ -75,8 +75,13 @@ impl HostFacts {
 
 /// The addresses of this host's interfaces; none if the kernel does not say.
 pub(crate) fn addresses() -> Vec<HostAddress> {
-    let Ok(interfaces) = nix::ifaddrs::getifaddrs() else { return Vec::new() };
-    interfaces
+    addresses_now().unwrap_or_default()
+}
+
+/// The addresses of this host's interfaces; `None`: the kernel does not say, for want of descriptors or of memory perhaps.
+pub(crate) fn addresses_now() -> Option<Vec<HostAddress>> {
+    let addresses = nix::ifaddrs::getifaddrs()
+        .ok()?
         .filter_map(|interface| {
             let socket = interface.address?;
             let address = match (socket.as_sockaddr_in(), socket.as_sockaddr_in6()) {
@@ -94,7 +99,8 @@ pub(crate) fn addresses() -> Vec<HostAddress> {
             };
             Some(HostAddress { interface: interface.interface_name, address, length: length as u8 })
         })
-        .collect()
+        .collect();
+    Some(addresses)
 }
 
 fn port_range(text: &str) -> Option<RangeInclusive<u16>> {

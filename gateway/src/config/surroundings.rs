@@ -53,9 +53,10 @@ impl Surroundings {
         Self::default().looked_up()
     }
 
-    /// The same with the addresses that this host has at the moment.
+    /// The same with the addresses that this host has at the moment; as it is where the kernel does not say.
     pub fn looked_up(self) -> Self {
-        let Self { addresses, addresses6, .. } = Self::of(&super::host::addresses());
+        let Some(now) = super::host::addresses_now() else { return self };
+        let Self { addresses, addresses6, .. } = Self::of(&now);
         let number = |name: &str| nix::net::if_::if_nametoindex(name).ok();
         let numbers = addresses.iter().filter_map(|(name, ..)| Some((name.clone(), number(name)?))).collect();
         Self { addresses, addresses6, numbers, ..self }

@@ -4,7 +4,7 @@ use super::anchors::AnchorKeeper;
 use super::dns64_plan::{access, facts, plan};
 use super::run::RunError;
 use crate::admin::{AdminError, AnchorRow, CountedRow, Dns64Row, Flush, Flushed};
-use crate::config::Config;
+use crate::config::{Config, addresses, addresses_now};
 use crate::dns64::streams::{Around, Event, StreamFault, StreamSettings, StreamView, Streams};
 use crate::dns64::{Facts, Message, Posts, Rates, Service, Unanswered, row};
 use crate::worker::Clock;
@@ -125,7 +125,7 @@ impl<'c> Dns64<'c> {
     pub(super) fn start(config: &'c Config, clock: Clock) -> Result<Option<Self>, RunError> {
         let Some(dns64) = &config.dns64 else { return Ok(None) };
         let (believed, anchors) = AnchorKeeper::load(dns64, clock).map_err(RunError::Dns64)?;
-        let access = access(config);
+        let access = access(config, &addresses());
         let Some(plan) = plan(config, access.clone(), believed) else { return Ok(None) };
         let facts = facts(config, &plan);
         // What was started ends when it is dropped.
@@ -171,15 +171,22 @@ impl<'c> Dns64<'c> {
 
     async fn each_second(&mut self) {
         self.service.look_for_addresses();
-        let now = access(self.config);
-        if self.access != now {
-            if let Some(streams) = &self.streams {
-                streams.set_access(now.clone());
-            }
-            self.service.set_access(now.clone());
-            self.access = now;
+        // Where the kernel does not say what addresses there are, who might ask still may.
+        if let Some(addresses) = addresses_now() {
+            self.admit(access(self.config, &addresses));
         }
         self.view.sample().await;
+    }
+
+    fn admit(&mut self, now: Access) {
+        if self.access == now {
+            return;
+        }
+        if let Some(streams) = &self.streams {
+            streams.set_access(now.clone());
+        }
+        self.service.set_access(now.clone());
+        self.access = now;
     }
 
     /// Ends it.

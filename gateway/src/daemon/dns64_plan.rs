@@ -1,16 +1,15 @@
 //! From the configuration to what the DNS64's threads are made of.
 
 use crate::config::dns64::Upstream;
-use crate::config::{Config, Surroundings, addresses};
+use crate::config::{Config, HostAddress, Surroundings};
 use crate::dns64::{Facts, Plan};
 use sixway_control::dns64::{Access, Anchor};
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use std::net::SocketAddr;
 
-/// Who may ask at the moment.
-pub(super) fn access(config: &Config) -> Access {
-    let addresses = addresses();
-    config.dns64_access(&addresses, &Surroundings::of(&addresses))
+/// Who may ask, with these addresses of this host.
+pub(super) fn access(config: &Config, addresses: &[HostAddress]) -> Access {
+    config.dns64_access(addresses, &Surroundings::of(addresses))
 }
 
 /// What the threads are made of.
