@@ -3,6 +3,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use sixway::config::{Config, HostFacts, tables};
 
@@ -38,10 +39,15 @@ fn the_tables_of_keys_are_made_from_the_code() {
     held_together(&docs().join("configuration.md"), &made);
 }
 
-/// The files that samples name: certificates and keys have their marks, others are empty.
+/// The files that samples name: those in PEM hold a certificate and its key, others are empty.
 fn some_file(path: &Path) -> io::Result<String> {
+    static PEM: LazyLock<String> = LazyLock::new(|| {
+        let made =
+            rcgen::generate_simple_self_signed(["dns.example".to_owned()]).expect("a certificate is made");
+        made.cert.pem() + &made.signing_key.serialize_pem()
+    });
     let is_pem = path.extension().is_some_and(|extension| extension == "pem");
-    Ok(if is_pem { "-----BEGIN CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\n" } else { "" }.to_owned())
+    Ok(if is_pem { PEM.clone() } else { String::new() })
 }
 
 #[track_caller]

@@ -21,6 +21,7 @@ mod dnssec;
 mod domain_name;
 mod listening;
 mod networks;
+mod pem;
 mod prefixes;
 mod reverse;
 mod rule;

@@ -1,15 +1,15 @@
 //! Where clients ask.
 
-use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::super::fault::{Place, Report};
+use super::super::fault::Place;
 use super::super::section::Reader;
 use super::super::value::Value;
 use super::Around;
+use super::pem::{self, Pem};
 
 /// Where clients ask; at least one address in all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -45,8 +45,12 @@ impl Listening {
         };
         let (listen, tls, https) = (read("listen", 53), read("listen_tls", 853), read("listen_https", 443));
         let secured = [&tls, &https].into_iter().any(|list| list.as_ref().is_none_or(|l| !l.is_empty()));
-        let certificate = read_pem(section, "certificate", "-----BEGIN CERTIFICATE-----", secured, around);
-        let key = read_pem(section, "key", "PRIVATE KEY-----", secured, around);
+        let certificate = read_pem(section, "certificate", pem::CERTIFICATE, secured, around);
+        let key = read_pem(section, "key", pem::KEY, secured, around);
+        if let (Some(Some(certificate)), Some(Some(key))) = (&certificate, &key) {
+            pem::check_pair(certificate, key, around.report);
+        }
+        let path = |pem: Option<Pem>| pem.map(|pem| pem.path);
         let (listen, listen_tls, listen_https) = (listen?, tls?, https?);
         if listen.is_empty() && listen_tls.is_empty() && listen_https.is_empty() {
             let such = such_address(around).map_or("[2001:db8:1::1]:53".into(), |such| such.to_string());
@@ -57,7 +61,7 @@ impl Listening {
                 .fault(&place, format!("is missing; write listen = [\"{such}\"], an address of this host"));
             return None;
         }
-        Some(Self { listen, listen_tls, listen_https, certificate: certificate?, key: key? })
+        Some(Self { listen, listen_tls, listen_https, certificate: path(certificate?), key: path(key?) })
     }
 
     /// Every address, with UDP, TLS and HTTPS.
@@ -159,7 +163,7 @@ fn read_pem(
     mark: &str,
     needed: bool,
     around: &mut Around,
-) -> Option<Option<PathBuf>> {
+) -> Option<Option<Pem>> {
     let Some(value) = section.value(name, around.report) else {
         if needed {
             let key = format!("{}.{name}", section.place().key).into();
@@ -176,24 +180,8 @@ fn read_pem(
     if !needed {
         let what = "means nothing without listen_tls or listen_https; write one of them, or leave this out";
         around.report.warn(&value.place, what);
-        return Some(Some(path));
+        return Some(Some(Pem { path, place: value.place, text: None }));
     }
-    check_pem(&path, mark, &value.place, around.read_file, around.report);
-    Some(Some(path))
-}
-
-/// Reports a file that cannot be read, or has not what it should have.
-pub(super) fn check_pem(
-    path: &Path,
-    mark: &str,
-    place: &Place,
-    read_file: &mut dyn FnMut(&Path) -> io::Result<String>,
-    report: &mut Report,
-) {
-    let what = match read_file(path) {
-        Ok(text) if text.contains(mark) => return,
-        Ok(_) => format!("has no line with {mark}; write a file in PEM"),
-        Err(error) => format!("cannot be read: {error}"),
-    };
-    report.fault(place, what);
+    let text = pem::read(&path, mark, &value.place, around.read_file, around.report);
+    Some(Some(Pem { path, place: value.place, text }))
 }

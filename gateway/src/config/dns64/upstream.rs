@@ -13,7 +13,8 @@ use super::super::section::Reader;
 use super::super::text::words;
 use super::super::value::Value;
 use super::domain_name::Name;
-use super::listening::{Listening, check_pem};
+use super::listening::Listening;
+use super::pem;
 use super::{Around, Translators};
 
 words! {
@@ -237,7 +238,10 @@ fn read_path(row: &Reader, transport: Option<Transport>, report: &mut Report) ->
 fn read_ca(value: &Value, transport: Option<Transport>, around: &mut Around) -> Option<Option<PathBuf>> {
     let path = value.path(around.report)?;
     if transport.is_some_and(Transport::is_secured) {
-        check_pem(&path, "-----BEGIN CERTIFICATE-----", &value.place, around.read_file, around.report);
+        let text = pem::read(&path, pem::CERTIFICATE, &value.place, around.read_file, around.report);
+        if let Some(text) = text {
+            pem::check_authorities(&text, &value.place, around.report);
+        }
     } else if transport.is_some() {
         let what = "is for certificates; write transport = \"tls\" or \"https\", or leave it out";
         around.report.fault(&value.place, what);

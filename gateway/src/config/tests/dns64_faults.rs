@@ -2,6 +2,7 @@
 
 use super::dns64::{DNS64, ELSEWHERE, good};
 use super::*;
+use std::io;
 
 /// The lines that are said of `[dns64]` with a line more, in an otherwise good configuration, without its own part.
 #[track_caller]
@@ -123,9 +124,44 @@ fn certificates_that_cannot_be_read_are_told() {
         lines(told.remarks()),
         ["sixway.toml:8  dns64.key = \"b.pem\"  has no line with PRIVATE KEY-----; write a file in PEM"]
     );
+    assert_eq!(
+        with_files(
+            &text,
+            &[("a.pem", "-----BEGIN CERTIFICATE-----\n"), ("b.pem", "-----BEGIN PRIVATE KEY-----\n")]
+        ),
+        [
+            "sixway.toml:7  dns64.certificate = \"a.pem\"  is cut short or damaged; write the file anew",
+            "sixway.toml:8  dns64.key = \"b.pem\"  is cut short or damaged; write the file anew",
+        ]
+    );
     warning(
         "key = \"b.pem\"",
         "key = \"b.pem\"  means nothing without listen_tls or listen_https; write one of them, or leave this out",
+    );
+}
+
+/// The faults where these files are there.
+fn with_files(text: &str, files: &[(&str, &str)]) -> Vec<String> {
+    let mut read = |path: &Path| {
+        let found = files.iter().find(|(name, _)| Path::new(name) == path);
+        found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| io::Error::other("no such file"))
+    };
+    Config::parse("sixway.toml", text, &host(), &mut read)
+        .map_or_else(|told| lines(told.remarks()), |_| Vec::new())
+}
+
+#[test]
+fn a_key_that_is_not_the_certificates_is_told() {
+    let made = || rcgen::generate_simple_self_signed(["dns.example".to_owned()]).unwrap();
+    let (one, other) = (made(), made());
+    let text = format!("{DNS64}{ELSEWHERE}listen_tls = \"::1\"\ncertificate = \"a.pem\"\nkey = \"b.pem\"\n");
+    let told = |key: &str| with_files(&text, &[("a.pem", &one.cert.pem()), ("b.pem", key)]);
+    assert_eq!(told(&one.signing_key.serialize_pem()), [""; 0]);
+    assert_eq!(
+        told(&other.signing_key.serialize_pem()),
+        [
+            "sixway.toml:8  dns64.key = \"b.pem\"  is not the key of the first certificate in a.pem; write the two that belong together"
+        ]
     );
 }
 

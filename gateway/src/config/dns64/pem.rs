@@ -1,0 +1,95 @@
+//! Files in PEM. What TLS could not use when the gateway runs is told beforehand.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::{Error, PemObject};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::sign::CertifiedKey;
+use tokio_rustls::rustls::{self, RootCertStore};
+
+use super::super::fault::{Place, Report};
+
+/// The line that certificates begin with.
+pub(super) const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----";
+
+/// What the line that private keys begin with ends in.
+pub(super) const KEY: &str = "PRIVATE KEY-----";
+
+/// What is said of a file that breaks off within a certificate or key, or has other than base64 there.
+const DAMAGED: &str = "is cut short or damaged; write the file anew";
+
+/// A file that was named.
+#[derive(Debug)]
+pub(super) struct Pem {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Where it was named.
+    pub place: Place,
+    /// What it holds; `None`: it was not needed, or a fault was reported.
+    pub text: Option<String>,
+}
+
+/// The text of a file with such a line; else the fault is reported.
+pub(super) fn read(
+    path: &Path,
+    mark: &str,
+    place: &Place,
+    read_file: &mut dyn FnMut(&Path) -> io::Result<String>,
+    report: &mut Report,
+) -> Option<String> {
+    let what = match read_file(path) {
+        Ok(text) if text.contains(mark) => return Some(text),
+        Ok(_) => format!("has no line with {mark}; write a file in PEM"),
+        Err(error) => format!("cannot be read: {error}"),
+    };
+    report.fault(place, what);
+    None
+}
+
+/// Reports a key that is not that of the certificate, and what neither is.
+pub(super) fn check_pair(certificate: &Pem, key: &Pem, report: &mut Report) {
+    let (Some(chain), Some(secret)) = (&certificate.text, &key.text) else { return };
+    let chain = certificates(chain, &certificate.place, report);
+    let secret = PrivateKeyDer::from_pem_slice(secret.as_bytes()).map_err(|error| match error {
+        Error::NoItemsFound => {
+            "holds no private key without a passphrase; write one, as BEGIN PRIVATE KEY".to_owned()
+        }
+        _ => DAMAGED.to_owned(),
+    });
+    match (chain, secret) {
+        (_, Err(what)) => report.fault(&key.place, what),
+        (None, Ok(_)) => {}
+        (Some(chain), Ok(secret)) => match CertifiedKey::from_der(chain, secret, &ring::default_provider()) {
+            Ok(_) => {}
+            Err(rustls::Error::InconsistentKeys(_)) => {
+                let path = certificate.path.display();
+                report.fault(&key.place, format!("is not the key of the first certificate in {path}; write the two that belong together"));
+            }
+            Err(error) => report.fault(&key.place, format!("cannot be used with its certificate: {error}")),
+        },
+    }
+}
+
+/// Reports certificates of authorities that are none.
+pub(super) fn check_authorities(text: &str, place: &Place, report: &mut Report) {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(text, place, report).into_iter().flatten() {
+        if let Err(error) = roots.add(certificate) {
+            report.fault(place, format!("holds a certificate that cannot be used: {error}"));
+        }
+    }
+}
+
+/// Those of a file; else the fault is reported.
+fn certificates(text: &str, place: &Place, report: &mut Report) -> Option<Vec<CertificateDer<'static>>> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
+    let what = match found {
+        Ok(found) if !found.is_empty() => return Some(found),
+        Ok(_) => "holds no certificate; write a file in PEM",
+        Err(_) => DAMAGED,
+    };
+    report.fault(place, what);
+    None
+}
