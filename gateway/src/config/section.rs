@@ -5,7 +5,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::document::Document;
 use super::fault::{Place, Report, did_you_mean};
-use super::schema::{Absent, Key, SECTIONS, Section};
+use super::schema::{Absent, Key, SECTIONS, Section, Times};
 use super::value::{Held, Value};
 
 /// A table of the document that is a section of the schema.
@@ -31,7 +31,14 @@ impl<'a> Reader<'a> {
         let place = document.place(value.span(), &path);
         let Some(table) = value.get_ref().as_table() else {
             let kind = value.get_ref().type_str();
-            report.fault(&place, format!("is of type {kind}, but {} is a section", schema.name));
+            let header = match schema.times {
+                Times::Once => format!("[{}]", schema.name),
+                Times::Several => format!("[[{}]]", schema.name),
+            };
+            report.fault(
+                &place,
+                format!("is of type {kind}, but a section; write {header}, and its keys below it"),
+            );
             return None;
         };
         for (key, _) in table {
@@ -120,7 +127,7 @@ pub(super) fn readers<'a>(
     report: &mut Report,
 ) -> Vec<Reader<'a>> {
     match written.get_ref().as_array() {
-        Some(items) if items.len() > 1 && schema.times == super::schema::Times::Once => {
+        Some(items) if items.len() > 1 && schema.times == Times::Once => {
             report.fault(&document.place(written.span(), path), format!("[{path}] may be written only once"));
             Vec::new()
         }

@@ -38,7 +38,8 @@ fn keys_outside_a_section_are_told_where_they_belong() {
         &format!("[[tun]]\n[[tun]]\n{OWN}{POOL}{NAT64}"),
         &["sixway.toml:1  tun  [tun] may be written only once"],
     );
-    let line = "sixway.toml:1  siit  is of type integer, but siit is a section";
+    let line =
+        "sixway.toml:1  siit  is of type integer, but a section; write [[siit]], and its keys below it";
     faults(&format!("siit = 1\n{OWN}{POOL}{NAT64}"), &[line]);
 }
 
