@@ -21,7 +21,7 @@ fn tables() -> [(&'static str, String); 3] {
     let row = row(&Facts::default(), &Report::default(), &Rates::new(Instant::now()));
     let outcomes = row.outcomes.iter().map(|row| (&*row.outcome, &*row.help));
     let counters = row.counters.iter().map(|row| (&*row.name, row.help.trim_end_matches('.')));
-    let streams = Event::ALL.iter().map(|event| (event.name(), event.help()));
+    let streams = Event::ALL.iter().map(|event| (event.name(), event.help().trim_end_matches('.')));
     [
         ("outcomes", table("Outcome", outcomes)),
         ("dns64 counters", table("Counter", counters)),

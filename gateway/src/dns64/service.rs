@@ -94,7 +94,7 @@ impl Service {
                 Some(all) => sockets.iter_mut().zip(all).for_each(|(hand, socket)| hand.push(socket)),
                 None => {
                     tracing::warn!(
-                        "{address} is no address of this host yet; it is listened at as soon as it is"
+                        "{address} (UDP) is no address of this host yet; it is listened at as soon as it is"
                     );
                     absent.push(*address);
                 }

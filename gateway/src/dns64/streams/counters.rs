@@ -33,17 +33,17 @@ macro_rules! events {
 }
 
 events! {
-    Accepted = "accepted", "connections of clients that were let in";
-    Refused = "refused", "connections refused: their address may not ask";
-    Crowded = "crowded", "connections refused: there were as many as there may be";
-    Greedy = "greedy", "connections refused: their address or /64 had as many as it may have";
-    NoTls = "no_tls", "connections on which TLS was not agreed on, or not in time";
-    Idle = "idle", "connections closed since nothing came";
-    Cut = "cut", "connections cut: too long or not a query, no room for it, or the client took no answers";
-    HttpFault = "http_fault", "requests answered with an HTTP error";
-    UpstreamOpened = "upstream_opened", "connections to upstreams that were made";
-    UpstreamFailed = "upstream_failed", "connections to upstreams that could not be made";
-    UpstreamClosed = "upstream_closed", "connections to upstreams that ended while questions waited";
+    Accepted = "accepted", "Connections of clients that were let in.";
+    Refused = "refused", "Connections refused: their address may not ask.";
+    Crowded = "crowded", "Connections refused: there were as many as there may be.";
+    Greedy = "greedy", "Connections refused: their address or /64 had as many as it may have.";
+    NoTls = "no_tls", "Connections on which TLS was not agreed on, or not in time.";
+    Idle = "idle", "Connections closed since nothing came.";
+    Cut = "cut", "Connections cut: too long or not a query, no room for it, or the client took no answers.";
+    HttpFault = "http_fault", "Requests answered with an HTTP error.";
+    UpstreamOpened = "upstream_opened", "Connections to upstreams that were made.";
+    UpstreamFailed = "upstream_failed", "Connections to upstreams that could not be made.";
+    UpstreamClosed = "upstream_closed", "Connections to upstreams that ended while questions waited.";
 }
 
 /// How often each came.

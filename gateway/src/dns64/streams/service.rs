@@ -215,10 +215,10 @@ fn start_listening(
             Ok(bound)
         }
         Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
-            warn!("{address} is no address of this host yet; it is listened at as soon as it is");
+            warn!("{address} (TCP) is no address of this host yet; it is listened at as soon as it is");
             runtime.spawn(async move {
                 let Some(listener) = bind_later(address).await else { return };
-                info!("{address} is listened at");
+                info!("{address} (TCP) is listened at");
                 listen(listener, spoken, shared).await;
             });
             Ok(address)

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{self, ClientConfig};
+use tokio_rustls::rustls::{self, CertificateError, ClientConfig, OtherError};
 
 /// A connection is there within this time, TLS included.
 pub const PATIENCE: Duration = Duration::from_secs(2);
@@ -67,7 +67,24 @@ pub async fn tls(
 fn not_agreed(error: &io::Error) -> Fault {
     let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match tls {
-        Some(tls) => Fault::new(Failure::Untrusted, tls.to_string()),
+        Some(tls) => Fault::new(Failure::Untrusted, untrusted(tls)),
         None => Fault::new(Failure::Closed, format!("closed before TLS was agreed on: {error}")),
+    }
+}
+
+/// Why it is not believed, and what would mend it.
+fn untrusted(error: &rustls::Error) -> String {
+    match error {
+        rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
+            "no authority that is trusted here vouches for its certificate; name the authority's in `ca`".to_owned()
+        }
+        rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(why)))
+            if format!("{why:?}") == "CaUsedAsEndEntity" =>
+        {
+            "its certificate is that of an authority (CA:TRUE), which no server may show (RFC 5280 §4.2.1.9); \
+             have it made anew with -addext basicConstraints=critical,CA:FALSE"
+                .to_owned()
+        }
+        error => error.to_string(),
     }
 }
