@@ -1,7 +1,7 @@
 //! `sixway show dns64`.
 
 use super::Colour;
-use super::quantity::{count, scaled};
+use super::quantity::{count, memory};
 use super::summary::plural;
 use super::table::Table;
 use crate::admin::{AnchorRow, CountedRow, Dns64Row, OutcomeRow, UpstreamRow};
@@ -12,9 +12,9 @@ pub fn dns64(row: &Option<Dns64Row>, colour: Colour) -> String {
     let mut text = format!("{}\n", row.serves);
     text.push_str(&format!("{} · {}\n", queries(row), state(row)));
     text.push_str(&format!(
-        "{}octets of {}octets · {} of {} waiting · {}\n",
-        scaled(row.cache_octets as f64),
-        scaled(row.cache_capacity as f64),
+        "{} of {} · {} of {} waiting · {}\n",
+        memory(row.cache_octets),
+        memory(row.cache_capacity),
         count(row.waiting),
         count(row.waiting_capacity),
         plural(row.connections, "connection"),
@@ -127,8 +127,8 @@ mod tests {
             queries_per_second: 1_204.4,
             cached_part: Some(0.92),
             cache_answers: 38_112,
-            cache_octets: 9_000_000,
-            cache_capacity: 64_000_000,
+            cache_octets: 9 << 20,
+            cache_capacity: 64 << 20,
             waiting: 3,
             waiting_capacity: 10_000,
             outcomes: vec![
@@ -154,7 +154,7 @@ mod tests {
         let text = dns64(&Some(row), Colour::Never);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[1], "1,204 q/s · cache 92 % · 38,112 answers");
-        assert_eq!(lines[2], "9.0 Moctets of 64.0 Moctets · 3 of 10,000 waiting · 0 connections");
+        assert_eq!(lines[2], "9.0 MiB of 64.0 MiB · 3 of 10,000 waiting · 0 connections");
         assert_eq!(lines[3], "warning: look");
         assert!(lines[6].starts_with("192.0.2.53:53  up      12.3 ms  0"), "{text}");
         assert!(lines[9].starts_with("synthesised  9,000  700  made"), "{text}");

@@ -30,6 +30,16 @@ pub(super) fn scaled(value: f64) -> String {
     format!("{value:.0} ")
 }
 
+/// A size as configurations have it: `2.6 MiB`, `16.0 GiB`.
+pub(super) fn memory(octets: u64) -> String {
+    let mebibytes = octets as f64 / f64::from(1 << 20);
+    if mebibytes < 1_024.0 {
+        format!("{mebibytes:.1} MiB")
+    } else {
+        format!("{:.1} GiB", mebibytes / 1_024.0)
+    }
+}
+
 /// A length of time by its two greatest units: `2 s`, `4 m 59`, `2 h 4 m`, `3 d 4 h`.
 pub(crate) fn duration(seconds: u64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
