@@ -3,7 +3,7 @@
 use super::crowd::Crowd;
 use super::message::{LIE, synthesised};
 use super::upstream::{Manner, VICTIM};
-use super::{RESOLVER, Scene};
+use super::{RESOLVER, Scene, for_each};
 use crate::Interop;
 use sixway_lab::dns64::{Asker, Flags};
 use sixway_lab::failure::{Failure, Result};
@@ -82,14 +82,14 @@ impl Scene {
     }
 }
 
+/// Nothing true is to be had, and each client is told so in time.
+fn fails(manner: Manner) -> Result<()> {
+    let crowd = Scene::before(&[manner])?.crowd(40, 40)?;
+    wants(manner, &crowd, 40, crowd.failed == 40 && crowd.longest < Duration::from_secs(6))
+}
+
 fn lying() -> Result<()> {
-    for manner in [Manner::WrongQuestion, Manner::WrongId, Manner::CnameLoop, Manner::Rubbish] {
-        let scene = Scene::before(&[manner])?;
-        let crowd = scene.crowd(40, 40)?;
-        let in_time = crowd.longest < Duration::from_secs(6);
-        wants(manner, &crowd, 40, crowd.failed == 40 && in_time)?;
-    }
-    Ok(())
+    for_each(&[Manner::WrongQuestion, Manner::WrongId, Manner::CnameLoop, Manner::Rubbish], fails)
 }
 
 fn truncating() -> Result<()> {
@@ -99,12 +99,7 @@ fn truncating() -> Result<()> {
 }
 
 fn broken_streams() -> Result<()> {
-    for manner in [Manner::TruncatingForEver, Manner::HalfClosing, Manner::HalfReply] {
-        let scene = Scene::before(&[manner])?;
-        let crowd = scene.crowd(100, 50)?;
-        wants(manner, &crowd, 100, crowd.failed == 100 && crowd.longest < Duration::from_secs(6))?;
-    }
-    Ok(())
+    for_each(&[Manner::TruncatingForEver, Manner::HalfClosing, Manner::HalfReply], fails)
 }
 
 /// While it is flooded it answers others.
@@ -145,18 +140,10 @@ fn beside_an_honest_one() -> Result<()> {
         Manner::HalfClosing,
         Manner::HalfReply,
     ];
-    let mut faults = Vec::new();
-    for manner in all {
-        let scene = Scene::before(&[manner, Manner::Honest])?;
-        let crowd = scene.crowd(200, 50)?;
-        if let Err(fault) = wants(manner, &crowd, 200, crowd.right == 200) {
-            faults.push(fault.to_string());
-        }
-    }
-    match faults.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::Unexpected(faults.join("\n  "))),
-    }
+    for_each(&all, |manner| {
+        let crowd = Scene::before(&[manner, Manner::Honest])?.crowd(200, 50)?;
+        wants(manner, &crowd, 200, crowd.right == 200)
+    })
 }
 
 const MANY: u16 = 10_000;
@@ -179,24 +166,11 @@ fn ten_thousand() -> Result<()> {
 
 /// Some servers know no EDNS, some say so by silence, and some do not keep the case of a question.
 fn old_ones() -> Result<()> {
-    let mut faults = Vec::new();
-    for manner in [Manner::Lowering, Manner::WithoutEdns, Manner::DeafToEdns] {
-        let scene = Scene::before(&[manner])?;
-        let crowd = scene.crowd(200, 20)?;
-        faults.extend(wants(manner, &crowd, 200, crowd.right == 200).err().map(|fault| fault.to_string()));
-    }
-    for manner in [Manner::Questionless, Manner::WithoutTcp] {
-        let scene = Scene::before(&[manner])?;
-        let crowd = scene.crowd(40, 40)?;
-        let in_time = crowd.longest < Duration::from_secs(6);
-        faults.extend(
-            wants(manner, &crowd, 40, crowd.failed == 40 && in_time).err().map(|fault| fault.to_string()),
-        );
-    }
-    match faults.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::Unexpected(faults.join("\n  "))),
-    }
+    for_each(&[Manner::Lowering, Manner::WithoutEdns, Manner::DeafToEdns], |manner| {
+        let crowd = Scene::before(&[manner])?.crowd(200, 20)?;
+        wants(manner, &crowd, 200, crowd.right == 200)
+    })?;
+    for_each(&[Manner::Questionless, Manner::WithoutTcp], fails)
 }
 
 /// Eight sockets, so that each thread has some.

@@ -23,6 +23,24 @@ pub fn tests() -> Vec<Interop> {
 /// Where the DNS64 listens.
 const RESOLVER: &str = "2001:db8:1::1";
 
+/// Does the same for each, four at once, for most of the time they wait; all faults together.
+fn for_each<T: Copy + Sync>(all: &[T], work: impl Fn(T) -> Result<()> + Sync) -> Result<()> {
+    let mut faults = Vec::new();
+    for some in all.chunks(4) {
+        std::thread::scope(|scope| {
+            let started: Vec<_> = some.iter().map(|one| scope.spawn(|| work(*one))).collect();
+            for one in started {
+                let done = one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                faults.extend(done.err().map(|fault| fault.to_string()));
+            }
+        });
+    }
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Unexpected(faults.join("\n  "))),
+    }
+}
+
 /// A DNS64 on the host "gateway", and its upstreams on the host "server".
 struct Scene {
     upstreams: Vec<Upstream>,

@@ -1,10 +1,10 @@
 //! Upstreams that are asked by TCP and break its rules, or go to their limits.
 
-use super::Scene;
 use super::hostile::wants;
 use super::upstream::Manner;
+use super::{Scene, for_each};
 use crate::Interop;
-use sixway_lab::failure::{Failure, Result};
+use sixway_lab::failure::Result;
 use std::time::Duration;
 
 pub const TESTS: &[Interop] = &[
@@ -22,39 +22,30 @@ const BY_TCP: &str = "transport = \"tcp\"";
 
 fn allowed() -> Result<()> {
     let slow = Manner::Slow(Duration::from_millis(5));
-    for (each, manner) in [BY_TCP, ""].into_iter().flat_map(|each| {
-        [Manner::Honest, Manner::Unordered, Manner::Closing, Manner::Chattering, slow]
-            .map(|manner| (each, manner))
-    }) {
-        let scene = Scene::with(&[manner], "", each)?;
-        let crowd = scene.crowd(300, 50)?;
-        wants((manner, each), &crowd, 300, crowd.right == 300)?;
+    let all = [Manner::Honest, Manner::Unordered, Manner::Closing, Manner::Chattering, slow];
+    for each in [BY_TCP, ""] {
+        for_each(&all, |manner| {
+            let crowd = Scene::with(&[manner], "", each)?.crowd(300, 50)?;
+            wants((manner, each), &crowd, 300, crowd.right == 300)
+        })?;
     }
     Ok(())
 }
 
 fn breaking_off() -> Result<()> {
     use Manner::{Deaf, Endless, HalfClosing, HalfReply, Resetting, Silent};
-    for manner in [HalfClosing, HalfReply, Resetting, Silent, Deaf, Endless, Manner::Rubbish] {
-        let scene = Scene::with(&[manner], "", BY_TCP)?;
-        let crowd = scene.crowd(200, 100)?;
-        wants(manner, &crowd, 200, crowd.failed == 200 && crowd.longest < Duration::from_secs(6))?;
-    }
-    Ok(())
+    for_each(&[HalfClosing, HalfReply, Resetting, Silent, Deaf, Endless, Manner::Rubbish], |manner| {
+        let crowd = Scene::with(&[manner], "", BY_TCP)?.crowd(100, 100)?;
+        wants(manner, &crowd, 100, crowd.failed == 100 && crowd.longest < Duration::from_secs(6))
+    })
 }
 
 fn beside_an_honest_one() -> Result<()> {
     use Manner::{Deaf, Endless, HalfClosing, HalfReply, Resetting, Silent};
-    let mut faults = Vec::new();
-    for manner in [HalfClosing, HalfReply, Resetting, Silent, Deaf, Endless] {
-        let scene = Scene::with(&[manner, Manner::Honest], "", BY_TCP)?;
-        let crowd = scene.crowd(200, 50)?;
-        faults.extend(wants(manner, &crowd, 200, crowd.right == 200).err().map(|fault| fault.to_string()));
-    }
-    match faults.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::Unexpected(faults.join("\n  "))),
-    }
+    for_each(&[HalfClosing, HalfReply, Resetting, Silent, Deaf, Endless], |manner| {
+        let crowd = Scene::with(&[manner, Manner::Honest], "", BY_TCP)?.crowd(200, 50)?;
+        wants(manner, &crowd, 200, crowd.right == 200)
+    })
 }
 
 fn ten_thousand() -> Result<()> {
