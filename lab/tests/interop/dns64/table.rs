@@ -2,9 +2,9 @@
 
 use super::{generated, programs, start};
 use crate::Interop;
-use sixway_lab::dns64::likeness::LIKENESSES;
+use sixway_lab::dns64::likeness::{LIKENESSES, Likeness};
 use sixway_lab::dns64::table::{CASES, Case, words};
-use sixway_lab::dns64::{Running, Server};
+use sixway_lab::dns64::{Running, Server, Tree};
 use sixway_lab::failure::{Failure, Result};
 
 pub const TESTS: &[Interop] = &[
@@ -28,13 +28,22 @@ fn says_so(server: Server) -> Result<()> {
 
 fn an_option_has_sixway_say_what_a_peer_says_and_changes_nothing_else() -> Result<()> {
     let tree = generated()?;
-    for likeness in LIKENESSES {
-        let what = format!("{} as {}", likeness.written(), likeness.like.name());
-        let gives = |case: &Case| likeness.concerns(case) && likeness.of(case) != case.of(Server::Sixway);
-        assert!(CASES.iter().any(gives), "{what}: it is so without the option");
-        differences(&likeness.start(&tree)?, &what, |case| likeness.of(case))?;
+    for some in LIKENESSES.chunks(4) {
+        std::thread::scope(|scope| {
+            let all: Vec<_> = some.iter().map(|one| scope.spawn(|| is_like(one, &tree))).collect();
+            let done = all.into_iter().map(|one| one.join());
+            done.map(|one| one.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect::<Result<()>>()
+        })?;
     }
     Ok(())
+}
+
+fn is_like(likeness: &Likeness, tree: &Tree) -> Result<()> {
+    let what = format!("{} as {}", likeness.written(), likeness.like.name());
+    let gives = |case: &Case| likeness.concerns(case) && likeness.of(case) != case.of(Server::Sixway);
+    assert!(CASES.iter().any(gives), "{what}: it is so without the option");
+    differences(&likeness.start(tree)?, &what, |case| likeness.of(case))
 }
 
 /// What is not said as it is written.
