@@ -31,9 +31,8 @@ fn an_option_has_sixway_say_what_a_peer_says_and_changes_nothing_else() -> Resul
     for some in LIKENESSES.chunks(4) {
         std::thread::scope(|scope| {
             let all: Vec<_> = some.iter().map(|one| scope.spawn(|| is_like(one, &tree))).collect();
-            let done = all.into_iter().map(|one| one.join());
-            done.map(|one| one.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                .collect::<Result<()>>()
+            let mut done = all.into_iter().map(|one| one.join());
+            done.try_for_each(|one| one.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         })?;
     }
     Ok(())
