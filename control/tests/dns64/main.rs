@@ -1,5 +1,6 @@
 //! A DNS64 resolver in fake time, between clients and upstreams that are made up here; answers are decoded by an independent library.
 
+mod allocations;
 mod answers;
 mod authentic;
 mod conserved;
