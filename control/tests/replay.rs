@@ -8,6 +8,8 @@
 
 #[path = "../../fuzz/targets/dns64_answer.rs"]
 mod dns64_answer;
+#[path = "../../fuzz/targets/dns64_resolver.rs"]
+mod dns64_resolver;
 #[path = "../../fuzz/targets/mutation.rs"]
 mod mutation;
 #[path = "../../fuzz/targets/neighbour_discovery.rs"]
@@ -49,4 +51,10 @@ fn any_octets_are_queries_and_replies_or_none_and_what_is_served_can_be_read() {
 fn any_octets_are_answers_to_validate_or_none_and_each_gets_one_verdict() {
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/validation");
     mutation::replay(Path::new(corpus), 10_000, validation::run);
+}
+
+#[test]
+fn any_octets_are_queries_and_replies_at_any_time_and_each_query_has_one_answer() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/dns64_resolver");
+    mutation::replay(Path::new(corpus), 10_000, dns64_resolver::run);
 }
