@@ -59,6 +59,14 @@ fn the_prefix_is_the_translators() {
 }
 
 #[test]
+fn queries_are_logged_only_if_that_is_written() {
+    let logs = |more: &str| good(&format!("{DNS64}{ELSEWHERE}{more}")).dns64.unwrap().query_log;
+    assert!(!logs(""));
+    assert!(!logs("query_log = false\n"));
+    assert!(logs("query_log = true\n"));
+}
+
+#[test]
 fn who_may_ask_is_who_is_near() {
     let told = settings(&good(&format!("{DNS64}{ELSEWHERE}"))).access;
     let v4 = ["127.0.0.0/8", "203.0.113.0/24"].map(|p| p.parse().unwrap()).to_vec();

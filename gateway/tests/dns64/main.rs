@@ -263,6 +263,21 @@ fn ask(port: u16) -> Vec<u8> {
 }
 
 #[test]
+fn nothing_that_is_asked_for_is_logged_unless_the_operator_wants_it() {
+    for (lines, count) in [("", 0), ("query_log = false\n", 0), ("query_log = true\n", 1)] {
+        let port = free_port();
+        let lines = format!("{lines}{}", self::lines(port, upstream()));
+        let Some(mut gateway) = Running::start("query-log", &lines) else { return };
+        assert_eq!(ask(port)[7], 1);
+        // At its end it has written all that it writes.
+        assert_eq!(gateway.end(), 0, "{}", gateway.log());
+        let log = gateway.log();
+        assert_eq!(log.matches("www.example").count(), count, "{log}");
+        assert_eq!(log.matches("query 127.0.0.1 udp www.example. AAAA synthesised").count(), count, "{log}");
+    }
+}
+
+#[test]
 fn a_name_with_an_a_record_gets_an_aaaa_record_and_all_of_it_is_told() {
     let port = free_port();
     let lines = format!("query_log = true\nthreads = 2\n{}", lines(port, upstream()));
