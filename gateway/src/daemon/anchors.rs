@@ -5,7 +5,7 @@ use crate::admin::AnchorRow;
 use crate::config::dns64::Dns64;
 use crate::dns64::{Message, ReplyTo, UpstreamQuery};
 use crate::worker::Clock;
-use sixway_control::dns64::trust_anchor::{Change, TrustAnchors};
+use sixway_control::dns64::trust_anchor::{Change, Event, TrustAnchors};
 use sixway_control::dns64::{Anchor, Wire};
 use std::fs;
 use std::io;
@@ -73,12 +73,11 @@ impl AnchorKeeper {
         streams: &mpsc::Sender<UpstreamQuery>,
         view: &Dns64View,
     ) -> Vec<String> {
-        let reply = self.ask(zone, streams).await;
-        let events = self.anchors.handle_reply(self.clock.wall().unix_seconds, zone, reply.as_deref());
+        let events = self.observe(zone, streams).await;
         let mut warnings = Vec::new();
         for event in &events {
             tracing::warn!("trust anchor: {event}");
-            if matches!(event.change, Change::Unverified | Change::Unanswered) {
+            if is_failure(event) {
                 warnings.push(format!("{event}; do the upstreams pass DNSSEC records on?"));
             }
         }
@@ -89,17 +88,28 @@ impl AnchorKeeper {
         warnings
     }
 
-    /// The first reply of an upstream that is asked about this zone.
-    async fn ask(&self, zone: &Wire, streams: &mpsc::Sender<UpstreamQuery>) -> Option<Vec<u8>> {
+    /// Asks one upstream after the other, until one has replied with keys that are verified: another may strip DNSSEC records.
+    async fn observe(&mut self, zone: &Wire, streams: &mpsc::Sender<UpstreamQuery>) -> Vec<Event> {
+        let (mut events, mut failures) = (Vec::new(), Vec::new());
         for upstream in self.upstreams_for(zone) {
-            let (reply, waiting) = ReplyTo::waiting();
-            let query = UpstreamQuery { upstream, message: question(zone), reply };
-            streams.try_send(query).ok()?;
-            if let Ok(Ok(reply)) = timeout(PATIENCE, waiting.reply()).await {
-                return Some(reply);
+            let reply = ask(upstream, zone, streams).await;
+            let now = self.clock.wall().unix_seconds;
+            let (failed, happened): (Vec<_>, Vec<_>) =
+                self.anchors.handle_reply(now, zone, reply.as_deref()).into_iter().partition(is_failure);
+            events.extend(happened);
+            if failed.is_empty() {
+                return events;
+            }
+            // Keys that are wrong tell more than none.
+            if failures.is_empty() || failed.iter().any(|event| event.change == Change::Unverified) {
+                failures = failed;
             }
         }
-        None
+        if failures.is_empty() {
+            failures = self.anchors.handle_reply(self.clock.wall().unix_seconds, zone, None);
+        }
+        events.extend(failures);
+        events
     }
 
     /// The upstreams with the longest name that the zone is at or below.
@@ -158,6 +168,18 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
     fs::rename(&fresh, file)
 }
 
+/// What an upstream replies to the question for a zone's keys.
+async fn ask(upstream: usize, zone: &Wire, streams: &mpsc::Sender<UpstreamQuery>) -> Option<Vec<u8>> {
+    let (reply, waiting) = ReplyTo::waiting();
+    streams.try_send(UpstreamQuery { upstream, message: question(zone), reply }).ok()?;
+    timeout(PATIENCE, waiting.reply()).await.ok()?.ok()
+}
+
+/// Whether nothing that is verified was heard.
+fn is_failure(event: &Event) -> bool {
+    matches!(event.change, Change::Unverified | Change::Unanswered)
+}
+
 /// A query for a zone's DNSKEY records with RD, CD and DO (RFC 4035 §3.2.2, RFC 6891 §6.1.2).
 fn question(zone: &Wire) -> Vec<u8> {
     // The ID means nothing on a stream of our own.
@@ -180,46 +202,4 @@ fn is_within(name: &Wire, other: &Wire) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use sixway_control::dns64::trust_anchor::root;
-
-    fn wire(octets: &[u8]) -> Wire {
-        Wire(octets.into())
-    }
-
-    #[test]
-    fn a_zones_keys_are_asked_for_where_its_names_are() {
-        let keeper = |upstreams: &[&[&[u8]]]| AnchorKeeper {
-            anchors: TrustAnchors::new(&root(), 0),
-            file: PathBuf::new(),
-            clock: Clock::start(),
-            upstreams: upstreams.iter().map(|names| names.iter().map(|name| wire(name)).collect()).collect(),
-            failing: false,
-        };
-        let one = keeper(&[&[], &[b"\x03lan\0"], &[], &[b"\x04corp\x03lan\0", b"\x01x\0"]]);
-        assert_eq!(one.upstreams_for(&wire(b"\0")), [0, 2]);
-        assert_eq!(one.upstreams_for(&wire(b"\x03lan\0")), [1]);
-        assert_eq!(one.upstreams_for(&wire(b"\x01a\x04corp\x03lan\0")), [3]);
-        assert_eq!(one.upstreams_for(&wire(b"\x04xlan\0")), [0, 2]);
-        assert!(keeper(&[&[b"\x03lan\0"]]).upstreams_for(&wire(b"\0")).is_empty());
-    }
-
-    #[test]
-    fn what_was_kept_is_read_again_and_what_is_damaged_begins_anew() {
-        let file = std::env::temp_dir().join(format!("sixway-anchors-{}.trust-anchor", std::process::id()));
-        let first = restore(&root(), &file, 1_800_000_000).unwrap();
-        write(&file, &first.text()).unwrap();
-        assert_eq!(restore(&root(), &file, 1_800_000_000).unwrap().anchors(), first.anchors());
-        write(&file, "garbage").unwrap();
-        assert_eq!(restore(&root(), &file, 1_800_000_000).unwrap().anchors().len(), root().len());
-        fs::remove_file(file).unwrap();
-    }
-
-    #[test]
-    fn the_question_has_do_and_cd() {
-        let message = question(&wire(b"\0"));
-        assert_eq!(message.len(), 12 + 5 + 11);
-        assert_eq!((message[3] & 0x10, message[17 + 7] & 0x80), (0x10, 0x80));
-    }
-}
+mod tests;

@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 
+mod signed_keys;
+mod trust_anchors;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};

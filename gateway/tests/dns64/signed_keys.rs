@@ -1,0 +1,69 @@
+//! A zone's keys, signed by the first of them: Ed25519, whose signatures need no random number (RFC 8080).
+
+use ring::signature::{Ed25519KeyPair, KeyPair};
+use std::time::SystemTime;
+
+/// The zone.
+pub const ZONE: &[u8] = b"\x04test\0";
+
+const TTL: [u8; 4] = [0, 0, 0x0e, 0x10];
+
+fn pair(seed: u8) -> Ed25519KeyPair {
+    Ed25519KeyPair::from_seed_unchecked(&[seed; 32]).unwrap()
+}
+
+/// RDATA of the DNSKEY record of a key that is made of a seed (RFC 4034 §2.1).
+pub fn dnskey(seed: u8) -> Vec<u8> {
+    [&[1, 1, 3, 15], pair(seed).public_key().as_ref()].concat()
+}
+
+/// RFC 4034 Appendix B.
+pub fn tag(seed: u8) -> u16 {
+    let pairs = dnskey(seed);
+    let sum: u32 = pairs.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
+    (sum + (sum >> 16)) as u16
+}
+
+/// The reply to a query for the zone's keys; without the signature if somebody strips DNSSEC records.
+pub fn reply(query: &[u8], seeds: &[u8], signed: bool) -> Vec<u8> {
+    let mut keys: Vec<Vec<u8>> = seeds.iter().map(|seed| dnskey(*seed)).collect();
+    keys.sort();
+    let mut message = query[..12 + ZONE.len() + 4].to_vec();
+    message[2..4].copy_from_slice(&[0x85, 0x10]);
+    message[4..12].copy_from_slice(&[0, 1, 0, keys.len() as u8 + u8::from(signed), 0, 0, 0, 0]);
+    for key in &keys {
+        record(&mut message, 48, key);
+    }
+    if signed {
+        record(&mut message, 46, &rrsig(&keys, seeds[0]));
+    }
+    message
+}
+
+fn record(message: &mut Vec<u8>, rtype: u8, data: &[u8]) {
+    message.extend([0xc0, 12, 0, rtype, 0, 1]);
+    message.extend(TTL);
+    message.extend((data.len() as u16).to_be_bytes());
+    message.extend(data);
+}
+
+/// RFC 4034 §3.1, from an hour ago to tomorrow.
+fn rrsig(keys: &[Vec<u8>], signer: u8) -> Vec<u8> {
+    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs() as u32;
+    let mut rdata = vec![0, 48, 15, 1];
+    rdata.extend(TTL);
+    rdata.extend((now + 86_400).to_be_bytes());
+    rdata.extend((now - 3_600).to_be_bytes());
+    rdata.extend(tag(signer).to_be_bytes());
+    rdata.extend(ZONE);
+    let mut signed = rdata.clone();
+    for key in keys {
+        signed.extend(ZONE);
+        signed.extend([0, 48, 0, 1]);
+        signed.extend(TTL);
+        signed.extend((key.len() as u16).to_be_bytes());
+        signed.extend(key);
+    }
+    rdata.extend(pair(signer).sign(&signed).as_ref());
+    rdata
+}
