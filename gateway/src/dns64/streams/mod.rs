@@ -9,24 +9,24 @@
 //! Everything that a stranger may take is bounded, in [`Bounds`].
 
 mod admission;
-mod base64url;
+pub mod base64url;
 mod bounds;
 mod certificate;
 mod connection;
 mod counters;
-mod framing;
-mod freshness;
+pub mod framing;
+pub mod freshness;
 mod gate;
 mod https;
 mod listener;
-mod request;
+pub mod request;
 mod service;
 mod settings;
 #[cfg(test)]
 mod tests;
 mod upstream;
 
-pub use bounds::Bounds;
+pub use bounds::{Bounds, LONGEST_QUERY};
 pub use certificate::CertificateFault;
 pub use counters::{Event, StreamCounters};
 pub use service::{Around, StreamView, Streams};
