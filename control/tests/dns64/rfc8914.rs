@@ -1,7 +1,8 @@
 //! What clients with EDNS are told beyond the RCODE (RFC 8914).
 
-use super::world::{Got, Manner, PLAIN, World, query, settings, wire};
-use sixway_control::dns64::{Settings, Transport};
+use super::world::{CD, CD_DO, DO, Got, Manner, PLAIN, World, query, settings, wire};
+use sixway_control::dns64::{CheckingDisabled, Dnssec, DnssecOk, Rule, Settings, Synthesis, Transport};
+use sixway_dataplane::translate::address::Rfc6052;
 use std::time::Duration;
 
 fn code(got: &Got) -> Option<u16> {
@@ -66,4 +67,91 @@ fn a_client_without_edns_is_told_nothing_that_it_does_not_know() {
     world.pass(Duration::from_secs(5));
     let got = world.answer(ticket).expect("an answer");
     assert_eq!((&*got.rcode, got.extended_error, got.additional.len()), ("SERVFAIL", None, 0));
+}
+
+fn text(got: &Got) -> (Option<u16>, &str) {
+    (code(got), got.extended_error.as_ref().map_or("", |error| &error.1))
+}
+
+#[test]
+fn why_nothing_is_made_for_who_validates_is_told() {
+    let mut world = World::new(settings()).with(&[
+        ("v4.test", "A", 60, "192.0.2.1"),
+        ("v6.test", "AAAA", 60, "2001:db8::1"),
+        ("mapped.test", "AAAA", 60, "::ffff:192.0.2.1"),
+    ]);
+    let made = "nothing is synthesised with CD=1 and DO=1 (RFC 6147 5.5)";
+    assert_eq!(text(&world.ask("v4.test", "AAAA", CD_DO)), (Some(0), made));
+    for (name, rtype, bits) in [
+        ("v6.test", "AAAA", CD_DO),
+        ("mapped.test", "AAAA", CD_DO),
+        ("nothing.test", "AAAA", CD_DO),
+        ("v4.test", "TXT", CD_DO),
+        ("v4.test", "AAAA", DO),
+        ("v4.test", "AAAA", CD),
+    ] {
+        assert_eq!(world.ask(name, rtype, bits).extended_error, None, "{name} {rtype} {bits:?}");
+    }
+    let dnssec = Dnssec { checking_disabled: CheckingDisabled::PassOn, ..Dnssec::default() };
+    let mut world = World::new(Settings { dnssec, ..settings() })
+        .with(&[("v4.test", "A", 60, "192.0.2.1"), ("mapped.test", "AAAA", 60, "::ffff:192.0.2.1")]);
+    for name in ["v4.test", "mapped.test"] {
+        let got = world.ask(name, "AAAA", CD);
+        assert_eq!((text(&got).0, got.answer.len()), (Some(0), 0), "{name}");
+        assert_eq!(text(&got).1, "nothing is synthesised with CD=1, as configured", "{name}");
+    }
+    let dnssec = Dnssec { dnssec_ok: DnssecOk::PassOn, ..super::dnssec::dnssec() };
+    let mut world = super::dnssec::world(dnssec);
+    let got = world.ask("www.test", "AAAA", DO);
+    let said = "nothing is synthesised of what is signed with DO=1, as configured";
+    assert_eq!((text(&got), got.authentic), ((Some(0), said), true));
+}
+
+#[test]
+fn what_is_stale_is_told_before_why_nothing_is_made() {
+    let mut world = World::new(settings()).with(&[("v4.test", "A", 60, "192.0.2.1")]);
+    world.ask("v4.test", "AAAA", CD_DO);
+    world.pass(Duration::from_secs(1_000));
+    world.manners = vec![Manner::Unreachable];
+    assert_eq!(code(&world.ask("v4.test", "AAAA", CD_DO)), Some(3));
+}
+
+#[test]
+fn why_nothing_is_made_of_an_address_is_told() {
+    let never = Rule {
+        addresses: vec!["10.0.0.0/8".parse().expect("it is well-formed")],
+        synthesis: Synthesis::Never,
+        ..Rule::default()
+    };
+    let well_known = Rfc6052::new("64:ff9b::/96".parse().expect("it is well-formed"), false);
+    let prefixes = vec![well_known.expect("it is well-formed")];
+    let mut world = World::new(Settings { prefixes, rules: vec![never], ..settings() }).with(&[
+        ("site.test", "A", 60, "10.0.0.1"),
+        ("private.test", "A", 60, "192.168.0.1"),
+        ("loopback.test", "A", 60, "127.0.0.1"),
+        ("global.test", "A", 60, "8.8.8.8"),
+    ]);
+    for (name, said) in [
+        ("site.test", "not synthesised by local rule"),
+        ("private.test", "not a global IPv4 address (RFC 6052 3.1)"),
+        ("loopback.test", "the IPv4 address is no host's"),
+    ] {
+        let got = world.ask(name, "AAAA", PLAIN);
+        assert_eq!((&*got.rcode, got.answer.len(), text(&got)), ("NOERROR", 0, (Some(0), said)), "{name}");
+    }
+    assert_eq!(world.ask("global.test", "AAAA", PLAIN).extended_error, None);
+}
+
+#[test]
+fn a_rule_that_makes_or_hides_nothing_is_told() {
+    let rules = vec![
+        Rule { names: vec![wire("never.test")], synthesis: Synthesis::Never, ..Rule::default() },
+        Rule { names: vec![wire("hidden.test")], hide_a: true, ..Rule::default() },
+    ];
+    let mut world = World::new(Settings { rules, ..settings() })
+        .with(&[("never.test", "A", 60, "192.0.2.1"), ("hidden.test", "A", 60, "192.0.2.1")]);
+    let never = world.ask("never.test", "AAAA", PLAIN);
+    assert_eq!(text(&never), (Some(0), "no AAAA records are made by local rule"));
+    let hidden = world.ask("hidden.test", "A", PLAIN);
+    assert_eq!(text(&hidden), (Some(0), "A records are not given out by local rule"));
 }

@@ -97,6 +97,9 @@ impl Desk {
             && !stale
             && whole
             && answer.security() == Security::Secure;
+        // What is left out of it leaves nothing.
+        let is_emptied = !whole && excludes && answer.addresses6().all(|it| self.policy.excluded(it));
+        let note = note.filter(|_| answer.kind() == Kind::NoData || is_emptied);
         let dress = Dress { authentic, ..self.explained(case, entry, note) };
         let left_out = match whole {
             true => {
@@ -117,12 +120,12 @@ impl Desk {
         Look::Answered { outcome, refresh }
     }
 
-    /// How an answer is written from an entry, and what is said of it in more detail than an RCODE.
+    /// How an answer is written from an entry, and what is said of it in more detail than an RCODE; `note`: why there is nothing in it.
     fn explained<'e>(&self, case: &Case<'_>, entry: Entry<'e>, note: Option<&'e str>) -> Dress<'e> {
         let Entry { answer, stale } = entry;
         let dress = case.dressed(self.settings.stale.filter(|_| stale), answer.kind());
         let why = match (answer.kind(), note, answer.extended_error()) {
-            (Kind::NoData, Some(note), _) => Some((OTHER, note)),
+            (_, Some(note), _) if !stale => Some((OTHER, note)),
             (Kind::Failure(_), _, Some(error)) => Some(error),
             // Why it counts as unsigned though it is signed (RFC 8914 §4.2, §4.3).
             (_, _, Some(error)) if !stale && self.is_found_insecure(case, answer) => Some(error),

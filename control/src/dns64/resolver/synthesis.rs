@@ -31,17 +31,29 @@ enum Basis {
 /// RFC 6147 §5.1.7: what is made without a SOA record's bound lives no longer, in seconds.
 const WITHOUT_SOA: u32 = 600;
 
+/// Why a client gets a proof that there is no AAAA record, and none that is made.
+const PROOF_INSTEAD: &str = "nothing is synthesised of what is signed with DO=1, as configured";
+
 impl Desk {
     /// RFC 6147 §5.1: AAAA records that are there, or else such as are made of A records.
     pub(super) fn aaaa(&self, case: &Case<'_>, key: &Key, out: &mut Vec<u8>) -> Look {
-        let passes_on = self.settings.dnssec.checking_disabled == CheckingDisabled::PassOn;
-        if case.is_untouched() || (case.query.checking_disabled && passes_on) {
-            return self.plain(case, key, None, out);
+        if let Some(why) = self.leaves_alone(case) {
+            return self.plain(case, key, Some(why), out);
         }
         match self.policy.for_query(case.client, key.name()).synthesis() {
             Synthesis::Never => self.plain(case, key, Some("no AAAA records are made by local rule"), out),
             Synthesis::Always => self.synthesise(case, key, Basis::Rule, out),
             Synthesis::Normal => self.aaaa_or_a(case, key, out),
+        }
+    }
+
+    /// Why nothing is made for such a client, whatever is there.
+    fn leaves_alone(&self, case: &Case<'_>) -> Option<&'static str> {
+        let passes_on = self.settings.dnssec.checking_disabled == CheckingDisabled::PassOn;
+        match case.query.checking_disabled {
+            true if case.is_untouched() => Some("nothing is synthesised with CD=1 and DO=1 (RFC 6147 5.5)"),
+            true if passes_on => Some("nothing is synthesised with CD=1, as configured"),
+            true | false => None,
         }
     }
 
@@ -66,7 +78,7 @@ impl Desk {
                     answer.negative_ttl(case.now).map_or(WITHOUT_SOA, |soa| soa.min(answer.left(case.now)));
                 let security = answer.security();
                 if self.passes_proofs_on(case, security) {
-                    return self.pass_on(case, key, entry, None, out);
+                    return self.pass_on(case, key, entry, Some(PROOF_INSTEAD), out);
                 }
                 Basis::NoData { bound, stale, security }
             }
