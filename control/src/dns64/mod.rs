@@ -38,5 +38,5 @@ pub use outcome::{Counters, Outcome};
 pub use resolver::Resolver;
 pub use settings::{
     Access, Anchor, AnchorKey, CheckingDisabled, Dnssec, DnssecOk, Limits, Reverse, Rule, Settings, Stale,
-    Synthesis, Upstream, Wire,
+    Synthesis, SynthesisedTtl, Upstream, Wire,
 };

@@ -57,6 +57,16 @@ pub struct Rule {
     pub hide_a: bool,
 }
 
+/// How long AAAA records that are made live.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SynthesisedTtl {
+    /// No longer than the A record and the "no" for AAAA (RFC 6147 §5.1.7).
+    #[default]
+    Negative,
+    /// As long as the A record; after a failure of AAAA 600 s at most, since that is soon over.
+    A,
+}
+
 /// What becomes of PTR queries for addresses within our prefixes (RFC 6147 §5.3.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reverse {
@@ -178,6 +188,8 @@ pub struct Settings {
     pub access: Access,
     /// AAAA records within these count as absent (RFC 6147 §5.1.4).
     pub exclude: Vec<Prefix6>,
+    /// The TTL of what is made.
+    pub synthesised_ttl: SynthesisedTtl,
     /// PTR queries for our prefixes.
     pub reverse: Reverse,
     /// `ipv4only.arpa` is answered here (RFC 8880 §7.1).

@@ -1,8 +1,8 @@
 //! RFC 6147, clause by clause, where the other scenarios leave something to be proved.
 
-use super::world::{CD_DO, Got, PLAIN, World, append, query, settings, wire};
+use super::world::{CD_DO, Got, Manner, PLAIN, World, append, query, settings, wire};
 use domain::base::Rtype;
-use sixway_control::dns64::{Dnssec, Outcome, Reverse, Rule, Settings, Synthesis, Transport};
+use sixway_control::dns64::{Dnssec, Outcome, Reverse, Rule, Settings, Synthesis, SynthesisedTtl, Transport};
 use sixway_dataplane::translate::address::Rfc6052;
 use std::fmt::Write as _;
 use std::net::Ipv6Addr;
@@ -98,6 +98,31 @@ fn what_is_made_lives_no_longer_than_a_and_the_soa_record_with_its_minimum() {
         let made = format!("v4.test. {expected} IN AAAA 64:ff9b::c000:201");
         assert_eq!(world.ask("v4.test", "AAAA", PLAIN).answer, [made], "{soa:?} {a}");
     }
+}
+
+#[test]
+fn what_is_made_lives_as_long_as_a_if_so_configured() {
+    let settings = || Settings { synthesised_ttl: SynthesisedTtl::A, ..settings() };
+    let zone = [
+        ("v4.test", "A", 3_600, "192.0.2.1"),
+        ("mapped.test", "A", 3_600, "192.0.2.1"),
+        ("mapped.test", "AAAA", 60, "::ffff:192.0.2.1"),
+    ];
+    for soa in [Some((900, 300)), None] {
+        let mut world = World::new(settings()).with(&zone);
+        world.soa = soa;
+        for name in ["v4.test", "mapped.test"] {
+            let made = format!("{name}. 3600 IN AAAA 64:ff9b::c000:201");
+            assert_eq!(world.ask(name, "AAAA", PLAIN).answer, [made], "{soa:?}");
+        }
+        world.pass(Duration::from_secs(2_000));
+        let aged = ["v4.test. 1600 IN AAAA 64:ff9b::c000:201"];
+        assert_eq!(world.ask("v4.test", "AAAA", PLAIN).answer, aged, "{soa:?}");
+    }
+    let mut world = World::new(settings()).with(&zone);
+    world.manners = vec![Manner::ServfailTo(28)];
+    let failed = ["v4.test. 600 IN AAAA 64:ff9b::c000:201"];
+    assert_eq!(world.ask("v4.test", "AAAA", PLAIN).answer, failed, "a failure is soon over");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use domain::rdata::AllRecordData;
 use sixway_control::Instant;
 use sixway_control::dns64::{
     Access, Asker, Counters, Dnssec, Exchange, Failure, Heard, Limits, Outcome, Resolver, Reverse, Settings,
-    Stale, Transmit, Transport, Upstream, Way, Wire,
+    Stale, SynthesisedTtl, Transmit, Transport, Upstream, Way, Wire,
 };
 use sixway_dataplane::translate::address::Rfc6052;
 use std::collections::{BTreeMap, VecDeque};
@@ -102,6 +102,7 @@ pub fn settings() -> Settings {
         rules: vec![],
         access: Access { v4: vec![], v6: vec!["2001:db8::/32".parse().expect("it is well-formed")] },
         exclude: vec!["::ffff:0:0/96".parse().expect("it is well-formed")],
+        synthesised_ttl: SynthesisedTtl::Negative,
         reverse: Reverse::Cname { ttl: 600 },
         local_ipv4only: true,
         parallel: false,

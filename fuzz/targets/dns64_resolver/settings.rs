@@ -2,7 +2,8 @@
 
 use super::{Anchor, AnchorKey, Dnssec, Wire};
 use sixway_control::dns64::{
-    Access, CheckingDisabled, DnssecOk, Limits, Reverse, Rule, Settings, Stale, Synthesis, Upstream,
+    Access, CheckingDisabled, DnssecOk, Limits, Reverse, Rule, Settings, Stale, Synthesis, SynthesisedTtl,
+    Upstream,
 };
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use std::time::Duration;
@@ -40,6 +41,7 @@ pub fn chosen(choice: u16) -> Settings {
         },
         exclude: vec!["::ffff:0:0/96".parse().unwrap()],
         reverse: reverse(choice >> 1 & 3),
+        synthesised_ttl: SynthesisedTtl::Negative,
         local_ipv4only: true,
         parallel: has(3),
         dnssec: dnssec(choice >> 4),

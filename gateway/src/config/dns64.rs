@@ -48,6 +48,16 @@ words! {
     }
 }
 
+words! {
+    /// The TTL of AAAA records that are made (RFC 6147 §5.1.7).
+    SynthesisedTtl {
+        /// The least of the A record's and that of the "no" for AAAA.
+        Negative = "negative",
+        /// The A record's.
+        A = "a",
+    }
+}
+
 /// A DNS64, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Dns64 {
@@ -68,6 +78,8 @@ pub struct Dns64 {
     /// Who may ask; `None`: hosts nearby, see [`Config::dns64_access`](super::Config::dns64_access).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow: Option<Networks>,
+    /// The TTL of what is made.
+    pub synthesised_ttl: SynthesisedTtl,
     /// PTR queries for addresses within the prefixes (RFC 6147 §5.3.1).
     pub reverse: Reverse,
     /// The TTL of what is made for them.
@@ -123,6 +135,7 @@ impl Dns64 {
         let prefixes = beside.own(section, report);
         let exclude = read_exclude(section, prefixes.as_deref(), report);
         let allow = read_allow(section, report);
+        let synthesised_ttl = section.value("synthesised_ttl", report).and_then(|v| v.word(report));
         let reverse = section.value("reverse", report).and_then(|v| Reverse::read(&v, report));
         let reverse_ttl = section.value("reverse_ttl", report).and_then(|v| v.duration(report));
         let ipv4only_arpa = section.value("ipv4only_arpa", report).and_then(|v| v.word(report));
@@ -143,6 +156,7 @@ impl Dns64 {
             translate_non_global: translate_non_global.map_or(Some(None), |v| v.map(Some))?,
             exclude: exclude?,
             allow: allow?,
+            synthesised_ttl: synthesised_ttl?,
             reverse: reverse?,
             reverse_ttl: reverse_ttl?,
             ipv4only_arpa: ipv4only_arpa?,

@@ -23,6 +23,7 @@ pub(in crate::dns64) fn settings() -> Settings {
         rules: Vec::new(),
         access: Access::default(),
         exclude: Vec::new(),
+        synthesised_ttl: SynthesisedTtl::Negative,
         reverse: Reverse::Off,
         local_ipv4only: true,
         parallel: true,

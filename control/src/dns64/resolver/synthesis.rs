@@ -6,7 +6,7 @@ use super::super::compose::{self, Dress};
 use super::super::key::Key;
 use super::super::outcome::Outcome;
 use super::super::policy::{Embedded, Ruling};
-use super::super::settings::{CheckingDisabled, DnssecOk, Synthesis};
+use super::super::settings::{CheckingDisabled, DnssecOk, Synthesis, SynthesisedTtl};
 use super::desk::{AAAA_PATIENCE, Case, Desk, Entry, Found, Known, Look, Need, Needs, fetch};
 use super::refusals::OTHER;
 
@@ -122,16 +122,24 @@ impl Desk {
         }
     }
 
+    /// What is made lives no longer than this, in seconds, and than the A record (RFC 6147 §5.1.7).
+    fn bound(&self, basis: Basis) -> Option<u32> {
+        match (basis, self.settings.synthesised_ttl) {
+            (Basis::Failed, _) | (Basis::Excluded, SynthesisedTtl::Negative) => Some(WITHOUT_SOA),
+            (Basis::NoData { bound, .. }, SynthesisedTtl::Negative) => Some(bound),
+            (Basis::NoData { .. } | Basis::Excluded, SynthesisedTtl::A) | (Basis::Rule, _) => None,
+        }
+    }
+
     /// Makes AAAA records of the A records that are there.
     fn make(&self, case: &Case<'_>, aaaa: &Key, basis: Basis, a: Entry<'_>, out: &mut Vec<u8>) -> Look {
         let Entry { answer, stale } = a;
-        let (bound, stale, other) = match basis {
-            Basis::NoData { bound, stale: also, security } => (Some(bound), stale || also, Some(security)),
-            Basis::Excluded | Basis::Failed => (Some(WITHOUT_SOA), stale, None),
-            Basis::Rule => (None, stale, None),
+        let (stale, other) = match basis {
+            Basis::NoData { stale: also, security, .. } => (stale || also, Some(security)),
+            Basis::Excluded | Basis::Failed | Basis::Rule => (stale, None),
         };
         // What is stale has a TTL of its own (RFC 8767 §4).
-        let bound = bound.filter(|_| !stale);
+        let bound = self.bound(basis).filter(|_| !stale);
         let shown = self.shows_authenticity(case);
         let ruling = self.policy.for_query(case.client, aaaa.name());
         let is_secure = other == Some(Security::Secure) && answer.security() == Security::Secure;

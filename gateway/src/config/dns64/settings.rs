@@ -15,7 +15,7 @@ use super::domain_name::Name;
 use super::reverse::Reverse;
 use super::rule::{ARecords, Rule, Synthesis};
 use super::upstream::{Transport, Upstream};
-use super::{Dns64, Ipv4OnlyArpa};
+use super::{Dns64, Ipv4OnlyArpa, SynthesisedTtl};
 
 /// RFC 8767 §5: so long a client waits before it gets what is stale.
 const STALE_ANSWER_CLIENT_TIMEOUT: Duration = Duration::from_millis(1_800);
@@ -111,6 +111,10 @@ impl Dns64 {
             rules: self.rules.iter().map(Rule::control).collect(),
             access,
             exclude: self.exclude.clone(),
+            synthesised_ttl: match self.synthesised_ttl {
+                SynthesisedTtl::Negative => control::SynthesisedTtl::Negative,
+                SynthesisedTtl::A => control::SynthesisedTtl::A,
+            },
             reverse: match &self.reverse {
                 Reverse::Off => control::Reverse::Off,
                 Reverse::Cname => control::Reverse::Cname { ttl: reverse_ttl },

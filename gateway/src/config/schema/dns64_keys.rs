@@ -89,6 +89,12 @@ pub(in super::super) static DNS64: Section = Section {
                 "Clients that may ask; others are refused.",
             ),
             key(
+                "synthesised_ttl",
+                Kind::Choice(&["negative", "a"]),
+                Absent::Default("\"negative\""),
+                "TTL of the AAAA records that are made: the least of the A record's and that of the answer that there is no AAAA record (RFC 6147 §5.1.7), or the A record's, as unbound and pdns-recursor have it. After a failure of AAAA it is 10 minutes at most.",
+            ),
+            key(
                 "reverse",
                 Kind::NameOr(&["cname", "ptr", "off"]),
                 Absent::Default("\"cname\""),

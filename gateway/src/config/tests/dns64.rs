@@ -1,7 +1,7 @@
 //! DNS64: what is read, and what a resolver and hosts are told.
 
 use super::*;
-use sixway_control::dns64::{Access, Limits, Reverse as ControlReverse, Settings, Wire};
+use sixway_control::dns64::{Access, Limits, Reverse as ControlReverse, Settings, SynthesisedTtl, Wire};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -37,6 +37,7 @@ fn alone_it_needs_where_it_listens_whom_it_asks_and_a_prefix() {
     assert!(told.prefixes[0].is_well_known() && told.prefixes[0].is_global_only());
     assert_eq!(told.exclude, ["::ffff:0:0/96".parse().unwrap()]);
     assert_eq!(told.reverse, ControlReverse::Cname { ttl: 600 });
+    assert_eq!(told.synthesised_ttl, SynthesisedTtl::Negative);
     assert!(told.upstreams[0].datagrams && told.parallel && told.prefetch && told.minimal_any);
     let limits = Limits {
         cache: 64 << 20,
@@ -97,7 +98,7 @@ fn an_upstream_through_a_nat64_is_asked_by_ipv6() {
 fn everything_that_can_be_said_is_read_and_written_out_again() {
     let text = "[dns64]\nlisten = [\"[2001:db8:ffff::7]:53\", \"203.0.113.7\"]\nprefix = [\"64:ff9b::/96\", \"2001:db8:64::/96\"]\n\
          translated_elsewhere = true\ntranslate_non_global = true\nexclude = [\"::ffff:0:0/96\", \"2001:db8:bad::/48\"]\n\
-         allow = [\"2001:db8::/32\", \"192.0.2.0/24\"]\nreverse = \"Nat64.example.\"\nreverse_ttl = \"1 h\"\nipv4only_arpa = \"upstream\"\n\
+         allow = [\"2001:db8::/32\", \"192.0.2.0/24\"]\nreverse = \"Nat64.example.\"\nreverse_ttl = \"1 h\"\nsynthesised_ttl = \"a\"\nipv4only_arpa = \"upstream\"\n\
          minimal_any = false\nparallel = false\nudp_payload = 1400\ncache = \"8 MiB\"\nthreads = 4\nmax_ttl = \"1 h\"\n\
          stale = \"off\"\nprefetch = false\nwaiting = 1000\nqueries_per_second = 50\nquery_log = true\n\
          [[dns64.upstream]]\naddress = \"[2001:db8:53::1]:5353\"\nnames = [\"Corp.Example\", \"10.in-addr.arpa\"]\n\
@@ -110,6 +111,7 @@ fn everything_that_can_be_said_is_read_and_written_out_again() {
     let told = settings(&good(&text));
     let corp = Wire(b"\x04corp\x07example\0".to_vec().into());
     assert_eq!(told.upstreams[0].names[0], corp);
+    assert_eq!(told.synthesised_ttl, SynthesisedTtl::A);
     assert!(!told.upstreams[1].datagrams && told.stale.is_none() && told.dnssec.ad_without_do);
     assert_eq!(
         told.reverse,
@@ -139,7 +141,7 @@ fn hosts_are_told_of_a_dns64_on_their_link() {
     assert!(told(&format!("{DNS64}{ELSEWHERE}{LAN}rdnss = []\n")).dns_servers.is_empty());
     let other: Vec<std::net::Ipv6Addr> = vec!["2001:db8::53".parse().unwrap()];
     assert_eq!(told(&format!("{DNS64}{ELSEWHERE}{LAN}rdnss = \"2001:db8::53\"\n")).dns_servers, other);
-    let every = DNS64.replace("2001:db8:ffff::7", "::");
+    let every = DNS64.replace("listen = \"2001:db8:ffff::7\"", "listen = \"::\"\nallow = \"2001:db8::/32\"");
     assert_eq!(told(&format!("{every}{ELSEWHERE}{LAN}")).dns_servers, here);
     let other_port = DNS64.replace("2001:db8:ffff::7", "[2001:db8:ffff::7]:5353");
     assert!(told(&format!("{other_port}{ELSEWHERE}{LAN}")).dns_servers.is_empty(), "hosts know port 53 only");
