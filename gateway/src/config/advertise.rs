@@ -22,17 +22,15 @@ use super::surroundings::Surroundings;
 /// NAT64 prefixes that an advertisement tells of.
 const MOST_PREF64: usize = 4;
 
+/// Bits of a link's prefix (RFC 4291 §2.5.1).
+const SUBNET: u8 = 64;
+
 impl Config {
     /// What the hosts of a link are told.
     pub fn advertised(&self, it: &RouterAdvertisement, now: &Surroundings) -> Settings {
-        let over = self.isatap.iter().find(|isatap| it.over.as_deref() == Some(&*isatap.name));
-        let mut prefixes: Vec<Prefix> =
-            it.prefixes.iter().filter_map(|row| self.advertised_prefix(row, now)).collect();
-        if prefixes.is_empty() {
-            prefixes.extend(over.and_then(|isatap| isatap.prefix).map(Prefix::lasting));
-        }
         let lifetime = Some(seconds(it.pref64_lifetime));
-        let pref64 = self.pref64(it.pref64).into_iter().map(|prefix| AdvertisedPref64 { prefix, lifetime });
+        let pref64 = self.pref64(it.pref64, &self.hosts_of(it, now)).into_iter();
+        let pref64 = pref64.map(|prefix| AdvertisedPref64 { prefix, lifetime });
         Settings {
             max_interval: short(it.max_interval),
             min_interval: Some(short(it.min_interval)),
@@ -44,7 +42,7 @@ impl Config {
             reachable_time: milliseconds(it.reachable_time),
             retrans_timer: milliseconds(it.retransmit_timer),
             mtu: it.mtu,
-            prefixes,
+            prefixes: self.advertised_prefixes(it, now),
             routes: it.routes.iter().map(route).collect(),
             dns_servers: it.rdnss.clone().unwrap_or_else(|| self.dns64_servers(it, now)),
             // The names were checked when they were read.
@@ -69,7 +67,7 @@ impl Config {
                 Settings {
                     prefixes: isatap.prefix.map(Prefix::lasting).into_iter().collect(),
                     pref64: self
-                        .pref64(Pref64::Auto)
+                        .pref64(Pref64::Auto, isatap.prefix.as_slice())
                         .into_iter()
                         .map(|prefix| AdvertisedPref64 { prefix, lifetime: None })
                         .collect(),
@@ -78,6 +76,30 @@ impl Config {
             },
             |it| self.advertised(it, now),
         ))
+    }
+
+    fn advertised_prefixes(&self, it: &RouterAdvertisement, now: &Surroundings) -> Vec<Prefix> {
+        let written: Vec<Prefix> =
+            it.prefixes.iter().filter_map(|row| self.advertised_prefix(row, now)).collect();
+        if !written.is_empty() {
+            return written;
+        }
+        let over = self.isatap.iter().find(|isatap| it.over.as_deref() == Some(&*isatap.name));
+        over.and_then(|isatap| isatap.prefix).map(Prefix::lasting).into_iter().collect()
+    }
+
+    /// Where the hosts of a link have their addresses, as far as it is known: in the prefixes that they are told, else beside the gateway's.
+    pub(super) fn hosts_of(&self, it: &RouterAdvertisement, now: &Surroundings) -> Vec<Prefix6> {
+        let told: Vec<Prefix6> = self.advertised_prefixes(it, now).iter().map(|row| row.prefix).collect();
+        if !told.is_empty() {
+            return told;
+        }
+        let own = it.interface.as_deref().into_iter().flat_map(|interface| now.ipv6_of(interface));
+        let mut beside: Vec<Prefix6> =
+            own.filter(|own| !own.is_unicast_link_local()).map(|own| Prefix6::holding(own, SUBNET)).collect();
+        beside.sort_unstable();
+        beside.dedup();
+        beside
     }
 
     fn advertised_prefix(&self, row: &AdvertisedPrefix, now: &Surroundings) -> Option<Prefix> {
@@ -98,12 +120,14 @@ impl Config {
         found.map(|(dns64, interface)| dns64.servers_on(interface, now)).unwrap_or_default()
     }
 
-    fn pref64(&self, choice: Pref64) -> Vec<Prefix6> {
+    /// NAT64 prefixes for these hosts: those that a DNS64 makes their addresses with; where that cannot be told, the ones for most.
+    fn pref64(&self, choice: Pref64, hosts: &[Prefix6]) -> Vec<Prefix6> {
         match (choice, &self.dns64) {
             (Pref64::None, _) => Vec::new(),
             (Pref64::Prefix(prefix), _) => vec![prefix],
             (Pref64::Auto, Some(dns64)) => {
-                dns64.prefixes.iter().take(MOST_PREF64).map(Rfc6052::prefix).collect()
+                let own = dns64.prefixes_for(hosts).unwrap_or(&dns64.prefixes);
+                own.iter().take(MOST_PREF64).map(Rfc6052::prefix).collect()
             }
             (Pref64::Auto, None) => {
                 let nat64 = self.nat64.first().map(|nat64| nat64.prefix);

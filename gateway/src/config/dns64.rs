@@ -22,6 +22,7 @@ mod domain_name;
 mod listening;
 mod networks;
 mod pem;
+mod pref64;
 mod prefixes;
 mod reverse;
 mod rule;
@@ -135,16 +136,19 @@ impl Dns64 {
         let prefixes = beside.own(section, report);
         let exclude = read_exclude(section, prefixes.as_deref(), report);
         let allow = read_allow(section, report);
+        if let (Some(None), Some(listening)) = (&allow, &listening) {
+            listening.require_allow(section, report);
+        }
         let synthesised_ttl = section.value("synthesised_ttl", report).and_then(|v| v.word(report));
         let reverse = section.value("reverse", report).and_then(|v| Reverse::read(&v, report));
-        let reverse_ttl = section.value("reverse_ttl", report).and_then(|v| v.duration(report));
+        let reverse_ttl = read_reverse_ttl(section, reverse.as_ref(), report);
         let ipv4only_arpa = section.value("ipv4only_arpa", report).and_then(|v| v.word(report));
         let minimal_any = section.value("minimal_any", report).and_then(|v| v.boolean(report));
         let parallel = section.value("parallel", report).and_then(|v| v.boolean(report));
         let bounds = Bounds::read(section, report);
         let query_log = section.value("query_log", report).and_then(|v| v.boolean(report));
         let rules = Rule::read_all(section, allow.as_ref().and_then(Option::as_ref), &beside, report);
-        let upstreams = upstream::read_all(section, prefixes.as_deref(), listening.as_ref(), around);
+        let upstreams = upstream::read_all(section, &beside, prefixes.as_deref(), listening.as_ref(), around);
         let dnssec = match &section.sections("dnssec", &DNSSEC, around.report)[..] {
             [written, ..] => Dnssec::read(written, around),
             [] => Dnssec::read(&section.child("dnssec", &DNSSEC), around),
@@ -187,6 +191,17 @@ fn read_exclude(section: &Reader, own: Option<&[Rfc6052]>, report: &mut Report) 
         read.push(prefix);
     }
     (read.len() == items.len()).then_some(read)
+}
+
+fn read_reverse_ttl(section: &Reader, reverse: Option<&Reverse>, report: &mut Report) -> Option<Duration> {
+    let value = section.value("reverse_ttl", report)?;
+    let makes_none = matches!(reverse, Some(Reverse::Ptr | Reverse::Off));
+    let ttl = value.duration(report)?;
+    if makes_none && value.is_written() {
+        let what = "means nothing with reverse = \"ptr\" or \"off\": nothing is made that it would be of; leave it out";
+        report.warn(&value.place, what);
+    }
+    Some(ttl)
 }
 
 /// `None` within: it is not written.

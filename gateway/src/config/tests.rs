@@ -3,6 +3,7 @@
 mod advertisements;
 mod dns64;
 mod dns64_faults;
+mod dns64_pref64;
 mod faults;
 mod good;
 mod remarks;

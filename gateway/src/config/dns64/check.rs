@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 use super::super::fault::{Place, Report};
 use super::super::host::HostFacts;
 use super::super::load::Config;
-use super::super::router_advertisement::{Pref64, RouterAdvertisement};
+use super::super::router_advertisement::RouterAdvertisement;
 use super::super::section::Reader;
 use super::super::surroundings::Surroundings;
 use super::Dns64;
@@ -25,13 +25,13 @@ impl Config {
         self.warn_of_few_clients(dns64, section, host, &now, report);
         dns64.warn_of_trust(section, report);
         for (it, written) in self.router_advertisements.iter().zip(advertisements) {
-            dns64.warn_of_other_prefix(it, written, report);
+            dns64.warn_of_other_prefix(it, &self.hosts_of(it, &now), written, report);
             self.warn_of_other_servers(it, written, &now, report);
             self.warn_of_refused_hosts(dns64, it, written, &now, report);
         }
     }
 
-    /// Where nobody but this host may ask, or perhaps more than were meant.
+    /// Where nobody but this host may ask.
     fn warn_of_few_clients(
         &self,
         dns64: &Dns64,
@@ -45,11 +45,6 @@ impl Config {
         }
         let key = format!("{}.allow", section.place().key).into();
         let place = Place { key, ..section.place().clone() };
-        if dns64.listening.all().any(|it| it.ip().is_unspecified()) {
-            let what = "hosts on all of this host's networks may ask, those outside too; write your clients' prefixes";
-            report.warn(&place, format!("is not written, and the DNS64 listens at every address: {what}"));
-            return;
-        }
         let access = self.dns64_access(&host.addresses, now);
         let single4 = access.v4.iter().all(|it| it.length() == 32 || it.address().is_loopback());
         let single6 = access.v6.iter().all(|it| it.length() == 128 || it.address().is_unicast_link_local());
@@ -113,21 +108,6 @@ impl Config {
 }
 
 impl Dns64 {
-    /// Another NAT64 prefix than the one that addresses are made with.
-    fn warn_of_other_prefix(&self, it: &RouterAdvertisement, written: &Reader, report: &mut Report) {
-        let Pref64::Prefix(told) = it.pref64 else { return };
-        let mut ours = self.prefixes.iter().chain(self.rules.iter().flat_map(|rule| &rule.prefixes));
-        if ours.any(|own| own.prefix() == told) {
-            return;
-        }
-        let own: Vec<String> = self.prefixes.iter().map(|own| own.prefix().to_string()).collect();
-        let what = "hosts make other addresses than they are told; leave pref64 out, or write one of the two in both";
-        report.warn(
-            &place_of(written, "pref64"),
-            format!("[dns64] makes addresses with {}: {what}", own.join(", ")),
-        );
-    }
-
     /// AD that anybody on the way can set.
     fn warn_of_trust(&self, section: &Reader, report: &mut Report) {
         let open = |it: &Transport| !it.is_secured();
@@ -145,6 +125,6 @@ impl Dns64 {
 }
 
 /// The place of a key as it was written, else of its section.
-fn place_of(written: &Reader, name: &str) -> Place {
+pub(super) fn place_of(written: &Reader, name: &str) -> Place {
     written.value(name, &mut Report::default()).map_or_else(|| written.place().clone(), |value| value.place)
 }

@@ -85,15 +85,28 @@ impl Dnssec {
             Some(v) if v.is_word("off") => Some(None),
             Some(v) => v.path(report).map(Some),
         };
-        let insecure = Name::read_all(section.value("insecure", report), report);
+        let insecure = section.value("insecure", report);
+        if let Some(v) = insecure.as_ref().filter(|_| validate == Some(false)) {
+            report.warn(&v.place, "means nothing without validate = true");
+        }
+        let insecure = Name::read_all(insecure, report);
         let trust = section.value("trust_upstream_ad", report);
         let trust_upstream_ad = trust.as_ref().and_then(|v| v.boolean(report));
         if let Some(v) = trust.filter(|_| trust_upstream_ad == Some(true) && validate == Some(true)) {
             report.warn(&v.place, "means nothing with validate = true: answers are validated here");
         }
         let checking_disabled = section.value("checking_disabled", report).and_then(|v| v.word(report));
-        let dnssec_ok = section.value("dnssec_ok", report).and_then(|v| v.word(report));
-        let ad_without_do = section.value("ad_without_do", report).and_then(|v| v.boolean(report));
+        let proofs = section.value("dnssec_ok", report);
+        let dnssec_ok = proofs.as_ref().and_then(|v| v.word(report));
+        let without_do = section.value("ad_without_do", report);
+        let ad_without_do = without_do.as_ref().and_then(|v| v.boolean(report));
+        let proofs = proofs.filter(|_| dnssec_ok == Some(DnssecOk::PassOn));
+        let without_do = without_do.filter(|_| ad_without_do == Some(true));
+        let knows_nothing = validate == Some(false) && trust_upstream_ad == Some(false);
+        for v in proofs.iter().chain(&without_do).filter(|_| knows_nothing) {
+            let what = "means nothing without validate = true or trust_upstream_ad = true: nothing is known to be signed";
+            report.warn(&v.place, what);
+        }
         let anchors = match &trust_anchor {
             Some((Some(path), place)) => read_anchors(path, place, around),
             Some((None, _)) => None,

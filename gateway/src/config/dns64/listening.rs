@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::super::fault::Place;
+use super::super::fault::{Place, Report};
 use super::super::section::Reader;
 use super::super::value::Value;
 use super::Around;
@@ -67,6 +67,15 @@ impl Listening {
     /// Every address, with UDP, TLS and HTTPS.
     pub fn all(&self) -> impl Iterator<Item = SocketAddr> {
         self.listen.iter().chain(&self.listen_tls).chain(&self.listen_https).copied()
+    }
+
+    /// Reports an address that is every address of this host, where nobody has said who may ask there (RFC 5358 §4).
+    pub(super) fn require_allow(&self, section: &Reader, report: &mut Report) {
+        let Some(any) = self.all().find(|it| it.ip().is_unspecified()) else { return };
+        let what = "is every address of this host, those towards the Internet too; write your clients' prefixes, such as \
+                    allow = [\"2001:db8:1::/64\"]";
+        let place = Place { key: format!("{}.allow", section.place().key).into(), ..section.place().clone() };
+        report.fault(&place, format!("is missing: {any} {what}"));
     }
 
     /// Whether what is sent to this address comes here.

@@ -37,6 +37,11 @@ impl Translators {
         self.prefixes.first().filter(|_| self.nat64 > 0 && self.known).copied()
     }
 
+    /// Whether none has the prefix, as far as they could all be read.
+    pub(super) fn lack(&self, prefix: Prefix6) -> bool {
+        self.known && self.find(prefix).is_none()
+    }
+
     pub(super) fn find(&self, prefix: Prefix6) -> Option<Rfc6052> {
         self.prefixes.iter().find(|it| it.prefix() == prefix).copied()
     }

@@ -12,10 +12,11 @@ use super::super::schema::UPSTREAM;
 use super::super::section::Reader;
 use super::super::text::words;
 use super::super::value::Value;
+use super::Around;
 use super::domain_name::Name;
 use super::listening::Listening;
 use super::pem;
-use super::{Around, Translators};
+use super::prefixes::Beside;
 
 words! {
     /// How an upstream is asked.
@@ -91,6 +92,7 @@ impl Upstream {
 
     fn read(
         row: &Reader,
+        beside: &Beside,
         own: Option<&[Rfc6052]>,
         listening: Option<&Listening>,
         around: &mut Around,
@@ -110,7 +112,7 @@ impl Upstream {
         };
         let through = match row.value("through", around.report) {
             None => Some(None),
-            Some(v) => read_through(&v, own, address, around.translators, around.report).map(Some),
+            Some(v) => read_through(&v, beside, own, address, around.report).map(Some),
         };
         let names = Name::read_all(row.value("names", around.report), around.report);
         Some(Self {
@@ -136,6 +138,7 @@ impl Upstream {
 /// All upstreams.
 pub(super) fn read_all(
     section: &Reader,
+    beside: &Beside,
     own: Option<&[Rfc6052]>,
     listening: Option<&Listening>,
     around: &mut Around,
@@ -152,7 +155,7 @@ pub(super) fn read_all(
     }
     let mut upstreams: Vec<(Option<Upstream>, Place)> = Vec::with_capacity(rows.len());
     for row in &rows {
-        let one = Upstream::read(row, own, listening, around);
+        let one = Upstream::read(row, beside, own, listening, around);
         if let Some(one) = &one {
             let same = upstreams.iter().find(|(other, _)| other.as_ref().is_some_and(|o| o.repeats(one)));
             if let Some((_, place)) = same {
@@ -251,17 +254,22 @@ fn read_ca(value: &Value, transport: Option<Transport>, around: &mut Around) -> 
 
 fn read_through(
     value: &Value,
+    beside: &Beside,
     own: Option<&[Rfc6052]>,
     address: Option<SocketAddr>,
-    translators: &Translators,
     report: &mut Report,
 ) -> Option<Rfc6052> {
     let prefix = match value.is_word("nat64") {
         // Without one, that of [dns64] was found missing already.
-        true => translators.first_nat64().or_else(|| own?.first().copied())?,
+        true => beside.translators.first_nat64().or_else(|| own?.first().copied())?,
         false => {
             let written = super::super::nat64::read_prefix(value, false, report)?;
-            translators.find(written.prefix()).unwrap_or(written)
+            if !beside.elsewhere && beside.translators.lack(written.prefix()) {
+                let what = "questions through it reach nobody, unless translated_elsewhere = true says that another box translates it";
+                let prefix = written.prefix();
+                report.warn(&value.place, format!("no translator here has {prefix}: {what}"));
+            }
+            beside.translators.find(written.prefix()).unwrap_or(written)
         }
     };
     match address.map(|address| address.ip()) {

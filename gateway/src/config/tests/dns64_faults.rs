@@ -329,14 +329,15 @@ fn what_lets_everyone_or_nobody_ask_is_warned_of() {
     let open = "lets everyone ask: an open resolver is soon part of attacks on others (RFC 5358); write your clients' prefixes";
     warning("allow = \"::/0\"", &format!("allow = \"::/0\"  ::/0 {open}"));
     warning("allow = [\"::1\", \"0.0.0.0/0\"]", &format!("allow  0.0.0.0/0 {open}"));
-    let every = DNS64.replace("2001:db8:ffff::7", "::");
-    warnings(
-        &format!("{every}{ELSEWHERE}"),
-        &[
-            "sixway.toml:1  dns64.allow  is not written, and the DNS64 listens at every address: hosts on all of this host's networks may \
-             ask, those outside too; write your clients' prefixes",
-        ],
-    );
+    for (any, socket) in [("::", "[::]:53"), ("0.0.0.0", "0.0.0.0:53")] {
+        let every = format!("{}{ELSEWHERE}", DNS64.replace("2001:db8:ffff::7", any));
+        let said = format!(
+            "sixway.toml:1  dns64.allow  is missing: {socket} is every address of this host, those towards the Internet too; write your \
+             clients' prefixes, such as allow = [\"2001:db8:1::/64\"]"
+        );
+        faults(&every, &[&said]);
+        warnings(&format!("{every}allow = \"2001:db8:ffff::/64\"\n"), &[]);
+    }
     let mut alone = host();
     alone.addresses[1].length = 128;
     alone.addresses.remove(0);
@@ -349,6 +350,43 @@ fn what_lets_everyone_or_nobody_ask_is_warned_of() {
              addresses; write your clients' prefixes"
         ]
     );
+}
+
+#[test]
+fn keys_without_effect_are_warned_of() {
+    let dnssec = "[dns64.dnssec]\n";
+    warning(
+        &format!("{dnssec}insecure = \"lan\""),
+        "dnssec.insecure = \"lan\"  means nothing without validate = true",
+    );
+    for key in ["dnssec_ok = \"pass_on\"", "ad_without_do = true"] {
+        let what = "means nothing without validate = true or trust_upstream_ad = true: nothing is known to be signed";
+        warning(&format!("{dnssec}{key}"), &format!("dnssec.{key}  {what}"));
+        warnings(&format!("{DNS64}{ELSEWHERE}{dnssec}validate = true\n{key}\n"), &[]);
+    }
+    for key in ["dnssec_ok = \"synthesise\"", "ad_without_do = false", "checking_disabled = \"pass_on\""] {
+        warnings(&format!("{DNS64}{ELSEWHERE}{dnssec}{key}\n"), &[]);
+    }
+    for reverse in ["ptr", "off"] {
+        warning(
+            &format!("reverse = \"{reverse}\"\nreverse_ttl = \"1 h\""),
+            "reverse_ttl = \"1 h\"  means nothing with reverse = \"ptr\" or \"off\": nothing is made that it would be of; leave it out",
+        );
+    }
+    for reverse in ["cname", "nat64.example"] {
+        warnings(&format!("{DNS64}{ELSEWHERE}reverse = \"{reverse}\"\nreverse_ttl = \"1 h\"\n"), &[]);
+    }
+}
+
+#[test]
+fn an_upstream_through_a_prefix_that_nothing_translates_is_warned_of() {
+    let upstream = |prefix: &str| DNS64.replace(" }]", &format!(", through = \"{prefix}\" }}]"));
+    let other = upstream("2001:db8:1::/96");
+    let said = "sixway.toml:12  dns64.upstream[0].through = \"2001:db8:1::/96\"  no translator here has 2001:db8:1::/96: questions through it \
+                reach nobody, unless translated_elsewhere = true says that another box translates it";
+    warnings(&format!("{OWN}{POOL}{NAT64}{other}"), &[said]);
+    warnings(&format!("{OWN}{POOL}{NAT64}{other}translated_elsewhere = true\n"), &[]);
+    warnings(&format!("{OWN}{POOL}{NAT64}{}", upstream("2001:db8:64::/96")), &[]);
 }
 
 #[test]

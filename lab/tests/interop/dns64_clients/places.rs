@@ -60,7 +60,8 @@ fn link_local() -> Result<()> {
 
 /// The sockets are connected: they hear only whom they asked.
 fn any_address() -> Result<()> {
-    let network = gateway("listen = [\"[::]:53\", \"0.0.0.0:53\"]")?;
+    let network =
+        gateway("listen = [\"[::]:53\", \"0.0.0.0:53\"]\nallow = [\"2001:db8:1::/64\", \"203.0.113.0/24\"]")?;
     network.address("gateway", "in0", "2001:db8:1::53/64")?;
     network.address("gateway", "out0", "203.0.113.53/24")?;
     for last in [RESOLVER, "2001:db8:1::53"] {
