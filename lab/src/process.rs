@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+/// A gateway may take 3.5 s to tell hosts that their router goes, and a busy machine more.
+const FAREWELL: Duration = Duration::from_secs(10);
+
 /// A command line as one would type it.
 pub fn typed(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
@@ -113,11 +116,11 @@ impl Process {
         Ok(Finished { typed: self.typed.clone(), status, stdout: self.stdout(), stderr: self.stderr() })
     }
 
-    /// Asks it to end (SIGTERM) and waits 3 s at most before it is killed. The exit status if it ended by itself.
+    /// Asks it to end (SIGTERM) and waits for [`FAREWELL`] at most before it is killed. The exit status if it ended by itself.
     pub fn stop(&mut self) -> Option<ExitStatus> {
         self.signal(Signal::SIGTERM);
         let start = Instant::now();
-        while start.elapsed() < Duration::from_secs(3) {
+        while start.elapsed() < FAREWELL {
             if !self.runs().unwrap_or(false) {
                 return self.ended;
             }
