@@ -15,6 +15,7 @@ pub mod instant;
 pub mod limits;
 pub mod mechanism;
 pub mod nat;
+pub mod offload;
 pub mod parse;
 pub mod rewrite;
 pub mod translate;

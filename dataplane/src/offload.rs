@@ -1,0 +1,75 @@
+//! Flows that the kernel carries on by itself: what the engine tells a fast path, and what it asks of it.
+//!
+//! The engine decides; the fast path repeats. An entry stands for a session of a stateful translator, with one half for each direction.
+//! It is armed first: its packets still come to the engine, and each leaves a [`mark`] behind. When the last packet that the engine has sent is
+//! the last that left its mark, none is under way, and the half becomes active: so a flow's packets never overtake one another.
+
+use crate::instant::Instant;
+use crate::nat::{Direction, Inside, NatProtocol, Outside};
+use sixway_wire::{Endpoint4, Endpoint6};
+
+/// A session as an entry has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OffloadedFlow {
+    /// Number of the stateful translator, in the order of the configuration.
+    pub mechanism: u8,
+    /// TCP or UDP.
+    pub protocol: NatProtocol,
+    /// Inside endpoint.
+    pub inside: Inside<Endpoint6>,
+    /// Outside endpoint.
+    pub outside: Outside<Endpoint4>,
+    /// The other end.
+    pub remote: Endpoint4,
+}
+
+/// Names an entry for as long as it is not removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FlowHandle(pub u32);
+
+/// What an entry's half has seen since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HalfUsage {
+    /// Packets forwarded by the fast path, a super-frame's segments each.
+    pub packets: u64,
+    /// Octets of IP packets as they came.
+    pub octets: u64,
+    /// When the last one was; `None`: there was none.
+    pub last: Option<Instant>,
+}
+
+/// Both halves: [`Direction::Out`] first.
+pub type Usage = [HalfUsage; 2];
+
+/// A fast path, as a worker's engine sees it. Its methods are called between packets and must not block.
+pub trait FastPath: Send {
+    /// Makes an armed entry, both halves. `None`: there is no room, or it is off.
+    fn arm(&mut self, flow: &OffloadedFlow) -> Option<FlowHandle>;
+
+    /// Makes a half active if the last packet that went by it left this mark. Whether it is active now.
+    fn activate(&mut self, handle: FlowHandle, way: Direction, mark: u32) -> bool;
+
+    /// Makes both halves active whatever is under way.
+    fn force(&mut self, handle: FlowHandle);
+
+    /// Takes an entry out. No packet is forwarded by it from now on. Returns what it had seen.
+    fn remove(&mut self, handle: FlowHandle) -> Usage;
+
+    /// What an entry has seen.
+    fn usage(&self, handle: FlowHandle) -> Usage;
+}
+
+/// What a packet leaves behind at an armed entry, 24 bits: `octets` starts at its TCP or UDP header. Equal for the last of several
+/// segments and for what they were merged into. The programs compute the same.
+pub fn mark(protocol: NatProtocol, octets: &[u8]) -> u32 {
+    let word = |at: usize| octets.get(at..at + 4).map_or(0, |o| u32::from_be_bytes([o[0], o[1], o[2], o[3]]));
+    let mixed = match protocol {
+        NatProtocol::Tcp => {
+            let header = octets.get(12).map_or(0, |octet| u32::from(octet >> 4) * 4);
+            let end = word(4).wrapping_add(octets.len() as u32).wrapping_sub(header);
+            end.wrapping_mul(0x9e37_79b1) ^ word(8).wrapping_mul(0x85eb_ca6b)
+        }
+        NatProtocol::Udp | NatProtocol::Icmp => word(4).wrapping_mul(0x9e37_79b1),
+    };
+    mixed >> 8
+}

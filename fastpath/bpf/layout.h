@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//
+// What the programs and the gateway share: the maps' values and the programs' constants. Addresses and ports stand as they do in a
+// header (network order); everything else is the machine's. `src/layout.rs` says the same in Rust, and a test compares them.
+#pragma once
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+/// "6way", then the version of everything in this file and of the hash. Another number: the maps are not ours to use.
+#define MAGIC 0x36776179u
+#define LAYOUT_VERSION 1u
+
+// ---- flows ----------------------------------------------------------------------------------------------------------------
+
+/// Entries of a bucket.
+#define BUCKET 4
+
+/// States of an entry: the upper octet of `word`.
+#define FLOW_FREE 0u
+/// It is being written.
+#define FLOW_BUSY 1u
+/// Its packets go to the engine, and leave their mark in the lower 24 bits.
+#define FLOW_ARMED 2u
+/// Its packets are forwarded here.
+#define FLOW_ACTIVE 3u
+/// It was removed at the tick in the lower 24 bits; nobody takes it for another flow for two seconds.
+#define FLOW_RESTING 4u
+
+#define FLOW_STATE(word) ((word) >> 24)
+#define FLOW_WORD(state, low) ((state) << 24 | ((low) & 0xffffffu))
+
+/// Which way an entry's packets go.
+#define TO_OUTSIDE 0
+#define TO_INSIDE 1
+
+/// One direction of a stateful flow: a cache line with all that its packets read and write, and all that its binding and its
+/// session can be made from again.
+struct flow {
+	__u32 word;
+	/// Index of the next hop << 16 | lower 16 bits of the generation in which it was found. Written by the programs.
+	__u32 next_hop;
+	/// Packets (segments of super-frames each) and octets of IP packets as they came. Written by the programs.
+	__u64 packets;
+	__u64 octets;
+	__u8 inside[16];
+	/// Tick of the last packet. Written by the programs.
+	__u32 last;
+	__be32 outside;
+	__be32 remote;
+	__be16 outside_port;
+	__be16 remote_port;
+	__be16 inside_port;
+	/// IPPROTO_TCP or IPPROTO_UDP.
+	__u8 protocol;
+	/// TO_OUTSIDE or TO_INSIDE.
+	__u8 direction;
+	/// Index into config.translators.
+	__u8 mechanism;
+	/// The worker that installed it.
+	__u8 worker;
+	/// What the change of the addresses adds to a one's complement checksum: sum of the new less sum of the old, folded, as the
+	/// header's octets are read by this machine (no byte swap).
+	__u16 delta;
+};
+
+struct bucket {
+	struct flow flows[BUCKET];
+};
+
+// ---- control --------------------------------------------------------------------------------------------------------------
+
+/// One, mmapped.
+struct control {
+	__u32 magic;
+	__u32 version;
+	/// Buckets of `flows`.
+	__u32 buckets;
+	/// Raised by the gateway whenever a route, neighbour or link that may matter has changed. Bit 15 is never set.
+	__u32 generation;
+	/// Tick at which the gateway last was there.
+	__u32 heartbeat;
+	/// 0: the programs pass everything.
+	__u32 enabled;
+	/// Secret of the hash.
+	__u64 keys[4];
+	/// What the maps were made for, beside the layout: the gateway's own use.
+	__u8 gateway[64];
+};
+
+/// Clock ticks of 2^20 ns, from CLOCK_MONOTONIC.
+#define TICK_SHIFT 20
+/// Ticks after which the gateway is taken to be away: 2 s.
+#define AWAY_TICKS 1907
+
+// ---- next hops ------------------------------------------------------------------------------------------------------------
+
+#define NEXT_HOPS 1024
+
+/// Where packets go. Found by the programs in the kernel's routing table; slot by hash of (ifindex, address of the neighbour's MAC).
+struct next_hop {
+	/// Odd while it is being written.
+	__u32 sequence;
+	/// Device of the kernel's route (may be a VLAN's).
+	__u32 ifindex;
+	/// Device to send by, and its tag: 0 none.
+	__u32 port;
+	__u16 vlan;
+	/// The route's MTU.
+	__u16 mtu;
+	__u8 destination[6];
+	__u8 source[6];
+	/// Tick of the last use, for probing. Written by the programs.
+	__u32 used;
+	/// Family (AF_INET or AF_INET6) and address of the neighbour.
+	__u32 family;
+	__u8 neighbour[16];
+	__u32 reserved[2];
+};
+
+/// Devices that may be sent by, by the index that the kernel's routes say. Kept by the gateway.
+struct device {
+	/// Device to redirect to: itself, or below a VLAN's device the one that has the tag put on (XDP only).
+	__u32 port;
+	__u16 vlan;
+	__u8 xdp;
+	__u8 tc;
+};
+
+// ---- configuration --------------------------------------------------------------------------------------------------------
+
+#define TRANSLATORS 8
+#define TUNNELS 16
+#define RULES 64
+#define HOST4 64
+#define POOLS 16
+
+#define KIND_NONE 0
+#define KIND_NAT64 1
+#define KIND_SIIT 2
+#define KIND_SIX_TO_FOUR 3
+#define KIND_SIX_RD 4
+#define KIND_CONFIGURED 5
+#define KIND_ISATAP 6
+
+/// A translator: stateful ones first, in the order of the configuration.
+struct translator {
+	__u8 kind;
+	/// Length of the prefix in bits; 0: it has none.
+	__u8 length;
+	/// RFC 6052 section 3.1 applies: non-global IPv4 addresses are refused.
+	__u8 global_only;
+	/// TOS and Traffic Class are set to these, or copied.
+	__u8 sets_tos;
+	__u8 tos;
+	__u8 sets_traffic_class;
+	__u8 traffic_class;
+	/// SIIT: it has explicit address mappings, under this number in the tries.
+	__u8 eam;
+	/// IPv6 packets made from IPv4 packets with DF clear may have this size.
+	__u16 lowest_mtu;
+	__u16 reserved;
+	__u8 prefix[16];
+};
+
+/// IPv4 addresses of NAT64 pools, in the order of the machine.
+struct pool4 {
+	__u32 address;
+	__u32 mask;
+};
+
+// `struct config` itself and the tunnels' part of it are in rules.h.
+
+// ---- counters -------------------------------------------------------------------------------------------------------------
+
+struct counter {
+	__u64 packets;
+	__u64 octets;
+};
+
+/// Index of a counter: kind * 2 + way; way 0: v6_to_v4 or encap, 1: v4_to_v6 or decap.
+#define COUNTER(kind, way) ((kind) * 2 + (way))
+/// Then what was passed on, by cause.
+#define PASSED 16
+#define PASS_NOT_OURS (PASSED + 0)
+#define PASS_NO_FLOW (PASSED + 1)
+#define PASS_MOVING (PASSED + 2)
+#define PASS_FLAGS (PASSED + 3)
+#define PASS_FRAGMENT (PASSED + 4)
+#define PASS_OPTIONS (PASSED + 5)
+#define PASS_HOPS (PASSED + 6)
+#define PASS_TOO_BIG (PASSED + 7)
+#define PASS_PROTOCOL (PASSED + 8)
+#define PASS_SOURCE (PASSED + 9)
+#define PASS_NO_NEXT_HOP (PASSED + 10)
+#define PASS_NO_DEVICE (PASSED + 11)
+#define PASS_CHANGED (PASSED + 12)
+#define PASS_MALFORMED (PASSED + 13)
+#define PASS_KERNEL (PASSED + 14)
+#define COUNTERS 32
