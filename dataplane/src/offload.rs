@@ -52,7 +52,7 @@ pub trait FastPath: Send {
     /// Makes both halves active whatever is under way.
     fn force(&mut self, handle: FlowHandle);
 
-    /// Takes an entry out. No packet is forwarded by it from now on. Returns what it had seen.
+    /// Takes an entry out. No packet is forwarded by it from a millisecond later on. Returns what it had seen.
     fn remove(&mut self, handle: FlowHandle) -> Usage;
 
     /// What an entry has seen.
@@ -69,7 +69,10 @@ pub fn mark(protocol: NatProtocol, octets: &[u8]) -> u32 {
             let end = word(4).wrapping_add(octets.len() as u32).wrapping_sub(header);
             end.wrapping_mul(0x9e37_79b1) ^ word(8).wrapping_mul(0x85eb_ca6b)
         }
-        NatProtocol::Udp | NatProtocol::Icmp => word(4).wrapping_mul(0x9e37_79b1),
+        NatProtocol::Udp | NatProtocol::Icmp => {
+            let payload = word(8).wrapping_mul(0x85eb_ca6b) ^ word(12).wrapping_mul(0xc2b2_ae35);
+            word(4).wrapping_mul(0x9e37_79b1) ^ payload
+        }
     };
     mixed >> 8
 }

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
 //
 // What the programs and the gateway share: the maps' values and the programs' constants. Addresses and ports stand as they do in a
 // header (network order); everything else is the machine's. `src/layout.rs` says the same in Rust, and a test compares them.
@@ -26,6 +26,7 @@
 #define FLOW_ARMED 2u
 /// Its packets are forwarded here.
 #define FLOW_ACTIVE 3u
+/// (ACTIVE has the number of its incarnation in the lower 24 bits: an entry that was used for another flow in between is another.)
 /// It was removed at the tick in the lower 24 bits; nobody takes it for another flow for two seconds.
 #define FLOW_RESTING 4u
 
@@ -40,7 +41,7 @@
 /// session can be made from again.
 struct flow {
 	__u32 word;
-	/// Index of the next hop << 16 | lower 16 bits of the generation in which it was found. Written by the programs.
+	/// Index of the next hop << 22 | lower 22 bits of the generation in which it was found; 0: none yet. Written by the programs.
 	__u32 next_hop;
 	/// Packets (segments of super-frames each) and octets of IP packets as they came. Written by the programs.
 	__u64 packets;
@@ -59,8 +60,8 @@ struct flow {
 	__u8 direction;
 	/// Index into config.translators.
 	__u8 mechanism;
-	/// The worker that installed it.
-	__u8 worker;
+	/// Index into config.ports, plus one, of where its packets come in; 0: not known yet. Written by the programs.
+	__u8 ingress;
 	/// What the change of the addresses adds to a one's complement checksum: sum of the new less sum of the old, folded, as the
 	/// header's octets are read by this machine (no byte swap).
 	__u16 delta;
@@ -78,7 +79,7 @@ struct control {
 	__u32 version;
 	/// Buckets of `flows`.
 	__u32 buckets;
-	/// Raised by the gateway whenever a route, neighbour or link that may matter has changed. Bit 15 is never set.
+	/// Raised by the gateway whenever a route, neighbour or link that may matter has changed. The lower 22 bits count.
 	__u32 generation;
 	/// Tick at which the gateway last was there.
 	__u32 heartbeat;
@@ -199,4 +200,6 @@ struct counter {
 #define PASS_CHANGED (PASSED + 12)
 #define PASS_MALFORMED (PASSED + 13)
 #define PASS_KERNEL (PASSED + 14)
+/// The packet was lost: something failed after its first octet was changed.
+#define LOST (PASSED + 15)
 #define COUNTERS 32

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//
+// Stateful flows: one exact look-up, in a cache line.
+#pragma once
+
+#include "act.h"
+#include "checksum.h"
+#include "next_hop.h"
+
+static __always_inline __u64 mix(__u64 hash, __u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+	return hash ^ hash >> 32;
+}
+
+/// The hash of a packet to the outside. `inside` is read in two words.
+static __always_inline __u64 hash_to_outside(const struct control *control, const __u8 *inside, __be32 remote, __u32 ports,
+					     __u32 tail)
+{
+	const __u64 *words = (const __u64 *)inside;
+	__u64 hash = mix(control->keys[0], words[0] ^ control->keys[1]);
+	hash = mix(hash, words[1] ^ control->keys[2]);
+	hash = mix(hash, (__u64)remote << 32 | ports);
+	return mix(hash, tail ^ control->keys[3]);
+}
+
+/// The hash of a packet to the inside.
+static __always_inline __u64 hash_to_inside(const struct control *control, __be32 outside, __be32 remote, __u32 ports, __u32 tail)
+{
+	__u64 hash = mix(control->keys[0], ((__u64)outside << 32 | remote) ^ control->keys[1]);
+	hash = mix(hash, (__u64)ports ^ control->keys[2]);
+	return mix(hash, tail ^ control->keys[3]);
+}
+
+/// What a packet is looked up by. Ports: the inside's or outside's << 16 | the remote's, as they stand in the header.
+struct flow_key {
+	__u64 hash;
+	__u8 inside[16];
+	__be32 outside;
+	__be32 remote;
+	__be16 port;
+	__be16 remote_port;
+	__u8 protocol;
+	__u8 direction;
+	__u8 mechanism;
+};
+
+static __always_inline int is_flow(const struct flow *flow, const struct flow_key *key)
+{
+	if (flow->remote != key->remote || flow->remote_port != key->remote_port || flow->protocol != key->protocol ||
+	    flow->direction != key->direction)
+		return 0;
+	if (key->direction == TO_INSIDE)
+		return flow->outside == key->outside && flow->outside_port == key->port;
+	const __u64 *a = (const __u64 *)flow->inside, *b = (const __u64 *)key->inside;
+	return a[0] == b[0] && a[1] == b[1] && flow->inside_port == key->port && flow->mechanism == key->mechanism;
+}
+
+/// Looks through one bucket.
+static __always_inline struct flow *flow_in(__u32 number, const struct flow_key *key)
+{
+	struct bucket *bucket = bpf_map_lookup_elem(&flows, &number);
+	if (!bucket)
+		return 0;
+#pragma unroll
+	for (int i = 0; i < BUCKET; i++) {
+		struct flow *flow = &bucket->flows[i];
+		__u32 state = FLOW_STATE(*(volatile __u32 *)&flow->word);
+		if ((state == FLOW_ACTIVE || state == FLOW_ARMED) && is_flow(flow, key))
+			return flow;
+	}
+	return 0;
+}
+
+static __always_inline struct flow *find_flow(const struct control *control, const struct flow_key *key)
+{
+	__u32 buckets = control->buckets;
+	struct flow *flow = flow_in((__u32)((key->hash >> 32) * buckets >> 32), key);
+	if (!flow)
+		flow = flow_in((__u32)((key->hash & 0xffffffff) * buckets >> 32), key);
+	return flow;
+}
+
+/// The mark that a packet leaves behind at an armed entry: `mark` in dataplane/src/offload.rs says the same.
+static __always_inline __u32 mark_of(const struct packet *packet, void *transport, void *end)
+{
+	__u32 mixed;
+
+	if (packet->protocol == IPPROTO_TCP) {
+		struct tcphdr *tcp = transport;
+		if ((void *)(tcp + 1) > end)
+			return 0;
+		__u32 header = (((__u8 *)tcp)[12] >> 4) * 4;
+		__u32 octets = packet->length - (packet->version == 4 ? IPV4_HEADER : IPV6_HEADER);
+		mixed = (bpf_ntohl(tcp->seq) + octets - header) * 0x9e3779b1u ^ bpf_ntohl(tcp->ack_seq) * 0x85ebca6bu;
+	} else {
+		struct udphdr *udp = transport;
+		if ((void *)(udp + 1) > end)
+			return 0;
+		mixed = (__u32)(bpf_ntohs(udp->len) << 16 | bpf_ntohs(udp->check)) * 0x9e3779b1u;
+	}
+	return mixed >> 8;
+}
+
+/// Whether the packet is to be forwarded by its entry: it is active. An armed one has the packet's mark left on it.
+static __always_inline int is_active(struct flow *flow, const struct packet *packet, void *transport, void *end)
+{
+	__u32 word = *(volatile __u32 *)&flow->word;
+
+	if (FLOW_STATE(word) == FLOW_ARMED) {
+		__u32 marked = FLOW_WORD(FLOW_ARMED, mark_of(packet, transport, end));
+		__u32 seen = __sync_val_compare_and_swap(&flow->word, word, marked);
+		// Made active just now: nothing of this flow is under way.
+		return seen != word && FLOW_STATE(seen) == FLOW_ACTIVE;
+	}
+	return FLOW_STATE(word) == FLOW_ACTIVE;
+}

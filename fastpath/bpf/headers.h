@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//
+// The headers that results get (RFC 7915 sections 4.1 and 5.1, RFC 4213 section 3.5).
+#pragma once
+
+#include "act.h"
+#include "checksum.h"
+#include "maps.h"
+#include "rules.h"
+
+/// IPv4 packets up to this size are sent with DF clear (RFC 7915 section 5.1).
+#define DONT_FRAGMENT_ABOVE 1260
+
+/// The first of `segments` identifications; the processors' are interleaved.
+static __always_inline __u16 identify(__u32 segments)
+{
+	__u32 zero = 0;
+	__u32 *next = bpf_map_lookup_elem(&identifications, &zero);
+	if (!next)
+		return 0;
+	__u32 first = *next;
+	*next = first + segments;
+	return config.identification + first + (bpf_get_smp_processor_id() << 13);
+}
+
+/// An IPv4 header of `length` octets in all, its checksum computed.
+static __always_inline void make_ipv4(struct iphdr *ip, const struct act *act, __u16 length, __u8 protocol, __u32 segments)
+{
+	__u16 *words = (__u16 *)ip;
+	__u32 sum = 0;
+
+	ip->version = 4;
+	ip->ihl = 5;
+	ip->tos = act->traffic_class;
+	ip->tot_len = bpf_htons(length);
+	ip->id = act->dont_fragment && act->kind == ACT_TRANSLATE_6_TO_4 ? 0 : bpf_htons(identify(segments));
+	ip->frag_off = act->dont_fragment ? bpf_htons(0x4000) : 0;
+	ip->ttl = act->hops;
+	ip->protocol = protocol;
+	ip->check = 0;
+	__builtin_memcpy(&ip->saddr, act->source, 4);
+	__builtin_memcpy(&ip->daddr, act->destination, 4);
+#pragma unroll
+	for (int i = 0; i < 10; i++)
+		sum += words[i];
+	ip->check = ~fold(sum);
+}
+
+/// An IPv6 header, flow label zero.
+static __always_inline void make_ipv6(struct ipv6hdr *ip, const struct act *act, __u16 payload, __u8 next_header)
+{
+	__u8 class = act->traffic_class;
+	__u32 *first = (__u32 *)ip;
+
+	*first = bpf_htonl(0x60000000u | (__u32)class << 20);
+	ip->payload_len = bpf_htons(payload);
+	ip->nexthdr = next_header;
+	ip->hop_limit = act->hops;
+	__builtin_memcpy(&ip->saddr, act->source, 16);
+	__builtin_memcpy(&ip->daddr, act->destination, 16);
+}
+
+/// The protocol number in the other family.
+static __always_inline __u8 other_protocol(__u8 protocol)
+{
+	return protocol == IPPROTO_ICMP ? IPPROTO_ICMPV6 : protocol == IPPROTO_ICMPV6 ? IPPROTO_ICMP : protocol;
+}
+
+/// What the pseudo-header's upper-layer length and next header add to an ICMPv6 checksum.
+static __always_inline __u64 icmp_pseudo(__u32 octets)
+{
+	return (__u64)bpf_htonl(octets) + bpf_htons(IPPROTO_ICMPV6);
+}
+
+/// What an ICMP echo message's checksum changes by, and its new type. `old_type` and the pseudo-header of the side that has one.
+static __always_inline __u64 icmp_change(const struct packet *packet, __u32 octets, __u64 addresses6, __u8 *type)
+{
+	__u64 pseudo = addresses6 + icmp_pseudo(octets);
+
+	if (packet->version == 6) {
+		*type = packet->type == ICMPV6_ECHO_REQUEST ? ICMP_ECHO : ICMP_ECHOREPLY;
+		return difference(pseudo + bpf_htons(packet->type << 8), bpf_htons(*type << 8));
+	}
+	*type = packet->type == ICMP_ECHO ? ICMPV6_ECHO_REQUEST : ICMPV6_ECHO_REPLY;
+	return difference(bpf_htons(packet->type << 8), pseudo + bpf_htons(*type << 8));
+}

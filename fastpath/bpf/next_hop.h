@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//
+// Where a packet goes: asked of the kernel's routing table once, then remembered in `next_hops` by all flows and paths that share it.
+//
+// What is remembered holds for one generation. The gateway begins a new one whenever something changes that may matter; while the
+// gateway is away, each second is one.
+#pragma once
+
+#include "maps.h"
+#include "rules.h"
+
+#define AF_INET 2
+#define AF_INET6 10
+
+/// The time in ticks.
+static __always_inline __u32 now_ticks(void)
+{
+	return bpf_ktime_get_coarse_ns() >> TICK_SHIFT;
+}
+
+/// The generation in 16 bits; never zero.
+static __always_inline __u32 generation_of(const struct control *control, __u32 now)
+{
+	if ((__s32)(now - control->heartbeat) > AWAY_TICKS)
+		return 0x8000 | (now >> 10 & 0x7fff);
+	return (control->generation & 0x7fff) | 0x4000;
+}
+
+/// A packet as the kernel's routing table is asked about it.
+struct question {
+	/// IPv4 addresses in the first four octets.
+	__u8 source[16];
+	__u8 destination[16];
+	/// Device that it comes by.
+	__u32 ifindex;
+	__u8 version;
+	__u8 protocol;
+	__u8 traffic_class;
+};
+
+static __always_inline long ask_kernel(void *ctx, const struct question *question, struct bpf_fib_lookup *fib)
+{
+	__builtin_memset(fib, 0, sizeof(*fib));
+	fib->ifindex = question->ifindex;
+	fib->l4_protocol = question->protocol;
+	// Else the route's MTU is not told.
+	fib->tot_len = 1;
+	if (question->version == 4) {
+		fib->family = AF_INET;
+		fib->tos = question->traffic_class & 0x1c;
+		__builtin_memcpy(&fib->ipv4_src, question->source, 4);
+		__builtin_memcpy(&fib->ipv4_dst, question->destination, 4);
+	} else {
+		fib->family = AF_INET6;
+		__builtin_memcpy(fib->ipv6_src, question->source, 16);
+		__builtin_memcpy(fib->ipv6_dst, question->destination, 16);
+	}
+	return bpf_fib_lookup(ctx, fib, sizeof(*fib), 0);
+}
+
+/// Whether the kernel would route the packet into the gateway's device, if it were left to it.
+static __noinline int is_routed_to_us(void *ctx, const struct question *question)
+{
+	struct bpf_fib_lookup fib;
+
+	if (!question)
+		return 0;
+	long found = ask_kernel(ctx, question, &fib);
+
+	// The device has no neighbours, so it is told where to, and that there is nobody.
+	return (found == BPF_FIB_LKUP_RET_SUCCESS || found == BPF_FIB_LKUP_RET_NO_NEIGH) && fib.ifindex == config.tun;
+}
+
+static __always_inline int is_same_hop(const struct next_hop *hop, const struct bpf_fib_lookup *fib)
+{
+	return hop->ifindex == fib->ifindex && hop->mtu == fib->mtu_result &&
+	       __builtin_memcmp(hop->destination, fib->dmac, 6) == 0 && __builtin_memcmp(hop->source, fib->smac, 6) == 0;
+}
+
+/// Index of the next hop of a result of the gateway's, as though it came from the gateway's device; or the cause for passing on,
+/// negative.
+static __noinline int find_next_hop(void *ctx, struct question *question)
+{
+	struct bpf_fib_lookup fib;
+
+	if (!question)
+		return -PASS_NO_NEXT_HOP;
+	question->ifindex = config.tun;
+	if (ask_kernel(ctx, question, &fib) != BPF_FIB_LKUP_RET_SUCCESS)
+		return -PASS_NO_NEXT_HOP;
+	__u32 ifindex = fib.ifindex;
+	struct device *device = bpf_map_lookup_elem(&devices, &ifindex);
+	if (!device || !DEVICE_TAKES(device))
+		return -PASS_NO_DEVICE;
+
+	__u32 hash = ifindex * 0x9e3779b1u;
+	hash = (hash ^ *(__u32 *)&fib.dmac[2]) * 0x85ebca6bu;
+	hash ^= hash >> 16;
+	for (int probe = 0; probe < 8; probe++) {
+		__u32 index = (hash + probe) % NEXT_HOPS;
+		struct next_hop *hop = bpf_map_lookup_elem(&next_hops, &index);
+		if (!hop)
+			return -PASS_NO_NEXT_HOP;
+		if (hop->ifindex && !(hop->sequence & 1)) {
+			if (is_same_hop(hop, &fib) && hop->port == device->port)
+				return index;
+			continue;
+		}
+		// Ours to write, unless another processor was faster: then the packet is the kernel's, and the next one asks again.
+		__u32 sequence = hop->sequence & ~1u;
+		if (hop->ifindex || __sync_val_compare_and_swap(&hop->sequence, sequence, sequence + 1) != sequence)
+			return -PASS_NO_NEXT_HOP;
+		hop->port = device->port;
+		hop->vlan = device->vlan;
+		hop->mtu = fib.mtu_result;
+		__builtin_memcpy(hop->destination, fib.dmac, 6);
+		__builtin_memcpy(hop->source, fib.smac, 6);
+		hop->family = fib.family;
+		__builtin_memcpy(hop->neighbour, fib.ipv6_dst, 16);
+		hop->used = now_ticks();
+		*(volatile __u32 *)&hop->ifindex = ifindex;
+		__sync_fetch_and_add(&hop->sequence, 1);
+		return index;
+	}
+	return -PASS_NO_NEXT_HOP;
+}

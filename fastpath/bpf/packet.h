@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//
+// From octets to the few fields that decide. What is not plain is not looked into further: it is the engine's.
+#pragma once
+
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/icmp.h>
+#include <linux/icmpv6.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
+
+#include "layout.h"
+
+#define IPV4_HEADER 20
+#define IPV6_HEADER 40
+
+#define FIN 0x01
+#define SYN 0x02
+#define RST 0x04
+
+/// A packet without options, extension headers or fragmentation, IPv4 or IPv6.
+struct packet {
+	/// IPv4 addresses stand in the first four octets, the rest is zero.
+	__u8 source[16];
+	__u8 destination[16];
+	/// Octets of the packet by its own header; of a super-frame all of it.
+	__u32 length;
+	/// Octets of the largest packet that a wire would carry: `length`, or that of a super-frame's segment.
+	__u32 segment;
+	/// Packets that a wire would carry.
+	__u32 segments;
+	/// Ports; 0 where there are none.
+	__be16 source_port;
+	__be16 destination_port;
+	__u8 version;
+	__u8 protocol;
+	__u8 hops;
+	__u8 traffic_class;
+	__u8 dont_fragment;
+	/// TCP: the flags octet.
+	__u8 flags;
+	/// ICMP: type.
+	__u8 type;
+	/// UDP: it has no checksum.
+	__u8 no_checksum;
+};
+
+static __always_inline int is_plain_transport(__u8 protocol, __u8 version)
+{
+	return protocol == IPPROTO_TCP || protocol == IPPROTO_UDP ||
+	       protocol == (version == 4 ? IPPROTO_ICMP : IPPROTO_ICMPV6);
+}
+
+/// Reads the transport header at `at`. 0, or why the packet is passed on.
+static __always_inline int parse_transport(void *at, void *end, struct packet *packet)
+{
+	__u32 left = packet->length - (packet->version == 4 ? IPV4_HEADER : IPV6_HEADER);
+
+	if (packet->protocol == IPPROTO_TCP) {
+		struct tcphdr *tcp = at;
+		if ((void *)(tcp + 1) > end || left < sizeof(*tcp))
+			return PASS_MALFORMED;
+		packet->source_port = tcp->source;
+		packet->destination_port = tcp->dest;
+		packet->flags = ((__u8 *)tcp)[13];
+		if (packet->flags & (FIN | SYN | RST))
+			return PASS_FLAGS;
+		return 0;
+	}
+	if (packet->protocol == IPPROTO_UDP) {
+		struct udphdr *udp = at;
+		if ((void *)(udp + 1) > end || left < sizeof(*udp))
+			return PASS_MALFORMED;
+		packet->source_port = udp->source;
+		packet->destination_port = udp->dest;
+		packet->no_checksum = udp->check == 0;
+		return 0;
+	}
+	if (packet->protocol == (packet->version == 4 ? IPPROTO_ICMP : IPPROTO_ICMPV6)) {
+		struct icmphdr *icmp = at;
+		if ((void *)(icmp + 1) > end || left < sizeof(*icmp))
+			return PASS_MALFORMED;
+		packet->type = icmp->type;
+		// Echo alone; the code of an echo message is zero.
+		if (packet->version == 4 ? (icmp->type != ICMP_ECHO && icmp->type != ICMP_ECHOREPLY)
+					 : (icmp->type != ICMPV6_ECHO_REQUEST && icmp->type != ICMPV6_ECHO_REPLY))
+			return PASS_PROTOCOL;
+		return icmp->code ? PASS_PROTOCOL : 0;
+	}
+	return PASS_PROTOCOL;
+}
+
+/// Reads an IPv6 header at `at`, and what follows.
+static __always_inline int parse_ipv6(void *at, void *end, struct packet *packet)
+{
+	struct ipv6hdr *ip = at;
+
+	if ((void *)(ip + 1) > end || ip->version != 6)
+		return PASS_MALFORMED;
+	packet->version = 6;
+	packet->length = IPV6_HEADER + bpf_ntohs(ip->payload_len);
+	packet->segment = packet->length;
+	packet->segments = 1;
+	packet->protocol = ip->nexthdr;
+	packet->hops = ip->hop_limit;
+	packet->traffic_class = ip->priority << 4 | ip->flow_lbl[0] >> 4;
+	packet->dont_fragment = 1;
+	__builtin_memcpy(packet->source, &ip->saddr, 16);
+	__builtin_memcpy(packet->destination, &ip->daddr, 16);
+	return 0;
+}
+
+/// Reads an IPv4 header at `at`. Its checksum is verified (RFC 1812 section 5.2.2).
+static __always_inline int parse_ipv4(void *at, void *end, struct packet *packet)
+{
+	struct iphdr *ip = at;
+	__u16 *words = at;
+	__u32 sum = 0;
+
+	if ((void *)(ip + 1) > end || ip->version != 4)
+		return PASS_MALFORMED;
+	if (ip->ihl != 5)
+		return PASS_OPTIONS;
+	if (ip->frag_off & bpf_htons(0x3fff))
+		return PASS_FRAGMENT;
+#pragma unroll
+	for (int i = 0; i < 10; i++)
+		sum += words[i];
+	sum = (sum & 0xffff) + (sum >> 16);
+	if (((sum & 0xffff) + (sum >> 16)) != 0xffff)
+		return PASS_MALFORMED;
+	packet->version = 4;
+	packet->length = bpf_ntohs(ip->tot_len);
+	if (packet->length < IPV4_HEADER)
+		return PASS_MALFORMED;
+	packet->segment = packet->length;
+	packet->segments = 1;
+	packet->protocol = ip->protocol;
+	packet->hops = ip->ttl;
+	packet->traffic_class = ip->tos;
+	packet->dont_fragment = !!(ip->frag_off & bpf_htons(0x4000));
+	__builtin_memcpy(packet->source, &ip->saddr, 4);
+	__builtin_memcpy(packet->destination, &ip->daddr, 4);
+	return 0;
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//
+// The programs' constants: what the configuration says, as of the moment when they were loaded. They are read-only data of the program, so
+// that the verifier knows them; another configuration is another program, which takes the place of the old one at once.
+#pragma once
+
+#include "layout.h"
+
+/// A prefix of IPv6 destinations and whose it is. Longest first; the first that matches owns.
+struct rule6 {
+	/// In network order, as two words each.
+	__u64 bits[2];
+	__u64 mask[2];
+	__u8 length;
+	__u8 kind;
+	/// Index into translators or tunnels.
+	__u8 index;
+	__u8 reserved[5];
+};
+
+/// A tunnel. Lists are spans of the arrays in `struct config`.
+struct tunnel {
+	__u8 kind;
+	/// 0 host, 1 router, 2 relay; 6rd: 1 customer edge, 2 border relay.
+	__u8 role;
+	__u8 sets_ttl;
+	__u8 ttl;
+	/// Upper six bits of the outer TOS are set to those of `dscp`, or copied.
+	__u8 sets_dscp;
+	__u8 dscp;
+	/// RFC 6040 normal mode; else compatibility mode.
+	__u8 ecn_normal;
+	/// Outer DF where nothing was learnt of the path.
+	__u8 dont_fragment;
+	/// Largest inner packet where nothing was learnt of the path; destinations in `narrow_paths` are passed on if `learns` is set.
+	__u16 mtu;
+	__u8 learns;
+	/// Configured tunnels: only sources behind the other end.
+	__u8 strict;
+	__be32 local;
+	/// The remote; the relay of 6to4, 6rd or ISATAP that native destinations are sent to; 0: none.
+	__be32 remote;
+	/// 6to4: the address that the site's prefix embeds.
+	__be32 site;
+	/// 6rd: the domain.
+	__be32 shared;
+	__u8 shared_length;
+	__u8 prefix_length;
+	/// 6to4: native sources only from listed relays.
+	__u8 listed_only;
+	__u8 reserved;
+	__u8 prefix[16];
+	/// Spans: first, count.
+	__u8 prefixes[2];
+	__u8 relays[2];
+	__u8 networks[2];
+	__u8 refused[2];
+};
+
+/// Addresses of this host and their likes that are looked for.
+struct own {
+	__be32 address;
+	/// It is public, so that it is looked for in every tunnel's format.
+	__u8 public_;
+	__u8 is_host4;
+	__u8 reserved[2];
+};
+
+#define PREFIXES6 64
+#define ADDRESSES4 64
+#define NETWORKS4 64
+
+struct prefix6 {
+	__u64 bits[2];
+	__u64 mask[2];
+};
+
+struct network4 {
+	__be32 bits;
+	__be32 mask;
+};
+
+#define PORTS 16
+
+/// An interface that the programs hang at.
+struct port {
+	__u32 ifindex;
+	__u8 mac[6];
+	/// Strict reverse path filtering: an IPv4 source must be reached by it.
+	__u8 strict;
+	__u8 reserved;
+};
+
+struct config {
+	/// Index of the TUN device, and its MTU.
+	__u32 tun;
+	__u32 tun_mtu;
+	/// Ticks after which an idle entry is left to the engine, and after which an absent gateway's programs pass everything.
+	__u32 idle_tcp;
+	__u32 idle_udp;
+	__u32 absence;
+	__u8 ports_count;
+	/// The kernel's routes depend on the destination alone, so that they can be remembered by it.
+	__u8 plain_routing;
+	/// The kernel knows BPF_F_ADJ_ROOM_DECAP_L3_IPV6.
+	__u8 can_decap_gso;
+	__u8 reserved0;
+	struct port ports[PORTS];
+	/// MTUs of the next links, as the engine has them.
+	__u16 mtu4;
+	__u16 mtu6;
+	__u8 own6[16];
+	__be32 own4;
+	__u8 translators_count;
+	__u8 tunnels_count;
+	__u8 rules_count;
+	__u8 pools_count;
+	__u8 own_count;
+	__u8 host6_count;
+	__u8 siit_count;
+	/// Index of the first SIIT translator that has a prefix, plus one; 0: there is none.
+	__u8 default_siit;
+	/// There is a stateless rule: without, packets without a flow are passed on at once.
+	__u8 has_stateless;
+	__u8 reserved[3];
+	/// Identifications of IPv4 packets start here.
+	__u32 identification;
+	struct translator translators[TRANSLATORS];
+	struct tunnel tunnels[TUNNELS];
+	struct rule6 rules[RULES];
+	struct pool4 pools[POOLS];
+	struct own own[HOST4];
+	struct prefix6 prefixes[PREFIXES6];
+	struct network4 networks[NETWORKS4];
+	__be32 addresses[ADDRESSES4];
+	__u8 host6[HOST4][16];
+};
+
+volatile const struct config config = {};
