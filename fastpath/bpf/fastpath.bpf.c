@@ -29,6 +29,21 @@ typedef struct __sk_buff context;
 #define PASS TC_ACT_UNSPEC
 #endif
 
+/// Whether the packet is for one of this host's own addresses and comes to the engine by steering, not by a route. Asked of packets that
+/// have a flow: their port is one of the pool's.
+static __always_inline int is_steered(const struct packet *packet)
+{
+	if (packet->version != 4)
+		return 0;
+	__u32 bits = bpf_ntohl(*(const __be32 *)packet->destination);
+
+	for (int i = 0; i < POOLS && i < config.pools_count; i++) {
+		if ((bits & config.pools[i].mask) == config.pools[i].address)
+			return config.pools[i].shared != 0;
+	}
+	return 0;
+}
+
 /// Fills in what a translated packet has from its flow. 0, or why the packet is passed on.
 static __always_inline int by_flow(context *ctx, const struct control *control, struct flow *flow, const struct packet *packet,
 				   struct act *act, __u32 now)
@@ -86,12 +101,6 @@ static __always_inline int by_flow(context *ctx, const struct control *control, 
 	// The entry is still the one that was compared.
 	if (*(volatile __u32 *)&flow->word != word || FLOW_STATE(word) != FLOW_ACTIVE)
 		return PASS_CHANGED;
-	return 0;
-}
-
-/// Whether the packet is for one of this host's own addresses and comes to the engine by steering, not by a route.
-static __always_inline int is_steered(const struct packet *packet)
-{
 	return 0;
 }
 

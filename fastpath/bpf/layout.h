@@ -170,6 +170,8 @@ struct translator {
 struct pool4 {
 	__u32 address;
 	__u32 mask;
+	/// It is this host's own address, shared with it: no route leads its packets to the gateway, they are steered by their ports.
+	__u32 shared;
 };
 
 // `struct config` itself and the tunnels' part of it are in rules.h.
