@@ -12,6 +12,7 @@ use super::claims::Claims;
 use super::configured_tunnel::ConfiguredTunnel;
 use super::dns64::{self, Dns64, Translators};
 use super::document::Document;
+use super::fast_path::FastPath;
 use super::fault::{Faults, Place, Report, Warning};
 use super::gateway::{Fragments, Gateway, Tun};
 use super::host::HostFacts;
@@ -63,6 +64,9 @@ pub struct Config {
     /// The DNS64.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dns64: Option<Dns64>,
+    /// What the kernel carries on by itself.
+    #[serde(rename = "fastpath", skip_serializing_if = "Option::is_none")]
+    pub fast_path: Option<FastPath>,
     /// The gateway's own addresses that are not this host's.
     #[serde(skip)]
     own_routes: Vec<Route>,
@@ -283,6 +287,7 @@ fn read<'a>(
     let device = tun.as_ref().map(|tun| &*tun.name);
     let tunnels = read_tunnels(&sections, (device, mtu), host, &mut claims, report);
     let advertisements = read_advertisements(&sections, &tunnels, host, device, report);
+    let fast_path = read_fast_path(&sections, device, host, report);
     let translators = Translators::of(&nat64, &siit);
     let dns64 = read_dns64(&sections, gateway.as_ref(), &translators, host, read_file, report);
     claims.host(host, device);
@@ -311,6 +316,10 @@ fn read<'a>(
         router_advertisements: advertisements.into_iter().collect::<Option<_>>()?,
         dns64: match table.get(schema::DNS64.name) {
             Some(_) => Some(dns64?),
+            None => None,
+        },
+        fast_path: match table.get(schema::FASTPATH.name) {
+            Some(_) => Some(fast_path?),
             None => None,
         },
     };
@@ -444,6 +453,16 @@ fn read_dns64(
         report,
     };
     Dns64::read(&section, &mut around)
+}
+
+fn read_fast_path(
+    sections: &Sections,
+    device: Option<&str>,
+    host: &HostFacts,
+    report: &mut Report,
+) -> Option<FastPath> {
+    let section = sections.all(&schema::FASTPATH, report).pop()?;
+    FastPath::read(&section, device, host, report)
 }
 
 fn too_many(written: &[Reader], report: &mut Report) {

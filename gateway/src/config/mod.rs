@@ -5,6 +5,7 @@
 //!     section   one table, key by key against the schema    value    one value, read as its kind
 //!     gateway · pool · nat64 · siit · translation           what the sections become
 //!     six_to_four · six_rd · configured_tunnel · isatap · encapsulation · local_address · outer_end · tunnels · router_advertisement
+//!     fast_path what the kernel carries on by itself
 //!     dns64     what it becomes, and what a resolver is told
 //!     claims    who claims which addresses                  routes   what is routed into the device
 //! ```
@@ -17,6 +18,7 @@ mod document;
 mod encapsulation;
 mod engine;
 mod engine_tunnels;
+mod fast_path;
 mod fault;
 mod gateway;
 mod host;
@@ -46,6 +48,7 @@ mod tests;
 
 pub use configured_tunnel::{ConfiguredTunnel, Remote};
 pub use encapsulation::{Ecn, Encapsulation, OuterFragments, TunnelMtu};
+pub use fast_path::{FastPath, FastPathMode};
 pub use fault::{Faults, Place, Remark, Warning, write_aligned};
 pub use gateway::{Fragments, Gateway, LogFormat, LogLevel, Tun};
 pub use host::{HostAddress, HostFacts, KernelTunnel};

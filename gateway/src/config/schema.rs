@@ -13,11 +13,11 @@ mod tunnel_keys;
 
 pub(super) use advertisement_keys::{ADVERTISED_PREFIX, ADVERTISED_ROUTE, ROUTER_ADVERTISEMENT};
 pub(super) use dns64_keys::{DNS64, DNSSEC, RULE, UPSTREAM};
-pub(super) use keys::{EAM, FRAGMENTS, GATEWAY, NAT64, POOL, SIIT, STATIC, TIMEOUTS, TUN};
+pub(super) use keys::{EAM, FASTPATH, FRAGMENTS, GATEWAY, NAT64, POOL, SIIT, STATIC, TIMEOUTS, TUN};
 pub(super) use tunnel_keys::{ISATAP, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};
 
 /// Every section, in the order of the document.
-pub(super) static SECTIONS: [&Section; 21] = [
+pub(super) static SECTIONS: [&Section; 22] = [
     &GATEWAY,
     &TUN,
     &POOL,
@@ -39,6 +39,7 @@ pub(super) static SECTIONS: [&Section; 21] = [
     &RULE,
     &DNSSEC,
     &FRAGMENTS,
+    &FASTPATH,
 ];
 
 pub(super) const fn key(name: &'static str, kind: Kind, absent: Absent, meaning: &'static str) -> Key {

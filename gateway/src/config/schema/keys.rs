@@ -1,6 +1,7 @@
 //! The rows of the schema: the gateway itself and the translators.
 
 use super::{Absent, Key, Kind, Section, Times, key};
+use crate::config::fast_path::{LEAST_FLOWS, MOST_FLOWS};
 
 const DAY: u64 = 86_400;
 const YEAR: u64 = 365 * DAY;
@@ -421,6 +422,56 @@ pub(in super::super) static FRAGMENTS: Section = Section {
             Kind::Duration { min: 2, max: 120 },
             Absent::Default("\"2 s\""),
             "A packet's fragments are dropped when it is not whole after so long; at least FRAGMENT_MIN, 2 s (RFC 6146 §4).",
+        ),
+    ]],
+};
+
+/// `[fastpath]`.
+pub(in super::super) static FASTPATH: Section = Section {
+    name: "fastpath",
+    times: Times::Once,
+    groups: &[&[
+        key(
+            "mode",
+            Kind::Choice(&["auto", "tc", "xdp", "off"]),
+            Absent::Default("\"auto\""),
+            "Where the kernel carries packets on: in the driver (`\"xdp\"`) or at tc ingress. `\"auto\"`: the driver where it runs programs itself and the device is a wire, else tc; where the kernel allows neither, the gateway goes on without. With `\"tc\"` and `\"xdp\"` it does not start then.",
+        ),
+        key(
+            "interfaces",
+            Kind::Texts,
+            Absent::Means("every Ethernet device that is up and belongs to no bridge or bond"),
+            "The interfaces whose packets are carried on, 16 at most. They are looked at each second: those that come are taken in.",
+        ),
+        key(
+            "pin_path",
+            Kind::Path,
+            Absent::Default("\"/run/sixway/bpf\""),
+            "The directory of what outlives the process. If it is in no BPF file system, one is mounted there.",
+        ),
+        key(
+            "flows",
+            Kind::IntegerOr { word: "auto", min: LEAST_FLOWS, max: MOST_FLOWS },
+            Absent::Default("\"auto\""),
+            "Sessions that there is room for, 192 octets of memory each; the engine carries the rest. `\"auto\"`: the sum of `nat64.max_sessions`, 262,144 at most.",
+        ),
+        key(
+            "packets",
+            Kind::Integer { min: 1, max: 1_000_000 },
+            Absent::Default("8"),
+            "Packets of a session that the engine carries before the kernel takes over.",
+        ),
+        key(
+            "notrack",
+            Kind::Boolean,
+            TRUE,
+            "Keep connection tracking off what may be carried on, in both directions, by an nftables table of the gateway's own: a firewall that sees half of a connection breaks it.",
+        ),
+        key(
+            "absence",
+            Kind::Duration { min: 0, max: 7 * DAY },
+            Absent::Default("\"1 h\""),
+            "How long the kernel carries on after the gateway was killed, if nobody starts it again.",
         ),
     ]],
 };

@@ -26,7 +26,7 @@ fn unknown_keys_and_sections_are_faults_with_what_was_meant() {
         NAT64,
         "[[vpn]]",
         "vpn  unknown; the sections are [gateway], [tun], [pool], [nat64], [siit], [six_to_four], [six_rd], [tunnel], [isatap], \
-         [tunnels], [router_advertisement], [dns64], [fragments]",
+         [tunnels], [router_advertisement], [dns64], [fragments], [fastpath]",
     );
 }
 

@@ -1,0 +1,143 @@
+//! `[fastpath]`: what the kernel carries on by itself, and where.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::fault::{Report, did_you_mean};
+use super::gateway::{NO_INTERFACE, is_interface_name};
+use super::host::HostFacts;
+use super::section::Reader;
+use super::text::{self, words};
+use super::value::Value;
+
+words! {
+    /// Where the kernel is to carry packets on.
+    FastPathMode {
+        /// In the driver where it can, else at tc ingress; not at all where the kernel allows neither.
+        Auto = "auto",
+        /// At tc ingress, or the gateway does not start.
+        Tc = "tc",
+        /// In the driver, or the gateway does not start.
+        Xdp = "xdp",
+        /// Nowhere.
+        Off = "off",
+    }
+}
+
+/// `[fastpath]`, resolved.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FastPath {
+    /// Where packets are carried on.
+    pub mode: FastPathMode,
+    /// The interfaces; none: every Ethernet device that is up.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<String>,
+    /// The directory, of a BPF file system, of what outlives the process.
+    pub pin_path: PathBuf,
+    /// Stateful flows that it has room for; `None`: from the translators' `max_sessions`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flows: Option<u32>,
+    /// Packets of a flow that the engine carries first.
+    pub packets: u32,
+    /// Whether connection tracking is kept off flows that may be carried on.
+    pub notrack: bool,
+    /// How long the kernel goes on without the gateway.
+    #[serde(serialize_with = "text::as_duration")]
+    pub absence: Duration,
+}
+
+/// The most flows without being told: 48 MiB of memory.
+const USUAL_FLOWS: u64 = 262_144;
+/// The fewest.
+pub(super) const LEAST_FLOWS: u64 = 1_024;
+/// The most that can be written.
+pub(super) const MOST_FLOWS: u64 = 16 << 20;
+/// Interfaces that the programs can hang at.
+const INTERFACES: usize = 16;
+
+impl FastPath {
+    pub(super) fn read(
+        section: &Reader,
+        device: Option<&str>,
+        host: &HostFacts,
+        report: &mut Report,
+    ) -> Option<Self> {
+        let mode = section.value("mode", report).and_then(|v| v.word(report));
+        let interfaces = match section.value("interfaces", report) {
+            None => Some(Vec::new()),
+            Some(v) => interfaces(v, device, host, report),
+        };
+        let pin_path = section.value("pin_path", report).and_then(|v| {
+            let path = v.path(report)?;
+            if !path.is_absolute() {
+                report.fault(&v.place, "is no absolute path; write one such as \"/run/sixway/bpf\"");
+                return None;
+            }
+            Some(path)
+        });
+        let flows = section.value("flows", report).and_then(|v| v.integer_or(report));
+        let packets = section.value("packets", report).and_then(|v| v.integer(report));
+        let notrack = section.value("notrack", report).and_then(|v| v.boolean(report));
+        let absence = section.value("absence", report).and_then(|v| v.duration(report));
+        Some(Self {
+            mode: mode?,
+            interfaces: interfaces?,
+            pin_path: pin_path?,
+            flows: flows?,
+            packets: packets?,
+            notrack: notrack?,
+            absence: absence?,
+        })
+    }
+
+    /// Room for so many flows: as written, else enough for the sessions that there may be in all.
+    pub fn flows(&self, sessions: u64) -> u32 {
+        let usual = sessions.clamp(LEAST_FLOWS, USUAL_FLOWS) as u32;
+        self.flows.unwrap_or(usual)
+    }
+
+    /// Whether the gateway does not start without it.
+    pub fn is_demanded(&self) -> bool {
+        matches!(self.mode, FastPathMode::Tc | FastPathMode::Xdp)
+    }
+}
+
+fn interfaces(
+    list: Value<'_>,
+    device: Option<&str>,
+    host: &HostFacts,
+    report: &mut Report,
+) -> Option<Vec<String>> {
+    let place = list.place.clone();
+    let items = list.items();
+    let known = || host.addresses.iter().map(|own| &*own.interface);
+    let read = items.iter().filter_map(|item| {
+        let name = item.text(report)?;
+        if !is_interface_name(&name) {
+            report.fault(&item.place, NO_INTERFACE);
+            return None;
+        }
+        if name == "lo" || Some(&*name) == device {
+            let what = "nothing is forwarded from it by itself; write the interfaces that packets come by";
+            report.fault(&item.place, format!("\"{name}\" is this host's own: {what}"));
+            return None;
+        }
+        if known().next().is_some() && !known().any(|own| own == name) {
+            let near = did_you_mean(&name, known());
+            let near = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
+            report.warn(&item.place, format!("no interface is called \"{name}\" at the moment{near}"));
+        }
+        Some(name)
+    });
+    let mut read: Vec<String> = read.collect();
+    let whole = read.len() == items.len();
+    read.sort_unstable();
+    read.dedup();
+    if read.len() > INTERFACES {
+        report.fault(&place, format!("are {} interfaces; {INTERFACES} at most", read.len()));
+        return None;
+    }
+    whole.then_some(read)
+}
