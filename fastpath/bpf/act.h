@@ -11,6 +11,9 @@
 #define ACT_DECAP 4
 
 struct act {
+	/// New addresses; IPv4 in the first four octets.
+	__u8 source[16] __attribute__((aligned(8)));
+	__u8 destination[16];
 	__u8 kind;
 	/// COUNTER(kind, way).
 	__u8 counter;
@@ -30,7 +33,19 @@ struct act {
 	__u16 mtu;
 	/// Index into next_hops.
 	__u32 next_hop;
-	/// New addresses; IPv4 in the first four octets.
-	__u8 source[16];
-	__u8 destination[16];
+};
+
+struct flow;
+
+/// Where a packet stands on its way, beside what is in it.
+struct way {
+	/// Its entry, if it has one, and the entry's word when it was found to be active.
+	struct flow *flow;
+	__u32 word;
+	/// Index into config.ports.
+	__u32 ingress;
+	__u32 generation;
+	__u32 now;
+	/// Octets in front of its IP header.
+	__u32 link;
 };

@@ -17,14 +17,6 @@ static __always_inline __u32 link_octets(const struct next_hop *hop)
 	return hop->vlan ? ETH_HLEN + sizeof(struct vlan_header) : ETH_HLEN;
 }
 
-/// Moves the frame's start so that `wanted` octets stand in front of what stood behind the first `had`.
-static __always_inline long make_front(struct xdp_md *ctx, __u32 had, __u32 wanted)
-{
-	if (had == wanted)
-		return 0;
-	return bpf_xdp_adjust_head(ctx, (int)had - (int)wanted);
-}
-
 /// Writes the link header at the frame's start; returns where the IP header goes, or 0.
 static __always_inline void *write_link(void *data, void *end, const struct next_hop *hop, __u16 protocol)
 {
@@ -56,8 +48,7 @@ static __always_inline int change_transport(void *at, void *end, const struct pa
 
 	if (packet->protocol == IPPROTO_TCP || packet->protocol == IPPROTO_UDP) {
 		__be16 *ports = at;
-		__u32 place = packet->protocol == IPPROTO_TCP ? 8 : 3;
-		if ((void *)(ports + 10) > end && (packet->protocol == IPPROTO_TCP || (void *)(ports + 4) > end))
+		if ((void *)(ports + 4) > end)
 			return -1;
 		if (act->writes_ports) {
 			delta += (__u64)act->source_port + act->destination_port + (__u16)~packet->source_port +
@@ -88,73 +79,80 @@ static __always_inline int change_transport(void *at, void *end, const struct pa
 	return 0;
 }
 
-/// Executes `act` on the frame, whose IP header starts at `had_link`. XDP_PASS: nothing was changed.
-static __always_inline int execute(struct xdp_md *ctx, __u32 had_link, const struct packet *packet, const struct act *act)
+/// Octets in front of the transport header or the inner packet: those that go, and those that come.
+static __always_inline void measure(__u32 had_link, __u32 wants_link, __u8 kind, __u32 *had, __u32 *wanted)
 {
-	__u32 index = act->next_hop;
-	struct next_hop *hop = bpf_map_lookup_elem(&next_hops, &index);
-	if (!hop || hop->sequence & 1)
-		return XDP_PASS;
-	__u32 wants_link = link_octets(hop);
+	*had = had_link;
+	*wanted = wants_link;
+	switch (kind) {
+	case ACT_TRANSLATE_6_TO_4:
+		*had += IPV6_HEADER;
+		*wanted += IPV4_HEADER;
+		return;
+	case ACT_TRANSLATE_4_TO_6:
+		*had += IPV4_HEADER;
+		*wanted += IPV6_HEADER;
+		return;
+	case ACT_ENCAP_4:
+		*wanted += IPV4_HEADER;
+		return;
+	default:
+		*had += IPV4_HEADER;
+		return;
+	}
+}
+
+static __always_inline int write_4(void *at, void *end, const struct packet *packet, const struct act *act)
+{
+	struct iphdr *ip = at;
+	__u8 encap = act->kind == ACT_ENCAP_4;
+
+	if ((void *)(ip + 1) > end)
+		return -1;
+	make_ipv4(ip, act, packet->length + (encap ? IPV4_HEADER : IPV4_HEADER - IPV6_HEADER),
+		  encap ? IPPROTO_IPV6 : other_protocol(packet->protocol), packet->segments);
+	if (!encap)
+		return change_transport(ip + 1, end, packet, act);
+	// The one hop that the gateway is.
+	struct ipv6hdr *inner = (void *)(ip + 1);
+	if ((void *)(inner + 1) > end)
+		return -1;
+	inner->hop_limit = packet->hops - 1;
+	return 0;
+}
+
+static __always_inline int write_6(void *at, void *end, const struct packet *packet, const struct act *act)
+{
+	struct ipv6hdr *ip = at;
+
+	if ((void *)(ip + 1) > end)
+		return -1;
+	if (act->kind == ACT_DECAP) {
+		ip->priority = act->traffic_class >> 4;
+		ip->flow_lbl[0] = (ip->flow_lbl[0] & 0x0f) | act->traffic_class << 4;
+		ip->hop_limit = act->hops;
+		return 0;
+	}
+	make_ipv6(ip, act, packet->length - IPV4_HEADER, other_protocol(packet->protocol));
+	return change_transport(ip + 1, end, packet, act);
+}
+
+/// Executes `act` on the frame, whose IP header starts at `link`. XDP_PASS: nothing was changed. XDP_DROP: it was too late to pass the
+/// packet on.
+static __noinline int execute(struct xdp_md *ctx, __u32 link, const struct packet *packet, const struct act *act,
+				   const struct next_hop *hop)
+{
 	__u32 had, wanted;
 
-	switch (act->kind) {
-	case ACT_TRANSLATE_6_TO_4:
-		had = had_link + IPV6_HEADER;
-		wanted = wants_link + IPV4_HEADER;
-		break;
-	case ACT_TRANSLATE_4_TO_6:
-		had = had_link + IPV4_HEADER;
-		wanted = wants_link + IPV6_HEADER;
-		break;
-	case ACT_ENCAP_4:
-		had = had_link;
-		wanted = wants_link + IPV4_HEADER;
-		break;
-	default:
-		had = had_link + IPV4_HEADER;
-		wanted = wants_link;
-		break;
-	}
-	if (make_front(ctx, had, wanted))
+	measure(link, link_octets(hop), act->kind, &had, &wanted);
+	if (had != wanted && bpf_xdp_adjust_head(ctx, (int)had - (int)wanted))
 		return XDP_PASS;
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	__u8 is_4 = act->kind == ACT_TRANSLATE_6_TO_4 || act->kind == ACT_ENCAP_4;
 	void *at = write_link(data, end, hop, is_4 ? ETH_P_IP : ETH_P_IPV6);
 	if (!at)
 		return XDP_DROP;
-	if (is_4) {
-		struct iphdr *ip = at;
-		if ((void *)(ip + 1) > end)
-			return XDP_DROP;
-		__u8 protocol = act->kind == ACT_ENCAP_4 ? IPPROTO_IPV6 : other_protocol(packet->protocol);
-		__u32 length = packet->length + (act->kind == ACT_ENCAP_4 ? IPV4_HEADER : IPV4_HEADER - IPV6_HEADER);
-		make_ipv4(ip, act, length, protocol, packet->segments);
-		at = ip + 1;
-		if (act->kind == ACT_ENCAP_4) {
-			// The one hop that the gateway is.
-			struct ipv6hdr *inner = at;
-			if ((void *)(inner + 1) > end)
-				return XDP_DROP;
-			inner->hop_limit = packet->hops - 1;
-		}
-	} else {
-		struct ipv6hdr *ip = at;
-		if ((void *)(ip + 1) > end)
-			return XDP_DROP;
-		if (act->kind == ACT_DECAP) {
-			ip->priority = act->traffic_class >> 4;
-			ip->flow_lbl[0] = (ip->flow_lbl[0] & 0x0f) | act->traffic_class << 4;
-			ip->hop_limit = act->hops;
-		} else {
-			make_ipv6(ip, act, packet->length - IPV4_HEADER, other_protocol(packet->protocol));
-		}
-		at = ip + 1;
-	}
-	if (act->kind == ACT_TRANSLATE_6_TO_4 || act->kind == ACT_TRANSLATE_4_TO_6) {
-		if (change_transport(at, end, packet, act))
-			return XDP_DROP;
-	}
-	hop->used = now_ticks();
+	if (is_4 ? write_4(at, end, packet, act) : write_6(at, end, packet, act))
+		return XDP_DROP;
 	return bpf_redirect(hop->port, 0);
 }

@@ -6,147 +6,249 @@
 //                │         │        │               │
 //                └─────────┴────────┴───────────────┴──────▶ passed on as it came: the kernel, and so the engine
 //
-// It never drops: what it does not carry goes on untouched.
+// It decides nothing: what it does not carry goes on untouched.
 
 #include <linux/pkt_cls.h>
 
 #include "act.h"
 #include "checksum.h"
-#include "flow.h"
+#include "flow_of.h"
 #include "maps.h"
 #include "next_hop.h"
 #include "path.h"
-#include "rfc6052.h"
 #include "rules.h"
 
 #ifdef HOOK_XDP
 #include "execute_xdp.h"
 typedef struct xdp_md context;
 #define PASS XDP_PASS
+#define LOSE XDP_DROP
 #else
 #include "execute_tc.h"
 typedef struct __sk_buff context;
 #define PASS TC_ACT_UNSPEC
+#define LOSE TC_ACT_SHOT
 #endif
 
-/// Whether the packet is for one of this host's own addresses and comes to the engine by steering, not by a route. Asked of packets that
-/// have a flow: their port is one of the pool's.
-static __always_inline int is_steered(const struct packet *packet)
+/// Finds what is to be done with a packet. 0, or why it is passed on.
+static __always_inline int decide(void *ctx, const struct control *control, const struct packet *packet, void *transport, void *end,
+				  struct way *way, struct act *act)
 {
-	if (packet->version != 4)
+	int cause = PASS_NOT_OURS;
+
+	if (packet->protocol == IPPROTO_TCP || packet->protocol == IPPROTO_UDP) {
+		way->flow = flow_of(control, packet, &cause);
+		if (way->flow) {
+			way->word = active_word(way->flow, packet, transport, end);
+			return way->word ? by_flow(ctx, packet, way, act) : PASS_MOVING;
+		}
+	}
+	if (!config.has_stateless || !config.plain_routing)
+		return cause;
+	return path(ctx, control, packet, transport, end, way->ingress, way->generation, act);
+}
+
+/// Whether the result fits everywhere, by segment.
+static __always_inline int fits(const struct packet *packet, const struct act *act, const struct next_hop *hop)
+{
+	__u32 mtu = act->mtu < hop->mtu ? act->mtu : hop->mtu;
+	int more = act->kind == ACT_TRANSLATE_4_TO_6 || act->kind == ACT_ENCAP_4 ? 20 : -20;
+
+	if (packet->length + more > 65535)
 		return 0;
-	__u32 bits = bpf_ntohl(*(const __be32 *)packet->destination);
-
-	for (int i = 0; i < POOLS && i < config.pools_count; i++) {
-		if ((bits & config.pools[i].mask) == config.pools[i].address)
-			return config.pools[i].shared != 0;
-	}
-	return 0;
+	if (act->kind != ACT_DECAP && packet->segment > config.tun_mtu)
+		return 0;
+	return packet->segment + more <= mtu;
 }
 
-/// Fills in what a translated packet has from its flow. 0, or why the packet is passed on.
-static __always_inline int by_flow(context *ctx, const struct control *control, struct flow *flow, const struct packet *packet,
-				   struct act *act, __u32 now)
+/// The packet's way, once it is known to be plain.
+static __always_inline int carry(context *ctx, const struct control *control, const struct packet *packet, void *transport, void *end,
+				 struct way *way, int *cause)
 {
-	__u32 word = *(volatile __u32 *)&flow->word;
-	__u32 mechanism = flow->mechanism;
-	if (mechanism >= TRANSLATORS)
-		return PASS_CHANGED;
-	const volatile struct translator *translator = &config.translators[mechanism];
+	struct act act = {};
 
-	act->writes_ports = 1;
-	act->hops = packet->hops - 1;
-	act->delta = flow->delta;
-	if (packet->version == 6) {
-		act->kind = ACT_TRANSLATE_6_TO_4;
-		act->counter = COUNTER(KIND_NAT64, 0);
-		act->traffic_class = translator->sets_tos ? translator->tos : packet->traffic_class;
-		act->dont_fragment = packet->segment - 20 > DONT_FRAGMENT_ABOVE;
-		__builtin_memcpy(act->source, &flow->outside, 4);
-		__builtin_memcpy(act->destination, &flow->remote, 4);
-		act->source_port = flow->outside_port;
-		act->destination_port = flow->remote_port;
-		act->mtu = config.mtu4;
+	way->now = now_ticks();
+	way->generation = generation_of(control, way->now);
+	if (now_is_too_late(control, way->now)) {
+		*cause = PASS_KERNEL;
+		return PASS;
+	}
+	*cause = decide(ctx, control, packet, transport, end, way, &act);
+	if (*cause)
+		return PASS;
+	__u32 index = act.next_hop;
+	struct next_hop *hop = bpf_map_lookup_elem(&next_hops, &index);
+	if (!hop || hop->sequence & 1 || !hop->ifindex) {
+		*cause = PASS_NO_NEXT_HOP;
+		return PASS;
+	}
+	if (!fits(packet, &act, hop)) {
+		*cause = PASS_TOO_BIG;
+		return PASS;
+	}
+	if (hop->used != way->now)
+		hop->used = way->now;
+	int verdict = execute(ctx, way->link, packet, &act, hop);
+	if (verdict == PASS) {
+		*cause = PASS_KERNEL;
+		return PASS;
+	}
+	if (verdict == LOSE) {
+		*cause = LOST;
+		return LOSE;
+	}
+	struct flow *flow = way->flow;
+	if (flow) {
+		flow->packets += packet->segments;
+		flow->octets += packet->length;
+		flow->last = way->now;
+	}
+	count(act.counter, packet->segments, packet->length);
+	return verdict;
+}
+
+/// Reads a packet that starts at `at`; `left` octets of the frame are there. Where its transport header or inner packet starts is told by
+/// its version. 0, or why it is passed on.
+static __always_inline int parse(void *at, void *end, __u32 left, __u8 is_4, struct packet *packet)
+{
+	int cause = is_4 ? parse_ipv4(at, end, packet) : parse_ipv6(at, end, packet);
+
+	if (cause)
+		return cause;
+	if (packet->length > left)
+		return PASS_MALFORMED;
+	if (packet->hops <= 1 && !(is_4 && packet->protocol == IPPROTO_IPV6))
+		return PASS_HOPS;
+	if (is_4 && packet->protocol == IPPROTO_IPV6)
+		return 0;
+	return parse_transport(at + (is_4 ? IPV4_HEADER : IPV6_HEADER), end, packet);
+}
+
+static __always_inline const struct control *control_of(void)
+{
+	__u32 zero = 0;
+	const struct control *found = bpf_map_lookup_elem(&control, &zero);
+	return found && found->enabled ? found : 0;
+}
+
+#ifdef HOOK_XDP
+/// Whether a frame is for this port, and no one else's: a promiscuous device sees others'.
+static __always_inline int is_for_us(const struct ethhdr *link, __u32 ingress)
+{
+	const volatile __u8 *mac = config.ports[ingress & (PORTS - 1)].mac;
+	__u8 different = 0;
+
+#pragma unroll
+	for (int i = 0; i < 6; i++)
+		different |= mac[i] ^ link->h_dest[i];
+	return !different;
+}
+
+SEC("xdp")
+int sixway_xdp(struct xdp_md *ctx)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	struct ethhdr *link = data;
+	struct packet packet = {};
+	const struct control *control = control_of();
+	struct way way = { .link = sizeof(*link) };
+	__u16 vlan = 0;
+
+	if ((void *)(link + 1) > end || !control)
+		return XDP_PASS;
+	__be16 protocol = link->h_proto;
+	void *at = link + 1;
+	if (protocol == bpf_htons(ETH_P_8021Q)) {
+		struct vlan_header *tag = at;
+		if ((void *)(tag + 1) > end)
+			return XDP_PASS;
+		protocol = tag->protocol;
+		vlan = bpf_ntohs(tag->tag) & 0xfff;
+		// A frame with a priority alone is the untagged device's.
+		if (!vlan)
+			return XDP_PASS;
+		way.link += sizeof(*tag);
+		at = tag + 1;
+	}
+	if (protocol != bpf_htons(ETH_P_IP) && protocol != bpf_htons(ETH_P_IPV6))
+		return XDP_PASS;
+	way.ingress = port_of(ctx->ingress_ifindex, vlan);
+	if (way.ingress >= PORTS || !is_for_us(link, way.ingress))
+		return XDP_PASS;
+	__u8 is_4 = protocol == bpf_htons(ETH_P_IP);
+	int cause = parse(at, end, end - at, is_4, &packet);
+	int verdict = XDP_PASS;
+	if (!cause)
+		verdict = carry(ctx, control, &packet, at + (is_4 ? IPV4_HEADER : IPV6_HEADER), end, &way, &cause);
+	if (cause)
+		count(cause, 1, packet.length);
+	return verdict;
+}
+#else
+/// Of a super-frame: how many packets it is, and how large they are.
+static __always_inline int measure_super_frame(struct __sk_buff *skb, void *transport, void *end, struct packet *packet)
+{
+	__u32 size = skb->gso_size, front = packet->version == 4 ? IPV4_HEADER : IPV6_HEADER;
+	__u8 protocol = packet->protocol;
+
+	if (protocol == IPPROTO_IPV6) {
+		struct ipv6hdr *inner = transport;
+		if ((void *)(inner + 1) > end)
+			return PASS_MALFORMED;
+		protocol = inner->nexthdr;
+		transport = inner + 1;
+		front += IPV6_HEADER;
+	}
+	if (protocol == IPPROTO_TCP) {
+		struct tcphdr *tcp = transport;
+		if ((void *)(tcp + 1) > end)
+			return PASS_MALFORMED;
+		front += (((__u8 *)tcp)[12] >> 4) * 4;
+	} else if (protocol == IPPROTO_UDP) {
+		front += sizeof(struct udphdr);
 	} else {
-		act->kind = ACT_TRANSLATE_4_TO_6;
-		act->counter = COUNTER(KIND_NAT64, 1);
-		act->traffic_class = translator->sets_traffic_class ? translator->traffic_class : packet->traffic_class;
-		embed(translator, flow->remote, act->source);
-		__builtin_memcpy(act->destination, flow->inside, 16);
-		act->source_port = flow->remote_port;
-		act->destination_port = flow->inside_port;
-		act->mtu = packet->dont_fragment ? config.mtu6 : translator->lowest_mtu;
+		return PASS_PROTOCOL;
 	}
-	// Where to: found in this generation, or asked now.
-	__u32 generation = generation_of(control, now), found = *(volatile __u32 *)&flow->next_hop;
-	if ((found & 0xffff) != generation) {
-		struct question question = { .version = packet->version, .protocol = packet->protocol,
-					     .traffic_class = packet->traffic_class, .ifindex = ctx->ingress_ifindex };
-		__builtin_memcpy(question.source, packet->source, 16);
-		__builtin_memcpy(question.destination, packet->destination, 16);
-		if (!is_steered(packet) && !is_routed_to_us(ctx, &question))
-			return PASS_KERNEL;
-		question.version = packet->version == 6 ? 4 : 6;
-		question.protocol = packet->protocol;
-		question.traffic_class = act->traffic_class;
-		__builtin_memcpy(question.source, act->source, 16);
-		__builtin_memcpy(question.destination, act->destination, 16);
-		int index = find_next_hop(ctx, &question);
-		if (index < 0)
-			return -index;
-		found = (__u32)index << 16 | generation;
-		*(volatile __u32 *)&flow->next_hop = found;
-	}
-	act->next_hop = found >> 16;
-	// The entry is still the one that was compared.
-	if (*(volatile __u32 *)&flow->word != word || FLOW_STATE(word) != FLOW_ACTIVE)
-		return PASS_CHANGED;
+	if (packet->length <= front)
+		return PASS_MALFORMED;
+	packet->segment = front + size;
+	packet->segments = (packet->length - front + size - 1) / size;
 	return 0;
 }
 
-/// Whether an IPv4 address is of a NAT64's pool.
-static __always_inline int is_of_pool(__be32 address)
+/// Octets that must lie in one piece: link header, outer header, and what is looked at behind.
+#define LOOKED_AT (ETH_HLEN + IPV4_HEADER + IPV6_HEADER + 20)
+
+SEC("classifier")
+int sixway_tc(struct __sk_buff *skb)
 {
-	__u32 bits = bpf_ntohl(address);
+	struct packet packet = {};
+	struct way way = { .link = ETH_HLEN, .ingress = port_of(skb->ingress_ifindex, 0) };
+	const struct control *control = control_of();
+	__u8 is_4 = skb->protocol == bpf_htons(ETH_P_IP);
 
-	for (int i = 0; i < POOLS && i < config.pools_count; i++) {
-		if ((bits & config.pools[i].mask) == config.pools[i].address)
-			return 1;
+	if (way.ingress >= PORTS || !control || skb->pkt_type != 0 /* PACKET_HOST */ || skb->vlan_present)
+		return TC_ACT_UNSPEC;
+	if (!is_4 && skb->protocol != bpf_htons(ETH_P_IPV6))
+		return TC_ACT_UNSPEC;
+	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+	if (data + LOOKED_AT > end && skb->len > end - data) {
+		bpf_skb_pull_data(skb, skb->len < LOOKED_AT ? skb->len : LOOKED_AT);
+		data = (void *)(long)skb->data;
+		end = (void *)(long)skb->data_end;
 	}
-	return 0;
+	void *at = data + ETH_HLEN;
+	int cause = parse(at, end, skb->len - ETH_HLEN, is_4, &packet);
+	void *transport = at + (is_4 ? IPV4_HEADER : IPV6_HEADER);
+	int verdict = TC_ACT_UNSPEC;
+	if (!cause && skb->gso_size)
+		cause = measure_super_frame(skb, transport, end, &packet);
+	if (!cause)
+		verdict = carry(skb, control, &packet, transport, end, &way, &cause);
+	if (cause)
+		count(cause, 1, packet.length);
+	return verdict;
 }
+#endif
 
-/// The entry of a packet, if it has one.
-static __always_inline struct flow *flow_of(const struct control *control, const struct packet *packet)
-{
-	struct flow_key key = { .protocol = packet->protocol };
-
-	if (packet->version == 4) {
-		key.direction = TO_INSIDE;
-		key.outside = *(const __be32 *)packet->destination;
-		key.remote = *(const __be32 *)packet->source;
-		key.port = packet->destination_port;
-		key.remote_port = packet->source_port;
-		if (!is_of_pool(key.outside))
-			return 0;
-		key.hash = hash_to_inside(control, key.outside, key.remote, (__u32)key.port << 16 | key.remote_port,
-					  (__u32)key.protocol << 8 | key.direction);
-		return find_flow(control, &key);
-	}
-	key.direction = TO_OUTSIDE;
-	for (int i = 0; i < TRANSLATORS && i < config.translators_count; i++) {
-		const volatile struct translator *translator = &config.translators[i];
-		if (translator->kind != KIND_NAT64)
-			break;
-		if (!embedded(translator, packet->destination, &key.remote))
-			continue;
-		key.mechanism = i;
-		__builtin_memcpy(key.inside, packet->source, 16);
-		key.port = packet->source_port;
-		key.remote_port = packet->destination_port;
-		key.hash = hash_to_outside(control, key.inside, key.remote, (__u32)key.port << 16 | key.remote_port,
-					   (__u32)key.mechanism << 16 | (__u32)key.protocol << 8 | key.direction);
-		return find_flow(control, &key);
-	}
-	return 0;
-}
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

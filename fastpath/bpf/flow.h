@@ -56,15 +56,17 @@ static __always_inline int is_flow(const struct flow *flow, const struct flow_ke
 	return a[0] == b[0] && a[1] == b[1] && flow->inside_port == key->port && flow->mechanism == key->mechanism;
 }
 
-/// Looks through one bucket.
+/// Looks through one bucket, from a place on that follows from the hash: an entry is put there if it can be.
 static __always_inline struct flow *flow_in(__u32 number, const struct flow_key *key)
 {
+	__u32 first = (__u32)key->hash;
+
 	struct bucket *bucket = bpf_map_lookup_elem(&flows, &number);
 	if (!bucket)
 		return 0;
 #pragma unroll
 	for (int i = 0; i < BUCKET; i++) {
-		struct flow *flow = &bucket->flows[i];
+		struct flow *flow = &bucket->flows[(first + i) & (BUCKET - 1)];
 		__u32 state = FLOW_STATE(*(volatile __u32 *)&flow->word);
 		if ((state == FLOW_ACTIVE || state == FLOW_ARMED) && is_flow(flow, key))
 			return flow;
@@ -97,21 +99,39 @@ static __always_inline __u32 mark_of(const struct packet *packet, void *transpor
 		struct udphdr *udp = transport;
 		if ((void *)(udp + 1) > end)
 			return 0;
+		__u32 octets = packet->length - (packet->version == 4 ? IPV4_HEADER : IPV6_HEADER);
 		mixed = (__u32)(bpf_ntohs(udp->len) << 16 | bpf_ntohs(udp->check)) * 0x9e3779b1u;
+		__be32 *payload = (void *)(udp + 1);
+		if (octets >= 12 && (void *)(payload + 1) <= end)
+			mixed ^= bpf_ntohl(payload[0]) * 0x85ebca6bu;
+		if (octets >= 16 && (void *)(payload + 2) <= end)
+			mixed ^= bpf_ntohl(payload[1]) * 0xc2b2ae35u;
 	}
 	return mixed >> 8;
 }
 
-/// Whether the packet is to be forwarded by its entry: it is active. An armed one has the packet's mark left on it.
-static __always_inline int is_active(struct flow *flow, const struct packet *packet, void *transport, void *end)
+/// The entry's word if the packet is to be forwarded by it, because it is active; else 0. An armed entry has the packet's mark left on it.
+static __always_inline __u32 active_word(struct flow *flow, const struct packet *packet, void *transport, void *end)
 {
 	__u32 word = *(volatile __u32 *)&flow->word;
 
-	if (FLOW_STATE(word) == FLOW_ARMED) {
-		__u32 marked = FLOW_WORD(FLOW_ARMED, mark_of(packet, transport, end));
-		__u32 seen = __sync_val_compare_and_swap(&flow->word, word, marked);
-		// Made active just now: nothing of this flow is under way.
-		return seen != word && FLOW_STATE(seen) == FLOW_ACTIVE;
-	}
-	return FLOW_STATE(word) == FLOW_ACTIVE;
+	if (FLOW_STATE(word) != FLOW_ARMED)
+		return FLOW_STATE(word) == FLOW_ACTIVE ? word : 0;
+	__u32 marked = FLOW_WORD(FLOW_ARMED, mark_of(packet, transport, end));
+	__u32 seen = __sync_val_compare_and_swap(&flow->word, word, marked);
+	// Made active just now: nothing of this flow is under way. Marked by another processor just now: ours is the later.
+	if (seen != word && FLOW_STATE(seen) == FLOW_ARMED)
+		__sync_val_compare_and_swap(&flow->word, seen, marked);
+	return seen != word && FLOW_STATE(seen) == FLOW_ACTIVE ? seen : 0;
+}
+
+/// The word once more, after the entry was copied.
+static __always_inline __u32 word_again(struct flow *flow)
+{
+#ifdef ORDERED
+	return __sync_fetch_and_add(&flow->word, 0);
+#else
+	// x86-64 keeps loads in order.
+	return *(volatile __u32 *)&flow->word;
+#endif
 }

@@ -38,14 +38,6 @@ struct {
 	__type(value, struct device);
 } devices SEC(".maps");
 
-/// Devices of VLANs: by index of the device below << 12 | identifier. Kept by the gateway.
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
-	__type(key, __u64);
-	__type(value, __u32);
-} vlans SEC(".maps");
-
 /// IPv4 destinations of tunnels to which less fits than the configuration says. Kept by the gateway.
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -74,6 +66,16 @@ struct {
 #else
 #define DEVICE_TAKES(device) ((device)->tc)
 #endif
+
+/// The same number, of which the verifier forgets that it knows it: or it follows each of its values to the program's end. `unknown` may
+/// be any number that it does not know.
+static __always_inline __u32 forget(__u32 number, __u64 unknown)
+{
+	__u64 wide = number;
+
+	asm volatile("%0 += %1\n%0 -= %1" : "+r"(wide) : "r"(unknown));
+	return wide;
+}
 
 static __always_inline void count(__u32 which, __u64 packets, __u64 octets)
 {

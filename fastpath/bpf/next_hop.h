@@ -18,12 +18,23 @@ static __always_inline __u32 now_ticks(void)
 	return bpf_ktime_get_coarse_ns() >> TICK_SHIFT;
 }
 
-/// The generation in 16 bits; never zero.
+/// An index of a next hop and the generation in which it was found, as they are remembered.
+#define HOP_INDEX(found) ((found) >> 22)
+#define HOP_GENERATION(found) ((found) & 0x3fffff)
+#define HOP_FOUND(index, generation) ((__u32)(index) << 22 | (generation))
+
+/// The generation in 22 bits; never zero. Those of an absent gateway and those of one that is there are different.
 static __always_inline __u32 generation_of(const struct control *control, __u32 now)
 {
 	if ((__s32)(now - control->heartbeat) > AWAY_TICKS)
-		return 0x8000 | (now >> 10 & 0x7fff);
-	return (control->generation & 0x7fff) | 0x4000;
+		return 0x200000 | (now >> 10 & 0x0fffff) | 0x100000;
+	return 0x100000 | (control->generation & 0x0fffff);
+}
+
+/// Whether the gateway has been away for too long for its word to hold.
+static __always_inline int now_is_too_late(const struct control *control, __u32 now)
+{
+	return (__s32)(now - control->heartbeat) > (__s32)config.absence;
 }
 
 /// A packet as the kernel's routing table is asked about it.
@@ -37,6 +48,26 @@ struct question {
 	__u8 protocol;
 	__u8 traffic_class;
 };
+
+/// Room for the long way, which the stack has not.
+struct desk {
+	struct question question;
+	struct question back;
+	struct bpf_fib_lookup fib;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct desk);
+} desks SEC(".maps");
+
+static __always_inline struct desk *desk_of(void)
+{
+	__u32 zero = 0;
+	return bpf_map_lookup_elem(&desks, &zero);
+}
 
 static __always_inline long ask_kernel(void *ctx, const struct question *question, struct bpf_fib_lookup *fib)
 {
@@ -58,43 +89,81 @@ static __always_inline long ask_kernel(void *ctx, const struct question *questio
 	return bpf_fib_lookup(ctx, fib, sizeof(*fib), 0);
 }
 
-/// Whether the kernel would route the packet into the gateway's device, if it were left to it.
-static __noinline int is_routed_to_us(void *ctx, const struct question *question)
+/// Index of the port that a frame came in by, or PORTS.
+static __always_inline __u32 port_of(__u32 ifindex, __u16 vlan)
 {
-	struct bpf_fib_lookup fib;
+	__u32 found = PORTS;
 
-	if (!question)
+	for (__u32 i = 0; i < PORTS && i < config.ports_count; i++) {
+#ifdef HOOK_XDP
+		if (config.ports[i].below == ifindex && config.ports[i].vlan == vlan) {
+#else
+		if (config.ports[i].ifindex == ifindex) {
+#endif
+			found = i;
+			break;
+		}
+	}
+	return forget(found, ifindex);
+}
+
+/// Whether strict reverse path filtering, if it is on there, would let the IPv4 packet of the desk's question in.
+static __noinline int is_from_there(void *ctx, struct desk *desk)
+{
+	if (!desk)
 		return 0;
-	long found = ask_kernel(ctx, question, &fib);
+	struct bpf_fib_lookup *fib = &desk->fib;
+	__builtin_memset(&desk->back, 0, sizeof(desk->back));
+	__builtin_memcpy(desk->back.source, desk->question.destination, 4);
+	__builtin_memcpy(desk->back.destination, desk->question.source, 4);
+	desk->back.ifindex = desk->question.ifindex;
+	desk->back.version = 4;
+	desk->back.protocol = desk->question.protocol;
+	long found = ask_kernel(ctx, &desk->back, fib);
+	return (found == BPF_FIB_LKUP_RET_SUCCESS || found == BPF_FIB_LKUP_RET_NO_NEIGH) && fib->ifindex == desk->question.ifindex;
+}
 
+/// Whether the kernel would route the packet of the desk's question into the gateway's device, if it were left to it.
+static __noinline int is_routed_to_us(void *ctx, struct desk *desk)
+{
+	if (!desk)
+		return 0;
+	long found = ask_kernel(ctx, &desk->question, &desk->fib);
 	// The device has no neighbours, so it is told where to, and that there is nobody.
-	return (found == BPF_FIB_LKUP_RET_SUCCESS || found == BPF_FIB_LKUP_RET_NO_NEIGH) && fib.ifindex == config.tun;
+	return (found == BPF_FIB_LKUP_RET_SUCCESS || found == BPF_FIB_LKUP_RET_NO_NEIGH) && desk->fib.ifindex == config.tun;
+}
+
+static __always_inline int is_same_mac(const __u8 *one, const __u8 *other)
+{
+	const __u16 *a = (const __u16 *)one, *b = (const __u16 *)other;
+	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
 }
 
 static __always_inline int is_same_hop(const struct next_hop *hop, const struct bpf_fib_lookup *fib)
 {
 	return hop->ifindex == fib->ifindex && hop->mtu == fib->mtu_result &&
-	       __builtin_memcmp(hop->destination, fib->dmac, 6) == 0 && __builtin_memcmp(hop->source, fib->smac, 6) == 0;
+	       is_same_mac(hop->destination, fib->dmac) && is_same_mac(hop->source, fib->smac);
 }
 
-/// Index of the next hop of a result of the gateway's, as though it came from the gateway's device; or the cause for passing on,
-/// negative.
-static __noinline int find_next_hop(void *ctx, struct question *question)
+/// Index of the next hop of a result of the gateway's, which the desk's question is about, as though it came from the gateway's device; or
+/// the cause for passing on, negative.
+static __noinline int find_next_hop(void *ctx, struct desk *desk)
 {
-	struct bpf_fib_lookup fib;
-
-	if (!question)
+	if (!desk)
 		return -PASS_NO_NEXT_HOP;
-	question->ifindex = config.tun;
-	if (ask_kernel(ctx, question, &fib) != BPF_FIB_LKUP_RET_SUCCESS)
+	struct bpf_fib_lookup *fib = &desk->fib;
+	desk->question.ifindex = config.tun;
+	if (ask_kernel(ctx, &desk->question, fib) != BPF_FIB_LKUP_RET_SUCCESS)
 		return -PASS_NO_NEXT_HOP;
-	__u32 ifindex = fib.ifindex;
+	if (!fib->mtu_result)
+		return -PASS_NO_NEXT_HOP;
+	__u32 ifindex = fib->ifindex;
 	struct device *device = bpf_map_lookup_elem(&devices, &ifindex);
 	if (!device || !DEVICE_TAKES(device))
 		return -PASS_NO_DEVICE;
 
 	__u32 hash = ifindex * 0x9e3779b1u;
-	hash = (hash ^ *(__u32 *)&fib.dmac[2]) * 0x85ebca6bu;
+	hash = (hash ^ *(__u32 *)&fib->dmac[2]) * 0x85ebca6bu;
 	hash ^= hash >> 16;
 	for (int probe = 0; probe < 8; probe++) {
 		__u32 index = (hash + probe) % NEXT_HOPS;
@@ -102,7 +171,7 @@ static __noinline int find_next_hop(void *ctx, struct question *question)
 		if (!hop)
 			return -PASS_NO_NEXT_HOP;
 		if (hop->ifindex && !(hop->sequence & 1)) {
-			if (is_same_hop(hop, &fib) && hop->port == device->port)
+			if (is_same_hop(hop, fib) && hop->port == device->port)
 				return index;
 			continue;
 		}
@@ -112,11 +181,11 @@ static __noinline int find_next_hop(void *ctx, struct question *question)
 			return -PASS_NO_NEXT_HOP;
 		hop->port = device->port;
 		hop->vlan = device->vlan;
-		hop->mtu = fib.mtu_result;
-		__builtin_memcpy(hop->destination, fib.dmac, 6);
-		__builtin_memcpy(hop->source, fib.smac, 6);
-		hop->family = fib.family;
-		__builtin_memcpy(hop->neighbour, fib.ipv6_dst, 16);
+		hop->mtu = fib->mtu_result;
+		__builtin_memcpy(hop->destination, fib->dmac, 6);
+		__builtin_memcpy(hop->source, fib->smac, 6);
+		hop->family = fib->family;
+		__builtin_memcpy(hop->neighbour, fib->ipv6_dst, 16);
 		hop->used = now_ticks();
 		*(volatile __u32 *)&hop->ifindex = ifindex;
 		__sync_fetch_and_add(&hop->sequence, 1);

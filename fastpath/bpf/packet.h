@@ -7,8 +7,6 @@
 #include <linux/in.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
-#include <linux/icmp.h>
-#include <linux/icmpv6.h>
 #include <linux/tcp.h>
 #include <linux/udp.h>
 
@@ -17,6 +15,21 @@
 #define IPV4_HEADER 20
 #define IPV6_HEADER 40
 
+/// Types of echo messages (RFC 792, RFC 4443 section 4).
+#define ICMP_ECHOREPLY 0
+#define ICMP_ECHO 8
+#define ICMPV6_ECHO_REQUEST 128
+#define ICMPV6_ECHO_REPLY 129
+
+/// An ICMP or ICMPv6 header.
+struct icmphdr {
+	__u8 type;
+	__u8 code;
+	__be16 checksum;
+	__be16 identifier;
+	__be16 sequence;
+};
+
 #define FIN 0x01
 #define SYN 0x02
 #define RST 0x04
@@ -24,7 +37,7 @@
 /// A packet without options, extension headers or fragmentation, IPv4 or IPv6.
 struct packet {
 	/// IPv4 addresses stand in the first four octets, the rest is zero.
-	__u8 source[16];
+	__u8 source[16] __attribute__((aligned(8)));
 	__u8 destination[16];
 	/// Octets of the packet by its own header; of a super-frame all of it.
 	__u32 length;

@@ -80,15 +80,20 @@ struct network4 {
 	__be32 mask;
 };
 
-#define PORTS 16
+#define PORTS 32
 
-/// An interface that the programs hang at.
+/// An interface that packets come in by: one that the programs hang at, or a VLAN's above it.
 struct port {
+	/// What the kernel's routes know it by.
 	__u32 ifindex;
+	/// Where its frames come by in XDP: the device below a VLAN's; else the same.
+	__u32 below;
+	/// Identifier of the VLAN, 0: untagged.
+	__u16 vlan;
 	__u8 mac[6];
 	/// Strict reverse path filtering: an IPv4 source must be reached by it.
 	__u8 strict;
-	__u8 reserved;
+	__u8 reserved[3];
 };
 
 struct config {

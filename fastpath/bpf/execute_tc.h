@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//
+// Execution at tc ingress: super-frames stay whole. The kernel moves the headers, so that it knows where they are; the checksum of the
+// transport header is changed by the kernel too, which knows whether it is complete.
+#pragma once
+
+#include "headers.h"
+#include "next_hop.h"
+
+#ifndef BPF_F_ADJ_ROOM_DECAP_L3_IPV6
+#define BPF_F_ADJ_ROOM_DECAP_L3_IPV6 (1ULL << 8)
+#endif
+
+/// Places of the transport checksum.
+static __always_inline __u32 checksum_at(__u8 protocol)
+{
+	return protocol == IPPROTO_TCP ? 16 : protocol == IPPROTO_UDP ? 6 : 2;
+}
+
+/// Ports and checksum of a translated packet, whose transport header is at `at`.
+static __always_inline int change_transport(struct __sk_buff *skb, __u32 at, const struct packet *packet, const struct act *act)
+{
+	__u32 field = at + checksum_at(packet->protocol);
+
+	if (packet->protocol == IPPROTO_TCP || packet->protocol == IPPROTO_UDP) {
+		__u64 mangled = packet->protocol == IPPROTO_UDP ? BPF_F_MARK_MANGLED_0 : 0;
+		if (bpf_l4_csum_replace(skb, field, 0, act->delta, BPF_F_PSEUDO_HDR | mangled))
+			return -1;
+		if (!act->writes_ports)
+			return 0;
+		__be16 ports[2] = { act->source_port, act->destination_port };
+		__u16 delta = fold((__u64)ports[0] + ports[1] + (__u16)~packet->source_port + (__u16)~packet->destination_port);
+		if (bpf_l4_csum_replace(skb, field, 0, delta, mangled))
+			return -1;
+		return bpf_skb_store_bytes(skb, at, ports, sizeof(ports), 0);
+	}
+	__u8 type;
+	__u32 octets = packet->length - (packet->version == 6 ? IPV6_HEADER : IPV4_HEADER);
+	const __u8 *source = packet->version == 6 ? packet->source : act->source;
+	const __u8 *destination = packet->version == 6 ? packet->destination : act->destination;
+	__u16 delta = icmp_change(packet, octets, sum6(source) + sum6(destination), &type);
+	if (bpf_l4_csum_replace(skb, field, 0, delta, BPF_F_PSEUDO_HDR))
+		return -1;
+	return bpf_skb_store_bytes(skb, at, &type, 1, 0);
+}
+
+/// Moves the headers. Not zero: nothing was changed.
+static __always_inline long make_front(struct __sk_buff *skb, const struct act *act)
+{
+	switch (act->kind) {
+	case ACT_TRANSLATE_6_TO_4:
+		return bpf_skb_change_proto(skb, bpf_htons(ETH_P_IP), 0);
+	case ACT_TRANSLATE_4_TO_6:
+		return bpf_skb_change_proto(skb, bpf_htons(ETH_P_IPV6), 0);
+	case ACT_ENCAP_4:
+		return bpf_skb_adjust_room(skb, IPV4_HEADER, BPF_ADJ_ROOM_MAC,
+					   BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_ENCAP_L3_IPV4);
+	default:
+		return bpf_skb_adjust_room(skb, -IPV4_HEADER, BPF_ADJ_ROOM_MAC,
+					   BPF_F_ADJ_ROOM_FIXED_GSO | (config.can_decap_gso ? BPF_F_ADJ_ROOM_DECAP_L3_IPV6 : 0));
+	}
+}
+
+/// Link header and IP header in front of what was kept.
+struct front4 {
+	__u8 destination[6];
+	__u8 source[6];
+	__be16 protocol;
+	struct iphdr ip;
+} __attribute__((packed));
+
+struct front6 {
+	__u8 destination[6];
+	__u8 source[6];
+	__be16 protocol;
+	struct ipv6hdr ip;
+} __attribute__((packed));
+
+static __always_inline int write_4(struct __sk_buff *skb, const struct next_hop *hop, const struct packet *packet, const struct act *act)
+{
+	__u8 encap = act->kind == ACT_ENCAP_4;
+	struct iphdr ip = {};
+	struct front4 front;
+	__u8 hops = packet->hops - 1;
+
+	make_ipv4(&ip, act, packet->length + (encap ? IPV4_HEADER : IPV4_HEADER - IPV6_HEADER),
+		  encap ? IPPROTO_IPV6 : other_protocol(packet->protocol), packet->segments);
+	__builtin_memcpy(front.destination, hop->destination, 6);
+	__builtin_memcpy(front.source, hop->source, 6);
+	front.protocol = bpf_htons(ETH_P_IP);
+	__builtin_memcpy(&front.ip, &ip, sizeof(ip));
+	if (bpf_skb_store_bytes(skb, 0, &front, sizeof(front), BPF_F_RECOMPUTE_CSUM))
+		return -1;
+	if (encap)
+		return bpf_skb_store_bytes(skb, ETH_HLEN + IPV4_HEADER + 7, &hops, 1, BPF_F_RECOMPUTE_CSUM);
+	return change_transport(skb, ETH_HLEN + IPV4_HEADER, packet, act);
+}
+
+static __always_inline int write_6(struct __sk_buff *skb, const struct next_hop *hop, const struct packet *packet, const struct act *act)
+{
+	struct ipv6hdr ip;
+	struct front6 front;
+
+	if (act->kind == ACT_DECAP) {
+		if (bpf_skb_load_bytes(skb, ETH_HLEN, &ip, sizeof(ip)))
+			return -1;
+		ip.priority = act->traffic_class >> 4;
+		ip.flow_lbl[0] = (ip.flow_lbl[0] & 0x0f) | act->traffic_class << 4;
+		ip.hop_limit = act->hops;
+	} else {
+		make_ipv6(&ip, act, packet->length - IPV4_HEADER, other_protocol(packet->protocol));
+	}
+	__builtin_memcpy(front.destination, hop->destination, 6);
+	__builtin_memcpy(front.source, hop->source, 6);
+	front.protocol = bpf_htons(ETH_P_IPV6);
+	__builtin_memcpy(&front.ip, &ip, sizeof(ip));
+	if (bpf_skb_store_bytes(skb, 0, &front, sizeof(front), BPF_F_RECOMPUTE_CSUM))
+		return -1;
+	if (act->kind == ACT_DECAP)
+		return 0;
+	return change_transport(skb, ETH_HLEN + IPV6_HEADER, packet, act);
+}
+
+/// Executes `act`. TC_ACT_UNSPEC: nothing was changed. TC_ACT_SHOT: it was too late to pass the packet on.
+static __noinline int execute(struct __sk_buff *skb, __u32 link, const struct packet *packet, const struct act *act,
+				   const struct next_hop *hop)
+{
+	int failed;
+
+	if (act->kind == ACT_DECAP && skb->gso_size && !config.can_decap_gso)
+		return TC_ACT_UNSPEC;
+	if (make_front(skb, act))
+		return TC_ACT_UNSPEC;
+	if (act->kind == ACT_TRANSLATE_6_TO_4 || act->kind == ACT_ENCAP_4)
+		failed = write_4(skb, hop, packet, act);
+	else
+		failed = write_6(skb, hop, packet, act);
+	if (failed)
+		return TC_ACT_SHOT;
+	return bpf_redirect(hop->port, 0);
+}
