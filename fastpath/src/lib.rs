@@ -4,6 +4,7 @@
 //! `build.rs` compiles it with clang. Built without the feature `ebpf`, attaching fails with [`SteeringError::NotBuilt`].
 
 mod error;
+pub mod layout;
 #[cfg(feature = "ebpf")]
 mod steering;
 #[cfg(not(feature = "ebpf"))]

@@ -1,0 +1,447 @@
+//! What the programs and the gateway share, octet by octet: `bpf/layout.h` and `bpf/rules.h` in Rust, under the same names.
+//!
+//! Addresses and ports stand as they do in a header (network order, read as this machine reads memory); everything else is the
+//! machine's. `tests/layout.rs` compares every field with what clang makes of the headers.
+
+/// "6way": what the control map starts with.
+pub const MAGIC: u32 = 0x3677_6179;
+/// The version of everything here and of the hash. Another number: the maps are not ours to use.
+pub const LAYOUT_VERSION: u32 = 1;
+
+/// Entries of a bucket.
+pub const BUCKET: usize = 4;
+/// Ticks are 2^20 ns of CLOCK_MONOTONIC.
+pub const TICK_SHIFT: u32 = 20;
+/// Ticks after which the gateway is taken to be away.
+pub const AWAY_TICKS: u32 = 1_907;
+/// Next hops that there is room for.
+pub const NEXT_HOPS: usize = 1_024;
+/// Translators that there is room for, and so on.
+pub const TRANSLATORS: usize = 8;
+/// See [`TRANSLATORS`].
+pub const TUNNELS: usize = 16;
+/// See [`TRANSLATORS`].
+pub const RULES: usize = 64;
+/// See [`TRANSLATORS`].
+pub const HOST4: usize = 64;
+/// See [`TRANSLATORS`].
+pub const POOLS: usize = 16;
+/// See [`TRANSLATORS`].
+pub const PREFIXES6: usize = 64;
+/// See [`TRANSLATORS`].
+pub const ADDRESSES4: usize = 64;
+/// See [`TRANSLATORS`].
+pub const NETWORKS4: usize = 64;
+/// See [`TRANSLATORS`].
+pub const PORTS: usize = 16;
+/// Counters: two for each kind of mechanism, then sixteen for what was not forwarded.
+pub const COUNTERS: usize = 32;
+/// The first counter of what was not forwarded.
+pub const PASSED: usize = 16;
+
+/// Kinds of mechanisms.
+pub const KIND_NONE: u8 = 0;
+/// See [`KIND_NONE`].
+pub const KIND_NAT64: u8 = 1;
+/// See [`KIND_NONE`].
+pub const KIND_SIIT: u8 = 2;
+/// See [`KIND_NONE`].
+pub const KIND_SIX_TO_FOUR: u8 = 3;
+/// See [`KIND_NONE`].
+pub const KIND_SIX_RD: u8 = 4;
+/// See [`KIND_NONE`].
+pub const KIND_CONFIGURED: u8 = 5;
+/// See [`KIND_NONE`].
+pub const KIND_ISATAP: u8 = 6;
+
+/// States of an entry: the upper octet of its `word`.
+pub const FLOW_FREE: u32 = 0;
+/// It is being written.
+pub const FLOW_BUSY: u32 = 1;
+/// Its packets go to the engine, and leave their mark in the lower 24 bits.
+pub const FLOW_ARMED: u32 = 2;
+/// Its packets are forwarded; the lower 24 bits are its incarnation.
+pub const FLOW_ACTIVE: u32 = 3;
+/// It was removed at the tick in the lower 24 bits.
+pub const FLOW_RESTING: u32 = 4;
+
+/// An entry's direction.
+pub const TO_OUTSIDE: u8 = 0;
+/// See [`TO_OUTSIDE`].
+pub const TO_INSIDE: u8 = 1;
+
+/// The state in an entry's word.
+pub const fn flow_state(word: u32) -> u32 {
+    word >> 24
+}
+
+/// An entry's word.
+pub const fn flow_word(state: u32, low: u32) -> u32 {
+    state << 24 | low & 0xff_ffff
+}
+
+/// Declares structures that are numbers and arrays of numbers through and through, for which any octets are a value.
+macro_rules! plain {
+    ($($(#[$about:meta])* pub struct $name:ident { $($(#[$note:meta])* pub $field:ident: $type:ty,)+ })+) => {$(
+        $(#[$about])*
+        #[repr(C)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name {
+            $($(#[$note])* pub $field: $type,)+
+        }
+
+        impl $name {
+            /// All octets zero.
+            pub const fn zero() -> Self {
+                // SAFETY: numbers and arrays of numbers.
+                unsafe { core::mem::zeroed() }
+            }
+
+            /// Its octets.
+            pub fn octets(&self) -> &[u8] {
+                // SAFETY: the structure has no padding: `tests/layout.rs` adds up its fields.
+                unsafe { core::slice::from_raw_parts(core::ptr::from_ref(self).cast(), size_of::<Self>()) }
+            }
+
+            /// Where each field lies: name, offset, size, in octets.
+            pub fn fields() -> Vec<(&'static str, usize, usize)> {
+                let value = Self::zero();
+                vec![$((stringify!($field), core::mem::offset_of!(Self, $field), size_of_val(&value.$field))),+]
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self::zero()
+            }
+        }
+
+        // SAFETY: numbers without padding, for which any octets are a value.
+        #[cfg(feature = "ebpf")]
+        unsafe impl aya::Pod for $name {}
+    )+};
+}
+
+plain! {
+    /// One direction of a stateful flow, a cache line.
+    pub struct Flow {
+        /// State and 24 bits.
+        pub word: u32,
+        /// Index of the next hop << 22 | lower 22 bits of the generation; 0: none yet. The programs'.
+        pub next_hop: u32,
+        /// Packets, a super-frame's segments each. The programs'.
+        pub packets: u64,
+        /// Octets of IP packets as they came. The programs'.
+        pub octets: u64,
+        /// The inside address.
+        pub inside: [u8; 16],
+        /// Tick of the last packet. The programs'.
+        pub last: u32,
+        /// The outside address.
+        pub outside: u32,
+        /// The other end's address.
+        pub remote: u32,
+        /// The outside port.
+        pub outside_port: u16,
+        /// The other end's port.
+        pub remote_port: u16,
+        /// The inside port.
+        pub inside_port: u16,
+        /// Protocol number: 6 or 17.
+        pub protocol: u8,
+        /// [`TO_OUTSIDE`] or [`TO_INSIDE`].
+        pub direction: u8,
+        /// Index into [`Config::translators`].
+        pub mechanism: u8,
+        /// Index into [`Config::ports`] plus one, of where its packets come in; 0: not known yet. The programs'.
+        pub ingress: u8,
+        /// What the change of the addresses adds to a one's complement sum of the header's words as this machine reads them.
+        pub delta: u16,
+    }
+
+    /// Entries with the same place.
+    pub struct Bucket {
+        /// They.
+        pub flows: [Flow; BUCKET],
+    }
+
+    /// What the gateway tells the programs while they run.
+    pub struct Control {
+        /// [`MAGIC`].
+        pub magic: u32,
+        /// [`LAYOUT_VERSION`].
+        pub version: u32,
+        /// Buckets of the flow table.
+        pub buckets: u32,
+        /// Raised when routes, neighbours or links change.
+        pub generation: u32,
+        /// Tick at which the gateway last was there.
+        pub heartbeat: u32,
+        /// 0: everything is passed on.
+        pub enabled: u32,
+        /// Secret of the hash.
+        pub keys: [u64; 4],
+        /// The gateway's name, zeros behind it.
+        pub gateway: [u8; 64],
+    }
+
+    /// Where packets go.
+    pub struct NextHop {
+        /// Odd while it is being written.
+        pub sequence: u32,
+        /// Device of the kernel's route.
+        pub ifindex: u32,
+        /// Device to send by.
+        pub port: u32,
+        /// VLAN tag; 0: none.
+        pub vlan: u16,
+        /// The route's MTU in octets.
+        pub mtu: u16,
+        /// Ethernet address of the neighbour.
+        pub destination: [u8; 6],
+        /// Ethernet address of the device.
+        pub source: [u8; 6],
+        /// Tick of the last use.
+        pub used: u32,
+        /// AF_INET or AF_INET6.
+        pub family: u32,
+        /// The neighbour's address.
+        pub neighbour: [u8; 16],
+        /// Zero.
+        pub reserved: [u32; 2],
+    }
+
+    /// A device that may be sent by.
+    pub struct Device {
+        /// Device to redirect to: itself, or below a VLAN's device the one that has the tag put on.
+        pub port: u32,
+        /// The tag.
+        pub vlan: u16,
+        /// XDP frames can be sent by it.
+        pub xdp: u8,
+        /// The tc program can send by it.
+        pub tc: u8,
+    }
+
+    /// A translator.
+    pub struct Translator {
+        /// [`KIND_NAT64`] or [`KIND_SIIT`].
+        pub kind: u8,
+        /// Length of the prefix in bits; 0: it has none.
+        pub length: u8,
+        /// Non-global IPv4 addresses are refused (RFC 6052 section 3.1).
+        pub global_only: u8,
+        /// TOS of results is `tos`; else copied.
+        pub sets_tos: u8,
+        /// See `sets_tos`.
+        pub tos: u8,
+        /// Traffic Class of results is `traffic_class`; else copied.
+        pub sets_traffic_class: u8,
+        /// See `sets_traffic_class`.
+        pub traffic_class: u8,
+        /// Number of its explicit address mappings in the tries.
+        pub eam: u8,
+        /// IPv6 packets made from IPv4 packets with DF clear may have this size.
+        pub lowest_mtu: u16,
+        /// Zero.
+        pub reserved: u16,
+        /// The prefix.
+        pub prefix: [u8; 16],
+    }
+
+    /// IPv4 addresses of a pool, in the order of the machine.
+    pub struct Pool4 {
+        /// The network.
+        pub address: u32,
+        /// Its mask.
+        pub mask: u32,
+    }
+
+    /// Packets and octets.
+    pub struct Counter {
+        /// Packets, a super-frame's segments each.
+        pub packets: u64,
+        /// Octets of IP packets as they came.
+        pub octets: u64,
+    }
+
+    /// A prefix of IPv6 destinations and whose it is.
+    pub struct Rule6 {
+        /// In network order, as two words each.
+        pub bits: [u64; 2],
+        /// See `bits`.
+        pub mask: [u64; 2],
+        /// Bits of the mask.
+        pub length: u8,
+        /// Kind of the mechanism.
+        pub kind: u8,
+        /// Index into translators or tunnels.
+        pub index: u8,
+        /// Zero.
+        pub reserved: [u8; 5],
+    }
+
+    /// A tunnel. Lists are spans (first, count) of the arrays in [`Config`].
+    pub struct Tunnel {
+        /// Kind of the mechanism.
+        pub kind: u8,
+        /// 0 host, 1 router, 2 relay; 6rd: 1 customer edge, 2 border relay.
+        pub role: u8,
+        /// The outer TTL is `ttl`; else copied.
+        pub sets_ttl: u8,
+        /// See `sets_ttl`.
+        pub ttl: u8,
+        /// The upper six bits of the outer TOS are those of `dscp`; else copied.
+        pub sets_dscp: u8,
+        /// See `sets_dscp`.
+        pub dscp: u8,
+        /// RFC 6040 normal mode; else compatibility mode.
+        pub ecn_normal: u8,
+        /// Outer DF where nothing was learnt of the path.
+        pub dont_fragment: u8,
+        /// Largest inner packet where nothing was learnt of the path.
+        pub mtu: u16,
+        /// Destinations among the narrow paths are passed on.
+        pub learns: u8,
+        /// Configured tunnels: only sources behind the other end.
+        pub strict: u8,
+        /// The near end.
+        pub local: u32,
+        /// The far end, or the relay of native destinations; 0: none.
+        pub remote: u32,
+        /// 6to4: the address that the site's prefix embeds.
+        pub site: u32,
+        /// 6rd: the domain.
+        pub shared: u32,
+        /// Its length in bits.
+        pub shared_length: u8,
+        /// Length of `prefix` in bits.
+        pub prefix_length: u8,
+        /// 6to4: native sources only from listed relays.
+        pub listed_only: u8,
+        /// Zero.
+        pub reserved: u8,
+        /// The domain's or subnet's prefix.
+        pub prefix: [u8; 16],
+        /// Span of [`Config::prefixes`].
+        pub prefixes: [u8; 2],
+        /// Span of [`Config::addresses`].
+        pub relays: [u8; 2],
+        /// Span of [`Config::networks`].
+        pub networks: [u8; 2],
+        /// Span of [`Config::networks`].
+        pub refused: [u8; 2],
+    }
+
+    /// An address of this host.
+    pub struct Own {
+        /// It.
+        pub address: u32,
+        /// It is looked for in every tunnel's format.
+        pub public_: u8,
+        /// It is an address of the host.
+        pub is_host4: u8,
+        /// Zero.
+        pub reserved: [u8; 2],
+    }
+
+    /// A prefix, in network order.
+    pub struct Prefix6 {
+        /// Its bits.
+        pub bits: [u64; 2],
+        /// Its mask.
+        pub mask: [u64; 2],
+    }
+
+    /// A network, in network order.
+    pub struct Network4 {
+        /// Its bits.
+        pub bits: u32,
+        /// Its mask.
+        pub mask: u32,
+    }
+
+    /// An interface that the programs hang at.
+    pub struct Port {
+        /// Its index.
+        pub ifindex: u32,
+        /// Its Ethernet address.
+        pub mac: [u8; 6],
+        /// Strict reverse path filtering.
+        pub strict: u8,
+        /// Zero.
+        pub reserved: u8,
+    }
+
+    /// The programs' constants.
+    pub struct Config {
+        /// Index of the TUN device.
+        pub tun: u32,
+        /// Its MTU in octets.
+        pub tun_mtu: u32,
+        /// Ticks after which an idle TCP flow's packets are left to the engine.
+        pub idle_tcp: u32,
+        /// The same of UDP.
+        pub idle_udp: u32,
+        /// Ticks after which everything is passed on if the gateway is away.
+        pub absence: u32,
+        /// Of `ports`.
+        pub ports_count: u8,
+        /// The kernel's routes depend on the destination alone.
+        pub plain_routing: u8,
+        /// The kernel can decapsulate super-frames. Written by the loader.
+        pub can_decap_gso: u8,
+        /// Zero.
+        pub reserved0: u8,
+        /// The interfaces that the programs hang at.
+        pub ports: [Port; PORTS],
+        /// MTU of the next links in octets, as the engine has it.
+        pub mtu4: u16,
+        /// See `mtu4`.
+        pub mtu6: u16,
+        /// The engine's own IPv6 address.
+        pub own6: [u8; 16],
+        /// The engine's own IPv4 address.
+        pub own4: u32,
+        /// Of `translators`.
+        pub translators_count: u8,
+        /// Of `tunnels`.
+        pub tunnels_count: u8,
+        /// Of `rules`.
+        pub rules_count: u8,
+        /// Of `pools`.
+        pub pools_count: u8,
+        /// Of `own`.
+        pub own_count: u8,
+        /// Of `host6`.
+        pub host6_count: u8,
+        /// SIIT translators.
+        pub siit_count: u8,
+        /// Index of the first SIIT translator that has a prefix, plus one; 0: there is none.
+        pub default_siit: u8,
+        /// There is a stateless rule.
+        pub has_stateless: u8,
+        /// Zero.
+        pub reserved: [u8; 3],
+        /// Identifications of IPv4 packets start here.
+        pub identification: u32,
+        /// Stateful ones first, in the order of the configuration.
+        pub translators: [Translator; TRANSLATORS],
+        /// Tunnels.
+        pub tunnels: [Tunnel; TUNNELS],
+        /// Longest first; the first that matches owns.
+        pub rules: [Rule6; RULES],
+        /// Pools of the stateful translators.
+        pub pools: [Pool4; POOLS],
+        /// Addresses of this host that are looked for.
+        pub own: [Own; HOST4],
+        /// Prefixes that tunnels name.
+        pub prefixes: [Prefix6; PREFIXES6],
+        /// Networks that tunnels name.
+        pub networks: [Network4; NETWORKS4],
+        /// Addresses that tunnels name.
+        pub addresses: [u32; ADDRESSES4],
+        /// The host's own IPv6 addresses.
+        pub host6: [[u8; 16]; HOST4],
+    }
+}
