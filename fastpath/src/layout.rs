@@ -255,6 +255,8 @@ plain! {
         pub address: u32,
         /// Its mask.
         pub mask: u32,
+        /// It is this host's own address: no route leads its packets to the gateway, they are steered by their ports.
+        pub shared: u32,
     }
 
     /// Packets and octets.

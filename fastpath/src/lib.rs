@@ -3,16 +3,38 @@
 //! [`Steering`] takes tunnel packets for the host's own addresses to the gateway's TUN device. The program is `bpf/steer.bpf.c`;
 //! `build.rs` compiles it with clang. Built without the feature `ebpf`, attaching fails with [`SteeringError::NotBuilt`].
 
+#[cfg(feature = "ebpf")]
+mod adoption;
+#[cfg(feature = "ebpf")]
+mod control;
 mod error;
+#[cfg(feature = "ebpf")]
+mod flows;
+#[cfg(feature = "ebpf")]
+mod hash;
 pub mod layout;
+#[cfg(feature = "ebpf")]
+mod memory;
 #[cfg(feature = "ebpf")]
 mod steering;
 #[cfg(not(feature = "ebpf"))]
 #[path = "without_ebpf.rs"]
 mod steering;
+#[cfg(feature = "ebpf")]
+mod ticks;
+#[cfg(feature = "ebpf")]
+mod writer;
 
+#[cfg(feature = "ebpf")]
+pub use adoption::Adopted;
+#[cfg(feature = "ebpf")]
+pub use control::Control;
 pub use error::SteeringError;
+#[cfg(feature = "ebpf")]
+pub use flows::FlowTable;
 pub use steering::Steering;
+#[cfg(feature = "ebpf")]
+pub use writer::FastPathWriter;
 
 /// The program's name in the kernel: `bpftool prog`, `tc filter show` and `bpftool net` show it.
 pub const PROGRAM: &str = "sixway_steer";

@@ -1,0 +1,133 @@
+//! Flows that a gateway before this one left in the table: found again, asked for, kept or put to rest.
+
+use crate::flows::FlowTable;
+use crate::layout::{FLOW_ACTIVE, FLOW_ARMED, FLOW_BUSY, FLOW_FREE, FLOW_RESTING, Flow, TO_OUTSIDE};
+use crate::layout::{flow_state, flow_word};
+use crate::ticks;
+use sixway_dataplane::nat::{Inside, NatProtocol, Outside};
+use sixway_dataplane::offload::{FlowHandle, OffloadedFlow};
+use sixway_wire::{Endpoint4, Endpoint6};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::atomic::Ordering::{Acquire, Release};
+
+/// What became of the entries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Adopted {
+    /// Flows that stay, both halves.
+    pub kept: u32,
+    /// Flows that were refused, or that do not belong to the configuration any more.
+    pub refused: u32,
+    /// Halves without the other one, and entries that were not finished.
+    pub strays: u32,
+}
+
+impl FlowTable {
+    /// Goes through the table once and offers `keep` each flow of which both halves are active and as [`Self::set_translators`]
+    /// says, with its halves as they are, that to the outside first. What it does not want, and everything else, is put to rest.
+    ///
+    /// The caller has the gateway's exclusive lock, and no worker arms, activates or removes in the meantime; the programs may
+    /// forward.
+    pub fn adopt(&self, mut keep: impl FnMut(FlowHandle, &OffloadedFlow, &[Flow; 2]) -> bool) -> Adopted {
+        let mut adopted = Adopted::default();
+        for slot in 0..self.slots() {
+            let half = self.read(slot);
+            match flow_state(half.word) {
+                FLOW_FREE | FLOW_RESTING => {}
+                FLOW_BUSY => {
+                    self.entry(slot).word.store(FLOW_FREE, Release);
+                    adopted.strays += 1;
+                }
+                FLOW_ACTIVE if half.direction == TO_OUTSIDE => match self.pair(slot, &half) {
+                    Some((into, flow, halves)) if keep(FlowHandle(slot as u32), &flow, &halves) => {
+                        self.join(slot, into);
+                        adopted.kept += 1;
+                    }
+                    Some((into, ..)) => {
+                        self.rest(slot);
+                        self.rest(into);
+                        adopted.refused += 1;
+                    }
+                    None => {
+                        self.rest(slot);
+                        adopted.strays += 1;
+                    }
+                },
+                // Halves to the inside come with the others; what remains of them is found below.
+                FLOW_ACTIVE => {}
+                _ => {
+                    self.rest(slot);
+                    adopted.strays += 1;
+                }
+            }
+        }
+        adopted.strays += self.rest_unpaired();
+        self.set_used(adopted.kept);
+        adopted
+    }
+
+    /// Every flow in the table, with its halves as they are; for workers' own and others'.
+    pub fn entries(&self) -> impl Iterator<Item = (FlowHandle, OffloadedFlow, [Flow; 2])> {
+        (0..self.slots()).filter_map(|slot| {
+            let half = self.read(slot);
+            let lives = matches!(flow_state(half.word), FLOW_ARMED | FLOW_ACTIVE);
+            let flow = (lives && half.direction == TO_OUTSIDE).then(|| flow_of(&half)).flatten()?;
+            let handle = FlowHandle(slot as u32);
+            let into = self.read(self.halves_of(handle)[1]);
+            Some((handle, flow, [half, into]))
+        })
+    }
+
+    /// The other half of one to the outside, if the two are a flow of the configuration.
+    fn pair(&self, slot: usize, half: &Flow) -> Option<(usize, OffloadedFlow, [Flow; 2])> {
+        let flow = flow_of(half)?;
+        let [out, into] = self.halves(&flow)?;
+        let found = self.find(&into)?;
+        // A second entry of the same flow is nobody's.
+        (plain(&out) == plain(half) && self.find(&out) == Some(slot))
+            .then(|| (found, flow, [*half, self.read(found)]))
+    }
+
+    /// Puts to rest halves to the inside whose other half did not stay.
+    fn rest_unpaired(&self) -> u32 {
+        let mut strays = 0;
+        for slot in 0..self.slots() {
+            let half = self.read(slot);
+            if flow_state(half.word) != FLOW_ACTIVE || half.direction == TO_OUTSIDE {
+                continue;
+            }
+            let out = flow_of(&half).and_then(|flow| self.find(&self.halves(&flow)?[0]));
+            if out.is_none_or(|out| self.halves_of(FlowHandle(out as u32))[1] != slot) {
+                self.rest(slot);
+                strays += 1;
+            }
+        }
+        strays
+    }
+
+    fn rest(&self, slot: usize) {
+        self.entry(slot).word.store(flow_word(FLOW_RESTING, ticks::now()), Release);
+    }
+
+    /// Whether a half is active.
+    pub fn is_active(&self, slot: usize) -> bool {
+        flow_state(self.entry(slot).word.load(Acquire)) == FLOW_ACTIVE
+    }
+}
+
+/// A half without what changes: its flow, and what is computed from it.
+pub(crate) fn plain(half: &Flow) -> Flow {
+    Flow { word: 0, next_hop: 0, packets: 0, octets: 0, last: 0, ingress: 0, ..*half }
+}
+
+/// The flow that a half says it belongs to.
+fn flow_of(half: &Flow) -> Option<OffloadedFlow> {
+    let port = u16::from_be;
+    let address = |octets: u32| Ipv4Addr::from(octets.to_ne_bytes());
+    Some(OffloadedFlow {
+        mechanism: half.mechanism,
+        protocol: NatProtocol::of(half.protocol).filter(|protocol| *protocol != NatProtocol::Icmp)?,
+        inside: Inside(Endpoint6::new(Ipv6Addr::from(half.inside), port(half.inside_port))),
+        outside: Outside(Endpoint4::new(address(half.outside), port(half.outside_port))),
+        remote: Endpoint4::new(address(half.remote), port(half.remote_port)),
+    })
+}

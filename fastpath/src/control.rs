@@ -1,0 +1,134 @@
+//! What the gateway tells the programs while they run: one page that both see.
+
+use crate::layout::{self, LAYOUT_VERSION, MAGIC};
+use crate::memory::{Mapping, SharedControl};
+use crate::ticks;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+/// The control map. Each method is a memory access; none blocks, none fails.
+#[derive(Debug)]
+pub struct Control {
+    memory: Mapping,
+}
+
+impl Control {
+    /// The control map of the programs.
+    ///
+    /// # Errors
+    /// The kernel does not map it.
+    pub fn of_map(map: BorrowedFd<'_>) -> io::Result<Self> {
+        Ok(Self { memory: Mapping::of_map(map, size_of::<SharedControl>())? })
+    }
+
+    /// One of this process alone, with these buckets and a secret.
+    pub(crate) fn anonymous(buckets: u32) -> io::Result<Self> {
+        let control = Self { memory: Mapping::anonymous(size_of::<SharedControl>())? };
+        control.begin("", buckets)?;
+        Ok(control)
+    }
+
+    fn page(&self) -> &SharedControl {
+        // A mapping that holds less than one was never made.
+        &self.memory.elements()[0]
+    }
+
+    /// Begins anew: a fresh secret, disabled.
+    ///
+    /// # Errors
+    /// The kernel has no randomness to give.
+    pub fn begin(&self, gateway: &str, buckets: u32) -> io::Result<()> {
+        let page = self.page();
+        page.enabled.store(0, Relaxed);
+        for key in &page.keys {
+            key.store(random()?, Relaxed);
+        }
+        for (place, octet) in page.gateway.iter().zip(padded(gateway)) {
+            place.store(octet, Relaxed);
+        }
+        page.buckets.store(buckets, Relaxed);
+        page.generation.store(1, Relaxed);
+        page.version.store(LAYOUT_VERSION, Relaxed);
+        self.beat();
+        page.magic.store(MAGIC, Release);
+        Ok(())
+    }
+
+    /// Why the maps were made by another version, or for something else; `None`: they are ours.
+    pub fn strange(&self, gateway: &str, buckets: u32) -> Option<String> {
+        let page = self.page();
+        let version = page.version.load(Relaxed);
+        if page.magic.load(Acquire) != MAGIC {
+            return Some("they were not finished".into());
+        }
+        if version != LAYOUT_VERSION {
+            return Some(format!("layout version {version}, not {LAYOUT_VERSION}"));
+        }
+        if page.gateway.iter().zip(padded(gateway)).any(|(place, octet)| place.load(Relaxed) != octet) {
+            return Some("another gateway's".into());
+        }
+        let theirs = page.buckets.load(Relaxed);
+        (theirs != buckets).then(|| format!("a table of {theirs} buckets, not {buckets}"))
+    }
+
+    /// The secret of the hash.
+    pub(crate) fn keys(&self) -> [u64; 4] {
+        let page = self.page();
+        [0, 1, 2, 3].map(|number: usize| page.keys[number].load(Relaxed))
+    }
+
+    /// Buckets of the flow table.
+    pub(crate) fn buckets(&self) -> u32 {
+        self.page().buckets.load(Relaxed)
+    }
+
+    /// Says that the gateway is here. Without it for 2 s, the programs ask the kernel's tables once a second; after the time of
+    /// the configuration they pass everything on.
+    pub fn beat(&self) {
+        self.page().heartbeat.store(ticks::now(), Relaxed);
+    }
+
+    /// How long ago the gateway last said that it is here.
+    pub fn absent(&self) -> std::time::Duration {
+        ticks::duration(ticks::since(ticks::now(), self.page().heartbeat.load(Relaxed)))
+    }
+
+    /// Says that routes, neighbours, links or addresses have changed: whatever was found in the kernel's tables is asked for
+    /// again, packet by packet, within the time of a memory access.
+    pub fn bump(&self) {
+        self.page().generation.fetch_add(1, Release);
+    }
+
+    /// How often [`Self::bump`] was called since the maps were made.
+    pub fn generation(&self) -> u32 {
+        self.page().generation.load(Relaxed)
+    }
+
+    /// Lets the programs forward, or makes them pass everything on.
+    pub fn enable(&self, on: bool) {
+        self.page().enabled.store(u32::from(on), Release);
+    }
+
+    /// Whether the programs may forward.
+    pub fn is_enabled(&self) -> bool {
+        self.page().enabled.load(Acquire) != 0
+    }
+}
+
+/// A gateway's name as the map has it: cut at 64 octets.
+fn padded(gateway: &str) -> impl Iterator<Item = u8> {
+    gateway.bytes().chain(std::iter::repeat(0)).take(size_of::<layout::Control>() - GATEWAY)
+}
+
+const GATEWAY: usize = std::mem::offset_of!(layout::Control, gateway);
+
+fn random() -> io::Result<u64> {
+    let mut octets = [0; 8];
+    // SAFETY: eight octets, valid for the call; so few come whole.
+    let result = unsafe { libc::getrandom(octets.as_mut_ptr().cast(), octets.len(), 0) };
+    if result != 8 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(u64::from_ne_bytes(octets))
+}

@@ -1,0 +1,326 @@
+//! The flow table: sessions of stateful translators that the programs carry on, in memory that both see.
+//!
+//! ```text
+//!     hash of a half ─▶ two buckets of four entries, a cache line each
+//!
+//!     FREE ─claim─▶ BUSY ─write─▶ ARMED ─quiet point─▶ ACTIVE ─remove─▶ RESTING ─two seconds─▶ free again
+//! ```
+//!
+//! Whoever turns an entry's word from FREE (or rested) to BUSY writes it: so several workers may arm at the same time, without a lock.
+//! The programs write only what is theirs: counters, the time of the last packet, the next hop, an armed entry's mark.
+
+use crate::adoption::plain;
+use crate::control::Control;
+use crate::hash::{Keys, hash, slots, words};
+use crate::layout::{
+    BUCKET, Bucket, Config, FLOW_ACTIVE, FLOW_ARMED, FLOW_BUSY, FLOW_FREE, FLOW_RESTING, Flow, KIND_NAT64,
+    TO_INSIDE, TO_OUTSIDE, TRANSLATORS, flow_state, flow_word,
+};
+use crate::memory::{Mapping, SharedFlow};
+use crate::ticks;
+use sixway_dataplane::nat::NatProtocol;
+use sixway_dataplane::offload::{FlowHandle, OffloadedFlow};
+use sixway_dataplane::translate::address::Rfc6052;
+use sixway_wire::Prefix6;
+use std::io;
+use std::net::Ipv6Addr;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::{Arc, RwLock};
+
+/// Ticks for which a removed entry is nobody's: 2 s. A program that had found it is long done.
+const REST: u32 = 1_908;
+
+/// The bits of a word below its state.
+const LOW: u32 = 0xff_ffff;
+
+/// The flow table, for all workers of a gateway and for whoever adopts it after them.
+#[derive(Debug)]
+pub struct FlowTable {
+    memory: Mapping,
+    /// Slot of the half to the inside, by that of the half to the outside.
+    partners: Mapping,
+    control: Arc<Control>,
+    keys: Keys,
+    buckets: u32,
+    capacity: u32,
+    /// Flows in it.
+    used: AtomicU32,
+    incarnation: AtomicU32,
+    prefixes: RwLock<[Option<Rfc6052>; TRANSLATORS]>,
+}
+
+impl FlowTable {
+    /// Buckets for so many flows: three entries for each, of which it needs two.
+    pub const fn buckets_for(capacity: u32) -> u32 {
+        let entries = (capacity as u64 * 3).div_ceil(BUCKET as u64);
+        if entries == 0 {
+            1
+        } else if entries > u32::MAX as u64 / BUCKET as u64 {
+            u32::MAX / BUCKET as u32
+        } else {
+            entries as u32
+        }
+    }
+
+    /// The table of a map with as many buckets as `control` says, empty as far as this process knows until it is adopted.
+    ///
+    /// # Errors
+    /// The kernel does not map it.
+    pub fn of_map(map: BorrowedFd<'_>, control: Arc<Control>, capacity: u32) -> io::Result<Self> {
+        let octets = control.buckets() as usize * size_of::<Bucket>();
+        Self::new(Mapping::of_map(map, octets)?, control, capacity)
+    }
+
+    /// A table of this process alone, for tests and benchmarks: no program sees it. Enabled.
+    ///
+    /// # Errors
+    /// The kernel gives no memory.
+    pub fn anonymous(capacity: u32) -> io::Result<Self> {
+        let buckets = Self::buckets_for(capacity);
+        let control = Arc::new(Control::anonymous(buckets)?);
+        control.enable(true);
+        Self::new(Mapping::anonymous(buckets as usize * size_of::<Bucket>())?, control, capacity)
+    }
+
+    fn new(memory: Mapping, control: Arc<Control>, capacity: u32) -> io::Result<Self> {
+        let (keys, buckets) = (control.keys(), control.buckets());
+        Ok(Self {
+            memory,
+            partners: Mapping::anonymous(buckets as usize * BUCKET * size_of::<AtomicU32>())?,
+            control,
+            keys,
+            buckets,
+            capacity,
+            used: AtomicU32::new(0),
+            // Another one than that of a gateway before.
+            incarnation: AtomicU32::new(ticks::now()),
+            prefixes: RwLock::default(),
+        })
+    }
+
+    /// Takes the translators' prefixes from a configuration. Entries of flows that are not as it says have to be removed before.
+    pub fn set_translators(&self, config: &Config) {
+        let prefixes = std::array::from_fn(|number| {
+            let translator = &config.translators[number];
+            let prefix = Prefix6::holding(Ipv6Addr::from(translator.prefix), translator.length);
+            (translator.kind == KIND_NAT64).then(|| Rfc6052::new(prefix, true).ok()).flatten()
+        });
+        *self.prefixes.write().unwrap_or_else(std::sync::PoisonError::into_inner) = prefixes;
+    }
+
+    /// The most flows.
+    pub fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
+    /// Flows in it.
+    pub fn used(&self) -> u32 {
+        self.used.load(Relaxed)
+    }
+
+    /// Makes both halves of a flow, armed. `None`: the fast path is off, the table is full, there is no place where it would have
+    /// to lie, or it is no flow that can be offloaded (ICMP; a mechanism without a prefix).
+    pub fn arm(&self, flow: &OffloadedFlow) -> Option<FlowHandle> {
+        if !self.control.is_enabled() {
+            return None;
+        }
+        let halves = self.halves(flow)?;
+        if self.used.fetch_add(1, Relaxed) >= self.capacity {
+            self.used.fetch_sub(1, Relaxed);
+            return None;
+        }
+        let handle = self.place(&halves);
+        if handle.is_none() {
+            self.used.fetch_sub(1, Relaxed);
+        }
+        handle
+    }
+
+    fn place(&self, halves: &[Flow; 2]) -> Option<FlowHandle> {
+        let now = ticks::now();
+        let out = self.claim(&halves[0], now)?;
+        let Some(into) = self.claim(&halves[1], now) else {
+            self.entry(out).word.store(FLOW_FREE, Release);
+            return None;
+        };
+        self.write(out, &halves[0], now);
+        self.write(into, &halves[1], now);
+        self.join(out, into);
+        u32::try_from(out).ok().map(FlowHandle)
+    }
+
+    /// Makes a half active if `mark` is what its last packet left. Whether it is active now.
+    pub fn activate(&self, slot: usize, mark: u32) -> bool {
+        let word = &self.entry(slot).word;
+        let active = flow_word(FLOW_ACTIVE, self.incarnation.fetch_add(1, Relaxed));
+        match word.compare_exchange(flow_word(FLOW_ARMED, mark), active, AcqRel, Acquire) {
+            Ok(_) => true,
+            Err(found) => flow_state(found) == FLOW_ACTIVE,
+        }
+    }
+
+    /// Makes a half active, whatever it was marked with.
+    pub fn force(&self, slot: usize) {
+        let active = flow_word(FLOW_ACTIVE, self.incarnation.fetch_add(1, Relaxed));
+        let armed = |word| (flow_state(word) == FLOW_ARMED).then_some(active);
+        // Otherwise it is active already, or no more.
+        let _ = self.entry(slot).word.fetch_update(AcqRel, Acquire, armed);
+    }
+
+    /// Takes both halves out; returns them as they were, that to the outside first.
+    pub fn remove(&self, handle: FlowHandle) -> [Flow; 2] {
+        let slots = self.halves_of(handle);
+        let resting = flow_word(FLOW_RESTING, ticks::now());
+        for slot in slots {
+            self.entry(slot).word.store(resting, Release);
+        }
+        self.used.fetch_sub(1, Relaxed);
+        slots.map(|slot| self.read(slot))
+    }
+
+    /// Slots of both halves.
+    pub fn halves_of(&self, handle: FlowHandle) -> [usize; 2] {
+        let out = handle.0 as usize;
+        [out, self.partners.elements::<AtomicU32>()[out].load(Acquire) as usize]
+    }
+
+    /// A half as it is, whosever it is.
+    pub fn read(&self, slot: usize) -> Flow {
+        let entry = self.entry(slot);
+        let mut inside = [0; 16];
+        inside[..8].copy_from_slice(&entry.inside[0].load(Relaxed).to_ne_bytes());
+        inside[8..].copy_from_slice(&entry.inside[1].load(Relaxed).to_ne_bytes());
+        Flow {
+            word: entry.word.load(Acquire),
+            next_hop: entry.next_hop.load(Relaxed),
+            packets: entry.packets.load(Relaxed),
+            octets: entry.octets.load(Relaxed),
+            inside,
+            last: entry.last.load(Relaxed),
+            outside: entry.outside.load(Relaxed),
+            remote: entry.remote.load(Relaxed),
+            outside_port: entry.outside_port.load(Relaxed),
+            remote_port: entry.remote_port.load(Relaxed),
+            inside_port: entry.inside_port.load(Relaxed),
+            protocol: entry.protocol.load(Relaxed),
+            direction: entry.direction.load(Relaxed),
+            mechanism: entry.mechanism.load(Relaxed),
+            ingress: entry.ingress.load(Relaxed),
+            delta: entry.delta.load(Relaxed),
+        }
+    }
+
+    /// A flow's halves, as they are written; `None`: it cannot be offloaded.
+    pub(crate) fn halves(&self, flow: &OffloadedFlow) -> Option<[Flow; 2]> {
+        let prefixes = self.prefixes.try_read().ok()?;
+        let prefix = (*prefixes.get(usize::from(flow.mechanism))?)?;
+        let inside = flow.inside.0.address.octets();
+        let remote6 = prefix.embed_any(flow.remote.address).octets();
+        let out = Flow {
+            inside,
+            outside: u32::from_ne_bytes(flow.outside.0.address.octets()),
+            remote: u32::from_ne_bytes(flow.remote.address.octets()),
+            outside_port: flow.outside.0.port.to_be(),
+            remote_port: flow.remote.port.to_be(),
+            inside_port: flow.inside.0.port.to_be(),
+            protocol: match flow.protocol {
+                NatProtocol::Tcp => 6,
+                NatProtocol::Udp => 17,
+                NatProtocol::Icmp => return None,
+            },
+            direction: TO_OUTSIDE,
+            mechanism: flow.mechanism,
+            ..Flow::zero()
+        };
+        let before = sum6(&inside) + sum6(&remote6);
+        let after = u64::from(out.outside) + u64::from(out.remote);
+        let into = Flow { direction: TO_INSIDE, delta: difference(after, before), ..out };
+        Some([Flow { delta: difference(before, after), ..out }, into])
+    }
+
+    /// Makes the first free entry where this half may lie ours.
+    fn claim(&self, half: &Flow, now: u32) -> Option<usize> {
+        slots(hash(&self.keys, half), self.buckets).find(|slot| {
+            let word = &self.entry(*slot).word;
+            let found = word.load(Acquire);
+            let free = match flow_state(found) {
+                FLOW_FREE => true,
+                FLOW_RESTING => now.wrapping_sub(found) & LOW >= REST,
+                _ => false,
+            };
+            free && word.compare_exchange(found, flow_word(FLOW_BUSY, 0), AcqRel, Relaxed).is_ok()
+        })
+    }
+
+    /// Writes an entry that is ours, and arms it.
+    fn write(&self, slot: usize, half: &Flow, now: u32) {
+        let entry = self.entry(slot);
+        entry.next_hop.store(0, Relaxed);
+        entry.packets.store(0, Relaxed);
+        entry.octets.store(0, Relaxed);
+        for (place, word) in entry.inside.iter().zip(words(&half.inside)) {
+            place.store(word, Relaxed);
+        }
+        // Else the programs would take it for one that was idle for long.
+        entry.last.store(now, Relaxed);
+        entry.outside.store(half.outside, Relaxed);
+        entry.remote.store(half.remote, Relaxed);
+        entry.outside_port.store(half.outside_port, Relaxed);
+        entry.remote_port.store(half.remote_port, Relaxed);
+        entry.inside_port.store(half.inside_port, Relaxed);
+        entry.protocol.store(half.protocol, Relaxed);
+        entry.direction.store(half.direction, Relaxed);
+        entry.mechanism.store(half.mechanism, Relaxed);
+        entry.ingress.store(0, Relaxed);
+        entry.delta.store(half.delta, Relaxed);
+        entry.word.store(flow_word(FLOW_ARMED, 0), Release);
+    }
+
+    /// Remembers that two slots are one flow's halves.
+    pub(crate) fn join(&self, out: usize, into: usize) {
+        // Slots are fewer than 2^32.
+        self.partners.elements::<AtomicU32>()[out].store(into as u32, Release);
+    }
+
+    pub(crate) fn entry(&self, slot: usize) -> &SharedFlow {
+        &self.memory.elements()[slot]
+    }
+
+    /// Entries in it.
+    pub(crate) fn slots(&self) -> usize {
+        self.buckets as usize * BUCKET
+    }
+
+    /// The active half with what `half` is found by.
+    pub(crate) fn find(&self, half: &Flow) -> Option<usize> {
+        slots(hash(&self.keys, half), self.buckets).find(|slot| {
+            flow_state(self.entry(*slot).word.load(Acquire)) == FLOW_ACTIVE
+                && plain(&self.read(*slot)) == plain(half)
+        })
+    }
+
+    pub(crate) fn set_used(&self, flows: u32) {
+        self.used.store(flows, Relaxed);
+    }
+}
+
+/// One's complement sums are over the words of the header as this machine reads them.
+fn sum6(address: &[u8; 16]) -> u64 {
+    let (quads, _) = address.as_chunks::<4>();
+    quads.iter().map(|quad| u64::from(u32::from_ne_bytes(*quad))).sum()
+}
+
+/// `fold` of `bpf/checksum.h`.
+fn fold(sum: u64) -> u16 {
+    let sum = (sum & 0xffff_ffff) + (sum >> 32);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    ((sum & 0xffff) + (sum >> 16)) as u16
+}
+
+/// What a change from `before` to `after` adds to a checksum's sum.
+fn difference(before: u64, after: u64) -> u16 {
+    fold(after + u64::from(!fold(before)))
+}

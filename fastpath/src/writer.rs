@@ -1,0 +1,61 @@
+//! The flow table as a worker's engine sees it.
+
+use crate::flows::FlowTable;
+use crate::layout::Flow;
+use crate::ticks::Epoch;
+use sixway_dataplane::Instant;
+use sixway_dataplane::nat::Direction;
+use sixway_dataplane::offload::{FastPath, FlowHandle, HalfUsage, OffloadedFlow, Usage};
+use std::sync::Arc;
+
+/// A worker's handle to the flow table. Its methods are a few memory accesses each.
+#[derive(Clone, Debug)]
+pub struct FastPathWriter {
+    table: Arc<FlowTable>,
+    epoch: Epoch,
+}
+
+impl FastPathWriter {
+    /// A handle for an engine whose clock says `now`.
+    pub fn new(table: Arc<FlowTable>, now: Instant) -> Self {
+        Self { table, epoch: Epoch::of(now) }
+    }
+
+    /// The table.
+    pub fn table(&self) -> &Arc<FlowTable> {
+        &self.table
+    }
+
+    /// What halves have seen, as the engine wants to know it.
+    pub fn used(&self, halves: &[Flow; 2]) -> Usage {
+        halves.map(|half| HalfUsage {
+            packets: half.packets,
+            octets: half.octets,
+            last: (half.packets > 0).then(|| self.epoch.instant(half.last)),
+        })
+    }
+}
+
+impl FastPath for FastPathWriter {
+    fn arm(&mut self, flow: &OffloadedFlow) -> Option<FlowHandle> {
+        self.table.arm(flow)
+    }
+
+    fn activate(&mut self, handle: FlowHandle, way: Direction, mark: u32) -> bool {
+        self.table.activate(self.table.halves_of(handle)[way as usize], mark)
+    }
+
+    fn force(&mut self, handle: FlowHandle) {
+        for slot in self.table.halves_of(handle) {
+            self.table.force(slot);
+        }
+    }
+
+    fn remove(&mut self, handle: FlowHandle) -> Usage {
+        self.used(&self.table.remove(handle))
+    }
+
+    fn usage(&self, handle: FlowHandle) -> Usage {
+        self.used(&self.table.halves_of(handle).map(|slot| self.table.read(slot)))
+    }
+}

@@ -1,0 +1,223 @@
+//! The flow table in memory of this process: what workers do to it, and what the next gateway finds in it.
+#![cfg(feature = "ebpf")]
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use sixway_dataplane::Instant;
+use sixway_dataplane::nat::{Direction, Inside, NatProtocol, Outside};
+use sixway_dataplane::offload::{FastPath, FlowHandle, OffloadedFlow};
+use sixway_fastpath::layout::{
+    Config, FLOW_ACTIVE, FLOW_ARMED, FLOW_RESTING, KIND_NAT64, TO_INSIDE, TO_OUTSIDE, flow_state,
+};
+use sixway_fastpath::{FastPathWriter, FlowTable};
+use sixway_wire::{Endpoint4, Endpoint6};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+/// A table whose translators 0 and 1 have the prefixes 64:ff9b::/96 and 2001:db8:64::/48.
+fn table(capacity: u32) -> Arc<FlowTable> {
+    let table = FlowTable::anonymous(capacity).unwrap();
+    table.set_translators(&config());
+    Arc::new(table)
+}
+
+fn config() -> Config {
+    let mut config = Config::zero();
+    for (number, (prefix, length)) in [("64:ff9b::", 96), ("2001:db8:64::", 48)].into_iter().enumerate() {
+        let prefix: Ipv6Addr = prefix.parse().unwrap();
+        let translator = &mut config.translators[number];
+        (translator.kind, translator.length, translator.prefix) = (KIND_NAT64, length, prefix.octets());
+    }
+    config.translators_count = 2;
+    config
+}
+
+fn flow(number: u32) -> OffloadedFlow {
+    OffloadedFlow {
+        mechanism: (number % 2) as u8,
+        protocol: if number.is_multiple_of(3) { NatProtocol::Udp } else { NatProtocol::Tcp },
+        inside: Inside(Endpoint6::new(
+            Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(number)),
+            number as u16,
+        )),
+        outside: Outside(Endpoint4::new(Ipv4Addr::new(192, 0, 2, 1), (number >> 3) as u16)),
+        remote: Endpoint4::new(Ipv4Addr::from_bits(0xc633_6400 | number), 443),
+    }
+}
+
+/// Sum of one's complement words in network order, as the RFCs have it.
+fn sum(octets: &[u8]) -> u64 {
+    octets.chunks(2).map(|word| u64::from(u16::from_be_bytes([word[0], word[1]]))).sum()
+}
+
+fn folded(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+#[test]
+fn an_armed_flow_has_both_halves_as_the_programs_read_them() {
+    let table = table(10);
+    let flow = flow(4);
+    let handle = table.arm(&flow).unwrap();
+    let [out, into] = table.halves_of(handle).map(|slot| table.read(slot));
+    for half in [out, into] {
+        assert_eq!(half.word, FLOW_ARMED << 24);
+        assert_eq!(half.inside, flow.inside.0.address.octets());
+        assert_eq!(half.outside.to_ne_bytes(), flow.outside.0.address.octets());
+        assert_eq!(half.remote.to_ne_bytes(), flow.remote.address.octets());
+        assert_eq!(half.inside_port.to_ne_bytes(), flow.inside.0.port.to_be_bytes());
+        assert_eq!(half.outside_port.to_ne_bytes(), flow.outside.0.port.to_be_bytes());
+        assert_eq!(half.remote_port.to_ne_bytes(), 443u16.to_be_bytes());
+        assert_eq!((half.protocol, half.mechanism, half.next_hop, half.ingress), (6, 0, 0, 0));
+        assert_ne!(half.last, 0, "it was not idle since the machine started");
+    }
+    assert_eq!((out.direction, into.direction), (TO_OUTSIDE, TO_INSIDE));
+    // What was and what becomes are sums of the same value, the delta added.
+    let remote6: Ipv6Addr = format!("64:ff9b::{}", flow.remote.address).parse().unwrap();
+    let six = sum(&flow.inside.0.address.octets()) + sum(&remote6.octets());
+    let four = sum(&flow.outside.0.address.octets()) + sum(&flow.remote.address.octets());
+    assert_eq!(folded(six + u64::from(u16::from_be(out.delta))), folded(four));
+    assert_eq!(folded(four + u64::from(u16::from_be(into.delta))), folded(six));
+}
+
+#[test]
+fn a_half_becomes_active_when_the_last_mark_is_that_of_the_last_packet() {
+    let table = table(10);
+    let mut writer = FastPathWriter::new(table.clone(), Instant(0));
+    let handle = writer.arm(&flow(1)).unwrap();
+    assert!(!writer.activate(handle, Direction::Out, 7), "no packet has left this mark");
+    assert!(writer.activate(handle, Direction::Out, 0));
+    assert!(writer.activate(handle, Direction::Out, 9), "it is active already");
+    let [out, into] = table.halves_of(handle);
+    assert!(table.is_active(out) && !table.is_active(into));
+    writer.force(handle);
+    assert!(table.is_active(into));
+    let before = table.read(out).word;
+    writer.force(handle);
+    assert_eq!(table.read(out).word, before, "one incarnation");
+    let usage = writer.remove(handle);
+    assert!(usage.iter().all(|half| half.packets == 0 && half.last.is_none()));
+    assert!(!writer.activate(handle, Direction::Out, 0), "it was removed");
+    writer.force(handle);
+    assert_eq!(flow_state(table.read(out).word), FLOW_RESTING);
+}
+
+#[test]
+fn a_removed_entry_is_nobodys_for_two_seconds() {
+    let table = table(1);
+    let first = table.arm(&flow(1)).unwrap();
+    let slots = table.halves_of(first);
+    table.remove(first);
+    let second = table.arm(&flow(1)).unwrap();
+    assert!(!table.halves_of(second).iter().any(|slot| slots.contains(slot)));
+    table.remove(second);
+    std::thread::sleep(std::time::Duration::from_millis(2_050));
+    let third = table.arm(&flow(1)).unwrap();
+    assert_eq!(table.halves_of(third), slots, "the first place is taken again");
+    table.activate(slots[0], 0);
+    assert_eq!(flow_state(table.read(slots[0]).word), FLOW_ACTIVE);
+}
+
+#[test]
+fn a_table_takes_as_many_flows_as_it_was_made_for() {
+    let table = table(20_000);
+    let handles: Vec<_> = (0..20_000).map_while(|number| table.arm(&flow(number))).collect();
+    assert_eq!((handles.len(), table.used()), (20_000, 20_000), "two thirds of the entries are found places");
+    assert!(table.arm(&flow(20_001)).is_none());
+    table.remove(handles[5]);
+    assert!(table.arm(&flow(20_001)).is_some());
+}
+
+#[test]
+fn flows_that_cannot_be_offloaded_are_refused() {
+    let table = table(10);
+    assert!(table.arm(&OffloadedFlow { protocol: NatProtocol::Icmp, ..flow(1) }).is_none());
+    assert!(table.arm(&OffloadedFlow { mechanism: 2, ..flow(1) }).is_none(), "it has no prefix");
+    assert!(table.arm(&OffloadedFlow { mechanism: 200, ..flow(1) }).is_none());
+    assert_eq!(table.used(), 0);
+}
+
+#[test]
+fn workers_arm_and_remove_at_the_same_time() {
+    let table = table(60_000);
+    let work = |first: u32| {
+        let mut writer = FastPathWriter::new(table.clone(), Instant(0));
+        let mut kept = Vec::new();
+        for number in (first..40_000).step_by(4) {
+            let handle = writer.arm(&flow(number)).unwrap();
+            writer.force(handle);
+            if number.is_multiple_of(3) {
+                writer.remove(handle);
+            } else {
+                kept.push((number, handle));
+            }
+        }
+        kept
+    };
+    let kept: Vec<_> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..4).map(|first| scope.spawn(move || work(first))).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+    });
+    assert_eq!(table.used() as usize, kept.len());
+    let mut taken = std::collections::HashSet::new();
+    for (number, handle) in &kept {
+        let [out, into] = table.halves_of(*handle);
+        assert!(taken.insert(out) && taken.insert(into), "a place was given twice");
+        for half in [out, into].map(|slot| table.read(slot)) {
+            assert_eq!(half.inside, flow(*number).inside.0.address.octets());
+            assert_eq!(flow_state(half.word), FLOW_ACTIVE);
+        }
+    }
+    let mut entries: Vec<_> = table.entries().map(|(handle, flow, _)| (handle.0, flow)).collect();
+    let mut wanted: Vec<_> = kept.iter().map(|(number, handle)| (handle.0, flow(*number))).collect();
+    entries.sort_by_key(|entry| entry.0);
+    wanted.sort_by_key(|entry| entry.0);
+    assert_eq!(entries, wanted);
+}
+
+#[test]
+fn the_next_gateway_keeps_whole_flows_that_it_wants_and_nothing_else() {
+    let table = table(100);
+    let arm = |number| {
+        let handle = table.arm(&flow(number)).unwrap();
+        table.halves_of(handle).into_iter().for_each(|slot| table.force(slot));
+        handle
+    };
+    let handles: Vec<_> = (0..20).map(arm).collect();
+    table.arm(&flow(50)).unwrap(); // never active
+    let half = table.arm(&flow(51)).unwrap();
+    table.force(table.halves_of(half)[1]); // active one way
+    let twice = arm(7);
+    let mut offered = Vec::new();
+    let adopted = table.adopt(|handle, flow, halves| {
+        assert_eq!((halves[0].direction, halves[1].direction), (TO_OUTSIDE, TO_INSIDE));
+        offered.push((handle, *flow));
+        flow.inside.0.port != 3
+    });
+    offered.sort_by_key(|(handle, _)| handle.0);
+    let mut wanted: Vec<(FlowHandle, _)> =
+        handles.iter().zip(0..).map(|(handle, number)| (*handle, flow(number))).collect();
+    wanted.sort_by_key(|(handle, _)| handle.0);
+    if offered.iter().any(|(handle, _)| *handle == twice) {
+        // Whichever lies first is the one that the programs find.
+        assert_eq!(offered.len(), wanted.len());
+    } else {
+        assert_eq!(offered, wanted);
+    }
+    assert_eq!((adopted.kept, adopted.refused, adopted.strays), (19, 1, 6));
+    assert_eq!((table.used(), table.entries().count()), (19, 19));
+}
+
+#[test]
+fn flows_of_another_prefix_are_not_adopted() {
+    let table = table(10);
+    let handle = table.arm(&flow(2)).unwrap();
+    table.halves_of(handle).into_iter().for_each(|slot| table.force(slot));
+    let mut other = config();
+    other.translators[0].prefix[15 - 4] = 9;
+    table.set_translators(&other);
+    let adopted = table.adopt(|_, _, _| panic!("it is not of the configuration"));
+    assert_eq!((adopted.kept, adopted.strays), (0, 2));
+}
