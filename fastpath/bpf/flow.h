@@ -7,29 +7,34 @@
 #include "checksum.h"
 #include "next_hop.h"
 
-static __always_inline __u64 mix(__u64 hash, __u64 word)
+/// The hash is NH (RFC 4418 section 5.2.2): whoever does not know the keys finds no two flows that lie at the same place but by chance.
+/// Two words and their keys.
+static __always_inline __u64 pair(__u64 keys, __u32 one, __u32 other)
 {
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
-	return hash ^ hash >> 32;
+	return (__u64)(__u32)(one + (__u32)keys) * (__u32)(other + (__u32)(keys >> 32));
 }
 
-/// The hash of a packet to the outside. `inside` is read in two words.
+/// Makes every bit depend on all of the sum.
+static __always_inline __u64 stir(__u64 sum)
+{
+	sum = (sum ^ sum >> 32) * 0x9e3779b97f4a7c15ull;
+	return sum ^ sum >> 32;
+}
+
+/// The hash of a packet to the outside. `inside` is read in four words.
 static __always_inline __u64 hash_to_outside(const struct control *control, const __u8 *inside, __be32 remote, __u32 ports,
 					     __u32 tail)
 {
-	const __u64 *words = (const __u64 *)inside;
-	__u64 hash = mix(control->keys[0], words[0] ^ control->keys[1]);
-	hash = mix(hash, words[1] ^ control->keys[2]);
-	hash = mix(hash, (__u64)remote << 32 | ports);
-	return mix(hash, tail ^ control->keys[3]);
+	const __u32 *words = (const __u32 *)inside;
+
+	return stir(pair(control->keys[0], words[0], words[1]) + pair(control->keys[1], words[2], words[3]) +
+		    pair(control->keys[2], remote, ports) + pair(control->keys[3], tail, 0));
 }
 
 /// The hash of a packet to the inside.
 static __always_inline __u64 hash_to_inside(const struct control *control, __be32 outside, __be32 remote, __u32 ports, __u32 tail)
 {
-	__u64 hash = mix(control->keys[0], ((__u64)outside << 32 | remote) ^ control->keys[1]);
-	hash = mix(hash, (__u64)ports ^ control->keys[2]);
-	return mix(hash, tail ^ control->keys[3]);
+	return stir(pair(control->keys[0], outside, remote) + pair(control->keys[1], ports, tail));
 }
 
 /// What a packet is looked up by. Ports: the inside's or outside's << 16 | the remote's, as they stand in the header.

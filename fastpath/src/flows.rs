@@ -240,18 +240,35 @@ impl FlowTable {
         Some([Flow { delta: difference(before, after), ..out }, into])
     }
 
-    /// Makes the first free entry where this half may lie ours.
+    /// Makes a free entry where this half may lie ours: the very first, which the programs look at first; else one of the bucket
+    /// that has more of them, so that a full table refuses one flow in ninety, not one in thirty.
     fn claim(&self, half: &Flow, now: u32) -> Option<usize> {
-        slots(hash(&self.keys, half), self.buckets).find(|slot| {
-            let word = &self.entry(*slot).word;
-            let found = word.load(Acquire);
-            let free = match flow_state(found) {
-                FLOW_FREE => true,
-                FLOW_RESTING => now.wrapping_sub(found) & LOW >= REST,
-                _ => false,
-            };
-            free && word.compare_exchange(found, flow_word(FLOW_BUSY, 0), AcqRel, Relaxed).is_ok()
-        })
+        let mut places = [0; 2 * BUCKET];
+        places
+            .iter_mut()
+            .zip(slots(hash(&self.keys, half), self.buckets))
+            .for_each(|(place, slot)| *place = slot);
+        let (near, far) = places.split_at(BUCKET);
+        let free =
+            |bucket: &[usize]| bucket.iter().filter(|slot| self.is_free(**slot, now).is_some()).count();
+        let (one, other) = match self.is_free(near[0], now) {
+            None if free(far) > free(near) => (far, near),
+            _ => (near, far),
+        };
+        one.iter().chain(other).copied().find(|slot| self.take(*slot, now))
+    }
+
+    /// The word of an entry that may be taken.
+    fn is_free(&self, slot: usize, now: u32) -> Option<u32> {
+        let word = self.entry(slot).word.load(Acquire);
+        let rested = flow_state(word) == FLOW_RESTING && now.wrapping_sub(word) & LOW >= REST;
+        (rested || flow_state(word) == FLOW_FREE).then_some(word)
+    }
+
+    fn take(&self, slot: usize, now: u32) -> bool {
+        let ours = flow_word(FLOW_BUSY, 0);
+        self.is_free(slot, now)
+            .is_some_and(|found| self.entry(slot).word.compare_exchange(found, ours, AcqRel, Relaxed).is_ok())
     }
 
     /// Writes an entry that is ours, and arms it.

@@ -5,25 +5,31 @@ use crate::layout::{BUCKET, Flow, TO_OUTSIDE};
 /// The secret.
 pub(crate) type Keys = [u64; 4];
 
-const fn mix(hash: u64, word: u64) -> u64 {
-    let hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    hash ^ hash >> 32
+/// Two words and their keys (RFC 4418 section 5.2.2: NH).
+const fn pair(keys: u64, one: u32, other: u32) -> u64 {
+    one.wrapping_add(keys as u32) as u64 * other.wrapping_add((keys >> 32) as u32) as u64
+}
+
+/// Makes every bit depend on all of the sum.
+const fn stir(sum: u64) -> u64 {
+    let sum = (sum ^ sum >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    sum ^ sum >> 32
 }
 
 /// The hash of the packets that a half carries.
 pub(crate) fn hash(keys: &Keys, flow: &Flow) -> u64 {
-    let [first, second, third, fourth] = *keys;
-    let tail = u64::from(flow.protocol) << 8 | u64::from(flow.direction);
-    let remote = u64::from(flow.remote);
+    let tail = u32::from(flow.protocol) << 8 | u32::from(flow.direction);
+    let ports = |port: u16| u32::from(port) << 16 | u32::from(flow.remote_port);
     if flow.direction == TO_OUTSIDE {
-        let [high, low] = words(&flow.inside);
-        let ports = u64::from(flow.inside_port) << 16 | u64::from(flow.remote_port);
-        let hash = mix(mix(first, high ^ second), low ^ third);
-        return mix(mix(hash, remote << 32 | ports), (u64::from(flow.mechanism) << 16 | tail) ^ fourth);
+        let (quads, _) = flow.inside.as_chunks::<4>();
+        let word = |number: usize| u32::from_ne_bytes(quads[number]);
+        let address = pair(keys[0], word(0), word(1)).wrapping_add(pair(keys[1], word(2), word(3)));
+        let remote = pair(keys[2], flow.remote, ports(flow.inside_port));
+        let tail = pair(keys[3], u32::from(flow.mechanism) << 16 | tail, 0);
+        return stir(address.wrapping_add(remote).wrapping_add(tail));
     }
-    let ports = u64::from(flow.outside_port) << 16 | u64::from(flow.remote_port);
-    let hash = mix(first, (u64::from(flow.outside) << 32 | remote) ^ second);
-    mix(mix(hash, ports ^ third), tail ^ fourth)
+    let addresses = pair(keys[0], flow.outside, flow.remote);
+    stir(addresses.wrapping_add(pair(keys[1], ports(flow.outside_port), tail)))
 }
 
 /// An address as this machine reads its two halves.

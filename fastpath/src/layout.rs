@@ -33,7 +33,7 @@ pub const ADDRESSES4: usize = 64;
 /// See [`TRANSLATORS`].
 pub const NETWORKS4: usize = 64;
 /// See [`TRANSLATORS`].
-pub const PORTS: usize = 16;
+pub const PORTS: usize = 32;
 /// Counters: two for each kind of mechanism, then sixteen for what was not forwarded.
 pub const COUNTERS: usize = 32;
 /// The first counter of what was not forwarded.
@@ -363,16 +363,20 @@ plain! {
         pub mask: u32,
     }
 
-    /// An interface that the programs hang at.
+    /// An interface that packets come in by: one that the programs hang at, or a VLAN's above it.
     pub struct Port {
-        /// Its index.
+        /// What the kernel's routes know it by.
         pub ifindex: u32,
+        /// Where its frames come by in XDP: the device below a VLAN's; else the same.
+        pub below: u32,
+        /// Identifier of the VLAN; 0: untagged.
+        pub vlan: u16,
         /// Its Ethernet address.
         pub mac: [u8; 6],
-        /// Strict reverse path filtering.
+        /// Strict reverse path filtering: an IPv4 source must be reached by it.
         pub strict: u8,
         /// Zero.
-        pub reserved: u8,
+        pub reserved: [u8; 3],
     }
 
     /// The programs' constants.
@@ -395,7 +399,7 @@ plain! {
         pub can_decap_gso: u8,
         /// Zero.
         pub reserved0: u8,
-        /// The interfaces that the programs hang at.
+        /// The interfaces that packets come in by.
         pub ports: [Port; PORTS],
         /// MTU of the next links in octets, as the engine has it.
         pub mtu4: u16,

@@ -121,13 +121,15 @@ fn a_removed_entry_is_nobodys_for_two_seconds() {
 }
 
 #[test]
-fn a_table_takes_as_many_flows_as_it_was_made_for() {
+fn a_table_takes_nearly_as_many_flows_as_it_was_made_for_and_never_more() {
     let table = table(20_000);
-    let handles: Vec<_> = (0..20_000).map_while(|number| table.arm(&flow(number))).collect();
-    assert_eq!((handles.len(), table.used()), (20_000, 20_000), "two thirds of the entries are found places");
-    assert!(table.arm(&flow(20_001)).is_none());
+    let handles: Vec<_> = (0..20_000).filter_map(|number| table.arm(&flow(number))).collect();
+    assert!(handles.len() > 19_600, "{}", handles.len());
+    assert_eq!(table.used() as usize, handles.len());
+    let more: Vec<_> = (20_000..40_000).filter_map(|number| table.arm(&flow(number))).collect();
+    assert_eq!((handles.len() + more.len(), table.used()), (20_000, 20_000));
     table.remove(handles[5]);
-    assert!(table.arm(&flow(20_001)).is_some());
+    assert!((40_000..40_100).any(|number| table.arm(&flow(number)).is_some()));
 }
 
 #[test]
@@ -146,7 +148,7 @@ fn workers_arm_and_remove_at_the_same_time() {
         let mut writer = FastPathWriter::new(table.clone(), Instant(0));
         let mut kept = Vec::new();
         for number in (first..40_000).step_by(4) {
-            let handle = writer.arm(&flow(number)).unwrap();
+            let Some(handle) = writer.arm(&flow(number)) else { continue };
             writer.force(handle);
             if number.is_multiple_of(3) {
                 writer.remove(handle);
@@ -161,6 +163,7 @@ fn workers_arm_and_remove_at_the_same_time() {
         workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
     });
     assert_eq!(table.used() as usize, kept.len());
+    assert!(kept.len() > 26_000, "{}", kept.len());
     let mut taken = std::collections::HashSet::new();
     for (number, handle) in &kept {
         let [out, into] = table.halves_of(*handle);
