@@ -11,7 +11,7 @@ const ARROWS: [(&str, &[&str]); 7] = [
     ("sixway-dataplane", &["sixway-wire"]),
     ("sixway-control", &["sixway-dataplane", "sixway-wire"]),
     ("sixway-link", &["sixway-dataplane", "sixway-wire"]),
-    ("sixway-fastpath", &[]),
+    ("sixway-fastpath", &["sixway-dataplane", "sixway-wire"]),
     ("sixway", &["sixway-control", "sixway-dataplane", "sixway-fastpath", "sixway-link", "sixway-wire"]),
     ("sixway-lab", &["sixway-dataplane", "sixway-link", "sixway-wire"]),
 ];
