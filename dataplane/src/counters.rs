@@ -118,6 +118,16 @@ counters! {
     sessions_made = "nat64.sessions.made",
     /// Sessions ended.
     sessions_ended = "nat64.sessions.ended",
+    /// Sessions that were given to the fast path.
+    flows_offloaded = "flows.offloaded",
+    /// Sessions that were ripe for the fast path and could not be given to it: it has no room, or too many are on their way.
+    flows_offload_refused = "flows.offload_refused",
+    /// Sessions that moved to the fast path without a quiet point, after half a second: packets may have overtaken one another.
+    flows_moved_unquietly = "flows.moved_unquietly",
+    /// Sessions taken back from the fast path, because of a SYN, FIN or RST or because they were silent.
+    flows_taken_back = "flows.taken_back",
+    /// Flows that the fast path carried on without a gateway, and that became sessions again.
+    flows_adopted = "flows.adopted",
 }
 
 impl Counters {

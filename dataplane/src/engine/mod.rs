@@ -4,6 +4,7 @@
 //!
 //! Packets go through in strides, so that the cache misses of one stride's look-ups overlap.
 
+mod fast_path;
 mod original;
 mod owner;
 mod stride;
@@ -33,6 +34,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use original::Original;
 use tunnels::Tunnels;
 
+pub use fast_path::PACKETS_BEFORE_OFFLOAD;
 pub use tunnels::TunnelConfig;
 
 /// A packet passes at most so many mechanisms (hairpins included).

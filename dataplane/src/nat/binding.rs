@@ -7,7 +7,10 @@
 use super::index::Index;
 use super::keyed::{Purpose, TupleHash};
 use super::pool::{Pool, PoolSlot};
+use super::port_ledger::SharedLedger;
 use super::protocol::NatProtocol;
+use super::quarantine::Quarantine;
+use super::revival::NotAdopted;
 use super::session::{NONE, address_word, address_words};
 use super::sides::{Inside, Outside};
 use super::slab::Slab;
@@ -101,6 +104,8 @@ pub(crate) struct BindingTable {
     hash_host: TupleHash,
     subscribers: Subscribers,
     pool: Pool,
+    quarantine: Quarantine,
+    ledger: SharedLedger,
 }
 
 impl BindingTable {
@@ -117,7 +122,14 @@ impl BindingTable {
             hash_host: TupleHash::new(seed, Purpose::Hosts),
             subscribers: Subscribers::new(most_of_each, most, seed),
             pool,
+            quarantine: Quarantine::default(),
+            ledger: SharedLedger::default(),
         }
+    }
+
+    /// Tells this ledger from now on.
+    pub(crate) fn set_ledger(&mut self, ledger: SharedLedger) {
+        self.ledger = ledger;
     }
 
     fn tag_inside(&self, protocol: NatProtocol, inside: Inside<Endpoint6>) -> u32 {
@@ -214,7 +226,67 @@ impl BindingTable {
             .insert(protocol, inside, outside, BindingKind::Dynamic, slot, host)
             .ok_or(DropReason::BindingTableFull)?;
         self.subscribers.has_more(inside.0.address);
+        self.ledger.bound(protocol, outside);
         Ok(binding)
+    }
+
+    /// Makes the very dynamic binding that there was in another process; neither endpoint has one.
+    pub(super) fn rebind(
+        &mut self,
+        protocol: NatProtocol,
+        inside: Inside<Endpoint6>,
+        outside: Outside<Endpoint4>,
+    ) -> Result<u32, NotAdopted> {
+        if self.bindings.is_full() {
+            return Err(NotAdopted::TableFull);
+        }
+        if !self.subscribers.may_have_more(inside.0.address) {
+            return Err(NotAdopted::SubscriberLimit);
+        }
+        self.leave_quarantine(protocol, outside);
+        let slot = self.pool.take(protocol, outside).ok_or(NotAdopted::PortNotGiven)?;
+        let host = self.find_host(Inside(inside.0.address));
+        let binding = self.insert(protocol, inside, outside, BindingKind::Dynamic, slot, host);
+        self.subscribers.has_more(inside.0.address);
+        self.ledger.bound(protocol, outside);
+        binding.ok_or(NotAdopted::TableFull)
+    }
+
+    /// Keeps a free endpoint of the pool from being given until this second; whether it is kept.
+    pub(crate) fn quarantine(
+        &mut self,
+        protocol: NatProtocol,
+        outside: Outside<Endpoint4>,
+        until: u32,
+    ) -> bool {
+        if self.quarantine.is_full() {
+            return false;
+        }
+        let Some(slot) = self.pool.take(protocol, outside) else { return false };
+        self.quarantine.insert((protocol, outside), slot, until);
+        self.ledger.bound(protocol, outside);
+        true
+    }
+
+    /// Endpoints in quarantine.
+    pub(crate) fn quarantined(&self) -> usize {
+        self.quarantine.len()
+    }
+
+    /// Frees the next endpoint whose quarantine ends in this second or before; whether there was one.
+    pub(super) fn end_quarantine(&mut self, second: u32) -> bool {
+        let Some(((protocol, outside), slot)) = self.quarantine.pop(second) else { return false };
+        self.pool.release(slot, protocol, outside.0.port);
+        self.ledger.released(protocol, outside);
+        true
+    }
+
+    /// Frees an endpoint before its time if it is in quarantine: its owner is known.
+    fn leave_quarantine(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>) {
+        if let Some(slot) = self.quarantine.remove((protocol, outside)) {
+            self.pool.release(slot, protocol, outside.0.port);
+            self.ledger.released(protocol, outside);
+        }
     }
 
     /// Makes a static binding.
@@ -240,6 +312,7 @@ impl BindingTable {
         if self.find_outside(protocol, outside).is_some() {
             return Err(StaticBindingError::OutsideInUse);
         }
+        self.leave_quarantine(protocol, outside);
         self.pool.reserve(protocol, outside).ok_or(StaticBindingError::NotInPool)
     }
 
@@ -281,6 +354,7 @@ impl BindingTable {
         self.by_outside.remove(self.tag_outside(binding.protocol, binding.outside), slot);
         if binding.kind == BindingKind::Dynamic {
             self.subscribers.has_fewer(binding.inside.0.address);
+            self.ledger.released(binding.protocol, binding.outside);
         }
         self.bindings[slot].kind = BindingKind::Free;
         self.bindings.release(slot);
@@ -303,6 +377,7 @@ impl BindingTable {
             + self.by_host.memory()
             + self.subscribers.memory()
             + self.pool.memory()
+            + self.quarantine.memory()
     }
 }
 

@@ -225,6 +225,25 @@ impl Pool {
         Some(slot)
     }
 
+    /// Takes this very endpoint if it is free and one that this worker may give.
+    pub fn take(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>) -> Option<PoolSlot> {
+        let port = outside.0.port;
+        if !self.untouched.is_free(port) {
+            return None;
+        }
+        let slot = self.slot_of(outside.0.address)?;
+        let range = PortRange::of(port);
+        let plane = self.plane(slot, protocol);
+        if !plane.take(port) {
+            return None;
+        }
+        if plane.free(range) == 0 {
+            self.available[protocol as usize][range as usize].remove(slot.0);
+        }
+        self.bindings += 1;
+        Some(slot)
+    }
+
     /// The slot of an address of the pool, which is opened if need be.
     fn slot_of(&mut self, address: Ipv4Addr) -> Option<PoolSlot> {
         if let Some(slot) = self.slots.get(&address) {

@@ -70,6 +70,8 @@ pub struct SessionRow {
     pub octets_out: u64,
     /// Octets in.
     pub octets_in: u64,
+    /// Whether the fast path has an entry for it. What went by there is in the figures above.
+    pub offloaded: bool,
 }
 
 /// A binding.

@@ -12,6 +12,8 @@ use super::sides::{Direction, Inside, Outside};
 use super::slab::Slab;
 use super::timeouts::{Clock, Lifetimes};
 use super::wheel::Wheel;
+use crate::instant::Instant;
+use crate::offload::{FlowHandle, Usage};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Endpoint4, Endpoint6};
 
@@ -53,7 +55,9 @@ pub(super) struct Place {
     /// Slot of its stored SYN, or [`NONE`].
     pub(super) stored: u32,
     /// Whether a packet from outside made it.
-    from_outside: bool,
+    pub(super) from_outside: bool,
+    /// Its entry in the fast path.
+    pub(super) flow: Option<FlowHandle>,
 }
 
 /// The inside endpoint of a session that has none yet.
@@ -76,6 +80,18 @@ pub(super) struct NewSession {
     pub(super) opened: Direction,
 }
 
+/// Of which packets [`SessionTable::count`] tells.
+#[derive(Clone, Copy, Debug)]
+struct Heed {
+    /// One less than a power of two: packets by which a direction's count reaches that power or a later one.
+    below: u32,
+    /// A bit for each session that moves to the fast path, by the lower bits of its slot.
+    moving: u64,
+}
+
+/// Of no packet.
+const HEEDLESS: Heed = Heed { below: u32::MAX, moving: 0 };
+
 /// The table.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionTable {
@@ -87,6 +103,7 @@ pub(crate) struct SessionTable {
     hash_outside: TupleHash,
     wheel: Wheel,
     lifetimes: Lifetimes,
+    heed: Heed,
     /// Sessions that packets from outside made, and the most of them.
     from_outside: u32,
     most_from_outside: u32,
@@ -103,6 +120,7 @@ impl SessionTable {
             hash_outside: TupleHash::new(seed, Purpose::SessionsIn),
             wheel: Wheel::new(most),
             lifetimes,
+            heed: HEEDLESS,
             from_outside: 0,
             most_from_outside: most - most / KEPT_FOR_INSIDE,
         }
@@ -249,10 +267,16 @@ impl SessionTable {
 
     /// The second in which the session is gone if no packet comes: an established one becomes transitory first.
     pub(crate) fn closes(&self, session: &Session) -> u32 {
-        if session.state == SessionState::Established {
-            return self.ends(session).saturating_add(self.lifetimes.of(SessionState::Trans));
+        session.started.saturating_add(self.longest(session.state))
+    }
+
+    /// Seconds that a session lives from the start of its lifetime in this state, if no packet comes.
+    pub(crate) const fn longest(&self, state: SessionState) -> u32 {
+        let lifetime = self.lifetimes.of(state);
+        if matches!(state, SessionState::Established) {
+            return lifetime.saturating_add(self.lifetimes.of(SessionState::Trans));
         }
-        self.ends(session)
+        lifetime
     }
 
     /// Whether the lifetime is over.
@@ -272,18 +296,67 @@ impl SessionTable {
         self.hot[slot].octets
     }
 
-    /// Counts a packet.
+    /// Counts a packet. Whether it is one to be heeded: its session may be moving to the fast path, or is ripe for it.
     #[inline]
-    pub(crate) fn count(&mut self, slot: u32, way: Direction, segments: u32, octets: u32, clock: Clock) {
+    pub(crate) fn count(
+        &mut self,
+        slot: u32,
+        way: Direction,
+        segments: u32,
+        octets: u32,
+        clock: Clock,
+    ) -> bool {
         let session = &mut self.hot[slot];
         session.last_packet = clock.floor;
         session.octets[way as usize] = session.octets[way as usize].wrapping_add(u64::from(octets));
-        let (packets, carry) = session.packets[way as usize].overflowing_add(segments);
+        let before = session.packets[way as usize];
+        let (packets, carry) = before.overflowing_add(segments);
         session.packets[way as usize] = packets;
         if carry {
             let high = &mut self.places[slot as usize].packets[way as usize];
             *high = high.wrapping_add(1);
         }
+        // The highest bit that is set is another than before, and none of those below.
+        let is_ripe = (before ^ packets) > (before | self.heed.below);
+        is_ripe | (self.heed.moving >> (slot & 63) & 1 != 0)
+    }
+
+    /// Which packets are to be heeded: those by which a direction's count reaches `ripe`, rounded up to a power of two, or a later power
+    /// of two. `None`: none.
+    pub(super) fn heed_ripe(&mut self, ripe: Option<u32>) {
+        let below = |packets: u32| packets.clamp(1, 1 << 31).next_power_of_two() - 1;
+        self.heed = Heed { below: ripe.map_or(u32::MAX, below), moving: 0 };
+    }
+
+    /// And those of sessions whose slot has its bit here.
+    pub(super) const fn heed_moving(&mut self, filter: u64) {
+        self.heed.moving = filter;
+    }
+
+    /// The session had a packet elsewhere.
+    pub(super) fn lived(&mut self, slot: u32, last: Instant) {
+        lived(&mut self.hot[slot], last);
+    }
+
+    /// Adds what the session had elsewhere.
+    pub(super) fn absorb(&mut self, slot: u32, usage: &Usage) {
+        let packets = self.packets(slot);
+        let (session, place) = (&mut self.hot[slot], &mut self.places[slot as usize]);
+        for (way, half) in usage.iter().enumerate() {
+            let sum = packets[way].wrapping_add(half.packets);
+            (session.packets[way], place.packets[way]) = (sum as u32, (sum >> 32) as u32);
+            session.octets[way] = session.octets[way].wrapping_add(half.octets);
+            if let Some(last) = half.last {
+                lived(session, last);
+            }
+        }
+    }
+
+    /// Makes a session what it was in another process: since when its lifetime runs, and its last packet.
+    pub(super) fn resume(&mut self, slot: u32, started: u32, last_packet: u32) {
+        let session = &mut self.hot[slot];
+        (session.started, session.last_packet) = (started, last_packet);
+        self.park_again(slot);
     }
 
     /// A packet of the session passes the state machine.
@@ -350,8 +423,15 @@ impl SessionTable {
         let slot = self.hot.insert(session)?;
         let from_outside = new.opened == Direction::In;
         self.from_outside += u32::from(from_outside);
-        let place =
-            Place { binding: NONE, next: NONE, previous: NONE, packets: [0; 2], stored: NONE, from_outside };
+        let place = Place {
+            binding: NONE,
+            next: NONE,
+            previous: NONE,
+            packets: [0; 2],
+            stored: NONE,
+            from_outside,
+            flow: None,
+        };
         match self.places.get_mut(slot as usize) {
             Some(old) => *old = place,
             None => self.places.push(place),
@@ -410,6 +490,15 @@ impl SessionTable {
             + self.by_inside.memory()
             + self.by_outside.memory()
             + self.wheel.memory()
+    }
+}
+
+/// A packet that went by elsewhere starts the lifetime again, as it would have here in these states.
+pub(super) fn lived(session: &mut Session, last: Instant) {
+    if let SessionState::Udp | SessionState::Established = session.state {
+        let clock = Clock::at(last);
+        session.started = session.started.max(clock.ceil);
+        session.last_packet = session.last_packet.max(clock.floor);
     }
 }
 

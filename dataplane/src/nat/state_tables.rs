@@ -1,6 +1,7 @@
 //! Bindings, sessions, permits and stored SYNs as one: what must change together changes here.
 
 use super::binding::{BindingKind, BindingTable, StaticBinding, StaticBindingError};
+use super::offloading::Offloading;
 use super::permit::{Filtering, Permits};
 use super::pool::{Pool, PoolSlot};
 use super::protocol::NatProtocol;
@@ -57,6 +58,7 @@ pub(crate) struct StateTables {
     pub(crate) bindings: BindingTable,
     pub(crate) permits: Permits,
     stored: StoredSyns,
+    pub(super) offloading: Offloading,
     /// To be probed at the next expiry.
     silent: VecDeque<SilentSession>,
 }
@@ -74,6 +76,7 @@ impl StateTables {
             bindings: BindingTable::new(most_bindings, most_bindings_of_subscriber, pool, seed),
             permits: Permits::new(filtering, most_sessions, seed),
             stored: StoredSyns::new(STORED_SYNS.min(most_sessions)),
+            offloading: Offloading::default(),
             silent: VecDeque::new(),
         }
     }
@@ -245,7 +248,7 @@ impl StateTables {
         }
     }
 
-    fn link(&mut self, slot: u32, binding: u32) {
+    pub(super) fn link(&mut self, slot: u32, binding: u32) {
         let bound = self.bindings.get_mut(binding);
         let next = std::mem::replace(&mut bound.first, slot);
         bound.sessions += 1;
@@ -258,7 +261,7 @@ impl StateTables {
 
     /// Makes of a session what time has made of it; whether it still lives.
     pub(crate) fn settle(&mut self, slot: u32, clock: Clock, counters: &mut Counters) -> bool {
-        while self.sessions.is_overdue(slot, clock) {
+        while self.sessions.is_overdue(slot, clock) && !self.lives_elsewhere(slot, clock, counters) {
             if self.sessions.get(slot).state != SessionState::Established {
                 self.end(slot, Ending::Lifetime, counters);
                 return false;
@@ -270,6 +273,8 @@ impl StateTables {
     }
 
     fn end(&mut self, slot: u32, why: Ending, counters: &mut Counters) {
+        // No packet may go by its entry when its port is another's.
+        self.take_back(slot);
         let place = *self.sessions.place(slot);
         let session = self.sessions.remove(slot);
         counters.sessions_ended += 1;
@@ -366,6 +371,11 @@ impl StateTables {
             }
         }
         for _ in 0..budget {
+            if !self.bindings.end_quarantine(clock.floor) {
+                break;
+            }
+        }
+        for _ in 0..budget {
             let Some(packet) = self.stored.next_unanswered() else { break };
             tell(Fired::Unanswered(packet));
         }
@@ -374,7 +384,7 @@ impl StateTables {
     /// The wheel says that this session may be due: it ends, is parked again, or, if it was established, is to be probed.
     fn fired(&mut self, slot: u32, clock: Clock, counters: &mut Counters) -> Option<SilentSession> {
         let Session { inside, outside, remote, .. } = *self.sessions.get(slot);
-        if !self.sessions.is_overdue(slot, clock) {
+        if !self.sessions.is_overdue(slot, clock) || self.lives_elsewhere(slot, clock, counters) {
             self.sessions.park_again(slot);
             return None;
         }

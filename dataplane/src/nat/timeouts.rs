@@ -142,6 +142,12 @@ impl Clock {
         Self { now, floor: floor as u32, ceil: ceil as u32 }
     }
 
+    /// The instant itself.
+    #[inline]
+    pub const fn now(&self) -> Instant {
+        self.now
+    }
+
     /// Follows the time; an instant before the last one is taken for it.
     #[inline]
     pub fn set(&mut self, now: Instant) {

@@ -8,6 +8,7 @@
 )]
 
 mod builder;
+pub mod fast_path;
 pub mod super_frame;
 
 pub use builder::{Build, checksum_is_right, icmp4, icmp6, v4, v6};

@@ -13,6 +13,7 @@
 mod config;
 mod icmp_error;
 mod inbound;
+mod offload;
 mod operator;
 mod outbound;
 mod probe;

@@ -27,17 +27,19 @@ impl Nat64 {
         let sessions = &self.tables.sessions;
         let end = cursor.saturating_add(slots).min(sessions.slots());
         for slot in cursor..end {
-            let session = sessions.get(slot);
+            if sessions.get(slot).state == SessionState::Free {
+                continue;
+            }
+            let present = self.tables.present(slot);
+            let session = &present.session;
             let inside = Some(session.inside).filter(|inside| inside.0.address != Ipv6Addr::UNSPECIFIED);
-            if session.state == SessionState::Free
-                || sessions.is_overdue(slot, clock) && session.state != SessionState::Established
+            if clock.floor >= sessions.ends(session) && session.state != SessionState::Established
                 || !selection.holds(session.protocol, inside, session.outside)
                 || !selection.holds_remote(session.remote)
             {
                 continue;
             }
-            let ([packets_out, packets_in], [octets_out, octets_in]) =
-                (sessions.packets(slot), sessions.octets(slot));
+            let ([packets_out, packets_in], [octets_out, octets_in]) = (present.packets, present.octets);
             rows.push(SessionRow {
                 protocol: session.protocol,
                 inside,
@@ -50,6 +52,7 @@ impl Nat64 {
                 packets_in,
                 octets_out,
                 octets_in,
+                offloaded: present.flow.is_some(),
             });
         }
         (end < sessions.slots()).then_some(end)

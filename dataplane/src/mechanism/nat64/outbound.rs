@@ -30,9 +30,16 @@ impl Nat64 {
                 }
             }
         };
+        let segment = Segment::of(probe.flags);
+        if segment != Segment::Data {
+            self.tables.reclaim(slot, counters);
+        }
         let waited = self.tables.sessions.get(slot).state == SessionState::V4InitStored;
-        self.tables.sessions.advance(slot, Direction::Out, Segment::of(probe.flags), self.clock);
-        self.tables.sessions.count(slot, Direction::Out, arrival.segments, arrival.packet.length, self.clock);
+        self.tables.sessions.advance(slot, Direction::Out, segment, self.clock);
+        let (segments, octets) = (arrival.segments, arrival.packet.length);
+        if self.tables.sessions.count(slot, Direction::Out, segments, octets, self.clock) {
+            self.heed(slot, Direction::Out, arrival, probe, counters);
+        }
         let session = self.tables.sessions.get(slot);
         let (outside, state) = (session.outside, session.state);
         if waited && state == SessionState::Established {

@@ -1,0 +1,177 @@
+//! NAT64 and the fast path: which sessions it is given, and how what it carried on alone becomes sessions again.
+
+use super::{Arrival, Nat64, Probe};
+use crate::classify::source_check::{is_martian4, is_martian6};
+use crate::counters::Counters;
+use crate::instant::Instant;
+use crate::nat::{
+    Clock, Direction, NatProtocol, NotAdopted, Outside, Revival, SavedSession, Segment, SessionState,
+    SharedFastPath, SharedLedger,
+};
+use crate::offload::{FlowHandle, OffloadedFlow, Usage, mark};
+use crate::verdict::WorkerId;
+use core::time::Duration;
+use sixway_wire::Endpoint4;
+
+impl Nat64 {
+    /// Gives sessions to this fast path from now on, or to none. `mechanism` is this translator's number.
+    pub(crate) fn set_fast_path(&mut self, fast_path: Option<SharedFastPath>, mechanism: u8, packets: u32) {
+        self.tables.set_fast_path(fast_path, mechanism, packets);
+    }
+
+    /// Tells this ledger of the ports that are given from now on.
+    pub(crate) fn set_ledger(&mut self, ledger: SharedLedger) {
+        self.tables.bindings.set_ledger(ledger);
+    }
+
+    /// A packet by which its session is ripe for the fast path, or that may be one of a session that moves there.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn heed(
+        &mut self,
+        slot: u32,
+        way: Direction,
+        arrival: &Arrival,
+        probe: &Probe,
+        counters: &mut Counters,
+    ) {
+        let packet = arrival.packet;
+        let now = self.clock.now();
+        let transport = usize::from(packet.transport_at)..packet.length as usize;
+        let its_mark = || mark(probe.protocol, arrival.octets.get(transport).unwrap_or_default());
+        let is_plain = Segment::of(probe.flags) == Segment::Data;
+        // A hairpin's packets come to us twice, and are known under two names.
+        if !self.tables.moves(slot, way, its_mark, now)
+            && is_plain
+            && !self.owns_outside(probe.remote.address)
+        {
+            self.tables.offload(slot, now, counters);
+        }
+    }
+
+    /// What was decided on has been sent.
+    pub(crate) fn settle_moving(&mut self, now: Instant, counters: &mut Counters) {
+        self.tables.settle_moving(now, counters);
+    }
+
+    /// Makes a session of what the fast path carries. On failure nothing is changed, and the entry is the caller's to take out.
+    pub(crate) fn adopt(
+        &mut self,
+        flow: &OffloadedFlow,
+        handle: FlowHandle,
+        usage: &Usage,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Result<(), NotAdopted> {
+        let state = match flow.protocol {
+            NatProtocol::Tcp => SessionState::Established,
+            NatProtocol::Udp => SessionState::Udp,
+            NatProtocol::Icmp => return Err(NotAdopted::NotCarried),
+        };
+        let last = usage.iter().filter_map(|half| half.last).max();
+        let age = last.map_or(Duration::ZERO, |last| now.since(last));
+        let saved = SavedSession {
+            protocol: flow.protocol,
+            state,
+            inside: flow.inside,
+            outside: flow.outside,
+            remote: flow.remote,
+            age,
+            idle: age,
+            // The entry has them.
+            packets: [0; 2],
+            octets: [0; 2],
+            from_outside: false,
+        };
+        self.revive(&saved, Some(handle), now, counters)?;
+        counters.flows_adopted += 1;
+        Ok(())
+    }
+
+    /// Carries a session on that another process had.
+    pub fn restore(
+        &mut self,
+        saved: &SavedSession,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Result<(), NotAdopted> {
+        self.revive(saved, None, now, counters)
+    }
+
+    /// Adds the sessions that another process is to carry on to `saved`, looking at `slots` slots from the cursor on. Returns the cursor to
+    /// go on from; `None`: that was all. Those that the fast path carries are not among them, nor those that wait with a stored SYN.
+    pub fn export(
+        &self,
+        cursor: u32,
+        slots: u32,
+        now: Instant,
+        saved: &mut Vec<SavedSession>,
+    ) -> Option<u32> {
+        let (clock, all) = (Clock::at(now), self.tables.sessions.slots());
+        let end = cursor.saturating_add(slots).min(all);
+        saved.extend((cursor..end).filter_map(|slot| self.tables.save(slot, clock)));
+        (end < all).then_some(end)
+    }
+
+    fn revive(
+        &mut self,
+        saved: &SavedSession,
+        flow: Option<FlowHandle>,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Result<(), NotAdopted> {
+        if let SessionState::Free | SessionState::V4InitStored = saved.state {
+            return Err(NotAdopted::NotCarried);
+        }
+        if self.worker_of(saved) != Some(self.worker) {
+            return Err(NotAdopted::OtherWorker);
+        }
+        self.check_addresses(saved, flow.is_some())?;
+        self.clock.set(now);
+        let second = |ago: Duration| u32::try_from(ago.as_secs()).unwrap_or(u32::MAX);
+        let started = self.clock.ceil.saturating_sub(second(saved.age));
+        let last_packet = self.clock.floor.saturating_sub(second(saved.idle));
+        if self.clock.floor >= started.saturating_add(self.tables.sessions.longest(saved.state)) {
+            return Err(NotAdopted::Expired);
+        }
+        let revival = Revival { saved: *saved, started, last_packet, flow };
+        self.tables.revive(&revival, self.clock, counters)
+    }
+
+    /// The worker that owns both endpoints of a session; `None`: no worker does.
+    fn worker_of(&self, saved: &SavedSession) -> Option<WorkerId> {
+        let inside = self.ownership.worker_of_inside(saved.inside.0.address);
+        let outside = self.ownership.worker_of_outside(saved.protocol, saved.outside.0);
+        (inside == outside).then_some(inside)
+    }
+
+    /// The addresses are ones that a packet may make such a session with.
+    fn check_addresses(&self, saved: &SavedSession, is_carried: bool) -> Result<(), NotAdopted> {
+        let (host, remote) = (saved.inside.0.address, saved.remote.address);
+        let is_ours =
+            self.prefix.contains(host) || self.other_prefixes.iter().any(|prefix| prefix.contains(host));
+        let is_hairpin = self.owns_outside(remote) && is_carried;
+        if is_ours || is_hairpin || is_martian6(host) || is_martian4(remote) {
+            return Err(NotAdopted::AddressRefused);
+        }
+        self.prefix.permit(remote).map_err(|_| NotAdopted::AddressRefused)?;
+        if !self.owns_outside(saved.outside.0.address) {
+            return Err(NotAdopted::PortNotGiven);
+        }
+        Ok(())
+    }
+
+    /// Keeps a free endpoint of the pool from being given before `until`: after an unclean stop somebody may still send to whom it
+    /// belonged. Whether it is kept: it is not if it belongs to a binding, is another worker's or none of the pool's, or if there is no room
+    /// ([`crate::nat::MOST_QUARANTINED`]). What is carried on is to be adopted before.
+    pub fn quarantine(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>, until: Instant) -> bool {
+        self.owns_outside(outside.0.address)
+            && self.ownership.worker_of_outside(protocol, outside.0) == self.worker
+            && self.tables.bindings.quarantine(protocol, outside, Clock::at(until).ceil)
+    }
+
+    /// Endpoints in quarantine.
+    pub fn quarantined(&self) -> usize {
+        self.tables.bindings.quarantined()
+    }
+}

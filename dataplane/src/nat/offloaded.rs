@@ -1,0 +1,128 @@
+//! Sessions and the fast path: who is given to it, what it says of them, and when it gives them back.
+//!
+//! What a session had there is read when it is asked for: when its lifetime seems to be over, when it is shown, when it ends. An entry is
+//! taken out before its session leaves the states in which packets change nothing, and before its binding and its port go.
+
+use super::offloading::{SharedFastPath, is_carried, last_of};
+use super::session::{NONE, Session, lived};
+use super::session_state::SessionState;
+use super::sides::Direction;
+use super::state_tables::StateTables;
+use super::timeouts::Clock;
+use crate::counters::Counters;
+use crate::instant::Instant;
+use crate::offload::{FlowHandle, OffloadedFlow, Usage};
+
+/// A session as it is, what went by in the fast path included.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Present {
+    /// With the times as they are; its own counts lack what is below.
+    pub(crate) session: Session,
+    /// Packets out and in.
+    pub(crate) packets: [u64; 2],
+    /// Octets out and in.
+    pub(crate) octets: [u64; 2],
+    /// Its entry in the fast path.
+    pub(crate) flow: Option<FlowHandle>,
+}
+
+impl StateTables {
+    /// Gives sessions to this fast path from now on, under this translator's number, when one of their directions has had so many packets;
+    /// or to none. Those that are in another one are taken out of it.
+    pub(crate) fn set_fast_path(&mut self, fast_path: Option<SharedFastPath>, mechanism: u8, packets: u32) {
+        if self.offloading.is_on() {
+            for slot in 0..self.sessions.slots() {
+                self.take_back(slot);
+            }
+        }
+        self.sessions.heed_ripe(fast_path.is_some().then_some(packets));
+        self.offloading.set(fast_path, mechanism);
+    }
+
+    /// Whether the session is on its way to the fast path. If so, the packet at hand is the last of its direction that is decided on.
+    pub(crate) fn moves(
+        &mut self,
+        slot: u32,
+        way: Direction,
+        mark: impl FnOnce() -> u32,
+        now: Instant,
+    ) -> bool {
+        self.offloading.is_moving(slot) && self.offloading.sees(slot, way, mark(), now)
+    }
+
+    /// Gives a session to the fast path if it is fit for it.
+    pub(crate) fn offload(&mut self, slot: u32, now: Instant, counters: &mut Counters) {
+        let Session { inside, outside, remote, protocol, state, .. } = *self.sessions.get(slot);
+        let place = self.sessions.place(slot);
+        let is_open = matches!(state, SessionState::Udp | SessionState::Established);
+        if !is_open || !is_carried(protocol) || place.flow.is_some() || place.stored != NONE {
+            return;
+        }
+        let mechanism = self.offloading.mechanism();
+        let flow = OffloadedFlow { mechanism, protocol, inside, outside, remote };
+        let Some(handle) = self.offloading.arm(slot, &flow, now) else {
+            counters.flows_offload_refused += 1;
+            return;
+        };
+        counters.flows_offloaded += 1;
+        self.sessions.place_mut(slot).flow = Some(handle);
+        self.sessions.heed_moving(self.offloading.filter());
+    }
+
+    /// What was decided on has been sent.
+    pub(crate) fn settle_moving(&mut self, now: Instant, counters: &mut Counters) {
+        counters.flows_moved_unquietly += self.offloading.settle(now).unquietly;
+        self.sessions.heed_moving(self.offloading.filter());
+    }
+
+    /// Takes a session's entry out of the fast path; whether it had one. What it had there is the session's.
+    pub(super) fn take_back(&mut self, slot: u32) -> bool {
+        let Some(handle) = self.sessions.place_mut(slot).flow.take() else { return false };
+        let usage = self.offloading.remove(slot, handle);
+        self.sessions.absorb(slot, &usage);
+        self.sessions.heed_moving(self.offloading.filter());
+        true
+    }
+
+    /// A SYN, FIN or RST has come: whoever carries on is the state machine.
+    #[cold]
+    pub(crate) fn reclaim(&mut self, slot: u32, counters: &mut Counters) {
+        counters.flows_taken_back += u64::from(self.take_back(slot));
+    }
+
+    /// Whether a session whose lifetime seems to be over had packets in the fast path since. If not, it is taken out of there.
+    pub(super) fn lives_elsewhere(&mut self, slot: u32, clock: Clock, counters: &mut Counters) -> bool {
+        let Some(handle) = self.sessions.place(slot).flow else { return false };
+        if let Some(last) = last_of(&self.offloading.usage(handle)) {
+            self.sessions.lived(slot, last);
+        }
+        if !self.sessions.is_overdue(slot, clock) {
+            return true;
+        }
+        // What went by in between is seen here.
+        counters.flows_taken_back += u64::from(self.take_back(slot));
+        !self.sessions.is_overdue(slot, clock)
+    }
+
+    /// A session as it is.
+    pub(crate) fn present(&self, slot: u32) -> Present {
+        let flow = self.sessions.place(slot).flow;
+        let usage = flow.map_or_else(Usage::default, |handle| self.offloading.usage(handle));
+        let mut session = *self.sessions.get(slot);
+        if let Some(last) = last_of(&usage) {
+            lived(&mut session, last);
+        }
+        let (packets, octets) = (self.sessions.packets(slot), self.sessions.octets(slot));
+        Present {
+            session,
+            packets: [0, 1].map(|way| packets[way].wrapping_add(usage[way].packets)),
+            octets: [0, 1].map(|way| octets[way].wrapping_add(usage[way].octets)),
+            flow,
+        }
+    }
+
+    /// Whether the session is on its way to the fast path: nobody could adopt it from there.
+    pub(crate) fn is_moving(&self, slot: u32) -> bool {
+        self.offloading.is_moving(slot)
+    }
+}

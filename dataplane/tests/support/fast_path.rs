@@ -1,0 +1,198 @@
+//! A fast path in memory: a table that behaves like the one in the kernel, and the program that packets meet first.
+
+use sixway_dataplane::Instant;
+use sixway_dataplane::nat::{Direction, NatProtocol};
+use sixway_dataplane::offload::{FastPath, FlowHandle, HalfUsage, OffloadedFlow, Usage, mark};
+use sixway_dataplane::parse::{Addresses, FIN, Packet, RST, SYN, Transport, parse};
+use sixway_wire::Endpoint4;
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// What an entry's half is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// Packets go to the engine; the mark of the last.
+    Armed(u32),
+    /// Packets are forwarded.
+    Active,
+}
+
+/// An entry.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub flow: OffloadedFlow,
+    pub words: [Word; 2],
+    pub usage: Usage,
+}
+
+/// The table.
+#[derive(Debug, Default)]
+pub struct Table {
+    /// By handle; a handle is never given twice, so that whoever uses an old one is found out.
+    pub entries: BTreeMap<u32, Entry>,
+    next: u32,
+    /// Entries that there may be.
+    pub most: usize,
+    /// How often an entry was asked for.
+    pub asked: u32,
+}
+
+/// What the program does with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It goes to the engine.
+    Passed,
+    /// It is forwarded.
+    Forwarded,
+}
+
+/// The fast path: the engine has one end, the test and the program the other.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryFastPath(Arc<Mutex<Table>>);
+
+/// A packet's flow: a way, and whose it is.
+struct Key {
+    way: Direction,
+    protocol: NatProtocol,
+    near: (std::net::IpAddr, u16),
+    remote: Endpoint4,
+}
+
+impl MemoryFastPath {
+    /// With room for so many entries.
+    pub fn new(most: usize) -> Self {
+        let path = Self::default();
+        path.table().most = most;
+        path
+    }
+
+    pub fn table(&self) -> MutexGuard<'_, Table> {
+        self.0.lock().unwrap()
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.table().entries.len()
+    }
+
+    /// The only entry.
+    #[track_caller]
+    pub fn only(&self) -> (FlowHandle, Entry) {
+        let table = self.table();
+        assert_eq!(table.entries.len(), 1, "{:?}", table.entries);
+        table.entries.iter().map(|(handle, entry)| (FlowHandle(*handle), entry.clone())).next().unwrap()
+    }
+
+    /// Which halves of the only entry are active.
+    #[track_caller]
+    pub fn active(&self) -> [bool; 2] {
+        self.only().1.words.map(|word| word == Word::Active)
+    }
+
+    /// A packet comes to the program.
+    pub fn meets(&self, octets: &[u8], now: Instant) -> Fate {
+        let Ok(packet) = parse(octets) else { return Fate::Passed };
+        let Some(key) = Key::of(&packet) else { return Fate::Passed };
+        let mut table = self.table();
+        let Some(entry) = table.entries.values_mut().find(|entry| key.is_of(&entry.flow)) else {
+            return Fate::Passed;
+        };
+        let half = key.way as usize;
+        match &mut entry.words[half] {
+            Word::Armed(last) => {
+                *last = mark(key.protocol, &octets[packet.transport_at.into()..packet.length as usize]);
+                Fate::Passed
+            }
+            Word::Active => {
+                let HalfUsage { packets, octets, last } = &mut entry.usage[half];
+                (*packets, *octets, *last) = (*packets + 1, *octets + u64::from(packet.length), Some(now));
+                Fate::Forwarded
+            }
+        }
+    }
+}
+
+impl Key {
+    /// `None`: not a packet that is forwarded.
+    fn of(packet: &Packet) -> Option<Self> {
+        let Transport::Ports { source, destination, tcp_flags } = packet.transport else { return None };
+        if packet.fragment.is_some() || packet.hops <= 1 {
+            return None;
+        }
+        let protocol = NatProtocol::of(packet.protocol)?;
+        if protocol == NatProtocol::Tcp && tcp_flags & (FIN | SYN | RST) != 0 {
+            return None;
+        }
+        Some(match packet.addresses {
+            Addresses::V6 { source: host, destination: image } => Self {
+                way: Direction::Out,
+                protocol,
+                near: (host.into(), source),
+                remote: Endpoint4::new(Ipv4Addr::from_bits(image.to_bits() as u32), destination),
+            },
+            Addresses::V4 { source: remote, destination: outside } => Self {
+                way: Direction::In,
+                protocol,
+                near: (outside.into(), destination),
+                remote: Endpoint4::new(remote, source),
+            },
+        })
+    }
+
+    fn is_of(&self, flow: &OffloadedFlow) -> bool {
+        let near = match self.way {
+            Direction::Out => (flow.inside.0.address.into(), flow.inside.0.port),
+            Direction::In => (flow.outside.0.address.into(), flow.outside.0.port),
+        };
+        flow.protocol == self.protocol && near == self.near && flow.remote == self.remote
+    }
+}
+
+impl Table {
+    fn entry(&mut self, handle: FlowHandle) -> &mut Entry {
+        self.entries.get_mut(&handle.0).expect("the entry is there as long as its handle is used")
+    }
+}
+
+impl FastPath for MemoryFastPath {
+    fn arm(&mut self, flow: &OffloadedFlow) -> Option<FlowHandle> {
+        let mut table = self.table();
+        table.asked += 1;
+        let is_same = |other: &OffloadedFlow| {
+            other.protocol == flow.protocol
+                && other.remote == flow.remote
+                && (other.inside == flow.inside || other.outside == flow.outside)
+        };
+        assert!(!table.entries.values().any(|entry| is_same(&entry.flow)), "a second entry for {flow:?}");
+        if table.entries.len() == table.most {
+            return None;
+        }
+        table.next += 1;
+        let handle = table.next;
+        let entry = Entry { flow: *flow, words: [Word::Armed(0); 2], usage: Usage::default() };
+        table.entries.insert(handle, entry);
+        Some(FlowHandle(handle))
+    }
+
+    fn activate(&mut self, handle: FlowHandle, way: Direction, mark: u32) -> bool {
+        let mut table = self.table();
+        let word = &mut table.entry(handle).words[way as usize];
+        if *word == Word::Armed(mark) {
+            *word = Word::Active;
+        }
+        *word == Word::Active
+    }
+
+    fn force(&mut self, handle: FlowHandle) {
+        self.table().entry(handle).words = [Word::Active; 2];
+    }
+
+    fn remove(&mut self, handle: FlowHandle) -> Usage {
+        self.table().entries.remove(&handle.0).expect("an entry is taken out once").usage
+    }
+
+    fn usage(&self, handle: FlowHandle) -> Usage {
+        self.table().entry(handle).usage
+    }
+}
