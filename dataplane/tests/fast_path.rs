@@ -1,0 +1,461 @@
+//! Sessions and the fast path: who is given to it and when it begins, what it says of them, and how they come back.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod support;
+
+use sixway_dataplane::mechanism::nat64::Nat64Config;
+use sixway_dataplane::nat::{Inside, NatProtocol, Outside, Selection, SessionRow, StaticBinding};
+use sixway_dataplane::{Frame, Instant, Outbox, Verdict};
+use sixway_wire::{Endpoint4, Endpoint6};
+use std::time::Duration;
+use support::fast_path::{Fate, MemoryFastPath, Word};
+use support::{Gateway, v4, v6};
+
+const HOST: &str = "2001:db8:1::1";
+const SERVER: &str = "203.0.113.2";
+const SERVER6: &str = "64:ff9b::203.0.113.2";
+const FIN: u8 = 1;
+const SYN: u8 = 2;
+const RST: u8 = 4;
+const ACK: u8 = 16;
+const PACKETS: u32 = 8;
+const MILLISECOND: Duration = Duration::from_millis(1);
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A gateway and its fast path.
+struct Pair {
+    gateway: Gateway,
+    path: MemoryFastPath,
+    /// Makes the packets different.
+    number: u32,
+}
+
+fn pair() -> Pair {
+    pair_with(64, |_| {})
+}
+
+fn pair_with(most: usize, edit: impl FnOnce(&mut Nat64Config)) -> Pair {
+    let mut nat64 = support::nat64();
+    edit(&mut nat64);
+    let mut gateway = support::gateway(|config| config.nat64.push(nat64));
+    let path = MemoryFastPath::new(most);
+    gateway.engine.set_fast_path(Box::new(path.clone()), PACKETS);
+    Pair { gateway, path, number: 0 }
+}
+
+impl Pair {
+    fn data(&mut self) -> [u8; 8] {
+        self.number += 1;
+        u64::from(self.number).to_be_bytes()
+    }
+
+    /// A packet comes from the wire: what the program does with it, and then the engine.
+    #[track_caller]
+    fn comes(&mut self, packet: &[u8]) -> Fate {
+        let fate = self.path.meets(packet, self.gateway.now);
+        if fate == Fate::Passed {
+            self.decides(packet);
+            self.gateway.engine.settle(self.gateway.now);
+        }
+        fate
+    }
+
+    /// The engine gets it, and its batch is not sent yet.
+    #[track_caller]
+    fn decides(&mut self, packet: &[u8]) {
+        self.gateway.receives(packet);
+        assert_eq!(self.gateway.last, Verdict::Forward);
+    }
+
+    fn udp_out(&mut self, port: u16) -> Vec<u8> {
+        let data = self.data();
+        v6(HOST, SERVER6).udp(port, 53, &data).octets()
+    }
+
+    fn udp_in(&mut self, port: u16) -> Vec<u8> {
+        let (outside, data) = (self.row(port).outside.0, self.data());
+        v4(SERVER, &outside.address.to_string()).udp(53, outside.port, &data).octets()
+    }
+
+    fn tcp_out(&mut self, flags: u8) -> Vec<u8> {
+        let data = self.data();
+        sequenced(v6(HOST, SERVER6).tcp(1_000, 80, flags, &data).octets(), 40, self.number)
+    }
+
+    fn tcp_in(&mut self, flags: u8) -> Vec<u8> {
+        let (outside, data) = (self.row(1_000).outside.0, self.data());
+        let packet = v4(SERVER, &outside.address.to_string()).tcp(80, outside.port, flags, &data).octets();
+        sequenced(packet, 20, self.number)
+    }
+
+    /// The session of an inside port, as it is shown.
+    #[track_caller]
+    fn row(&mut self, port: u16) -> SessionRow {
+        let rows = rows(&mut self.gateway);
+        let mut found = rows.iter().filter(|row| row.inside.unwrap().0.port == port);
+        *found.next().unwrap_or_else(|| panic!("no session of port {port} in {rows:?}"))
+    }
+
+    /// A UDP session whose halves are both active.
+    #[track_caller]
+    fn carried_udp(&mut self, port: u16) {
+        for _ in 0..PACKETS {
+            let packet = self.udp_out(port);
+            assert_eq!(self.comes(&packet), Fate::Passed);
+        }
+        for _ in 0..2 {
+            let (there, back) = (self.udp_out(port), self.udp_in(port));
+            self.comes(&there);
+            self.comes(&back);
+        }
+        assert!(self.row(port).offloaded);
+    }
+
+    /// A TCP connection whose halves are both active.
+    #[track_caller]
+    fn carried_tcp(&mut self) {
+        let syn = self.tcp_out(SYN);
+        self.comes(&syn);
+        let answer = self.tcp_in(SYN | ACK);
+        self.comes(&answer);
+        for _ in 0..PACKETS + 1 {
+            let (there, back) = (self.tcp_out(ACK), self.tcp_in(ACK));
+            self.comes(&there);
+            self.comes(&back);
+        }
+        assert_eq!(self.path.active(), [true; 2]);
+    }
+}
+
+fn sequenced(mut packet: Vec<u8>, transport: usize, number: u32) -> Vec<u8> {
+    packet[transport + 4..transport + 8].copy_from_slice(&(number * 1_000).to_be_bytes());
+    packet
+}
+
+fn rows(gateway: &mut Gateway) -> Vec<SessionRow> {
+    let (now, mut rows) = (gateway.now, Vec::new());
+    assert_eq!(gateway.engine.nat64()[0].sessions(0, u32::MAX, &Selection::default(), now, &mut rows), None);
+    rows
+}
+
+#[test]
+fn a_session_is_armed_by_its_eighth_packet_and_active_at_its_next() {
+    let mut pair = pair();
+    for n in 1..=PACKETS {
+        assert_eq!(pair.path.len(), 0, "before packet {n}");
+        let packet = pair.udp_out(1_000);
+        pair.comes(&packet);
+    }
+    let (_, entry) = pair.path.only();
+    assert_eq!(entry.words, [Word::Armed(0); 2]);
+    assert_eq!((entry.flow.mechanism, entry.flow.protocol), (0, NatProtocol::Udp));
+    assert_eq!(entry.flow.inside, Inside(Endpoint6::new(HOST.parse().unwrap(), 1_000)));
+    assert_eq!(entry.flow.outside, pair.row(1_000).outside);
+    let packet = pair.udp_out(1_000);
+    assert_eq!(pair.comes(&packet), Fate::Passed);
+    assert_eq!(pair.path.active(), [true, false]);
+    let packet = pair.udp_out(1_000);
+    assert_eq!(pair.comes(&packet), Fate::Forwarded);
+    let packet = pair.udp_in(1_000);
+    assert_eq!(pair.comes(&packet), Fate::Passed);
+    assert_eq!(pair.path.active(), [true, true]);
+    pair.gateway.counted([
+        ("nat64.v6_to_v4", 9),
+        ("nat64.v4_to_v6", 1),
+        ("nat64.bindings.made", 1),
+        ("nat64.sessions.made", 1),
+        ("flows.offloaded", 1),
+    ]);
+}
+
+#[test]
+fn a_packet_under_way_keeps_a_half_from_becoming_active() {
+    let mut pair = pair();
+    for _ in 0..PACKETS {
+        let packet = pair.udp_out(1_000);
+        pair.comes(&packet);
+    }
+    let (one, two) = (pair.udp_out(1_000), pair.udp_out(1_000));
+    for packet in [&one, &two] {
+        assert_eq!(pair.path.meets(packet, pair.gateway.now), Fate::Passed);
+    }
+    pair.decides(&one);
+    pair.gateway.engine.settle(pair.gateway.now);
+    assert_eq!(pair.path.active(), [false, false], "the second waits in the queue");
+    pair.decides(&two);
+    assert_eq!(pair.path.active(), [false, false], "its batch is not sent");
+    pair.gateway.engine.settle(pair.gateway.now);
+    assert_eq!(pair.path.active(), [true, false]);
+}
+
+#[test]
+fn packets_that_passed_before_the_entry_was_made_are_waited_for() {
+    let mut pair = pair();
+    let early: Vec<_> = (0..PACKETS + 3).map(|_| pair.udp_out(1_000)).collect();
+    for packet in &early[..PACKETS as usize] {
+        pair.comes(packet);
+    }
+    // The others are in the queue without a mark.
+    for packet in &early[PACKETS as usize..] {
+        pair.gateway.engine.settle(pair.gateway.now);
+        assert_eq!(pair.path.active(), [false, false]);
+        pair.decides(packet);
+        pair.gateway.engine.settle(pair.gateway.now);
+    }
+    assert_eq!(pair.path.active(), [false, false]);
+    pair.gateway.now = pair.gateway.now + 49 * MILLISECOND;
+    pair.gateway.engine.settle(pair.gateway.now);
+    assert_eq!(pair.path.active(), [false, false]);
+    pair.gateway.now = pair.gateway.now + MILLISECOND;
+    pair.gateway.engine.settle(pair.gateway.now);
+    assert_eq!(pair.path.active(), [true, true], "nothing can be under way any more");
+}
+
+#[test]
+fn without_a_quiet_point_a_flow_moves_after_half_a_second() {
+    let mut pair = pair();
+    for _ in 0..PACKETS {
+        let packet = pair.udp_out(1_000);
+        pair.comes(&packet);
+    }
+    let mut waiting = pair.udp_out(1_000);
+    pair.path.meets(&waiting, pair.gateway.now);
+    for _ in 0..50 {
+        assert!(!pair.path.active()[0]);
+        pair.gateway.now = pair.gateway.now + 10 * MILLISECOND;
+        let next = pair.udp_out(1_000);
+        pair.path.meets(&next, pair.gateway.now);
+        pair.decides(&waiting);
+        pair.gateway.engine.settle(pair.gateway.now);
+        waiting = next;
+    }
+    assert_eq!(pair.path.active(), [true, true]);
+    assert_eq!(pair.gateway.engine.counters().flows_moved_unquietly, 1);
+}
+
+#[test]
+fn a_fin_or_rst_or_syn_takes_a_connection_out_of_the_fast_path() {
+    for (flags, state) in [(FIN | ACK, "v6 fin rcv"), (RST, "trans"), (SYN, "established")] {
+        let mut pair = pair();
+        pair.carried_tcp();
+        let before = pair.row(1_000);
+        assert!(before.offloaded);
+        for _ in 0..5 {
+            let (there, back) = (pair.tcp_out(ACK), pair.tcp_in(ACK));
+            assert_eq!((pair.comes(&there), pair.comes(&back)), (Fate::Forwarded, Fate::Forwarded));
+        }
+        assert_eq!(pair.row(1_000).packets_out, before.packets_out + 5);
+        let packet = pair.tcp_out(flags);
+        assert_eq!(pair.comes(&packet), Fate::Passed);
+        assert_eq!(pair.path.len(), 0);
+        let row = pair.row(1_000);
+        assert_eq!((row.state, row.offloaded), (state, false));
+        assert_eq!(row.packets_out, before.packets_out + 6);
+        assert_eq!(row.packets_in, before.packets_in + 5);
+        assert_eq!(row.octets_in, before.octets_in + 5 * 48);
+        let packet = pair.tcp_out(ACK);
+        assert_eq!(pair.comes(&packet), Fate::Passed);
+        assert_eq!(pair.gateway.engine.counters().flows_taken_back, 1);
+    }
+}
+
+#[test]
+fn packets_in_the_fast_path_keep_a_udp_session_alive_and_their_end_ends_it() {
+    let mut pair = pair();
+    pair.carried_udp(1_000);
+    for _ in 0..10 {
+        pair.gateway.waits(200 * SECOND);
+        let packet = pair.udp_in(1_000);
+        assert_eq!(pair.comes(&packet), Fate::Forwarded);
+        assert_eq!(pair.row(1_000).idle, Duration::ZERO);
+        assert!(pair.row(1_000).ends_in >= 300 * SECOND);
+    }
+    pair.gateway.waits(299 * SECOND);
+    assert_eq!((rows(&mut pair.gateway).len(), pair.path.len()), (1, 1));
+    pair.gateway.waits(2 * SECOND);
+    assert_eq!((rows(&mut pair.gateway).len(), pair.path.len()), (0, 0));
+    assert_eq!(pair.gateway.engine.counters().bindings_ended, 1);
+}
+
+#[test]
+fn a_packet_for_the_engine_finds_a_session_alive_that_only_the_fast_path_saw() {
+    let mut pair = pair();
+    pair.carried_udp(1_000);
+    pair.gateway.now = pair.gateway.now + 290 * SECOND;
+    let packet = pair.udp_out(1_000);
+    assert_eq!(pair.comes(&packet), Fate::Forwarded);
+    // No tick: the wheel has not fired.
+    pair.gateway.now = pair.gateway.now + 290 * SECOND;
+    let packet = pair.udp_in(1_000);
+    pair.decides(&packet);
+    assert_eq!(pair.gateway.engine.counters().sessions_made, 1);
+    assert_eq!(pair.path.len(), 1);
+}
+
+#[test]
+fn a_silent_connection_is_taken_back_and_probed_and_one_that_is_used_is_not() {
+    let mut pair = pair();
+    pair.carried_tcp();
+    let hours = 3_600 * SECOND;
+    pair.gateway.waits(hours);
+    let packet = pair.tcp_out(ACK);
+    assert_eq!(pair.comes(&packet), Fate::Forwarded);
+    pair.gateway.waits(hours + 60 * SECOND);
+    assert_eq!((pair.row(1_000).state, pair.path.len()), ("established", 1));
+    assert_eq!(pair.gateway.engine.counters().tcp_probes_made, 0);
+    pair.gateway.waits(hours);
+    assert_eq!((pair.row(1_000).state, pair.path.len()), ("trans", 0));
+    assert_eq!(pair.gateway.engine.counters().tcp_probes_made, 1);
+    // Who lives answers, by way of the engine.
+    let packet = pair.tcp_out(ACK);
+    assert_eq!(pair.comes(&packet), Fate::Passed);
+    assert_eq!(pair.row(1_000).state, "established");
+}
+
+#[test]
+fn an_entry_goes_before_its_port_is_given_again() {
+    let mut pair = pair_with(64, |nat64| {
+        nat64.pool.addresses = vec!["192.0.2.1/32".parse().unwrap()];
+        nat64.pool.ports = vec![4_000..=4_000];
+    });
+    pair.carried_udp(1_000);
+    pair.gateway.now = pair.gateway.now + 301 * SECOND;
+    // The new session makes room for itself: the old one's entry has to be out by then.
+    let packet = v6("2001:db8:1::2", SERVER6).udp(2_000, 53, b"").octets();
+    pair.decides(&packet);
+    assert_eq!((rows(&mut pair.gateway).len(), pair.path.len()), (1, 0));
+}
+
+#[test]
+fn the_administrator_ends_sessions_and_bindings_with_their_entries() {
+    let mut pair = pair();
+    pair.carried_udp(1_000);
+    pair.carried_udp(1_002);
+    let row = pair.row(1_000);
+    let (nat64, counters) = pair.gateway.engine.nat64_and_counters();
+    assert!(nat64[0].end_session(NatProtocol::Udp, row.inside.unwrap(), row.remote, counters));
+    assert_eq!(pair.path.len(), 1);
+    let outside = pair.row(1_002).outside;
+    let (nat64, counters) = pair.gateway.engine.nat64_and_counters();
+    assert_eq!(nat64[0].end_binding(NatProtocol::Udp, outside, 10, counters), Some(true));
+    assert_eq!(pair.path.len(), 0);
+}
+
+#[test]
+fn hairpins_echo_and_half_open_connections_are_never_given_away() {
+    let door = Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 53));
+    let mut pair = pair_with(64, |nat64| {
+        nat64.static_bindings.push(StaticBinding {
+            protocol: NatProtocol::Udp,
+            inside: Inside(Endpoint6::new("2001:db8:1::2".parse().unwrap(), 53)),
+            outside: door,
+        });
+    });
+    for n in 0..100u16 {
+        let data = pair.data();
+        pair.decides(&v6(HOST, "64:ff9b::192.0.2.1").udp(1_000, 53, &data).octets());
+        pair.decides(&v6(HOST, SERVER6).echo(7, n, &data).octets());
+        pair.decides(&v6(HOST, SERVER6).tcp(1_000, 80, SYN, &[]).octets());
+        pair.decides(&v6(HOST, SERVER6).tcp(1_000, 80, ACK, &[]).octets());
+    }
+    assert_eq!(rows(&mut pair.gateway).len(), 4);
+    assert_eq!((pair.path.len(), pair.path.table().asked), (0, 0));
+}
+
+#[test]
+fn a_full_fast_path_is_asked_again_when_a_session_has_had_twice_as_many_packets() {
+    let mut pair = pair_with(0, |_| {});
+    for _ in 0..1_000 {
+        let packet = pair.udp_out(1_000);
+        pair.comes(&packet);
+    }
+    // At 8, 16, 32, 64, 128, 256 and 512.
+    assert_eq!(pair.path.table().asked, 7);
+    assert_eq!(pair.gateway.engine.counters().flows_offload_refused, 7);
+    pair.path.table().most = 1;
+    for _ in 0..24 {
+        let packet = pair.udp_out(1_000);
+        pair.comes(&packet);
+    }
+    assert_eq!(pair.path.len(), 1);
+}
+
+#[test]
+fn only_so_many_move_at_a_time() {
+    let mut pair = pair_with(1_000, |_| {});
+    for port in 1_000..1_100 {
+        for _ in 0..PACKETS {
+            let packet = pair.udp_out(port);
+            pair.comes(&packet);
+        }
+    }
+    assert_eq!(pair.path.len(), sixway_dataplane::nat::MOST_MOVING);
+    pair.gateway.now = pair.gateway.now + SECOND;
+    pair.gateway.engine.settle(pair.gateway.now);
+    for _ in 0..PACKETS {
+        let packet = pair.udp_out(1_099);
+        pair.comes(&packet);
+    }
+    assert_eq!(pair.path.len(), sixway_dataplane::nat::MOST_MOVING + 1, "those have arrived");
+}
+
+#[test]
+fn without_a_fast_path_nothing_is_given_and_what_was_given_comes_back() {
+    let mut pair = pair();
+    pair.carried_udp(1_000);
+    let before = pair.row(1_000);
+    pair.gateway.engine.clear_fast_path();
+    assert_eq!(pair.path.len(), 0);
+    assert_eq!(pair.row(1_000), SessionRow { offloaded: false, ..before });
+    for _ in 0..100 {
+        let packet = pair.udp_out(1_000);
+        assert_eq!(pair.comes(&packet), Fate::Passed);
+    }
+    assert_eq!(pair.path.table().asked, 1);
+}
+
+#[test]
+fn a_super_frame_that_passes_the_threshold_counts_with_its_segments() {
+    let mut pair = pair();
+    let packet = v6(HOST, SERVER6).udp(1_000, 53, &[7; 900]).octets();
+    let segments = sixway_dataplane::Segments { size: 100, kind: sixway_dataplane::SegmentKind::Udp };
+    let offload = sixway_dataplane::Offload { segments: Some(segments), transport: 40, ..Default::default() };
+    pair.gateway.receives_with(packet, offload);
+    assert_eq!(pair.path.len(), 1);
+}
+
+#[test]
+fn the_owner_of_a_handed_over_packet_gives_its_session_away() {
+    let mut nat64 = support::nat64();
+    nat64.max_sessions = 100;
+    let engine = |worker| {
+        let mut config = sixway_dataplane::engine::EngineConfig {
+            worker: sixway_dataplane::WorkerId(worker),
+            workers: 2,
+            ..Default::default()
+        };
+        config.nat64.push(nat64.clone());
+        sixway_dataplane::engine::Engine::new(&config).unwrap()
+    };
+    let mut engines = [engine(0), engine(1)];
+    let paths = [MemoryFastPath::new(8), MemoryFastPath::new(8)];
+    for (engine, path) in engines.iter_mut().zip(&paths) {
+        engine.set_fast_path(Box::new(path.clone()), PACKETS);
+    }
+    let mut out = Outbox::new(64);
+    let mut owner = 0;
+    let host = (1..).map(|n| format!("2001:db8:1::{n:x}"));
+    let is_other =
+        |host: &String| engines[0].nat64()[0].ownership().worker_of_inside(host.parse().unwrap()).0 == 1;
+    let host = host.into_iter().find(is_other).unwrap();
+    for n in 0..PACKETS {
+        let mut frame = Frame::holding(&v6(&host, SERVER6).udp(1_000, 53, &n.to_be_bytes()).octets());
+        let frames = std::slice::from_mut(&mut frame);
+        engines[0].process(frames, Instant::from_secs(1), &mut out);
+        if let Verdict::HandOver(worker) = frames[0].verdict {
+            owner = usize::from(worker.0);
+            engines[owner].take_over(frames, Instant::from_secs(1), &mut out);
+        }
+    }
+    assert_eq!((owner, paths[0].len(), paths[1].len()), (1, 0, 1));
+}
