@@ -79,6 +79,9 @@ static __always_inline int parse_transport(void *at, void *end, struct packet *p
 		packet->source_port = tcp->source;
 		packet->destination_port = tcp->dest;
 		packet->flags = ((__u8 *)tcp)[13];
+		__u32 header = (((__u8 *)tcp)[12] >> 4) * 4;
+		if (header < sizeof(*tcp) || header > left)
+			return PASS_MALFORMED;
 		if (packet->flags & (FIN | SYN | RST))
 			return PASS_FLAGS;
 		return 0;
