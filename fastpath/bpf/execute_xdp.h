@@ -139,7 +139,7 @@ static __always_inline int write_6(void *at, void *end, const struct packet *pac
 
 /// Executes `act` on the frame, whose IP header starts at `link`. XDP_PASS: nothing was changed. XDP_DROP: it was too late to pass the
 /// packet on.
-static __noinline int execute(struct xdp_md *ctx, __u32 link, const struct packet *packet, const struct act *act,
+static __always_inline int execute(struct xdp_md *ctx, __u32 link, const struct packet *packet, const struct act *act,
 				   const struct next_hop *hop)
 {
 	__u32 had, wanted;

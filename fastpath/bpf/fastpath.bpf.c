@@ -172,7 +172,7 @@ int sixway_xdp(struct xdp_md *ctx)
 	}
 	if (protocol != bpf_htons(ETH_P_IP) && protocol != bpf_htons(ETH_P_IPV6))
 		return XDP_PASS;
-	way.ingress = port_of(ctx->ingress_ifindex, vlan);
+	way.ingress = port_of(control, ctx->ingress_ifindex, vlan);
 	if (way.ingress >= PORTS || !is_for_us(link, way.ingress))
 		return XDP_PASS;
 	__u8 is_4 = protocol == bpf_htons(ETH_P_IP);
@@ -223,13 +223,16 @@ SEC("classifier")
 int sixway_tc(struct __sk_buff *skb)
 {
 	struct packet packet = {};
-	struct way way = { .link = ETH_HLEN, .ingress = port_of(skb->ingress_ifindex, 0) };
+	struct way way = { .link = ETH_HLEN };
 	const struct control *control = control_of();
 	__u8 is_4 = skb->protocol == bpf_htons(ETH_P_IP);
 
-	if (way.ingress >= PORTS || !control || skb->pkt_type != 0 /* PACKET_HOST */ || skb->vlan_present)
+	if (!control || skb->pkt_type != 0 /* PACKET_HOST */ || skb->vlan_present)
 		return TC_ACT_UNSPEC;
 	if (!is_4 && skb->protocol != bpf_htons(ETH_P_IPV6))
+		return TC_ACT_UNSPEC;
+	way.ingress = port_of(control, skb->ingress_ifindex, 0);
+	if (way.ingress >= PORTS)
 		return TC_ACT_UNSPEC;
 	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
 	if (data + LOOKED_AT > end && skb->len > end - data) {

@@ -25,7 +25,7 @@ static __always_inline int is_steered(const struct packet *packet)
 }
 
 /// Whether an IPv4 address is of a NAT64's pool.
-static __always_inline int is_of_pool(__be32 address)
+static __always_inline int is_of_pool(const struct control *control, __be32 address)
 {
 	__u32 bits = bpf_ntohl(address), found = 0;
 
@@ -35,11 +35,11 @@ static __always_inline int is_of_pool(__be32 address)
 			break;
 		}
 	}
-	return forget(found, bits);
+	return forget(found, control->keys[0]);
 }
 
 /// The entry of a packet, if it has one; `cause` says that it might have had.
-static __noinline struct flow *flow_of(const struct control *control, const struct packet *packet, int *cause)
+static __always_inline struct flow *flow_of(const struct control *control, const struct packet *packet, int *cause)
 {
 	struct flow_key key = { .protocol = packet->protocol };
 
@@ -53,7 +53,7 @@ static __noinline struct flow *flow_of(const struct control *control, const stru
 		key.remote = *(const __be32 *)packet->source;
 		key.port = packet->destination_port;
 		key.remote_port = packet->source_port;
-		if (!is_of_pool(key.outside))
+		if (!is_of_pool(control, key.outside))
 			return 0;
 		*cause = PASS_NO_FLOW;
 		key.hash = hash_to_inside(control, key.outside, key.remote, (__u32)key.port << 16 | key.remote_port,
@@ -69,7 +69,7 @@ static __noinline struct flow *flow_of(const struct control *control, const stru
 			break;
 		}
 	}
-	key.mechanism = forget(mechanism, key.remote);
+	key.mechanism = forget(mechanism, control->keys[0]);
 	if (key.mechanism >= TRANSLATORS)
 		return 0;
 	*cause = PASS_NO_FLOW;
@@ -119,7 +119,7 @@ static __always_inline int hop_of(void *ctx, struct flow *flow, const struct pac
 }
 
 /// Fills in what a translated packet has from its flow. 0, or why the packet is passed on.
-static __noinline int by_flow(void *ctx, const struct packet *packet, const struct way *way, struct act *act)
+static __always_inline int by_flow(void *ctx, const struct packet *packet, const struct way *way, struct act *act)
 {
 	struct flow *flow = way->flow;
 	if (!flow)

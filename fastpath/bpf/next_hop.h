@@ -89,8 +89,8 @@ static __always_inline long ask_kernel(void *ctx, const struct question *questio
 	return bpf_fib_lookup(ctx, fib, sizeof(*fib), 0);
 }
 
-/// Index of the port that a frame came in by, or PORTS.
-static __always_inline __u32 port_of(__u32 ifindex, __u16 vlan)
+/// Index of the port that a frame came in by, or PORTS. `control` has numbers that the verifier does not know.
+static __always_inline __u32 port_of(const struct control *control, __u32 ifindex, __u16 vlan)
 {
 	__u32 found = PORTS;
 
@@ -104,7 +104,7 @@ static __always_inline __u32 port_of(__u32 ifindex, __u16 vlan)
 			break;
 		}
 	}
-	return forget(found, ifindex);
+	return forget(found, control->keys[0]);
 }
 
 /// Whether strict reverse path filtering, if it is on there, would let the IPv4 packet of the desk's question in.
