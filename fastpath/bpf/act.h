@@ -9,6 +9,8 @@
 #define ACT_TRANSLATE_4_TO_6 2
 #define ACT_ENCAP_4 3
 #define ACT_DECAP 4
+/// Both translations of a hairpin at once (RFC 6146 section 3.8).
+#define ACT_RENUMBER_6 5
 
 struct act {
 	/// New addresses; IPv4 in the first four octets.
@@ -41,7 +43,11 @@ struct flow;
 struct way {
 	/// Its entry, if it has one, and the entry's word when it was found to be active.
 	struct flow *flow;
+	/// A hairpin's other entry, by which its result goes inside again.
+	struct flow *turned;
+	const struct control *control;
 	__u32 word;
+	__u32 turned_word;
 	/// Index into config.ports.
 	__u32 ingress;
 	__u32 generation;

@@ -52,6 +52,8 @@ static __always_inline long make_front(struct __sk_buff *skb, const struct act *
 		return bpf_skb_change_proto(skb, bpf_htons(ETH_P_IP), 0);
 	case ACT_TRANSLATE_4_TO_6:
 		return bpf_skb_change_proto(skb, bpf_htons(ETH_P_IPV6), 0);
+	case ACT_RENUMBER_6:
+		return 0;
 	case ACT_ENCAP_4:
 		return bpf_skb_adjust_room(skb, IPV4_HEADER, BPF_ADJ_ROOM_MAC,
 					   BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_ENCAP_L3_IPV4);
@@ -107,6 +109,8 @@ static __always_inline int write_6(struct __sk_buff *skb, const struct next_hop 
 		ip.priority = act->traffic_class >> 4;
 		ip.flow_lbl[0] = (ip.flow_lbl[0] & 0x0f) | act->traffic_class << 4;
 		ip.hop_limit = act->hops;
+	} else if (act->kind == ACT_RENUMBER_6) {
+		make_ipv6(&ip, act, packet->length - IPV6_HEADER, packet->protocol);
 	} else {
 		make_ipv6(&ip, act, packet->length - IPV4_HEADER, other_protocol(packet->protocol));
 	}

@@ -93,6 +93,10 @@ static __always_inline void measure(__u32 had_link, __u32 wants_link, __u8 kind,
 		*had += IPV4_HEADER;
 		*wanted += IPV6_HEADER;
 		return;
+	case ACT_RENUMBER_6:
+		*had += IPV6_HEADER;
+		*wanted += IPV6_HEADER;
+		return;
 	case ACT_ENCAP_4:
 		*wanted += IPV4_HEADER;
 		return;
@@ -133,7 +137,10 @@ static __always_inline int write_6(void *at, void *end, const struct packet *pac
 		ip->hop_limit = act->hops;
 		return 0;
 	}
-	make_ipv6(ip, act, packet->length - IPV4_HEADER, other_protocol(packet->protocol));
+	if (act->kind == ACT_RENUMBER_6)
+		make_ipv6(ip, act, packet->length - IPV6_HEADER, packet->protocol);
+	else
+		make_ipv6(ip, act, packet->length - IPV4_HEADER, other_protocol(packet->protocol));
 	return change_transport(ip + 1, end, packet, act);
 }
 

@@ -40,7 +40,7 @@ static __always_inline int decide(void *ctx, const struct control *control, cons
 		way->flow = flow_of(control, packet, &cause);
 		if (way->flow) {
 			way->word = active_word(way->flow, packet, transport, end);
-			return way->word ? by_flow(ctx, packet, way, act) : PASS_MOVING;
+			return way->word ? by_flow(ctx, packet, way, transport, end, act) : PASS_MOVING;
 		}
 	}
 	if (!config.has_stateless || !config.plain_routing)
@@ -52,7 +52,7 @@ static __always_inline int decide(void *ctx, const struct control *control, cons
 static __always_inline int fits(const struct packet *packet, const struct act *act, const struct next_hop *hop)
 {
 	__u32 mtu = act->mtu < hop->mtu ? act->mtu : hop->mtu;
-	int more = act->kind == ACT_TRANSLATE_4_TO_6 || act->kind == ACT_ENCAP_4 ? 20 : -20;
+	int more = act->kind == ACT_RENUMBER_6 ? 0 : act->kind == ACT_TRANSLATE_4_TO_6 || act->kind == ACT_ENCAP_4 ? 20 : -20;
 
 	if (packet->length + more > 65535)
 		return 0;
@@ -61,12 +61,20 @@ static __always_inline int fits(const struct packet *packet, const struct act *a
 	return packet->segment + more <= mtu;
 }
 
+static __always_inline void count_flow(struct flow *flow, const struct packet *packet, __u32 length, __u32 now)
+{
+	flow->packets += packet->segments;
+	flow->octets += length;
+	flow->last = now;
+}
+
 /// The packet's way, once it is known to be plain.
 static __always_inline int carry(context *ctx, const struct control *control, const struct packet *packet, void *transport, void *end,
 				 struct way *way, int *cause)
 {
 	struct act act = {};
 
+	way->control = control;
 	way->now = now_ticks();
 	way->generation = generation_of(control, way->now);
 	if (now_is_too_late(control, way->now)) {
@@ -97,11 +105,11 @@ static __always_inline int carry(context *ctx, const struct control *control, co
 		*cause = LOST;
 		return LOSE;
 	}
-	struct flow *flow = way->flow;
-	if (flow) {
-		flow->packets += packet->segments;
-		flow->octets += packet->length;
-		flow->last = way->now;
+	if (way->flow)
+		count_flow(way->flow, packet, packet->length, way->now);
+	if (way->turned) {
+		count_flow(way->turned, packet, packet->length - 20, way->now);
+		count(COUNTER(KIND_NAT64, 1), packet->segments, packet->length);
 	}
 	count(act.counter, packet->segments, packet->length);
 	return verdict;

@@ -106,7 +106,7 @@ static __always_inline int hop_of(void *ctx, struct flow *flow, const struct pac
 		return -PASS_KERNEL;
 	if (packet->version == 4 && config.ports[ingress & (PORTS - 1)].strict && !is_from_there(ctx, desk))
 		return -PASS_KERNEL;
-	question->version = packet->version == 6 ? 4 : 6;
+	question->version = act->kind == ACT_TRANSLATE_6_TO_4 ? 4 : 6;
 	question->traffic_class = act->traffic_class;
 	__builtin_memcpy(question->source, act->source, 16);
 	__builtin_memcpy(question->destination, act->destination, 16);
@@ -118,18 +118,59 @@ static __always_inline int hop_of(void *ctx, struct flow *flow, const struct pac
 	return index;
 }
 
+/// Whether an entry was idle for longer than its session may be.
+static __always_inline int is_forgotten(const struct flow *flow, const struct packet *packet, __u32 now)
+{
+	__u32 most = packet->protocol == IPPROTO_TCP ? config.idle_tcp : config.idle_udp;
+	return (__s32)(now - flow->last) > (__s32)most;
+}
+
+/// A packet for an address of the pool is another host's inside: the entry by which its result would come in again makes one change of the
+/// two. 0, or why the packet is passed on.
+static __always_inline int turn(const struct packet *packet, struct way *way, void *transport, void *end, struct act *act)
+{
+	struct flow_key key = { .protocol = packet->protocol, .direction = TO_INSIDE };
+
+	key.outside = *(const __be32 *)act->destination;
+	key.remote = *(const __be32 *)act->source;
+	key.port = act->destination_port;
+	key.remote_port = act->source_port;
+	key.hash = hash_to_inside(way->control, key.outside, key.remote, (__u32)key.port << 16 | key.remote_port,
+				  (__u32)key.protocol << 8 | key.direction);
+	struct flow *flow = find_flow(way->control, &key);
+	if (!flow || is_forgotten(flow, packet, way->now))
+		return PASS_NO_FLOW;
+	way->turned = flow;
+	way->turned_word = active_word(flow, packet, transport, end);
+	if (!way->turned_word)
+		return PASS_MOVING;
+	__u32 mechanism = flow->mechanism;
+	if (mechanism >= TRANSLATORS)
+		return PASS_CHANGED;
+	const volatile struct translator *translator = &config.translators[mechanism];
+	act->kind = ACT_RENUMBER_6;
+	act->delta = fold((__u64)act->delta + flow->delta);
+	if (translator->sets_traffic_class)
+		act->traffic_class = translator->traffic_class;
+	embed(translator, flow->remote, act->source);
+	__builtin_memcpy(act->destination, flow->inside, 16);
+	act->source_port = flow->remote_port;
+	act->destination_port = flow->inside_port;
+	act->mtu = act->dont_fragment ? config.mtu6 : translator->lowest_mtu < config.mtu6 ? translator->lowest_mtu : config.mtu6;
+	return 0;
+}
+
 /// Fills in what a translated packet has from its flow. 0, or why the packet is passed on.
-static __always_inline int by_flow(void *ctx, const struct packet *packet, const struct way *way, struct act *act)
+static __always_inline int by_flow(void *ctx, const struct packet *packet, struct way *way, void *transport, void *end, struct act *act)
 {
 	struct flow *flow = way->flow;
 	if (!flow)
 		return PASS_NO_FLOW;
 	__u32 mechanism = flow->mechanism;
-	__u32 idle = way->now - flow->last;
 
 	if (mechanism >= TRANSLATORS)
 		return PASS_CHANGED;
-	if ((__s32)idle > (__s32)(packet->protocol == IPPROTO_TCP ? config.idle_tcp : config.idle_udp))
+	if (is_forgotten(flow, packet, way->now))
 		return PASS_NO_FLOW;
 	const volatile struct translator *translator = &config.translators[mechanism];
 	act->writes_ports = 1;
@@ -145,6 +186,11 @@ static __always_inline int by_flow(void *ctx, const struct packet *packet, const
 		act->source_port = flow->outside_port;
 		act->destination_port = flow->remote_port;
 		act->mtu = config.mtu4;
+		if (is_of_pool(way->control, flow->remote)) {
+			int cause = turn(packet, way, transport, end, act);
+			if (cause)
+				return cause;
+		}
 	} else {
 		act->kind = ACT_TRANSLATE_4_TO_6;
 		act->counter = COUNTER(KIND_NAT64, 1);
@@ -162,5 +208,7 @@ static __always_inline int by_flow(void *ctx, const struct packet *packet, const
 		return -hop;
 	act->next_hop = hop;
 	// What was copied is still the entry that was found.
+	if (way->turned && word_again(way->turned) != way->turned_word)
+		return PASS_CHANGED;
 	return word_again(flow) == way->word ? 0 : PASS_CHANGED;
 }
