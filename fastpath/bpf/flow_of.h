@@ -102,6 +102,9 @@ static __always_inline int hop_of(void *ctx, struct flow *flow, const struct pac
 	question->ifindex = config.ports[ingress & (PORTS - 1)].ifindex;
 	__builtin_memcpy(question->source, packet->source, 16);
 	__builtin_memcpy(question->destination, packet->destination, 16);
+	// A hairpin's packets come from inside: from outside an address of the pool is stolen.
+	if (packet->version == 4 && is_of_pool(way->control, *(const __be32 *)packet->source))
+		return -PASS_SOURCE;
 	if (!is_steered(packet) && !is_routed_to_us(ctx, desk))
 		return -PASS_KERNEL;
 	if (packet->version == 4 && config.ports[ingress & (PORTS - 1)].strict && !is_from_there(ctx, desk))
