@@ -67,7 +67,10 @@ impl Choices {
         });
         let smaller = (0..all).flat_map(move |at| {
             let octet = self.octets[at];
-            [0, octet / 2, octet.saturating_sub(1)].map(|less| (at, less)).into_iter().filter(move |(_, less)| *less < octet)
+            [0, octet / 2, octet.saturating_sub(1)]
+                .map(|less| (at, less))
+                .into_iter()
+                .filter(move |(_, less)| *less < octet)
         });
         let smaller = smaller.map(|(at, less)| {
             let mut octets = self.octets.clone();

@@ -97,7 +97,7 @@ impl Draft {
         let header = 20 + self.options.len();
         let length = (header + body.len()) as i32 + self.lie;
         let (offset, more) = self.fragment.unwrap_or((0, false));
-        let flags = u16::from(self.dont_fragment) << 14 | u16::from(more) << 13 | offset / 8;
+        let flags = u16::from(self.dont_fragment) << 14 | u16::from(more) << 13 | (offset / 8);
         let mut octets = vec![0x40 + (header / 4) as u8, self.tos];
         octets.extend((length as u16).to_be_bytes());
         octets.extend(self.identification.to_be_bytes());
@@ -115,7 +115,7 @@ impl Draft {
     fn ipv6(&self, source: Ipv6Addr, destination: Ipv6Addr, body: &[u8]) -> Vec<u8> {
         let (mut next, mut behind) = (self.protocol, body.to_vec());
         if let Some((offset, more)) = self.fragment {
-            let place = (offset / 8 * 8 | u16::from(more)).to_be_bytes();
+            let place = ((offset / 8 * 8) | u16::from(more)).to_be_bytes();
             let identification = u32::from(self.identification).to_be_bytes();
             behind = [&[next, 0][..], &place, &identification, &behind].concat();
             next = 44;
@@ -145,7 +145,8 @@ impl Draft {
             Addresses::V4(source, destination) => sum(&source.octets()) + sum(&destination.octets()),
             Addresses::V6(source, destination) => sum(&source.octets()) + sum(&destination.octets()),
         };
-        let tail = if self.is_v4() && self.protocol == 1 { 0 } else { body.len() as u64 + u64::from(self.protocol) };
+        let tail =
+            if self.is_v4() && self.protocol == 1 { 0 } else { body.len() as u64 + u64::from(self.protocol) };
         let mut sum = !folded(pseudo + tail + sum(&body));
         if sum == 0 && self.protocol == 17 {
             sum = 0xffff;

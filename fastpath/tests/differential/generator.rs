@@ -39,7 +39,7 @@ pub fn input(world: &World, sessions: &[Session], choices: &mut Choices) -> Inpu
     let port = if lane.counter % 2 == OUT { Port::Inner } else { Port::Outer };
     let port = if made.session.is_none() && choices.one_in(8) { Port::Tagged } else { port };
     let (frame, port) = framed(&troubles, octets, port, choices);
-    let is_plain = troubles.is_empty() && !made.is_strange;
+    let is_plain = troubles.is_empty() && !made.session.is_some_and(|session| session.is_armed);
     Input { frame, port, counter: lane.counter, is_plain, troubles }
 }
 
@@ -53,8 +53,6 @@ pub struct Made {
     pub draft: Draft,
     pub outer: Option<Draft>,
     pub session: Option<Session>,
-    /// It is nothing that a fast path need forward, though there is no trouble in it.
-    pub is_strange: bool,
 }
 
 impl Made {
@@ -62,7 +60,9 @@ impl Made {
         let (addresses, ends, session) = match way {
             Way::V4(source, destination) => (Addresses::V4(source, destination), None, None),
             Way::V6(source, destination) => (Addresses::V6(source, destination), None, None),
-            Way::In4(from, to, source, destination) => (Addresses::V6(source, destination), Some((from, to)), None),
+            Way::In4(from, to, source, destination) => {
+                (Addresses::V6(source, destination), Some((from, to)), None)
+            }
             Way::Session(number, outward) => {
                 let mine: Vec<_> = sessions.iter().filter(|session| session.mechanism == number).collect();
                 let session = mine[choices.below(mine.len())];
@@ -77,7 +77,7 @@ impl Made {
         draft.dont_fragment = !choices.one_in(3);
         load(&mut draft, session, choices);
         let outer = ends.map(|(from, to)| outer(from, to, choices));
-        Self { draft, outer, session: session.map(|(session, _)| session.clone()), is_strange: false }
+        Self { draft, outer, session: session.map(|(session, _)| session.clone()) }
     }
 
     pub fn octets(&self) -> Vec<u8> {
@@ -150,10 +150,25 @@ fn framed(troubles: &[Trouble], octets: Vec<u8>, port: Port, choices: &mut Choic
     }
     for trouble in troubles {
         match trouble {
-            Trouble::OtherMac => to = choices.of(&[[2, 0, 0, 0, 9, 9], [0xff; 6], [1, 0, 0x5e, 0, 0, 1], [0x33, 0x33, 0, 0, 0, 1]]),
-            Trouble::OtherEthertype => protocol = choices.of(&[[8, 6], [0x88, 0xcc], [8, 0], [0x86, 0xdd], [0, 46]]),
+            Trouble::OtherMac => {
+                to = choices.of(&[
+                    [2, 0, 0, 0, 9, 9],
+                    [0xff; 6],
+                    [1, 0, 0x5e, 0, 0, 1],
+                    [0x33, 0x33, 0, 0, 0, 1],
+                ])
+            }
+            Trouble::OtherEthertype => {
+                protocol = choices.of(&[[8, 6], [0x88, 0xcc], [8, 0], [0x86, 0xdd], [0, 46]])
+            }
             Trouble::OtherTag => {
-                let tag = choices.of(&[&[0x81, 0, 0, 9][..], &[0x81, 0, 0, 0], &[0x81, 0, 0, 7], &[0x88, 0xa8, 0, 7], &[0x81, 0, 0xe0, 7]]);
+                let tag = choices.of(&[
+                    &[0x81, 0, 0, 9][..],
+                    &[0x81, 0, 0, 0],
+                    &[0x81, 0, 0, 7],
+                    &[0x88, 0xa8, 0, 7],
+                    &[0x81, 0, 0xe0, 7],
+                ]);
                 tags = if choices.one_in(4) { [tag, &tags].concat() } else { tag.to_vec() };
             }
             Trouble::OtherPort => {

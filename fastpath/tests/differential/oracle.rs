@@ -58,7 +58,9 @@ pub fn arrived(input: &Input) -> Result<(Port, &[u8]), String> {
     }
     match rest {
         [8, 0, packet @ ..] if packet.first().is_some_and(|first| first >> 4 == 4) => Ok((port, packet)),
-        [0x86, 0xdd, packet @ ..] if packet.first().is_some_and(|first| first >> 4 == 6) => Ok((port, packet)),
+        [0x86, 0xdd, packet @ ..] if packet.first().is_some_and(|first| first >> 4 == 6) => {
+            Ok((port, packet))
+        }
         _ => Err("neither IPv4 nor IPv6".into()),
     }
 }
@@ -100,8 +102,7 @@ impl Oracle<'_> {
             Addresses::V6 { source, destination } => (source.into(), destination.into()),
         };
         if octets[0] >> 4 == 4 {
-            let header = usize::from(octets[0] & 15) * 4;
-            if super::draft::folded(super::draft::sum(&octets[..header])) != 0xffff {
+            if header_sum(octets) != 0xffff {
                 return Err("the kernel drops a wrong header checksum".into());
             }
             if self.scene.target(source) == Target::Local {
@@ -110,9 +111,13 @@ impl Oracle<'_> {
         }
         match self.scene.target(destination) {
             Target::Tun if packet.hops <= 1 => Err("the kernel answers: it has no hop left".into()),
-            Target::Tun if packet.length as usize > TUN_MTU => Err("the kernel answers: too big for the TUN device".into()),
+            Target::Tun if packet.length as usize > TUN_MTU => {
+                Err("the kernel answers: too big for the TUN device".into())
+            }
             Target::Tun => Ok(packet),
-            Target::Local if packet.protocol == protocol::IPV6 && self.world.local.contains(&destination) => Ok(packet),
+            Target::Local if packet.protocol == protocol::IPV6 && self.world.local.contains(&destination) => {
+                Ok(packet)
+            }
             target => Err(format!("the kernel does not route it to the engine, but to {target:?}")),
         }
     }
@@ -156,4 +161,9 @@ fn count_hop(mut packet: Vec<u8>) -> Result<Vec<u8>, String> {
     }
     packet[7] -= 1;
     Ok(packet)
+}
+
+/// The folded sum of an IPv4 header: all ones if its checksum is right.
+pub fn header_sum(packet: &[u8]) -> u16 {
+    super::draft::folded(super::draft::sum(&packet[..usize::from(packet[0] & 15) * 4]))
 }

@@ -62,15 +62,21 @@ impl Routes {
             // The neighbours that are known end in .2; they are looked up by no packet here.
             return if ends_in_2(destination) { Target::Neighbour(port, None) } else { Target::Unknown };
         }
-        let lengths = self.all.iter().filter_map(|(prefix, target)| Some((matching(prefix, destination)?, *target)));
+        let lengths =
+            self.all.iter().filter_map(|(prefix, target)| Some((matching(prefix, destination)?, *target)));
         lengths.max_by_key(|(length, _)| *length).map_or(Target::Nowhere, |(_, target)| target)
     }
 
     fn is_local(&self, destination: IpAddr) -> bool {
         let is_martian = match destination {
-            IpAddr::V4(four) => four.is_multicast() || four.octets()[0] == 0 || four.octets()[0] >= 240 || four.is_loopback(),
+            IpAddr::V4(four) => {
+                four.is_multicast() || four.octets()[0] == 0 || four.octets()[0] >= 240 || four.is_loopback()
+            }
             IpAddr::V6(six) => {
-                six.is_multicast() || six.is_loopback() || six.is_unspecified() || six.segments()[0] & 0xffc0 == 0xfe80
+                six.is_multicast()
+                    || six.is_loopback()
+                    || six.is_unspecified()
+                    || six.segments()[0] & 0xffc0 == 0xfe80
             }
         };
         is_martian || self.local.contains(&destination) || is_of_device(destination)
@@ -95,7 +101,8 @@ fn command(prefix: &str, target: Target) -> String {
     let rest = match target {
         Target::Tun => "dev tun".into(),
         Target::Neighbour(port, None) => by(port, 2),
-        Target::Neighbour(port, Some(mtu)) => format!("{} mtu {mtu}", by(port, 2)),
+        // Of an IPv6 route the kernel heeds a locked MTU alone when it forwards.
+        Target::Neighbour(port, Some(mtu)) => format!("{} mtu lock {mtu}", by(port, 2)),
         Target::Unknown => by(Port::Outer, 77),
         Target::Nowhere => return format!("route add unreachable {prefix}\n"),
         Target::Local => return String::new(),
@@ -132,8 +139,9 @@ fn ends_in_2(address: IpAddr) -> bool {
 
 /// The devices' own addresses, and those of their networks that are nobody's.
 fn is_of_device(address: IpAddr) -> bool {
-    Port::ALL.into_iter().any(|port| is_on_link(port, address)) && match address {
-        IpAddr::V4(four) => matches!(four.octets()[3], 0 | 1 | 255),
-        IpAddr::V6(six) => matches!(six.to_bits() as u64, 0 | 1),
-    }
+    Port::ALL.into_iter().any(|port| is_on_link(port, address))
+        && match address {
+            IpAddr::V4(four) => matches!(four.octets()[3], 0 | 1 | 255),
+            IpAddr::V6(six) => matches!(six.to_bits() as u64, 0 | 1),
+        }
 }

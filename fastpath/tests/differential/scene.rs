@@ -7,8 +7,8 @@
 //!     trunk ── VLAN 7, whose device is `tagged`     unhooked ── no program may send there
 //! ```
 
-use super::routes::{Routes, Target};
 use super::namespace;
+use super::routes::{Routes, Target};
 use sixway_link::sysctl::Sysctl;
 use sixway_link::{Tun, TunConfig, interface};
 use std::io::Write;
@@ -56,7 +56,8 @@ impl Port {
 
 /// The namespace of the calling thread, set up.
 pub struct Scene {
-    pub tun: Tun,
+    /// It goes with whoever holds it.
+    _tun: Tun,
     pub tun_index: u32,
     /// Indices of the devices, in the order of [`Port`].
     pub indices: [u32; 6],
@@ -78,7 +79,7 @@ impl Scene {
         batch(&routes.commands());
         let tun_index = interface::index(&tun.name).unwrap();
         let indices = NAMES.map(|name| interface::index(name).unwrap());
-        Self { tun, tun_index, indices, routes }
+        Self { _tun: tun, tun_index, indices, routes }
     }
 
     pub fn index(&self, port: Port) -> u32 {
@@ -97,14 +98,18 @@ fn devices() {
     for port in Port::ALL {
         let (name, number) = (port.name(), port as u8 + 1);
         let mtu = if port == Port::Narrow { NARROW } else { 1_500 };
-        commands += &format!("link add {name} address {} mtu {mtu} type veth peer name {name}_far mtu {mtu}\n", text(port.mac()));
+        commands += &format!(
+            "link add {name} address {} mtu {mtu} type veth peer name {name}_far mtu {mtu}\n",
+            text(port.mac())
+        );
         commands += &format!("link set {name} addrgenmode none\nlink set {name}_far addrgenmode none\n");
         commands += &format!("link set {name} up\nlink set {name}_far up\n");
         commands += &format!("addr add {} dev {name}\n", network(number));
         commands += &format!("addr add 2001:db8:ff0{number}::1/64 dev {name} nodad\n");
         let neighbour = text(port.neighbour());
         commands += &format!("neigh replace 10.20{number}.0.2 lladdr {neighbour} nud permanent dev {name}\n");
-        commands += &format!("neigh replace 2001:db8:ff0{number}::2 lladdr {neighbour} nud permanent dev {name}\n");
+        commands +=
+            &format!("neigh replace 2001:db8:ff0{number}::2 lladdr {neighbour} nud permanent dev {name}\n");
     }
     batch(&commands);
 }
@@ -119,7 +124,12 @@ fn text(mac: [u8; 6]) -> String {
 
 /// Runs many `ip` commands at once.
 pub fn batch(commands: &str) {
-    let mut ip = Command::new("ip").args(["-batch", "-"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut ip = Command::new("ip")
+        .args(["-batch", "-"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     ip.stdin.take().unwrap().write_all(commands.as_bytes()).unwrap();
     let output = ip.wait_with_output().unwrap();
     assert!(output.status.success(), "{}\nof\n{commands}", String::from_utf8_lossy(&output.stderr));

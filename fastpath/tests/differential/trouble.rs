@@ -89,7 +89,9 @@ pub fn into_draft(trouble: Trouble, made: &mut Made, world: &World, choices: &mu
     }
     addresses(trouble, made, world, choices);
     match trouble {
-        Trouble::OuterHops => made.outer.iter_mut().for_each(|outer| outer.hops = choices.of(&[0, 1, 2, 255])),
+        Trouble::OuterHops => {
+            made.outer.iter_mut().for_each(|outer| outer.hops = choices.of(&[0, 1, 2, 255]))
+        }
         Trouble::Ecn => {
             made.draft.tos = made.draft.tos & !3 | choices.octet() & 3;
             made.outer.iter_mut().for_each(|outer| outer.tos = choices.octet());
@@ -103,10 +105,16 @@ pub fn into_draft(trouble: Trouble, made: &mut Made, world: &World, choices: &mu
 fn header(trouble: Trouble, draft: &mut Draft, choices: &mut Choices) {
     match trouble {
         Trouble::Options => {
-            draft.options = choices.of(&[&[1, 1, 1, 0][..], &[7, 7, 4, 0, 0, 0, 0, 0], &[131, 7, 4, 45, 1, 0, 1, 0], &[0; 40]]).to_vec();
+            draft.options = choices
+                .of(&[&[1, 1, 1, 0][..], &[7, 7, 4, 0, 0, 0, 0, 0], &[131, 7, 4, 45, 1, 0, 1, 0], &[0; 40]])
+                .to_vec();
         }
         Trouble::Extension => {
-            let octets = choices.of(&[&[0, 0, 1, 4, 0, 0, 0, 0][..], &[0, 1, 1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], &[0, 0, 4, 1, 0, 0, 0, 0]]);
+            let octets = choices.of(&[
+                &[0, 0, 1, 4, 0, 0, 0, 0][..],
+                &[0, 1, 1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+                &[0, 0, 4, 1, 0, 0, 0, 0],
+            ]);
             draft.extension = Some((choices.of(&[0, 43, 60, 44, 51, 50, 135, 59]), octets.to_vec()));
         }
         Trouble::Fragment => {
@@ -116,7 +124,10 @@ fn header(trouble: Trouble, draft: &mut Draft, choices: &mut Choices) {
         Trouble::Hops => draft.hops = choices.of(&[0, 1, 2, 3]),
         Trouble::BadHeaderChecksum => draft.bad_header_checksum = true,
         Trouble::LyingLength => draft.lie = choices.of(&[1, -1, 8, -8, 100, -30, -60, 1_000, 40_000]),
-        Trouble::OtherProtocol => draft.protocol = choices.of(&[0, 1, 4, 6, 17, 33, 41, 43, 44, 47, 50, 58, 59, 60, 132, 136, 255, 2]),
+        Trouble::OtherProtocol => {
+            draft.protocol =
+                choices.of(&[0, 1, 4, 6, 17, 33, 41, 43, 44, 47, 50, 58, 59, 60, 132, 136, 255, 2])
+        }
         _ => {}
     }
 }
@@ -125,7 +136,9 @@ fn header(trouble: Trouble, draft: &mut Draft, choices: &mut Choices) {
 fn transport(trouble: Trouble, draft: &mut Draft, choices: &mut Choices) {
     let place = draft.checksum_at.unwrap_or(0);
     match trouble {
-        Trouble::Flags if draft.protocol == 6 => draft.body[13] = choices.of(&[2, 0x12, 1, 0x11, 4, 0x14, 0, 0xff, 0x3f]),
+        Trouble::Flags if draft.protocol == 6 => {
+            draft.body[13] = choices.of(&[2, 0x12, 1, 0x11, 4, 0x14, 0, 0xff, 0x3f])
+        }
         Trouble::BadChecksum => {
             draft.checksum_at = None;
             if let Some(field) = draft.body.get_mut(place..place + 2) {
@@ -140,7 +153,9 @@ fn transport(trouble: Trouble, draft: &mut Draft, choices: &mut Choices) {
             let length = choices.of(&[0, 7, 8, 9, 1_000, 65_535]);
             draft.body[4..6].copy_from_slice(&u16::to_be_bytes(length));
         }
-        Trouble::LyingDataOffset if draft.protocol == 6 => draft.body[12] = choices.of(&[0, 0x10, 0x40, 0x60, 0xf0, 0x5f]),
+        Trouble::LyingDataOffset if draft.protocol == 6 => {
+            draft.body[12] = choices.of(&[0, 0x10, 0x40, 0x60, 0xf0, 0x5f])
+        }
         Trouble::Large => {
             let more = choices.below(1_400);
             draft.body.resize(draft.body.len() + more, 0x5a);
@@ -184,17 +199,61 @@ fn addresses(trouble: Trouble, made: &mut Made, world: &World, choices: &mut Cho
     }
 }
 
-const MARTIANS4: &[&str] = &["0.0.0.0", "0.1.2.3", "127.0.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255", "169.254.1.1"];
-const MARTIANS6: &[&str] = &["::", "::1", "fe80::1", "fe80::5efe:10.1.2.3", "ff02::1", "ff0e::1", "fec0::1", "::45.1.0.1", "::ffff:45.1.0.1", "0:1::1"];
+const MARTIANS4: &[&str] =
+    &["0.0.0.0", "0.1.2.3", "127.0.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255", "169.254.1.1"];
+const MARTIANS6: &[&str] = &[
+    "::",
+    "::1",
+    "fe80::1",
+    "fe80::5efe:10.1.2.3",
+    "ff02::1",
+    "ff0e::1",
+    "fec0::1",
+    "::45.1.0.1",
+    "::ffff:45.1.0.1",
+    "0:1::1",
+];
 /// Private and public, beside what the worlds have.
-const OTHERS4: &[&str] = &["10.1.2.9", "10.66.6.6", "10.67.0.1", "192.168.1.1", "100.64.0.1", "192.88.99.1", "45.64.0.1", "45.71.0.9", "45.1.0.0", "45.1.0.7", "198.51.100.1", "8.8.8.8"];
-const OTHERS6: &[&str] = &["2002:a00:1::1", "2002:2d50:1::1", "2002:2d50:2::1", "2002:e000:1::1", "2002:2d05:1::1", "2002:c058:6301::1", "2a00:71::7", "2a00:60::45.1.0.1", "2a00:7:7::9", "2a00:6d00:0a00:100::1", "2001:db8::1", "2a00:15:1:2::5efe:10.0.0.1", "2a00:15:1:2::5efe:224.0.0.1", "2a00:15:1:2::1", "fd00::1"];
+const OTHERS4: &[&str] = &[
+    "10.1.2.9",
+    "10.66.6.6",
+    "10.67.0.1",
+    "192.168.1.1",
+    "100.64.0.1",
+    "192.88.99.1",
+    "45.64.0.1",
+    "45.71.0.9",
+    "45.1.0.0",
+    "45.1.0.7",
+    "198.51.100.1",
+    "8.8.8.8",
+];
+const OTHERS6: &[&str] = &[
+    "2002:a00:1::1",
+    "2002:2d50:1::1",
+    "2002:2d50:2::1",
+    "2002:e000:1::1",
+    "2002:2d05:1::1",
+    "2002:c058:6301::1",
+    "2a00:71::7",
+    "2a00:60::45.1.0.1",
+    "2a00:7:7::9",
+    "2a00:6d00:0a00:100::1",
+    "2001:db8::1",
+    "2a00:15:1:2::5efe:10.0.0.1",
+    "2a00:15:1:2::5efe:224.0.0.1",
+    "2a00:15:1:2::1",
+    "fd00::1",
+];
 
 fn strange4(trouble: Trouble, world: &World, choices: &mut Choices) -> Ipv4Addr {
     match trouble {
         Trouble::MartianSource | Trouble::MartianDestination => four(choices.of(MARTIANS4)),
         Trouble::OwnAddress => {
-            let own = world.local.iter().filter_map(|own| if let IpAddr::V4(own) = own { Some(*own) } else { None });
+            let own = world
+                .local
+                .iter()
+                .filter_map(|own| if let IpAddr::V4(own) = own { Some(*own) } else { None });
             let own: Vec<_> = own.chain([four("45.90.0.254"), four("10.201.0.1")]).collect();
             choices.of(&own)
         }
@@ -211,13 +270,32 @@ fn strange6(trouble: Trouble, world: &World, choices: &mut Choices) -> Ipv6Addr 
             }
             // A martian in each format.
             let martian = four(choices.of(MARTIANS4));
-            let (prefix, length) = choices.of(&[("64:ff9b::", 96), ("2a00:60::", 96), ("2002::", 16), ("2a00:6064:64:64::", 64), ("2a00:6032::", 32), ("2a00:15:1:2:0:5efe::", 96)]);
+            let (prefix, length) = choices.of(&[
+                ("64:ff9b::", 96),
+                ("2a00:60::", 96),
+                ("2002::", 16),
+                ("2a00:6064:64:64::", 64),
+                ("2a00:6032::", 32),
+                ("2a00:15:1:2:0:5efe::", 96),
+            ]);
             embedded(prefix, length, martian)
         }
         Trouble::OwnAddress => {
             let own = strange4(trouble, world, choices);
-            let (prefix, length) = choices.of(&[("64:ff9b::", 96), ("2a00:60::", 96), ("2002::", 16), ("2a00:15:1:2:0:5efe::", 96), ("2a00:15:1:2:200:5efe::", 96), ("2a00:6d00::", 32)]);
-            choices.of(&[six("2a00:90::fe"), six("2001:db8:ff01::1"), embedded(prefix, length, own), embedded(prefix, length, own)])
+            let (prefix, length) = choices.of(&[
+                ("64:ff9b::", 96),
+                ("2a00:60::", 96),
+                ("2002::", 16),
+                ("2a00:15:1:2:0:5efe::", 96),
+                ("2a00:15:1:2:200:5efe::", 96),
+                ("2a00:6d00::", 32),
+            ]);
+            choices.of(&[
+                six("2a00:90::fe"),
+                six("2001:db8:ff01::1"),
+                embedded(prefix, length, own),
+                embedded(prefix, length, own),
+            ])
         }
         _ if choices.one_in(2) => remote6(choices),
         _ => six(choices.of(OTHERS6)),
@@ -244,7 +322,11 @@ fn nested(made: &mut Made, choices: &mut Choices) {
 pub fn into_octets(trouble: Trouble, octets: &mut Vec<u8>, choices: &mut Choices) {
     match trouble {
         Trouble::Truncated => {
-            let keep = if choices.one_in(2) { choices.below(octets.len()) } else { choices.below(octets.len().min(64)) };
+            let keep = if choices.one_in(2) {
+                choices.below(octets.len())
+            } else {
+                choices.below(octets.len().min(64))
+            };
             octets.truncate(keep);
         }
         Trouble::Padded => octets.extend(std::iter::repeat_n(0xee, usize::from(choices.octet() % 60) + 1)),

@@ -91,7 +91,8 @@ fn router(name: &'static str, policy: TunnelPolicy) -> World {
         let subnet = choices.of(&[0_u128, 1, 2, 3]);
         Ipv6Addr::from_bits(site(four("45.80.0.2"), choices.octet()).to_bits() | subnet << 64)
     };
-    let native = |choices: &mut Choices| Ipv6Addr::new(0x2a10, 0, 0, 0, 0, 0, 0, u16::from(choices.octet() % 4) + 1);
+    let native =
+        |choices: &mut Choices| Ipv6Addr::new(0x2a10, 0, 0, 0, 0, 0, 0, u16::from(choices.octet() % 4) + 1);
     let out = move |choices: &mut Choices| Way::V6(own(choices), site(remote4(choices), 9));
     let to_native = move |choices: &mut Choices| Way::V6(own(choices), native(choices));
     let inward = move |choices: &mut Choices| {
@@ -138,14 +139,17 @@ fn customer_edge(name: &'static str, policy: TunnelPolicy) -> World {
         Ipv6Addr::from_bits(customer(four("10.1.2.3"), choices.octet()).to_bits() | subnet << 64)
     };
     let edge = |choices: &mut Choices| Ipv4Addr::new(10, choices.of(&[1, 2, 3, 9]), 7, choices.octet());
-    let native = |choices: &mut Choices| Ipv6Addr::new(0x2a10, 0, 0, 0, 0, 0, 0, u16::from(choices.octet() % 4) + 1);
+    let native =
+        |choices: &mut Choices| Ipv6Addr::new(0x2a10, 0, 0, 0, 0, 0, 0, u16::from(choices.octet() % 4) + 1);
     let out = move |choices: &mut Choices| Way::V6(own(choices), customer(edge(choices), 5));
     let to_native = move |choices: &mut Choices| Way::V6(own(choices), native(choices));
     let inward = move |choices: &mut Choices| {
         let from = edge(choices);
         Way::In4(from, four("10.1.2.3"), customer(from, choices.octet()), own(choices))
     };
-    let from_native = move |choices: &mut Choices| Way::In4(four("10.0.0.1"), four("10.1.2.3"), native(choices), own(choices));
+    let from_native = move |choices: &mut Choices| {
+        Way::In4(four("10.0.0.1"), four("10.1.2.3"), native(choices), own(choices))
+    };
     world.lanes = vec![
         lane(SIX_RD, OUT, out),
         lane(SIX_RD, IN, inward),
@@ -200,7 +204,8 @@ fn configured() -> World {
     });
     let mut world = world("configured", tunnels.collect(), &["45.81.0.1", "45.81.0.2"]);
     world.routes = behind.map(|prefix| (prefix, TUN)).into();
-    let peer = |number: usize, octet: u8| Ipv6Addr::new(0x2a00, 7, number as u16 + 1, 0, 0, 0, 0, octet.into());
+    let peer =
+        |number: usize, octet: u8| Ipv6Addr::new(0x2a00, 7, number as u16 + 1, 0, 0, 0, 0, octet.into());
     let out = move |choices: &mut Choices| Way::V6(remote6(choices), peer(choices.below(3), choices.octet()));
     let inward = move |choices: &mut Choices| {
         let number = choices.below(3);
@@ -231,7 +236,8 @@ fn isatap_router(name: &'static str, policy: TunnelPolicy) -> World {
         3 => Ipv4Addr::new(45, 2, 0, choices.octet()),
         _ => Ipv4Addr::new(10, 1, 2, choices.octet()),
     };
-    let out = move |choices: &mut Choices| Way::V6(remote6(choices), on_link(host(choices), choices.one_in(3)));
+    let out =
+        move |choices: &mut Choices| Way::V6(remote6(choices), on_link(host(choices), choices.one_in(3)));
     let inward = move |choices: &mut Choices| {
         let from = host(choices);
         Way::In4(from, four("10.0.0.1"), on_link(from, choices.one_in(3)), remote6(choices))
@@ -266,7 +272,8 @@ fn at_one_address() -> World {
     let mut world = world("tunnels at one address", tunnels, &[end]);
     world.routes =
         vec![("2002::/16", TUN), ("2a00:6d00::/32", TUN), ("2a00:15:1:2::/64", TUN), ("2a00:7:1::/48", TUN)];
-    let rapid = |at: Ipv4Addr| Ipv6Addr::from_bits(six("2a00:6d00::").to_bits() | u128::from(at.to_bits()) << 64);
+    let rapid =
+        |at: Ipv4Addr| Ipv6Addr::from_bits(six("2a00:6d00::").to_bits() | u128::from(at.to_bits()) << 64);
     type Inner = fn(Ipv4Addr) -> Ipv6Addr;
     let inner: [(u32, Inner); 4] = [
         (SIX_TO_FOUR, |at| site(at, 1)),

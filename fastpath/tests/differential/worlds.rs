@@ -47,7 +47,10 @@ fn pool(text: &str) -> PoolConfig {
 }
 
 fn sessions(number: u8) -> [Lane; 2] {
-    [lane(NAT64, OUT, move |_| Way::Session(number, true)), lane(NAT64, IN, move |_| Way::Session(number, false))]
+    [
+        lane(NAT64, OUT, move |_| Way::Session(number, true)),
+        lane(NAT64, IN, move |_| Way::Session(number, false)),
+    ]
 }
 
 /// The well-known prefix, which takes global addresses only; one network of it goes elsewhere.
@@ -106,7 +109,12 @@ fn two_nat64() -> World {
         name: "two nat64",
         config,
         local: Vec::new(),
-        routes: vec![("64:ff9b::/96", TUN), ("2a00:65::/32", TUN), ("45.64.0.0/30", TUN), ("45.64.4.0/30", TUN)],
+        routes: vec![
+            ("64:ff9b::/96", TUN),
+            ("2a00:65::/32", TUN),
+            ("45.64.0.0/30", TUN),
+            ("45.64.4.0/30", TUN),
+        ],
         lanes: vec![a, b, c, d],
     }
 }
@@ -140,22 +148,35 @@ fn inside(octet: u8) -> Ipv4Addr {
 /// Both hosts by one prefix; those of 45.70.0.0/24 are on the IPv6 side, at networks with other routes.
 fn embedding(name: &'static str, at: &'static str, length: u8) -> World {
     let mut config = configuration();
-    if length % 16 == 0 {
+    if length.is_multiple_of(16) {
         config.limits = Limits { mtu4: 1_400, mtu6: 1_500 };
     }
     let policy = if length % 16 == 8 { choosy() } else { policy() };
     config.siit.push(SiitConfig {
         prefix: Some(prefix(route_of(length), false)),
-        eam: eam(&[("45.71.0.0/24", "2a00:71::/120"), ("45.72.0.0/30", "2a02:72::/126"), ("45.73.0.0/30", "2a06:73::/64")]),
+        eam: eam(&[
+            ("45.71.0.0/24", "2a00:71::/120"),
+            ("45.72.0.0/30", "2a02:72::/126"),
+            ("45.73.0.0/30", "2a06:73::/64"),
+        ]),
         policy,
         ..SiitConfig::default()
     });
     let host = |choices: &mut Choices| -> (Ipv4Addr, std::net::Ipv6Addr) {
         let octet = choices.octet() % 4;
         match choices.below(4) {
-            0 => (Ipv4Addr::new(45, 72, 0, octet), std::net::Ipv6Addr::from_bits(six("2a02:72::").to_bits() | u128::from(octet))),
-            1 => (Ipv4Addr::new(45, 73, 0, octet), std::net::Ipv6Addr::from_bits(six("2a06:73::").to_bits() | u128::from(octet) << 62)),
-            _ => (Ipv4Addr::new(45, 71, 0, octet), std::net::Ipv6Addr::from_bits(six("2a00:71::").to_bits() | u128::from(octet))),
+            0 => (
+                Ipv4Addr::new(45, 72, 0, octet),
+                std::net::Ipv6Addr::from_bits(six("2a02:72::").to_bits() | u128::from(octet)),
+            ),
+            1 => (
+                Ipv4Addr::new(45, 73, 0, octet),
+                std::net::Ipv6Addr::from_bits(six("2a06:73::").to_bits() | u128::from(octet) << 62),
+            ),
+            _ => (
+                Ipv4Addr::new(45, 71, 0, octet),
+                std::net::Ipv6Addr::from_bits(six("2a00:71::").to_bits() | u128::from(octet)),
+            ),
         }
     };
     let out = move |choices: &mut Choices| Way::V6(host(choices).1, embedded(at, length, remote4(choices)));
@@ -188,7 +209,9 @@ fn mapped() -> World {
         hairpinning: Hairpinning::Simple,
         ..SiitConfig::default()
     });
-    let host4 = |choices: &mut Choices| Ipv4Addr::new(45, 70, choices.octet() % 2, choices.of(&[1, 2, 127, 128, 129, 130]));
+    let host4 = |choices: &mut Choices| {
+        Ipv4Addr::new(45, 70, choices.octet() % 2, choices.of(&[1, 2, 127, 128, 129, 130]))
+    };
     let host6 = |choices: &mut Choices| {
         let octet = u128::from(choices.octet() % 8);
         match choices.below(4) {
@@ -198,7 +221,8 @@ fn mapped() -> World {
             _ => std::net::Ipv6Addr::from_bits(six("2a00:70::").to_bits() | octet),
         }
     };
-    let out = move |choices: &mut Choices| Way::V6(host6(choices), embedded("2a00:60::", 96, remote4(choices)));
+    let out =
+        move |choices: &mut Choices| Way::V6(host6(choices), embedded("2a00:60::", 96, remote4(choices)));
     let inward = move |choices: &mut Choices| Way::V4(remote4(choices), host4(choices));
     World {
         name: "siit, explicit mappings",
@@ -213,7 +237,11 @@ fn mapped() -> World {
 fn mapped_only() -> World {
     let mut config = configuration();
     config.siit.push(SiitConfig {
-        eam: eam(&[("45.70.0.0/24", "2a00:70::/120"), ("45.1.0.0/16", "2a00:601::/112"), ("45.2.0.0/16", "2a00:602::/64")]),
+        eam: eam(&[
+            ("45.70.0.0/24", "2a00:70::/120"),
+            ("45.1.0.0/16", "2a00:601::/112"),
+            ("45.2.0.0/16", "2a00:602::/64"),
+        ]),
         hairpinning: Hairpinning::Off,
         policy: choosy(),
         ..SiitConfig::default()
@@ -221,7 +249,9 @@ fn mapped_only() -> World {
     let host = |octet: u8| std::net::Ipv6Addr::from_bits(six("2a00:70::").to_bits() | u128::from(octet % 16));
     let remote = |octet: u8| std::net::Ipv6Addr::from_bits(six("2a00:601::").to_bits() | u128::from(octet));
     let out = move |choices: &mut Choices| Way::V6(host(choices.octet()), remote(choices.octet()));
-    let inward = move |choices: &mut Choices| Way::V4(Ipv4Addr::new(45, 1, 0, choices.octet()), inside(choices.octet()));
+    let inward = move |choices: &mut Choices| {
+        Way::V4(Ipv4Addr::new(45, 1, 0, choices.octet()), inside(choices.octet()))
+    };
     World {
         name: "siit, explicit mappings alone",
         config,
@@ -253,19 +283,28 @@ fn several() -> World {
         "45.80.0.1",
     )));
     let behind = vec!["2a00:7::/32".parse().unwrap(), "2a00:60::45.9.0.0/112".parse().unwrap()];
-    config.tunnels.push(TunnelConfig::Configured(sixway_dataplane::mechanism::configured::ConfiguredConfig {
-        local: four("45.81.0.1"),
-        remote: Some(four("45.1.0.7")),
-        prefixes: behind,
-        strict_sources: false,
-        policy: Default::default(),
-    }));
+    config.tunnels.push(TunnelConfig::Configured(
+        sixway_dataplane::mechanism::configured::ConfiguredConfig {
+            local: four("45.81.0.1"),
+            remote: Some(four("45.1.0.7")),
+            prefixes: behind,
+            strict_sources: false,
+            policy: Default::default(),
+        },
+    ));
     let [a, b] = sessions(0);
     let host = |octet: u8| std::net::Ipv6Addr::from_bits(six("2a00:71::").to_bits() | u128::from(octet));
-    let out = move |choices: &mut Choices| Way::V6(host(choices.octet()), embedded("2a00:60::", 96, remote4(choices)));
-    let inward = move |choices: &mut Choices| Way::V4(remote4(choices), Ipv4Addr::new(45, 71, 0, choices.octet()));
-    let tunnelled = move |choices: &mut Choices| Way::V6(remote6(choices), choices.of(&[six("2a00:7:7::8"), six("2a00:60::45.9.0.1")]));
-    let arrived = move |choices: &mut Choices| Way::In4(four("45.1.0.7"), four("45.81.0.1"), six("2a00:7:7::8"), remote6(choices));
+    let out = move |choices: &mut Choices| {
+        Way::V6(host(choices.octet()), embedded("2a00:60::", 96, remote4(choices)))
+    };
+    let inward =
+        move |choices: &mut Choices| Way::V4(remote4(choices), Ipv4Addr::new(45, 71, 0, choices.octet()));
+    let tunnelled = move |choices: &mut Choices| {
+        Way::V6(remote6(choices), choices.of(&[six("2a00:7:7::8"), six("2a00:60::45.9.0.1")]))
+    };
+    let arrived = move |choices: &mut Choices| {
+        Way::In4(four("45.1.0.7"), four("45.81.0.1"), six("2a00:7:7::8"), remote6(choices))
+    };
     World {
         name: "several",
         config,

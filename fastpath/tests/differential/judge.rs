@@ -1,0 +1,215 @@
+//! Each packet through the program, and what came of it beside what should.
+
+use super::choices::{Choices, Random};
+use super::generator::{self, Input};
+use super::namespace;
+use super::oracle::{self, Expected, Forwarded, Oracle};
+use super::rig::{Hook, Ran, Rig, Ruling};
+use super::scene::{Port, Scene, VLAN};
+use super::sessions::{self, Session};
+use super::world::World;
+use sixway_dataplane::Instant;
+use sixway_dataplane::engine::Engine;
+use sixway_dataplane::offload::FastPath;
+use sixway_fastpath::layout::{COUNTERS, PASSED};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// Index of the counter of packets that something went wrong with after they were changed.
+const LOST: u32 = 31;
+
+/// The engine's time, which stands still.
+pub const NOW: Instant = Instant::from_secs(1_000);
+
+/// A world with its program, its engine and its sessions, all installed.
+pub struct Bench<'a> {
+    world: &'a World,
+    scene: &'a Scene,
+    hook: Hook,
+    rig: Rig,
+    engine: RefCell<Engine>,
+    sessions: Vec<Session>,
+}
+
+impl<'a> Bench<'a> {
+    /// `None`: the kernel does not let us.
+    pub fn new(world: &'a World, scene: &'a Scene, hook: Hook) -> Option<Self> {
+        let mut rig = Rig::new(hook, scene, world, |_| {})?;
+        let mut engine = Engine::new(&world.config).unwrap();
+        let sessions = sessions::establish(world, &mut engine, NOW);
+        for session in &sessions {
+            if session.is_armed {
+                rig.writer.arm(&session.flow()).unwrap();
+            } else {
+                rig.install(&session.flow());
+            }
+        }
+        Some(Self { world, scene, hook, rig, engine: RefCell::new(engine), sessions })
+    }
+
+    /// Tries packets from a seed of this world's own.
+    fn try_many(&self, packets: u64) {
+        let seed = seed(self.world.name, self.hook);
+        let mut random = Random(seed);
+        let mut forwarded: BTreeMap<u32, u64> = BTreeMap::new();
+        for number in 0..packets {
+            let choices = Choices::random(&mut random);
+            let input = self.input(&mut choices.clone());
+            match self.check(&input) {
+                Ok(times) => *forwarded.entry(input.counter).or_default() += times,
+                Err(why) => self.explain(&choices, &format!("packet {number} of seed {seed:#x}: {why}")),
+            }
+        }
+        // Each mechanism counts what it forwards, and nothing is lost.
+        for lane in &self.world.lanes {
+            assert!(
+                self.rig.counted(lane.counter).0 > 0,
+                "{}: {} was never forwarded",
+                self.world.name,
+                lane.counter
+            );
+        }
+        assert_eq!(self.rig.counted(LOST).0, 0, "{}: packets were lost", self.world.name);
+        let counted: u64 = (0..PASSED as u32).map(|which| self.rig.counted(which).0).sum();
+        assert_eq!(counted, forwarded.values().sum::<u64>(), "{}: {forwarded:?}", self.world.name);
+    }
+
+    fn input(&self, choices: &mut Choices) -> Input {
+        generator::input(self.world, &self.sessions, choices)
+    }
+
+    /// Tries a packet. How often the mechanisms count it, or what was wrong.
+    fn check(&self, input: &Input) -> Result<u64, String> {
+        let (frame, ifindex) = self.at_hook(input);
+        let ran = self.rig.run(&frame, ifindex, Vec::new());
+        if ran.verdict == Ruling::Pass && !input.is_plain {
+            return if ran.frame == frame {
+                Ok(0)
+            } else {
+                Err(different("what was passed on", &frame, &ran.frame))
+            };
+        }
+        let mut engine = self.engine.borrow_mut();
+        let mut oracle = Oracle { world: self.world, scene: self.scene, engine: &mut engine, now: NOW };
+        let expected = oracle.expects(input);
+        drop(engine);
+        match (ran.verdict, expected) {
+            (Ruling::Pass, _) if ran.frame != frame => {
+                Err(different("what was passed on", &frame, &ran.frame))
+            }
+            (Ruling::Pass, Expected::Pass(_)) => Ok(0),
+            (Ruling::Pass, Expected::Forward(_)) => {
+                Err("it was passed on, and nothing is the matter with it".into())
+            }
+            (Ruling::Redirect, Expected::Pass(why)) => {
+                Err(format!("it was forwarded: {why}\n{}", hex(&ran.frame)))
+            }
+            (Ruling::Redirect, Expected::Forward(forwarded)) => {
+                self.same(&ran, &forwarded)?;
+                // A hairpin is translated twice.
+                let is_hairpin = input.counter == 2 && forwarded.packet[0] >> 4 == 6;
+                Ok(if is_hairpin { 2 } else { 1 })
+            }
+            (Ruling::Strange(code), _) => Err(format!("the program said {code}")),
+        }
+    }
+
+    /// The frame as it comes to the hook: the kernel takes a VLAN's tag off before tc sees it.
+    fn at_hook(&self, input: &Input) -> (Vec<u8>, u32) {
+        let frame = &input.frame;
+        let is_tagged = input.port == Port::Trunk && frame.get(12..14) == Some(&[0x81, 0]);
+        if self.hook == Hook::Tc
+            && is_tagged
+            && frame.get(15) == Some(&(VLAN as u8))
+            && frame[14] & 0x0f == 0
+            && frame.len() >= 18
+        {
+            return ([&frame[..12], &frame[16..]].concat(), self.scene.index(Port::Tagged));
+        }
+        (frame.clone(), self.scene.index(input.port))
+    }
+
+    fn same(&self, ran: &Ran, expected: &Forwarded) -> Result<(), String> {
+        let port = expected.port;
+        let mut link = [port.neighbour(), port.mac()].concat();
+        if port == Port::Tagged && self.hook == Hook::Xdp {
+            link.extend([0x81, 0, 0, VLAN as u8]);
+        }
+        let mut packet = expected.packet.clone();
+        link.extend(if packet[0] >> 4 == 4 { [8, 0] } else { [0x86, 0xdd] });
+        let Some((front, rest)) = ran.frame.split_at_checked(link.len()) else {
+            return Err("it is too short".into());
+        };
+        if front != link {
+            return Err(different("Ethernet header", &link, front));
+        }
+        let mut got = rest.get(..packet.len()).ok_or("it was cut")?.to_vec();
+        if expected.any_identification {
+            if oracle::header_sum(&got) != 0xffff {
+                return Err(format!("a wrong header checksum: {}", hex(&got)));
+            }
+            for octets in [&mut got, &mut packet] {
+                octets[4..6].fill(0);
+                octets[10..12].fill(0);
+            }
+        }
+        if got == packet { Ok(()) } else { Err(different("packet", &packet, &got)) }
+    }
+
+    /// Says what is wrong with the smallest packet that shows it.
+    fn explain(&self, choices: &Choices, why: &str) -> ! {
+        let small = choices.shrunk(|some| self.check(&self.input(&mut some.clone())).is_err());
+        let input = self.input(&mut small.clone());
+        let still = self.check(&input).err().unwrap_or_default();
+        let Input { port, troubles, .. } = &input;
+        let frame = hex(&input.frame);
+        panic!(
+            "{} at {:?}: {why}\n\nthe least: {small:?}, at {port:?}, troubles {troubles:?}\n{frame}\n{still}",
+            self.world.name, self.hook
+        );
+    }
+}
+
+/// Octets as text, the first of them.
+fn hex(octets: &[u8]) -> String {
+    let some = super::support::hex(&octets[..octets.len().min(120)]);
+    format!("{some} ({} octets)", octets.len())
+}
+
+fn different(what: &str, expected: &[u8], got: &[u8]) -> String {
+    format!("{what} differs\nexpected {}\ngot      {}", hex(expected), hex(got))
+}
+
+/// What happened at a hook in all worlds.
+#[derive(Debug, Default)]
+pub struct Coverage {
+    /// By the counters of the programs.
+    pub counted: BTreeMap<u32, u64>,
+    pub packets: u64,
+}
+
+/// Tries so many packets of each world at a hook. `None`: the kernel does not let us.
+pub fn prove(hook: Hook, worlds: Vec<World>, packets: u64) -> Option<Coverage> {
+    let total = Arc::new(Mutex::new(Coverage::default()));
+    for world in worlds {
+        let sum = Arc::clone(&total);
+        namespace::in_namespace("differential", move || {
+            let scene = Scene::new(world.routes(), &world.local);
+            let Some(bench) = Bench::new(&world, &scene, hook) else { return };
+            bench.try_many(packets);
+            let mut sum = sum.lock().unwrap();
+            sum.packets += packets;
+            for which in 0..COUNTERS as u32 {
+                *sum.counted.entry(which).or_default() += bench.rig.counted(which).0;
+            }
+        });
+    }
+    let total = Arc::try_unwrap(total).unwrap().into_inner().unwrap();
+    (total.packets > 0).then_some(total)
+}
+
+/// Another one for each world and hook.
+fn seed(name: &str, hook: Hook) -> u64 {
+    name.bytes().fold(hook as u64, |seed, octet| seed.wrapping_mul(257).wrapping_add(octet.into()))
+}

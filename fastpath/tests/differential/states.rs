@@ -1,0 +1,286 @@
+//! An entry's life, and what else decides whether the programs forward: each test at both hooks.
+
+use super::judge::NOW;
+use super::namespace::{self, ip};
+use super::rig::{Hook, Rig, Ruling};
+use super::scene::{Port, Scene};
+use super::sessions::{self, Session};
+use super::worlds;
+use sixway_dataplane::engine::Engine;
+use sixway_dataplane::nat::{Direction, NatProtocol};
+use sixway_dataplane::offload::{FastPath, FlowHandle, mark};
+use sixway_fastpath::layout::{Config, FLOW_ACTIVE, FLOW_ARMED, Flow, flow_state, flow_word};
+use std::time::Duration;
+
+/// A program, and sessions for its table, of which none is there.
+struct Stage {
+    scene: Scene,
+    rig: Rig,
+    sessions: Vec<Session>,
+}
+
+/// Both hooks, each in a namespace of its own.
+fn at_both_hooks(edit: fn(&mut Config), body: fn(Stage)) {
+    for hook in Hook::ALL {
+        namespace::in_namespace("states", move || {
+            let world = worlds::all().swap_remove(0);
+            let scene = Scene::new(world.routes(), &world.local);
+            let Some(rig) = Rig::new(hook, &scene, &world, edit) else { return };
+            let sessions = sessions::establish(&world, &mut Engine::new(&world.config).unwrap(), NOW);
+            body(Stage { scene, rig, sessions });
+        });
+    }
+}
+
+impl Stage {
+    /// A packet of a session comes in, as an Ethernet frame, by the usual device.
+    fn receives(&self, session: &Session, outward: bool) -> (Ruling, Vec<u8>) {
+        self.receives_at(if outward { Port::Inner } else { Port::Outer }, session, outward)
+    }
+
+    fn receives_at(&self, port: Port, session: &Session, outward: bool) -> (Ruling, Vec<u8>) {
+        let packet = session.packet(outward, 0x10);
+        let ran = self.rig.run(&framed(port, &packet), self.scene.index(port), Vec::new());
+        (ran.verdict, ran.frame)
+    }
+
+    fn is_forwarded(&self, session: &Session, outward: bool) -> bool {
+        match self.receives(session, outward).0 {
+            Ruling::Pass => false,
+            Ruling::Redirect => true,
+            Ruling::Strange(code) => panic!("{code}"),
+        }
+    }
+
+    /// Both halves of an entry.
+    fn halves(&self, handle: FlowHandle) -> [Flow; 2] {
+        self.rig.table.halves_of(handle).map(|slot| self.rig.table.read(slot))
+    }
+
+    /// A session of either protocol beyond the usual next hops.
+    fn usual(&self) -> [Session; 2] {
+        [0, 1].map(|number| self.sessions[number].clone())
+    }
+}
+
+fn framed(port: Port, packet: &[u8]) -> Vec<u8> {
+    let protocol = if packet[0] >> 4 == 4 { [8, 0] } else { [0x86, 0xdd] };
+    [&port.mac()[..], &port.neighbour(), &protocol, packet].concat()
+}
+
+fn unchanged(_: &mut Config) {}
+
+fn protocol(session: &Session) -> NatProtocol {
+    if session.is_tcp { NatProtocol::Tcp } else { NatProtocol::Udp }
+}
+
+#[test]
+fn a_packet_leaves_its_mark_on_an_armed_entry_and_the_engine_computes_the_same() {
+    at_both_hooks(unchanged, |mut stage| {
+        for session in &stage.sessions.clone() {
+            let handle = stage.rig.writer.arm(&session.flow()).unwrap();
+            for (half, outward) in [(0, true), (1, false)] {
+                for length in [0_usize, 1, 2, 3, 4, 5, 7, 8, 9, 40, 1_000] {
+                    let packet = session.packet_with(outward, 0x10, &vec![length as u8 | 0x80; length]);
+                    let port = if outward { Port::Inner } else { Port::Outer };
+                    // Ethernet pads what is short; the engine does not see it.
+                    let frame = [&framed(port, &packet)[..], &[0xee; 9]].concat();
+                    let ran = stage.rig.run(&frame, stage.scene.index(port), Vec::new());
+                    assert_eq!((ran.verdict, &ran.frame), (Ruling::Pass, &frame));
+                    let left = mark(protocol(session), &packet[if outward { 40 } else { 20 }..]);
+                    assert_eq!(
+                        stage.halves(handle)[half].word,
+                        flow_word(FLOW_ARMED, left),
+                        "{length}: {session:?}"
+                    );
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn an_entry_is_active_when_the_mark_is_that_of_the_last_packet_and_forwards_from_then_on() {
+    at_both_hooks(unchanged, |mut stage| {
+        for session in stage.usual() {
+            let handle = stage.rig.writer.arm(&session.flow()).unwrap();
+            let (first, last) =
+                (session.packet_with(true, 0x10, b"one"), session.packet_with(true, 0x10, b"two and more"));
+            for packet in [&first, &last] {
+                stage.rig.run(&framed(Port::Inner, packet), stage.scene.index(Port::Inner), Vec::new());
+            }
+            let mark = |packet: &[u8]| mark(protocol(&session), &packet[40..]);
+            assert!(
+                !stage.rig.writer.activate(handle, Direction::Out, mark(&first)),
+                "the last is under way"
+            );
+            assert!(!stage.is_forwarded(&session, true));
+            // The packet that just came is the last one now.
+            let third = session.packet(true, 0x10);
+            assert!(stage.rig.writer.activate(handle, Direction::Out, mark(&third)));
+            assert!(stage.is_forwarded(&session, true));
+            assert!(!stage.is_forwarded(&session, false), "the other half is armed still");
+            stage.rig.writer.force(handle);
+            assert!(stage.is_forwarded(&session, false));
+            assert!(stage.halves(handle).iter().all(|half| flow_state(half.word) == FLOW_ACTIVE));
+        }
+    });
+}
+
+#[test]
+fn an_entry_that_was_removed_forwards_nothing_and_neither_does_one_that_is_armed_again() {
+    at_both_hooks(unchanged, |mut stage| {
+        for session in stage.usual() {
+            let handle = stage.rig.install(&session.flow());
+            assert!(stage.is_forwarded(&session, true) && stage.is_forwarded(&session, false));
+            let word = stage.halves(handle)[0].word;
+            stage.rig.writer.remove(handle);
+            assert!(!stage.is_forwarded(&session, true) && !stage.is_forwarded(&session, false));
+            let again = stage.rig.writer.arm(&session.flow()).unwrap();
+            assert!(!stage.is_forwarded(&session, true) && !stage.is_forwarded(&session, false));
+            stage.rig.writer.force(again);
+            assert!(stage.is_forwarded(&session, true) && stage.is_forwarded(&session, false));
+            assert_ne!(stage.halves(again)[0].word, word, "it is another incarnation");
+        }
+    });
+}
+
+#[test]
+fn packets_and_octets_are_counted_as_they_came_and_by_the_mechanism() {
+    at_both_hooks(unchanged, |mut stage| {
+        let session = stage.usual()[1].clone();
+        let handle = stage.rig.install(&session.flow());
+        let (mut octets, mut before) = ([0_u64; 2], [0; 2]);
+        for length in [1, 20, 300, 1_111] {
+            for (way, outward) in [(0, true), (1, false)] {
+                let packet = session.packet_with(outward, 0, &vec![7; length]);
+                let port = if outward { Port::Inner } else { Port::Outer };
+                // What pads the frame is not counted.
+                let frame = [&framed(port, &packet)[..], &[0; 30]].concat();
+                assert_eq!(
+                    stage.rig.run(&frame, stage.scene.index(port), Vec::new()).verdict,
+                    Ruling::Redirect
+                );
+                octets[way] += packet.len() as u64;
+                before[way] += 1;
+            }
+        }
+        for (way, half) in stage.halves(handle).iter().enumerate() {
+            assert_eq!((half.packets, half.octets), (before[way], octets[way]));
+            assert_eq!(stage.rig.counted(2 + way as u32), (before[way], octets[way]));
+            assert!(half.last > 0);
+        }
+        let usage = stage.rig.writer.remove(handle);
+        assert_eq!(usage.map(|half| (half.packets, half.octets)), [(4, octets[0]), (4, octets[1])]);
+    });
+}
+
+#[test]
+fn nothing_is_forwarded_while_it_is_disabled() {
+    at_both_hooks(unchanged, |mut stage| {
+        let session = stage.usual()[0].clone();
+        stage.rig.install(&session.flow());
+        stage.rig.control.enable(false);
+        assert!(!stage.is_forwarded(&session, true));
+        stage.rig.control.enable(true);
+        assert!(stage.is_forwarded(&session, true));
+    });
+}
+
+/// Gives the neighbour beyond the IPv4 default route another MAC address.
+fn replace_neighbour(mac: &str) {
+    ip(&format!("neigh replace 10.202.0.2 lladdr {mac} nud permanent dev outer"));
+}
+
+#[test]
+fn a_new_generation_finds_the_next_hop_anew_and_the_old_one_keeps_it() {
+    at_both_hooks(unchanged, |mut stage| {
+        let session = stage.usual()[0].clone();
+        stage.rig.install(&session.flow());
+        let to = |stage: &Stage| stage.receives(&session, true).1[..6].to_vec();
+        assert_eq!(to(&stage), Port::Outer.neighbour());
+        replace_neighbour("02:00:00:00:07:07");
+        assert_eq!(to(&stage), Port::Outer.neighbour(), "nobody has said that something has changed");
+        stage.rig.control.bump();
+        assert_eq!(to(&stage), [2, 0, 0, 0, 7, 7]);
+        ip("neigh del 10.202.0.2 dev outer");
+        stage.rig.control.bump();
+        assert!(!stage.is_forwarded(&session, true), "nobody knows the neighbour's address");
+    });
+}
+
+#[test]
+fn a_route_that_no_longer_leads_to_the_engine_takes_the_packets_along() {
+    at_both_hooks(unchanged, |mut stage| {
+        let session = stage.usual()[0].clone();
+        stage.rig.install(&session.flow());
+        assert!(stage.is_forwarded(&session, true));
+        ip("route replace 64:ff9b::/96 via 2001:db8:ff02::2 dev outer");
+        stage.rig.control.bump();
+        assert!(!stage.is_forwarded(&session, true));
+        assert!(stage.is_forwarded(&session, false), "the other direction has a route of its own");
+    });
+}
+
+#[test]
+fn packets_that_come_in_elsewhere_are_asked_about_again_and_by_a_device_without_a_hook_are_left_alone() {
+    fn without_narrow(config: &mut Config) {
+        let narrow = config.ports.iter().position(|port| port.mac == Port::Narrow.mac()).unwrap();
+        config.ports[narrow].ifindex = u32::MAX;
+        config.ports[narrow].below = u32::MAX;
+    }
+    at_both_hooks(without_narrow, |mut stage| {
+        let session = stage.usual()[0].clone();
+        let handle = stage.rig.install(&session.flow());
+        assert!(stage.is_forwarded(&session, true));
+        let ingress = stage.halves(handle)[0].ingress;
+        assert_eq!(stage.receives_at(Port::Unhooked, &session, true).0, Ruling::Redirect);
+        assert_ne!(stage.halves(handle)[0].ingress, ingress);
+        assert_eq!(stage.receives_at(Port::Narrow, &session, true).0, Ruling::Pass);
+        // A rule of the kernel's that sends what comes by one device elsewhere.
+        ip("route add default via 2001:db8:ff02::2 dev outer table 7");
+        ip("-6 rule add iif trunk table 7");
+        assert_eq!(stage.receives_at(Port::Trunk, &session, true).0, Ruling::Pass);
+        assert_eq!(stage.receives_at(Port::Inner, &session, true).0, Ruling::Redirect);
+    });
+}
+
+#[test]
+fn a_device_with_strict_reverse_path_filtering_takes_only_sources_beyond_it() {
+    fn strict(config: &mut Config) {
+        config.ports.iter_mut().for_each(|port| port.strict = 1);
+    }
+    at_both_hooks(strict, |mut stage| {
+        let session = stage.usual()[0].clone();
+        stage.rig.install(&session.flow());
+        assert_eq!(stage.receives_at(Port::Trunk, &session, false).0, Ruling::Pass);
+        assert_eq!(stage.receives_at(Port::Outer, &session, false).0, Ruling::Redirect);
+        assert_eq!(stage.receives_at(Port::Trunk, &session, false).0, Ruling::Pass);
+    });
+}
+
+#[test]
+fn without_the_gateway_the_kernels_routes_are_followed_by_the_second_and_after_a_while_nothing_is_forwarded()
+{
+    /// Ticks of 2^20 ns.
+    fn four_seconds(config: &mut Config) {
+        config.absence = 3_815;
+        config.idle_udp = 2_384;
+    }
+    at_both_hooks(four_seconds, |mut stage| {
+        let [tcp, udp] = stage.usual();
+        stage.rig.install(&tcp.flow());
+        stage.rig.install(&udp.flow());
+        assert!(stage.is_forwarded(&tcp, true) && stage.is_forwarded(&udp, true));
+        std::thread::sleep(Duration::from_millis(2_600));
+        assert!(stage.is_forwarded(&tcp, true));
+        assert!(!stage.is_forwarded(&udp, true), "it was idle for longer than 2.5 s");
+        replace_neighbour("02:00:00:00:07:08");
+        std::thread::sleep(Duration::from_millis(1_100));
+        assert_eq!(stage.receives(&tcp, true).1[..6], [2, 0, 0, 0, 7, 8]);
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(!stage.is_forwarded(&tcp, true), "it was away for longer than 4 s");
+        stage.rig.control.beat();
+        assert!(stage.is_forwarded(&tcp, true));
+    });
+}
