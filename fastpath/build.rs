@@ -1,53 +1,82 @@
-//! Compiles the eBPF programs with clang.
+//! Compiles the eBPF programs with clang, all at the same time.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
-const PROGRAM: &str = "bpf/steer.bpf.c";
+/// What is compiled: object, source, and what else clang is told.
+const OBJECTS: [(&str, &str, &[&str]); 4] = [
+    ("steer.bpf.o", "bpf/steer.bpf.c", &[]),
+    ("probe.bpf.o", "bpf/probe.bpf.c", &[]),
+    ("fastpath_xdp.bpf.o", "bpf/fastpath.bpf.c", &["-mcpu=v3", "-DHOOK_XDP"]),
+    ("fastpath_tc.bpf.o", "bpf/fastpath.bpf.c", &["-mcpu=v3", "-DHOOK_TC"]),
+];
 
 fn main() {
-    println!("cargo::rerun-if-changed={PROGRAM}");
+    // The folder: every header and program in it.
+    println!("cargo::rerun-if-changed=bpf");
     println!("cargo::rerun-if-env-changed=CLANG");
     if std::env::var_os("CARGO_FEATURE_EBPF").is_none() {
         return;
     }
     let Some(folder) = std::env::var_os("OUT_DIR") else { return };
-    if let Err(why) = compile(&PathBuf::from(folder).join("steer.bpf.o")) {
+    let folder = PathBuf::from(folder);
+    let started: Vec<_> = OBJECTS.iter().map(|object| start(object, &folder)).collect();
+    let results: Vec<_> =
+        started.into_iter().zip(OBJECTS).map(|(child, (_, source, _))| finish(child, source)).collect();
+    let mut failed = false;
+    for why in results.into_iter().filter_map(Result::err) {
         for line in why.lines() {
             println!("cargo::error={line}");
         }
+        failed = true;
+    }
+    if failed {
         std::process::exit(1);
     }
 }
 
-fn compile(object: &Path) -> Result<(), String> {
-    let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".into());
+fn clang() -> String {
+    std::env::var("CLANG").unwrap_or_else(|_| "clang".into())
+}
+
+fn start((object, source, arguments): &(&str, &str, &[&str]), folder: &Path) -> Result<Child, String> {
+    let clang = clang();
     let mut command = Command::new(&clang);
-    command.args(["-target", "bpf", "-O2", "-g", "-Wall", "-Werror", "-c", PROGRAM, "-o"]).arg(object);
-    // Debian keeps <asm/types.h>, which <linux/types.h> includes, in a folder for each architecture.
+    command.args(["-target", "bpf", "-O2", "-g", "-Wall", "-Werror"]).args(*arguments);
+    command.args(["-c", source, "-o"]).arg(folder.join(object));
     let architecture = std::env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
+    // Loads stay in order there, as the programs want them.
+    if architecture != "x86_64" {
+        command.arg("-DORDERED");
+    }
+    // Debian keeps <asm/types.h>, which <linux/types.h> includes, in a folder for each architecture.
     for abi in ["gnu", "gnueabihf", "musl"] {
         let include = format!("/usr/include/{architecture}-linux-{abi}");
         if Path::new(&include).is_dir() {
             command.arg("-I").arg(include);
         }
     }
-    match command.output() {
+    command.stderr(Stdio::piped()).spawn().map_err(|error| {
+        format!("{clang} does not run ({error}).\n{}", advice("It compiles the eBPF programs"))
+    })
+}
+
+fn finish(child: Result<Child, String>, source: &str) -> Result<(), String> {
+    let clang = clang();
+    match child?.wait_with_output() {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => Err(format!(
-            "{clang} could not compile {PROGRAM}:\n{}\n{}",
+            "{clang} could not compile {source}:\n{}\n{}",
             String::from_utf8_lossy(&output.stderr),
             advice("If a header is missing")
         )),
-        Err(error) => {
-            Err(format!("{clang} does not run ({error}).\n{}", advice("It compiles the eBPF program")))
-        }
+        Err(error) => Err(format!("{clang}: {error}")),
     }
 }
 
 fn advice(why: &str) -> String {
     format!(
         "{why}: apt-get install clang libbpf-dev linux-libc-dev (as root: make build-needs), or name another one with CLANG=...\n\
-         To build without eBPF: cargo build --no-default-features; tunnel packets then come through raw sockets alone."
+         To build without eBPF: cargo build --no-default-features; everything works then, slower."
     )
 }

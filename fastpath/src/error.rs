@@ -38,6 +38,21 @@ impl SteeringError {
     }
 }
 
+/// What was tried and everything that was said about it.
+pub(crate) fn in_full(doing: &str, error: &(dyn std::error::Error + 'static)) -> String {
+    let mut message = format!("{doing}: {error}");
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        let said = next.to_string();
+        // Some errors repeat their cause, some leave it to the reader.
+        if !message.contains(&said) {
+            message += &format!(": {said}");
+        }
+        cause = next.source();
+    }
+    message
+}
+
 /// The kernel's own word at the end of the chain.
 pub(crate) fn os_error<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a io::Error> {
     let mut next = Some(error);
@@ -63,19 +78,7 @@ impl fmt::Display for SteeringError {
                 "{doing}: not permitted; run as root, or with CAP_BPF and CAP_NET_ADMIN (before Linux 5.8 CAP_SYS_ADMIN), and not in \
                  a container that forbids bpf(2)"
             ),
-            Self::Refused { doing, error } => {
-                let mut message = format!("{doing}: {error}");
-                let mut cause = error.source();
-                while let Some(next) = cause {
-                    let said = next.to_string();
-                    // Some errors repeat their cause, some leave it to the reader.
-                    if !message.contains(&said) {
-                        message += &format!(": {said}");
-                    }
-                    cause = next.source();
-                }
-                f.write_str(&message)
-            }
+            Self::Refused { doing, error } => f.write_str(&in_full(doing, error.as_ref())),
         }
     }
 }

@@ -1,45 +1,84 @@
 //! eBPF programs beside the engine. They never decide: take them away, and everything works as before, slower.
 //!
-//! [`Steering`] takes tunnel packets for the host's own addresses to the gateway's TUN device. The program is `bpf/steer.bpf.c`;
-//! `build.rs` compiles it with clang. Built without the feature `ebpf`, attaching fails with [`SteeringError::NotBuilt`].
+//! [`Steering`] takes tunnel packets for the host's own addresses to the gateway's TUN device: `bpf/steer.bpf.c`.
+//!
+//! [`FastPath`] repeats in the kernel what the engine has decided: `bpf/fastpath.bpf.c`, in the driver (XDP) and at tc ingress.
+//!
+//! ```text
+//!     rules (constants) ─▶ programs ◀─ replaced at once by another configuration's
+//!     FlowTable ◀─ FastPathWriter ◀─ engine      ┐
+//!     Control  ◀─ generation, heartbeat, on/off  ├ mapped memory: no system calls
+//!     NextHops ─▶ whom to probe                  ┘
+//! ```
+//!
+//! `build.rs` compiles the programs with clang. Built without the feature `ebpf`, attaching fails and says so.
 
-#[cfg(feature = "ebpf")]
 mod adoption;
 #[cfg(feature = "ebpf")]
+mod attach;
+#[cfg(feature = "ebpf")]
+mod bpf;
+#[cfg(feature = "ebpf")]
+mod choose;
 mod control;
+mod counts;
 mod error;
 #[cfg(feature = "ebpf")]
+mod fast_path;
+#[cfg(not(feature = "ebpf"))]
+#[path = "fast_path_without_ebpf.rs"]
+mod fast_path;
+mod fault;
 mod flows;
-#[cfg(feature = "ebpf")]
 mod hash;
 pub mod layout;
-#[cfg(feature = "ebpf")]
 mod memory;
+mod next_hops;
+#[cfg(feature = "ebpf")]
+mod pin_path;
+#[cfg(feature = "ebpf")]
+mod pins;
+#[cfg(feature = "ebpf")]
+mod probe;
+#[cfg(feature = "ebpf")]
+mod programs;
+mod settings;
 #[cfg(feature = "ebpf")]
 mod steering;
 #[cfg(not(feature = "ebpf"))]
 #[path = "without_ebpf.rs"]
 mod steering;
 #[cfg(feature = "ebpf")]
+pub mod test_run;
 mod ticks;
-#[cfg(feature = "ebpf")]
 mod writer;
 
-#[cfg(feature = "ebpf")]
 pub use adoption::Adopted;
-#[cfg(feature = "ebpf")]
 pub use control::Control;
+pub use counts::{CAUSES, Cause, Counts, MECHANISMS};
 pub use error::SteeringError;
-#[cfg(feature = "ebpf")]
+pub use fast_path::FastPath;
+#[cfg(not(feature = "ebpf"))]
+pub use fast_path::remove_all;
+pub use fault::FastPathError;
 pub use flows::FlowTable;
-pub use steering::Steering;
+pub use next_hops::{Neighbour, NextHops};
 #[cfg(feature = "ebpf")]
+pub use pins::remove_all;
+pub use settings::{Attached, Found, Mode, Place, Rules, Settings, Table};
+pub use steering::Steering;
 pub use writer::FastPathWriter;
 
-/// The program's name in the kernel: `bpftool prog`, `tc filter show` and `bpftool net` show it.
+/// The name of the fast path's program in the driver, as `bpftool prog` shows it.
+pub const XDP_PROGRAM: &str = "sixway_xdp";
+
+/// The name of the fast path's program at tc ingress.
+pub const TC_PROGRAM: &str = "sixway_tc";
+
+/// The steering program's name in the kernel: `bpftool prog`, `tc filter show` and `bpftool net` show it.
 pub const PROGRAM: &str = "sixway_steer";
 
-/// The most local addresses; the program's map has room for so many.
+/// The most local addresses that are steered; the program's map has room for so many.
 pub const ADDRESSES: usize = 1_024;
 
 /// What steering took to the TUN device since it was attached.
@@ -51,7 +90,7 @@ pub struct Taken {
     pub octets: u64,
 }
 
-/// How a program hangs at an interface.
+/// How the steering program hangs at an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hook {
     /// A TCX link (Linux 6.6): it goes with the process, even one that is killed.

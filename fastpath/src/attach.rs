@@ -1,0 +1,160 @@
+//! Hanging the programs at an interface: in place of those of before, without a moment between, or anew.
+
+use crate::choose::Driver;
+use crate::fault::FastPathError;
+use crate::pins::{PRIORITY, Pins};
+use crate::programs::Programs;
+use crate::settings::{Attached, Mode, Place};
+use aya::programs::links::{FdLink, PinnedLink};
+use aya::programs::tc::{NlOptions, SchedClassifierLink, TcAttachOptions, qdisc_add_clsact};
+use aya::programs::xdp::{XdpLink, XdpMode};
+use aya::programs::{LinkOrder, ProgramError, TcAttachType};
+use std::ffi::CString;
+
+/// Hangs the programs at an interface.
+pub(crate) fn attach(
+    programs: &mut Programs,
+    pins: &Pins,
+    (mode, clsact): (Mode, bool),
+    interface: &str,
+) -> Result<Attached, FastPathError> {
+    let ifindex = index(interface)?;
+    let place = match clsact {
+        true => attach_clsact(programs, pins, interface).map(|()| Place::Clsact)?,
+        false => attach_tc(programs, pins, interface, ifindex)?,
+    };
+    let (place, why) = match may_run(mode, interface) {
+        Err(why) => {
+            pins.unlink("xdp", ifindex);
+            (place, why)
+        }
+        Ok(why) => match attach_xdp(programs, pins, ifindex) {
+            Ok(()) => (Place::Xdp, why),
+            Err(error) if mode == Mode::Xdp => {
+                return Err(FastPathError::NoDriver { interface: interface.into(), why: error.to_string() });
+            }
+            Err(error) => (place, error.to_string()),
+        },
+    };
+    Ok(Attached { interface: interface.into(), ifindex, place, why })
+}
+
+/// Takes the programs away from an interface; it may be gone.
+pub(crate) fn detach(pins: &Pins, attached: &Attached) {
+    pins.unlink("xdp", attached.ifindex);
+    pins.unlink("tc", attached.ifindex);
+    if attached.place == Place::Clsact || attached.place == Place::Xdp {
+        pins.unfilter(&attached.interface);
+    }
+}
+
+/// Whether the program in the driver is to be tried, and why or why not.
+fn may_run(mode: Mode, interface: &str) -> Result<String, String> {
+    let driver = Driver::of(interface);
+    let name = driver.as_ref().map_or_else(|_| "unknown".into(), |driver| driver.name.clone());
+    match (mode, driver) {
+        (Mode::Tc, _) => Err("as configured".into()),
+        (Mode::Xdp, _) => Ok(format!("as configured, driver {name}")),
+        (Mode::Auto, Err(error)) => Err(format!("its driver does not say what it is ({error})")),
+        (Mode::Auto, Ok(driver)) => match driver.no_wire() {
+            Some(why) => Err(why),
+            None => Ok(format!("driver {name}")),
+        },
+    }
+}
+
+fn attach_xdp(programs: &mut Programs, pins: &Pins, ifindex: u32) -> Result<(), FastPathError> {
+    let program = programs.xdp()?;
+    let path = pins.link("xdp", ifindex);
+    if let Ok(link) = PinnedLink::from_pin(&path) {
+        // The program of before is replaced at once, unless its device is another one by now.
+        let replaced =
+            XdpLink::try_from(FdLink::from(link)).ok().and_then(|link| program.attach_to_link(link).ok());
+        if let Some(id) = replaced {
+            // Its pin holds it.
+            let link = program.take_link(id).map_err(FastPathError::when("take the link"))?;
+            return FdLink::try_from(link).map(drop).map_err(FastPathError::when("take the link"));
+        }
+        pins.unlink("xdp", ifindex);
+    }
+    let id = program
+        .attach_to_if_index(ifindex, XdpMode::Driver)
+        .map_err(FastPathError::when("attach to the driver"))?;
+    let link = program.take_link(id).map_err(FastPathError::when("take the link"))?;
+    let link = FdLink::try_from(link).map_err(FastPathError::when("attach by a link (Linux 5.9)"))?;
+    link.pin(&path).map(drop).map_err(FastPathError::when(format!("pin {}", path.display())))
+}
+
+fn attach_tc(
+    programs: &mut Programs,
+    pins: &Pins,
+    interface: &str,
+    ifindex: u32,
+) -> Result<Place, FastPathError> {
+    match attach_tcx(programs, pins, interface, ifindex) {
+        // Before Linux 6.6, bpf(2) does not know the kind of link.
+        Err(error) if error.number() == Some(libc::EINVAL) => {
+            attach_clsact(programs, pins, interface).map(|()| Place::Clsact)
+        }
+        result => result.map(|()| Place::Tcx),
+    }
+}
+
+fn attach_tcx(
+    programs: &mut Programs,
+    pins: &Pins,
+    interface: &str,
+    ifindex: u32,
+) -> Result<(), FastPathError> {
+    let program = programs.tc()?;
+    let path = pins.link("tc", ifindex);
+    if let Ok(link) = PinnedLink::from_pin(&path) {
+        let link = SchedClassifierLink::try_from(FdLink::from(link)).ok();
+        if let Some(id) = link.and_then(|link| program.attach_to_link(link).ok()) {
+            let link = program.take_link(id).map_err(FastPathError::when("take the link"))?;
+            return FdLink::try_from(link).map(drop).map_err(FastPathError::when("take the link"));
+        }
+        pins.unlink("tc", ifindex);
+    }
+    // Before everything else: what steering and others do is for what is passed on.
+    let options = TcAttachOptions::TcxOrder(LinkOrder::first());
+    let id = program
+        .attach_with_options(interface, TcAttachType::Ingress, options)
+        .map_err(FastPathError::when(format!("attach to {interface}")))?;
+    let link = program.take_link(id).map_err(FastPathError::when("take the link"))?;
+    let link = FdLink::try_from(link).map_err(FastPathError::when("take the link"))?;
+    link.pin(&path).map(drop).map_err(FastPathError::when(format!("pin {}", path.display())))
+}
+
+/// By a filter, which outlives the process without a pin.
+fn attach_clsact(programs: &mut Programs, pins: &Pins, interface: &str) -> Result<(), FastPathError> {
+    let failed = |error: ProgramError| FastPathError::new(format!("attach to {interface}"), error);
+    let program = programs.tc()?;
+    // It may be there already; if it cannot be made, attaching says so.
+    let _ = qdisc_add_clsact(interface);
+    let handle = pins.handle();
+    let old = SchedClassifierLink::attached(interface, TcAttachType::Ingress, PRIORITY, handle, None)
+        .map_err(FastPathError::when(format!("attach to {interface}")))?;
+    let id = match program.attach_to_link(old) {
+        Ok(id) => id,
+        Err(_) => {
+            let options = NlOptions { priority: PRIORITY, handle, classid: None };
+            let options = TcAttachOptions::Netlink(options);
+            program.attach_with_options(interface, TcAttachType::Ingress, options).map_err(failed)?
+        }
+    };
+    // Dropped, it would end.
+    std::mem::forget(program.take_link(id).map_err(failed)?);
+    Ok(())
+}
+
+/// The interface's index.
+pub(crate) fn index(interface: &str) -> Result<u32, FastPathError> {
+    let missing = || FastPathError::NoInterface(interface.to_owned());
+    let name = CString::new(interface).map_err(|_| missing())?;
+    // SAFETY: the name is a C string that outlives the call.
+    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
+        0 => Err(missing()),
+        index => Ok(index),
+    }
+}

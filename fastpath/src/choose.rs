@@ -1,0 +1,119 @@
+//! Where the programs hang: in the driver, if it is a wire's.
+
+use std::ffi::CString;
+use std::io;
+
+/// Drivers of devices that have a parent and are no wire themselves, or none at all.
+const VIRTUAL: [&str; 12] = [
+    "veth",
+    "bridge",
+    "802.1Q VLAN Support",
+    "macvlan",
+    "macvtap",
+    "ipvlan",
+    "tun",
+    "bonding",
+    "team",
+    "dummy",
+    "vxlan",
+    "ifb",
+];
+
+/// What a device is driven by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Driver {
+    /// Its name.
+    pub name: String,
+    /// Where the device is: a PCI address or the like; empty for those that exist in the kernel alone.
+    pub bus: String,
+}
+
+impl Driver {
+    /// The driver of an interface (ethtool's GDRVINFO, which sees other network namespaces' devices right).
+    ///
+    /// # Errors
+    /// There is no such interface, or its driver does not say.
+    pub fn of(interface: &str) -> io::Result<Self> {
+        let information = ask(interface)?;
+        let text = |field: &[libc::c_uchar]| {
+            let octets: Vec<u8> = field.iter().copied().take_while(|octet| *octet != 0).collect();
+            String::from_utf8_lossy(&octets).into_owned()
+        };
+        Ok(Self { name: text(&information.driver), bus: text(&information.bus_info) })
+    }
+
+    /// Why the device is no wire; `None`: it is one.
+    pub fn no_wire(&self) -> Option<String> {
+        if VIRTUAL.contains(&self.name.as_str()) || matches!(self.bus.as_str(), "" | "N/A" | "tap") {
+            return Some(format!("{} is no wire's driver", self.name));
+        }
+        None
+    }
+}
+
+/// The kernel's `struct ethtool_drvinfo`.
+#[repr(C)]
+struct DriverInformation {
+    command: u32,
+    driver: [libc::c_uchar; 32],
+    version: [libc::c_uchar; 32],
+    firmware: [libc::c_uchar; 32],
+    bus_info: [libc::c_uchar; 32],
+    rom: [libc::c_uchar; 32],
+    reserved: [libc::c_uchar; 12],
+    lengths: [u32; 5],
+}
+
+const SIOCETHTOOL: libc::Ioctl = 0x8946;
+const GDRVINFO: u32 = 3;
+
+fn ask(interface: &str) -> io::Result<DriverInformation> {
+    use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+    // SAFETY: no pointers.
+    let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    if socket < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just given it to us.
+    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    // SAFETY: numbers, for which zero is a value.
+    let mut information: DriverInformation = unsafe { std::mem::zeroed() };
+    information.command = GDRVINFO;
+    // SAFETY: as above; a null pointer among them.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    let name = CString::new(interface)?;
+    let octets = name.as_bytes();
+    if octets.len() >= request.ifr_name.len() {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    request.ifr_name.iter_mut().zip(octets).for_each(|(place, octet)| *place = octet.cast_signed());
+    request.ifr_ifru.ifru_data = std::ptr::from_mut(&mut information).cast();
+    // SAFETY: the request and what it points to outlive the call, and the kernel writes no more than the structure.
+    match unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &mut request) } {
+        0 => Ok(information),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wire_has_a_place_on_a_bus() {
+        let no_wire = |name: &str, bus: &str| Driver { name: name.into(), bus: bus.into() }.no_wire();
+        assert_eq!(no_wire("ixgbe", "0000:03:00.0"), None);
+        assert_eq!(no_wire("virtio_net", "0000:00:03.0"), None);
+        for (name, bus) in
+            [("veth", ""), ("bridge", "N/A"), ("tun", "tap"), ("802.1Q VLAN Support", "0000:03:00.0")]
+        {
+            assert!(no_wire(name, bus).is_some_and(|why| why.contains(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_interface_that_is_not_there_is_an_error() {
+        assert!(Driver::of("no-such-thing").is_err());
+        assert!(Driver::of("a-name-that-is-far-too-long").is_err());
+    }
+}

@@ -1,0 +1,122 @@
+//! What the programs count: packets and octets that they carried on, and what they left to the kernel, by cause.
+
+use crate::layout::{COUNTERS, Counter, PASSED};
+
+/// Kinds of mechanisms, in the order of the counters; the number of each is its place here plus one.
+pub const MECHANISMS: [&str; 6] = ["nat64", "siit", "6to4", "6rd", "configured", "isatap"];
+
+/// Why a packet was not carried on: its name in metrics and output, and what it means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// The name.
+    pub name: &'static str,
+    /// What it means.
+    pub help: &'static str,
+}
+
+const fn cause(name: &'static str, help: &'static str) -> Cause {
+    Cause { name, help }
+}
+
+/// All causes, in the order of the counters: `PASS_…` of `bpf/layout.h`, then `LOST`.
+pub const CAUSES: [Cause; COUNTERS - PASSED] = [
+    cause("not_ours", "no rule of the gateway's is for it"),
+    cause("no_flow", "its flow is the engine's: new, not offloaded, or there was no room"),
+    cause("moving", "its flow is on its way from the engine, which still has packets of it"),
+    cause("flags", "a TCP packet with SYN, FIN or RST, which the engine has to see"),
+    cause("fragment", "a fragment"),
+    cause("options", "IPv4 options or IPv6 extension headers"),
+    cause("hops", "its hop limit ends here"),
+    cause("too_big", "the result would be larger than a link on its way"),
+    cause("protocol", "a transport protocol or ICMP message that the engine translates"),
+    cause("source", "its source is not one that the mechanism takes"),
+    cause("no_next_hop", "the kernel does not know the result's next hop yet, or there are too many"),
+    cause("no_device", "the result leaves by a device that cannot be sent by"),
+    cause("changed", "its flow was removed at this moment"),
+    cause("malformed", "its headers contradict each other or the frame"),
+    cause("kernel", "the kernel would not route it to the gateway, or could not make room for it"),
+    cause("lost", "lost: something failed after its first octet was changed"),
+];
+
+/// All counters, summed over the processors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// As the programs number them.
+    pub values: [Counter; COUNTERS],
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self { values: [Counter::zero(); COUNTERS] }
+    }
+}
+
+impl Counts {
+    /// What was carried on: name of the mechanism, from IPv6 to IPv4 (or into tunnels), the other way.
+    pub fn carried(&self) -> impl Iterator<Item = (&'static str, Counter, Counter)> {
+        MECHANISMS.iter().zip(1..).map(|(name, kind)| {
+            let at: usize = kind * 2;
+            (*name, self.values[at], self.values[at + 1])
+        })
+    }
+
+    /// What was left to the kernel, and with it the engine. Octets are of IP packets, zero where none was read.
+    pub fn passed(&self) -> impl Iterator<Item = (Cause, Counter)> {
+        CAUSES.into_iter().zip(self.values[PASSED..].iter().copied()).take(CAUSES.len() - 1)
+    }
+
+    /// What was dropped because something failed when there was no way back.
+    pub fn lost(&self) -> Counter {
+        self.values[COUNTERS - 1]
+    }
+
+    /// Adds what one processor counted.
+    #[cfg_attr(not(feature = "ebpf"), allow(dead_code, reason = "nothing is counted then"))]
+    pub(crate) fn add(&mut self, number: usize, share: Counter) {
+        let value = &mut self.values[number];
+        value.packets = value.packets.wrapping_add(share.packets);
+        value.octets = value.octets.wrapping_add(share.octets);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers of a kind of name in the header: "#define PASS_NO_FLOW (PASSED + 1)".
+    fn defined(prefix: &str) -> Vec<(String, String)> {
+        let header = include_str!("../bpf/layout.h");
+        let lines = header.lines().filter_map(|line| line.strip_prefix("#define "));
+        let pairs = lines.filter_map(|line| line.split_once(' '));
+        pairs
+            .filter_map(|(name, value)| Some((name.strip_prefix(prefix)?.to_lowercase(), value.to_owned())))
+            .collect()
+    }
+
+    #[test]
+    fn every_cause_of_the_header_has_its_name_here() {
+        let named =
+            |(number, cause): (usize, &Cause)| (cause.name.to_owned(), format!("(PASSED + {number})"));
+        let wanted: Vec<_> =
+            CAUSES[..15].iter().enumerate().map(|(number, cause)| named((number, cause))).collect();
+        assert_eq!(defined("PASS_"), wanted);
+        assert_eq!(defined("LOST"), [(String::new(), "(PASSED + 15)".to_owned())]);
+    }
+
+    #[test]
+    fn carried_packets_are_under_their_mechanism() {
+        let mut counts = Counts::default();
+        counts.add(2, Counter { packets: 1, octets: 10 });
+        counts.add(2, Counter { packets: 1, octets: 10 });
+        counts.add(13, Counter { packets: 3, octets: 4 });
+        counts.add(17, Counter { packets: 5, octets: 6 });
+        let carried: Vec<_> = counts.carried().collect();
+        assert_eq!(carried[0], ("nat64", Counter { packets: 2, octets: 20 }, Counter::zero()));
+        assert_eq!(carried[5], ("isatap", Counter::zero(), Counter { packets: 3, octets: 4 }));
+        assert_eq!(
+            counts.passed().nth(1).map(|(cause, value)| (cause.name, value.packets)),
+            Some(("no_flow", 5))
+        );
+        assert_eq!(counts.lost(), Counter::zero());
+    }
+}

@@ -1,0 +1,252 @@
+//! The fast path as a whole: maps and links that outlive the process, programs that follow the configuration.
+
+use crate::attach::{attach, detach, index};
+use crate::control::Control;
+use crate::counts::Counts;
+use crate::fault::FastPathError;
+use crate::flows::FlowTable;
+use crate::layout::{COUNTERS, Counter, Device};
+use crate::next_hops::NextHops;
+use crate::pins::Pins;
+use crate::probe;
+use crate::programs::Programs;
+use crate::settings::{Attached, Found, Mode, Rules, Settings};
+use aya::maps::{HashMap, Map, MapData, MapError, PerCpuArray};
+use aya::programs::{SchedClassifier, Xdp};
+use std::collections::BTreeMap;
+use std::hash::Hash;
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+/// The programs, loaded, and the maps that they share with the gateway. Dropping it changes nothing: what is pinned goes on until
+/// [`FastPath::end`] or [`crate::remove_all`].
+#[derive(Debug)]
+pub struct FastPath {
+    pins: Pins,
+    /// See [`Settings::mode`] and [`Settings::clsact`].
+    mode: (Mode, bool),
+    buckets: u32,
+    programs: Programs,
+    attached: Vec<Attached>,
+    found: Found,
+    control: Arc<Control>,
+    table: Arc<FlowTable>,
+    next_hops: Arc<NextHops>,
+    counters: Map,
+    devices: HashMap<MapData, u32, Device>,
+    narrow_paths: HashMap<MapData, [u8; 4], u8>,
+}
+
+impl FastPath {
+    /// Opens the maps of the gateway before, if they are of this version and size, or makes them anew; and loads the programs. No packet
+    /// comes to them until [`Self::attach`]: programs that hang at interfaces from before go on in the meantime, with their own
+    /// configuration. In between, flows are adopted ([`FlowTable::adopt`]) and devices are named.
+    ///
+    /// # Errors
+    /// Why not, and how to mend it. New maps may be left, without a program.
+    pub fn load(settings: &Settings) -> Result<Self, FastPathError> {
+        for interface in &settings.interfaces {
+            index(interface)?;
+        }
+        let buckets = FlowTable::buckets_for(settings.capacity);
+        let (pins, found) = look(settings, buckets)?;
+        let rules = complete(&settings.rules);
+        let programs = Programs::load(&rules, &pins, buckets, settings.mode != Mode::Tc)?;
+        let control = pins.map("control")?;
+        let control =
+            Control::of_map(control.fd().as_fd()).map_err(FastPathError::when("map the control page"))?;
+        if found != Found::Kept {
+            control.begin(&settings.gateway, buckets).map_err(FastPathError::when("make a secret"))?;
+        }
+        let control = Arc::new(control);
+        let (flows, hops) = (pins.map("flows")?, pins.map("next_hops")?);
+        let table = FlowTable::of_map(flows.fd().as_fd(), control.clone(), settings.capacity);
+        let table = table.map_err(FastPathError::when("map the flow table"))?;
+        table.set_translators(&rules.config);
+        let next_hops = NextHops::of_map(hops.fd().as_fd(), control.clone());
+        let failed = || FastPathError::when("open the maps");
+        Ok(Self {
+            counters: Map::PerCpuArray(pins.map("counters")?),
+            devices: HashMap::try_from(Map::HashMap(pins.map("devices")?)).map_err(failed())?,
+            narrow_paths: HashMap::try_from(Map::HashMap(pins.map("narrow_paths")?)).map_err(failed())?,
+            next_hops: Arc::new(next_hops.map_err(FastPathError::when("map the next hops"))?),
+            table: Arc::new(table),
+            mode: (settings.mode, settings.clsact),
+            attached: Vec::new(),
+            buckets,
+            control,
+            found,
+            pins,
+            programs,
+        })
+    }
+
+    /// Hangs the programs at these interfaces, each in place of the one of before if there is one, and takes them away from all others.
+    /// The fast path is not enabled by that: see [`Control::enable`].
+    ///
+    /// # Errors
+    /// An interface is missing, or the kernel refused; what had been hung by then still hangs, until it is ended.
+    pub fn attach(&mut self, interfaces: &[String]) -> Result<&[Attached], FastPathError> {
+        let mut new = Vec::new();
+        for interface in interfaces {
+            new.push(attach(&mut self.programs, &self.pins, self.mode, interface)?);
+        }
+        for gone in self.attached.iter().filter(|old| !new.iter().any(|new| new.ifindex == old.ifindex)) {
+            detach(&self.pins, gone);
+        }
+        for (hook, ifindex) in self.pins.linked() {
+            if !new.iter().any(|attached| attached.ifindex == ifindex) {
+                self.pins.unlink(&hook, ifindex);
+            }
+        }
+        self.attached = new;
+        Ok(&self.attached)
+    }
+
+    /// Loads programs with these rules and hangs them at these interfaces, each in the place of the one of before at once: no packet sees none or
+    /// both. The maps stay, with their flows; flows that are not as the rules say have to be removed before.
+    ///
+    /// # Errors
+    /// As there. The programs of before go on where they were not replaced.
+    pub fn replace(&mut self, rules: &Rules, interfaces: &[String]) -> Result<&[Attached], FastPathError> {
+        for interface in interfaces {
+            index(interface)?;
+        }
+        let rules = complete(rules);
+        self.programs = Programs::load(&rules, &self.pins, self.buckets, self.programs.has_xdp())?;
+        self.table.set_translators(&rules.config);
+        self.attach(interfaces)
+    }
+
+    /// Takes everything away: programs from their interfaces, maps with their flows.
+    ///
+    /// # Errors
+    /// What the kernel said; something may be left then.
+    pub fn end(self) -> Result<usize, FastPathError> {
+        self.control.enable(false);
+        self.pins.remove_all()
+    }
+
+    /// Where the programs hang.
+    pub fn attached(&self) -> &[Attached] {
+        &self.attached
+    }
+
+    /// What was found when the maps were opened.
+    pub fn found(&self) -> &Found {
+        &self.found
+    }
+
+    /// The page that the programs read while they run.
+    pub fn control(&self) -> &Arc<Control> {
+        &self.control
+    }
+
+    /// The flow table.
+    pub fn table(&self) -> &Arc<FlowTable> {
+        &self.table
+    }
+
+    /// The next hops that the programs have found.
+    pub fn next_hops(&self) -> &Arc<NextHops> {
+        &self.next_hops
+    }
+
+    /// What the programs have counted since the maps were made.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn counts(&self) -> Result<Counts, FastPathError> {
+        let mut counts = Counts::default();
+        let failed = || FastPathError::when("read the counters");
+        let map: PerCpuArray<&MapData, Counter> = PerCpuArray::try_from(&self.counters).map_err(failed())?;
+        for number in 0..COUNTERS {
+            let shares = map.get(&(number as u32), 0).map_err(failed())?;
+            shares.iter().for_each(|share| counts.add(number, *share));
+        }
+        Ok(counts)
+    }
+
+    /// Names the devices that results may leave by, by the index that the kernel's routes say; all others may not be sent by. Those that stay
+    /// are not interrupted.
+    ///
+    /// # Errors
+    /// The kernel's: there is no room (1,024).
+    pub fn set_devices(&mut self, devices: &BTreeMap<u32, Device>) -> Result<(), FastPathError> {
+        set(&mut self.devices, devices).map_err(FastPathError::when("name the devices"))
+    }
+
+    /// Names the tunnels' IPv4 destinations to which less fits than the configuration says: packets to them are passed on.
+    ///
+    /// # Errors
+    /// The kernel's: there is no room (4,096).
+    pub fn set_narrow_paths(&mut self, destinations: &[Ipv4Addr]) -> Result<(), FastPathError> {
+        let wanted = destinations.iter().map(|address| (address.octets(), 1)).collect();
+        set(&mut self.narrow_paths, &wanted).map_err(FastPathError::when("name the narrow paths"))
+    }
+
+    /// The program at tc ingress, for test runs.
+    ///
+    /// # Errors
+    /// None, unless this was compiled wrongly.
+    pub fn tc(&mut self) -> Result<&mut SchedClassifier, FastPathError> {
+        self.programs.tc()
+    }
+
+    /// The program in the driver, for test runs.
+    ///
+    /// # Errors
+    /// It was not asked for.
+    pub fn xdp(&mut self) -> Result<&mut Xdp, FastPathError> {
+        self.programs.xdp()
+    }
+}
+
+/// Looks at what is pinned, and takes it away if it is not ours to use.
+fn look(settings: &Settings, buckets: u32) -> Result<(Pins, Found), FastPathError> {
+    let pins = Pins::open(&settings.pin_path, &settings.gateway)?;
+    if pins.is_empty() {
+        return Ok((pins, Found::Nothing));
+    }
+    let why = match pins.strange(buckets) {
+        Some(why) => Some(why),
+        None => {
+            let map = pins.map("control")?;
+            let control =
+                Control::of_map(map.fd().as_fd()).map_err(FastPathError::when("map the control page"))?;
+            control.strange(&settings.gateway, buckets)
+        }
+    };
+    let Some(why) = why else { return Ok((pins, Found::Kept)) };
+    pins.remove_all()?;
+    Ok((Pins::open(&settings.pin_path, &settings.gateway)?, Found::Replaced(why)))
+}
+
+/// The rules with what the kernel can do.
+fn complete(rules: &Rules) -> Rules {
+    let mut rules = rules.clone();
+    rules.config.can_decap_gso = u8::from(probe::can_decap_gso());
+    rules
+}
+
+/// Makes a map hold these elements and no others.
+fn set<K: aya::Pod + Ord + Eq + Hash, V: aya::Pod>(
+    map: &mut HashMap<MapData, K, V>,
+    wanted: &BTreeMap<K, V>,
+) -> Result<(), MapError> {
+    let there: Vec<K> = map.keys().collect::<Result<_, _>>()?;
+    for (key, value) in wanted {
+        map.insert(key, value, 0)?;
+    }
+    for gone in there.iter().filter(|key| !wanted.contains_key(key)) {
+        match map.remove(gone) {
+            Err(MapError::SyscallError(error)) if error.io_error.kind() != io::ErrorKind::NotFound => {
+                return Err(error.into());
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! The same door without eBPF: there is no fast path.
+
+use crate::layout::Device;
+use crate::{Attached, Control, Counts, FastPathError, FlowTable, Found, NextHops, Rules, Settings};
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The fast path, which cannot exist: built without eBPF.
+#[derive(Debug)]
+pub struct FastPath(Infallible);
+
+impl FastPath {
+    /// Fails.
+    ///
+    /// # Errors
+    /// [`FastPathError::NotBuilt`].
+    pub fn load(_: &Settings) -> Result<Self, FastPathError> {
+        Err(FastPathError::NotBuilt)
+    }
+
+    /// Hangs nothing.
+    ///
+    /// # Errors
+    /// None.
+    pub fn attach(&mut self, _: &[String]) -> Result<&[Attached], FastPathError> {
+        match self.0 {}
+    }
+
+    /// Replaces nothing.
+    ///
+    /// # Errors
+    /// None.
+    pub fn replace(&mut self, _: &Rules, _: &[String]) -> Result<&[Attached], FastPathError> {
+        match self.0 {}
+    }
+
+    /// Takes nothing away.
+    ///
+    /// # Errors
+    /// None.
+    pub fn end(self) -> Result<usize, FastPathError> {
+        match self.0 {}
+    }
+
+    /// Where the programs hang.
+    pub fn attached(&self) -> &[Attached] {
+        match self.0 {}
+    }
+
+    /// What was found when the maps were opened.
+    pub fn found(&self) -> &Found {
+        match self.0 {}
+    }
+
+    /// The page that the programs read.
+    pub fn control(&self) -> &Arc<Control> {
+        match self.0 {}
+    }
+
+    /// The flow table.
+    pub fn table(&self) -> &Arc<FlowTable> {
+        match self.0 {}
+    }
+
+    /// The next hops.
+    pub fn next_hops(&self) -> &Arc<NextHops> {
+        match self.0 {}
+    }
+
+    /// What was counted.
+    ///
+    /// # Errors
+    /// None.
+    pub fn counts(&self) -> Result<Counts, FastPathError> {
+        match self.0 {}
+    }
+
+    /// Names no devices.
+    ///
+    /// # Errors
+    /// None.
+    pub fn set_devices(&mut self, _: &BTreeMap<u32, Device>) -> Result<(), FastPathError> {
+        match self.0 {}
+    }
+
+    /// Names no paths.
+    ///
+    /// # Errors
+    /// None.
+    pub fn set_narrow_paths(&mut self, _: &[Ipv4Addr]) -> Result<(), FastPathError> {
+        match self.0 {}
+    }
+}
+
+/// Fails: what another build has left cannot be taken away by this one.
+///
+/// # Errors
+/// [`FastPathError::NotBuilt`].
+pub fn remove_all(_: &Path, _: &str) -> Result<usize, FastPathError> {
+    Err(FastPathError::NotBuilt)
+}

@@ -1,0 +1,201 @@
+//! What outlives the process: maps and links, in the gateway's folder of a BPF file system.
+
+use crate::bpf;
+use crate::fault::FastPathError;
+use crate::layout::{self, COUNTERS, NEXT_HOPS};
+use crate::pin_path;
+use aya::maps::{MapData, MapInfo, MapType};
+use aya::programs::TcAttachType;
+use aya::programs::links::Link;
+use aya::programs::tc::{SchedClassifierLink, TcHandle};
+use std::io;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+/// Where clsact's filter stands: before those whose priority the kernel chooses, as steering's is.
+pub(crate) const PRIORITY: u16 = 6;
+
+/// BPF_F_MMAPABLE.
+const MMAPABLE: u32 = 1 << 10;
+
+/// What a pinned map is to be like.
+struct Shape {
+    name: &'static str,
+    kind: MapType,
+    value: usize,
+    flags: u32,
+    /// Its number of elements, if that is the same for each gateway.
+    elements: Option<usize>,
+}
+
+const fn shape(
+    name: &'static str,
+    kind: MapType,
+    value: usize,
+    flags: u32,
+    elements: Option<usize>,
+) -> Shape {
+    Shape { name, kind, value, flags, elements }
+}
+
+/// The maps that are pinned; all keys have four octets.
+const MAPS: [Shape; 7] = [
+    shape("control", MapType::Array, size_of::<layout::Control>(), MMAPABLE, Some(1)),
+    shape("flows", MapType::Array, size_of::<layout::Bucket>(), MMAPABLE, None),
+    shape("next_hops", MapType::Array, size_of::<layout::NextHop>(), MMAPABLE, Some(NEXT_HOPS)),
+    shape("counters", MapType::PerCpuArray, size_of::<layout::Counter>(), 0, Some(COUNTERS)),
+    shape("identifications", MapType::PerCpuArray, 4, 0, Some(1)),
+    shape("devices", MapType::Hash, size_of::<layout::Device>(), 0, None),
+    shape("narrow_paths", MapType::Hash, 1, 0, None),
+];
+
+impl Shape {
+    /// What is different about a map that is pinned there.
+    fn differs(&self, path: &Path, buckets: u32) -> Option<String> {
+        let Ok(found) = MapInfo::from_pin(path) else { return Some(format!("map {} is missing", self.name)) };
+        let elements = match self.name {
+            "flows" => Some(buckets),
+            _ => self.elements.and_then(|elements| u32::try_from(elements).ok()),
+        };
+        let same = found.map_type().is_ok_and(|kind| kind == self.kind)
+            && found.key_size() == 4
+            && found.value_size() as usize == self.value
+            && found.map_flags() & MMAPABLE == self.flags
+            && elements.is_none_or(|elements| found.max_entries() == elements);
+        (!same).then(|| format!("map {} has another size", self.name))
+    }
+}
+
+/// A gateway's folder.
+#[derive(Clone, Debug)]
+pub(crate) struct Pins {
+    folder: PathBuf,
+    gateway: String,
+}
+
+impl Pins {
+    /// The folder, made if it was not there.
+    pub fn open(pin_path: &Path, gateway: &str) -> Result<Self, FastPathError> {
+        pin_path::ensure(pin_path)?;
+        let pins = Self { folder: pin_path::folder(pin_path, gateway), gateway: gateway.into() };
+        match std::fs::create_dir(&pins.folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                Err(FastPathError::PinPath { path: pins.folder, why: format!("make the folder: {error}") })
+            }
+            _ => Ok(pins),
+        }
+    }
+
+    /// Names of the maps, and where each is pinned.
+    pub fn maps(&self) -> impl Iterator<Item = (&'static str, PathBuf)> {
+        MAPS.iter().map(|shape| (shape.name, self.folder.join(shape.name)))
+    }
+
+    /// Where a link is pinned.
+    pub fn link(&self, hook: &str, ifindex: u32) -> PathBuf {
+        self.folder.join(format!("{hook}_{ifindex}"))
+    }
+
+    /// Indices of interfaces of which a link is pinned.
+    pub fn linked(&self) -> Vec<(String, u32)> {
+        let names =
+            self.entries().into_iter().filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()));
+        let read = names.filter_map(|name| {
+            let (hook, ifindex) = name.split_once('_')?;
+            matches!(hook, "xdp" | "tc").then(|| Some((hook.to_owned(), ifindex.parse().ok()?)))?
+        });
+        read.collect()
+    }
+
+    fn entries(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(&self.folder).into_iter().flatten();
+        entries.filter_map(|entry| Some(entry.ok()?.path())).collect()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries().is_empty()
+    }
+
+    /// Why the pinned maps are none that this program can use, by their sizes; `None`: they are, or there are none.
+    pub fn strange(&self, buckets: u32) -> Option<String> {
+        MAPS.iter().find_map(|shape| shape.differs(&self.folder.join(shape.name), buckets))
+    }
+
+    /// A pinned map.
+    pub fn map(&self, name: &str) -> Result<MapData, FastPathError> {
+        MapData::from_pin(self.folder.join(name)).map_err(FastPathError::when(format!("open map {name}")))
+    }
+
+    /// The handle of clsact's filter: the same for the same gateway, and nobody else's.
+    pub fn handle(&self) -> TcHandle {
+        let fold = |hash: u16, octet: u8| hash.wrapping_mul(251).wrapping_add(u16::from(octet));
+        TcHandle::new(0x6477, self.gateway.bytes().fold(1, fold))
+    }
+
+    /// Ends a link and takes its pin away. Whether there was one.
+    pub fn unlink(&self, hook: &str, ifindex: u32) -> bool {
+        remove(&self.link(hook, ifindex)).is_ok()
+    }
+
+    /// Takes away the filter that hangs at an interface by clsact. Whether there was one.
+    pub fn unfilter(&self, interface: &str) -> bool {
+        let link =
+            SchedClassifierLink::attached(interface, TcAttachType::Ingress, PRIORITY, self.handle(), None);
+        link.is_ok_and(|link| link.detach().is_ok())
+    }
+
+    /// Takes everything away: links first, whoever has them open, then maps, then the folder. Returns how many things that were.
+    pub fn remove_all(&self) -> Result<usize, FastPathError> {
+        let mut count = interfaces().iter().filter(|interface| self.unfilter(interface)).count();
+        let mut entries = self.entries();
+        // Links have a number behind their name; a name without comes last.
+        entries.sort_by_key(|path| !path.to_string_lossy().ends_with(|last: char| last.is_ascii_digit()));
+        for path in entries {
+            remove(&path).map_err(FastPathError::when(format!("remove {}", path.display())))?;
+            count += 1;
+        }
+        match std::fs::remove_dir(&self.folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(FastPathError::new(format!("remove {}", self.folder.display()), error))
+            }
+            _ => Ok(count),
+        }
+    }
+}
+
+/// Takes everything away that a gateway of this name has left, of whatever version: programs at interfaces, maps with their flows. Returns
+/// how many things that were; a folder that is not there is nothing.
+///
+/// # Errors
+/// What the kernel said; something may be left then.
+pub fn remove_all(pin_path: &Path, gateway: &str) -> Result<usize, FastPathError> {
+    Pins { folder: pin_path::folder(pin_path, gateway), gateway: gateway.into() }.remove_all()
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    if let Ok(object) = bpf::open(path) {
+        // No link, or its interface is gone.
+        let _ = bpf::detach(object.as_fd());
+    }
+    std::fs::remove_file(path)
+}
+
+/// Names of this namespace's interfaces.
+fn interfaces() -> Vec<String> {
+    let mut names = Vec::new();
+    // SAFETY: no argument; what it returns is freed below.
+    let first = unsafe { libc::if_nameindex() };
+    let mut next = first;
+    // SAFETY: the list ends with an entry without a name; each name is a C string until it is freed.
+    while let Some(entry) = unsafe { next.as_ref() }.filter(|entry| !entry.if_name.is_null()) {
+        // SAFETY: as above.
+        names.push(unsafe { std::ffi::CStr::from_ptr(entry.if_name) }.to_string_lossy().into_owned());
+        // SAFETY: there is one more, at least the last.
+        next = unsafe { next.add(1) };
+    }
+    if !first.is_null() {
+        // SAFETY: it came from if_nameindex.
+        unsafe { libc::if_freenameindex(first) };
+    }
+    names
+}

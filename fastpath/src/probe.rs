@@ -1,0 +1,27 @@
+//! What this kernel can do, found out by doing it once.
+
+use crate::test_run::{Frame, run_tc};
+use aya::EbpfLoader;
+use aya::programs::SchedClassifier;
+use std::sync::OnceLock;
+
+static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/probe.bpf.o"));
+
+/// Whether super-frames can be decapsulated: the kernel knows BPF_F_ADJ_ROOM_DECAP_L3_IPV6 (Linux 6.3).
+pub(crate) fn can_decap_gso() -> bool {
+    static KNOWN: OnceLock<bool> = OnceLock::new();
+    *KNOWN.get_or_init(|| decapsulate().unwrap_or(false))
+}
+
+fn decapsulate() -> Option<bool> {
+    let mut object = EbpfLoader::new().load(OBJECT).ok()?;
+    let program: &mut SchedClassifier = object.program_mut("sixway_probe")?.try_into().ok()?;
+    program.load().ok()?;
+    let mut octets = vec![0; 14 + 20 + 40 + 20];
+    octets[12] = 0x08;
+    octets[14] = 0x45;
+    octets[14 + 9] = 41;
+    octets[14 + 20] = 0x60;
+    let ran = run_tc(program, &Frame::new(&octets)).ok()?;
+    Some(ran.verdict == 0)
+}

@@ -1,0 +1,104 @@
+//! Loading the programs: their constants, their own maps, and those that are pinned.
+
+use crate::bpf;
+use crate::fault::FastPathError;
+use crate::pins::Pins;
+use crate::settings::{Rules, Table};
+use crate::{TC_PROGRAM, XDP_PROGRAM};
+use aya::maps::{Map, MapData};
+use aya::programs::{ProgramError, SchedClassifier, Xdp};
+use aya::{Ebpf, EbpfLoader};
+use std::io;
+use std::os::fd::AsFd;
+
+static XDP_OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/fastpath_xdp.bpf.o"));
+static TC_OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/fastpath_tc.bpf.o"));
+
+/// Both programs, loaded. What hangs at interfaces by a pinned link stays there when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Programs {
+    xdp: Option<Ebpf>,
+    tc: Ebpf,
+}
+
+impl Programs {
+    /// Loads them, with or without the one for the driver.
+    pub fn load(rules: &Rules, pins: &Pins, buckets: u32, with_xdp: bool) -> Result<Self, FastPathError> {
+        let mut programs = Self {
+            tc: object(TC_OBJECT, TC_PROGRAM, rules, pins, buckets)?,
+            xdp: with_xdp.then(|| object(XDP_OBJECT, XDP_PROGRAM, rules, pins, buckets)).transpose()?,
+        };
+        programs.tc()?.load().map_err(FastPathError::when(format!("load {TC_PROGRAM}")))?;
+        if with_xdp {
+            programs.xdp()?.load().map_err(FastPathError::when(format!("load {XDP_PROGRAM}")))?;
+        }
+        Ok(programs)
+    }
+
+    pub fn has_xdp(&self) -> bool {
+        self.xdp.is_some()
+    }
+
+    pub fn tc(&mut self) -> Result<&mut SchedClassifier, FastPathError> {
+        let program = self.tc.program_mut(TC_PROGRAM).ok_or_else(|| strange(TC_PROGRAM))?;
+        program.try_into().map_err(|error: ProgramError| FastPathError::new(TC_PROGRAM, error))
+    }
+
+    pub fn xdp(&mut self) -> Result<&mut Xdp, FastPathError> {
+        let program = self.xdp.as_mut().and_then(|object| object.program_mut(XDP_PROGRAM));
+        let program = program.ok_or_else(|| strange(XDP_PROGRAM))?;
+        program.try_into().map_err(|error: ProgramError| FastPathError::new(XDP_PROGRAM, error))
+    }
+}
+
+/// Reads an object, makes its maps and fills its own.
+fn object(
+    octets: &[u8],
+    name: &str,
+    rules: &Rules,
+    pins: &Pins,
+    buckets: u32,
+) -> Result<Ebpf, FastPathError> {
+    let mut loader = EbpfLoader::new();
+    loader.override_global("config", &*rules.config, true).map_max_entries("flows", buckets);
+    for table in &rules.tables {
+        let rows = u32::try_from(table.rows.len()).unwrap_or(u32::MAX);
+        loader.map_max_entries(table.map, rows.max(1));
+    }
+    for (map, path) in pins.maps() {
+        loader.map_pin_path(map, path);
+    }
+    let object = loader.load(octets).map_err(FastPathError::when(format!("load {name}")))?;
+    for table in &rules.tables {
+        fill(&object, table)?;
+    }
+    Ok(object)
+}
+
+fn fill(object: &Ebpf, table: &Table) -> Result<(), FastPathError> {
+    let map = object.map(table.map).and_then(data).ok_or_else(|| strange(table.map))?;
+    let failed = |error: io::Error| FastPathError::new(format!("fill map {}", table.map), error);
+    let info = map.info().map_err(FastPathError::when(format!("look at map {}", table.map)))?;
+    let (key_size, value_size) = (info.key_size() as usize, info.value_size() as usize);
+    for (key, value) in &table.rows {
+        if (key.len(), value.len()) != (key_size, value_size) {
+            return Err(failed(io::ErrorKind::InvalidData.into()));
+        }
+        bpf::update(map.fd().as_fd(), key, value).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// The map itself, of the kinds that are filled.
+fn data(map: &Map) -> Option<&MapData> {
+    match map {
+        Map::LpmTrie(map) | Map::HashMap(map) | Map::Array(map) => Some(map),
+        _ => None,
+    }
+}
+
+/// The program's file lacks what this file looks for in it.
+fn strange(name: &str) -> FastPathError {
+    let error = io::Error::new(io::ErrorKind::InvalidData, "not in the compiled program");
+    FastPathError::Refused { doing: format!("find {name}"), error: error.into() }
+}

@@ -1,0 +1,333 @@
+//! The fast path's programs in a real kernel: hung at interfaces, left behind, found again, replaced, taken away.
+#![cfg(feature = "ebpf")]
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+#[path = "../../link/tests/support/mod.rs"]
+mod support;
+
+use aya::maps::{HashMap, MapData};
+use sixway_dataplane::nat::{Inside, NatProtocol, Outside};
+use sixway_dataplane::offload::OffloadedFlow;
+use sixway_fastpath::layout::{Config, Device, KIND_NAT64};
+use sixway_fastpath::test_run::{Frame, run_tc, run_xdp, send_xdp};
+use sixway_fastpath::{
+    FastPath, FastPathError, Found, Mode, Place, Rules, Settings, Steering, TC_PROGRAM, remove_all,
+};
+use sixway_wire::{Endpoint4, Endpoint6};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+use support::peer::{FAR, NEAR, Peer, Sender, ipv4, udp};
+use support::{in_namespace, open, skipped};
+
+/// Runs `body` beside a peer, with a folder for pins that goes with the test's mounts.
+fn with_pins(test: &'static str, body: impl FnOnce(&Peer, Settings) + Send + 'static) {
+    in_namespace(test, move || {
+        // SAFETY: unshare touches no memory; mounts may differ from thread to thread.
+        assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNS) }, 0);
+        let flags = libc::MS_REC | libc::MS_PRIVATE;
+        let (none, root) = (std::ptr::null(), c"/".as_ptr());
+        // SAFETY: C strings that outlive the call; what is mounted from here on is this thread's.
+        assert_eq!(unsafe { libc::mount(none, root, none, flags, none.cast()) }, 0);
+        let folder = std::env::temp_dir().join(format!("sixway-{test}-{}", std::process::id()));
+        let _gone = Gone(folder.clone());
+        let settings = Settings {
+            pin_path: folder.join("bpf"),
+            gateway: "sixway0".into(),
+            mode: Mode::Tc,
+            capacity: 100,
+            interfaces: vec!["near".into()],
+            rules: rules(),
+            ..Settings::default()
+        };
+        let peer = Peer::joined();
+        match FastPath::load(&settings) {
+            Ok(fast_path) => {
+                fast_path.end().unwrap();
+                body(&peer, settings);
+            }
+            Err(error @ FastPathError::NotPermitted { .. }) => skipped(test, &error.to_string()),
+            Err(error) => panic!("{error}"),
+        }
+    });
+}
+
+/// A folder that is removed at the end.
+struct Gone(PathBuf);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.join("bpf")).output();
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn rules() -> Rules {
+    let mut config = Config::zero();
+    let translator = &mut config.translators[0];
+    translator.kind = KIND_NAT64;
+    translator.length = 96;
+    translator.prefix[..4].copy_from_slice(&[0, 0x64, 0xff, 0x9b]);
+    config.translators_count = 1;
+    Rules { config: Box::new(config), tables: Vec::new() }
+}
+
+fn flow(number: u16) -> OffloadedFlow {
+    OffloadedFlow {
+        mechanism: 0,
+        protocol: NatProtocol::Udp,
+        inside: Inside(Endpoint6::new("2001:db8::1".parse().unwrap(), number)),
+        outside: Outside(Endpoint4::new(NEAR, number)),
+        remote: Endpoint4::new(FAR, 53),
+    }
+}
+
+fn start(settings: &Settings) -> FastPath {
+    let mut fast_path = FastPath::load(settings).unwrap();
+    fast_path.attach(&settings.interfaces).unwrap();
+    fast_path
+}
+
+/// What a command says about an interface.
+fn says(program: &str, arguments: &str) -> String {
+    let output = Command::new(program).args(arguments.split(' ')).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Programs at tc ingress by TCX, in their order.
+fn at_tcx(interface: &str) -> Vec<(u32, String)> {
+    use aya::programs::{SchedClassifier, TcAttachType};
+    let (_, programs) = SchedClassifier::query_tcx(interface, TcAttachType::Ingress).unwrap();
+    programs.iter().map(|program| (program.id(), program.name_as_str().unwrap().to_owned())).collect()
+}
+
+fn names(settings: &Settings) -> Vec<String> {
+    let folder = settings.pin_path.join(&settings.gateway);
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn it_stands_before_steering_and_outlives_its_process() {
+    with_pins("outlives", |_, settings| {
+        let tun = open(&Default::default());
+        let steering = Steering::attach(&["near"], &tun.name, &[NEAR]).unwrap();
+        let fast_path = start(&settings);
+        assert_eq!(fast_path.found(), &Found::Nothing);
+        assert_eq!(fast_path.attached()[0].place, Place::Tcx);
+        let names_at_tcx = || at_tcx("near").into_iter().map(|(_, name)| name).collect::<Vec<_>>();
+        assert_eq!(names_at_tcx(), [TC_PROGRAM, "sixway_steer"]);
+        drop(fast_path); // as a process that is killed
+        assert_eq!(names_at_tcx(), [TC_PROGRAM, "sixway_steer"]);
+        drop(steering);
+        assert!(remove_all(&settings.pin_path, &settings.gateway).unwrap() >= 8);
+        assert_eq!((at_tcx("near").len(), names(&settings).len()), (0, 0));
+        assert_eq!(remove_all(&settings.pin_path, &settings.gateway).unwrap(), 0, "there is nothing more");
+    });
+}
+
+#[test]
+fn the_next_process_finds_flows_and_takes_the_programs_place() {
+    with_pins("next", |_, settings| {
+        let first = start(&settings);
+        first.control().enable(true);
+        for number in 1..=3 {
+            let handle = first.table().arm(&flow(number)).unwrap();
+            first.table().halves_of(handle).into_iter().for_each(|slot| first.table().force(slot));
+        }
+        let before = at_tcx("near");
+        drop(first);
+        let mut second = FastPath::load(&settings).unwrap();
+        assert_eq!(second.found(), &Found::Kept);
+        assert!(second.control().is_enabled(), "nobody is interrupted");
+        let adopted = second.table().adopt(|_, flow, _| flow.inside.0.port != 2);
+        assert_eq!((adopted.kept, adopted.refused, second.table().used()), (2, 1, 2));
+        assert_eq!(at_tcx("near"), before, "until now, the program of before");
+        second.attach(&settings.interfaces).unwrap();
+        let after = at_tcx("near");
+        assert!(after.len() == 1 && after[0].0 != before[0].0, "{before:?} {after:?}");
+        assert_eq!(second.end().unwrap(), 8);
+    });
+}
+
+#[test]
+fn another_size_or_another_gateway_begins_anew() {
+    with_pins("anew", |_, settings| {
+        drop(start(&settings));
+        let larger = Settings { capacity: 1_000, ..settings.clone() };
+        let fast_path = FastPath::load(&larger).unwrap();
+        assert!(
+            matches!(fast_path.found(), Found::Replaced(why) if why.contains("flows")),
+            "{:?}",
+            fast_path.found()
+        );
+        assert!(at_tcx("near").is_empty(), "what worked on the old maps is gone");
+        assert!(!fast_path.control().is_enabled());
+        fast_path.control().begin("other", sixway_fastpath::FlowTable::buckets_for(1_000)).unwrap();
+        drop(fast_path);
+        let fast_path = FastPath::load(&larger).unwrap();
+        assert!(matches!(fast_path.found(), Found::Replaced(why) if why.contains("gateway")));
+        fast_path.end().unwrap();
+    });
+}
+
+#[test]
+fn programs_are_replaced_in_their_place_and_interfaces_come_and_go() {
+    with_pins("replaced", |_, settings| {
+        support::ip("link add other type veth peer name end");
+        let mut fast_path = start(&settings);
+        fast_path.control().enable(true);
+        let handle = fast_path.table().arm(&flow(1)).unwrap();
+        let before = at_tcx("near");
+        let both = ["near".to_owned(), "other".to_owned()];
+        fast_path.replace(&rules(), &both).unwrap();
+        let after = at_tcx("near");
+        assert!(after.len() == 1 && after[0].0 != before[0].0);
+        assert_eq!(at_tcx("other").len(), 1);
+        assert_eq!(fast_path.table().entries().map(|(handle, ..)| handle).collect::<Vec<_>>(), [handle]);
+        fast_path.attach(&both[1..]).unwrap();
+        assert_eq!((at_tcx("near").len(), at_tcx("other").len()), (0, 1));
+        support::ip("link del other");
+        support::ip("link add other type veth peer name end");
+        fast_path.attach(&both).unwrap();
+        assert_eq!((at_tcx("near").len(), at_tcx("other").len()), (1, 1), "it came back");
+        let missing = fast_path.attach(&["nothing".to_owned()]).unwrap_err();
+        assert!(matches!(missing, FastPathError::NoInterface(_)), "{missing}");
+        fast_path.end().unwrap();
+        assert_eq!((at_tcx("near").len(), at_tcx("other").len()), (0, 0));
+    });
+}
+
+#[test]
+fn in_the_driver_it_stays_too_and_is_replaced() {
+    with_pins("driver", |_, settings| {
+        let settings = Settings { mode: Mode::Xdp, ..settings };
+        let mut fast_path = start(&settings);
+        assert_eq!(fast_path.attached()[0].place, Place::Xdp);
+        let program = || {
+            let text = says("ip", "-d link show dev near");
+            assert!(text.contains("xdp") && !text.contains("xdpgeneric"), "{text}");
+            text.split("prog/xdp id ").nth(1).map(|rest| rest.split(' ').next().unwrap().to_owned()).unwrap()
+        };
+        let before = program();
+        assert_eq!(at_tcx("near").len(), 1, "what cannot leave from the driver is carried on there");
+        fast_path.replace(&rules(), &settings.interfaces).unwrap();
+        let after = program();
+        assert_ne!(before, after);
+        drop(fast_path);
+        assert_eq!(program(), after);
+        // One that is at tc ingress alone takes it away.
+        let fast_path = start(&Settings { mode: Mode::Tc, ..settings.clone() });
+        assert!(!says("ip", "-d link show dev near").contains("prog/xdp"));
+        fast_path.end().unwrap();
+    });
+}
+
+#[test]
+fn what_is_no_wire_gets_the_program_at_tc_ingress_and_is_told_why() {
+    with_pins("wire", |_, settings| {
+        let fast_path = start(&Settings { mode: Mode::Auto, ..settings.clone() });
+        let attached = &fast_path.attached()[0];
+        assert_eq!((attached.place, attached.interface.as_str()), (Place::Tcx, "near"));
+        assert!(attached.why.contains("veth"), "{}", attached.why);
+        fast_path.end().unwrap();
+    });
+}
+
+#[test]
+fn without_tcx_a_filter_does_it_and_stands_alone() {
+    with_pins("clsact", |_, settings| {
+        let settings = Settings { clsact: true, ..settings };
+        let filters =
+            || says("tc", "filter show dev near ingress").matches(&format!("{TC_PROGRAM}:")).count();
+        let shown = || says("tc", "filter show dev near ingress");
+        let mut fast_path = start(&settings);
+        assert_eq!(fast_path.attached()[0].place, Place::Clsact);
+        let one = filters();
+        assert!(shown().contains("pref 6 ") && shown().contains(TC_PROGRAM), "{}", shown());
+        fast_path.replace(&rules(), &settings.interfaces).unwrap();
+        assert_eq!(filters(), one, "{}", shown());
+        drop(fast_path);
+        let fast_path = start(&settings);
+        assert_eq!((filters(), fast_path.found()), (one, &Found::Kept), "it outlives, and is replaced");
+        drop(fast_path);
+        remove_all(&settings.pin_path, &settings.gateway).unwrap();
+        assert!(!shown().contains(TC_PROGRAM), "{}", shown());
+    });
+}
+
+#[test]
+fn what_is_not_the_gateways_goes_on_and_is_counted() {
+    with_pins("counted", |peer, settings| {
+        let mut rules = rules();
+        let near = sixway_link::interface::index("near").unwrap();
+        let port = &mut rules.config.ports[0];
+        (port.ifindex, port.below) = (near, near);
+        port.mac = sixway_link::interface::ethernet_address("near").unwrap().unwrap();
+        rules.config.ports_count = 1;
+        rules.config.absence = 3_600_000;
+        let settings = Settings { rules, ..settings };
+        let fast_path = start(&settings);
+        fast_path.control().enable(true);
+        fast_path.control().beat();
+        let socket = std::net::UdpSocket::bind((NEAR, 5_000)).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+        let there = peer.inside(|| std::net::UdpSocket::bind((FAR, 0)).unwrap());
+        there.send_to(b"hello", (NEAR, 5_000)).unwrap();
+        assert_eq!(socket.recv(&mut [0; 100]).unwrap(), 5);
+        let counts = fast_path.counts().unwrap();
+        let passed: BTreeMap<_, _> = counts.passed().map(|(cause, value)| (cause.name, value)).collect();
+        assert!(passed["not_ours"].packets >= 1, "{passed:?}");
+        assert!(passed["not_ours"].octets >= 33, "{passed:?}");
+        assert_eq!(counts.lost().packets, 0);
+        let _ = peer.inside(Sender::new);
+        fast_path.end().unwrap();
+    });
+}
+
+#[test]
+fn devices_and_paths_are_those_that_were_named_last() {
+    with_pins("named", |_, settings| {
+        let mut fast_path = start(&settings);
+        let device = |port| Device { port, vlan: 0, xdp: 0, tc: 1 };
+        let path = |name: &str| settings.pin_path.join(&settings.gateway).join(name);
+        let there = |path: &Path| {
+            let map = aya::maps::Map::HashMap(MapData::from_pin(path).unwrap());
+            let map: HashMap<_, u32, Device> = HashMap::try_from(map).unwrap();
+            map.iter().map(Result::unwrap).collect::<BTreeMap<_, _>>()
+        };
+        for wanted in [vec![1, 2, 3], vec![3, 4], vec![]] {
+            let wanted: BTreeMap<_, _> = wanted.into_iter().map(|number| (number, device(number))).collect();
+            fast_path.set_devices(&wanted).unwrap();
+            assert_eq!(there(&path("devices")), wanted);
+        }
+        fast_path.set_narrow_paths(&[NEAR, FAR]).unwrap();
+        fast_path.set_narrow_paths(&[FAR]).unwrap();
+        let map = aya::maps::Map::HashMap(MapData::from_pin(path("narrow_paths")).unwrap());
+        let map: HashMap<_, [u8; 4], u8> = HashMap::try_from(map).unwrap();
+        assert_eq!(map.keys().map(Result::unwrap).collect::<Vec<_>>(), [FAR.octets()]);
+        fast_path.end().unwrap();
+    });
+}
+
+#[test]
+fn frames_run_through_the_programs_without_a_wire() {
+    with_pins("frames", |_, settings| {
+        let settings = Settings { mode: Mode::Xdp, ..settings };
+        let mut fast_path = start(&settings);
+        let near = sixway_link::interface::index("near").unwrap();
+        let mut frame = vec![2; 12];
+        frame.extend([8, 0]);
+        frame.extend(ipv4(FAR, NEAR, 17, true, &udp(b"a datagram")));
+        let ran = run_tc(fast_path.tc().unwrap(), &Frame::new(&frame)).unwrap();
+        assert_eq!((ran.verdict as i32, ran.octets), (-1, frame.clone()), "TC_ACT_UNSPEC: it is not enabled");
+        let ran = run_xdp(fast_path.xdp().unwrap(), &Frame::new(&frame).by(near)).unwrap();
+        assert_eq!((ran.verdict, ran.octets), (2, frame.clone()), "XDP_PASS");
+        send_xdp(fast_path.xdp().unwrap(), &Frame::new(&frame).by(near), 100, 0).unwrap();
+        fast_path.end().unwrap();
+    });
+}
