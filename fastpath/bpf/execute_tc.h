@@ -141,5 +141,6 @@ static __noinline int execute(struct __sk_buff *skb, __u32 link, const struct pa
 		failed = write_6(skb, hop, packet, act);
 	if (failed)
 		return TC_ACT_SHOT;
-	return bpf_redirect(hop->port, 0);
+	// By the device of the route: a VLAN's puts its tag on by itself.
+	return bpf_redirect(hop->ifindex, 0);
 }

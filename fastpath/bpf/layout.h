@@ -123,7 +123,7 @@ struct next_hop {
 
 /// Devices that may be sent by, by the index that the kernel's routes say. Kept by the gateway.
 struct device {
-	/// Device to redirect to: itself, or below a VLAN's device the one that has the tag put on (XDP only).
+	/// Device that XDP redirects to: itself, or below a VLAN's device the one whose frames bear its tag. tc redirects to the VLAN's.
 	__u32 port;
 	__u16 vlan;
 	__u8 xdp;
