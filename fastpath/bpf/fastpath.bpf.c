@@ -10,6 +10,12 @@
 
 #include <linux/pkt_cls.h>
 
+#ifdef HOOK_XDP
+typedef struct xdp_md context;
+#else
+typedef struct __sk_buff context;
+#endif
+
 #include "act.h"
 #include "checksum.h"
 #include "flow_of.h"
@@ -20,12 +26,10 @@
 
 #ifdef HOOK_XDP
 #include "execute_xdp.h"
-typedef struct xdp_md context;
 #define PASS XDP_PASS
 #define LOSE XDP_DROP
 #else
 #include "execute_tc.h"
-typedef struct __sk_buff context;
 #define PASS TC_ACT_UNSPEC
 #define LOSE TC_ACT_SHOT
 #endif
@@ -45,7 +49,8 @@ static __always_inline int decide(void *ctx, const struct control *control, cons
 	}
 	if (!config.has_stateless || !config.plain_routing)
 		return cause;
-	return path(ctx, control, packet, transport, end, way->ingress, way->generation, act);
+	int passed = path(ctx, packet, way, act);
+	return passed == PASS_NOT_OURS ? cause : passed;
 }
 
 /// Whether the result fits everywhere, by segment.

@@ -145,6 +145,13 @@ struct device {
 #define KIND_SIX_RD 4
 #define KIND_CONFIGURED 5
 #define KIND_ISATAP 6
+/// Of a rule: what there was no room for; its destinations are the engine's.
+#define KIND_ENGINE 7
+
+/// How a SIIT translator joins two hosts of its table (RFC 7757 section 4.2).
+#define HAIRPIN_INTRINSIC 0
+#define HAIRPIN_SIMPLE 1
+#define HAIRPIN_OFF 2
 
 /// A translator: stateful ones first, in the order of the configuration.
 struct translator {
@@ -162,7 +169,9 @@ struct translator {
 	__u8 eam;
 	/// IPv6 packets made from IPv4 packets with DF clear may have this size.
 	__u16 lowest_mtu;
-	__u16 reserved;
+	/// SIIT: HAIRPIN_…
+	__u8 hairpinning;
+	__u8 reserved;
 	__u8 prefix[16];
 };
 

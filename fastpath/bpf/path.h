@@ -1,15 +1,235 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //
-// Stateless mechanisms: what a rule makes of a packet.
+// Stateless mechanisms: what a rule makes of a packet. Two lines of the cache say it all; what they do not know is found out the long way.
+//
+//     packet ─▶ line of its destination ─▶ line of its source ─▶ sizes, hops ─▶ act
+//                 │ unknown                  │ unknown
+//                 └─▶ path_fill.h            └─▶ path_fill.h
 #pragma once
 
-#include "act.h"
-#include "next_hop.h"
+#include "headers.h"
+#include "path_fill.h"
 
-/// What the stateless rules say about a packet. `inside` is where the packet in it starts, if its protocol is 41. 0: `act` is filled in; or
-/// why the packet is passed on.
-static __always_inline int path(void *ctx, const struct control *control, const struct packet *packet, void *inside, void *end,
-				__u32 ingress, __u32 generation, struct act *act)
+/// The line of a key, filled if need be. 0, or why packets with this address are passed on.
+static __always_inline int look_up(void *ctx, const struct control *control, const struct packet *packet, struct sheet *sheet,
+				   __u32 about, __u32 owner)
 {
-	return PASS_NOT_OURS;
+	const struct path_key *key = &sheet->key;
+	struct found *found = &sheet->found;
+
+	struct path_line *line = line_of(control, key);
+	if (!line)
+		return PASS_NOT_OURS;
+	if (recall(line, key, found))
+		return found->passed;
+	__builtin_memset(found, 0, sizeof(*found));
+	switch (about) {
+	case DESTINATION6:
+		found->passed = fill_destination6(ctx, packet, key, found);
+		break;
+	case SOURCE6:
+		found->passed = fill_source6(key, owner, found);
+		break;
+	case DESTINATION4:
+		found->passed = fill_destination4(ctx, packet, key, found);
+		break;
+	case SOURCE4:
+		found->passed = fill_source4(ctx, key, owner, found);
+		break;
+	case INNER_SOURCE:
+		found->passed = fill_inner_source(ctx, key, found);
+		break;
+	default:
+		found->passed = fill_inner_destination(ctx, packet, key, owner, found);
+		break;
+	}
+	remember(line, key, found);
+	return found->passed;
+}
+
+/// What a translator's policy says about both ways.
+static __always_inline int translates(const struct packet *packet, struct act *act, __u32 owner)
+{
+	const volatile struct translator *translator = translator_at(owner);
+
+	if (packet->no_checksum)
+		return PASS_PROTOCOL;
+	act->writes_ports = 0;
+	act->hops = packet->hops - 1;
+	if (packet->version == 6) {
+		act->kind = ACT_TRANSLATE_6_TO_4;
+		act->counter = COUNTER(KIND_SIIT, 0);
+		act->traffic_class = translator->sets_tos ? translator->tos : packet->traffic_class;
+		act->dont_fragment = packet->segment - 20 > DONT_FRAGMENT_ABOVE;
+		act->mtu = config.mtu4;
+		return 0;
+	}
+	act->kind = ACT_TRANSLATE_4_TO_6;
+	act->counter = COUNTER(KIND_SIIT, 1);
+	act->traffic_class = translator->sets_traffic_class ? translator->traffic_class : packet->traffic_class;
+	act->mtu = packet->dont_fragment ? config.mtu6 : translator->lowest_mtu;
+	return 0;
+}
+
+/// The outer header of a packet that goes into a tunnel (RFC 4213 section 3.5).
+static __always_inline int encapsulates(const struct packet *packet, struct act *act, __u32 owner)
+{
+	const volatile struct tunnel *tunnel = tunnel_at(owner);
+	__u8 class = packet->traffic_class;
+	__u32 carried = tunnel->mtu + 20u;
+
+	act->kind = ACT_ENCAP_4;
+	act->counter = COUNTER(tunnel->kind, 0);
+	act->writes_ports = 0;
+	// RFC 6040 section 4.1.
+	act->traffic_class = ((tunnel->sets_dscp ? tunnel->dscp : class) & 0xfc) | (tunnel->ecn_normal ? class & 3 : 0);
+	// The gateway's one hop has been counted.
+	act->hops = tunnel->sets_ttl ? tunnel->ttl : packet->hops - 1;
+	if (act->hops <= 1)
+		return PASS_HOPS;
+	act->dont_fragment = tunnel->dont_fragment;
+	act->mtu = carried < config.mtu4 ? carried : config.mtu4;
+	act->delta = 0;
+	*(__be32 *)act->source = tunnel->local;
+	return 0;
+}
+
+/// Begins with a packet's destination.
+static __always_inline void begin(struct sheet *sheet, const struct way *way, __u32 about)
+{
+	sheet->key.ingress = way->ingress;
+	sheet->key.from = sheet->key.local = 0;
+	sheet->key.tag = PATH_TAG(about, 0, way->generation);
+}
+
+/// An IPv6 packet that is routed to a translator or into a tunnel.
+static __always_inline int path6(void *ctx, const struct packet *packet, const struct way *way, struct sheet *sheet, struct act *act)
+{
+	begin(sheet, way, DESTINATION6);
+	__builtin_memcpy(sheet->key.address, packet->destination, 16);
+	int passed = look_up(ctx, way->control, packet, sheet, DESTINATION6, 0);
+	if (passed)
+		return passed;
+	__u32 owner = sheet->found.owner;
+	__u8 is_native = sheet->found.is_native;
+	__u16 delta = sheet->found.delta;
+	act->next_hop = sheet->found.next_hop;
+	*(__be32 *)act->destination = *(__be32 *)sheet->found.mapped;
+
+	sheet->key.tag = PATH_TAG(SOURCE6, owner, way->generation);
+	__builtin_memcpy(sheet->key.address, packet->source, 16);
+	passed = look_up(ctx, way->control, packet, sheet, SOURCE6, owner);
+	if (passed)
+		return passed;
+	if (owner & OWNER_TUNNEL) {
+		// From native to native no relay takes it (RFC 3964 section 5.2).
+		return is_native && sheet->found.is_native ? PASS_SOURCE : encapsulates(packet, act, owner);
+	}
+	*(__be32 *)act->source = *(__be32 *)sheet->found.mapped;
+	act->delta = fold((__u64)delta + sheet->found.delta);
+	return translates(packet, act, owner);
+}
+
+/// An IPv4 packet that is routed to a translator.
+static __always_inline int path4(void *ctx, const struct packet *packet, const struct way *way, struct sheet *sheet, struct act *act)
+{
+	begin(sheet, way, DESTINATION4);
+	sheet->key.address[0] = *(const __be32 *)packet->destination;
+	sheet->key.address[1] = 0;
+	int passed = look_up(ctx, way->control, packet, sheet, DESTINATION4, 0);
+	if (passed)
+		return passed;
+	__u32 owner = sheet->found.owner;
+	__u16 delta = sheet->found.delta;
+	act->next_hop = sheet->found.next_hop;
+	__builtin_memcpy(act->destination, sheet->found.mapped, 16);
+
+	sheet->key.tag = PATH_TAG(SOURCE4, owner, way->generation);
+	sheet->key.address[0] = *(const __be32 *)packet->source;
+	passed = look_up(ctx, way->control, packet, sheet, SOURCE4, owner);
+	if (passed)
+		return passed;
+	__builtin_memcpy(act->source, sheet->found.mapped, 16);
+	act->delta = fold((__u64)delta + sheet->found.delta);
+	return translates(packet, act, owner);
+}
+
+/// The inner Traffic Class as it leaves a tunnel (RFC 6040 section 4.2); negative: a combination that the engine drops or counts.
+static __always_inline int combine(__u8 inner, __u8 outer)
+{
+	__u8 mark = outer & 3, field = inner & 3;
+
+	if (mark == 0 || mark == field)
+		return inner;
+	if (field == 0 || (field == 3 && mark == 1) || (field == 1 && mark == 2))
+		return -1;
+	return field == 3 ? inner : (inner & 0xfc) | mark;
+}
+
+/// Reads what a packet that came through a tunnel holds: it must be plain as any, and as long as it says. Its Traffic Class as it leaves, or
+/// why the packet is passed on, negative.
+static __always_inline int open(void *inside, void *end, const struct packet *packet, struct packet *inner)
+{
+	int passed = parse_ipv6(inside, end, inner);
+	if (!passed && inner->length != packet->length - IPV4_HEADER)
+		passed = PASS_MALFORMED;
+	if (!passed)
+		passed = parse_transport(inside + IPV6_HEADER, end, inner);
+	if (!passed && inner->hops <= 1)
+		passed = PASS_HOPS;
+	if (passed)
+		return -passed;
+	int class = combine(inner->traffic_class, packet->traffic_class);
+	return class < 0 ? -PASS_PROTOCOL : class;
+}
+
+/// An IPv4 packet of protocol 41: what came through a tunnel (RFC 4213 section 3.6).
+static __always_inline int path_inside(void *ctx, const struct packet *packet, const struct way *way, struct sheet *sheet,
+				       struct act *act)
+{
+	struct packet *inner = &sheet->inner;
+
+	void *data = (void *)(long)((context *)ctx)->data, *end = (void *)(long)((context *)ctx)->data_end;
+	// At most a tag stands in front.
+	int class = open(data + (way->link & 31) + IPV4_HEADER, end, packet, inner);
+	if (class < 0)
+		return -class;
+	begin(sheet, way, INNER_SOURCE);
+	__builtin_memcpy(sheet->key.address, inner->source, 16);
+	sheet->key.from = *(const __be32 *)packet->source;
+	sheet->key.local = *(const __be32 *)packet->destination;
+	int passed = look_up(ctx, way->control, packet, sheet, INNER_SOURCE, 0);
+	if (passed)
+		return passed;
+	__u32 owner = sheet->found.owner;
+
+	sheet->key.tag = PATH_TAG(INNER_DESTINATION, owner, way->generation);
+	sheet->key.from = sheet->key.local = 0;
+	__builtin_memcpy(sheet->key.address, inner->destination, 16);
+	passed = look_up(ctx, way->control, packet, sheet, INNER_DESTINATION, owner);
+	if (passed)
+		return passed;
+	act->kind = ACT_DECAP;
+	act->counter = COUNTER(tunnel_at(owner)->kind, 1);
+	act->writes_ports = 0;
+	act->traffic_class = class;
+	act->hops = inner->hops - 1;
+	act->delta = 0;
+	act->mtu = 0xffff;
+	act->next_hop = sheet->found.next_hop;
+	return 0;
+}
+
+/// What the stateless rules say about a packet. 0: `act` is filled in; or why the packet is passed on.
+static __noinline int path(void *ctx, const struct packet *packet, const struct way *way, struct act *act)
+{
+	struct sheet *sheet = sheet_of();
+
+	if (!sheet)
+		return PASS_NOT_OURS;
+	if (packet->version == 6)
+		return path6(ctx, packet, way, sheet, act);
+	if (packet->protocol == IPPROTO_IPV6)
+		return config.tunnels_count ? path_inside(ctx, packet, way, sheet, act) : PASS_NOT_OURS;
+	return config.siit_count ? path4(ctx, packet, way, sheet, act) : PASS_NOT_OURS;
 }

@@ -18,11 +18,25 @@ struct rule6 {
 	__u8 reserved[5];
 };
 
-/// A tunnel. Lists are spans of the arrays in `struct config`.
+/// Roles of the gateway in an automatic tunnel.
+#define ROLE_HOST 0
+#define ROLE_ROUTER 1
+#define ROLE_RELAY 2
+#define ROLE_CUSTOMER_EDGE 1
+#define ROLE_BORDER_RELAY 2
+
+/// A part of an array in `struct config`.
+struct span {
+	__u8 first;
+	__u8 count;
+};
+
+/// A tunnel.
 struct tunnel {
 	__u8 kind;
-	/// 0 host, 1 router, 2 relay; 6rd: 1 customer edge, 2 border relay.
+	/// ROLE_…
 	__u8 role;
+	/// The outer TTL is set, or the inner hop limit after the gateway has counted.
 	__u8 sets_ttl;
 	__u8 ttl;
 	/// Upper six bits of the outer TOS are set to those of `dscp`, or copied.
@@ -42,19 +56,24 @@ struct tunnel {
 	__be32 remote;
 	/// 6to4: the address that the site's prefix embeds.
 	__be32 site;
-	/// 6rd: the domain.
+	/// 6rd: what all IPv4 addresses of the domain share.
 	__be32 shared;
 	__u8 shared_length;
 	__u8 prefix_length;
 	/// 6to4: native sources only from listed relays.
 	__u8 listed_only;
-	__u8 reserved;
+	/// 6rd: tunnels of one domain have one number.
+	__u8 domain;
+	/// 6rd: the domain's prefix.
 	__u8 prefix[16];
-	/// Spans: first, count.
-	__u8 prefixes[2];
-	__u8 relays[2];
-	__u8 networks[2];
-	__u8 refused[2];
+	/// In `prefixes`: what is behind the other end, or on the ISATAP link.
+	struct span prefixes;
+	/// In `addresses`: from whom native sources are taken.
+	struct span relays;
+	/// In `networks`: where ISATAP hosts may be; none: anywhere.
+	struct span locators;
+	/// In `networks`: embedded IPv4 addresses that are refused: broadcast addresses, and relays.
+	struct span refused;
 };
 
 /// Addresses of this host and their likes that are looked for.

@@ -53,6 +53,22 @@ pub const KIND_SIX_RD: u8 = 4;
 pub const KIND_CONFIGURED: u8 = 5;
 /// See [`KIND_NONE`].
 pub const KIND_ISATAP: u8 = 6;
+/// Of a rule: what there was no room for; its destinations are the engine's.
+pub const KIND_ENGINE: u8 = 7;
+
+/// The translator itself joins two hosts of its table (RFC 7757 section 4.2.2).
+pub const HAIRPIN_INTRINSIC: u8 = 0;
+/// They are joined outside of it (section 4.2.1).
+pub const HAIRPIN_SIMPLE: u8 = 1;
+/// They are not.
+pub const HAIRPIN_OFF: u8 = 2;
+
+/// A part in an automatic tunnel: a host's.
+pub const ROLE_HOST: u8 = 0;
+/// A router's, or a 6rd customer edge's.
+pub const ROLE_ROUTER: u8 = 1;
+/// A relay's, or a 6rd border relay's.
+pub const ROLE_RELAY: u8 = 2;
 
 /// States of an entry: the upper octet of its `word`.
 pub const FLOW_FREE: u32 = 0;
@@ -239,12 +255,14 @@ plain! {
         pub sets_traffic_class: u8,
         /// See `sets_traffic_class`.
         pub traffic_class: u8,
-        /// Number of its explicit address mappings in the tries.
+        /// It has explicit address mappings, under its index in the tries.
         pub eam: u8,
         /// IPv6 packets made from IPv4 packets with DF clear may have this size.
         pub lowest_mtu: u16,
+        /// SIIT: `HAIRPIN_…`.
+        pub hairpinning: u8,
         /// Zero.
-        pub reserved: u16,
+        pub reserved: u8,
         /// The prefix.
         pub prefix: [u8; 16],
     }
@@ -257,6 +275,23 @@ plain! {
         pub mask: u32,
         /// It is this host's own address: no route leads its packets to the gateway, they are steered by their ports.
         pub shared: u32,
+    }
+
+    /// A row of explicit address mappings, seen from the column that it stands in; the other column's prefix is a number of the
+    /// machine's, of IPv4 in `low`.
+    pub struct Eam {
+        /// Upper half of the other column's prefix.
+        pub high: u64,
+        /// Lower half.
+        pub low: u64,
+        /// Length of the prefix in this column, in bits.
+        pub length: u8,
+        /// Length in the other one.
+        pub other_length: u8,
+        /// It is no row but the dynamic pool: its hosts are the engine's.
+        pub is_pool: u8,
+        /// Zero.
+        pub reserved: [u8; 5],
     }
 
     /// Packets and octets.
@@ -321,17 +356,17 @@ plain! {
         pub prefix_length: u8,
         /// 6to4: native sources only from listed relays.
         pub listed_only: u8,
-        /// Zero.
-        pub reserved: u8,
-        /// The domain's or subnet's prefix.
+        /// 6rd: tunnels of one domain have one number.
+        pub domain: u8,
+        /// 6rd: the domain's prefix.
         pub prefix: [u8; 16],
-        /// Span of [`Config::prefixes`].
+        /// Span of [`Config::prefixes`]: what is behind the other end, or on the ISATAP link.
         pub prefixes: [u8; 2],
-        /// Span of [`Config::addresses`].
+        /// Span of [`Config::addresses`]: from whom native sources are taken.
         pub relays: [u8; 2],
-        /// Span of [`Config::networks`].
-        pub networks: [u8; 2],
-        /// Span of [`Config::networks`].
+        /// Span of [`Config::networks`]: where ISATAP hosts may be; none: anywhere.
+        pub locators: [u8; 2],
+        /// Span of [`Config::networks`]: embedded IPv4 addresses that are refused.
         pub refused: [u8; 2],
     }
 

@@ -42,6 +42,7 @@ mod pins;
 mod probe;
 #[cfg(feature = "ebpf")]
 mod programs;
+pub mod rules;
 mod settings;
 #[cfg(feature = "ebpf")]
 mod steering;

@@ -12,7 +12,7 @@ fn c_program(name: &str, body: &str) -> String {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let (source, program) = (folder.join(format!("{name}.c")), folder.join(name));
     let text = format!(
-        "#define HOOK_TC 1\n#include <stddef.h>\n#include \"flow.h\"\n#include \"rules.h\"\n\
+        "#define HOOK_TC 1\n#include <stddef.h>\n#include \"flow.h\"\n#include \"rules.h\"\n#include \"eam.h\"\n\
          int printf(const char *, ...);\nint main(void)\n{{\n{body}\treturn 0;\n}}\n"
     );
     std::fs::write(&source, text).unwrap();
@@ -53,7 +53,7 @@ fn every_structure_lies_in_memory_as_in_c() {
     }
     compare_all! {
         Flow "flow", Bucket "bucket", Control "control", NextHop "next_hop", Device "device", Translator "translator",
-        Pool4 "pool4", Counter "counter", Rule6 "rule6", Tunnel "tunnel", Own "own", Prefix6 "prefix6", Network4 "network4",
+        Pool4 "pool4", Eam "eam", Counter "counter", Rule6 "rule6", Tunnel "tunnel", Own "own", Prefix6 "prefix6", Network4 "network4",
         Port "port", Config "config",
     }
     assert_eq!(c_program("structures", &body), wanted);

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//
+// The long way: what is to be known of an address, from the rules and the kernel's routing tables. Asked once for each line.
+#pragma once
+
+#include "path_line.h"
+#include "siit.h"
+#include "tunnel_in.h"
+#include "tunnel_out.h"
+
+/// The bits of an address that no packet may bear, or that the kernel does not forward.
+static __always_inline int is_refused6(__u64 high, __u64 low)
+{
+	return is_martian6(high, low) || is_bare_ipv4(high, low);
+}
+
+/// A port's description.
+static __always_inline const volatile struct port *port_at(__u32 ingress)
+{
+	return &config.ports[ingress & (PORTS - 1)];
+}
+
+/// Begins a question about a packet as it came.
+static __always_inline struct desk *ask(__u8 version, const struct packet *packet, __u32 ingress)
+{
+	struct desk *desk = desk_of();
+
+	if (!desk)
+		return 0;
+	desk->question.version = version;
+	desk->question.protocol = packet->protocol;
+	desk->question.traffic_class = packet->traffic_class;
+	desk->question.ifindex = port_at(ingress)->ifindex;
+	__builtin_memcpy(desk->question.source, packet->source, 16);
+	__builtin_memcpy(desk->question.destination, packet->destination, 16);
+	return desk;
+}
+
+/// Where a result to an address goes; it holds for every source, so none is asked for. 0, or why the packet is passed on.
+static __always_inline int send_to(void *ctx, struct desk *desk, __u8 version, const void *address, struct found *found)
+{
+	desk->question.version = version;
+	desk->question.traffic_class = 0;
+	__builtin_memset(desk->question.source, 0, 16);
+	__builtin_memset(desk->question.destination, 0, 16);
+	__builtin_memcpy(desk->question.destination, address, version == 4 ? 4 : 16);
+	int index = find_next_hop(ctx, desk);
+	if (index < 0)
+		return -index;
+	found->next_hop = index;
+	return 0;
+}
+
+/// The other end of a tunnel to an IPv6 destination. 0, or why the packet is passed on.
+static __always_inline int find_end(__u32 owner, __u64 high, __u64 low, struct found *found)
+{
+	__u64 end = other_end(owner, high, low);
+
+	*(__be32 *)found->mapped = bpf_htonl((__u32)end);
+	found->is_native = !!(end & IS_NATIVE);
+	return end ? 0 : PASS_NOT_OURS;
+}
+
+/// The IPv4 destination that a translator makes. 0, or why the packet is passed on.
+static __always_inline int translate_destination6(__u32 owner, const struct path_key *key, struct found *found)
+{
+	__u64 by = map6(owner, high_of(key->address), low_of(key->address));
+	__be32 mapped = by;
+
+	if (!by || is_martian4(bpf_ntohl(mapped)) || (by >> 32 == BY_PREFIX && turns_around(owner, mapped)))
+		return PASS_NOT_OURS;
+	*(__be32 *)found->mapped = mapped;
+	found->delta = difference(sum6((const __u8 *)key->address), mapped);
+	return 0;
+}
+
+/// An IPv6 destination.
+static __noinline int fill_destination6(void *ctx, const struct packet *packet, const struct path_key *key, struct found *found)
+{
+	__u64 high = high_of(key->address), low = low_of(key->address);
+
+	if (is_refused6(high, low))
+		return PASS_NOT_OURS;
+	__u32 owner = owner6(high, low);
+	if (owner == NOBODY)
+		return PASS_NOT_OURS;
+	found->owner = owner;
+	struct desk *desk = ask(6, packet, key->ingress);
+	if (!desk || !is_routed_to_us(ctx, desk))
+		return PASS_KERNEL;
+	int passed = owner & OWNER_TUNNEL ? find_end(owner, high, low, found) : translate_destination6(owner, key, found);
+	return passed ? passed : send_to(ctx, desk, 4, found->mapped, found);
+}
+
+/// An IPv6 source, for an owner.
+static __noinline int fill_source6(const struct path_key *key, __u32 owner, struct found *found)
+{
+	__u64 high = high_of(key->address), low = low_of(key->address);
+
+	if (is_refused6(high, low))
+		return PASS_SOURCE;
+	if (owner & OWNER_TUNNEL) {
+		__u64 taken = takes_source(owner, high, low);
+		found->is_native = !!(taken & IS_NATIVE);
+		return taken ? 0 : PASS_SOURCE;
+	}
+	__u64 by = map6(owner, high, low);
+	__be32 mapped = by;
+	if (!by || is_martian4(bpf_ntohl(mapped)))
+		return PASS_SOURCE;
+	*(__be32 *)found->mapped = mapped;
+	found->delta = difference(sum6((const __u8 *)key->address), mapped);
+	return 0;
+}
+
+/// An IPv4 destination.
+static __noinline int fill_destination4(void *ctx, const struct packet *packet, const struct path_key *key, struct found *found)
+{
+	__be32 address = (__u32)key->address[0];
+	__u64 *mapped = (__u64 *)found->mapped;
+
+	if (is_martian4(bpf_ntohl(address)))
+		return PASS_NOT_OURS;
+	__u32 owner = owner4(bpf_ntohl(address));
+	if (owner == NOBODY)
+		return PASS_NOT_OURS;
+	found->owner = owner;
+	struct desk *desk = ask(4, packet, key->ingress);
+	if (!desk || !is_routed_to_us(ctx, desk))
+		return PASS_KERNEL;
+	if (map4(owner, address, 1, mapped) == BY_NOTHING || is_refused6(high_of(mapped), low_of(mapped)))
+		return PASS_NOT_OURS;
+	found->delta = difference(address, sum6(found->mapped));
+	return send_to(ctx, desk, 6, found->mapped, found);
+}
+
+/// Whether the kernel takes an IPv4 source from where it came: it is no address of this host's, and can be reached; where reverse path
+/// filtering is strict, by the same device (RFC 3704 section 2.2).
+static __noinline int is_fit_source(void *ctx, __be32 source, __u32 ingress)
+{
+	struct desk *desk = desk_of();
+
+	if (!desk)
+		return 0;
+	struct question *back = &desk->back;
+	__builtin_memset(back, 0, sizeof(*back));
+	back->version = 4;
+	back->ifindex = port_at(ingress)->ifindex;
+	*(__be32 *)back->destination = source;
+	long found = ask_kernel(ctx, back, &desk->fib);
+	if (found != BPF_FIB_LKUP_RET_SUCCESS && found != BPF_FIB_LKUP_RET_NO_NEIGH)
+		return 0;
+	return !port_at(ingress)->strict || desk->fib.ifindex == back->ifindex;
+}
+
+/// An IPv4 source, for a translator.
+static __noinline int fill_source4(void *ctx, const struct path_key *key, __u32 owner, struct found *found)
+{
+	__be32 address = (__u32)key->address[0];
+	__u64 *mapped = (__u64 *)found->mapped;
+
+	if (is_martian4(bpf_ntohl(address)) || !is_fit_source(ctx, address, key->ingress))
+		return PASS_SOURCE;
+	// RFC 7757 section 4.2.1.
+	int asks_table = translator_at(owner)->hairpinning != HAIRPIN_SIMPLE;
+	if (map4(owner, address, asks_table, mapped) == BY_NOTHING || is_refused6(high_of(mapped), low_of(mapped)))
+		return PASS_SOURCE;
+	found->delta = difference(address, sum6(found->mapped));
+	return 0;
+}
+
+/// The sources of a packet that came through a tunnel, and which one it was.
+static __noinline int fill_inner_source(void *ctx, const struct path_key *key, struct found *found)
+{
+	__u64 high = high_of(key->address), low = low_of(key->address);
+
+	__u32 tunnel = came_through(key->local, key->from, high, low);
+	if (tunnel == NOBODY)
+		return PASS_NOT_OURS;
+	found->owner = OWNER_TUNNEL | tunnel;
+	if (is_refused6(high, low) || is_martian4(bpf_ntohl(key->from)) || is_this_host(key->from))
+		return PASS_SOURCE;
+	if (key->address[0] == *(const volatile __u64 *)&config.own6[0] && key->address[1] == *(const volatile __u64 *)&config.own6[8])
+		return PASS_SOURCE;
+	return is_fit_source(ctx, key->from, key->ingress) ? 0 : PASS_SOURCE;
+}
+
+/// The destination of a packet that came through a tunnel.
+static __noinline int fill_inner_destination(void *ctx, const struct packet *packet, const struct path_key *key, __u32 owner,
+					     struct found *found)
+{
+	__u64 high = high_of(key->address), low = low_of(key->address);
+
+	if (is_refused6(high, low) || !takes_destination(owner, high, low))
+		return PASS_NOT_OURS;
+	struct desk *desk = ask(6, packet, key->ingress);
+	return desk ? send_to(ctx, desk, 6, key->address, found) : PASS_KERNEL;
+}

@@ -1,0 +1,74 @@
+//! Lists of tunnels, as parts of arrays that all share.
+
+use super::{Why, word};
+use crate::layout::{ADDRESSES4, Config, NETWORKS4, Network4, PREFIXES6, Prefix6 as Place6};
+use core::net::Ipv4Addr;
+use sixway_wire::{Prefix4, Prefix6};
+
+/// A part of an array: first, count.
+pub(super) type Span = [u8; 2];
+
+/// A prefix and its mask as they stand in a header, in two words each.
+pub(super) fn words(prefix: Prefix6) -> ([u64; 2], [u64; 2]) {
+    let halves = |bits: u128| [((bits >> 64) as u64).to_be(), (bits as u64).to_be()];
+    (halves(prefix.address().to_bits()), halves(prefix.mask()))
+}
+
+/// What of the arrays is used.
+#[derive(Default)]
+pub(super) struct Lists {
+    prefixes: Vec<Place6>,
+    networks: Vec<Network4>,
+    addresses: Vec<u32>,
+}
+
+impl Lists {
+    pub(super) fn prefixes(&mut self, list: &[Prefix6]) -> Result<Span, Why> {
+        let places: Vec<_> = list.iter().map(|prefix| place(*prefix)).collect();
+        append(&mut self.prefixes, &places, PREFIXES6, "prefixes of tunnels")
+    }
+
+    pub(super) fn networks(&mut self, list: &[Prefix4]) -> Result<Span, Why> {
+        let network =
+            |prefix: &Prefix4| Network4 { bits: word(prefix.address()), mask: prefix.mask().to_be() };
+        let places: Vec<_> = list.iter().map(network).collect();
+        append(&mut self.networks, &places, NETWORKS4, "IPv4 networks of tunnels")
+    }
+
+    pub(super) fn addresses(&mut self, list: &[Ipv4Addr]) -> Result<Span, Why> {
+        let places: Vec<_> = list.iter().copied().map(word).collect();
+        append(&mut self.addresses, &places, ADDRESSES4, "relays and routers of tunnels")
+    }
+
+    pub(super) fn write(self, config: &mut Config) {
+        config.prefixes[..self.prefixes.len()].copy_from_slice(&self.prefixes);
+        config.networks[..self.networks.len()].copy_from_slice(&self.networks);
+        config.addresses[..self.addresses.len()].copy_from_slice(&self.addresses);
+    }
+}
+
+fn place(prefix: Prefix6) -> Place6 {
+    let (bits, mask) = words(prefix);
+    Place6 { bits, mask }
+}
+
+/// Where the list stands in the array: where it stands already, or at its end.
+fn append<T: Copy + PartialEq>(
+    array: &mut Vec<T>,
+    list: &[T],
+    room: usize,
+    what: &'static str,
+) -> Result<Span, Why> {
+    if list.is_empty() {
+        return Ok([0, 0]);
+    }
+    let first = match array.windows(list.len()).position(|window| window == list) {
+        Some(first) => first,
+        None if array.len() + list.len() > room => return Err(Why::TooMany { what, room }),
+        None => {
+            array.extend_from_slice(list);
+            array.len() - list.len()
+        }
+    };
+    Ok([first as u8, list.len() as u8])
+}

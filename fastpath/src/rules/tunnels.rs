@@ -1,0 +1,199 @@
+//! Tunnels.
+
+use super::lists::Lists;
+use super::translators::header_byte;
+use super::{Mechanism, Offer, Why, kind, word};
+use crate::layout::{HOST4, ROLE_HOST, ROLE_RELAY, ROLE_ROUTER, TUNNELS, Tunnel};
+use core::net::Ipv4Addr;
+use sixway_dataplane::classify::source_check::is_martian4;
+use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
+use sixway_dataplane::mechanism::configured::ConfiguredConfig;
+use sixway_dataplane::mechanism::isatap::{self, IsatapConfig};
+use sixway_dataplane::mechanism::six_rd::{self, SixRdConfig};
+use sixway_dataplane::mechanism::six_to_four::{self, NativeSources, SixToFourConfig};
+use sixway_dataplane::tunnel::address::six_to_four::RELAY_ANYCAST_PREFIX;
+use sixway_dataplane::tunnel::address::{Acceptable, Domain, Scope};
+use sixway_dataplane::tunnel::{Ecn, OuterFragments, TunnelMtu, TunnelPolicy, path_mtu};
+use sixway_wire::Prefix4;
+
+/// Every IPv4 address that this host is called by in a tunnel, and whether it is really the host's.
+pub(super) fn own_addresses(engine: &EngineConfig) -> Vec<(Ipv4Addr, bool)> {
+    let mut all: Vec<(Ipv4Addr, bool)> = Vec::new();
+    let mut add = |address, is_host4| {
+        if !all.iter().any(|(known, _)| *known == address) {
+            all.push((address, is_host4));
+        }
+    };
+    if engine.tunnels.is_empty() {
+        return all;
+    }
+    engine.host4.iter().for_each(|address| add(*address, true));
+    engine.tunnels.iter().for_each(|tunnel| add(tunnel.local(), true));
+    for tunnel in &engine.tunnels {
+        if let TunnelConfig::SixToFour(config) = tunnel {
+            add(config.site(), false);
+        }
+    }
+    all
+}
+
+impl Offer {
+    pub(super) fn set_tunnels(&mut self, engine: &EngineConfig) {
+        let mut lists = Lists::default();
+        let mut refused: Vec<(usize, Why)> = Vec::new();
+        for (index, config) in engine.tunnels.iter().enumerate() {
+            match tunnel(index, config, engine, &mut lists) {
+                Ok(tunnel) => self.rules.config.tunnels[index] = tunnel,
+                Err(why) => refused.push((index, why)),
+            }
+        }
+        lists.write(&mut self.rules.config);
+        self.rules.config.tunnels_count = engine.tunnels.len().min(TUNNELS) as u8;
+        // What came to an address may be the other's who is not known here.
+        for (index, config) in engine.tunnels.iter().enumerate().take(TUNNELS) {
+            let is_known = !refused.iter().any(|(other, _)| *other == index);
+            let shares = refused.iter().any(|(other, _)| engine.tunnels[*other].local() == config.local());
+            if is_known && shares {
+                self.rules.config.tunnels[index] = Tunnel::zero();
+                self.refuse(Mechanism::Tunnel(index), Why::SharesEnd(config.local()));
+            }
+        }
+        for (index, why) in refused {
+            self.refuse(Mechanism::Tunnel(index), why);
+        }
+    }
+}
+
+/// One tunnel; its lists go to `lists`.
+fn tunnel(
+    index: usize,
+    config: &TunnelConfig,
+    engine: &EngineConfig,
+    lists: &mut Lists,
+) -> Result<Tunnel, Why> {
+    if index >= TUNNELS {
+        return Err(Why::TooMany { what: "tunnels", room: TUNNELS });
+    }
+    if own_addresses(engine).len() > HOST4 {
+        return Err(Why::TooMany { what: "IPv4 addresses of this host", room: HOST4 });
+    }
+    let mut made = by_policy(&config.policy(), engine.limits.mtu4);
+    made.kind = kind(config);
+    made.local = word(config.local());
+    match config {
+        TunnelConfig::Configured(config) => configured(config, lists, made),
+        TunnelConfig::SixToFour(config) => six_to_four(config, lists, made),
+        TunnelConfig::SixRd(config) => six_rd(config, domain_number(config.domain, engine), lists, made),
+        TunnelConfig::Isatap(config) => isatap(config, lists, made),
+    }
+}
+
+/// RFC 4213 §3.2 where nothing was learnt of the path, as the engine's `tunnel_room`.
+fn by_policy(policy: &TunnelPolicy, mtu4: u16) -> Tunnel {
+    let (sets_ttl, ttl) = header_byte(policy.ttl);
+    let (sets_dscp, dscp) = header_byte(policy.traffic_class);
+    let known = path_mtu::room(mtu4);
+    let (mtu, dont_fragment, learns) = match (policy.mtu, policy.outer_fragments) {
+        (TunnelMtu::Static(mtu), OuterFragments::Allowed) => (mtu, false, false),
+        (TunnelMtu::Static(mtu), OuterFragments::Never) => (mtu.min(known.mtu), true, true),
+        (TunnelMtu::Dynamic, OuterFragments::Allowed) => (known.mtu, known.dont_fragment, true),
+        (TunnelMtu::Dynamic, OuterFragments::Never) => (known.mtu, true, true),
+    };
+    Tunnel {
+        sets_ttl,
+        ttl,
+        sets_dscp,
+        dscp,
+        ecn_normal: u8::from(policy.ecn == Ecn::Normal),
+        dont_fragment: dont_fragment.into(),
+        mtu,
+        learns: learns.into(),
+        ..Tunnel::zero()
+    }
+}
+
+fn configured(config: &ConfiguredConfig, lists: &mut Lists, mut made: Tunnel) -> Result<Tunnel, Why> {
+    // A name may lead anywhere.
+    made.remote = config.remote.filter(|remote| !is_martian4(*remote)).map_or(0, word);
+    made.strict = u8::from(config.strict_sources);
+    if config.strict_sources {
+        made.prefixes = lists.prefixes(&config.prefixes)?;
+    }
+    Ok(made)
+}
+
+fn six_to_four(config: &SixToFourConfig, lists: &mut Lists, mut made: Tunnel) -> Result<Tunnel, Why> {
+    made.role = match config.role {
+        six_to_four::Role::Host => ROLE_HOST,
+        six_to_four::Role::Router => ROLE_ROUTER,
+        six_to_four::Role::Relay => ROLE_RELAY,
+    };
+    made.remote = config.relay.map_or(0, word);
+    made.site = word(config.site());
+    if let NativeSources::Listed(relays) = &config.native_sources {
+        made.listed_only = 1;
+        made.relays = lists.addresses(relays)?;
+    }
+    made.refused = lists.networks(&broadcasts(&config.subnets))?;
+    Ok(made)
+}
+
+fn six_rd(config: &SixRdConfig, number: u8, lists: &mut Lists, mut made: Tunnel) -> Result<Tunnel, Why> {
+    let domain = config.domain;
+    let mut refused = broadcasts(&config.subnets);
+    match config.role {
+        six_rd::Role::CustomerEdge => {
+            made.role = ROLE_ROUTER;
+            made.remote = config.border_relays.first().copied().map_or(0, word);
+            made.relays = lists.addresses(&config.border_relays)?;
+        }
+        six_rd::Role::BorderRelay => {
+            made.role = ROLE_RELAY;
+            refused.extend(config.border_relays.iter().map(|relay| Prefix4::holding(*relay, 32)));
+            refused.extend_from_slice(&config.other_relays);
+            refused.push(RELAY_ANYCAST_PREFIX);
+        }
+    }
+    made.domain = number;
+    made.prefix = domain.prefix().address().octets();
+    made.prefix_length = domain.prefix().length();
+    made.shared = word(domain.shared().address());
+    made.shared_length = domain.shared().length();
+    made.refused = lists.networks(&refused)?;
+    Ok(made)
+}
+
+fn isatap(config: &IsatapConfig, lists: &mut Lists, mut made: Tunnel) -> Result<Tunnel, Why> {
+    let acceptable = Acceptable::new(Scope::Network, &config.subnets);
+    let routers = config.routers.iter().copied().filter(|router| acceptable.check(*router).is_ok());
+    let routers: Vec<Ipv4Addr> = routers.collect();
+    made.role = match config.role {
+        isatap::Role::Host => ROLE_HOST,
+        isatap::Role::Router => ROLE_ROUTER,
+    };
+    made.remote = routers.first().copied().map_or(0, word);
+    made.prefixes = lists.prefixes(&config.prefixes)?;
+    made.relays = lists.addresses(&routers)?;
+    made.locators = lists.networks(&config.locators)?;
+    made.refused = lists.networks(&broadcasts(&config.subnets))?;
+    Ok(made)
+}
+
+/// Tunnels of one 6rd domain have one number, from 1.
+fn domain_number(domain: Domain, engine: &EngineConfig) -> u8 {
+    let domains = engine.tunnels.iter().map(|tunnel| match tunnel {
+        TunnelConfig::SixRd(config) => Some(config.domain),
+        TunnelConfig::Configured(_) | TunnelConfig::SixToFour(_) | TunnelConfig::Isatap(_) => None,
+    });
+    let first = domains.into_iter().position(|other| other == Some(domain));
+    first.map_or(0, |index| index as u8 + 1)
+}
+
+/// The addresses of attached networks that are no host's; those of a /31 and a /32 are (RFC 3021).
+fn broadcasts(subnets: &[Prefix4]) -> Vec<Prefix4> {
+    let subnets = subnets.iter().filter(|subnet| subnet.length() < 31);
+    subnets
+        .flat_map(|subnet| [subnet.last(), subnet.address()])
+        .map(|address| Prefix4::holding(address, 32))
+        .collect()
+}

@@ -1,0 +1,181 @@
+//! Both programs with an engine's rules, in a namespace with routes and neighbours, tried on one packet at a time.
+//!
+//! ```text
+//!     port ── packets come in here             tun ── routes of what is the engine's
+//!     far ── 192.0.2.0/24 …, 2001:db8:f::/64, default routes by the neighbour there
+//! ```
+
+use crate::namespace;
+use aya::maps::{Array, HashMap, LpmTrie, Map, lpm_trie::Key};
+use aya::programs::{SchedClassifier, Xdp};
+use aya::{Ebpf, EbpfLoader};
+use sixway_dataplane::engine::EngineConfig;
+use sixway_fastpath::layout::{Control, Device, LAYOUT_VERSION, MAGIC, Port};
+use sixway_fastpath::rules::{Offer, Surroundings};
+use sixway_fastpath::test_run::{Frame, run_tc, run_xdp};
+use sixway_fastpath::{Rules, TC_PROGRAM, XDP_PROGRAM};
+use sixway_link::sysctl::Sysctl;
+use sixway_link::{Tun, TunConfig, interface};
+
+static XDP: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/fastpath_xdp.bpf.o"));
+static TC: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/fastpath_tc.bpf.o"));
+
+const PORT_MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
+const FAR_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
+const NEIGHBOUR: [u8; 6] = [2, 0, 0, 0, 0, 3];
+const XDP_REDIRECT: u32 = 4;
+const XDP_PASS: u32 = 2;
+const TC_REDIRECT: u32 = 7;
+const TC_UNSPEC: u32 = u32::MAX;
+
+pub struct Bench {
+    xdp: Ebpf,
+    tc: Ebpf,
+    port: u32,
+    _tun: Tun,
+}
+
+/// Sets the namespace up: `routes` lead into the TUN device, or via a neighbour.
+pub fn scene(routes: &[&str]) -> Tun {
+    let tun = namespace::open(&TunConfig { name: "tun".into(), ..TunConfig::default() });
+    for path in ["ipv4/conf/all/forwarding", "ipv6/conf/all/forwarding"] {
+        Sysctl::set(format!("/proc/sys/net/{path}"), "1").unwrap().keep();
+    }
+    for (name, mac, number) in [("port", "02:00:00:00:00:01", 8), ("far", "02:00:00:00:00:02", 9)] {
+        namespace::ip(&format!("link add {name} address {mac} type veth peer name {name}_peer"));
+        for device in [name.to_owned(), format!("{name}_peer")] {
+            namespace::ip(&format!("link set {device} addrgenmode none"));
+            namespace::ip(&format!("link set {device} up"));
+        }
+        namespace::ip(&format!("addr add 10.255.{number}.1/24 dev {name}"));
+        namespace::ip(&format!("addr add 2001:db8:ff0{number}::1/64 dev {name} nodad"));
+    }
+    namespace::ip("neigh replace 10.255.9.2 lladdr 02:00:00:00:00:03 nud permanent dev far");
+    namespace::ip("neigh replace 2001:db8:ff09::2 lladdr 02:00:00:00:00:03 nud permanent dev far");
+    namespace::ip("route add default via 10.255.9.2 dev far");
+    namespace::ip("route add default via 2001:db8:ff09::2 dev far");
+    for route in routes {
+        let device = if route.contains(" via ") { "far" } else { "tun" };
+        namespace::ip(&format!("route add {route} dev {device}"));
+    }
+    tun
+}
+
+impl Bench {
+    /// The programs with this engine's rules.
+    pub fn new(tun: Tun, engine: &EngineConfig) -> Self {
+        let (port, far) = (interface::index("port").unwrap(), interface::index("far").unwrap());
+        let load = |object| load(object, &tun.name, engine, port, far);
+        Self { xdp: load(XDP), tc: load(TC), port, _tun: tun }
+    }
+
+    /// What becomes of a packet at both hooks: `None`, it is passed on as it came.
+    pub fn run(&mut self, packet: &[u8]) -> Option<Vec<u8>> {
+        let by_xdp = self.run_xdp(packet);
+        let by_tc = self.run_tc(packet);
+        assert_eq!(by_xdp, by_tc, "XDP, tc: of {packet:02x?}");
+        by_xdp
+    }
+
+    fn run_xdp(&mut self, packet: &[u8]) -> Option<Vec<u8>> {
+        let program: &mut Xdp = self.xdp.program_mut(XDP_PROGRAM).unwrap().try_into().unwrap();
+        let frame = frame(packet);
+        let ran = run_xdp(program, &Frame::new(&frame)).unwrap();
+        verdict(ran.verdict, (XDP_PASS, XDP_REDIRECT), &frame, &ran.octets)
+    }
+
+    fn run_tc(&mut self, packet: &[u8]) -> Option<Vec<u8>> {
+        let program: &mut SchedClassifier = self.tc.program_mut(TC_PROGRAM).unwrap().try_into().unwrap();
+        let frame = frame(packet);
+        let ran = run_tc(program, &Frame::new(&frame).by(self.port)).unwrap();
+        verdict(ran.verdict, (TC_UNSPEC, TC_REDIRECT), &frame, &ran.octets)
+    }
+}
+
+fn verdict(result: u32, (pass, redirect): (u32, u32), frame: &[u8], out: &[u8]) -> Option<Vec<u8>> {
+    if result == pass {
+        assert_eq!(out, frame, "passed on as it came");
+        return None;
+    }
+    assert_eq!(result, redirect);
+    assert_eq!((&out[..6], &out[6..12]), (&NEIGHBOUR[..], &FAR_MAC[..]));
+    let protocol = if out[14] >> 4 == 4 { [8, 0] } else { [0x86, 0xdd] };
+    assert_eq!(out[12..14], protocol);
+    Some(out[14..].to_vec())
+}
+
+fn frame(packet: &[u8]) -> Vec<u8> {
+    let protocol = if packet[0] >> 4 == 4 { [8, 0] } else { [0x86, 0xdd] };
+    [&PORT_MAC[..], &NEIGHBOUR, &protocol, packet].concat()
+}
+
+fn load(object: &[u8], tun: &str, engine: &EngineConfig, port: u32, far: u32) -> Ebpf {
+    let around = Surroundings {
+        tun: interface::index(tun).unwrap(),
+        tun_mtu: 1_500,
+        // A test run comes by the loopback device, as far as XDP knows.
+        ports: vec![Port { ifindex: port, below: 1, mac: PORT_MAC, ..Port::zero() }],
+        absence: 1 << 30,
+        ..Surroundings::default()
+    };
+    let rules = Offer::of(engine, &around).rules;
+    let mut program = EbpfLoader::new()
+        .override_global("config", &*rules.config, true)
+        .map_max_entries("eam4", 64)
+        .map_max_entries("eam6", 64)
+        .load(object)
+        .unwrap();
+    fill(&mut program, &rules, far);
+    match program.program_mut(XDP_PROGRAM) {
+        Some(xdp) => TryInto::<&mut Xdp>::try_into(xdp).unwrap().load().unwrap(),
+        None => {
+            let tc = program.program_mut(TC_PROGRAM).unwrap();
+            TryInto::<&mut SchedClassifier>::try_into(tc).unwrap().load().unwrap();
+        }
+    }
+    program
+}
+
+fn fill(program: &mut Ebpf, rules: &Rules, far: u32) {
+    let mut control: Array<_, Control> = program.map_mut("control").unwrap().try_into().unwrap();
+    // SAFETY: no pointers; the clock is asked for its time.
+    let now = unsafe {
+        let mut time: libc::timespec = core::mem::zeroed();
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time);
+        (time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64) >> 20
+    };
+    let heartbeat = now as u32 + 60_000;
+    let word = Control {
+        magic: MAGIC,
+        version: LAYOUT_VERSION,
+        buckets: 1,
+        generation: 1,
+        heartbeat,
+        enabled: 1,
+        keys: [1, 2, 3, 4],
+        ..Control::zero()
+    };
+    control.set(0, word, 0).unwrap();
+    let mut devices: HashMap<_, u32, Device> = program.map_mut("devices").unwrap().try_into().unwrap();
+    devices.insert(far, Device { port: far, vlan: 0, xdp: 1, tc: 1 }, 0).unwrap();
+    for table in &rules.tables {
+        for (key, value) in &table.rows {
+            let map = program.map_mut(table.map).unwrap();
+            match key.len() {
+                12 => insert::<8>(map, key, value),
+                _ => insert::<20>(map, key, value),
+            }
+        }
+    }
+}
+
+/// Puts a row into a table whose keys have so many octets behind the number of bits.
+fn insert<const N: usize>(map: &mut Map, key: &[u8], value: &[u8])
+where
+    [u8; N]: aya::Pod,
+{
+    let mut map: LpmTrie<_, [u8; N], [u8; 24]> = map.try_into().unwrap();
+    let bits = u32::from_ne_bytes(key[..4].try_into().unwrap());
+    map.insert(&Key::new(bits, key[4..].try_into().unwrap()), <[u8; 24]>::try_from(value).unwrap(), 0)
+        .unwrap();
+}
