@@ -400,6 +400,27 @@ fn only_so_many_move_at_a_time() {
 }
 
 #[test]
+fn a_session_is_not_given_away_early_because_another_moves() {
+    let mut pair = pair();
+    for port in 1_000..1_065 {
+        let packet = pair.udp_out(port);
+        pair.comes(&packet);
+    }
+    for port in (1_000..1_063).step_by(2) {
+        for _ in 1..PACKETS {
+            let packet = pair.udp_out(port);
+            pair.comes(&packet);
+        }
+    }
+    assert_eq!(pair.path.len(), 32);
+    for port in 1_000..1_065 {
+        let packet = pair.udp_out(port);
+        pair.comes(&packet);
+    }
+    assert_eq!(pair.path.len(), 32);
+}
+
+#[test]
 fn without_a_fast_path_nothing_is_given_and_what_was_given_comes_back() {
     let mut pair = pair();
     pair.carried_udp(1_000);

@@ -3,7 +3,7 @@
 //! What a session had there is read when it is asked for: when its lifetime seems to be over, when it is shown, when it ends. An entry is
 //! taken out before its session leaves the states in which packets change nothing, and before its binding and its port go.
 
-use super::offloading::{SharedFastPath, is_carried, last_of};
+use super::offloading::{SharedFastPath, last_of};
 use super::session::{NONE, Session, lived};
 use super::session_state::SessionState;
 use super::sides::Direction;
@@ -50,12 +50,21 @@ impl StateTables {
         self.offloading.is_moving(slot) && self.offloading.sees(slot, way, mark(), now)
     }
 
-    /// Gives a session to the fast path if it is fit for it.
-    pub(crate) fn offload(&mut self, slot: u32, now: Instant, counters: &mut Counters) {
+    /// Gives a session to the fast path if it is fit for it, and ripe by the segments at hand.
+    pub(crate) fn offload(
+        &mut self,
+        slot: u32,
+        (way, segments): (Direction, u32),
+        now: Instant,
+        counters: &mut Counters,
+    ) {
+        if !self.sessions.is_ripe(slot, way, segments) {
+            return;
+        }
         let Session { inside, outside, remote, protocol, state, .. } = *self.sessions.get(slot);
         let place = self.sessions.place(slot);
         let is_open = matches!(state, SessionState::Udp | SessionState::Established);
-        if !is_open || !is_carried(protocol) || place.flow.is_some() || place.stored != NONE {
+        if !is_open || place.flow.is_some() || place.stored != NONE {
             return;
         }
         let mechanism = self.offloading.mechanism();

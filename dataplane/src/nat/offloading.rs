@@ -8,7 +8,6 @@
 //! A half's packets may be forwarded there once none is under way here: the last that was sent here is the last that passed there.
 //! Those that had passed before the half was armed left no mark, so a half without marks has to be silent for a while first.
 
-use super::protocol::NatProtocol;
 use super::sides::Direction;
 use crate::instant::Instant;
 use crate::offload::{FastPath, FlowHandle, HalfUsage, OffloadedFlow, Usage};
@@ -180,12 +179,4 @@ impl Half {
 /// When the last packet was, of either half.
 pub(super) fn last_of(usage: &Usage) -> Option<Instant> {
     usage.iter().filter_map(|half: &HalfUsage| half.last).max()
-}
-
-/// Whether a fast path carries this protocol.
-pub(super) const fn is_carried(protocol: NatProtocol) -> bool {
-    match protocol {
-        NatProtocol::Tcp | NatProtocol::Udp => true,
-        NatProtocol::Icmp => false,
-    }
 }

@@ -89,6 +89,14 @@ struct Heed {
     moving: u64,
 }
 
+impl Heed {
+    /// Whether the highest bit that is set is another than before, and none of those below.
+    #[inline(always)]
+    const fn is_ripe(self, before: u32, packets: u32) -> bool {
+        (before ^ packets) > (before | self.below)
+    }
+}
+
 /// Of no packet.
 const HEEDLESS: Heed = Heed { below: u32::MAX, moving: 0 };
 
@@ -316,9 +324,13 @@ impl SessionTable {
             let high = &mut self.places[slot as usize].packets[way as usize];
             *high = high.wrapping_add(1);
         }
-        // The highest bit that is set is another than before, and none of those below.
-        let is_ripe = (before ^ packets) > (before | self.heed.below);
-        is_ripe | (self.heed.moving >> (slot & 63) & 1 != 0)
+        self.heed.is_ripe(before, packets) | (self.heed.moving >> (slot & 63) & 1 != 0)
+    }
+
+    /// Whether it was these segments by which the session's packets of this direction are so many that it is ripe.
+    pub(super) fn is_ripe(&self, slot: u32, way: Direction, segments: u32) -> bool {
+        let packets = self.hot[slot].packets[way as usize];
+        self.heed.is_ripe(packets.wrapping_sub(segments), packets)
     }
 
     /// Which packets are to be heeded: those by which a direction's count reaches `ripe`, rounded up to a power of two, or a later power

@@ -90,6 +90,11 @@ impl MemoryFastPath {
         self.only().1.words.map(|word| word == Word::Active)
     }
 
+    /// Takes out the entries that are not active both ways, as a gateway does that finds them at its start.
+    pub fn forget_moving(&self) {
+        self.table().entries.retain(|_, entry| entry.words == [Word::Active; 2]);
+    }
+
     /// A packet comes to the program.
     pub fn meets(&self, octets: &[u8], now: Instant) -> Fate {
         let Ok(packet) = parse(octets) else { return Fate::Passed };

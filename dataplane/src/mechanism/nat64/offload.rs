@@ -45,7 +45,7 @@ impl Nat64 {
             && is_plain
             && !self.owns_outside(probe.remote.address)
         {
-            self.tables.offload(slot, now, counters);
+            self.tables.offload(slot, (way, arrival.segments), now, counters);
         }
     }
 

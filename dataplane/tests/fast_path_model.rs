@@ -1,0 +1,375 @@
+//! Sessions move to the fast path and back while packets arrive, wait, get lost and leave in any order of events: no packet overtakes an
+//! earlier one of its flow, every entry has its session, and what was counted is what came.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod support;
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use sixway_dataplane::engine::{Engine, EngineConfig};
+use sixway_dataplane::nat::{Outside, SavedSession, Selection, SessionRow};
+use sixway_dataplane::{Frame, Instant, Outbox};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+use support::fast_path::{Fate, MemoryFastPath};
+use support::{v4, v6};
+
+const SERVER: &str = "203.0.113.2";
+const SERVER6: &str = "64:ff9b::203.0.113.2";
+const ACK: u8 = 16;
+const PACKETS: u32 = 4;
+/// The queue before the engine never holds a packet for longer.
+const LONGEST_IN_QUEUE: Duration = Duration::from_millis(45);
+
+/// What happens.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// So many packets of a flow come, one way or the other.
+    Comes { flow: u8, outbound: bool, count: u8 },
+    /// A SYN, FIN or RST comes.
+    Flags { flow: u8, outbound: bool, flags: u8 },
+    /// The engine decides on so many packets, a batch.
+    Decides(u8),
+    /// What was decided on is sent.
+    Sends,
+    /// The queue loses its oldest packet.
+    Loses,
+    /// Time passes, in milliseconds.
+    Waits(u16),
+    /// Time passes, in seconds.
+    Sleeps(u16),
+    /// The administrator ends a session, or its binding.
+    Ends { number: u8, binding: bool },
+    /// Another process takes over, with the same entries.
+    TakesOver,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let flow = 0u8..6;
+    prop_oneof![
+        8 => (flow.clone(), any::<bool>(), 1u8..6)
+            .prop_map(|(flow, outbound, count)| Step::Comes { flow, outbound, count }),
+        1 => (flow, any::<bool>(), prop_oneof![Just(1u8), Just(2), Just(4)])
+            .prop_map(|(flow, outbound, flags)| Step::Flags { flow, outbound, flags }),
+        6 => (1u8..8).prop_map(Step::Decides),
+        6 => Just(Step::Sends),
+        1 => Just(Step::Loses),
+        3 => (1u16..40).prop_map(Step::Waits),
+        1 => (1u16..400).prop_map(Step::Waits),
+        1 => (1u16..400).prop_map(Step::Sleeps),
+        1 => (any::<u8>(), any::<bool>()).prop_map(|(number, binding)| Step::Ends { number, binding }),
+        1 => Just(Step::TakesOver),
+    ]
+}
+
+/// Whose packet it is: the flow's number, and whether it goes out.
+type Lane = (u8, bool);
+
+struct World {
+    engine: Engine,
+    path: MemoryFastPath,
+    now: Instant,
+    /// Before the engine: packets and when they came.
+    queue: VecDeque<(Instant, Vec<u8>)>,
+    /// Decided on and not sent.
+    decided: Vec<Vec<u8>>,
+    /// Which lane each number belongs to, plain packets only.
+    lanes: BTreeMap<u64, Lane>,
+    /// The highest number that left by each lane.
+    left: BTreeMap<Lane, u64>,
+    /// Packets decided on or forwarded of each lane, as long as no session has ended.
+    seen: BTreeMap<Lane, u64>,
+    number: u64,
+    forwarded: u64,
+}
+
+fn config() -> EngineConfig {
+    let mut config = EngineConfig { seed: [0x5eed, 0x1ab], ..EngineConfig::default() };
+    let mut nat64 = support::nat64();
+    nat64.pool.addresses = vec!["192.0.2.1/32".parse().unwrap()];
+    // Few enough that ports are soon used again.
+    nat64.pool.ports = vec![4_000..=4_007];
+    config.nat64.push(nat64);
+    config
+}
+
+impl World {
+    fn new(most: usize) -> Self {
+        let path = MemoryFastPath::new(most);
+        let mut engine = Engine::new(&config()).unwrap();
+        engine.set_fast_path(Box::new(path.clone()), PACKETS);
+        Self {
+            engine,
+            path,
+            now: Instant::from_secs(1_000),
+            queue: VecDeque::new(),
+            decided: Vec::new(),
+            lanes: BTreeMap::new(),
+            left: BTreeMap::new(),
+            seen: BTreeMap::new(),
+            number: 0,
+            forwarded: 0,
+        }
+    }
+
+    /// Even flows are TCP, odd ones UDP.
+    fn packet(&mut self, (flow, outbound): Lane, flags: u8) -> Option<Vec<u8>> {
+        let port = 1_000 + u16::from(flow);
+        let host = format!("2001:db8:1::{flow:x}");
+        self.number += 1;
+        let data = self.number.to_be_bytes();
+        let (mut packet, transport) = if outbound {
+            let packet = v6(&host, SERVER6);
+            let packet =
+                if flow % 2 == 0 { packet.tcp(port, 80, flags, &data) } else { packet.udp(port, 53, &data) };
+            (packet.octets(), 40)
+        } else {
+            let Outside(outside) = self
+                .rows()
+                .iter()
+                .find(|row| row.inside.is_some_and(|inside| inside.0.port == port))?
+                .outside;
+            let packet = v4(SERVER, &outside.address.to_string());
+            let packet = if flow % 2 == 0 {
+                packet.tcp(80, outside.port, flags, &data)
+            } else {
+                packet.udp(53, outside.port, &data)
+            };
+            (packet.octets(), 20)
+        };
+        if flow.is_multiple_of(2) {
+            let sequence = (self.number as u32).wrapping_mul(10);
+            packet[transport + 4..transport + 8].copy_from_slice(&sequence.to_be_bytes());
+        }
+        Some(packet)
+    }
+
+    /// The sessions but those that wait with a stored SYN.
+    fn rows(&mut self) -> Vec<SessionRow> {
+        let mut rows = Vec::new();
+        let now = self.now;
+        self.engine.nat64()[0].sessions(0, u32::MAX, &Selection::default(), now, &mut rows);
+        rows.retain(|row| row.state != "v4 init, syn stored");
+        rows
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Comes { flow, outbound, count } => {
+                for _ in 0..count {
+                    self.comes((flow, outbound), ACK, true);
+                }
+            }
+            // UDP has none.
+            Step::Flags { flow, outbound, flags } => self.comes((flow & !1, outbound), flags, false),
+            Step::Decides(count) => self.decides(count.into()),
+            Step::Sends => self.sends(),
+            Step::Loses => drop(self.queue.pop_front()),
+            Step::Waits(milliseconds) => self.passes(Duration::from_millis(milliseconds.into())),
+            Step::Sleeps(seconds) => self.passes(Duration::from_secs(seconds.into())),
+            Step::Ends { number, binding } => self.ends(number, binding),
+            Step::TakesOver => self.takes_over(),
+        }
+        self.check();
+    }
+
+    fn comes(&mut self, lane: Lane, flags: u8, plain: bool) {
+        let Some(packet) = self.packet(lane, flags) else { return };
+        if plain {
+            self.lanes.insert(self.number, lane);
+        }
+        match self.path.meets(&packet, self.now) {
+            Fate::Passed => self.queue.push_back((self.now, packet)),
+            Fate::Forwarded => {
+                self.forwarded += 1;
+                *self.seen.entry(lane).or_default() += 1;
+                self.leaves(self.number);
+            }
+        }
+    }
+
+    fn decides(&mut self, count: usize) {
+        let taken = self.queue.drain(..count.min(self.queue.len()));
+        let mut frames: Vec<Frame> = taken.map(|(_, packet)| Frame::holding(&packet)).collect();
+        let mut out = Outbox::new(64);
+        self.engine.process(&mut frames, self.now, &mut out);
+        for frame in frames.iter().filter(|frame| frame.verdict.leaves()) {
+            self.decided.push(frame.bytes().to_vec());
+        }
+    }
+
+    fn sends(&mut self) {
+        for packet in core::mem::take(&mut self.decided) {
+            let number = u64::from_be_bytes(*packet.last_chunk().unwrap());
+            if let Some(lane) = self.lanes.get(&number) {
+                *self.seen.entry(*lane).or_default() += 1;
+                self.leaves(number);
+            }
+        }
+        self.engine.settle(self.now);
+    }
+
+    /// A packet leaves: none of its lane that came later has.
+    fn leaves(&mut self, number: u64) {
+        let Some(lane) = self.lanes.get(&number) else { return };
+        let before = self.left.insert(*lane, number).unwrap_or(0);
+        let is_forced = self.engine.counters().flows_moved_unquietly > 0;
+        assert!(before < number || is_forced, "{before} has overtaken {number} of {lane:?}");
+    }
+
+    fn passes(&mut self, time: Duration) {
+        let oldest = self.queue.front().map(|(came, _)| *came);
+        if oldest.is_some_and(|came| (self.now + time).since(came) >= LONGEST_IN_QUEUE) {
+            self.decides(usize::MAX);
+        }
+        let sends = time >= LONGEST_IN_QUEUE || self.decided.is_empty();
+        if sends {
+            self.sends();
+        }
+        self.now = self.now + time;
+        let mut out = Outbox::new(64);
+        self.engine.tick(self.now, &mut out);
+        if sends {
+            self.engine.settle(self.now);
+        }
+    }
+
+    fn ends(&mut self, number: u8, binding: bool) {
+        let rows = self.rows();
+        if rows.is_empty() {
+            return;
+        }
+        let row = rows[usize::from(number) % rows.len()];
+        let (nat64, counters) = self.engine.nat64_and_counters();
+        if binding {
+            nat64[0].end_binding(row.protocol, row.outside, usize::MAX, counters).unwrap();
+        } else {
+            assert!(nat64[0].end_session(row.protocol, row.inside.unwrap(), row.remote, counters));
+        }
+    }
+
+    /// The old process stops between batches; what is in the queue is the new one's.
+    fn takes_over(&mut self) {
+        self.sends();
+        let mut before = self.rows();
+        let mut saved: Vec<SavedSession> = Vec::new();
+        self.engine.nat64()[0].export(0, u32::MAX, self.now, &mut saved);
+        let unquietly = self.engine.counters().flows_moved_unquietly;
+        let ended = self.engine.counters().sessions_ended;
+        let mut engine = Engine::new(&config()).unwrap();
+        engine.set_fast_path(Box::new(self.path.clone()), PACKETS);
+        // Those that are not active both ways are nobody's.
+        self.path.forget_moving();
+        let entries = self.path.table().entries.clone();
+        for (handle, entry) in entries {
+            let handle = sixway_dataplane::offload::FlowHandle(handle);
+            engine.adopt(&entry.flow, handle, &entry.usage, self.now).unwrap();
+        }
+        let (nat64, counters) = engine.nat64_and_counters();
+        for session in &saved {
+            nat64[0].restore(session, self.now, counters).unwrap();
+        }
+        counters.flows_moved_unquietly = unquietly;
+        // What a session had before its entry is known to nobody.
+        counters.sessions_ended += ended + 1;
+        self.engine = engine;
+        let mut after = self.rows();
+        let what = |row: &SessionRow| (row.protocol, row.inside, row.outside, row.remote, row.state);
+        before.sort_by_key(|row| row.inside);
+        after.sort_by_key(|row| row.inside);
+        assert_eq!(before.iter().map(what).collect::<Vec<_>>(), after.iter().map(what).collect::<Vec<_>>());
+    }
+
+    fn check(&mut self) {
+        let rows = self.rows();
+        let offloaded: BTreeSet<_> = rows
+            .iter()
+            .filter(|row| row.offloaded)
+            .map(|row| (row.protocol, row.inside.unwrap(), row.outside, row.remote))
+            .collect();
+        let entries: BTreeSet<_> = self
+            .path
+            .table()
+            .entries
+            .values()
+            .map(|entry| {
+                let flow = entry.flow;
+                (flow.protocol, flow.inside, flow.outside, flow.remote)
+            })
+            .collect();
+        assert_eq!(offloaded, entries, "sessions with entries, and entries");
+        assert_eq!(entries.len(), self.path.len());
+        let endpoints: BTreeSet<_> = rows.iter().map(|row| (row.protocol, row.outside)).collect();
+        let insides: BTreeSet<_> = rows.iter().map(|row| (row.protocol, row.inside)).collect();
+        assert_eq!(endpoints.len(), insides.len(), "a port belongs to one host");
+        assert!(
+            rows.iter()
+                .filter(|row| row.offloaded)
+                .all(|row| row.state == "open" || row.state == "established")
+        );
+        assert!(self.engine.counters().frames_are_conserved());
+        if self.engine.counters().sessions_ended == 0 && self.decided.is_empty() {
+            self.check_counts(&rows);
+        }
+    }
+
+    /// Rows tell of every packet, whoever carried it; SYNs and the like are not numbered here.
+    fn check_counts(&self, rows: &[SessionRow]) {
+        for row in rows.iter().filter(|row| row.state == "open") {
+            let flow = (row.inside.unwrap().0.port - 1_000) as u8;
+            let seen = |outbound| self.seen.get(&(flow, outbound)).copied().unwrap_or(0);
+            assert_eq!((row.packets_out, row.packets_in), (seen(true), seen(false)), "flow {flow}");
+            let most = row.packets_out.max(row.packets_in);
+            assert!(!row.offloaded || most >= PACKETS.into(), "given away after {most} packets");
+        }
+    }
+}
+
+fn run(most: usize, steps: &[Step]) -> World {
+    let mut world = World::new(most);
+    // The TCP connections are opened.
+    for flow in [0, 2, 4] {
+        world.comes((flow, true), 2, false);
+        world.decides(1);
+        world.comes((flow, false), 18, false);
+        world.decides(1);
+        world.sends();
+    }
+    for step in steps {
+        world.step(*step);
+    }
+    world
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_packet_overtakes_another_and_every_entry_has_its_session(
+        most in prop_oneof![Just(64usize), Just(2)],
+        steps in prop::collection::vec(step(), 1..200),
+    ) {
+        run(most, &steps);
+    }
+}
+
+/// The property above is about something: flows do get there, packets are forwarded, and some are forced.
+#[test]
+fn the_steps_reach_what_they_should() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let (mut forwarded, mut unquietly, mut taken_back, mut refused, mut adopted) = (0, 0, 0, 0, 0);
+    for _ in 0..200 {
+        let steps = prop::collection::vec(step(), 200).new_tree(&mut runner).unwrap().current();
+        let world = run(2, &steps);
+        let counters = world.engine.counters();
+        forwarded += world.forwarded;
+        unquietly += counters.flows_moved_unquietly;
+        taken_back += counters.flows_taken_back;
+        refused += counters.flows_offload_refused;
+        adopted += counters.flows_adopted;
+    }
+    assert!(
+        forwarded > 2_000 && unquietly > 0 && taken_back > 20 && refused > 20 && adopted > 20,
+        "{forwarded} forwarded, {unquietly} unquietly, {taken_back} taken back, {refused} refused, {adopted} adopted"
+    );
+}
