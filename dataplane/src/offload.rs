@@ -23,7 +23,7 @@ pub struct OffloadedFlow {
     pub remote: Endpoint4,
 }
 
-/// Names an entry for as long as it is not removed.
+/// Names an entry for as long as it is not removed; below `u32::MAX`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FlowHandle(pub u32);
 

@@ -260,6 +260,27 @@ fn a_fin_or_rst_or_syn_takes_a_connection_out_of_the_fast_path() {
 }
 
 #[test]
+fn a_connection_that_goes_on_after_a_reset_is_soon_given_away_again() {
+    let mut pair = pair();
+    pair.carried_tcp();
+    for _ in 0..100_000 {
+        let packet = pair.tcp_out(ACK);
+        pair.comes(&packet);
+    }
+    // Anyone can forge one, and the host may not believe it.
+    let packet = pair.tcp_in(RST);
+    pair.comes(&packet);
+    assert_eq!((pair.path.len(), pair.row(1_000).state), (0, "trans"));
+    for _ in 0..2 * PACKETS {
+        let (there, back) = (pair.tcp_out(ACK), pair.tcp_in(ACK));
+        pair.comes(&there);
+        pair.comes(&back);
+    }
+    assert_eq!(pair.path.active(), [true; 2]);
+    assert!(pair.row(1_000).packets_out > 100_000);
+}
+
+#[test]
 fn packets_in_the_fast_path_keep_a_udp_session_alive_and_their_end_ends_it() {
     let mut pair = pair();
     pair.carried_udp(1_000);

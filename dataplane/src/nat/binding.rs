@@ -9,7 +9,7 @@ use super::keyed::{Purpose, TupleHash};
 use super::pool::{Pool, PoolSlot};
 use super::port_ledger::SharedLedger;
 use super::protocol::NatProtocol;
-use super::quarantine::Quarantine;
+use super::quarantine::{MOST_QUARANTINED, Quarantine};
 use super::revival::NotAdopted;
 use super::session::{NONE, address_word, address_words};
 use super::sides::{Inside, Outside};
@@ -122,7 +122,7 @@ impl BindingTable {
             hash_host: TupleHash::new(seed, Purpose::Hosts),
             subscribers: Subscribers::new(most_of_each, most, seed),
             pool,
-            quarantine: Quarantine::default(),
+            quarantine: Quarantine::new(MOST_QUARANTINED),
             ledger: SharedLedger::default(),
         }
     }

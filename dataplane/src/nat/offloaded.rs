@@ -64,7 +64,7 @@ impl StateTables {
         let Session { inside, outside, remote, protocol, state, .. } = *self.sessions.get(slot);
         let place = self.sessions.place(slot);
         let is_open = matches!(state, SessionState::Udp | SessionState::Established);
-        if !is_open || place.flow.is_some() || place.stored != NONE {
+        if !is_open || place.flow().is_some() || place.stored != NONE {
             return;
         }
         let mechanism = self.offloading.mechanism();
@@ -74,19 +74,23 @@ impl StateTables {
             return;
         };
         counters.flows_offloaded += 1;
-        self.sessions.place_mut(slot).flow = Some(handle);
+        self.sessions.place_mut(slot).set_flow(Some(handle));
         self.sessions.heed_moving(self.offloading.filter());
     }
 
     /// What was decided on has been sent.
     pub(crate) fn settle_moving(&mut self, now: Instant, counters: &mut Counters) {
+        if !self.offloading.is_any_moving() {
+            return;
+        }
         counters.flows_moved_unquietly += self.offloading.settle(now).unquietly;
         self.sessions.heed_moving(self.offloading.filter());
     }
 
     /// Takes a session's entry out of the fast path; whether it had one. What it had there is the session's.
     pub(super) fn take_back(&mut self, slot: u32) -> bool {
-        let Some(handle) = self.sessions.place_mut(slot).flow.take() else { return false };
+        let Some(handle) = self.sessions.place(slot).flow() else { return false };
+        self.sessions.place_mut(slot).set_flow(None);
         let usage = self.offloading.remove(slot, handle);
         self.sessions.absorb(slot, &usage);
         self.sessions.heed_moving(self.offloading.filter());
@@ -101,7 +105,7 @@ impl StateTables {
 
     /// Whether a session whose lifetime seems to be over had packets in the fast path since. If not, it is taken out of there.
     pub(super) fn lives_elsewhere(&mut self, slot: u32, clock: Clock, counters: &mut Counters) -> bool {
-        let Some(handle) = self.sessions.place(slot).flow else { return false };
+        let Some(handle) = self.sessions.place(slot).flow() else { return false };
         if let Some(last) = last_of(&self.offloading.usage(handle)) {
             self.sessions.lived(slot, last);
         }
@@ -115,7 +119,7 @@ impl StateTables {
 
     /// A session as it is.
     pub(crate) fn present(&self, slot: u32) -> Present {
-        let flow = self.sessions.place(slot).flow;
+        let flow = self.sessions.place(slot).flow();
         let usage = flow.map_or_else(Usage::default, |handle| self.offloading.usage(handle));
         let mut session = *self.sessions.get(slot);
         if let Some(last) = last_of(&usage) {

@@ -109,6 +109,11 @@ impl Offloading {
         Some(handle)
     }
 
+    /// Whether any session moves.
+    pub(super) fn is_any_moving(&self) -> bool {
+        !self.moving.is_empty()
+    }
+
     /// Whether the session moves.
     pub(super) fn is_moving(&self, slot: u32) -> bool {
         self.moving.iter().any(|moving| moving.slot == slot)

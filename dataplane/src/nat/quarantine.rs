@@ -13,17 +13,23 @@ pub const MOST_QUARANTINED: usize = 1 << 20;
 pub(super) type Key = (NatProtocol, Outside<Endpoint4>);
 
 /// Those in quarantine, in the order in which they leave it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Quarantine {
+    most: usize,
     held: BTreeMap<Key, PoolSlot>,
     /// By the second in which their time is over. What left before its time stands here too.
     buckets: BTreeMap<u32, Vec<Key>>,
 }
 
 impl Quarantine {
+    /// For so many endpoints.
+    pub(super) const fn new(most: usize) -> Self {
+        Self { most, held: BTreeMap::new(), buckets: BTreeMap::new() }
+    }
+
     /// Whether there is no room left.
     pub(super) fn is_full(&self) -> bool {
-        self.held.len() >= MOST_QUARANTINED
+        self.held.len() >= self.most
     }
 
     /// Number of endpoints.
@@ -76,13 +82,15 @@ mod tests {
 
     #[test]
     fn endpoints_leave_in_the_order_of_their_time_and_not_before_it() {
-        let mut quarantine = Quarantine::default();
+        let mut quarantine = Quarantine::new(3);
         quarantine.insert(key(2), PoolSlot(0), 20);
         quarantine.insert(key(1), PoolSlot(0), 10);
         quarantine.insert(key(3), PoolSlot(0), 10);
         quarantine.insert(key(3), PoolSlot(0), 30);
+        assert!(quarantine.is_full());
         assert_eq!(quarantine.pop(9), None);
         assert_eq!(quarantine.remove(key(1)), Some(PoolSlot(0)));
+        assert!(!quarantine.is_full());
         assert_eq!(quarantine.pop(15), Some((key(3), PoolSlot(0))));
         assert_eq!(quarantine.pop(15), None);
         assert_eq!(quarantine.pop(100), Some((key(2), PoolSlot(0))));

@@ -121,7 +121,7 @@ impl StateTables {
         self.permits.add(protocol, outside, remote.address);
         self.sessions.absorb(slot, &counts(&revival.saved));
         self.sessions.resume(slot, revival.started, revival.last_packet);
-        self.sessions.place_mut(slot).flow = revival.flow;
+        self.sessions.place_mut(slot).set_flow(revival.flow);
         Ok(())
     }
 

@@ -50,14 +50,26 @@ pub(super) struct Place {
     /// Neighbours in its binding's list.
     pub(super) next: u32,
     pub(super) previous: u32,
-    /// High halves of the packet counts.
-    packets: [u32; 2],
+    /// Packets out and in that the low halves lack: their carries, and those that went by elsewhere.
+    packets: [u64; 2],
     /// Slot of its stored SYN, or [`NONE`].
     pub(super) stored: u32,
     /// Whether a packet from outside made it.
     pub(super) from_outside: bool,
+    /// Its entry's number in the fast path, or [`NONE`].
+    flow: u32,
+}
+
+impl Place {
     /// Its entry in the fast path.
-    pub(super) flow: Option<FlowHandle>,
+    pub(super) fn flow(&self) -> Option<FlowHandle> {
+        Some(FlowHandle(self.flow)).filter(|handle| handle.0 != NONE)
+    }
+
+    /// Has this entry from now on, or none.
+    pub(super) fn set_flow(&mut self, flow: Option<FlowHandle>) {
+        self.flow = flow.map_or(NONE, |handle| handle.0);
+    }
 }
 
 /// The inside endpoint of a session that has none yet.
@@ -295,8 +307,8 @@ impl SessionTable {
 
     /// Packets out and in.
     pub(crate) fn packets(&self, slot: u32) -> [u64; 2] {
-        let (low, high) = (self.hot[slot].packets, self.places[slot as usize].packets);
-        [0, 1].map(|way| u64::from(high[way]) << 32 | u64::from(low[way]))
+        let (low, rest) = (self.hot[slot].packets, self.places[slot as usize].packets);
+        [0, 1].map(|way| rest[way].wrapping_add(u64::from(low[way])))
     }
 
     /// Octets out and in.
@@ -321,8 +333,8 @@ impl SessionTable {
         let (packets, carry) = before.overflowing_add(segments);
         session.packets[way as usize] = packets;
         if carry {
-            let high = &mut self.places[slot as usize].packets[way as usize];
-            *high = high.wrapping_add(1);
+            let rest = &mut self.places[slot as usize].packets[way as usize];
+            *rest = rest.wrapping_add(1 << 32);
         }
         self.heed.is_ripe(before, packets) | (self.heed.moving >> (slot & 63) & 1 != 0)
     }
@@ -350,13 +362,11 @@ impl SessionTable {
         lived(&mut self.hot[slot], last);
     }
 
-    /// Adds what the session had elsewhere.
+    /// Adds what the session had elsewhere. It does not make the session ripe, nor keep it from being ripe soon.
     pub(super) fn absorb(&mut self, slot: u32, usage: &Usage) {
-        let packets = self.packets(slot);
         let (session, place) = (&mut self.hot[slot], &mut self.places[slot as usize]);
         for (way, half) in usage.iter().enumerate() {
-            let sum = packets[way].wrapping_add(half.packets);
-            (session.packets[way], place.packets[way]) = (sum as u32, (sum >> 32) as u32);
+            place.packets[way] = place.packets[way].wrapping_add(half.packets);
             session.octets[way] = session.octets[way].wrapping_add(half.octets);
             if let Some(last) = half.last {
                 lived(session, last);
@@ -442,7 +452,7 @@ impl SessionTable {
             packets: [0; 2],
             stored: NONE,
             from_outside,
-            flow: None,
+            flow: NONE,
         };
         match self.places.get_mut(slot as usize) {
             Some(old) => *old = place,
