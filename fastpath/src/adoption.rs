@@ -65,7 +65,7 @@ impl FlowTable {
         adopted
     }
 
-    /// Every flow in the table, with its halves as they are; for workers' own and others'.
+    /// Every flow in the table that was armed or adopted by this process, with its halves as they are.
     pub fn entries(&self) -> impl Iterator<Item = (FlowHandle, OffloadedFlow, [Flow; 2])> {
         (0..self.slots()).filter_map(|slot| {
             let half = self.read(slot);
@@ -73,7 +73,8 @@ impl FlowTable {
             let flow = (lives && half.direction == TO_OUTSIDE).then(|| flow_of(&half)).flatten()?;
             let handle = FlowHandle(slot as u32);
             let into = self.read(self.halves_of(handle)[1]);
-            Some((handle, flow, [half, into]))
+            let is_whole = into.direction != TO_OUTSIDE && flow_of(&into) == Some(flow);
+            is_whole.then_some((handle, flow, [half, into]))
         })
     }
 
@@ -130,4 +131,75 @@ fn flow_of(half: &Flow) -> Option<OffloadedFlow> {
         outside: Outside(Endpoint4::new(address(half.outside), port(half.outside_port))),
         remote: Endpoint4::new(address(half.remote), port(half.remote_port)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::{Config, KIND_NAT64};
+
+    fn table() -> FlowTable {
+        let table = FlowTable::anonymous(100).unwrap();
+        let mut config = Config::zero();
+        (config.translators[0].kind, config.translators[0].length) = (KIND_NAT64, 96);
+        config.translators[0].prefix[..4].copy_from_slice(&[0, 0x64, 0xff, 0x9b]);
+        table.set_translators(&config);
+        table
+    }
+
+    fn flow(port: u16) -> OffloadedFlow {
+        OffloadedFlow {
+            mechanism: 0,
+            protocol: NatProtocol::Udp,
+            inside: Inside(Endpoint6::new(Ipv6Addr::LOCALHOST, port)),
+            outside: Outside(Endpoint4::new(Ipv4Addr::LOCALHOST, port)),
+            remote: Endpoint4::new(Ipv4Addr::BROADCAST, 53),
+        }
+    }
+
+    /// An active flow.
+    fn arm(table: &FlowTable, port: u16) -> [usize; 2] {
+        let slots = table.halves_of(table.arm(&flow(port)).unwrap());
+        slots.into_iter().for_each(|slot| table.force(slot));
+        slots
+    }
+
+    #[test]
+    fn what_a_killed_worker_was_writing_is_free_at_once() {
+        let table = table();
+        let whole = arm(&table, 1);
+        let broken = arm(&table, 2);
+        table.entry(broken[0]).word.store(flow_word(FLOW_BUSY, 0), Release);
+        let adopted = table.adopt(|_, _, _| true);
+        assert_eq!((adopted.kept, adopted.refused, adopted.strays), (1, 0, 2));
+        assert!(whole.iter().all(|slot| table.is_active(*slot)));
+        let state = |slot: usize| flow_state(table.read(slot).word);
+        assert_eq!(broken.map(state), [FLOW_FREE, FLOW_RESTING]);
+    }
+
+    #[test]
+    fn a_half_that_says_something_else_than_the_other_is_not_adopted() {
+        for change in 0..4 {
+            let table = table();
+            let [out, into] = arm(&table, 1);
+            match change {
+                0 => table.entry(out).delta.store(7, Release),
+                1 => table.entry(into).delta.store(7, Release),
+                2 => table.entry(into).outside_port.store(7, Release),
+                _ => table.entry(out).mechanism.store(1, Release),
+            }
+            let adopted = table.adopt(|_, _, _| panic!("{change}"));
+            assert_eq!((adopted.kept, adopted.strays), (0, 2), "{change}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_adopted_yet_is_not_listed() {
+        let table = table();
+        let slots = [arm(&table, 1), arm(&table, 2)];
+        table.join(slots[0][0], 0);
+        assert_eq!(table.entries().filter(|(handle, ..)| handle.0 as usize == slots[0][0]).count(), 0);
+        table.adopt(|_, _, _| true);
+        assert_eq!(table.entries().count(), 2);
+    }
 }

@@ -3,7 +3,7 @@
 use crate::choose::Driver;
 use crate::fault::FastPathError;
 use crate::pins::{PRIORITY, Pins};
-use crate::programs::Programs;
+use crate::programs::{Programs, Wish};
 use crate::settings::{Attached, Mode, Place};
 use aya::programs::links::{FdLink, PinnedLink};
 use aya::programs::tc::{NlOptions, SchedClassifierLink, TcAttachOptions, qdisc_add_clsact};
@@ -45,6 +45,16 @@ pub(crate) fn detach(pins: &Pins, attached: &Attached) {
     pins.unlink("tc", attached.ifindex);
     if attached.place == Place::Clsact || attached.place == Place::Xdp {
         pins.unfilter(&attached.interface);
+    }
+}
+
+/// Whether the program in the driver is loaded for these interfaces.
+pub(crate) fn wish(mode: Mode, interfaces: &[String]) -> Wish {
+    match mode {
+        Mode::Tc => Wish::No,
+        Mode::Xdp => Wish::Demanded,
+        Mode::Auto if interfaces.iter().any(|interface| may_run(mode, interface).is_ok()) => Wish::Hoped,
+        Mode::Auto => Wish::No,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The fast path as a whole: maps and links that outlive the process, programs that follow the configuration.
 
-use crate::attach::{attach, detach, index};
+use crate::attach::{attach, detach, index, wish};
 use crate::control::Control;
 use crate::counts::Counts;
 use crate::fault::FastPathError;
@@ -42,7 +42,8 @@ pub struct FastPath {
 impl FastPath {
     /// Opens the maps of the gateway before, if they are of this version and size, or makes them anew; and loads the programs. No packet
     /// comes to them until [`Self::attach`]: programs that hang at interfaces from before go on in the meantime, with their own
-    /// configuration. In between, flows are adopted ([`FlowTable::adopt`]) and devices are named.
+    /// configuration. In between, flows are adopted ([`FlowTable::adopt`], which is also how they are all put to rest) and devices are
+    /// named.
     ///
     /// # Errors
     /// Why not, and how to mend it. New maps may be left, without a program.
@@ -53,7 +54,7 @@ impl FastPath {
         let buckets = FlowTable::buckets_for(settings.capacity);
         let (pins, found) = look(settings, buckets)?;
         let rules = complete(&settings.rules);
-        let programs = Programs::load(&rules, &pins, buckets, settings.mode != Mode::Tc)?;
+        let programs = Programs::load(&rules, &pins, buckets, wish(settings.mode, &settings.interfaces))?;
         let control = pins.map("control")?;
         let control =
             Control::of_map(control.fd().as_fd()).map_err(FastPathError::when("map the control page"))?;
@@ -83,7 +84,7 @@ impl FastPath {
         })
     }
 
-    /// Hangs the programs at these interfaces, each in place of the one of before if there is one, and takes them away from all others.
+    /// Hangs the programs at these interfaces, which are those that they were loaded for, each in place of the one of before if there is one, and takes them away from all others.
     /// The fast path is not enabled by that: see [`Control::enable`].
     ///
     /// # Errors
@@ -115,7 +116,7 @@ impl FastPath {
             index(interface)?;
         }
         let rules = complete(rules);
-        self.programs = Programs::load(&rules, &self.pins, self.buckets, self.programs.has_xdp())?;
+        self.programs = Programs::load(&rules, &self.pins, self.buckets, wish(self.mode.0, interfaces))?;
         self.table.set_translators(&rules.config);
         self.attach(interfaces)
     }

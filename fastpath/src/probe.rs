@@ -25,3 +25,19 @@ fn decapsulate() -> Option<bool> {
     let ran = run_tc(program, &Frame::new(&octets)).ok()?;
     Some(ran.verdict == 0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn linux_6_3_and_later_can_decapsulate_super_frames() {
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+        let mut numbers = release.split(['.', '-']).map_while(|number| number.parse::<u32>().ok());
+        let version = (numbers.next().unwrap(), numbers.next().unwrap());
+        match decapsulate() {
+            Some(can) => assert_eq!(can, version >= (6, 3), "{release}"),
+            None => eprintln!("skipped: the kernel takes no program"),
+        }
+    }
+}

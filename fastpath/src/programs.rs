@@ -17,38 +17,64 @@ static TC_OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "
 /// Both programs, loaded. What hangs at interfaces by a pinned link stays there when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Programs {
-    xdp: Option<Ebpf>,
     tc: Ebpf,
+    /// That for the driver, or why there is none.
+    xdp: Result<Ebpf, String>,
+}
+
+/// Whether the program in the driver is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// No interface wants it.
+    No,
+    /// If it can be.
+    Hoped,
+    /// Or nothing is.
+    Demanded,
 }
 
 impl Programs {
-    /// Loads them, with or without the one for the driver.
-    pub fn load(rules: &Rules, pins: &Pins, buckets: u32, with_xdp: bool) -> Result<Self, FastPathError> {
-        let mut programs = Self {
-            tc: object(TC_OBJECT, TC_PROGRAM, rules, pins, buckets)?,
-            xdp: with_xdp.then(|| object(XDP_OBJECT, XDP_PROGRAM, rules, pins, buckets)).transpose()?,
+    /// Loads them.
+    pub fn load(rules: &Rules, pins: &Pins, buckets: u32, xdp: Wish) -> Result<Self, FastPathError> {
+        let mut tc = object(TC_OBJECT, TC_PROGRAM, rules, pins, buckets)?;
+        tc_program(&mut tc)?.load().map_err(FastPathError::when(format!("load {TC_PROGRAM}")))?;
+        let xdp = match xdp {
+            Wish::No => Err("no interface wanted it".into()),
+            Wish::Demanded => Ok(in_driver(rules, pins, buckets)?),
+            Wish::Hoped => in_driver(rules, pins, buckets).map_err(|error| error.to_string()),
         };
-        programs.tc()?.load().map_err(FastPathError::when(format!("load {TC_PROGRAM}")))?;
-        if with_xdp {
-            programs.xdp()?.load().map_err(FastPathError::when(format!("load {XDP_PROGRAM}")))?;
-        }
-        Ok(programs)
-    }
-
-    pub fn has_xdp(&self) -> bool {
-        self.xdp.is_some()
+        Ok(Self { tc, xdp })
     }
 
     pub fn tc(&mut self) -> Result<&mut SchedClassifier, FastPathError> {
-        let program = self.tc.program_mut(TC_PROGRAM).ok_or_else(|| strange(TC_PROGRAM))?;
-        program.try_into().map_err(|error: ProgramError| FastPathError::new(TC_PROGRAM, error))
+        tc_program(&mut self.tc)
     }
 
     pub fn xdp(&mut self) -> Result<&mut Xdp, FastPathError> {
-        let program = self.xdp.as_mut().and_then(|object| object.program_mut(XDP_PROGRAM));
-        let program = program.ok_or_else(|| strange(XDP_PROGRAM))?;
-        program.try_into().map_err(|error: ProgramError| FastPathError::new(XDP_PROGRAM, error))
+        match &mut self.xdp {
+            Ok(object) => xdp_program(object),
+            Err(why) => Err(FastPathError::Refused {
+                doing: format!("load {XDP_PROGRAM}"),
+                error: io::Error::other(why.clone()).into(),
+            }),
+        }
     }
+}
+
+fn in_driver(rules: &Rules, pins: &Pins, buckets: u32) -> Result<Ebpf, FastPathError> {
+    let mut xdp = object(XDP_OBJECT, XDP_PROGRAM, rules, pins, buckets)?;
+    xdp_program(&mut xdp)?.load().map_err(FastPathError::when(format!("load {XDP_PROGRAM}")))?;
+    Ok(xdp)
+}
+
+fn tc_program(object: &mut Ebpf) -> Result<&mut SchedClassifier, FastPathError> {
+    let program = object.program_mut(TC_PROGRAM).ok_or_else(|| strange(TC_PROGRAM))?;
+    program.try_into().map_err(|error: ProgramError| FastPathError::new(TC_PROGRAM, error))
+}
+
+fn xdp_program(object: &mut Ebpf) -> Result<&mut Xdp, FastPathError> {
+    let program = object.program_mut(XDP_PROGRAM).ok_or_else(|| strange(XDP_PROGRAM))?;
+    program.try_into().map_err(|error: ProgramError| FastPathError::new(XDP_PROGRAM, error))
 }
 
 /// Reads an object, makes its maps and fills its own.
