@@ -224,7 +224,7 @@ plain! {
         /// The neighbour's address.
         pub neighbour: [u8; 16],
         /// Zero.
-        pub reserved: [u32; 2],
+        pub reserved: [u32; 3],
     }
 
     /// A device that may be sent by.

@@ -81,12 +81,16 @@ twin! {
         used: AtomicU32,
         family: AtomicU32,
         neighbour: [AtomicU8; 16],
-        reserved: [AtomicU32; 2],
+        reserved: [AtomicU32; 3],
     }
 }
 
 // SAFETY: an atomic.
 unsafe impl Shared for AtomicU32 {}
+
+// The kernel rounds an array map's elements up to eight octets.
+const _: () =
+    assert!(size_of::<SharedFlow>().is_multiple_of(8) && size_of::<SharedNextHop>().is_multiple_of(8));
 
 /// A mapping of shared memory.
 #[derive(Debug)]

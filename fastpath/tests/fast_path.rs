@@ -6,12 +6,14 @@
 mod support;
 
 use aya::maps::{HashMap, MapData};
-use sixway_dataplane::nat::{Inside, NatProtocol, Outside};
-use sixway_dataplane::offload::OffloadedFlow;
+use sixway_dataplane::Instant;
+use sixway_dataplane::nat::{Direction, Inside, NatProtocol, Outside};
+use sixway_dataplane::offload::{FastPath as _, OffloadedFlow, mark};
 use sixway_fastpath::layout::{Config, Device, KIND_NAT64};
 use sixway_fastpath::test_run::{Frame, run_tc, run_xdp, send_xdp};
 use sixway_fastpath::{
-    FastPath, FastPathError, Found, Mode, Place, Rules, Settings, Steering, TC_PROGRAM, remove_all,
+    FastPath, FastPathError, FastPathWriter, Found, Mode, Place, Rules, Settings, Steering, TC_PROGRAM,
+    remove_all,
 };
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::BTreeMap;
@@ -285,6 +287,133 @@ fn what_is_not_the_gateways_goes_on_and_is_counted() {
         assert!(passed["not_ours"].octets >= 33, "{passed:?}");
         assert_eq!(counts.lost().packets, 0);
         let _ = peer.inside(Sender::new);
+        fast_path.end().unwrap();
+    });
+}
+
+/// Sum of one's complement words.
+fn sum(octets: &[u8]) -> u32 {
+    octets.chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(*word.get(1).unwrap_or(&0))).sum()
+}
+
+fn folded(mut sum: u32) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+/// Ethernet frames of one flow: inside to outside in IPv6, and what must become of it.
+struct Packets {
+    six: Vec<u8>,
+    four: Vec<u8>,
+}
+
+fn packets(flow: &OffloadedFlow, here: [u8; 6], there: [u8; 6]) -> Packets {
+    let payload = b"a datagram";
+    let length = (8 + payload.len()) as u16;
+    let remote6: std::net::Ipv6Addr = format!("64:ff9b::{}", flow.remote.address).parse().unwrap();
+    let datagram = |source: u16, addresses: &[&[u8]]| {
+        let mut octets =
+            [source.to_be_bytes(), flow.remote.port.to_be_bytes(), length.to_be_bytes(), [0, 0]].concat();
+        octets.extend(payload);
+        let pseudo: u32 = addresses.iter().map(|address| sum(address)).sum();
+        let checksum = !folded(sum(&octets) + pseudo + 17 + u32::from(length));
+        octets[6..8].copy_from_slice(&checksum.to_be_bytes());
+        octets
+    };
+    let (inside, remote6) = (flow.inside.0.address.octets(), remote6.octets());
+    let mut six =
+        [&here[..], &there, &[0x86, 0xdd, 0x60, 0, 0, 0], &length.to_be_bytes(), &[17, 64]].concat();
+    six.extend([&inside[..], &remote6, &datagram(flow.inside.0.port, &[&inside, &remote6])].concat());
+    let (outside, remote) = (flow.outside.0.address.octets(), flow.remote.address.octets());
+    let mut header =
+        [&[0x45, 0][..], &(20 + length).to_be_bytes(), &[0, 0, 0, 0, 63, 17, 0, 0], &outside, &remote]
+            .concat();
+    let checksum = !folded(sum(&header));
+    header[10..12].copy_from_slice(&checksum.to_be_bytes());
+    let datagram = datagram(flow.outside.0.port, &[&outside, &remote]);
+    Packets { six, four: [&there[..], &here, &[8, 0], &header, &datagram].concat() }
+}
+
+/// A frame of IPv4 without its identification and the header's checksum, which is true.
+fn unnumbered(frame: &[u8]) -> Vec<u8> {
+    assert_eq!(folded(sum(&frame[14..34])), 0xffff, "{frame:?}");
+    [&frame[..18], &[0; 2], &frame[20..24], &[0; 2], &frame[26..]].concat()
+}
+
+/// A host between two networks, both at the far end of the pair, with a TUN device that the translator's packets are routed to.
+fn between(peer: &Peer) -> (sixway_link::Tun, Config, [u8; 6], [u8; 6]) {
+    use sixway_link::sysctl::Sysctl;
+    let tun = open(&Default::default());
+    for path in ["ipv4/ip_forward", "ipv6/conf/all/forwarding"] {
+        Sysctl::set(format!("/proc/sys/net/{path}"), "1").unwrap().keep();
+    }
+    let mac = |name: &str| sixway_link::interface::ethernet_address(name).unwrap().unwrap();
+    let (here, there) = (mac("near"), peer.inside(|| mac("far")));
+    let spelt = there.map(|octet| format!("{octet:02x}")).join(":");
+    for command in [
+        "addr add 2001:db8::ff/64 dev near nodad",
+        &format!("neigh replace 2001:db8::1 lladdr {spelt} dev near nud permanent"),
+        &format!("neigh replace {FAR} lladdr {spelt} dev near nud permanent"),
+        &format!("route add 198.51.100.0/24 dev {}", tun.name),
+        &format!("-6 route add 64:ff9b::/96 dev {}", tun.name),
+    ] {
+        support::ip(command);
+    }
+    let mut config = *rules().config;
+    let near = sixway_link::interface::index("near").unwrap();
+    (config.tun, config.tun_mtu) = (sixway_link::interface::index(&tun.name).unwrap(), 1_500);
+    (config.idle_tcp, config.idle_udp, config.absence) = (3_600_000, 3_600_000, 3_600_000);
+    (config.mtu4, config.mtu6, config.ports_count, config.pools_count) = (1_500, 1_500, 1, 1);
+    (config.ports[0].ifindex, config.ports[0].below, config.ports[0].mac) = (near, near, here);
+    (config.pools[0].address, config.pools[0].mask) = (u32::from_be_bytes([198, 51, 100, 0]), 0xffff_ff00);
+    (tun, config, here, there)
+}
+
+#[test]
+fn a_flow_is_carried_on_from_its_quiet_point_until_it_is_removed() {
+    with_pins("carried", |peer, settings| {
+        let (_tun, config, here, there) = between(peer);
+        let near = config.ports[0].ifindex;
+        let rules = Rules { config: Box::new(config), ..Rules::default() };
+        let mut fast_path = start(&Settings { rules, mode: Mode::Xdp, ..settings });
+        let device = Device { port: near, vlan: 0, xdp: 1, tc: 1 };
+        fast_path.set_devices(&BTreeMap::from([(near, device)])).unwrap();
+        fast_path.control().beat();
+        fast_path.control().enable(true);
+        let outside = Outside(Endpoint4::new([198, 51, 100, 1].into(), 2_000));
+        let flow = OffloadedFlow { outside, ..flow(1_000) };
+        let Packets { six, four } = packets(&flow, here, there);
+        let four = unnumbered(&four);
+        let mut writer = FastPathWriter::new(fast_path.table().clone(), Instant::from_secs(100));
+        let handle = writer.arm(&flow).unwrap();
+        let mark = mark(NatProtocol::Udp, &six[54..]);
+        let frame = Frame::new(&six).by(near);
+        let ran = run_tc(fast_path.tc().unwrap(), &frame).unwrap();
+        assert_eq!((ran.verdict as i32, &ran.octets), (-1, &six), "armed: it is the engine's");
+        assert!(!writer.activate(handle, Direction::Out, mark ^ 1), "there are later ones under way");
+        assert!(writer.activate(handle, Direction::Out, mark), "it was the last");
+        let ran = run_tc(fast_path.tc().unwrap(), &frame).unwrap();
+        assert_eq!((ran.verdict, &unnumbered(&ran.octets)), (7, &four), "TC_ACT_REDIRECT");
+        let ran = run_xdp(fast_path.xdp().unwrap(), &frame).unwrap();
+        assert_eq!((ran.verdict, &unnumbered(&ran.octets)), (4, &four), "XDP_REDIRECT");
+        let [out, into] = writer.usage(handle);
+        let octets = (six.len() - 14) as u64 * 2;
+        assert_eq!((out.packets, out.octets, into.packets), (2, octets, 0));
+        assert!(out.last.is_some_and(|last| (99..=101).contains(&last.as_secs())), "{:?}", out.last);
+        let hops = fast_path.next_hops().in_use();
+        assert!(
+            hops.iter().all(|hop| hop.address == FAR && hop.ifindex == near && hop.mac == there),
+            "{hops:?}"
+        );
+        assert_eq!(fast_path.counts().unwrap().carried().next().unwrap().1.packets, 2);
+        assert_eq!(fast_path.next_hops().free(Duration::ZERO), 1);
+        let ran = run_tc(fast_path.tc().unwrap(), &frame).unwrap();
+        assert_eq!(ran.verdict, 7, "it is found again");
+        assert_eq!(writer.remove(handle)[0].packets, 3);
+        let ran = run_tc(fast_path.tc().unwrap(), &frame).unwrap();
+        assert_eq!((ran.verdict as i32, &ran.octets), (-1, &six), "removed");
         fast_path.end().unwrap();
     });
 }
