@@ -20,7 +20,8 @@ static __always_inline const volatile struct port *port_at(__u32 ingress)
 	return &config.ports[ingress & (PORTS - 1)];
 }
 
-/// Begins a question about a packet as it came.
+/// Begins a question about a packet as it came. The answer is remembered for its destination, so nothing else of it is told: a source that the
+/// kernel forwards nothing from would spoil the destination for all others.
 static __always_inline struct desk *ask(__u8 version, const struct packet *packet, __u32 ingress)
 {
 	struct desk *desk = desk_of();
@@ -28,10 +29,10 @@ static __always_inline struct desk *ask(__u8 version, const struct packet *packe
 	if (!desk)
 		return 0;
 	desk->question.version = version;
-	desk->question.protocol = packet->protocol;
-	desk->question.traffic_class = packet->traffic_class;
+	desk->question.protocol = 0;
+	desk->question.traffic_class = 0;
 	desk->question.ifindex = port_at(ingress)->ifindex;
-	__builtin_memcpy(desk->question.source, packet->source, 16);
+	__builtin_memset(desk->question.source, 0, 16);
 	__builtin_memcpy(desk->question.destination, packet->destination, 16);
 	return desk;
 }
