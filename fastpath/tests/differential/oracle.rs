@@ -84,7 +84,11 @@ impl Oracle<'_> {
             (false, true) if made[20..] == octets[..packet.length as usize] => {
                 // The kernel has routed it into the tunnel, which is a hop.
                 let counted = count_hop(octets[..packet.length as usize].to_vec())?;
-                (self.engine_makes(&counted)?, true)
+                let made = self.engine_makes(&counted)?;
+                if made[8] <= 1 {
+                    return Err("the kernel answers: the outer header has no hop left".into());
+                }
+                (made, true)
             }
             _ => {
                 let may_be_cut = is_4 && made[6] & 0x40 == 0;

@@ -1,17 +1,18 @@
 //! A program in a scene: loaded with the configuration of a world, with a flow table of its own.
 
-use super::configured::configured;
+use super::configured::rules;
 use super::judge::NOW;
 use super::namespace;
 use super::scene::{Port, Scene, VLAN};
-use super::test_run;
 use super::world::World;
-use aya::maps::{HashMap, MapData, PerCpuArray};
-use aya::programs::{SchedClassifier, Xdp};
-use aya::{Ebpf, EbpfLoader, Pod};
+use aya::maps::lpm_trie::Key;
+use aya::maps::{HashMap, LpmTrie, Map, MapData, PerCpuArray};
+use aya::programs::{Program, SchedClassifier, Xdp};
+use aya::{Ebpf, EbpfLoader};
 use sixway_dataplane::offload::{FastPath, FlowHandle, OffloadedFlow};
 use sixway_fastpath::layout::{self, Config};
-use sixway_fastpath::{Control, FastPathWriter, FlowTable};
+use sixway_fastpath::test_run::{Frame, run_tc, run_xdp};
+use sixway_fastpath::{Control, FastPathWriter, FlowTable, Rules, TC_PROGRAM, XDP_PROGRAM};
 use std::error::Error;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -39,14 +40,18 @@ pub enum Ruling {
     Strange(u32),
 }
 
+static XDP: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/fastpath_xdp.bpf.o"));
+static TC: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/fastpath_tc.bpf.o"));
+
 fn map<'a>(program: &'a Ebpf, name: &str) -> &'a MapData {
-    use aya::maps::Map;
     match program.map(name).unwrap() {
         Map::Array(map) | Map::PerCpuArray(map) | Map::HashMap(map) => map,
         _ => panic!("{name} is of another type"),
     }
 }
 
+/// Explicit address mappings that there is room for.
+const ROWS: u32 = 64;
 /// Flows that the table has room for.
 const FLOWS: u32 = 1_024;
 
@@ -63,10 +68,10 @@ impl Rig {
     /// Loads the program with the constants of a world, which may be edited.
     /// `None`, and a word: the kernel does not let us.
     pub fn new(hook: Hook, scene: &Scene, world: &World, edit: impl FnOnce(&mut Config)) -> Option<Self> {
-        let mut config = configured(scene, world, hook);
-        edit(&mut config);
+        let mut rules = rules(scene, world);
+        edit(&mut rules.config);
         let buckets = FlowTable::buckets_for(FLOWS);
-        let program = match loaded(hook, &config, buckets) {
+        let program = match loaded(hook, &rules, buckets) {
             Ok(program) => program,
             Err(error) if is_forbidden(error.as_ref()) => {
                 namespace::skipped("differential", &error.to_string());
@@ -79,7 +84,7 @@ impl Rig {
         control.enable(true);
         let table =
             FlowTable::of_map(map(&program, "flows").fd().as_fd(), Arc::clone(&control), FLOWS).unwrap();
-        table.set_translators(&config);
+        table.set_translators(&rules.config);
         let table = Arc::new(table);
         let writer = FastPathWriter::new(Arc::clone(&table), NOW);
         let mut rig = Self { hook, program, control, table, writer };
@@ -89,14 +94,14 @@ impl Rig {
 
     /// All devices may be sent by but one.
     fn hook_devices(&mut self, scene: &Scene) {
-        let mut devices: HashMap<_, u32, Device> =
+        let mut devices: HashMap<_, u32, layout::Device> =
             HashMap::try_from(self.program.map_mut("devices").unwrap()).unwrap();
         for port in Port::ALL.into_iter().filter(|port| *port != Port::Unhooked) {
-            let is_vlan = port == Port::Tagged && self.hook == Hook::Xdp;
+            let is_vlan = port == Port::Tagged;
             let below = scene.index(if is_vlan { Port::Trunk } else { port });
             let vlan = if is_vlan { VLAN } else { 0 };
             devices
-                .insert(scene.index(port), Device(layout::Device { port: below, vlan, xdp: 1, tc: 1 }), 0)
+                .insert(scene.index(port), layout::Device { port: below, vlan, xdp: 1, tc: 1 }, 0)
                 .unwrap();
         }
     }
@@ -108,7 +113,7 @@ impl Rig {
     }
 
     /// Tries the program on a frame that came in by a device. What is too short to have an IP header the kernel does not try at tc.
-    pub fn run(&self, frame: &[u8], ifindex: u32, out: Vec<u8>) -> Ran {
+    pub fn run(&self, frame: &[u8], ifindex: u32) -> Ran {
         let least = match frame.get(12..14) {
             Some([8, 0]) => 34,
             Some([0x86, 0xdd]) => 54,
@@ -117,53 +122,62 @@ impl Rig {
         if self.hook == Hook::Tc && frame.len() < least {
             return Ran { verdict: Ruling::Pass, frame: frame.to_vec() };
         }
-        let mut out = out;
-        // struct xdp_md: data_end, ingress_ifindex. struct __sk_buff: ingress_ifindex, ifindex.
-        let context: &[u32] = match self.hook {
-            Hook::Xdp => &[0, frame.len() as u32, 0, ifindex, 0, 0],
-            Hook::Tc => &[0, 0, 0, 0, 0, 0, 0, 0, 0, ifindex, ifindex],
-        };
-        let program = self.program.program(self.hook.program()).unwrap();
-        let fd = match program {
-            aya::programs::Program::Xdp(program) => program.fd().unwrap(),
-            aya::programs::Program::SchedClassifier(program) => program.fd().unwrap(),
+        let asked = Frame::new(frame).by(ifindex);
+        let ran = match self.program.program(self.hook.program()) {
+            Some(Program::Xdp(program)) => run_xdp(program, &asked).unwrap(),
+            Some(Program::SchedClassifier(program)) => run_tc(program, &asked).unwrap(),
             _ => panic!("no such program"),
         };
-        let result = test_run::run(fd.as_fd(), frame, context, &mut out).unwrap();
         // XDP_PASS, XDP_REDIRECT; TC_ACT_UNSPEC, TC_ACT_REDIRECT.
-        let verdict = match (self.hook, result) {
+        let verdict = match (self.hook, ran.verdict) {
             (Hook::Xdp, 2) | (Hook::Tc, u32::MAX) => Ruling::Pass,
             (Hook::Xdp, 4) | (Hook::Tc, 7) => Ruling::Redirect,
             (Hook::Xdp | Hook::Tc, other) => Ruling::Strange(other),
         };
-        Ran { verdict, frame: out }
+        Ran { verdict, frame: ran.octets }
     }
 
     /// What a counter says: packets and octets.
     pub fn counted(&self, which: u32) -> (u64, u64) {
-        let counters: PerCpuArray<_, Counter> =
+        let counters: PerCpuArray<_, layout::Counter> =
             PerCpuArray::try_from(self.program.map("counters").unwrap()).unwrap();
         let values = counters.get(&which, 0).unwrap();
-        values.iter().fold((0, 0), |sum, one| (sum.0 + one.0.packets, sum.1 + one.0.octets))
+        values.iter().fold((0, 0), |sum, one| (sum.0 + one.packets, sum.1 + one.octets))
     }
 }
 
 impl Hook {
     pub const ALL: [Self; 2] = [Self::Xdp, Self::Tc];
 
+    const fn object(self) -> &'static [u8] {
+        match self {
+            Self::Xdp => XDP,
+            Self::Tc => TC,
+        }
+    }
+
     const fn program(self) -> &'static str {
         match self {
-            Self::Xdp => "sixway_xdp",
-            Self::Tc => "sixway_tc",
+            Self::Xdp => XDP_PROGRAM,
+            Self::Tc => TC_PROGRAM,
         }
     }
 }
 
-fn loaded(hook: Hook, config: &Config, buckets: u32) -> Result<Ebpf, Box<dyn Error>> {
+fn loaded(hook: Hook, rules: &Rules, buckets: u32) -> Result<Ebpf, Box<dyn Error>> {
     let mut object = EbpfLoader::new()
-        .override_global("config", config.octets(), true)
+        .override_global("config", rules.config.octets(), true)
         .map_max_entries("flows", buckets)
-        .load(&super::compile::object(hook))?;
+        .map_max_entries("eam4", ROWS)
+        .map_max_entries("eam6", ROWS)
+        .load(hook.object())?;
+    for table in &rules.tables {
+        let map = object.map_mut(table.map).unwrap();
+        match table.map {
+            "eam4" => fill::<8>(map, &table.rows)?,
+            _ => fill::<20>(map, &table.rows)?,
+        }
+    }
     let program = object.program_mut(hook.program()).unwrap();
     match hook {
         Hook::Xdp => <&mut Xdp>::try_from(program)?.load()?,
@@ -172,27 +186,30 @@ fn loaded(hook: Hook, config: &Config, buckets: u32) -> Result<Ebpf, Box<dyn Err
     Ok(object)
 }
 
-/// Whether the kernel said that this process may not.
+/// Fills a trie: behind the number of its bits a key has so many octets.
+fn fill<const N: usize>(map: &mut Map, rows: &[(Vec<u8>, Vec<u8>)]) -> Result<(), Box<dyn Error>> {
+    let mut trie: LpmTrie<_, [u8; N], [u8; size_of::<layout::Eam>()]> = LpmTrie::try_from(map)?;
+    for (key, value) in rows {
+        let (bits, octets) = key.split_at(4);
+        let bits = u32::from_ne_bytes(bits.try_into()?);
+        trie.insert(
+            &Key::new(bits, octets.try_into()?),
+            <[u8; size_of::<layout::Eam>()]>::try_from(&value[..])?,
+            0,
+        )?;
+    }
+    Ok(())
+}
+
+/// Whether the kernel said that this process may not. (What its verifier refuses is another error, EACCES.)
 fn is_forbidden(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {
         let said = error.downcast_ref::<std::io::Error>();
-        if said.is_some_and(|said| said.kind() == std::io::ErrorKind::PermissionDenied) {
+        if said.is_some_and(|said| said.raw_os_error() == Some(libc::EPERM)) {
             return true;
         }
         cause = error.source();
     }
     false
 }
-
-#[derive(Clone, Copy)]
-#[repr(transparent)]
-struct Device(layout::Device);
-#[derive(Clone, Copy)]
-#[repr(transparent)]
-struct Counter(layout::Counter);
-
-// SAFETY: numbers without padding.
-unsafe impl Pod for Device {}
-// SAFETY: numbers without padding.
-unsafe impl Pod for Counter {}

@@ -40,7 +40,7 @@ impl Stage {
 
     fn receives_at(&self, port: Port, session: &Session, outward: bool) -> (Ruling, Vec<u8>) {
         let packet = session.packet(outward, 0x10);
-        let ran = self.rig.run(&framed(port, &packet), self.scene.index(port), Vec::new());
+        let ran = self.rig.run(&framed(port, &packet), self.scene.index(port));
         (ran.verdict, ran.frame)
     }
 
@@ -85,7 +85,7 @@ fn a_packet_leaves_its_mark_on_an_armed_entry_and_the_engine_computes_the_same()
                     let port = if outward { Port::Inner } else { Port::Outer };
                     // Ethernet pads what is short; the engine does not see it.
                     let frame = [&framed(port, &packet)[..], &[0xee; 9]].concat();
-                    let ran = stage.rig.run(&frame, stage.scene.index(port), Vec::new());
+                    let ran = stage.rig.run(&frame, stage.scene.index(port));
                     assert_eq!((ran.verdict, &ran.frame), (Ruling::Pass, &frame));
                     let left = mark(protocol(session), &packet[if outward { 40 } else { 20 }..]);
                     assert_eq!(
@@ -107,7 +107,7 @@ fn an_entry_is_active_when_the_mark_is_that_of_the_last_packet_and_forwards_from
             let (first, last) =
                 (session.packet_with(true, 0x10, b"one"), session.packet_with(true, 0x10, b"two and more"));
             for packet in [&first, &last] {
-                stage.rig.run(&framed(Port::Inner, packet), stage.scene.index(Port::Inner), Vec::new());
+                stage.rig.run(&framed(Port::Inner, packet), stage.scene.index(Port::Inner));
             }
             let mark = |packet: &[u8]| mark(protocol(&session), &packet[40..]);
             assert!(
@@ -157,10 +157,7 @@ fn packets_and_octets_are_counted_as_they_came_and_by_the_mechanism() {
                 let port = if outward { Port::Inner } else { Port::Outer };
                 // What pads the frame is not counted.
                 let frame = [&framed(port, &packet)[..], &[0; 30]].concat();
-                assert_eq!(
-                    stage.rig.run(&frame, stage.scene.index(port), Vec::new()).verdict,
-                    Ruling::Redirect
-                );
+                assert_eq!(stage.rig.run(&frame, stage.scene.index(port)).verdict, Ruling::Redirect);
                 octets[way] += packet.len() as u64;
                 before[way] += 1;
             }
