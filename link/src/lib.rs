@@ -19,6 +19,7 @@ pub mod pcap;
 pub mod queue_discipline;
 pub mod raw;
 pub mod segmentation;
+pub mod shared_file;
 mod syscall;
 pub mod sysctl;
 pub mod tun;
@@ -31,7 +32,8 @@ pub use neighbour_discovery::NeighbourDiscovery;
 pub use path_errors::PathErrors;
 pub use pcap::Pcap;
 pub use raw::{RawTunnel, TunnelSender};
-pub use tun::{Abilities, Steering, Tun, TunConfig, TunQueue};
+pub use shared_file::SharedFile;
+pub use tun::{Abilities, Persistence, Steering, Tun, TunConfig, TunQueue};
 pub use udp::{UdpExchange, UdpServer};
 
 use sixway_dataplane::Frame;

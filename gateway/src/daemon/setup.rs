@@ -2,11 +2,11 @@
 
 use super::backend::{Mechanism, MechanismKind};
 use super::tunnel_view::TunnelView;
-use crate::config::{Config, Nat64, Remote, Route, Siit};
+use crate::config::{Config, FastPathMode, Nat64, Remote, Route, Siit};
 use crate::host::{Forwarding, Plan};
 use crate::show::{count, plural};
 use sixway_wire::Prefix4;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What the host is to be set up with; `directory` is where state files are kept.
 pub(super) fn plan(config: &Config, directory: &Path) -> Plan {
@@ -28,8 +28,15 @@ pub(super) fn plan(config: &Config, directory: &Path) -> Plan {
         super_frames: config.tun.super_frames,
         routes4,
         routes6,
+        pins: pins(config),
         forwarding: Forwarding { v4: config.translates(), v6: config.translates() || config.routes_ipv6() },
     }
+}
+
+/// Where what carries packets on without the process is pinned; empty: nothing is.
+pub(super) fn pins(config: &Config) -> PathBuf {
+    let fast_path = config.fast_path.as_ref().filter(|it| it.mode != FastPathMode::Off);
+    fast_path.map_or_else(PathBuf::new, |it| it.pin_path.join(&config.gateway.name))
 }
 
 /// The mechanisms, in the order of the workers' tables: stateful translators first. Tunnels have no tables.

@@ -1,13 +1,14 @@
 //! Setting the host up for a gateway, and putting it back.
 
 use super::forwarding::{Forwarding, Setting, device_settings, host_settings};
+use super::inherited::Inherited;
 use super::reach::Reached;
-use super::record::{Leftovers, Record, RecordError};
+use super::record::{Heir, Leftovers, Record, RecordError};
 use super::route::{RouteError, Routes};
 use crate::config::Reach;
 use sixway_dataplane::nat::PORTS_PER_BLOCK;
 use sixway_link::tun::Steering;
-use sixway_link::{Abilities, Tun, TunConfig, interface};
+use sixway_link::{Abilities, Persistence, Tun, TunConfig, interface};
 use sixway_wire::{Prefix4, Prefix6};
 use std::fmt;
 use std::io;
@@ -38,6 +39,8 @@ pub struct Plan {
     pub routes6: Vec<Prefix6>,
     /// What this host has to forward beside the device.
     pub forwarding: Forwarding,
+    /// The directory of pinned programs and maps, if packets are to be carried on without the process; else empty.
+    pub pins: PathBuf,
 }
 
 /// A host that is set up. What vanishes with the device is put back by closing the device; the rest by [`Host::end`], or
@@ -46,7 +49,11 @@ pub struct Plan {
 pub struct Host {
     record: Option<Record>,
     device: u32,
+    name: String,
+    pins: PathBuf,
     reached: Reached,
+    persistence: Option<Persistence>,
+    adopted: bool,
 }
 
 /// Why a host cannot be set up. What was done was put back.
@@ -110,11 +117,15 @@ impl Host {
         if !super::has_capability(super::CAP_NET_ADMIN) {
             return Err(HostError::NotPermitted(plan.device.clone()));
         }
-        let (record, left) = Record::take(&plan.directory, &plan.gateway).map_err(HostError::Record)?;
+        let heir = Heir { device: &plan.device, pins: &plan.pins };
+        let (record, left) =
+            Record::take_as(&plan.directory, &plan.gateway, Some(&heir)).map_err(HostError::Record)?;
         tell_leftovers(&plan.gateway, &left);
         // From here on, whatever fails drops this, which puts back what was done.
-        let mut host = Self { record: Some(record), device: 0, reached: Reached::default() };
-        let tun = open(plan)?;
+        let mut host = Self::of(record);
+        (host.adopted, host.pins) = (left.adopted, plan.pins.clone());
+        let tun = open(plan, left.adopted)?;
+        host.name.clone_from(&tun.name);
         let root = Path::new("/proc/sys");
         for (path, value) in device_settings(root, &tun.name) {
             // They vanish with the device.
@@ -129,14 +140,75 @@ impl Host {
         interface::set_up(&tun.name, true).map_err(device)?;
         let index = interface::index(&tun.name).map_err(device)?;
         host.device = index;
-        let routes = Routes::connect().map_err(HostError::Route)?;
-        for prefix in &plan.routes4 {
-            routes.add4(*prefix, index).await.map_err(HostError::Route)?;
-        }
-        for prefix in &plan.routes6 {
-            routes.add6(*prefix, index).await.map_err(HostError::Route)?;
-        }
+        host.persistence = Some(tun.persistence().map_err(device)?);
+        host.route(plan).await?;
         Ok((host, tun))
+    }
+
+    fn of(record: Record) -> Self {
+        Self {
+            record: Some(record),
+            device: 0,
+            name: String::new(),
+            pins: PathBuf::new(),
+            reached: Reached::default(),
+            persistence: None,
+            adopted: false,
+        }
+    }
+
+    /// Routes into the device: those that an adopted one has already are left as they are.
+    async fn route(&mut self, plan: &Plan) -> Result<(), HostError> {
+        let mut inherited = Inherited::default();
+        if let Some(record) = self.record.as_ref().filter(|_| self.adopted) {
+            inherited = Inherited::of(self.device, record).map_err(HostError::Route)?;
+        }
+        let routes = Routes::connect().map_err(HostError::Route)?;
+        for prefix in plan.routes4.iter().filter(|prefix| !inherited.routes4.contains(prefix)) {
+            routes.add4(*prefix, self.device).await.map_err(HostError::Route)?;
+        }
+        for prefix in plan.routes6.iter().filter(|prefix| !inherited.has6(**prefix)) {
+            routes.add6(*prefix, self.device).await.map_err(HostError::Route)?;
+        }
+        for prefix in inherited.routes4.iter().filter(|prefix| !plan.routes4.contains(prefix)) {
+            routes.remove4(*prefix, self.device).await.map_err(HostError::Route)?;
+        }
+        // The others may be a tunnel's: whatever is not wanted goes when it is known what is.
+        inherited.reach.routes.retain(|route| !plan.routes6.contains(&route.prefix));
+        self.reached = Reached::of(inherited.reach);
+        Ok(())
+    }
+
+    /// Whether a gateway before this one left the device, and what carries packets on, to this one.
+    pub fn is_heir(&self) -> bool {
+        self.adopted
+    }
+
+    /// The device's index.
+    pub fn device(&self) -> u32 {
+        self.device
+    }
+
+    /// From now on the device outlives the process, and so does what is pinned.
+    ///
+    /// # Errors
+    /// The state file cannot be written, or the kernel refused.
+    pub fn bequeath(&mut self) -> Result<(), HostError> {
+        let (Some(record), Some(persistence)) = (&mut self.record, &self.persistence) else { return Ok(()) };
+        record.bequeath(&self.name, self.device, &self.pins).map_err(HostError::Record)?;
+        persistence.set(true).map_err(|error| HostError::Device(self.name.clone(), error))
+    }
+
+    /// Gives everything up as it is, for who takes over.
+    ///
+    /// # Errors
+    /// As for [`Self::bequeath`]; then everything is put back.
+    pub fn leave(mut self) -> Result<(), HostError> {
+        self.bequeath()?;
+        if let Some(record) = self.record.take() {
+            record.leave();
+        }
+        Ok(())
     }
 
     /// Sets nothing up but the state file: a gateway that needs no device changes nothing on its host.
@@ -146,7 +218,7 @@ impl Host {
     pub fn without_device(directory: &Path, gateway: &str) -> Result<Self, HostError> {
         let (record, left) = Record::take(directory, gateway).map_err(HostError::Record)?;
         tell_leftovers(gateway, &left);
-        Ok(Self { record: Some(record), device: 0, reached: Reached::default() })
+        Ok(Self::of(record))
     }
 
     /// Notes the admin socket that is about to be made.
@@ -196,7 +268,7 @@ impl Drop for Host {
     }
 }
 
-fn open(plan: &Plan) -> Result<Tun, HostError> {
+fn open(plan: &Plan, persist: bool) -> Result<Tun, HostError> {
     let abilities = if plan.super_frames {
         Abilities::ALL
     } else {
@@ -206,7 +278,7 @@ fn open(plan: &Plan) -> Result<Tun, HostError> {
     let config = TunConfig {
         name: plan.device.clone(),
         queues: plan.queues,
-        persist: false,
+        persist,
         abilities,
         steering: steered.then_some(Steering { ports_per_block: PORTS_PER_BLOCK, workers: plan.workers }),
     };
@@ -217,6 +289,9 @@ fn open(plan: &Plan) -> Result<Tun, HostError> {
 }
 
 fn tell_leftovers(name: &str, left: &Leftovers) {
+    if left.adopted {
+        tracing::info!("what a gateway before {name} left goes on");
+    }
     if !left.is_empty() {
         tracing::warn!("a gateway before {name} did not end properly: {left}");
     }

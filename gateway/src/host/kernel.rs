@@ -1,11 +1,16 @@
 //! Single requests to the kernel by netlink, waited for: also where no runtime is at hand, as when something is dropped.
 
+use crate::config::TunnelRoute;
+use futures_util::TryStreamExt;
+use rtnetlink::packet_route::AddressFamily;
 use rtnetlink::packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
-use rtnetlink::packet_route::route::{RouteAttribute, RouteMessage, RouteMetric, RouteProtocol, RouteType};
+use rtnetlink::packet_route::route::{
+    RouteAddress, RouteAttribute, RouteMessage, RouteMetric, RouteProtocol, RouteType,
+};
 use rtnetlink::{AddressMessageBuilder, Error, Handle, RouteMessageBuilder};
-use sixway_wire::Prefix6;
+use sixway_wire::{Prefix4, Prefix6};
 use std::fmt;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Why the kernel did not do what it was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,6 +116,84 @@ impl Route6 {
     }
 }
 
+/// The IPv4 routes into the device of this index that were set by hand or by us: not the kernel's own.
+pub(super) fn routes4(device: u32) -> Result<Vec<Prefix4>, Refusal> {
+    let all = RouteMessageBuilder::<Ipv4Addr>::new().build();
+    let found = routes(all)?;
+    let mine = found.iter().filter(|route| is_into(route, device));
+    Ok(mine
+        .filter_map(|route| match destination(route)? {
+            IpAddr::V4(address) => Some(Prefix4::holding(address, route.header.destination_prefix_length)),
+            IpAddr::V6(_) => None,
+        })
+        .collect())
+}
+
+/// The same of IPv6, with their MTUs.
+pub(super) fn routes6(device: u32) -> Result<Vec<TunnelRoute>, Refusal> {
+    let all = RouteMessageBuilder::<Ipv6Addr>::new().build();
+    let found = routes(all)?;
+    let mine = found.iter().filter(|route| is_into(route, device));
+    Ok(mine
+        .filter_map(|route| match destination(route)? {
+            IpAddr::V6(address) => {
+                let prefix = Prefix6::holding(address, route.header.destination_prefix_length);
+                Some(TunnelRoute { prefix, mtu: mtu(route) })
+            }
+            IpAddr::V4(_) => None,
+        })
+        .collect())
+}
+
+fn routes(all: RouteMessage) -> Result<Vec<RouteMessage>, Refusal> {
+    ask(|handle| async move { handle.route().get(all).execute().try_collect().await })?
+        .map_err(|error| Refusal::of(&error))
+}
+
+fn is_into(route: &RouteMessage, device: u32) -> bool {
+    route.header.protocol == RouteProtocol::Static && route.attributes.contains(&RouteAttribute::Oif(device))
+}
+
+/// A route's destination; the kernel leaves that of a default route out.
+fn destination(route: &RouteMessage) -> Option<IpAddr> {
+    let written = route.attributes.iter().find_map(|attribute| match attribute {
+        RouteAttribute::Destination(RouteAddress::Inet(address)) => Some(IpAddr::V4(*address)),
+        RouteAttribute::Destination(RouteAddress::Inet6(address)) => Some(IpAddr::V6(*address)),
+        _ => None,
+    });
+    let default = match route.header.address_family {
+        AddressFamily::Inet => Some(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+        AddressFamily::Inet6 => Some(IpAddr::V6(Ipv6Addr::UNSPECIFIED)),
+        _ => None,
+    };
+    written.or(default)
+}
+
+fn mtu(route: &RouteMessage) -> Option<u16> {
+    let metrics = route.attributes.iter().find_map(|attribute| match attribute {
+        RouteAttribute::Metrics(metrics) => Some(metrics),
+        _ => None,
+    })?;
+    metrics.iter().find_map(|metric| match metric {
+        RouteMetric::Mtu(mtu) => u16::try_from(*mtu).ok(),
+        _ => None,
+    })
+}
+
+/// The IPv6 addresses of the device of this index: the kernel gives it none by itself.
+pub(super) fn addresses6(device: u32) -> Result<Vec<Ipv6Addr>, Refusal> {
+    let ask_for = |handle: Handle| async move {
+        handle.address().get().set_link_index_filter(device).execute().try_collect::<Vec<_>>().await
+    };
+    let found = ask(ask_for)?.map_err(|error| Refusal::of(&error))?;
+    let attributes = found.iter().flat_map(|message| &message.attributes);
+    let addresses = attributes.filter_map(|attribute| match attribute {
+        AddressAttribute::Address(IpAddr::V6(address)) => Some(*address),
+        _ => None,
+    });
+    Ok(addresses.collect())
+}
+
 /// Whether an address brings a route to its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Network {
@@ -118,6 +201,12 @@ pub(super) enum Network {
     OnLink,
     /// It does not.
     Nobody,
+}
+
+/// Removes an interface.
+pub(super) fn remove_link(index: u32) -> Result<(), Refusal> {
+    ask(|handle| async move { handle.link().del(index).execute().await })?
+        .map_err(|error| Refusal::of(&error))
 }
 
 fn address(device: u32, address: Ipv6Addr, length: u8, network: Network) -> AddressMessage {

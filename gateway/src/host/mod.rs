@@ -6,6 +6,7 @@
 mod capability;
 mod device;
 mod forwarding;
+mod inherited;
 mod kernel;
 mod links;
 mod namespace;
@@ -17,5 +18,5 @@ pub use capability::{CAP_NET_ADMIN, has_capability};
 pub use device::{Host, HostError, Plan};
 pub use forwarding::{Forwarding, device_settings, host_settings};
 pub use links::kernel_tunnels;
-pub use record::{Leftovers, Record, RecordError, leftovers};
+pub use record::{Heir, Leftovers, Record, RecordError, leftovers};
 pub use route::{RouteError, Routes};

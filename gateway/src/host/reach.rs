@@ -17,6 +17,11 @@ pub(super) struct Reached {
 }
 
 impl Reached {
+    /// What is there already.
+    pub(super) fn of(present: Reach) -> Self {
+        Self { present }
+    }
+
     /// Changes what is set to what is wanted: first what is new comes, then what is old goes. Every failure is returned; what
     /// failed is tried again the next time.
     pub(super) fn change(
@@ -53,6 +58,10 @@ impl Reached {
             }
         }
         for route in new(&wanted.routes, &self.present.routes) {
+            // One with another MTU is in its place.
+            for old in self.present.routes.extract_if(.., |old| old.prefix == route.prefix) {
+                let _ = Route6::Into(old.prefix, device, None).remove();
+            }
             if note(into_device(route, device), &mut failed) {
                 self.present.routes.push(route);
             }

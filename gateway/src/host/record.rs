@@ -1,13 +1,17 @@
 //! The state file of a running gateway: a lock, so that there is one gateway of a name, and a record of what it changed
 //! on the host, written before each change. Kernel settings of a gateway that ends while others of its network namespace run
-//! stay in its file: they may need them. Who ends last puts back all of them.
+//! stay in its file: they may need them. Who ends last puts back all of them. What was meant to outlive its process, so that
+//! packets are carried on without it, goes to the next gateway of the name ([`Heir`]).
 
+mod estate;
 mod settings;
 
 use super::forwarding::Setting;
 use super::kernel::{self, Route6};
 use super::namespace;
 use crate::config::LinkAddress;
+use estate::Estate;
+pub use estate::Heir;
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 use settings::{Changed, sysctl, turn};
@@ -42,6 +46,9 @@ struct Contents {
     /// Interfaces with a steering program that stays behind the process.
     #[serde(default)]
     steered: Vec<String>,
+    /// What outlives the process, so that the kernel goes on without it.
+    #[serde(default)]
+    estate: Option<Estate>,
 }
 
 impl Contents {
@@ -50,7 +57,16 @@ impl Contents {
         !(self.settings.is_empty()
             && self.unreachable.is_empty()
             && self.addresses.is_empty()
-            && self.steered.is_empty())
+            && self.steered.is_empty()
+            && self.estate.is_none())
+    }
+
+    /// Whether a gateway of this will goes on with what is here.
+    fn goes_to(&self, heir: Option<&Heir>) -> bool {
+        let Some(estate) = self.estate.as_ref().filter(|_| self.namespace == namespace::own()) else {
+            return false;
+        };
+        heir.is_some_and(|heir| heir.device == estate.device && heir.pins == estate.pins) && estate.is_there()
     }
 }
 
@@ -138,6 +154,12 @@ pub struct Leftovers {
     pub addresses: usize,
     /// Steering programs removed.
     pub programs: usize,
+    /// The device that was removed.
+    pub device: Option<String>,
+    /// Whether the fast path was removed.
+    pub fast_path: bool,
+    /// Nothing was put back: what carries packets on goes on.
+    pub adopted: bool,
     /// Whether its socket was removed.
     pub socket: bool,
 }
@@ -156,6 +178,8 @@ impl fmt::Display for Leftovers {
             several(self.routes, "a route", "routes", removed),
             several(self.addresses, "an address", "addresses", removed),
             several(self.programs, "a steering program", "steering programs", removed),
+            self.fast_path.then(|| "the fast path was removed".to_owned()),
+            self.device.as_ref().map(|device| format!("{device} was removed")),
             self.socket.then(|| "its socket was removed".to_owned()),
             several(self.staying, "a kernel setting", "kernel settings", staying),
         ];
@@ -171,7 +195,7 @@ impl fmt::Display for Leftovers {
 impl Leftovers {
     /// Whether nothing was put back.
     pub fn is_empty(&self) -> bool {
-        *self == Self { staying: self.staying, ..Self::default() }
+        *self == Self { staying: self.staying, adopted: self.adopted, ..Self::default() }
     }
 }
 
@@ -182,21 +206,42 @@ impl Record {
     /// # Errors
     /// Such a gateway runs, or a file operation failed.
     pub fn take(directory: &Path, name: &str) -> Result<(Self, Leftovers), RecordError> {
+        Self::take_as(directory, name, None)
+    }
+
+    /// As [`Self::take`]; but what the gateway before it meant to outlive it is left as it is, if this one is its heir.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn take_as(
+        directory: &Path,
+        name: &str,
+        heir: Option<&Heir>,
+    ) -> Result<(Self, Leftovers), RecordError> {
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o755)
             .create(directory)
             .map_err(|error| RecordError::Io(directory.into(), error))?;
         let _turn = turn(directory);
-        Self::take_in_turn(directory, name)
+        Self::take_in_turn(directory, name, heir)
     }
 
-    fn take_in_turn(directory: &Path, name: &str) -> Result<(Self, Leftovers), RecordError> {
+    fn take_in_turn(
+        directory: &Path,
+        name: &str,
+        heir: Option<&Heir>,
+    ) -> Result<(Self, Leftovers), RecordError> {
         let path = directory.join(format!("{name}.state"));
         let file = lock(&path, name)?;
         let mut record = Self { contents: read(&file), path, file };
         // The gateway that made it is gone: who listens there now is somebody else.
         record.contents.socket.take_if(|socket| UnixStream::connect(socket).is_ok());
+        if record.contents.goes_to(heir) {
+            record.contents.process = std::process::id();
+            record.write()?;
+            return Ok((record, Leftovers { adopted: true, ..Leftovers::default() }));
+        }
         let left = record.put_back();
         record.contents = Contents {
             process: std::process::id(),
@@ -264,9 +309,39 @@ impl Record {
         self.write()
     }
 
+    /// Notes that the device outlives the process from now on, and what carries packets on.
+    pub fn bequeath(&mut self, device: &str, index: u32, pins: &Path) -> Result<(), RecordError> {
+        self.contents.estate = Some(Estate { device: device.into(), index, pins: pins.into() });
+        self.write()
+    }
+
+    /// Destinations that a gateway before this one made unreachable.
+    pub(super) fn inherited_unreachable(&self) -> Vec<Prefix6> {
+        self.contents.unreachable.iter().filter_map(|prefix| prefix.parse().ok()).collect()
+    }
+
+    /// Addresses that a gateway before this one gave on links.
+    pub(super) fn inherited_addresses(&self) -> Vec<LinkAddress> {
+        let given = self.contents.addresses.iter();
+        given
+            .map(|it| LinkAddress { interface: it.interface.clone(), address: it.address, length: it.length })
+            .collect()
+    }
+
+    /// Leaves everything as it is, for who takes over.
+    pub fn leave(mut self) {
+        self.contents.process = 0;
+        // The number is told in messages alone.
+        let _ = self.write();
+    }
+
     /// Makes a kernel setting, having noted what it was. Whether it was another.
     pub fn change(&mut self, (path, value): &Setting) -> Result<bool, RecordError> {
         let before = sysctl(path).map_err(|error| RecordError::Io(path.clone(), error))?;
+        if self.contents.settings.iter().any(|it| it.path == *path && it.value == *value && before == *value)
+        {
+            return Ok(false);
+        }
         self.contents.settings.push(Changed::now(path, &before, value));
         self.write()?;
         if before == *value {
@@ -294,6 +369,10 @@ impl Record {
         let mut left = Leftovers::default();
         let contents = std::mem::take(&mut self.contents);
         if contents.namespace == namespace::own() {
+            if let Some(estate) = &contents.estate {
+                left.fast_path = estate.remove_fast_path(self.name());
+                left.device = estate.remove_device();
+            }
             left.addresses = contents.addresses.iter().filter(|given| given.remove()).count();
             left.routes = contents.unreachable.iter().filter(|prefix| reachable_again(prefix)).count();
             let programs = contents.steered.iter();
@@ -331,6 +410,11 @@ impl Record {
             // Whoever comes next would find an empty record: nothing is lost if this fails.
             let _ = fs::remove_file(&self.path);
         }
+    }
+
+    /// The gateway's name.
+    fn name(&self) -> &str {
+        self.path.file_stem().and_then(|name| name.to_str()).unwrap_or_default()
     }
 
     /// The records of other gateways of the network namespace, all of which have ended; none if one still runs.
@@ -401,7 +485,7 @@ fn clear(
     if elsewhere && left.is_of_namespace() && may_exist(&left.namespace) {
         return Err(RecordError::Elsewhere(name.into()));
     }
-    let (record, left) = Record::take_in_turn(directory, name)?;
+    let (record, left) = Record::take_in_turn(directory, name, None)?;
     record.end_in_turn();
     Ok(left)
 }

@@ -63,6 +63,20 @@ impl Routes {
         self.handle.route().add(message).execute().await.map_err(|error| refused(&prefix, &error))
     }
 
+    /// Takes such a route away.
+    ///
+    /// # Errors
+    /// There is none, or the kernel refused.
+    pub async fn remove4(&self, prefix: Prefix4, device: u32) -> Result<(), RouteError> {
+        let message = RouteMessageBuilder::<Ipv4Addr>::new()
+            .destination_prefix(prefix.address(), prefix.length())
+            .output_interface(device)
+            .protocol(RouteProtocol::Static)
+            .scope(RouteScope::Link)
+            .build();
+        self.handle.route().del(message).execute().await.map_err(|error| refused(&prefix, &error))
+    }
+
     /// Routes `prefix` into the device with index `device`.
     ///
     /// # Errors

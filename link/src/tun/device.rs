@@ -43,7 +43,34 @@ pub struct Tun {
     pub queues: Vec<TunQueue>,
 }
 
+/// Decides whether the device outlives the process. While this is there the device is, too.
+#[derive(Debug)]
+pub struct Persistence {
+    fd: OwnedFd,
+}
+
+impl Persistence {
+    /// Lets the device outlive the process, or not.
+    ///
+    /// # Errors
+    /// What the kernel said to TUNSETPERSIST.
+    pub fn set(&self, persist: bool) -> io::Result<()> {
+        // SAFETY: TUNSETPERSIST takes a number.
+        unsafe { ioctl_number(self.fd.as_fd(), libc::TUNSETPERSIST, persist.into()) }
+            .map_err(|error| annotate(error, "TUNSETPERSIST"))
+    }
+}
+
 impl Tun {
+    /// What decides whether the device outlives the process.
+    ///
+    /// # Errors
+    /// The kernel has no file descriptor left.
+    pub fn persistence(&self) -> io::Result<Persistence> {
+        let Some(queue) = self.queues.first() else { return Err(io::ErrorKind::NotFound.into()) };
+        Ok(Persistence { fd: queue.descriptor().try_clone_to_owned()? })
+    }
+
     /// Opens `/dev/net/tun`, and makes the device or adopts a persistent one of that name. The device is left down, with the
     /// kernel's default MTU, and with room for [`interface::QUEUE_LENGTH`] packets.
     ///

@@ -10,6 +10,6 @@ pub mod steering;
 pub mod virtio;
 
 pub use abilities::Abilities;
-pub use device::{Tun, TunConfig};
+pub use device::{Persistence, Tun, TunConfig};
 pub use queue::TunQueue;
 pub use steering::Steering;

@@ -1,0 +1,40 @@
+//! What a gateway before this one set, and the kernel still has: so that the next one changes only what is to be another.
+
+use super::kernel;
+use super::record::Record;
+use super::route::RouteError;
+use crate::config::Reach;
+use sixway_wire::{Prefix4, Prefix6};
+
+/// Routes into the device, and what tunnels were given.
+#[derive(Debug, Default)]
+pub(super) struct Inherited {
+    /// IPv4 routes into the device.
+    pub routes4: Vec<Prefix4>,
+    /// IPv6 routes into it, and what tunnels need beside.
+    pub reach: Reach,
+}
+
+impl Inherited {
+    /// Asks the kernel about the device of this index, and the record about the rest.
+    pub fn of(device: u32, record: &Record) -> Result<Self, RouteError> {
+        let failed = |what: &str| {
+            let what = what.to_owned();
+            move |refusal: kernel::Refusal| RouteError::Kernel(what, refusal.to_string())
+        };
+        Ok(Self {
+            routes4: kernel::routes4(device).map_err(failed("the IPv4 routes"))?,
+            reach: Reach {
+                routes: kernel::routes6(device).map_err(failed("the IPv6 routes"))?,
+                addresses: kernel::addresses6(device).map_err(failed("the device's addresses"))?,
+                unreachable: record.inherited_unreachable(),
+                link_addresses: record.inherited_addresses(),
+            },
+        })
+    }
+
+    /// Whether this prefix is routed into the device.
+    pub fn has6(&self, prefix: Prefix6) -> bool {
+        self.reach.routes.iter().any(|route| route.prefix == prefix)
+    }
+}

