@@ -52,6 +52,9 @@ impl Backend for Fake {
     fn six_rd(&self) -> Vec<SixRdRow> {
         vec![SixRdRow { name: "six_rd".into(), ..SixRdRow::default() }]
     }
+    async fn leave(&self) -> Result<(), AdminError> {
+        Err(AdminError::Conflict("it has no device".into()))
+    }
     async fn set_remote(&self, _: NewRemote) -> Result<(), AdminError> {
         Ok(())
     }

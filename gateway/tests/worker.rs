@@ -10,6 +10,7 @@ use sixway::worker::{
 use sixway_dataplane::engine::{Engine, EngineConfig};
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, WallClock};
+use sixway_dataplane::nat::SavedSession;
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_dataplane::verdict::WorkerId;
 use sixway_dataplane::{Counters, DropReason, Frame, Instant, Outbox, Verdict};
@@ -54,6 +55,10 @@ impl Translator for Fake {
         self.counters.dropped[DropReason::HandoverFull as usize] += 1;
     }
     fn tick(&mut self, _: Instant, _: &mut Outbox) {}
+    fn settle(&mut self, _: Instant) {}
+    fn export(&mut self, _: Instant) -> Vec<(u16, SavedSession)> {
+        Vec::new()
+    }
     fn set_tunnels(&mut self, _: &TunnelSet) {}
     fn learn_path_error(&mut self, error: &[u8], _: Instant) {
         self.table += error.len() as u32;
@@ -124,6 +129,7 @@ fn session(slot: u32) -> SessionEntry {
         ends_in: Duration::from_secs(1),
         packets: None,
         octets: None,
+        offloaded: false,
     }
 }
 

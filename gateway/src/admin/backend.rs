@@ -62,6 +62,8 @@ pub trait Backend: Send + Sync + 'static {
     fn dns64(&self) -> impl Future<Output = Result<Option<Dns64Row>, AdminError>> + Send;
     /// Answers in the DNS64's cache are to be forgotten.
     fn flush(&self, flush: Flush) -> impl Future<Output = Result<Flushed, AdminError>> + Send;
+    /// This process is to make way for another one of the gateway.
+    fn leave(&self) -> impl Future<Output = Result<(), AdminError>> + Send;
     /// The configuration in force.
     fn config(&self) -> serde_json::Value;
     /// The metrics as Prometheus reads them.

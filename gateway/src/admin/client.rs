@@ -90,6 +90,11 @@ impl Client {
         read(&self.ask("DELETE", path, query)?)
     }
 
+    /// Posts nothing to `path`, and reads what is said of it.
+    pub fn post<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
+        read(&self.ask("POST", path, &[])?)
+    }
+
     /// Reads `path` as text.
     pub fn text(&self, path: &str, query: &[(&str, Option<String>)]) -> Result<String, ClientError> {
         self.ask("GET", path, query)

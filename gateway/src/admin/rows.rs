@@ -246,6 +246,13 @@ pub struct NewRemote {
     pub remote: String,
 }
 
+/// A gateway's process makes way for another one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Left {
+    /// The process.
+    pub process: u32,
+}
+
 /// What a request that cannot be answered gets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Fault {

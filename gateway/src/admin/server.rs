@@ -4,7 +4,7 @@ use super::backend::{AdminError, Backend};
 use super::dns64_rows::Flush;
 use super::edit::Named;
 use super::filter::Query;
-use super::rows::{Fault, NewRemote, RouterAdvertisementRow, SixRdRow};
+use super::rows::{Fault, Left, NewRemote, RouterAdvertisementRow, SixRdRow};
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Query as UrlQuery, State};
 use axum::http::{Method, StatusCode, Uri};
@@ -46,6 +46,7 @@ pub fn router<B: Backend>(backend: Arc<B>) -> Router {
         .route("/v1/dns64", get(dns64::<B>))
         .route("/v1/dns64/cache", delete(flush::<B>))
         .route("/v1/remotes", post(set_remote::<B>))
+        .route("/v1/leave", post(leave::<B>))
         .route("/v1/config", get(config::<B>))
         .merge(crate::metrics::routes::<B>())
         .fallback(nothing_there)
@@ -134,6 +135,10 @@ async fn flush<B: Backend>(
     backend.flush(what).await.map(Json)
 }
 
+async fn leave<B: Backend>(State(backend): State<Arc<B>>) -> Answer<Left> {
+    backend.leave().await.map(|()| Json(Left { process: std::process::id() }))
+}
+
 async fn config<B: Backend>(State(backend): State<Arc<B>>) -> Json<serde_json::Value> {
     Json(backend.config())
 }
@@ -154,7 +159,7 @@ fn limited(query: Written) -> Result<Query, AdminError> {
 
 async fn nothing_there(uri: Uri) -> AdminError {
     AdminError::NotFound(format!(
-        "there is no {}; there are /v1/status, /v1/counters, /v1/drops, /v1/sessions, /v1/bindings, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes and /v1/config",
+        "there is no {}; there are /v1/status, /v1/counters, /v1/drops, /v1/sessions, /v1/bindings, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes, /v1/leave and /v1/config",
         uri.path()
     ))
 }

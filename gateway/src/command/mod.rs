@@ -28,7 +28,7 @@ struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run a gateway until a signal ends it.
-    Run(ConfigArguments),
+    Run(RunArguments),
     /// Check a configuration and touch nothing.
     Check(ConfigArguments),
     /// Put back what gateways left behind that ended suddenly.
@@ -41,6 +41,16 @@ enum Command {
     /// Change what a running DNS64 keeps.
     #[command(subcommand)]
     Dns64(Dns64Command),
+}
+
+/// What `sixway run` takes.
+#[derive(Debug, Args)]
+struct RunArguments {
+    #[command(flatten)]
+    config: ConfigArguments,
+    /// Take over from the process that runs this gateway: sessions go on, and what the kernel carries on is not interrupted.
+    #[arg(long)]
+    takeover: bool,
 }
 
 /// What `sixway run` and `sixway check` take.
@@ -123,8 +133,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let outcome = match &line.command {
-        Command::Run(arguments) => load(&arguments.config).and_then(|config| {
-            daemon::run(&config, Path::new(RUN_DIRECTORY)).map_err(|error| Failure::Failed(error.to_string()))
+        Command::Run(arguments) => load(&arguments.config.config).and_then(|config| {
+            let start = daemon::Start {
+                config: &config,
+                file: &arguments.config.config,
+                directory: Path::new(RUN_DIRECTORY),
+                takeover: arguments.takeover,
+            };
+            daemon::run(&start).map_err(|error| Failure::Failed(error.to_string()))
         }),
         Command::Check(arguments) => load(&arguments.config).map(|_| say("No faults.")),
         Command::Cleanup => cleanup(),

@@ -97,6 +97,11 @@ impl Advertiser {
         self.wish.send_replace(Wish::End);
     }
 
+    /// Ends without a word: another process goes on.
+    pub(super) fn leave(self) {
+        self.task.abort();
+    }
+
     /// Waits until it is said, for a while.
     pub(super) async fn ended(self) {
         let handle = self.task.abort_handle();

@@ -21,6 +21,9 @@ use tokio::sync::oneshot;
 /// How long a worker may take to answer.
 const PATIENCE: Duration = Duration::from_secs(8);
 
+/// How long an answer may take to be written.
+const ANSWERED: Duration = Duration::from_millis(50);
+
 /// What does not change while the gateway runs.
 #[derive(Clone, Debug)]
 pub struct Facts {
@@ -80,6 +83,8 @@ pub struct Gateway {
     new_remotes: Mutex<Option<RemoteReceiver>>,
     dns64: Option<Arc<Dns64View>>,
     started: Instant,
+    /// Told when this process is to make way.
+    leaving: tokio::sync::Notify,
     /// Held while bindings are changed, which takes several workers.
     pub(super) edits: tokio::sync::Mutex<()>,
 }
@@ -98,6 +103,7 @@ impl Gateway {
             tunnels: Mutex::default(),
             dns64,
             started,
+            leaving: tokio::sync::Notify::new(),
             edits: tokio::sync::Mutex::default(),
         }
     }
@@ -138,6 +144,12 @@ impl Gateway {
     /// How many workers there are.
     pub(super) fn workers(&self) -> usize {
         self.posts.len()
+    }
+
+    /// Waits until another process asks for the gateway, and has its answer.
+    pub(super) async fn asked_to_leave(&self) {
+        self.leaving.notified().await;
+        tokio::time::sleep(ANSWERED).await;
     }
 
     /// Takes a sample of the counters each second, for ever.
@@ -268,7 +280,7 @@ impl Gateway {
             packets_in: entry.packets.map(|(_, back)| back),
             octets_out: entry.octets.map(|(out, _)| out),
             octets_in: entry.octets.map(|(_, back)| back),
-            path: "engine".into(),
+            path: if entry.offloaded { "fast".into() } else { "engine".into() },
         }
     }
 
@@ -416,6 +428,15 @@ impl Backend for Gateway {
             Some(view) => view.flush(&flush).await,
             None => Err(AdminError::NotFound("there is no [dns64] in the configuration".into())),
         }
+    }
+
+    async fn leave(&self) -> Result<(), AdminError> {
+        if self.facts.device.is_none() {
+            let what = "it has no device: there is nothing to take over. End it, then start the other";
+            return Err(AdminError::Conflict(what.into()));
+        }
+        self.leaving.notify_one();
+        Ok(())
     }
 
     fn config(&self) -> serde_json::Value {

@@ -6,10 +6,10 @@ use super::pool_file::PoolFile;
 use super::pool_keeper::PoolKeeper;
 use super::threads::Threads;
 use super::tunnels::Tunnels;
-use super::{engines, log, pool_keeper, serve, setup};
+use super::{engines, log, pool_keeper, serve, setup, takeover};
 use crate::admin::Device;
 use crate::config::{Config, Surroundings};
-use crate::host::{Host, HostError};
+use crate::host::{self, Host, HostError};
 use crate::show::plural;
 use crate::worker::{Clock, Translator};
 use sixway_dataplane::engine::Engine;
@@ -40,6 +40,33 @@ pub enum RunError {
     Tunnels(String),
     /// The DNS64 cannot be had, or ended by itself.
     Dns64(String),
+    /// The fast path is demanded and cannot be had.
+    FastPath(String),
+    /// Another process does not make way, or this one cannot become another.
+    Takeover(String),
+}
+
+/// What a gateway is started with.
+#[derive(Clone, Copy, Debug)]
+pub struct Start<'a> {
+    /// Its configuration.
+    pub config: &'a Config,
+    /// The file that this was read from; SIGHUP reads it again.
+    pub file: &'a Path,
+    /// Where state files are kept.
+    pub directory: &'a Path,
+    /// The process that runs this gateway is to make way.
+    pub takeover: bool,
+}
+
+/// How a gateway ends.
+enum End {
+    /// It is to end, or has to.
+    Whole(Result<(), RunError>),
+    /// Another process goes on.
+    MakingWay,
+    /// This process goes on as another.
+    Anew,
 }
 
 impl fmt::Display for RunError {
@@ -47,33 +74,46 @@ impl fmt::Display for RunError {
         match self {
             Self::Host(error) => error.fmt(f),
             Self::Io(what, error) => write!(f, "{what}: {error}"),
-            Self::Engine(what) | Self::Worker(what) | Self::Tunnels(what) | Self::Dns64(what) => {
-                f.write_str(what)
-            }
+            Self::Engine(what)
+            | Self::Worker(what)
+            | Self::Tunnels(what)
+            | Self::Dns64(what)
+            | Self::FastPath(what)
+            | Self::Takeover(what) => f.write_str(what),
         }
     }
 }
 
 impl std::error::Error for RunError {}
 
-/// Runs a gateway until it is told to end by a signal (SIGTERM, SIGINT, SIGHUP). State files are kept in `directory`.
+/// Runs a gateway until it is told to end by a signal (SIGTERM, SIGINT; SIGHUP if it has no fast path), or another process takes over.
 ///
 /// # Errors
 /// It could not start, or ended by itself; everything was put back.
-pub fn run(config: &Config, directory: &Path) -> Result<(), RunError> {
+pub fn run(start: &Start<'_>) -> Result<(), RunError> {
     let started = Instant::now();
-    log::start(config.gateway.log, config.gateway.log_format);
+    log::start(start.config.gateway.log, start.config.gateway.log_format);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| RunError::Io("runtime".into(), error))?;
-    let outcome = runtime.block_on(live(config, directory, started));
+    let end = runtime.block_on(live(start, started));
     // A name that the DNS is still being asked for must not hold the end up.
     runtime.shutdown_background();
-    outcome
+    match end {
+        Err(error) | Ok(End::Whole(Err(error))) => Err(error),
+        Ok(End::Whole(Ok(())) | End::MakingWay) => Ok(()),
+        Ok(End::Anew) => {
+            let error = takeover::become_anew();
+            // What cannot be put back is in the state file for the next.
+            let _ = host::clear_up(start.directory, &start.config.gateway.name);
+            Err(RunError::Takeover(format!("the gateway ends: it cannot be started anew: {error}")))
+        }
+    }
 }
 
-async fn live(config: &Config, directory: &Path, started: Instant) -> Result<(), RunError> {
+async fn live(start: &Start<'_>, started: Instant) -> Result<End, RunError> {
+    let Start { config, directory, .. } = *start;
     // Before anything is changed: from here on, a signal ends the gateway in order.
     let mut signals = Signals::new().map_err(|error| RunError::Io("signals".into(), error))?;
     let seed = engines::seed().map_err(|error| RunError::Io("/dev/urandom".into(), error))?;
@@ -83,9 +123,13 @@ async fn live(config: &Config, directory: &Path, started: Instant) -> Result<(),
         false => Vec::new(),
     };
     let clock = Clock::start();
+    if start.takeover {
+        takeover::make_room(start).await?;
+    }
     let (mut host, tun) = set_up(config, directory).await.map_err(RunError::Host)?;
     let mut tunnels = Tunnels::open(config, now, tun.as_ref().map_or("", |tun| &tun.name))?;
     let mut keepers = restore_pools(config, &mut engines, clock)?;
+    takeover::take_over(directory, &config.gateway.name, &mut engines, clock);
     let device = tun.as_ref().map(|tun| device(config, tun));
     let socket = config.gateway.admin_socket.as_path();
     let refused = |error| RunError::Io(socket.display().to_string(), error);
@@ -130,21 +174,27 @@ async fn live(config: &Config, directory: &Path, started: Instant) -> Result<(),
     say_ready(&facts, threads.posts.len(), resolves.as_deref(), socket, started);
     let view = dns64.as_ref().map(Dns64::view);
     let gateway = Arc::new(Gateway::new(facts, threads.posts.clone(), view));
-    let outcome = tokio::select! {
-        name = signals.next() => {
-            tracing::info!("{name}: ending");
-            Ok(())
-        }
-        error = threads.first_end() => Err(RunError::Worker(error)),
-        error = keep(&mut dns64) => Err(RunError::Dns64(error)),
-        () = serve::admin(admin, Arc::clone(&gateway)) => Ok(()),
-        () = serve::metrics(metrics, Arc::clone(&gateway)) => Ok(()),
-        () = gateway.watch() => Ok(()),
-        () = pool_keeper::keep(&mut keepers, &gateway) => Ok(()),
-        () = tunnels.keep(&mut host, &gateway, &mut controlled) => Ok(()),
+    let end = tokio::select! {
+        end = signals.end(start) => end,
+        () = gateway.asked_to_leave() => End::MakingWay,
+        error = threads.first_end() => End::Whole(Err(RunError::Worker(error))),
+        error = keep(&mut dns64) => End::Whole(Err(RunError::Dns64(error))),
+        () = serve::admin(admin, Arc::clone(&gateway)) => End::Whole(Ok(())),
+        () = serve::metrics(metrics, Arc::clone(&gateway)) => End::Whole(Ok(())),
+        () = gateway.watch() => End::Whole(Ok(())),
+        () = pool_keeper::keep(&mut keepers, &gateway) => End::Whole(Ok(())),
+        () = tunnels.keep(&mut host, &gateway, &mut controlled) => End::Whole(Ok(())),
     };
     if let Some(dns64) = &mut dns64 {
         dns64.stop();
+    }
+    if let End::MakingWay | End::Anew = end {
+        tunnels.leave();
+        pool_keeper::finish(&mut keepers, &gateway).await;
+        drop(gateway);
+        takeover::hand_over(directory, &config.gateway.name, &threads.leave().await);
+        host.leave().map_err(RunError::Host)?;
+        return Ok(end);
     }
     tunnels.say_farewell().await;
     tunnels.finish(&mut host);
@@ -154,7 +204,7 @@ async fn live(config: &Config, directory: &Path, started: Instant) -> Result<(),
     let left = host.end();
     drop(tunnels);
     tracing::info!("ended: {left}");
-    outcome
+    Ok(end)
 }
 
 /// The host with a device, if one is needed.
@@ -248,12 +298,23 @@ impl Signals {
         })
     }
 
-    /// Waits for one, and names it.
-    async fn next(&mut self) -> &'static str {
-        tokio::select! {
-            _ = self.terminate.recv() => "SIGTERM",
-            _ = self.interrupt.recv() => "SIGINT",
-            _ = self.hangup.recv() => "SIGHUP",
+    /// Waits for one that ends the gateway, or makes it begin anew.
+    async fn end(&mut self, start: &Start<'_>) -> End {
+        let reloads = start.config.fast_path.is_some();
+        loop {
+            let name = tokio::select! {
+                _ = self.terminate.recv() => "SIGTERM",
+                _ = self.interrupt.recv() => "SIGINT",
+                _ = self.hangup.recv() => "SIGHUP",
+            };
+            if name != "SIGHUP" || !reloads {
+                tracing::info!("{name}: ending");
+                return End::Whole(Ok(()));
+            }
+            if takeover::may_reload(start) {
+                tracing::info!("SIGHUP: beginning anew");
+                return End::Anew;
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The workers' threads.
 
+use super::handover_file::Handed;
 use super::run::RunError;
 use crate::worker::{Clock, Command, ControlSender, Post, Unreachable, Wake, Worker, mailbox, rings};
 use sixway_dataplane::engine::Engine;
@@ -9,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
 
 /// The threads of a gateway.
 #[derive(Debug)]
@@ -61,6 +63,30 @@ impl Threads {
             return std::future::pending().await;
         }
         self.ends.recv().await.unwrap_or_else(|| "all workers have ended".into())
+    }
+
+    /// Tells all workers to stop, and waits until they have; the sessions that another process is to carry on.
+    pub(super) async fn leave(&mut self) -> Vec<Handed> {
+        let mut exports = Vec::new();
+        for post in self.posts.drain(..) {
+            let (answer, exported) = oneshot::channel();
+            let mut command = Command::Leave(answer);
+            while let Err((back, Unreachable::Busy)) = post.give(command) {
+                command = back;
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            exports.push(exported);
+        }
+        let mut sessions = Vec::new();
+        for exported in exports {
+            // One that has ended by itself has none.
+            sessions.extend(exported.await.unwrap_or_default());
+        }
+        for handle in self.handles.drain(..) {
+            // A panic was caught and told in the thread.
+            let _ = handle.join();
+        }
+        sessions
     }
 
     /// Tells all workers to stop, and waits until they have; their queues are closed then.

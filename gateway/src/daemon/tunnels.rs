@@ -139,6 +139,8 @@ impl<'c> Tunnels<'c> {
     /// What could not be done.
     pub(super) fn begin(&mut self, host: &mut Host, posts: &[Post]) -> Result<(), RunError> {
         if !self.config.has_tunnels() && self.config.router_advertisements.is_empty() {
+            // What a gateway before this one had for tunnels.
+            let _ = host.reach(&crate::config::Reach::default());
             return Ok(());
         }
         self.hand_over_sockets(posts);
@@ -438,6 +440,12 @@ impl<'c> Tunnels<'c> {
         for (_, advertiser) in self.advertisers.drain(..) {
             advertiser.ended().await;
         }
+    }
+
+    /// Leaves everything as it is for who takes over. The raw sockets stay open while this lives.
+    pub(super) fn leave(&mut self) {
+        self.keep_promises();
+        self.advertisers.drain(..).for_each(|(_, advertiser)| advertiser.leave());
     }
 
     /// The first part of the end: nothing is steered, nothing is routed into the device. The raw sockets stay open while this lives.

@@ -18,5 +18,5 @@ pub use capability::{CAP_NET_ADMIN, has_capability};
 pub use device::{Host, HostError, Plan};
 pub use forwarding::{Forwarding, device_settings, host_settings};
 pub use links::kernel_tunnels;
-pub use record::{Heir, Leftovers, Record, RecordError, leftovers};
+pub use record::{Heir, Leftovers, Record, RecordError, RunningGateway, clear_up, leftovers, running};
 pub use route::{RouteError, Routes};

@@ -66,7 +66,7 @@ impl Contents {
         let Some(estate) = self.estate.as_ref().filter(|_| self.namespace == namespace::own()) else {
             return false;
         };
-        heir.is_some_and(|heir| heir.device == estate.device && heir.pins == estate.pins) && estate.is_there()
+        heir.is_some_and(|heir| heir.device == estate.device) && estate.is_there()
     }
 }
 
@@ -238,6 +238,11 @@ impl Record {
         // The gateway that made it is gone: who listens there now is somebody else.
         record.contents.socket.take_if(|socket| UnixStream::connect(socket).is_ok());
         if record.contents.goes_to(heir) {
+            let other =
+                record.contents.estate.as_ref().filter(|it| heir.is_some_and(|heir| heir.pins != it.pins));
+            if let Some(estate) = other {
+                estate.remove_fast_path(name);
+            }
             record.contents.process = std::process::id();
             record.write()?;
             return Ok((record, Leftovers { adopted: true, ..Leftovers::default() }));
@@ -372,6 +377,7 @@ impl Record {
             if let Some(estate) = &contents.estate {
                 left.fast_path = estate.remove_fast_path(self.name());
                 left.device = estate.remove_device();
+                self.forget_sessions();
             }
             left.addresses = contents.addresses.iter().filter(|given| given.remove()).count();
             left.routes = contents.unreachable.iter().filter(|prefix| reachable_again(prefix)).count();
@@ -412,6 +418,14 @@ impl Record {
         }
     }
 
+    /// Removes what nobody is to read any more.
+    fn forget_sessions(&self) {
+        for extension in ["handover", "ports"] {
+            // They are not always there.
+            let _ = fs::remove_file(self.path.with_extension(extension));
+        }
+    }
+
     /// The gateway's name.
     fn name(&self) -> &str {
         self.path.file_stem().and_then(|name| name.to_str()).unwrap_or_default()
@@ -449,6 +463,27 @@ impl Record {
     }
 }
 
+/// A gateway that runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunningGateway {
+    /// Its process, if it says so.
+    pub process: Option<u32>,
+    /// Its admin API's socket, if it says so.
+    pub socket: Option<PathBuf>,
+}
+
+/// The gateway `name`, if it runs.
+pub fn running(directory: &Path, name: &str) -> Option<RunningGateway> {
+    let path = directory.join(format!("{name}.state"));
+    let file = File::open(&path).ok()?;
+    match lock(&path, name) {
+        Err(RecordError::Taken { process, .. }) => {
+            Some(RunningGateway { process, socket: read(&file).socket })
+        }
+        Ok(_) | Err(RecordError::Io(..) | RecordError::Elsewhere(_)) => None,
+    }
+}
+
 /// Puts back what gateways in `directory` left that no longer run. For each state file its name, and what was done or
 /// why not.
 pub fn leftovers(directory: &Path) -> Vec<(String, Result<Leftovers, RecordError>)> {
@@ -470,6 +505,14 @@ fn leftovers_among(
         done.push((name.to_owned(), clear(directory, &path, name, may_exist)));
     }
     done
+}
+
+/// Puts back what the gateway `name` left behind, which does not run any more.
+///
+/// # Errors
+/// As for [`leftovers`].
+pub fn clear_up(directory: &Path, name: &str) -> Result<Leftovers, RecordError> {
+    clear(directory, &directory.join(format!("{name}.state")), name, namespace::may_exist)
 }
 
 fn clear(

@@ -6,6 +6,7 @@ use super::tunnels::{Inlet, TunnelSet};
 use super::wake::Wake;
 use crate::admin::Edit;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record};
+use sixway_dataplane::nat::SavedSession;
 use std::fmt;
 use std::io;
 use std::net::Ipv4Addr;
@@ -42,6 +43,8 @@ pub enum Command {
     RemoveInlet(Ipv4Addr),
     /// An ICMPv4 error about a tunnel packet, whole.
     PathError(Arc<[u8]>),
+    /// The end, for who takes over: the sessions that the fast path does not carry.
+    Leave(Answer<Vec<(u16, SavedSession)>>),
     /// The end.
     Stop,
 }
@@ -96,9 +99,17 @@ impl Post {
     /// # Errors
     /// The ring is full, or the worker has ended.
     pub fn send(&self, command: Command) -> Result<(), Unreachable> {
+        self.give(command).map_err(|(_, why)| why)
+    }
+
+    /// As [`Self::send`]; what cannot be left is given back.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn give(&self, command: Command) -> Result<(), (Command, Unreachable)> {
         self.commands.try_send(command).map_err(|error| match error {
-            TrySendError::Full(_) => Unreachable::Busy,
-            TrySendError::Disconnected(_) => Unreachable::Gone,
+            TrySendError::Full(command) => (command, Unreachable::Busy),
+            TrySendError::Disconnected(command) => (command, Unreachable::Gone),
         })?;
         self.wake.wake();
         Ok(())

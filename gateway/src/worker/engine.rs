@@ -7,12 +7,14 @@ use crate::admin::{Edit, Filter};
 use sixway_dataplane::engine::Engine;
 use sixway_dataplane::mechanism::nat64::Nat64;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, DynamicPool, HostRow, Record, WallClock};
-use sixway_dataplane::nat::{BindingRow, NatProtocol, Selection, SessionRow};
+use sixway_dataplane::nat::{BindingRow, NatProtocol, SavedSession, Selection, SessionRow};
 use sixway_dataplane::{Counters, Frame, Instant, Outbox};
 use sixway_wire::{Endpoint4, Endpoint6, protocol};
 
 /// Hosts of a dynamic pool that are read at a time.
 const HOSTS: u32 = 512;
+/// Places of a table that are looked at in one call when a gateway is taken over; nothing else is done then.
+const EXPORTED_AT_ONCE: u32 = 65_536;
 /// Sessions of a binding that are ended at a time.
 const ENDED_AT_ONCE: usize = 256;
 
@@ -31,6 +33,23 @@ impl Translator for Engine {
 
     fn tick(&mut self, now: Instant, out: &mut Outbox) {
         Engine::tick(self, now, out);
+    }
+
+    fn settle(&mut self, now: Instant) {
+        Engine::settle(self, now);
+    }
+
+    fn export(&mut self, now: Instant) -> Vec<(u16, SavedSession)> {
+        let mut all = Vec::new();
+        for (mechanism, nat64) in self.nat64().iter().enumerate() {
+            let mut saved = Vec::new();
+            let mut cursor = Some(0);
+            while let Some(from) = cursor {
+                cursor = nat64.export(from, EXPORTED_AT_ONCE, now, &mut saved);
+            }
+            all.extend(saved.into_iter().map(|session| (mechanism as u16, session)));
+        }
+        all
     }
 
     fn counters(&self) -> Counters {
@@ -242,6 +261,7 @@ fn session_entry(mechanism: u16, row: &SessionRow) -> SessionEntry {
         ends_in: row.ends_in,
         packets: Some((row.packets_out, row.packets_in)),
         octets: Some((row.octets_out, row.octets_in)),
+        offloaded: row.offloaded,
     }
 }
 

@@ -116,6 +116,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
             send_outbox(&mut self.links[0], &mut self.outbox, 0)?;
             self.links[0].flush()?;
         }
+        self.translator.settle(now);
         match self.commands()? {
             Turn::Idle => {}
             Turn::Busy => busy = true,
@@ -132,10 +133,11 @@ impl<L: Link, T: Translator> Worker<L, T> {
         if count == 0 {
             return Ok(false);
         }
-        let frames = &mut self.frames[..count];
-        self.translator.process(frames, self.clock.now(), &mut self.outbox);
+        let (frames, now) = (&mut self.frames[..count], self.clock.now());
+        self.translator.process(frames, now, &mut self.outbox);
         let control = self.control.as_ref();
         emit(link, &mut self.translator, frames, &mut self.outbox, control, self.handover.onward())?;
+        self.translator.settle(now);
         Ok(true)
     }
 
@@ -222,6 +224,10 @@ impl<L: Link, T: Translator> Worker<L, T> {
                     closed.iter().for_each(|inlet| self.closed.add(inlet.link.counters()));
                 }
                 Ok(Command::PathError(error)) => self.path_error(&error)?,
+                Ok(Command::Leave(answer)) => {
+                    give(answer, self.translator.export(self.clock.now()));
+                    return Ok(Turn::Stop);
+                }
                 Err(TryRecvError::Empty) => return Ok(Turn::Idle),
                 // Nobody is left who could tell it to stop.
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Ok(Turn::Stop),

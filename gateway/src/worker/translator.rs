@@ -3,6 +3,7 @@
 use super::tunnels::TunnelSet;
 use crate::admin::{Edit, Filter};
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, WallClock};
+use sixway_dataplane::nat::SavedSession;
 use sixway_dataplane::{Counters, Frame, Instant, Outbox};
 use sixway_link::LinkCounters;
 use sixway_wire::{Endpoint4, Endpoint6};
@@ -18,6 +19,10 @@ pub trait Translator: Send + 'static {
     fn refused_handover(&mut self, frame: &mut Frame);
     /// Time passes: a bounded amount of work.
     fn tick(&mut self, now: Instant, out: &mut Outbox);
+    /// What was decided on so far has been sent.
+    fn settle(&mut self, now: Instant);
+    /// The sessions that another process is to carry on, those left out that the fast path carries; their mechanisms before them.
+    fn export(&mut self, now: Instant) -> Vec<(u16, SavedSession)>;
     /// What was counted.
     fn counters(&self) -> Counters;
     /// How full each mechanism's tables are, in the order of the configuration.
@@ -115,6 +120,8 @@ pub struct SessionEntry {
     pub packets: Option<(u64, u64)>,
     /// Octets outwards and inwards, if they are counted.
     pub octets: Option<(u64, u64)>,
+    /// Whether the fast path has an entry for it.
+    pub offloaded: bool,
 }
 
 /// A binding, before it is put into words.

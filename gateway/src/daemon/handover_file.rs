@@ -1,0 +1,193 @@
+//! Sessions on their way from a gateway to the one that takes over: a file that is read once.
+//!
+//! ```text
+//!     "6way", version, when it was written (ns since the machine's start), then for each session, little end first:
+//!     mechanism 2  protocol 1  state 1  from outside 1  inside 16+2  outside 4+2  remote 4+2  age 8  idle 8  packets 2 × 8  octets 2 × 8
+//! ```
+
+use nix::time::ClockId;
+use sixway_dataplane::nat::{Inside, NatProtocol, Outside, SavedSession, SessionState};
+use sixway_wire::{Endpoint4, Endpoint6, protocol};
+use std::fs::{self, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+const MAGIC: [u8; 8] = *b"6way\x01\0\0\0";
+const HEADER: usize = 16;
+const RECORD: usize = 83;
+
+/// The states by their number in the file.
+const STATES: [SessionState; 9] = [
+    SessionState::Udp,
+    SessionState::Icmp,
+    SessionState::V4Init,
+    SessionState::V6Init,
+    SessionState::Established,
+    SessionState::V4FinRcv,
+    SessionState::V6FinRcv,
+    SessionState::V6FinV4FinRcv,
+    SessionState::Trans,
+];
+
+/// A session, and the place of its mechanism in the configuration.
+pub(super) type Handed = (u16, SavedSession);
+
+/// Writes the file anew.
+///
+/// # Errors
+/// The kernel's.
+pub(super) fn write(path: &Path, sessions: &[Handed]) -> io::Result<()> {
+    // What is there may be somebody else's open file.
+    let _ = fs::remove_file(path);
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let mut out = BufWriter::new(file);
+    out.write_all(&MAGIC)?;
+    out.write_all(&now().to_le_bytes())?;
+    for handed in sessions {
+        if let Some(record) = record(handed) {
+            out.write_all(&record)?;
+        }
+    }
+    out.flush()
+}
+
+/// Reads the file; sessions are as much older as time has passed. What cannot be read is left out.
+///
+/// # Errors
+/// It is not there, or was written by another version.
+pub(super) fn read(path: &Path) -> io::Result<Vec<Handed>> {
+    let octets = fs::read(path)?;
+    let strange = || io::Error::new(io::ErrorKind::InvalidData, "it was written by another version");
+    let header = octets.get(..HEADER).filter(|header| header.starts_with(&MAGIC)).ok_or_else(strange)?;
+    let written = u64::from_le_bytes(*header.last_chunk().ok_or_else(strange)?);
+    let passed = Duration::from_nanos(now().saturating_sub(written));
+    let older = |mut handed: Handed| {
+        handed.1.age += passed;
+        handed.1.idle += passed;
+        handed
+    };
+    Ok(octets[HEADER..].chunks_exact(RECORD).filter_map(session).map(older).collect())
+}
+
+fn now() -> u64 {
+    let now = ClockId::CLOCK_BOOTTIME.now().map_or(Duration::ZERO, Duration::from);
+    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn record((mechanism, session): &Handed) -> Option<Vec<u8>> {
+    let state = STATES.iter().position(|state| *state == session.state)? as u8;
+    let number = match session.protocol {
+        NatProtocol::Tcp => protocol::TCP,
+        NatProtocol::Udp => protocol::UDP,
+        NatProtocol::Icmp => protocol::ICMPV4,
+    };
+    let (Inside(inside), Outside(outside)) = (session.inside, session.outside);
+    let mut octets = Vec::with_capacity(RECORD);
+    octets.extend(mechanism.to_le_bytes());
+    octets.extend([number, state, u8::from(session.from_outside)]);
+    octets.extend(inside.address.octets());
+    octets.extend(inside.port.to_le_bytes());
+    for endpoint in [outside, session.remote] {
+        octets.extend(endpoint.address.octets());
+        octets.extend(endpoint.port.to_le_bytes());
+    }
+    let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let times = [nanoseconds(session.age), nanoseconds(session.idle)];
+    let numbers = times.into_iter().chain(session.packets).chain(session.octets);
+    octets.extend(numbers.flat_map(u64::to_le_bytes));
+    Some(octets)
+}
+
+fn session(record: &[u8]) -> Option<Handed> {
+    let mut rest = record;
+    let mechanism = u16::from_le_bytes(take(&mut rest)?);
+    let [number, state, from_outside] = take(&mut rest)?;
+    let inside = Endpoint6::new(Ipv6Addr::from(take::<16>(&mut rest)?), u16::from_le_bytes(take(&mut rest)?));
+    let mut endpoint = || {
+        let address = Ipv4Addr::from(take::<4>(&mut rest)?);
+        Some(Endpoint4::new(address, u16::from_le_bytes(take(&mut rest)?)))
+    };
+    let (outside, remote) = (endpoint()?, endpoint()?);
+    let mut number64 = || take(&mut rest).map(u64::from_le_bytes);
+    let session = SavedSession {
+        protocol: NatProtocol::of(number)?,
+        state: *STATES.get(usize::from(state))?,
+        inside: Inside(inside),
+        outside: Outside(outside),
+        remote,
+        age: Duration::from_nanos(number64()?),
+        idle: Duration::from_nanos(number64()?),
+        packets: [number64()?, number64()?],
+        octets: [number64()?, number64()?],
+        from_outside: from_outside != 0,
+    };
+    Some((mechanism, session))
+}
+
+fn take<const N: usize>(octets: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, rest) = octets.split_first_chunk()?;
+    *octets = rest;
+    Some(*first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoint(text: &str) -> Endpoint4 {
+        let socket: std::net::SocketAddrV4 = text.parse().unwrap();
+        Endpoint4::new(*socket.ip(), socket.port())
+    }
+
+    fn handed(protocol: NatProtocol, state: SessionState, number: u64) -> Handed {
+        let inside = Endpoint6::new("2001:db8:1::2".parse().unwrap(), 50_122);
+        let session = SavedSession {
+            protocol,
+            state,
+            inside: Inside(inside),
+            outside: Outside(endpoint("192.0.2.3:41022")),
+            remote: endpoint("203.0.113.2:443"),
+            age: Duration::from_secs(100 + number),
+            idle: Duration::from_secs(number),
+            packets: [number, 1 << 40],
+            octets: [1 << 50, number],
+            from_outside: number % 2 == 1,
+        };
+        (number as u16, session)
+    }
+
+    #[test]
+    fn sessions_come_out_as_they_went_in_and_a_little_older() {
+        let path = std::env::temp_dir().join(format!("sixway-handover-{}", std::process::id()));
+        let sent: Vec<Handed> = STATES
+            .into_iter()
+            .zip(0..)
+            .zip([NatProtocol::Tcp, NatProtocol::Udp, NatProtocol::Icmp].into_iter().cycle())
+            .map(|((state, number), protocol)| handed(protocol, state, number))
+            .collect();
+        write(&path, &sent).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().len(), (HEADER + 9 * RECORD) as u64);
+        let received = read(&path).unwrap();
+        assert_eq!(received.len(), sent.len());
+        for (received, sent) in received.iter().zip(&sent) {
+            let passed = received.1.age.checked_sub(sent.1.age).unwrap();
+            assert!(passed < Duration::from_secs(60), "{passed:?}");
+            let (age, idle) = (sent.1.age + passed, sent.1.idle + passed);
+            assert_eq!(*received, (sent.0, SavedSession { age, idle, ..sent.1 }));
+        }
+        let whole = fs::read(&path).unwrap();
+        for length in 0..HEADER {
+            fs::write(&path, &whole[..length]).unwrap();
+            assert_eq!(read(&path).unwrap_err().kind(), io::ErrorKind::InvalidData, "{length}");
+        }
+        fs::write(&path, &whole[..HEADER + 3 * RECORD + 5]).unwrap();
+        assert_eq!(read(&path).unwrap().len(), 3, "what was cut is left out");
+        write(&path, &[handed(NatProtocol::Tcp, SessionState::V4InitStored, 1)]).unwrap();
+        assert_eq!(read(&path).unwrap(), [], "a stored SYN stays behind");
+        fs::remove_file(&path).unwrap();
+        assert_eq!(read(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+}
