@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::fault::{Report, did_you_mean};
 use super::gateway::{NO_INTERFACE, is_interface_name};
 use super::host::HostFacts;
+use super::load::Config;
 use super::section::Reader;
 use super::text::{self, words};
 use super::value::Value;
@@ -98,9 +99,21 @@ impl FastPath {
         self.flows.unwrap_or(usual)
     }
 
+    /// Whether anything is to be carried on.
+    pub fn is_on(&self) -> bool {
+        self.mode != FastPathMode::Off
+    }
+
     /// Whether the gateway does not start without it.
     pub fn is_demanded(&self) -> bool {
         matches!(self.mode, FastPathMode::Tc | FastPathMode::Xdp)
+    }
+}
+
+impl Config {
+    /// Whether the kernel is to carry packets on.
+    pub fn is_offloaded(&self) -> bool {
+        self.needs_device() && self.fast_path.as_ref().is_some_and(FastPath::is_on)
     }
 }
 

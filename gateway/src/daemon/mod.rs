@@ -9,6 +9,7 @@ mod dns64_plan;
 mod edits;
 mod engines;
 mod handover_file;
+mod inheritance;
 mod log;
 mod path_errors;
 mod pool_file;

@@ -6,7 +6,7 @@ use super::pool_file::PoolFile;
 use super::pool_keeper::PoolKeeper;
 use super::threads::Threads;
 use super::tunnels::Tunnels;
-use super::{engines, log, pool_keeper, serve, setup, takeover};
+use super::{engines, inheritance, log, pool_keeper, serve, setup, takeover};
 use crate::admin::Device;
 use crate::config::{Config, Surroundings};
 use crate::host::{self, Host, HostError};
@@ -129,7 +129,8 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<End, RunError> {
     let (mut host, tun) = set_up(config, directory).await.map_err(RunError::Host)?;
     let mut tunnels = Tunnels::open(config, now, tun.as_ref().map_or("", |tun| &tun.name))?;
     let mut keepers = restore_pools(config, &mut engines, clock)?;
-    takeover::take_over(directory, &config.gateway.name, &mut engines, clock);
+    let given = inheritance::begin_ledger(start, &mut engines);
+    inheritance::settle(start, given, &mut engines, clock);
     let device = tun.as_ref().map(|tun| device(config, tun));
     let socket = config.gateway.admin_socket.as_path();
     let refused = |error| RunError::Io(socket.display().to_string(), error);

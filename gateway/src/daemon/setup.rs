@@ -2,7 +2,7 @@
 
 use super::backend::{Mechanism, MechanismKind};
 use super::tunnel_view::TunnelView;
-use crate::config::{Config, FastPathMode, Nat64, Remote, Route, Siit};
+use crate::config::{Config, Nat64, Remote, Route, Siit};
 use crate::host::{Forwarding, Plan};
 use crate::show::{count, plural};
 use sixway_wire::Prefix4;
@@ -35,7 +35,7 @@ pub(super) fn plan(config: &Config, directory: &Path) -> Plan {
 
 /// Where what carries packets on without the process is pinned; empty: nothing is.
 pub(super) fn pins(config: &Config) -> PathBuf {
-    let fast_path = config.fast_path.as_ref().filter(|it| it.mode != FastPathMode::Off);
+    let fast_path = config.fast_path.as_ref().filter(|it| it.is_on());
     fast_path.map_or_else(PathBuf::new, |it| it.pin_path.join(&config.gateway.name))
 }
 

@@ -69,13 +69,13 @@ impl Threads {
     pub(super) async fn leave(&mut self) -> Vec<Handed> {
         let mut exports = Vec::new();
         for post in self.posts.drain(..) {
-            let (answer, exported) = oneshot::channel();
-            let mut command = Command::Leave(answer);
-            while let Err((back, Unreachable::Busy)) = post.give(command) {
-                command = back;
+            exports.push(loop {
+                let (answer, exported) = oneshot::channel();
+                if post.send(Command::Leave(answer)) != Err(Unreachable::Busy) {
+                    break exported;
+                }
                 std::thread::sleep(Duration::from_millis(1));
-            }
-            exports.push(exported);
+            });
         }
         let mut sessions = Vec::new();
         for exported in exports {

@@ -373,11 +373,11 @@ impl Record {
     fn put_back(&mut self) -> Leftovers {
         let mut left = Leftovers::default();
         let contents = std::mem::take(&mut self.contents);
+        self.forget_sessions();
         if contents.namespace == namespace::own() {
             if let Some(estate) = &contents.estate {
                 left.fast_path = estate.remove_fast_path(self.name());
                 left.device = estate.remove_device();
-                self.forget_sessions();
             }
             left.addresses = contents.addresses.iter().filter(|given| given.remove()).count();
             left.routes = contents.unreachable.iter().filter(|prefix| reachable_again(prefix)).count();

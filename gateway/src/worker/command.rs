@@ -99,17 +99,9 @@ impl Post {
     /// # Errors
     /// The ring is full, or the worker has ended.
     pub fn send(&self, command: Command) -> Result<(), Unreachable> {
-        self.give(command).map_err(|(_, why)| why)
-    }
-
-    /// As [`Self::send`]; what cannot be left is given back.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn give(&self, command: Command) -> Result<(), (Command, Unreachable)> {
         self.commands.try_send(command).map_err(|error| match error {
-            TrySendError::Full(command) => (command, Unreachable::Busy),
-            TrySendError::Disconnected(command) => (command, Unreachable::Gone),
+            TrySendError::Full(_) => Unreachable::Busy,
+            TrySendError::Disconnected(_) => Unreachable::Gone,
         })?;
         self.wake.wake();
         Ok(())

@@ -1,0 +1,75 @@
+//! What a gateway before this one left to it: flows that the fast path carries, sessions that were handed over, and ports that were given
+//! and are nobody's any more. They are kept from others for a while, since somebody may still send to whom they belonged.
+
+use super::port_ledger::{Ledger, MOST_ADDRESSES};
+use super::run::Start;
+use super::takeover;
+use crate::config::Config;
+use crate::show::plural;
+use crate::worker::Clock;
+use sixway_dataplane::engine::Engine;
+use sixway_dataplane::nat::NatProtocol;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// RFC 6888 REQ-8: how long a port is not given again at least.
+const HOLD_DOWN: Duration = Duration::from_secs(120);
+
+/// The ports that were given when the gateway before this one ended.
+pub(super) struct Given(Option<Ledger>);
+
+/// Begins a ledger of this gateway's own, which its engines keep, and returns the one before.
+pub(super) fn begin_ledger(start: &Start<'_>, engines: &mut [Engine]) -> Given {
+    let path = file(start.directory, &start.config.gateway.name);
+    let before = Ledger::open(&path);
+    if !start.config.is_offloaded() {
+        return Given(before);
+    }
+    let pools = start.config.nat64.iter().filter_map(|nat64| start.config.pool(&nat64.pool));
+    let addresses: Vec<_> = pools.flat_map(|pool| pool.addresses.iter().copied()).collect();
+    match Ledger::create(&path, &addresses) {
+        Ok(Some(ledger)) => {
+            for engine in engines {
+                engine.set_port_ledger(Box::new(ledger.clone()));
+            }
+        }
+        Ok(None) => tracing::warn!(
+            "pools of more than {MOST_ADDRESSES} addresses: after a sudden end, ports may be given again at once"
+        ),
+        Err(error) => tracing::warn!(
+            "after a sudden end, ports may be given again at once: {}: {error}",
+            path.display()
+        ),
+    }
+    Given(before)
+}
+
+/// Goes on with the sessions that were handed over, and keeps the ports from others that nobody goes on with. Flows that the fast path
+/// carries have to be sessions again before.
+pub(super) fn settle(start: &Start<'_>, given: Given, engines: &mut [Engine], clock: Clock) {
+    takeover::take_over(start.directory, &start.config.gateway.name, engines, clock);
+    let Some(ledger) = given.0 else { return };
+    let mut kept = 0;
+    ledger.each(|protocol, outside| {
+        let until = clock.now() + hold_down(start.config, protocol);
+        kept += u64::from(engines.iter_mut().any(|engine| engine.quarantine(protocol, outside, until)));
+    });
+    if kept > 0 {
+        tracing::info!("{} kept back for a while, whose sessions are gone", plural(kept, "port"));
+    }
+}
+
+/// Where the ledger is.
+fn file(directory: &Path, name: &str) -> PathBuf {
+    directory.join(format!("{name}.ports"))
+}
+
+/// As long as a session that is silent, or closing.
+fn hold_down(config: &Config, protocol: NatProtocol) -> Duration {
+    let times = config.nat64.iter().map(|nat64| match protocol {
+        NatProtocol::Tcp => nat64.timeouts.tcp_trans,
+        NatProtocol::Udp => nat64.timeouts.udp_default,
+        NatProtocol::Icmp => nat64.timeouts.icmp_default,
+    });
+    times.max().unwrap_or_default().max(HOLD_DOWN)
+}
