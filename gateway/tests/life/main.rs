@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 
 mod network;
+mod takeover;
 mod tunnels;
 
 use network::{Network, SIXWAY};

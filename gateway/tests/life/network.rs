@@ -113,13 +113,18 @@ impl Network {
 
     /// Starts a gateway and waits until it is ready, or until it has ended.
     pub fn start(&self, mechanisms: &str) -> Running {
+        self.start_with(mechanisms, &[])
+    }
+
+    /// The same, with further arguments of `sixway run`.
+    pub fn start_with(&self, mechanisms: &str, arguments: &[&str]) -> Running {
         let text = format!(
             "[gateway]\nname = \"life-{}\"\nadmin_socket = {:?}\nipv4_address = \"192.0.2.254\"\n\
              ipv6_address = \"2001:db8::fe\"\nworkers = 2\n{mechanisms}",
             self.suffix,
             self.socket()
         );
-        self.start_on("gateway", "gateway", &text)
+        self.start_on("gateway", "gateway", &text, arguments)
     }
 
     /// Starts a second sixway beside the gateway, with a name and a device of its own.
@@ -129,7 +134,7 @@ impl Network {
         let text = format!(
             "[gateway]\nname = {name:?}\nadmin_socket = {socket:?}\nworkers = 1\n[tun]\nname = \"sixway1\"\n{mechanisms}"
         );
-        self.start_on("gateway", "second", &text)
+        self.start_on("gateway", "second", &text, &[])
     }
 
     /// Starts sixway on another host, with a name of its own.
@@ -138,18 +143,21 @@ impl Network {
         let name = format!("life-{host}-{}", self.suffix);
         let text =
             format!("[gateway]\nname = {name:?}\nadmin_socket = {socket:?}\nworkers = 1\n{mechanisms}");
-        self.start_on(host, host, &text)
+        self.start_on(host, host, &text, &[])
     }
 
-    fn start_on(&self, host: &str, files: &str, text: &str) -> Running {
+    fn start_on(&self, host: &str, files: &str, text: &str, arguments: &[&str]) -> Running {
         let configuration = self.directory.join(format!("{files}.toml"));
         fs::write(&configuration, text).unwrap();
-        let said = self.directory.join(format!("{files}.said"));
+        // A gateway and the one that takes over from it each say their own.
+        let number = fs::read_dir(&self.directory).unwrap().count();
+        let said = self.directory.join(format!("{files}-{number}.said"));
         let out = fs::File::create(&said).unwrap();
         let errors = out.try_clone().unwrap();
         let child = Command::new("ip")
             .args(["netns", "exec", &self.host(host), SIXWAY, "run", "-c"])
             .arg(configuration)
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(out)
             .stderr(errors)
@@ -197,6 +205,9 @@ impl Drop for Network {
         }
         let _ = fs::remove_dir_all(&self.directory);
         let _ = fs::remove_file(self.state());
+        for extension in ["ports", "handover"] {
+            let _ = fs::remove_file(self.state().with_extension(extension));
+        }
         let _ = fs::remove_file(format!("/var/lib/sixway/life-{}.advertised", self.suffix));
     }
 }

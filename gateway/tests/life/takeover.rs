@@ -1,0 +1,78 @@
+//! One process of a gateway makes way for another.
+
+use crate::NAT64;
+use crate::network::{Network, Running};
+
+/// The device, by the kernel's number of it, and the routes into it.
+fn device(network: &Network) -> (String, Vec<String>) {
+    let links = network.ip(&["-n", &network.host("gateway"), "-o", "link", "show", "dev", "sixway0"]);
+    let routes = network.routes().into_iter().filter(|route| route.contains("sixway0")).collect();
+    (links.split(':').next().unwrap().to_owned(), routes)
+}
+
+/// What tells sessions apart, without what grows.
+fn sessions(network: &Network) -> Vec<(String, String, String)> {
+    let rows: serde_json::Value = serde_json::from_str(&network.show(&["sessions", "--json"])).unwrap();
+    let text = |row: &serde_json::Value, key: &str| row[key].as_str().unwrap().to_owned();
+    let rows = rows["rows"].as_array().unwrap().iter();
+    let mut found: Vec<_> =
+        rows.map(|row| (text(row, "inside"), text(row, "outside"), text(row, "remote"))).collect();
+    found.sort();
+    found
+}
+
+fn ended_well<T>(network: &Network, gateway: &mut Running, before: &(Vec<String>, T)) {
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+    assert!(!network.has_device());
+    assert_eq!(network.routes(), before.0);
+    for extension in ["state", "ports", "handover"] {
+        assert!(!network.state().with_extension(extension).exists(), "{extension}");
+    }
+}
+
+#[test]
+fn who_takes_over_goes_on_with_the_device_its_routes_and_every_session() {
+    let Some(network) = Network::build() else { return };
+    let before = (network.routes(), network.settings());
+    let mut first = network.start(NAT64);
+    network.ping("64:ff9b::203.0.113.2");
+    let (was, had) = (device(&network), sessions(&network));
+    assert_eq!(had.len(), 1);
+
+    let mut second = network.start_with(NAT64, &["--takeover"]);
+    assert_eq!(first.end(), 0, "{}", first.said());
+    assert!(first.said().contains("1 session handed over"), "{}", first.said());
+    assert!(second.said().contains("1 of 1 session go on"), "{}", second.said());
+    assert_eq!((device(&network), sessions(&network)), (was, had));
+    network.ping("64:ff9b::203.0.113.2");
+    ended_well(&network, &mut second, &before);
+    assert_eq!(network.settings(), before.1);
+}
+
+#[test]
+fn who_takes_over_with_another_configuration_has_its_routes_and_the_sessions_that_it_admits() {
+    let Some(network) = Network::build() else { return };
+    let before = (network.routes(), network.settings());
+    let mut first = network.start(NAT64);
+    network.ping("64:ff9b::203.0.113.2");
+    let other = NAT64.replace("192.0.2.0/28", "192.0.2.64/28");
+    let mut second = network.start_with(&other, &["--takeover"]);
+    assert_eq!(first.end(), 0, "{}", first.said());
+    let routes = device(&network).1;
+    assert!(routes.iter().any(|route| route.starts_with("192.0.2.64/28")), "{routes:?}");
+    assert!(!routes.iter().any(|route| route.starts_with("192.0.2.0/28")), "{routes:?}");
+    assert_eq!(sessions(&network), []);
+    network.ping("64:ff9b::203.0.113.2");
+    ended_well(&network, &mut second, &before);
+}
+
+#[test]
+fn where_nobody_runs_there_is_nothing_to_take_over_and_the_gateway_starts() {
+    let Some(network) = Network::build() else { return };
+    let before = (network.routes(), ());
+    let mut gateway = network.start_with(NAT64, &["--takeover"]);
+    assert!(gateway.said().contains("to take over: it is started"), "{}", gateway.said());
+    network.ping("64:ff9b::203.0.113.2");
+    ended_well(&network, &mut gateway, &before);
+}
