@@ -144,27 +144,41 @@ impl Forwarder {
 
 fn start_tayga() -> Result<Running> {
     let network = client_gateway_server()?;
+    let process = Some(run_tayga(&network)?);
+    let target = TAYGAS_SERVER;
+    Ok(Running { forwarder: Forwarder::Tayga, network, process, target, listens: "203.0.113.2" })
+}
+
+/// The server 203.0.113.2 as hosts behind [`run_tayga`] write it.
+pub const TAYGAS_SERVER: &str = "2001:db8:64::203.0.113.2";
+
+/// Starts TAYGA and masquerade on the host "gateway" and waits until the host "client" has an answer from 203.0.113.2.
+pub fn run_tayga(network: &Network) -> Result<u32> {
     let gateway = network.host("gateway")?;
     let configuration =
         network.file("tayga.conf", &format!("{TAYGA}data-dir {}\n", network.folder().display()))?;
-    let masquerade = network.file("masquerade.nft", MASQUERADE)?;
     let mut make = command("tayga")?;
     make.arg("--mktun").arg("-c").arg(&configuration);
     gateway.run(make, Duration::from_secs(5))?.succeeded()?;
     gateway.ip("link set nat64 up")?;
     gateway.ip("route add 192.168.255.0/24 dev nat64")?;
     gateway.ip("route add 2001:db8:64::/96 dev nat64")?;
-    let mut nft = command("nft")?;
-    nft.arg("-f").arg(masquerade);
-    gateway.run(nft, Duration::from_secs(5))?.succeeded()?;
+    masquerade(network)?;
     let mut tayga = command("tayga")?;
     tayga.arg("--nodetach").arg("-c").arg(&configuration);
-    let process = Some(network.start("gateway", tayga)?);
-    let target = "2001:db8:64::203.0.113.2";
+    let process = network.start("gateway", tayga)?;
     interrupt::wait_until(Duration::from_secs(5), "tayga's first answer", || {
-        Ok(ping(network.host("client")?, target, 1, 56, Duration::ZERO)?.answered == 1)
+        Ok(ping(network.host("client")?, TAYGAS_SERVER, 1, 56, Duration::ZERO)?.answered == 1)
     })?;
-    Ok(Running { forwarder: Forwarder::Tayga, network, process, target, listens: "203.0.113.2" })
+    Ok(process)
+}
+
+/// Lets the host "gateway" hide what leaves by out0 behind its own address.
+pub fn masquerade(network: &Network) -> Result<()> {
+    let rules = network.file("masquerade.nft", MASQUERADE)?;
+    let mut nft = command("nft")?;
+    nft.arg("-f").arg(rules);
+    network.host("gateway")?.run(nft, Duration::from_secs(5))?.succeeded().map(drop)
 }
 
 fn start_sixway(

@@ -39,6 +39,7 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("dnsperf", "dnsperf"),
     ("dnssec-keygen", "bind9-utils"),
     ("dnssec-signzone", "bind9-utils"),
+    ("clang", "clang"),
 ];
 
 /// Where the program is, also in the folders that only root has in its path.

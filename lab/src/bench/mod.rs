@@ -2,6 +2,7 @@
 //! target is no failure.
 
 mod dns64;
+mod fastpath;
 mod figure;
 mod memory;
 mod relay;
@@ -40,6 +41,8 @@ pub enum Part {
     Wire,
     /// Real packets through a 6to4 relay; needs root
     Relay,
+    /// The fast path beside the kernel and peers; needs root
+    Fastpath,
     /// DNS64 beside other resolvers; needs root
     Dns64,
 }
@@ -68,8 +71,12 @@ pub fn run(options: &Options) -> Result<()> {
     if options.wants(Part::Memory) {
         sections.extend(shown(options, memory::run(options)?));
     }
-    let on_real_packets: [(Part, Measuring); 3] =
-        [(Part::Wire, wire::run), (Part::Relay, relay::run), (Part::Dns64, dns64::run)];
+    let on_real_packets: [(Part, Measuring); 4] = [
+        (Part::Wire, wire::run),
+        (Part::Relay, relay::run),
+        (Part::Fastpath, fastpath::run),
+        (Part::Dns64, dns64::run),
+    ];
     for (part, measure) in on_real_packets {
         if !options.wants(part) {
             continue;

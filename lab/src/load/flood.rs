@@ -66,7 +66,8 @@ fn ignore_full_queue() -> Result<()> {
     }
 }
 
-fn thread_cpu() -> Duration {
+/// CPU time that this thread has spent, the kernel's work in its time included.
+pub fn thread_cpu() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes one timespec to a place that holds one.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };

@@ -16,6 +16,16 @@ pub fn process_cpu(id: u32) -> Result<Duration> {
     Ok(Duration::from_nanos(nanoseconds))
 }
 
+/// CPU time that the kernel's own threads for received packets have spent (ksoftirqd): what does not fit into the time of whoever is running.
+pub fn receiving_cpu() -> Result<Duration> {
+    let entries = std::fs::read_dir("/proc").asking(|| "reading /proc".to_owned())?;
+    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let is_receiving = |id: &u32| {
+        std::fs::read_to_string(format!("/proc/{id}/comm")).is_ok_and(|name| name.starts_with("ksoftirqd/"))
+    };
+    numbers.filter(is_receiving).map(process_cpu).sum()
+}
+
 /// CPU time that the whole machine has spent on anything but waiting; a tick of 10 ms is the finest step.
 pub fn machine_cpu() -> Result<Duration> {
     let said = std::fs::read_to_string("/proc/stat").asking(|| "reading /proc/stat".to_owned())?;

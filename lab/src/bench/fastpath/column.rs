@@ -1,0 +1,139 @@
+//! One row of the small packets' table: who sends what through which scene; and how it is measured.
+
+use super::scene::Scene;
+use crate::failure::{Failure, Result};
+use crate::interrupt;
+use crate::load::{Answer, Frames, Pattern, Seen, thread_cpu};
+use crate::probe::cpu::{pin_thread, process_cpu, receiving_cpu};
+use std::time::{Duration, Instant};
+
+/// Packets under way at most, where none may be lost: a TUN device's queue takes 500.
+const WINDOW: u32 = 256;
+/// So long a window is waited for; what is missing then is lost.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// Frames of one kind through a scene.
+pub struct Column {
+    /// What it is called in the tables.
+    pub name: &'static str,
+    /// The network.
+    pub scene: Scene,
+    /// The host that sends.
+    from: &'static str,
+    frames: Frames,
+    flows: u32,
+}
+
+/// What was measured once.
+#[derive(Clone, Copy, Debug)]
+pub struct Rate {
+    /// Packets that arrived in a second.
+    pub per_second: f64,
+    /// CPU time of all that had to do with a packet that arrived, in nanoseconds: sender, kernel and gateway.
+    pub ns: f64,
+    /// The part of it that the gateway's process spent.
+    pub process_ns: f64,
+}
+
+impl Column {
+    /// Makes the sender ready. `pattern` is told the link-layer address that the frames go to.
+    pub fn new(
+        name: &'static str,
+        scene: Scene,
+        from: &'static str,
+        pattern: impl FnOnce([u8; 6]) -> Pattern,
+    ) -> Result<Self> {
+        let pattern = pattern(scene.door(from));
+        let frames = Frames::load(&scene.object, &pattern, scene.network.host(from)?, "up0")?;
+        Ok(Self { name, scene, from, frames, flows: pattern.flows })
+    }
+
+    /// The same scene, something else sent through it.
+    pub fn instead(
+        self,
+        name: &'static str,
+        from: &'static str,
+        pattern: impl FnOnce([u8; 6]) -> Pattern,
+    ) -> Result<Self> {
+        Self::new(name, self.scene, from, pattern)
+    }
+
+    /// Tells a sender of replies where its packets go.
+    pub fn answer(&mut self, answers: &[Answer]) -> Result<()> {
+        self.frames.answer(answers)
+    }
+
+    /// Sends every flow several times, none faster than it is carried, until the gateway's process has next to nothing to do with them, or
+    /// `passes` times at most. How many arrived in the last pass, as a share.
+    pub fn settle(&mut self, passes: u32) -> Result<f64> {
+        let mut share = 0.0;
+        for _ in 0..passes {
+            let before = self.process_cpu()?;
+            share = self.carry(self.flows.max(WINDOW))?.0 as f64 / f64::from(self.flows.max(WINDOW));
+            let spent = self.process_cpu()?.saturating_sub(before);
+            if spent.as_nanos() < u128::from(self.flows.max(WINDOW)) * 50 && share > 0.99 {
+                break;
+            }
+        }
+        Ok(share)
+    }
+
+    /// Sends so many packets, [`WINDOW`] under way at most; how many arrived, and how long that took.
+    pub fn carry(&mut self, count: u32) -> Result<(u64, Duration)> {
+        let Self { scene, frames, from, .. } = self;
+        let host = scene.network.host(from)?;
+        let sink = if *from == "client" { &scene.server } else { &scene.client };
+        host.enter(|| {
+            pin_thread(0)?;
+            let (begin, start) = (sink.seen()?.packets, Instant::now());
+            let mut sent = 0;
+            while sent < count {
+                interrupt::check()?;
+                let before = sink.seen()?.packets;
+                let some = WINDOW.min(count - sent);
+                frames.send(some)?;
+                sent += some;
+                let waiting = Instant::now();
+                while sink.seen()?.packets < before + u64::from(some) && waiting.elapsed() < PATIENCE {
+                    std::thread::yield_now();
+                }
+            }
+            Ok((sink.seen()?.packets - begin, start.elapsed()))
+        })?
+    }
+
+    /// Sends as fast as it can for so long.
+    pub fn measure(&self, time: Duration) -> Result<Rate> {
+        self.flood(time / 10)?;
+        std::thread::sleep(Duration::from_millis(5));
+        let (before, process, receiving) = (self.seen()?, self.process_cpu()?, receiving_cpu()?);
+        let (took, sender) = self.flood(time)?;
+        let arrived = self.seen()?.packets - before.packets;
+        if arrived == 0 {
+            return Err(Failure::Unexpected(format!("{}: no packet arrived", self.name)));
+        }
+        let process = self.process_cpu()?.saturating_sub(process);
+        let spent = sender + process + receiving_cpu()?.saturating_sub(receiving);
+        let each = |time: Duration| time.as_nanos() as f64 / arrived as f64;
+        let per_second = arrived as f64 / took.as_secs_f64();
+        Ok(Rate { per_second, ns: each(spent), process_ns: each(process) })
+    }
+
+    fn flood(&self, time: Duration) -> Result<(Duration, Duration)> {
+        self.scene.network.host(self.from)?.enter(|| {
+            pin_thread(0)?;
+            let before = thread_cpu();
+            let took = self.frames.flood(time)?;
+            Ok((took, thread_cpu().saturating_sub(before)))
+        })?
+    }
+
+    fn process_cpu(&self) -> Result<Duration> {
+        self.scene.process.map_or(Ok(Duration::ZERO), process_cpu)
+    }
+
+    /// What arrived at the other end.
+    pub fn seen(&self) -> Result<Seen> {
+        if self.from == "client" { self.scene.server.seen() } else { self.scene.client.seen() }
+    }
+}

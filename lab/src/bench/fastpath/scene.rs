@@ -1,0 +1,147 @@
+//! The network of the small packets, and what stands in its middle.
+//!
+//! ```text
+//! client ─────────────────────── gateway ─────────────────────── server
+//! up0 2001:db8:1::2               in0 2001:db8:1::1   out0 2001:db8:2::1     up0 2001:db8:2::2
+//!     192.0.2.8                       192.0.2.1            203.0.113.1           203.0.113.2
+//! 2001:db8:c::/64 is behind the client
+//! ```
+//!
+//! The pairs of devices have one queue each. Both ends count what arrives, and take it away.
+
+use crate::failure::{Failure, Result};
+use crate::forwarder::{masquerade, run_sixway, run_tayga, sixway};
+use crate::load::{Sink, compile};
+use crate::namespace::command;
+use crate::programs;
+use crate::topology::Network;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What is in the middle.
+#[derive(Clone, Debug)]
+pub enum Middle {
+    /// Nothing: what the client sends is counted where it enters the gateway.
+    Nothing,
+    /// The kernel's forwarding.
+    Kernel,
+    /// The same, what leaves hidden behind the gateway's IPv4 address.
+    Masquerade,
+    /// TAYGA, and masquerade behind it.
+    Tayga,
+    /// Sixway with this configuration.
+    Sixway(String),
+}
+
+/// A network at work.
+pub struct Scene {
+    /// Its hosts.
+    pub network: Network,
+    /// The forwarding process, if it is not the kernel.
+    pub process: Option<u32>,
+    /// The compiled senders.
+    pub object: PathBuf,
+    /// Counts what arrives at the client.
+    pub client: Sink,
+    /// Counts what arrives at the server, or at what is there instead.
+    pub server: Sink,
+    /// Octets of the gateway's device before the client, and of that before the server.
+    doors: [[u8; 6]; 2],
+}
+
+impl Middle {
+    /// Why it cannot be there, if it cannot.
+    pub fn cannot_run(&self) -> Option<Failure> {
+        let needs = match self {
+            Self::Nothing | Self::Kernel => Ok(PathBuf::new()),
+            Self::Masquerade => programs::require("nft"),
+            Self::Tayga => programs::require("tayga").and(programs::require("nft")),
+            Self::Sixway(_) => sixway(),
+        };
+        needs.and(programs::require("clang")).err()
+    }
+
+    /// Builds the network and starts it.
+    pub fn start(&self) -> Result<Scene> {
+        let network = network()?;
+        let process = match self {
+            Self::Nothing | Self::Kernel => None,
+            Self::Masquerade => {
+                masquerade(&network)?;
+                None
+            }
+            Self::Tayga => Some(run_tayga(&network)?),
+            Self::Sixway(configuration) => Some(run_sixway(&network, configuration)?),
+        };
+        let object = compile(network.folder())?;
+        let (far, device) =
+            if matches!(self, Self::Nothing) { ("gateway", "in0") } else { ("server", "up0") };
+        let server = Sink::attach(&object, network.host(far)?, device)?;
+        let client = Sink::attach(&object, network.host("client")?, "up0")?;
+        let doors = [mac(&network, "in0")?, mac(&network, "out0")?];
+        Ok(Scene { network, process, object, client, server, doors })
+    }
+}
+
+impl Scene {
+    /// The link-layer address of the gateway as `from` sees it.
+    pub fn door(&self, from: &str) -> [u8; 6] {
+        self.doors[usize::from(from != "client")]
+    }
+}
+
+fn network() -> Result<Network> {
+    let network = Network::new(&["client", "gateway", "server"])?;
+    for ((a, here), (b, there)) in
+        [(("client", "up0"), ("gateway", "in0")), (("gateway", "out0"), ("server", "up0"))]
+    {
+        let peer = network.host(b)?.name();
+        let one = "numtxqueues 1 numrxqueues 1";
+        network
+            .host(a)?
+            .ip(&format!("link add {here} {one} type veth peer name {there} {one} netns {peer}"))?;
+        network.host(a)?.ip(&format!("link set {here} up"))?;
+        network.host(b)?.ip(&format!("link set {there} up"))?;
+    }
+    for (host, device, address) in [
+        ("client", "up0", "2001:db8:1::2/64"),
+        ("client", "up0", "192.0.2.8/24"),
+        ("gateway", "in0", "2001:db8:1::1/64"),
+        ("gateway", "in0", "192.0.2.1/24"),
+        ("gateway", "out0", "2001:db8:2::1/64"),
+        ("gateway", "out0", "203.0.113.1/24"),
+        ("server", "up0", "2001:db8:2::2/64"),
+        ("server", "up0", "203.0.113.2/24"),
+    ] {
+        network.address(host, device, address)?;
+    }
+    for (host, route) in [
+        ("client", "default via 2001:db8:1::1"),
+        ("client", "default via 192.0.2.1"),
+        ("server", "default via 2001:db8:2::1"),
+        ("server", "default via 203.0.113.1"),
+        ("gateway", "2001:db8:c::/64 via 2001:db8:1::2"),
+    ] {
+        network.route(host, route)?;
+    }
+    network.forwards("gateway")?;
+    takes_frames(&network, "in0")?;
+    takes_frames(&network, "out0")?;
+    Ok(network)
+}
+
+/// A veth device takes frames from a driver only if it has a program or joins packets (GRO), which cards do by default.
+fn takes_frames(network: &Network, device: &str) -> Result<()> {
+    let mut ethtool = command("ethtool")?;
+    ethtool.args(["-K", device, "gro", "on"]);
+    network.host("gateway")?.run(ethtool, Duration::from_secs(5))?.succeeded().map(drop)
+}
+
+fn mac(network: &Network, device: &str) -> Result<[u8; 6]> {
+    let said = network.host("gateway")?.ip(&format!("-o link show {device}"))?;
+    let strange = || Failure::Unexpected(format!("ip says no link-layer address of {device}: {said}"));
+    let text = said.split("link/ether ").nth(1).and_then(|rest| rest.split_whitespace().next());
+    let octets: Option<Vec<u8>> =
+        text.map(|text| text.split(':').filter_map(|pair| u8::from_str_radix(pair, 16).ok()).collect());
+    octets.and_then(|octets| octets.try_into().ok()).ok_or_else(strange)
+}

@@ -1,0 +1,227 @@
+//! Frames as fast as a driver could bring them: programs in the kernel make them, run by BPF_PROG_RUN with live frames, and another program
+//! counts what arrives. See `frames.bpf.c`.
+
+use crate::failure::{Asking as _, Failure, Result};
+use crate::interrupt;
+use crate::namespace::{Namespace, command};
+use aya::maps::{Array, MapData};
+use aya::programs::{TestRun as _, TestRunAttrs, TestRunOptions, Xdp, XdpMode};
+use aya::{Ebpf, EbpfLoader};
+use nix::net::if_::if_nametoindex;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const SOURCE: &str = include_str!("frames.bpf.c");
+
+/// Octets of the largest frame that is made.
+const LARGEST: usize = 128;
+/// Packets of one call: some 10 to 50 ms of them.
+const CALL: u32 = 32_768;
+/// Frames that the kernel makes together.
+const BATCH: u32 = 64;
+
+/// Compiles the programs into a folder; where they are then.
+pub fn compile(folder: &Path) -> Result<PathBuf> {
+    let (source, object) = (folder.join("frames.bpf.c"), folder.join("frames.o"));
+    std::fs::write(&source, SOURCE).asking(|| format!("writing {}", source.display()))?;
+    let mut clang = command("clang")?;
+    clang.args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-c"]).arg(&source).arg("-o").arg(&object);
+    // Debian keeps <asm/types.h> in a folder for each architecture.
+    clang.arg("-I").arg(format!("/usr/include/{}-linux-gnu", std::env::consts::ARCH));
+    let output = clang.output().asking(|| "starting clang".to_owned())?;
+    match output.status.success() {
+        true => Ok(object),
+        false => Err(Failure::Program("clang".into(), String::from_utf8_lossy(&output.stderr).into_owned())),
+    }
+}
+
+/// What a sender's frames are like.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    /// Which program makes them.
+    pub program: &'static str,
+    /// A whole frame; the words that the program writes are zero in it.
+    pub frame: Vec<u8>,
+    /// Flows in all.
+    pub flows: u32,
+    /// Flows in any order, not one after the other.
+    pub at_random: bool,
+    /// This power of two of packets each, and then never again: for new flows.
+    pub train: Option<u32>,
+}
+
+/// Sends frames of one pattern from a device.
+pub struct Frames {
+    programs: Ebpf,
+    program: &'static str,
+    frame: Vec<u8>,
+    context: [u8; 24],
+}
+
+impl Frames {
+    /// Loads the compiled programs for a device of a host.
+    pub fn load(object: &Path, pattern: &Pattern, host: &Namespace, device: &str) -> Result<Self> {
+        let mut words = [0_u8; LARGEST];
+        words.iter_mut().zip(&pattern.frame).for_each(|(word, octet)| *word = *octet);
+        // One packet each is told from no trains by an upper bit.
+        let train = pattern.train.map_or(0, |power| power | 8);
+        let mut programs = EbpfLoader::new()
+            .override_global("pattern", &words, true)
+            .override_global("flows", &pattern.flows, true)
+            .override_global("at_random", &u32::from(pattern.at_random), true)
+            .override_global("train", &train, true)
+            .load_file(object)
+            .map_err(|error| refused("loading the senders", &error))?;
+        program(&mut programs, pattern.program)?
+            .load()
+            .map_err(|error| refused("loading a sender", &error))?;
+        let index = host.enter(|| if_nametoindex(device))?.asking(|| format!("looking for {device}"))?;
+        let mut context = [0; 24];
+        context[4..8].copy_from_slice(&(pattern.frame.len() as u32).to_ne_bytes());
+        context[12..16].copy_from_slice(&index.to_ne_bytes());
+        Ok(Self { programs, program: pattern.program, frame: pattern.frame.clone(), context })
+    }
+
+    /// Tells `replies4` where its packets go.
+    pub fn answer(&mut self, answers: &[Answer]) -> Result<()> {
+        let map = self.programs.map_mut("answers").ok_or_else(|| strange("answers"))?;
+        let mut map: Array<&mut MapData, [u8; 8]> =
+            Array::try_from(map).map_err(|error| refused("answers", &error))?;
+        for (at, answer) in (0..).zip(answers) {
+            map.set(at, answer, 0).map_err(|error| refused("noting an answer", &error))?;
+        }
+        Ok(())
+    }
+
+    /// Sends so many frames. To be called inside the host's namespace.
+    pub fn send(&self, count: u32) -> Result<()> {
+        let loaded: &Xdp = self
+            .programs
+            .program(self.program)
+            .and_then(|program| program.try_into().ok())
+            .ok_or_else(|| strange(self.program))?;
+        let options = TestRunOptions {
+            data_in: Some(&self.frame),
+            ctx_in: Some(&self.context),
+            repeat: count,
+            attrs: TestRunAttrs::new().xdp_live_frames(BATCH),
+            ..TestRunOptions::new()
+        };
+        loaded.test_run(options).map_err(|error| refused("sending frames (BPF_PROG_RUN)", &error))?;
+        Ok(())
+    }
+
+    /// Sends as many as it can for so long; how long it took in fact. To be called inside the host's namespace.
+    pub fn flood(&self, time: Duration) -> Result<Duration> {
+        let start = Instant::now();
+        while start.elapsed() < time {
+            interrupt::check()?;
+            self.send(CALL)?;
+        }
+        Ok(start.elapsed())
+    }
+}
+
+/// IPv4 address and port of a packet's source as they stand in its header, and two octets of nothing.
+pub type Answer = [u8; 8];
+
+/// What arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Frames.
+    pub packets: u64,
+    /// Their octets.
+    pub octets: u64,
+    /// Those that were the first of a new flow.
+    pub firsts: u64,
+    /// Answers noted.
+    pub noted: u64,
+}
+
+/// Counts UDP and tunnel packets that arrive by a device, and takes them away. All else goes on to the host.
+pub struct Sink {
+    programs: Ebpf,
+}
+
+impl Sink {
+    /// Hangs it at a device of a host.
+    pub fn attach(object: &Path, host: &Namespace, device: &str) -> Result<Self> {
+        Ok(Self { programs: attach(object, "sink", host, device)? })
+    }
+
+    /// What arrived since it was attached, or since [`Sink::begin`].
+    pub fn seen(&self) -> Result<Seen> {
+        let map = self.programs.map("seen").ok_or_else(|| strange("seen"))?;
+        let map: Array<&MapData, [u64; 4]> = Array::try_from(map).map_err(|error| refused("seen", &error))?;
+        let [packets, octets, firsts, noted] =
+            map.get(&0, 0).map_err(|error| refused("reading the sink", &error))?;
+        Ok(Seen { packets, octets, firsts, noted })
+    }
+
+    /// Counts from zero, and notes the answers to what comes from now on.
+    pub fn begin(&mut self) -> Result<()> {
+        let map = self.programs.map_mut("seen").ok_or_else(|| strange("seen"))?;
+        let mut map: Array<&mut MapData, [u64; 4]> =
+            Array::try_from(map).map_err(|error| refused("seen", &error))?;
+        map.set(0, [0; 4], 0).map_err(|error| refused("emptying the sink", &error))
+    }
+
+    /// The answers that were noted.
+    pub fn answers(&self) -> Result<Vec<Answer>> {
+        let map = self.programs.map("answers").ok_or_else(|| strange("answers"))?;
+        let map: Array<&MapData, Answer> =
+            Array::try_from(map).map_err(|error| refused("answers", &error))?;
+        let noted = self.seen()?.noted as u32;
+        (0..noted).map(|at| map.get(&at, 0).map_err(|error| refused("reading answers", &error))).collect()
+    }
+
+    /// The last frame that was noted, and zeros behind it.
+    pub fn sample(&self) -> Result<[u8; LARGEST]> {
+        let map = self.programs.map("sample").ok_or_else(|| strange("sample"))?;
+        let map: Array<&MapData, [u8; LARGEST]> =
+            Array::try_from(map).map_err(|error| refused("sample", &error))?;
+        map.get(&0, 0).map_err(|error| refused("reading a sample", &error))
+    }
+}
+
+/// A program at a device that lets everything by: a veth device takes frames only where one hangs, or where packets are joined.
+pub struct Gate {
+    _programs: Ebpf,
+}
+
+impl Gate {
+    /// Hangs it there.
+    pub fn attach(object: &Path, host: &Namespace, device: &str) -> Result<Self> {
+        Ok(Self { _programs: attach(object, "open_gate", host, device)? })
+    }
+}
+
+fn attach(object: &Path, name: &'static str, host: &Namespace, device: &str) -> Result<Ebpf> {
+    let mut programs =
+        EbpfLoader::new().load_file(object).map_err(|error| refused("loading the sink", &error))?;
+    let program = program(&mut programs, name)?;
+    program.load().map_err(|error| refused("loading the sink", &error))?;
+    host.enter(|| program.attach(device, XdpMode::Driver).map(drop))?
+        .map_err(|error| refused(&format!("attaching {name} to {device}"), &error))?;
+    Ok(programs)
+}
+
+fn program<'a>(programs: &'a mut Ebpf, name: &'static str) -> Result<&'a mut Xdp> {
+    let found = programs.program_mut(name).and_then(|program| program.try_into().ok());
+    found.ok_or_else(|| strange(name))
+}
+
+fn strange(name: &str) -> Failure {
+    Failure::Unexpected(format!("{name} is not in frames.bpf.c"))
+}
+
+/// What the kernel said, with its reasons.
+fn refused(doing: &str, error: &dyn std::error::Error) -> Failure {
+    let mut said = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        said += &format!(": {error}");
+        cause = error.source();
+    }
+    Failure::Unexpected(format!("{doing}: {said}"))
+}
