@@ -146,24 +146,16 @@ pub struct Sink {
 impl Sink {
     /// Hangs it at a device of a host.
     pub fn attach(object: &Path, host: &Namespace, device: &str) -> Result<Self> {
-        Ok(Self { programs: attach(object, "sink", host, device)? })
+        Ok(Self { programs: attach(object, "sink", host, (device, 0))? })
     }
 
-    /// What arrived since it was attached, or since [`Sink::begin`].
+    /// What arrived since it was attached.
     pub fn seen(&self) -> Result<Seen> {
         let map = self.programs.map("seen").ok_or_else(|| strange("seen"))?;
         let map: Array<&MapData, [u64; 4]> = Array::try_from(map).map_err(|error| refused("seen", &error))?;
         let [packets, octets, firsts, noted] =
             map.get(&0, 0).map_err(|error| refused("reading the sink", &error))?;
         Ok(Seen { packets, octets, firsts, noted })
-    }
-
-    /// Counts from zero, and notes the answers to what comes from now on.
-    pub fn begin(&mut self) -> Result<()> {
-        let map = self.programs.map_mut("seen").ok_or_else(|| strange("seen"))?;
-        let mut map: Array<&mut MapData, [u64; 4]> =
-            Array::try_from(map).map_err(|error| refused("seen", &error))?;
-        map.set(0, [0; 4], 0).map_err(|error| refused("emptying the sink", &error))
     }
 
     /// The answers that were noted.
@@ -184,23 +176,26 @@ impl Sink {
     }
 }
 
-/// A program at a device that lets everything by: a veth device takes frames only where one hangs, or where packets are joined.
-pub struct Gate {
+/// A program that sends on by one device whatever comes in by another.
+pub struct Onward {
     _programs: Ebpf,
 }
 
-impl Gate {
-    /// Hangs it there.
-    pub fn attach(object: &Path, host: &Namespace, device: &str) -> Result<Self> {
-        Ok(Self { _programs: attach(object, "open_gate", host, device)? })
+impl Onward {
+    /// Hangs it at a device of a host.
+    pub fn attach(object: &Path, host: &Namespace, device: &str, out: &str) -> Result<Self> {
+        let out = host.enter(|| if_nametoindex(out))?.asking(|| format!("looking for {out}"))?;
+        Ok(Self { _programs: attach(object, "onward", host, (device, out))? })
     }
 }
 
-fn attach(object: &Path, name: &'static str, host: &Namespace, device: &str) -> Result<Ebpf> {
-    let mut programs =
-        EbpfLoader::new().load_file(object).map_err(|error| refused("loading the sink", &error))?;
+fn attach(object: &Path, name: &'static str, host: &Namespace, (device, out): (&str, u32)) -> Result<Ebpf> {
+    let mut programs = EbpfLoader::new()
+        .override_global("out", &out, true)
+        .load_file(object)
+        .map_err(|error| refused("loading a program", &error))?;
     let program = program(&mut programs, name)?;
-    program.load().map_err(|error| refused("loading the sink", &error))?;
+    program.load().map_err(|error| refused("loading a program", &error))?;
     host.enter(|| program.attach(device, XdpMode::Driver).map(drop))?
         .map_err(|error| refused(&format!("attaching {name} to {device}"), &error))?;
     Ok(programs)

@@ -5,6 +5,7 @@ use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::load::{Answer, Frames, Pattern, Seen, thread_cpu};
 use crate::probe::cpu::{pin_thread, process_cpu, receiving_cpu};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// Packets under way at most, where none may be lost: a TUN device's queue takes 500.
@@ -17,7 +18,7 @@ pub struct Column {
     /// What it is called in the tables.
     pub name: &'static str,
     /// The network.
-    pub scene: Scene,
+    pub scene: Rc<Scene>,
     /// The host that sends.
     from: &'static str,
     frames: Frames,
@@ -39,23 +40,13 @@ impl Column {
     /// Makes the sender ready. `pattern` is told the link-layer address that the frames go to.
     pub fn new(
         name: &'static str,
-        scene: Scene,
+        scene: Rc<Scene>,
         from: &'static str,
         pattern: impl FnOnce([u8; 6]) -> Pattern,
     ) -> Result<Self> {
         let pattern = pattern(scene.door(from));
         let frames = Frames::load(&scene.object, &pattern, scene.network.host(from)?, "up0")?;
         Ok(Self { name, scene, from, frames, flows: pattern.flows })
-    }
-
-    /// The same scene, something else sent through it.
-    pub fn instead(
-        self,
-        name: &'static str,
-        from: &'static str,
-        pattern: impl FnOnce([u8; 6]) -> Pattern,
-    ) -> Result<Self> {
-        Self::new(name, self.scene, from, pattern)
     }
 
     /// Tells a sender of replies where its packets go.
@@ -82,6 +73,7 @@ impl Column {
     pub fn carry(&mut self, count: u32) -> Result<(u64, Duration)> {
         let Self { scene, frames, from, .. } = self;
         let host = scene.network.host(from)?;
+        let scene: &Scene = scene;
         let sink = if *from == "client" { &scene.server } else { &scene.client };
         host.enter(|| {
             pin_thread(0)?;
@@ -120,15 +112,17 @@ impl Column {
     }
 
     fn flood(&self, time: Duration) -> Result<(Duration, Duration)> {
+        let frames = &self.frames;
         self.scene.network.host(self.from)?.enter(|| {
             pin_thread(0)?;
             let before = thread_cpu();
-            let took = self.frames.flood(time)?;
+            let took = frames.flood(time)?;
             Ok((took, thread_cpu().saturating_sub(before)))
         })?
     }
 
-    fn process_cpu(&self) -> Result<Duration> {
+    /// CPU time that the gateway's process has spent; none if it is the kernel.
+    pub fn process_cpu(&self) -> Result<Duration> {
         self.scene.process.map_or(Ok(Duration::ZERO), process_cpu)
     }
 

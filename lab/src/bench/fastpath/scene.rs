@@ -4,14 +4,14 @@
 //! client ─────────────────────── gateway ─────────────────────── server
 //! up0 2001:db8:1::2               in0 2001:db8:1::1   out0 2001:db8:2::1     up0 2001:db8:2::2
 //!     192.0.2.8                       192.0.2.1            203.0.113.1           203.0.113.2
-//! 2001:db8:c::/64 is behind the client
+//! 2001:db8:c::/64 is behind the client.
 //! ```
 //!
 //! The pairs of devices have one queue each. Both ends count what arrives, and take it away.
 
 use crate::failure::{Failure, Result};
 use crate::forwarder::{masquerade, run_sixway, run_tayga, sixway};
-use crate::load::{Sink, compile};
+use crate::load::{Onward, Sink, compile};
 use crate::namespace::command;
 use crate::programs;
 use crate::topology::Network;
@@ -23,6 +23,8 @@ use std::time::Duration;
 pub enum Middle {
     /// Nothing: what the client sends is counted where it enters the gateway.
     Nothing,
+    /// A program in the driver that only sends on.
+    Onward,
     /// The kernel's forwarding.
     Kernel,
     /// The same, what leaves hidden behind the gateway's IPv4 address.
@@ -45,6 +47,7 @@ pub struct Scene {
     pub client: Sink,
     /// Counts what arrives at the server, or at what is there instead.
     pub server: Sink,
+    _onward: Option<Onward>,
     /// Octets of the gateway's device before the client, and of that before the server.
     doors: [[u8; 6]; 2],
 }
@@ -53,7 +56,7 @@ impl Middle {
     /// Why it cannot be there, if it cannot.
     pub fn cannot_run(&self) -> Option<Failure> {
         let needs = match self {
-            Self::Nothing | Self::Kernel => Ok(PathBuf::new()),
+            Self::Nothing | Self::Onward | Self::Kernel => Ok(PathBuf::new()),
             Self::Masquerade => programs::require("nft"),
             Self::Tayga => programs::require("tayga").and(programs::require("nft")),
             Self::Sixway(_) => sixway(),
@@ -65,7 +68,7 @@ impl Middle {
     pub fn start(&self) -> Result<Scene> {
         let network = network()?;
         let process = match self {
-            Self::Nothing | Self::Kernel => None,
+            Self::Nothing | Self::Onward | Self::Kernel => None,
             Self::Masquerade => {
                 masquerade(&network)?;
                 None
@@ -78,8 +81,12 @@ impl Middle {
             if matches!(self, Self::Nothing) { ("gateway", "in0") } else { ("server", "up0") };
         let server = Sink::attach(&object, network.host(far)?, device)?;
         let client = Sink::attach(&object, network.host("client")?, "up0")?;
+        let onward = match self {
+            Self::Onward => Some(Onward::attach(&object, network.host("gateway")?, "in0", "out0")?),
+            Self::Nothing | Self::Kernel | Self::Masquerade | Self::Tayga | Self::Sixway(_) => None,
+        };
         let doors = [mac(&network, "in0")?, mac(&network, "out0")?];
-        Ok(Scene { network, process, object, client, server, doors })
+        Ok(Scene { network, process, object, client, server, _onward: onward, doors })
     }
 }
 
