@@ -363,24 +363,65 @@ fn the_administrator_ends_sessions_and_bindings_with_their_entries() {
 }
 
 #[test]
-fn hairpins_echo_and_half_open_connections_are_never_given_away() {
-    let door = Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 53));
-    let mut pair = pair_with(64, |nat64| {
-        nat64.static_bindings.push(StaticBinding {
-            protocol: NatProtocol::Udp,
-            inside: Inside(Endpoint6::new("2001:db8:1::2".parse().unwrap(), 53)),
-            outside: door,
-        });
-    });
+fn echo_and_half_open_connections_are_never_given_away() {
+    let mut pair = pair();
     for n in 0..100u16 {
         let data = pair.data();
-        pair.decides(&v6(HOST, "64:ff9b::192.0.2.1").udp(1_000, 53, &data).octets());
         pair.decides(&v6(HOST, SERVER6).echo(7, n, &data).octets());
         pair.decides(&v6(HOST, SERVER6).tcp(1_000, 80, SYN, &[]).octets());
         pair.decides(&v6(HOST, SERVER6).tcp(1_000, 80, ACK, &[]).octets());
     }
-    assert_eq!(rows(&mut pair.gateway).len(), 4);
+    assert_eq!(rows(&mut pair.gateway).len(), 2);
     assert_eq!((pair.path.len(), pair.path.table().asked), (0, 0));
+}
+
+/// Two hosts behind the same translator: each packet belongs to two sessions, the sender's and the receiver's.
+#[test]
+fn a_hairpins_packets_are_forwarded_when_both_their_sessions_are_there() {
+    let called = "2001:db8:1::2";
+    for protocol in [NatProtocol::Udp, NatProtocol::Tcp] {
+        let mut pair = pair_with(64, |nat64| {
+            nat64.static_bindings.push(StaticBinding {
+                protocol,
+                inside: Inside(Endpoint6::new(called.parse().unwrap(), 53)),
+                outside: Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 53)),
+            });
+        });
+        let packet = |pair: &mut Pair, flags, back: bool| {
+            let data = pair.data();
+            let (packet, ports) = if back {
+                let caller = pair.row(1_000).outside.0;
+                let image = format!("64:ff9b::{}", caller.address);
+                (v6(called, &image), [53, caller.port])
+            } else {
+                (v6(HOST, "64:ff9b::192.0.2.1"), [1_000, 53])
+            };
+            match protocol {
+                NatProtocol::Tcp => {
+                    sequenced(packet.tcp(ports[0], ports[1], flags, &data).octets(), 40, pair.number)
+                }
+                _ => packet.udp(ports[0], ports[1], &data).octets(),
+            }
+        };
+        for (flags, back) in [(SYN, false), (SYN | ACK, true)] {
+            let packet = packet(&mut pair, flags, back);
+            pair.comes(&packet);
+        }
+        for _ in 0..PACKETS + 2 {
+            for back in [false, true] {
+                let packet = packet(&mut pair, ACK, back);
+                pair.comes(&packet);
+            }
+        }
+        assert_eq!(pair.path.len(), 2);
+        let words = pair.path.table().entries.values().flat_map(|entry| entry.words).collect::<Vec<_>>();
+        assert_eq!(words, [Word::Active; 4], "{protocol}");
+        for back in [false, true] {
+            let packet = packet(&mut pair, ACK, back);
+            assert_eq!(pair.comes(&packet), Fate::Forwarded);
+        }
+        assert_eq!(pair.gateway.engine.counters().flows_moved_unquietly, 0);
+    }
 }
 
 #[test]

@@ -6,6 +6,8 @@ use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use crate::instant::Instant;
 use crate::mechanism::nat64::{Arrival, Outcome, Probe};
+use crate::nat::NatProtocol;
+use crate::offload::mark;
 use crate::parse::{self, Addresses, Packet, QuotedTuple, Transport};
 use crate::rewrite::{Executed, Pass, echo};
 use crate::verdict::{Decision, Next, Outbox, Verdict};
@@ -179,6 +181,7 @@ impl Engine {
         out: &mut Outbox,
     ) -> Result<Verdict, DropReason> {
         self.original.keep(frame, packet)?;
+        let came = (frame.passes == 0).then(|| mark_of(frame, packet)).flatten();
         let mut current = *packet;
         while usize::from(frame.passes) < MAX_PASSES {
             let executed =
@@ -195,7 +198,10 @@ impl Engine {
                 self.original.packet = None;
                 return Ok(Verdict::HandOver(worker));
             }
-            decision = match self.decide_later(frame, &current, owner, now)? {
+            self.turns(owner, came);
+            let decided = self.decide_later(frame, &current, owner, now);
+            self.turns(owner, None);
+            decision = match decided? {
                 Outcome::Translate(decision) => decision,
                 Outcome::Stored => {
                     self.original.packet = None;
@@ -204,6 +210,13 @@ impl Engine {
             };
         }
         Err(DropReason::NestingLimit)
+    }
+
+    /// Tells a stateful translator with which mark the packet came that it is about to decide on again.
+    fn turns(&mut self, owner: Owner, came: Option<u32>) {
+        if let Owner::Nat64(index) = owner {
+            self.nat64[usize::from(index)].turns(came);
+        }
     }
 
     /// Asks the mechanism, off the batch's path.
@@ -260,6 +273,13 @@ impl Engine {
             Owner::Gateway => Err(DropReason::ToGateway),
         }
     }
+}
+
+/// The mark that a TCP or UDP packet leaves at an armed entry.
+fn mark_of(frame: &Frame, packet: &Packet) -> Option<u32> {
+    let protocol = NatProtocol::of(packet.protocol).filter(|protocol| *protocol != NatProtocol::Icmp)?;
+    let octets = frame.bytes().get(usize::from(packet.transport_at)..packet.length as usize)?;
+    Some(mark(protocol, octets))
 }
 
 /// The five-tuple that an ICMP error quotes, for a translator that asks for addresses alone.

