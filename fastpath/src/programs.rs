@@ -34,14 +34,26 @@ pub(crate) enum Wish {
 }
 
 impl Programs {
-    /// Loads them.
-    pub fn load(rules: &Rules, pins: &Pins, buckets: u32, xdp: Wish) -> Result<Self, FastPathError> {
+    /// Loads them. The kernel goes through every way that a packet may take, which lasts a second or so: for both at the same time.
+    pub fn load(rules: &Rules, pins: &Pins, buckets: u32, wish: Wish) -> Result<Self, FastPathError> {
         let mut tc = object(TC_OBJECT, TC_PROGRAM, rules, pins, buckets)?;
-        tc_program(&mut tc)?.load().map_err(FastPathError::when(format!("load {TC_PROGRAM}")))?;
-        let xdp = match xdp {
-            Wish::No => Err("no interface wanted it".into()),
-            Wish::Demanded => Ok(in_driver(rules, pins, buckets)?),
-            Wish::Hoped => in_driver(rules, pins, buckets).map_err(|error| error.to_string()),
+        let mut xdp = match wish {
+            Wish::No => None,
+            Wish::Hoped | Wish::Demanded => Some(object(XDP_OBJECT, XDP_PROGRAM, rules, pins, buckets)?),
+        };
+        let (at_tc, in_driver) = std::thread::scope(|scope| {
+            let in_driver = xdp.as_mut().map(|xdp| scope.spawn(|| verify_xdp(xdp)));
+            let at_tc = verify_tc(&mut tc);
+            let in_driver =
+                in_driver.map(|thread| thread.join().unwrap_or_else(|_| Err(strange(XDP_PROGRAM))));
+            (at_tc, in_driver)
+        });
+        at_tc?;
+        let xdp = match (xdp, in_driver) {
+            (Some(xdp), Some(Ok(()))) => Ok(xdp),
+            (_, Some(Err(error))) if wish == Wish::Demanded => return Err(error),
+            (_, Some(Err(error))) => Err(error.to_string()),
+            _ => Err("no interface wanted it".into()),
         };
         Ok(Self { tc, xdp })
     }
@@ -61,10 +73,12 @@ impl Programs {
     }
 }
 
-fn in_driver(rules: &Rules, pins: &Pins, buckets: u32) -> Result<Ebpf, FastPathError> {
-    let mut xdp = object(XDP_OBJECT, XDP_PROGRAM, rules, pins, buckets)?;
-    xdp_program(&mut xdp)?.load().map_err(FastPathError::when(format!("load {XDP_PROGRAM}")))?;
-    Ok(xdp)
+fn verify_tc(object: &mut Ebpf) -> Result<(), FastPathError> {
+    tc_program(object)?.load().map_err(FastPathError::when(format!("load {TC_PROGRAM}")))
+}
+
+fn verify_xdp(object: &mut Ebpf) -> Result<(), FastPathError> {
+    xdp_program(object)?.load().map_err(FastPathError::when(format!("load {XDP_PROGRAM}")))
 }
 
 fn tc_program(object: &mut Ebpf) -> Result<&mut SchedClassifier, FastPathError> {

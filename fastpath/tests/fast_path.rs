@@ -17,11 +17,12 @@ use sixway_fastpath::{
 };
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::BTreeMap;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use support::peer::{FAR, NEAR, Peer, Sender, ipv4, udp};
-use support::{in_namespace, open, skipped};
+use support::peer::{FAR, NEAR, Peer, Sender, ipv4, packet_socket, udp};
+use support::{in_namespace, open, skipped, wait};
 
 /// Runs `body` beside a peer, with a folder for pins that goes with the test's mounts.
 fn with_pins(test: &'static str, body: impl FnOnce(&Peer, Settings) + Send + 'static) {
@@ -416,6 +417,68 @@ fn a_flow_is_carried_on_from_its_quiet_point_until_it_is_removed() {
         assert_eq!((ran.verdict as i32, &ran.octets), (-1, &six), "removed");
         fast_path.end().unwrap();
     });
+}
+
+#[test]
+fn no_packet_notices_that_the_programs_are_replaced() {
+    with_pins("unnoticed", |peer, settings| {
+        let (mut tun, config, here, there) = between(peer);
+        let near = config.ports[0].ifindex;
+        let rules = Rules { config: Box::new(config), ..Rules::default() };
+        let mut fast_path = start(&Settings { rules: rules.clone(), ..settings.clone() });
+        let device = Device { port: near, vlan: 0, xdp: 0, tc: 1 };
+        fast_path.set_devices(&BTreeMap::from([(near, device)])).unwrap();
+        fast_path.control().enable(true);
+        let outside = Outside(Endpoint4::new([198, 51, 100, 1].into(), 2_000));
+        let flow = OffloadedFlow { outside, ..flow(1_000) };
+        let mut writer = FastPathWriter::new(fast_path.table().clone(), Instant(0));
+        let handle = writer.arm(&flow).unwrap();
+        writer.force(handle);
+        let frame = packets(&flow, here, there).six;
+        let (sender, receiver) =
+            peer.inside(|| (packet_socket("far"), std::net::UdpSocket::bind((FAR, 53)).unwrap()));
+        peer.inside(|| support::ip(&format!("route add 198.51.100.0/24 via {NEAR}")));
+        let ends = std::sync::atomic::AtomicBool::new(false);
+        let (sent, received) = std::thread::scope(|scope| {
+            let sending = scope.spawn(|| {
+                let mut sent = 0;
+                while !ends.load(std::sync::atomic::Ordering::Relaxed) {
+                    // SAFETY: the frame outlives the call, with its length.
+                    let result =
+                        unsafe { libc::send(sender.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
+                    assert_eq!(result, frame.len() as isize);
+                    sent += 1;
+                    std::thread::sleep(Duration::from_micros(300));
+                }
+                sent
+            });
+            let receiving = scope.spawn(|| {
+                receiver.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+                (0u64..).find(|_| receiver.recv(&mut [0; 100]).is_err()).unwrap()
+            });
+            for _ in 0..2 {
+                fast_path.control().beat();
+                fast_path.replace(&rules, &settings.interfaces).unwrap();
+            }
+            ends.store(true, std::sync::atomic::Ordering::Relaxed);
+            (sending.join().unwrap(), receiving.join().unwrap())
+        });
+        assert!(sent > 50, "{sent}");
+        assert_eq!((received, writer.usage(handle)[0].packets), (sent, sent));
+        assert!(
+            !wait(&tun.queues[0], Duration::ZERO) || only_of_the_kernel(&mut tun),
+            "one came to the engine"
+        );
+        fast_path.end().unwrap();
+    });
+}
+
+/// Whether what comes by the device is none of the flow's: the kernel's own multicast.
+fn only_of_the_kernel(tun: &mut sixway_link::Tun) -> bool {
+    use sixway_link::Link;
+    let mut frames: Vec<_> = (0..64).map(|_| sixway_dataplane::Frame::with_capacity(65_600)).collect();
+    let count = tun.queues[0].receive(&mut frames).unwrap();
+    frames[..count].iter().all(|frame| frame.bytes()[24..].first() == Some(&0xff))
 }
 
 #[test]
