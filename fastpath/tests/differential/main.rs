@@ -8,29 +8,12 @@
 #![cfg(feature = "ebpf")]
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
-#[path = "../../../link/tests/support/mod.rs"]
-mod namespace;
-#[path = "../../../dataplane/tests/support/mod.rs"]
-mod support;
-
-mod choices;
-mod configured;
-mod draft;
-mod generator;
-mod judge;
-mod oracle;
-mod rig;
-mod routes;
-mod scene;
-mod sessions;
+mod proof;
 mod states;
-mod trouble;
-mod tunnel_worlds;
-mod world;
-mod worlds;
 
-use rig::Hook;
-use world::World;
+use proof::rig::Hook;
+use proof::world::World;
+use proof::{judge, worlds};
 
 /// Packets for each world at each hook, unless PROOF_PACKETS says otherwise.
 const PACKETS: u64 = 5_000;

@@ -1,11 +1,11 @@
 //! An entry's life, and what else decides whether the programs forward: each test at both hooks.
 
-use super::judge::NOW;
-use super::namespace::{self, ip};
-use super::rig::{Hook, Rig, Ruling};
-use super::scene::{Port, Scene};
-use super::sessions::{self, Session};
-use super::worlds;
+use super::proof::judge::NOW;
+use super::proof::namespace::{self, ip};
+use super::proof::rig::{Hook, Rig, Ruling};
+use super::proof::scene::{Port, Scene};
+use super::proof::sessions::{self, Session};
+use super::proof::worlds;
 use sixway_dataplane::engine::Engine;
 use sixway_dataplane::nat::{Direction, NatProtocol};
 use sixway_dataplane::offload::{FastPath, FlowHandle, mark};

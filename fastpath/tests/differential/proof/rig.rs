@@ -112,20 +112,22 @@ impl Rig {
         handle
     }
 
-    /// Tries the program on a frame that came in by a device. What is too short to have an IP header the kernel does not try at tc.
+    /// Tries the program on a frame that came in by a device. What has no whole IP header, or nothing at all behind the
+    /// Ethernet header, the kernel does not try at tc.
     pub fn run(&self, frame: &[u8], ifindex: u32) -> Ran {
         let least = match frame.get(12..14) {
             Some([8, 0]) => 34,
             Some([0x86, 0xdd]) => 54,
-            _ => 14,
+            _ => 15,
         };
         if self.hook == Hook::Tc && frame.len() < least {
             return Ran { verdict: Ruling::Pass, frame: frame.to_vec() };
         }
         let asked = Frame::new(frame).by(ifindex);
+        let refused = |error| panic!("{error}: {frame:02x?}");
         let ran = match self.program.program(self.hook.program()) {
-            Some(Program::Xdp(program)) => run_xdp(program, &asked).unwrap(),
-            Some(Program::SchedClassifier(program)) => run_tc(program, &asked).unwrap(),
+            Some(Program::Xdp(program)) => run_xdp(program, &asked).unwrap_or_else(refused),
+            Some(Program::SchedClassifier(program)) => run_tc(program, &asked).unwrap_or_else(refused),
             _ => panic!("no such program"),
         };
         // XDP_PASS, XDP_REDIRECT; TC_ACT_UNSPEC, TC_ACT_REDIRECT.

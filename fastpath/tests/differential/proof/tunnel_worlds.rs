@@ -165,6 +165,7 @@ fn border_relay(name: &'static str, policy: TunnelPolicy, shared: &'static str) 
     let mut tunnel = support::six_rd(six_rd::Role::BorderRelay, "45.82.0.1");
     tunnel.domain = domain("2a00:6d00::/32", shared);
     tunnel.border_relays = vec![four("45.82.0.1"), four("10.66.6.6")];
+    tunnel.subnets = vec!["10.65.7.0/28".parse().unwrap()];
     tunnel.other_relays = vec!["10.67.0.0/16".parse().unwrap()];
     tunnel.policy = policy;
     let mut world = world(name, vec![TunnelConfig::SixRd(tunnel)], &["45.82.0.1"]);
@@ -174,7 +175,12 @@ fn border_relay(name: &'static str, policy: TunnelPolicy, shared: &'static str) 
         ("10.65.9.0/24", Target::Neighbour(Port::Narrow, None)),
         ("10.65.8.0/24", Target::Neighbour(Port::Tagged, None)),
     ];
-    let edge = |choices: &mut Choices| Ipv4Addr::new(10, 65, choices.of(&[7, 7, 8, 9]), choices.octet());
+    let edge = |choices: &mut Choices| {
+        let (network, last) = (choices.of(&[7, 7, 8, 9]), choices.octet());
+        // Now and then what must not be an end: a relay, a broadcast address.
+        let other = choices.of(&["10.66.6.6", "10.67.1.1", "10.65.7.15", "10.65.7.0"]);
+        if choices.one_in(16) { four(other) } else { Ipv4Addr::new(10, 65, network, last) }
+    };
     let address = move |edge: Ipv4Addr, octet: u8| {
         let prefix = six("2a00:6d00::").to_bits();
         let bits = u128::from(edge.to_bits() << length) << 64;
@@ -228,12 +234,16 @@ fn isatap_router(name: &'static str, policy: TunnelPolicy) -> World {
     let mut tunnel = support::isatap(isatap::Role::Router, "10.0.0.1");
     tunnel.prefixes = vec!["2a00:15:1:2::/64".parse().unwrap()];
     tunnel.routers = vec![four("10.0.0.9")];
+    tunnel.subnets = vec!["10.1.2.0/24".parse().unwrap()];
     tunnel.locators = vec!["10.0.0.0/8".parse().unwrap(), "45.2.0.0/16".parse().unwrap()];
     tunnel.policy = policy;
     let mut world = world(name, vec![TunnelConfig::Isatap(tunnel)], &["10.0.0.1"]);
     world.routes = vec![("2a00:15:1:2::/64", TUN)];
-    let host = |choices: &mut Choices| match choices.below(4) {
-        3 => Ipv4Addr::new(45, 2, 0, choices.octet()),
+    let host = |choices: &mut Choices| match choices.below(8) {
+        7 => {
+            four(choices.of(&["10.1.2.255", "10.1.2.0", "169.254.1.1", "45.1.0.1", "10.0.0.1", "224.1.1.1"]))
+        }
+        6 => Ipv4Addr::new(45, 2, 0, choices.octet()),
         _ => Ipv4Addr::new(10, 1, 2, choices.octet()),
     };
     let out =

@@ -30,6 +30,7 @@ pub enum Trouble {
     OtherDestination,
     OtherOuterSource,
     OwnAddress,
+    Circle,
     Nested,
     OtherProtocol,
     OtherPorts,
@@ -65,6 +66,7 @@ impl Trouble {
         Self::OtherDestination,
         Self::OtherOuterSource,
         Self::OwnAddress,
+        Self::Circle,
         Self::Nested,
         Self::OtherProtocol,
         Self::OtherPorts,
@@ -178,7 +180,7 @@ fn addresses(trouble: Trouble, made: &mut Made, world: &World, choices: &mut Cho
     let is_source = match trouble {
         Trouble::MartianSource | Trouble::OtherSource => true,
         Trouble::MartianDestination | Trouble::OtherDestination => false,
-        Trouble::OwnAddress => choices.one_in(2),
+        Trouble::OwnAddress | Trouble::Circle => choices.one_in(2),
         Trouble::OtherOuterSource => {
             if let Some(Addresses::V4(source, _)) = made.outer.as_mut().map(|outer| &mut outer.addresses) {
                 *source = other4(choices);
@@ -188,7 +190,7 @@ fn addresses(trouble: Trouble, made: &mut Made, world: &World, choices: &mut Cho
         _ => return,
     };
     let place = match &mut made.outer {
-        Some(outer) if choices.one_in(3) => &mut outer.addresses,
+        Some(outer) if trouble != Trouble::Circle && choices.one_in(3) => &mut outer.addresses,
         Some(_) | None => &mut made.draft.addresses,
     };
     match (place, is_source) {
@@ -246,6 +248,22 @@ const OTHERS6: &[&str] = &[
     "fd00::1",
 ];
 
+/// Where IPv4 addresses stand in IPv6 ones: prefix, and bits before the address.
+const FORMATS: &[(&str, u8)] = &[
+    ("64:ff9b::", 96),
+    ("2a00:60::", 96),
+    ("2a00:6064:64:64::", 64),
+    ("2a00:6056:56:5600::", 56),
+    ("2a00:6048:4800::", 48),
+    ("2a00:6040:4000::", 40),
+    ("2a00:6032::", 32),
+    ("2002::", 16),
+    ("2a00:15:1:2:0:5efe::", 96),
+    ("2a00:15:1:2:200:5efe::", 96),
+    ("2a00:6d00::", 32),
+    ("2001::", 96),
+];
+
 fn strange4(trouble: Trouble, world: &World, choices: &mut Choices) -> Ipv4Addr {
     match trouble {
         Trouble::MartianSource | Trouble::MartianDestination => four(choices.of(MARTIANS4)),
@@ -270,26 +288,26 @@ fn strange6(trouble: Trouble, world: &World, choices: &mut Choices) -> Ipv6Addr 
             }
             // A martian in each format.
             let martian = four(choices.of(MARTIANS4));
-            let (prefix, length) = choices.of(&[
-                ("64:ff9b::", 96),
-                ("2a00:60::", 96),
-                ("2002::", 16),
-                ("2a00:6064:64:64::", 64),
-                ("2a00:6032::", 32),
-                ("2a00:15:1:2:0:5efe::", 96),
-            ]);
+            let (prefix, length) = choices.of(FORMATS);
             embedded(prefix, length, martian)
+        }
+        // This host's address in the format of any tunnel (RFC 6324).
+        Trouble::Circle => {
+            let own =
+                world.local.iter().find_map(|own| if let IpAddr::V4(own) = own { Some(*own) } else { None });
+            let own = own.unwrap_or(four("45.90.0.254"));
+            let teredo = Ipv4Addr::from_bits(!own.to_bits());
+            choices.of(&[
+                embedded("2002::", 16, own),
+                embedded("2001:db8:7:7:0:5efe::", 96, own),
+                embedded("2a00:7:7:7:200:5efe::", 96, own),
+                embedded("2001:0:4136:e378::", 96, teredo),
+                embedded("2a00:6d00::", 32, own),
+            ])
         }
         Trouble::OwnAddress => {
             let own = strange4(trouble, world, choices);
-            let (prefix, length) = choices.of(&[
-                ("64:ff9b::", 96),
-                ("2a00:60::", 96),
-                ("2002::", 16),
-                ("2a00:15:1:2:0:5efe::", 96),
-                ("2a00:15:1:2:200:5efe::", 96),
-                ("2a00:6d00::", 32),
-            ]);
+            let (prefix, length) = choices.of(FORMATS);
             choices.of(&[
                 six("2a00:90::fe"),
                 six("2001:db8:ff01::1"),
@@ -297,8 +315,15 @@ fn strange6(trouble: Trouble, world: &World, choices: &mut Choices) -> Ipv6Addr 
                 embedded(prefix, length, own),
             ])
         }
-        _ if choices.one_in(2) => remote6(choices),
-        _ => six(choices.of(OTHERS6)),
+        _ => match choices.below(3) {
+            0 => remote6(choices),
+            1 => six(choices.of(OTHERS6)),
+            _ => {
+                let other = four(choices.of(OTHERS4));
+                let (prefix, length) = choices.of(FORMATS);
+                embedded(prefix, length, other)
+            }
+        },
     }
 }
 

@@ -58,11 +58,30 @@ pub fn lane(kind: u32, way: u32, choose: impl Fn(&mut Choices) -> Way + Send + S
     Lane { counter: kind * 2 + way, way: Box::new(choose) }
 }
 
-/// A public host of the Internet, sometimes beyond a next hop that is not as all others are.
+/// A public host of the Internet, sometimes beyond a next hop that is not as all others are; seldom an address that is no public host's.
 pub fn remote4(choices: &mut Choices) -> Ipv4Addr {
+    if choices.one_in(32) {
+        return four(choices.of(NO_HOSTS));
+    }
     let network = choices.of(&[1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 6, 1, 1, 1, 1, 4, 5, 7]);
     Ipv4Addr::new(45, network, 0, choices.octet() % 8 + 1)
 }
+
+/// Private, shared, link-local, of documentation, no unicast, broadcast of a network that some tunnels are told of.
+const NO_HOSTS: &[&str] = &[
+    "10.1.2.3",
+    "172.16.0.1",
+    "192.168.1.1",
+    "100.64.0.1",
+    "169.254.1.1",
+    "192.0.2.1",
+    "198.18.0.1",
+    "127.0.0.1",
+    "0.0.0.1",
+    "224.0.0.1",
+    "255.255.255.255",
+    "45.1.0.7",
+];
 
 /// The same of IPv6.
 pub fn remote6(choices: &mut Choices) -> Ipv6Addr {

@@ -20,6 +20,22 @@ pub fn all() -> Vec<World> {
     all
 }
 
+/// One world of each kind.
+pub fn telling() -> Vec<World> {
+    const NAMES: [&str; 8] = [
+        "nat64, header octets set",
+        "two nat64",
+        "siit /64",
+        "siit, explicit mappings",
+        "several",
+        "6to4 router",
+        "6rd border relay, short",
+        "tunnels at one address",
+    ];
+    let is_telling = |world: &World| NAMES.contains(&world.name);
+    all().into_iter().filter(is_telling).collect()
+}
+
 const TUN: Target = Target::Tun;
 
 /// MSS clamping changes SYNs alone, which are the engine's.
@@ -140,6 +156,12 @@ fn route_of(length: u8) -> &'static str {
     }
 }
 
+/// A destination under the prefix that the host sends elsewhere.
+fn elsewhere(at: &str, length: u8) -> &'static str {
+    let address = embedded(at, length, Ipv4Addr::new(45, 1, 0, 5));
+    Box::leak(format!("{address}/128").into_boxed_str())
+}
+
 /// A host that the translator knows by 45.70.0.0/24.
 fn inside(octet: u8) -> Ipv4Addr {
     Ipv4Addr::new(45, 70, 0, octet % 16)
@@ -179,7 +201,12 @@ fn embedding(name: &'static str, at: &'static str, length: u8) -> World {
             ),
         }
     };
-    let out = move |choices: &mut Choices| Way::V6(host(choices).1, embedded(at, length, remote4(choices)));
+    let out = move |choices: &mut Choices| {
+        // To a host of the table by its IPv4 address: the translator turns the packet around (RFC 7757 §4).
+        let turns = choices.one_in(16);
+        let to = if turns { host(choices).0 } else { remote4(choices) };
+        Way::V6(host(choices).1, embedded(at, length, to))
+    };
     let inward = move |choices: &mut Choices| Way::V4(remote4(choices), host(choices).0);
     let through = move |choices: &mut Choices| {
         Way::V6(embedded(at, length, inside(choices.octet())), embedded(at, length, remote4(choices)))
@@ -188,7 +215,13 @@ fn embedding(name: &'static str, at: &'static str, length: u8) -> World {
         name,
         config,
         local: Vec::new(),
-        routes: vec![(route_of(length), TUN), ("45.70.0.0/15", TUN), ("45.72.0.0/15", TUN)],
+        routes: vec![
+            (route_of(length), TUN),
+            (elsewhere(at, length), Target::Neighbour(Port::Inner, None)),
+            ("45.70.0.0/15", TUN),
+            ("45.72.0.0/15", TUN),
+            ("45.73.0.3/32", Target::Neighbour(Port::Outer, None)),
+        ],
         lanes: vec![lane(SIIT, OUT, out), lane(SIIT, IN, inward), lane(SIIT, OUT, through)],
     }
 }

@@ -1,0 +1,46 @@
+//! Worlds that stand ready side by side, each in a network namespace of its own, for a thread that goes from one to another.
+
+use super::generator::Input;
+use super::judge::Bench;
+use super::rig::Hook;
+use super::scene::Scene;
+use super::world::World;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+
+/// A world at a hook, and its namespace.
+pub struct Room {
+    namespace: File,
+    bench: Bench<'static>,
+}
+
+impl Room {
+    /// Takes the calling thread into a new namespace and sets the world up there, for as long as the process lives.
+    ///
+    /// # Errors
+    /// What the kernel does not let us do.
+    pub fn new(world: World, hook: Hook) -> Result<Self, String> {
+        // SAFETY: unshare touches no memory; a network namespace may differ from thread to thread.
+        if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+            return Err(format!("needs root (unshare: {})", io::Error::last_os_error()));
+        }
+        super::namespace::ip("link set lo up");
+        let world: &'static World = Box::leak(Box::new(world));
+        let scene: &'static Scene = Box::leak(Box::new(Scene::new(world.routes(), &world.local)));
+        let bench = Bench::new(world, scene, hook).ok_or("the kernel takes no programs from this process")?;
+        let namespace = File::open("/proc/thread-self/ns/net").map_err(|error| error.to_string())?;
+        Ok(Self { namespace, bench })
+    }
+
+    /// Tries a frame there, and panics if something is wrong.
+    pub fn tries(&self, input: &Input) {
+        // SAFETY: setns touches no memory.
+        assert_eq!(unsafe { libc::setns(self.namespace.as_raw_fd(), libc::CLONE_NEWNET) }, 0);
+        // What should become of it is asked in any case: a fuzzer is guided by the way there.
+        self.bench.expects(input);
+        if let Err(why) = self.bench.check(input) {
+            panic!("{}: {why}", self.bench.name());
+        }
+    }
+}
