@@ -40,6 +40,7 @@ impl FlowTable {
                 FLOW_ACTIVE if half.direction == TO_OUTSIDE => match self.pair(slot, &half) {
                     Some((into, flow, halves)) if keep(FlowHandle(slot as u32), &flow, &halves) => {
                         self.join(slot, into);
+                        self.join(into, slot);
                         adopted.kept += 1;
                     }
                     Some((into, ..)) => {
@@ -96,8 +97,10 @@ impl FlowTable {
             if flow_state(half.word) != FLOW_ACTIVE || half.direction == TO_OUTSIDE {
                 continue;
             }
-            let out = flow_of(&half).and_then(|flow| self.find(&self.halves(&flow)?[0]));
-            if out.is_none_or(|out| self.halves_of(FlowHandle(out as u32))[1] != slot) {
+            // One that stayed was joined with it, both ways, and every half to the outside that is active did stay.
+            let [_, out] = self.halves_of(FlowHandle(slot as u32));
+            let [_, back] = self.halves_of(FlowHandle(out as u32));
+            if back != slot || !self.is_active(out) {
                 self.rest(slot);
                 strays += 1;
             }

@@ -15,7 +15,6 @@ use aya::maps::{HashMap, Map, MapData, MapError, PerCpuArray};
 use aya::programs::{SchedClassifier, Xdp};
 use std::collections::BTreeMap;
 use std::hash::Hash;
-use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -176,7 +175,9 @@ impl FastPath {
     /// # Errors
     /// The kernel's: there is no room (1,024).
     pub fn set_devices(&mut self, devices: &BTreeMap<u32, Device>) -> Result<(), FastPathError> {
-        set(&mut self.devices, devices).map_err(FastPathError::when("name the devices"))
+        let changed = set(&mut self.devices, devices).map_err(FastPathError::when("name the devices"))?;
+        self.ask_again(changed);
+        Ok(())
     }
 
     /// Names the tunnels' IPv4 destinations to which less fits than the configuration says: packets to them are passed on.
@@ -185,7 +186,17 @@ impl FastPath {
     /// The kernel's: there is no room (4,096).
     pub fn set_narrow_paths(&mut self, destinations: &[Ipv4Addr]) -> Result<(), FastPathError> {
         let wanted = destinations.iter().map(|address| (address.octets(), 1)).collect();
-        set(&mut self.narrow_paths, &wanted).map_err(FastPathError::when("name the narrow paths"))
+        let changed =
+            set(&mut self.narrow_paths, &wanted).map_err(FastPathError::when("name the narrow paths"))?;
+        self.ask_again(changed);
+        Ok(())
+    }
+
+    /// The programs ask for these when they look for a next hop, and remember what came of it.
+    fn ask_again(&self, changed: bool) {
+        if changed {
+            self.control.bump();
+        }
     }
 
     /// The program at tc ingress, for test runs.
@@ -232,22 +243,20 @@ fn complete(rules: &Rules) -> Rules {
     rules
 }
 
-/// Makes a map hold these elements and no others.
-fn set<K: aya::Pod + Ord + Eq + Hash, V: aya::Pod>(
+/// Makes a map hold these elements and no others. Whether it held anything else.
+fn set<K: aya::Pod + Ord + Eq + Hash, V: aya::Pod + PartialEq>(
     map: &mut HashMap<MapData, K, V>,
     wanted: &BTreeMap<K, V>,
-) -> Result<(), MapError> {
-    let there: Vec<K> = map.keys().collect::<Result<_, _>>()?;
-    for (key, value) in wanted {
+) -> Result<bool, MapError> {
+    let there: BTreeMap<K, V> = map.iter().collect::<Result<_, _>>()?;
+    let is_new = |(key, value): &(&K, &V)| there.get(*key) != Some(*value);
+    let new: Vec<_> = wanted.iter().filter(is_new).collect();
+    let gone: Vec<_> = there.keys().filter(|key| !wanted.contains_key(key)).collect();
+    for (key, value) in new.iter().copied() {
         map.insert(key, value, 0)?;
     }
-    for gone in there.iter().filter(|key| !wanted.contains_key(key)) {
-        match map.remove(gone) {
-            Err(MapError::SyscallError(error)) if error.io_error.kind() != io::ErrorKind::NotFound => {
-                return Err(error.into());
-            }
-            _ => {}
-        }
+    for key in gone.iter().copied() {
+        map.remove(key)?;
     }
-    Ok(())
+    Ok(!new.is_empty() || !gone.is_empty())
 }

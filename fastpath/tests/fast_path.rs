@@ -494,8 +494,12 @@ fn devices_and_paths_are_those_that_were_named_last() {
         };
         for wanted in [vec![1, 2, 3], vec![3, 4], vec![]] {
             let wanted: BTreeMap<_, _> = wanted.into_iter().map(|number| (number, device(number))).collect();
+            let before = fast_path.control().generation();
             fast_path.set_devices(&wanted).unwrap();
             assert_eq!(there(&path("devices")), wanted);
+            assert_eq!(fast_path.control().generation(), before + 1, "next hops are looked for again");
+            fast_path.set_devices(&wanted).unwrap();
+            assert_eq!(fast_path.control().generation(), before + 1, "nothing has changed");
         }
         fast_path.set_narrow_paths(&[NEAR, FAR]).unwrap();
         fast_path.set_narrow_paths(&[FAR]).unwrap();
