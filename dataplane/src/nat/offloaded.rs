@@ -75,7 +75,7 @@ impl StateTables {
         };
         counters.flows_offloaded += 1;
         self.sessions.place_mut(slot).set_flow(Some(handle));
-        self.sessions.heed_moving(self.offloading.filter());
+        self.sessions.heed_moving(self.offloading.is_any_moving());
     }
 
     /// What was decided on has been sent.
@@ -84,7 +84,7 @@ impl StateTables {
             return;
         }
         counters.flows_moved_unquietly += self.offloading.settle(now).unquietly;
-        self.sessions.heed_moving(self.offloading.filter());
+        self.sessions.heed_moving(self.offloading.is_any_moving());
     }
 
     /// Takes a session's entry out of the fast path; whether it had one. What it had there is the session's.
@@ -93,7 +93,7 @@ impl StateTables {
         self.sessions.place_mut(slot).set_flow(None);
         let usage = self.offloading.remove(slot, handle);
         self.sessions.absorb(slot, &usage);
-        self.sessions.heed_moving(self.offloading.filter());
+        self.sessions.heed_moving(self.offloading.is_any_moving());
         true
     }
 

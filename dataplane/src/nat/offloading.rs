@@ -79,6 +79,8 @@ pub(crate) struct Offloading {
     /// The translator's number.
     mechanism: u8,
     moving: ArrayVec<Moving, MOST_MOVING>,
+    /// A bit for each session that moves, by the lower bits of its slot: who finds none here does not move.
+    filter: u64,
 }
 
 impl Offloading {
@@ -86,6 +88,7 @@ impl Offloading {
     pub(super) fn set(&mut self, fast_path: Option<SharedFastPath>, mechanism: u8) {
         (self.fast_path, self.mechanism) = (fast_path, mechanism);
         self.moving.clear();
+        self.filter = 0;
     }
 
     /// Whether there is a fast path.
@@ -106,6 +109,7 @@ impl Offloading {
         let handle = self.fast_path.as_ref()?.lock().arm(flow)?;
         let half = Half { mark: None, last: now, is_active: false };
         self.moving.push(Moving { slot, handle, since: now, halves: [half; 2] });
+        self.filter = self.filtered();
         Some(handle)
     }
 
@@ -116,7 +120,7 @@ impl Offloading {
 
     /// Whether the session moves.
     pub(super) fn is_moving(&self, slot: u32) -> bool {
-        self.moving.iter().any(|moving| moving.slot == slot)
+        self.filter >> (slot & 63) & 1 != 0 && self.moving.iter().any(|moving| moving.slot == slot)
     }
 
     /// A packet with this mark was decided on, and will be sent; whether its session moves.
@@ -147,6 +151,7 @@ impl Offloading {
             moved.unquietly += 1;
             false
         });
+        self.filter = self.filtered();
         moved
     }
 
@@ -154,6 +159,7 @@ impl Offloading {
     pub(super) fn remove(&mut self, slot: u32, handle: FlowHandle) -> Usage {
         if let Some(at) = self.moving.iter().position(|moving| moving.slot == slot) {
             self.moving.swap_remove(at);
+            self.filter = self.filtered();
         }
         self.fast_path.as_ref().map_or_else(Usage::default, |fast_path| fast_path.lock().remove(handle))
     }
@@ -163,8 +169,7 @@ impl Offloading {
         self.fast_path.as_ref().map_or_else(Usage::default, |fast_path| fast_path.lock().usage(handle))
     }
 
-    /// A bit for each session that moves, by the lower bits of its slot: who finds none here does not move.
-    pub(super) fn filter(&self) -> u64 {
+    fn filtered(&self) -> u64 {
         self.moving.iter().fold(0, |filter, moving| filter | 1 << (moving.slot & 63))
     }
 }

@@ -97,8 +97,8 @@ pub(super) struct NewSession {
 struct Heed {
     /// One less than a power of two: packets by which a direction's count reaches that power or a later one.
     below: u32,
-    /// A bit for each session that moves to the fast path, by the lower bits of its slot.
-    moving: u64,
+    /// All ones while any session moves to the fast path, so that every packet is.
+    moving: u32,
 }
 
 impl Heed {
@@ -336,7 +336,7 @@ impl SessionTable {
             let rest = &mut self.places[slot as usize].packets[way as usize];
             *rest = rest.wrapping_add(1 << 32);
         }
-        self.heed.is_ripe(before, packets) | (self.heed.moving >> (slot & 63) & 1 != 0)
+        ((before ^ packets) | self.heed.moving) > (before | self.heed.below)
     }
 
     /// Whether it was these segments by which the session's packets of this direction are so many that it is ripe.
@@ -352,9 +352,9 @@ impl SessionTable {
         self.heed = Heed { below: ripe.map_or(u32::MAX, below), moving: 0 };
     }
 
-    /// And those of sessions whose slot has its bit here.
-    pub(super) const fn heed_moving(&mut self, filter: u64) {
-        self.heed.moving = filter;
+    /// And, while any session moves, all others.
+    pub(super) const fn heed_moving(&mut self, is_any_moving: bool) {
+        self.heed.moving = if is_any_moving { u32::MAX } else { 0 };
     }
 
     /// The session had a packet elsewhere.

@@ -42,15 +42,13 @@ impl Nat64 {
         if self.tables.sessions.get(slot).state == SessionState::V4InitStored {
             return Err(DropReason::SynAwaitsInside);
         }
-        let segment = Segment::of(probe.flags);
-        if segment != Segment::Data {
-            self.tables.reclaim(slot, counters);
-        }
-        self.tables.sessions.advance(slot, Direction::In, segment, self.clock);
         let (segments, octets) = (arrival.segments, arrival.packet.length);
-        if self.tables.sessions.count(slot, Direction::In, segments, octets, self.clock) {
+        let is_heeded = self.tables.sessions.count(slot, Direction::In, segments, octets, self.clock);
+        let segment = Segment::of(probe.flags);
+        if is_heeded | (segment != Segment::Data) {
             self.heed(slot, Direction::In, arrival, probe, counters);
         }
+        self.tables.sessions.advance(slot, Direction::In, segment, self.clock);
         let session = self.tables.sessions.get(slot);
         let repeat = Self::repeat(session.state, probe.flags, slot);
         Ok(self.to_inside(session.inside, probe, repeat))

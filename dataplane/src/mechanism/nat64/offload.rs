@@ -24,7 +24,8 @@ impl Nat64 {
         self.tables.bindings.set_ledger(ledger);
     }
 
-    /// A packet by which its session is ripe for the fast path, or that may be one of a session that moves there.
+    /// A packet by which its session is ripe for the fast path or comes back from there, or that may be one of a session that moves there.
+    /// The state machine has not seen it yet.
     #[cold]
     #[inline(never)]
     pub(super) fn heed(
@@ -41,8 +42,9 @@ impl Nat64 {
         let came = self.came;
         let octets = || arrival.octets.get(transport).unwrap_or_default();
         let its_mark = || came.unwrap_or_else(|| mark(probe.protocol, octets()));
-        let is_plain = Segment::of(probe.flags) == Segment::Data;
-        if !self.tables.moves(slot, way, its_mark, now) && is_plain {
+        if Segment::of(probe.flags) != Segment::Data {
+            self.tables.reclaim(slot, counters);
+        } else if !self.tables.moves(slot, way, its_mark, now) {
             self.tables.offload(slot, (way, arrival.segments), now, counters);
         }
     }

@@ -30,16 +30,14 @@ impl Nat64 {
                 }
             }
         };
+        let (segments, octets) = (arrival.segments, arrival.packet.length);
+        let is_heeded = self.tables.sessions.count(slot, Direction::Out, segments, octets, self.clock);
         let segment = Segment::of(probe.flags);
-        if segment != Segment::Data {
-            self.tables.reclaim(slot, counters);
+        if is_heeded | (segment != Segment::Data) {
+            self.heed(slot, Direction::Out, arrival, probe, counters);
         }
         let waited = self.tables.sessions.get(slot).state == SessionState::V4InitStored;
         self.tables.sessions.advance(slot, Direction::Out, segment, self.clock);
-        let (segments, octets) = (arrival.segments, arrival.packet.length);
-        if self.tables.sessions.count(slot, Direction::Out, segments, octets, self.clock) {
-            self.heed(slot, Direction::Out, arrival, probe, counters);
-        }
         let session = self.tables.sessions.get(slot);
         let (outside, state) = (session.outside, session.state);
         if waited && state == SessionState::Established {
