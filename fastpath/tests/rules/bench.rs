@@ -16,6 +16,7 @@ use sixway_fastpath::test_run::{Frame, run_tc, run_xdp};
 use sixway_fastpath::{Rules, TC_PROGRAM, XDP_PROGRAM};
 use sixway_link::sysctl::Sysctl;
 use sixway_link::{Tun, TunConfig, interface};
+use std::net::Ipv4Addr;
 
 static XDP: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/fastpath_xdp.bpf.o"));
 static TC: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/fastpath_tc.bpf.o"));
@@ -64,8 +65,17 @@ pub fn scene(routes: &[&str]) -> Tun {
 impl Bench {
     /// The programs with this engine's rules.
     pub fn new(tun: Tun, engine: &EngineConfig) -> Self {
+        Self::with(tun, engine, false)
+    }
+
+    /// The same with strict reverse path filtering.
+    pub fn strict(tun: Tun, engine: &EngineConfig) -> Self {
+        Self::with(tun, engine, true)
+    }
+
+    fn with(tun: Tun, engine: &EngineConfig, strict: bool) -> Self {
         let (port, far) = (interface::index("port").unwrap(), interface::index("far").unwrap());
-        let load = |object| load(object, &tun.name, engine, port, far);
+        let load = |object| load(object, &tun.name, engine, (port, strict), far);
         Self { xdp: load(XDP), tc: load(TC), port, _tun: tun }
     }
 
@@ -75,6 +85,27 @@ impl Bench {
         let by_tc = self.run_tc(packet);
         assert_eq!(by_xdp, by_tc, "XDP, tc: of {packet:02x?}");
         by_xdp
+    }
+
+    /// Less than usual is known to fit to a tunnel's other end.
+    pub fn narrow(&mut self, remote: &str) {
+        let key = remote.parse::<Ipv4Addr>().unwrap().octets();
+        for program in [&mut self.xdp, &mut self.tc] {
+            let mut map: HashMap<_, [u8; 4], u8> =
+                program.map_mut("narrow_paths").unwrap().try_into().unwrap();
+            map.insert(key, 1, 0).unwrap();
+        }
+        self.new_generation();
+    }
+
+    /// Something has changed that may matter.
+    pub fn new_generation(&mut self) {
+        for program in [&mut self.xdp, &mut self.tc] {
+            let mut map: Array<_, Control> = program.map_mut("control").unwrap().try_into().unwrap();
+            let mut control = map.get(&0, 0).unwrap();
+            control.generation += 1;
+            map.set(0, control, 0).unwrap();
+        }
     }
 
     fn run_xdp(&mut self, packet: &[u8]) -> Option<Vec<u8>> {
@@ -109,12 +140,12 @@ fn frame(packet: &[u8]) -> Vec<u8> {
     [&PORT_MAC[..], &NEIGHBOUR, &protocol, packet].concat()
 }
 
-fn load(object: &[u8], tun: &str, engine: &EngineConfig, port: u32, far: u32) -> Ebpf {
+fn load(object: &[u8], tun: &str, engine: &EngineConfig, (port, strict): (u32, bool), far: u32) -> Ebpf {
     let around = Surroundings {
         tun: interface::index(tun).unwrap(),
         tun_mtu: 1_500,
         // A test run comes by the loopback device, as far as XDP knows.
-        ports: vec![Port { ifindex: port, below: 1, mac: PORT_MAC, ..Port::zero() }],
+        ports: vec![Port { ifindex: port, below: 1, mac: PORT_MAC, strict: strict.into(), ..Port::zero() }],
         absence: 1 << 30,
         ..Surroundings::default()
     };

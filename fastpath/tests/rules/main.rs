@@ -6,8 +6,11 @@
 mod namespace;
 
 mod bench;
+mod configured;
+mod isatap;
 mod packets;
 mod siit;
+mod six_rd;
 mod six_to_four;
 
 use bench::Bench;

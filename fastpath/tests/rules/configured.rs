@@ -1,0 +1,281 @@
+//! Configured tunnels: RFC 4213; what an outer header says; several tunnels at one address.
+
+use crate::bench::{Bench, scene};
+use crate::packets::{Body, Head, in_tunnel, ipv4, ipv6};
+use crate::{check, namespace};
+use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
+use sixway_dataplane::mechanism::configured::ConfiguredConfig;
+use sixway_dataplane::mechanism::siit::SiitConfig;
+use sixway_dataplane::mechanism::six_rd::{self, Domain, SixRdConfig};
+use sixway_dataplane::mechanism::six_to_four::{NativeSources, Role, SixToFourConfig};
+use sixway_dataplane::translate::HeaderByte;
+use sixway_dataplane::translate::address::EamTable;
+use sixway_dataplane::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
+use std::sync::Arc;
+
+const LOCAL: &str = "192.0.2.1";
+const REMOTE: &str = "198.51.100.7";
+const HERE: &str = "2001:dba::1";
+const THERE: &str = "2001:db8:7::1";
+
+fn tunnel(remote: Option<&str>, prefix: &str) -> ConfiguredConfig {
+    ConfiguredConfig {
+        local: LOCAL.parse().unwrap(),
+        remote: remote.map(|remote| remote.parse().unwrap()),
+        prefixes: vec![prefix.parse().unwrap()],
+        strict_sources: false,
+        policy: TunnelPolicy::default(),
+    }
+}
+
+fn engine(tunnels: Vec<TunnelConfig>) -> EngineConfig {
+    EngineConfig {
+        tunnels,
+        host4: vec![LOCAL.parse().unwrap(), "203.0.113.77".parse().unwrap()],
+        ..EngineConfig::default()
+    }
+}
+
+fn one(config: ConfiguredConfig) -> EngineConfig {
+    engine(vec![TunnelConfig::Configured(config)])
+}
+
+fn head(hops: u8) -> Head {
+    Head { hops, ..Head::default() }
+}
+
+fn body() -> Body {
+    Body::Udp(b"hello".to_vec())
+}
+
+fn came(from: &str, source: &str, destination: &str) -> Vec<u8> {
+    in_tunnel(from, LOCAL, Head::default(), ipv6(source, destination, head(64), &body()))
+}
+
+#[test]
+fn a_tunnel_both_ways() {
+    namespace::in_namespace("configured", || {
+        let mut bench =
+            Bench::new(scene(&["2001:db8:7::/48"]), &one(tunnel(Some(REMOTE), "2001:db8:7::/48")));
+        let outer = Head { hops: 64, dont_fragment: false, class: 0 };
+        let sent = in_tunnel(LOCAL, REMOTE, outer, ipv6(HERE, THERE, head(63), &body()));
+        check(
+            &mut bench,
+            vec![
+                ("out", ipv6(HERE, THERE, head(64), &body()), Some(sent)),
+                ("in", came(REMOTE, THERE, HERE), Some(ipv6(THERE, HERE, head(63), &body()))),
+                (
+                    "any source",
+                    came(REMOTE, "2001:dbc::1", HERE),
+                    Some(ipv6("2001:dbc::1", HERE, head(63), &body())),
+                ),
+                ("from elsewhere", came("198.51.100.8", THERE, HERE), None),
+                ("IPv4-mapped source", came(REMOTE, "::ffff:10.0.0.1", HERE), None),
+                ("IPv4-compatible destination", came(REMOTE, THERE, "::10.0.0.1"), None),
+                ("in the tunnel again", came(REMOTE, "2001:dbc::1", THERE), None),
+                ("to ours, not through a tunnel", ipv4(REMOTE, LOCAL, head(64), &body()), None),
+            ],
+        );
+    });
+}
+
+#[test]
+fn strict_sources_are_those_behind_the_other_end() {
+    namespace::in_namespace("strict", || {
+        let config = ConfiguredConfig { strict_sources: true, ..tunnel(Some(REMOTE), "2001:db8:7::/48") };
+        let mut bench = Bench::new(scene(&["2001:db8:7::/48"]), &one(config));
+        check(
+            &mut bench,
+            vec![
+                ("behind", came(REMOTE, THERE, HERE), Some(ipv6(THERE, HERE, head(63), &body()))),
+                ("elsewhere", came(REMOTE, "2001:dbc::1", HERE), None),
+            ],
+        );
+    });
+}
+
+#[test]
+fn a_tunnel_without_other_end_or_to_this_host_carries_nothing() {
+    for remote in [None, Some("203.0.113.77"), Some("127.0.0.1")] {
+        namespace::in_namespace("endless", move || {
+            let mut bench = Bench::new(scene(&["2001:db8:7::/48"]), &one(tunnel(remote, "2001:db8:7::/48")));
+            check(
+                &mut bench,
+                vec![
+                    ("out", ipv6(HERE, THERE, head(64), &body()), None),
+                    ("in", came(remote.unwrap_or("0.0.0.0"), THERE, HERE), None),
+                ],
+            );
+        });
+    }
+}
+
+/// Outer headers by policy: TTL and TOS, DF and the largest packet (RFC 4213 sections 3.2, 3.3).
+#[test]
+fn outer_headers_follow_the_policy() {
+    let plain = TunnelPolicy::default();
+    let outer = Head { hops: 64, dont_fragment: false, class: 0xb8 };
+    for (name, policy, outer, most) in [
+        ("as usual", plain, outer, 1_280),
+        ("copied TTL", TunnelPolicy { ttl: HeaderByte::Copy, ..plain }, Head { hops: 9, ..outer }, 1_280),
+        (
+            "set TOS",
+            TunnelPolicy { traffic_class: HeaderByte::Set(0x40), ..plain },
+            Head { class: 0x40, ..outer },
+            1_280,
+        ),
+        ("static MTU", TunnelPolicy { mtu: TunnelMtu::Static(1_400), ..plain }, outer, 1_400),
+        (
+            "never cut",
+            TunnelPolicy { mtu: TunnelMtu::Static(1_600), outer_fragments: OuterFragments::Never, ..plain },
+            Head { dont_fragment: true, ..outer },
+            1_480,
+        ),
+        ("cut beyond the link", TunnelPolicy { mtu: TunnelMtu::Static(1_500), ..plain }, outer, 1_480),
+        (
+            "dynamic",
+            TunnelPolicy { mtu: TunnelMtu::Dynamic, ..plain },
+            Head { dont_fragment: true, ..outer },
+            1_480,
+        ),
+    ] {
+        namespace::in_namespace("policy", move || {
+            let config = ConfiguredConfig { policy, ..tunnel(Some(REMOTE), "2001:db8:7::/48") };
+            let mut bench = Bench::new(scene(&["2001:db8:7::/48"]), &one(config));
+            // ECN-capable: in compatibility mode the outer header is not.
+            let packet = |hops, octets: usize| {
+                ipv6(
+                    HERE,
+                    THERE,
+                    Head { hops, class: 0xba, ..Head::default() },
+                    &Body::Udp(vec![0; octets - 48]),
+                )
+            };
+            let sent = |octets: usize| Some(in_tunnel(LOCAL, REMOTE, outer, packet(9, octets)));
+            let mut examples = vec![
+                (name, packet(10, 100), sent(100)),
+                (name, packet(10, most), sent(most)),
+                (name, packet(10, most + 1), None),
+            ];
+            if policy.ttl == HeaderByte::Copy {
+                examples.push(("nothing left to copy", packet(2, 100), None));
+            }
+            check(&mut bench, examples);
+            if policy.mtu == TunnelMtu::Dynamic {
+                bench.narrow(REMOTE);
+                check(&mut bench, vec![("less is known to fit", packet(10, 100), None)]);
+            }
+        });
+    }
+}
+
+fn six_to_four(role: Role) -> TunnelConfig {
+    TunnelConfig::SixToFour(SixToFourConfig {
+        role,
+        address: LOCAL.parse().unwrap(),
+        nat_address: None,
+        relay: (role != Role::Relay).then(|| "198.51.100.99".parse().unwrap()),
+        native_sources: NativeSources::AnyRelay,
+        subnets: vec![],
+        policy: TunnelPolicy::default(),
+    })
+}
+
+#[test]
+fn several_tunnels_end_at_one_address() {
+    namespace::in_namespace("several", || {
+        let tunnels = vec![
+            TunnelConfig::Configured(tunnel(Some(REMOTE), "2001:db8:7::/48")),
+            TunnelConfig::Configured(tunnel(Some("198.51.100.8"), "2001:db8:8::/48")),
+            six_to_four(Role::Relay),
+        ];
+        let routes = ["2001:db8:7::/48", "2001:db8:8::/48", "2002::/16"];
+        let mut bench = Bench::new(scene(&routes), &engine(tunnels));
+        let site = "2002:c633:6409::1";
+        let taken = |source| Some(ipv6(source, HERE, head(63), &body()));
+        check(
+            &mut bench,
+            vec![
+                ("from the first", came(REMOTE, THERE, HERE), taken(THERE)),
+                ("from the second", came("198.51.100.8", THERE, HERE), taken(THERE)),
+                ("from a site", came("198.51.100.9", site, HERE), taken(site)),
+                ("a site's, from the first", came(REMOTE, site, HERE), taken(site)),
+                ("from nobody", came("198.51.100.10", THERE, HERE), None),
+            ],
+        );
+    });
+}
+
+#[test]
+fn what_depends_on_the_destination_is_left_to_the_engine() {
+    namespace::in_namespace("perhaps", || {
+        let domain = SixRdConfig {
+            domain: Domain::new("2001:db8::/32".parse().unwrap(), "192.0.0.0/8".parse().unwrap()).unwrap(),
+            role: six_rd::Role::CustomerEdge,
+            address: LOCAL.parse().unwrap(),
+            border_relays: vec!["192.0.2.99".parse().unwrap()],
+            other_relays: vec![],
+            subnets: vec![],
+            policy: TunnelPolicy::default(),
+        };
+        let tunnels = vec![TunnelConfig::SixRd(domain), six_to_four(Role::Router)];
+        let hosts = ["2002:c000:201::/48 via 2001:db8:ff09::2", "2001:db8:2:100::/56 via 2001:db8:ff09::2"];
+        let mut bench = Bench::new(scene(&hosts), &engine(tunnels));
+        check(
+            &mut bench,
+            vec![
+                ("of a site", came("198.51.100.9", "2002:c633:6409::1", "2002:c000:201::1"), None),
+                ("of a customer", came("192.0.2.50", "2001:db8:232::1", "2001:db8:2:100::1"), None),
+            ],
+        );
+    });
+}
+
+/// The translator whose table names an address owns it before a tunnel with a shorter prefix, and after one with a longer.
+#[test]
+fn a_named_address_is_the_translators() {
+    namespace::in_namespace("named", || {
+        let rows = [
+            ("203.0.113.1/32", "2001:db8:7::5/128"),
+            ("203.0.113.2/32", "2001:dba::2/128"),
+            ("198.18.0.0/24", "2001:db8:7::/60"),
+        ];
+        let rows = rows.iter().map(|(four, six)| (four.parse().unwrap(), six.parse().unwrap()));
+        let siit = SiitConfig { eam: Arc::new(EamTable::new(rows).unwrap()), ..SiitConfig::default() };
+        let config = EngineConfig { siit: vec![siit], ..one(tunnel(Some(REMOTE), "2001:db8:7:8::/64")) };
+        let mut bench = Bench::new(scene(&["2001:db8:7::/48"]), &config);
+        let four = Head { hops: 63, dont_fragment: false, class: 0 };
+        let outer = Head { hops: 64, dont_fragment: false, class: 0 };
+        let inner = ipv6("2001:dba::2", "2001:db8:7:8::9", head(63), &body());
+        check(
+            &mut bench,
+            vec![
+                (
+                    "named",
+                    ipv6("2001:dba::2", "2001:db8:7::5", head(64), &body()),
+                    Some(ipv4("203.0.113.2", "203.0.113.1", four, &body())),
+                ),
+                (
+                    "the tunnel's",
+                    ipv6("2001:dba::2", "2001:db8:7:8::9", head(64), &body()),
+                    Some(in_tunnel(LOCAL, REMOTE, outer, inner)),
+                ),
+            ],
+        );
+    });
+}
+
+#[test]
+fn strict_reverse_path_filtering_holds() {
+    namespace::in_namespace("reverse", || {
+        let routes = ["2001:db8:7::/48", "198.51.100.0/24 via 10.255.9.2"];
+        let mut bench = Bench::strict(scene(&routes), &one(tunnel(Some(REMOTE), "2001:db8:7::/48")));
+        check(&mut bench, vec![("reached by another device", came(REMOTE, THERE, HERE), None)]);
+        namespace::ip("route replace 198.51.100.0/24 dev port");
+        bench.new_generation();
+        check(
+            &mut bench,
+            vec![("by this one", came(REMOTE, THERE, HERE), Some(ipv6(THERE, HERE, head(63), &body())))],
+        );
+    });
+}
