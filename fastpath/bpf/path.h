@@ -11,16 +11,16 @@
 #include "path_fill.h"
 
 /// The line of a key, filled if need be. 0, or why packets with this address are passed on.
-static __always_inline int look_up(void *ctx, const struct control *control, const struct packet *packet, struct sheet *sheet,
-				   __u32 about, __u32 owner)
+static __always_inline int look_up(void *ctx, const struct packet *packet, const struct way *way, struct sheet *sheet, __u32 about,
+				   __u32 owner)
 {
 	const struct path_key *key = &sheet->key;
 	struct found *found = &sheet->found;
 
-	struct path_line *line = line_of(control, key);
+	struct path_line *line = line_of(way->control, key);
 	if (!line)
 		return PASS_NOT_OURS;
-	if (recall(line, key, found))
+	if (recall(line, key, found, way->now))
 		return found->passed;
 	__builtin_memset(found, 0, sizeof(*found));
 	switch (about) {
@@ -43,7 +43,10 @@ static __always_inline int look_up(void *ctx, const struct control *control, con
 		found->passed = fill_inner_destination(ctx, packet, key, owner, found);
 		break;
 	}
-	remember(line, key, found);
+	found->since = way->now;
+	// The kernel may be finding out where the neighbour is.
+	if (found->passed != PASS_NO_NEXT_HOP)
+		remember(line, key, found);
 	return found->passed;
 }
 
@@ -107,7 +110,7 @@ static __always_inline int path6(void *ctx, const struct packet *packet, const s
 {
 	begin(sheet, way, DESTINATION6);
 	__builtin_memcpy(sheet->key.address, packet->destination, 16);
-	int passed = look_up(ctx, way->control, packet, sheet, DESTINATION6, 0);
+	int passed = look_up(ctx, packet, way, sheet, DESTINATION6, 0);
 	if (passed)
 		return passed;
 	__u32 owner = sheet->found.owner;
@@ -118,7 +121,7 @@ static __always_inline int path6(void *ctx, const struct packet *packet, const s
 
 	sheet->key.tag = PATH_TAG(SOURCE6, owner, way->generation);
 	__builtin_memcpy(sheet->key.address, packet->source, 16);
-	passed = look_up(ctx, way->control, packet, sheet, SOURCE6, owner);
+	passed = look_up(ctx, packet, way, sheet, SOURCE6, owner);
 	if (passed)
 		return passed;
 	if (owner & OWNER_TUNNEL) {
@@ -136,7 +139,7 @@ static __always_inline int path4(void *ctx, const struct packet *packet, const s
 	begin(sheet, way, DESTINATION4);
 	sheet->key.address[0] = *(const __be32 *)packet->destination;
 	sheet->key.address[1] = 0;
-	int passed = look_up(ctx, way->control, packet, sheet, DESTINATION4, 0);
+	int passed = look_up(ctx, packet, way, sheet, DESTINATION4, 0);
 	if (passed)
 		return passed;
 	__u32 owner = sheet->found.owner;
@@ -146,7 +149,7 @@ static __always_inline int path4(void *ctx, const struct packet *packet, const s
 
 	sheet->key.tag = PATH_TAG(SOURCE4, owner, way->generation);
 	sheet->key.address[0] = *(const __be32 *)packet->source;
-	passed = look_up(ctx, way->control, packet, sheet, SOURCE4, owner);
+	passed = look_up(ctx, packet, way, sheet, SOURCE4, owner);
 	if (passed)
 		return passed;
 	__builtin_memcpy(act->source, sheet->found.mapped, 16);
@@ -198,7 +201,7 @@ static __always_inline int path_inside(void *ctx, const struct packet *packet, c
 	__builtin_memcpy(sheet->key.address, inner->source, 16);
 	sheet->key.from = *(const __be32 *)packet->source;
 	sheet->key.local = *(const __be32 *)packet->destination;
-	int passed = look_up(ctx, way->control, packet, sheet, INNER_SOURCE, 0);
+	int passed = look_up(ctx, packet, way, sheet, INNER_SOURCE, 0);
 	if (passed)
 		return passed;
 	__u32 owner = sheet->found.owner;
@@ -206,7 +209,7 @@ static __always_inline int path_inside(void *ctx, const struct packet *packet, c
 	sheet->key.tag = PATH_TAG(INNER_DESTINATION, owner, way->generation);
 	sheet->key.from = sheet->key.local = 0;
 	__builtin_memcpy(sheet->key.address, inner->destination, 16);
-	passed = look_up(ctx, way->control, packet, sheet, INNER_DESTINATION, owner);
+	passed = look_up(ctx, packet, way, sheet, INNER_DESTINATION, owner);
 	if (passed)
 		return passed;
 	act->kind = ACT_DECAP;

@@ -154,6 +154,20 @@ static __noinline int is_fit_source(void *ctx, __be32 source, __u32 ingress)
 	return !port_at(ingress)->strict || desk->fib.ifindex == back->ifindex;
 }
 
+/// Whether the kernel has an IPv4 address itself, so that what comes there comes to us.
+static __noinline int is_local(void *ctx, __be32 address, __u32 ingress)
+{
+	struct desk *desk = desk_of();
+
+	if (!desk)
+		return 0;
+	__builtin_memset(&desk->back, 0, sizeof(desk->back));
+	desk->back.version = 4;
+	desk->back.ifindex = port_at(ingress)->ifindex;
+	*(__be32 *)desk->back.destination = address;
+	return ask_kernel(ctx, &desk->back, &desk->fib) == BPF_FIB_LKUP_RET_NOT_FWDED;
+}
+
 /// An IPv4 source, for a translator.
 static __noinline int fill_source4(void *ctx, const struct path_key *key, __u32 owner, struct found *found)
 {
@@ -183,6 +197,8 @@ static __noinline int fill_inner_source(void *ctx, const struct path_key *key, s
 		return PASS_SOURCE;
 	if (key->address[0] == *(const volatile __u64 *)&config.own6[0] && key->address[1] == *(const volatile __u64 *)&config.own6[8])
 		return PASS_SOURCE;
+	if (!is_local(ctx, key->local, key->ingress))
+		return PASS_KERNEL;
 	return is_fit_source(ctx, key->from, key->ingress) ? 0 : PASS_SOURCE;
 }
 

@@ -41,8 +41,13 @@ struct found {
 	__u8 owner;
 	/// It is no 6to4 address.
 	__u8 is_native;
-	__u8 reserved[7];
+	__u8 reserved[3];
+	/// Tick at which it was found out.
+	__u32 since;
 };
+
+/// What was refused is asked for again after a second, whatever the generation: 1,000 ticks.
+#define REFUSED_TICKS 1000
 
 struct path_line {
 	struct path_key key;
@@ -91,10 +96,12 @@ static __always_inline struct path_line *line_of(const struct control *control, 
 #define KEEP_ORDER() __asm__ volatile("" ::: "memory")
 
 /// Copies what a line says, if it has the key still when it was copied.
-static __always_inline int recall(const struct path_line *line, const struct path_key *key, struct found *found)
+static __always_inline int recall(const struct path_line *line, const struct path_key *key, struct found *found, __u32 now)
 {
 	__builtin_memcpy(found, &line->found, sizeof(*found));
 	KEEP_ORDER();
+	if (found->passed && now - found->since >= REFUSED_TICKS)
+		return 0;
 	return line->key.tag == key->tag && line->key.address[0] == key->address[0] && line->key.address[1] == key->address[1] &&
 	       line->key.ingress == key->ingress && line->key.from == key->from && line->key.local == key->local;
 }

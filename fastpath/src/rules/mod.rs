@@ -218,3 +218,6 @@ const fn word(address: Ipv4Addr) -> u32 {
 const fn too_many_translators() -> Why {
     Why::TooMany { what: "translators", room: TRANSLATORS }
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,6 +17,7 @@ use sixway_fastpath::{Rules, TC_PROGRAM, XDP_PROGRAM};
 use sixway_link::sysctl::Sysctl;
 use sixway_link::{Tun, TunConfig, interface};
 use std::net::Ipv4Addr;
+use std::process::Command;
 
 static XDP: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/fastpath_xdp.bpf.o"));
 static TC: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/fastpath_tc.bpf.o"));
@@ -75,6 +76,7 @@ impl Bench {
 
     fn with(tun: Tun, engine: &EngineConfig, strict: bool) -> Self {
         let (port, far) = (interface::index("port").unwrap(), interface::index("far").unwrap());
+        engine.tunnels.iter().for_each(|tunnel| has(tunnel.local()));
         let load = |object| load(object, &tun.name, engine, (port, strict), far);
         Self { xdp: load(XDP), tc: load(TC), port, _tun: tun }
     }
@@ -121,6 +123,12 @@ impl Bench {
         let ran = run_tc(program, &Frame::new(&frame).by(self.port)).unwrap();
         verdict(ran.verdict, (TC_UNSPEC, TC_REDIRECT), &frame, &ran.octets)
     }
+}
+
+/// The host has an address.
+fn has(address: Ipv4Addr) {
+    // Several tunnels may end there.
+    let _ = Command::new("ip").args(["addr", "replace", &format!("{address}/32"), "dev", "lo"]).status();
 }
 
 fn verdict(result: u32, (pass, redirect): (u32, u32), frame: &[u8], out: &[u8]) -> Option<Vec<u8>> {
