@@ -12,6 +12,7 @@ use sixway_dataplane::translate::HeaderByte;
 use sixway_dataplane::translate::address::EamTable;
 use sixway_dataplane::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
 use std::sync::Arc;
+use std::time::Duration;
 
 const LOCAL: &str = "192.0.2.1";
 const REMOTE: &str = "198.51.100.7";
@@ -277,5 +278,36 @@ fn strict_reverse_path_filtering_holds() {
             &mut bench,
             vec![("by this one", came(REMOTE, THERE, HERE), Some(ipv6(THERE, HERE, head(63), &body())))],
         );
+    });
+}
+
+#[test]
+fn what_was_refused_is_asked_for_again() {
+    namespace::in_namespace("again", || {
+        let config = one(tunnel(Some(REMOTE), "2001:db8:7::/48"));
+        let mut bench = Bench::new(scene(&[]), &config);
+        let packet = ipv6(HERE, THERE, head(64), &body());
+        let outer = Head { hops: 64, dont_fragment: false, class: 0 };
+        let sent = in_tunnel(LOCAL, REMOTE, outer, ipv6(HERE, THERE, head(63), &body()));
+        check(&mut bench, vec![("not routed to us", packet.clone(), None)]);
+        namespace::ip("route add 2001:db8:7::/48 dev tun");
+        namespace::ip("neigh del 10.255.9.2 dev far");
+        check(&mut bench, vec![("still in memory", packet.clone(), None)]);
+        std::thread::sleep(Duration::from_millis(1_100));
+        check(&mut bench, vec![("no neighbour", packet.clone(), None)]);
+        namespace::ip("neigh replace 10.255.9.2 lladdr 02:00:00:00:00:03 nud permanent dev far");
+        check(&mut bench, vec![("at once", packet, Some(sent))]);
+    });
+}
+
+#[test]
+fn an_end_that_this_host_does_not_have_takes_nothing() {
+    namespace::in_namespace("elsewhere", || {
+        let mut bench = Bench::new(scene(&[]), &one(tunnel(Some(REMOTE), "2001:db8:7::/48")));
+        let taken = Some(ipv6(THERE, HERE, head(63), &body()));
+        check(&mut bench, vec![("here", came(REMOTE, THERE, HERE), taken)]);
+        namespace::ip(&format!("addr del {LOCAL}/32 dev lo"));
+        bench.new_generation();
+        check(&mut bench, vec![("gone", came(REMOTE, THERE, HERE), None)]);
     });
 }
