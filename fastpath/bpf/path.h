@@ -194,7 +194,8 @@ static __always_inline int path_inside(void *ctx, const struct packet *packet, c
 
 	void *data = (void *)(long)((context *)ctx)->data, *end = (void *)(long)((context *)ctx)->data_end;
 	// At most a tag stands in front.
-	int class = open(data + (way->link & 31) + IPV4_HEADER, end, packet, inner);
+	// An Ethernet header, with tags or without, has two octets more than a multiple of four: some kernels insist on aligned words.
+	int class = open(data + 2 + (way->link & 28) + IPV4_HEADER, end, packet, inner);
 	if (class < 0)
 		return -class;
 	begin(sheet, way, INNER_SOURCE);

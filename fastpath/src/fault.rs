@@ -48,8 +48,9 @@ impl FastPathError {
         error: impl std::error::Error + Send + Sync + 'static,
     ) -> Self {
         let doing = doing.into();
-        match os_error(&error).map(|error| error.kind()) {
-            Some(io::ErrorKind::PermissionDenied) => Self::NotPermitted { doing },
+        // EACCES, which `io::ErrorKind` takes for the same, is the verifier's: what it said is to be read.
+        match os_error(&error).and_then(io::Error::raw_os_error) {
+            Some(libc::EPERM) => Self::NotPermitted { doing },
             _ => Self::Refused { doing, error: Box::new(error) },
         }
     }
