@@ -7,7 +7,7 @@
 mod support;
 
 use sixway_dataplane::Frame;
-use sixway_fastpath::Steering;
+use sixway_fastpath::{OwnAddress, Steering};
 use sixway_link::{Link, RawTunnel, TunConfig};
 use std::process::Command;
 use support::peer::{FAR, NEAR, Peer, Sender, gather, ipv4, tcp};
@@ -36,7 +36,7 @@ fn main() {
                 assert!(
                     Command::new("ethtool").args(["-K", "near", "gro", state]).status().unwrap().success()
                 );
-                let _steering = steered.then(|| Steering::attach(&["near"], &tun.name, &[NEAR]).unwrap());
+                let _steering = steered.then(|| Steering::attach(&["near"], &tun.name, &[OwnAddress::of_tunnels(NEAR)]).unwrap());
                 let link: &mut dyn Link = if steered { &mut tun.queues[0] } else { &mut socket };
                 let start = thread_time();
                 for (at, segment) in segments.iter().enumerate() {

@@ -1,8 +1,9 @@
 //! Why steering is not possible, and what can be done about it.
 
-use crate::ADDRESSES;
+use crate::{ADDRESSES, RANGES};
 use std::fmt;
 use std::io;
+use std::net::Ipv4Addr;
 
 /// Why packets are not steered. Whatever it is, tunnel packets still come through raw sockets.
 #[derive(Debug)]
@@ -13,6 +14,8 @@ pub enum SteeringError {
     NoInterface(String),
     /// More local addresses than [`ADDRESSES`].
     TooManyAddresses(usize),
+    /// More ranges of ports of this address than [`RANGES`].
+    TooManyRanges(Ipv4Addr),
     /// The kernel does not let this process load or attach programs.
     NotPermitted {
         /// What was tried.
@@ -73,6 +76,9 @@ impl fmt::Display for SteeringError {
             }
             Self::NoInterface(name) => write!(f, "there is no interface {name}"),
             Self::TooManyAddresses(count) => write!(f, "{count} local addresses; at most {ADDRESSES}"),
+            Self::TooManyRanges(address) => {
+                write!(f, "the ports of {address} are in too many ranges; at most {RANGES}")
+            }
             Self::NotPermitted { doing } => write!(
                 f,
                 "{doing}: not permitted; run as root, or with CAP_BPF and CAP_NET_ADMIN (before Linux 5.8 CAP_SYS_ADMIN), and not in \
@@ -87,9 +93,11 @@ impl std::error::Error for SteeringError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Refused { error, .. } => Some(error.as_ref()),
-            Self::NotBuilt | Self::NoInterface(_) | Self::TooManyAddresses(_) | Self::NotPermitted { .. } => {
-                None
-            }
+            Self::NotBuilt
+            | Self::NoInterface(_)
+            | Self::TooManyAddresses(_)
+            | Self::TooManyRanges(_)
+            | Self::NotPermitted { .. } => None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! eBPF programs beside the engine. They never decide: take them away, and everything works as before, slower.
 //!
-//! [`Steering`] takes tunnel packets for the host's own addresses to the gateway's TUN device: `bpf/steer.bpf.c`.
+//! [`Steering`] takes tunnel packets for the host's own addresses, and what comes to ports of theirs that a translator shares, to the
+//! gateway's TUN device: `bpf/steer.bpf.c`.
 //!
 //! [`FastPath`] repeats in the kernel what the engine has decided: `bpf/fastpath.bpf.c`, in the driver (XDP) and at tc ingress.
 //!
@@ -34,6 +35,7 @@ mod hash;
 pub mod layout;
 mod memory;
 mod next_hops;
+mod own_address;
 #[cfg(feature = "ebpf")]
 mod pin_path;
 #[cfg(feature = "ebpf")]
@@ -67,6 +69,7 @@ pub use next_hops::{Neighbour, NextHops};
 #[cfg(feature = "ebpf")]
 pub use pins::remove_all;
 pub use settings::{Attached, Found, Mode, Place, Rules, Settings, Table};
+pub use own_address::{OwnAddress, RANGES};
 pub use steering::Steering;
 pub use writer::FastPathWriter;
 

@@ -1,12 +1,12 @@
 //! Loading the steering program, hanging it at interfaces, and its maps.
 
 use crate::error::os_error;
-use crate::{ADDRESSES, Hook, PROGRAM, SteeringError, Taken};
+use crate::{ADDRESSES, Hook, OwnAddress, PROGRAM, RANGES, SteeringError, Taken};
 use aya::maps::{HashMap, MapData, PerCpuArray};
 use aya::programs::tc::{NlOptions, TcAttachOptions, qdisc_add_clsact, qdisc_detach_program};
 use aya::programs::{LinkOrder, SchedClassifier, TcAttachType};
 use aya::{Ebpf, EbpfLoader, Pod};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io;
 use std::net::Ipv4Addr;
 
@@ -27,14 +27,43 @@ struct TakenHere {
 // SAFETY: two numbers without padding, for which any octets are a value.
 unsafe impl Pod for TakenHere {}
 
-/// Steers tunnel packets (protocol 41) for the host's own IPv4 addresses into a TUN device, past the local stack: past its
-/// packet filter's input chains, too, and past a `sit` of the kernel's. Dropping it ends that.
+/// The program's `struct own`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct OwnHere {
+    tunnels: u8,
+    ranges: u8,
+    first: [u16; RANGES],
+    last: [u16; RANGES],
+}
+
+// SAFETY: numbers without padding (two octets, then pairs of them), for which any octets are a value.
+unsafe impl Pod for OwnHere {}
+
+impl OwnHere {
+    /// With what is taken of one address, perhaps by several.
+    fn add(&mut self, own: &OwnAddress) -> Result<(), SteeringError> {
+        self.tunnels |= u8::from(own.tunnels);
+        for range in &own.ports {
+            let at = usize::from(self.ranges);
+            let (Some(first), Some(last)) = (self.first.get_mut(at), self.last.get_mut(at)) else {
+                return Err(SteeringError::TooManyRanges(own.address));
+            };
+            (*first, *last) = (*range.start(), *range.end());
+            self.ranges += 1;
+        }
+        Ok(())
+    }
+}
+
+/// Steers tunnel packets (protocol 41) for the host's own IPv4 addresses, and packets for ports of theirs, into a TUN device, past the
+/// local stack: past its packet filter's input chains, too, and past a `sit` of the kernel's. Dropping it ends that.
 #[derive(Debug)]
 pub struct Steering {
     /// Holds the program, and with it what hangs at the interfaces.
     program: Ebpf,
     hook: Hook,
-    addresses: BTreeSet<Ipv4Addr>,
+    addresses: BTreeMap<Ipv4Addr, OwnHere>,
 }
 
 impl Steering {
@@ -43,7 +72,7 @@ impl Steering {
     ///
     /// # Errors
     /// Why not, and how to mend it. Nothing is left behind at any interface.
-    pub fn attach(interfaces: &[&str], tun: &str, addresses: &[Ipv4Addr]) -> Result<Self, SteeringError> {
+    pub fn attach(interfaces: &[&str], tun: &str, addresses: &[OwnAddress]) -> Result<Self, SteeringError> {
         match Self::attach_by(Hook::Tcx, interfaces, tun, addresses) {
             Err(SteeringError::Refused { error, .. }) if knows_no_tcx(error.as_ref()) => {
                 Self::attach_by(Hook::Clsact, interfaces, tun, addresses)
@@ -61,7 +90,7 @@ impl Steering {
         hook: Hook,
         interfaces: &[&str],
         tun: &str,
-        addresses: &[Ipv4Addr],
+        addresses: &[OwnAddress],
     ) -> Result<Self, SteeringError> {
         let index = index(tun)?;
         for interface in interfaces {
@@ -71,7 +100,7 @@ impl Steering {
             .override_global("tun", &index, true)
             .load(OBJECT)
             .map_err(|error| SteeringError::new(format!("load {PROGRAM}"), error))?;
-        let mut steering = Self { program, hook, addresses: BTreeSet::new() };
+        let mut steering = Self { program, hook, addresses: BTreeMap::new() };
         steering.set_addresses(addresses)?;
         let classifier = steering.classifier()?;
         classifier.load().map_err(|error| SteeringError::new(format!("load {PROGRAM}"), error))?;
@@ -99,20 +128,23 @@ impl Steering {
     /// Replaces the local addresses. Those that stay are not interrupted.
     ///
     /// # Errors
-    /// More than [`ADDRESSES`], or what the kernel said; some may have been replaced then.
-    pub fn set_addresses(&mut self, addresses: &[Ipv4Addr]) -> Result<(), SteeringError> {
-        let wanted: BTreeSet<_> = addresses.iter().copied().collect();
+    /// More than [`ADDRESSES`], more than [`RANGES`] of one, or what the kernel said; some may have been replaced then.
+    pub fn set_addresses(&mut self, addresses: &[OwnAddress]) -> Result<(), SteeringError> {
+        let mut wanted: BTreeMap<Ipv4Addr, OwnHere> = BTreeMap::new();
+        for own in addresses {
+            wanted.entry(own.address).or_default().add(own)?;
+        }
         if wanted.len() > ADDRESSES {
             return Err(SteeringError::TooManyAddresses(wanted.len()));
         }
         let failed = |error| SteeringError::new("write the local addresses".into(), error);
         let Some(map) = self.program.map_mut("addresses") else { return Err(strange("addresses")) };
-        let mut map: HashMap<&mut MapData, Key, u8> = HashMap::try_from(map).map_err(failed)?;
-        for gone in self.addresses.difference(&wanted) {
+        let mut map: HashMap<&mut MapData, Key, OwnHere> = HashMap::try_from(map).map_err(failed)?;
+        for gone in self.addresses.keys().filter(|address| !wanted.contains_key(*address)) {
             map.remove(&gone.octets()).map_err(failed)?;
         }
-        for new in wanted.difference(&self.addresses) {
-            map.insert(new.octets(), 1, 0).map_err(failed)?;
+        for (new, own) in wanted.iter().filter(|(address, own)| self.addresses.get(*address) != Some(*own)) {
+            map.insert(new.octets(), own, 0).map_err(failed)?;
         }
         self.addresses = wanted;
         Ok(())
@@ -133,6 +165,14 @@ impl Steering {
     /// without TCX. Returns whether there were any.
     pub fn remove_leftovers(interface: &str) -> bool {
         qdisc_detach_program(interface, TcAttachType::Ingress, PROGRAM).is_ok()
+    }
+
+    /// Lets what hangs there by clsact stay, as after a sudden end: another process takes it over, or removes it.
+    pub fn leave(self) {
+        match self.hook {
+            Hook::Clsact => std::mem::forget(self),
+            Hook::Tcx => drop(self),
+        }
     }
 
     fn classifier(&mut self) -> Result<&mut SchedClassifier, SteeringError> {

@@ -1,8 +1,7 @@
 //! The same door without eBPF: nothing can be attached.
 
-use crate::{Hook, SteeringError, Taken};
+use crate::{Hook, OwnAddress, SteeringError, Taken};
 use std::convert::Infallible;
-use std::net::Ipv4Addr;
 
 /// Steering, which cannot exist: built without eBPF.
 #[derive(Debug)]
@@ -13,7 +12,7 @@ impl Steering {
     ///
     /// # Errors
     /// [`SteeringError::NotBuilt`].
-    pub fn attach(_: &[&str], _: &str, _: &[Ipv4Addr]) -> Result<Self, SteeringError> {
+    pub fn attach(_: &[&str], _: &str, _: &[OwnAddress]) -> Result<Self, SteeringError> {
         Err(SteeringError::NotBuilt)
     }
 
@@ -21,7 +20,7 @@ impl Steering {
     ///
     /// # Errors
     /// [`SteeringError::NotBuilt`].
-    pub fn attach_by(_: Hook, _: &[&str], _: &str, _: &[Ipv4Addr]) -> Result<Self, SteeringError> {
+    pub fn attach_by(_: Hook, _: &[&str], _: &str, _: &[OwnAddress]) -> Result<Self, SteeringError> {
         Err(SteeringError::NotBuilt)
     }
 
@@ -42,12 +41,17 @@ impl Steering {
     ///
     /// # Errors
     /// None.
-    pub fn set_addresses(&mut self, _: &[Ipv4Addr]) -> Result<(), SteeringError> {
+    pub fn set_addresses(&mut self, _: &[OwnAddress]) -> Result<(), SteeringError> {
         match self.0 {}
     }
 
     /// What was taken.
     pub fn counters(&self) -> Taken {
+        match self.0 {}
+    }
+
+    /// Leaves nothing.
+    pub fn leave(self) {
         match self.0 {}
     }
 

@@ -6,7 +6,7 @@
 mod support;
 
 use sixway_dataplane::{Frame, SegmentKind, Segments};
-use sixway_fastpath::{Hook, Steering, SteeringError, Taken};
+use sixway_fastpath::{Hook, OwnAddress, Steering, SteeringError, Taken};
 use sixway_link::{Link, RawTunnel, Tun, TunConfig, TunQueue, interface};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::Command;
@@ -19,8 +19,12 @@ use support::{assert_clean, in_namespace, ip, open, skipped, snmp, wait};
 const SECOND: Duration = Duration::from_secs(1);
 const MOMENT: Duration = Duration::from_millis(50);
 
+fn tunnels(addresses: &[Ipv4Addr]) -> Vec<OwnAddress> {
+    addresses.iter().copied().map(OwnAddress::of_tunnels).collect()
+}
+
 /// A TUN device and steering by one hook; `None` and a word where the kernel does not allow it.
-fn steered(test: &str, hook: Hook, addresses: &[Ipv4Addr]) -> Option<(Tun, Steering)> {
+fn steered(test: &str, hook: Hook, addresses: &[OwnAddress]) -> Option<(Tun, Steering)> {
     let tun = open(&TunConfig::default());
     match Steering::attach_by(hook, &["near"], &tun.name, addresses) {
         Ok(steering) => Some((tun, steering)),
@@ -52,7 +56,7 @@ fn both_hooks(test: &'static str, body: fn(&Peer, Tun, Steering)) {
     for hook in [Hook::Tcx, Hook::Clsact] {
         in_namespace(test, move || {
             let peer = Peer::joined();
-            if let Some((tun, steering)) = steered(test, hook, &[NEAR]) {
+            if let Some((tun, steering)) = steered(test, hook, &tunnels(&[NEAR])) {
                 assert_eq!(steering.hook(), hook);
                 body(&peer, tun, steering);
             }
@@ -132,7 +136,7 @@ fn each_packet_comes_to_the_queue_of_its_addresses() {
         let peer = Peer::joined();
         let queues = sixway_link::Steering { ports_per_block: 64, workers: 2 };
         let mut tun = open(&TunConfig { queues: 2, steering: Some(queues), ..TunConfig::default() });
-        let Ok(_steering) = Steering::attach(&["near"], &tun.name, &[NEAR]) else {
+        let Ok(_steering) = Steering::attach(&["near"], &tun.name, &tunnels(&[NEAR])) else {
             skipped("queues", "the kernel takes no program");
             return;
         };
@@ -163,13 +167,13 @@ fn addresses_are_replaced_while_it_runs() {
             (vec![other], vec![second.clone()]),
             (vec![], vec![]),
         ] {
-            steering.set_addresses(&addresses).unwrap();
+            steering.set_addresses(&tunnels(&addresses)).unwrap();
             sender.send(&first);
             sender.send(&second);
             assert_eq!(packets(&mut tun.queues[0]), expected);
         }
         let many: Vec<_> = (0..2_000).map(Ipv4Addr::from).collect();
-        let error = steering.set_addresses(&many).unwrap_err();
+        let error = steering.set_addresses(&tunnels(&many)).unwrap_err();
         assert!(matches!(error, SteeringError::TooManyAddresses(2_000)), "{error}");
     });
 }
@@ -194,14 +198,14 @@ fn frames_of_a_vlan_or_for_another_ethernet_address_are_left_alone() {
 fn what_a_killed_process_left_behind_is_found_and_removed() {
     in_namespace("leftovers", || {
         let _peer = Peer::joined();
-        let Some((tun, steering)) = steered("leftovers", Hook::Clsact, &[NEAR]) else { return };
+        let Some((tun, steering)) = steered("leftovers", Hook::Clsact, &tunnels(&[NEAR])) else { return };
         std::mem::forget(steering); // as a process that is killed
         let filters =
             || Command::new("tc").args(["filter", "show", "dev", "near", "ingress"]).output().unwrap();
         let count = || String::from_utf8_lossy(&filters().stdout).matches("sixway_steer").count();
         let before = count();
         assert!(before > 0, "{:?}", filters());
-        let again = Steering::attach_by(Hook::Clsact, &["near"], &tun.name, &[NEAR]).unwrap();
+        let again = Steering::attach_by(Hook::Clsact, &["near"], &tun.name, &tunnels(&[NEAR])).unwrap();
         assert_eq!(count(), before, "the old one was replaced");
         drop(again);
         assert_eq!(count(), 0);
@@ -213,12 +217,12 @@ fn what_a_killed_process_left_behind_is_found_and_removed() {
 fn an_interface_or_a_device_that_is_missing_is_named_and_nothing_is_left_behind() {
     in_namespace("missing", || {
         let _peer = Peer::joined();
-        let Some((tun, steering)) = steered("missing", Hook::Tcx, &[NEAR]) else { return };
+        let Some((tun, steering)) = steered("missing", Hook::Tcx, &tunnels(&[NEAR])) else { return };
         drop(steering);
         for (interfaces, device, missing) in
             [(&["near", "nothing"][..], tun.name.as_str(), "nothing"), (&["near"], "no-tun", "no-tun")]
         {
-            let error = Steering::attach(interfaces, device, &[NEAR]).unwrap_err();
+            let error = Steering::attach(interfaces, device, &tunnels(&[NEAR])).unwrap_err();
             assert!(error.to_string().contains(missing), "{error}");
         }
     });
@@ -228,7 +232,7 @@ fn an_interface_or_a_device_that_is_missing_is_named_and_nothing_is_left_behind(
 fn a_super_frame_that_the_kernel_joined_arrives_with_true_contents() {
     in_namespace("joined", || {
         let peer = Peer::joined();
-        let Some((mut tun, steering)) = steered("joined", Hook::Tcx, &[NEAR]) else { return };
+        let Some((mut tun, steering)) = steered("joined", Hook::Tcx, &tunnels(&[NEAR])) else { return };
         if !gather(&peer) {
             skipped("joined", "needs ethtool and a veth device that joins segments");
             return;
@@ -266,7 +270,7 @@ fn a_super_frame_that_the_kernel_joined_arrives_with_true_contents() {
 fn udp_datagrams_that_the_kernel_joined_arrive_as_they_were() {
     in_namespace("datagrams", || {
         let peer = Peer::joined();
-        let Some((mut tun, steering)) = steered("datagrams", Hook::Tcx, &[NEAR]) else { return };
+        let Some((mut tun, steering)) = steered("datagrams", Hook::Tcx, &tunnels(&[NEAR])) else { return };
         if !gather(&peer) || !gather_datagrams() {
             skipped("datagrams", "needs ethtool and a veth device that joins datagrams");
             return;
@@ -279,5 +283,152 @@ fn udp_datagrams_that_the_kernel_joined_arrive_as_they_were() {
         let payload: usize = frames.iter().map(|frame| frame.len() - 68).sum();
         assert_eq!(payload, 10_000);
         assert_clean(tun.queues[0].counters());
+    });
+}
+
+/// Steering of NEAR's ports from 61,000 on.
+fn ports() -> Vec<OwnAddress> {
+    vec![OwnAddress::of_ports(NEAR, vec![443..=443, 61_000..=65_535])]
+}
+
+/// The checksum of octets, as it stands in a header.
+fn checksum(octets: &[u8]) -> [u8; 2] {
+    let words = octets.chunks(2).map(|pair| u64::from(u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)])));
+    let sum: u64 = words.sum();
+    (!(sum % 65_535) as u16).to_be_bytes()
+}
+
+/// A datagram without a checksum, which is a segment (an acknowledgment) from FAR to NEAR, too.
+fn to_port(source: u16, destination: u16) -> Vec<u8> {
+    let mut octets = [source.to_be_bytes(), destination.to_be_bytes(), [0, 20], [0, 0]].concat();
+    octets.extend([0, 0, 0, 0, 0x50, 0x10, 0, 0, 0, 0, 0, 0]);
+    let pseudo = [&FAR.octets()[..], &NEAR.octets(), &[0, 6, 0, 20], &octets].concat();
+    octets[16..18].copy_from_slice(&checksum(&pseudo));
+    octets
+}
+
+fn icmp(kind: u8, identifier: u16, rest: &[u8]) -> Vec<u8> {
+    let mut octets = [&[kind, 0, 0, 0][..], &identifier.to_be_bytes(), &[0, 1], rest].concat();
+    let sum = checksum(&octets);
+    octets[2..4].copy_from_slice(&sum);
+    octets
+}
+
+#[test]
+fn packets_for_our_ports_are_taken_and_others_are_the_hosts() {
+    in_namespace("ports", || {
+        let peer = Peer::joined();
+        let Some((mut tun, steering)) = steered("ports", Hook::Tcx, &ports()) else { return };
+        let sender = peer.inside(Sender::new);
+        let ours = |protocol: u8, payload: &[u8]| ipv4(FAR, NEAR, protocol, true, payload);
+        let quoted = |protocol: u8, payload: &[u8]| ipv4(NEAR, FAR, protocol, true, payload);
+        let taken = [
+            ours(6, &to_port(80, 61_000)),
+            ours(6, &to_port(80, 443)),
+            ours(17, &to_port(53, 65_535)),
+            ours(1, &icmp(3, 0, &quoted(17, &to_port(65_000, 53)))),
+            ours(1, &icmp(11, 0, &quoted(6, &to_port(61_000, 80)))),
+        ];
+        let left = [
+            ours(6, &to_port(61_000, 60_999)),
+            ours(17, &to_port(61_000, 442)),
+            ours(41, &udp(b"a tunnel's")),
+            ours(1, &icmp(8, 62_000, b"who is there?")),
+            ours(1, &icmp(0, 60_999, b"another's")),
+            ours(1, &icmp(3, 0, &quoted(17, &to_port(60_999, 53)))),
+            // What it quotes was never sent from here.
+            ours(1, &icmp(3, 0, &ipv4(FAR, FAR, 17, true, &to_port(65_000, 53)))),
+            ours(17, &[0, 1]),
+        ];
+        let copied =
+            [ours(1, &icmp(0, 61_000, b"here")), ours(1, &icmp(11, 0, &quoted(1, &icmp(8, 61_000, b"gone"))))];
+        for packet in taken.iter().chain(&left).chain(&copied) {
+            sender.send(packet);
+        }
+        assert_eq!(packets(&mut tun.queues[0]), [&taken[..], &copied].concat());
+        assert_eq!(steering.counters().packets, 7);
+        assert_eq!(snmp("Icmp", "InEchos"), 1, "echo requests are the host's to answer");
+        assert_eq!(snmp("Icmp", "InEchoReps"), 2, "one was copied");
+        assert_eq!(snmp("Tcp", "OutRsts"), 1, "for the one that was left alone");
+    });
+}
+
+/// A fragment of a packet, `offset` in units of 8 octets.
+fn fragment(identification: u16, offset: u16, more: bool, payload: &[u8]) -> Vec<u8> {
+    let mut packet = ipv4(FAR, NEAR, 17, false, payload);
+    packet[4..6].copy_from_slice(&identification.to_be_bytes());
+    packet[6..8].copy_from_slice(&(offset | u16::from(more) << 13).to_be_bytes());
+    packet[10..12].fill(0);
+    let sum = checksum(&packet[..20]);
+    packet[10..12].copy_from_slice(&sum);
+    packet
+}
+
+#[test]
+fn later_fragments_go_where_the_first_went_and_both_ways_if_they_overtook_it() {
+    in_namespace("later", || {
+        let peer = Peer::joined();
+        let Some((mut tun, _steering)) = steered("later", Hook::Tcx, &ports()) else { return };
+        let here = UdpSocket::bind((NEAR, 4_000)).unwrap();
+        here.set_read_timeout(Some(SECOND)).unwrap();
+        let sender = peer.inside(Sender::new);
+        // As a UDP datagram of 16 + 8 octets without a checksum, in two.
+        let first = |port: u16| [&53_u16.to_be_bytes()[..], &port.to_be_bytes(), &[0, 24, 0, 0], &[1; 8]].concat();
+        let last = [2; 8];
+        let ours = [fragment(1, 0, true, &first(61_000)), fragment(1, 2, false, &last)];
+        let hosts = [fragment(2, 0, true, &first(4_000)), fragment(2, 2, false, &last)];
+        let overtaken_ours = [fragment(3, 2, false, &last), fragment(3, 0, true, &first(61_000))];
+        let overtaken_hosts = [fragment(4, 2, false, &last), fragment(4, 0, true, &first(4_000))];
+        let mut datagram = [0; 100];
+        let mut arrives = |packets: &[Vec<u8>; 2]| {
+            packets.iter().for_each(|packet| sender.send(packet));
+            here.recv(&mut datagram).unwrap_or(0)
+        };
+        assert_eq!(arrives(&hosts), 16);
+        assert!(receive(&mut tun.queues[0]).is_empty());
+        assert_eq!(arrives(&overtaken_hosts), 16);
+        assert_eq!(packets(&mut tun.queues[0]), overtaken_hosts[..1], "a copy, which is never whole there");
+        here.set_read_timeout(Some(MOMENT)).unwrap();
+        for packets_ in [&ours, &overtaken_ours] {
+            packets_.iter().for_each(|packet| sender.send(packet));
+            assert_eq!(packets(&mut tun.queues[0]), packets_);
+        }
+        assert_eq!(snmp("Ip", "ReasmOKs"), 2);
+        assert_eq!(snmp("Icmp", "OutDestUnreachs"), 0);
+    });
+}
+
+#[test]
+fn while_nobody_reads_our_ports_are_dropped_and_the_host_answers_nothing() {
+    in_namespace("nobody", || {
+        let peer = Peer::joined();
+        for persists in [true, false] {
+            let tun = open(&TunConfig { persist: persists, ..TunConfig::default() });
+            let Ok(steering) = Steering::attach_by(Hook::Clsact, &["near"], &tun.name, &ports()) else {
+                skipped("nobody", "the kernel takes no program");
+                return;
+            };
+            let name = tun.name.clone();
+            steering.leave();
+            drop(tun); // as a process that is killed: the device stays, or is gone
+            let sender = peer.inside(Sender::new);
+            for _ in 0..10 {
+                sender.send(&ipv4(FAR, NEAR, 6, true, &to_port(80, 61_000)));
+                sender.send(&ipv4(FAR, NEAR, 17, true, &to_port(80, 61_000)));
+            }
+            std::thread::sleep(MOMENT);
+            assert_eq!((snmp("Tcp", "OutRsts"), snmp("Icmp", "OutDestUnreachs")), (0, 0), "{persists}");
+            sender.send(&ipv4(FAR, NEAR, 6, true, &to_port(80, 60_999)));
+            std::thread::sleep(MOMENT);
+            assert_eq!(snmp("Tcp", "OutRsts"), 1, "the host is there");
+            assert!(Steering::remove_leftovers("near"));
+            if persists {
+                ip(&format!("link del {name}"));
+                sender.send(&ipv4(FAR, NEAR, 6, true, &to_port(80, 61_000)));
+                std::thread::sleep(MOMENT);
+                assert_eq!(snmp("Tcp", "OutRsts"), 2, "nothing is left");
+                return;
+            }
+        }
     });
 }

@@ -1,0 +1,158 @@
+//! A NAT64 at the gateway's own address: the host keeps its ports, the translator has its own.
+
+use crate::network::Network;
+use std::time::Duration;
+
+const SHARED: &str = "[[pool]]\nname = \"main\"\naddresses = [\"203.0.113.1\"]\nshared = true\nports = \"61000-65535\"\n\
+                      [nat64]\nprefix = \"2001:db8:64::/96\"\npool = \"main\"\n";
+
+/// Port 7 of the IPv4 host answers everything, by TCP and UDP.
+const ECHO: &str = "import socket, threading\n\
+    tcp = socket.create_server(('', 7)); udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); udp.bind(('', 7))\n\
+    def answer(one):\n  \
+      while True:\n    \
+        octets = one.recv(65536)\n    \
+        if not octets: return\n    \
+        one.sendall(octets)\n\
+    def accept():\n  \
+      while True:\n    \
+        threading.Thread(target=answer, args=(tcp.accept()[0],), daemon=True).start()\n\
+    threading.Thread(target=accept, daemon=True).start()\n\
+    while True:\n  \
+      octets, whom = udp.recvfrom(65536)\n  \
+      udp.sendto(octets, whom)\n";
+
+/// Asks port 7 of a host by TCP or UDP for what it sends; says what happened.
+const ASK: &str = "import socket, sys\n\
+    kind, host, size = sys.argv[1], sys.argv[2], int(sys.argv[3])\n\
+    octets = bytes(i % 251 for i in range(size)); got = b''\n\
+    family = socket.AF_INET6 if ':' in host else socket.AF_INET\n\
+    with socket.socket(family, socket.SOCK_STREAM if kind == 'tcp' else socket.SOCK_DGRAM) as one:\n  \
+      one.settimeout(5); one.connect((host, 7)); one.sendall(octets)\n  \
+      while len(got) < size: got += one.recv(65536)\n\
+    print('same' if got == octets else 'different')\n";
+
+struct Answering(std::process::Child);
+
+impl Answering {
+    fn on(network: &Network, host: &str, script: &str) -> Self {
+        let host = network.host(host);
+        let mut command = std::process::Command::new("ip");
+        let child = command.args(["netns", "exec", &host, "python3", "-c", script]).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(500));
+        Self(child)
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn asks(network: &Network, from: &str, kind: &str, to: &str, size: &str) {
+    let output = network.on(from, "python3", &["-c", ASK, kind, to, size]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("same"), "{from} {kind} {to} {size}: {said}\n{}", network.show(&["drops"]));
+}
+
+/// A counter of `/proc/net/snmp` on a host.
+fn snmp(network: &Network, host: &str, name: &str) -> u64 {
+    let (protocol, name) = name.split_once('.').unwrap();
+    let text = network.on(host, "cat", &["/proc/net/snmp"]).stdout;
+    let text = String::from_utf8(text).unwrap();
+    let mut rows = text.lines().filter(|line| line.starts_with(&format!("{protocol}:")));
+    let (names, values) = (rows.next().unwrap(), rows.next().unwrap());
+    let at = names.split(' ').position(|word| word == name).unwrap();
+    values.split(' ').nth(at).unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_nat64_shares_the_hosts_own_address_and_the_host_goes_on() {
+    let Some(network) = Network::build() else { return };
+    let (settings, routes) = (network.settings(), network.routes());
+    let reserved = || {
+        let output = network.on("gateway", "cat", &["/proc/sys/net/ipv4/ip_local_reserved_ports"]);
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    network.set("ipv4/ip_local_reserved_ports", "8080");
+    let _far = Answering::on(&network, "server", ECHO);
+    let _here = Answering::on(&network, "gateway", ECHO);
+    let mut gateway = network.start(SHARED);
+    assert!(gateway.said().contains("ready in"), "{}", gateway.said());
+    assert_eq!(reserved(), "8080,61000-65535");
+    assert!(!network.routes().iter().any(|line| line.starts_with("203.0.113.1 ")), "{:?}", network.routes());
+
+    // Through the translator; 4,000 octets of UDP come back in fragments.
+    let beyond = "2001:db8:64::203.0.113.2";
+    network.ping(beyond);
+    for (kind, size) in [("tcp", "5"), ("tcp", "3000000"), ("udp", "5"), ("udp", "4000")] {
+        asks(&network, "client", kind, beyond, size);
+        // The host's own connections, both ways, and its pings.
+        asks(&network, "gateway", kind, "203.0.113.2", size);
+        asks(&network, "server", kind, "203.0.113.1", size);
+    }
+    network.ping_from("gateway", "203.0.113.2");
+    network.ping_from("server", "203.0.113.1");
+    let identifier = ["-c", "2", "-i", "0.2", "-W", "2", "-e", "62000", "203.0.113.2"];
+    let output = network.on("gateway", "ping", &identifier);
+    assert!(String::from_utf8_lossy(&output.stdout).contains(" 0% packet loss"), "{output:?}");
+    let bindings = network.show(&["bindings"]);
+    assert!(bindings.contains("203.0.113.1:6"), "{bindings}");
+    // Path MTU discovery: errors that quote our ports come to the translator.
+    let traced = network.on("client", "ping", &["-c", "1", "-W", "2", "-t", "2", beyond]);
+    assert!(String::from_utf8_lossy(&traced.stdout).contains("Time to live exceeded") || traced.status.success());
+
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+    assert_eq!(reserved(), "8080");
+    assert_eq!((network.routes(), network.settings()), (routes, settings));
+    let left = network.on("gateway", "tc", &["filter", "show", "dev", "out0", "ingress"]);
+    assert!(!String::from_utf8_lossy(&left.stdout).contains("sixway"), "{left:?}");
+}
+
+#[test]
+fn a_killed_gateways_peers_hear_no_reset() {
+    let Some(network) = Network::build() else { return };
+    let _far = Answering::on(&network, "server", ECHO);
+    let mut gateway = network.start(SHARED);
+    assert!(gateway.said().contains("ready in"), "{}", gateway.said());
+    let host = network.host("client");
+    // A connection that talks all the time, and says whether it was reset.
+    let talk = "import socket, time\n\
+        one = socket.create_connection(('2001:db8:64::203.0.113.2', 7)); one.settimeout(0.2)\n\
+        try:\n  \
+          for number in range(40):\n    \
+            one.sendall(b'hello' * 100)\n    \
+            try: one.recv(65536)\n    \
+            except TimeoutError: pass\n    \
+            time.sleep(0.05)\n  \
+          print('alive')\n\
+        except OSError as error: print(error)\n";
+    let mut command = std::process::Command::new("ip");
+    command.args(["netns", "exec", &host, "python3", "-c", talk]).stdout(std::process::Stdio::piped());
+    let talking = command.spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    let before = [snmp(&network, "gateway", "Tcp.OutRsts"), snmp(&network, "gateway", "Icmp.OutDestUnreachs")];
+    gateway.signal("KILL");
+    gateway.end();
+    // What the server still sends for the translator's ports, and what a stranger sends.
+    let strange = "import socket\n\
+        for port in range(61000, 61050):\n  \
+          udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); udp.sendto(b'x', ('203.0.113.1', port))\n  \
+          tcp = socket.socket(); tcp.setblocking(False); tcp.connect_ex(('203.0.113.1', port)); tcp.close()\n";
+    network.on("server", "python3", &["-c", strange]);
+    let said = talking.wait_with_output().unwrap();
+    assert!(String::from_utf8_lossy(&said.stdout).contains("alive"), "{said:?}");
+    let after = [snmp(&network, "gateway", "Tcp.OutRsts"), snmp(&network, "gateway", "Icmp.OutDestUnreachs")];
+    assert_eq!(after, before, "the host's own stack has answered for the translator's ports");
+    network.ping_from("server", "203.0.113.1");
+    // The next one goes on where it was.
+    let mut gateway = network.start(SHARED);
+    network.ping("2001:db8:64::203.0.113.2");
+    let now = [snmp(&network, "gateway", "Tcp.OutRsts"), snmp(&network, "gateway", "Icmp.OutDestUnreachs")];
+    assert_eq!(now, before);
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+}
