@@ -165,8 +165,10 @@ impl Engine {
         }
         prefixes.extend(tunnels::steered(&config.tunnels));
         let tunnel_policies = config.tunnels.iter().map(TunnelConfig::policy).collect();
+        // An address that the host shares with a pool: what comes to the gateway of it is the pool's.
+        let is_shared = |own: &Ipv4Addr| nat64.iter().any(|nat64| nat64.owns_outside(*own));
         Ok(Self {
-            steering: Steering::new(config.own4, config.own6, prefixes),
+            steering: Steering::new(config.own4.filter(|own| !is_shared(own)), config.own6, prefixes),
             nat64,
             siit,
             default_siit,

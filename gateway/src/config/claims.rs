@@ -18,6 +18,8 @@ pub(super) enum Owner {
     Gateway,
     /// A pool's addresses.
     Pool(usize),
+    /// A pool's addresses that are this host's own.
+    Shared(usize),
     /// A NAT64's prefix.
     Nat64(usize),
     /// A SIIT's translation prefix.
@@ -64,6 +66,7 @@ enum Clash {
     MappedTwice,
     Conflict,
     HostsOwn,
+    HostsOwnPool,
     HostsOwnMinor,
     /// A tunnel's packets would be routed into the device.
     Outer,
@@ -164,8 +167,8 @@ fn is_later<P>(outer: &Claim<P>, inner: &Claim<P>) -> bool {
 
 fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
     use Owner::{
-        Dynamic, Eam, Gateway, Host, IcmpSource, Isatap, Nat64, OuterEnd, Pool, Siit, SixRd, SixToFour,
-        Tunnel, WayOut,
+        Dynamic, Eam, Gateway, Host, IcmpSource, Isatap, Nat64, OuterEnd, Pool, Shared, Siit, SixRd,
+        SixToFour, Tunnel, WayOut,
     };
     match (&outer.owner, &inner.owner) {
         (Host(_), Host(_)) | (Gateway, Gateway) => Clash::Tolerated,
@@ -176,16 +179,18 @@ fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
         (OuterEnd, other) | (other, OuterEnd) => match other {
             Pool(_) | Dynamic(_) | Eam(_, true) => Clash::Outer,
             // Several tunnels may lead to one end; that it is none of this host is said of the key.
-            OuterEnd | Host(_) | Gateway | IcmpSource(_) | Eam(_, false) => Clash::Tolerated,
+            OuterEnd | Host(_) | Gateway | Shared(_) | IcmpSource(_) | Eam(_, false) => Clash::Tolerated,
             Nat64(_) | Siit(_) | SixToFour(_) | SixRd(_) | Isatap(_) | Tunnel(_) | WayOut => Clash::Tolerated,
         },
         (Host(_), other) | (other, Host(_)) => match other {
             // Hosts at either end of a tunnel have such addresses, and this one may be one of them.
             SixToFour(_) | SixRd(_) | Isatap(_) | Tunnel(_) | WayOut => Clash::Tolerated,
-            Host(_) | Gateway | IcmpSource(_) | OuterEnd | Eam(_, false) => Clash::Tolerated,
-            Pool(_) | Dynamic(_) | Eam(_, true) => Clash::HostsOwn,
+            Host(_) | Gateway | Shared(_) | IcmpSource(_) | OuterEnd | Eam(_, false) => Clash::Tolerated,
+            Pool(_) => Clash::HostsOwnPool,
+            Dynamic(_) | Eam(_, true) => Clash::HostsOwn,
             Nat64(_) | Siit(_) => Clash::HostsOwnMinor,
         },
+        (Gateway, Shared(_)) | (Shared(_), Gateway) => Clash::Tolerated,
         (Gateway, SixToFour(_) | SixRd(_) | Isatap(_)) => Clash::Tolerated,
         (SixToFour(_) | SixRd(_) | Isatap(_), Gateway) => Clash::Tolerated,
         // Several addresses of this host, each with a 6to4 of its own.
@@ -211,6 +216,12 @@ fn tell<P: Block>(clash: Clash, earlier: &Claim<P>, later: &Claim<P>, report: &m
         (Clash::HostsOwn, Owner::Host(interface)) => {
             let address = earlier.prefix.plain();
             let what = "packets for it would never reach the gateway: choose another";
+            report
+                .fault(&later.place, format!("{address} is this host's own address on {interface}; {what}"));
+        }
+        (Clash::HostsOwnPool, Owner::Host(interface)) => {
+            let address = earlier.prefix.plain();
+            let what = "share it with `shared = true` and a port range, or choose another";
             report
                 .fault(&later.place, format!("{address} is this host's own address on {interface}; {what}"));
         }

@@ -23,6 +23,7 @@ use super::router_advertisement::{Names, RouterAdvertisement};
 use super::routes::{Route, aggregated};
 use super::schema::{self, SECTIONS, Section};
 use super::section::{Reader, readers, unknown_section};
+use super::shared_pool;
 use super::siit::{self, EamRoutes, Siit};
 use super::six_rd::{SixRd, SixRdRole};
 use super::six_to_four::{SixToFour, SixToFourRole};
@@ -168,7 +169,8 @@ impl Config {
             routes.extend(self.own_routes.iter().copied());
             for nat64 in &self.nat64 {
                 routes.push(Route::V6(nat64.prefix.prefix()));
-                let pool = self.pool(&nat64.pool).map(|pool| pool.addresses.clone()).unwrap_or_default();
+                let pool = self.pool(&nat64.pool).filter(|pool| !pool.shared);
+                let pool = pool.map(|pool| pool.addresses.clone()).unwrap_or_default();
                 routes.extend(aggregated(pool).into_iter().map(Route::V4));
             }
             for siit in &self.siit {
@@ -288,6 +290,7 @@ fn read<'a>(
     let tunnels = read_tunnels(&sections, (device, mtu), host, &mut claims, report);
     let advertisements = read_advertisements(&sections, &tunnels, host, device, report);
     let fast_path = read_fast_path(&sections, device, host, report);
+    shared_pool::check_steering(&pools, tunnels.section.as_ref(), report);
     let translators = Translators::of(&nat64, &siit);
     let dns64 = read_dns64(&sections, gateway.as_ref(), &translators, host, read_file, report);
     claims.host(host, device);

@@ -3,7 +3,7 @@
 //! ```text
 //!     document  the text, its lines, TOML's own errors      schema   every section and key, their kinds and defaults
 //!     section   one table, key by key against the schema    value    one value, read as its kind
-//!     gateway · pool · nat64 · siit · translation           what the sections become
+//!     gateway · pool · shared_pool · nat64 · siit · translation           what the sections become
 //!     six_to_four · six_rd · configured_tunnel · isatap · encapsulation · local_address · outer_end · tunnels · router_advertisement
 //!     fast_path what the kernel carries on by itself
 //!     dns64     what it becomes, and what a resolver is told
@@ -34,6 +34,7 @@ mod router_advertisement;
 mod routes;
 mod schema;
 mod section;
+mod shared_pool;
 mod siit;
 mod six_rd;
 mod six_to_four;

@@ -237,6 +237,10 @@ fn read_static(
                 let (name, first) = (&pool.name, pool.addresses.first());
                 let such = first.map(|p| format!(" such as {}", p.address())).unwrap_or_default();
                 report.fault(&v.place, format!("is no address of pool {name}; write one of it{such}"));
+            } else if let Some(pool) = pool.filter(|pool| pool.shared && !pool.ports.contain(outside.port)) {
+                let (name, ports) = (&pool.name, &pool.ports);
+                let what = "the others of its addresses are this host's own";
+                report.fault(&v.place, format!("is no port of pool {name}, {ports}, and {what}; write one of these"));
             }
             Some((outside, v.place))
         });

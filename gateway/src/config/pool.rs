@@ -1,6 +1,6 @@
 //! `[[pool]]`: outside IPv4 addresses and ports that inside hosts share.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 
 use serde::Serialize;
 use sixway_wire::Prefix4;
@@ -8,9 +8,9 @@ use sixway_wire::Prefix4;
 use super::claims::{Claims, Owner};
 use super::fault::{Place, Report};
 use super::host::HostFacts;
-use super::ports::{Ports, Range};
+use super::ports::Ports;
 use super::section::Reader;
-use super::text;
+use super::{shared_pool, text};
 
 /// A pool, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -23,6 +23,8 @@ pub struct Pool {
     /// The ports that bindings get.
     #[serde(serialize_with = "text::one")]
     pub ports: Ports,
+    /// Whether its addresses are this host's own.
+    pub shared: bool,
 }
 
 /// A pool as it was read, and what is checked of it afterwards.
@@ -60,9 +62,12 @@ impl Pool {
         if let Some(name) = &name {
             section.rename(format!("pool.{name}"));
         }
+        let shared = section.value("shared", report).and_then(|v| v.boolean(report));
+        let is_shared = shared.unwrap_or_default();
+        let owner = if is_shared { Owner::Shared(index) } else { Owner::Pool(index) };
         let addresses = section.value("addresses", report).and_then(|v| {
             let place = v.place.clone();
-            let addresses = read_addresses(v.items(), Owner::Pool(index), claims, report)?;
+            let addresses = read_addresses(v.items(), owner, claims, report)?;
             if addresses.is_empty() {
                 report.fault(&place, "is empty; write the pool's addresses, such as [\"192.0.2.0/28\"]");
             }
@@ -71,23 +76,22 @@ impl Pool {
                     .fault(&place, format!("holds {} addresses; {MAX_ADDRESSES} at most", count(&addresses)));
                 return None;
             }
+            if is_shared {
+                shared_pool::check_addresses(&addresses, &place, host, report);
+            }
             Some(addresses)
         });
         let ports = section.value("ports", report).and_then(|v| {
             let ports = v.ports(report)?;
-            let shared = addresses.as_ref().is_some_and(|addresses| holds_an_address_of(host, addresses));
-            if let Some(overlap) =
-                host.local_ports.as_ref().filter(|_| shared).and_then(|local| ports.overlap(local))
-            {
-                let overlap = Range(&overlap);
-                let what = "overlaps net.ipv4.ip_local_port_range; the host's own connections would collide";
-                report.fault(&v.place, format!("{overlap} {what}"));
-            }
+            let of = (is_shared, addresses.as_deref().unwrap_or_default());
+            shared_pool::check_ports(&ports, &v, of, host, report);
             Some(ports)
         });
-        let pool = match (&name, addresses, ports) {
-            (Some(name), Some(addresses), Some(ports)) => Some(Self { name: name.clone(), addresses, ports }),
-            (_, _, _) => None,
+        let pool = match (&name, addresses, ports, shared) {
+            (Some(name), Some(addresses), Some(ports), Some(shared)) => {
+                Some(Self { name: name.clone(), addresses, ports, shared })
+            }
+            (_, _, _, _) => None,
         };
         ReadPool { name, place: section.place().clone(), pool }
     }
@@ -119,13 +123,6 @@ pub(super) fn read_addresses(
         addresses.push(prefix);
     }
     whole.then_some(addresses)
-}
-
-fn holds_an_address_of(host: &HostFacts, addresses: &[Prefix4]) -> bool {
-    host.addresses.iter().any(|own| match own.address {
-        IpAddr::V4(own) => addresses.iter().any(|prefix| prefix.contains(own)),
-        IpAddr::V6(_) => false,
-    })
 }
 
 fn count(addresses: &[Prefix4]) -> u64 {

@@ -52,6 +52,11 @@ impl Ports {
         self.0.iter().map(|range| u32::from(range.end() - range.start()) + 1).sum()
     }
 
+    /// Whether the port is one of them.
+    pub fn contain(&self, port: u16) -> bool {
+        self.0.iter().any(|range| range.contains(&port))
+    }
+
     /// The first range that shares a port with this one.
     pub fn overlap(&self, other: &RangeInclusive<u16>) -> Option<RangeInclusive<u16>> {
         let shared = self.0.iter().map(|r| *r.start().max(other.start())..=*r.end().min(other.end()));

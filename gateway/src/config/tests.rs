@@ -9,6 +9,7 @@ mod faults;
 mod good;
 mod remarks;
 mod schema;
+mod shared_pools;
 mod tunnel_ends;
 mod tunnels;
 

@@ -30,6 +30,7 @@ pub(super) fn plan(config: &Config, directory: &Path) -> Plan {
         routes6,
         pins: pins(config),
         forwarding: Forwarding { v4: config.translates(), v6: config.translates() || config.routes_ipv6() },
+        shared_ports: config.shared_ports().into_iter().map(|(_, ports)| ports).collect(),
     }
 }
 

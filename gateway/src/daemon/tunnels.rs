@@ -17,7 +17,7 @@ use crate::host::{Host, HostError, kernel_tunnels};
 use crate::metrics::Beside;
 use crate::worker::{Clock, Command, Inlet, Post, TunnelSet};
 use sixway_dataplane::engine::TunnelConfig;
-use sixway_fastpath::{Hook, Steering};
+use sixway_fastpath::{Hook, OwnAddress, Steering};
 use sixway_link::{RawTunnel, TunnelSender};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -138,7 +138,10 @@ impl<'c> Tunnels<'c> {
     /// # Errors
     /// What could not be done.
     pub(super) fn begin(&mut self, host: &mut Host, posts: &[Post]) -> Result<(), RunError> {
-        if !self.config.has_tunnels() && self.config.router_advertisements.is_empty() {
+        if !self.steers() {
+            host.steered(&[]).map_err(RunError::Host)?;
+        }
+        if !self.steers() && self.config.router_advertisements.is_empty() {
             // What a gateway before this one had for tunnels.
             let _ = host.reach(&crate::config::Reach::default());
             return Ok(());
@@ -146,10 +149,27 @@ impl<'c> Tunnels<'c> {
         self.hand_over_sockets(posts);
         let reach = self.config.reach(&self.now);
         host.reach(&reach).map_err(|errors| RunError::Tunnels(told(&errors)))?;
-        if self.config.has_tunnels() {
+        if self.steers() {
             self.steer(host)?;
         }
         Ok(())
+    }
+
+    /// Whether anything comes to this host's own addresses that is the gateway's.
+    fn steers(&self) -> bool {
+        self.config.has_tunnels() || self.shares()
+    }
+
+    /// Whether the gateway has ports of this host's own addresses.
+    fn shares(&self) -> bool {
+        !self.config.shared_ports().is_empty()
+    }
+
+    /// What is steered, if tunnels end at these addresses.
+    fn own(&self, ends: impl IntoIterator<Item = Ipv4Addr>) -> Vec<OwnAddress> {
+        let shared = self.config.shared_ports().into_iter();
+        let shared = shared.map(|(address, ports)| OwnAddress::of_ports(address, ports.ranges().to_vec()));
+        ends.into_iter().map(OwnAddress::of_tunnels).chain(shared).collect()
     }
 
     /// Attaches steering, if it is to be.
@@ -158,6 +178,11 @@ impl<'c> Tunnels<'c> {
             Wanted::Off => "tunnels.steering is off".to_owned(),
             Wanted::Auto | Wanted::On => match self.attach(host) {
                 Ok(()) => return Ok(()),
+                Err(why) if self.shares() => {
+                    return Err(RunError::Tunnels(format!(
+                        "this host's own address cannot be shared with a pool: its packets cannot be steered: {why}"
+                    )));
+                }
                 Err(why) => why,
             },
         };
@@ -183,10 +208,14 @@ impl<'c> Tunnels<'c> {
     fn attach(&mut self, host: &mut Host) -> Result<(), String> {
         let interfaces = self.interfaces();
         let names: Vec<&str> = interfaces.iter().map(String::as_str).collect();
-        let addresses: Vec<Ipv4Addr> = self.addresses().into_iter().collect();
+        let addresses = self.own(self.addresses());
         // Before it is known whether the kernel has TCX, with which nothing stays behind a sudden end.
         host.steered(&interfaces).map_err(|error| error.to_string())?;
-        let steering = Steering::attach(&names, &self.device, &addresses);
+        // Ports must not fall to the host while the gateway is away: clsact's programs stay.
+        let steering = match self.shares() {
+            true => Steering::attach_by(Hook::Clsact, &names, &self.device, &addresses),
+            false => Steering::attach(&names, &self.device, &addresses),
+        };
         if steering.as_ref().map_or(true, |steering| steering.hook() == Hook::Tcx) {
             host.steered(&[]).map_err(|error| error.to_string())?;
         }
@@ -199,14 +228,14 @@ impl<'c> Tunnels<'c> {
         interfaces.into_iter().map(|name| (name.clone(), self.now.number_of(&name))).collect()
     }
 
-    /// The interfaces that packets are steered from: those that are written, else those that have the tunnels' addresses. A packet for
-    /// an address on `lo` may come by any other.
+    /// The interfaces that packets are steered from: those that are written, else those that have the addresses. A packet for an address
+    /// on `lo` may come by any other.
     fn interfaces(&self) -> Vec<String> {
         if !self.config.tunnels.interfaces.is_empty() {
             return self.config.tunnels.interfaces.clone();
         }
         let mut names = BTreeSet::new();
-        for address in self.addresses() {
+        for OwnAddress { address, .. } in self.own(self.addresses()) {
             match self.now.holder(address) {
                 Some("lo") => names.extend(self.now.interfaces().filter(|name| *name != "lo")),
                 Some(name) => drop(names.insert(name)),
@@ -323,7 +352,11 @@ impl<'c> Tunnels<'c> {
                 tracing::error!("tunnels: {error}");
             }
             self.hand_over_sockets(gateway.posts());
-            self.steer_to(before.union(&after).copied().collect(), host);
+        }
+        if self.steers() {
+            self.steer_to(&self.own(before.union(&after).copied()), host);
+        }
+        if self.config.has_tunnels() {
             let tunnels: Vec<TunnelConfig> =
                 self.config.tunnels(&self.now).into_iter().map(|(_, tunnel)| tunnel).collect();
             let own6 = self.config.ipv6_address(&self.now);
@@ -357,7 +390,7 @@ impl<'c> Tunnels<'c> {
     }
 
     /// Steers to these addresses; where the interfaces are others, or could not be steered from before, from those.
-    fn steer_to(&mut self, addresses: Vec<Ipv4Addr>, host: &mut Host) {
+    fn steer_to(&mut self, addresses: &[OwnAddress], host: &mut Host) {
         if self.config.tunnels.steering == Wanted::Off {
             return;
         }
@@ -366,11 +399,16 @@ impl<'c> Tunnels<'c> {
         let stays = matches!(&self.way, Way::Steered(_, from) if *from == interfaces);
         let outcome = match &mut self.way {
             Way::Steered(steering, from) if *from == interfaces => {
-                steering.set_addresses(&addresses).map_err(|error| error.to_string())
+                steering.set_addresses(addresses).map_err(|error| error.to_string())
+            }
+            Way::Steered(steering, from) if steering.hook() == Hook::Clsact => {
+                hang_at(steering, from, interfaces, host)
+                    .and_then(|()| steering.set_addresses(addresses).map_err(|error| error.to_string()))
             }
             Way::Steered(..) | Way::Raw => self.attach(host),
         };
         match outcome {
+            Err(why) if self.shares() => tracing::error!("the pools' packets are not steered: {why}"),
             Err(why) if !was_raw => {
                 tracing::warn!("protocol 41 comes through raw sockets from now on: {why}");
                 self.way = Way::Raw;
@@ -387,8 +425,8 @@ impl<'c> Tunnels<'c> {
         if old.is_empty() {
             return;
         }
+        let kept = self.own(kept.iter().copied());
         if let Way::Steered(steering, _) = &mut self.way {
-            let kept: Vec<Ipv4Addr> = kept.iter().copied().collect();
             if let Err(error) = steering.set_addresses(&kept) {
                 tracing::warn!("steering: {error}");
             }
@@ -408,9 +446,14 @@ impl<'c> Tunnels<'c> {
 
     /// How the packets come in, in a few words.
     pub(super) fn way(&self) -> String {
+        let what = match (self.config.has_tunnels(), self.shares()) {
+            (true, true) => "protocol 41 and the pools' ports",
+            (false, true) => "the pools' ports",
+            (_, false) => "protocol 41",
+        };
         match &self.way {
             Way::Steered(_, from) if from.is_empty() => "nothing comes in without an address".into(),
-            Way::Steered(_, from) => format!("protocol 41 steered from {}", names(from)),
+            Way::Steered(_, from) => format!("{what} steered from {}", names(from)),
             Way::Raw => "protocol 41 through raw sockets".into(),
         }
     }
@@ -454,6 +497,22 @@ impl<'c> Tunnels<'c> {
         // What is not removed vanishes with the device, or is in the record.
         let _ = host.reach(&crate::config::Reach::default());
     }
+}
+
+/// Hangs a program that stays at interfaces which are new or were made anew. Where it is already, it is not interrupted.
+fn hang_at(
+    steering: &mut Steering,
+    from: &mut Vec<Interface>,
+    interfaces: Vec<Interface>,
+    host: &mut Host,
+) -> Result<(), String> {
+    let names: Vec<String> = interfaces.iter().map(|(name, _)| name.clone()).collect();
+    host.steered(&names).map_err(|error| error.to_string())?;
+    for (name, _) in interfaces.iter().filter(|one| !from.contains(one)) {
+        steering.add_interface(name).map_err(|error| error.to_string())?;
+    }
+    *from = interfaces;
+    Ok(())
 }
 
 fn told(errors: &[HostError]) -> String {

@@ -4,8 +4,9 @@ use super::forwarding::{Forwarding, Setting, device_settings, host_settings};
 use super::inherited::Inherited;
 use super::reach::Reached;
 use super::record::{Heir, Leftovers, Record, RecordError};
+use super::reserved_ports;
 use super::route::{RouteError, Routes};
-use crate::config::Reach;
+use crate::config::{Ports, Reach};
 use sixway_dataplane::nat::PORTS_PER_BLOCK;
 use sixway_link::tun::Steering;
 use sixway_link::{Abilities, Persistence, Tun, TunConfig, interface};
@@ -41,6 +42,8 @@ pub struct Plan {
     pub forwarding: Forwarding,
     /// The directory of pinned programs and maps, if packets are to be carried on without the process; else empty.
     pub pins: PathBuf,
+    /// Ports of this host's own addresses that its own connections must not take.
+    pub shared_ports: Vec<Ports>,
 }
 
 /// A host that is set up. What vanishes with the device is put back by closing the device; the rest by [`Host::end`], or
@@ -131,7 +134,8 @@ impl Host {
             // They vanish with the device.
             std::fs::write(&path, value).map_err(|error| HostError::Setting(path, error))?;
         }
-        for setting in host_settings(root, &tun.name, plan.forwarding) {
+        let reserved = reserved_ports::reserve(root, &plan.shared_ports);
+        for setting in host_settings(root, &tun.name, plan.forwarding).into_iter().chain(reserved) {
             host.change(&setting)?;
         }
         let device = |error| HostError::Device(tun.name.clone(), error);

@@ -12,6 +12,7 @@ mod links;
 mod namespace;
 mod reach;
 mod record;
+mod reserved_ports;
 mod route;
 
 pub use capability::{CAP_NET_ADMIN, has_capability};

@@ -308,9 +308,12 @@ impl Record {
         self.forget_link_address(address)
     }
 
-    /// Notes interfaces where a steering program is that would stay behind a sudden end.
+    /// Notes interfaces where a steering program is that would stay behind a sudden end. From others that were noted it is removed.
     pub(super) fn steered(&mut self, interfaces: &[String]) -> Result<(), RecordError> {
-        self.contents.steered = interfaces.to_vec();
+        let before = std::mem::replace(&mut self.contents.steered, interfaces.to_vec());
+        for gone in before.iter().filter(|name| !interfaces.contains(name)) {
+            Steering::remove_leftovers(gone);
+        }
         self.write()
     }
 

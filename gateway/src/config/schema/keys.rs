@@ -118,13 +118,19 @@ pub(in super::super) static POOL: Section = Section {
             "addresses",
             Kind::Prefixes4,
             Absent::Fault,
-            "The outside IPv4 addresses, 65,536 at most. They are routed to the gateway and belong to nothing else.",
+            "The outside IPv4 addresses, 65,536 at most. They are routed to the gateway and belong to nothing else, unless they are `shared`.",
         ),
         key(
             "ports",
             Kind::Ports,
             Absent::Default("\"1024-65535\""),
-            "The ports and ICMP identifiers that bindings get: numbers and ranges, separated by commas. Static bindings may use others.",
+            "The ports and ICMP identifiers that bindings get: numbers and ranges, separated by commas. Static bindings may use others, unless the addresses are `shared`.",
+        ),
+        key(
+            "shared",
+            Kind::Boolean,
+            Absent::Default("false"),
+            "Whether the addresses are this host's own, which keeps all ports but these. See [below](#this-hosts-own-address).",
         ),
     ]],
 };

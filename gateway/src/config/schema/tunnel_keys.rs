@@ -276,13 +276,13 @@ pub(in super::super) static TUNNELS: Section = Section {
             "steering",
             Kind::Choice(&["auto", "on", "off"]),
             Absent::Default("\"auto\""),
-            "Whether an eBPF program brings protocol 41 from the interfaces into the device. `\"auto\"`: where the kernel allows it; else, and with `\"off\"`, it comes through raw sockets.",
+            "Whether an eBPF program brings protocol 41 from the interfaces into the device. `\"auto\"`: where the kernel allows it; else, and with `\"off\"`, it comes through raw sockets. `shared` pools cannot be without.",
         ),
         key(
             "interfaces",
             Kind::Texts,
-            Absent::Means("the interface that has the tunnel's address; all but `lo` if that is `lo`"),
-            "The interfaces that protocol 41 is steered from.",
+            Absent::Means("the interface that has the tunnel's or pool's address; all but `lo` if that is `lo`"),
+            "The interfaces that protocol 41, and the ports of `shared` pools, are steered from.",
         ),
     ]],
 };

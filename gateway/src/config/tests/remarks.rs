@@ -58,9 +58,9 @@ fn an_address_of_this_host_cannot_be_a_pools() {
         ),
         &[
             "sixway.toml:6  pool.main.addresses = \"203.0.113.0/28\"  203.0.113.7 is this host's own address on eth0; \
-             packets for it would never reach the gateway: choose another",
+             share it with `shared = true` and a port range, or choose another",
             "sixway.toml:7  pool.main.ports = \"1-65535\"  32768-60999 overlaps net.ipv4.ip_local_port_range; \
-             the host's own connections would collide",
+             the host's own connections would collide; write others, such as 61000-65535",
         ],
     );
 }

@@ -1,0 +1,109 @@
+//! Pools whose addresses are this host's own: it keeps most ports, a translator gets a range of them.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::ops::RangeInclusive;
+
+use sixway_fastpath::RANGES;
+use sixway_wire::Prefix4;
+
+use super::fault::{Place, Report};
+use super::host::HostFacts;
+use super::load::Config;
+use super::pool::ReadPool;
+use super::ports::{Ports, Range};
+use super::tunnels::{Steering, Tunnels};
+use super::value::Value;
+
+/// What stands where nothing is known of the host.
+const USUAL: RangeInclusive<u16> = 61_000..=65_535;
+
+/// Reports what is not one of this host's addresses.
+pub(super) fn check_addresses(addresses: &[Prefix4], place: &Place, host: &HostFacts, report: &mut Report) {
+    for prefix in addresses {
+        if prefix.length() != 32 {
+            report.fault(
+                place,
+                format!("{prefix} is a network; write this host's own addresses one by one, or leave `shared` out"),
+            );
+        } else if !host.addresses.is_empty() && !is_own(host, prefix.address()) {
+            let address = prefix.address();
+            let what = "this host does not have this address";
+            let mend = format!("add it (ip address add {address}/32 dev INTERFACE), or leave `shared` out");
+            report.fault(place, format!("{address}: {what}; {mend}"));
+        }
+    }
+}
+
+/// Reports ports that cannot be shared with the host, whose addresses these are or shall be.
+pub(super) fn check_ports(
+    ports: &Ports,
+    value: &Value,
+    (shared, addresses): (bool, &[Prefix4]),
+    host: &HostFacts,
+    report: &mut Report,
+) {
+    let free = free_range(host);
+    if shared && !value.is_written() {
+        report.fault(&value.place, format!("is missing; write ports = \"{}\"", Range(&free)));
+        return;
+    }
+    if !shared && !holds_an_address_of(host, addresses) {
+        return;
+    }
+    if let Some(overlap) = host.local_ports.as_ref().and_then(|local| ports.overlap(local)) {
+        let what = "overlaps net.ipv4.ip_local_port_range; the host's own connections would collide";
+        report.fault(
+            &value.place,
+            format!("{} {what}; write others, such as {}", Range(&overlap), Range(&free)),
+        );
+    }
+    let count = ports.ranges().len();
+    if count > RANGES {
+        report.fault(
+            &value.place,
+            format!("are {count} ranges; packets for {RANGES} at most can be steered: join some"),
+        );
+    }
+}
+
+fn holds_an_address_of(host: &HostFacts, addresses: &[Prefix4]) -> bool {
+    host.addresses.iter().any(|own| match own.address {
+        IpAddr::V4(own) => addresses.iter().any(|prefix| prefix.contains(own)),
+        IpAddr::V6(_) => false,
+    })
+}
+
+/// The larger part of the unprivileged ports that the host's own connections leave.
+fn free_range(host: &HostFacts) -> RangeInclusive<u16> {
+    let Some(local) = &host.local_ports else { return USUAL };
+    let below = 1_024..=local.start().saturating_sub(1);
+    let above = local.end().saturating_add(1)..=u16::MAX;
+    // Services listen at low ports: those above are better if they are enough for anything.
+    if above.len() >= 1_024 || above.len() >= below.len() { above } else { below }
+}
+
+fn is_own(host: &HostFacts, address: Ipv4Addr) -> bool {
+    host.addresses.iter().any(|own| own.address == IpAddr::V4(address))
+}
+
+/// Reports shared pools where nothing may be steered.
+pub(super) fn check_steering(pools: &[ReadPool], tunnels: Option<&Tunnels>, report: &mut Report) {
+    if tunnels.is_none_or(|tunnels| tunnels.steering != Steering::Off) {
+        return;
+    }
+    for read in pools.iter().filter(|read| read.pool.as_ref().is_some_and(|pool| pool.shared)) {
+        let place = Place { key: format!("{}.shared", read.place.key).into(), ..read.place.clone() };
+        let what = "this host's own stack would take the packets: steering brings them to the gateway";
+        report.fault(&place, format!("{what}; write tunnels.steering = \"auto\""));
+    }
+}
+
+impl Config {
+    /// This host's own addresses, and the ports of them that are the translators'.
+    pub fn shared_ports(&self) -> Vec<(Ipv4Addr, Ports)> {
+        let pools = self.nat64.iter().filter_map(|nat64| self.pool(&nat64.pool)).filter(|pool| pool.shared);
+        pools
+            .flat_map(|pool| pool.addresses.iter().map(|prefix| (prefix.address(), pool.ports.clone())))
+            .collect()
+    }
+}
