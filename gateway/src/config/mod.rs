@@ -42,6 +42,7 @@ mod surroundings;
 mod text;
 mod translation;
 mod tunnels;
+mod untracked;
 mod value;
 
 #[cfg(test)]
@@ -72,3 +73,4 @@ pub use six_to_four::{NativeSources, SixToFour, SixToFourRole};
 pub use surroundings::{Learnt, Surroundings};
 pub use translation::{HeaderByte, Translation, UdpZeroChecksum};
 pub use tunnels::{Steering, Tunnels};
+pub use untracked::Untracked;

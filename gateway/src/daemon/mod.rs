@@ -11,6 +11,7 @@ mod engines;
 mod handover_file;
 mod inheritance;
 mod log;
+mod packet_filter;
 mod path_errors;
 mod pool_file;
 mod pool_keeper;

@@ -7,6 +7,7 @@
 use super::advertiser::Advertiser;
 use super::backend::Gateway;
 use super::discovery::Discovery;
+use super::packet_filter::PacketFilter;
 use super::path_errors::{self, PathErrorRelay};
 use super::promises::Promises;
 use super::remote_names::RemoteNames;
@@ -59,6 +60,7 @@ pub(super) struct Tunnels<'c> {
     clock: Option<Clock>,
     discovery: Option<Discovery<'c>>,
     way: Way,
+    packet_filter: PacketFilter,
     /// What the kernel refused, so that it is told once.
     trouble: Option<String>,
 }
@@ -81,6 +83,7 @@ impl<'c> Tunnels<'c> {
             clock: None,
             discovery: None,
             way: Way::Raw,
+            packet_filter: PacketFilter::default(),
             trouble: None,
         };
         if config.has_tunnels() {
@@ -138,6 +141,7 @@ impl<'c> Tunnels<'c> {
     /// # Errors
     /// What could not be done.
     pub(super) fn begin(&mut self, host: &mut Host, posts: &[Post]) -> Result<(), RunError> {
+        self.packet_filter.keep(self.config, &self.now, &self.device, host);
         if !self.steers() {
             host.steered(&[]).map_err(RunError::Host)?;
         }
@@ -353,6 +357,7 @@ impl<'c> Tunnels<'c> {
             }
             self.hand_over_sockets(gateway.posts());
         }
+        self.packet_filter.keep(self.config, &self.now, &self.device, host);
         if self.steers() {
             self.steer_to(&self.own(before.union(&after).copied()), host);
         }

@@ -2,11 +2,13 @@
 
 use super::forwarding::{Forwarding, Setting, device_settings, host_settings};
 use super::inherited::Inherited;
+use super::nft::NftError;
+use super::notrack;
 use super::reach::Reached;
 use super::record::{Heir, Leftovers, Record, RecordError};
 use super::reserved_ports;
 use super::route::{RouteError, Routes};
-use crate::config::{Ports, Reach};
+use crate::config::{Ports, Reach, Untracked};
 use sixway_dataplane::nat::PORTS_PER_BLOCK;
 use sixway_link::tun::Steering;
 use sixway_link::{Abilities, Persistence, Tun, TunConfig, interface};
@@ -74,6 +76,8 @@ pub enum HostError {
     Route(RouteError),
     /// An address cannot be given: which, and what the kernel said.
     Address(String, String),
+    /// The table in the packet filter cannot be made.
+    PacketFilter(NftError),
 }
 
 impl fmt::Display for HostError {
@@ -105,6 +109,7 @@ impl fmt::Display for HostError {
             Self::Setting(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Route(error) => error.fmt(f),
             Self::Address(address, error) => write!(f, "address {address}: {error}"),
+            Self::PacketFilter(error) => error.fmt(f),
         }
     }
 }
@@ -250,6 +255,18 @@ impl Host {
     pub fn steered(&mut self, interfaces: &[String]) -> Result<(), HostError> {
         let Some(record) = &mut self.record else { return Ok(()) };
         record.steered(interfaces).map_err(HostError::Record)
+    }
+
+    /// Makes our table in the packet filter, with the device of this name, or changes it to what is wanted, or removes it.
+    ///
+    /// # Errors
+    /// The state file cannot be written, there is no nft, or it refused; what was there is there.
+    pub fn untrack(&mut self, device: &str, wanted: Option<&Untracked>) -> Result<(), HostError> {
+        let Some(record) = &mut self.record else { return Ok(()) };
+        let Some(wanted) = wanted else { return record.remove_table().map_err(HostError::Record) };
+        let gateway = record.name().to_owned();
+        record.table().map_err(HostError::Record)?;
+        notrack::make(&gateway, (device, self.device), wanted).map_err(HostError::PacketFilter)
     }
 
     /// Puts everything back. To be called when the device is closed.

@@ -5,11 +5,14 @@
 
 mod capability;
 mod device;
+mod firewall;
 mod forwarding;
 mod inherited;
 mod kernel;
 mod links;
 mod namespace;
+mod nft;
+pub mod notrack;
 mod reach;
 mod record;
 mod reserved_ports;
@@ -17,7 +20,9 @@ mod route;
 
 pub use capability::{CAP_NET_ADMIN, has_capability};
 pub use device::{Host, HostError, Plan};
+pub use firewall::{Obstacle, obstacles};
 pub use forwarding::{Forwarding, device_settings, host_settings};
 pub use links::kernel_tunnels;
+pub use nft::NftError;
 pub use record::{Heir, Leftovers, Record, RecordError, RunningGateway, clear_up, leftovers, running};
 pub use route::{RouteError, Routes};

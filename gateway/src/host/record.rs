@@ -9,6 +9,7 @@ mod settings;
 use super::forwarding::Setting;
 use super::kernel::{self, Route6};
 use super::namespace;
+use super::notrack;
 use crate::config::LinkAddress;
 use estate::Estate;
 pub use estate::Heir;
@@ -49,6 +50,9 @@ struct Contents {
     /// What outlives the process, so that the kernel goes on without it.
     #[serde(default)]
     estate: Option<Estate>,
+    /// Whether there is a table of ours in the packet filter.
+    #[serde(default)]
+    table: bool,
 }
 
 impl Contents {
@@ -58,7 +62,8 @@ impl Contents {
             && self.unreachable.is_empty()
             && self.addresses.is_empty()
             && self.steered.is_empty()
-            && self.estate.is_none())
+            && self.estate.is_none()
+            && !self.table)
     }
 
     /// Whether a gateway of this will goes on with what is here.
@@ -160,6 +165,8 @@ pub struct Leftovers {
     pub fast_path: bool,
     /// Nothing was put back: what carries packets on goes on.
     pub adopted: bool,
+    /// Whether the table in the packet filter was removed.
+    pub table: bool,
     /// Whether its socket was removed.
     pub socket: bool,
 }
@@ -180,6 +187,7 @@ impl fmt::Display for Leftovers {
             several(self.programs, "a steering program", "steering programs", removed),
             self.fast_path.then(|| "the fast path was removed".to_owned()),
             self.device.as_ref().map(|device| format!("{device} was removed")),
+            self.table.then(|| "the packet filter's table was removed".to_owned()),
             self.socket.then(|| "its socket was removed".to_owned()),
             several(self.staying, "a kernel setting", "kernel settings", staying),
         ];
@@ -247,15 +255,27 @@ impl Record {
             record.write()?;
             return Ok((record, Leftovers { adopted: true, ..Leftovers::default() }));
         }
+        // What keeps packets from the host's own stack stays until it is made anew.
+        let guards = record.take_guards();
         let left = record.put_back();
         record.contents = Contents {
             process: std::process::id(),
             namespace: namespace::own(),
             settings: std::mem::take(&mut record.contents.settings),
+            steered: guards.0,
+            table: guards.1,
             ..Contents::default()
         };
         record.write()?;
         Ok((record, left))
+    }
+
+    /// Interfaces where a steering program is, and whether there is a table in the packet filter: in this network namespace.
+    fn take_guards(&mut self) -> (Vec<String>, bool) {
+        if self.contents.namespace != namespace::own() {
+            return (Vec::new(), false);
+        }
+        (std::mem::take(&mut self.contents.steered), std::mem::take(&mut self.contents.table))
     }
 
     /// Notes the socket that is about to be made, where nothing is that belongs to somebody else.
@@ -343,6 +363,24 @@ impl Record {
         let _ = self.write();
     }
 
+    /// Notes that the table in the packet filter is about to be made.
+    pub(super) fn table(&mut self) -> Result<(), RecordError> {
+        if self.contents.table {
+            return Ok(());
+        }
+        self.contents.table = true;
+        self.write()
+    }
+
+    /// Removes the table in the packet filter, if it was made here or by a gateway before this one.
+    pub(super) fn remove_table(&mut self) -> Result<(), RecordError> {
+        if !std::mem::take(&mut self.contents.table) {
+            return Ok(());
+        }
+        notrack::remove(self.name());
+        self.write()
+    }
+
     /// Makes a kernel setting, having noted what it was. Whether it was another.
     pub fn change(&mut self, (path, value): &Setting) -> Result<bool, RecordError> {
         let before = sysctl(path).map_err(|error| RecordError::Io(path.clone(), error))?;
@@ -386,6 +424,7 @@ impl Record {
             left.routes = contents.unreachable.iter().filter(|prefix| reachable_again(prefix)).count();
             let programs = contents.steered.iter();
             left.programs = programs.filter(|interface| Steering::remove_leftovers(interface)).count();
+            left.table = contents.table && notrack::remove(self.name());
             let mut settings = contents.settings;
             match self.ended_here(&contents.namespace) {
                 Some(ended) => {
@@ -430,7 +469,7 @@ impl Record {
     }
 
     /// The gateway's name.
-    fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         self.path.file_stem().and_then(|name| name.to_str()).unwrap_or_default()
     }
 
@@ -532,8 +571,8 @@ fn clear(
         return Err(RecordError::Elsewhere(name.into()));
     }
     let (record, left) = Record::take_in_turn(directory, name, None)?;
-    record.end_in_turn();
-    Ok(left)
+    let guards = record.end_in_turn();
+    Ok(Leftovers { programs: guards.programs, table: guards.table, ..left })
 }
 
 fn states(directory: &Path) -> Vec<PathBuf> {

@@ -5,6 +5,7 @@
 
 mod network;
 mod takeover;
+mod shared_pool;
 mod tunnels;
 
 use network::{Network, SIXWAY};

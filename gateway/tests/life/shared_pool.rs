@@ -100,9 +100,14 @@ fn a_nat64_shares_the_hosts_own_address_and_the_host_goes_on() {
     assert!(String::from_utf8_lossy(&output.stdout).contains(" 0% packet loss"), "{output:?}");
     let bindings = network.show(&["bindings"]);
     assert!(bindings.contains("203.0.113.1:6"), "{bindings}");
-    // Path MTU discovery: errors that quote our ports come to the translator.
-    let traced = network.on("client", "ping", &["-c", "1", "-W", "2", "-t", "2", beyond]);
-    assert!(String::from_utf8_lossy(&traced.stdout).contains("Time to live exceeded") || traced.status.success());
+    // Errors that quote our ports come to the translator, and so to the client.
+    let refused = "import socket\n\
+        one = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM); one.settimeout(5)\n\
+        one.connect(('2001:db8:64::203.0.113.2', 9)); one.send(b'x')\n\
+        try: one.recv(9)\n\
+        except ConnectionRefusedError: print('refused')\n";
+    let output = network.on("client", "python3", &["-c", refused]);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("refused"), "{output:?}");
 
     gateway.signal("TERM");
     assert_eq!(gateway.end(), 0, "{}", gateway.said());
@@ -118,41 +123,122 @@ fn a_killed_gateways_peers_hear_no_reset() {
     let _far = Answering::on(&network, "server", ECHO);
     let mut gateway = network.start(SHARED);
     assert!(gateway.said().contains("ready in"), "{}", gateway.said());
+    // A connection that talks all the time.
     let host = network.host("client");
-    // A connection that talks all the time, and says whether it was reset.
     let talk = "import socket, time\n\
-        one = socket.create_connection(('2001:db8:64::203.0.113.2', 7)); one.settimeout(0.2)\n\
-        try:\n  \
-          for number in range(40):\n    \
-            one.sendall(b'hello' * 100)\n    \
-            try: one.recv(65536)\n    \
-            except TimeoutError: pass\n    \
-            time.sleep(0.05)\n  \
-          print('alive')\n\
-        except OSError as error: print(error)\n";
+        one = socket.create_connection(('2001:db8:64::203.0.113.2', 7)); one.settimeout(0.1)\n\
+        for number in range(40):\n  \
+          one.sendall(b'hello' * 100)\n  \
+          one.recv(65536)\n";
     let mut command = std::process::Command::new("ip");
-    command.args(["netns", "exec", &host, "python3", "-c", talk]).stdout(std::process::Stdio::piped());
-    let talking = command.spawn().unwrap();
+    command.args(["netns", "exec", &host, "python3", "-c", talk]).stderr(std::process::Stdio::null());
+    let mut talking = command.spawn().unwrap();
     std::thread::sleep(Duration::from_millis(700));
-    let before = [snmp(&network, "gateway", "Tcp.OutRsts"), snmp(&network, "gateway", "Icmp.OutDestUnreachs")];
+    let answers =
+        || [snmp(&network, "gateway", "Tcp.OutRsts"), snmp(&network, "gateway", "Icmp.OutDestUnreachs")];
+    let before = answers();
     gateway.signal("KILL");
     gateway.end();
+    talking.wait().unwrap();
+    let heard = [snmp(&network, "server", "Tcp.InSegs"), snmp(&network, "server", "Icmp.InMsgs")];
     // What the server still sends for the translator's ports, and what a stranger sends.
     let strange = "import socket\n\
         for port in range(61000, 61050):\n  \
           udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); udp.sendto(b'x', ('203.0.113.1', port))\n  \
           tcp = socket.socket(); tcp.setblocking(False); tcp.connect_ex(('203.0.113.1', port)); tcp.close()\n";
     network.on("server", "python3", &["-c", strange]);
-    let said = talking.wait_with_output().unwrap();
-    assert!(String::from_utf8_lossy(&said.stdout).contains("alive"), "{said:?}");
-    let after = [snmp(&network, "gateway", "Tcp.OutRsts"), snmp(&network, "gateway", "Icmp.OutDestUnreachs")];
-    assert_eq!(after, before, "the host's own stack has answered for the translator's ports");
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(answers(), before, "the host's own stack has answered for the translator's ports");
+    let hears = [snmp(&network, "server", "Tcp.InSegs"), snmp(&network, "server", "Icmp.InMsgs")];
+    assert_eq!(hears, heard, "the peer has heard something");
     network.ping_from("server", "203.0.113.1");
     // The next one goes on where it was.
     let mut gateway = network.start(SHARED);
     network.ping("2001:db8:64::203.0.113.2");
-    let now = [snmp(&network, "gateway", "Tcp.OutRsts"), snmp(&network, "gateway", "Icmp.OutDestUnreachs")];
-    assert_eq!(now, before);
+    assert_eq!(answers(), before);
     gateway.signal("TERM");
     assert_eq!(gateway.end(), 0, "{}", gateway.said());
+}
+
+/// What `nft list table` says of the gateway's table; nothing if there is none.
+fn table(network: &Network) -> String {
+    let output = network.on("gateway", "nft", &["list", "ruleset"]);
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn has_nft() -> bool {
+    let there = std::process::Command::new("nft").arg("-v").output().is_ok();
+    if !there {
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), b"\nlife: skipped: needs nft\n");
+    }
+    there
+}
+
+#[test]
+fn the_packet_filters_table_stays_while_the_gateway_is_away_and_goes_at_a_clean_end() {
+    let Some(network) = Network::build().filter(|_| has_nft()) else { return };
+    network.on("gateway", "nft", &["add", "table", "inet", "theirs"]);
+    let before = table(&network);
+    for signal in ["TERM", "KILL"] {
+        let mut gateway = network.start(SHARED);
+        assert!(gateway.said().contains("ready in") && !gateway.said().contains("nft"), "{}", gateway.said());
+        let during = table(&network);
+        assert!(during.contains("table inet sixway-life-") && during.contains("table inet theirs"), "{during}");
+        assert!(during.contains("203.0.113.1") && during.contains("61000-65535"), "{during}");
+        gateway.signal(signal);
+        gateway.end();
+        assert_eq!(table(&network), if signal == "TERM" { before.clone() } else { during });
+    }
+    network.on("gateway", crate::SIXWAY, &["cleanup"]);
+    assert_eq!(table(&network), before);
+}
+
+/// Stateful firewalls as hosts have them; the second with the rule that the documentation names.
+const FIREWALLS: [&str; 2] = [
+    "table inet theirs { chain forward { type filter hook forward priority 0; ct state invalid drop; }; \
+     chain input { type filter hook input priority 0; ct state invalid drop; }; }",
+    "table inet theirs { chain forward { type filter hook forward priority 0; policy drop; ct state established,related accept; \
+     iifname in0 accept; }; chain input { type filter hook input priority 0; ct state invalid drop; }; }",
+];
+
+#[test]
+fn flows_pass_stateful_firewalls_and_rules_in_the_way_are_told_with_their_cure() {
+    let Some(network) = Network::build().filter(|_| has_nft()) else { return };
+    let _far = Answering::on(&network, "server", ECHO);
+    let pool = "[[pool]]\nname = \"main\"\naddresses = [\"192.0.2.0/28\"]\n";
+    let routed = format!("[fastpath]\nmode = \"auto\"\n{pool}[nat64]\nprefix = \"2001:db8:64::/96\"\npool = \"main\"\n");
+    for (number, firewall) in FIREWALLS.into_iter().enumerate() {
+        network.on("gateway", "nft", &["destroy", "table", "inet", "theirs"]);
+        network.on("gateway", "nft", &["delete", "table", "inet", "theirs"]);
+        let made = network.on("gateway", "nft", &[firewall]);
+        assert!(made.status.success(), "{made:?}");
+        for mechanisms in [SHARED, &routed] {
+            let mut gateway = network.start(mechanisms);
+            let said = gateway.said();
+            let cure = "nft insert rule inet theirs forward iifname \"sixway0\" accept; \
+                        nft insert rule inet theirs forward oifname \"sixway0\" accept";
+            assert_eq!(said.contains(cure), number == 1, "{said}");
+            if number == 1 {
+                let script = cure.replace("; ", "\n").replace("nft insert", "insert");
+                let file = network.directory.join("cure.nft");
+                std::fs::write(&file, script).unwrap();
+                let cured = network.on("gateway", "nft", &["-f", file.to_str().unwrap()]);
+                assert!(cured.status.success(), "{cured:?}");
+            }
+            for (kind, size) in [("tcp", "300000"), ("udp", "4000")] {
+                asks(&network, "client", kind, "2001:db8:64::203.0.113.2", size);
+            }
+            network.ping("2001:db8:64::203.0.113.2");
+            let tracked = network.on("gateway", "cat", &["/proc/net/nf_conntrack"]);
+            let tracked = String::from_utf8_lossy(&tracked.stdout).into_owned();
+            assert!(!tracked.contains("2001:0db8:0064"), "{tracked}");
+            gateway.signal("TERM");
+            assert_eq!(gateway.end(), 0, "{}", gateway.said());
+            if number == 1 {
+                // As it was before the cure.
+                network.on("gateway", "nft", &["delete", "table", "inet", "theirs"]);
+                network.on("gateway", "nft", &[firewall]);
+            }
+        }
+    }
 }

@@ -1,0 +1,56 @@
+//! Our table in the host's packet filter, kept as the addresses of the moment want it; and a word on rules of others that stand in the way.
+
+use crate::config::{Config, FastPathMode, Steering, Surroundings, Untracked};
+use crate::host::{Host, obstacles};
+
+/// The table as it was made.
+#[derive(Debug, Default)]
+pub(super) struct PacketFilter {
+    /// What is in it; `None`: there is none.
+    made: Option<Untracked>,
+    /// What was refused, so that it is told once.
+    trouble: Option<String>,
+    /// The other rules were looked at.
+    looked: bool,
+}
+
+impl PacketFilter {
+    /// Makes the table, changes it or removes it, if another is wanted. What cannot be done is told, and tried again the next time.
+    pub(super) fn keep(&mut self, config: &Config, now: &Surroundings, device: &str, host: &mut Host) {
+        let fast_path = config.fast_path.as_ref();
+        let offloads = fast_path.is_some_and(|it| it.mode != FastPathMode::Off && it.notrack);
+        let wanted = config.untracked(offloads, now);
+        if self.made == wanted && wanted.is_some() {
+            return;
+        }
+        match host.untrack(device, wanted.as_ref()) {
+            Ok(()) => {
+                self.trouble = None;
+                self.made = wanted;
+            }
+            Err(error) => self.tell(error.to_string()),
+        }
+        if self.made.is_some() && !std::mem::replace(&mut self.looked, true) {
+            look(config, device);
+        }
+    }
+
+    fn tell(&mut self, what: String) {
+        if self.trouble.as_ref() != Some(&what) {
+            let then = "connection tracking sees some packets of a flow and not others, and a firewall may take them for a broken one";
+            tracing::warn!("{what}: without its table, {then}");
+        }
+        self.trouble = Some(what);
+    }
+}
+
+/// Warns of chains that drop what is not tracked.
+fn look(config: &Config, device: &str) {
+    let by_raw_sockets = config.has_tunnels() && config.tunnels.steering == Steering::Off;
+    match obstacles(device, by_raw_sockets) {
+        Ok(found) => found.iter().for_each(|one| {
+            tracing::warn!("the packet filter's chain {} {}; add: {}", one.chain, one.why, one.cure);
+        }),
+        Err(error) => tracing::info!("the packet filter's rules were not looked at: {error}"),
+    }
+}

@@ -1,0 +1,118 @@
+//! Our table in the host's packet filter: packets of flows that the fast path may carry are not tracked, so that a stateful firewall
+//! does not take those that it sees for the pieces of a broken connection; and what is steered never reaches the host's own stack.
+//!
+//! ```text
+//!     table inet sixway-NAME
+//!       prerouting, raw   from the device · to what is routed into it · protocol 41 to our tunnel ends ▶ notrack
+//!       output, raw       into the device · protocol 41 from our tunnel ends                          ▶ notrack
+//!       input             ports of shared addresses, which are steered before they come so far        ▶ drop
+//! ```
+
+use super::nft::{self, NftError};
+use crate::config::Untracked;
+use std::fmt::{Display, Write as _};
+
+/// How a device is named in rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Device<'a> {
+    Name(&'a str),
+    /// Of a name that nft cannot read.
+    Index(u32),
+}
+
+impl<'a> Device<'a> {
+    fn of(name: &'a str, index: u32) -> Self {
+        // There is no way to write a quotation mark in quotes, and an asterisk stands for any ending.
+        let plain = |octet: u8| octet.is_ascii_graphic() && !b"\"\\*".contains(&octet);
+        if name.bytes().all(plain) { Self::Name(name) } else { Self::Index(index) }
+    }
+
+    /// A comparison with the device that `key`, such as `iif`, says.
+    fn is(&self, key: &str) -> String {
+        match self {
+            Self::Name(name) => format!("{key}name \"{name}\""),
+            Self::Index(index) => format!("{key} {index}"),
+        }
+    }
+}
+
+/// The table's name. A gateway's name has letters, digits, `-`, `_` and `.` only, which nft reads as they are.
+pub fn table_name(gateway: &str) -> String {
+    format!("sixway-{gateway}")
+}
+
+/// Makes the table, in the place of one that is there.
+///
+/// # Errors
+/// There is no nft, or it refused; what was there is there.
+pub(super) fn make(
+    gateway: &str,
+    (device, index): (&str, u32),
+    untracked: &Untracked,
+) -> Result<(), NftError> {
+    nft::execute(&text(gateway, &Device::of(device, index), untracked))
+}
+
+/// Removes the table. Whether it was there.
+pub fn remove(gateway: &str) -> bool {
+    nft::execute(&format!("delete table inet {}\n", table_name(gateway))).is_ok()
+}
+
+fn text(gateway: &str, device: &Device, untracked: &Untracked) -> String {
+    let name = table_name(gateway);
+    let mut text = format!("table inet {name}\ndelete table inet {name}\ntable inet {name} {{\n");
+    let mut chain = |name: &str, hook: &str, rules: &[String]| {
+        let _ = writeln!(text, "\tchain {name} {{\n\t\ttype filter hook {hook}; policy accept;");
+        for rule in rules {
+            let _ = writeln!(text, "\t\t{rule}");
+        }
+        text.push_str("\t}\n");
+    };
+    chain("prerouting", "prerouting priority -300", &prerouting(device, untracked));
+    chain("output", "output priority -300", &output(device, untracked));
+    if !untracked.shared.is_empty() {
+        chain("guard", "input priority -300", &guard(untracked));
+    }
+    text.push_str("}\n");
+    text
+}
+
+fn prerouting(device: &Device, untracked: &Untracked) -> Vec<String> {
+    let mut rules = vec![format!("{} notrack", device.is("iif"))];
+    let into = |family: &str| format!("meta nfproto {family} fib daddr {} notrack", device.is("oif"));
+    rules.extend(one_of("ip daddr", &untracked.v4).map(|these| format!("{these} notrack")));
+    rules.extend(one_of("ip6 daddr", &untracked.v6).map(|these| format!("{these} notrack")));
+    rules.extend(untracked.routed4.then(|| into("ipv4")));
+    rules.extend(untracked.routed6.then(|| into("ipv6")));
+    rules.extend(one_of("ip daddr", &untracked.ends).map(|these| format!("{these} ip protocol 41 notrack")));
+    rules.extend(ports(untracked).map(|these| format!("{these} notrack")));
+    rules
+}
+
+fn output(device: &Device, untracked: &Untracked) -> Vec<String> {
+    let mut rules = vec![format!("{} notrack", device.is("oif"))];
+    rules.extend(one_of("ip saddr", &untracked.ends).map(|these| format!("{these} ip protocol 41 notrack")));
+    rules
+}
+
+/// What this host sends to itself stays its own.
+fn guard(untracked: &Untracked) -> Vec<String> {
+    ports(untracked).map(|these| format!("iifname != \"lo\" {these} drop")).collect()
+}
+
+/// TCP and UDP to the ports that are shared, as comparisons.
+fn ports(untracked: &Untracked) -> impl Iterator<Item = String> {
+    untracked.shared.iter().map(|(address, ports)| {
+        let ports = ports.to_string().replace(',', ", ");
+        format!("ip daddr {address} meta l4proto {{ 6, 17 }} th dport {{ {ports} }}")
+    })
+}
+
+/// A comparison with a set; none with an empty one, which would be a fault.
+fn one_of(key: &str, these: &[impl Display]) -> Option<String> {
+    let these: Vec<String> = these.iter().map(ToString::to_string).collect();
+    (!these.is_empty()).then(|| format!("{key} {{ {} }}", these.join(", ")))
+}
+
+#[cfg(test)]
+mod tests;

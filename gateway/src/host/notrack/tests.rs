@@ -1,0 +1,116 @@
+use super::*;
+use crate::config::{Config, HostAddress, HostFacts, Surroundings};
+
+/// What a configuration is on a host with 203.0.113.1/24 on out0.
+fn text_of(mechanisms: &str) -> Option<String> {
+    let own = HostAddress { interface: "out0".into(), address: "203.0.113.1".parse().unwrap(), length: 24 };
+    let host = HostFacts { addresses: vec![own], cpus: 1, ..HostFacts::default() };
+    let mut none = |_: &std::path::Path| Err(std::io::Error::other("no files"));
+    let written = format!(
+        "[gateway]\nname = \"gw-1.a_b\"\nipv4_address = \"192.0.2.254\"\nipv6_address = \"2001:db8::fe\"\n{mechanisms}"
+    );
+    let (config, _) = Config::parse("sixway.toml", &written, &host, &mut none).unwrap_or_else(|f| panic!("{f}"));
+    let untracked = config.untracked(true, &Surroundings::of(&host.addresses))?;
+    Some(text(&config.gateway.name, &Device::of(&config.tun.name, 7), &untracked))
+}
+
+/// The rules of the chains, in their order.
+fn rules(mechanisms: &str) -> Vec<String> {
+    let text = text_of(mechanisms).unwrap();
+    let head = "table inet sixway-gw-1.a_b\ndelete table inet sixway-gw-1.a_b\ntable inet sixway-gw-1.a_b {\n";
+    assert!(text.starts_with(head), "{text}");
+    let rules = text.lines().map(str::trim).filter(|line| line.ends_with("notrack") || line.ends_with("drop"));
+    rules.map(Into::into).collect()
+}
+
+const FROM: &str = "iifname \"sixway0\" notrack";
+const INTO: &str = "oifname \"sixway0\" notrack";
+
+#[test]
+fn of_a_nat64_its_prefix_and_its_pool() {
+    let pool = "[[pool]]\nname = \"main\"\naddresses = [\"192.0.2.0/29\", \"192.0.2.8/29\"]\n";
+    let nat64 = "[nat64]\nprefix = \"2001:db8:64::/96\"\npool = \"main\"\n";
+    let expected = [
+        FROM,
+        "ip daddr { 192.0.2.0/28, 192.0.2.254/32 } notrack",
+        "ip6 daddr { 2001:db8::fe/128, 2001:db8:64::/96 } notrack",
+        INTO,
+    ];
+    assert_eq!(rules(&format!("{pool}{nat64}")), expected);
+    let by_hand = [
+        FROM,
+        "ip daddr { 192.0.2.0/28 } notrack",
+        "ip6 daddr { 2001:db8:64::/96 } notrack",
+        "meta nfproto ipv4 fib daddr oifname \"sixway0\" notrack",
+        "meta nfproto ipv6 fib daddr oifname \"sixway0\" notrack",
+        INTO,
+    ];
+    assert_eq!(rules(&format!("[tun]\nroutes = \"none\"\n{pool}{nat64}")), by_hand);
+}
+
+#[test]
+fn of_a_shared_pool_its_ports_which_the_host_never_sees() {
+    let pool = "[[pool]]\nname = \"main\"\naddresses = [\"203.0.113.1\"]\nshared = true\nports = \"443,61000-65535\"\n";
+    let ours = "ip daddr 203.0.113.1 meta l4proto { 6, 17 } th dport { 443, 61000-65535 }";
+    let expected = [
+        FROM.to_owned(),
+        "ip daddr { 192.0.2.254/32 } notrack".into(),
+        "ip6 daddr { 2001:db8::fe/128, 2001:db8:64::/96 } notrack".into(),
+        format!("{ours} notrack"),
+        INTO.into(),
+        format!("iifname != \"lo\" {ours} drop"),
+    ];
+    assert_eq!(rules(&format!("{pool}[nat64]\nprefix = \"2001:db8:64::/96\"\npool = \"main\"\n")), expected);
+}
+
+#[test]
+fn of_a_siit_both_sides_of_its_mappings_and_of_a_mapping_of_everything_what_is_routed() {
+    let eam = |row: &str| format!("[siit]\nprefix = \"2001:db8:64::/96\"\neam = [{row}]\n");
+    let expected = [
+        FROM,
+        "ip daddr { 192.0.2.254/32, 198.51.100.8/30 } notrack",
+        "ip6 daddr { 2001:db8::fe/128, 2001:db8:1::/126, 2001:db8:64::/96 } notrack",
+        INTO,
+    ];
+    assert_eq!(rules(&eam("{ ipv4 = \"198.51.100.8/30\", ipv6 = \"2001:db8:1::/126\" }")), expected);
+    let everything = rules(&eam("{ ipv4 = \"0.0.0.0/0\", ipv6 = \"2001:db8:2::/96\" }"));
+    assert!(everything.contains(&"meta nfproto ipv4 fib daddr oifname \"sixway0\" notrack".into()));
+    assert!(!everything.contains(&"meta nfproto ipv6 fib daddr oifname \"sixway0\" notrack".into()));
+}
+
+#[test]
+fn of_tunnels_their_prefixes_and_protocol_41_at_their_ends() {
+    let ends = ["ip daddr { 203.0.113.1 } ip protocol 41 notrack", "ip saddr { 203.0.113.1 } ip protocol 41 notrack"];
+    let with = |prefixes: &str| {
+        let destinations = format!("ip6 daddr {{ {prefixes} }} notrack");
+        let own = "ip daddr { 192.0.2.254/32 } notrack".to_owned();
+        [FROM.to_owned(), own, destinations, ends[0].into(), INTO.into(), ends[1].into()]
+    };
+    let six_to_four = "[six_to_four]\nrole = \"relay\"\naddress = \"203.0.113.1\"\n";
+    assert_eq!(rules(six_to_four), with("2001:db8::fe/128, 2002::/16"));
+    let six_rd = "[six_rd]\nrole = \"border_relay\"\nprefix = \"2001:db9::/32\"\naddress = \"203.0.113.1\"\n";
+    assert_eq!(rules(six_rd), with("2001:db8::fe/128, 2001:db9::/32"));
+    let tunnel = "[tunnel]\nlocal = \"203.0.113.1\"\nremote = \"203.0.113.2\"\nprefixes = [\"2001:db8:7::/48\"]\n";
+    assert_eq!(rules(tunnel), with("2001:db8::fe/128, 2001:db8:7::/48"));
+    let isatap = "[isatap]\nrole = \"router\"\naddress = \"203.0.113.1\"\nprefix = \"2001:db8:5::/64\"\n";
+    assert_eq!(rules(isatap), with("2001:db8::fe/128, 2001:db8:5::/64"));
+    let everything = rules(&tunnel.replace("2001:db8:7::/48", "::/0"));
+    assert!(everything.contains(&"meta nfproto ipv6 fib daddr oifname \"sixway0\" notrack".into()), "{everything:?}");
+}
+
+#[test]
+fn without_a_fast_path_only_what_is_steered_is_not_tracked() {
+    let mut none = |_: &std::path::Path| Err(std::io::Error::other("no files"));
+    let text = "[siit]\nprefix = \"2001:db8:64::/96\"\n";
+    let (config, _) = Config::parse("sixway.toml", text, &HostFacts::default(), &mut none).unwrap();
+    assert_eq!(config.untracked(false, &Surroundings::default()), None);
+    assert!(config.untracked(true, &Surroundings::default()).is_some());
+}
+
+#[test]
+fn a_name_that_nft_cannot_read_is_a_number() {
+    assert_eq!(Device::of("eth0.5@x", 3).is("iif"), "iifname \"eth0.5@x\"");
+    for name in ["a\"b", "a*", "a\\"] {
+        assert_eq!(Device::of(name, 3).is("oif"), "oif 3");
+    }
+}
