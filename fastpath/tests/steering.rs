@@ -293,7 +293,8 @@ fn ports() -> Vec<OwnAddress> {
 
 /// The checksum of octets, as it stands in a header.
 fn checksum(octets: &[u8]) -> [u8; 2] {
-    let words = octets.chunks(2).map(|pair| u64::from(u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)])));
+    let words =
+        octets.chunks(2).map(|pair| u64::from(u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)])));
     let sum: u64 = words.sum();
     (!(sum % 65_535) as u16).to_be_bytes()
 }
@@ -340,8 +341,10 @@ fn packets_for_our_ports_are_taken_and_others_are_the_hosts() {
             ours(1, &icmp(3, 0, &ipv4(FAR, FAR, 17, true, &to_port(65_000, 53)))),
             ours(17, &[0, 1]),
         ];
-        let copied =
-            [ours(1, &icmp(0, 61_000, b"here")), ours(1, &icmp(11, 0, &quoted(1, &icmp(8, 61_000, b"gone"))))];
+        let copied = [
+            ours(1, &icmp(0, 61_000, b"here")),
+            ours(1, &icmp(11, 0, &quoted(1, &icmp(8, 61_000, b"gone")))),
+        ];
         for packet in taken.iter().chain(&left).chain(&copied) {
             sender.send(packet);
         }
@@ -373,7 +376,8 @@ fn later_fragments_go_where_the_first_went_and_both_ways_if_they_overtook_it() {
         here.set_read_timeout(Some(SECOND)).unwrap();
         let sender = peer.inside(Sender::new);
         // As a UDP datagram of 16 + 8 octets without a checksum, in two.
-        let first = |port: u16| [&53_u16.to_be_bytes()[..], &port.to_be_bytes(), &[0, 24, 0, 0], &[1; 8]].concat();
+        let first =
+            |port: u16| [&53_u16.to_be_bytes()[..], &port.to_be_bytes(), &[0, 24, 0, 0], &[1; 8]].concat();
         let last = [2; 8];
         let ours = [fragment(1, 0, true, &first(61_000)), fragment(1, 2, false, &last)];
         let hosts = [fragment(2, 0, true, &first(4_000)), fragment(2, 2, false, &last)];

@@ -240,7 +240,10 @@ fn read_static(
             } else if let Some(pool) = pool.filter(|pool| pool.shared && !pool.ports.contain(outside.port)) {
                 let (name, ports) = (&pool.name, &pool.ports);
                 let what = "the others of its addresses are this host's own";
-                report.fault(&v.place, format!("is no port of pool {name}, {ports}, and {what}; write one of these"));
+                report.fault(
+                    &v.place,
+                    format!("is no port of pool {name}, {ports}, and {what}; write one of these"),
+                );
             }
             Some((outside, v.place))
         });

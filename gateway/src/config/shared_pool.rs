@@ -23,7 +23,9 @@ pub(super) fn check_addresses(addresses: &[Prefix4], place: &Place, host: &HostF
         if prefix.length() != 32 {
             report.fault(
                 place,
-                format!("{prefix} is a network; write this host's own addresses one by one, or leave `shared` out"),
+                format!(
+                    "{prefix} is a network; write this host's own addresses one by one, or leave `shared` out"
+                ),
             );
         } else if !host.addresses.is_empty() && !is_own(host, prefix.address()) {
             let address = prefix.address();

@@ -431,10 +431,10 @@ impl<'c> Tunnels<'c> {
             return;
         }
         let kept = self.own(kept.iter().copied());
-        if let Way::Steered(steering, _) = &mut self.way {
-            if let Err(error) = steering.set_addresses(&kept) {
-                tracing::warn!("steering: {error}");
-            }
+        if let Way::Steered(steering, _) = &mut self.way
+            && let Err(error) = steering.set_addresses(&kept)
+        {
+            tracing::warn!("steering: {error}");
         }
         for address in old {
             self.senders.remove(&address);

@@ -44,7 +44,9 @@ fn obstacle(chain: &Value, rules: &[&Value], device: &str) -> Option<Obstacle> {
     let accepted = in_table.iter().any(|rule| has(rule, "accept") && lets_pass(rule, device));
     let why = match (drops_untracked, drops_rest) {
         (true, _) => "drops packets that are untracked",
-        (false, true) if !accepted => "drops what no rule accepts, and connection tracking does not know the gateway's packets",
+        (false, true) if !accepted => {
+            "drops what no rule accepts, and connection tracking does not know the gateway's packets"
+        }
         (false, _) => return None,
     };
     Some(Obstacle { chain: name(chain), why, cure: cure(chain, device) })
@@ -97,7 +99,8 @@ fn name(chain: &Value) -> String {
 }
 
 fn cure(chain: &Value, device: &str) -> String {
-    let (family, name_) = (chain["family"].as_str().unwrap_or_default(), chain["name"].as_str().unwrap_or_default());
+    let (family, name_) =
+        (chain["family"].as_str().unwrap_or_default(), chain["name"].as_str().unwrap_or_default());
     let input = chain["hook"] == "input";
     // The chains that iptables makes; it does not read rules of nft in them.
     let program = match (family, chain["table"].as_str(), name_) {

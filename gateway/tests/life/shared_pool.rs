@@ -53,7 +53,8 @@ impl Drop for Answering {
 
 fn asks(network: &Network, from: &str, kind: &str, to: &str, size: &str) {
     let output = network.on(from, "python3", &["-c", ASK, kind, to, size]);
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let said =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("same"), "{from} {kind} {to} {size}: {said}\n{}", network.show(&["drops"]));
 }
 
@@ -183,7 +184,10 @@ fn the_packet_filters_table_stays_while_the_gateway_is_away_and_goes_at_a_clean_
         let mut gateway = network.start(SHARED);
         assert!(gateway.said().contains("ready in") && !gateway.said().contains("nft"), "{}", gateway.said());
         let during = table(&network);
-        assert!(during.contains("table inet sixway-life-") && during.contains("table inet theirs"), "{during}");
+        assert!(
+            during.contains("table inet sixway-life-") && during.contains("table inet theirs"),
+            "{during}"
+        );
         assert!(during.contains("203.0.113.1") && during.contains("61000-65535"), "{during}");
         gateway.signal(signal);
         gateway.end();
@@ -206,7 +210,9 @@ fn flows_pass_stateful_firewalls_and_rules_in_the_way_are_told_with_their_cure()
     let Some(network) = Network::build().filter(|_| has_nft()) else { return };
     let _far = Answering::on(&network, "server", ECHO);
     let pool = "[[pool]]\nname = \"main\"\naddresses = [\"192.0.2.0/28\"]\n";
-    let routed = format!("[fastpath]\nmode = \"auto\"\n{pool}[nat64]\nprefix = \"2001:db8:64::/96\"\npool = \"main\"\n");
+    let routed = format!(
+        "[fastpath]\nmode = \"auto\"\n{pool}[nat64]\nprefix = \"2001:db8:64::/96\"\npool = \"main\"\n"
+    );
     for (number, firewall) in FIREWALLS.into_iter().enumerate() {
         network.on("gateway", "nft", &["destroy", "table", "inet", "theirs"]);
         network.on("gateway", "nft", &["delete", "table", "inet", "theirs"]);

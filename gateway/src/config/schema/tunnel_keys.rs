@@ -281,7 +281,9 @@ pub(in super::super) static TUNNELS: Section = Section {
         key(
             "interfaces",
             Kind::Texts,
-            Absent::Means("the interface that has the tunnel's or pool's address; all but `lo` if that is `lo`"),
+            Absent::Means(
+                "the interface that has the tunnel's or pool's address; all but `lo` if that is `lo`",
+            ),
             "The interfaces that protocol 41, and the ports of `shared` pools, are steered from.",
         ),
     ]],

@@ -59,8 +59,10 @@ fn what_is_no_address_of_this_host_is_not_shared() {
     );
     faults(
         &pool(&SHARED.replace("203.0.113.7", "203.0.113.0/28")),
-        &["sixway.toml:6  pool.main.addresses  203.0.113.0/28 is a network; write this host's own addresses one by one, \
-           or leave `shared` out"],
+        &[
+            "sixway.toml:6  pool.main.addresses  203.0.113.0/28 is a network; write this host's own addresses one by one, \
+           or leave `shared` out",
+        ],
     );
     let twice = format!("{}[[pool]]\nname = \"two\"\n{SHARED}\n", pool(SHARED));
     let found = parse(&twice).unwrap_err().to_string();
@@ -71,8 +73,10 @@ fn what_is_no_address_of_this_host_is_not_shared() {
 fn shared_pools_want_steering() {
     faults(
         &format!("{}[tunnels]\nsteering = \"off\"\n", pool(SHARED)),
-        &["sixway.toml:4  pool.main.shared  this host's own stack would take the packets: steering brings them to the gateway; \
-           write tunnels.steering = \"auto\""],
+        &[
+            "sixway.toml:4  pool.main.shared  this host's own stack would take the packets: steering brings them to the gateway; \
+           write tunnels.steering = \"auto\"",
+        ],
     );
 }
 
@@ -85,7 +89,9 @@ fn static_bindings_of_a_shared_pool_have_its_ports() {
     warnings(&binding(61_080), &[]);
     faults(
         &binding(80),
-        &["sixway.toml:15  nat64.static[0].outside = \"203.0.113.7:80\"  is no port of pool main, 61000-65535, and the others of its \
-           addresses are this host's own; write one of these"],
+        &[
+            "sixway.toml:15  nat64.static[0].outside = \"203.0.113.7:80\"  is no port of pool main, 61000-65535, and the others of its \
+           addresses are this host's own; write one of these",
+        ],
     );
 }

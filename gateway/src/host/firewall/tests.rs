@@ -19,7 +19,10 @@ fn device(key: &str) -> Value {
 
 fn seen(objects: &[Value]) -> Vec<String> {
     let ruleset = json!({"nftables": objects});
-    found(&ruleset, "sixway0", false).into_iter().map(|one| format!("{} {}: {}", one.chain, one.why, one.cure)).collect()
+    found(&ruleset, "sixway0", false)
+        .into_iter()
+        .map(|one| format!("{} {}: {}", one.chain, one.why, one.cure))
+        .collect()
 }
 
 const CURE: &str = "nft insert rule inet filter forward iifname \"sixway0\" accept; \
@@ -31,7 +34,7 @@ fn a_chain_that_drops_what_no_rule_accepts_is_named_with_the_rule_to_add() {
     let said = format!(
         "inet filter forward drops what no rule accepts, and connection tracking does not know the gateway's packets: {CURE}"
     );
-    assert_eq!(seen(&[chain("forward", "drop"), known.clone()]), [said.clone()]);
+    assert_eq!(seen(&[chain("forward", "drop"), known.clone()]), std::slice::from_ref(&said));
     let last = rule(json!([{"counter": {"packets": 0, "bytes": 0}}, {"reject": {}}]));
     assert_eq!(seen(&[chain("forward", "accept"), known.clone(), last]), [said]);
     for expr in [

@@ -9,7 +9,8 @@ fn text_of(mechanisms: &str) -> Option<String> {
     let written = format!(
         "[gateway]\nname = \"gw-1.a_b\"\nipv4_address = \"192.0.2.254\"\nipv6_address = \"2001:db8::fe\"\n{mechanisms}"
     );
-    let (config, _) = Config::parse("sixway.toml", &written, &host, &mut none).unwrap_or_else(|f| panic!("{f}"));
+    let (config, _) =
+        Config::parse("sixway.toml", &written, &host, &mut none).unwrap_or_else(|f| panic!("{f}"));
     let untracked = config.untracked(true, &Surroundings::of(&host.addresses))?;
     Some(text(&config.gateway.name, &Device::of(&config.tun.name, 7), &untracked))
 }
@@ -17,9 +18,11 @@ fn text_of(mechanisms: &str) -> Option<String> {
 /// The rules of the chains, in their order.
 fn rules(mechanisms: &str) -> Vec<String> {
     let text = text_of(mechanisms).unwrap();
-    let head = "table inet sixway-gw-1.a_b\ndelete table inet sixway-gw-1.a_b\ntable inet sixway-gw-1.a_b {\n";
+    let head =
+        "table inet sixway-gw-1.a_b\ndelete table inet sixway-gw-1.a_b\ntable inet sixway-gw-1.a_b {\n";
     assert!(text.starts_with(head), "{text}");
-    let rules = text.lines().map(str::trim).filter(|line| line.ends_with("notrack") || line.ends_with("drop"));
+    let rules =
+        text.lines().map(str::trim).filter(|line| line.ends_with("notrack") || line.ends_with("drop"));
     rules.map(Into::into).collect()
 }
 
@@ -80,7 +83,10 @@ fn of_a_siit_both_sides_of_its_mappings_and_of_a_mapping_of_everything_what_is_r
 
 #[test]
 fn of_tunnels_their_prefixes_and_protocol_41_at_their_ends() {
-    let ends = ["ip daddr { 203.0.113.1 } ip protocol 41 notrack", "ip saddr { 203.0.113.1 } ip protocol 41 notrack"];
+    let ends = [
+        "ip daddr { 203.0.113.1 } ip protocol 41 notrack",
+        "ip saddr { 203.0.113.1 } ip protocol 41 notrack",
+    ];
     let with = |prefixes: &str| {
         let destinations = format!("ip6 daddr {{ {prefixes} }} notrack");
         let own = "ip daddr { 192.0.2.254/32 } notrack".to_owned();
@@ -90,12 +96,16 @@ fn of_tunnels_their_prefixes_and_protocol_41_at_their_ends() {
     assert_eq!(rules(six_to_four), with("2001:db8::fe/128, 2002::/16"));
     let six_rd = "[six_rd]\nrole = \"border_relay\"\nprefix = \"2001:db9::/32\"\naddress = \"203.0.113.1\"\n";
     assert_eq!(rules(six_rd), with("2001:db8::fe/128, 2001:db9::/32"));
-    let tunnel = "[tunnel]\nlocal = \"203.0.113.1\"\nremote = \"203.0.113.2\"\nprefixes = [\"2001:db8:7::/48\"]\n";
+    let tunnel =
+        "[tunnel]\nlocal = \"203.0.113.1\"\nremote = \"203.0.113.2\"\nprefixes = [\"2001:db8:7::/48\"]\n";
     assert_eq!(rules(tunnel), with("2001:db8::fe/128, 2001:db8:7::/48"));
     let isatap = "[isatap]\nrole = \"router\"\naddress = \"203.0.113.1\"\nprefix = \"2001:db8:5::/64\"\n";
     assert_eq!(rules(isatap), with("2001:db8::fe/128, 2001:db8:5::/64"));
     let everything = rules(&tunnel.replace("2001:db8:7::/48", "::/0"));
-    assert!(everything.contains(&"meta nfproto ipv6 fib daddr oifname \"sixway0\" notrack".into()), "{everything:?}");
+    assert!(
+        everything.contains(&"meta nfproto ipv6 fib daddr oifname \"sixway0\" notrack".into()),
+        "{everything:?}"
+    );
 }
 
 #[test]
