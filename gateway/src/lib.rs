@@ -15,6 +15,7 @@ pub mod command;
 pub mod config;
 pub mod daemon;
 pub mod dns64;
+pub mod fast_path;
 pub mod host;
 pub mod metrics;
 pub mod show;

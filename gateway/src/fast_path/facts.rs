@@ -1,0 +1,202 @@
+//! From what the kernel says of its links to what the programs are told.
+
+use super::features::Features;
+use super::link::Link;
+use sixway_fastpath::layout::{Device, Port};
+use std::collections::BTreeMap;
+
+/// An interface that the programs hang at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attached {
+    /// Its index.
+    pub ifindex: u32,
+    /// In the driver, too.
+    pub xdp: bool,
+}
+
+/// An Ethernet interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its index.
+    pub ifindex: u32,
+    /// Its name.
+    pub name: String,
+    /// Why the programs must not hang at it, and what would mend that; `None`: they may.
+    pub refused: Option<String>,
+}
+
+/// What the programs need to know of the host.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// For the map `devices`: those that results may leave by.
+    pub devices: BTreeMap<u32, Device>,
+    /// For `config.ports`: where frames come in. Others are another program.
+    pub ports: Vec<Port>,
+    /// Why stateless rules must be passed on, for `config.plain_routing`; `None`: the kernel's routes depend on the destination alone.
+    pub not_plain: Option<String>,
+    /// The Ethernet interfaces that are up, but for the gateway's device.
+    pub interfaces: Vec<Interface>,
+}
+
+/// What is looked at.
+pub(super) struct View<'v> {
+    pub links: &'v [Link],
+    pub features: &'v Features,
+    pub attached: &'v [Attached],
+    /// The gateway's device.
+    pub tun: u32,
+    /// Whether strict reverse path filtering is in effect at an interface of this name.
+    pub strict: &'v dyn Fn(&str) -> bool,
+}
+
+impl View<'_> {
+    fn usable(&self) -> impl Iterator<Item = &Link> {
+        self.links.iter().filter(|link| link.is_ethernet && link.up && link.ifindex != self.tun)
+    }
+
+    /// Devices that results may leave by.
+    pub fn devices(&self) -> BTreeMap<u32, Device> {
+        let device = |link: &Link| {
+            // A tag is put on by the XDP program itself: the frame leaves by what is below.
+            let (port, vlan) = match link.vlan {
+                Some((below, identifier)) if self.sends_xdp(below) => (below, identifier),
+                Some(_) | None => (link.ifindex, 0),
+            };
+            let xdp = self.sends_xdp(port) && (link.kind != "vlan" || vlan != 0);
+            Device { port, vlan, xdp: xdp.into(), tc: 1 }
+        };
+        self.usable().map(|link| (link.ifindex, device(link))).collect()
+    }
+
+    /// Whether an XDP program's frames can be sent by a device: ours is in its driver, and the driver says so where the kernel asks it.
+    fn sends_xdp(&self, ifindex: u32) -> bool {
+        let ours = self.attached.iter().any(|one| one.ifindex == ifindex && one.xdp);
+        let says = self.features.xdp_xmit.as_ref();
+        ours && says.is_none_or(|says| says.get(&ifindex).copied().unwrap_or(false))
+    }
+
+    /// Where frames come in: the interfaces that the programs hang at, and for XDP the devices of VLANs above them.
+    pub fn ports(&self) -> Vec<Port> {
+        let mut ports = Vec::new();
+        for one in self.attached {
+            let Some(link) = self.links.iter().find(|link| link.ifindex == one.ifindex) else { continue };
+            ports.push(self.port(link, link.ifindex, 0));
+            let above = self.links.iter().filter(|link| link.up && one.xdp && link.vlan.is_some());
+            for link in above.filter(|link| !self.attached.iter().any(|own| own.ifindex == link.ifindex)) {
+                if let Some((_, identifier)) = link.vlan.filter(|(below, _)| *below == one.ifindex) {
+                    ports.push(self.port(link, one.ifindex, identifier));
+                }
+            }
+        }
+        ports
+    }
+
+    fn port(&self, link: &Link, below: u32, vlan: u16) -> Port {
+        let strict = u8::from((self.strict)(&link.name));
+        Port { ifindex: link.ifindex, below, mac: link.mac, vlan, strict, ..Port::zero() }
+    }
+
+    /// The interfaces that the programs may hang at, and why not at others.
+    pub fn interfaces(&self) -> Vec<Interface> {
+        let refused = |link: &Link| {
+            if let Some(master) = link.master {
+                let name = self.links.iter().find(|one| one.ifindex == master).map(|one| &*one.name);
+                let name = name.unwrap_or("another interface");
+                return Some(format!("it is a part of {name}, whose rules would be passed by; write {name}"));
+            }
+            let lists = self.features.gro_lists.contains(&link.ifindex);
+            let mend = format!("ethtool -K {} rx-gro-list off", link.name);
+            lists.then(|| {
+                format!("it joins packets to lists, which cannot be translated as one; mend it: {mend}")
+            })
+        };
+        let interface = |link: &Link| Interface {
+            ifindex: link.ifindex,
+            name: link.name.clone(),
+            refused: refused(link),
+        };
+        self.usable().map(interface).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ethernet(ifindex: u32, name: &str) -> Link {
+        let mac = [2, 0, 0, 0, 0, ifindex as u8];
+        Link { ifindex, name: name.into(), is_ethernet: true, up: true, mac, ..Link::default() }
+    }
+
+    fn vlan(ifindex: u32, below: u32, identifier: u16) -> Link {
+        Link { vlan: Some((below, identifier)), kind: "vlan".into(), ..ethernet(ifindex, "vlan") }
+    }
+
+    /// tun 1, eth0 2 (XDP), eth1 3 (tc), VLANs 5 above each, a tunnel, one that is down, a bridge with a port, a VLAN of a provider.
+    fn links() -> Vec<Link> {
+        vec![
+            ethernet(1, "sixway0"),
+            ethernet(2, "eth0"),
+            ethernet(3, "eth1"),
+            vlan(4, 2, 5),
+            vlan(5, 3, 5),
+            Link { is_ethernet: false, ..ethernet(6, "ppp0") },
+            Link { up: false, ..ethernet(7, "eth2") },
+            ethernet(8, "br0"),
+            Link { master: Some(8), ..ethernet(9, "eth3") },
+            Link { vlan: None, ..vlan(10, 2, 5) },
+        ]
+    }
+
+    const ATTACHED: [Attached; 2] = [Attached { ifindex: 2, xdp: true }, Attached { ifindex: 3, xdp: false }];
+
+    fn with<T>(features: &Features, ask: impl FnOnce(&View) -> T) -> T {
+        let links = links();
+        ask(&View { links: &links, features, attached: &ATTACHED, tun: 1, strict: &|name| name == "eth1" })
+    }
+
+    fn xmit(devices: &[u32]) -> Features {
+        let says = [2, 3].into_iter().map(|device| (device, devices.contains(&device))).collect();
+        Features { xdp_xmit: Some(says), ..Features::default() }
+    }
+
+    #[test]
+    fn results_leave_by_ethernet_devices_that_are_up_and_xdp_frames_where_the_driver_sends_them() {
+        let of = |port: u32, vlan: u16, xdp: u8| Device { port, vlan, xdp, tc: 1 };
+        let expected = BTreeMap::from([
+            (2, of(2, 0, 1)),
+            (3, of(3, 0, 0)),
+            (4, of(2, 5, 1)),
+            (5, of(5, 0, 0)),
+            (8, of(8, 0, 0)),
+            (9, of(9, 0, 0)),
+            (10, of(10, 0, 0)),
+        ]);
+        assert_eq!(with(&xmit(&[2, 3]), |view| view.devices()), expected);
+        assert_eq!(with(&Features::default(), |view| view.devices()), expected, "an old kernel does not say");
+        let without = with(&xmit(&[3]), |view| view.devices());
+        assert_eq!((without[&2], without[&4]), (of(2, 0, 0), of(4, 0, 0)));
+    }
+
+    #[test]
+    fn frames_come_in_where_the_programs_hang_and_in_xdp_by_their_vlans() {
+        let ports = with(&xmit(&[2]), |view| view.ports());
+        let seen: Vec<_> = ports
+            .iter()
+            .map(|port| (port.ifindex, port.below, port.vlan, port.mac[5], port.strict))
+            .collect();
+        assert_eq!(seen, [(2, 2, 0, 2, 0), (4, 2, 5, 4, 0), (3, 3, 0, 3, 1)]);
+    }
+
+    #[test]
+    fn parts_of_others_and_those_that_join_to_lists_are_refused_with_a_reason() {
+        let features = Features { gro_lists: [3].into(), ..xmit(&[2]) };
+        let interfaces = with(&features, |view| view.interfaces());
+        let refused: Vec<_> =
+            interfaces.iter().filter_map(|one| Some((&*one.name, one.refused.as_deref()?))).collect();
+        assert_eq!(refused.len(), 2, "{refused:?}");
+        assert!(refused[0].0 == "eth1" && refused[0].1.contains("ethtool -K eth1 rx-gro-list off"));
+        assert!(refused[1].0 == "eth3" && refused[1].1.contains("a part of br0"));
+        assert!(interfaces.iter().all(|one| one.ifindex != 1 && one.name != "ppp0"));
+    }
+}

@@ -1,0 +1,361 @@
+//! The thread that keeps the programs' view of the host: it hears the kernel's events, says that the gateway is there, asks the
+//! neighbours in use whether they are, and tells the daemon what has changed.
+
+use super::asking::{Asking, listening};
+use super::event::{self, Event};
+use super::facts::{Attached, Facts, View};
+use super::features::Asker;
+use super::link::Link;
+use super::neighbours::{matters, to_probe};
+use super::octets::{messages, write_attribute};
+use super::plain::{Routing, extra_rule};
+use super::watch::Watch;
+use crate::worker::Wake;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{MsgFlags, SockProtocol, recv};
+use sixway_fastpath::{Control, Neighbour, NextHops};
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+/// A neighbour that the programs send to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UsedHop {
+    /// The device of the kernel's route.
+    pub ifindex: u32,
+    /// Its address.
+    pub address: IpAddr,
+    /// The Ethernet address that is sent to.
+    pub mac: [u8; 6],
+    /// How long ago a packet was sent.
+    pub idle: Duration,
+}
+
+/// The programs' maps, as far as they are kept here.
+pub trait Maps: Send + Sync {
+    /// Says that the gateway is there.
+    fn beat(&self);
+
+    /// Begins a new generation: whatever was found in the kernel's tables is asked for again.
+    fn bump(&self);
+
+    /// The neighbours in use; one may be there more than once.
+    fn in_use(&self) -> Vec<UsedHop>;
+
+    /// Frees the next hops that were not used for so long. May take 100 ms.
+    fn free(&self, idle: Duration);
+}
+
+/// The maps of the programs.
+#[derive(Clone, Debug)]
+pub struct ProgramMaps {
+    /// The page that the programs read.
+    pub control: Arc<Control>,
+    /// The next hops that they have found.
+    pub next_hops: Arc<NextHops>,
+}
+
+impl Maps for ProgramMaps {
+    fn beat(&self) {
+        self.control.beat();
+    }
+
+    fn bump(&self) {
+        self.control.bump();
+    }
+
+    fn in_use(&self) -> Vec<UsedHop> {
+        let used = self.next_hops.in_use().into_iter();
+        used.map(|Neighbour { address, ifindex, mac, idle }| UsedHop { ifindex, address, mac, idle })
+            .collect()
+    }
+
+    fn free(&self, idle: Duration) {
+        self.next_hops.free(idle);
+    }
+}
+
+/// What is said to the thread.
+enum Command {
+    Attached(Vec<Attached>),
+    End,
+}
+
+/// The thread's other end. It ends with this.
+pub struct Keeper {
+    facts: UnboundedReceiver<Facts>,
+    commands: Sender<Command>,
+    wake: Wake,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Well below the two seconds after which the gateway is taken to be away.
+const BEAT: Duration = Duration::from_millis(200);
+/// How often neighbours are asked, and settings looked at that no event tells of.
+const TICK: Duration = Duration::from_secs(2);
+/// Next hops that were not used for so long are freed.
+const IDLE: Duration = Duration::from_secs(60);
+
+impl Keeper {
+    /// Starts the thread; `tun` is the index of the gateway's device. The first facts come at once.
+    ///
+    /// # Errors
+    /// There is no netlink, or no thread to be had.
+    pub fn start(tun: u32, maps: Arc<dyn Maps>) -> io::Result<Self> {
+        let (told, facts) = unbounded_channel();
+        let (commands, said) = channel();
+        let wake = Wake::new()?;
+        let work = Work::new(tun, maps, told)?;
+        let waking = wake.clone();
+        let thread =
+            std::thread::Builder::new().name("fast-path".into()).spawn(move || work.run(&said, &waking))?;
+        Ok(Self { facts, commands, wake, thread: Some(thread) })
+    }
+
+    /// The next facts: the first ones, or what they have become. `None`: the thread has ended.
+    pub async fn next(&mut self) -> Option<Facts> {
+        self.facts.recv().await
+    }
+
+    /// The programs hang at these interfaces from now on; what follows from it comes as facts.
+    pub fn set_attached(&self, attached: Vec<Attached>) {
+        self.say(Command::Attached(attached));
+    }
+
+    fn say(&self, command: Command) {
+        // It fails when the thread has ended, which is told by `next`.
+        let _ = self.commands.send(command);
+        self.wake.wake();
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.say(Command::End);
+        if let Some(thread) = self.thread.take() {
+            // A panic of it was reported when it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the thread works with.
+struct Work {
+    tun: u32,
+    maps: Arc<dyn Maps>,
+    told: UnboundedSender<Facts>,
+    events: OwnedFd,
+    asking: Asking,
+    features: Option<Asker>,
+    attached: Vec<Attached>,
+    watch: Watch,
+    last: Option<Facts>,
+    buffer: Vec<u8>,
+    freeing: Option<JoinHandle<()>>,
+}
+
+impl Work {
+    fn new(tun: u32, maps: Arc<dyn Maps>, told: UnboundedSender<Facts>) -> io::Result<Self> {
+        Ok(Self {
+            tun,
+            maps,
+            told,
+            // Before the first look, so that nothing happens in between unheard.
+            events: listening(event::GROUPS)?,
+            asking: Asking::open(SockProtocol::NetlinkRoute)?,
+            features: Asker::open().ok(),
+            attached: Vec::new(),
+            watch: Watch::new(Instant::now()),
+            last: None,
+            buffer: vec![0; 64 << 10],
+            freeing: None,
+        })
+    }
+
+    fn run(mut self, said: &Receiver<Command>, wake: &Wake) {
+        let (mut beat, mut tick) = (Instant::now(), Instant::now() + TICK);
+        loop {
+            let until = self.watch.next().into_iter().chain([beat, tick]).min().unwrap_or(tick);
+            wait(&self.events, wake, until.saturating_duration_since(Instant::now()));
+            wake.clear();
+            while let Ok(command) = said.try_recv() {
+                match command {
+                    Command::Attached(attached) => self.attached = attached,
+                    Command::End => return,
+                }
+                self.look();
+            }
+            self.hear();
+            let now = Instant::now();
+            if now >= beat {
+                self.maps.beat();
+                beat = now + BEAT;
+            }
+            self.work(now);
+            if now >= tick {
+                self.each_tick();
+                tick = now + TICK;
+            }
+        }
+    }
+
+    fn work(&mut self, now: Instant) {
+        let due = self.watch.due(now);
+        if due.generation {
+            self.maps.bump();
+        }
+        if due.routes {
+            self.read_routes();
+        }
+        if due.look || due.routes {
+            self.look();
+        }
+    }
+
+    /// Hears all events that wait.
+    fn hear(&mut self) {
+        let (mut used, now) = (None, Instant::now());
+        loop {
+            let length = match recv(self.events.as_raw_fd(), &mut self.buffer, MsgFlags::MSG_DONTWAIT) {
+                Ok(length) => length,
+                Err(Errno::EAGAIN) => return,
+                Err(Errno::EINTR) => continue,
+                Err(error) => {
+                    // Events were lost (ENOBUFS), or what is worse: everything may have changed.
+                    tracing::debug!("netlink: {error}");
+                    return self.watch.note(Event::Lost, &[], now);
+                }
+            };
+            for event in messages(&self.buffer[..length]).filter_map(|message| Event::of(&message)) {
+                let used = match event {
+                    Event::Neighbour(_) => used.get_or_insert_with(|| self.maps.in_use()).as_slice(),
+                    Event::Link | Event::Address | Event::Route { .. } | Event::Rule | Event::Lost => &[],
+                };
+                self.watch.note(event, used, now);
+            }
+        }
+    }
+
+    /// Asks neighbours, frees what is not used, and looks at what no event tells of.
+    fn each_tick(&mut self) {
+        self.probe();
+        self.look();
+        let idle = self.maps.in_use().iter().any(|hop| hop.idle >= IDLE);
+        if idle && self.freeing.as_ref().is_none_or(JoinHandle::is_finished) {
+            let maps = Arc::clone(&self.maps);
+            let thread = std::thread::Builder::new().name("next-hops".into());
+            self.freeing = thread.spawn(move || maps.free(IDLE)).ok();
+        }
+    }
+
+    /// A silent change of an Ethernet address would be a hole: no packet of the kernel's own asks for it.
+    fn probe(&mut self) {
+        let used = self.maps.in_use();
+        if used.is_empty() {
+            return;
+        }
+        let mut known = Vec::new();
+        let take = |body: &[u8]| known.extend(event::Neighbour::read(body));
+        if let Err(error) = self.asking.dump(RTM_GETNEIGH, &[0; event::NEIGHBOUR_HEADER], take) {
+            return tracing::debug!("neighbours: {error}");
+        }
+        if known.iter().any(|neighbour| matters(neighbour, &used)) {
+            self.maps.bump();
+        }
+        for (ifindex, address) in to_probe(&used, &known, TICK) {
+            // It fails where the neighbour has just gone.
+            let _ = self.asking.change(event::RTM_NEWNEIGH, &probing(ifindex, address));
+        }
+    }
+
+    fn read_routes(&mut self) {
+        let mut several = false;
+        let mut ask = |family: i32| {
+            let mut body = [0; 12];
+            body[0] = family as u8;
+            self.asking.dump(RTM_GETROUTE, &body, |route| several |= !event::is_plain_route(route))
+        };
+        let asked = ask(nix::libc::AF_INET).and_then(|()| ask(nix::libc::AF_INET6));
+        if let Err(error) = &asked {
+            tracing::debug!("routes: {error}");
+        }
+        // What cannot be known is not relied upon.
+        self.watch.several = several || asked.is_err();
+    }
+
+    /// Looks at links, rules and features, and tells what has become of them.
+    fn look(&mut self) {
+        match self.facts() {
+            Ok(facts) if self.last.as_ref() != Some(&facts) => {
+                self.last = Some(facts.clone());
+                // It fails when nobody wants to know any more.
+                let _ = self.told.send(facts);
+            }
+            Ok(_) => {}
+            Err(error) => tracing::debug!("netlink: {error}"),
+        }
+    }
+
+    fn facts(&mut self) -> io::Result<Facts> {
+        let (mut links, mut rule) = (Vec::new(), None);
+        self.asking.dump(RTM_GETLINK, &[0; 16], |body| links.extend(Link::read(body)))?;
+        self.asking.dump(RTM_GETRULE, &[0; 12], |body| rule = rule.take().or_else(|| extra_rule(body)))?;
+        let ethernet = links.iter().filter(|link| link.is_ethernet && link.up).map(|link| link.ifindex);
+        let features = self.features.as_mut().map(|asker| asker.features(ethernet)).unwrap_or_default();
+        let view = View {
+            links: &links,
+            features: &features,
+            attached: &self.attached,
+            tun: self.tun,
+            strict: &is_strict,
+        };
+        let not_plain = Routing { rule, several: self.watch.several }.why_not();
+        Ok(Facts { devices: view.devices(), ports: view.ports(), interfaces: view.interfaces(), not_plain })
+    }
+}
+
+const RTM_GETLINK: u16 = 18;
+const RTM_GETROUTE: u16 = 26;
+const RTM_GETNEIGH: u16 = 30;
+const RTM_GETRULE: u16 = 34;
+
+/// The message that has the kernel ask a neighbour whether it is there.
+fn probing(ifindex: u32, address: IpAddr) -> Vec<u8> {
+    let family = if address.is_ipv4() { nix::libc::AF_INET } else { nix::libc::AF_INET6 };
+    let mut body = vec![family as u8, 0, 0, 0];
+    body.extend(ifindex.to_ne_bytes());
+    body.extend(event::NUD_PROBE.to_ne_bytes());
+    body.extend([0, 0]);
+    match address {
+        IpAddr::V4(address) => write_attribute(event::NDA_DST, &address.octets(), &mut body),
+        IpAddr::V6(address) => write_attribute(event::NDA_DST, &address.octets(), &mut body),
+    }
+    body
+}
+
+/// Whether strict reverse path filtering is in effect: the kernel takes the greater of `all` and an interface's own.
+fn is_strict(interface: &str) -> bool {
+    let value = |name: &str| -> u8 {
+        let path = std::path::Path::new("/proc/sys/net/ipv4/conf").join(name).join("rp_filter");
+        std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+    };
+    value("all").max(value(interface)) == 1
+}
+
+fn wait(events: &OwnedFd, wake: &Wake, patience: Duration) {
+    let mut both =
+        [PollFd::new(events.as_fd(), PollFlags::POLLIN), PollFd::new(wake.fd(), PollFlags::POLLIN)];
+    // Rounded up, so that what is due is due.
+    let milliseconds = u16::try_from(patience.as_millis() + 1).unwrap_or(u16::MAX);
+    // Interrupted: looked at again.
+    let _ = poll(&mut both, PollTimeout::from(milliseconds));
+}
+
+#[cfg(test)]
+mod tests;

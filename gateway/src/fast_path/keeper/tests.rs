@@ -1,0 +1,217 @@
+//! The thread in a network namespace of its own, with maps that only remember.
+
+use super::*;
+use nix::sched::{CloneFlags, unshare};
+use std::process::Command as Program;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+#[derive(Default)]
+struct Remembering {
+    beats: AtomicUsize,
+    bumps: AtomicUsize,
+    freed: AtomicUsize,
+    used: Mutex<Vec<UsedHop>>,
+}
+
+impl Maps for Remembering {
+    fn beat(&self) {
+        self.beats.fetch_add(1, Relaxed);
+    }
+
+    fn bump(&self) {
+        self.bumps.fetch_add(1, Relaxed);
+    }
+
+    fn in_use(&self) -> Vec<UsedHop> {
+        self.used.lock().unwrap().clone()
+    }
+
+    fn free(&self, _: Duration) {
+        self.freed.fetch_add(1, Relaxed);
+    }
+}
+
+fn ip(arguments: &str) -> String {
+    let output = Program::new("ip").args(arguments.split(' ')).output().unwrap();
+    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn index(name: &str) -> u32 {
+    nix::net::if_::if_nametoindex(name).unwrap()
+}
+
+/// A host with two wires that are joined, a0 and b0; the body gets the thread's other end and its maps.
+fn on_a_host(test: &str, body: fn(Host)) {
+    let thread = std::thread::spawn(move || {
+        if unshare(CloneFlags::CLONE_NEWNET).is_err() || Program::new("ip").arg("-V").output().is_err() {
+            return false;
+        }
+        ip("link set lo up");
+        // Nothing of the kernel's own accord: no link-local addresses, and nobody is asked whether he has them.
+        for (setting, value) in [("addr_gen_mode", "1"), ("accept_dad", "0")] {
+            std::fs::write(format!("/proc/sys/net/ipv6/conf/default/{setting}"), value).unwrap();
+        }
+        ip("link add a0 type veth peer name b0");
+        ip("link set a0 up");
+        ip("link set b0 up");
+        ip("addr add 192.0.2.1/24 dev a0");
+        let maps = Arc::new(Remembering::default());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let keeper = Keeper::start(1, maps.clone()).unwrap();
+        let mut host = Host { maps, keeper, runtime, facts: Facts::default() };
+        host.settle();
+        body(host);
+        true
+    });
+    if !thread.join().unwrap() {
+        let _ = io::Write::write_all(
+            &mut io::stderr(),
+            format!("\n{test}: skipped: needs root and ip\n").as_bytes(),
+        );
+    }
+}
+
+struct Host {
+    maps: Arc<Remembering>,
+    keeper: Keeper,
+    runtime: tokio::runtime::Runtime,
+    facts: Facts,
+}
+
+impl Host {
+    /// Waits until no more facts come for a while; they are the facts then.
+    fn settle(&mut self) {
+        let patience = Duration::from_millis(300);
+        while let Ok(Some(facts)) =
+            self.runtime.block_on(async { tokio::time::timeout(patience, self.keeper.next()).await })
+        {
+            self.facts = facts;
+        }
+    }
+
+    /// Generations that came within 100 ms after this was done.
+    fn bumps(&self, what: impl FnOnce()) -> usize {
+        std::thread::sleep(Duration::from_millis(60));
+        let before = self.maps.bumps.load(Relaxed);
+        what();
+        std::thread::sleep(Duration::from_millis(100));
+        self.maps.bumps.load(Relaxed) - before
+    }
+}
+
+#[test]
+fn routes_rules_addresses_and_links_begin_a_generation_within_100_ms() {
+    on_a_host("generations", |mut host| {
+        for change in [
+            "route add 198.51.100.0/24 via 192.0.2.2",
+            "route del 198.51.100.0/24",
+            "-6 route add 2001:db8::/32 dev a0",
+            "rule add from 10.0.0.0/8 table 100",
+            "rule del from 10.0.0.0/8 table 100",
+            "addr add 192.0.2.9/24 dev a0",
+            "link set a0 mtu 1400",
+        ] {
+            assert!(host.bumps(|| drop(ip(change))) > 0, "{change}");
+        }
+        assert_eq!(host.bumps(|| {}), 0, "nothing happened");
+        let flood = host.bumps(|| {
+            let lines: String =
+                (0..200).map(|n| format!("route add 198.18.{n}.0/24 via 192.0.2.2\n")).collect();
+            let file = std::env::temp_dir().join(format!("sixway-flood-{}", std::process::id()));
+            std::fs::write(&file, lines).unwrap();
+            ip(&format!("-batch {}", file.display()));
+            std::fs::remove_file(file).unwrap();
+        });
+        assert!((1..40).contains(&flood), "{flood} generations for 200 routes");
+        host.settle();
+        let beats = host.maps.beats.load(Relaxed);
+        std::thread::sleep(Duration::from_millis(1_050));
+        assert!((4..=7).contains(&(host.maps.beats.load(Relaxed) - beats)));
+    });
+}
+
+#[test]
+fn facts_follow_links_vlans_rules_and_routes() {
+    on_a_host("facts", |mut host| {
+        let (a, b) = (index("a0"), index("b0"));
+        let devices = |host: &Host| host.facts.devices.keys().copied().collect::<Vec<_>>();
+        let mut both = vec![a, b];
+        both.sort_unstable();
+        assert_eq!(devices(&host), both);
+        assert_eq!((host.facts.ports.len(), &host.facts.not_plain), (0, &None));
+        host.keeper.set_attached(vec![Attached { ifindex: a, xdp: true }]);
+        host.settle();
+        assert_eq!(host.facts.ports.len(), 1);
+        // Not every kernel has devices of VLANs.
+        let add = ["link", "add", "link", "a0", "name", "a5", "type", "vlan", "id", "5"];
+        if Program::new("ip").args(add).output().unwrap().status.success() {
+            ip("link set a5 up");
+            host.settle();
+            let port = host.facts.ports.iter().find(|port| port.ifindex == index("a5")).unwrap();
+            assert_eq!((port.below, port.vlan, port.strict), (a, 5, 0));
+            assert!(host.facts.devices.contains_key(&index("a5")));
+        }
+        let mac = host.facts.ports[0].mac;
+        ip("link set a0 address 02:00:00:00:00:aa");
+        host.settle();
+        assert_ne!(host.facts.ports[0].mac, mac);
+        for (make, end, why) in [
+            ("rule add from 10.0.0.0/8 table 100", "rule del from 10.0.0.0/8 table 100", "policy rule"),
+            ("-6 rule add fwmark 1 table 100", "-6 rule del fwmark 1 table 100", "ip -6 rule"),
+        ] {
+            ip(make);
+            host.settle();
+            assert!(host.facts.not_plain.as_ref().is_some_and(|said| said.contains(why)), "{:?}", host.facts);
+            ip(end);
+            host.settle();
+            assert_eq!(host.facts.not_plain, None);
+        }
+        ip("route add 198.51.100.0/24 nexthop via 192.0.2.2 nexthop via 192.0.2.3");
+        host.settle();
+        assert!(host.facts.not_plain.as_ref().is_some_and(|said| said.contains("several ways")));
+        ip("link set b0 down");
+        host.settle();
+        assert_eq!(host.facts.devices.get(&b), None);
+        std::fs::write("/proc/sys/net/ipv4/conf/a0/rp_filter", "1").unwrap();
+        std::thread::sleep(Duration::from_secs(2));
+        host.settle();
+        assert_eq!(host.facts.ports[0].strict, 1);
+    });
+}
+
+#[test]
+fn neighbours_in_use_are_asked_and_matter_if_they_change() {
+    on_a_host("neighbours", |host| {
+        let state = || ip("neigh show 192.0.2.2 dev a0");
+        let set = |mac: &str, state: &str| {
+            drop(ip(&format!("neigh replace 192.0.2.2 lladdr {mac} dev a0 nud {state}")))
+        };
+        let (one, two) = ("02:00:00:00:00:01", "02:00:00:00:00:02");
+        assert_eq!(host.bumps(|| set(one, "stale")), 0, "nobody sends to it");
+        let address = "192.0.2.2".parse().unwrap();
+        let hop = UsedHop { ifindex: index("a0"), address, mac: [2, 0, 0, 0, 0, 1], idle: Duration::ZERO };
+        *host.maps.used.lock().unwrap() = vec![hop];
+        assert_eq!(host.bumps(|| set(one, "reachable")), 0, "it is as it was");
+        assert!(host.bumps(|| set(two, "reachable")) > 0);
+        set(one, "stale");
+        // It is asked; there is nobody to answer, and that matters.
+        let before = host.maps.bumps.load(Relaxed);
+        let asked = (0..60).any(|_| {
+            std::thread::sleep(Duration::from_millis(50));
+            state().contains("PROBE")
+        });
+        assert!(asked, "{}", state());
+        let failed = (0..120).any(|_| {
+            std::thread::sleep(Duration::from_millis(50));
+            host.maps.bumps.load(Relaxed) > before
+        });
+        assert!(failed, "{}", state());
+        // One that is permanent is left alone, and what is idle is freed.
+        set(one, "permanent");
+        *host.maps.used.lock().unwrap() = vec![UsedHop { idle: Duration::from_secs(61), ..hop }];
+        std::thread::sleep(Duration::from_millis(2_300));
+        assert!(state().contains("PERMANENT") && host.maps.freed.load(Relaxed) > 0);
+    });
+}

@@ -1,0 +1,22 @@
+//! What the fast path's programs need to know of the host while they run, kept by a thread of its own.
+//!
+//! ```text
+//!     netlink ─▶ event ─▶ relevance ─▶ pace ─▶ a new generation: whatever was found in the kernel's tables is asked for again
+//!        │                                └──▶ a look: links, rules, features ─▶ facts ─▶ the daemon: devices, ports
+//!        └◀── probes of the neighbours in use, each two seconds
+//! ```
+
+mod asking;
+mod event;
+mod facts;
+mod features;
+mod keeper;
+mod link;
+mod neighbours;
+mod octets;
+mod pace;
+mod plain;
+mod watch;
+
+pub use facts::{Attached, Facts, Interface};
+pub use keeper::{Keeper, Maps, ProgramMaps, UsedHop};
