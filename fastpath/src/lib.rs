@@ -66,10 +66,10 @@ pub use fast_path::remove_all;
 pub use fault::FastPathError;
 pub use flows::FlowTable;
 pub use next_hops::{Neighbour, NextHops};
+pub use own_address::{OwnAddress, RANGES};
 #[cfg(feature = "ebpf")]
 pub use pins::remove_all;
 pub use settings::{Attached, Found, Mode, Place, Rules, Settings, Table};
-pub use own_address::{OwnAddress, RANGES};
 pub use steering::Steering;
 pub use writer::FastPathWriter;
 

@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 
 mod network;
-mod takeover;
 mod shared_pool;
+mod takeover;
 mod tunnels;
 
 use network::{Network, SIXWAY};
