@@ -95,6 +95,11 @@ static __always_inline int carry(context *ctx, const struct control *control, co
 		*cause = PASS_NO_NEXT_HOP;
 		return PASS;
 	}
+	// Both hooks share what flows remember.
+	if (!TAKES(hop)) {
+		*cause = PASS_NO_DEVICE;
+		return PASS;
+	}
 	if (!fits(packet, &act, hop)) {
 		*cause = PASS_TOO_BIG;
 		return PASS;

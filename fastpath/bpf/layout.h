@@ -118,7 +118,11 @@ struct next_hop {
 	/// Family (AF_INET or AF_INET6) and address of the neighbour.
 	__u32 family;
 	__u8 neighbour[16];
-	__u32 reserved[3];
+	/// Which hooks may send by it, as the device said when it was found.
+	__u8 xdp;
+	__u8 tc;
+	__u16 reserved0;
+	__u32 reserved[2];
 };
 
 /// Devices that may be sent by, by the index that the kernel's routes say. Kept by the gateway.

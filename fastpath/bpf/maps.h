@@ -62,9 +62,9 @@ struct {
 } identifications SEC(".maps");
 
 #ifdef HOOK_XDP
-#define DEVICE_TAKES(device) ((device)->xdp)
+#define TAKES(hop) ((hop)->xdp)
 #else
-#define DEVICE_TAKES(device) ((device)->tc)
+#define TAKES(hop) ((hop)->tc)
 #endif
 
 /// The same number, of which the verifier forgets that it knows it: or it follows each of its values to the program's end. `unknown` may

@@ -145,6 +145,11 @@ static __always_inline int is_same_hop(const struct next_hop *hop, const struct 
 	       is_same_mac(hop->destination, fib->dmac) && is_same_mac(hop->source, fib->smac);
 }
 
+static __always_inline int is_same_device(const struct next_hop *hop, const struct device *device)
+{
+	return hop->port == device->port && hop->vlan == device->vlan && hop->xdp == device->xdp && hop->tc == device->tc;
+}
+
 /// Index of the next hop of a result of the gateway's, which the desk's question is about, as though it came from the gateway's device; or
 /// the cause for passing on, negative.
 static __noinline int find_next_hop(void *ctx, struct desk *desk)
@@ -159,7 +164,7 @@ static __noinline int find_next_hop(void *ctx, struct desk *desk)
 		return -PASS_NO_NEXT_HOP;
 	__u32 ifindex = fib->ifindex;
 	struct device *device = bpf_map_lookup_elem(&devices, &ifindex);
-	if (!device || !DEVICE_TAKES(device))
+	if (!device)
 		return -PASS_NO_DEVICE;
 
 	__u32 hash = ifindex * 0x9e3779b1u;
@@ -171,7 +176,7 @@ static __noinline int find_next_hop(void *ctx, struct desk *desk)
 		if (!hop)
 			return -PASS_NO_NEXT_HOP;
 		if (hop->ifindex && !(hop->sequence & 1)) {
-			if (is_same_hop(hop, fib) && hop->port == device->port)
+			if (is_same_hop(hop, fib) && is_same_device(hop, device))
 				return index;
 			continue;
 		}
@@ -181,6 +186,8 @@ static __noinline int find_next_hop(void *ctx, struct desk *desk)
 			return -PASS_NO_NEXT_HOP;
 		hop->port = device->port;
 		hop->vlan = device->vlan;
+		hop->xdp = device->xdp;
+		hop->tc = device->tc;
 		hop->mtu = fib->mtu_result;
 		__builtin_memcpy(hop->destination, fib->dmac, 6);
 		__builtin_memcpy(hop->source, fib->smac, 6);

@@ -223,8 +223,14 @@ plain! {
         pub family: u32,
         /// The neighbour's address.
         pub neighbour: [u8; 16],
+        /// Whether XDP may send by it.
+        pub xdp: u8,
+        /// Whether tc may send by it.
+        pub tc: u8,
         /// Zero.
-        pub reserved: [u32; 3],
+        pub reserved0: u16,
+        /// Zero.
+        pub reserved: [u32; 2],
     }
 
     /// A device that may be sent by.

@@ -81,7 +81,10 @@ twin! {
         used: AtomicU32,
         family: AtomicU32,
         neighbour: [AtomicU8; 16],
-        reserved: [AtomicU32; 3],
+        xdp: AtomicU8,
+        tc: AtomicU8,
+        reserved0: AtomicU16,
+        reserved: [AtomicU32; 2],
     }
 }
 
