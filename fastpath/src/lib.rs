@@ -69,8 +69,6 @@ pub use next_hops::{Neighbour, NextHops};
 pub use own_address::{OwnAddress, RANGES};
 #[cfg(feature = "ebpf")]
 pub use pins::remove_all;
-#[cfg(feature = "ebpf")]
-pub use programs::{TC_OBJECT, XDP_OBJECT};
 pub use settings::{Attached, Found, Mode, Place, Rules, Settings, Table};
 pub use steering::Steering;
 pub use writer::FastPathWriter;

@@ -2,8 +2,9 @@
 //! engine's own lists, and the fill of every bounded table, all by worker; and what is counted beside the workers.
 
 mod dns64;
+mod fast_path;
 
-use crate::admin::{AdminError, Backend, Dns64Row, RouterAdvertisementRow};
+use crate::admin::{AdminError, Backend, Dns64Row, FastPathRow, RouterAdvertisementRow};
 use axum::Router;
 use axum::extract::State;
 use axum::http::header;
@@ -69,6 +70,8 @@ pub struct Beside {
     pub steered: Option<Taken>,
     /// The DNS64, if there is one.
     pub dns64: Option<Dns64Row>,
+    /// The fast path, if there is one.
+    pub fast_path: Option<FastPathRow>,
 }
 
 /// The metrics of all workers, and of what is beside them, as text.
@@ -97,6 +100,7 @@ impl Collector for Beside {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         self.advertisements(&mut encoder)?;
         self.steered(&mut encoder)?;
+        self.fast_path.as_ref().map_or(Ok(()), |row| fast_path::encode(row, &mut encoder))?;
         self.dns64.as_ref().map_or(Ok(()), |row| dns64::encode(row, &mut encoder))
     }
 }
@@ -229,7 +233,7 @@ mod tests {
         let row =
             RouterAdvertisementRow { link: "eth1".into(), unicast: 6, ..RouterAdvertisementRow::default() };
         let steered = Some(Taken { packets: 8, octets: 900 });
-        let beside = Beside { advertisements: vec![row], steered, dns64: None };
+        let beside = Beside { advertisements: vec![row], steered, dns64: None, fast_path: None };
         encode(vec![Sample { worker: 1, counters, link, gauges: vec![gauge] }], beside).unwrap()
     }
 

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 
 use sixway::admin::{
-    AdminError, Backend, BindingRow, Client, ClientError, CounterRow, Dns64Row, DropRow, Flush, Flushed,
-    Named, NewRemote, Page, Query, RouterAdvertisementRow, SessionRow, SixRdRow, Status, router,
+    AdminError, Backend, BindingRow, Client, ClientError, CounterRow, Dns64Row, DropRow, FastPathRow, Flush,
+    Flushed, Named, NewRemote, Page, Query, RouterAdvertisementRow, SessionRow, SixRdRow, Status, router,
 };
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -51,6 +51,12 @@ impl Backend for Fake {
     }
     fn six_rd(&self) -> Vec<SixRdRow> {
         vec![SixRdRow { name: "six_rd".into(), ..SixRdRow::default() }]
+    }
+    async fn fast_path(&self) -> Result<Option<FastPathRow>, AdminError> {
+        Ok(None)
+    }
+    async fn end_fast_path(&self) -> Result<bool, AdminError> {
+        Ok(false)
     }
     async fn leave(&self) -> Result<(), AdminError> {
         Err(AdminError::Conflict("it has no device".into()))

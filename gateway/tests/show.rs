@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 
 use sixway::admin::{
-    AdvertisedRow, BindingRow, CounterRow, Device, Dns64Row, DropRow, MechanismRow, Page, Rates,
-    RouterAdvertisementRow, SessionRow, SixRdRow, Status,
+    AdvertisedRow, BindingRow, CounterRow, Device, Dns64Row, DropRow, FastPathShare, MechanismRow, Page,
+    Rates, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
 use sixway::show::{self, Colour};
 
@@ -47,6 +47,7 @@ fn the_summary_has_two_lines_and_a_row_for_each_mechanism() {
             drops: 2.0,
             top_reason: Some("NoBinding".into()),
         },
+        fast_path: Some(FastPathShare { share: Some(0.973), ..FastPathShare::default() }),
         sessions: 212_004,
         bindings: 61_220,
         mechanisms: vec![
@@ -80,7 +81,7 @@ fn the_summary_has_two_lines_and_a_row_for_each_mechanism() {
     };
     assert_eq!(
         show::summary(&status, Colour::Never),
-        "gw1 · up 3 d 4 h · 1.2 Gbit/s · 412 kpackets/s · drops 0.002 %, most of them NoBinding\n\
+        "gw1 · up 3 d 4 h · 1.2 Gbit/s · 412 kpackets/s · fast path 97.3 % · drops 0.002 %, most of them NoBinding\n\
          sixway0 · MTU 1500 · 2 workers · 2 queues · super-frames: TCP, UDP\n\
          MECHANISM  SERVES                    FRAMES/S   STATE\n\
          nat64      64:ff9b::/96 ⇄ pool main  398,112    212,004 sessions · 61,220 bindings\n\

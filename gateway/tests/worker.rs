@@ -56,6 +56,7 @@ impl Translator for Fake {
     }
     fn tick(&mut self, _: Instant, _: &mut Outbox) {}
     fn settle(&mut self, _: Instant) {}
+    fn end_fast_path(&mut self) {}
     fn export(&mut self, _: Instant) -> Vec<(u16, SavedSession)> {
         Vec::new()
     }

@@ -4,7 +4,8 @@ use super::dns64_rows::{Dns64Row, Flush, Flushed};
 use super::edit::Named;
 use super::filter::Query;
 use super::rows::{
-    BindingRow, CounterRow, DropRow, NewRemote, Page, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
+    BindingRow, CounterRow, DropRow, FastPathRow, NewRemote, Page, RouterAdvertisementRow, SessionRow,
+    SixRdRow, Status,
 };
 use std::fmt;
 use std::future::Future;
@@ -62,6 +63,10 @@ pub trait Backend: Send + Sync + 'static {
     fn dns64(&self) -> impl Future<Output = Result<Option<Dns64Row>, AdminError>> + Send;
     /// Answers in the DNS64's cache are to be forgotten.
     fn flush(&self, flush: Flush) -> impl Future<Output = Result<Flushed, AdminError>> + Send;
+    /// The fast path, if there is one.
+    fn fast_path(&self) -> impl Future<Output = Result<Option<FastPathRow>, AdminError>> + Send;
+    /// The fast path is to be removed at once; whether there was one.
+    fn end_fast_path(&self) -> impl Future<Output = Result<bool, AdminError>> + Send;
     /// This process is to make way for another one of the gateway.
     fn leave(&self) -> impl Future<Output = Result<(), AdminError>> + Send;
     /// The configuration in force.

@@ -34,7 +34,8 @@ pub use edit::{Edit, Named};
 pub(crate) use filter::protocol_number;
 pub use filter::{Filter, FilterError, Query};
 pub use rows::{
-    AdvertisedRow, BindingRow, CounterRow, Device, DropRow, Fault, Left, MechanismRow, NewRemote, Page,
-    Rates, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
+    AdvertisedRow, BindingRow, CarriedRow, CounterRow, Device, DropRow, FastPathRow, FastPathShare, Fault,
+    Left, MechanismRow, NewRemote, Page, PassedRow, Rates, RouterAdvertisementRow, SessionRow, SixRdRow,
+    Status,
 };
 pub use server::{DEFAULT_LIMIT, MAX_LIMIT, router};

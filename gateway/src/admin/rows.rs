@@ -18,6 +18,9 @@ pub struct Status {
     pub device: Option<Device>,
     /// What passes, averaged over the last seconds.
     pub rates: Rates,
+    /// The fast path, if there is one.
+    #[serde(default)]
+    pub fast_path: Option<FastPathShare>,
     /// Sessions of all mechanisms.
     pub sessions: u64,
     /// Bindings of all mechanisms.
@@ -56,6 +59,58 @@ pub struct Rates {
     pub drops: f64,
     /// The reason most frames were dropped for, if any were.
     pub top_reason: Option<String>,
+}
+
+/// The fast path in a few numbers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FastPathShare {
+    /// The part of all packets that it carried in the last seconds; `None`: there were none.
+    pub share: Option<f64>,
+    /// Where: `eth0 XDP · eth1 tc`, or `off`.
+    pub places: String,
+    /// Flows that it carries.
+    pub flows: u64,
+    /// How many there may be.
+    pub flows_capacity: u64,
+}
+
+/// The fast path: what it carried on, and what it left to the engine. All since this process began.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FastPathRow {
+    /// In a few numbers.
+    pub summary: FastPathShare,
+    /// Next hops that it sends to.
+    pub next_hops: u64,
+    /// What it carried on, by mechanism and direction.
+    pub carried: Vec<CarriedRow>,
+    /// What it passed on to the kernel, and so to the engine, by cause.
+    pub passed: Vec<PassedRow>,
+}
+
+/// What was carried on of a mechanism.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CarriedRow {
+    /// The mechanism.
+    pub mechanism: String,
+    /// Packets from IPv6 to IPv4, or into tunnels; a super-frame's segments each.
+    pub packets_out: u64,
+    /// Their octets, as they came.
+    pub octets_out: u64,
+    /// Packets the other way.
+    pub packets_in: u64,
+    /// Their octets.
+    pub octets_in: u64,
+}
+
+/// What was passed on for one cause.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PassedRow {
+    /// The cause.
+    pub cause: String,
+    /// Packets.
+    pub packets: u64,
+    /// What it means.
+    pub help: String,
 }
 
 /// One mechanism in a few numbers.
@@ -134,7 +189,7 @@ pub struct SessionRow {
     pub octets_out: Option<u64>,
     /// Octets from outside to inside, IP headers included, if they are counted.
     pub octets_in: Option<u64>,
-    /// What carries it: `engine`.
+    /// What carries it: `engine`, or the fast path: `fast (tc)`, `fast (xdp)`.
     pub path: String,
 }
 

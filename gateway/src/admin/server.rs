@@ -46,6 +46,7 @@ pub fn router<B: Backend>(backend: Arc<B>) -> Router {
         .route("/v1/dns64", get(dns64::<B>))
         .route("/v1/dns64/cache", delete(flush::<B>))
         .route("/v1/remotes", post(set_remote::<B>))
+        .route("/v1/fastpath", get(fast_path::<B>).delete(end_fast_path::<B>))
         .route("/v1/leave", post(leave::<B>))
         .route("/v1/config", get(config::<B>))
         .merge(crate::metrics::routes::<B>())
@@ -135,6 +136,14 @@ async fn flush<B: Backend>(
     backend.flush(what).await.map(Json)
 }
 
+async fn fast_path<B: Backend>(State(backend): State<Arc<B>>) -> Answer<impl Serialize> {
+    backend.fast_path().await.map(Json)
+}
+
+async fn end_fast_path<B: Backend>(State(backend): State<Arc<B>>) -> Answer<impl Serialize> {
+    backend.end_fast_path().await.map(Json)
+}
+
 async fn leave<B: Backend>(State(backend): State<Arc<B>>) -> Answer<Left> {
     backend.leave().await.map(|()| Json(Left { process: std::process::id() }))
 }
@@ -159,7 +168,7 @@ fn limited(query: Written) -> Result<Query, AdminError> {
 
 async fn nothing_there(uri: Uri) -> AdminError {
     AdminError::NotFound(format!(
-        "there is no {}; there are /v1/status, /v1/counters, /v1/drops, /v1/sessions, /v1/bindings, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes, /v1/leave and /v1/config",
+        "there is no {}; there are /v1/status, /v1/counters, /v1/drops, /v1/sessions, /v1/bindings, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes, /v1/fastpath, /v1/leave and /v1/config",
         uri.path()
     ))
 }

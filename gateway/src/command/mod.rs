@@ -1,6 +1,7 @@
 //! The command line: what `sixway` understands. Exit status 0: done; 1: it failed; 2: the request was wrong.
 
 mod dns64;
+mod fast_path;
 mod show;
 mod six_rd;
 
@@ -8,6 +9,7 @@ use crate::config::{Config, Warning, write_aligned};
 use crate::{daemon, host};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use dns64::Dns64Command;
+use fast_path::FastPathCommand;
 use six_rd::SixRdCommand;
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -38,6 +40,9 @@ enum Command {
     /// Compute 6rd prefixes and addresses; nothing needs to run.
     #[command(subcommand)]
     SixRd(SixRdCommand),
+    /// What the kernel carries on by itself.
+    #[command(subcommand)]
+    Fastpath(FastPathCommand),
     /// Change what a running DNS64 keeps.
     #[command(subcommand)]
     Dns64(Dns64Command),
@@ -108,6 +113,8 @@ enum ShowKind {
     RouterAdvertisements,
     /// The DNS64: its upstreams, what became of queries, what is kept.
     Dns64,
+    /// What the kernel carries on by itself, and what it leaves to the engine.
+    Fastpath,
     /// The configuration in force.
     Config,
 }
@@ -146,6 +153,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Cleanup => cleanup(),
         Command::Show(arguments) => show::run(arguments),
         Command::SixRd(command) => six_rd::run(command),
+        Command::Fastpath(command) => fast_path::run(command),
         Command::Dns64(command) => dns64::run(command),
     };
     match outcome {

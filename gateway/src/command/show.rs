@@ -2,7 +2,7 @@
 
 use super::{Failure, RUN_DIRECTORY, ShowArguments, ShowKind};
 use crate::admin::{
-    BindingRow, Client, ClientError, CounterRow, Dns64Row, DropRow, MAX_LIMIT, Page, Query,
+    BindingRow, Client, ClientError, CounterRow, Dns64Row, DropRow, FastPathRow, MAX_LIMIT, Page, Query,
     RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
 use crate::show::{self, Colour};
@@ -45,6 +45,9 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<(), Failure> {
             |rows, colour| show::router_advertisements(rows, colour),
         ),
         Some(ShowKind::Dns64) => arguments.one::<Option<Dns64Row>>(&client, "/v1/dns64", show::dns64),
+        Some(ShowKind::Fastpath) => {
+            arguments.one::<Option<FastPathRow>>(&client, "/v1/fastpath", show::fast_path)
+        }
         Some(ShowKind::Sessions) => {
             arguments.pages::<SessionRow>(&client, "/v1/sessions", query, show::sessions)
         }
@@ -100,6 +103,7 @@ impl ShowArguments {
                 | ShowKind::SixRd
                 | ShowKind::RouterAdvertisements
                 | ShowKind::Dns64
+                | ShowKind::Fastpath
                 | ShowKind::Config,
             ) => match filtered {
                 true => Err(Failure::Wrong("only sessions and bindings can be filtered".into())),

@@ -56,7 +56,7 @@ pub(super) const LEAST_FLOWS: u64 = 1_024;
 /// The most that can be written.
 pub(super) const MOST_FLOWS: u64 = 16 << 20;
 /// Interfaces that the programs can hang at.
-const INTERFACES: usize = 16;
+pub const FAST_PATH_INTERFACES: usize = 16;
 
 impl FastPath {
     pub(super) fn read(
@@ -115,6 +115,11 @@ impl Config {
     pub fn is_offloaded(&self) -> bool {
         self.needs_device() && self.fast_path.as_ref().is_some_and(FastPath::is_on)
     }
+
+    /// Sessions that there may be in all.
+    pub fn sessions(&self) -> u64 {
+        self.nat64.iter().map(|nat64| u64::from(nat64.max_sessions)).sum()
+    }
 }
 
 fn interfaces(
@@ -148,8 +153,8 @@ fn interfaces(
     let whole = read.len() == items.len();
     read.sort_unstable();
     read.dedup();
-    if read.len() > INTERFACES {
-        report.fault(&place, format!("are {} interfaces; {INTERFACES} at most", read.len()));
+    if read.len() > FAST_PATH_INTERFACES {
+        report.fault(&place, format!("are {} interfaces; {FAST_PATH_INTERFACES} at most", read.len()));
         return None;
     }
     whole.then_some(read)

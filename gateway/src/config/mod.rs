@@ -50,7 +50,7 @@ mod tests;
 
 pub use configured_tunnel::{ConfiguredTunnel, Remote};
 pub use encapsulation::{Ecn, Encapsulation, OuterFragments, TunnelMtu};
-pub use fast_path::{FastPath, FastPathMode};
+pub use fast_path::{FAST_PATH_INTERFACES, FastPath, FastPathMode};
 pub use fault::{Faults, Place, Remark, Warning, write_aligned};
 pub use gateway::{Fragments, Gateway, LogFormat, LogLevel, Tun};
 pub use host::{HostAddress, HostFacts, KernelTunnel};

@@ -1,13 +1,15 @@
 //! Answers the admin API by asking the workers.
 
+use super::carried::{Carried, Seen};
 use super::dns64::Dns64View;
 use super::rates::History;
 use super::remote_names::{self, RemoteReceiver, RemoteSender};
 use super::tunnel_view::TunnelView;
 use super::words;
 use crate::admin::{
-    AdminError, Backend, BindingRow, CounterRow, Device, Dns64Row, DropRow, Filter, Flush, Flushed,
-    MechanismRow, Named, NewRemote, Page, Query, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
+    AdminError, Backend, BindingRow, CounterRow, Device, Dns64Row, DropRow, FastPathRow, FastPathShare,
+    Filter, Flush, Flushed, MechanismRow, Named, NewRemote, Page, Query, RouterAdvertisementRow, SessionRow,
+    SixRdRow, Status,
 };
 use crate::metrics::{self, Beside, Gauge, Sample};
 use crate::worker::{BindingEntry, Command, Dump, DumpPage, Position, Post, Report, SessionEntry, Table};
@@ -83,6 +85,7 @@ pub struct Gateway {
     new_remotes: Mutex<Option<RemoteReceiver>>,
     dns64: Option<Arc<Dns64View>>,
     started: Instant,
+    pub(super) fast_path: Option<Arc<Carried>>,
     /// Told when this process is to make way.
     leaving: tokio::sync::Notify,
     /// Held while bindings are changed, which takes several workers.
@@ -103,9 +106,15 @@ impl Gateway {
             tunnels: Mutex::default(),
             dns64,
             started,
+            fast_path: None,
             leaving: tokio::sync::Notify::new(),
             edits: tokio::sync::Mutex::default(),
         }
+    }
+
+    /// With this fast path.
+    pub fn with_fast_path(self, fast_path: Option<Arc<Carried>>) -> Self {
+        Self { fast_path, ..self }
     }
 
     /// New remotes of tunnels, and where further ones are told; `None` when somebody has taken them.
@@ -134,7 +143,9 @@ impl Gateway {
 
     /// Whether packets went into ISATAP tunnels lately.
     pub(super) fn isatap_is_used(&self) -> bool {
-        self.history().rate(|counters| counters.isatap_encap) > 0.0
+        let (history, kind) = (self.history(), MechanismKind::Isatap);
+        history.rate(|counters| counters.isatap_encap) > 0.0
+            || history.carried(|counts| words::carried(counts, kind)) > 0.0
     }
 
     fn tunnels(&self) -> MutexGuard<'_, TunnelView> {
@@ -169,7 +180,8 @@ impl Gateway {
         for worker in 0..self.posts.len() {
             reports.push(self.ask(worker, Command::Report).await?);
         }
-        self.history().add(Instant::now(), sum(&reports));
+        let carried = self.seen().map(|seen| seen.counts).unwrap_or_default();
+        self.history().add(Instant::now(), sum(&reports), carried);
         Ok(reports)
     }
 
@@ -247,6 +259,21 @@ impl Gateway {
         self.facts.mechanisms.get(usize::from(index)).map_or_else(String::new, |one| one.name.clone())
     }
 
+    /// The fast path at this moment, if there is one.
+    fn seen(&self) -> Option<Seen> {
+        self.fast_path.as_ref()?.seen()
+    }
+
+    fn share(&self) -> Option<FastPathShare> {
+        let carried = self.fast_path.as_ref()?;
+        Some(FastPathShare {
+            share: self.history().share(),
+            places: carried.places(),
+            flows: self.seen().map_or(0, |seen| seen.flows.into()),
+            flows_capacity: carried.capacity().into(),
+        })
+    }
+
     fn history(&self) -> MutexGuard<'_, History> {
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -280,7 +307,10 @@ impl Gateway {
             packets_in: entry.packets.map(|(_, back)| back),
             octets_out: entry.octets.map(|(out, _)| out),
             octets_in: entry.octets.map(|(_, back)| back),
-            path: if entry.offloaded { "fast".into() } else { "engine".into() },
+            path: match self.fast_path.as_ref().filter(|_| entry.offloaded) {
+                Some(carried) => format!("fast ({})", carried.hooks()),
+                None => "engine".into(),
+            },
         }
     }
 
@@ -312,11 +342,13 @@ impl Backend for Gateway {
         let reports = self.reports().await?;
         let tables = self.tables(&reports);
         let dns64 = self.dns64().await?;
+        let fast_path = self.share();
         let (history, tunnels) = (self.history(), self.tunnels());
         let mechanisms = self.facts.mechanisms.iter().zip(&tables).map(|(mechanism, table)| MechanismRow {
             name: mechanism.name.clone(),
             serves: tunnels.serves.get(&mechanism.name).unwrap_or(&mechanism.serves).clone(),
-            frames: history.rate(|counters| words::passed(counters, mechanism.kind)),
+            frames: history.rate(|counters| words::passed(counters, mechanism.kind))
+                + history.carried(|counts| words::carried(counts, mechanism.kind)),
             stateful: mechanism.kind == MechanismKind::Nat64,
             sessions: table.sessions,
             bindings: table.bindings,
@@ -329,6 +361,7 @@ impl Backend for Gateway {
             workers: self.posts.len(),
             device: self.facts.device.clone(),
             rates: history.rates(),
+            fast_path,
             sessions: tables.iter().map(|table| table.sessions).sum(),
             bindings: tables.iter().map(|table| table.bindings).sum(),
             mechanisms: mechanisms.collect(),
@@ -430,6 +463,21 @@ impl Backend for Gateway {
         }
     }
 
+    async fn fast_path(&self) -> Result<Option<FastPathRow>, AdminError> {
+        // A sample for the share.
+        self.reports().await?;
+        Ok(self.share().map(|summary| words::fast_path(summary, &self.seen().unwrap_or_default())))
+    }
+
+    async fn end_fast_path(&self) -> Result<bool, AdminError> {
+        let Some(carried) = &self.fast_path else { return Ok(false) };
+        // Sessions are the engines' again before their entries go.
+        for worker in 0..self.workers() {
+            self.ask(worker, Command::EndFastPath).await?;
+        }
+        carried.end().map_err(|error| AdminError::Conflict(format!("something may be left: {error}")))
+    }
+
     async fn leave(&self) -> Result<(), AdminError> {
         if self.facts.device.is_none() {
             let what = "it has no device: there is nothing to take over. End it, then start the other";
@@ -454,7 +502,9 @@ impl Backend for Gateway {
         let dns64 = self.dns64().await?;
         let tunnels = self.tunnels();
         let (advertisements, steered) = (tunnels.advertisements.clone(), tunnels.steered);
-        let beside = Beside { advertisements, steered, dns64 };
+        let fast_path =
+            self.share().map(|summary| words::fast_path(summary, &self.seen().unwrap_or_default()));
+        let beside = Beside { advertisements, steered, dns64, fast_path };
         metrics::encode(samples.collect(), beside)
             .map_err(|error| AdminError::Busy(format!("metrics: {error}")))
     }

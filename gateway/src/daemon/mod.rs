@@ -3,6 +3,7 @@
 mod advertiser;
 mod anchors;
 mod backend;
+mod carried;
 mod discovery;
 mod dns64;
 mod dns64_plan;
@@ -11,6 +12,7 @@ mod engines;
 mod handover_file;
 mod inheritance;
 mod log;
+mod offload;
 mod packet_filter;
 mod path_errors;
 mod pool_file;

@@ -2,11 +2,12 @@
 
 use super::backend::{Facts, Gateway};
 use super::dns64::Dns64;
+use super::offload::{Begin, Offload};
 use super::pool_file::PoolFile;
 use super::pool_keeper::PoolKeeper;
 use super::threads::Threads;
 use super::tunnels::Tunnels;
-use super::{engines, inheritance, log, pool_keeper, serve, setup, takeover};
+use super::{engines, inheritance, log, offload, pool_keeper, serve, setup, takeover};
 use crate::admin::Device;
 use crate::config::{Config, Surroundings};
 use crate::host::{self, Host, HostError};
@@ -130,6 +131,13 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<End, RunError> {
     let mut tunnels = Tunnels::open(config, now, tun.as_ref().map_or("", |tun| &tun.name))?;
     let mut keepers = restore_pools(config, &mut engines, clock)?;
     let given = inheritance::begin_ledger(start, &mut engines);
+    let begin = Begin { config, seed, now: &tunnels.now, clock };
+    let (offload, mut keeper) = Offload::begin(begin, &mut engines, &mut host).await?.unzip();
+    let offload = offload.map(tokio::sync::Mutex::new);
+    let carried = match &offload {
+        Some(offload) => Some(Arc::clone(offload.lock().await.carried())),
+        None => None,
+    };
     inheritance::settle(start, given, &mut engines, clock);
     let device = tun.as_ref().map(|tun| device(config, tun));
     let socket = config.gateway.admin_socket.as_path();
@@ -172,9 +180,14 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<End, RunError> {
         Some(dns64) => Some(dns64.serves().await),
         None => None,
     };
-    say_ready(&facts, threads.posts.len(), resolves.as_deref(), socket, started);
+    let fast = match &offload {
+        Some(offload) => offload.lock().await.lines(),
+        None => Vec::new(),
+    };
+    say_ready(&facts, threads.posts.len(), (resolves.as_deref(), &fast), socket, started);
     let view = dns64.as_ref().map(Dns64::view);
-    let gateway = Arc::new(Gateway::new(facts, threads.posts.clone(), view));
+    let gateway = Gateway::new(facts, threads.posts.clone(), view).with_fast_path(carried.clone());
+    let gateway = Arc::new(gateway);
     let end = tokio::select! {
         end = signals.end(start) => end,
         () = gateway.asked_to_leave() => End::MakingWay,
@@ -184,7 +197,8 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<End, RunError> {
         () = serve::metrics(metrics, Arc::clone(&gateway)) => End::Whole(Ok(())),
         () = gateway.watch() => End::Whole(Ok(())),
         () = pool_keeper::keep(&mut keepers, &gateway) => End::Whole(Ok(())),
-        () = tunnels.keep(&mut host, &gateway, &mut controlled) => End::Whole(Ok(())),
+        () = tunnels.keep(&mut host, &gateway, &mut controlled, offload.as_ref()) => End::Whole(Ok(())),
+        () = offload::keep(&mut keeper, offload.as_ref()) => End::Whole(Ok(())),
     };
     if let Some(dns64) = &mut dns64 {
         dns64.stop();
@@ -196,6 +210,9 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<End, RunError> {
         takeover::hand_over(directory, &config.gateway.name, &threads.leave().await);
         host.leave().map_err(RunError::Host)?;
         return Ok(end);
+    }
+    if let Some(Err(error)) = carried.map(|carried| carried.end()) {
+        tracing::error!("something of the fast path may be left: {error}");
     }
     tunnels.say_farewell().await;
     tunnels.finish(&mut host);
@@ -259,7 +276,13 @@ fn device(config: &Config, tun: &Tun) -> Device {
 }
 
 /// The lines that a person sees at the start.
-fn say_ready(facts: &Facts, workers: usize, dns64: Option<&str>, socket: &Path, started: Instant) {
+fn say_ready(
+    facts: &Facts,
+    workers: usize,
+    (dns64, fast_path): (Option<&str>, &[String]),
+    socket: &Path,
+    started: Instant,
+) {
     let device = facts.device.as_ref().map(|device| {
         let queues = plural(device.queues as u64, "queue");
         let workers = plural(workers as u64, "worker");
@@ -272,6 +295,9 @@ fn say_ready(facts: &Facts, workers: usize, dns64: Option<&str>, socket: &Path, 
     }
     if let Some(serves) = dns64 {
         text.push_str(&format!("  {:<12}  {serves}\n", "dns64"));
+    }
+    for (number, line) in fast_path.iter().enumerate() {
+        text.push_str(&format!("  {:<12}  {line}\n", if number == 0 { "fast path" } else { "" }));
     }
     for (link, says) in &facts.advertised {
         text.push_str(&format!("  {:<12}  router on {link} · {says}\n", "advertises"));

@@ -37,7 +37,7 @@ pub(super) fn plan(config: &Config, directory: &Path) -> Plan {
 /// Where what carries packets on without the process is pinned; empty: nothing is.
 pub(super) fn pins(config: &Config) -> PathBuf {
     let fast_path = config.fast_path.as_ref().filter(|it| it.is_on());
-    fast_path.map_or_else(PathBuf::new, |it| it.pin_path.join(&config.gateway.name))
+    fast_path.map_or_else(PathBuf::new, |it| it.pin_path.clone())
 }
 
 /// The mechanisms, in the order of the workers' tables: stateful translators first. Tunnels have no tables.

@@ -7,6 +7,7 @@
 use super::advertiser::Advertiser;
 use super::backend::Gateway;
 use super::discovery::Discovery;
+use super::offload::{self, Offload};
 use super::packet_filter::PacketFilter;
 use super::path_errors::{self, PathErrorRelay};
 use super::promises::Promises;
@@ -25,6 +26,7 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Mutex;
 use tokio::sync::mpsc::Receiver;
 
 /// How often this host's addresses are looked at.
@@ -266,7 +268,13 @@ impl<'c> Tunnels<'c> {
 
     /// Lives with changes: of this host's addresses, and of what names lead to. Gives path errors to the workers, and lets neighbour discovery speak through tunnels.
     /// For ever.
-    pub(super) async fn keep(&mut self, host: &mut Host, gateway: &Gateway, control: &mut Receiver<Vec<u8>>) {
+    pub(super) async fn keep(
+        &mut self,
+        host: &mut Host,
+        gateway: &Gateway,
+        control: &mut Receiver<Vec<u8>>,
+        offload: Option<&Mutex<Offload<'_>>>,
+    ) {
         let mut look = tokio::time::interval(LOOK);
         let Some((sender, answers)) = gateway.new_remotes() else { return std::future::pending().await };
         let mut names = RemoteNames::new(self.config, &sender, answers);
@@ -286,6 +294,9 @@ impl<'c> Tunnels<'c> {
                     }
                     (tunnel, address) = names.changed() => drop(seen.remotes.insert(tunnel, address)),
                     found = relay(&mut self.errors, gateway) => {
+                        if let Some(offload) = offload {
+                            offload.lock().await.narrow(offload::narrow(&found));
+                        }
                         if let Some(discovery) = &mut self.discovery {
                             found.iter().for_each(|error| discovery.note_path_error(error));
                         }
@@ -299,6 +310,10 @@ impl<'c> Tunnels<'c> {
                 }
             }
             if seen != self.now {
+                // What a rule stands for is there as long as the rule.
+                if let Some(offload) = offload {
+                    offload.lock().await.change(&seen);
+                }
                 self.change(seen, host, gateway).await;
             }
         }
@@ -324,7 +339,7 @@ impl<'c> Tunnels<'c> {
             Way::Raw => None,
         };
         let advertisements = lans.chain(discovery.rows()).collect();
-        gateway.see_beside(Beside { advertisements, steered, dns64: None });
+        gateway.see_beside(Beside { advertisements, steered, ..Beside::default() });
     }
 
     /// Other addresses from now on.
@@ -494,6 +509,9 @@ impl<'c> Tunnels<'c> {
     pub(super) fn leave(&mut self) {
         self.keep_promises();
         self.advertisers.drain(..).for_each(|(_, advertiser)| advertiser.leave());
+        if let Way::Steered(steering, _) = std::mem::replace(&mut self.way, Way::Raw) {
+            steering.leave();
+        }
     }
 
     /// The first part of the end: nothing is steered, nothing is routed into the device. The raw sockets stay open while this lives.

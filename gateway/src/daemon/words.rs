@@ -1,8 +1,11 @@
 //! Values of the engine, put into words.
 
 use super::backend::MechanismKind;
+use super::carried::Seen;
+use crate::admin::{CarriedRow, FastPathRow, FastPathShare, PassedRow};
 use sixway_dataplane::Counters;
 use sixway_dataplane::drop_reason::Answer;
+use sixway_fastpath::{CAUSES, Cause, Counts};
 use sixway_wire::protocol;
 
 /// A protocol's name; `any` for all of them.
@@ -26,6 +29,39 @@ pub(super) fn passed(counters: &Counters, kind: MechanismKind) -> u64 {
         MechanismKind::Configured => counters.configured_encap + counters.configured_decap,
         MechanismKind::Isatap => counters.isatap_encap + counters.isatap_decap,
     }
+}
+
+/// The fast path, as the admin API says it.
+pub(super) fn fast_path(summary: FastPathShare, seen: &Seen) -> FastPathRow {
+    let carried = seen.counts.carried().map(|(mechanism, out, back)| CarriedRow {
+        mechanism: mechanism.into(),
+        packets_out: out.packets,
+        octets_out: out.octets,
+        packets_in: back.packets,
+        octets_in: back.octets,
+    });
+    let passed =
+        |cause: Cause, packets| PassedRow { cause: cause.name.into(), packets, help: cause.help.into() };
+    let lost = CAUSES.last().map(|cause| passed(*cause, seen.counts.lost().packets));
+    FastPathRow {
+        summary,
+        next_hops: seen.next_hops as u64,
+        carried: carried.collect(),
+        passed: seen.counts.passed().map(|(cause, count)| passed(cause, count.packets)).chain(lost).collect(),
+    }
+}
+
+/// Packets of all mechanisms of a kind that the fast path carried.
+pub(super) fn carried(counts: &Counts, kind: MechanismKind) -> u64 {
+    let place = match kind {
+        MechanismKind::Nat64 => 0,
+        MechanismKind::Siit => 1,
+        MechanismKind::SixToFour => 2,
+        MechanismKind::SixRd => 3,
+        MechanismKind::Configured => 4,
+        MechanismKind::Isatap => 5,
+    };
+    counts.carried().nth(place).map_or(0, |(_, out, back)| out.packets + back.packets)
 }
 
 /// What the sender of a dropped packet is told.
@@ -57,6 +93,24 @@ pub(super) fn answer(answer: Answer) -> String {
 mod tests {
     use super::*;
     use sixway_dataplane::DropReason;
+
+    #[test]
+    fn the_fast_paths_mechanisms_are_ours() {
+        let kinds = [
+            (MechanismKind::Nat64, "nat64"),
+            (MechanismKind::Siit, "siit"),
+            (MechanismKind::SixToFour, "6to4"),
+            (MechanismKind::SixRd, "6rd"),
+            (MechanismKind::Configured, "configured"),
+            (MechanismKind::Isatap, "isatap"),
+        ];
+        for (kind, name) in kinds {
+            let mut counts = Counts::default();
+            let place = sixway_fastpath::MECHANISMS.iter().position(|one| *one == name).unwrap() + 1;
+            (counts.values[2 * place].packets, counts.values[2 * place + 1].packets) = (3, 4);
+            assert_eq!(carried(&counts, kind), 7, "{name}");
+        }
+    }
 
     #[test]
     fn every_answer_has_a_name() {

@@ -208,6 +208,16 @@ impl Host {
         persistence.set(true).map_err(|error| HostError::Device(self.name.clone(), error))
     }
 
+    /// The device vanishes with the process again: nothing is carried on without it.
+    ///
+    /// # Errors
+    /// As for [`Self::bequeath`].
+    pub fn keep_to_itself(&mut self) -> Result<(), HostError> {
+        let (Some(record), Some(persistence)) = (&mut self.record, &self.persistence) else { return Ok(()) };
+        persistence.set(false).map_err(|error| HostError::Device(self.name.clone(), error))?;
+        record.keep_to_itself().map_err(HostError::Record)
+    }
+
     /// Gives everything up as it is, for who takes over.
     ///
     /// # Errors

@@ -24,5 +24,8 @@ pub use firewall::{Obstacle, obstacles};
 pub use forwarding::{Forwarding, device_settings, host_settings};
 pub use links::kernel_tunnels;
 pub use nft::NftError;
-pub use record::{Heir, Leftovers, Record, RecordError, RunningGateway, clear_up, leftovers, running};
+pub use notrack::remove as remove_table;
+pub use record::{
+    Heir, Leftovers, Record, RecordError, RunningGateway, clear_up, leftovers, pinned, running,
+};
 pub use route::{RouteError, Routes};

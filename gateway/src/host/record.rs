@@ -343,6 +343,12 @@ impl Record {
         self.write()
     }
 
+    /// Nothing outlives the process.
+    pub fn keep_to_itself(&mut self) -> Result<(), RecordError> {
+        self.contents.estate = None;
+        self.write()
+    }
+
     /// Destinations that a gateway before this one made unreachable.
     pub(super) fn inherited_unreachable(&self) -> Vec<Prefix6> {
         self.contents.unreachable.iter().filter_map(|prefix| prefix.parse().ok()).collect()
@@ -503,6 +509,16 @@ impl Record {
         })
         .map_err(|error| RecordError::Io(self.path.clone(), error))
     }
+}
+
+/// The gateways that have programs and maps pinned, as their state files say, and where.
+pub fn pinned(directory: &Path) -> Vec<(String, PathBuf)> {
+    let of = |path: PathBuf| {
+        let pins = read(&File::open(&path).ok()?).estate?.pins;
+        let name = path.file_stem()?.to_str()?.to_owned();
+        (!pins.as_os_str().is_empty()).then_some((name, pins))
+    };
+    states(directory).into_iter().filter_map(of).collect()
 }
 
 /// A gateway that runs.

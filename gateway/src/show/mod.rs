@@ -2,6 +2,7 @@
 
 mod counters;
 mod dns64;
+mod fast_path;
 mod quantity;
 mod sessions;
 mod summary;
@@ -10,6 +11,7 @@ mod tunnels;
 
 pub use counters::{counters, drops};
 pub use dns64::dns64;
+pub use fast_path::fast_path;
 pub(crate) use quantity::{count, duration};
 pub use sessions::{bindings, sessions};
 pub(crate) use summary::plural;

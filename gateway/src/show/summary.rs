@@ -4,17 +4,18 @@ use super::Colour;
 use super::dns64;
 use super::quantity::{count, duration, percent, scaled};
 use super::table::Table;
-use crate::admin::{MechanismRow, Status};
+use crate::admin::{FastPathShare, MechanismRow, Status};
 
 /// The summary.
 pub fn summary(status: &Status, colour: Colour) -> String {
     let rates = &status.rates;
     let mut text = format!(
-        "{} · up {} · {}bit/s · {}packets/s · drops {}{}\n",
+        "{} · up {} · {}bit/s · {}packets/s{} · drops {}{}\n",
         status.name,
         duration(status.uptime_seconds),
         scaled(rates.bits),
         scaled(rates.packets),
+        status.fast_path.as_ref().map_or_else(String::new, |it| format!(" · fast path {}", share(it))),
         percent(rates.drops, rates.frames),
         rates.top_reason.as_ref().map_or_else(String::new, |reason| format!(", most of them {reason}")),
     );
@@ -42,6 +43,15 @@ pub fn summary(status: &Status, colour: Colour) -> String {
     }
     text.push_str(&table.text(colour));
     text
+}
+
+/// The part that the fast path carried.
+pub(super) fn share(fast_path: &FastPathShare) -> String {
+    match fast_path.share {
+        _ if fast_path.places == "off" => "off".into(),
+        Some(share) => percent(share, 1.0),
+        None => "idle".into(),
+    }
 }
 
 fn state(mechanism: &MechanismRow) -> String {

@@ -43,6 +43,8 @@ pub enum Command {
     RemoveInlet(Ipv4Addr),
     /// An ICMPv4 error about a tunnel packet, whole.
     PathError(Arc<[u8]>),
+    /// Sessions are no longer given to the fast path; those that it has are taken back.
+    EndFastPath(Answer<()>),
     /// The end, for who takes over: the sessions that the fast path does not carry.
     Leave(Answer<Vec<(u16, SavedSession)>>),
     /// The end.

@@ -39,6 +39,10 @@ impl Translator for Engine {
         Engine::settle(self, now);
     }
 
+    fn end_fast_path(&mut self) {
+        Engine::clear_fast_path(self);
+    }
+
     fn export(&mut self, now: Instant) -> Vec<(u16, SavedSession)> {
         let mut all = Vec::new();
         for (mechanism, nat64) in self.nat64().iter().enumerate() {

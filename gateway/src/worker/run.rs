@@ -224,6 +224,10 @@ impl<L: Link, T: Translator> Worker<L, T> {
                     closed.iter().for_each(|inlet| self.closed.add(inlet.link.counters()));
                 }
                 Ok(Command::PathError(error)) => self.path_error(&error)?,
+                Ok(Command::EndFastPath(answer)) => {
+                    self.translator.end_fast_path();
+                    give(answer, ());
+                }
                 Ok(Command::Leave(answer)) => {
                     give(answer, self.translator.export(self.clock.now()));
                     return Ok(Turn::Stop);

@@ -21,6 +21,8 @@ pub trait Translator: Send + 'static {
     fn tick(&mut self, now: Instant, out: &mut Outbox);
     /// What was decided on so far has been sent.
     fn settle(&mut self, now: Instant);
+    /// Gives no more sessions to the fast path, and takes back those that it has.
+    fn end_fast_path(&mut self);
     /// The sessions that another process is to carry on, those left out that the fast path carries; their mechanisms before them.
     fn export(&mut self, now: Instant) -> Vec<(u16, SavedSession)>;
     /// What was counted.

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 
+mod fast_path;
 mod network;
 mod shared_pool;
 mod takeover;

@@ -107,6 +107,21 @@ impl Network {
         self.directory.join("gw.sock")
     }
 
+    /// Where this network's gateways pin what outlives them.
+    pub fn pin_path(&self) -> PathBuf {
+        self.directory.join("bpf")
+    }
+
+    /// What is pinned there.
+    pub fn pinned(&self) -> Vec<String> {
+        let folder = self.pin_path().join(format!("life-{}", self.suffix));
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        names
+    }
+
     pub fn state(&self) -> PathBuf {
         PathBuf::from(format!("/run/sixway/life-{}.state", self.suffix))
     }
@@ -154,8 +169,10 @@ impl Network {
         let said = self.directory.join(format!("{files}-{number}.said"));
         let out = fs::File::create(&said).unwrap();
         let errors = out.try_clone().unwrap();
-        let child = Command::new("ip")
-            .args(["netns", "exec", &self.host(host), SIXWAY, "run", "-c"])
+        // Unlike `ip netns exec`, this changes the network alone: what is mounted outlives the process.
+        let child = Command::new("nsenter")
+            .arg(format!("--net=/run/netns/{}", self.host(host)))
+            .args([SIXWAY, "run", "-c"])
             .arg(configuration)
             .args(arguments)
             .stdin(Stdio::null())
@@ -203,6 +220,7 @@ impl Drop for Network {
             let _ = fs::remove_file(format!("/var/lib/sixway/life-{host}-{}.advertised", self.suffix));
             let _ = Command::new("ip").args(["netns", "del", &self.host(host)]).output();
         }
+        let _ = Command::new("umount").arg(self.pin_path()).output();
         let _ = fs::remove_dir_all(&self.directory);
         let _ = fs::remove_file(self.state());
         for extension in ["ports", "handover"] {
@@ -223,7 +241,7 @@ impl Running {
         fs::read_to_string(&self.said).unwrap()
     }
 
-    /// `ip netns exec` becomes what it executes: the child is the gateway.
+    /// `nsenter` becomes what it executes: the child is the gateway.
     pub fn signal(&self, name: &str) {
         let number = self.child.id().to_string();
         assert!(Command::new("kill").args(["-s", name, &number]).status().unwrap().success());

@@ -38,7 +38,15 @@ impl Estate {
 
     /// Removes programs, maps and the packet filter's table. Whether there was anything.
     pub fn remove_fast_path(&self, gateway: &str) -> bool {
-        let _ = (gateway, &self.pins);
-        false
+        if self.pins.as_os_str().is_empty() {
+            return false;
+        }
+        match sixway_fastpath::remove_all(&self.pins, gateway) {
+            Ok(count) => count > 0,
+            Err(error) => {
+                tracing::error!("what carries packets on is still there: {error}");
+                false
+            }
+        }
     }
 }

@@ -1,0 +1,71 @@
+//! `sixway fastpath`: what the kernel carries on by itself is removed, whoever made it.
+
+use super::{Failure, RUN_DIRECTORY, say};
+use crate::admin::Client;
+use crate::host;
+use clap::{Args, Subcommand};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum FastPathCommand {
+    /// Remove programs, maps and links at once, of every gateway or of one. One that runs goes on by its engine.
+    Off(OffArguments),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct OffArguments {
+    /// Only of this gateway.
+    #[arg(long)]
+    name: Option<String>,
+    /// Where they are pinned, if no gateway's state file says it.
+    #[arg(long, value_name = "DIRECTORY", default_value = "/run/sixway/bpf")]
+    pin_path: PathBuf,
+}
+
+/// Does what is asked for.
+pub(super) fn run(command: &FastPathCommand) -> Result<(), Failure> {
+    let FastPathCommand::Off(arguments) = command;
+    let mut pinned: BTreeMap<String, PathBuf> = host::pinned(Path::new(RUN_DIRECTORY)).into_iter().collect();
+    for name in folders(&arguments.pin_path).into_iter().chain(arguments.name.clone()) {
+        pinned.entry(name).or_insert_with(|| arguments.pin_path.clone());
+    }
+    pinned.retain(|name, _| arguments.name.as_ref().is_none_or(|only| only == name));
+    let mut failed = Vec::new();
+    for (name, pin_path) in &pinned {
+        match off(name, pin_path) {
+            Ok(what) => say(&format!("{name}: {what}")),
+            Err(why) => failed.push(format!("{name}: {why}")),
+        }
+    }
+    if pinned.is_empty() {
+        say("no gateway has a fast path here");
+    }
+    if failed.is_empty() { Ok(()) } else { Err(Failure::Failed(failed.join("\n"))) }
+}
+
+/// The gateways that have something pinned there.
+fn folders(pin_path: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(pin_path).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|it| it.is_dir()));
+    folders.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}
+
+fn off(name: &str, pin_path: &Path) -> Result<&'static str, String> {
+    // One that runs takes its sessions back first. One that does not understand goes on all the same: its engine knows every session.
+    let running = host::running(Path::new(RUN_DIRECTORY), name);
+    let socket = running.as_ref().and_then(|running| running.socket.as_deref());
+    let told = socket.and_then(|socket| Client::new(socket).delete::<bool>("/v1/fastpath", &[]).ok());
+    let removed = sixway_fastpath::remove_all(pin_path, name).map_err(|error| error.to_string())?;
+    if running.is_none() {
+        // A gateway that runs needs it for what it shares with the host.
+        host::remove_table(name);
+    }
+    Ok(match (removed > 0 || told == Some(true), running.is_some()) {
+        (true, true) => "the fast path was removed; its engine carries everything",
+        (true, false) => {
+            "the fast path was removed; nobody carries packets (sixway cleanup puts the rest back)"
+        }
+        (false, _) => "there was no fast path",
+    })
+}

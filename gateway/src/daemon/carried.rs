@@ -1,0 +1,101 @@
+//! What the fast path carries, for whoever shows it, and its end.
+
+use sixway_fastpath::{Counts, FastPath, FastPathError, Place};
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The fast path, until it is ended.
+pub struct Carried {
+    fast_path: Mutex<Option<FastPath>>,
+    /// What the programs had counted before this process.
+    before: Counts,
+    capacity: u32,
+}
+
+impl fmt::Debug for Carried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Carried").finish_non_exhaustive()
+    }
+}
+
+/// What is shown of it at a moment.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
+    /// What the programs have counted since this process began.
+    pub counts: Counts,
+    /// Flows in the table.
+    pub flows: u32,
+    /// Next hops in use.
+    pub next_hops: usize,
+}
+
+impl Carried {
+    pub(super) fn new(fast_path: FastPath, capacity: u32) -> Self {
+        let before = fast_path.counts().unwrap_or_default();
+        Self { fast_path: Mutex::new(Some(fast_path)), before, capacity }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<FastPath>> {
+        self.fast_path.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Works with it, if it is still there.
+    pub(super) fn with<T>(
+        &self,
+        work: impl FnOnce(&mut FastPath) -> Result<T, FastPathError>,
+    ) -> Result<Option<T>, FastPathError> {
+        self.lock().as_mut().map(work).transpose()
+    }
+
+    /// Flows that there is room for.
+    pub(super) fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
+    /// Where packets are carried on, in a few words: `eth0 XDP · eth1 tc (why)`.
+    pub(super) fn places(&self) -> String {
+        let fast_path = self.lock();
+        let Some(fast_path) = fast_path.as_ref() else { return "off".into() };
+        let place = |it: &sixway_fastpath::Attached| {
+            let how = if it.place == Place::Xdp { "XDP" } else { "tc" };
+            let why = if it.why.is_empty() { String::new() } else { format!(" ({})", it.why) };
+            format!("{} {how}{why}", it.interface)
+        };
+        let places: Vec<String> = fast_path.attached().iter().map(place).collect();
+        if places.is_empty() { "no interface yet".into() } else { places.join(" · ") }
+    }
+
+    /// How the sessions' packets go: `tc`, `xdp`, or both.
+    pub(super) fn hooks(&self) -> &'static str {
+        let fast_path = self.lock();
+        let attached = fast_path.as_ref().map(FastPath::attached).unwrap_or_default();
+        let xdp = attached.iter().filter(|it| it.place == Place::Xdp).count();
+        match xdp {
+            0 => "tc",
+            all if all == attached.len() => "xdp",
+            _ => "xdp, tc",
+        }
+    }
+
+    /// What there is to see; `None`: it was ended.
+    pub(super) fn seen(&self) -> Option<Seen> {
+        let fast_path = self.lock();
+        let fast_path = fast_path.as_ref()?;
+        let mut counts = fast_path.counts().ok()?;
+        for (now, before) in counts.values.iter_mut().zip(self.before.values) {
+            now.packets = now.packets.saturating_sub(before.packets);
+            now.octets = now.octets.saturating_sub(before.octets);
+        }
+        let flows = fast_path.table().used();
+        Some(Seen { counts, flows, next_hops: fast_path.next_hops().in_use().len() })
+    }
+
+    /// Ends it: programs, links and maps are removed. Whether it was there.
+    ///
+    /// # Errors
+    /// The kernel's; something may be left.
+    pub(super) fn end(&self) -> Result<bool, FastPathError> {
+        let Some(fast_path) = self.lock().take() else { return Ok(false) };
+        fast_path.end().map(|_| true)
+    }
+}

@@ -1,0 +1,79 @@
+//! `sixway show fastpath`.
+
+use super::Colour;
+use super::quantity::{count, scaled};
+use super::summary::{plural, share};
+use super::table::Table;
+use crate::admin::FastPathRow;
+
+/// The fast path: a line, what it carried on, and what it passed on.
+pub fn fast_path(row: &Option<FastPathRow>, colour: Colour) -> String {
+    let Some(row) = row else {
+        return "There is no fast path; [fastpath] in the configuration makes one.\n".into();
+    };
+    let summary = &row.summary;
+    let mut text = format!("fast path {} · {}\n", share(summary), summary.places);
+    text.push_str(&format!(
+        "{} of {} flows · {}\n\n",
+        count(summary.flows),
+        count(summary.flows_capacity),
+        plural(row.next_hops, "next hop"),
+    ));
+    let mut carried = Table::new(&["MECHANISM", "PACKETS OUT/IN", "OCTETS OUT/IN"]);
+    let used = row.carried.iter().filter(|one| one.packets_out + one.packets_in > 0);
+    for one in used {
+        carried.row(vec![
+            one.mechanism.clone(),
+            format!("{}/{}", count(one.packets_out), count(one.packets_in)),
+            format!("{}/{}", scaled(one.octets_out as f64).trim(), scaled(one.octets_in as f64).trim()),
+        ]);
+    }
+    text.push_str(&carried.text(colour));
+    let mut passed = Table::new(&["LEFT TO THE ENGINE", "PACKETS", "WHY"]);
+    for one in row.passed.iter().filter(|one| one.packets > 0) {
+        passed.row(vec![one.cause.clone(), count(one.packets), one.help.clone()]);
+    }
+    text.push('\n');
+    text.push_str(&passed.text(colour));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admin::{CarriedRow, FastPathShare, PassedRow};
+
+    #[test]
+    fn it_says_where_how_much_and_why_not() {
+        let row = FastPathRow {
+            summary: FastPathShare {
+                share: Some(0.973),
+                places: "eth0 XDP · eth1 tc".into(),
+                flows: 1_200,
+                flows_capacity: 262_144,
+            },
+            next_hops: 2,
+            carried: vec![
+                CarriedRow {
+                    mechanism: "nat64".into(),
+                    packets_out: 1_204,
+                    octets_out: 90_000,
+                    ..CarriedRow::default()
+                },
+                CarriedRow { mechanism: "siit".into(), ..CarriedRow::default() },
+            ],
+            passed: vec![
+                PassedRow { cause: "flags".into(), packets: 12, help: "SYN, FIN or RST".into() },
+                PassedRow { cause: "hops".into(), ..PassedRow::default() },
+            ],
+        };
+        let text = fast_path(&Some(row), Colour::Never);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "fast path 97.3 % · eth0 XDP · eth1 tc");
+        assert_eq!(lines[1], "1,200 of 262,144 flows · 2 next hops");
+        assert!(lines[4].starts_with("nat64      1,204/0"), "{text}");
+        assert!(lines[7].starts_with("flags               12       SYN, FIN or RST"), "{text}");
+        assert_eq!(lines.len(), 8, "{text}");
+        assert!(fast_path(&None, Colour::Never).contains("[fastpath]"));
+    }
+}
