@@ -37,6 +37,8 @@ mod memory;
 mod next_hops;
 mod own_address;
 #[cfg(feature = "ebpf")]
+mod patience;
+#[cfg(feature = "ebpf")]
 mod pin_path;
 #[cfg(feature = "ebpf")]
 mod pins;
@@ -67,6 +69,8 @@ pub use fault::FastPathError;
 pub use flows::FlowTable;
 pub use next_hops::{Neighbour, NextHops};
 pub use own_address::{OwnAddress, RANGES};
+#[cfg(feature = "ebpf")]
+pub use patience::patiently;
 #[cfg(feature = "ebpf")]
 pub use pins::remove_all;
 pub use settings::{Attached, Found, Mode, Place, Rules, Settings, Table};

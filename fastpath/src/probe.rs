@@ -16,7 +16,7 @@ pub(crate) fn can_decap_gso() -> bool {
 fn decapsulate() -> Option<bool> {
     let mut object = EbpfLoader::new().load(OBJECT).ok()?;
     let program: &mut SchedClassifier = object.program_mut("sixway_probe")?.try_into().ok()?;
-    program.load().ok()?;
+    crate::patience::patiently(|| program.load()).ok()?;
     let mut octets = vec![0; 14 + 20 + 40 + 20];
     octets[12] = 0x08;
     octets[14] = 0x45;

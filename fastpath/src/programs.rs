@@ -2,6 +2,7 @@
 
 use crate::bpf;
 use crate::fault::FastPathError;
+use crate::patience::patiently;
 use crate::pins::Pins;
 use crate::settings::{Rules, Table};
 use crate::{TC_PROGRAM, XDP_PROGRAM};
@@ -74,11 +75,13 @@ impl Programs {
 }
 
 fn verify_tc(object: &mut Ebpf) -> Result<(), FastPathError> {
-    tc_program(object)?.load().map_err(FastPathError::when(format!("load {TC_PROGRAM}")))
+    let program = tc_program(object)?;
+    patiently(|| program.load()).map_err(FastPathError::when(format!("load {TC_PROGRAM}")))
 }
 
 fn verify_xdp(object: &mut Ebpf) -> Result<(), FastPathError> {
-    xdp_program(object)?.load().map_err(FastPathError::when(format!("load {XDP_PROGRAM}")))
+    let program = xdp_program(object)?;
+    patiently(|| program.load()).map_err(FastPathError::when(format!("load {XDP_PROGRAM}")))
 }
 
 fn tc_program(object: &mut Ebpf) -> Result<&mut SchedClassifier, FastPathError> {

@@ -1,6 +1,7 @@
 //! Loading the steering program, hanging it at interfaces, and its maps.
 
 use crate::error::os_error;
+use crate::patience::patiently;
 use crate::{ADDRESSES, Hook, OwnAddress, PROGRAM, RANGES, SteeringError, Taken};
 use aya::maps::{HashMap, MapData, PerCpuArray};
 use aya::programs::tc::{NlOptions, TcAttachOptions, qdisc_add_clsact, qdisc_detach_program};
@@ -103,7 +104,8 @@ impl Steering {
         let mut steering = Self { program, hook, addresses: BTreeMap::new() };
         steering.set_addresses(addresses)?;
         let classifier = steering.classifier()?;
-        classifier.load().map_err(|error| SteeringError::new(format!("load {PROGRAM}"), error))?;
+        patiently(|| classifier.load())
+            .map_err(|error| SteeringError::new(format!("load {PROGRAM}"), error))?;
         for interface in interfaces {
             hang(classifier, hook, interface)?;
         }

@@ -166,10 +166,14 @@ fn load(object: &[u8], tun: &str, engine: &EngineConfig, (port, strict): (u32, b
         .unwrap();
     fill(&mut program, &rules, far);
     match program.program_mut(XDP_PROGRAM) {
-        Some(xdp) => TryInto::<&mut Xdp>::try_into(xdp).unwrap().load().unwrap(),
+        Some(xdp) => {
+            let xdp: &mut Xdp = xdp.try_into().unwrap();
+            sixway_fastpath::patiently(|| xdp.load()).unwrap();
+        }
         None => {
             let tc = program.program_mut(TC_PROGRAM).unwrap();
-            TryInto::<&mut SchedClassifier>::try_into(tc).unwrap().load().unwrap();
+            let tc: &mut SchedClassifier = tc.try_into().unwrap();
+            sixway_fastpath::patiently(|| tc.load()).unwrap();
         }
     }
     program
