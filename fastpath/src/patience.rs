@@ -24,12 +24,12 @@ pub fn patiently(mut load: impl FnMut() -> Result<(), ProgramError>) -> Result<(
 
 /// Whether EAGAIN stands anywhere in the chain of causes.
 fn was_interrupted(error: &(dyn Error + 'static)) -> bool {
-    let says = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error) == Some(libc::EAGAIN);
-    let verifying = match error.downcast_ref() {
-        Some(ProgramError::LoadError { io_error, .. }) => io_error.raw_os_error() == Some(libc::EAGAIN),
-        _ => false,
+    let said = match error.downcast_ref() {
+        Some(ProgramError::LoadError { io_error, .. } | ProgramError::IOError(io_error)) => Some(io_error),
+        _ => error.downcast_ref::<io::Error>(),
     };
-    says || verifying || error.source().is_some_and(was_interrupted)
+    said.and_then(io::Error::raw_os_error) == Some(libc::EAGAIN)
+        || error.source().is_some_and(was_interrupted)
 }
 
 #[cfg(test)]
