@@ -73,6 +73,8 @@ pub use own_address::{OwnAddress, RANGES};
 pub use patience::patiently;
 #[cfg(feature = "ebpf")]
 pub use pins::remove_all;
+#[cfg(feature = "ebpf")]
+pub use programs::{TC_OBJECT, XDP_OBJECT};
 pub use settings::{Attached, Found, Mode, Place, Rules, Settings, Table};
 pub use steering::Steering;
 pub use writer::FastPathWriter;

@@ -12,8 +12,10 @@ use aya::{Ebpf, EbpfLoader};
 use std::io;
 use std::os::fd::AsFd;
 
-static XDP_OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/fastpath_xdp.bpf.o"));
-static TC_OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/fastpath_tc.bpf.o"));
+/// The compiled program for the driver, an ELF file aligned as such, for whoever loads it by itself.
+pub static XDP_OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/fastpath_xdp.bpf.o"));
+/// The same of the program at tc ingress.
+pub static TC_OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/fastpath_tc.bpf.o"));
 
 /// Both programs, loaded. What hangs at interfaces by a pinned link stays there when this is dropped.
 #[derive(Debug)]

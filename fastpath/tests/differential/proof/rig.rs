@@ -12,7 +12,9 @@ use aya::{Ebpf, EbpfLoader};
 use sixway_dataplane::offload::{FastPath, FlowHandle, OffloadedFlow};
 use sixway_fastpath::layout::{self, Config};
 use sixway_fastpath::test_run::{Frame, run_tc, run_xdp};
-use sixway_fastpath::{Control, FastPathWriter, FlowTable, Rules, TC_PROGRAM, XDP_PROGRAM};
+use sixway_fastpath::{
+    Control, FastPathWriter, FlowTable, Rules, TC_OBJECT, TC_PROGRAM, XDP_OBJECT, XDP_PROGRAM,
+};
 use std::error::Error;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -40,9 +42,6 @@ pub enum Ruling {
     Strange(u32),
 }
 
-static XDP: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/fastpath_xdp.bpf.o"));
-static TC: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/fastpath_tc.bpf.o"));
-
 fn map<'a>(program: &'a Ebpf, name: &str) -> &'a MapData {
     match program.map(name).unwrap() {
         Map::Array(map) | Map::PerCpuArray(map) | Map::HashMap(map) => map,
@@ -67,13 +66,17 @@ pub struct Rig {
 impl Rig {
     /// Loads the program with the constants of a world, which may be edited.
     /// `None`, and a word: the kernel does not let us.
-    pub fn new(hook: Hook, scene: &Scene, world: &World, edit: impl FnOnce(&mut Config)) -> Option<Self> {
+    pub fn new(hook: Hook, scene: &Scene, world: &World, edit: fn(&mut Config)) -> Option<Self> {
         let mut rules = rules(scene, world);
         edit(&mut rules.config);
         let buckets = FlowTable::buckets_for(FLOWS);
         let program = match loaded(hook, &rules, buckets) {
             Ok(program) => program,
-            Err(error) if is_forbidden(error.as_ref()) => {
+            // A signal interrupts the verifier, such as a fuzzer's timer.
+            Err(error) if is_said(error.as_ref(), libc::EAGAIN) => {
+                return Self::new(hook, scene, world, edit);
+            }
+            Err(error) if is_said(error.as_ref(), libc::EPERM) => {
                 namespace::skipped("differential", &error.to_string());
                 return None;
             }
@@ -153,8 +156,8 @@ impl Hook {
 
     const fn object(self) -> &'static [u8] {
         match self {
-            Self::Xdp => XDP,
-            Self::Tc => TC,
+            Self::Xdp => XDP_OBJECT,
+            Self::Tc => TC_OBJECT,
         }
     }
 
@@ -203,12 +206,12 @@ fn fill<const N: usize>(map: &mut Map, rows: &[(Vec<u8>, Vec<u8>)]) -> Result<()
     Ok(())
 }
 
-/// Whether the kernel said that this process may not. (What its verifier refuses is another error, EACCES.)
-fn is_forbidden(error: &(dyn Error + 'static)) -> bool {
+/// Whether the kernel said this. (EPERM: this process may not. What the verifier refuses is EACCES.)
+fn is_said(error: &(dyn Error + 'static), number: i32) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {
         let said = error.downcast_ref::<std::io::Error>();
-        if said.is_some_and(|said| said.raw_os_error() == Some(libc::EPERM)) {
+        if said.is_some_and(|said| said.raw_os_error() == Some(number)) {
             return true;
         }
         cause = error.source();
