@@ -41,7 +41,8 @@ static __always_inline int change_transport(struct __sk_buff *skb, __u32 at, con
 	__u16 delta = icmp_change(packet, octets, sum6(source) + sum6(destination), &type);
 	if (bpf_l4_csum_replace(skb, field, 0, delta, BPF_F_PSEUDO_HDR))
 		return -1;
-	return bpf_skb_store_bytes(skb, at, &type, 1, 0);
+	// The sum of all octets, where the device has told it, knows of the checksum's change but not of the type's.
+	return bpf_skb_store_bytes(skb, at, &type, 1, BPF_F_RECOMPUTE_CSUM);
 }
 
 /// Moves the headers. Not zero: nothing was changed.
@@ -63,35 +64,25 @@ static __always_inline long make_front(struct __sk_buff *skb, const struct act *
 	}
 }
 
-/// Link header and IP header in front of what was kept.
-struct front4 {
-	__u8 destination[6];
-	__u8 source[6];
-	__be16 protocol;
-	struct iphdr ip;
-} __attribute__((packed));
+/// Writes the link header. What the device has summed up begins behind it.
+static __always_inline long write_link(struct __sk_buff *skb, const struct next_hop *hop, __u16 protocol)
+{
+	struct ethhdr link = { .h_proto = bpf_htons(protocol) };
 
-struct front6 {
-	__u8 destination[6];
-	__u8 source[6];
-	__be16 protocol;
-	struct ipv6hdr ip;
-} __attribute__((packed));
+	__builtin_memcpy(link.h_dest, hop->destination, 6);
+	__builtin_memcpy(link.h_source, hop->source, 6);
+	return bpf_skb_store_bytes(skb, 0, &link, sizeof(link), 0);
+}
 
 static __always_inline int write_4(struct __sk_buff *skb, const struct next_hop *hop, const struct packet *packet, const struct act *act)
 {
 	__u8 encap = act->kind == ACT_ENCAP_4;
 	struct iphdr ip = {};
-	struct front4 front;
 	__u8 hops = packet->hops - 1;
 
 	make_ipv4(&ip, act, packet->length + (encap ? IPV4_HEADER : IPV4_HEADER - IPV6_HEADER),
 		  encap ? IPPROTO_IPV6 : other_protocol(packet->protocol), packet->segments);
-	__builtin_memcpy(front.destination, hop->destination, 6);
-	__builtin_memcpy(front.source, hop->source, 6);
-	front.protocol = bpf_htons(ETH_P_IP);
-	__builtin_memcpy(&front.ip, &ip, sizeof(ip));
-	if (bpf_skb_store_bytes(skb, 0, &front, sizeof(front), BPF_F_RECOMPUTE_CSUM))
+	if (write_link(skb, hop, ETH_P_IP) || bpf_skb_store_bytes(skb, ETH_HLEN, &ip, sizeof(ip), BPF_F_RECOMPUTE_CSUM))
 		return -1;
 	if (encap)
 		return bpf_skb_store_bytes(skb, ETH_HLEN + IPV4_HEADER + 7, &hops, 1, BPF_F_RECOMPUTE_CSUM);
@@ -101,7 +92,6 @@ static __always_inline int write_4(struct __sk_buff *skb, const struct next_hop 
 static __always_inline int write_6(struct __sk_buff *skb, const struct next_hop *hop, const struct packet *packet, const struct act *act)
 {
 	struct ipv6hdr ip;
-	struct front6 front;
 
 	if (act->kind == ACT_DECAP) {
 		if (bpf_skb_load_bytes(skb, ETH_HLEN, &ip, sizeof(ip)))
@@ -114,11 +104,7 @@ static __always_inline int write_6(struct __sk_buff *skb, const struct next_hop 
 	} else {
 		make_ipv6(&ip, act, packet->length - IPV4_HEADER, other_protocol(packet->protocol));
 	}
-	__builtin_memcpy(front.destination, hop->destination, 6);
-	__builtin_memcpy(front.source, hop->source, 6);
-	front.protocol = bpf_htons(ETH_P_IPV6);
-	__builtin_memcpy(&front.ip, &ip, sizeof(ip));
-	if (bpf_skb_store_bytes(skb, 0, &front, sizeof(front), BPF_F_RECOMPUTE_CSUM))
+	if (write_link(skb, hop, ETH_P_IPV6) || bpf_skb_store_bytes(skb, ETH_HLEN, &ip, sizeof(ip), BPF_F_RECOMPUTE_CSUM))
 		return -1;
 	if (act->kind == ACT_DECAP)
 		return 0;
