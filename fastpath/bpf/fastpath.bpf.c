@@ -82,7 +82,7 @@ static __always_inline int carry(context *ctx, const struct control *control, co
 	way->control = control;
 	way->now = now_ticks();
 	way->generation = generation_of(control, way->now);
-	if (now_is_too_late(control, way->now)) {
+	if (now_is_too_late((struct control *)control, way->now)) {
 		*cause = PASS_KERNEL;
 		return PASS;
 	}

@@ -84,13 +84,15 @@ static __always_inline struct flow *flow_of(const struct control *control, const
 /// A next hop that is older is asked for again, whatever the generation: 10 min.
 #define FORGOTTEN_TICKS 572205
 
-/// Where the flow's packets go: remembered in its entry, or asked now. Index of the next hop, or why the packet is passed on, negative.
+/// Where the flow's packets go: remembered in its entry, or asked now. Index of the next hop, or why the packet is passed on, negative. A hairpin's
+/// packets go to whom the other entry says, which may be another one tomorrow: nothing is remembered of it.
 static __always_inline int hop_of(void *ctx, struct flow *flow, const struct packet *packet, const struct way *way,
 				  const struct act *act)
 {
 	__u32 found = *(volatile __u32 *)&flow->next_hop, ingress = way->ingress;
 
-	if (HOP_GENERATION(found) == way->generation && flow->ingress == ingress + 1 && way->now - flow->last < FORGOTTEN_TICKS)
+	if (!way->turned && HOP_GENERATION(found) == way->generation && flow->ingress == ingress + 1 &&
+	    way->now - flow->last < FORGOTTEN_TICKS)
 		return HOP_INDEX(found);
 	struct desk *desk = desk_of();
 	if (!desk)
@@ -114,7 +116,7 @@ static __always_inline int hop_of(void *ctx, struct flow *flow, const struct pac
 	__builtin_memcpy(question->source, act->source, 16);
 	__builtin_memcpy(question->destination, act->destination, 16);
 	int index = find_next_hop(ctx, desk);
-	if (index < 0)
+	if (index < 0 || way->turned)
 		return index;
 	flow->ingress = ingress + 1;
 	*(volatile __u32 *)&flow->next_hop = HOP_FOUND(index, way->generation);

@@ -95,6 +95,8 @@ struct control {
 #define TICK_SHIFT 20
 /// Ticks after which the gateway is taken to be away: 2 s.
 #define AWAY_TICKS 1907
+/// Ticks that the gateway's clock may be ahead of a processor's: two minutes.
+#define AHEAD 114441u
 
 // ---- next hops ------------------------------------------------------------------------------------------------------------
 

@@ -48,18 +48,32 @@ static __always_inline __u32 now_ticks(void)
 #define HOP_GENERATION(found) ((found) & 0x3fffff)
 #define HOP_FOUND(index, generation) ((__u32)(index) << 22 | (generation))
 
+/// Ticks since the gateway last was there. Its clock may be a little ahead of this processor's, which has not looked for a jiffy.
+static __always_inline __u32 absence_of(const struct control *control, __u32 now)
+{
+	__u32 since = now - control->heartbeat;
+	return since > 0u - AHEAD ? 0 : since;
+}
+
 /// The generation in 22 bits; never zero. Those of an absent gateway and those of one that is there are different.
 static __always_inline __u32 generation_of(const struct control *control, __u32 now)
 {
-	if ((__s32)(now - control->heartbeat) > AWAY_TICKS)
+	if (absence_of(control, now) > AWAY_TICKS)
 		return 0x200000 | (now >> 10 & 0x0fffff) | 0x100000;
 	return 0x100000 | (control->generation & 0x0fffff);
 }
 
-/// Whether the gateway has been away for too long for its word to hold.
-static __always_inline int now_is_too_late(const struct control *control, __u32 now)
+/// Whether the gateway has been away for too long for its word to hold. Ticks wrap after 52 days: an old heartbeat is kept as old as half of that, so
+/// that nobody comes back by it.
+static __always_inline int now_is_too_late(struct control *control, __u32 now)
 {
-	return (__s32)(now - control->heartbeat) > (__s32)config.absence;
+	__u32 absence = absence_of(control, now);
+
+	if (absence <= config.absence)
+		return 0;
+	if (absence > 3u << 30)
+		__sync_val_compare_and_swap(&control->heartbeat, now - absence, now - (1u << 31));
+	return 1;
 }
 
 /// A packet as the kernel's routing table is asked about it.

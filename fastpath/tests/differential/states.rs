@@ -207,6 +207,26 @@ fn a_new_generation_finds_the_next_hop_anew_and_the_old_one_keeps_it() {
 }
 
 #[test]
+fn a_hairpin_goes_to_whoever_has_the_endpoint_now() {
+    at_both_hooks(unchanged, |mut stage| {
+        let is_called = |session: &&Session| stage.sessions.iter().any(|one| one.outside == session.remote);
+        let caller = stage.sessions.iter().find(is_called).unwrap().clone();
+        let is_its_other =
+            |session: &&Session| session.outside == caller.remote && session.remote == caller.outside;
+        let mut called = stage.sessions.iter().find(is_its_other).unwrap().clone();
+        stage.rig.install(&caller.flow());
+        let first = stage.rig.install(&called.flow());
+        assert_eq!(stage.receives(&caller, true).1[..6], Port::Inner.neighbour());
+        stage.rig.writer.remove(first);
+        called.inside.address = "2001:db8:ff03::2".parse().unwrap();
+        stage.rig.install(&called.flow());
+        let (ruling, frame) = stage.receives(&caller, true);
+        assert_eq!((ruling, &frame[..6]), (Ruling::Redirect, &Port::Narrow.neighbour()[..]));
+        assert_eq!(frame[38..54], called.inside.address.octets());
+    });
+}
+
+#[test]
 fn a_route_that_no_longer_leads_to_the_engine_takes_the_packets_along() {
     at_both_hooks(unchanged, |mut stage| {
         let session = stage.usual()[0].clone();
@@ -279,5 +299,29 @@ fn without_the_gateway_the_kernels_routes_are_followed_by_the_second_and_after_a
         assert!(!stage.is_forwarded(&tcp, true), "it was away for longer than 4 s");
         stage.rig.control.beat();
         assert!(stage.is_forwarded(&tcp, true));
+    });
+}
+
+#[test]
+fn who_was_away_until_the_ticks_wrap_is_not_back() {
+    fn an_hour(config: &mut Config) {
+        config.absence = 3_433_228;
+    }
+    at_both_hooks(an_hour, |mut stage| {
+        let session = stage.usual()[0].clone();
+        stage.rig.install(&session.flow());
+        for ticks in [1 << 31, 0x9000_0000, 0xe000_0000, 0xf000_0000] {
+            stage.rig.away_since(ticks);
+            assert!(!stage.is_forwarded(&session, true), "{ticks:#x}");
+        }
+        stage.rig.away_since(0_u32.wrapping_sub(100));
+        assert!(stage.is_forwarded(&session, true), "its clock is a little ahead");
+        // Seen when it was nearly over, it does not come back with the next turn.
+        let before = stage.rig.away_since(0xfff0_0000);
+        assert!(!stage.is_forwarded(&session, true));
+        assert!(
+            stage.rig.heartbeat().wrapping_sub(before) < 1 << 31 && stage.rig.heartbeat() != before,
+            "it is younger now"
+        );
     });
 }

@@ -6,7 +6,7 @@ use super::namespace;
 use super::scene::{Port, Scene, VLAN};
 use super::world::World;
 use aya::maps::lpm_trie::Key;
-use aya::maps::{HashMap, LpmTrie, Map, MapData, PerCpuArray};
+use aya::maps::{Array, HashMap, LpmTrie, Map, MapData, PerCpuArray};
 use aya::programs::{Program, SchedClassifier, Xdp};
 use aya::{Ebpf, EbpfLoader};
 use sixway_dataplane::offload::{FastPath, FlowHandle, OffloadedFlow};
@@ -107,6 +107,24 @@ impl Rig {
                 .insert(scene.index(port), layout::Device { port: below, vlan, xdp: 1, tc: 1 }, 0)
                 .unwrap();
         }
+    }
+
+    /// Says that the gateway was last there so many ticks ago; returns when that was.
+    pub fn away_since(&mut self, ticks: u32) -> u32 {
+        let mut control: Array<_, layout::Control> =
+            Array::try_from(self.program.map_mut("control").unwrap()).unwrap();
+        self.control.beat();
+        let mut page = control.get(&0, 0).unwrap();
+        page.heartbeat = page.heartbeat.wrapping_sub(ticks);
+        control.set(0, page, 0).unwrap();
+        page.heartbeat
+    }
+
+    /// The tick at which the gateway last was there, as the programs see it.
+    pub fn heartbeat(&self) -> u32 {
+        let control: Array<_, layout::Control> =
+            Array::try_from(self.program.map("control").unwrap()).unwrap();
+        control.get(&0, 0).unwrap().heartbeat
     }
 
     pub fn install(&mut self, flow: &OffloadedFlow) -> FlowHandle {
