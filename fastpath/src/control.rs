@@ -7,6 +7,9 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+/// AWAY_TICKS of `bpf/layout.h`.
+const AWAY: u32 = 1_907;
+
 /// The control map. Each method is a memory access; none blocks, none fails.
 #[derive(Debug)]
 pub struct Control {
@@ -84,9 +87,13 @@ impl Control {
     }
 
     /// Says that the gateway is here. Without it for 2 s, the programs ask the kernel's tables once a second; after the time of
-    /// the configuration they pass everything on.
+    /// the configuration they pass everything on. Who comes back begins a new generation: nobody has told of what changed meanwhile.
     pub fn beat(&self) {
-        self.page().heartbeat.store(ticks::now(), Relaxed);
+        let (page, now) = (self.page(), ticks::now());
+        if now.wrapping_sub(page.heartbeat.load(Relaxed)) > AWAY {
+            self.bump();
+        }
+        page.heartbeat.store(now, Release);
     }
 
     /// How long ago the gateway last said that it is here.
@@ -131,4 +138,21 @@ fn random() -> io::Result<u64> {
         return Err(io::Error::last_os_error());
     }
     Ok(u64::from_ne_bytes(octets))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_was_away_begins_a_new_generation_before_he_is_there() {
+        let control = Control::anonymous(1).unwrap();
+        let before = control.generation();
+        control.beat();
+        assert_eq!(control.generation(), before, "it was there all the time");
+        control.page().heartbeat.store(ticks::now().wrapping_sub(AWAY + 2), Relaxed);
+        control.beat();
+        assert_eq!(control.generation(), before + 1);
+        assert!(include_str!("../bpf/layout.h").contains(&format!("#define AWAY_TICKS {AWAY}\n")));
+    }
 }
