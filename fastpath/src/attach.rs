@@ -1,6 +1,6 @@
 //! Hanging the programs at an interface: in place of those of before, without a moment between, or anew.
 
-use crate::choose::Driver;
+use crate::choose::{Driver, hidden_tags};
 use crate::fault::FastPathError;
 use crate::pins::{PRIORITY, Pins};
 use crate::programs::{Programs, Wish};
@@ -66,7 +66,7 @@ fn may_run(mode: Mode, interface: &str) -> Result<String, String> {
         (Mode::Tc, _) => Err("as configured".into()),
         (Mode::Xdp, _) => Ok(format!("as configured, driver {name}")),
         (Mode::Auto, Err(error)) => Err(format!("its driver does not say what it is ({error})")),
-        (Mode::Auto, Ok(driver)) => match driver.no_wire() {
+        (Mode::Auto, Ok(driver)) => match driver.no_wire().or_else(|| hidden_tags(interface)) {
             Some(why) => Err(why),
             None => Ok(format!("driver {name}")),
         },

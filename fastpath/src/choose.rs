@@ -34,7 +34,10 @@ impl Driver {
     /// # Errors
     /// There is no such interface, or its driver does not say.
     pub fn of(interface: &str) -> io::Result<Self> {
-        let information = ask(interface)?;
+        // SAFETY: numbers, for which zero is a value.
+        let mut information: DriverInformation = unsafe { std::mem::zeroed() };
+        information.command = GDRVINFO;
+        ask(interface, &mut information)?;
         let text = |field: &[libc::c_uchar]| {
             let octets: Vec<u8> = field.iter().copied().take_while(|octet| *octet != 0).collect();
             String::from_utf8_lossy(&octets).into_owned()
@@ -66,8 +69,34 @@ struct DriverInformation {
 
 const SIOCETHTOOL: libc::Ioctl = 0x8946;
 const GDRVINFO: u32 = 3;
+const GFLAGS: u32 = 0x25;
+const FLAG_RXVLAN: u32 = 1 << 8;
 
-fn ask(interface: &str) -> io::Result<DriverInformation> {
+/// The kernel's `struct ethtool_value`.
+#[repr(C)]
+struct Value {
+    command: u32,
+    data: u32,
+}
+
+/// Why the program in the driver would take frames of VLANs for untagged ones; `None`: it would not, or there are none. Asked of a device that takes
+/// the tags off by itself, as most do.
+pub(crate) fn hidden_tags(interface: &str) -> Option<String> {
+    let vlans = std::fs::read_to_string("/proc/net/vlan/config").unwrap_or_default();
+    let mut value = Value { command: GFLAGS, data: 0 };
+    if !is_below(interface, &vlans) || ask(interface, &mut value).is_err() || value.data & FLAG_RXVLAN == 0 {
+        return None;
+    }
+    Some(format!("it takes the tags of its VLANs off; mend it: ethtool -K {interface} rxvlan off"))
+}
+
+/// Whether a line of the list of VLANs ends with this interface: "eth0.5  | 5  | eth0".
+fn is_below(interface: &str, vlans: &str) -> bool {
+    vlans.lines().any(|line| line.split('|').nth(2).is_some_and(|below| below.trim() == interface))
+}
+
+/// Has ethtool fill in a structure that begins with its command.
+fn ask<T>(interface: &str, information: &mut T) -> io::Result<()> {
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
     // SAFETY: no pointers.
     let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
@@ -76,10 +105,7 @@ fn ask(interface: &str) -> io::Result<DriverInformation> {
     }
     // SAFETY: the kernel has just given it to us.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
-    // SAFETY: numbers, for which zero is a value.
-    let mut information: DriverInformation = unsafe { std::mem::zeroed() };
-    information.command = GDRVINFO;
-    // SAFETY: as above; a null pointer among them.
+    // SAFETY: numbers and a null pointer, for which zero is a value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     let name = CString::new(interface)?;
     let octets = name.as_bytes();
@@ -87,10 +113,10 @@ fn ask(interface: &str) -> io::Result<DriverInformation> {
         return Err(io::ErrorKind::NotFound.into());
     }
     request.ifr_name.iter_mut().zip(octets).for_each(|(place, octet)| *place = octet.cast_signed());
-    request.ifr_ifru.ifru_data = std::ptr::from_mut(&mut information).cast();
+    request.ifr_ifru.ifru_data = std::ptr::from_mut(information).cast();
     // SAFETY: the request and what it points to outlive the call, and the kernel writes no more than the structure.
     match unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &mut request) } {
-        0 => Ok(information),
+        0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }
@@ -109,6 +135,13 @@ mod tests {
         {
             assert!(no_wire(name, bus).is_some_and(|why| why.contains(name)), "{name}");
         }
+    }
+
+    #[test]
+    fn the_device_below_a_vlan_is_the_last_of_its_line() {
+        let list = "VLAN Dev name\t | VLAN ID\nName-Type: VLAN_NAME_TYPE_RAW_PLUS_VID_NO_PAD\neth0.5         | 5  | eth0\n";
+        assert!(is_below("eth0", list) && !is_below("eth0.5", list) && !is_below("eth", list));
+        assert_eq!(hidden_tags("no-such-thing"), None);
     }
 
     #[test]
