@@ -96,6 +96,10 @@ impl FastPath {
         for gone in self.attached.iter().filter(|old| !new.iter().any(|new| new.ifindex == old.ifindex)) {
             detach(&self.pins, gone);
         }
+        if self.attached.is_empty() {
+            // A process before this one may have hung filters elsewhere, which have no pins.
+            self.pins.unfilter_all_but(interfaces);
+        }
         for (hook, ifindex) in self.pins.linked() {
             if !new.iter().any(|attached| attached.ifindex == ifindex) {
                 self.pins.unlink(&hook, ifindex);

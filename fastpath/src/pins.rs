@@ -144,6 +144,13 @@ impl Pins {
         link.is_ok_and(|link| link.detach().is_ok())
     }
 
+    /// Takes away filters that hang by clsact at other interfaces than these.
+    pub fn unfilter_all_but(&self, kept: &[String]) {
+        interfaces().iter().filter(|name| !kept.contains(name)).for_each(|name| {
+            self.unfilter(name);
+        });
+    }
+
     /// Takes everything away: links first, whoever has them open, then maps, then the folder. Returns how many things that were.
     pub fn remove_all(&self) -> Result<usize, FastPathError> {
         let mut count = interfaces().iter().filter(|interface| self.unfilter(interface)).count();

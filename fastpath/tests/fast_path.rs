@@ -259,6 +259,10 @@ fn without_tcx_a_filter_does_it_and_stands_alone() {
         let fast_path = start(&settings);
         assert_eq!((filters(), fast_path.found()), (one, &Found::Kept), "it outlives, and is replaced");
         drop(fast_path);
+        let elsewhere = start(&Settings { interfaces: vec!["lo".into()], ..settings.clone() });
+        assert_eq!(filters(), 0, "the next process hangs elsewhere: {}", shown());
+        drop(elsewhere);
+        drop(start(&settings));
         remove_all(&settings.pin_path, &settings.gateway).unwrap();
         assert!(!shown().contains(TC_PROGRAM), "{}", shown());
     });
