@@ -443,7 +443,30 @@ fn a_full_fast_path_is_asked_again_when_a_session_has_had_twice_as_many_packets(
 }
 
 #[test]
-fn only_so_many_move_at_a_time() {
+fn thousands_of_flows_move_at_a_time() {
+    let mut pair = pair_with(5_000, |nat64| {
+        (nat64.max_sessions, nat64.max_bindings, nat64.max_bindings_per_subscriber) = (5_000, 5_000, 5_000);
+    });
+    for port in 1_000..3_000 {
+        for _ in 0..PACKETS {
+            let packet = pair.udp_out(port);
+            pair.comes(&packet);
+        }
+    }
+    assert_eq!(pair.path.len(), 2_000);
+    pair.gateway.now = pair.gateway.now + Duration::from_millis(60);
+    for _ in 0..20 {
+        pair.gateway.engine.settle(pair.gateway.now);
+    }
+    for port in 1_000..3_000 {
+        let (there, back) = (pair.udp_out(port), pair.udp_in(port));
+        assert_eq!(pair.comes(&there), Fate::Forwarded, "{port}");
+        assert_eq!(pair.comes(&back), Fate::Forwarded, "{port}");
+    }
+}
+
+#[test]
+fn a_half_that_had_a_packet_while_it_waited_moves_by_its_marks() {
     let mut pair = pair_with(1_000, |_| {});
     for port in 1_000..1_100 {
         for _ in 0..PACKETS {
@@ -451,14 +474,19 @@ fn only_so_many_move_at_a_time() {
             pair.comes(&packet);
         }
     }
-    assert_eq!(pair.path.len(), sixway_dataplane::nat::MOST_MOVING);
-    pair.gateway.now = pair.gateway.now + SECOND;
+    let packet = pair.udp_out(1_000);
+    assert_eq!(pair.comes(&packet), Fate::Passed);
+    // The next one passes the program, and is under way when the wait ends.
+    let under_way = pair.udp_out(1_000);
+    assert_eq!(pair.path.meets(&under_way, pair.gateway.now), Fate::Passed);
+    pair.gateway.now = pair.gateway.now + Duration::from_millis(60);
     pair.gateway.engine.settle(pair.gateway.now);
-    for _ in 0..PACKETS {
-        let packet = pair.udp_out(1_099);
-        pair.comes(&packet);
-    }
-    assert_eq!(pair.path.len(), sixway_dataplane::nat::MOST_MOVING + 1, "those have arrived");
+    let packet = pair.udp_out(1_000);
+    assert_eq!(
+        pair.path.meets(&packet, pair.gateway.now),
+        Fate::Passed,
+        "it would overtake the one under way"
+    );
 }
 
 #[test]

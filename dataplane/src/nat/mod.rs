@@ -29,7 +29,7 @@ mod timeouts;
 mod wheel;
 
 pub use binding::{StaticBinding, StaticBindingError};
-pub use offloading::MOST_MOVING;
+
 pub use ownership::{Ownership, PORTS_PER_BLOCK};
 pub use permit::Filtering;
 pub use pool::PoolConfig;

@@ -13,6 +13,9 @@ use crate::counters::Counters;
 use crate::instant::Instant;
 use crate::offload::{FlowHandle, OffloadedFlow, Usage};
 
+/// Halves that waited and are looked at after one batch: more than a batch can leave behind.
+const WAITS_ENDED_AT_ONCE: usize = 256;
+
 /// A session as it is, what went by in the fast path included.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Present {
@@ -80,10 +83,25 @@ impl StateTables {
 
     /// What was decided on has been sent.
     pub(crate) fn settle_moving(&mut self, now: Instant, counters: &mut Counters) {
+        if self.offloading.is_any_waiting() {
+            self.end_waits(now);
+        }
         if !self.offloading.is_any_moving() {
             return;
         }
         counters.flows_moved_unquietly += self.offloading.settle(now).unquietly;
+        self.sessions.heed_moving(self.offloading.is_any_moving());
+    }
+
+    /// Halves that had no packet for long enough, a bounded number of them.
+    fn end_waits(&mut self, now: Instant) {
+        for _ in 0..WAITS_ENDED_AT_ONCE {
+            let Some(waiting) = self.offloading.next_silent(now) else { break };
+            // The session may have ended, and its slot and its entry may be another's.
+            if self.sessions.place(waiting.slot).flow() == Some(waiting.handle) {
+                self.offloading.end_wait(waiting, now);
+            }
+        }
         self.sessions.heed_moving(self.offloading.is_any_moving());
     }
 

@@ -3,6 +3,7 @@
 //! ```text
 //!     ripe ── arm ──▶ moving ── the quiet point of both halves ──▶ carried there
 //!                       │ no quiet point for half a second ──▶ carried there all the same
+//!                       └ many move, and one half had no packet ──▶ waiting ── still none ──▶ carried there
 //! ```
 //!
 //! A half's packets may be forwarded there once none is under way here: the last that was sent here is the last that passed there.
@@ -14,10 +15,14 @@ use crate::offload::{FastPath, FlowHandle, HalfUsage, OffloadedFlow, Usage};
 use arrayvec::ArrayVec;
 use core::fmt;
 use core::time::Duration;
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Sessions of a translator that are on their way to the fast path at a time.
-pub const MOST_MOVING: usize = 64;
+const MOST_MOVING: usize = 64;
+
+/// Halves that wait for their silence, at a time: those that a hundred thousand new flows a second leave behind in it, ten times over.
+const MOST_WAITING: usize = 65_536;
 
 /// A half whose packets no longer come, and that has no mark, has none under way after so long: a queue that holds packets for longer
 /// loses some.
@@ -53,7 +58,10 @@ struct Half {
     mark: Option<u32>,
     /// When a packet was last decided on, or the entry made.
     last: Instant,
-    is_active: bool,
+    /// Whether there was any while its session moved.
+    was_seen: bool,
+    /// Nothing is left to do about it: it is active, or it waits.
+    is_done: bool,
 }
 
 /// A session that moves.
@@ -63,6 +71,15 @@ struct Moving {
     handle: FlowHandle,
     since: Instant,
     halves: [Half; 2],
+}
+
+/// A half that had no packet while its session moved.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    pub(super) slot: u32,
+    pub(super) handle: FlowHandle,
+    way: Direction,
+    since: Instant,
 }
 
 /// What became of the sessions that moved.
@@ -79,6 +96,8 @@ pub(crate) struct Offloading {
     /// The translator's number.
     mechanism: u8,
     moving: ArrayVec<Moving, MOST_MOVING>,
+    /// In the order of their time.
+    waiting: VecDeque<Waiting>,
     /// A bit for each session that moves, by the lower bits of its slot: who finds none here does not move.
     filter: u64,
 }
@@ -88,6 +107,7 @@ impl Offloading {
     pub(super) fn set(&mut self, fast_path: Option<SharedFastPath>, mechanism: u8) {
         (self.fast_path, self.mechanism) = (fast_path, mechanism);
         self.moving.clear();
+        self.waiting.clear();
         self.filter = 0;
     }
 
@@ -107,7 +127,7 @@ impl Offloading {
             return None;
         }
         let handle = self.fast_path.as_ref()?.lock().arm(flow)?;
-        let half = Half { mark: None, last: now, is_active: false };
+        let half = Half { mark: None, last: now, was_seen: false, is_done: false };
         self.moving.push(Moving { slot, handle, since: now, halves: [half; 2] });
         self.filter = self.filtered();
         Some(handle)
@@ -127,7 +147,7 @@ impl Offloading {
     pub(super) fn sees(&mut self, slot: u32, way: Direction, mark: u32, now: Instant) -> bool {
         let Some(moving) = self.moving.iter_mut().find(|moving| moving.slot == slot) else { return false };
         let half = &mut moving.halves[way as usize];
-        (half.mark, half.last) = (Some(mark), now);
+        (half.mark, half.last, half.was_seen) = (Some(mark), now, true);
         true
     }
 
@@ -136,12 +156,19 @@ impl Offloading {
         let mut moved = Moved::default();
         let Some(fast_path) = &self.fast_path else { return moved };
         let mut fast_path = fast_path.lock();
+        // While there is room, a half's first packet is awaited here: it makes the half active at once.
+        let is_crowded = self.moving.len() > MOST_MOVING / 2;
+        let waiting = &mut self.waiting;
         self.moving.retain(|moving| {
-            let Moving { handle, since, halves, .. } = moving;
+            let Moving { slot, handle, since, halves } = moving;
             for (half, way) in halves.iter_mut().zip([Direction::Out, Direction::In]) {
                 half.settle(|mark| fast_path.activate(*handle, way, mark), now);
+                if is_crowded && !half.is_done && !half.was_seen && waiting.len() < MOST_WAITING {
+                    waiting.push_back(Waiting { slot: *slot, handle: *handle, way, since: half.last });
+                    half.is_done = true;
+                }
             }
-            if halves.iter().all(|half| half.is_active) {
+            if halves.iter().all(|half| half.is_done) {
                 return false;
             }
             if now.since(*since) < PATIENCE {
@@ -153,6 +180,35 @@ impl Offloading {
         });
         self.filter = self.filtered();
         moved
+    }
+
+    /// Whether any half waits.
+    pub(super) fn is_any_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// The next half whose silence is over.
+    pub(super) fn next_silent(&mut self, now: Instant) -> Option<Waiting> {
+        let is_over = self.waiting.front().is_some_and(|waiting| now.since(waiting.since) >= SILENCE);
+        if is_over { self.waiting.pop_front() } else { None }
+    }
+
+    /// Makes a half active that waited, if no packet went by it; else its session moves again, so that its marks are seen.
+    pub(super) fn end_wait(&mut self, waiting: Waiting, now: Instant) {
+        let Waiting { slot, handle, way, .. } = waiting;
+        let Some(fast_path) = &self.fast_path else { return };
+        if fast_path.lock().activate(handle, way, 0) {
+            return;
+        }
+        if self.moving.is_full() {
+            // A packet later is as good.
+            self.waiting.push_back(Waiting { since: now, ..waiting });
+            return;
+        }
+        let half = |is_done| Half { mark: None, last: now, was_seen: true, is_done };
+        let halves = [half(way != Direction::Out), half(way != Direction::In)];
+        self.moving.push(Moving { slot, handle, since: now, halves });
+        self.filter = self.filtered();
     }
 
     /// Takes an entry out.
@@ -179,9 +235,9 @@ impl Half {
     fn settle(&mut self, activate: impl FnOnce(u32) -> bool, now: Instant) {
         let mark = self.mark.take().or_else(|| (now.since(self.last) >= SILENCE).then_some(0));
         if let Some(mark) = mark
-            && !self.is_active
+            && !self.is_done
         {
-            self.is_active = activate(mark);
+            self.is_done = activate(mark);
         }
     }
 }
