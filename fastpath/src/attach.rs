@@ -64,6 +64,9 @@ fn may_run(mode: Mode, interface: &str) -> Result<String, String> {
     let name = driver.as_ref().map_or_else(|_| "unknown".into(), |driver| driver.name.clone());
     match (mode, driver) {
         (Mode::Tc, _) => Err("as configured".into()),
+        (_, Ok(driver)) if driver.is_vlan() => {
+            Err("a VLAN; in the driver its frames come by the device below".into())
+        }
         (Mode::Xdp, _) => Ok(format!("as configured, driver {name}")),
         (Mode::Auto, Err(error)) => Err(format!("its driver does not say what it is ({error})")),
         (Mode::Auto, Ok(driver)) => match driver.no_wire().or_else(|| hidden_tags(interface)) {

@@ -3,20 +3,12 @@
 use std::ffi::CString;
 use std::io;
 
+/// The driver of a VLAN's device.
+const VLAN: &str = "802.1Q VLAN Support";
+
 /// Drivers of devices that have a parent and are no wire themselves, or none at all.
 const VIRTUAL: [&str; 12] = [
-    "veth",
-    "bridge",
-    "802.1Q VLAN Support",
-    "macvlan",
-    "macvtap",
-    "ipvlan",
-    "tun",
-    "bonding",
-    "team",
-    "dummy",
-    "vxlan",
-    "ifb",
+    "veth", "bridge", VLAN, "macvlan", "macvtap", "ipvlan", "tun", "bonding", "team", "dummy", "vxlan", "ifb",
 ];
 
 /// What a device is driven by.
@@ -43,6 +35,11 @@ impl Driver {
             String::from_utf8_lossy(&octets).into_owned()
         };
         Ok(Self { name: text(&information.driver), bus: text(&information.bus_info) })
+    }
+
+    /// Whether it is a VLAN's: in the driver its frames come by the device below, with their tag.
+    pub fn is_vlan(&self) -> bool {
+        self.name == VLAN
     }
 
     /// Why the device is no wire; `None`: it is one.
