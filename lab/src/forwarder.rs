@@ -2,6 +2,7 @@
 //! measured in turn.
 
 use crate::failure::{Failure, Result};
+use crate::fast_path;
 use crate::interrupt;
 use crate::namespace::command;
 use crate::probe::ping;
@@ -215,12 +216,23 @@ pub fn run_sixway(network: &Network, configuration: &str) -> Result<u32> {
 /// Starts `sixway run` on a host with this configuration, which has a section `[gateway]`, and waits until it says that it is
 /// ready. Its name and socket are the network's and the host's own, so that any number of them can run on one machine.
 pub fn run_sixway_on(network: &Network, host: &str, configuration: &str) -> Result<u32> {
+    launch(network, host, configuration, &[])
+}
+
+/// Starts a `sixway run --takeover` in the place of the one that runs on the host "gateway", and waits until it says that it is ready.
+pub fn take_over(network: &Network, configuration: &str) -> Result<u32> {
+    launch(network, "gateway", configuration, &["--takeover"])
+}
+
+fn launch(network: &Network, host: &str, configuration: &str, words: &[&str]) -> Result<u32> {
     let (name, socket) = (network.gateway_name(host), socket(network, host));
+    let configuration = fast_path::as_demanded(network, host, configuration)?;
     let own = format!("[gateway]\nname = {name:?}\nadmin_socket = {socket:?}\n");
     let file = network.file(&format!("sixway-{host}.toml"), &configuration.replace("[gateway]\n", &own))?;
     let mut run = Command::new(sixway()?);
-    run.arg("run").arg("-c").arg(file);
+    run.arg("run").args(words).arg("-c").arg(file);
     let id = network.start(host, run)?;
+    fast_path::account_for(network, id, &socket)?;
     interrupt::wait_until(Duration::from_secs(10), "sixway's \"ready\"", || {
         network.with_process(id, |process| {
             process.must_run()?;
@@ -242,6 +254,7 @@ pub fn show_on(network: &Network, host: &str, words: &[&str]) -> Result<Command>
     Ok(show)
 }
 
-fn socket(network: &Network, host: &str) -> PathBuf {
+/// Where that gateway takes questions.
+pub fn socket(network: &Network, host: &str) -> PathBuf {
     network.folder().join(format!("sixway-{host}.sock"))
 }

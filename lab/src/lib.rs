@@ -6,6 +6,7 @@ pub mod demo;
 pub mod dns64;
 pub mod experiment;
 pub mod failure;
+pub mod fast_path;
 pub mod forwarder;
 pub mod interrupt;
 pub mod kernel_peer;

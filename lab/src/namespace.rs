@@ -92,6 +92,16 @@ impl Namespace {
         self.start(command)?.finish(limit)
     }
 
+    /// One of the kernel's counters of IPv6 and its protocols, such as `Icmp6InPktTooBigs`.
+    pub fn counter6(&self, name: &str) -> Result<u64> {
+        let said = self
+            .enter(|| std::fs::read_to_string("/proc/thread-self/net/snmp6"))?
+            .asking(|| format!("reading /proc/net/snmp6 in {}", self.name))?;
+        said.lines()
+            .find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+            .ok_or_else(|| Failure::Unexpected(format!("no counter {name} in {}", self.name)))
+    }
+
     /// Packets that a device has received.
     pub fn received_packets(&self, device: &str) -> Result<u64> {
         let said = self

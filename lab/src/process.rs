@@ -34,6 +34,7 @@ pub struct Process {
     typed: String,
     log: PathBuf,
     ended: Option<ExitStatus>,
+    before_its_end: Option<Box<dyn FnOnce() + Send>>,
 }
 
 /// What a child that has ended leaves.
@@ -73,7 +74,7 @@ impl Process {
             .stderr(create(&stderr_of(log))?)
             .spawn()
             .asking(|| format!("starting `{typed}`"))?;
-        Ok(Self { child, typed, log: log.to_owned(), ended: None })
+        Ok(Self { child, typed, log: log.to_owned(), ended: None, before_its_end: None })
     }
 
     /// Its process id.
@@ -116,8 +117,22 @@ impl Process {
         Ok(Finished { typed: self.typed.clone(), status, stdout: self.stdout(), stderr: self.stderr() })
     }
 
+    /// What is to be done before it is ended, or killed, by us.
+    pub fn before_its_end(&mut self, look: impl FnOnce() + Send + 'static) {
+        self.before_its_end = Some(Box::new(look));
+    }
+
+    fn look(&mut self) {
+        if let Some(look) = self.before_its_end.take()
+            && self.runs().unwrap_or(false)
+        {
+            look();
+        }
+    }
+
     /// Asks it to end (SIGTERM) and waits for [`FAREWELL`] at most before it is killed. The exit status if it ended by itself.
     pub fn stop(&mut self) -> Option<ExitStatus> {
+        self.look();
         self.signal(Signal::SIGTERM);
         let start = Instant::now();
         while start.elapsed() < FAREWELL {
@@ -132,6 +147,7 @@ impl Process {
 
     /// Kills it (SIGKILL), as a crash would.
     pub fn kill(&mut self) {
+        self.look();
         if self.runs().unwrap_or(false) {
             self.child.kill().ok();
             self.ended = self.child.wait().ok();

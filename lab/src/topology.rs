@@ -101,6 +101,11 @@ impl Network {
         found.map(|(_, host)| host).ok_or_else(|| Failure::Unexpected(format!("no host named {role}")))
     }
 
+    /// All hosts.
+    pub fn hosts(&self) -> impl Iterator<Item = &Namespace> {
+        self.hosts.iter().map(|(_, host)| host)
+    }
+
     /// Joins two hosts by a pair of veth devices; no device appears outside of them.
     pub fn link(&self, a: (&str, &str), b: (&str, &str)) -> Result<()> {
         let peer = self.host(b.0)?.name();
@@ -216,12 +221,14 @@ fn gateway_names(suffix: &str) -> String {
     format!("lab-{suffix}-")
 }
 
-/// Where gateways note what they changed. Those that were killed leave it there.
+/// Where gateways note what they changed, and pin what outlives them. Those that were killed leave it there.
 fn remove_state_files(suffix: &str) {
-    let Ok(files) = std::fs::read_dir("/run/sixway") else { return };
-    for file in files.flatten() {
-        if file.file_name().to_string_lossy().starts_with(&gateway_names(suffix)) {
-            std::fs::remove_file(file.path()).ok();
+    for folder in ["/run/sixway", "/run/sixway/bpf"] {
+        let Ok(files) = std::fs::read_dir(folder) else { continue };
+        for file in files.flatten() {
+            if file.file_name().to_string_lossy().starts_with(&gateway_names(suffix)) {
+                std::fs::remove_file(file.path()).or_else(|_| std::fs::remove_dir_all(file.path())).ok();
+            }
         }
     }
 }

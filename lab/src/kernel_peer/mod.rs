@@ -39,12 +39,21 @@ const SHORT: Duration = Duration::from_secs(20);
 const INIT: &str = include_str!("init.sh");
 
 /// What a guest has beside its devices.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Features {
     /// Modules of Debian's package that it loads; IPv6 is always loaded.
     pub modules: Vec<&'static str>,
     /// A folder with modules that are taken in the place of Debian's; see [`with_six_rd`].
     pub instead: Option<PathBuf>,
+    /// Its memory in MiB.
+    pub memory: u32,
+}
+
+impl Default for Features {
+    /// A small host that knows tunnels over IPv4.
+    fn default() -> Self {
+        Self { modules: vec!["sit"], instead: None, memory: 96 }
+    }
 }
 
 /// A Linux guest in a namespace of a network.
@@ -58,8 +67,7 @@ pub struct KernelPeer<'a> {
 impl<'a> KernelPeer<'a> {
     /// Starts a guest with the modules for tunnels over IPv4; see [`KernelPeer::start_with`].
     pub fn start(network: &'a Network, host: &str, devices: &[&str]) -> Result<Self> {
-        let features = Features { modules: vec!["sit"], instead: None };
-        Self::start_with(network, host, devices, &features)
+        Self::start_with(network, host, devices, &Features::default())
     }
 
     /// Starts a guest in the namespace of a host. Its eth0, eth1, … stand in the place of that host's devices; it boots while the caller goes
@@ -89,7 +97,8 @@ impl<'a> KernelPeer<'a> {
         uml.args(["-c", "mkfifo orders && exec \"$0\" \"$@\" <>orders"]).current_dir(&control);
         uml.env_remove("TMPDIR");
         uml.arg(programs::require("linux.uml")?);
-        uml.args(["mem=96M", "quiet", "noreboot", "panic=-1", "root=/dev/root", "rootfstype=hostfs"]);
+        uml.arg(format!("mem={}M", features.memory));
+        uml.args(["quiet", "noreboot", "panic=-1", "root=/dev/root", "rootfstype=hostfs"]);
         uml.args(["rootflags=/", "ro", "con=null", "con0=fd:0,fd:1"]);
         uml.arg(format!("umid={host}")).arg(format!("uml_dir={}", control.join("uml").display()));
         uml.arg(format!("init={}", init.display()));

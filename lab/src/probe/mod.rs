@@ -3,6 +3,7 @@
 pub mod cpu;
 mod dnsperf;
 mod iperf;
+pub mod numbered;
 mod ping;
 mod ping_pong;
 mod small_udp;

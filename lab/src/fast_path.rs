@@ -1,0 +1,191 @@
+//! Experiments with the fast path on: every gateway that a thread starts inside [`with`] has it, and what it carried is added up.
+
+use crate::failure::{Failure, Result};
+use crate::forwarder::{run_sixway, sixway, socket};
+use crate::interrupt;
+use crate::namespace::{Namespace, command};
+use crate::topology::Network;
+use serde_json::Value;
+use std::cell::RefCell;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+const SHORT: Duration = Duration::from_secs(5);
+
+/// Where the programs hang.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// At tc ingress.
+    Tc,
+    /// In the driver.
+    Xdp,
+}
+
+impl Hook {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Tc, Self::Xdp];
+
+    /// `fastpath.mode`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tc => "tc",
+            Self::Xdp => "xdp",
+        }
+    }
+
+    /// A section for a configuration. Flows are moved early, for tests are short.
+    pub fn section(self) -> String {
+        self.section_with_room(4_096)
+    }
+
+    /// The same with room for so many flows.
+    pub fn section_with_room(self, flows: u32) -> String {
+        format!("\n[fastpath]\nmode = \"{}\"\nflows = {flows}\npackets = 2\n", self.name())
+    }
+}
+
+/// What is demanded of the gateways of a thread.
+#[derive(Clone)]
+pub(crate) struct Demand {
+    pub hook: Hook,
+    carried: Arc<AtomicU64>,
+}
+
+thread_local! {
+    static DEMAND: RefCell<Option<Demand>> = const { RefCell::new(None) };
+}
+
+/// Does `work`; the gateways that this thread starts meanwhile have the fast path. What `work` gave, and how many packets the fast paths
+/// carried.
+pub fn with<T>(hook: Hook, work: impl FnOnce() -> T) -> (T, u64) {
+    let carried = Arc::new(AtomicU64::new(0));
+    let demand = Demand { hook, carried: Arc::clone(&carried) };
+    let before = DEMAND.replace(Some(demand));
+    let done = work();
+    DEMAND.set(before);
+    (done, carried.load(Ordering::Relaxed))
+}
+
+/// The hook that is demanded of this thread's gateways.
+pub fn demanded() -> Option<Hook> {
+    DEMAND.with_borrow(|demand| demand.as_ref().map(|demand| demand.hook))
+}
+
+/// The configuration with the section that is demanded, if it says nothing of its own; and the hosts made ready.
+pub(crate) fn as_demanded(network: &Network, host: &str, configuration: &str) -> Result<String> {
+    let Some(hook) = demanded() else { return Ok(configuration.to_owned()) };
+    if configuration.contains("[fastpath]") {
+        return Ok(configuration.to_owned());
+    }
+    if hook == Hook::Xdp {
+        make_ready_for_xdp(network, host)?;
+    }
+    Ok(format!("{configuration}{}", hook.section()))
+}
+
+/// What a gateway has carried is added up before it ends.
+pub(crate) fn account_for(network: &Network, process: u32, socket: &Path) -> Result<()> {
+    let Some(demand) = DEMAND.with_borrow(Clone::clone) else { return Ok(()) };
+    let socket = socket.to_owned();
+    network.with_process(process, |process| {
+        process.before_its_end(move || {
+            let carried = shown_at(&socket).map(|shown| carried_of(&shown)).unwrap_or(0);
+            demand.carried.fetch_add(carried, Ordering::Relaxed);
+        });
+    })
+}
+
+fn shown_at(socket: &Path) -> Result<Value> {
+    let mut show = Command::new(sixway()?);
+    show.args(["show", "fastpath", "--json", "--socket"]).arg(socket);
+    let said =
+        show.output().map_err(|error| Failure::Io("asking what the fast path does".to_owned(), error))?;
+    Ok(serde_json::from_slice(&said.stdout).unwrap_or_default())
+}
+
+/// How many packets the fast path has carried, by what `show fastpath` says.
+pub fn carried_of(shown: &Value) -> u64 {
+    let ways = |row: &Value| ["packets_out", "packets_in"].map(|way| row[way].as_u64().unwrap_or(0));
+    shown["carried"].as_array().into_iter().flatten().flat_map(ways).sum()
+}
+
+/// Starts Sixway on the host "gateway" with the fast path at this hook; its process id.
+pub fn start(network: &Network, hook: Hook, configuration: &str) -> Result<u32> {
+    start_with(network, hook, &format!("{configuration}{}", hook.section()))
+}
+
+/// The same, the section being in the configuration.
+pub fn start_with(network: &Network, hook: Hook, configuration: &str) -> Result<u32> {
+    if hook == Hook::Xdp {
+        make_ready_for_xdp(network, "gateway")?;
+    }
+    run_sixway(network, configuration)
+}
+
+/// How many packets of its TUN device the gateway's engine has sent.
+pub fn sent_by_engine(network: &Network) -> Result<u64> {
+    network.host("gateway")?.received_packets("sixway0")
+}
+
+/// Waits until the engine has nothing more to do, though there is load: all flows have been moved to the fast path.
+pub fn wait_until_moved(network: &Network) -> Result<()> {
+    let mut last = sent_by_engine(network)?;
+    interrupt::wait_until(Duration::from_secs(25), "all flows on the fast path", || {
+        std::thread::sleep(Duration::from_millis(450));
+        let sent = sent_by_engine(network)?;
+        Ok(std::mem::replace(&mut last, sent) == sent)
+    })
+}
+
+/// How many packets the fast path of the gateway on the host "gateway" has carried.
+pub fn carried(network: &Network) -> Result<u64> {
+    Ok(carried_of(&shown(network)?))
+}
+
+/// What `show fastpath` says of the gateway on the host "gateway".
+pub fn shown(network: &Network) -> Result<Value> {
+    shown_at(&socket(network, "gateway"))
+}
+
+/// XDP between veths: frames of local senders must be finished (checksums, no super-frames), and the ends that receive what is redirected need
+/// GRO or a program of their own: GRO that joins nothing, so that what is seen there is what was sent.
+pub fn make_ready_for_xdp(network: &Network, gateway: &str) -> Result<()> {
+    for host in
+        network.hosts().filter(|host| host.name() != network.host(gateway).map_or("", Namespace::name))
+    {
+        for device in veths(host)? {
+            offloads(host, &device, &["tx", "off", "gro", "on"])?;
+            host.ip(&format!("link set {device} gro_max_size 1"))?;
+        }
+    }
+    Ok(())
+}
+
+fn veths(host: &Namespace) -> Result<Vec<String>> {
+    let said = host.ip("-o link show type veth")?;
+    let name = |line: &str| Some(line.split(": ").nth(1)?.split('@').next()?.to_owned());
+    Ok(said.lines().filter_map(name).collect())
+}
+
+/// Changes a device's offloads by `ethtool -K`.
+pub fn offloads(host: &Namespace, device: &str, words: &[&str]) -> Result<()> {
+    let mut ethtool = command("ethtool")?;
+    ethtool.args(["-K", device]).args(words);
+    host.run(ethtool, SHORT)?.succeeded().map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_demand_holds_for_its_thread_and_its_time() {
+        assert_eq!(demanded(), None);
+        let (inside, carried) = with(Hook::Xdp, || (demanded(), std::thread::spawn(demanded).join().ok()));
+        assert_eq!((inside, carried), ((Some(Hook::Xdp), Some(None)), 0));
+        assert_eq!(demanded(), None);
+    }
+}
