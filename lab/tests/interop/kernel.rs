@@ -77,7 +77,7 @@ fn two_kernels_talk() -> Result<()> {
 
 fn two_kernels_talk_over_six_rd() -> Result<()> {
     let network = two_guests()?;
-    let features = Features { modules: vec!["sit"], instead: with_six_rd() };
+    let features = Features { instead: with_six_rd(), ..Features::default() };
     let one = KernelPeer::start_with(&network, "one", &["up0"], &features)?;
     let two = KernelPeer::start_with(&network, "two", &["up0"], &features)?;
     for (peer, own, delegated) in

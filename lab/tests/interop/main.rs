@@ -10,6 +10,7 @@ mod dns64_clients;
 mod dns64_daemon;
 mod dns64_upstreams;
 mod experiments;
+mod fast_path;
 mod kernel;
 mod life;
 mod nat64;
@@ -20,24 +21,55 @@ mod super_frames;
 mod tunnels;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use sixway_lab::failure::Result;
+use sixway_lab::failure::{Failure, Result};
+use sixway_lab::fast_path::{Hook, with};
 use sixway_lab::forwarder::sixway;
 use sixway_lab::{kernel_peer, programs};
 
 /// In the place of a program: the tunnel module with 6rd for a Linux guest, which `make peer` builds.
 const SIT_6RD: &str = "sit with 6rd (make peer)";
 
-/// A test: its name, the programs that it drives, and what it does.
+/// A test: its name, the programs that it drives, what it does, and how it is to be done with the fast path.
 #[derive(Clone, Copy)]
 struct Interop {
     name: &'static str,
     programs: &'static [&'static str],
     test: fn() -> Result<()>,
+    fast_path: Option<Again>,
+}
+
+/// A test that is done again: every gateway has its fast path at this hook, and it carries so many packets at least.
+#[derive(Clone, Copy)]
+struct Again {
+    hook: Hook,
+    carries: u64,
 }
 
 impl Interop {
     const fn new(name: &'static str, programs: &'static [&'static str], test: fn() -> Result<()>) -> Self {
-        Self { name, programs, test }
+        Self { name, programs, test, fast_path: None }
+    }
+
+    /// The same with the fast path at this hook, which carries so many packets at least.
+    fn again(self, hook: Hook, carries: u64) -> Self {
+        Self { fast_path: Some(Again { hook, carries }), ..self }
+    }
+
+    fn title(&self) -> String {
+        match self.fast_path {
+            None => self.name.to_owned(),
+            Some(again) => format!("{}_fast_path_{}", self.name, again.hook.name()),
+        }
+    }
+
+    fn run(&self) -> Result<()> {
+        let Some(Again { hook, carries }) = self.fast_path else { return (self.test)() };
+        let (done, carried) = with(hook, self.test);
+        done?;
+        match carried {
+            enough if enough >= carries => Ok(()),
+            few => Err(Failure::Unexpected(format!("the fast path carried {few} packets, not {carries}"))),
+        }
     }
 
     fn lacks(&self) -> Option<String> {
@@ -57,11 +89,15 @@ impl Interop {
 
     fn into_trial(self) -> Trial {
         let lacks = self.lacks();
-        let test = self.test;
-        Trial::test(self.name, move || test().map_err(|failure| Failed::from(failure.to_string())))
+        Trial::test(self.title(), move || self.run().map_err(|failure| Failed::from(failure.to_string())))
             .with_ignored_flag(lacks.is_some())
             .with_kind(lacks.unwrap_or_default())
     }
+}
+
+/// Tests wait for programs and clocks more than they compute.
+fn at_once() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from) * 3 / 2
 }
 
 fn main() {
@@ -83,6 +119,9 @@ fn main() {
         experiments::TESTS,
     ]
     .concat();
+    let tests = [fast_path::again(&tests), fast_path::tests(), tests].concat();
     let trials = tests.into_iter().map(Interop::into_trial).collect();
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert_with(at_once);
+    libtest_mimic::run(&arguments, trials).exit();
 }

@@ -1,7 +1,7 @@
 //! Super-frames of the kernel's own making, large segments with DF clear among them: all of it arrives, and no checksum is wrong.
 
 use crate::Interop;
-use crate::counters::counter;
+use crate::counters::{counter, no_checksum_is_wrong};
 use crate::datagrams::{pattern, socket};
 use sixway_lab::failure::{Asking as _, Failure, Result};
 use sixway_lab::forwarder::{Forwarder, Running};
@@ -79,7 +79,7 @@ fn datagrams_arrive(forwarder: Forwarder) -> Result<()> {
         counter(&running.network, "segments.made")? > 0,
         "super-frames with DF clear are cut where their segments are too large"
     );
-    no_checksum_is_wrong(&running)
+    no_checksum_is_wrong(&running.network)
 }
 
 /// The server's TCP clears DF, so segments over 1,280 octets become fragments.
@@ -94,50 +94,5 @@ fn tcp_without_df_arrives(forwarder: Forwarder) -> Result<()> {
     }
     assert!(counter(&running.network, "segments.made")? > 100);
     assert!(counter(&running.network, "fragments.made")? > 100);
-    no_checksum_is_wrong(&running)
-}
-
-/// The hosts' own counters of packets with a wrong checksum are zero.
-fn no_checksum_is_wrong(running: &Running) -> Result<()> {
-    for host in ["client", "server", "gateway"] {
-        for (name, value) in checksum_errors(running, host)? {
-            assert_eq!(value, 0, "{name} of the {host}");
-        }
-    }
-    Ok(())
-}
-
-/// Counters named `…InCsumErrors`, of IPv4 (two lines for each protocol: names, figures) and IPv6 (one line for each counter).
-fn checksum_errors(running: &Running, host: &str) -> Result<Vec<(String, u64)>> {
-    let read = |file: &str| {
-        let path = format!("/proc/thread-self/net/{file}");
-        running
-            .network
-            .host(host)?
-            .enter(|| std::fs::read_to_string(&path))?
-            .asking(|| format!("reading {path}"))
-    };
-    let mut found = Vec::new();
-    let four = read("snmp")?;
-    let lines: Vec<_> = four.lines().collect();
-    for pair in lines.chunks(2) {
-        let [names, figures] = pair else { continue };
-        let protocol = names.split(':').next().unwrap_or_default();
-        for (name, figure) in names.split_whitespace().zip(figures.split_whitespace()) {
-            if name == "InCsumErrors" {
-                found.push((format!("{protocol} {name}"), figure.parse().unwrap_or(u64::MAX)));
-            }
-        }
-    }
-    for line in read("snmp6")?.lines() {
-        if let Some((name, figure)) = line.split_once(char::is_whitespace)
-            && name.ends_with("InCsumErrors")
-        {
-            found.push((name.to_owned(), figure.trim().parse().unwrap_or(u64::MAX)));
-        }
-    }
-    match found.len() {
-        0..5 => Err(Failure::Unexpected(format!("the kernel counts no wrong checksums: {found:?}"))),
-        _ => Ok(found),
-    }
+    no_checksum_is_wrong(&running.network)
 }

@@ -1,7 +1,7 @@
 //! Tunnels of IPv6 in IPv4, Sixway at one end and a real Linux kernel at the other.
 
-mod capture;
-mod carriage;
+pub mod capture;
+pub mod carriage;
 mod configured;
 mod isatap;
 mod path;

@@ -115,7 +115,7 @@ fn unreachable_end() -> Result<()> {
     for steering in ["on", "off"] {
         let process = run_sixway(&network, &RELAY.replace("STEERING", steering))?;
         let mut ping = command("ping")?;
-        ping.args(["-n", "-c", "3", "-i", "0.2", "-W", "1", "2002:c633:6409::1"]);
+        ping.args(["-n", "-c", "3", "-i", "0.2", "-W", "3", "2002:c633:6409::1"]);
         let said = network.host("server")?.run(ping, Duration::from_secs(15))?.stdout;
         assert!(said.contains("Destination unreachable: Address unreachable"), "steering {steering}: {said}");
         network.with_process(process, |process| process.stop())?;

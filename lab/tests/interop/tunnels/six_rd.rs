@@ -43,7 +43,7 @@ ipv6_address = "2001:db8::fe"
 fn border_relay() -> Result<()> {
     assert!(NEEDS.iter().all(|program| SIX_RD_NEEDS.contains(program)));
     let network = network(&[])?;
-    let features = Features { modules: vec!["sit"], instead: with_six_rd() };
+    let features = Features { instead: with_six_rd(), ..Features::default() };
     let peer = KernelPeer::start_with(&network, "peer", &["up0"], &features)?;
     peer.sh("set -e
         ip address add 192.0.2.8/24 dev eth0
@@ -83,7 +83,7 @@ fn customer_edge() -> Result<()> {
     network.link(("peer", "in0"), ("native", "up0"))?;
     network.address("native", "up0", "2001:db8:9::2/64")?;
     network.route("native", "default via 2001:db8:9::1")?;
-    let features = Features { modules: vec!["sit"], instead: with_six_rd() };
+    let features = Features { instead: with_six_rd(), ..Features::default() };
     let peer = KernelPeer::start_with(&network, "peer", &["up0", "in0"], &features)?;
     peer.sh("set -e
         ip address add 192.0.2.8/24 dev eth0

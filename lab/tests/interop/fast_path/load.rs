@@ -1,0 +1,123 @@
+//! The load of the tests with faults: 1,000 flows of numbered packets through NAT64.
+
+use sixway_lab::failure::{Failure, Result};
+use sixway_lab::fast_path::{Hook, sent_by_engine, shown, start, start_with, wait_until_moved};
+use sixway_lab::forwarder::{NAT64, take_over};
+use sixway_lab::interrupt;
+use sixway_lab::probe::numbered::{Account, Numbered, Plan};
+use sixway_lab::topology::{Network, client_gateway_server};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// What every fault meets.
+pub const FLOWS: u16 = 1_000;
+/// Packets in a second, and as many answers: little, so that what is lost is lost by the fault and not by a busy machine.
+pub const PER_SECOND: u32 = 5_000;
+
+/// Client, gateway and server, the gateway with the fast path at this hook.
+pub struct Gateway {
+    pub network: Network,
+    pub process: u32,
+    pub hook: Hook,
+}
+
+impl Gateway {
+    /// NAT64 with the lab's usual configuration.
+    pub fn start(hook: Hook) -> Result<Self> {
+        Self::start_in(client_gateway_server()?, hook, NAT64)
+    }
+
+    pub fn start_in(network: Network, hook: Hook, configuration: &str) -> Result<Self> {
+        let process = start(&network, hook, configuration)?;
+        Ok(Self { network, process, hook })
+    }
+
+    /// The same with room for so many flows.
+    pub fn start_with_room(network: Network, hook: Hook, configuration: &str, flows: u32) -> Result<Self> {
+        let configuration = format!("{configuration}{}", hook.section_with_room(flows));
+        let process = start_with(&network, hook, &configuration)?;
+        Ok(Self { network, process, hook })
+    }
+
+    /// Starts the gateway again, as it was or with another configuration.
+    pub fn start_again(&mut self, configuration: &str) -> Result<()> {
+        self.process = start(&self.network, self.hook, configuration)?;
+        Ok(())
+    }
+
+    /// A new gateway takes the running one's place.
+    pub fn take_over(&mut self, configuration: &str) -> Result<()> {
+        self.process = take_over(&self.network, &format!("{configuration}{}", self.hook.section()))?;
+        Ok(())
+    }
+
+    /// Runs `ip` on the host "gateway".
+    pub fn ip(&self, words: &str) -> Result<()> {
+        self.network.host("gateway")?.ip(words).map(drop)
+    }
+
+    /// The usual load: from the client's first address, begun and with all flows moved to the fast path.
+    pub fn load(&self) -> Result<Numbered> {
+        let stream = self.stream("2001:db8:1::2", 53, FLOWS, PER_SECOND, 64)?;
+        wait_until_moved(&self.network)?;
+        Ok(stream)
+    }
+
+    /// Flows of the client's address to a port of the server; just begun.
+    pub fn stream(
+        &self,
+        source: &str,
+        port: u16,
+        flows: u16,
+        per_second: u32,
+        octets: usize,
+    ) -> Result<Numbered> {
+        Numbered::start(&Plan {
+            client: self.network.host("client")?,
+            source: endpoint(source, 20_000)?,
+            server: self.network.host("server")?,
+            target: endpoint("64:ff9b::203.0.113.2", port)?,
+            listens: endpoint("203.0.113.2", port)?,
+            flows,
+            per_second,
+            octets,
+        })
+    }
+
+    /// What `show fastpath` says, for messages.
+    pub fn said(&self) -> String {
+        shown(&self.network).map_or_else(|failure| failure.to_string(), |said| said.to_string())
+    }
+
+    /// How many packets the engine sends while `work` is done.
+    pub fn engine_sends(&self, work: impl FnOnce() -> Result<()>) -> Result<u64> {
+        let before = sent_by_engine(&self.network)?;
+        work()?;
+        Ok(sent_by_engine(&self.network)? - before)
+    }
+}
+
+pub fn endpoint(address: &str, port: u16) -> Result<SocketAddr> {
+    let address = address.parse().map_err(|_| Failure::Unexpected(format!("{address} is no address")))?;
+    Ok(SocketAddr::new(address, port))
+}
+
+/// Lets some time pass.
+pub fn pause(milliseconds: u64) -> Result<()> {
+    interrupt::pause(Duration::from_millis(milliseconds))
+}
+
+/// Nothing was lost, nothing came out of its order, and every flow has kept its outside endpoint.
+pub fn all_is_well(account: &Account, at_least: usize) -> Result<()> {
+    let (lost, reordered) = (account.lost(), account.reordered());
+    let moved = account.up.flows_that_moved();
+    if lost == [0, 0] && reordered == [0, 0] && moved == 0 && account.sent()[0] >= at_least {
+        return Ok(());
+    }
+    Err(Failure::Unexpected(format!(
+        "of {:?} packets up and down {lost:?} were lost within {:?} from {:?}, {reordered:?} came out of order, {moved} flows got another endpoint",
+        account.sent(),
+        [account.up.outage(), account.down.outage()],
+        account.up.missing().first().or(account.down.missing().first()).map(|packet| packet.sent),
+    )))
+}

@@ -1,0 +1,29 @@
+//! The fast path over real veth devices: everything again that the engine does, and what only a fast path can do wrong.
+
+mod again;
+mod conversation;
+mod death;
+mod firewall;
+mod load;
+mod oldest_kernel;
+mod order;
+mod path;
+mod room;
+mod super_frames;
+
+use crate::Interop;
+
+pub use again::again;
+
+pub fn tests() -> Vec<Interop> {
+    [
+        order::TESTS,
+        death::TESTS,
+        path::TESTS,
+        room::TESTS,
+        super_frames::TESTS,
+        firewall::TESTS,
+        oldest_kernel::TESTS,
+    ]
+    .concat()
+}

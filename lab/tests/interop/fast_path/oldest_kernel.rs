@@ -1,0 +1,245 @@
+//! The oldest kernel that we can run: Linux 6.1 as a guest, with client, gateway and server in namespaces of its own. It has no JIT, no TCX
+//! and no `BPF_F_ADJ_ROOM_DECAP_L3`, and it has VLANs and sit, which this machine's kernel may lack.
+//!
+//! ```text
+//! client ────────────────────────── guest (sixway) ────────────────────────── server
+//! up0                         in0                   out0                        up0
+//! ```
+
+use crate::Interop;
+use crate::datagrams::pattern;
+use serde_json::Value;
+use sixway_lab::failure::{Failure, Result};
+use sixway_lab::fast_path::Hook;
+use sixway_lab::forwarder::{NAT64, SIIT, sixway};
+use sixway_lab::kernel_peer::{Features, KernelPeer};
+use sixway_lab::topology::Network;
+use std::time::Duration;
+
+const NEEDS: &[&str] = &["sixway", "linux.uml", "busybox", "curl", "iperf3", "ping", "ethtool", "tcpdump"];
+
+pub const TESTS: &[Interop] = &[
+    Interop::new("linux_6_1_carries_packets_on_tc", NEEDS, || carries_packets_on(Hook::Tc)),
+    Interop::new("linux_6_1_carries_packets_on_xdp", NEEDS, || carries_packets_on(Hook::Xdp)),
+];
+
+const SHORT: Duration = Duration::from_secs(30);
+
+/// Octets of the page that each host serves.
+const PAGE: usize = 200_000;
+
+struct Guest<'a> {
+    peer: KernelPeer<'a>,
+    network: &'a Network,
+    hook: Hook,
+}
+
+/// The last label of a device with a tag, on the client's and on the server's side.
+type Tags = Option<[u16; 2]>;
+
+fn carries_packets_on(hook: Hook) -> Result<()> {
+    let network = Network::new(&["guest"])?;
+    let modules = vec!["veth", "tun", "8021q", "sch_ingress", "cls_bpf", "sit"];
+    let features = Features { modules, memory: 192, ..Features::default() };
+    let peer = KernelPeer::start_with(&network, "guest", &[], &features)?;
+    let guest = Guest { peer, network: &network, hook };
+    guest.prepare()?;
+    for tags in [None, Some([10, 20])] {
+        guest.native_and_ipv4(tags)?;
+        guest.gateway("NAT64", NAT64, |guest| guest.carried("[64:ff9b::203.0.113.2]", None))?;
+        let client = Some("192.0.2.2");
+        guest.gateway("SIIT", SIIT, |guest| guest.carried("[2001:db8:64::203.0.113.2]", client))?;
+        guest.six_to_four_and_native(tags)?;
+        let client = Some("[2002:c000:208::1]");
+        guest.gateway("6to4", RELAY, |guest| guest.carried("[2001:db8:2::2]", client))?;
+    }
+    guest.no_checksum_is_wrong()
+}
+
+const RELAY: &str = r#"[tun]
+name = "sixway0"
+
+[six_to_four]
+role = "relay"
+address = "192.0.2.1"
+mtu = 1480
+
+[gateway]
+ipv4_address = "192.0.2.254"
+ipv6_address = "2001:db8::fe"
+"#;
+
+impl Guest<'_> {
+    fn told(&self, what: &str, failure: Failure) -> Failure {
+        Failure::Unexpected(format!("{what}, {}: {failure}", self.hook.name()))
+    }
+
+    fn sh(&self, script: &str) -> Result<String> {
+        Ok(self.peer.run_script(&format!("set -e; export TMPDIR=/run\n{script}"), SHORT)?.succeeded()?.stdout)
+    }
+
+    /// Hosts, links and what the hosts serve.
+    fn prepare(&self) -> Result<()> {
+        let page: String = pattern(PAGE).iter().map(|octet| char::from(b'a' + octet % 26)).collect();
+        self.network.file("index.html", &page)?;
+        let folder = self.network.folder().display();
+        self.sh(&format!(
+            "mkdir -p /run/netns /run/sixway
+             echo 1 >/proc/sys/net/ipv6/conf/all/forwarding; echo 1 >/proc/sys/net/ipv4/ip_forward
+             for host in client server; do
+                 ip netns add $host
+                 ip -n $host link set lo up
+             done
+             ip link add in0 type veth peer name up0 netns client
+             ip link add out0 type veth peer name up0 netns server
+             for device in in0 out0; do
+                 ip link set $device up
+                 ip link add link $device name $device.10 type vlan id 10
+                 ip link add link $device name $device.20 type vlan id 20
+             done
+             for host in client server; do
+                 ip -n $host link set up0 up
+                 ip netns exec $host ethtool -K up0 tx off gro on >/dev/null
+                 ip -n $host link add link up0 name up0.10 type vlan id 10
+                 ip -n $host link add link up0 name up0.20 type vlan id 20
+                 ip netns exec $host busybox httpd -p '[::]:80' -h {folder}
+             done
+             ip netns exec server iperf3 -s -D >/dev/null"
+        ))
+        .map(drop)
+    }
+
+    /// Takes all addresses away, and names the devices that are to be used.
+    fn anew(&self, tags: Tags) -> Result<[String; 2]> {
+        self.sh("for device in in0 in0.10 out0 out0.20; do ip address flush dev $device scope global; done
+             for device in up0 up0.10 up0.20; do
+                 ip -n client address flush dev $device scope global
+                 ip -n server address flush dev $device scope global
+             done
+             ip -n client link del six 2>/dev/null || true")?;
+        let [client, server] = tags.map_or_else(Default::default, |tags| tags.map(|tag| format!(".{tag}")));
+        self.sh(&format!(
+            "ip -n client link set up0{client} up; ip link set in0{client} up
+             ip -n server link set up0{server} up; ip link set out0{server} up"
+        ))?;
+        Ok([client, server])
+    }
+
+    fn native_and_ipv4(&self, tags: Tags) -> Result<()> {
+        let [client, server] = self.anew(tags)?;
+        self.sh(&format!(
+            "ip -n client address add 2001:db8:1::2/64 dev up0{client} nodad
+             ip address add 2001:db8:1::1/64 dev in0{client} nodad
+             ip address add 203.0.113.1/24 dev out0{server}
+             ip -n server address add 203.0.113.2/24 dev up0{server}
+             ip -n client -6 route replace default via 2001:db8:1::1
+             ip -n server route replace default via 203.0.113.1"
+        ))
+        .map(drop)
+    }
+
+    fn six_to_four_and_native(&self, tags: Tags) -> Result<()> {
+        let [client, server] = self.anew(tags)?;
+        self.sh(&format!(
+            "ip -n client address add 192.0.2.8/24 dev up0{client}
+             ip address add 192.0.2.1/24 dev in0{client}
+             ip address add 2001:db8:2::1/64 dev out0{server} nodad
+             ip -n server address add 2001:db8:2::2/64 dev up0{server} nodad
+             ip -n client tunnel add six mode sit remote any local 192.0.2.8 ttl 64
+             ip -n client address add 2002:c000:208::1/16 dev six nodad
+             ip -n client link set six up mtu 1480
+             ip -n client -6 route replace default via ::192.0.2.1 dev six
+             ip -n server -6 route replace default via 2001:db8:2::1"
+        ))
+        .map(drop)
+    }
+
+    /// Does something while a gateway runs, which carries it by the fast path.
+    fn gateway(&self, what: &str, configuration: &str, work: impl Fn(&Self) -> Result<()>) -> Result<()> {
+        let own = "[gateway]\nname = \"guest\"\nadmin_socket = \"/run/sixway/guest.sock\"\nworkers = 1\n";
+        let section = self.hook.section_with_room(1_024);
+        let configuration =
+            format!("{}{section}notrack = false\n", configuration.replace("[gateway]\n", own));
+        let file = self.network.file(&format!("{what}.toml"), &configuration)?;
+        let (sixway, file) = (sixway()?, file.display());
+        let sixway = sixway.display();
+        let start = format!(
+            "{sixway} run -c {file} >/run/sixway/log 2>&1 &
+             echo $! >/run/sixway/pid
+             for i in $(seq 100); do
+                 grep -q ready /run/sixway/log && exit 0
+                 kill -0 $(cat /run/sixway/pid) 2>/dev/null || break
+                 sleep 0.1
+             done
+             cat /run/sixway/log >&2; exit 1"
+        );
+        let started = self.sh(&start);
+        started.map_err(|failure| self.told(what, failure))?;
+        let done = work(self).map_err(|failure| self.told(what, failure));
+        let shown = self.sh(&format!("{sixway} show fastpath --json --socket /run/sixway/guest.sock"));
+        self.sh("kill $(cat /run/sixway/pid); while kill -0 $(cat /run/sixway/pid) 2>/dev/null; do sleep 0.05; done")?;
+        let log = self.sh("cat /run/sixway/log").unwrap_or_default();
+        done.map_err(|failure| Failure::Unexpected(format!("{failure}\n{log}")))?;
+        let shown: Value = serde_json::from_str(&shown?).unwrap_or_default();
+        match sixway_lab::fast_path::carried_of(&shown) {
+            500.. => Ok(()),
+            few => Err(Failure::Unexpected(format!(
+                "{what}, {}: the fast path carried {few} packets\n{log}{shown}",
+                self.hook.name()
+            ))),
+        }
+    }
+
+    /// Pages, datagrams and pings to the server, and from it if the client can be reached.
+    fn carried(&self, server: &str, client: Option<&str>) -> Result<()> {
+        self.page("client", server)?;
+        let target = server.trim_matches(['[', ']']);
+        self.sh(&format!("ip netns exec client ping -n -c 5 -i 0.05 -W 2 {target}"))?;
+        for way in ["", "-R"] {
+            let said = self.sh(&format!(
+                "ip netns exec client iperf3 -c {target} -u -b 2M -l 1000 -t 1 -J --connect-timeout 3000 {way}"
+            ))?;
+            let said: Value = serde_json::from_str(&said).unwrap_or_default();
+            let figure = |name: &str| said["end"]["sum"][name].as_u64();
+            let (sent, lost) = (figure("packets").unwrap_or(0), figure("lost_packets").unwrap_or(u64::MAX));
+            // A guest has one slow CPU: what its receiver has no time for is lost.
+            if sent < 200 || lost > sent / 10 {
+                return Err(Failure::Unexpected(format!(
+                    "{lost} of {sent} datagrams were lost {way}: {said}"
+                )));
+            }
+        }
+        client.map_or(Ok(()), |client| {
+            self.page("server", client)?;
+            let target = client.trim_matches(['[', ']']);
+            self.sh(&format!("ip netns exec server ping -n -c 5 -i 0.05 -W 2 {target}")).map(drop)
+        })
+    }
+
+    /// A host fetches a page twice and finds it as it is.
+    fn page(&self, from: &str, at: &str) -> Result<()> {
+        let folder = self.network.folder().display();
+        self.sh(&format!(
+            "for i in 1 2; do
+                 ip netns exec {from} curl -sS -g --max-time 10 -o /run/page 'http://{at}/index.html'
+                 cmp /run/page {folder}/index.html
+             done"
+        ))
+        .map(drop)
+    }
+
+    fn no_checksum_is_wrong(&self) -> Result<()> {
+        let script = "ip netns exec HOST sh -c 'cat /proc/net/snmp6; NSTAT_HISTORY=/run/nstat nstat -az | grep InCsumErrors'";
+        for host in ["client", "server"] {
+            let said = self.sh(&script.replace("HOST", host))?;
+            let wrong = said.lines().filter(|line| line.contains("InCsumErrors"));
+            let wrong: Vec<_> = wrong
+                .filter(|line| line.split_whitespace().nth(1).is_some_and(|figure| figure != "0"))
+                .collect();
+            if !wrong.is_empty() {
+                return Err(Failure::Unexpected(format!("wrong checksums at the {host}: {wrong:?}")));
+            }
+        }
+        Ok(())
+    }
+}
