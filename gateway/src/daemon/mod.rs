@@ -12,6 +12,7 @@ mod engines;
 mod handover_file;
 mod inheritance;
 mod log;
+mod narrow_paths;
 mod offload;
 mod packet_filter;
 mod path_errors;

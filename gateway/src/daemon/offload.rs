@@ -5,6 +5,7 @@
 //! tunnels.
 
 use super::carried::Carried;
+use super::narrow_paths::NarrowPaths;
 use super::run::RunError;
 use crate::config::{Config, FastPath as Wanted, FastPathMode, Surroundings};
 use crate::fast_path::{Attached, Facts, Interface, Keeper, Maps, UsedHop};
@@ -17,7 +18,6 @@ use sixway_fastpath::rules::{Mechanism, Offer, Surroundings as Around};
 use sixway_fastpath::{
     Control, FastPath, FastPathError, FastPathWriter, Found, Mode, NextHops, Place, Settings,
 };
-use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -25,10 +25,6 @@ use tokio::sync::Mutex;
 
 /// How long the kernel may take to say what links there are.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a destination is left to the engine after less was found to fit on its path (RFC 1191 §6.3).
-const NARROW: Duration = Duration::from_secs(600);
-/// Destinations that are known to be narrow at a time.
-const NARROW_PATHS: usize = 4_096;
 
 /// What keeps the programs' view of the host.
 pub(super) struct Offload<'c> {
@@ -41,7 +37,7 @@ pub(super) struct Offload<'c> {
     interfaces: Vec<String>,
     /// The rules in force.
     offer: Offer,
-    narrow: BTreeMap<Ipv4Addr, Instant>,
+    narrow: NarrowPaths,
     carried: Arc<Carried>,
     /// What was refused, so that it is told once.
     trouble: Option<String>,
@@ -148,6 +144,8 @@ impl<'c> Offload<'c> {
         // It is there from here on.
         let _ = maps.0.set((Arc::clone(fast_path.control()), Arc::clone(fast_path.next_hops())));
         fast_path.set_devices(&facts.devices).map_err(failed)?;
+        // What the process before had learnt nobody would forget.
+        fast_path.set_narrow_paths(&[]).map_err(failed)?;
         fast_path.attach(&interfaces).map_err(failed)?;
         fast_path.control().bump();
         fast_path.control().enable(true);
@@ -162,7 +160,7 @@ impl<'c> Offload<'c> {
             facts,
             interfaces,
             offer,
-            narrow: BTreeMap::new(),
+            narrow: NarrowPaths::default(),
             carried,
             trouble: None,
         };
@@ -187,25 +185,14 @@ impl<'c> Offload<'c> {
         self.refresh();
     }
 
-    /// Less fits on the path to this end of a tunnel than was thought.
+    /// Less fits on the paths to these ends of tunnels than was thought; to be called each second too, for those of which that is forgotten.
     pub(super) fn narrow(&mut self, destinations: impl Iterator<Item = Ipv4Addr>) {
-        let (now, before) = (Instant::now(), self.narrow.len());
-        self.narrow.retain(|_, since| now.duration_since(*since) < NARROW);
-        let mut changed = self.narrow.len() != before;
-        for destination in destinations {
-            if self.narrow.len() < NARROW_PATHS {
-                changed |= self.narrow.insert(destination, now).is_none();
-            }
+        let Some(all) = self.narrow.note(destinations, Instant::now()) else { return };
+        let set = self.carried.with(|fast_path| fast_path.set_narrow_paths(&all));
+        if set.is_ok() {
+            self.narrow.told();
         }
-        if changed {
-            let all: Vec<Ipv4Addr> = self.narrow.keys().copied().collect();
-            let set = self.carried.with(|fast_path| {
-                fast_path.set_narrow_paths(&all)?;
-                fast_path.control().bump();
-                Ok(())
-            });
-            self.tell(set.map(drop));
-        }
+        self.tell(set.map(drop));
     }
 
     /// Exchanges the programs if they are to be others. What hangs where, if that has changed.
@@ -296,19 +283,6 @@ pub(super) async fn keep(keeper: &mut Option<Keeper>, offload: Option<&Mutex<Off
         );
     }
     std::future::pending().await
-}
-
-/// Where packets did not fit that ICMPv4 errors quote: the ends of tunnels to which less fits than was thought.
-pub(super) fn narrow(errors: &[Arc<[u8]>]) -> impl Iterator<Item = Ipv4Addr> {
-    errors.iter().filter_map(|error| {
-        let quoted = usize::from(error.first()? & 0xf) * 4;
-        // Destination unreachable, fragmentation needed (RFC 792), and the header of what was sent.
-        if error.get(quoted..quoted + 2)? != [3, 4] {
-            return None;
-        }
-        let destination: [u8; 4] = error.get(quoted + 24..quoted + 28)?.try_into().ok()?;
-        Some(destination.into())
-    })
 }
 
 /// Whether an interface is one of those that are meant.
@@ -428,20 +402,6 @@ fn adopt(fast_path: &FastPath, engines: &mut [Engine], clock: Clock, packets: u3
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_end_of_a_tunnel_to_which_less_fits_is_the_destination_of_what_is_quoted() {
-        let mut error = vec![0; 56];
-        (error[0], error[20], error[21], error[28]) = (0x45, 3, 4, 0x45);
-        error[28 + 16..28 + 20].copy_from_slice(&[203, 0, 113, 9]);
-        let found = |error: &[u8]| narrow(&[Arc::from(error)]).collect::<Vec<_>>();
-        assert_eq!(found(&error), [Ipv4Addr::new(203, 0, 113, 9)]);
-        for length in 0..48 {
-            assert_eq!(found(&error[..length]), [] as [Ipv4Addr; 0], "{length}");
-        }
-        error[21] = 1;
-        assert_eq!(found(&error), [] as [Ipv4Addr; 0], "another error");
-    }
 
     #[test]
     fn interfaces_that_must_not_be_used_and_those_that_are_not_meant_are_left_out() {

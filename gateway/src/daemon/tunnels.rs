@@ -7,7 +7,8 @@
 use super::advertiser::Advertiser;
 use super::backend::Gateway;
 use super::discovery::Discovery;
-use super::offload::{self, Offload};
+use super::narrow_paths;
+use super::offload::Offload;
 use super::packet_filter::PacketFilter;
 use super::path_errors::{self, PathErrorRelay};
 use super::promises::Promises;
@@ -290,12 +291,15 @@ impl<'c> Tunnels<'c> {
                     _ = look.tick() => {
                         seen = seen.looked_up();
                         self.each_second(gateway);
+                        if let Some(offload) = offload {
+                            offload.lock().await.narrow(std::iter::empty());
+                        }
                         self.reach(host);
                     }
                     (tunnel, address) = names.changed() => drop(seen.remotes.insert(tunnel, address)),
                     found = relay(&mut self.errors, gateway) => {
                         if let Some(offload) = offload {
-                            offload.lock().await.narrow(offload::narrow(&found));
+                            offload.lock().await.narrow(narrow_paths::quoted(&found));
                         }
                         if let Some(discovery) = &mut self.discovery {
                             found.iter().for_each(|error| discovery.note_path_error(error));
