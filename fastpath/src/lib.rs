@@ -64,7 +64,7 @@ pub use counts::{CAUSES, Cause, Counts, MECHANISMS};
 pub use error::SteeringError;
 pub use fast_path::FastPath;
 #[cfg(not(feature = "ebpf"))]
-pub use fast_path::remove_all;
+pub use fast_path::{gateways, remove_all};
 pub use fault::FastPathError;
 pub use flows::FlowTable;
 pub use next_hops::{Neighbour, NextHops};
@@ -72,7 +72,7 @@ pub use own_address::{OwnAddress, RANGES};
 #[cfg(feature = "ebpf")]
 pub use patience::patiently;
 #[cfg(feature = "ebpf")]
-pub use pins::remove_all;
+pub use pins::{gateways, remove_all};
 #[cfg(feature = "ebpf")]
 pub use programs::{TC_OBJECT, XDP_OBJECT};
 pub use settings::{Attached, Found, Mode, Place, Rules, Settings, Table};

@@ -71,6 +71,18 @@ pub(crate) fn folder(pin_path: &Path, gateway: &str) -> PathBuf {
     pin_path.join(gateway.bytes().map(spell).collect::<String>())
 }
 
+/// The gateway whose folder has this name; `None`: none has.
+pub(crate) fn gateway(folder: &str) -> Option<String> {
+    let mut pieces = folder.split('=');
+    let mut octets = pieces.next()?.as_bytes().to_vec();
+    for piece in pieces {
+        let (digits, rest) = piece.split_at_checked(2)?;
+        octets.push(u8::from_str_radix(digits, 16).ok()?);
+        octets.extend(rest.bytes());
+    }
+    String::from_utf8(octets).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,6 +92,18 @@ mod tests {
         let path = Path::new("/run/sixway/bpf");
         assert_eq!(folder(path, "sixway0"), path.join("sixway0"));
         assert_eq!(folder(path, "a.b/ü"), path.join("a=2eb=2f=c3=bc"));
+    }
+
+    #[test]
+    fn the_gateway_of_a_folder_is_the_one_that_has_it() {
+        for name in ["sixway0", "a.b/ü", "a=b", "=", ".x", ""] {
+            let folder = folder(Path::new("/"), name);
+            let folder = folder.strip_prefix("/").unwrap().to_str().unwrap();
+            assert_eq!(gateway(folder).as_deref(), Some(name), "{folder}");
+        }
+        for strange in ["a=", "a=2", "a=zz", "a=2ü", "=ff"] {
+            assert_eq!(gateway(strange), None, "{strange}");
+        }
     }
 
     #[test]

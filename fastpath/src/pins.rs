@@ -179,6 +179,13 @@ pub fn remove_all(pin_path: &Path, gateway: &str) -> Result<usize, FastPathError
     Pins { folder: pin_path::folder(pin_path, gateway), gateway: gateway.into() }.remove_all()
 }
 
+/// The gateways that have something pinned in a folder, running or not.
+pub fn gateways(pin_path: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(pin_path).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|it| it.is_dir()));
+    folders.filter_map(|entry| pin_path::gateway(entry.file_name().to_str()?)).collect()
+}
+
 fn remove(path: &Path) -> io::Result<()> {
     if let Ok(object) = bpf::open(path) {
         // No link, or its interface is gone.

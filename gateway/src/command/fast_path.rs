@@ -27,7 +27,7 @@ pub(super) struct OffArguments {
 pub(super) fn run(command: &FastPathCommand) -> Result<(), Failure> {
     let FastPathCommand::Off(arguments) = command;
     let mut pinned: BTreeMap<String, PathBuf> = host::pinned(Path::new(RUN_DIRECTORY)).into_iter().collect();
-    for name in folders(&arguments.pin_path).into_iter().chain(arguments.name.clone()) {
+    for name in sixway_fastpath::gateways(&arguments.pin_path).into_iter().chain(arguments.name.clone()) {
         pinned.entry(name).or_insert_with(|| arguments.pin_path.clone());
     }
     pinned.retain(|name, _| arguments.name.as_ref().is_none_or(|only| only == name));
@@ -42,13 +42,6 @@ pub(super) fn run(command: &FastPathCommand) -> Result<(), Failure> {
         say("no gateway has a fast path here");
     }
     if failed.is_empty() { Ok(()) } else { Err(Failure::Failed(failed.join("\n"))) }
-}
-
-/// The gateways that have something pinned there.
-fn folders(pin_path: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(pin_path).into_iter().flatten().flatten();
-    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|it| it.is_dir()));
-    folders.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
 fn off(name: &str, pin_path: &Path) -> Result<&'static str, String> {
