@@ -9,8 +9,8 @@ use crate::layout::{COUNTERS, Counter, Device};
 use crate::next_hops::NextHops;
 use crate::pins::Pins;
 use crate::probe;
-use crate::programs::Programs;
-use crate::settings::{Attached, Found, Mode, Rules, Settings};
+use crate::programs::{Objects, Programs};
+use crate::settings::{Attached, Found, LeftOut, Mode, Rules, Settings};
 use aya::maps::{HashMap, Map, MapData, MapError, PerCpuArray};
 use aya::programs::{SchedClassifier, Xdp};
 use std::collections::BTreeMap;
@@ -29,6 +29,7 @@ pub struct FastPath {
     buckets: u32,
     programs: Programs,
     attached: Vec<Attached>,
+    left_out: Vec<LeftOut>,
     found: Found,
     control: Arc<Control>,
     table: Arc<FlowTable>,
@@ -38,43 +39,65 @@ pub struct FastPath {
     narrow_paths: HashMap<MapData, [u8; 4], u8>,
 }
 
-impl FastPath {
-    /// Opens the maps of the gateway before, if they are of this version and size, or makes them anew; and loads the programs. No packet
-    /// comes to them until [`Self::attach`]: programs that hang at interfaces from before go on in the meantime, with their own
-    /// configuration. In between, flows are adopted ([`FlowTable::adopt`], which is also how they are all put to rest) and devices are
-    /// named.
+/// What a gateway before has left, opened; programs that hang at interfaces go on, with their own configuration.
+#[derive(Debug)]
+pub struct Opened {
+    pins: Pins,
+    found: Found,
+    buckets: u32,
+    rules: Rules,
+    /// If there were maps.
+    table: Option<(Arc<Control>, Arc<FlowTable>)>,
+}
+
+/// Programs with their maps, which the kernel has not gone through yet.
+#[derive(Debug)]
+pub struct Prepared {
+    objects: Objects,
+    rules: Rules,
+}
+
+/// Programs that can be hung at interfaces.
+#[derive(Debug)]
+pub struct Loaded {
+    programs: Programs,
+    rules: Rules,
+}
+
+impl Opened {
+    /// The flow table of the gateway before, whose flows may be adopted before programs are loaded; `None`: there was none.
+    pub fn table(&self) -> Option<&Arc<FlowTable>> {
+        self.table.as_ref().map(|(_, table)| table)
+    }
+
+    /// Makes what is missing, and loads the programs. No packet comes to them until [`FastPath::attach`].
     ///
     /// # Errors
     /// Why not, and how to mend it. New maps may be left, without a program.
-    pub fn load(settings: &Settings) -> Result<Self, FastPathError> {
-        for interface in &settings.interfaces {
-            index(interface)?;
-        }
-        let buckets = FlowTable::buckets_for(settings.capacity);
-        let (pins, found) = look(settings, buckets)?;
-        let rules = complete(&settings.rules);
-        let programs = Programs::load(&rules, &pins, buckets, wish(settings.mode, &settings.interfaces))?;
-        let control = pins.map("control")?;
-        let control =
-            Control::of_map(control.fd().as_fd()).map_err(FastPathError::when("map the control page"))?;
-        if found != Found::Kept {
-            control.begin(&settings.gateway, buckets).map_err(FastPathError::when("make a secret"))?;
-        }
-        let control = Arc::new(control);
-        let (flows, hops) = (pins.map("flows")?, pins.map("next_hops")?);
-        let table = FlowTable::of_map(flows.fd().as_fd(), control.clone(), settings.capacity);
-        let table = table.map_err(FastPathError::when("map the flow table"))?;
-        table.set_translators(&rules.config);
+    pub fn load(self, settings: &Settings) -> Result<FastPath, FastPathError> {
+        let Self { pins, found, buckets, rules, table } = self;
+        let wish = wish(settings.mode, &settings.interfaces);
+        let programs = Objects::open(&rules, &pins, buckets, wish)?.load()?;
+        let (control, table) = match table {
+            Some(both) => both,
+            None => {
+                let control = open_control(&pins)?;
+                control.begin(&settings.gateway, buckets).map_err(FastPathError::when("make a secret"))?;
+                open_table(&pins, control, settings.capacity, &rules)?
+            }
+        };
+        let hops = pins.map("next_hops")?;
         let next_hops = NextHops::of_map(hops.fd().as_fd(), control.clone());
         let failed = || FastPathError::when("open the maps");
-        Ok(Self {
+        Ok(FastPath {
             counters: Map::PerCpuArray(pins.map("counters")?),
             devices: HashMap::try_from(Map::HashMap(pins.map("devices")?)).map_err(failed())?,
             narrow_paths: HashMap::try_from(Map::HashMap(pins.map("narrow_paths")?)).map_err(failed())?,
             next_hops: Arc::new(next_hops.map_err(FastPathError::when("map the next hops"))?),
-            table: Arc::new(table),
+            table,
             mode: (settings.mode, settings.clsact),
             attached: Vec::new(),
+            left_out: Vec::new(),
             buckets,
             control,
             found,
@@ -82,46 +105,112 @@ impl FastPath {
             programs,
         })
     }
+}
 
-    /// Hangs the programs at these interfaces, which are those that they were loaded for, each in place of the one of before if there is one, and takes them away from all others.
-    /// The fast path is not enabled by that: see [`Control::enable`].
+impl Prepared {
+    /// Loads the programs, which takes the kernel a second or two.
     ///
     /// # Errors
-    /// An interface is missing, or the kernel refused; what had been hung by then still hangs, until it is ended.
+    /// The kernel's.
+    pub fn load(self) -> Result<Loaded, FastPathError> {
+        Ok(Loaded { programs: self.objects.load()?, rules: self.rules })
+    }
+}
+
+impl FastPath {
+    /// Opens the maps of the gateway before, if they are of this version and size; others are taken away. Flows that the new
+    /// configuration does not have can be put to rest at once ([`Opened::table`], [`FlowTable::adopt`]).
+    ///
+    /// # Errors
+    /// Why not, and how to mend it.
+    pub fn open(settings: &Settings) -> Result<Opened, FastPathError> {
+        let buckets = FlowTable::buckets_for(settings.capacity);
+        let (pins, found) = look(settings, buckets)?;
+        let rules = complete(&settings.rules);
+        let table = match found {
+            Found::Kept => Some(open_table(&pins, open_control(&pins)?, settings.capacity, &rules)?),
+            _ => None,
+        };
+        Ok(Opened { pins, found, buckets, rules, table })
+    }
+
+    /// [`Self::open`], and [`Opened::load`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn load(settings: &Settings) -> Result<Self, FastPathError> {
+        Self::open(settings)?.load(settings)
+    }
+
+    /// Hangs the programs at these interfaces, which are those that they were loaded for, each in place of the one of before if there is one, and takes them away from all others.
+    /// The fast path is not enabled by that: see [`Control::enable`]. An interface that is gone, or, with [`Mode::Auto`], refuses, is
+    /// [left out](Self::left_out).
+    ///
+    /// # Errors
+    /// An interface refused that must not, or all of them; what had been hung by then still hangs, until it is ended.
     pub fn attach(&mut self, interfaces: &[String]) -> Result<&[Attached], FastPathError> {
-        let mut new = Vec::new();
+        let (mut new, mut left_out, mut refused) = (Vec::new(), Vec::new(), None);
         for interface in interfaces {
-            new.push(attach(&mut self.programs, &self.pins, self.mode, interface)?);
+            match attach(&mut self.programs, &self.pins, self.mode, interface) {
+                Ok(attached) => new.push(attached),
+                Err(error) => {
+                    let ifindex = index(interface).ok();
+                    let why = error.to_string();
+                    left_out.push(LeftOut { interface: interface.clone(), ifindex, why });
+                    // Whatever was said, one that is gone was not the reason.
+                    refused = refused.or(ifindex.map(|_| error));
+                }
+            }
+        }
+        if let Some(error) = refused.filter(|_| self.mode.0 != Mode::Auto || new.is_empty()) {
+            return Err(error);
         }
         for gone in self.attached.iter().filter(|old| !new.iter().any(|new| new.ifindex == old.ifindex)) {
             detach(&self.pins, gone);
         }
         if self.attached.is_empty() {
             // A process before this one may have hung filters elsewhere, which have no pins.
-            self.pins.unfilter_all_but(interfaces);
+            let hung: Vec<String> = new.iter().map(|it| it.interface.clone()).collect();
+            self.pins.unfilter_all_but(&hung);
         }
         for (hook, ifindex) in self.pins.linked() {
             if !new.iter().any(|attached| attached.ifindex == ifindex) {
                 self.pins.unlink(&hook, ifindex);
             }
         }
-        self.attached = new;
+        (self.attached, self.left_out) = (new, left_out);
         Ok(&self.attached)
     }
 
-    /// Loads programs with these rules and hangs them at these interfaces, each in the place of the one of before at once: no packet sees none or
+    /// Makes programs with these rules, for these interfaces. They are loaded by [`Prepared::load`], while those of before go on, and
+    /// exchanged by [`Self::exchange`].
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn prepare(&self, rules: &Rules, interfaces: &[String]) -> Result<Prepared, FastPathError> {
+        let rules = complete(rules);
+        let objects = Objects::open(&rules, &self.pins, self.buckets, wish(self.mode.0, interfaces))?;
+        Ok(Prepared { objects, rules })
+    }
+
+    /// Hangs other programs at the interfaces that they were made for, each in the place of the one of before at once: no packet sees none or
     /// both. The maps stay, with their flows; flows that are not as the rules say have to be removed before.
     ///
     /// # Errors
-    /// As there. The programs of before go on where they were not replaced.
-    pub fn replace(&mut self, rules: &Rules, interfaces: &[String]) -> Result<&[Attached], FastPathError> {
-        for interface in interfaces {
-            index(interface)?;
-        }
-        let rules = complete(rules);
-        self.programs = Programs::load(&rules, &self.pins, self.buckets, wish(self.mode.0, interfaces))?;
-        self.table.set_translators(&rules.config);
+    /// As [`Self::attach`]. The programs of before go on where they were not replaced.
+    pub fn exchange(&mut self, loaded: Loaded, interfaces: &[String]) -> Result<&[Attached], FastPathError> {
+        self.programs = loaded.programs;
+        self.table.set_translators(&loaded.rules.config);
         self.attach(interfaces)
+    }
+
+    /// All three at once: [`Self::prepare`], [`Prepared::load`], [`Self::exchange`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn replace(&mut self, rules: &Rules, interfaces: &[String]) -> Result<&[Attached], FastPathError> {
+        let loaded = self.prepare(rules, interfaces)?.load()?;
+        self.exchange(loaded, interfaces)
     }
 
     /// Takes everything away: programs from their interfaces, maps with their flows.
@@ -136,6 +225,11 @@ impl FastPath {
     /// Where the programs hang.
     pub fn attached(&self) -> &[Attached] {
         &self.attached
+    }
+
+    /// Where they were to hang and do not, and why.
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
     }
 
     /// What was found when the maps were opened.
@@ -228,16 +322,29 @@ fn look(settings: &Settings, buckets: u32) -> Result<(Pins, Found), FastPathErro
     }
     let why = match pins.strange(buckets) {
         Some(why) => Some(why),
-        None => {
-            let map = pins.map("control")?;
-            let control =
-                Control::of_map(map.fd().as_fd()).map_err(FastPathError::when("map the control page"))?;
-            control.strange(&settings.gateway, buckets)
-        }
+        None => open_control(&pins)?.strange(&settings.gateway, buckets),
     };
     let Some(why) = why else { return Ok((pins, Found::Kept)) };
     pins.remove_all()?;
     Ok((Pins::open(&settings.pin_path, &settings.gateway)?, Found::Replaced(why)))
+}
+
+fn open_control(pins: &Pins) -> Result<Control, FastPathError> {
+    let map = pins.map("control")?;
+    Control::of_map(map.fd().as_fd()).map_err(FastPathError::when("map the control page"))
+}
+
+fn open_table(
+    pins: &Pins,
+    control: Control,
+    capacity: u32,
+    rules: &Rules,
+) -> Result<(Arc<Control>, Arc<FlowTable>), FastPathError> {
+    let (control, flows) = (Arc::new(control), pins.map("flows")?);
+    let table = FlowTable::of_map(flows.fd().as_fd(), control.clone(), capacity);
+    let table = table.map_err(FastPathError::when("map the flow table"))?;
+    table.set_translators(&rules.config);
+    Ok((control, Arc::new(table)))
 }
 
 /// The rules with what the kernel can do.

@@ -1,7 +1,7 @@
 //! The same door without eBPF: there is no fast path.
 
 use crate::layout::Device;
-use crate::{Attached, Control, Counts, FastPathError, FlowTable, Found, NextHops, Rules, Settings};
+use crate::{Attached, Control, Counts, FastPathError, FlowTable, Found, LeftOut, NextHops, Rules, Settings};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::Ipv4Addr;
@@ -12,12 +12,57 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct FastPath(Infallible);
 
+/// What a gateway before has left, which cannot be opened.
+#[derive(Debug)]
+pub struct Opened(Infallible);
+
+/// Programs, which cannot exist.
+#[derive(Debug)]
+pub struct Prepared(Infallible);
+
+/// Programs, which cannot exist.
+#[derive(Debug)]
+pub struct Loaded(Infallible);
+
+impl Opened {
+    /// The flow table of the gateway before.
+    pub fn table(&self) -> Option<&Arc<FlowTable>> {
+        match self.0 {}
+    }
+
+    /// Loads nothing.
+    ///
+    /// # Errors
+    /// None.
+    pub fn load(self, _: &Settings) -> Result<FastPath, FastPathError> {
+        match self.0 {}
+    }
+}
+
+impl Prepared {
+    /// Loads nothing.
+    ///
+    /// # Errors
+    /// None.
+    pub fn load(self) -> Result<Loaded, FastPathError> {
+        match self.0 {}
+    }
+}
+
 impl FastPath {
     /// Fails.
     ///
     /// # Errors
     /// [`FastPathError::NotBuilt`].
     pub fn load(_: &Settings) -> Result<Self, FastPathError> {
+        Err(FastPathError::NotBuilt)
+    }
+
+    /// Fails.
+    ///
+    /// # Errors
+    /// [`FastPathError::NotBuilt`].
+    pub fn open(_: &Settings) -> Result<Opened, FastPathError> {
         Err(FastPathError::NotBuilt)
     }
 
@@ -37,6 +82,22 @@ impl FastPath {
         match self.0 {}
     }
 
+    /// Prepares nothing.
+    ///
+    /// # Errors
+    /// None.
+    pub fn prepare(&self, _: &Rules, _: &[String]) -> Result<Prepared, FastPathError> {
+        match self.0 {}
+    }
+
+    /// Exchanges nothing.
+    ///
+    /// # Errors
+    /// None.
+    pub fn exchange(&mut self, _: Loaded, _: &[String]) -> Result<&[Attached], FastPathError> {
+        match self.0 {}
+    }
+
     /// Takes nothing away.
     ///
     /// # Errors
@@ -47,6 +108,11 @@ impl FastPath {
 
     /// Where the programs hang.
     pub fn attached(&self) -> &[Attached] {
+        match self.0 {}
+    }
+
+    /// Where the programs do not hang.
+    pub fn left_out(&self) -> &[LeftOut] {
         match self.0 {}
     }
 

@@ -62,7 +62,7 @@ pub use adoption::Adopted;
 pub use control::Control;
 pub use counts::{CAUSES, Cause, Counts, MECHANISMS};
 pub use error::SteeringError;
-pub use fast_path::FastPath;
+pub use fast_path::{FastPath, Loaded, Opened, Prepared};
 #[cfg(not(feature = "ebpf"))]
 pub use fast_path::{gateways, remove_all};
 pub use fault::FastPathError;
@@ -75,7 +75,7 @@ pub use patience::patiently;
 pub use pins::{gateways, remove_all};
 #[cfg(feature = "ebpf")]
 pub use programs::{TC_OBJECT, XDP_OBJECT};
-pub use settings::{Attached, Found, Mode, Place, Rules, Settings, Table};
+pub use settings::{Attached, Found, LeftOut, Mode, Place, Rules, Settings, Table};
 pub use steering::Steering;
 pub use writer::FastPathWriter;
 

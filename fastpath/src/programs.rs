@@ -36,14 +36,28 @@ pub(crate) enum Wish {
     Demanded,
 }
 
-impl Programs {
-    /// Loads them. The kernel goes through every way that a packet may take, which lasts a second or so: for both at the same time.
-    pub fn load(rules: &Rules, pins: &Pins, buckets: u32, wish: Wish) -> Result<Self, FastPathError> {
-        let mut tc = object(TC_OBJECT, TC_PROGRAM, rules, pins, buckets)?;
-        let mut xdp = match wish {
+/// Both programs with their maps, not loaded yet.
+#[derive(Debug)]
+pub(crate) struct Objects {
+    tc: Ebpf,
+    xdp: Option<Ebpf>,
+    wish: Wish,
+}
+
+impl Objects {
+    /// Makes their maps, and those that are pinned if they are not there.
+    pub fn open(rules: &Rules, pins: &Pins, buckets: u32, wish: Wish) -> Result<Self, FastPathError> {
+        let tc = object(TC_OBJECT, TC_PROGRAM, rules, pins, buckets)?;
+        let xdp = match wish {
             Wish::No => None,
             Wish::Hoped | Wish::Demanded => Some(object(XDP_OBJECT, XDP_PROGRAM, rules, pins, buckets)?),
         };
+        Ok(Self { tc, xdp, wish })
+    }
+
+    /// Loads them. The kernel goes through every way that a packet may take, which lasts a second or so: for both at the same time.
+    pub fn load(self) -> Result<Programs, FastPathError> {
+        let Self { mut tc, mut xdp, wish } = self;
         let (at_tc, in_driver) = std::thread::scope(|scope| {
             let in_driver = xdp.as_mut().map(|xdp| scope.spawn(|| verify_xdp(xdp)));
             let at_tc = verify_tc(&mut tc);
@@ -58,9 +72,11 @@ impl Programs {
             (_, Some(Err(error))) => Err(error.to_string()),
             _ => Err("no interface wanted it".into()),
         };
-        Ok(Self { tc, xdp })
+        Ok(Programs { tc, xdp })
     }
+}
 
+impl Programs {
     pub fn tc(&mut self) -> Result<&mut SchedClassifier, FastPathError> {
         tc_program(&mut self.tc)
     }

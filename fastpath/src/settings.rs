@@ -87,6 +87,17 @@ pub struct Attached {
     pub why: String,
 }
 
+/// An interface that the programs were to hang at and do not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Its name.
+    pub interface: String,
+    /// Its index; `None`: it was gone.
+    pub ifindex: Option<u32>,
+    /// Why not.
+    pub why: String,
+}
+
 /// What was found where the maps are pinned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
