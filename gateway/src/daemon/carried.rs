@@ -65,6 +65,13 @@ impl Carried {
         if places.is_empty() { "no interface yet".into() } else { places.join(" · ") }
     }
 
+    /// Where they are not, though they were to be, and why: `not eth2: why`.
+    pub(super) fn left_out(&self) -> Vec<String> {
+        let fast_path = self.lock();
+        let left_out = fast_path.as_ref().map(FastPath::left_out).unwrap_or_default();
+        left_out.iter().map(|it| format!("not {}: {}", it.interface, it.why)).collect()
+    }
+
     /// How the sessions' packets go: `tc`, `xdp`, or both.
     pub(super) fn hooks(&self) -> &'static str {
         let fast_path = self.lock();

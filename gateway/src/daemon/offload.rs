@@ -16,7 +16,7 @@ use sixway_dataplane::engine::Engine;
 use sixway_dataplane::nat::NotAdopted;
 use sixway_fastpath::rules::{Mechanism, Offer, Surroundings as Around};
 use sixway_fastpath::{
-    Control, FastPath, FastPathError, FastPathWriter, Found, Mode, NextHops, Place, Settings,
+    Control, FastPath, FastPathError, FastPathWriter, FlowTable, Found, Mode, NextHops, Place, Settings,
 };
 use std::net::Ipv4Addr;
 use std::sync::{Arc, OnceLock};
@@ -139,8 +139,18 @@ impl<'c> Offload<'c> {
             rules: offer.rules.clone(),
         };
         let failed = |error: FastPathError| error.to_string();
-        let mut fast_path = FastPath::load(&settings).map_err(failed)?;
-        adopt(&fast_path, engines, begin.clock, wanted.packets);
+        let opened = FastPath::open(&settings).map_err(failed)?;
+        if let Some(table) = opened.table() {
+            // What the configuration does not have ends here, and not when the kernel has gone through the programs.
+            adopt(table, engines, begin.clock, wanted.packets);
+        }
+        let mut fast_path = opened.load(&settings).map_err(failed)?;
+        if *fast_path.found() != Found::Kept {
+            connect(fast_path.table(), engines, begin.clock, wanted.packets);
+        }
+        if let Found::Replaced(why) = fast_path.found() {
+            tracing::warn!("flows of a gateway before this one are lost, and its programs removed: {why}");
+        }
         // It is there from here on.
         let _ = maps.0.set((Arc::clone(fast_path.control()), Arc::clone(fast_path.next_hops())));
         fast_path.set_devices(&facts.devices).map_err(failed)?;
@@ -173,16 +183,16 @@ impl<'c> Offload<'c> {
     }
 
     /// Lives with what becomes of the host's links, as the keeper says. Returns what the keeper is to know.
-    pub(super) fn learn(&mut self, facts: Facts) -> Option<Vec<Attached>> {
+    pub(super) async fn learn(&mut self, facts: Facts) -> Option<Vec<Attached>> {
         self.facts = facts;
         self.interfaces = chosen(self.wanted, &self.facts.interfaces);
-        self.refresh()
+        self.refresh().await
     }
 
     /// Other addresses and tunnels from now on; to be called before the engines know of them.
-    pub(super) fn change(&mut self, now: &Surroundings) {
+    pub(super) async fn change(&mut self, now: &Surroundings) {
         self.now = now.clone();
-        self.refresh();
+        self.refresh().await;
     }
 
     /// Less fits on the paths to these ends of tunnels than was thought; to be called each second too, for those of which that is forgotten.
@@ -196,7 +206,7 @@ impl<'c> Offload<'c> {
     }
 
     /// Exchanges the programs if they are to be others. What hangs where, if that has changed.
-    fn refresh(&mut self) -> Option<Vec<Attached>> {
+    async fn refresh(&mut self) -> Option<Vec<Attached>> {
         let around = around(self.config, self.wanted, self.tun, &self.facts);
         let offer = match offer(self.config, self.seed, &self.now, &around) {
             Ok(offer) => offer,
@@ -205,24 +215,12 @@ impl<'c> Offload<'c> {
                 return None;
             }
         };
-        let same_rules = same(&offer, &self.offer);
-        let (devices, interfaces) = (&self.facts.devices, &self.interfaces);
-        let done = self.carried.with(|fast_path| {
-            fast_path.set_devices(devices)?;
-            let hang: Vec<&str> = fast_path.attached().iter().map(|it| &*it.interface).collect();
-            if same_rules && hang == *interfaces && all_there(fast_path) {
-                return Ok(None);
-            }
-            fast_path.replace(&offer.rules, interfaces)?;
-            fast_path.control().bump();
-            Ok(Some(hooked(fast_path.attached())))
-        });
-        match done {
+        match self.exchange(&offer).await {
             Ok(hung) => {
                 self.offer = offer;
-                let hung = hung.flatten();
                 if hung.is_some() {
                     tracing::info!("fast path: {} from now on", self.carried.places());
+                    self.carried.left_out().iter().for_each(|line| tracing::warn!("fast path: {line}"));
                 }
                 self.trouble = None;
                 hung
@@ -232,6 +230,28 @@ impl<'c> Offload<'c> {
                 None
             }
         }
+    }
+
+    /// Where programs hang that were exchanged; `None`: those that are there may stay, or there is no fast path any more.
+    async fn exchange(&self, offer: &Offer) -> Result<Option<Vec<Attached>>, FastPathError> {
+        let (devices, interfaces) = (&self.facts.devices, &self.interfaces);
+        let same_rules = same(offer, &self.offer);
+        let prepared = self.carried.with(|fast_path| {
+            fast_path.set_devices(devices)?;
+            if same_rules && tried(fast_path) == *interfaces && all_there(fast_path) {
+                return Ok(None);
+            }
+            fast_path.prepare(&offer.rules, interfaces).map(Some)
+        })?;
+        let Some(prepared) = prepared.flatten() else { return Ok(None) };
+        // The kernel takes a second or two: neither who asks what is carried nor anybody else waits for it.
+        let Ok(loaded) = tokio::task::spawn_blocking(|| prepared.load()).await else { return Ok(None) };
+        let loaded = loaded?;
+        self.carried.with(|fast_path| {
+            fast_path.exchange(loaded, interfaces)?;
+            fast_path.control().bump();
+            Ok(hooked(fast_path.attached()))
+        })
     }
 
     fn tell(&mut self, outcome: Result<(), FastPathError>) {
@@ -251,6 +271,7 @@ impl<'c> Offload<'c> {
             let why = it.refused.as_ref().filter(|_| wants(self.wanted, it))?;
             Some(format!("not {}: {why}", it.name))
         }));
+        lines.extend(self.carried.left_out());
         lines.extend(
             self.offer.unoffered.iter().map(|it| format!("not {}: {}", self.name(it.mechanism), it.why)),
         );
@@ -274,7 +295,7 @@ impl<'c> Offload<'c> {
 pub(super) async fn keep(keeper: &mut Option<Keeper>, offload: Option<&Mutex<Offload<'_>>>) {
     if let (Some(keeper), Some(offload)) = (keeper, offload) {
         while let Some(facts) = keeper.next().await {
-            if let Some(attached) = offload.lock().await.learn(facts) {
+            if let Some(attached) = offload.lock().await.learn(facts).await {
                 keeper.set_attached(attached);
             }
         }
@@ -348,10 +369,19 @@ fn same(one: &Offer, other: &Offer) -> bool {
     one.rules.config.octets() == other.rules.config.octets() && one.rules.tables == other.rules.tables
 }
 
-/// Whether what hangs still hangs: an interface that is made anew has another number.
+/// The interfaces that the programs were to hang at.
+fn tried(fast_path: &FastPath) -> Vec<String> {
+    let hung = fast_path.attached().iter().map(|it| it.interface.clone());
+    let mut names: Vec<_> = hung.chain(fast_path.left_out().iter().map(|it| it.interface.clone())).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Whether what hangs still hangs, and what could not be used is what it was: an interface that is made anew has another number.
 fn all_there(fast_path: &FastPath) -> bool {
     let number = |name: &str| nix::net::if_::if_nametoindex(name).ok();
     fast_path.attached().iter().all(|it| number(&it.interface) == Some(it.ifindex))
+        && fast_path.left_out().iter().all(|it| number(&it.interface) == it.ifindex)
 }
 
 fn hooked(attached: &[sixway_fastpath::Attached]) -> Vec<Attached> {
@@ -366,22 +396,19 @@ fn mode(wanted: &Wanted) -> Mode {
     }
 }
 
-/// Flows that the programs carry without sessions are sessions again, of the engines that own them; others are taken out.
-fn adopt(fast_path: &FastPath, engines: &mut [Engine], clock: Clock, packets: u32) {
-    let writer = FastPathWriter::new(Arc::clone(fast_path.table()), clock.now());
+/// The engines offload to this table.
+fn connect(table: &Arc<FlowTable>, engines: &mut [Engine], clock: Clock, packets: u32) -> FastPathWriter {
+    let writer = FastPathWriter::new(Arc::clone(table), clock.now());
     for engine in engines.iter_mut() {
         engine.set_fast_path(Box::new(writer.clone()), packets);
     }
-    match fast_path.found() {
-        Found::Nothing => return,
-        Found::Replaced(why) => {
-            return tracing::warn!(
-                "flows of a gateway before this one are lost, and its programs removed: {why}"
-            );
-        }
-        Found::Kept => {}
-    }
-    let adopted = fast_path.table().adopt(|handle, flow, halves| {
+    writer
+}
+
+/// Flows that the programs carry without sessions are sessions again, of the engines that own them; others are taken out.
+fn adopt(table: &Arc<FlowTable>, engines: &mut [Engine], clock: Clock, packets: u32) {
+    let writer = connect(table, engines, clock, packets);
+    let adopted = table.adopt(|handle, flow, halves| {
         let (usage, now) = (writer.used(halves), clock.now());
         let mut outcome = Err(NotAdopted::NoTranslator);
         for engine in engines.iter_mut() {

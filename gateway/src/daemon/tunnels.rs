@@ -316,7 +316,7 @@ impl<'c> Tunnels<'c> {
             if seen != self.now {
                 // What a rule stands for is there as long as the rule.
                 if let Some(offload) = offload {
-                    offload.lock().await.change(&seen);
+                    offload.lock().await.change(&seen).await;
                 }
                 self.change(seen, host, gateway).await;
             }
