@@ -141,7 +141,7 @@ pub struct CounterRow {
     pub help: String,
     /// All workers together.
     pub value: u64,
-    /// Each worker's share, by worker number.
+    /// Each worker's share, by worker number; none of what no worker counts: the fast path's.
     pub by_worker: Vec<u64>,
 }
 
@@ -189,7 +189,7 @@ pub struct SessionRow {
     pub octets_out: Option<u64>,
     /// Octets from outside to inside, IP headers included, if they are counted.
     pub octets_in: Option<u64>,
-    /// What carries it: `engine`, or the fast path: `fast (tc)`, `fast (xdp)`.
+    /// What carries it: `engine`, or the fast path: `fast (tc)`, `fast (xdp)`, or `fast` where that depends on the interface.
     pub path: String,
 }
 

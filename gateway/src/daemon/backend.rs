@@ -308,7 +308,7 @@ impl Gateway {
             octets_out: entry.octets.map(|(out, _)| out),
             octets_in: entry.octets.map(|(_, back)| back),
             path: match self.fast_path.as_ref().filter(|_| entry.offloaded) {
-                Some(carried) => format!("fast ({})", carried.hooks()),
+                Some(carried) => carried.path().into(),
                 None => "engine".into(),
             },
         }
@@ -383,7 +383,8 @@ impl Backend for Gateway {
             let by_worker: Vec<u64> = by_worker.iter().map(|counters| counters[index].2).collect();
             CounterRow { name: name.clone(), help: (*help).into(), value: by_worker.iter().sum(), by_worker }
         });
-        Ok(rows.collect())
+        let fast_path = self.seen();
+        Ok(rows.chain(fast_path.iter().flat_map(words::fast_path_counters)).collect())
     }
 
     async fn drops(&self) -> Result<Vec<DropRow>, AdminError> {

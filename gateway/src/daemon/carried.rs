@@ -72,15 +72,15 @@ impl Carried {
         left_out.iter().map(|it| format!("not {}: {}", it.interface, it.why)).collect()
     }
 
-    /// How the sessions' packets go: `tc`, `xdp`, or both.
-    pub(super) fn hooks(&self) -> &'static str {
+    /// How an offloaded session's packets go: `fast (tc)`, `fast (xdp)`, or `fast` where that depends on the interface.
+    pub(super) fn path(&self) -> &'static str {
         let fast_path = self.lock();
         let attached = fast_path.as_ref().map(FastPath::attached).unwrap_or_default();
         let xdp = attached.iter().filter(|it| it.place == Place::Xdp).count();
         match xdp {
-            0 => "tc",
-            all if all == attached.len() => "xdp",
-            _ => "xdp, tc",
+            0 => "fast (tc)",
+            all if all == attached.len() => "fast (xdp)",
+            _ => "fast",
         }
     }
 

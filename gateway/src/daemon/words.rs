@@ -2,7 +2,7 @@
 
 use super::backend::MechanismKind;
 use super::carried::Seen;
-use crate::admin::{CarriedRow, FastPathRow, FastPathShare, PassedRow};
+use crate::admin::{CarriedRow, CounterRow, FastPathRow, FastPathShare, PassedRow};
 use sixway_dataplane::Counters;
 use sixway_dataplane::drop_reason::Answer;
 use sixway_fastpath::{CAUSES, Cause, Counts};
@@ -49,6 +49,28 @@ pub(super) fn fast_path(summary: FastPathShare, seen: &Seen) -> FastPathRow {
         carried: carried.collect(),
         passed: seen.counts.passed().map(|(cause, count)| passed(cause, count.packets)).chain(lost).collect(),
     }
+}
+
+/// What the programs have counted, among the counters: `fastpath.nat64.out`, `fastpath.passed.flags`.
+pub(super) fn fast_path_counters(seen: &Seen) -> Vec<CounterRow> {
+    let row = |name: String, help: String, value| CounterRow { name, help, value, by_worker: Vec::new() };
+    let carried = seen.counts.carried().flat_map(|(mechanism, out, back)| {
+        [("out", "to IPv4 or into a tunnel", out), ("in", "to IPv6 or out of a tunnel", back)].map(
+            |(direction, whither, count)| {
+                let help = format!("Packets that the fast path carried, {whither}.");
+                row(format!("fastpath.{mechanism}.{direction}"), help, count.packets)
+            },
+        )
+    });
+    let lost = CAUSES.last().map(|cause| (*cause, seen.counts.lost()));
+    let passed = seen.counts.passed().chain(lost).map(|(cause, count)| {
+        let help = format!("Packets that the fast path left to the engine: {}.", cause.help);
+        match cause.name {
+            "lost" => row("fastpath.lost".into(), format!("Packets {}.", cause.help), count.packets),
+            name => row(format!("fastpath.passed.{name}"), help, count.packets),
+        }
+    });
+    carried.chain(passed).collect()
 }
 
 /// Packets of all mechanisms of a kind that the fast path carried.

@@ -18,7 +18,8 @@ pub fn counters(rows: &[CounterRow], colour: Colour) -> String {
     for row in rows {
         let mut cells = vec![row.name.clone(), count(row.value)];
         if workers > 1 {
-            cells.extend(row.by_worker.iter().map(|value| count(*value)));
+            let shares = row.by_worker.iter().map(|value| count(*value));
+            cells.extend(shares.chain(std::iter::repeat("–".to_owned())).take(workers));
         }
         cells.push(row.help.clone());
         table.row(cells);
