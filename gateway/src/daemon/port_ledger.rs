@@ -140,7 +140,8 @@ fn bits_at(networks: usize) -> usize {
 fn ports(words: &[std::sync::atomic::AtomicU32]) -> impl Iterator<Item = u16> {
     words.iter().zip(0u32..).flat_map(|(word, number)| {
         let word = word.load(Relaxed);
-        (0..32).filter(move |bit| word >> bit & 1 == 1).map(move |bit| (number * 32 + bit) as u16)
+        let last = if word == 0 { 0 } else { 32 };
+        (0..last).filter(move |bit| word >> bit & 1 == 1).map(move |bit| (number * 32 + bit) as u16)
     })
 }
 
