@@ -58,7 +58,8 @@ fn it_is_told_at_the_start_and_shown_and_nothing_is_left_of_it() {
     network.ping(TARGET);
     assert!(carried(&network) >= 6, "{}", network.show(&["fastpath"]));
     let counters: serde_json::Value = serde_json::from_str(&network.show(&["counters", "--json"])).unwrap();
-    let row = |name: &str| counters.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone();
+    let row =
+        |name: &str| counters.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone();
     assert!(row("fastpath.siit.out")["value"].as_u64() > Some(0), "{counters}");
     assert_eq!(row("fastpath.lost")["value"], 0);
     wait_until("the share is shown", || {
