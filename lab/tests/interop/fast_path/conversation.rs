@@ -3,6 +3,7 @@
 use super::load::endpoint;
 use crate::datagrams::pattern;
 use sixway_lab::failure::{Asking as _, Failure, Result};
+use sixway_lab::interrupt;
 use sixway_lab::namespace::Namespace;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -31,7 +32,7 @@ impl Conversation {
         let client = client
             .enter(|| TcpStream::connect_timeout(&target, LIMIT))?
             .asking(|| format!("connecting to {target}"))?;
-        let (server, _) = listener.accept().asking(|| format!("accepting at {listens}"))?;
+        let server = accept(&listener)?;
         for stream in [&client, &server] {
             stream.set_read_timeout(Some(LIMIT)).asking(|| "setting a time limit".to_owned())?;
             stream.set_write_timeout(Some(LIMIT)).asking(|| "setting a time limit".to_owned())?;
@@ -68,6 +69,17 @@ impl Conversation {
         second.shutdown(Shutdown::Write).asking(|| "shutting down".to_owned())?;
         ends(&first)
     }
+}
+
+fn accept(listener: &TcpListener) -> Result<TcpStream> {
+    listener.set_nonblocking(true).asking(|| "O_NONBLOCK".to_owned())?;
+    let mut accepted = None;
+    interrupt::wait_until(LIMIT, "the connection's last handshake", || {
+        accepted = listener.accept().ok();
+        Ok(accepted.is_some())
+    })?;
+    let (stream, _) = accepted.ok_or_else(|| Failure::Unexpected("nobody connected".to_owned()))?;
+    stream.set_nonblocking(false).asking(|| "O_NONBLOCK".to_owned()).map(|()| stream)
 }
 
 /// Who closes first.
