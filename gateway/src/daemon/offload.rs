@@ -41,6 +41,8 @@ pub(super) struct Offload<'c> {
     carried: Arc<Carried>,
     /// What was refused, so that it is told once.
     trouble: Option<String>,
+    /// The programs pass everything on, for what they would do is wrong by now.
+    halted: bool,
 }
 
 /// The maps, as soon as there are some.
@@ -94,7 +96,13 @@ impl<'c> Offload<'c> {
         host: &mut Host,
     ) -> Result<Option<(Self, Keeper)>, RunError> {
         let wanted = begin.config.fast_path.as_ref().filter(|_| begin.config.is_offloaded());
-        let Some(wanted) = wanted else { return Ok(None) };
+        let Some(wanted) = wanted else {
+            if host.is_heir() {
+                // What a gateway before this one had meant to outlive it does not outlive this one.
+                host.keep_to_itself().map_err(RunError::Host)?;
+            }
+            return Ok(None);
+        };
         host.bequeath().map_err(RunError::Host)?;
         match Self::start(&begin, wanted, engines, host.device()).await {
             Ok(begun) => Ok(Some(begun)),
@@ -173,6 +181,7 @@ impl<'c> Offload<'c> {
             narrow: NarrowPaths::default(),
             carried,
             trouble: None,
+            halted: false,
         };
         Ok((offload, keeper))
     }
@@ -184,15 +193,16 @@ impl<'c> Offload<'c> {
 
     /// Lives with what becomes of the host's links, as the keeper says. Returns what the keeper is to know.
     pub(super) async fn learn(&mut self, facts: Facts) -> Option<Vec<Attached>> {
+        let is_wrong = facts.not_plain.is_some() && self.facts.not_plain.is_none();
         self.facts = facts;
         self.interfaces = chosen(self.wanted, &self.facts.interfaces);
-        self.refresh().await
+        self.refresh(is_wrong).await
     }
 
     /// Other addresses and tunnels from now on; to be called before the engines know of them.
     pub(super) async fn change(&mut self, now: &Surroundings) {
         self.now = now.clone();
-        self.refresh().await;
+        self.refresh(true).await;
     }
 
     /// Less fits on the paths to these ends of tunnels than was thought; to be called each second too, for those of which that is forgotten.
@@ -205,8 +215,9 @@ impl<'c> Offload<'c> {
         self.tell(set.map(drop));
     }
 
-    /// Exchanges the programs if they are to be others. What hangs where, if that has changed.
-    async fn refresh(&mut self) -> Option<Vec<Attached>> {
+    /// Exchanges the programs if they are to be others. What hangs where, if that has changed. Programs of rules that are wrong by now pass
+    /// everything on until they are exchanged.
+    async fn refresh(&mut self, is_wrong: bool) -> Option<Vec<Attached>> {
         let around = around(self.config, self.wanted, self.tun, &self.facts);
         let offer = match offer(self.config, self.seed, &self.now, &around) {
             Ok(offer) => offer,
@@ -215,9 +226,15 @@ impl<'c> Offload<'c> {
                 return None;
             }
         };
+        if is_wrong && !same(&offer, &self.offer) {
+            self.halt(true);
+        }
         match self.exchange(&offer).await {
             Ok(hung) => {
                 self.offer = offer;
+                if self.halted {
+                    self.halt(false);
+                }
                 if hung.is_some() {
                     tracing::info!("fast path: {} from now on", self.carried.places());
                     self.carried.left_out().iter().for_each(|line| tracing::warn!("fast path: {line}"));
@@ -254,10 +271,21 @@ impl<'c> Offload<'c> {
         })
     }
 
+    /// The engine carries everything from now on, or what the programs know of no longer.
+    fn halt(&mut self, halted: bool) {
+        self.halted = halted;
+        // It was ended if it is not there.
+        let _ = self.carried.with(|fast_path| {
+            fast_path.control().enable(!halted);
+            Ok(())
+        });
+    }
+
     fn tell(&mut self, outcome: Result<(), FastPathError>) {
         let trouble = outcome.err().map(|error| error.to_string());
         if let Some(what) = trouble.as_ref().filter(|_| trouble != self.trouble) {
-            tracing::error!("the fast path stays as it was: {what}");
+            let then = if self.halted { "passes everything to the engine" } else { "stays as it was" };
+            tracing::error!("the fast path {then}: {what}");
         }
         self.trouble = trouble;
     }
