@@ -49,8 +49,11 @@ pub trait FastPath: Send {
     /// Makes a half active if the last packet that went by it left this mark. Whether it is active now.
     fn activate(&mut self, handle: FlowHandle, way: Direction, mark: u32) -> bool;
 
-    /// Makes both halves active whatever is under way.
-    fn force(&mut self, handle: FlowHandle);
+    /// Forgets the mark of a half that is not active: whether a packet goes by it from now on is then seen by [`Self::activate`] with mark 0.
+    fn rearm(&mut self, handle: FlowHandle, way: Direction);
+
+    /// Makes both halves active whatever is under way. Whether one was not.
+    fn force(&mut self, handle: FlowHandle) -> bool;
 
     /// Takes an entry out. No packet is forwarded by it from a millisecond later on. Returns what it had seen.
     fn remove(&mut self, handle: FlowHandle) -> Usage;

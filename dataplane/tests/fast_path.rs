@@ -60,6 +60,15 @@ impl Pair {
         fate
     }
 
+    /// Nothing comes for so long, and nothing waits before the engine.
+    fn rests(&mut self, time: Duration) {
+        self.gateway.now = self.gateway.now + time;
+        for _ in 0..4 {
+            self.gateway.engine.emptied(self.gateway.now);
+            self.gateway.engine.settle(self.gateway.now);
+        }
+    }
+
     /// The engine gets it, and its batch is not sent yet.
     #[track_caller]
     fn decides(&mut self, packet: &[u8]) {
@@ -203,11 +212,9 @@ fn packets_that_passed_before_the_entry_was_made_are_waited_for() {
         pair.gateway.engine.settle(pair.gateway.now);
     }
     assert_eq!(pair.path.active(), [false, false]);
-    pair.gateway.now = pair.gateway.now + 49 * MILLISECOND;
-    pair.gateway.engine.settle(pair.gateway.now);
+    pair.rests(49 * MILLISECOND);
     assert_eq!(pair.path.active(), [false, false]);
-    pair.gateway.now = pair.gateway.now + MILLISECOND;
-    pair.gateway.engine.settle(pair.gateway.now);
+    pair.rests(MILLISECOND);
     assert_eq!(pair.path.active(), [true, true], "nothing can be under way any more");
 }
 
@@ -454,15 +461,117 @@ fn thousands_of_flows_move_at_a_time() {
         }
     }
     assert_eq!(pair.path.len(), 2_000);
-    pair.gateway.now = pair.gateway.now + Duration::from_millis(60);
-    for _ in 0..20 {
-        pair.gateway.engine.settle(pair.gateway.now);
+    for _ in 0..5 {
+        pair.rests(60 * MILLISECOND);
     }
     for port in 1_000..3_000 {
         let (there, back) = (pair.udp_out(port), pair.udp_in(port));
         assert_eq!(pair.comes(&there), Fate::Forwarded, "{port}");
         assert_eq!(pair.comes(&back), Fate::Forwarded, "{port}");
     }
+}
+
+/// So many UDP sessions, given to the fast path in one batch; none of their packets is under way.
+fn a_batch_of_ripe_sessions(last: u16) -> Pair {
+    let mut pair = pair_with(5_000, |nat64| {
+        (nat64.max_sessions, nat64.max_bindings, nat64.max_bindings_per_subscriber) = (5_000, 5_000, 5_000);
+    });
+    for port in 1_000..=last {
+        for _ in 0..PACKETS {
+            let packet = pair.udp_out(port);
+            pair.decides(&packet);
+        }
+    }
+    pair.gateway.engine.settle(pair.gateway.now);
+    pair
+}
+
+#[test]
+fn all_sessions_that_are_ripe_in_one_batch_are_given_away() {
+    let mut pair = a_batch_of_ripe_sessions(1_499);
+    assert_eq!(pair.gateway.engine.counters().flows_offload_refused, 0);
+    assert_eq!(pair.path.len(), 500);
+    for _ in 0..2 {
+        pair.rests(50 * MILLISECOND);
+    }
+    for port in 1_000..1_500 {
+        let packet = pair.udp_out(port);
+        assert_eq!(pair.comes(&packet), Fate::Forwarded, "{port}");
+    }
+}
+
+#[test]
+fn a_packet_in_its_silence_holds_no_session_up_for_long() {
+    let mut pair = a_batch_of_ripe_sessions(1_499);
+    pair.gateway.now = pair.gateway.now + 20 * MILLISECOND;
+    for port in 1_000..1_500 {
+        let packet = pair.udp_out(port);
+        assert_eq!(pair.comes(&packet), Fate::Passed, "{port}");
+    }
+    // The end of the silence that was broken; then two for those that are looked at, and may be sent to wait.
+    for _ in 0..3 {
+        pair.rests(50 * MILLISECOND);
+    }
+    for port in 1_000..1_500 {
+        let (there, back) = (pair.udp_out(port), pair.udp_in(port));
+        assert_eq!((pair.comes(&there), pair.comes(&back)), (Fate::Forwarded, Fate::Forwarded), "{port}");
+    }
+    assert_eq!(pair.gateway.engine.counters().flows_moved_unquietly, 0);
+}
+
+/// The queue before the engine holds packets for longer than a silence lasts.
+#[test]
+fn a_silence_is_none_while_packets_wait_before_the_engine() {
+    for count in [1, 100] {
+        let mut pair = a_batch_of_ripe_sessions(1_000 + count - 1);
+        let under_way = pair.udp_out(1_000);
+        assert_eq!(pair.path.meets(&under_way, pair.gateway.now), Fate::Passed);
+        for _ in 0..9 {
+            pair.gateway.now = pair.gateway.now + 50 * MILLISECOND;
+            pair.gateway.engine.settle(pair.gateway.now);
+        }
+        let next = pair.udp_out(1_000);
+        assert_eq!(
+            pair.path.meets(&next, pair.gateway.now),
+            Fate::Passed,
+            "it would overtake the one under way"
+        );
+        pair.decides(&under_way);
+        pair.decides(&next);
+        pair.gateway.engine.settle(pair.gateway.now);
+        pair.rests(60 * MILLISECOND);
+        assert_eq!(pair.path.meets(&next, pair.gateway.now), Fate::Forwarded);
+    }
+}
+
+#[test]
+fn who_waits_and_is_never_silent_moves_after_half_a_second() {
+    let mut pair = a_batch_of_ripe_sessions(1_499);
+    for _ in 0..12 {
+        // Its queue is never empty.
+        pair.gateway.now = pair.gateway.now + 50 * MILLISECOND;
+        pair.gateway.engine.settle(pair.gateway.now);
+    }
+    let packet = pair.udp_out(1_499);
+    assert_eq!(pair.comes(&packet), Fate::Forwarded);
+    assert_eq!(pair.gateway.engine.counters().flows_moved_unquietly, 500);
+}
+
+#[test]
+fn a_packet_that_is_lost_on_its_way_to_the_engine_holds_no_session_up_for_long() {
+    let mut pair = pair();
+    for _ in 0..PACKETS {
+        let packet = pair.udp_out(1_000);
+        pair.comes(&packet);
+    }
+    let lost = pair.udp_out(1_000);
+    assert_eq!(pair.path.meets(&lost, pair.gateway.now), Fate::Passed);
+    for _ in 0..2 {
+        assert!(!pair.path.active()[0]);
+        pair.rests(50 * MILLISECOND);
+    }
+    assert_eq!(pair.path.active(), [true, true]);
+    assert_eq!(pair.gateway.engine.counters().flows_moved_unquietly, 0);
 }
 
 #[test]

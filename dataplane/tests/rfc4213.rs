@@ -3,7 +3,8 @@
 
 mod support;
 
-use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
+use sixway_dataplane::engine::{EngineConfig, PathErrorJudge, TunnelConfig};
+use sixway_dataplane::mechanism::six_to_four;
 use sixway_dataplane::translate::HeaderByte;
 use sixway_dataplane::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
 use sixway_dataplane::{DropReason, Frame, SegmentKind, Verdict, WorkerId};
@@ -223,6 +224,46 @@ fn errors_that_quote_what_the_tunnel_never_sent_teach_nothing() {
     gateway.receives(broken);
     assert_eq!(gateway.last, Verdict::Dropped(DropReason::BadIcmpChecksum));
     carries(&mut gateway, 1_480, true);
+}
+
+#[test]
+fn a_judge_without_an_engine_believes_what_an_engine_learns_from() {
+    let judge = |policy| {
+        let mut tunnel = configured();
+        tunnel.policy = policy;
+        let relay = support::six_to_four(six_to_four::Role::Relay, LOCAL);
+        let tunnels = vec![TunnelConfig::Configured(tunnel), TunnelConfig::SixToFour(relay)];
+        PathErrorJudge::new(&EngineConfig { tunnels, ..EngineConfig::default() })
+    };
+    let remote = Some(REMOTE.parse().unwrap());
+    let learning = judge(dynamic());
+    let narrow = |error: Build| learning.narrow(&error.octets());
+    for _ in 0..2 {
+        assert_eq!(narrow(too_big(1_400, outbound(1_480))), remote);
+    }
+    assert_eq!(
+        narrow(error(3, 4, 1_400, outbound(1_480), 28)),
+        remote,
+        "eight octets behind the outer header"
+    );
+    assert_eq!(narrow(too_big(0, outbound(1_480))), remote, "an old router's");
+    for told in [67, 1_500, 9_000] {
+        assert_eq!(narrow(too_big(told, outbound(1_480))), None, "{told}");
+    }
+    assert_eq!(narrow(error(3, 1, 1_400, outbound(1_480), 548)), None, "it is not about the size");
+    assert_eq!(narrow(too_big(1_400, v6(HOST, "2001:db8:8::1").udp(1, 2, b""))), None, "never sent there");
+    let about = |from: &str, to: &str, inner: Build, quoted: usize| {
+        let outer = in_ipv4(from, to, inner).octets();
+        v4(ROUTER, LOCAL).icmp(icmp4(3, 4, 1_400_u32.to_be_bytes(), &outer[..quoted]))
+    };
+    let to_a_site = || v6(HOST, "2002:cb00:7108::1").udp(1, 2, &[0; 600]);
+    assert_eq!(narrow(about(LOCAL, "203.0.113.8", to_a_site(), 548)), None, "a tunnel that cuts its packets");
+    assert_eq!(narrow(about(LOCAL, "198.51.100.8", outbound(1_480), 548)), None, "nobody's other end");
+    assert_eq!(narrow(about(LOCAL, "198.51.100.8", outbound(1_480), 28)), None, "nor told by its address");
+    assert_eq!(narrow(about("192.0.2.10", REMOTE, outbound(1_480), 548)), None, "not sent from here");
+    let heard = too_big(1_400, outbound(1_480)).octets();
+    assert!((0..heard.len()).all(|length| learning.narrow(&heard[..length]).is_none()));
+    assert_eq!(judge(TunnelPolicy::default()).narrow(&heard), None, "packets that may be cut fit everywhere");
 }
 
 #[test]

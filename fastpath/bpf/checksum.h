@@ -6,13 +6,17 @@
 #include "layout.h"
 
 /// Folds a sum of words to 16 bits. A sum that is not zero stays so.
+static __always_inline __u16 fold32(__u32 sum)
+{
+	return (sum + (sum << 16 | sum >> 16)) >> 16;
+}
+
+/// The same of a larger sum.
 static __always_inline __u16 fold(__u64 sum)
 {
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return sum;
+	// Added to itself with its halves changed over, the upper half is the sum of both with the carry.
+	sum += sum << 32 | sum >> 32;
+	return fold32(sum >> 32);
 }
 
 /// Sum of an IPv4 address.

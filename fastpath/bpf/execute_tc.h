@@ -17,6 +17,30 @@ static __always_inline __u32 checksum_at(__u8 protocol)
 	return protocol == IPPROTO_TCP ? 16 : protocol == IPPROTO_UDP ? 6 : 2;
 }
 
+/// What other ports add to a checksum.
+static __always_inline __u16 change_of_ports(const struct packet *packet, const struct act *act)
+{
+	return fold((__u64)act->source_port + act->destination_port + (__u16)~packet->source_port + (__u16)~packet->destination_port);
+}
+
+/// A datagram's checksum that is complete, though the kernel may take it for one that a device has yet to finish: what the device finishes is a
+/// checksum further inside, where the datagram is a tunnel's (VXLAN and its like, from hosts of this machine). What is unfinished here is the sum of
+/// the addresses, the length and the protocol alone. 1: it is changed; 0: the kernel has to.
+static __always_inline int change_complete(struct __sk_buff *skb, __u32 at, const struct packet *packet, const struct act *act)
+{
+	// Length and checksum.
+	__u16 words[2];
+	__u16 after;
+
+	if (bpf_skb_load_bytes(skb, at + 4, words, sizeof(words)))
+		return -1;
+	if (words[1] == fold(sum6(packet->source) + sum6(packet->destination) + words[0] + bpf_htons(IPPROTO_UDP)))
+		return 0;
+	after = update(words[1], (__u64)act->delta + (act->writes_ports ? change_of_ports(packet, act) : 0));
+	after = after ? after : 0xffff;
+	return bpf_skb_store_bytes(skb, at + 6, &after, sizeof(after), BPF_F_RECOMPUTE_CSUM) ? -1 : 1;
+}
+
 /// Ports and checksum of a translated packet, whose transport header is at `at`.
 static __always_inline int change_transport(struct __sk_buff *skb, __u32 at, const struct packet *packet, const struct act *act)
 {
@@ -24,15 +48,17 @@ static __always_inline int change_transport(struct __sk_buff *skb, __u32 at, con
 
 	if (packet->protocol == IPPROTO_TCP || packet->protocol == IPPROTO_UDP) {
 		__u64 mangled = packet->protocol == IPPROTO_UDP ? BPF_F_MARK_MANGLED_0 : 0;
-		if (bpf_l4_csum_replace(skb, field, 0, act->delta, BPF_F_PSEUDO_HDR | mangled))
+		int changed = packet->protocol == IPPROTO_UDP ? change_complete(skb, at, packet, act) : 0;
+		if (changed < 0)
+			return -1;
+		if (!changed && bpf_l4_csum_replace(skb, field, 0, act->delta, BPF_F_PSEUDO_HDR | mangled))
 			return -1;
 		if (!act->writes_ports)
 			return 0;
-		__be16 ports[2] = { act->source_port, act->destination_port };
-		__u16 delta = fold((__u64)ports[0] + ports[1] + (__u16)~packet->source_port + (__u16)~packet->destination_port);
-		if (bpf_l4_csum_replace(skb, field, 0, delta, mangled))
+		if (!changed && bpf_l4_csum_replace(skb, field, 0, change_of_ports(packet, act), mangled))
 			return -1;
-		return bpf_skb_store_bytes(skb, at, ports, sizeof(ports), 0);
+		__be16 ports[2] = { act->source_port, act->destination_port };
+		return bpf_skb_store_bytes(skb, at, ports, sizeof(ports), changed ? BPF_F_RECOMPUTE_CSUM : 0);
 	}
 	__u8 type;
 	__u32 octets = packet->length - (packet->version == 6 ? IPV6_HEADER : IPV4_HEADER);

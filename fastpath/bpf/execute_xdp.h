@@ -11,10 +11,34 @@ struct vlan_header {
 	__be16 protocol;
 };
 
+/// The halves of a word as they stand in memory; the last of one word and the first of the next.
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define FIRST_HALF(word) ((__u16)(word))
+#define SECOND_HALF(word) ((__u16)((word) >> 16))
+#define JOINED(one, other) ((one) >> 16 | (other) << 16)
+#else
+#define FIRST_HALF(word) ((__u16)((word) >> 16))
+#define SECOND_HALF(word) ((__u16)(word))
+#define JOINED(one, other) ((one) << 16 | (other) >> 16)
+#endif
+
 /// Octets of the link header that a next hop wants.
 static __always_inline __u32 link_octets(const struct next_hop *hop)
 {
 	return hop->vlan ? ETH_HLEN + sizeof(struct vlan_header) : ETH_HLEN;
+}
+
+/// Writes both addresses, which stand in the next hop as in a frame, in as few words as may be: a frame starts two octets in front of a multiple
+/// of four.
+static __always_inline void write_macs(void *data, const struct next_hop *hop)
+{
+	const __u32 *macs = (const __u32 *)hop->destination;
+	__u32 first = macs[0], second = macs[1], third = macs[2];
+
+	*(__u16 *)data = FIRST_HALF(first);
+	*(__u32 *)(data + 2) = JOINED(first, second);
+	*(__u32 *)(data + 6) = JOINED(second, third);
+	*(__u16 *)(data + 10) = SECOND_HALF(third);
 }
 
 /// Writes the link header at the frame's start; returns where the IP header goes, or 0.
@@ -24,10 +48,9 @@ static __always_inline void *write_link(void *data, void *end, const struct next
 
 	if ((void *)(link + 1) > end)
 		return 0;
-	__builtin_memcpy(link->h_dest, hop->destination, 6);
-	__builtin_memcpy(link->h_source, hop->source, 6);
+	write_macs(data, hop);
 	if (!hop->vlan) {
-		link->h_proto = bpf_htons(protocol);
+		*(__be16 *)(data + 12) = bpf_htons(protocol);
 		return link + 1;
 	}
 	struct vlan_header *vlan = (void *)(link + 1);

@@ -40,7 +40,8 @@ static __always_inline int decide(void *ctx, const struct control *control, cons
 {
 	int cause = PASS_NOT_OURS;
 
-	if (packet->protocol == IPPROTO_TCP || packet->protocol == IPPROTO_UDP) {
+	// Stateful translators are the first.
+	if (config.translators[0].kind == KIND_NAT64 && (packet->protocol == IPPROTO_TCP || packet->protocol == IPPROTO_UDP)) {
 		way->flow = flow_of(control, packet, &cause);
 		if (way->flow) {
 			way->word = active_word(way->flow, packet, transport, end);
@@ -154,12 +155,11 @@ static __always_inline const struct control *control_of(void)
 static __always_inline int is_for_us(const struct ethhdr *link, __u32 ingress)
 {
 	const volatile __u8 *mac = config.ports[ingress & (PORTS - 1)].mac;
-	__u8 different = 0;
+	const __u16 *destination = (const __u16 *)link->h_dest;
 
-#pragma unroll
-	for (int i = 0; i < 6; i++)
-		different |= mac[i] ^ link->h_dest[i];
-	return !different;
+	// Words as they lie, there as here.
+	return !((*(const volatile __u16 *)mac ^ destination[0]) |
+		 (*(const volatile __u32 *)(mac + 2) ^ *(const __u32 *)(destination + 1)));
 }
 
 SEC("xdp")
@@ -174,7 +174,7 @@ int sixway_xdp(struct xdp_md *ctx)
 
 	if ((void *)(link + 1) > end || !control)
 		return XDP_PASS;
-	__be16 protocol = link->h_proto;
+	__be16 protocol = *(const __be16 *)(data + 12);
 	void *at = link + 1;
 	if (protocol == bpf_htons(ETH_P_8021Q)) {
 		struct vlan_header *tag = at;
@@ -198,12 +198,29 @@ int sixway_xdp(struct xdp_md *ctx)
 	int verdict = XDP_PASS;
 	if (!cause)
 		verdict = carry(ctx, control, &packet, at + (is_4 ? IPV4_HEADER : IPV6_HEADER), end, &way, &cause);
-	if (cause)
+	// The program at tc carries it, or counts it.
+	if (cause && (cause == LOST || !config.ports[way.ingress & (PORTS - 1)].tc))
 		count(cause, 1, packet.length);
 	return verdict;
 }
 #else
-/// Of a super-frame: how many packets it is, and how large they are.
+#define EINVAL 22
+#define ENOTSUPP 524
+
+/// Whether a super-frame with UDP in its header, or in that of a packet in a tunnel, is cut behind it: not one of a tunnel in UDP (VXLAN, GENEVE,
+/// FOU), which is cut further inside, nor one that is cut into fragments. Nothing says so but what the kernel has against making room in front
+/// of it: it looks at the kind of super-frame, then whether a tunnel is in it, then, before it changes anything, for an inner link header of 255
+/// octets in the one octet that is asked for. In a tunnel there is one already; there, what is no TCP must keep its size.
+static __always_inline int is_cut_behind_udp(struct __sk_buff *skb, __u8 is_in_tunnel)
+{
+	__u64 wish = BPF_F_ADJ_ROOM_ENCAP_L3_IPV4 | BPF_F_ADJ_ROOM_ENCAP_L2(255);
+
+	if (is_in_tunnel)
+		return bpf_skb_adjust_room(skb, 1, BPF_ADJ_ROOM_MAC, wish) == -ENOTSUPP;
+	return bpf_skb_adjust_room(skb, 1, BPF_ADJ_ROOM_MAC, wish | BPF_F_ADJ_ROOM_FIXED_GSO) == -EINVAL;
+}
+
+/// Of a super-frame: how many packets it is, and how large they are. Pointers into it do not hold afterwards.
 static __always_inline int measure_super_frame(struct __sk_buff *skb, void *transport, void *end, struct packet *packet)
 {
 	__u32 size = skb->gso_size, front = packet->version == 4 ? IPV4_HEADER : IPV6_HEADER;
@@ -231,7 +248,12 @@ static __always_inline int measure_super_frame(struct __sk_buff *skb, void *tran
 		return PASS_MALFORMED;
 	packet->segment = front + size;
 	packet->segments = (packet->length - front + size - 1) / size;
-	return 0;
+	if (protocol != IPPROTO_UDP)
+		return 0;
+	// The number is not always known.
+	if (skb->gso_segs && skb->gso_segs != packet->segments)
+		return PASS_PROTOCOL;
+	return is_cut_behind_udp(skb, packet->protocol == IPPROTO_IPV6) ? 0 : PASS_PROTOCOL;
 }
 
 /// Octets that must lie in one piece: link header, outer header, and what is looked at behind.
@@ -262,8 +284,11 @@ int sixway_tc(struct __sk_buff *skb)
 	int cause = parse(at, end, skb->len - ETH_HLEN, is_4, &packet);
 	void *transport = at + (is_4 ? IPV4_HEADER : IPV6_HEADER);
 	int verdict = TC_ACT_UNSPEC;
-	if (!cause && skb->gso_size)
+	if (!cause && skb->gso_size) {
 		cause = measure_super_frame(skb, transport, end, &packet);
+		transport = (void *)(long)skb->data + ETH_HLEN + (is_4 ? IPV4_HEADER : IPV6_HEADER);
+		end = (void *)(long)skb->data_end;
+	}
 	if (!cause)
 		verdict = carry(skb, control, &packet, transport, end, &way, &cause);
 	if (cause)

@@ -26,24 +26,22 @@ static __always_inline __u16 identify(__u32 segments)
 /// An IPv4 header of `length` octets in all, its checksum computed.
 static __always_inline void make_ipv4(struct iphdr *ip, const struct act *act, __u16 length, __u8 protocol, __u32 segments)
 {
-	__u16 *words = (__u16 *)ip;
-	__u32 sum = 0;
+	__u32 *words = (__u32 *)ip;
+	__u32 fragment = act->dont_fragment ? 0x4000 : 0;
+	__u32 source = *(const __u32 *)act->source, destination = *(const __u32 *)act->destination;
 
-	ip->version = 4;
-	ip->ihl = 5;
-	ip->tos = act->traffic_class;
-	ip->tot_len = bpf_htons(length);
-	ip->id = act->dont_fragment && act->kind == ACT_TRANSLATE_6_TO_4 ? 0 : bpf_htons(identify(segments));
-	ip->frag_off = act->dont_fragment ? bpf_htons(0x4000) : 0;
-	ip->ttl = act->hops;
-	ip->protocol = protocol;
-	ip->check = 0;
-	__builtin_memcpy(&ip->saddr, act->source, 4);
-	__builtin_memcpy(&ip->daddr, act->destination, 4);
-#pragma unroll
-	for (int i = 0; i < 10; i++)
-		sum += words[i];
-	ip->check = ~fold(sum);
+	if (!act->dont_fragment || act->kind != ACT_TRANSLATE_6_TO_4)
+		fragment |= (__u32)identify(segments) << 16;
+	// Summed up from the words, not from the header: what was written in octets is slow to be read in words.
+	__u32 first = bpf_htonl(0x45000000u | (__u32)act->traffic_class << 16 | length);
+	__u32 second = bpf_htonl(fragment);
+	__u32 third = bpf_htonl((__u32)act->hops << 24 | (__u32)protocol << 16);
+	words[0] = first;
+	words[1] = second;
+	words[2] = third;
+	words[3] = source;
+	words[4] = destination;
+	ip->check = ~fold((__u64)first + second + third + source + destination);
 }
 
 /// An IPv6 header, flow label zero.

@@ -10,6 +10,7 @@
 #include <linux/tcp.h>
 #include <linux/udp.h>
 
+#include "checksum.h"
 #include "layout.h"
 
 #define IPV4_HEADER 20
@@ -114,7 +115,10 @@ static __always_inline int parse_ipv6(void *at, void *end, struct packet *packet
 {
 	struct ipv6hdr *ip = at;
 
-	if ((void *)(ip + 1) > end || ip->version != 6)
+	if ((void *)(ip + 1) > end)
+		return PASS_MALFORMED;
+	__u32 first = bpf_ntohl(*(const __be32 *)at);
+	if (first >> 28 != 6)
 		return PASS_MALFORMED;
 	packet->version = 6;
 	packet->length = IPV6_HEADER + bpf_ntohs(ip->payload_len);
@@ -122,7 +126,7 @@ static __always_inline int parse_ipv6(void *at, void *end, struct packet *packet
 	packet->segments = 1;
 	packet->protocol = ip->nexthdr;
 	packet->hops = ip->hop_limit;
-	packet->traffic_class = ip->priority << 4 | ip->flow_lbl[0] >> 4;
+	packet->traffic_class = first >> 20;
 	packet->dont_fragment = 1;
 	__builtin_memcpy(packet->source, &ip->saddr, 16);
 	__builtin_memcpy(packet->destination, &ip->daddr, 16);
@@ -133,8 +137,7 @@ static __always_inline int parse_ipv6(void *at, void *end, struct packet *packet
 static __always_inline int parse_ipv4(void *at, void *end, struct packet *packet)
 {
 	struct iphdr *ip = at;
-	__u16 *words = at;
-	__u32 sum = 0;
+	const __u32 *words = at;
 
 	if ((void *)(ip + 1) > end || ip->version != 4)
 		return PASS_MALFORMED;
@@ -142,11 +145,7 @@ static __always_inline int parse_ipv4(void *at, void *end, struct packet *packet
 		return PASS_OPTIONS;
 	if (ip->frag_off & bpf_htons(0x3fff))
 		return PASS_FRAGMENT;
-#pragma unroll
-	for (int i = 0; i < 10; i++)
-		sum += words[i];
-	sum = (sum & 0xffff) + (sum >> 16);
-	if (((sum & 0xffff) + (sum >> 16)) != 0xffff)
+	if (fold((__u64)words[0] + words[1] + words[2] + words[3] + words[4]) != 0xffff)
 		return PASS_MALFORMED;
 	packet->version = 4;
 	packet->length = bpf_ntohs(ip->tot_len);

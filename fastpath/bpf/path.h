@@ -10,18 +10,13 @@
 #include "headers.h"
 #include "path_fill.h"
 
-/// The line of a key, filled if need be. 0, or why packets with this address are passed on.
-static __always_inline int look_up(void *ctx, const struct packet *packet, const struct way *way, struct sheet *sheet, __u32 about,
-				   __u32 owner)
+/// Finds out the long way what is to be known of the sheet's key, and remembers it.
+static __always_inline void fill(void *ctx, const struct packet *packet, const struct way *way, struct sheet *sheet, __u32 about,
+				 __u32 owner)
 {
 	const struct path_key *key = &sheet->key;
 	struct found *found = &sheet->found;
 
-	struct path_line *line = line_of(way->control, key);
-	if (!line)
-		return PASS_NOT_OURS;
-	if (recall(line, key, found, way->now))
-		return found->passed;
 	__builtin_memset(found, 0, sizeof(*found));
 	switch (about) {
 	case DESTINATION6:
@@ -44,9 +39,28 @@ static __always_inline int look_up(void *ctx, const struct packet *packet, const
 		break;
 	}
 	found->since = way->now;
+}
+
+/// What is known of a key, found out if need be. 0, or why packets with this address are passed on.
+static __always_inline int look_up(void *ctx, const struct packet *packet, const struct way *way, struct path_key key, __u32 about,
+				   __u32 owner, struct found *found)
+{
+	struct path_line *line = line_of(way, &key, about, owner);
+	if (!line)
+		return PASS_NOT_OURS;
+	key.tag = PATH_TAG(about, owner, way);
+	*found = line->found;
+	if (is_about(line, &key, about) && (!found->passed || way->now - found->since < REFUSED_TICKS))
+		return found->passed;
+	struct sheet *sheet = sheet_of();
+	if (!sheet)
+		return PASS_NOT_OURS;
+	sheet->key = key;
+	fill(ctx, packet, way, sheet, about, owner);
 	// The kernel may be finding out where the neighbour is.
-	if (found->passed != PASS_NO_NEXT_HOP)
-		remember(line, key, found);
+	if (sheet->found.passed != PASS_NO_NEXT_HOP)
+		remember(line, &sheet->key, &sheet->found);
+	*found = sheet->found;
 	return found->passed;
 }
 
@@ -97,63 +111,58 @@ static __always_inline int encapsulates(const struct packet *packet, struct act 
 	return 0;
 }
 
-/// Begins with a packet's destination.
-static __always_inline void begin(struct sheet *sheet, const struct way *way, __u32 about)
+/// The key of an IPv6 address.
+static __always_inline struct path_key key6(const __u8 *address)
 {
-	sheet->key.ingress = way->ingress;
-	sheet->key.from = sheet->key.local = 0;
-	sheet->key.tag = PATH_TAG(about, 0, way->generation);
+	const __u64 *words = (const __u64 *)address;
+	return (struct path_key){ .address = { words[0], words[1] } };
+}
+
+/// The key of an IPv4 address.
+static __always_inline struct path_key key4(const __u8 *address)
+{
+	return (struct path_key){ .address = { *(const __be32 *)address } };
 }
 
 /// An IPv6 packet that is routed to a translator or into a tunnel.
-static __always_inline int path6(void *ctx, const struct packet *packet, const struct way *way, struct sheet *sheet, struct act *act)
+static __always_inline int path6(void *ctx, const struct packet *packet, const struct way *way, struct act *act)
 {
-	begin(sheet, way, DESTINATION6);
-	__builtin_memcpy(sheet->key.address, packet->destination, 16);
-	int passed = look_up(ctx, packet, way, sheet, DESTINATION6, 0);
-	if (passed)
-		return passed;
-	__u32 owner = sheet->found.owner;
-	__u8 is_native = sheet->found.is_native;
-	__u16 delta = sheet->found.delta;
-	act->next_hop = sheet->found.next_hop;
-	*(__be32 *)act->destination = *(__be32 *)sheet->found.mapped;
+	struct found destination, source;
 
-	sheet->key.tag = PATH_TAG(SOURCE6, owner, way->generation);
-	__builtin_memcpy(sheet->key.address, packet->source, 16);
-	passed = look_up(ctx, packet, way, sheet, SOURCE6, owner);
+	int passed = look_up(ctx, packet, way, key6(packet->destination), DESTINATION6, 0, &destination);
 	if (passed)
 		return passed;
+	__u32 owner = destination.owner;
+	passed = look_up(ctx, packet, way, key6(packet->source), SOURCE6, owner, &source);
+	if (passed)
+		return passed;
+	act->next_hop = destination.next_hop;
+	*(__be32 *)act->destination = *(__be32 *)destination.mapped;
 	if (owner & OWNER_TUNNEL) {
 		// From native to native no relay takes it (RFC 3964 section 5.2).
-		return is_native && sheet->found.is_native ? PASS_SOURCE : encapsulates(packet, act, owner);
+		return destination.is_native && source.is_native ? PASS_SOURCE : encapsulates(packet, act, owner);
 	}
-	*(__be32 *)act->source = *(__be32 *)sheet->found.mapped;
-	act->delta = fold((__u64)delta + sheet->found.delta);
+	*(__be32 *)act->source = *(__be32 *)source.mapped;
+	act->delta = fold32((__u32)destination.delta + source.delta);
 	return translates(packet, act, owner);
 }
 
 /// An IPv4 packet that is routed to a translator.
-static __always_inline int path4(void *ctx, const struct packet *packet, const struct way *way, struct sheet *sheet, struct act *act)
+static __always_inline int path4(void *ctx, const struct packet *packet, const struct way *way, struct act *act)
 {
-	begin(sheet, way, DESTINATION4);
-	sheet->key.address[0] = *(const __be32 *)packet->destination;
-	sheet->key.address[1] = 0;
-	int passed = look_up(ctx, packet, way, sheet, DESTINATION4, 0);
-	if (passed)
-		return passed;
-	__u32 owner = sheet->found.owner;
-	__u16 delta = sheet->found.delta;
-	act->next_hop = sheet->found.next_hop;
-	__builtin_memcpy(act->destination, sheet->found.mapped, 16);
+	struct found destination, source;
 
-	sheet->key.tag = PATH_TAG(SOURCE4, owner, way->generation);
-	sheet->key.address[0] = *(const __be32 *)packet->source;
-	passed = look_up(ctx, packet, way, sheet, SOURCE4, owner);
+	int passed = look_up(ctx, packet, way, key4(packet->destination), DESTINATION4, 0, &destination);
 	if (passed)
 		return passed;
-	__builtin_memcpy(act->source, sheet->found.mapped, 16);
-	act->delta = fold((__u64)delta + sheet->found.delta);
+	__u32 owner = destination.owner;
+	passed = look_up(ctx, packet, way, key4(packet->source), SOURCE4, owner, &source);
+	if (passed)
+		return passed;
+	act->next_hop = destination.next_hop;
+	__builtin_memcpy(act->destination, destination.mapped, 16);
+	__builtin_memcpy(act->source, source.mapped, 16);
+	act->delta = fold32((__u32)destination.delta + source.delta);
 	return translates(packet, act, owner);
 }
 
@@ -187,30 +196,28 @@ static __always_inline int open(void *inside, void *end, const struct packet *pa
 }
 
 /// An IPv4 packet of protocol 41: what came through a tunnel (RFC 4213 section 3.6).
-static __always_inline int path_inside(void *ctx, const struct packet *packet, const struct way *way, struct sheet *sheet,
-				       struct act *act)
+static __always_inline int path_inside(void *ctx, const struct packet *packet, const struct way *way, struct act *act)
 {
-	struct packet *inner = &sheet->inner;
+	struct found source, destination;
+	struct sheet *sheet = sheet_of();
 
+	if (!sheet)
+		return PASS_NOT_OURS;
+	struct packet *inner = &sheet->inner;
 	void *data = (void *)(long)((context *)ctx)->data, *end = (void *)(long)((context *)ctx)->data_end;
 	// At most a tag stands in front.
 	// An Ethernet header, with tags or without, has two octets more than a multiple of four: some kernels insist on aligned words.
 	int class = open(data + 2 + (way->link & 28) + IPV4_HEADER, end, packet, inner);
 	if (class < 0)
 		return -class;
-	begin(sheet, way, INNER_SOURCE);
-	__builtin_memcpy(sheet->key.address, inner->source, 16);
-	sheet->key.from = *(const __be32 *)packet->source;
-	sheet->key.local = *(const __be32 *)packet->destination;
-	int passed = look_up(ctx, packet, way, sheet, INNER_SOURCE, 0);
+	struct path_key key = key6(inner->source);
+	key.from = *(const __be32 *)packet->source;
+	key.local = *(const __be32 *)packet->destination;
+	int passed = look_up(ctx, packet, way, key, INNER_SOURCE, 0, &source);
 	if (passed)
 		return passed;
-	__u32 owner = sheet->found.owner;
-
-	sheet->key.tag = PATH_TAG(INNER_DESTINATION, owner, way->generation);
-	sheet->key.from = sheet->key.local = 0;
-	__builtin_memcpy(sheet->key.address, inner->destination, 16);
-	passed = look_up(ctx, packet, way, sheet, INNER_DESTINATION, owner);
+	__u32 owner = source.owner;
+	passed = look_up(ctx, packet, way, key6(inner->destination), INNER_DESTINATION, owner, &destination);
 	if (passed)
 		return passed;
 	act->kind = ACT_DECAP;
@@ -220,20 +227,16 @@ static __always_inline int path_inside(void *ctx, const struct packet *packet, c
 	act->hops = inner->hops - 1;
 	act->delta = 0;
 	act->mtu = 0xffff;
-	act->next_hop = sheet->found.next_hop;
+	act->next_hop = destination.next_hop;
 	return 0;
 }
 
 /// What the stateless rules say about a packet. 0: `act` is filled in; or why the packet is passed on.
 static __noinline int path(void *ctx, const struct packet *packet, const struct way *way, struct act *act)
 {
-	struct sheet *sheet = sheet_of();
-
-	if (!sheet)
-		return PASS_NOT_OURS;
 	if (packet->version == 6)
-		return path6(ctx, packet, way, sheet, act);
+		return path6(ctx, packet, way, act);
 	if (packet->protocol == IPPROTO_IPV6)
-		return config.tunnels_count ? path_inside(ctx, packet, way, sheet, act) : PASS_NOT_OURS;
-	return config.siit_count ? path4(ctx, packet, way, sheet, act) : PASS_NOT_OURS;
+		return config.tunnels_count ? path_inside(ctx, packet, way, act) : PASS_NOT_OURS;
+	return config.siit_count ? path4(ctx, packet, way, act) : PASS_NOT_OURS;
 }

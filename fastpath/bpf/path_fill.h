@@ -86,7 +86,7 @@ static __noinline int fill_destination6(void *ctx, const struct packet *packet, 
 	if (owner == NOBODY)
 		return PASS_NOT_OURS;
 	found->owner = owner;
-	struct desk *desk = ask(6, packet, key->ingress);
+	struct desk *desk = ask(6, packet, ingress_of(key));
 	if (!desk || !is_routed_to_us(ctx, desk))
 		return PASS_KERNEL;
 	int passed = owner & OWNER_TUNNEL ? find_end(owner, high, low, found) : translate_destination6(owner, key, found);
@@ -126,7 +126,7 @@ static __noinline int fill_destination4(void *ctx, const struct packet *packet, 
 	if (owner == NOBODY)
 		return PASS_NOT_OURS;
 	found->owner = owner;
-	struct desk *desk = ask(4, packet, key->ingress);
+	struct desk *desk = ask(4, packet, ingress_of(key));
 	if (!desk || !is_routed_to_us(ctx, desk))
 		return PASS_KERNEL;
 	if (map4(owner, address, 1, mapped) == BY_NOTHING || is_refused6(high_of(mapped), low_of(mapped)))
@@ -174,7 +174,7 @@ static __noinline int fill_source4(void *ctx, const struct path_key *key, __u32 
 	__be32 address = (__u32)key->address[0];
 	__u64 *mapped = (__u64 *)found->mapped;
 
-	if (is_martian4(bpf_ntohl(address)) || !is_fit_source(ctx, address, key->ingress))
+	if (is_martian4(bpf_ntohl(address)) || !is_fit_source(ctx, address, ingress_of(key)))
 		return PASS_SOURCE;
 	// RFC 7757 section 4.2.1.
 	int asks_table = translator_at(owner)->hairpinning != HAIRPIN_SIMPLE;
@@ -197,9 +197,9 @@ static __noinline int fill_inner_source(void *ctx, const struct path_key *key, s
 		return PASS_SOURCE;
 	if (key->address[0] == *(const volatile __u64 *)&config.own6[0] && key->address[1] == *(const volatile __u64 *)&config.own6[8])
 		return PASS_SOURCE;
-	if (!is_local(ctx, key->local, key->ingress))
+	if (!is_local(ctx, key->local, ingress_of(key)))
 		return PASS_KERNEL;
-	return is_fit_source(ctx, key->from, key->ingress) ? 0 : PASS_SOURCE;
+	return is_fit_source(ctx, key->from, ingress_of(key)) ? 0 : PASS_SOURCE;
 }
 
 /// The destination of a packet that came through a tunnel.
@@ -210,6 +210,6 @@ static __noinline int fill_inner_destination(void *ctx, const struct packet *pac
 
 	if (is_refused6(high, low) || !takes_destination(owner, high, low))
 		return PASS_NOT_OURS;
-	struct desk *desk = ask(6, packet, key->ingress);
+	struct desk *desk = ask(6, packet, ingress_of(key));
 	return desk ? send_to(ctx, desk, 6, key->address, found) : PASS_KERNEL;
 }

@@ -21,18 +21,24 @@
 struct path_key {
 	__u64 address[2];
 	/// Outer addresses of what came through a tunnel.
-	__be32 from;
+	__be32 from __attribute__((aligned(8)));
 	__be32 local;
-	__u32 ingress;
-	/// What it is about << 29 | owner << 22 | generation.
-	__u32 tag;
+	/// What it is about << 61 | owner << 54 | generation << 32 | ingress; 0: nothing, it is being written.
+	__u64 tag;
 };
 
-#define PATH_TAG(about, owner, generation) ((about) << 29 | (owner) << 22 | (generation))
+#define PATH_TAG(about, owner, way)                                                                                                          \
+	((__u64)(about) << 61 | (__u64)(owner) << 54 | (__u64)(way)->generation << 32 | (way)->ingress)
+
+/// Index into config.ports of where the packets of a key come in.
+static __always_inline __u32 ingress_of(const struct path_key *key)
+{
+	return key->tag;
+}
 
 struct found {
 	/// The address that takes its place; of a destination in a tunnel the other end.
-	__u8 mapped[16];
+	__u8 mapped[16] __attribute__((aligned(8)));
 	__u32 next_hop;
 	/// What the change adds to a checksum.
 	__u16 delta;
@@ -82,28 +88,30 @@ static __always_inline struct sheet *sheet_of(void)
 	return bpf_map_lookup_elem(&sheets, &zero);
 }
 
-/// The line of a key, whoever has it now.
-static __always_inline struct path_line *line_of(const struct control *control, const struct path_key *key)
+/// The line of a key, whoever has it now. Not by the generation: a new one takes the old one's place. What it is about, owner and ingress move
+/// the place by fixed steps, after the hash: so nobody waits for the owner, which follows from another line, before he begins.
+static __always_inline struct path_line *line_of(const struct way *way, const struct path_key *key, __u32 about, __u32 owner)
 {
-	const __u32 *words = (const __u32 *)key->address;
-	// Not by the generation: a new one takes the old one's place.
-	__u64 hash = stir(pair(control->keys[0], words[0], words[1]) + pair(control->keys[1], words[2], words[3]) +
-			  pair(control->keys[2], key->from, key->local) + pair(control->keys[3], key->ingress, key->tag >> 22));
-	__u32 index = hash % PATHS;
+	const __u64 *keys = way->control->keys;
+	__u64 sum = pair(keys[0], (__u32)key->address[0], key->address[0] >> 32);
+
+	if (about != DESTINATION4 && about != SOURCE4)
+		sum += pair(keys[1], (__u32)key->address[1], key->address[1] >> 32);
+	if (about == INNER_SOURCE)
+		sum += pair(keys[2], key->from, key->local);
+	__u32 index = (__u32)(stir(sum) + about * 683u + owner * 59u + way->ingress * 97u) % PATHS;
 	return bpf_map_lookup_elem(&paths, &index);
 }
 
 #define KEEP_ORDER() __asm__ volatile("" ::: "memory")
 
-/// Copies what a line says, if it has the key still when it was copied.
-static __always_inline int recall(const struct path_line *line, const struct path_key *key, struct found *found, __u32 now)
+/// Whether a line, what it says having been copied, has the key still.
+static __always_inline int is_about(const struct path_line *line, const struct path_key *key, __u32 about)
 {
-	__builtin_memcpy(found, &line->found, sizeof(*found));
 	KEEP_ORDER();
-	if (found->passed && now - found->since >= REFUSED_TICKS)
+	if (line->key.tag != key->tag || line->key.address[0] != key->address[0] || line->key.address[1] != key->address[1])
 		return 0;
-	return line->key.tag == key->tag && line->key.address[0] == key->address[0] && line->key.address[1] == key->address[1] &&
-	       line->key.ingress == key->ingress && line->key.from == key->from && line->key.local == key->local;
+	return about != INNER_SOURCE || (line->key.from == key->from && line->key.local == key->local);
 }
 
 static __always_inline void remember(struct path_line *line, const struct path_key *key, const struct found *found)
@@ -111,7 +119,10 @@ static __always_inline void remember(struct path_line *line, const struct path_k
 	line->key.tag = 0;
 	KEEP_ORDER();
 	__builtin_memcpy(&line->found, found, sizeof(*found));
-	__builtin_memcpy(&line->key, key, sizeof(*key) - sizeof(key->tag));
+	line->key.address[0] = key->address[0];
+	line->key.address[1] = key->address[1];
+	line->key.from = key->from;
+	line->key.local = key->local;
 	KEEP_ORDER();
 	line->key.tag = key->tag;
 }

@@ -112,7 +112,9 @@ struct port {
 	__u8 mac[6];
 	/// Strict reverse path filtering: an IPv4 source must be reached by it.
 	__u8 strict;
-	__u8 reserved[3];
+	/// The program at tc hangs there, too: what the one in the driver passes on comes to it.
+	__u8 tc;
+	__u8 reserved[2];
 };
 
 struct config {

@@ -163,7 +163,9 @@ mod tests {
     /// An active flow.
     fn arm(table: &FlowTable, port: u16) -> [usize; 2] {
         let slots = table.halves_of(table.arm(&flow(port)).unwrap());
-        slots.into_iter().for_each(|slot| table.force(slot));
+        for slot in slots {
+            table.force(slot);
+        }
         slots
     }
 

@@ -36,7 +36,9 @@ pub(crate) fn attach(
             Err(error) => (place, error.to_string()),
         },
     };
-    Ok(Attached { interface: interface.into(), ifindex, place, why })
+    // Where the choice was ours, it was another one.
+    let warning = hidden_tags(interface).filter(|_| place == Place::Xdp);
+    Ok(Attached { interface: interface.into(), ifindex, place, why, warning })
 }
 
 /// Takes the programs away from an interface; it may be gone.

@@ -1,5 +1,6 @@
 //! The fast path as a whole: maps and links that outlive the process, programs that follow the configuration.
 
+use crate::ahead::Ahead;
 use crate::attach::{attach, detach, index, wish};
 use crate::control::Control;
 use crate::counts::Counts;
@@ -48,6 +49,7 @@ pub struct Opened {
     rules: Rules,
     /// If there were maps.
     table: Option<(Arc<Control>, Arc<FlowTable>)>,
+    ahead: Option<Ahead>,
 }
 
 /// Programs with their maps, which the kernel has not gone through yet.
@@ -70,14 +72,22 @@ impl Opened {
         self.table.as_ref().map(|(_, table)| table)
     }
 
+    /// Takes programs that were loaded before, if they are what [`Self::load`] would load.
+    pub fn with(self, ahead: Option<Ahead>) -> Self {
+        Self { ahead, ..self }
+    }
+
     /// Makes what is missing, and loads the programs. No packet comes to them until [`FastPath::attach`].
     ///
     /// # Errors
     /// Why not, and how to mend it. New maps may be left, without a program.
     pub fn load(self, settings: &Settings) -> Result<FastPath, FastPathError> {
-        let Self { pins, found, buckets, rules, table } = self;
+        let Self { pins, found, buckets, rules, table, ahead } = self;
         let wish = wish(settings.mode, &settings.interfaces);
-        let programs = Objects::open(&rules, &pins, buckets, wish)?.load()?;
+        let programs = match ahead.and_then(|ahead| ahead.programs(&rules, wish, &pins)) {
+            Some(programs) => programs,
+            None => Objects::open(&rules, &pins, buckets, wish)?.load()?,
+        };
         let (control, table) = match table {
             Some(both) => both,
             None => {
@@ -131,7 +141,7 @@ impl FastPath {
             Found::Kept => Some(open_table(&pins, open_control(&pins)?, settings.capacity, &rules)?),
             _ => None,
         };
-        Ok(Opened { pins, found, buckets, rules, table })
+        Ok(Opened { pins, found, buckets, rules, table, ahead: None })
     }
 
     /// [`Self::open`], and [`Opened::load`].
@@ -213,13 +223,14 @@ impl FastPath {
         self.exchange(loaded, interfaces)
     }
 
-    /// Takes everything away: programs from their interfaces, maps with their flows.
+    /// Takes everything away: programs from their interfaces, maps with their flows, and the file system, if a gateway mounted it and nothing
+    /// is in it any more.
     ///
     /// # Errors
     /// What the kernel said; something may be left then.
     pub fn end(self) -> Result<usize, FastPathError> {
         self.control.enable(false);
-        self.pins.remove_all()
+        self.pins.end()
     }
 
     /// Where the programs hang.
@@ -320,13 +331,21 @@ fn look(settings: &Settings, buckets: u32) -> Result<(Pins, Found), FastPathErro
     if pins.is_empty() {
         return Ok((pins, Found::Nothing));
     }
-    let why = match pins.strange(buckets) {
-        Some(why) => Some(why),
-        None => open_control(&pins)?.strange(&settings.gateway, buckets),
-    };
-    let Some(why) = why else { return Ok((pins, Found::Kept)) };
+    let Some(why) = strange(&pins, settings, buckets)? else { return Ok((pins, Found::Kept)) };
     pins.remove_all()?;
     Ok((Pins::open(&settings.pin_path, &settings.gateway)?, Found::Replaced(why)))
+}
+
+/// Why what is pinned is not ours to use; `None`: it is.
+pub(crate) fn strange(
+    pins: &Pins,
+    settings: &Settings,
+    buckets: u32,
+) -> Result<Option<String>, FastPathError> {
+    match pins.strange(buckets) {
+        Some(why) => Ok(Some(why)),
+        None => Ok(open_control(pins)?.strange(&settings.gateway, buckets)),
+    }
 }
 
 fn open_control(pins: &Pins) -> Result<Control, FastPathError> {
@@ -348,7 +367,7 @@ fn open_table(
 }
 
 /// The rules with what the kernel can do.
-fn complete(rules: &Rules) -> Rules {
+pub(crate) fn complete(rules: &Rules) -> Rules {
     let mut rules = rules.clone();
     rules.config.can_decap_gso = u8::from(probe::can_decap_gso());
     rules

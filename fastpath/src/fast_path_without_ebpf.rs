@@ -24,7 +24,26 @@ pub struct Prepared(Infallible);
 #[derive(Debug)]
 pub struct Loaded(Infallible);
 
+/// Programs, which cannot exist.
+#[derive(Debug)]
+pub struct Ahead(Infallible);
+
+impl Ahead {
+    /// Fails.
+    ///
+    /// # Errors
+    /// [`FastPathError::NotBuilt`].
+    pub fn load(_: &Settings) -> Result<Option<Self>, FastPathError> {
+        Err(FastPathError::NotBuilt)
+    }
+}
+
 impl Opened {
+    /// Takes nothing.
+    pub fn with(self, _: Option<Ahead>) -> Self {
+        match self.0 {}
+    }
+
     /// The flow table of the gateway before.
     pub fn table(&self) -> Option<&Arc<FlowTable>> {
         match self.0 {}

@@ -161,12 +161,19 @@ impl FlowTable {
         }
     }
 
-    /// Makes a half active, whatever it was marked with.
-    pub fn force(&self, slot: usize) {
+    /// Takes the mark away that a half has, if it is armed.
+    pub fn rearm(&self, slot: usize) {
+        let unmarked = |word| (flow_state(word) == FLOW_ARMED).then_some(flow_word(FLOW_ARMED, 0));
+        // Otherwise it is active, or no more.
+        let _ = self.entry(slot).word.fetch_update(AcqRel, Acquire, unmarked);
+    }
+
+    /// Makes a half active, whatever it was marked with. Whether it was armed.
+    pub fn force(&self, slot: usize) -> bool {
         let active = flow_word(FLOW_ACTIVE, self.incarnation.fetch_add(1, Relaxed));
         let armed = |word| (flow_state(word) == FLOW_ARMED).then_some(active);
         // Otherwise it is active already, or no more.
-        let _ = self.entry(slot).word.fetch_update(AcqRel, Acquire, armed);
+        self.entry(slot).word.fetch_update(AcqRel, Acquire, armed).is_ok()
     }
 
     /// Takes both halves out; returns them as they were, that to the outside first.

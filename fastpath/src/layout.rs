@@ -416,8 +416,10 @@ plain! {
         pub mac: [u8; 6],
         /// Strict reverse path filtering: an IPv4 source must be reached by it.
         pub strict: u8,
+        /// The program at tc hangs there, too: what the one in the driver passes on comes to it.
+        pub tc: u8,
         /// Zero.
-        pub reserved: [u8; 3],
+        pub reserved: [u8; 2],
     }
 
     /// The programs' constants.

@@ -16,9 +16,13 @@
 
 mod adoption;
 #[cfg(feature = "ebpf")]
+mod ahead;
+#[cfg(feature = "ebpf")]
 mod attach;
 #[cfg(feature = "ebpf")]
 mod bpf;
+#[cfg(feature = "ebpf")]
+mod bpf_mount;
 #[cfg(feature = "ebpf")]
 mod choose;
 mod control;
@@ -59,12 +63,14 @@ mod ticks;
 mod writer;
 
 pub use adoption::Adopted;
+#[cfg(feature = "ebpf")]
+pub use ahead::Ahead;
 pub use control::Control;
 pub use counts::{CAUSES, Cause, Counts, MECHANISMS};
 pub use error::SteeringError;
-pub use fast_path::{FastPath, Loaded, Opened, Prepared};
 #[cfg(not(feature = "ebpf"))]
-pub use fast_path::{gateways, remove_all};
+pub use fast_path::{Ahead, gateways, remove_all};
+pub use fast_path::{FastPath, Loaded, Opened, Prepared};
 pub use fault::FastPathError;
 pub use flows::FlowTable;
 pub use next_hops::{Neighbour, NextHops};

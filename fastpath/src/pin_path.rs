@@ -1,67 +1,54 @@
 //! The folder of what outlives the process: a BPF file system, mounted if need be.
 
+use crate::bpf_mount::{is_bpf, mount};
 use crate::fault::FastPathError;
-use std::ffi::CString;
+use std::fs::File;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// The kind of file system, as statfs says it: BPF_FS_MAGIC.
-const BPF_FS: u64 = 0xcafe_4a11;
-
-/// Makes sure that a BPF file system is there: makes the folder and mounts one if it is missing or empty.
+/// Makes sure that a BPF file system is there: makes the folder and mounts one if it is missing or empty. While what is returned is open
+/// nobody unmounts it.
 ///
 /// # Errors
 /// It has other contents, or the kernel does not mount it.
-pub(crate) fn ensure(path: &Path) -> Result<(), FastPathError> {
+pub(crate) fn ensure(path: &Path) -> Result<File, FastPathError> {
+    // A gateway that ends at this moment may have taken folder and mount away between two steps.
+    there_or_mounted(path).or_else(|_| there_or_mounted(path))
+}
+
+fn there_or_mounted(path: &Path) -> Result<File, FastPathError> {
     let wrong = |why: String| FastPathError::PinPath { path: path.into(), why };
     let said = |doing: &'static str| move |error: io::Error| wrong(format!("{doing}: {error}"));
-    make_folder(path).map_err(said("make the folder"))?;
-    if is_bpf(path).map_err(said("look at it"))? {
-        return Ok(());
+    if path.exists() && !path.is_dir() {
+        return Err(wrong("is no directory; write another pin_path".into()));
+    }
+    let made = make_folder(path).map_err(said("make the folder"))?;
+    let folder = File::open(path).map_err(said("look at it"))?;
+    if is_bpf(&folder).map_err(said("look at it"))? {
+        return Ok(folder);
     }
     let mut entries = std::fs::read_dir(path).map_err(said("look into it"))?;
     if entries.next().is_some() {
         return Err(wrong("is no BPF file system and not empty; write another pin_path".into()));
     }
-    mount(path).map_err(said("mount a BPF file system"))?;
-    match is_bpf(path).map_err(said("look at it"))? {
-        true => Ok(()),
+    mount(path, made).map_err(said("mount a BPF file system"))?;
+    let folder = File::open(path).map_err(said("look at it"))?;
+    match is_bpf(&folder).map_err(said("look at it"))? {
+        true => Ok(folder),
         false => Err(wrong("no BPF file system could be mounted there".into())),
     }
 }
 
-/// A folder of the owner's alone; its parents as usual.
-fn make_folder(path: &Path) -> io::Result<()> {
+/// A folder of the owner's alone; its parents as usual. Whether it was not there.
+fn make_folder(path: &Path) -> io::Result<bool> {
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent)?;
     }
     match std::fs::DirBuilder::new().mode(0o700).create(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        result => result,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        result => result.map(|()| true),
     }
-}
-
-fn is_bpf(path: &Path) -> io::Result<bool> {
-    let name = CString::new(path.as_os_str().as_bytes())?;
-    // SAFETY: plain numbers, for which zero is a value.
-    let mut found: libc::statfs = unsafe { std::mem::zeroed() };
-    // SAFETY: a C string and a statfs, valid for the call.
-    if unsafe { libc::statfs(name.as_ptr(), &mut found) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(found.f_type as u64 == BPF_FS)
-}
-
-fn mount(path: &Path) -> io::Result<()> {
-    let name = CString::new(path.as_os_str().as_bytes())?;
-    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-    // SAFETY: C strings that outlive the call.
-    let result = unsafe {
-        libc::mount(c"bpf".as_ptr(), name.as_ptr(), c"bpf".as_ptr(), flags, c"mode=0700".as_ptr().cast())
-    };
-    if result != 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// A gateway's folder. A BPF file system takes no names with a dot; they and other rare characters are written in hexadecimal.
@@ -114,5 +101,14 @@ mod tests {
         let error = ensure(&path).unwrap_err().to_string();
         std::fs::remove_dir_all(&path).unwrap();
         assert!(error.contains("not empty"), "{error}");
+    }
+
+    #[test]
+    fn a_file_is_no_place_for_pins_and_nothing_else_is_said_of_it() {
+        let path = std::env::temp_dir().join(format!("sixway-pins-file-{}", std::process::id()));
+        std::fs::write(&path, "").unwrap();
+        let error = ensure(&path).unwrap_err().to_string();
+        std::fs::remove_file(&path).unwrap();
+        assert!(error.contains("is no directory; write another pin_path"), "{error}");
     }
 }

@@ -1,6 +1,7 @@
 //! What outlives the process: maps and links, in the gateway's folder of a BPF file system.
 
 use crate::bpf;
+use crate::bpf_mount;
 use crate::fault::FastPathError;
 use crate::layout::{self, COUNTERS, NEXT_HOPS};
 use crate::pin_path;
@@ -8,6 +9,7 @@ use aya::maps::{MapData, MapInfo, MapType};
 use aya::programs::TcAttachType;
 use aya::programs::links::Link;
 use aya::programs::tc::{SchedClassifierLink, TcHandle};
+use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -67,17 +69,26 @@ impl Shape {
 }
 
 /// A gateway's folder.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Pins {
+    pin_path: PathBuf,
     folder: PathBuf,
     gateway: String,
+    /// The file system, which nobody unmounts while it is open.
+    _open: Option<File>,
 }
 
 impl Pins {
+    /// The folder, whether it is there or not.
+    pub fn of(pin_path: &Path, gateway: &str) -> Self {
+        let folder = pin_path::folder(pin_path, gateway);
+        Self { pin_path: pin_path.into(), folder, gateway: gateway.into(), _open: None }
+    }
+
     /// The folder, made if it was not there.
     pub fn open(pin_path: &Path, gateway: &str) -> Result<Self, FastPathError> {
-        pin_path::ensure(pin_path)?;
-        let pins = Self { folder: pin_path::folder(pin_path, gateway), gateway: gateway.into() };
+        let open = pin_path::ensure(pin_path)?;
+        let pins = Self { _open: Some(open), ..Self::of(pin_path, gateway) };
         match std::fs::create_dir(&pins.folder) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 Err(FastPathError::PinPath { path: pins.folder, why: format!("make the folder: {error}") })
@@ -89,6 +100,11 @@ impl Pins {
     /// Names of the maps, and where each is pinned.
     pub fn maps(&self) -> impl Iterator<Item = (&'static str, PathBuf)> {
         MAPS.iter().map(|shape| (shape.name, self.folder.join(shape.name)))
+    }
+
+    /// The kernel's numbers of the maps, each of which is one map's for ever; 0: it is not there.
+    pub fn numbers(&self) -> Vec<u32> {
+        self.maps().map(|(_, path)| MapInfo::from_pin(path).map_or(0, |info| info.id())).collect()
     }
 
     /// Where a link is pinned.
@@ -168,15 +184,24 @@ impl Pins {
             _ => Ok(count),
         }
     }
+
+    /// The same, and then the file system, if a gateway mounted it and nothing is in it any more.
+    pub fn end(self) -> Result<usize, FastPathError> {
+        let count = self.remove_all()?;
+        let pin_path = self.pin_path.clone();
+        drop(self);
+        bpf_mount::release(&pin_path);
+        Ok(count)
+    }
 }
 
-/// Takes everything away that a gateway of this name has left, of whatever version: programs at interfaces, maps with their flows. Returns
-/// how many things that were; a folder that is not there is nothing.
+/// Takes everything away that a gateway of this name has left, of whatever version: programs at interfaces, maps with their flows, and the
+/// file system, if a gateway mounted it and nothing is in it any more. Returns how many things were pinned; a folder that is not there is nothing.
 ///
 /// # Errors
 /// What the kernel said; something may be left then.
 pub fn remove_all(pin_path: &Path, gateway: &str) -> Result<usize, FastPathError> {
-    Pins { folder: pin_path::folder(pin_path, gateway), gateway: gateway.into() }.remove_all()
+    Pins::of(pin_path, gateway).end()
 }
 
 /// The gateways that have something pinned in a folder, running or not.

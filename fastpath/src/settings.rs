@@ -25,6 +25,13 @@ pub struct Rules {
     pub tables: Vec<Table>,
 }
 
+impl Rules {
+    /// Whether others make the same programs.
+    pub fn make_the_same(&self, other: &Self) -> bool {
+        self.config.octets() == other.config.octets() && self.tables == other.tables
+    }
+}
+
 /// What a map of the programs' own holds, which has room for these rows alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
@@ -85,6 +92,8 @@ pub struct Attached {
     pub place: Place,
     /// Why not otherwise, or what was found: a few words.
     pub why: String,
+    /// What is wrong there, and what would mend it.
+    pub warning: Option<String>,
 }
 
 /// An interface that the programs were to hang at and do not.

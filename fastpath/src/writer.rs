@@ -45,10 +45,13 @@ impl FastPath for FastPathWriter {
         self.table.activate(self.table.halves_of(handle)[way as usize], mark)
     }
 
-    fn force(&mut self, handle: FlowHandle) {
-        for slot in self.table.halves_of(handle) {
-            self.table.force(slot);
-        }
+    fn rearm(&mut self, handle: FlowHandle, way: Direction) {
+        self.table.rearm(self.table.halves_of(handle)[way as usize]);
+    }
+
+    fn force(&mut self, handle: FlowHandle) -> bool {
+        let [out, into] = self.table.halves_of(handle).map(|slot| self.table.force(slot));
+        out | into
     }
 
     fn remove(&mut self, handle: FlowHandle) -> Usage {

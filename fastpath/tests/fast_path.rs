@@ -12,8 +12,8 @@ use sixway_dataplane::offload::{FastPath as _, OffloadedFlow, mark};
 use sixway_fastpath::layout::{Config, Device, KIND_NAT64};
 use sixway_fastpath::test_run::{Frame, run_tc, run_xdp, send_xdp};
 use sixway_fastpath::{
-    FastPath, FastPathError, FastPathWriter, Found, Mode, Place, Rules, Settings, Steering, TC_PROGRAM,
-    remove_all,
+    Ahead, FastPath, FastPathError, FastPathWriter, Found, Mode, Place, Rules, Settings, Steering,
+    TC_PROGRAM, remove_all,
 };
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::BTreeMap;
@@ -141,7 +141,7 @@ fn the_next_process_finds_flows_and_takes_the_programs_place() {
         first.control().enable(true);
         for number in 1..=3 {
             let handle = first.table().arm(&flow(number)).unwrap();
-            first.table().halves_of(handle).into_iter().for_each(|slot| first.table().force(slot));
+            assert_eq!(first.table().halves_of(handle).map(|slot| first.table().force(slot)), [true; 2]);
         }
         let before = at_tcx("near");
         drop(first);
@@ -273,32 +273,43 @@ fn without_tcx_a_filter_does_it_and_stands_alone() {
     });
 }
 
-#[test]
-fn what_is_not_the_gateways_goes_on_and_is_counted() {
-    with_pins("counted", |peer, settings| {
-        let mut rules = rules();
-        let near = sixway_link::interface::index("near").unwrap();
-        let port = &mut rules.config.ports[0];
-        (port.ifindex, port.below) = (near, near);
-        port.mac = sixway_link::interface::ethernet_address("near").unwrap().unwrap();
-        rules.config.ports_count = 1;
-        rules.config.absence = 3_600_000;
-        let settings = Settings { rules, ..settings };
-        let fast_path = start(&settings);
-        fast_path.control().enable(true);
-        fast_path.control().beat();
-        let socket = std::net::UdpSocket::bind((NEAR, 5_000)).unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
-        let there = peer.inside(|| std::net::UdpSocket::bind((FAR, 0)).unwrap());
+/// Three datagrams that are nobody's go on to the host, and are counted once each, whatever hooks they come by.
+fn goes_on_and_is_counted(peer: &Peer, settings: Settings) {
+    let mut rules = rules();
+    let near = sixway_link::interface::index("near").unwrap();
+    let port = &mut rules.config.ports[0];
+    (port.ifindex, port.below, port.tc) = (near, near, 1);
+    port.mac = sixway_link::interface::ethernet_address("near").unwrap().unwrap();
+    rules.config.ports_count = 1;
+    rules.config.absence = 3_600_000;
+    let mode = settings.mode;
+    let fast_path = start(&Settings { rules, ..settings });
+    fast_path.control().enable(true);
+    fast_path.control().beat();
+    let socket = std::net::UdpSocket::bind((NEAR, 5_000)).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    let there = peer.inside(|| std::net::UdpSocket::bind((FAR, 0)).unwrap());
+    for _ in 0..3 {
         there.send_to(b"hello", (NEAR, 5_000)).unwrap();
         assert_eq!(socket.recv(&mut [0; 100]).unwrap(), 5);
-        let counts = fast_path.counts().unwrap();
-        let passed: BTreeMap<_, _> = counts.passed().map(|(cause, value)| (cause.name, value)).collect();
-        assert!(passed["not_ours"].packets >= 1, "{passed:?}");
-        assert!(passed["not_ours"].octets >= 33, "{passed:?}");
-        assert_eq!(counts.lost().packets, 0);
-        let _ = peer.inside(Sender::new);
-        fast_path.end().unwrap();
+    }
+    let counts = fast_path.counts().unwrap();
+    let passed: BTreeMap<_, _> = counts.passed().map(|(cause, value)| (cause.name, value)).collect();
+    assert_eq!((passed["not_ours"].packets, passed["not_ours"].octets), (3, 99), "{mode:?}: {passed:?}");
+    assert_eq!(counts.lost().packets, 0);
+    let _ = peer.inside(Sender::new);
+    fast_path.end().unwrap();
+}
+
+#[test]
+fn what_is_not_the_gateways_goes_on_and_is_counted() {
+    with_pins("counted", goes_on_and_is_counted);
+}
+
+#[test]
+fn what_both_hooks_pass_on_is_counted_once() {
+    with_pins("once", |peer, settings| {
+        goes_on_and_is_counted(peer, Settings { mode: Mode::Xdp, ..settings })
     });
 }
 
@@ -448,6 +459,7 @@ fn no_packet_notices_that_the_programs_are_replaced() {
         let (sender, receiver) =
             peer.inside(|| (packet_socket("far"), std::net::UdpSocket::bind((FAR, 53)).unwrap()));
         peer.inside(|| support::ip(&format!("route add 198.51.100.0/24 via {NEAR}")));
+        room_for_all(&receiver);
         let ends = std::sync::atomic::AtomicBool::new(false);
         let (sent, received) = std::thread::scope(|scope| {
             let sending = scope.spawn(|| {
@@ -481,6 +493,22 @@ fn no_packet_notices_that_the_programs_are_replaced() {
         );
         fast_path.end().unwrap();
     });
+}
+
+/// A reader that does not get the processor for a while loses nothing.
+fn room_for_all(socket: &std::net::UdpSocket) {
+    let octets: libc::c_int = 16 << 20;
+    // SAFETY: the option's value is an int, which outlives the call.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_RCVBUFFORCE,
+            (&raw const octets).cast(),
+            size_of_val(&octets) as libc::socklen_t,
+        )
+    };
+    assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
 }
 
 /// Whether what comes by the device is none of the flow's: the kernel's own multicast.
@@ -535,5 +563,102 @@ fn frames_run_through_the_programs_without_a_wire() {
         assert_eq!((ran.verdict, ran.octets), (2, frame.clone()), "XDP_PASS");
         send_xdp(fast_path.xdp().unwrap(), &Frame::new(&frame).by(near), 100, 0).unwrap();
         fast_path.end().unwrap();
+    });
+}
+
+/// What is mounted at a folder, the last one first.
+fn mounted(folder: &Path) -> Vec<String> {
+    let table = std::fs::read_to_string("/proc/thread-self/mounts").unwrap();
+    let there = |line: &str| {
+        let mut words = line.split(' ').map(str::to_owned);
+        let source = words.next()?;
+        (words.next()? == folder.to_str()?).then_some(source)
+    };
+    table.lines().rev().filter_map(there).collect()
+}
+
+#[test]
+fn who_ends_last_unmounts_what_a_gateway_mounted() {
+    with_pins("unmounted", |_, settings| {
+        let path = &settings.pin_path;
+        let other = Settings { gateway: "sixway1".into(), interfaces: vec!["lo".into()], ..settings.clone() };
+        let (one, two) = (start(&settings), start(&other));
+        assert_eq!(mounted(path), ["sixway-made"]);
+        one.end().unwrap();
+        assert_eq!(mounted(path), ["sixway-made"], "the other one's pins are in it");
+        // That one is killed, and cleared up after.
+        drop(two);
+        assert_eq!(mounted(path), ["sixway-made"]);
+        remove_all(path, "sixway1").unwrap();
+        assert!(mounted(path).is_empty() && !path.exists());
+
+        // A folder that was there stays.
+        std::fs::create_dir(path).unwrap();
+        start(&settings).end().unwrap();
+        assert!(mounted(path).is_empty() && path.exists());
+
+        // One that begins keeps it, though nothing is pinned yet.
+        let one = start(&settings);
+        let begins = FastPath::open(&other).unwrap();
+        std::fs::remove_dir(path.join("sixway1")).unwrap();
+        one.end().unwrap();
+        assert_eq!(mounted(path), ["sixway"]);
+        drop(begins);
+        remove_all(path, "nobody").unwrap();
+        assert!(mounted(path).is_empty());
+    });
+}
+
+#[test]
+fn what_somebody_else_mounted_stays() {
+    with_pins("others", |_, settings| {
+        let path = &settings.pin_path;
+        std::fs::create_dir_all(path).unwrap();
+        assert!(Command::new("mount").args(["-t", "bpf", "bpf"]).arg(path).status().unwrap().success());
+        start(&settings).end().unwrap();
+        assert_eq!(mounted(path), ["bpf"]);
+        // A folder of it is not unmounted either.
+        let within = path.join("within");
+        start(&Settings { pin_path: within.clone(), ..settings.clone() }).end().unwrap();
+        assert_eq!((mounted(path).len(), within.exists()), (1, true));
+    });
+}
+
+/// The last number that the kernel gave to a program.
+fn newest() -> u32 {
+    aya::programs::loaded_programs().filter_map(|program| Some(program.ok()?.id())).max().unwrap()
+}
+
+#[test]
+fn what_was_loaded_ahead_is_hung_if_it_is_what_would_be_loaded() {
+    with_pins("ahead", |_, settings| {
+        assert!(Ahead::load(&settings).unwrap().is_none() && !settings.pin_path.exists(), "nobody runs");
+        drop(start(&settings));
+        let larger = Settings { capacity: 1_000, ..settings.clone() };
+        assert!(Ahead::load(&larger).unwrap().is_none(), "another size");
+        // Whether nothing is loaded any more when the other process has made way.
+        let is_hung = |settings: &Settings, ahead: Option<Ahead>| {
+            assert!(ahead.is_some());
+            let newest = newest();
+            let fast_path = FastPath::open(settings).unwrap().with(ahead).load(settings);
+            fast_path.unwrap().attach(&settings.interfaces).unwrap();
+            at_tcx("near")[0].0 <= newest
+        };
+        let before = at_tcx("near");
+        let ahead = Ahead::load(&settings).unwrap();
+        assert_eq!(at_tcx("near"), before, "the one of before goes on");
+        assert!(is_hung(&settings, ahead));
+        assert_ne!(at_tcx("near"), before);
+
+        let mut others = settings.clone();
+        others.rules.config.absence = 1;
+        assert!(!is_hung(&others, Ahead::load(&settings).unwrap()), "other rules");
+        let both = Settings { mode: Mode::Xdp, ..settings.clone() };
+        assert!(!is_hung(&both, Ahead::load(&settings).unwrap()), "another hook");
+        let ahead = Ahead::load(&settings).unwrap();
+        remove_all(&settings.pin_path, &settings.gateway).unwrap();
+        drop(start(&settings));
+        assert!(!is_hung(&settings, ahead), "other maps");
+        remove_all(&settings.pin_path, &settings.gateway).unwrap();
     });
 }

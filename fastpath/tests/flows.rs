@@ -185,7 +185,7 @@ fn the_next_gateway_keeps_whole_flows_that_it_wants_and_nothing_else() {
     let table = table(100);
     let arm = |number| {
         let handle = table.arm(&flow(number)).unwrap();
-        table.halves_of(handle).into_iter().for_each(|slot| table.force(slot));
+        assert_eq!(table.halves_of(handle).map(|slot| table.force(slot)), [true; 2]);
         handle
     };
     let handles: Vec<_> = (0..20).map(arm).collect();
@@ -217,7 +217,7 @@ fn the_next_gateway_keeps_whole_flows_that_it_wants_and_nothing_else() {
 fn flows_of_another_prefix_are_not_adopted() {
     let table = table(10);
     let handle = table.arm(&flow(2)).unwrap();
-    table.halves_of(handle).into_iter().for_each(|slot| table.force(slot));
+    assert_eq!(table.halves_of(handle).map(|slot| table.force(slot)), [true; 2]);
     let mut other = config();
     other.translators[0].prefix[15 - 4] = 9;
     table.set_translators(&other);

@@ -55,6 +55,7 @@ impl Translator for Fake {
         self.counters.dropped[DropReason::HandoverFull as usize] += 1;
     }
     fn tick(&mut self, _: Instant, _: &mut Outbox) {}
+    fn emptied(&mut self, _: Instant) {}
     fn settle(&mut self, _: Instant) {}
     fn end_fast_path(&mut self) {}
     fn export(&mut self, _: Instant) -> Vec<(u16, SavedSession)> {

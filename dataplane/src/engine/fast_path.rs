@@ -34,11 +34,27 @@ impl Engine {
         }
     }
 
+    /// Nothing waits before the engine, and what was decided on so far has been sent: to be told whenever whoever brings packets had none,
+    /// before [`Self::settle`]. A session whose packets leave no marks moves to the fast path after such a moment alone, or after half a second.
+    pub fn emptied(&mut self, now: Instant) {
+        for nat64 in &mut self.nat64 {
+            nat64.emptied(now);
+        }
+    }
+
     /// What was decided on so far has been sent: sessions on their way to the fast path that have no packet under way arrive there. To be
     /// called after each batch was sent, and when nothing comes.
     pub fn settle(&mut self, now: Instant) {
         for nat64 in &mut self.nat64 {
             nat64.settle_moving(now, &mut self.counters);
+        }
+    }
+
+    /// Takes back the sessions that are on their way to the fast path, so that they are among those that are exported: another process
+    /// adopts only those that have arrived there.
+    pub fn take_back_under_way(&mut self) {
+        for nat64 in &mut self.nat64 {
+            nat64.take_back_under_way(&mut self.counters);
         }
     }
 

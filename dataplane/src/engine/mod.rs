@@ -5,6 +5,7 @@
 //! Packets go through in strides, so that the cache misses of one stride's look-ups overlap.
 
 mod fast_path;
+mod narrow_path;
 mod original;
 mod owner;
 mod stride;
@@ -35,6 +36,7 @@ use original::Original;
 use tunnels::Tunnels;
 
 pub use fast_path::PACKETS_BEFORE_OFFLOAD;
+pub use narrow_path::PathErrorJudge;
 pub use tunnels::TunnelConfig;
 
 /// A packet passes at most so many mechanisms (hairpins included).

@@ -2,6 +2,7 @@
 //! §3.4).
 
 use super::Engine;
+use super::tunnels::Tunnels;
 use crate::drop_reason::DropReason;
 use crate::frame::{Frame, Offload};
 use crate::instant::Instant;
@@ -51,37 +52,50 @@ impl Engine {
     /// An ICMPv4 error, whole, that another worker's engine has got as a frame: what it tells of a path is learnt here too, and nobody
     /// is told. Whatever cannot be believed is ignored.
     pub fn learn_path_error(&mut self, octets: &[u8], now: Instant) {
-        let Ok(packet) = parse::parse(octets) else { return };
-        let Addresses::V4 { destination, .. } = packet.addresses else { return };
-        let is_whole_error =
-            matches!(packet.transport, Transport::IcmpError { .. }) && packet.fragment.is_none();
-        if let Some(endpoint) = self.tunnels.endpoint(destination).filter(|_| is_whole_error)
-            && let Ok(error) = message_of(octets, &packet).and_then(TunnelError::read)
-        {
+        if let Some((error, endpoint)) = self.tunnels.error_in(octets) {
             self.rewriter.set_time(now);
             let _unbelieved = self.heed(&error, endpoint);
         }
     }
 
-    /// Believes an error if it quotes a packet that one of the endpoint's tunnels sends: the quoted outer source is the endpoint, and
-    /// the inner destination leads where the outer one is. Where the inner header is not quoted, the outer destination must be the
-    /// other end of a tunnel that has but one.
+    /// Learns from an error, if it is to be believed.
     fn heed(&mut self, error: &TunnelError<'_>, endpoint: u8) -> Result<Heeded, DropReason> {
-        if self.tunnels.endpoint(error.outer_source) != Some(endpoint) {
-            return Err(DropReason::ErrorAboutNothingSent);
-        }
-        let remote = error.outer_destination;
-        let through = match &error.inner {
-            Some(inner) => self.tunnels.went_through(endpoint, inner.source, inner.destination, remote),
-            None => self.tunnels.only_to(endpoint, remote),
-        };
+        let through = self.tunnels.sent_what_is_quoted(error, endpoint);
         let policy = PolicyId(through.ok_or(DropReason::ErrorAboutNothingSent)?);
+        let remote = error.outer_destination;
         let learnt = match error.says {
             Says::TooBig(told) => self.rewriter.learn_path_mtu(policy, remote, told, error.outer_length),
             Says::Unreachable | Says::Else => None,
         };
         let mtu = self.rewriter.tunnel_mtu(policy, remote).ok_or(DropReason::NoTunnel)?;
         Ok(Heeded { mtu, learnt })
+    }
+}
+
+impl Tunnels {
+    /// The error that an ICMPv4 packet is, and the endpoint that it came to.
+    pub(super) fn error_in<'a>(&self, octets: &'a [u8]) -> Option<(TunnelError<'a>, u8)> {
+        let packet = parse::parse(octets).ok()?;
+        let Addresses::V4 { destination, .. } = packet.addresses else { return None };
+        let is_whole_error =
+            matches!(packet.transport, Transport::IcmpError { .. }) && packet.fragment.is_none();
+        let endpoint = self.endpoint(destination).filter(|_| is_whole_error)?;
+        Some((message_of(octets, &packet).and_then(TunnelError::read).ok()?, endpoint))
+    }
+
+    /// The tunnel of an endpoint that an error is about. Believed is what quotes a packet that one of them sends: the quoted outer source
+    /// is the endpoint, and the inner destination leads where the outer one is. Where the inner header is not quoted, the outer
+    /// destination must be the other end of a tunnel that has but one.
+    pub(super) fn sent_what_is_quoted(&self, error: &TunnelError<'_>, endpoint: u8) -> Option<u16> {
+        if self.endpoint(error.outer_source) != Some(endpoint) {
+            return None;
+        }
+        match &error.inner {
+            Some(inner) => {
+                self.went_through(endpoint, inner.source, inner.destination, error.outer_destination)
+            }
+            None => self.only_to(endpoint, error.outer_destination),
+        }
     }
 }
 

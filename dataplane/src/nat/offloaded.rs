@@ -13,8 +13,8 @@ use crate::counters::Counters;
 use crate::instant::Instant;
 use crate::offload::{FlowHandle, OffloadedFlow, Usage};
 
-/// Halves that waited and are looked at after one batch: more than a batch can leave behind.
-const WAITS_ENDED_AT_ONCE: usize = 256;
+/// Halves that waited and are looked at after one batch: more than a batch of 256 packets can leave behind.
+const WAITS_ENDED_AT_ONCE: usize = 640;
 
 /// A session as it is, what went by in the fast path included.
 #[derive(Clone, Copy, Debug)]
@@ -81,28 +81,38 @@ impl StateTables {
         self.sessions.heed_moving(self.offloading.is_any_moving());
     }
 
+    /// Nothing waits before the engine now, and what was decided on has been sent.
+    pub(crate) const fn emptied(&mut self, now: Instant) {
+        self.offloading.emptied(now);
+    }
+
     /// What was decided on has been sent.
     pub(crate) fn settle_moving(&mut self, now: Instant, counters: &mut Counters) {
-        if self.offloading.is_any_waiting() {
-            self.end_waits(now);
-        }
-        if !self.offloading.is_any_moving() {
+        let (moving, waiting) = (self.offloading.is_any_moving(), self.offloading.is_any_waiting());
+        if !moving && !waiting {
             return;
         }
-        counters.flows_moved_unquietly += self.offloading.settle(now).unquietly;
+        // First those that move: they may leave their places to those that wait.
+        if moving {
+            counters.flows_moved_unquietly += self.offloading.settle(now).unquietly;
+        }
+        if waiting {
+            counters.flows_moved_unquietly += self.end_waits(now);
+        }
         self.sessions.heed_moving(self.offloading.is_any_moving());
     }
 
-    /// Halves that had no packet for long enough, a bounded number of them.
-    fn end_waits(&mut self, now: Instant) {
+    /// Halves that had no packet for long enough, a bounded number of them; how many sessions moved without a quiet point.
+    fn end_waits(&mut self, now: Instant) -> u64 {
+        let mut unquietly = 0;
         for _ in 0..WAITS_ENDED_AT_ONCE {
             let Some(waiting) = self.offloading.next_silent(now) else { break };
             // The session may have ended, and its slot and its entry may be another's.
             if self.sessions.place(waiting.slot).flow() == Some(waiting.handle) {
-                self.offloading.end_wait(waiting, now);
+                unquietly += self.offloading.end_wait(waiting, now).unquietly;
             }
         }
-        self.sessions.heed_moving(self.offloading.is_any_moving());
+        unquietly
     }
 
     /// Takes a session's entry out of the fast path; whether it had one. What it had there is the session's.
@@ -113,6 +123,15 @@ impl StateTables {
         self.sessions.absorb(slot, &usage);
         self.sessions.heed_moving(self.offloading.is_any_moving());
         true
+    }
+
+    /// Takes back whoever is on the way to the fast path: nobody could adopt it from there.
+    pub(crate) fn take_back_under_way(&mut self, counters: &mut Counters) {
+        for (slot, handle) in self.offloading.under_way() {
+            if self.sessions.place(slot).flow() == Some(handle) {
+                counters.flows_taken_back += u64::from(self.take_back(slot));
+            }
+        }
     }
 
     /// A SYN, FIN or RST has come: whoever carries on is the state machine.
@@ -150,10 +169,5 @@ impl StateTables {
             octets: [0, 1].map(|way| octets[way].wrapping_add(usage[way].octets)),
             flow,
         }
-    }
-
-    /// Whether the session is on its way to the fast path: nobody could adopt it from there.
-    pub(crate) fn is_moving(&self, slot: u32) -> bool {
-        self.offloading.is_moving(slot)
     }
 }

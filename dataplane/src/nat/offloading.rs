@@ -2,12 +2,16 @@
 //!
 //! ```text
 //!     ripe ── arm ──▶ moving ── the quiet point of both halves ──▶ carried there
-//!                       │ no quiet point for half a second ──▶ carried there all the same
-//!                       └ many move, and one half had no packet ──▶ waiting ── still none ──▶ carried there
+//!              │       ▲ │ no quiet point for half a second ──▶ carried there all the same
+//!              │       │ └ many move, and one half had no packet ─┐
+//!              │       └────── few move, and it had one ─┐        ▼
+//!              └ too many move ───────────────────────────▶ waiting ── silent for a while ──▶ carried there
 //! ```
 //!
 //! A half's packets may be forwarded there once none is under way here: the last that was sent here is the last that passed there.
-//! Those that had passed before the half was armed left no mark, so a half without marks has to be silent for a while first.
+//! Those that had passed before the half was armed left no mark, so a half without marks has to be silent first: for a while, in which the
+//! queue before the engine was empty once. Nobody sees the marks of a half that waits: if one is found on it, it is taken away, and the half
+//! waits once more.
 
 use super::sides::Direction;
 use crate::instant::Instant;
@@ -18,14 +22,17 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Sessions of a translator that are on their way to the fast path at a time.
+/// Sessions of a translator whose packets are looked at on their way to the fast path, at a time.
 const MOST_MOVING: usize = 64;
 
-/// Halves that wait for their silence, at a time: those that a hundred thousand new flows a second leave behind in it, ten times over.
+/// So many of them leave room for others.
+const FEW_MOVING: usize = MOST_MOVING / 2;
+
+/// Halves that wait for their silence, at a time: those that half a million new flows a second leave behind in it.
 const MOST_WAITING: usize = 65_536;
 
-/// A half whose packets no longer come, and that has no mark, has none under way after so long: a queue that holds packets for longer
-/// loses some.
+/// A half without a mark has no packet under way after so long, if the queue before the engine was empty meanwhile: so long another worker
+/// may take to hand one over.
 const SILENCE: Duration = Duration::from_millis(50);
 
 /// A session that finds no quiet point in so long moves without one: its queue is never empty.
@@ -79,6 +86,9 @@ pub(super) struct Waiting {
     pub(super) slot: u32,
     pub(super) handle: FlowHandle,
     way: Direction,
+    /// When its session was armed.
+    armed: Instant,
+    /// When its silence began.
     since: Instant,
 }
 
@@ -98,8 +108,38 @@ pub(crate) struct Offloading {
     moving: ArrayVec<Moving, MOST_MOVING>,
     /// In the order of their time.
     waiting: VecDeque<Waiting>,
-    /// A bit for each session that moves, by the lower bits of its slot: who finds none here does not move.
-    filter: u64,
+    filter: Filter,
+    /// When nothing waited before the engine.
+    emptied: Option<Instant>,
+}
+
+/// A bit for each session that moves, by the lower bits of its slot: who finds none here does not move.
+#[derive(Clone, Debug)]
+struct Filter([u64; 64]);
+
+impl Filter {
+    const NOBODY: Self = Self([0; 64]);
+
+    /// Its place, and the bit there.
+    const fn place(slot: u32) -> (usize, u64) {
+        (slot as usize >> 6 & 63, 1 << (slot & 63))
+    }
+
+    const fn add(&mut self, slot: u32) {
+        let (at, bit) = Self::place(slot);
+        self.0[at] |= bit;
+    }
+
+    const fn may_have(&self, slot: u32) -> bool {
+        let (at, bit) = Self::place(slot);
+        self.0[at] & bit != 0
+    }
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self::NOBODY
+    }
 }
 
 impl Offloading {
@@ -108,7 +148,7 @@ impl Offloading {
         (self.fast_path, self.mechanism) = (fast_path, mechanism);
         self.moving.clear();
         self.waiting.clear();
-        self.filter = 0;
+        self.filter = Filter::NOBODY;
     }
 
     /// Whether there is a fast path.
@@ -121,16 +161,25 @@ impl Offloading {
         self.mechanism
     }
 
-    /// Makes an armed entry for a session, which moves from now on. `None`: refused.
+    /// Makes an armed entry for a session, which is on its way from now on. `None`: refused.
     pub(super) fn arm(&mut self, slot: u32, flow: &OffloadedFlow, now: Instant) -> Option<FlowHandle> {
-        if self.moving.is_full() {
+        if self.moving.is_full() && self.waiting.len() + 2 > MOST_WAITING {
             return None;
         }
         let handle = self.fast_path.as_ref()?.lock().arm(flow)?;
-        let half = Half { mark: None, last: now, was_seen: false, is_done: false };
-        self.moving.push(Moving { slot, handle, since: now, halves: [half; 2] });
-        self.filter = self.filtered();
+        if self.moving.is_full() {
+            let wait = |way| Waiting { slot, handle, way, armed: now, since: now };
+            self.waiting.extend([Direction::Out, Direction::In].map(wait));
+        } else {
+            self.go_on(Moving { slot, handle, since: now, halves: [Half::unseen(now, false); 2] });
+        }
         Some(handle)
+    }
+
+    /// A session's packets are looked at from now on.
+    fn go_on(&mut self, moving: Moving) {
+        self.filter.add(moving.slot);
+        self.moving.push(moving);
     }
 
     /// Whether any session moves.
@@ -140,7 +189,7 @@ impl Offloading {
 
     /// Whether the session moves.
     pub(super) fn is_moving(&self, slot: u32) -> bool {
-        self.filter >> (slot & 63) & 1 != 0 && self.moving.iter().any(|moving| moving.slot == slot)
+        self.filter.may_have(slot) && self.moving.iter().any(|moving| moving.slot == slot)
     }
 
     /// A packet with this mark was decided on, and will be sent; whether its session moves.
@@ -151,20 +200,31 @@ impl Offloading {
         true
     }
 
+    /// Nothing waits before the engine now, and what was decided on has been sent.
+    pub(super) const fn emptied(&mut self, now: Instant) {
+        self.emptied = Some(now);
+    }
+
     /// What was decided on has been sent: makes the halves active that have nothing under way.
     pub(super) fn settle(&mut self, now: Instant) -> Moved {
         let mut moved = Moved::default();
         let Some(fast_path) = &self.fast_path else { return moved };
         let mut fast_path = fast_path.lock();
         // While there is room, a half's first packet is awaited here: it makes the half active at once.
-        let is_crowded = self.moving.len() > MOST_MOVING / 2;
-        let waiting = &mut self.waiting;
+        let is_crowded = self.moving.len() > FEW_MOVING;
+        let (waiting, emptied) = (&mut self.waiting, self.emptied);
         self.moving.retain(|moving| {
             let Moving { slot, handle, since, halves } = moving;
             for (half, way) in halves.iter_mut().zip([Direction::Out, Direction::In]) {
-                half.settle(|mark| fast_path.activate(*handle, way, mark), now);
+                half.settle(&mut **fast_path, (*handle, way), emptied, now);
                 if is_crowded && !half.is_done && !half.was_seen && waiting.len() < MOST_WAITING {
-                    waiting.push_back(Waiting { slot: *slot, handle: *handle, way, since: half.last });
+                    waiting.push_back(Waiting {
+                        slot: *slot,
+                        handle: *handle,
+                        way,
+                        armed: *since,
+                        since: half.last,
+                    });
                     half.is_done = true;
                 }
             }
@@ -178,7 +238,8 @@ impl Offloading {
             moved.unquietly += 1;
             false
         });
-        self.filter = self.filtered();
+        drop(fast_path);
+        self.filter_anew();
         moved
     }
 
@@ -187,35 +248,50 @@ impl Offloading {
         !self.waiting.is_empty()
     }
 
-    /// The next half whose silence is over.
+    /// The next half whose silence is over, or that has waited for too long.
     pub(super) fn next_silent(&mut self, now: Instant) -> Option<Waiting> {
-        let is_over = self.waiting.front().is_some_and(|waiting| now.since(waiting.since) >= SILENCE);
+        let waiting = self.waiting.front()?;
+        let is_over = is_silent(waiting.since, self.emptied, now) || now.since(waiting.armed) >= PATIENCE;
         if is_over { self.waiting.pop_front() } else { None }
     }
 
-    /// Makes a half active that waited, if no packet went by it; else its session moves again, so that its marks are seen.
-    pub(super) fn end_wait(&mut self, waiting: Waiting, now: Instant) {
-        let Waiting { slot, handle, way, .. } = waiting;
-        let Some(fast_path) = &self.fast_path else { return };
-        if fast_path.lock().activate(handle, way, 0) {
-            return;
+    /// Makes a half active that waited, if no packet went by it or it has waited for too long; else it is looked at again, or waits once more.
+    pub(super) fn end_wait(&mut self, waiting: Waiting, now: Instant) -> Moved {
+        let Waiting { slot, handle, way, armed, since } = waiting;
+        let Some(fast_path) = &self.fast_path else { return Moved::default() };
+        let mut fast_path = fast_path.lock();
+        if is_silent(since, self.emptied, now) && fast_path.activate(handle, way, 0) {
+            return Moved::default();
         }
-        if self.moving.is_full() {
-            // A packet later is as good.
+        if now.since(armed) >= PATIENCE {
+            // Its other half may have waited, too.
+            return Moved { unquietly: fast_path.force(handle).into() };
+        }
+        fast_path.rearm(handle, way);
+        drop(fast_path);
+        let half = |is_done| Half::unseen(now, is_done);
+        if let Some(moving) = self.moving.iter_mut().find(|moving| moving.slot == slot) {
+            moving.halves[way as usize] = half(false);
+        } else if self.moving.len() <= FEW_MOVING {
+            let halves = [half(way != Direction::Out), half(way != Direction::In)];
+            self.go_on(Moving { slot, handle, since: armed, halves });
+        } else {
             self.waiting.push_back(Waiting { since: now, ..waiting });
-            return;
         }
-        let half = |is_done| Half { mark: None, last: now, was_seen: true, is_done };
-        let halves = [half(way != Direction::Out), half(way != Direction::In)];
-        self.moving.push(Moving { slot, handle, since: now, halves });
-        self.filter = self.filtered();
+        Moved::default()
+    }
+
+    /// Whoever is on the way, each session by its slot and its entry; one that has ended may be among them.
+    pub(super) fn under_way(&self) -> Vec<(u32, FlowHandle)> {
+        let moving = self.moving.iter().map(|moving| (moving.slot, moving.handle));
+        moving.chain(self.waiting.iter().map(|waiting| (waiting.slot, waiting.handle))).collect()
     }
 
     /// Takes an entry out.
     pub(super) fn remove(&mut self, slot: u32, handle: FlowHandle) -> Usage {
-        if let Some(at) = self.moving.iter().position(|moving| moving.slot == slot) {
-            self.moving.swap_remove(at);
-            self.filter = self.filtered();
+        if self.is_moving(slot) {
+            self.moving.retain(|moving| moving.slot != slot);
+            self.filter_anew();
         }
         self.fast_path.as_ref().map_or_else(Usage::default, |fast_path| fast_path.lock().remove(handle))
     }
@@ -225,21 +301,41 @@ impl Offloading {
         self.fast_path.as_ref().map_or_else(Usage::default, |fast_path| fast_path.lock().usage(handle))
     }
 
-    fn filtered(&self) -> u64 {
-        self.moving.iter().fold(0, |filter, moving| filter | 1 << (moving.slot & 63))
+    fn filter_anew(&mut self) {
+        self.filter = Filter::NOBODY;
+        self.moving.iter().for_each(|moving| self.filter.add(moving.slot));
     }
 }
 
 impl Half {
+    /// No packet was decided on since `last`.
+    const fn unseen(last: Instant, is_done: bool) -> Self {
+        Self { mark: None, last, was_seen: false, is_done }
+    }
+
     /// Tries to become active: with the mark of the last packet, or with none if there was none for a while.
-    fn settle(&mut self, activate: impl FnOnce(u32) -> bool, now: Instant) {
-        let mark = self.mark.take().or_else(|| (now.since(self.last) >= SILENCE).then_some(0));
-        if let Some(mark) = mark
-            && !self.is_done
-        {
-            self.is_done = activate(mark);
+    fn settle(
+        &mut self,
+        path: &mut dyn FastPath,
+        (handle, way): (FlowHandle, Direction),
+        emptied: Option<Instant>,
+        now: Instant,
+    ) {
+        let is_silent = is_silent(self.last, emptied, now);
+        let mark = self.mark.take().or_else(|| is_silent.then_some(0));
+        let Some(mark) = mark.filter(|_| !self.is_done) else { return };
+        self.is_done = path.activate(handle, way, mark);
+        if is_silent && !self.is_done {
+            // One went by and never came here.
+            path.rearm(handle, way);
+            self.last = now;
         }
     }
+}
+
+/// Whether a silence that began at `since` is over, if no packet came in it.
+fn is_silent(since: Instant, emptied: Option<Instant>, now: Instant) -> bool {
+    now.since(since) >= SILENCE && emptied.is_some_and(|emptied| emptied > since)
 }
 
 /// When the last packet was, of either half.

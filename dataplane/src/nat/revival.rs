@@ -151,7 +151,7 @@ impl StateTables {
         let waits = matches!(session.state, SessionState::Free | SessionState::V4InitStored);
         if waits
             || place.binding == NONE
-            || present.flow.is_some() && !self.is_moving(slot)
+            || present.flow.is_some()
             || clock.floor >= self.sessions.closes(&session)
             || self.bindings.get(place.binding).kind == BindingKind::Free
         {

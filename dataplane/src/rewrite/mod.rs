@@ -122,13 +122,8 @@ impl Rewriter {
         length: u16,
     ) -> Option<Learnt> {
         let policy = self.tunnels.get(usize::from(policy.0))?;
-        match (policy.mtu, policy.outer_fragments) {
-            (TunnelMtu::Static(_), OuterFragments::Allowed) => None,
-            (TunnelMtu::Static(_), OuterFragments::Never) | (TunnelMtu::Dynamic, _) => {
-                let Bench { limits, paths, now, .. } = &mut self.bench;
-                Some(paths.learn(remote, told, length, limits.mtu4, *now))
-            }
-        }
+        let Bench { limits, paths, now, .. } = &mut self.bench;
+        policy.learns().then(|| paths.learn(remote, told, length, limits.mtu4, *now))
     }
 
     /// The largest packet that a tunnel of this policy carries to `remote`, in octets.

@@ -49,6 +49,16 @@ pub struct TunnelPolicy {
     pub clamp_mss: bool,
 }
 
+impl TunnelPolicy {
+    /// Whether what ICMP errors tell of a path concerns the tunnel: not where its packets may be fragmented wherever they have to be.
+    pub const fn learns(&self) -> bool {
+        match (self.mtu, self.outer_fragments) {
+            (TunnelMtu::Static(_), OuterFragments::Allowed) => false,
+            (TunnelMtu::Static(_), OuterFragments::Never) | (TunnelMtu::Dynamic, _) => true,
+        }
+    }
+}
+
 impl Default for TunnelPolicy {
     fn default() -> Self {
         Self {

@@ -212,8 +212,17 @@ impl FastPath for MemoryFastPath {
         *word == Word::Active
     }
 
-    fn force(&mut self, handle: FlowHandle) {
-        self.table().entry(handle).words = [Word::Active; 2];
+    fn rearm(&mut self, handle: FlowHandle, way: Direction) {
+        let mut table = self.table();
+        let word = &mut table.entry(handle).words[way as usize];
+        if *word != Word::Active {
+            *word = Word::Armed(0);
+        }
+    }
+
+    fn force(&mut self, handle: FlowHandle) -> bool {
+        let active = [Word::Active; 2];
+        std::mem::replace(&mut self.table().entry(handle).words, active) != active
     }
 
     fn remove(&mut self, handle: FlowHandle) -> Usage {

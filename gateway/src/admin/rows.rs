@@ -74,6 +74,13 @@ pub struct FastPathShare {
     pub flows_capacity: u64,
 }
 
+impl FastPathShare {
+    /// It was there, and was removed while the gateway runs.
+    pub fn is_off(&self) -> bool {
+        self.places == "off"
+    }
+}
+
 /// The fast path: what it carried on, and what it left to the engine. All since this process began.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FastPathRow {
@@ -189,7 +196,8 @@ pub struct SessionRow {
     pub octets_out: Option<u64>,
     /// Octets from outside to inside, IP headers included, if they are counted.
     pub octets_in: Option<u64>,
-    /// What carries it: `engine`, or the fast path: `fast (tc)`, `fast (xdp)`, or `fast` where that depends on the interface.
+    /// What carries it: `engine`, also while the fast path rests, or the fast path: `fast (tc)`, `fast (xdp)`, or `fast` where that depends
+    /// on the interface.
     pub path: String,
 }
 

@@ -4,6 +4,7 @@ use super::{Failure, RUN_DIRECTORY, say};
 use crate::admin::Client;
 use crate::host;
 use clap::{Args, Subcommand};
+use nix::unistd::geteuid;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -38,7 +39,10 @@ pub(super) fn run(command: &FastPathCommand) -> Result<(), Failure> {
             Err(why) => failed.push(format!("{name}: {why}")),
         }
     }
-    if pinned.is_empty() {
+    if !geteuid().is_root() && (pinned.is_empty() || !failed.is_empty()) {
+        // Nobody else sees what is pinned.
+        failed.push("this needs root: sudo sixway fastpath off".into());
+    } else if pinned.is_empty() {
         say("no gateway has a fast path here");
     }
     if failed.is_empty() { Ok(()) } else { Err(Failure::Failed(failed.join("\n"))) }

@@ -130,7 +130,7 @@ fn interfaces(
 ) -> Option<Vec<String>> {
     let place = list.place.clone();
     let items = list.items();
-    let known = || host.addresses.iter().map(|own| &*own.interface);
+    let known = || host.interfaces.iter().map(String::as_str);
     let read = items.iter().filter_map(|item| {
         let name = item.text(report)?;
         if !is_interface_name(&name) {

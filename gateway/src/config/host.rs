@@ -42,6 +42,8 @@ impl KernelTunnel {
 pub struct HostFacts {
     /// The addresses of its interfaces.
     pub addresses: Vec<HostAddress>,
+    /// The names of its interfaces, with those that have no address.
+    pub interfaces: Vec<String>,
     /// Its tunnel devices that take protocol 41.
     pub tunnels: Vec<KernelTunnel>,
     /// `net.ipv4.ip_local_port_range`: the ports that the host's own connections take.
@@ -64,6 +66,7 @@ impl HostFacts {
     pub fn of_this_host() -> Self {
         Self {
             addresses: addresses(),
+            interfaces: interfaces(),
             tunnels: crate::host::kernel_tunnels(),
             local_ports: std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range")
                 .ok()
@@ -101,6 +104,13 @@ pub(crate) fn addresses_now() -> Option<Vec<HostAddress>> {
         })
         .collect();
     Some(addresses)
+}
+
+/// The names of this host's interfaces; none if the kernel does not say.
+fn interfaces() -> Vec<String> {
+    let all = nix::net::if_::if_nameindex().ok();
+    let all = all.iter().flat_map(|all| all.iter());
+    all.filter_map(|one| Some(one.name().to_str().ok()?.to_owned())).collect()
 }
 
 fn port_range(text: &str) -> Option<RangeInclusive<u16>> {

@@ -31,6 +31,7 @@ fn host() -> HostFacts {
             own("eth0", "2001:db8:ffff::7"),
             own("sixway0", "192.0.2.254"),
         ],
+        interfaces: ["eth0", "sixway0", "port0"].map(str::to_owned).into(),
         local_ports: Some(32_768..=60_999),
         cpus: 2,
         ..HostFacts::default()

@@ -51,7 +51,7 @@ impl Tunnels {
             None => Some(Vec::new()),
             Some(v) => {
                 let items = v.items();
-                let known = || host.addresses.iter().map(|own| &*own.interface);
+                let known = || host.interfaces.iter().map(String::as_str);
                 let read = items.iter().filter_map(|item| {
                     let name = item.text(report)?;
                     if !is_interface_name(&name) {

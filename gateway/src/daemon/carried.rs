@@ -2,6 +2,7 @@
 
 use sixway_fastpath::{Counts, FastPath, FastPathError, Place};
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The fast path, until it is ended.
@@ -10,6 +11,8 @@ pub struct Carried {
     /// What the programs had counted before this process.
     before: Counts,
     capacity: u32,
+    /// It is there, and carries nothing.
+    resting: AtomicBool,
 }
 
 impl fmt::Debug for Carried {
@@ -32,7 +35,12 @@ pub(super) struct Seen {
 impl Carried {
     pub(super) fn new(fast_path: FastPath, capacity: u32) -> Self {
         let before = fast_path.counts().unwrap_or_default();
-        Self { fast_path: Mutex::new(Some(fast_path)), before, capacity }
+        Self { fast_path: Mutex::new(Some(fast_path)), before, capacity, resting: AtomicBool::new(false) }
+    }
+
+    /// Whether it carries nothing, as the host has IPsec policies.
+    pub(super) fn set_resting(&self, resting: bool) {
+        self.resting.store(resting, Ordering::Relaxed);
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<FastPath>> {
@@ -62,7 +70,18 @@ impl Carried {
             format!("{} {how}{why}", it.interface)
         };
         let places: Vec<String> = fast_path.attached().iter().map(place).collect();
-        if places.is_empty() { "no interface yet".into() } else { places.join(" · ") }
+        let places = if places.is_empty() { "no interface yet".into() } else { places.join(" · ") };
+        match self.resting.load(Ordering::Relaxed) {
+            true => format!("at rest, for there are IPsec policies · {places}"),
+            false => places,
+        }
+    }
+
+    /// What is wrong where they are, and what would mend it: `eth0: why`.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let fast_path = self.lock();
+        let attached = fast_path.as_ref().map(FastPath::attached).unwrap_or_default();
+        attached.iter().filter_map(|it| Some(format!("{}: {}", it.interface, it.warning.as_ref()?))).collect()
     }
 
     /// Where they are not, though they were to be, and why: `not eth2: why`.
@@ -72,10 +91,14 @@ impl Carried {
         left_out.iter().map(|it| format!("not {}: {}", it.interface, it.why)).collect()
     }
 
-    /// How an offloaded session's packets go: `fast (tc)`, `fast (xdp)`, or `fast` where that depends on the interface.
+    /// How an offloaded session's packets go: `fast (tc)`, `fast (xdp)`, or `fast` where that depends on the interface; `engine` while the
+    /// programs pass everything on.
     pub(super) fn path(&self) -> &'static str {
         let fast_path = self.lock();
-        let attached = fast_path.as_ref().map(FastPath::attached).unwrap_or_default();
+        let Some(fast_path) = fast_path.as_ref().filter(|it| it.control().is_enabled()) else {
+            return "engine";
+        };
+        let attached = fast_path.attached();
         let xdp = attached.iter().filter(|it| it.place == Place::Xdp).count();
         match xdp {
             0 => "fast (tc)",

@@ -9,6 +9,7 @@ mod dns64;
 mod dns64_plan;
 mod edits;
 mod engines;
+mod ground;
 mod handover_file;
 mod inheritance;
 mod log;
@@ -34,5 +35,6 @@ mod words;
 
 pub use backend::{Facts, Gateway, Mechanism, MechanismKind};
 pub use dns64::Dns64View;
+pub use offload::left_to_the_engine;
 pub use run::{RunError, Start, run};
 pub use tunnel_view::TunnelView;

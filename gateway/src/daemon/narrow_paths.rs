@@ -1,21 +1,27 @@
 //! Ends of tunnels to which less fits than the configuration says: packets to them are left to the engine for a while.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long a destination is left to the engine after less was found to fit on its path (RFC 1191 §6.3).
 const NARROW: Duration = Duration::from_secs(600);
-/// Destinations that are known to be narrow at a time.
+/// Destinations that are known to be narrow at a time: the room of the programs' map. Of more, those that were found so longest ago are
+/// forgotten; if the programs send what does not fit there, the next error says so.
 const NARROW_PATHS: usize = 4_096;
+/// The programs are not told more often: what they have remembered of next hops is asked for anew each time.
+const PACE: Duration = Duration::from_millis(100);
 
 /// The destinations, with the time at which each was last found narrow.
 #[derive(Debug, Default)]
 pub(super) struct NarrowPaths {
     since: BTreeMap<Ipv4Addr, Instant>,
+    /// The same, longest ago first.
+    order: BTreeSet<(Instant, Ipv4Addr)>,
     /// The programs know others.
     untold: bool,
+    /// When the programs were told last.
+    told: Option<Instant>,
 }
 
 impl NarrowPaths {
@@ -25,66 +31,90 @@ impl NarrowPaths {
         destinations: impl Iterator<Item = Ipv4Addr>,
         now: Instant,
     ) -> Option<Vec<Ipv4Addr>> {
-        let before = self.since.len();
-        self.since.retain(|_, since| now.duration_since(*since) < NARROW);
-        self.untold |= self.since.len() != before;
-        for destination in destinations {
-            if self.since.len() < NARROW_PATHS || self.since.contains_key(&destination) {
-                self.untold |= self.since.insert(destination, now).is_none();
-            }
+        while let Some((since, _)) = self.order.first()
+            && now.duration_since(*since) >= NARROW
+        {
+            self.forget_first();
         }
-        self.untold.then(|| self.since.keys().copied().collect())
+        for destination in destinations {
+            self.add(destination, now);
+        }
+        let is_soon = self.told.is_some_and(|told| now.duration_since(told) < PACE);
+        (self.untold && !is_soon).then(|| self.since.keys().copied().collect())
+    }
+
+    fn add(&mut self, destination: Ipv4Addr, now: Instant) {
+        match self.since.insert(destination, now) {
+            Some(before) => drop(self.order.remove(&(before, destination))),
+            None => self.untold = true,
+        }
+        self.order.insert((now, destination));
+        if self.order.len() > NARROW_PATHS {
+            self.forget_first();
+        }
+    }
+
+    fn forget_first(&mut self) {
+        if let Some((_, destination)) = self.order.pop_first() {
+            self.since.remove(&destination);
+            self.untold = true;
+        }
     }
 
     /// The programs know all.
-    pub(super) fn told(&mut self) {
+    pub(super) fn told(&mut self, now: Instant) {
         self.untold = false;
+        self.told = Some(now);
     }
-}
-
-/// Where packets did not fit that ICMPv4 errors quote: the ends of tunnels to which less fits than was thought.
-pub(super) fn quoted(errors: &[Arc<[u8]>]) -> impl Iterator<Item = Ipv4Addr> {
-    errors.iter().filter_map(|error| {
-        let header = usize::from(error.first()? & 0xf) * 4;
-        // Destination unreachable, fragmentation needed (RFC 792), and the header of what was sent.
-        if error.get(header..header + 2)? != [3, 4] {
-            return None;
-        }
-        let destination: [u8; 4] = error.get(header + 24..header + 28)?.try_into().ok()?;
-        Some(destination.into())
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const ONE: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 9);
+    const OTHER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 10);
+
+    fn nothing() -> std::iter::Empty<Ipv4Addr> {
+        std::iter::empty()
+    }
+
     #[test]
     fn what_was_narrow_is_forgotten_after_ten_minutes_without_another_error() {
         let (mut paths, start) = (NarrowPaths::default(), Instant::now());
-        let [one, other] = [Ipv4Addr::new(203, 0, 113, 9), Ipv4Addr::new(203, 0, 113, 10)];
-        let nothing = std::iter::empty;
         assert_eq!(paths.note(nothing(), start), None);
-        assert_eq!(paths.note([one, other].into_iter(), start), Some(vec![one, other]));
-        assert_eq!(paths.note(nothing(), start), Some(vec![one, other]), "nobody was told");
-        paths.told();
-        assert_eq!(paths.note([one].into_iter(), start + NARROW / 2), None, "known");
-        assert_eq!(paths.note(nothing(), start + NARROW), Some(vec![one]));
-        paths.told();
+        assert_eq!(paths.note([ONE, OTHER].into_iter(), start), Some(vec![ONE, OTHER]));
+        assert_eq!(paths.note(nothing(), start), Some(vec![ONE, OTHER]), "nobody was told");
+        paths.told(start);
+        assert_eq!(paths.note([ONE].into_iter(), start + NARROW / 2), None, "known");
+        assert_eq!(paths.note(nothing(), start + NARROW), Some(vec![ONE]));
+        paths.told(start + NARROW);
         assert_eq!(paths.note(nothing(), start + NARROW + NARROW / 2), Some(vec![]));
     }
 
     #[test]
-    fn the_end_of_a_tunnel_to_which_less_fits_is_the_destination_of_what_is_quoted() {
-        let mut error = vec![0; 56];
-        (error[0], error[20], error[21], error[28]) = (0x45, 3, 4, 0x45);
-        error[28 + 16..28 + 20].copy_from_slice(&[203, 0, 113, 9]);
-        let found = |error: &[u8]| quoted(&[Arc::from(error)]).collect::<Vec<_>>();
-        assert_eq!(found(&error), [Ipv4Addr::new(203, 0, 113, 9)]);
-        for length in 0..48 {
-            assert_eq!(found(&error[..length]), [] as [Ipv4Addr; 0], "{length}");
-        }
-        error[21] = 1;
-        assert_eq!(found(&error), [] as [Ipv4Addr; 0], "another error");
+    fn of_more_than_there_is_room_for_those_of_longest_ago_are_forgotten() {
+        let (mut paths, start) = (NarrowPaths::default(), Instant::now());
+        let many = |first: u32| (first..first + NARROW_PATHS as u32 - 1).map(Ipv4Addr::from_bits);
+        let later = |times: u32| start + PACE * times;
+        paths.note([ONE].into_iter(), later(0));
+        paths.note(many(1), later(1));
+        assert_eq!(paths.note(nothing(), later(2)).unwrap().len(), NARROW_PATHS);
+        // Found narrow again: it is not the oldest any more.
+        let all = paths.note([ONE, OTHER].into_iter(), later(3)).unwrap();
+        assert_eq!(all.len(), NARROW_PATHS);
+        assert!(all.contains(&ONE) && all.contains(&OTHER) && !all.contains(&Ipv4Addr::from_bits(1)));
+        let all = paths.note(many(10_000), later(4)).unwrap();
+        assert!(all.len() == NARROW_PATHS && paths.order.len() == NARROW_PATHS);
+        assert_eq!(all.iter().filter(|address| [ONE, OTHER].contains(address)).count(), 1);
+    }
+
+    #[test]
+    fn however_many_errors_come_the_programs_are_told_ten_times_a_second() {
+        let (mut paths, start) = (NarrowPaths::default(), Instant::now());
+        assert!(paths.note([ONE].into_iter(), start).is_some());
+        paths.told(start);
+        assert_eq!(paths.note([OTHER].into_iter(), start + PACE / 2), None);
+        assert_eq!(paths.note(nothing(), start + PACE), Some(vec![ONE, OTHER]));
     }
 }

@@ -2,18 +2,13 @@
 
 use super::backend::{Facts, Gateway};
 use super::dns64::Dns64;
-use super::offload::{Begin, Offload};
-use super::pool_file::PoolFile;
-use super::pool_keeper::PoolKeeper;
+use super::ground::{Doors, Ground};
 use super::threads::Threads;
-use super::tunnels::Tunnels;
-use super::{engines, inheritance, log, offload, pool_keeper, serve, setup, takeover};
+use super::{log, offload, pool_keeper, serve, takeover};
 use crate::admin::Device;
-use crate::config::{Config, Surroundings};
-use crate::host::{self, Host, HostError};
+use crate::config::Config;
+use crate::host::{self, HostError};
 use crate::show::plural;
-use crate::worker::{Clock, Translator};
-use sixway_dataplane::engine::Engine;
 use sixway_link::Tun;
 use std::fmt;
 use std::io::{self, Write};
@@ -114,124 +109,42 @@ pub fn run(start: &Start<'_>) -> Result<(), RunError> {
 }
 
 async fn live(start: &Start<'_>, started: Instant) -> Result<End, RunError> {
-    let Start { config, directory, .. } = *start;
+    let config = start.config;
     // Before anything is changed: from here on, a signal ends the gateway in order.
     let mut signals = Signals::new().map_err(|error| RunError::Io("signals".into(), error))?;
-    let seed = engines::seed().map_err(|error| RunError::Io("/dev/urandom".into(), error))?;
-    let now = Surroundings::of_this_host();
-    let mut engines = match config.needs_device() {
-        true => engines::engines(config, seed, &now).map_err(RunError::Engine)?,
-        false => Vec::new(),
-    };
-    let clock = Clock::start();
-    if start.takeover {
-        takeover::make_room(start).await?;
-    }
-    let (mut host, tun) = set_up(config, directory).await.map_err(RunError::Host)?;
-    let mut tunnels = Tunnels::open(config, now, tun.as_ref().map_or("", |tun| &tun.name))?;
-    let mut keepers = restore_pools(config, &mut engines, clock)?;
-    let given = inheritance::begin_ledger(start, &mut engines);
-    let begin = Begin { config, seed, now: &tunnels.now, clock };
-    let (offload, mut keeper) = Offload::begin(begin, &mut engines, &mut host).await?.unzip();
-    let offload = offload.map(tokio::sync::Mutex::new);
-    let carried = match &offload {
-        Some(offload) => Some(Arc::clone(offload.lock().await.carried())),
-        None => None,
-    };
-    inheritance::settle(start, given, &mut engines, clock);
+    let (mut ground, engines, tun) = Ground::lay(start).await?;
     let device = tun.as_ref().map(|tun| device(config, tun));
-    let socket = config.gateway.admin_socket.as_path();
-    let refused = |error| RunError::Io(socket.display().to_string(), error);
-    serve::make_way(socket).map_err(refused)?;
-    host.socket(socket).map_err(RunError::Host)?;
-    let admin = serve::unix(socket).map_err(refused)?;
-    let metrics = match config.gateway.metrics {
-        None => None,
-        Some(address) => Some(
-            serve::tcp(address)
-                .await
-                .map_err(|error| RunError::Io(format!("gateway.metrics = {address}"), error))?,
-        ),
-    };
-
+    let doors = Doors::open(config, &mut ground.host).await?;
     let (control, mut controlled) = channel(CONTROL);
     let queues = tun.map_or_else(Vec::new, |tun| tun.queues);
-    let mut threads = Threads::start(engines, queues, clock, &control)?;
-    let begun = tunnels.begin(&mut host, &threads.posts).and_then(|()| Dns64::start(config, clock));
-    let mut dns64 = match begun {
-        Ok(dns64) => dns64,
-        Err(error) => {
-            tunnels.finish(&mut host);
-            threads.stop();
-            return Err(error);
-        }
-    };
-    let facts = Facts {
-        name: config.gateway.name.clone(),
-        device,
-        mechanisms: setup::mechanisms(config, &tunnels.view()),
-        metrics: config.gateway.metrics.map(|address| format!("http://{address}/metrics")),
-        advertised: tunnels.advertised(),
-        named_remotes: setup::named_remotes(config),
-        config: serde_json::to_value(config).unwrap_or_default(),
-    };
-    tunnels.advertise(clock, seed[0] ^ seed[1]);
-    let resolves = match &dns64 {
-        Some(dns64) => Some(dns64.serves().await),
-        None => None,
-    };
-    let fast = match &offload {
-        Some(offload) => offload.lock().await.lines(),
-        None => Vec::new(),
-    };
-    say_ready(&facts, threads.posts.len(), (resolves.as_deref(), &fast), socket, started);
-    let view = dns64.as_ref().map(Dns64::view);
-    let gateway = Gateway::new(facts, threads.posts.clone(), view).with_fast_path(carried.clone());
-    let gateway = Arc::new(gateway);
+    let mut threads = Threads::start(engines, queues, ground.clock, &control)?;
+    let mut dns64 = ground.begin(config, &mut threads)?;
+    let facts = ground.facts(config, device);
+    say_ready(&facts, threads.posts.len(), &ground.lines(dns64.as_ref()).await, started, &doors.socket);
+    let gateway = Gateway::new(facts, threads.posts.clone(), dns64.as_ref().map(Dns64::view));
+    let gateway = Arc::new(gateway.with_fast_path(ground.carried()));
+    let Ground { host, tunnels, pools, keeper, offload, .. } = &mut ground;
+    let offload = offload.as_ref();
     let end = tokio::select! {
         end = signals.end(start) => end,
         () = gateway.asked_to_leave() => End::MakingWay,
         error = threads.first_end() => End::Whole(Err(RunError::Worker(error))),
         error = keep(&mut dns64) => End::Whole(Err(RunError::Dns64(error))),
-        () = serve::admin(admin, Arc::clone(&gateway)) => End::Whole(Ok(())),
-        () = serve::metrics(metrics, Arc::clone(&gateway)) => End::Whole(Ok(())),
+        () = serve::admin(doors.admin, Arc::clone(&gateway)) => End::Whole(Ok(())),
+        () = serve::metrics(doors.metrics, Arc::clone(&gateway)) => End::Whole(Ok(())),
         () = gateway.watch() => End::Whole(Ok(())),
-        () = pool_keeper::keep(&mut keepers, &gateway) => End::Whole(Ok(())),
-        () = tunnels.keep(&mut host, &gateway, &mut controlled, offload.as_ref()) => End::Whole(Ok(())),
-        () = offload::keep(&mut keeper, offload.as_ref()) => End::Whole(Ok(())),
+        () = pool_keeper::keep(pools, &gateway) => End::Whole(Ok(())),
+        () = tunnels.keep(host, &gateway, &mut controlled, offload) => End::Whole(Ok(())),
+        () = offload::keep(keeper, offload) => End::Whole(Ok(())),
     };
     if let Some(dns64) = &mut dns64 {
         dns64.stop();
     }
-    if let End::MakingWay | End::Anew = end {
-        tunnels.leave();
-        pool_keeper::finish(&mut keepers, &gateway).await;
-        drop(gateway);
-        takeover::hand_over(directory, &config.gateway.name, &threads.leave().await);
-        host.leave().map_err(RunError::Host)?;
-        return Ok(end);
+    match end {
+        End::MakingWay | End::Anew => ground.leave(start, gateway, &mut threads).await?,
+        End::Whole(_) => ground.end(gateway, &mut threads).await,
     }
-    if let Some(Err(error)) = carried.map(|carried| carried.end()) {
-        tracing::error!("something of the fast path may be left: {error}");
-    }
-    tunnels.say_farewell().await;
-    tunnels.finish(&mut host);
-    pool_keeper::finish(&mut keepers, &gateway).await;
-    drop(gateway);
-    threads.stop();
-    let left = host.end();
-    drop(tunnels);
-    tracing::info!("ended: {left}");
     Ok(end)
-}
-
-/// The host with a device, if one is needed.
-async fn set_up(config: &Config, directory: &Path) -> Result<(Host, Option<Tun>), HostError> {
-    if config.needs_device() {
-        let (host, tun) = Host::set_up(&setup::plan(config, directory)).await?;
-        return Ok((host, Some(tun)));
-    }
-    Ok((Host::without_device(directory, &config.gateway.name)?, None))
 }
 
 /// Lives until a DNS thread ends by itself; says why.
@@ -240,30 +153,6 @@ async fn keep(dns64: &mut Option<Dns64<'_>>) -> String {
         Some(dns64) => dns64.keep().await,
         None => std::future::pending().await,
     }
-}
-
-/// The pools as they were when the gateway ended.
-fn restore_pools(config: &Config, engines: &mut [Engine], clock: Clock) -> Result<Vec<PoolKeeper>, RunError> {
-    let mut keepers = Vec::new();
-    for (mechanism, path) in setup::pool_files(config) {
-        let failed = |error| RunError::Io(path.display().to_string(), error);
-        let (file, loaded) = PoolFile::load(path).map_err(failed)?;
-        if !loaded.faults.is_empty() {
-            tracing::warn!(
-                "{}: {} unreadable, the first is line {}",
-                path.display(),
-                plural(loaded.faults.len() as u64, "line"),
-                loaded.faults[0]
-            );
-        }
-        let hosts: usize = engines
-            .iter_mut()
-            .map(|engine| engine.restore_pool(mechanism, &loaded.records, clock.wall()))
-            .sum();
-        tracing::info!("{}: {} remembered", path.display(), plural(hosts as u64, "host"));
-        keepers.push(PoolKeeper::new(mechanism, file));
-    }
-    Ok(keepers)
 }
 
 fn device(config: &Config, tun: &Tun) -> Device {
@@ -275,14 +164,8 @@ fn device(config: &Config, tun: &Tun) -> Device {
     }
 }
 
-/// The lines that a person sees at the start.
-fn say_ready(
-    facts: &Facts,
-    workers: usize,
-    (dns64, fast_path): (Option<&str>, &[String]),
-    socket: &Path,
-    started: Instant,
-) {
+/// The lines that a person sees at the start; `further`: what, and how it is.
+fn say_ready(facts: &Facts, workers: usize, further: &[(&str, String)], started: Instant, socket: &Path) {
     let device = facts.device.as_ref().map(|device| {
         let queues = plural(device.queues as u64, "queue");
         let workers = plural(workers as u64, "worker");
@@ -293,11 +176,8 @@ fn say_ready(
     for mechanism in &facts.mechanisms {
         text.push_str(&format!("  {:<12}  {}\n", mechanism.name, mechanism.serves));
     }
-    if let Some(serves) = dns64 {
-        text.push_str(&format!("  {:<12}  {serves}\n", "dns64"));
-    }
-    for (number, line) in fast_path.iter().enumerate() {
-        text.push_str(&format!("  {:<12}  {line}\n", if number == 0 { "fast path" } else { "" }));
+    for (what, how) in further {
+        text.push_str(&format!("  {what:<12}  {how}\n"));
     }
     for (link, says) in &facts.advertised {
         text.push_str(&format!("  {:<12}  router on {link} · {says}\n", "advertises"));

@@ -7,7 +7,6 @@
 use super::advertiser::Advertiser;
 use super::backend::Gateway;
 use super::discovery::Discovery;
-use super::narrow_paths;
 use super::offload::Offload;
 use super::packet_filter::PacketFilter;
 use super::path_errors::{self, PathErrorRelay};
@@ -27,7 +26,6 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Mutex;
 use tokio::sync::mpsc::Receiver;
 
 /// How often this host's addresses are looked at.
@@ -274,7 +272,7 @@ impl<'c> Tunnels<'c> {
         host: &mut Host,
         gateway: &Gateway,
         control: &mut Receiver<Vec<u8>>,
-        offload: Option<&Mutex<Offload<'_>>>,
+        offload: Option<&Offload<'_>>,
     ) {
         let mut look = tokio::time::interval(LOOK);
         let Some((sender, answers)) = gateway.new_remotes() else { return std::future::pending().await };
@@ -292,14 +290,14 @@ impl<'c> Tunnels<'c> {
                         seen = seen.looked_up();
                         self.each_second(gateway);
                         if let Some(offload) = offload {
-                            offload.lock().await.narrow(std::iter::empty());
+                            offload.narrow(&[]);
                         }
                         self.reach(host);
                     }
                     (tunnel, address) = names.changed() => drop(seen.remotes.insert(tunnel, address)),
                     found = relay(&mut self.errors, gateway) => {
                         if let Some(offload) = offload {
-                            offload.lock().await.narrow(narrow_paths::quoted(&found));
+                            offload.narrow(&found);
                         }
                         if let Some(discovery) = &mut self.discovery {
                             found.iter().for_each(|error| discovery.note_path_error(error));
@@ -314,9 +312,9 @@ impl<'c> Tunnels<'c> {
                 }
             }
             if seen != self.now {
-                // What a rule stands for is there as long as the rule.
+                // What a rule stands for is there as long as the rule is in force.
                 if let Some(offload) = offload {
-                    offload.lock().await.change(&seen).await;
+                    offload.change(&seen);
                 }
                 self.change(seen, host, gateway).await;
             }

@@ -34,7 +34,14 @@ impl Asking {
     /// # Errors
     /// The kernel's.
     pub fn open(protocol: SockProtocol) -> io::Result<Self> {
-        let socket = open(protocol, 0)?;
+        Self::by(open(protocol, 0)?)
+    }
+
+    /// The same by a socket that is there.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn by(socket: OwnedFd) -> io::Result<Self> {
         // It answers at once; whatever keeps it, the heartbeat must not stop for ever.
         setsockopt(&socket, ReceiveTimeout, &TimeVal::new(1, 0))?;
         Ok(Self { socket, sequence: 0, buffer: vec![0; DATAGRAM] })

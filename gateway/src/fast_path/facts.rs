@@ -34,7 +34,9 @@ pub struct Facts {
     pub ports: Vec<Port>,
     /// Why stateless rules must be passed on, for `config.plain_routing`; `None`: the kernel's routes depend on the destination alone.
     pub not_plain: Option<String>,
-    /// The Ethernet interfaces that are up, but for the gateway's device.
+    /// The host has IPsec policies, which the programs would pass by, or the kernel does not say: nothing may be carried on.
+    pub ipsec: bool,
+    /// The Ethernet interfaces that are up or have the programs, but for the gateway's device.
     pub interfaces: Vec<Interface>,
 }
 
@@ -52,6 +54,14 @@ pub(super) struct View<'v> {
 impl View<'_> {
     fn usable(&self) -> impl Iterator<Item = &Link> {
         self.links.iter().filter(|link| link.is_ethernet && link.up && link.ifindex != self.tun)
+    }
+
+    /// The interfaces that may have programs. One that goes down keeps them: it comes back as it was, and nobody waits for other programs,
+    /// which know of it again.
+    fn may_be_hooked(&self) -> impl Iterator<Item = &Link> {
+        let hooked = |link: &Link| self.attached.iter().any(|one| one.ifindex == link.ifindex);
+        let ethernet = self.links.iter().filter(|link| link.is_ethernet && link.ifindex != self.tun);
+        ethernet.filter(move |link| link.up || hooked(link))
     }
 
     /// Devices that results may leave by.
@@ -93,7 +103,9 @@ impl View<'_> {
 
     fn port(&self, link: &Link, below: u32, vlan: u16) -> Port {
         let strict = u8::from((self.strict)(&link.name));
-        Port { ifindex: link.ifindex, below, mac: link.mac, vlan, strict, ..Port::zero() }
+        // The programs hang at both hooks of an interface; a VLAN's device above it has neither.
+        let tc = u8::from(vlan == 0);
+        Port { ifindex: link.ifindex, below, mac: link.mac, vlan, strict, tc, ..Port::zero() }
     }
 
     /// The interfaces that the programs may hang at, and why not at others.
@@ -115,7 +127,7 @@ impl View<'_> {
             name: link.name.clone(),
             refused: refused(link),
         };
-        self.usable().map(interface).collect()
+        self.may_be_hooked().map(interface).collect()
     }
 }
 
@@ -183,9 +195,23 @@ mod tests {
         let ports = with(&xmit(&[2]), |view| view.ports());
         let seen: Vec<_> = ports
             .iter()
-            .map(|port| (port.ifindex, port.below, port.vlan, port.mac[5], port.strict))
+            .map(|port| (port.ifindex, port.below, port.vlan, port.mac[5], port.strict, port.tc))
             .collect();
-        assert_eq!(seen, [(2, 2, 0, 2, 0), (4, 2, 5, 4, 0), (3, 3, 0, 3, 1)]);
+        assert_eq!(seen, [(2, 2, 0, 2, 0, 1), (4, 2, 5, 4, 0, 0), (3, 3, 0, 3, 1, 1)]);
+    }
+
+    #[test]
+    fn an_interface_that_goes_down_keeps_its_programs_though_nothing_leaves_by_it() {
+        let mut links = links();
+        links[1].up = false;
+        let features = xmit(&[2, 3]);
+        let view =
+            View { links: &links, features: &features, attached: &ATTACHED, tun: 1, strict: &|_| false };
+        assert!(!view.devices().contains_key(&2));
+        assert!(view.ports().iter().any(|port| port.ifindex == 2));
+        let names: Vec<_> = view.interfaces().into_iter().map(|one| one.name).collect();
+        assert!(names.contains(&"eth0".into()), "{names:?}");
+        assert!(!names.contains(&"eth2".into()), "it was never up: {names:?}");
     }
 
     #[test]

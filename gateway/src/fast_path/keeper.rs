@@ -1,19 +1,17 @@
 //! The thread that keeps the programs' view of the host: it hears the kernel's events, says that the gateway is there, asks the
 //! neighbours in use whether they are, and tells the daemon what has changed.
 
-use super::asking::{Asking, listening};
+use super::asking::listening;
 use super::event::{self, Event};
-use super::facts::{Attached, Facts, View};
-use super::features::Asker;
-use super::link::Link;
+use super::facts::{Attached, Facts};
+use super::look::Look;
 use super::neighbours::{matters, to_probe};
 use super::octets::{messages, write_attribute};
-use super::plain::{Routing, extra_rule};
 use super::watch::Watch;
 use crate::worker::Wake;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::{MsgFlags, SockProtocol, recv};
+use nix::sys::socket::{MsgFlags, recv};
 use sixway_fastpath::{Control, Neighbour, NextHops};
 use std::io;
 use std::net::IpAddr;
@@ -118,9 +116,14 @@ impl Keeper {
         Ok(Self { facts, commands, wake, thread: Some(thread) })
     }
 
-    /// The next facts: the first ones, or what they have become. `None`: the thread has ended.
+    /// The next facts: the first ones, or what they have become, of several the last. `None`: the thread has ended.
     pub async fn next(&mut self) -> Option<Facts> {
-        self.facts.recv().await
+        let mut facts = self.facts.recv().await?;
+        // Programs for what was in between would be made for nothing, a second or two each.
+        while let Ok(newer) = self.facts.try_recv() {
+            facts = newer;
+        }
+        Some(facts)
     }
 
     /// The programs hang at these interfaces from now on; what follows from it comes as facts.
@@ -151,8 +154,7 @@ struct Work {
     maps: Arc<dyn Maps>,
     told: UnboundedSender<Facts>,
     events: OwnedFd,
-    asking: Asking,
-    features: Option<Asker>,
+    kernel: Look,
     attached: Vec<Attached>,
     watch: Watch,
     last: Option<Facts>,
@@ -168,8 +170,7 @@ impl Work {
             told,
             // Before the first look, so that nothing happens in between unheard.
             events: listening(event::GROUPS)?,
-            asking: Asking::open(SockProtocol::NetlinkRoute)?,
-            features: Asker::open().ok(),
+            kernel: Look::open()?,
             attached: Vec::new(),
             watch: Watch::new(Instant::now()),
             last: None,
@@ -262,7 +263,7 @@ impl Work {
         }
         let mut known = Vec::new();
         let take = |body: &[u8]| known.extend(event::Neighbour::read(body));
-        if let Err(error) = self.asking.dump(RTM_GETNEIGH, &[0; event::NEIGHBOUR_HEADER], take) {
+        if let Err(error) = self.kernel.asking.dump(RTM_GETNEIGH, &[0; event::NEIGHBOUR_HEADER], take) {
             return tracing::debug!("neighbours: {error}");
         }
         if known.iter().any(|neighbour| matters(neighbour, &used)) {
@@ -270,28 +271,17 @@ impl Work {
         }
         for (ifindex, address) in to_probe(&used, &known, TICK) {
             // It fails where the neighbour has just gone.
-            let _ = self.asking.change(event::RTM_NEWNEIGH, &probing(ifindex, address));
+            let _ = self.kernel.asking.change(event::RTM_NEWNEIGH, &probing(ifindex, address));
         }
     }
 
     fn read_routes(&mut self) {
-        let mut several = false;
-        let mut ask = |family: i32| {
-            let mut body = [0; 12];
-            body[0] = family as u8;
-            self.asking.dump(RTM_GETROUTE, &body, |route| several |= !event::is_plain_route(route))
-        };
-        let asked = ask(nix::libc::AF_INET).and_then(|()| ask(nix::libc::AF_INET6));
-        if let Err(error) = &asked {
-            tracing::debug!("routes: {error}");
-        }
-        // What cannot be known is not relied upon.
-        self.watch.several = several || asked.is_err();
+        self.watch.several = self.kernel.leads_several_ways();
     }
 
     /// Looks at links, rules and features, and tells what has become of them.
     fn look(&mut self) {
-        match self.facts() {
+        match self.kernel.facts(self.tun, &self.attached, self.watch.several) {
             Ok(facts) if self.last.as_ref() != Some(&facts) => {
                 self.last = Some(facts.clone());
                 // It fails when nobody wants to know any more.
@@ -301,29 +291,9 @@ impl Work {
             Err(error) => tracing::debug!("netlink: {error}"),
         }
     }
-
-    fn facts(&mut self) -> io::Result<Facts> {
-        let (mut links, mut rule) = (Vec::new(), None);
-        self.asking.dump(RTM_GETLINK, &[0; 16], |body| links.extend(Link::read(body)))?;
-        self.asking.dump(RTM_GETRULE, &[0; 12], |body| rule = rule.take().or_else(|| extra_rule(body)))?;
-        let ethernet = links.iter().filter(|link| link.is_ethernet && link.up).map(|link| link.ifindex);
-        let features = self.features.as_mut().map(|asker| asker.features(ethernet)).unwrap_or_default();
-        let view = View {
-            links: &links,
-            features: &features,
-            attached: &self.attached,
-            tun: self.tun,
-            strict: &is_strict,
-        };
-        let not_plain = Routing { rule, several: self.watch.several }.why_not();
-        Ok(Facts { devices: view.devices(), ports: view.ports(), interfaces: view.interfaces(), not_plain })
-    }
 }
 
-const RTM_GETLINK: u16 = 18;
-const RTM_GETROUTE: u16 = 26;
 const RTM_GETNEIGH: u16 = 30;
-const RTM_GETRULE: u16 = 34;
 
 /// The message that has the kernel ask a neighbour whether it is there.
 fn probing(ifindex: u32, address: IpAddr) -> Vec<u8> {
@@ -337,15 +307,6 @@ fn probing(ifindex: u32, address: IpAddr) -> Vec<u8> {
         IpAddr::V6(address) => write_attribute(event::NDA_DST, &address.octets(), &mut body),
     }
     body
-}
-
-/// Whether strict reverse path filtering is in effect: the kernel takes the greater of `all` and an interface's own.
-fn is_strict(interface: &str) -> bool {
-    let value = |name: &str| -> u8 {
-        let path = std::path::Path::new("/proc/sys/net/ipv4/conf").join(name).join("rp_filter");
-        std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
-    };
-    value("all").max(value(interface)) == 1
 }
 
 fn wait(events: &OwnedFd, wake: &Wake, patience: Duration) {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!     netlink ─▶ event ─▶ relevance ─▶ pace ─▶ a new generation: whatever was found in the kernel's tables is asked for again
-//!        │                                └──▶ a look: links, rules, features ─▶ facts ─▶ the daemon: devices, ports
+//!        │                                └──▶ a look: links, rules, features, IPsec ─▶ facts ─▶ the daemon: devices, ports
 //!        └◀── probes of the neighbours in use, each two seconds
 //! ```
 
@@ -10,8 +10,10 @@ mod asking;
 mod event;
 mod facts;
 mod features;
+mod ipsec;
 mod keeper;
 mod link;
+mod look;
 mod neighbours;
 mod octets;
 mod pace;
@@ -20,3 +22,4 @@ mod watch;
 
 pub use facts::{Attached, Facts, Interface};
 pub use keeper::{Keeper, Maps, ProgramMaps, UsedHop};
+pub use look::facts_now;

@@ -36,6 +36,12 @@ impl<'a> Device<'a> {
     }
 }
 
+/// What becomes of a packet that is ours: the chain's other rules need not look at it.
+const UNTRACKED: &str = "notrack accept";
+
+/// As many addresses are compared one after the other in less time than a set of intervals is searched.
+const FEW: usize = 4;
+
 /// The table's name. A gateway's name has letters, digits, `-`, `_` and `.` only, which nft reads as they are.
 pub fn table_name(gateway: &str) -> String {
     format!("sixway-{gateway}")
@@ -78,21 +84,22 @@ fn text(gateway: &str, device: &Device, untracked: &Untracked) -> String {
 }
 
 fn prerouting(device: &Device, untracked: &Untracked) -> Vec<String> {
-    let mut rules = vec![format!("{} notrack", device.is("iif"))];
-    let into = |family: &str| format!("meta nfproto {family} fib daddr {} notrack", device.is("oif"));
-    rules.extend(one_of("ip daddr", &untracked.v4).map(|these| format!("{these} notrack")));
-    rules.extend(one_of("ip6 daddr", &untracked.v6).map(|these| format!("{these} notrack")));
-    rules.extend(untracked.routed4.then(|| into("ipv4")));
-    rules.extend(untracked.routed6.then(|| into("ipv6")));
-    rules.extend(one_of("ip daddr", &untracked.ends).map(|these| format!("{these} ip protocol 41 notrack")));
-    rules.extend(ports(untracked).map(|these| format!("{these} notrack")));
-    rules
+    let mut matches = vec![device.is("iif")];
+    let into = |family: &str| format!("meta nfproto {family} fib daddr {}", device.is("oif"));
+    matches.extend(any_of("ip daddr", &untracked.v4));
+    matches.extend(any_of("ip6 daddr", &untracked.v6));
+    matches.extend(untracked.routed4.then(|| into("ipv4")));
+    matches.extend(untracked.routed6.then(|| into("ipv6")));
+    let ends = any_of("ip daddr", &untracked.ends);
+    matches.extend(ends.into_iter().map(|these| format!("{these} ip protocol 41")));
+    matches.extend(ports(untracked));
+    matches.into_iter().map(|these| format!("{these} {UNTRACKED}")).collect()
 }
 
 fn output(device: &Device, untracked: &Untracked) -> Vec<String> {
-    let mut rules = vec![format!("{} notrack", device.is("oif"))];
-    rules.extend(one_of("ip saddr", &untracked.ends).map(|these| format!("{these} ip protocol 41 notrack")));
-    rules
+    let ends = any_of("ip saddr", &untracked.ends);
+    let ends = ends.into_iter().map(|these| format!("{these} ip protocol 41 {UNTRACKED}"));
+    std::iter::once(format!("{} {UNTRACKED}", device.is("oif"))).chain(ends).collect()
 }
 
 /// What this host sends to itself stays its own.
@@ -108,10 +115,13 @@ fn ports(untracked: &Untracked) -> impl Iterator<Item = String> {
     })
 }
 
-/// A comparison with a set; none with an empty one, which would be a fault.
-fn one_of(key: &str, these: &[impl Display]) -> Option<String> {
+/// Comparisons with each of a few, or one with a set of many; none with an empty one, which would be a fault.
+fn any_of(key: &str, these: &[impl Display]) -> Vec<String> {
     let these: Vec<String> = these.iter().map(ToString::to_string).collect();
-    (!these.is_empty()).then(|| format!("{key} {{ {} }}", these.join(", ")))
+    match these.len() {
+        0..=FEW => these.iter().map(|this| format!("{key} {this}")).collect(),
+        _ => vec![format!("{key} {{ {} }}", these.join(", "))],
+    }
 }
 
 #[cfg(test)]

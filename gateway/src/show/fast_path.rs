@@ -9,9 +9,14 @@ use crate::admin::FastPathRow;
 /// The fast path: a line, what it carried on, and what it passed on.
 pub fn fast_path(row: &Option<FastPathRow>, colour: Colour) -> String {
     let Some(row) = row else {
-        return "There is no fast path; [fastpath] in the configuration makes one.\n".into();
+        return "There is no fast path. [fastpath] in the configuration makes one, if its mode is not \"off\"; where that is so, the log of the \
+                start says why there is none.\n"
+            .into();
     };
     let summary = &row.summary;
+    if summary.is_off() {
+        return "The fast path was removed, and the engine carries everything; the next start makes another.\n".into();
+    }
     let mut text = format!("fast path {} · {}\n", share(summary), summary.places);
     text.push_str(&format!(
         "{} of {} flows · {}\n\n",
@@ -75,5 +80,8 @@ mod tests {
         assert!(lines[7].starts_with("flags               12       SYN, FIN or RST"), "{text}");
         assert_eq!(lines.len(), 8, "{text}");
         assert!(fast_path(&None, Colour::Never).contains("[fastpath]"));
+        let off = FastPathShare { places: "off".into(), ..FastPathShare::default() };
+        let text = fast_path(&Some(FastPathRow { summary: off, ..FastPathRow::default() }), Colour::Never);
+        assert_eq!((text.lines().count(), text.contains("was removed")), (1, true), "{text}");
     }
 }

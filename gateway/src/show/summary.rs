@@ -48,7 +48,7 @@ pub fn summary(status: &Status, colour: Colour) -> String {
 /// The part that the fast path carried.
 pub(super) fn share(fast_path: &FastPathShare) -> String {
     match fast_path.share {
-        _ if fast_path.places == "off" => "off".into(),
+        _ if fast_path.is_off() => "off".into(),
         Some(share) => percent(share, 1.0),
         None => "idle".into(),
     }

@@ -35,6 +35,10 @@ impl Translator for Engine {
         Engine::tick(self, now, out);
     }
 
+    fn emptied(&mut self, now: Instant) {
+        Engine::emptied(self, now);
+    }
+
     fn settle(&mut self, now: Instant) {
         Engine::settle(self, now);
     }
@@ -44,6 +48,7 @@ impl Translator for Engine {
     }
 
     fn export(&mut self, now: Instant) -> Vec<(u16, SavedSession)> {
+        self.take_back_under_way();
         let mut all = Vec::new();
         for (mechanism, nat64) in self.nat64().iter().enumerate() {
             let mut saved = Vec::new();

@@ -116,6 +116,9 @@ impl<L: Link, T: Translator> Worker<L, T> {
             send_outbox(&mut self.links[0], &mut self.outbox, 0)?;
             self.links[0].flush()?;
         }
+        if !busy {
+            self.translator.emptied(now);
+        }
         self.translator.settle(now);
         match self.commands()? {
             Turn::Idle => {}

@@ -19,6 +19,8 @@ pub trait Translator: Send + 'static {
     fn refused_handover(&mut self, frame: &mut Frame);
     /// Time passes: a bounded amount of work.
     fn tick(&mut self, now: Instant, out: &mut Outbox);
+    /// No link, inlet or other worker had a packet, and what was decided on so far has been sent.
+    fn emptied(&mut self, now: Instant);
     /// What was decided on so far has been sent.
     fn settle(&mut self, now: Instant);
     /// Gives no more sessions to the fast path, and takes back those that it has.

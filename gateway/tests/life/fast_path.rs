@@ -1,6 +1,7 @@
 //! The fast path, from a gateway's start to its end, a sudden one and a takeover among them.
 
 use crate::network::{Network, SIXWAY};
+use crate::shared_pool::{Answering, ECHO};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -29,6 +30,11 @@ fn build() -> Option<(Network, String)> {
     Some((network, text))
 }
 
+/// The same fast path, for another mechanism.
+fn instead_of_siit(text: &str, mechanism: &str) -> String {
+    format!("{mechanism}[fastpath]{}", text.split_once("[fastpath]").unwrap().1)
+}
+
 /// What the fast path has carried, as it is shown.
 fn carried(network: &Network) -> u64 {
     let row: serde_json::Value = serde_json::from_str(&network.show(&["fastpath", "--json"])).unwrap();
@@ -37,13 +43,15 @@ fn carried(network: &Network) -> u64 {
 }
 
 fn wait_until(what: &str, done: impl Fn() -> bool) {
-    let patience = Instant::now() + Duration::from_secs(5);
+    let patience = Instant::now() + Duration::from_secs(20);
     while !done() {
         assert!(Instant::now() < patience, "{what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
+/// A site whose tunnels end at the address of an interface.
+const SITE: &str = "[six_to_four]\nrole = \"router\"\ninterface = \"out0\"\nrelay = \"203.0.113.2\"\n";
 const TARGET: &str = "2001:db8:64::203.0.113.2";
 
 #[test]
@@ -131,6 +139,51 @@ fn it_can_be_switched_off_with_and_without_a_gateway() {
 }
 
 #[test]
+fn who_may_not_remove_it_is_told_who_may() {
+    let Some((network, text)) = build() else { return };
+    let _gateway = network.start(&text);
+    let name = network.state().file_stem().unwrap().to_str().unwrap().to_owned();
+    for one in [&["fastpath", "off", "--name", &name][..], &["fastpath", "off"]] {
+        let output = crate::as_nobody(&network, one);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{one:?}: {error}");
+        assert!(error.contains("this needs root: sudo sixway fastpath off"), "{one:?}: {error}");
+    }
+    network.ping(TARGET);
+    assert!(network.pinned().iter().any(|name| name == "flows"), "{:?}", network.pinned());
+}
+
+/// Thirty questions to port 7 from one port, one after another.
+const TALK: &str = "import socket, sys\n\
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as one:\n  \
+      one.settimeout(5); one.connect((sys.argv[1], 7))\n  \
+      for _ in range(30): one.send(b'?'); one.recv(9)\n";
+
+#[test]
+fn sessions_are_the_engines_while_the_fast_path_rests() {
+    let Some((network, text)) = build() else { return };
+    let _far = Answering::on(&network, "server", ECHO);
+    let mut gateway = network.start(&instead_of_siit(&text, crate::NAT64));
+    let talked = network.on("client", "python3", &["-c", TALK, "64:ff9b::203.0.113.2"]);
+    assert!(talked.status.success(), "{talked:?}");
+    let path = |path: &str| network.show(&["sessions"]).contains(path);
+    wait_until("the fast path carries it", || path("fast (tc)"));
+    let policy = |what: &str| {
+        let of = "src 198.51.100.0/24 dst 203.0.113.0/24 dir fwd";
+        let arguments: Vec<&str> = ["xfrm", "policy", what].into_iter().chain(of.split(' ')).collect();
+        network.on("gateway", "ip", &arguments).status.success()
+    };
+    // Not every kernel has IPsec.
+    if policy("add") {
+        wait_until("the engine carries it", || path("engine") && !path("fast"));
+        assert!(policy("delete"));
+        wait_until("the fast path carries it again", || path("fast (tc)"));
+    }
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+}
+
+#[test]
 fn without_the_section_nothing_outlives_the_next_gateway() {
     let Some((network, text)) = build() else { return };
     let mut first = network.start(&text);
@@ -144,4 +197,120 @@ fn without_the_section_nothing_outlives_the_next_gateway() {
     second.end();
     network.on("gateway", SIXWAY, &["cleanup"]);
     assert!(!network.has_device() && !network.state().exists());
+}
+
+#[test]
+fn programs_that_could_not_be_exchanged_are_tried_again_until_they_are() {
+    let Some((network, text)) = build() else { return };
+    let mut gateway = network.start(&text);
+    let away = network.pin_path().join("away");
+    std::fs::rename(network.pins(), &away).unwrap();
+    // Another interface is another program, which does not find its maps.
+    let host = network.host("gateway");
+    network.ip(&["-n", &host, "link", "add", "in1", "type", "veth", "peer", "name", "end1"]);
+    for end in ["in1", "end1"] {
+        network.ip(&["-n", &host, "link", "set", end, "up"]);
+    }
+    let told = "the fast path stays as it was until it can be changed";
+    wait_until("the failure is told", || gateway.said().contains(told));
+    network.ping(TARGET);
+    std::thread::sleep(Duration::from_millis(1_500));
+    assert!(!gateway.said().contains("as it is to be again"), "{}", gateway.said());
+    std::fs::rename(&away, network.pins()).unwrap();
+    wait_until("it is tried again", || gateway.said().contains("the fast path is as it is to be again"));
+    let said = gateway.said();
+    assert_eq!(said.matches(told).count(), 1, "{said}");
+    assert!(said.contains("in1 tc"), "{said}");
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+    assert_eq!(network.pinned(), [] as [String; 0]);
+}
+
+#[test]
+fn tunnels_follow_an_address_without_waiting_for_programs_which_follow_even_if_they_fail_at_first() {
+    let Some((network, text)) = build() else { return };
+    let mut gateway = network.start(&instead_of_siit(&text, SITE));
+    let host = network.host("gateway");
+    let renumber = |from: &str, to: &str| {
+        network.ip(&["-n", &host, "addr", "del", from, "dev", "out0"]);
+        network.ip(&["-n", &host, "addr", "add", to, "dev", "out0"]);
+    };
+    let at = |what: &str| gateway.said().rfind(what);
+    let (tunnels, programs) = ("tunnels end at 203.0.113.9 from now on", "fast path: in0 tc");
+    renumber("203.0.113.1/24", "203.0.113.9/24");
+    wait_until("the tunnels follow, then the programs", || {
+        at(tunnels).is_some_and(|follow| at(programs).is_some_and(|exchanged| follow < exchanged))
+    });
+
+    let away = network.pin_path().join("away");
+    std::fs::rename(network.pins(), &away).unwrap();
+    renumber("203.0.113.9/24", "203.0.113.7/24");
+    let told = "the fast path passes everything to the engine until it can be changed";
+    wait_until("the failure is told", || gateway.said().contains(told));
+    wait_until("the tunnels follow", || gateway.said().contains("tunnels end at 203.0.113.7 from now on"));
+    std::fs::rename(&away, network.pins()).unwrap();
+    wait_until("it is tried again", || gateway.said().contains("the fast path is as it is to be again"));
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+}
+
+/// The longest time without an answer to echo requests that the engine carries, one each 10 ms, while `work` is done.
+fn silence(network: &Network, work: impl FnOnce()) -> Duration {
+    let answers = network.directory.join("answers");
+    let client = network.host("client");
+    let mut ping = Command::new("ip")
+        .args([
+            "netns",
+            "exec",
+            &client,
+            "ping",
+            "-D",
+            "-n",
+            "-i",
+            "0.01",
+            "-w",
+            "60",
+            "64:ff9b::203.0.113.2",
+        ])
+        .stdout(std::fs::File::create(&answers).unwrap())
+        .spawn()
+        .unwrap();
+    let times = || -> Vec<f64> {
+        let text = std::fs::read_to_string(&answers).unwrap();
+        let time = |line: &str| line.strip_prefix('[')?.split_once(']')?.0.parse().ok();
+        text.lines().filter_map(time).collect()
+    };
+    wait_until("answers come before", || times().len() > 10);
+    work();
+    let there = times().len();
+    wait_until("answers come after", || times().len() > there + 10);
+    assert!(Command::new("kill").args(["-s", "INT", &ping.id().to_string()]).status().unwrap().success());
+    ping.wait().unwrap();
+    let times = times();
+    let longest = times.windows(2).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max);
+    Duration::from_secs_f64(longest)
+}
+
+#[test]
+fn what_the_engine_carries_does_not_wait_for_the_programs_of_who_takes_over() {
+    let Some((network, text)) = build() else { return };
+    // Rules of several kinds and both programs: the kernel has something to go through.
+    let siit = text.split_once("[fastpath]").unwrap().0;
+    let mechanisms = format!("{}{siit}{SITE}", crate::NAT64);
+    let text = instead_of_siit(&text, &mechanisms).replace("\"tc\"", "\"xdp\"");
+    let mut running = network.start(&text);
+    // The neighbours are known from here on.
+    network.ping("64:ff9b::203.0.113.2");
+    // The best of some: others may keep this machine busy.
+    let mut silences = Vec::new();
+    for _ in 0..5 {
+        silences.push(silence(&network, || running = network.start_with(&text, &["--takeover"])));
+        if silences.last() < Some(&Duration::from_millis(500)) {
+            break;
+        }
+    }
+    assert!(silences.last() < Some(&Duration::from_millis(500)), "{silences:?}");
+    assert!(running.said().contains("go on"), "{}", running.said());
+    running.signal("TERM");
+    assert_eq!(running.end(), 0, "{}", running.said());
 }

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 
+mod check;
 mod fast_path;
 mod network;
 mod shared_pool;
@@ -13,7 +14,7 @@ use network::{Network, SIXWAY};
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Command, Output};
 
 const NAT64: &str = "[[pool]]\nname = \"main\"\naddresses = [\"192.0.2.0/28\"]\n[nat64]\nprefix = \"64:ff9b::/96\"\n\
                      pool = \"main\"\ntranslate_non_global = true\n";
@@ -221,22 +222,27 @@ fn static_bindings_come_and_go_at_run_time_and_sessions_are_ended() {
     assert_eq!(gateway.end(), 0);
 }
 
-#[test]
-fn without_the_capability_one_line_says_which() {
-    let Some(network) = Network::build() else { return };
-    let configuration = network.directory.join("sixway.toml");
-    fs::write(&configuration, "[siit]\nprefix = \"2001:db8:64::/96\"\n").unwrap();
+/// What the program says to a user without rights.
+pub(crate) fn as_nobody(network: &Network, arguments: &[&str]) -> Output {
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(&network.directory, open).unwrap();
     let program = network.directory.join("sixway");
     fs::copy(SIXWAY, &program).unwrap();
     // Another test's child may hold the fresh copy open for a moment.
-    let output = loop {
-        match Command::new(&program).args(["run", "-c"]).arg(&configuration).uid(65_534).output() {
+    loop {
+        match Command::new(&program).args(arguments).uid(65_534).output() {
             Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {}
             outcome => break outcome.unwrap(),
         }
-    };
+    }
+}
+
+#[test]
+fn without_the_capability_one_line_says_which() {
+    let Some(network) = Network::build() else { return };
+    let configuration = network.directory.join("sixway.toml");
+    fs::write(&configuration, "[siit]\nprefix = \"2001:db8:64::/96\"\n").unwrap();
+    let output = as_nobody(&network, &["run", "-c", configuration.to_str().unwrap()]);
     let error = String::from_utf8(output.stderr).unwrap();
     let line = error.lines().rfind(|line| !line.starts_with("warning")).unwrap();
     assert!(line.starts_with("sixway needs CAP_NET_ADMIN to create sixway0."), "{error}");

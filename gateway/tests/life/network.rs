@@ -112,10 +112,14 @@ impl Network {
         self.directory.join("bpf")
     }
 
+    /// The gateway's folder there.
+    pub fn pins(&self) -> PathBuf {
+        self.pin_path().join(format!("life-{}", self.suffix))
+    }
+
     /// What is pinned there.
     pub fn pinned(&self) -> Vec<String> {
-        let folder = self.pin_path().join(format!("life-{}", self.suffix));
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let entries = fs::read_dir(self.pins()).into_iter().flatten().flatten();
         let mut names: Vec<String> =
             entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort();

@@ -7,7 +7,7 @@ const SHARED: &str = "[[pool]]\nname = \"main\"\naddresses = [\"203.0.113.1\"]\n
                       [nat64]\nprefix = \"2001:db8:64::/96\"\npool = \"main\"\n";
 
 /// Port 7 of the IPv4 host answers everything, by TCP and UDP.
-const ECHO: &str = "import socket, threading\n\
+pub(crate) const ECHO: &str = "import socket, threading\n\
     tcp = socket.create_server(('', 7)); udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); udp.bind(('', 7))\n\
     def answer(one):\n  \
       while True:\n    \
@@ -22,20 +22,23 @@ const ECHO: &str = "import socket, threading\n\
       octets, whom = udp.recvfrom(65536)\n  \
       udp.sendto(octets, whom)\n";
 
-/// Asks port 7 of a host by TCP or UDP for what it sends; says what happened.
-const ASK: &str = "import socket, sys\n\
+/// Asks port 7 of a host by TCP or UDP for what it sends; says what happened. It hears while it speaks: who spoke to the end first
+/// would wait for ever where the answers fill both hosts' buffers.
+const ASK: &str = "import socket, sys, threading\n\
     kind, host, size = sys.argv[1], sys.argv[2], int(sys.argv[3])\n\
     octets = bytes(i % 251 for i in range(size)); got = b''\n\
     family = socket.AF_INET6 if ':' in host else socket.AF_INET\n\
     with socket.socket(family, socket.SOCK_STREAM if kind == 'tcp' else socket.SOCK_DGRAM) as one:\n  \
-      one.settimeout(5); one.connect((host, 7)); one.sendall(octets)\n  \
-      while len(got) < size: got += one.recv(65536)\n\
+      def speak():\n    \
+        for at in range(0, size, 65536): one.sendall(octets[at:at + 65536])\n  \
+      one.settimeout(5); one.connect((host, 7)); threading.Thread(target=speak, daemon=True).start()\n  \
+      while len(got) < size and (more := one.recv(65536)): got += more\n\
     print('same' if got == octets else 'different')\n";
 
-struct Answering(std::process::Child);
+pub(crate) struct Answering(std::process::Child);
 
 impl Answering {
-    fn on(network: &Network, host: &str, script: &str) -> Self {
+    pub(crate) fn on(network: &Network, host: &str, script: &str) -> Self {
         let host = network.host(host);
         let mut command = std::process::Command::new("ip");
         let child = command.args(["netns", "exec", &host, "python3", "-c", script]).spawn().unwrap();

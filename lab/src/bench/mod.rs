@@ -18,6 +18,9 @@ pub struct Options {
     /// Only one part
     #[arg(value_enum)]
     pub part: Option<Part>,
+    /// Only this one of the fast path's tables
+    #[arg(long, value_enum, value_name = "TABLE")]
+    pub table: Option<fastpath::Table>,
     /// JSON instead of tables
     #[arg(long)]
     pub json: bool,
@@ -53,7 +56,8 @@ impl Options {
     }
 
     fn wants(&self, part: Part) -> bool {
-        self.part.is_none_or(|only| only == part)
+        let only = if self.table.is_some() { Some(Part::Fastpath) } else { self.part };
+        only.is_none_or(|only| only == part)
     }
 
     fn say(&self, what: &str) {

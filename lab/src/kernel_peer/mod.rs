@@ -9,9 +9,10 @@
 //! goes in as a script in that folder and a line on the guest's console, and comes back as files. The guest ends with the network.
 
 mod ability;
+mod linux_uml;
 mod module_files;
 
-pub use ability::can_run;
+pub use ability::why_not;
 pub use module_files::with_six_rd;
 
 use crate::failure::{Asking as _, Failure, Result};
@@ -96,7 +97,7 @@ impl<'a> KernelPeer<'a> {
         // Both ends of the pipe are held open by the guest, so its console never ends.
         uml.args(["-c", "mkfifo orders && exec \"$0\" \"$@\" <>orders"]).current_dir(&control);
         uml.env_remove("TMPDIR");
-        uml.arg(programs::require("linux.uml")?);
+        uml.args(linux_uml::words(&control)?);
         uml.arg(format!("mem={}M", features.memory));
         uml.args(["quiet", "noreboot", "panic=-1", "root=/dev/root", "rootfstype=hostfs"]);
         uml.args(["rootflags=/", "ro", "con=null", "con0=fd:0,fd:1"]);

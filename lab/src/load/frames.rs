@@ -9,6 +9,7 @@ use aya::programs::{TestRun as _, TestRunAttrs, TestRunOptions, Xdp, XdpMode};
 use aya::{Ebpf, EbpfLoader};
 use nix::net::if_::if_nametoindex;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 const SOURCE: &str = include_str!("frames.bpf.c");
@@ -72,9 +73,9 @@ impl Frames {
             .override_global("train", &train, true)
             .load_file(object)
             .map_err(|error| refused("loading the senders", &error))?;
-        program(&mut programs, pattern.program)?
-            .load()
-            .map_err(|error| refused("loading a sender", &error))?;
+        let sender = program(&mut programs, pattern.program)?;
+        sender.load().map_err(|error| refused("loading a sender", &error))?;
+        rest(sender, host)?;
         let index = host.enter(|| if_nametoindex(device))?.asking(|| format!("looking for {device}"))?;
         let mut context = [0; 24];
         context[4..8].copy_from_slice(&(pattern.frame.len() as u32).to_ne_bytes());
@@ -187,6 +188,16 @@ impl Onward {
         let out = host.enter(|| if_nametoindex(out))?.asking(|| format!("looking for {out}"))?;
         Ok(Self { _programs: attach(object, "onward", host, (device, out))? })
     }
+}
+
+/// Attaches a sender to a device that carries nothing. A program that no device has is brought in and taken out of the kernel's dispatcher
+/// (`bpf_dispatcher_change_prog`) by each BPF_PROG_RUN, which waits for two grace periods of RCU: some 25 ms a call.
+fn rest(sender: &mut Xdp, host: &Namespace) -> Result<()> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let device = format!("rest{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+    host.ip(&format!("link add {device} type veth peer name {device}x"))?;
+    host.enter(|| sender.attach(&device, XdpMode::Driver).map(drop))?
+        .map_err(|error| refused(&format!("attaching a sender to {device}"), &error))
 }
 
 fn attach(object: &Path, name: &'static str, host: &Namespace, (device, out): (&str, u32)) -> Result<Ebpf> {

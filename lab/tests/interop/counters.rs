@@ -57,25 +57,11 @@ pub fn no_checksum_is_wrong(network: &Network) -> Result<()> {
     Ok(())
 }
 
-/// Counters named `…InCsumErrors`, of IPv4 (two lines for each protocol: names, figures) and IPv6 (one line for each counter).
+/// Counters named `…InCsumErrors`, of IPv4 and IPv6 (one line for each counter).
 fn checksum_errors(host: &Namespace) -> Result<Vec<(String, u64)>> {
-    let read = |file: &str| {
-        let path = format!("/proc/thread-self/net/{file}");
-        host.enter(|| std::fs::read_to_string(&path))?.asking(|| format!("reading {path}"))
-    };
-    let mut found = Vec::new();
-    let four = read("snmp")?;
-    let lines: Vec<_> = four.lines().collect();
-    for pair in lines.chunks(2) {
-        let [names, figures] = pair else { continue };
-        let protocol = names.split(':').next().unwrap_or_default();
-        for (name, figure) in names.split_whitespace().zip(figures.split_whitespace()) {
-            if name == "InCsumErrors" {
-                found.push((format!("{protocol} {name}"), figure.parse().unwrap_or(u64::MAX)));
-            }
-        }
-    }
-    for line in read("snmp6")?.lines() {
+    let mut found = figures_of(host, "snmp")?;
+    found.retain(|(name, _)| name.ends_with("InCsumErrors"));
+    for line in read(host, "snmp6")?.lines() {
         if let Some((name, figure)) = line.split_once(char::is_whitespace)
             && name.ends_with("InCsumErrors")
         {
@@ -86,4 +72,35 @@ fn checksum_errors(host: &Namespace) -> Result<Vec<(String, u64)>> {
         0..5 => Err(Failure::Unexpected(format!("the kernel counts no wrong checksums: {found:?}"))),
         _ => Ok(found),
     }
+}
+
+/// What a host's TCP counts where segments come late, twice or again: the counters of these names, as `nstat` calls them.
+pub fn tcp_counters(host: &Namespace, names: &[&str]) -> Result<Vec<(String, u64)>> {
+    let mut found = figures_of(host, "netstat")?;
+    found.extend(figures_of(host, "snmp")?);
+    found.retain(|(name, _)| names.contains(&name.as_str()));
+    match found.len() == names.len() {
+        true => Ok(found),
+        false => Err(Failure::Unexpected(format!("the kernel counts but {found:?} of {names:?}"))),
+    }
+}
+
+fn read(host: &Namespace, file: &str) -> Result<String> {
+    let path = format!("/proc/thread-self/net/{file}");
+    host.enter(|| std::fs::read_to_string(&path))?.asking(|| format!("reading {path}"))
+}
+
+/// The counters of a file with two lines for each protocol, names and figures.
+fn figures_of(host: &Namespace, file: &str) -> Result<Vec<(String, u64)>> {
+    let said = read(host, file)?;
+    let lines: Vec<_> = said.lines().collect();
+    let mut found = Vec::new();
+    for pair in lines.chunks(2) {
+        let [names, figures] = pair else { continue };
+        let protocol = names.split(':').next().unwrap_or_default();
+        for (name, figure) in names.split_whitespace().zip(figures.split_whitespace()).skip(1) {
+            found.push((format!("{protocol}{name}"), figure.parse().unwrap_or(u64::MAX)));
+        }
+    }
+    Ok(found)
 }

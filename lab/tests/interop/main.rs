@@ -29,6 +29,9 @@ use sixway_lab::{kernel_peer, programs};
 /// In the place of a program: the tunnel module with 6rd for a Linux guest, which `make peer` builds.
 const SIT_6RD: &str = "sit with 6rd (make peer)";
 
+/// In the place of a program: IPsec in this kernel.
+const IPSEC: &str = "IPsec in the kernel";
+
 /// A test: its name, the programs that it drives, what it does, and how it is to be done with the fast path.
 #[derive(Clone, Copy)]
 struct Interop {
@@ -80,11 +83,17 @@ impl Interop {
         let there = |program: &str| match program {
             "sixway" => sixway().is_ok(),
             SIT_6RD => kernel_peer::with_six_rd().is_some(),
-            "linux.uml" => kernel_peer::can_run(),
+            IPSEC => std::path::Path::new("/proc/sys/net/core/xfrm_acq_expires").exists(),
+            "linux.uml" => kernel_peer::why_not().is_none(),
             program => programs::installed(program),
         };
         let missing = needed.copied().find(|program| !there(program));
-        missing.map(|program| format!("needs {program}"))
+        missing.map(|program| match (program, programs::installed(program)) {
+            ("linux.uml", true) => {
+                format!("needs linux.uml to run here: {}", kernel_peer::why_not().unwrap_or_default())
+            }
+            _ => format!("needs {program}"),
+        })
     }
 
     fn into_trial(self) -> Trial {

@@ -2,13 +2,14 @@
 
 use crate::Interop;
 use crate::datagrams::{arrives, pattern, socket};
-use sixway_lab::failure::Result;
+use sixway_lab::failure::{Asking as _, Result};
 use sixway_lab::forwarder::{Forwarder, SIIT, run_sixway};
 use sixway_lab::interrupt;
 use sixway_lab::load::{Pmtu, path_mtu_discovery, without_checksum};
 use sixway_lab::namespace::command;
 use sixway_lab::probe::{Direction, fetch, ping, serve_bulk, serve_page};
 use sixway_lab::topology::{Network, client_gateway_server};
+use std::net::UdpSocket;
 use std::time::Duration;
 
 pub const TESTS: &[Interop] = &[
@@ -37,15 +38,25 @@ const CLIENT: &str = "192.0.2.2";
 
 fn pings_come_back_both_ways() -> Result<()> {
     let running = Forwarder::Siit.start()?;
-    for (from, to) in [("client", SERVER), ("server", CLIENT)] {
-        for octets in [0, 1, 56, 1_232, 1_233, 1_424, 1_425, 1_452, 1_453, 1_472, 3_000] {
-            let trips = ping(running.network.host(from)?, to, 3, octets, Duration::from_millis(5))?;
-            // Fragmented ICMP cannot be translated without state: its checksum covers what other fragments hold (RFC 7915 §1.2).
-            let answered = if octets <= 1_452 { 3 } else { 0 };
-            assert_eq!(trips.answered, answered, "pings with {octets} octets from the {from}");
+    let pings = |(from, to): (&str, &str), octets, answered| {
+        let trips = ping(running.network.host(from)?, to, 3, octets, Duration::from_millis(5))?;
+        assert_eq!(trips.answered, answered, "pings with {octets} octets from the {from}");
+        Ok(())
+    };
+    let ways = [("client", SERVER), ("server", CLIENT)];
+    for way in ways {
+        for octets in [0, 1, 56, 1_232, 1_233, 1_424, 1_425, 1_452] {
+            pings(way, octets, 3)?;
         }
     }
-    Ok(())
+    // Fragmented ICMP cannot be translated without state: its checksum covers what other fragments hold (RFC 7915 §1.2). All are waited for at once.
+    std::thread::scope(|scope| {
+        let each = ways.into_iter().flat_map(|way| [1_453, 1_472, 3_000].map(|octets| (way, octets)));
+        let waiting: Vec<_> = each.map(|(way, octets)| scope.spawn(move || pings(way, octets, 0))).collect();
+        waiting
+            .into_iter()
+            .try_for_each(|one| one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
 }
 
 fn pages_open_both_ways() -> Result<()> {
@@ -74,22 +85,39 @@ fn datagrams_keep_their_ports() -> Result<()> {
 }
 
 fn missing_udp_checksums() -> Result<()> {
-    for (policy, passes) in [("compute", true), ("drop", false)] {
-        let network = client_gateway_server()?;
-        run_sixway(
-            &network,
-            &SIIT.replace("[siit]\n", &format!("[siit]\nudp_zero_checksum = \"{policy}\"\n")),
-        )?;
-        let client = socket(network.host("client")?, "[::]:4000")?;
-        let server = socket(network.host("server")?, "203.0.113.2:53")?;
-        without_checksum(&server)?;
-        path_mtu_discovery(&server, Pmtu::Clear)?;
-        let sent = arrives(&server, "192.0.2.2:4000", &client, &pattern(100));
-        assert_eq!(sent.is_ok(), passes, "udp_zero_checksum = {policy}");
-        // Fragments without a checksum cannot be mended without state (RFC 7915 §4.5).
-        assert!(arrives(&server, "192.0.2.2:4000", &client, &pattern(4_000)).is_err());
+    let (_computes, passes) = without_checksums("compute")?;
+    let (_drops, stops) = without_checksums("drop")?;
+    let to = "192.0.2.2:4000";
+    arrives(&passes.server, to, &passes.client, &pattern(100))?;
+    stops.server.send_to(&pattern(100), to).asking(|| "sending".to_owned())?;
+    // Fragments without a checksum cannot be mended without state (RFC 7915 §4.5).
+    for ends in [&passes, &stops] {
+        ends.server.send_to(&pattern(4_000), to).asking(|| "sending".to_owned())?;
     }
+    // Both are waited for at once, the sockets' two seconds.
+    let came = |ends: &Ends| ends.client.recv(&mut [0; 65_535]).ok();
+    assert_eq!(came(&stops), None, "udp_zero_checksum = drop");
+    passes.client.set_nonblocking(true).asking(|| "O_NONBLOCK".to_owned())?;
+    assert_eq!(came(&passes), None, "fragments");
     Ok(())
+}
+
+/// Sockets of client and server; what the server's sends has no checksum.
+struct Ends {
+    client: UdpSocket,
+    server: UdpSocket,
+}
+
+/// A network whose gateway has this policy.
+fn without_checksums(policy: &str) -> Result<(Network, Ends)> {
+    let network = client_gateway_server()?;
+    let key = format!("[siit]\nudp_zero_checksum = \"{policy}\"\n");
+    run_sixway(&network, &SIIT.replace("[siit]\n", &key))?;
+    let client = socket(network.host("client")?, "[::]:4000")?;
+    let server = socket(network.host("server")?, "203.0.113.2:53")?;
+    without_checksum(&server)?;
+    path_mtu_discovery(&server, Pmtu::Clear)?;
+    Ok((network, Ends { client, server }))
 }
 
 /// IPv4 client, our translator, an IPv6 network, TAYGA, IPv4 server: what we send is understood by another implementation, and the reverse.

@@ -54,6 +54,16 @@ impl Nat64 {
         self.came = came;
     }
 
+    /// See [`StateTables::take_back_under_way`].
+    pub(crate) fn take_back_under_way(&mut self, counters: &mut Counters) {
+        self.tables.take_back_under_way(counters);
+    }
+
+    /// Nothing waits before the engine now, and what was decided on has been sent.
+    pub(crate) const fn emptied(&mut self, now: Instant) {
+        self.tables.emptied(now);
+    }
+
     /// What was decided on has been sent.
     pub(crate) fn settle_moving(&mut self, now: Instant, counters: &mut Counters) {
         self.tables.settle_moving(now, counters);
@@ -104,7 +114,8 @@ impl Nat64 {
     }
 
     /// Adds the sessions that another process is to carry on to `saved`, looking at `slots` slots from the cursor on. Returns the cursor to
-    /// go on from; `None`: that was all. Those that the fast path carries are not among them, nor those that wait with a stored SYN.
+    /// go on from; `None`: that was all. Those that the fast path carries are not among them, nor those that wait with a stored SYN, nor
+    /// those on their way to the fast path: [`crate::engine::Engine::take_back_under_way`] comes first.
     pub fn export(
         &self,
         cursor: u32,

@@ -459,7 +459,7 @@ pub(in super::super) static FASTPATH: Section = Section {
             "flows",
             Kind::IntegerOr { word: "auto", min: LEAST_FLOWS, max: MOST_FLOWS },
             Absent::Default("\"auto\""),
-            "Sessions that there is room for, 192 octets of memory each; the engine carries the rest. `\"auto\"`: the sum of `nat64.max_sessions`, 262,144 at most.",
+            "Sessions that there is room for, 192 octets of memory each; the engine carries the rest. `\"auto\"`: the sum of `nat64.max_sessions`, but never more than 262,144, which is less than the default of one NAT64: who expects more sessions at a time writes how many.",
         ),
         key(
             "packets",

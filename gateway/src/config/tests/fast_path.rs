@@ -62,6 +62,8 @@ fn interfaces_are_those_that_packets_come_by() {
             "sixway.toml:11  fastpath.interfaces  no interface is called \"eth1\" at the moment; did you mean \"eth0\"?",
         ],
     );
+    // One that has no address, as most that a gateway forwards between for others have none.
+    warnings(&format!("{OWN}{POOL}{section}interfaces = [\"port0\"]\n"), &[]);
 }
 
 #[test]

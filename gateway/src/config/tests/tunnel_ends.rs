@@ -46,6 +46,7 @@ fn tunnels_come_in_by_interfaces_of_others_than_this_host() {
         length: 24,
     };
     host.addresses.push(own("eth1", "198.51.100.7"));
+    host.interfaces.push("eth1".into());
     let told = |host: &HostFacts, text: &str| {
         lines(&Config::parse("sixway.toml", &with(text), host, &mut no_files).unwrap().1)
     };

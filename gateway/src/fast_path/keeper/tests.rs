@@ -168,6 +168,18 @@ fn facts_follow_links_vlans_rules_and_routes() {
             host.settle();
             assert_eq!(host.facts.not_plain, None);
         }
+        // Not every kernel has IPsec.
+        let policy = ["xfrm", "policy", "add", "src", "10.0.0.0/8", "dst", "10.1.0.0/16", "dir", "fwd"];
+        assert!(!host.facts.ipsec);
+        if Program::new("ip").args(policy).output().unwrap().status.success() {
+            std::thread::sleep(Duration::from_secs(2));
+            host.settle();
+            assert!(host.facts.ipsec);
+            ip("xfrm policy flush");
+            std::thread::sleep(Duration::from_secs(2));
+            host.settle();
+            assert!(!host.facts.ipsec);
+        }
         ip("route add 198.51.100.0/24 nexthop via 192.0.2.2 nexthop via 192.0.2.3");
         host.settle();
         assert!(host.facts.not_plain.as_ref().is_some_and(|said| said.contains("several ways")));

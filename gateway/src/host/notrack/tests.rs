@@ -22,12 +22,12 @@ fn rules(mechanisms: &str) -> Vec<String> {
         "table inet sixway-gw-1.a_b\ndelete table inet sixway-gw-1.a_b\ntable inet sixway-gw-1.a_b {\n";
     assert!(text.starts_with(head), "{text}");
     let rules =
-        text.lines().map(str::trim).filter(|line| line.ends_with("notrack") || line.ends_with("drop"));
+        text.lines().map(str::trim).filter(|line| line.ends_with("notrack accept") || line.ends_with("drop"));
     rules.map(Into::into).collect()
 }
 
-const FROM: &str = "iifname \"sixway0\" notrack";
-const INTO: &str = "oifname \"sixway0\" notrack";
+const FROM: &str = "iifname \"sixway0\" notrack accept";
+const INTO: &str = "oifname \"sixway0\" notrack accept";
 
 #[test]
 fn of_a_nat64_its_prefix_and_its_pool() {
@@ -35,17 +35,19 @@ fn of_a_nat64_its_prefix_and_its_pool() {
     let nat64 = "[nat64]\nprefix = \"2001:db8:64::/96\"\npool = \"main\"\n";
     let expected = [
         FROM,
-        "ip daddr { 192.0.2.0/28, 192.0.2.254/32 } notrack",
-        "ip6 daddr { 2001:db8::fe/128, 2001:db8:64::/96 } notrack",
+        "ip daddr 192.0.2.0/28 notrack accept",
+        "ip daddr 192.0.2.254/32 notrack accept",
+        "ip6 daddr 2001:db8::fe/128 notrack accept",
+        "ip6 daddr 2001:db8:64::/96 notrack accept",
         INTO,
     ];
     assert_eq!(rules(&format!("{pool}{nat64}")), expected);
     let by_hand = [
         FROM,
-        "ip daddr { 192.0.2.0/28 } notrack",
-        "ip6 daddr { 2001:db8:64::/96 } notrack",
-        "meta nfproto ipv4 fib daddr oifname \"sixway0\" notrack",
-        "meta nfproto ipv6 fib daddr oifname \"sixway0\" notrack",
+        "ip daddr 192.0.2.0/28 notrack accept",
+        "ip6 daddr 2001:db8:64::/96 notrack accept",
+        "meta nfproto ipv4 fib daddr oifname \"sixway0\" notrack accept",
+        "meta nfproto ipv6 fib daddr oifname \"sixway0\" notrack accept",
         INTO,
     ];
     assert_eq!(rules(&format!("[tun]\nroutes = \"none\"\n{pool}{nat64}")), by_hand);
@@ -57,9 +59,10 @@ fn of_a_shared_pool_its_ports_which_the_host_never_sees() {
     let ours = "ip daddr 203.0.113.1 meta l4proto { 6, 17 } th dport { 443, 61000-65535 }";
     let expected = [
         FROM.to_owned(),
-        "ip daddr { 192.0.2.254/32 } notrack".into(),
-        "ip6 daddr { 2001:db8::fe/128, 2001:db8:64::/96 } notrack".into(),
-        format!("{ours} notrack"),
+        "ip daddr 192.0.2.254/32 notrack accept".into(),
+        "ip6 daddr 2001:db8::fe/128 notrack accept".into(),
+        "ip6 daddr 2001:db8:64::/96 notrack accept".into(),
+        format!("{ours} notrack accept"),
         INTO.into(),
         format!("iifname != \"lo\" {ours} drop"),
     ];
@@ -71,41 +74,61 @@ fn of_a_siit_both_sides_of_its_mappings_and_of_a_mapping_of_everything_what_is_r
     let eam = |row: &str| format!("[siit]\nprefix = \"2001:db8:64::/96\"\neam = [{row}]\n");
     let expected = [
         FROM,
-        "ip daddr { 192.0.2.254/32, 198.51.100.8/30 } notrack",
-        "ip6 daddr { 2001:db8::fe/128, 2001:db8:1::/126, 2001:db8:64::/96 } notrack",
+        "ip daddr 192.0.2.254/32 notrack accept",
+        "ip daddr 198.51.100.8/30 notrack accept",
+        "ip6 daddr 2001:db8::fe/128 notrack accept",
+        "ip6 daddr 2001:db8:1::/126 notrack accept",
+        "ip6 daddr 2001:db8:64::/96 notrack accept",
         INTO,
     ];
     assert_eq!(rules(&eam("{ ipv4 = \"198.51.100.8/30\", ipv6 = \"2001:db8:1::/126\" }")), expected);
     let everything = rules(&eam("{ ipv4 = \"0.0.0.0/0\", ipv6 = \"2001:db8:2::/96\" }"));
-    assert!(everything.contains(&"meta nfproto ipv4 fib daddr oifname \"sixway0\" notrack".into()));
-    assert!(!everything.contains(&"meta nfproto ipv6 fib daddr oifname \"sixway0\" notrack".into()));
+    assert!(everything.contains(&"meta nfproto ipv4 fib daddr oifname \"sixway0\" notrack accept".into()));
+    assert!(!everything.contains(&"meta nfproto ipv6 fib daddr oifname \"sixway0\" notrack accept".into()));
 }
 
 #[test]
 fn of_tunnels_their_prefixes_and_protocol_41_at_their_ends() {
     let ends = [
-        "ip daddr { 203.0.113.1 } ip protocol 41 notrack",
-        "ip saddr { 203.0.113.1 } ip protocol 41 notrack",
+        "ip daddr 203.0.113.1 ip protocol 41 notrack accept",
+        "ip saddr 203.0.113.1 ip protocol 41 notrack accept",
     ];
-    let with = |prefixes: &str| {
-        let destinations = format!("ip6 daddr {{ {prefixes} }} notrack");
-        let own = "ip daddr { 192.0.2.254/32 } notrack".to_owned();
-        [FROM.to_owned(), own, destinations, ends[0].into(), INTO.into(), ends[1].into()]
+    let with = |prefix: &str| {
+        let destinations = format!("ip6 daddr {prefix} notrack accept");
+        let own6 = "ip6 daddr 2001:db8::fe/128 notrack accept".to_owned();
+        let own = "ip daddr 192.0.2.254/32 notrack accept".to_owned();
+        [FROM.to_owned(), own, own6, destinations, ends[0].into(), INTO.into(), ends[1].into()]
     };
     let six_to_four = "[six_to_four]\nrole = \"relay\"\naddress = \"203.0.113.1\"\n";
-    assert_eq!(rules(six_to_four), with("2001:db8::fe/128, 2002::/16"));
+    assert_eq!(rules(six_to_four), with("2002::/16"));
     let six_rd = "[six_rd]\nrole = \"border_relay\"\nprefix = \"2001:db9::/32\"\naddress = \"203.0.113.1\"\n";
-    assert_eq!(rules(six_rd), with("2001:db8::fe/128, 2001:db9::/32"));
+    assert_eq!(rules(six_rd), with("2001:db9::/32"));
     let tunnel =
         "[tunnel]\nlocal = \"203.0.113.1\"\nremote = \"203.0.113.2\"\nprefixes = [\"2001:db8:7::/48\"]\n";
-    assert_eq!(rules(tunnel), with("2001:db8::fe/128, 2001:db8:7::/48"));
+    assert_eq!(rules(tunnel), with("2001:db8:7::/48"));
     let isatap = "[isatap]\nrole = \"router\"\naddress = \"203.0.113.1\"\nprefix = \"2001:db8:5::/64\"\n";
-    assert_eq!(rules(isatap), with("2001:db8::fe/128, 2001:db8:5::/64"));
+    assert_eq!(rules(isatap), with("2001:db8:5::/64"));
     let everything = rules(&tunnel.replace("2001:db8:7::/48", "::/0"));
     assert!(
-        everything.contains(&"meta nfproto ipv6 fib daddr oifname \"sixway0\" notrack".into()),
+        everything.contains(&"meta nfproto ipv6 fib daddr oifname \"sixway0\" notrack accept".into()),
         "{everything:?}"
     );
+}
+
+#[test]
+fn many_addresses_are_a_set() {
+    let pool =
+        |last: u8| (0..last).map(|n| format!("\"198.51.100.{}\"", 2 * n)).collect::<Vec<_>>().join(", ");
+    let rules_of = |last| {
+        let pool = format!("[[pool]]\nname = \"main\"\naddresses = [{}]\n", pool(last));
+        rules(&format!("{pool}[nat64]\nprefix = \"2001:db8:64::/96\"\npool = \"main\"\n"))
+    };
+    assert_eq!(
+        rules_of(3)[1..3],
+        ["ip daddr 192.0.2.254/32 notrack accept", "ip daddr 198.51.100.0/32 notrack accept"]
+    );
+    let set = "ip daddr { 192.0.2.254/32, 198.51.100.0/32, 198.51.100.2/32, 198.51.100.4/32, 198.51.100.6/32 } notrack accept";
+    assert_eq!(rules_of(4)[1], set);
 }
 
 #[test]

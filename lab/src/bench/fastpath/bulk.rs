@@ -4,7 +4,7 @@ use super::left_out;
 use super::settings::{Mode, relay, router, section};
 use crate::bench::{Figure, Options, Section, Target};
 use crate::failure::Result;
-use crate::forwarder::{Forwarder, run_sixway_on};
+use crate::forwarder::{Forwarder, masquerade, run_sixway_on};
 use crate::probe::{BulkServer, Direction, serve_bulk};
 use crate::topology::Network;
 use std::time::Duration;
@@ -24,6 +24,7 @@ const KERNEL6: &str = "kernel IPv6";
 const KERNEL4: &str = "kernel IPv4";
 const TWO_KERNELS: &str = "kernel IPv6, two routers";
 const TAYGA: &str = "tayga";
+const MASQUERADE: &str = "kernel IPv4 + masquerade";
 
 /// Measures all that can run here.
 pub fn run(options: &Options, time: Duration) -> Result<Section> {
@@ -67,6 +68,11 @@ fn figures(paths: &[Path], rounds: &[[Vec<f64>; 2]]) -> Vec<Figure> {
         for (path, rounds) in paths.iter().zip(rounds) {
             figures.push(Figure::new(format!("{arrow}, {}", path.name), "Gbit/s", rounds[way].clone()));
         }
+        if let (Some(kernel), Some(tayga)) = (find(KERNEL6), find(TAYGA)) {
+            // Nothing that hands packets to the same hosts by the same devices can be expected to reach more.
+            let name = format!("{arrow}, {KERNEL6} beside {TAYGA}");
+            figures.push(Figure::new(name, "×", ratio(&kernel[way], &tayga[way])));
+        }
         for (path, rounds) in paths.iter().zip(rounds) {
             let Some(names) = path.beside else { continue };
             for (name, least) in [(names[way], 1.0), (TAYGA, 12.0)] {
@@ -87,9 +93,10 @@ type Started = Result<(Network, &'static str, Option<[&'static str; 2]>)>;
 
 type Start = fn() -> Started;
 
-const STARTS: [(&str, Start); 7] = [
+const STARTS: [(&str, Start); 8] = [
     (KERNEL6, kernel6),
-    (KERNEL4, kernel4),
+    (KERNEL4, || Ok((kernel4()?, SERVER4, None))),
+    (MASQUERADE, masquerading),
     (TWO_KERNELS, two_kernels),
     (TAYGA, || of(Forwarder::Tayga.start()?, None)),
     ("nat64, tc", || of(Forwarder::Nat64.start_beside(&section(Mode::Tc, None))?, Some([KERNEL6, KERNEL4]))),
@@ -105,7 +112,15 @@ fn kernel6() -> Started {
     of(Forwarder::Kernel.start()?, None)
 }
 
-fn kernel4() -> Started {
+const SERVER4: &str = "203.0.113.2";
+
+fn masquerading() -> Started {
+    let network = kernel4()?;
+    masquerade(&network)?;
+    Ok((network, SERVER4, None))
+}
+
+fn kernel4() -> Result<Network> {
     let network = Network::new(&["client", "gateway", "server"])?;
     network.link(("client", "up0"), ("gateway", "in0"))?;
     network.link(("gateway", "out0"), ("server", "up0"))?;
@@ -116,7 +131,7 @@ fn kernel4() -> Started {
     network.route("client", "default via 192.0.2.1")?;
     network.route("server", "default via 203.0.113.1")?;
     network.forwards("gateway")?;
-    Ok((network, "203.0.113.2", None))
+    Ok(network)
 }
 
 /// client – site – gateway – server; the link in the middle has both families.

@@ -94,6 +94,18 @@ impl Column {
         })?
     }
 
+    /// Sends so many packets a second for so long; what the machine's pauses kept back is made good, [`WINDOW`] under way at most.
+    pub fn trickle(&mut self, per_second: u32, time: Duration) -> Result<()> {
+        let (start, mut sent) = (Instant::now(), 0);
+        while start.elapsed() < time {
+            let due = (start.elapsed().as_secs_f64() * f64::from(per_second)) as u32;
+            self.carry(due - sent)?;
+            sent = due;
+            interrupt::pause(PATIENCE)?;
+        }
+        Ok(())
+    }
+
     /// Sends as fast as it can for so long.
     pub fn measure(&self, time: Duration) -> Result<Rate> {
         self.flood(time / 10)?;

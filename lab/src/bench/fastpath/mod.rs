@@ -2,6 +2,7 @@
 
 mod bulk;
 mod column;
+mod compared;
 mod frame;
 mod latency;
 mod million;
@@ -14,20 +15,51 @@ use super::{Options, Section};
 use crate::failure::{Failure, Result};
 use std::time::Duration;
 
-/// Measures all that can run here.
+/// The tables of this benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Table {
+    /// Small packets, and one million flows
+    Small,
+    /// Bulk TCP
+    Bulk,
+    /// New flows
+    NewFlows,
+    /// Round trips
+    Latency,
+}
+
+/// Measures all that can run here, or the table that was asked for.
 pub fn run(options: &Options) -> Result<Vec<Section>> {
-    let seconds = if options.quick { 0.5 } else { options.seconds };
-    let (small, many) = small::run(options, Duration::from_secs_f64(seconds / 2.0))?;
+    let is_wanted = |table| options.table.is_none_or(|only| only == table);
+    let mut sections = Vec::new();
+    if is_wanted(Table::Small) {
+        sections.extend(small_packets(options)?);
+    }
+    if is_wanted(Table::Bulk) {
+        sections.push(bulk::run(options, Duration::from_secs_f64(seconds(options)))?);
+    }
+    if is_wanted(Table::NewFlows) {
+        sections.push(new_flows::run(options)?);
+    }
+    if is_wanted(Table::Latency) {
+        sections.push(latency::run(options)?);
+    }
+    Ok(sections)
+}
+
+fn seconds(options: &Options) -> f64 {
+    if options.quick { 0.5 } else { options.seconds }
+}
+
+/// The second table looks further at the network that the first one leaves.
+fn small_packets(options: &Options) -> Result<Vec<Section>> {
+    let (small, many) = small::run(options, Duration::from_secs_f64(seconds(options) / 2.0))?;
     let mut sections = vec![small];
     if let Some(column) = &many {
-        options.say("fast path: one million flows, resting");
-        let time = Duration::from_secs(if options.quick { 2 } else { 10 });
-        sections.push(million::run(column, time)?);
+        options.say("fast path: one million flows, at rest and in use");
+        let rest = Duration::from_secs(if options.quick { 2 } else { 10 });
+        sections.push(million::run(column, rest, options.quick)?);
     }
-    drop(many);
-    sections.push(bulk::run(options, Duration::from_secs_f64(seconds))?);
-    sections.push(new_flows::run(options)?);
-    sections.push(latency::run(options)?);
     Ok(sections)
 }
 

@@ -11,6 +11,9 @@ pub enum Mode {
     Xdp,
 }
 
+/// Flows that there is room for, where nothing else is said.
+pub const FLOWS: u32 = 1 << 20;
+
 /// The section `[fastpath]` for a gateway between in0 and out0. `packets`: after how many a session is carried on; `None`: the default.
 pub fn section(mode: Mode, packets: Option<u32>) -> String {
     let mode = match mode {
@@ -19,7 +22,7 @@ pub fn section(mode: Mode, packets: Option<u32>) -> String {
         Mode::Xdp => "xdp",
     };
     let packets = packets.map_or(String::new(), |packets| format!("packets = {packets}\n"));
-    format!("\n[fastpath]\nmode = \"{mode}\"\ninterfaces = [\"in0\", \"out0\"]\nflows = 1048576\n{packets}")
+    format!("\n[fastpath]\nmode = \"{mode}\"\ninterfaces = [\"in0\", \"out0\"]\nflows = {FLOWS}\n{packets}")
 }
 
 const TUN: &str = "[tun]\nname = \"sixway0\"\nmtu = 1500\n";

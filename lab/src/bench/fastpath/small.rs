@@ -1,11 +1,13 @@
 //! Small packets: as many as one core can make, receive, forward and count.
 
-use super::column::{Column, Rate};
+use super::column::Column;
+use super::compared::{ALONE, COLD, Goal, KERNEL, Measured, TAYGA, WARM, figures};
 use super::frame::{CLIENTS, PORT, ethernet, in_ipv4, udp4, udp6};
 use super::left_out;
+use super::million;
 use super::scene::{Middle, Scene};
 use super::settings::{Mode, nat64, relay, siit};
-use crate::bench::{Figure, Options, Section, Target};
+use crate::bench::{Options, Section};
 use crate::failure::Result;
 use crate::load::Pattern;
 use crate::probe::cpu::cpus;
@@ -32,25 +34,10 @@ const BY_PREFIX: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x64, 0, 0, 0, 0xcb00, 
 /// What SIIT calls the client.
 const MAPPED: Ipv4Addr = Ipv4Addr::new(198, 18, 1, 2);
 
-const ALONE: &str = "sender alone";
-const KERNEL: &str = "kernel IPv6";
-const TAYGA: &str = "tayga";
-
-/// What a row must reach, beside the kernel's IPv6 forwarding and TAYGA.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Goal {
-    /// It is there to compare with.
-    None,
-    /// 3 × the kernel, 10 × TAYGA, 8 × the kernel net of the sender.
-    Full,
-    /// 1.8 × the kernel.
-    Many,
-}
-
-/// A row: what is sent from where, and what it must reach.
+/// A row: what is sent from where, what it must reach, and how often it was measured.
 struct Row {
     column: Column,
-    goal: Goal,
+    measured: Measured,
 }
 
 /// Rows that share a scene: its middle, then name, sending host, pattern and goal of each.
@@ -73,8 +60,9 @@ fn to4(source: Ipv4Addr, destination: Ipv4Addr) -> Box<dyn Fn([u8; 6]) -> Patter
     Box::new(move |door| pattern("frames4", ethernet(door, &udp4(source, 0, destination, PORT))))
 }
 
-fn many(door: [u8; 6]) -> Pattern {
-    Pattern { flows: MANY, at_random: true, ..to6(BY_NAT64)(door) }
+/// The many flows, one after the other or at random.
+pub fn many(at_random: bool) -> impl Fn([u8; 6]) -> Pattern {
+    move |door| Pattern { flows: MANY, at_random, ..to6(BY_NAT64)(door) }
 }
 
 fn replies(door: [u8; 6]) -> Pattern {
@@ -105,9 +93,10 @@ fn to_site(door: [u8; 6]) -> Pattern {
 /// The yardsticks.
 fn others() -> Vec<Plan> {
     let one = |middle, name, pattern| (middle, vec![(name, "client", pattern, Goal::None)]);
+    let bound = vec![("XDP redirect alone", "client", to6(SERVER6), Goal::Bound)];
     vec![
         one(Middle::Nothing, ALONE, to6(SERVER6)),
-        one(Middle::Onward, "XDP redirect alone", to6(SERVER6)),
+        (Middle::Onward, bound),
         one(Middle::Kernel, KERNEL, to6(SERVER6)),
         one(Middle::Kernel, "kernel IPv4", to4(SITE4, SERVER4)),
         one(Middle::Masquerade, "kernel IPv4 + masquerade", to4(SITE4, SERVER4)),
@@ -123,7 +112,7 @@ fn ours() -> Vec<Plan> {
         (stateful(Mode::Tc), vec![up("nat64, tc", Goal::None)]),
         (
             stateful(Mode::Xdp),
-            vec![up("nat64, xdp", Goal::Full), ("nat64 v4→v6, xdp", "server", Box::new(replies), Goal::Full)],
+            vec![up(WARM, Goal::Full), ("nat64 v4→v6, xdp", "server", Box::new(replies), Goal::Full)],
         ),
         (
             Middle::Sixway(siit(Mode::Xdp)),
@@ -147,7 +136,7 @@ fn ours() -> Vec<Plan> {
                 ("6to4 relay encap, tc", "server", Box::new(to_site), Goal::None),
             ],
         ),
-        (stateful(Mode::Xdp), vec![("nat64, 1M random flows, xdp", "client", Box::new(many), Goal::Many)]),
+        (Middle::Sixway(million::configuration()), vec![(COLD, "client", Box::new(many(true)), Goal::Many)]),
     ]
 }
 
@@ -159,10 +148,13 @@ fn start((middle, rows): Plan) -> Result<Vec<Row>> {
     let scene: Rc<Scene> = Rc::new(middle.start()?);
     let mut ready = Vec::new();
     for (name, from, pattern, goal) in rows {
+        if goal == Goal::Many {
+            million::install(&scene)?;
+        }
         let mut column = Column::new(name, Rc::clone(&scene), from, pattern)?;
         column.answer(&scene.server.answers()?)?;
         column.settle(8)?;
-        ready.push(Row { column, goal });
+        ready.push(Row { column, measured: Measured { name, goal, rates: Vec::new() } });
     }
     Ok(ready)
 }
@@ -179,15 +171,15 @@ pub fn run(options: &Options, time: Duration) -> Result<(Section, Option<Column>
             Err(why) => skipped.push(left_out(&names.join(", "), why)?),
         }
     }
-    let mut rates: Vec<Vec<Rate>> = rows.iter().map(|_| Vec::new()).collect();
     for number in 1..=options.repeats() {
         options.say(&format!("fast path, small packets: round {number} of {}", options.repeats()));
-        for (row, rates) in rows.iter().zip(&mut rates) {
-            rates.push(row.column.measure(time)?);
+        for Row { column, measured } in &mut rows {
+            measured.rates.push(column.measure(time)?);
         }
     }
-    let section = Section { title: "Small packets", how: how(), figures: figures(&rows, &rates), skipped };
-    let many = rows.into_iter().find(|row| row.goal == Goal::Many).map(|row| row.column);
+    let (columns, rows): (Vec<_>, Vec<_>) = rows.into_iter().map(|row| (row.column, row.measured)).unzip();
+    let section = Section { title: "Small packets", how: how(), figures: figures(&rows), skipped };
+    let many = columns.into_iter().find(|column| column.name == COLD);
     Ok((section, many))
 }
 
@@ -196,50 +188,8 @@ fn how() -> String {
         "Frames of 64 octets (tunnel packets 88), {FEW} flows where nothing else is said, over veth pairs with one queue. The sender is the kernel's own \
          (BPF_PROG_RUN with live frames); what arrives is counted by a program in the driver. Sender, receiving and the kernel's forwarding have CPU 0 of {}. \
          CPU time: of the sender's thread, of ksoftirqd and of the forwarding process; net: less that of the sender alone, whose frames are counted \
-         where they enter the gateway. \"XDP redirect alone\" sends on what comes and does nothing else: no program in the driver can cost less.",
+         where they enter the gateway. \"XDP redirect alone\" sends on what comes and does nothing else: no program in the driver can cost less. Look-up and update: \
+         what a packet of {MANY} flows at random costs more than one of {FEW}.",
         cpus()
     )
-}
-
-fn figures(rows: &[Row], rates: &[Vec<Rate>]) -> Vec<Figure> {
-    let all = || rows.iter().zip(rates);
-    let find = |name: &str| all().find(|(row, _)| row.column.name == name).map(|(_, rates)| rates);
-    let mut figures = Vec::new();
-    let mut each = |unit, of: &dyn Fn(&Rate) -> f64| {
-        figures.extend(
-            all().map(|(row, rates)| Figure::new(row.column.name, unit, rates.iter().map(of).collect())),
-        );
-    };
-    each("Mpps", &|rate| rate.per_second / 1e6);
-    each("ns CPU/packet", &|rate| rate.ns);
-    let compare = |what: &str, ours: (&Row, &Vec<Rate>), of: &dyn Fn(usize) -> Option<f64>| {
-        let repeats: Option<Vec<_>> = (0..ours.1.len()).map(of).collect();
-        repeats.map(|repeats| Figure::new(format!("{}, {what}", ours.0.column.name), "×", repeats))
-    };
-    let (alone, kernel, tayga) = (find(ALONE), find(KERNEL), find(TAYGA));
-    for ours in all().filter(|(row, _)| row.column.name != ALONE && row.column.name != KERNEL) {
-        let least = |full| match ours.0.goal {
-            Goal::Full => Target::AtLeast(full),
-            Goal::None | Goal::Many => Target::None,
-        };
-        let gross = compare("gross beside kernel IPv6", ours, &|at| {
-            Some(ours.1[at].per_second / kernel?[at].per_second)
-        });
-        let bound = if ours.0.goal == Goal::Many { Target::AtLeast(1.8) } else { least(3.0) };
-        figures.extend(gross.map(|figure| figure.to_reach(bound)));
-        if ours.0.goal == Goal::None {
-            continue;
-        }
-        let net = |rate: &Rate, at: usize| Some(rate.ns - alone?[at].ns);
-        let beside = compare("net beside kernel IPv6", ours, &|at| {
-            Some(net(&kernel?[at], at)? / net(&ours.1[at], at)?)
-        });
-        figures.extend(beside.map(|figure| figure.to_reach(least(8.0))));
-        let beside =
-            compare("gross beside tayga", ours, &|at| Some(ours.1[at].per_second / tayga?[at].per_second));
-        figures.extend(beside.map(|figure| figure.to_reach(least(10.0))));
-        let name = format!("{}, the gateway's process", ours.0.column.name);
-        figures.push(Figure::new(name, "ns CPU/packet", ours.1.iter().map(|rate| rate.process_ns).collect()));
-    }
-    figures
 }

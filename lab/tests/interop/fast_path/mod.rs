@@ -4,12 +4,14 @@ mod again;
 mod conversation;
 mod death;
 mod firewall;
+mod ipsec;
 mod load;
 mod oldest_kernel;
 mod order;
 mod path;
 mod room;
 mod super_frames;
+mod vxlan;
 
 use crate::Interop;
 
@@ -22,7 +24,9 @@ pub fn tests() -> Vec<Interop> {
         path::TESTS,
         room::TESTS,
         super_frames::TESTS,
+        vxlan::TESTS,
         firewall::TESTS,
+        ipsec::TESTS,
         oldest_kernel::TESTS,
     ]
     .concat()

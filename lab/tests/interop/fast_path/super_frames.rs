@@ -20,6 +20,7 @@ const NEEDS: &[&str] = &["sixway", "ethtool", "tcpdump", "ping"];
 pub const TESTS: &[Interop] = &[
     Interop::new("super_frames_stay_whole_and_right_at_tc_nat64", NEEDS, nat64),
     Interop::new("super_frames_stay_whole_and_right_at_tc_siit", NEEDS, siit),
+    Interop::new("super_frames_stay_whole_and_right_at_tc_by_a_device_above_another", NEEDS, above_another),
     Interop::new("super_frames_stay_whole_and_right_at_tc_6to4", NEEDS, six_to_four),
     Interop::new("super_frames_stay_whole_and_right_at_tc_configured_tunnel", NEEDS, configured),
 ];
@@ -41,6 +42,20 @@ struct Ends {
 
 fn nat64() -> Result<()> {
     let network = client_gateway_server()?;
+    run_sixway_on(&network, "gateway", &format!("{NAT64}{}", Hook::Tc.section()))?;
+    let (target, listens) = ("64:ff9b::203.0.113.2", "203.0.113.2");
+    let gateways: &[_] = &["gateway"];
+    Ends { network, target, listens, client: "[::]:4000", gateways, segment: 1_452 }.everything()
+}
+
+/// What leaves is given to a device of its own above the wire's, which has the kernel's route, as a VLAN's would have.
+fn above_another() -> Result<()> {
+    let network = client_gateway_server()?;
+    let gateway = network.host("gateway")?;
+    gateway.ip("address del 203.0.113.1/24 dev out0")?;
+    gateway.ip("link add link out0 name above0 type macvlan mode bridge")?;
+    gateway.ip("link set above0 up")?;
+    network.address("gateway", "above0", "203.0.113.1/24")?;
     run_sixway_on(&network, "gateway", &format!("{NAT64}{}", Hook::Tc.section()))?;
     let (target, listens) = ("64:ff9b::203.0.113.2", "203.0.113.2");
     let gateways: &[_] = &["gateway"];

@@ -1,0 +1,169 @@
+//! The kernel takes the programs with everything that a configuration can hold: its verifier goes through all that they might do with these
+//! constants, and gives up where that is too much.
+#![cfg(feature = "ebpf")]
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use aya::programs::{ProgramInfo, SchedClassifier, Xdp};
+use aya::{Ebpf, EbpfLoader};
+use sixway_fastpath::layout::{
+    ADDRESSES4, Config, HAIRPIN_INTRINSIC, HOST4, KIND_CONFIGURED, KIND_ISATAP, KIND_NAT64, KIND_SIIT,
+    KIND_SIX_RD, KIND_SIX_TO_FOUR, NETWORKS4, Network4, Own, POOLS, PORTS, PREFIXES6, Pool4, Port, Prefix6,
+    RULES, Rule6, TRANSLATORS, TUNNELS, Translator, Tunnel,
+};
+use sixway_fastpath::rules::EAM_ROWS;
+use sixway_fastpath::{TC_OBJECT, TC_PROGRAM, XDP_OBJECT, XDP_PROGRAM};
+use std::error::Error;
+use std::io::Write as _;
+
+/// Instructions that the verifier may go through: half of what it does, for those of older kernels need more.
+const MOST: u32 = 500_000;
+
+/// Roles of tunnels: host, router or customer edge, relay.
+const ROLES: u8 = 3;
+
+/// IPv6 prefix number so-and-so, of 48 bits, in network order.
+fn prefix(number: usize) -> Prefix6 {
+    let bits = 0x2001_0db8_0000_0000_u64 | (number as u64) << 16;
+    Prefix6 { bits: [bits.to_be(), 0], mask: [(!0_u64 << 16).to_be(), 0] }
+}
+
+fn translator(kind: u8, number: usize) -> Translator {
+    Translator {
+        kind,
+        length: [96, 64, 56, 48, 40, 32][number % 6],
+        global_only: u8::from(number.is_multiple_of(2)),
+        sets_tos: 1,
+        sets_traffic_class: 1,
+        eam: u8::from(kind == KIND_SIIT),
+        lowest_mtu: 1_280,
+        hairpinning: HAIRPIN_INTRINSIC,
+        prefix: [number as u8 + 1; 16],
+        ..Translator::zero()
+    }
+}
+
+/// A tunnel whose lists are as long as can be.
+fn tunnel(kind: u8, number: usize) -> Tunnel {
+    Tunnel {
+        kind,
+        role: number as u8 % ROLES,
+        sets_ttl: u8::from(number.is_multiple_of(2)),
+        ttl: 64,
+        ecn_normal: 1,
+        mtu: 1_480,
+        learns: 1,
+        strict: 1,
+        local: (number as u32 % 4 + 1).to_be(),
+        remote: (number as u32 + 100).to_be(),
+        site: (number as u32 + 1).to_be(),
+        shared: 0x0a00_0000_u32.to_be(),
+        shared_length: 8,
+        prefix_length: 32,
+        listed_only: u8::from(number % 2 == 1),
+        domain: number as u8 + 1,
+        prefix: [number as u8 + 1; 16],
+        prefixes: [0, PREFIXES6 as u8],
+        relays: [0, ADDRESSES4 as u8],
+        locators: [0, NETWORKS4 as u8],
+        refused: [0, NETWORKS4 as u8],
+        ..Tunnel::zero()
+    }
+}
+
+/// Every array is full; these are the kinds of translators and of tunnels, in turn.
+fn full(translators: &[u8], tunnels: &[u8]) -> Config {
+    let mut config = Config::zero();
+    let turn = |kinds: &[u8], number: usize| kinds[number % kinds.len()];
+    (config.tun, config.tun_mtu, config.mtu4, config.mtu6) = (7, 1_500, 1_500, 1_500);
+    (config.plain_routing, config.can_decap_gso, config.has_stateless) = (1, 1, 1);
+    config.translators =
+        std::array::from_fn(|at| translator(turn(translators, at * translators.len() / TRANSLATORS), at));
+    config.siit_count = config.translators.iter().filter(|one| one.kind == KIND_SIIT).count() as u8;
+    config.default_siit =
+        config.translators.iter().position(|one| one.kind == KIND_SIIT).map_or(0, |at| at as u8 + 1);
+    config.tunnels = std::array::from_fn(|at| tunnel(turn(tunnels, at), at));
+    config.rules = std::array::from_fn(|at| {
+        let Prefix6 { bits, mask } = prefix(at);
+        let (kind, index) = match at % 2 {
+            0 => (config.translators[at % TRANSLATORS].kind, at % TRANSLATORS),
+            _ => (config.tunnels[at % TUNNELS].kind, at % TUNNELS),
+        };
+        Rule6 { bits, mask, length: 48, kind, index: index as u8, ..Rule6::zero() }
+    });
+    config.ports = std::array::from_fn(|at| Port {
+        ifindex: at as u32 + 10,
+        below: at as u32 / 2 + 10,
+        vlan: at as u16 % 2,
+        mac: [2, 0, 0, 0, 0, at as u8],
+        strict: at as u8 % 2,
+        tc: at as u8 / 2 % 2,
+        ..Port::zero()
+    });
+    config.pools =
+        std::array::from_fn(|at| Pool4 { address: (at as u32) << 8, mask: !0xff, shared: at as u32 % 2 });
+    config.own =
+        std::array::from_fn(|at| Own { address: at as u32 + 1, public_: 1, is_host4: 1, ..Own::zero() });
+    config.prefixes = std::array::from_fn(prefix);
+    config.networks = std::array::from_fn(|at| Network4 { bits: (at as u32 + 1).to_be(), mask: !0 });
+    config.addresses = std::array::from_fn(|at| (at as u32 + 1).to_be());
+    config.host6 = std::array::from_fn(|at| [at as u8 + 1; 16]);
+    (config.translators_count, config.tunnels_count) = (TRANSLATORS as u8, TUNNELS as u8);
+    (config.rules_count, config.ports_count, config.pools_count) = (RULES as u8, PORTS as u8, POOLS as u8);
+    (config.own_count, config.host6_count) = (HOST4 as u8, HOST4 as u8);
+    config
+}
+
+/// What the verifier says of both programs: how many instructions it went through.
+fn verify(config: &Config) -> Result<[Option<u32>; 2], Box<dyn Error>> {
+    let open = |octets| -> Result<Ebpf, Box<dyn Error>> {
+        let mut loader = EbpfLoader::new();
+        loader.override_global("config", config.octets(), true).map_max_entries("flows", 64);
+        for map in ["eam4", "eam6"] {
+            loader.map_max_entries(map, EAM_ROWS as u32);
+        }
+        Ok(loader.load(octets)?)
+    };
+    let went = |info: ProgramInfo| info.verified_instruction_count();
+    let (mut tc, mut xdp) = (open(TC_OBJECT)?, open(XDP_OBJECT)?);
+    let at_tc: &mut SchedClassifier = tc.program_mut(TC_PROGRAM).unwrap().try_into()?;
+    at_tc.load()?;
+    let in_driver: &mut Xdp = xdp.program_mut(XDP_PROGRAM).unwrap().try_into()?;
+    in_driver.load()?;
+    Ok([went(at_tc.info()?), went(in_driver.info()?)])
+}
+
+/// Whether the kernel lets this process load programs at all.
+fn may_load() -> bool {
+    // SAFETY: no arguments.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    if !is_root {
+        let _ = std::io::stderr().write_all(b"\nverifier: skipped: needs root\n");
+    }
+    is_root
+}
+
+#[test]
+fn programs_with_everything_that_a_configuration_can_hold_are_taken() {
+    if !may_load() {
+        return;
+    }
+    let every = [KIND_CONFIGURED, KIND_SIX_TO_FOUR, KIND_SIX_RD, KIND_ISATAP];
+    let mut cases = vec![
+        ("nat64 alone", full(&[KIND_NAT64], &every)),
+        ("siit alone", full(&[KIND_SIIT], &every)),
+        ("both", full(&[KIND_NAT64, KIND_SIIT], &every)),
+    ];
+    let kinds = ["configured", "6to4", "6rd", "isatap"];
+    cases.extend(
+        kinds.into_iter().zip(every).map(|(name, kind)| (name, full(&[KIND_NAT64, KIND_SIIT], &[kind]))),
+    );
+    for (name, config) in cases {
+        match verify(&config) {
+            // Not every kernel says (Linux 5.16).
+            Ok(went) => {
+                assert!(went.iter().flatten().all(|one| *one <= MOST), "{name}: {went:?} instructions")
+            }
+            Err(error) => panic!("{name}: {error:?}"),
+        }
+    }
+}

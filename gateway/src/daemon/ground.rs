@@ -1,0 +1,197 @@
+//! What a gateway has beside its workers: the host that is set up, tunnels, pools, the fast path, the sockets that others come in by.
+
+use super::backend::{Facts, Gateway};
+use super::carried::Carried;
+use super::dns64::Dns64;
+use super::offload::{Begin, Offload};
+use super::pool_file::PoolFile;
+use super::pool_keeper::PoolKeeper;
+use super::run::{RunError, Start};
+use super::threads::Threads;
+use super::tunnels::Tunnels;
+use super::{engines, inheritance, offload, pool_keeper, serve, setup, takeover};
+use crate::admin::Device;
+use crate::config::{Config, Surroundings};
+use crate::fast_path::Keeper;
+use crate::host::{Host, HostError};
+use crate::show::plural;
+use crate::worker::{Clock, Translator};
+use sixway_dataplane::engine::Engine;
+use sixway_link::Tun;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::net::{TcpListener, UnixListener};
+
+/// What a gateway has beside its workers. What is dropped is put back, in this order.
+pub(super) struct Ground<'c> {
+    seed: [u64; 2],
+    pub(super) clock: Clock,
+    pub(super) keeper: Option<Keeper>,
+    pub(super) offload: Option<Offload<'c>>,
+    pub(super) pools: Vec<PoolKeeper>,
+    pub(super) tunnels: Tunnels<'c>,
+    pub(super) host: Host,
+}
+
+impl<'c> Ground<'c> {
+    /// Lays it, in place of the process that is to make way, if one is. With it come the workers' engines, and the device.
+    pub(super) async fn lay(start: &Start<'c>) -> Result<(Self, Vec<Engine>, Option<Tun>), RunError> {
+        let Start { config, directory, .. } = *start;
+        let seed = engines::seed().map_err(|error| RunError::Io("/dev/urandom".into(), error))?;
+        let now = Surroundings::of_this_host();
+        let mut engines = match config.needs_device() {
+            true => engines::engines(config, seed, &now).map_err(RunError::Engine)?,
+            false => Vec::new(),
+        };
+        let clock = Clock::start();
+        let mut ahead = None;
+        if start.takeover {
+            // Nobody carries the packets of the engines between two processes: what takes long is done before.
+            ahead = offload::load_ahead(config, seed, &now).await;
+            takeover::make_room(start).await?;
+        }
+        let (mut host, tun) = set_up(config, directory).await.map_err(RunError::Host)?;
+        let tunnels = Tunnels::open(config, now, tun.as_ref().map_or("", |tun| &tun.name))?;
+        let pools = restore_pools(config, &mut engines, clock)?;
+        let given = inheritance::begin_ledger(start, &mut engines);
+        let begin = Begin { config, seed, now: &tunnels.now, clock, ahead };
+        let (offload, keeper) = offload::begin(begin, &mut engines, &mut host).await?.unzip();
+        inheritance::settle(start, given, &mut engines, clock);
+        Ok((Self { seed, clock, offload, keeper, pools, tunnels, host }, engines, tun))
+    }
+
+    /// Begins with tunnels and names; the workers run.
+    pub(super) fn begin(
+        &mut self,
+        config: &'c Config,
+        threads: &mut Threads,
+    ) -> Result<Option<Dns64<'c>>, RunError> {
+        let (tunnels, host) = (&mut self.tunnels, &mut self.host);
+        let begun = tunnels.begin(host, &threads.posts).and_then(|()| Dns64::start(config, self.clock));
+        match begun {
+            Ok(_) => tunnels.advertise(self.clock, self.seed[0] ^ self.seed[1]),
+            Err(_) => {
+                tunnels.finish(host);
+                threads.stop();
+            }
+        }
+        begun
+    }
+
+    /// What is known of it from the start.
+    pub(super) fn facts(&self, config: &Config, device: Option<Device>) -> Facts {
+        Facts {
+            name: config.gateway.name.clone(),
+            device,
+            mechanisms: setup::mechanisms(config, &self.tunnels.view()),
+            metrics: config.gateway.metrics.map(|address| format!("http://{address}/metrics")),
+            advertised: self.tunnels.advertised(),
+            named_remotes: setup::named_remotes(config),
+            config: serde_json::to_value(config).unwrap_or_default(),
+        }
+    }
+
+    /// What is said at the start of names and of the fast path: what, and how it is.
+    pub(super) async fn lines(&self, dns64: Option<&Dns64<'_>>) -> Vec<(&'static str, String)> {
+        let mut lines = Vec::new();
+        if let Some(dns64) = dns64 {
+            lines.push(("dns64", dns64.serves().await));
+        }
+        let fast_path = self.offload.as_ref().map(Offload::lines).unwrap_or_default();
+        let titles = std::iter::once("fast path").chain(std::iter::repeat(""));
+        lines.extend(titles.zip(fast_path));
+        lines
+    }
+
+    pub(super) fn carried(&self) -> Option<Arc<Carried>> {
+        self.offload.as_ref().map(|offload| Arc::clone(offload.carried()))
+    }
+
+    /// Leaves everything as it is, for who takes over.
+    pub(super) async fn leave(
+        mut self,
+        start: &Start<'_>,
+        gateway: Arc<Gateway>,
+        threads: &mut Threads,
+    ) -> Result<(), RunError> {
+        self.tunnels.leave();
+        pool_keeper::finish(&mut self.pools, &gateway).await;
+        drop(gateway);
+        takeover::hand_over(start.directory, &start.config.gateway.name, &threads.leave().await);
+        self.host.leave().map_err(RunError::Host)
+    }
+
+    /// Puts everything back.
+    pub(super) async fn end(mut self, gateway: Arc<Gateway>, threads: &mut Threads) {
+        if let Some(Err(error)) = self.carried().map(|carried| carried.end()) {
+            tracing::error!("something of the fast path may be left: {error}");
+        }
+        self.tunnels.say_farewell().await;
+        self.tunnels.finish(&mut self.host);
+        pool_keeper::finish(&mut self.pools, &gateway).await;
+        drop(gateway);
+        threads.stop();
+        let left = self.host.end();
+        drop(self.tunnels);
+        tracing::info!("ended: {left}");
+    }
+}
+
+/// Where others come in.
+pub(super) struct Doors {
+    /// Where the admin API is.
+    pub(super) socket: PathBuf,
+    pub(super) admin: UnixListener,
+    pub(super) metrics: Option<TcpListener>,
+}
+
+impl Doors {
+    pub(super) async fn open(config: &Config, host: &mut Host) -> Result<Self, RunError> {
+        let socket = config.gateway.admin_socket.clone();
+        let refused = |error| RunError::Io(socket.display().to_string(), error);
+        serve::make_way(&socket).map_err(refused)?;
+        host.socket(&socket).map_err(RunError::Host)?;
+        let admin = serve::unix(&socket).map_err(refused)?;
+        let metrics = match config.gateway.metrics {
+            None => None,
+            Some(address) => {
+                let refused = |error| RunError::Io(format!("gateway.metrics = {address}"), error);
+                Some(serve::tcp(address).await.map_err(refused)?)
+            }
+        };
+        Ok(Self { socket, admin, metrics })
+    }
+}
+
+/// The host with a device, if one is needed.
+async fn set_up(config: &Config, directory: &Path) -> Result<(Host, Option<Tun>), HostError> {
+    if config.needs_device() {
+        let (host, tun) = Host::set_up(&setup::plan(config, directory)).await?;
+        return Ok((host, Some(tun)));
+    }
+    Ok((Host::without_device(directory, &config.gateway.name)?, None))
+}
+
+/// The pools as they were when the gateway ended.
+fn restore_pools(config: &Config, engines: &mut [Engine], clock: Clock) -> Result<Vec<PoolKeeper>, RunError> {
+    let mut keepers = Vec::new();
+    for (mechanism, path) in setup::pool_files(config) {
+        let failed = |error| RunError::Io(path.display().to_string(), error);
+        let (file, loaded) = PoolFile::load(path).map_err(failed)?;
+        if !loaded.faults.is_empty() {
+            tracing::warn!(
+                "{}: {} unreadable, the first is line {}",
+                path.display(),
+                plural(loaded.faults.len() as u64, "line"),
+                loaded.faults[0]
+            );
+        }
+        let hosts: usize = engines
+            .iter_mut()
+            .map(|engine| engine.restore_pool(mechanism, &loaded.records, clock.wall()))
+            .sum();
+        tracing::info!("{}: {} remembered", path.display(), plural(hosts as u64, "host"));
+        keepers.push(PoolKeeper::new(mechanism, file));
+    }
+    Ok(keepers)
+}

@@ -1,0 +1,138 @@
+//! What the programs are to be, and where they are to hang: from the configuration and what the host is like.
+
+use crate::config::{Config, FAST_PATH_INTERFACES, FastPath as Wanted, FastPathMode, Surroundings, Timeouts};
+use crate::fast_path::{Facts, Interface};
+use sixway_dataplane::engine::PathErrorJudge;
+use sixway_fastpath::rules::{Offer, Surroundings as Around};
+use sixway_fastpath::{Mode, Settings};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What the choice depends on that stays as it is while a gateway runs.
+#[derive(Clone, Copy)]
+pub(super) struct Choice<'c> {
+    pub config: &'c Config,
+    pub wanted: &'c Wanted,
+    pub seed: [u64; 2],
+    /// Index of the gateway's device.
+    pub tun: u32,
+}
+
+/// Programs, and the interfaces that they are to hang at.
+#[derive(Clone)]
+pub(super) struct Chosen {
+    pub offer: Arc<Offer>,
+    /// Of what is told of the paths of these tunnels.
+    pub judge: Arc<PathErrorJudge>,
+    pub interfaces: Vec<String>,
+}
+
+impl<'c> Choice<'c> {
+    /// The choice, if the configuration wants a fast path.
+    pub fn of(config: &'c Config, seed: [u64; 2], tun: u32) -> Option<Self> {
+        let wanted = config.fast_path.as_ref().filter(|_| config.is_offloaded())?;
+        Some(Self { config, wanted, seed, tun })
+    }
+
+    /// What is to hang where, with these addresses and tunnels on such a host.
+    ///
+    /// # Errors
+    /// The configuration makes no engine.
+    pub fn choose(&self, now: &Surroundings, facts: &Facts) -> Result<Chosen, String> {
+        let engines = self.config.engines(self.seed, now);
+        let engine = engines.first().ok_or("there is no engine")?;
+        let offer = Arc::new(Offer::of(engine, &self.around(facts)));
+        let judge = Arc::new(PathErrorJudge::new(engine));
+        Ok(Chosen { offer, judge, interfaces: interfaces(self.wanted, &facts.interfaces) })
+    }
+
+    fn around(&self, facts: &Facts) -> Around {
+        let Self { config, wanted, .. } = self;
+        let shortest = |of: fn(&Timeouts) -> Duration| {
+            config.nat64.iter().map(|nat64| of(&nat64.timeouts)).min().map_or(0, ticks)
+        };
+        Around {
+            tun: self.tun,
+            tun_mtu: config.tun.mtu,
+            ports: facts.ports.clone(),
+            not_plain: facts.not_plain.clone(),
+            idle_tcp: shortest(|timeouts| timeouts.tcp_est),
+            idle_udp: shortest(|timeouts| timeouts.udp_default),
+            absence: ticks(wanted.absence),
+        }
+    }
+
+    /// Flows that there is to be room for.
+    pub fn capacity(&self) -> u32 {
+        self.wanted.flows(self.config.sessions())
+    }
+
+    /// What the programs are loaded with.
+    pub fn settings(&self, chosen: &Chosen) -> Settings {
+        Settings {
+            pin_path: self.wanted.pin_path.clone(),
+            gateway: self.config.gateway.name.clone(),
+            mode: match self.wanted.mode {
+                FastPathMode::Auto | FastPathMode::Off => Mode::Auto,
+                FastPathMode::Tc => Mode::Tc,
+                FastPathMode::Xdp => Mode::Xdp,
+            },
+            clsact: false,
+            capacity: self.capacity(),
+            interfaces: chosen.interfaces.clone(),
+            rules: chosen.offer.rules.clone(),
+        }
+    }
+}
+
+/// Whether an interface is one of those that are meant.
+pub(super) fn wants(wanted: &Wanted, interface: &Interface) -> bool {
+    wanted.interfaces.is_empty() || wanted.interfaces.contains(&interface.name)
+}
+
+/// The interfaces that the programs may hang at, by name.
+pub(super) fn usable(wanted: &Wanted, there: &[Interface]) -> Vec<String> {
+    let usable = there.iter().filter(|it| it.refused.is_none() && wants(wanted, it));
+    let mut names: Vec<String> = usable.map(|it| it.name.clone()).collect();
+    names.sort_unstable();
+    names
+}
+
+/// The interfaces that the programs are to hang at.
+pub(super) fn interfaces(wanted: &Wanted, there: &[Interface]) -> Vec<String> {
+    let mut names = usable(wanted, there);
+    names.truncate(FAST_PATH_INTERFACES);
+    names
+}
+
+/// A duration in the programs' ticks; they wrap after 52 days.
+fn ticks(time: Duration) -> u32 {
+    let ticks = time.as_nanos() >> sixway_fastpath::layout::TICK_SHIFT;
+    u32::try_from(ticks).unwrap_or(u32::MAX).min(u32::MAX / 2)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in super::super) fn there(name: &str, refused: Option<&str>) -> Interface {
+        Interface { ifindex: 1, name: name.into(), refused: refused.map(Into::into) }
+    }
+
+    /// What a section `[fastpath]` with these keys wants.
+    pub(in super::super) fn wanted(keys: &str) -> Wanted {
+        let text = format!("[siit]\nprefix = \"2001:db8:64::/96\"\n[fastpath]\n{keys}\n");
+        let parsed =
+            Config::parse("f", &text, &Default::default(), &mut |_| Err(std::io::ErrorKind::NotFound.into()));
+        parsed.unwrap().0.fast_path.unwrap()
+    }
+
+    #[test]
+    fn interfaces_that_must_not_be_used_and_those_that_are_not_meant_are_left_out() {
+        let all = [there("eth1", None), there("eth0", None), there("eth2", Some("a part of br0"))];
+        assert_eq!(interfaces(&wanted(""), &all), ["eth0", "eth1"]);
+        assert_eq!(interfaces(&wanted("interfaces = [\"eth1\", \"eth2\", \"eth9\"]"), &all), ["eth1"]);
+        let many: Vec<_> = (10..28).map(|number| there(&format!("port{number}"), None)).collect();
+        assert_eq!(interfaces(&wanted(""), &many).len(), FAST_PATH_INTERFACES);
+    }
+}

@@ -1,0 +1,81 @@
+//! What the fast path carries of a configuration on a host, and what it leaves to the engine: said at the start, and by a check before it.
+
+use super::choice::{Choice, usable, wants};
+use crate::config::{Config, FAST_PATH_INTERFACES, FastPath as Wanted, Surroundings};
+use crate::fast_path::{Interface, facts_now};
+use sixway_fastpath::rules::{Mechanism, Offer};
+
+/// What is said where the host has IPsec policies.
+pub(super) const RESTS: &str =
+    "it carries nothing on: this host has IPsec policies (ip xfrm policy), which it would pass by";
+
+/// What a start of this configuration would leave to the engine on this host as it is, in the words of the start. What the kernel does
+/// not tell is left out.
+pub fn left_to_the_engine(config: &Config) -> Vec<String> {
+    let Some(choice) = Choice::of(config, [0, 0], 0) else { return Vec::new() };
+    let (now, facts) = (Surroundings::of_this_host(), facts_now());
+    let mut lines =
+        facts.as_ref().map(|facts| not_hooked(choice.wanted, &facts.interfaces)).unwrap_or_default();
+    if facts.as_ref().is_ok_and(|facts| facts.ipsec) {
+        lines.push(RESTS.to_owned());
+    }
+    if let Ok(chosen) = choice.choose(&now, &facts.unwrap_or_default()) {
+        lines.extend(not_carried(config, &now, &chosen.offer));
+    }
+    lines
+}
+
+/// The interfaces that no programs hang at though they are meant, and why.
+pub(super) fn not_hooked(wanted: &Wanted, there: &[Interface]) -> Vec<String> {
+    let refused = there.iter().filter(|it| wants(wanted, it));
+    let mut lines: Vec<String> =
+        refused.filter_map(|it| Some(format!("not {}: {}", it.name, it.refused.as_ref()?))).collect();
+    for name in wanted.interfaces.iter().filter(|name| !there.iter().any(|it| it.name == **name)) {
+        let why = match nix::net::if_::if_nametoindex(name.as_str()) {
+            Ok(_) => "it is down, or no Ethernet device; it is taken in when that changes",
+            Err(_) => "there is no such interface; it is taken in when it comes",
+        };
+        lines.push(format!("not {name}: {why}"));
+    }
+    for name in usable(wanted, there).into_iter().skip(FAST_PATH_INTERFACES) {
+        lines.push(format!(
+            "not {name}: programs hang at {FAST_PATH_INTERFACES} interfaces at most; name those that matter in fastpath.interfaces"
+        ));
+    }
+    lines
+}
+
+/// The mechanisms that the engine carries, and why.
+pub(super) fn not_carried(config: &Config, now: &Surroundings, offer: &Offer) -> Vec<String> {
+    let unoffered = offer.unoffered.iter();
+    unoffered.map(|it| format!("not {}: {}", name(config, now, it.mechanism), it.why)).collect()
+}
+
+fn name(config: &Config, now: &Surroundings, mechanism: Mechanism) -> String {
+    let named = |name: Option<&String>| name.cloned().unwrap_or_default();
+    match mechanism {
+        Mechanism::Nat64(index) => named(config.nat64.get(index).map(|it| &it.name)),
+        Mechanism::Siit(index) => named(config.siit.get(index).map(|it| &it.name)),
+        Mechanism::Tunnel(index) => {
+            let tunnels = config.tunnels(now);
+            tunnels.get(index).map(|(name, _)| (*name).to_owned()).unwrap_or_default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::choice::tests::{there, wanted};
+    use super::*;
+
+    #[test]
+    fn interfaces_without_programs_are_told_with_the_reason() {
+        let all = [there("eth1", None), there("eth0", None), there("eth2", Some("a part of br0"))];
+        let told = not_hooked(&wanted("interfaces = [\"eth1\", \"eth2\", \"eth9\"]"), &all);
+        assert_eq!(told[0], "not eth2: a part of br0");
+        assert!(told[1].starts_with("not eth9: there is no such interface") && told.len() == 2, "{told:?}");
+        let many: Vec<_> = (10..28).map(|number| there(&format!("port{number}"), None)).collect();
+        let told = not_hooked(&wanted(""), &many);
+        assert!(told.len() == 2 && told[0].starts_with("not port26: programs hang at 16"), "{told:?}");
+    }
+}

@@ -1,0 +1,235 @@
+//! How a fast path begins: what the host's links are, the maps of the gateway before, its flows made sessions again, programs for all of
+//! it, and then the programs at the interfaces.
+
+use super::Offload;
+use super::choice::{Choice, Chosen, interfaces};
+use super::exchange::{Exchange, hooked};
+use crate::config::{Config, FastPathMode, Surroundings};
+use crate::daemon::carried::Carried;
+use crate::daemon::run::RunError;
+use crate::fast_path::{Attached, Facts, Keeper, Maps, UsedHop};
+use crate::host::Host;
+use crate::show::plural;
+use crate::worker::Clock;
+use sixway_dataplane::engine::Engine;
+use sixway_dataplane::nat::NotAdopted;
+use sixway_fastpath::{
+    Ahead, Control, FastPath, FastPathError, FastPathWriter, FlowTable, Found, NextHops, Settings,
+};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// How long the kernel may take to say what links there are.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The maps, as soon as there are some.
+#[derive(Default)]
+struct Later(OnceLock<(Arc<Control>, Arc<NextHops>)>);
+
+impl Maps for Later {
+    fn beat(&self) {
+        self.0.get().iter().for_each(|(control, _)| control.beat());
+    }
+
+    fn bump(&self) {
+        self.0.get().iter().for_each(|(control, _)| control.bump());
+    }
+
+    fn in_use(&self) -> Vec<UsedHop> {
+        let Some((_, next_hops)) = self.0.get() else { return Vec::new() };
+        let hop = |it: sixway_fastpath::Neighbour| UsedHop {
+            ifindex: it.ifindex,
+            address: it.address,
+            mac: it.mac,
+            idle: it.idle,
+        };
+        next_hops.in_use().into_iter().map(hop).collect()
+    }
+
+    fn free(&self, idle: Duration) {
+        if let Some((_, next_hops)) = self.0.get() {
+            next_hops.free(idle);
+        }
+    }
+}
+
+/// Loads programs while another process still runs the gateway, for when it has made way. `None`: there is none with a fast path that could be
+/// gone on with, or what is wrong will be told at the start.
+pub(in crate::daemon) async fn load_ahead(
+    config: &Config,
+    seed: [u64; 2],
+    now: &Surroundings,
+) -> Option<Ahead> {
+    let tun = sixway_link::interface::index(&config.tun.name).ok()?;
+    let choice = Choice::of(config, seed, tun)?;
+    let (_keeper, facts) = look(&choice, Arc::new(Later::default())).await.ok()?;
+    let settings = choice.settings(&choice.choose(now, &facts).ok()?);
+    let loaded = tokio::task::spawn_blocking(move || Ahead::load(&settings)).await.ok()?;
+    loaded.unwrap_or_else(|error| {
+        tracing::debug!("programs are not loaded ahead: {error}");
+        None
+    })
+}
+
+/// What a fast path is begun with.
+pub(in crate::daemon) struct Begin<'a, 'c> {
+    pub config: &'c Config,
+    pub seed: [u64; 2],
+    pub now: &'a Surroundings,
+    pub clock: Clock,
+    /// Programs that were loaded before, if any were.
+    pub ahead: Option<Ahead>,
+}
+
+/// Begins, if the configuration wants it: flows of the gateway before are sessions of the engines then, and packets are carried on.
+/// Where it cannot be had the gateway goes on without, unless it is demanded.
+///
+/// # Errors
+/// It is demanded, and cannot be had.
+pub(in crate::daemon) async fn begin<'c>(
+    begin: Begin<'_, 'c>,
+    engines: &mut [Engine],
+    host: &mut Host,
+) -> Result<Option<(Offload<'c>, Keeper)>, RunError> {
+    let Some(choice) = Choice::of(begin.config, begin.seed, host.device()) else {
+        if host.is_heir() {
+            // What a gateway before this one had meant to outlive it does not outlive this one.
+            host.keep_to_itself().map_err(RunError::Host)?;
+        }
+        return Ok(None);
+    };
+    host.bequeath().map_err(RunError::Host)?;
+    match start(choice, begin, engines).await {
+        Ok(begun) => Ok(Some(begun)),
+        Err(why) => {
+            go_without(choice, engines, host)?;
+            if choice.wanted.is_demanded() {
+                let mend =
+                    "mend it, or write fastpath.mode = \"auto\", with which the gateway goes on without";
+                return Err(RunError::FastPath(format!("there is no fast path: {why}; {mend}")));
+            }
+            tracing::warn!("there is no fast path, the engine carries everything: {why}");
+            Ok(None)
+        }
+    }
+}
+
+/// Takes away what was begun.
+fn go_without(choice: Choice<'_>, engines: &mut [Engine], host: &mut Host) -> Result<(), RunError> {
+    engines.iter_mut().for_each(Engine::clear_fast_path);
+    let (pin_path, name) = (&choice.wanted.pin_path, &choice.config.gateway.name);
+    if let Err(error) = sixway_fastpath::remove_all(pin_path, name) {
+        tracing::debug!("{error}");
+    }
+    host.keep_to_itself().map_err(RunError::Host)
+}
+
+async fn start<'c>(
+    choice: Choice<'c>,
+    begin: Begin<'_, 'c>,
+    engines: &mut [Engine],
+) -> Result<(Offload<'c>, Keeper), String> {
+    let maps = Arc::new(Later::default());
+    let (keeper, facts) = look(&choice, Arc::clone(&maps) as Arc<dyn Maps>).await?;
+    let chosen = choice.choose(begin.now, &facts)?;
+    let failed = |error: FastPathError| error.to_string();
+    let mut flows = Flows { engines, clock: begin.clock, packets: choice.wanted.packets };
+    let mut fast_path = load(&choice.settings(&chosen), begin.ahead, &mut flows).map_err(failed)?;
+    // It is there from here on.
+    let _ = maps.0.set((Arc::clone(fast_path.control()), Arc::clone(fast_path.next_hops())));
+    hang(&mut fast_path, &facts, &chosen).map_err(failed)?;
+    keeper.set_attached(hooked(&fast_path));
+    let carried = Arc::new(Carried::new(fast_path, choice.capacity()));
+    let exchange = Exchange::new(choice, begin.now.clone(), facts, chosen, Arc::clone(&carried));
+    Ok((Offload::new(exchange, carried), keeper))
+}
+
+/// Who keeps an eye on the host, and what it is like, with the ports of the interfaces that will be chosen.
+async fn look(choice: &Choice<'_>, maps: Arc<dyn Maps>) -> Result<(Keeper, Facts), String> {
+    let mut keeper = Keeper::start(choice.tun, maps).map_err(|error| format!("netlink: {error}"))?;
+    let mut facts = next_facts(&mut keeper).await?;
+    let names = interfaces(choice.wanted, &facts.interfaces);
+    if names.is_empty() {
+        return Ok((keeper, facts));
+    }
+    let xdp = choice.wanted.mode == FastPathMode::Xdp;
+    let meant = facts.interfaces.iter().filter(|it| names.contains(&it.name));
+    keeper.set_attached(meant.map(|it| Attached { ifindex: it.ifindex, xdp }).collect());
+    while facts.ports.is_empty() {
+        facts = next_facts(&mut keeper).await?;
+    }
+    Ok((keeper, facts))
+}
+
+async fn next_facts(keeper: &mut Keeper) -> Result<Facts, String> {
+    let facts = tokio::time::timeout(PATIENCE, keeper.next()).await.ok().flatten();
+    facts.ok_or_else(|| "the kernel does not say what links there are".to_owned())
+}
+
+/// Opens the maps, or makes them, and loads the programs, if they are not already; the engines' flows are in the table then.
+fn load(settings: &Settings, ahead: Option<Ahead>, flows: &mut Flows<'_>) -> Result<FastPath, FastPathError> {
+    let opened = FastPath::open(settings)?.with(ahead);
+    if let Some(table) = opened.table() {
+        // What the configuration does not have ends here, and not when the kernel has gone through the programs.
+        flows.adopt(table);
+    }
+    let fast_path = opened.load(settings)?;
+    if *fast_path.found() != Found::Kept {
+        flows.connect(fast_path.table());
+    }
+    if let Found::Replaced(why) = fast_path.found() {
+        tracing::warn!("flows of a gateway before this one are lost, and its programs removed: {why}");
+    }
+    Ok(fast_path)
+}
+
+/// Hangs the programs at the interfaces, and lets them forward.
+fn hang(fast_path: &mut FastPath, facts: &Facts, chosen: &Chosen) -> Result<(), FastPathError> {
+    fast_path.set_devices(&facts.devices)?;
+    // What the process before had learnt nobody would forget.
+    fast_path.set_narrow_paths(&[])?;
+    fast_path.attach(&chosen.interfaces)?;
+    fast_path.control().bump();
+    fast_path.control().enable(!facts.ipsec);
+    Ok(())
+}
+
+/// The engines, whose flows are to be in the table.
+struct Flows<'a> {
+    engines: &'a mut [Engine],
+    clock: Clock,
+    /// Packets after which a flow is offloaded.
+    packets: u32,
+}
+
+impl Flows<'_> {
+    /// The engines offload to this table.
+    fn connect(&mut self, table: &Arc<FlowTable>) -> FastPathWriter {
+        let writer = FastPathWriter::new(Arc::clone(table), self.clock.now());
+        for engine in self.engines.iter_mut() {
+            engine.set_fast_path(Box::new(writer.clone()), self.packets);
+        }
+        writer
+    }
+
+    /// Flows that the programs carry without sessions are sessions again, of the engines that own them; others are taken out.
+    fn adopt(&mut self, table: &Arc<FlowTable>) {
+        let writer = self.connect(table);
+        let adopted = table.adopt(|handle, flow, halves| {
+            let (usage, now) = (writer.used(halves), self.clock.now());
+            let mut outcome = Err(NotAdopted::NoTranslator);
+            for engine in self.engines.iter_mut() {
+                outcome = engine.adopt(flow, handle, &usage, now);
+                if !matches!(outcome, Err(NotAdopted::OtherWorker)) {
+                    break;
+                }
+            }
+            if let Err(why) = outcome {
+                tracing::debug!("a flow of {} with {} ends: {why}", flow.inside.0, flow.remote);
+            }
+            outcome.is_ok()
+        });
+        let ended = u64::from(adopted.refused) + u64::from(adopted.strays);
+        tracing::info!("{} go on in the fast path, {ended} ended", plural(adopted.kept.into(), "flow"));
+    }
+}

@@ -1,0 +1,175 @@
+//! Whether the host has IPsec policies for what it sends or forwards (linux/xfrm.h). The programs do not ask them: they would send in the clear
+//! what is to be encrypted, and take what must not come in the clear.
+
+use super::asking::Asking;
+use super::octets::{attribute, number32};
+use rtnetlink::sys::Socket;
+use rtnetlink::sys::protocols::NETLINK_XFRM;
+use std::io;
+use std::os::fd::AsFd;
+
+const XFRM_MSG_GETSPDINFO: u16 = 0x25;
+/// Flags, of which there are none.
+const HEADER: usize = 4;
+const XFRMA_SPD_INFO: u16 = 1;
+/// Places in `struct xfrmu_spdinfo`, which counts policies by direction: in, out, forwarded; then the sockets' own.
+const OUT: usize = 4;
+const FORWARDED: usize = 8;
+
+/// Watches for policies.
+#[derive(Debug, Default)]
+pub(super) struct Policies(Watch<Asking>);
+
+impl Policies {
+    /// Whether there are any at the moment, to be on the safe side. Nobody who may not ask can have the programs.
+    pub fn are_there(&mut self) -> bool {
+        self.0.look(open, ask)
+    }
+
+    /// Whether the kernel has ever said.
+    pub fn are_known(&self) -> bool {
+        self.0.last.is_some()
+    }
+}
+
+fn open() -> io::Result<Asking> {
+    Asking::by(Socket::new(NETLINK_XFRM)?.as_fd().try_clone_to_owned()?)
+}
+
+fn ask(asking: &mut Asking) -> io::Result<bool> {
+    let mut said = None;
+    asking.request(XFRM_MSG_GETSPDINFO, &[0; HEADER], |answer| said = counts(answer))?;
+    said.ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// Whether an answer counts policies that what is forwarded is subject to; `None`: it does not say.
+fn counts(body: &[u8]) -> Option<bool> {
+    let info = attribute(body.get(HEADER..)?, XFRMA_SPD_INFO)?;
+    Some(number32(info, OUT)? > 0 || number32(info, FORWARDED)? > 0)
+}
+
+/// What was heard of policies by a socket, which is opened again until it can be.
+#[derive(Debug)]
+struct Watch<S> {
+    socket: Option<S>,
+    /// The kernel has no IPsec, and is not asked to load it at each look.
+    is_without: bool,
+    /// What was said last.
+    last: Option<bool>,
+    /// It does not say any more, which was told.
+    is_silent: bool,
+}
+
+impl<S> Default for Watch<S> {
+    fn default() -> Self {
+        Self { socket: None, is_without: false, last: None, is_silent: false }
+    }
+}
+
+impl<S> Watch<S> {
+    /// Whether there are policies: as was said last, or some if nothing was, for what is to be encrypted must not leave in the clear.
+    fn look(
+        &mut self,
+        open: impl FnOnce() -> io::Result<S>,
+        ask: impl FnOnce(&mut S) -> io::Result<bool>,
+    ) -> bool {
+        match self.try_look(open, ask) {
+            Ok(said) => {
+                self.last = Some(said);
+                self.is_silent = false;
+            }
+            Err(error) if self.is_silent => tracing::debug!("IPsec policies: {error}"),
+            Err(error) => {
+                let unknown = "the kernel does not say whether this host has IPsec policies";
+                match self.last {
+                    Some(_) => tracing::warn!("fast path: {unknown} as before: {error}"),
+                    None => tracing::warn!("fast path: it rests as long as {unknown}: {error}"),
+                }
+                self.is_silent = true;
+            }
+        }
+        self.last.unwrap_or(true)
+    }
+
+    fn try_look(
+        &mut self,
+        open: impl FnOnce() -> io::Result<S>,
+        ask: impl FnOnce(&mut S) -> io::Result<bool>,
+    ) -> io::Result<bool> {
+        if self.is_without {
+            return Ok(false);
+        }
+        let socket = match self.socket.take().map_or_else(open, Ok) {
+            Ok(socket) => self.socket.insert(socket),
+            Err(error) if error.raw_os_error() == Some(nix::libc::EPROTONOSUPPORT) => {
+                self.is_without = true;
+                return Ok(false);
+            }
+            Err(error) => return Err(error),
+        };
+        ask(socket)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fast_path::octets::write_attribute;
+
+    /// What a kernel says of so many policies: in, out, forwarded, the sockets' the same.
+    fn answer(counts: [u32; 6]) -> Vec<u8> {
+        let mut body = vec![0; HEADER];
+        write_attribute(XFRMA_SPD_INFO, &counts.map(u32::to_ne_bytes).concat(), &mut body);
+        // The size of its tables.
+        write_attribute(2, &[7, 0, 0, 0, 0, 0, 16, 0], &mut body);
+        body
+    }
+
+    #[test]
+    fn policies_for_what_is_sent_or_forwarded_count() {
+        for (there, said) in [
+            ([0; 6], false),
+            ([0, 1, 0, 0, 0, 0], true),
+            ([0, 0, 1, 0, 0, 0], true),
+            // What is for this host itself, and what its sockets want for themselves.
+            ([1, 0, 0, 1, 1, 1], false),
+        ] {
+            assert_eq!(counts(&answer(there)), Some(said), "{there:?}");
+        }
+        let whole = answer([0, 1, 1, 0, 0, 0]);
+        (0..HEADER + 12).for_each(|length| assert_eq!(counts(&whole[..length]), None, "{length}"));
+    }
+
+    fn failure(number: i32) -> io::Error {
+        io::Error::from_raw_os_error(number)
+    }
+
+    #[test]
+    fn what_the_kernel_fails_to_say_is_as_it_was() {
+        let mut watch = Watch::<()>::default();
+        let silent = |_: &mut ()| Err(failure(nix::libc::EAGAIN));
+        assert!(watch.look(|| Ok(()), silent), "nothing is known yet");
+        for said in [false, true] {
+            assert_eq!(watch.look(|| Ok(()), |()| Ok(said)), said);
+            assert_eq!(watch.look(|| Ok(()), silent), said);
+        }
+    }
+
+    #[test]
+    fn a_socket_that_cannot_be_had_is_tried_again() {
+        let mut watch = Watch::<()>::default();
+        for number in [nix::libc::EMFILE, nix::libc::ENOMEM] {
+            assert!(watch.look(|| Err(failure(number)), |()| Ok(false)));
+        }
+        assert!(!watch.look(|| Ok(()), |()| Ok(false)));
+        assert!(watch.look(|| unreachable!("it is open"), |()| Ok(true)));
+    }
+
+    #[test]
+    fn a_kernel_without_ipsec_has_no_policies_and_is_asked_once() {
+        let mut watch = Watch::<()>::default();
+        let without = || Err(failure(nix::libc::EPROTONOSUPPORT));
+        assert!(!watch.look(without, |()| Ok(true)));
+        assert!(!watch.look(|| unreachable!("it has none"), |()| Ok(true)));
+    }
+}
