@@ -8,6 +8,9 @@ use nix::unistd::geteuid;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+/// What is said of a gateway that has none.
+const NOTHING: &str = "there was no fast path";
+
 #[derive(Debug, Subcommand)]
 pub(super) enum FastPathCommand {
     /// Remove programs, maps and links at once, of every gateway or of one. One that runs goes on by its engine.
@@ -32,17 +35,24 @@ pub(super) fn run(command: &FastPathCommand) -> Result<(), Failure> {
         pinned.entry(name).or_insert_with(|| arguments.pin_path.clone());
     }
     pinned.retain(|name, _| arguments.name.as_ref().is_none_or(|only| only == name));
-    let mut failed = Vec::new();
+    let (mut failed, mut nothing) = (Vec::new(), Vec::new());
     for (name, pin_path) in &pinned {
         match off(name, pin_path) {
+            Ok(found) if found == NOTHING => nothing.push(name),
             Ok(what) => say(&format!("{name}: {what}")),
             Err(why) => failed.push(format!("{name}: {why}")),
         }
     }
-    if !geteuid().is_root() && (pinned.is_empty() || !failed.is_empty()) {
-        // Nobody else sees what is pinned.
+    let found_nothing = pinned.len() == nothing.len();
+    if !geteuid().is_root() && (found_nothing || !failed.is_empty()) {
+        // Nobody else sees what is pinned, nor where.
         failed.push("this needs root: sudo sixway fastpath off".into());
-    } else if pinned.is_empty() {
+        nothing.clear();
+    }
+    for name in nothing {
+        say(&format!("{name}: {NOTHING}"));
+    }
+    if failed.is_empty() && pinned.is_empty() {
         say("no gateway has a fast path here");
     }
     if failed.is_empty() { Ok(()) } else { Err(Failure::Failed(failed.join("\n"))) }
@@ -63,6 +73,6 @@ fn off(name: &str, pin_path: &Path) -> Result<&'static str, String> {
         (true, false) => {
             "the fast path was removed; nobody carries packets (sixway cleanup puts the rest back)"
         }
-        (false, _) => "there was no fast path",
+        (false, _) => NOTHING,
     })
 }

@@ -242,6 +242,7 @@ fn without_the_capability_one_line_says_which() {
     let Some(network) = Network::build() else { return };
     let configuration = network.directory.join("sixway.toml");
     fs::write(&configuration, "[siit]\nprefix = \"2001:db8:64::/96\"\n").unwrap();
+    fs::set_permissions(&configuration, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
     let output = as_nobody(&network, &["run", "-c", configuration.to_str().unwrap()]);
     let error = String::from_utf8(output.stderr).unwrap();
     let line = error.lines().rfind(|line| !line.starts_with("warning")).unwrap();
