@@ -143,7 +143,7 @@ static __noinline int execute(struct __sk_buff *skb, __u32 link, const struct pa
 {
 	int failed;
 
-	if (act->kind == ACT_DECAP && skb->gso_size && !config.can_decap_gso)
+	if (act->kind == ACT_DECAP && skb->gso_size && !(config.can_decap_gso && hop->tc & SENDS_FROM_TUNNELS))
 		return TC_ACT_UNSPEC;
 	if (make_front(skb, act))
 		return TC_ACT_UNSPEC;

@@ -133,8 +133,14 @@ struct device {
 	__u32 port;
 	__u16 vlan;
 	__u8 xdp;
+	/// SENDS…
 	__u8 tc;
 };
+
+/// tc can send by it,
+#define SENDS 1
+/// and even a super-frame that came in a tunnel: the kernel keeps it marked as one that still is, which misleads a card that cuts such ones.
+#define SENDS_FROM_TUNNELS 2
 
 // ---- configuration --------------------------------------------------------------------------------------------------------
 

@@ -1,22 +1,36 @@
-//! Programs that are loaded while another process still runs the gateway, for the one that takes over from it: the kernel takes a second or
-//! two for them.
+//! Programs that are loaded while another process still runs the gateway, for the one that takes over from it, or for the one that this
+//! process is about to become: the kernel takes a second or two for them.
 
 use crate::attach::wish;
 use crate::fast_path::{complete, strange};
 use crate::fault::FastPathError;
 use crate::flows::FlowTable;
 use crate::pins::Pins;
-use crate::programs::{Objects, Programs, Wish};
+use crate::programs::{Objects, Programs, TC_OBJECT, Wish, XDP_OBJECT};
 use crate::settings::{Rules, Settings};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Programs on the maps of a gateway that runs; none hangs anywhere.
 #[derive(Debug)]
 pub struct Ahead {
     programs: Programs,
-    rules: Rules,
-    wish: Wish,
-    /// The kernel's numbers of the maps.
-    maps: Vec<u32>,
+    stamp: Stamp,
+    pins: Pins,
+}
+
+/// What programs are made of: their code, their rules, the kernel's numbers of their maps. Other programs have another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp(pub u64);
+
+impl Stamp {
+    pub fn of(rules: &Rules, wish: Wish, pins: &Pins) -> Self {
+        let mut rules = rules.clone();
+        // Wherever they begin to count is right.
+        rules.config.identification = 0;
+        let mut hasher = DefaultHasher::new();
+        (TC_OBJECT, XDP_OBJECT, rules.config.octets(), &rules.tables, wish, pins.numbers()).hash(&mut hasher);
+        Self(hasher.finish())
+    }
 }
 
 impl Ahead {
@@ -30,16 +44,25 @@ impl Ahead {
         if pins.is_empty() || strange(&pins, settings, buckets)?.is_some() {
             return Ok(None);
         }
-        // Asked before they are opened: what is found under these numbers later is what was opened.
-        let maps = pins.numbers();
         let (rules, wish) = (complete(&settings.rules), wish(settings.mode, &settings.interfaces));
+        // Asked before they are opened: what is found under these numbers later is what was opened.
+        let stamp = Stamp::of(&rules, wish, &pins);
         let programs = Objects::open(&rules, &pins, buckets, wish)?.load()?;
-        Ok(Some(Self { programs, rules, wish, maps }))
+        Ok(Some(Self { programs, stamp, pins }))
+    }
+
+    /// Leaves them beside the maps, for the process that loads the fast path next: [`crate::Opened::load`] takes them if they are what it
+    /// would load, and away in any case.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn leave(mut self) -> Result<(), FastPathError> {
+        self.pins.forget_ahead();
+        self.programs.pin(&self.pins, self.stamp)
     }
 
     /// The programs, if they are what would be loaded.
-    pub(crate) fn programs(self, rules: &Rules, wish: Wish, pins: &Pins) -> Option<Programs> {
-        let same = self.rules.make_the_same(rules) && self.wish == wish && self.maps == pins.numbers();
-        same.then_some(self.programs)
+    pub(crate) fn programs(self, stamp: Stamp) -> Option<Programs> {
+        (self.stamp == stamp).then_some(self.programs)
     }
 }

@@ -1,6 +1,7 @@
 //! BPF file systems that gateways mount: the kernel's table of mounts says which those are, so that whichever gateway ends last, and no
 //! other's is unmounted.
 
+use crate::pin_path::turn;
 use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::io;
@@ -48,6 +49,7 @@ pub(crate) fn mount(path: &Path, made: bool) -> io::Result<()> {
 /// that uses it has. What cannot be unmounted stays, which harms nobody.
 pub(crate) fn release(path: &Path) {
     let Ok(path) = path.canonicalize() else { return };
+    let _turn = turn(&path);
     let made = match source(&path).as_deref() {
         Some(OURS) => false,
         Some(OURS_WITH_FOLDER) => true,

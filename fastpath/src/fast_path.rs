@@ -1,6 +1,6 @@
 //! The fast path as a whole: maps and links that outlive the process, programs that follow the configuration.
 
-use crate::ahead::Ahead;
+use crate::ahead::{Ahead, Stamp};
 use crate::attach::{attach, detach, index, wish};
 use crate::control::Control;
 use crate::counts::Counts;
@@ -77,17 +77,20 @@ impl Opened {
         Self { ahead, ..self }
     }
 
-    /// Makes what is missing, and loads the programs. No packet comes to them until [`FastPath::attach`].
+    /// Makes what is missing, and loads the programs, if they were not loaded ahead. No packet comes to them until [`FastPath::attach`].
     ///
     /// # Errors
     /// Why not, and how to mend it. New maps may be left, without a program.
     pub fn load(self, settings: &Settings) -> Result<FastPath, FastPathError> {
         let Self { pins, found, buckets, rules, table, ahead } = self;
         let wish = wish(settings.mode, &settings.interfaces);
-        let programs = match ahead.and_then(|ahead| ahead.programs(&rules, wish, &pins)) {
+        let stamp = Stamp::of(&rules, wish, &pins);
+        let given = ahead.and_then(|ahead| ahead.programs(stamp));
+        let programs = match given.or_else(|| Programs::left(&pins, stamp, wish)) {
             Some(programs) => programs,
             None => Objects::open(&rules, &pins, buckets, wish)?.load()?,
         };
+        pins.forget_ahead();
         let (control, table) = match table {
             Some(both) => both,
             None => {
@@ -382,11 +385,12 @@ fn set<K: aya::Pod + Ord + Eq + Hash, V: aya::Pod + PartialEq>(
     let is_new = |(key, value): &(&K, &V)| there.get(*key) != Some(*value);
     let new: Vec<_> = wanted.iter().filter(is_new).collect();
     let gone: Vec<_> = there.keys().filter(|key| !wanted.contains_key(key)).collect();
-    for (key, value) in new.iter().copied() {
-        map.insert(key, value, 0)?;
-    }
+    // First, for a map that is full has no room for others.
     for key in gone.iter().copied() {
         map.remove(key)?;
+    }
+    for (key, value) in new.iter().copied() {
+        map.insert(key, value, 0)?;
     }
     Ok(!new.is_empty() || !gone.is_empty())
 }

@@ -36,6 +36,14 @@ impl Ahead {
     pub fn load(_: &Settings) -> Result<Option<Self>, FastPathError> {
         Err(FastPathError::NotBuilt)
     }
+
+    /// Leaves nothing.
+    ///
+    /// # Errors
+    /// None.
+    pub fn leave(self) -> Result<(), FastPathError> {
+        match self.0 {}
+    }
 }
 
 impl Opened {

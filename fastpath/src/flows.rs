@@ -187,6 +187,18 @@ impl FlowTable {
         slots.map(|slot| self.read(slot))
     }
 
+    /// No half counts as idle since before this tick.
+    pub fn touch(&self, handle: FlowHandle, tick: u32) {
+        for slot in self.halves_of(handle) {
+            let last = &self.entry(slot).last;
+            let found = last.load(Relaxed);
+            if ticks::since(tick, found) > 0 {
+                // Where it fails a program has just written a later one.
+                let _ = last.compare_exchange(found, tick, Relaxed, Relaxed);
+            }
+        }
+    }
+
     /// Slots of both halves.
     pub fn halves_of(&self, handle: FlowHandle) -> [usize; 2] {
         let out = handle.0 as usize;

@@ -8,6 +8,12 @@ pub const MAGIC: u32 = 0x3677_6179;
 /// The version of everything here and of the hash. Another number: the maps are not ours to use.
 pub const LAYOUT_VERSION: u32 = 1;
 
+/// Of a [`Device`]: the tc program can send by it.
+pub const SENDS: u8 = 1;
+/// And even super-frames that came in a tunnel. The kernel keeps them marked as though they were in it still: a card that cuts such frames
+/// itself would look for an outer header.
+pub const SENDS_FROM_TUNNELS: u8 = 2;
+
 /// Entries of a bucket.
 pub const BUCKET: usize = 4;
 /// Ticks are 2^20 ns of CLOCK_MONOTONIC.
@@ -241,7 +247,7 @@ plain! {
         pub vlan: u16,
         /// XDP frames can be sent by it.
         pub xdp: u8,
-        /// The tc program can send by it.
+        /// What the tc program can send by it: [`SENDS`], [`SENDS_FROM_TUNNELS`].
         pub tc: u8,
     }
 

@@ -13,8 +13,21 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// It has other contents, or the kernel does not mount it.
 pub(crate) fn ensure(path: &Path) -> Result<File, FastPathError> {
+    let _turn = turn(path).map_err(|error| FastPathError::PinPath {
+        path: path.into(),
+        why: format!("make the folder that it is in: {error}"),
+    })?;
     // A gateway that ends at this moment may have taken folder and mount away between two steps.
     there_or_mounted(path).or_else(|_| there_or_mounted(path))
+}
+
+/// Waits until no other gateway mounts or unmounts anything there; makes the parents.
+pub(crate) fn turn(path: &Path) -> io::Result<File> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(parent)?;
+    let parent = File::open(parent)?;
+    parent.lock()?;
+    Ok(parent)
 }
 
 fn there_or_mounted(path: &Path) -> Result<File, FastPathError> {
@@ -40,11 +53,8 @@ fn there_or_mounted(path: &Path) -> Result<File, FastPathError> {
     }
 }
 
-/// A folder of the owner's alone; its parents as usual. Whether it was not there.
+/// A folder of the owner's alone. Whether it was not there.
 fn make_folder(path: &Path) -> io::Result<bool> {
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent)?;
-    }
     match std::fs::DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         result => result.map(|()| true),

@@ -1,10 +1,12 @@
 //! What outlives the process: maps and links, in the gateway's folder of a BPF file system.
 
+use crate::ahead::Stamp;
 use crate::bpf;
 use crate::bpf_mount;
 use crate::fault::FastPathError;
 use crate::layout::{self, COUNTERS, NEXT_HOPS};
 use crate::pin_path;
+use crate::programs::AHEAD;
 use aya::maps::{MapData, MapInfo, MapType};
 use aya::programs::TcAttachType;
 use aya::programs::links::Link;
@@ -12,6 +14,7 @@ use aya::programs::tc::{SchedClassifierLink, TcHandle};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Where clsact's filter stands: before those whose priority the kernel chooses, as steering's is.
@@ -89,12 +92,22 @@ impl Pins {
     pub fn open(pin_path: &Path, gateway: &str) -> Result<Self, FastPathError> {
         let open = pin_path::ensure(pin_path)?;
         let pins = Self { _open: Some(open), ..Self::of(pin_path, gateway) };
-        match std::fs::create_dir(&pins.folder) {
+        let wrong = |why: String| FastPathError::PinPath { path: pins.folder.clone(), why };
+        match std::fs::DirBuilder::new().mode(0o700).create(&pins.folder) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                Err(FastPathError::PinPath { path: pins.folder, why: format!("make the folder: {error}") })
+                return Err(wrong(format!("make the folder: {error}")));
             }
-            _ => Ok(pins),
+            _ => {}
         }
+        let folder = std::fs::symlink_metadata(&pins.folder);
+        let folder = folder.map_err(|error| wrong(format!("look at the folder: {error}")))?;
+        // SAFETY: no argument, and it always succeeds.
+        let own = unsafe { libc::geteuid() };
+        // Whoever may write there could put other maps and programs in the place of ours.
+        if !folder.is_dir() || folder.uid() != own || folder.mode() & 0o022 != 0 {
+            return Err(wrong("others may change what is pinned there; remove it, then start again".into()));
+        }
+        Ok(pins)
     }
 
     /// Names of the maps, and where each is pinned.
@@ -121,6 +134,21 @@ impl Pins {
             matches!(hook, "xdp" | "tc").then(|| Some((hook.to_owned(), ifindex.parse().ok()?)))?
         });
         read.collect()
+    }
+
+    /// Where a program is pinned that was loaded ahead.
+    pub fn ahead(&self, hook: &str, stamp: Stamp) -> PathBuf {
+        self.folder.join(format!("{AHEAD}{hook}_{:016x}", stamp.0))
+    }
+
+    /// Takes programs away that were loaded ahead: nobody waits for them any more.
+    pub fn forget_ahead(&self) {
+        let is_ahead =
+            |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(AHEAD));
+        for path in self.entries().into_iter().filter(is_ahead) {
+            // What stays is only in memory's way, and goes with the folder.
+            let _ = std::fs::remove_file(path);
+        }
     }
 
     fn entries(&self) -> Vec<PathBuf> {

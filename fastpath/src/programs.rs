@@ -1,5 +1,6 @@
 //! Loading the programs: their constants, their own maps, and those that are pinned.
 
+use crate::ahead::Stamp;
 use crate::bpf;
 use crate::fault::FastPathError;
 use crate::patience::patiently;
@@ -9,6 +10,7 @@ use crate::{TC_PROGRAM, XDP_PROGRAM};
 use aya::maps::{Map, MapData};
 use aya::programs::{ProgramError, SchedClassifier, Xdp};
 use aya::{Ebpf, EbpfLoader};
+use aya_obj::programs::XdpAttachType;
 use std::io;
 use std::os::fd::AsFd;
 
@@ -20,13 +22,25 @@ pub static TC_OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"
 /// Both programs, loaded. What hangs at interfaces by a pinned link stays there when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Programs {
-    tc: Ebpf,
+    tc: Source<SchedClassifier>,
     /// That for the driver, or why there is none.
-    xdp: Result<Ebpf, String>,
+    xdp: Result<Source<Xdp>, String>,
 }
 
+/// Where a program is from.
+#[derive(Debug)]
+enum Source<P> {
+    /// This process loaded it.
+    Object(Ebpf),
+    /// One before did.
+    Pin(P),
+}
+
+/// Names of the pins of programs that were loaded ahead, before their stamp.
+pub(crate) const AHEAD: &str = "ahead_";
+
 /// Whether the program in the driver is loaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Wish {
     /// No interface wants it.
     No,
@@ -35,6 +49,9 @@ pub(crate) enum Wish {
     /// Or nothing is.
     Demanded,
 }
+
+/// Why there is no program for the driver.
+const UNWANTED: &str = "no interface wanted it";
 
 /// Both programs with their maps, not loaded yet.
 #[derive(Debug)]
@@ -67,23 +84,50 @@ impl Objects {
         });
         at_tc?;
         let xdp = match (xdp, in_driver) {
-            (Some(xdp), Some(Ok(()))) => Ok(xdp),
+            (Some(xdp), Some(Ok(()))) => Ok(Source::Object(xdp)),
             (_, Some(Err(error))) if wish == Wish::Demanded => return Err(error),
             (_, Some(Err(error))) => Err(error.to_string()),
-            _ => Err("no interface wanted it".into()),
+            _ => Err(UNWANTED.into()),
         };
-        Ok(Programs { tc, xdp })
+        Ok(Programs { tc: Source::Object(tc), xdp })
     }
 }
 
 impl Programs {
+    /// What a process before this one has left of this stamp.
+    pub fn left(pins: &Pins, stamp: Stamp, wish: Wish) -> Option<Self> {
+        let tc = SchedClassifier::from_pin(pins.ahead("tc", stamp)).ok()?;
+        let xdp = Xdp::from_pin(pins.ahead("xdp", stamp), XdpAttachType::Interface);
+        let xdp = match (xdp, wish) {
+            (_, Wish::No) => Err(UNWANTED.into()),
+            (Ok(xdp), _) => Ok(Source::Pin(xdp)),
+            // Why not is for whoever loads it to say.
+            (Err(_), Wish::Hoped | Wish::Demanded) => return None,
+        };
+        Some(Self { tc: Source::Pin(tc), xdp })
+    }
+
+    /// Leaves them to another process.
+    pub fn pin(&mut self, pins: &Pins, stamp: Stamp) -> Result<(), FastPathError> {
+        let failed = || FastPathError::when("pin the programs");
+        self.tc()?.pin(pins.ahead("tc", stamp)).map_err(failed())?;
+        match self.xdp {
+            Ok(_) => self.xdp()?.pin(pins.ahead("xdp", stamp)).map_err(failed()),
+            Err(_) => Ok(()),
+        }
+    }
+
     pub fn tc(&mut self) -> Result<&mut SchedClassifier, FastPathError> {
-        tc_program(&mut self.tc)
+        match &mut self.tc {
+            Source::Object(object) => tc_program(object),
+            Source::Pin(program) => Ok(program),
+        }
     }
 
     pub fn xdp(&mut self) -> Result<&mut Xdp, FastPathError> {
         match &mut self.xdp {
-            Ok(object) => xdp_program(object),
+            Ok(Source::Object(object)) => xdp_program(object),
+            Ok(Source::Pin(program)) => Ok(program),
             Err(why) => Err(FastPathError::Refused {
                 doing: format!("load {XDP_PROGRAM}"),
                 error: io::Error::other(why.clone()).into(),

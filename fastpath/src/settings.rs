@@ -33,7 +33,7 @@ impl Rules {
 }
 
 /// What a map of the programs' own holds, which has room for these rows alone.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Table {
     /// Its name.
     pub map: &'static str,

@@ -46,6 +46,11 @@ impl Epoch {
         Self { start: nanoseconds().wrapping_sub(now.0) }
     }
 
+    /// The tick of an instant.
+    pub fn tick(self, instant: Instant) -> u32 {
+        (self.start.wrapping_add(instant.0) >> TICK_SHIFT) as u32
+    }
+
     /// The instant of a tick of the last 24 days.
     pub fn instant(self, tick: u32) -> Instant {
         let now = nanoseconds();
@@ -68,6 +73,7 @@ mod tests {
         let epoch = Epoch::of(Instant::from_secs(1_000));
         let then = epoch.instant(now().wrapping_sub(ticks(Duration::from_secs(10)) as u32));
         assert!((989..=991).contains(&then.as_secs()), "{then:?}");
+        assert!(since(epoch.tick(Instant::from_secs(1_000)), epoch.tick(then)).abs_diff(9_537) < 3);
         assert!(epoch.instant(now().wrapping_add(5)) <= Instant::from_secs(1_001), "the future is now");
         let young = Epoch::of(Instant(5));
         assert_eq!(young.instant(now().wrapping_sub(1_000)), Instant(0), "before the epoch");

@@ -58,6 +58,10 @@ impl FastPath for FastPathWriter {
         self.used(&self.table.remove(handle))
     }
 
+    fn touch(&mut self, handle: FlowHandle, last: Instant) {
+        self.table.touch(handle, self.epoch.tick(last));
+    }
+
     fn usage(&self, handle: FlowHandle) -> Usage {
         self.used(&self.table.halves_of(handle).map(|slot| self.table.read(slot)))
     }

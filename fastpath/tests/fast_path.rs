@@ -17,6 +17,7 @@ use sixway_fastpath::{
 };
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -624,6 +625,48 @@ fn what_somebody_else_mounted_stays() {
     });
 }
 
+#[test]
+fn a_full_map_of_narrow_paths_takes_others_in_the_place_of_some() {
+    with_pins("narrow", |_, settings| {
+        let mut one = start(&settings);
+        let ends = |first: u32| (first..first + 4_096).map(Ipv4Addr::from_bits).collect::<Vec<_>>();
+        for first in [1_000, 1_001, 6_000] {
+            one.set_narrow_paths(&ends(first)).unwrap();
+        }
+        one.end().unwrap();
+    });
+}
+
+#[test]
+fn nothing_is_pinned_where_others_may_change_it() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    with_pins("others-own", |_, settings| {
+        start(&settings).end().unwrap();
+        let folder = settings.pin_path.join(&settings.gateway);
+        let refused = || {
+            let error = FastPath::open(&settings).unwrap_err().to_string();
+            assert!(error.contains("others may change what is pinned there"), "{error}");
+        };
+        std::fs::create_dir_all(&settings.pin_path).unwrap();
+        assert!(
+            Command::new("mount")
+                .args(["-t", "bpf", "bpf"])
+                .arg(&settings.pin_path)
+                .status()
+                .unwrap()
+                .success()
+        );
+        std::fs::create_dir(&folder).unwrap();
+        chown(&folder, Some(65_534), None).unwrap();
+        refused();
+        chown(&folder, Some(0), None).unwrap();
+        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o777)).unwrap();
+        refused();
+        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
+        start(&settings).end().unwrap();
+    });
+}
+
 /// The last number that the kernel gave to a program.
 fn newest() -> u32 {
     aya::programs::loaded_programs().filter_map(|program| Some(program.ok()?.id())).max().unwrap()
@@ -659,6 +702,25 @@ fn what_was_loaded_ahead_is_hung_if_it_is_what_would_be_loaded() {
         remove_all(&settings.pin_path, &settings.gateway).unwrap();
         drop(start(&settings));
         assert!(!is_hung(&settings, ahead), "other maps");
+
+        // What is left is taken by who needs nothing else, and away by everybody.
+        let left = |settings: &Settings, by: &Settings| {
+            Ahead::load(by).unwrap().unwrap().leave().unwrap();
+            let pinned = || std::fs::read_dir(settings.pin_path.join(&settings.gateway)).unwrap();
+            let ahead = |entry: std::io::Result<std::fs::DirEntry>| {
+                entry.unwrap().file_name().to_string_lossy().starts_with("ahead_")
+            };
+            assert!(pinned().any(ahead));
+            let newest = newest();
+            FastPath::load(settings).unwrap().attach(&settings.interfaces).unwrap();
+            assert!(!pinned().any(ahead));
+            at_tcx("near")[0].0 <= newest
+        };
+        let mut counting = settings.clone();
+        counting.rules.config.identification = 77;
+        assert!(left(&settings, &settings) && left(&settings, &counting));
+        assert!(left(&both, &both), "both hooks");
+        assert!(!left(&settings, &others) && !left(&both, &settings));
         remove_all(&settings.pin_path, &settings.gateway).unwrap();
     });
 }

@@ -57,6 +57,21 @@ fn folded(mut sum: u64) -> u16 {
 }
 
 #[test]
+fn a_flow_that_was_used_elsewhere_is_not_idle() {
+    let table = table(10);
+    let start = Instant::from_secs(1_000_000);
+    let mut writer = FastPathWriter::new(Arc::clone(&table), start);
+    let handle = writer.arm(&flow(4)).unwrap();
+    let last = || table.halves_of(handle).map(|slot| table.read(slot).last);
+    let armed = last();
+    writer.touch(handle, Instant::from_secs(999_000));
+    assert_eq!(last(), armed, "that was before");
+    writer.touch(handle, Instant::from_secs(1_000_100));
+    let ticks = (100_000_000_000_u64 >> 20) as u32;
+    assert!(last().iter().zip(armed).all(|(last, armed)| last.wrapping_sub(armed).abs_diff(ticks) < 10));
+}
+
+#[test]
 fn an_armed_flow_has_both_halves_as_the_programs_read_them() {
     let table = table(10);
     let flow = flow(4);

@@ -10,7 +10,7 @@ use aya::maps::{Array, HashMap, LpmTrie, Map, lpm_trie::Key};
 use aya::programs::{SchedClassifier, Xdp};
 use aya::{Ebpf, EbpfLoader};
 use sixway_dataplane::engine::EngineConfig;
-use sixway_fastpath::layout::{Control, Device, LAYOUT_VERSION, MAGIC, Port};
+use sixway_fastpath::layout::{Control, Device, LAYOUT_VERSION, MAGIC, Port, SENDS};
 use sixway_fastpath::rules::{Offer, Surroundings};
 use sixway_fastpath::test_run::{Frame, run_tc, run_xdp};
 use sixway_fastpath::{Rules, TC_PROGRAM, XDP_PROGRAM};
@@ -200,7 +200,7 @@ fn fill(program: &mut Ebpf, rules: &Rules, far: u32) {
     };
     control.set(0, word, 0).unwrap();
     let mut devices: HashMap<_, u32, Device> = program.map_mut("devices").unwrap().try_into().unwrap();
-    devices.insert(far, Device { port: far, vlan: 0, xdp: 1, tc: 1 }, 0).unwrap();
+    devices.insert(far, Device { port: far, vlan: 0, xdp: 1, tc: SENDS }, 0).unwrap();
     for table in &rules.tables {
         for (key, value) in &table.rows {
             let map = program.map_mut(table.map).unwrap();

@@ -104,7 +104,16 @@ impl Rig {
             let below = scene.index(if is_vlan { Port::Trunk } else { port });
             let vlan = if is_vlan { VLAN } else { 0 };
             devices
-                .insert(scene.index(port), layout::Device { port: below, vlan, xdp: 1, tc: 1 }, 0)
+                .insert(
+                    scene.index(port),
+                    layout::Device {
+                        port: below,
+                        vlan,
+                        xdp: 1,
+                        tc: layout::SENDS | layout::SENDS_FROM_TUNNELS,
+                    },
+                    0,
+                )
                 .unwrap();
         }
     }
