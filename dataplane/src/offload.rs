@@ -58,6 +58,9 @@ pub trait FastPath: Send {
     /// Takes an entry out. No packet is forwarded by it from a millisecond later on. Returns what it had seen.
     fn remove(&mut self, handle: FlowHandle) -> Usage;
 
+    /// The flow had packets elsewhere, the last at this time: no half is taken for one that was idle for longer.
+    fn touch(&mut self, handle: FlowHandle, last: Instant);
+
     /// What an entry has seen.
     fn usage(&self, handle: FlowHandle) -> Usage;
 }

@@ -323,6 +323,24 @@ fn what_the_fast_path_carries_is_not_exported_and_what_is_on_its_way_is() {
     }
 }
 
+#[test]
+fn who_adopts_a_flow_knows_of_the_packets_that_the_engine_had() {
+    let mut gateway = gateway(|_| {});
+    let path = MemoryFastPath::new(8);
+    gateway.engine.set_fast_path(Box::new(path.clone()), 8);
+    for n in 0..8u8 {
+        gateway.receives(v6(HOST, SERVER6).udp(1_000, 53, &[n; 8]));
+    }
+    gateway.now = gateway.now + SECOND;
+    gateway.engine.settle(gateway.now);
+    // The programs are at rest.
+    gateway.now = gateway.now + 200 * SECOND;
+    gateway.receives(v6(HOST, SERVER6).udp(1_000, 53, &[9; 8]));
+    assert!(export(&mut gateway).is_empty());
+    let touched = path.only().1.touched.unwrap();
+    assert!(gateway.now.since(touched) <= SECOND, "{touched:?}");
+}
+
 /// A ledger in memory.
 #[derive(Clone, Default)]
 struct MemoryLedger(Arc<Mutex<BTreeSet<Bound>>>);

@@ -545,7 +545,7 @@ fn a_silence_is_none_while_packets_wait_before_the_engine() {
 }
 
 #[test]
-fn who_waits_and_is_never_silent_moves_after_half_a_second() {
+fn who_waits_while_the_queue_is_never_empty_moves_after_half_a_second_without_a_packet() {
     let mut pair = a_batch_of_ripe_sessions(1_499);
     for _ in 0..12 {
         // Its queue is never empty.
@@ -554,7 +554,40 @@ fn who_waits_and_is_never_silent_moves_after_half_a_second() {
     }
     let packet = pair.udp_out(1_499);
     assert_eq!(pair.comes(&packet), Fate::Forwarded);
-    assert_eq!(pair.gateway.engine.counters().flows_moved_unquietly, 500);
+    assert_eq!(pair.gateway.engine.counters().flows_moved_unquietly, 0);
+}
+
+#[test]
+fn who_waits_and_had_packets_that_nobody_looked_at_stays_with_the_engine() {
+    let mut pair = a_batch_of_ripe_sessions(1_499);
+    let ports = pair.path.len();
+    for _ in 0..12 {
+        // Its queue is never empty: what passes the program has others before it.
+        pair.gateway.now = pair.gateway.now + 50 * MILLISECOND;
+        let packet = pair.udp_out(1_499);
+        assert_eq!(pair.path.meets(&packet, pair.gateway.now), Fate::Passed, "it would overtake others");
+        pair.gateway.engine.settle(pair.gateway.now);
+    }
+    assert!(!pair.row(1_499).offloaded);
+    let counters = pair.gateway.engine.counters();
+    assert_eq!((pair.path.len(), counters.flows_taken_back), (ports - 1, 1));
+}
+
+#[test]
+fn what_the_engine_carries_of_a_flow_keeps_its_entry_from_being_taken_for_idle() {
+    let mut pair = pair();
+    pair.carried_udp(1_000);
+    assert_eq!(pair.path.only().1.touched, None);
+    // The programs are at rest.
+    for _ in 0..4 {
+        pair.gateway.waits(100 * SECOND);
+        let packet = pair.udp_out(1_000);
+        pair.decides(&packet);
+    }
+    let last = pair.gateway.now;
+    pair.gateway.waits(250 * SECOND);
+    let touched = pair.path.only().1.touched.unwrap();
+    assert!(last.since(touched) <= SECOND, "{touched:?}, {last:?}");
 }
 
 #[test]

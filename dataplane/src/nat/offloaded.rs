@@ -97,22 +97,24 @@ impl StateTables {
             counters.flows_moved_unquietly += self.offloading.settle(now).unquietly;
         }
         if waiting {
-            counters.flows_moved_unquietly += self.end_waits(now);
+            self.end_waits(now, counters);
         }
         self.sessions.heed_moving(self.offloading.is_any_moving());
     }
 
-    /// Halves that had no packet for long enough, a bounded number of them; how many sessions moved without a quiet point.
-    fn end_waits(&mut self, now: Instant) -> u64 {
-        let mut unquietly = 0;
+    /// Halves that had no packet for long enough, a bounded number of them.
+    fn end_waits(&mut self, now: Instant, counters: &mut Counters) {
         for _ in 0..WAITS_ENDED_AT_ONCE {
             let Some(waiting) = self.offloading.next_silent(now) else { break };
             // The session may have ended, and its slot and its entry may be another's.
             if self.sessions.place(waiting.slot).flow() == Some(waiting.handle) {
-                unquietly += self.offloading.end_wait(waiting, now).unquietly;
+                let moved = self.offloading.end_wait(waiting, now);
+                counters.flows_moved_unquietly += moved.unquietly;
+                if moved.stays {
+                    counters.flows_taken_back += u64::from(self.take_back(waiting.slot));
+                }
             }
         }
-        unquietly
     }
 
     /// Takes a session's entry out of the fast path; whether it had one. What it had there is the session's.
@@ -152,6 +154,15 @@ impl StateTables {
         // What went by in between is seen here.
         counters.flows_taken_back += u64::from(self.take_back(slot));
         !self.sessions.is_overdue(slot, clock)
+    }
+
+    /// The engine had the session's packets, if it had any: who adopts its entry is to know, and so are the programs, which leave to the engine
+    /// what was idle for its lifetime.
+    pub(super) fn touch(&self, slot: u32) {
+        if let Some(handle) = self.sessions.place(slot).flow() {
+            let last = self.sessions.get(slot).last_packet;
+            self.offloading.touch(handle, Instant::from_secs(last.into()));
+        }
     }
 
     /// A session as it is.

@@ -6,6 +6,7 @@
 //!              │       │ └ many move, and one half had no packet ─┐
 //!              │       └────── few move, and it had one ─┐        ▼
 //!              └ too many move ───────────────────────────▶ waiting ── silent for a while ──▶ carried there
+//!                                                             └ never looked at, and never silent ──▶ stays
 //! ```
 //!
 //! A half's packets may be forwarded there once none is under way here: the last that was sent here is the last that passed there.
@@ -90,6 +91,8 @@ pub(super) struct Waiting {
     armed: Instant,
     /// When its silence began.
     since: Instant,
+    /// Whether its session's packets have been looked at.
+    was_moving: bool,
 }
 
 /// What became of the sessions that moved.
@@ -97,6 +100,8 @@ pub(super) struct Waiting {
 pub(crate) struct Moved {
     /// Those that found no quiet point.
     pub(crate) unquietly: u64,
+    /// The one that was looked at does not move: it had packets all the time, and nobody had looked at them.
+    pub(crate) stays: bool,
 }
 
 /// A translator's share of the fast path.
@@ -168,7 +173,7 @@ impl Offloading {
         }
         let handle = self.fast_path.as_ref()?.lock().arm(flow)?;
         if self.moving.is_full() {
-            let wait = |way| Waiting { slot, handle, way, armed: now, since: now };
+            let wait = |way| Waiting { slot, handle, way, armed: now, since: now, was_moving: false };
             self.waiting.extend([Direction::Out, Direction::In].map(wait));
         } else {
             self.go_on(Moving { slot, handle, since: now, halves: [Half::unseen(now, false); 2] });
@@ -224,6 +229,7 @@ impl Offloading {
                         way,
                         armed: *since,
                         since: half.last,
+                        was_moving: true,
                     });
                     half.is_done = true;
                 }
@@ -257,15 +263,20 @@ impl Offloading {
 
     /// Makes a half active that waited, if no packet went by it or it has waited for too long; else it is looked at again, or waits once more.
     pub(super) fn end_wait(&mut self, waiting: Waiting, now: Instant) -> Moved {
-        let Waiting { slot, handle, way, armed, since } = waiting;
+        let Waiting { slot, handle, way, armed, since, was_moving } = waiting;
         let Some(fast_path) = &self.fast_path else { return Moved::default() };
         let mut fast_path = fast_path.lock();
-        if is_silent(since, self.emptied, now) && fast_path.activate(handle, way, 0) {
+        // No packet waits for so long.
+        let is_silent = is_silent(since, self.emptied, now) || now.since(since) >= PATIENCE;
+        if is_silent && fast_path.activate(handle, way, 0) {
             return Moved::default();
         }
         if now.since(armed) >= PATIENCE {
+            if !was_moving {
+                return Moved { stays: true, ..Moved::default() };
+            }
             // Its other half may have waited, too.
-            return Moved { unquietly: fast_path.force(handle).into() };
+            return Moved { unquietly: fast_path.force(handle).into(), ..Moved::default() };
         }
         fast_path.rearm(handle, way);
         drop(fast_path);
@@ -294,6 +305,13 @@ impl Offloading {
             self.filter_anew();
         }
         self.fast_path.as_ref().map_or_else(Usage::default, |fast_path| fast_path.lock().remove(handle))
+    }
+
+    /// The session of an entry had packets here, the last at this time.
+    pub(super) fn touch(&self, handle: FlowHandle, last: Instant) {
+        if let Some(fast_path) = &self.fast_path {
+            fast_path.lock().touch(handle, last);
+        }
     }
 
     /// What an entry has seen.

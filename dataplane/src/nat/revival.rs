@@ -144,8 +144,10 @@ impl StateTables {
         }
     }
 
-    /// A session as another process is to have it. `None`: the slot holds none that could go on there, or the fast path has it.
+    /// A session as another process is to have it. `None`: the slot holds none that could go on there, or the fast path has it, which then
+    /// knows of its last packet.
     pub(crate) fn save(&self, slot: u32, clock: Clock) -> Option<SavedSession> {
+        self.touch(slot);
         let present = self.present(slot);
         let (session, place) = (present.session, self.sessions.place(slot));
         let waits = matches!(session.state, SessionState::Free | SessionState::V4InitStored);

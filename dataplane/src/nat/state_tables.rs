@@ -385,6 +385,7 @@ impl StateTables {
     fn fired(&mut self, slot: u32, clock: Clock, counters: &mut Counters) -> Option<SilentSession> {
         let Session { inside, outside, remote, .. } = *self.sessions.get(slot);
         if !self.sessions.is_overdue(slot, clock) || self.lives_elsewhere(slot, clock, counters) {
+            self.touch(slot);
             self.sessions.park_again(slot);
             return None;
         }

@@ -24,6 +24,8 @@ pub struct Entry {
     pub flow: OffloadedFlow,
     pub words: [Word; 2],
     pub usage: Usage,
+    /// When it is told to have been used elsewhere.
+    pub touched: Option<Instant>,
 }
 
 /// The table.
@@ -198,7 +200,7 @@ impl FastPath for MemoryFastPath {
         }
         table.next += 1;
         let handle = table.next;
-        let entry = Entry { flow: *flow, words: [Word::Armed(0); 2], usage: Usage::default() };
+        let entry = Entry { flow: *flow, words: [Word::Armed(0); 2], usage: Usage::default(), touched: None };
         table.entries.insert(handle, entry);
         Some(FlowHandle(handle))
     }
@@ -227,6 +229,12 @@ impl FastPath for MemoryFastPath {
 
     fn remove(&mut self, handle: FlowHandle) -> Usage {
         self.table().entries.remove(&handle.0).expect("an entry is taken out once").usage
+    }
+
+    fn touch(&mut self, handle: FlowHandle, last: Instant) {
+        let mut table = self.table();
+        let entry = table.entry(handle);
+        entry.touched = entry.touched.max(Some(last));
     }
 
     fn usage(&self, handle: FlowHandle) -> Usage {
