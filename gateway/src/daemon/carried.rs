@@ -2,7 +2,6 @@
 
 use sixway_fastpath::{Counts, FastPath, FastPathError, Place};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The fast path, until it is ended.
@@ -11,8 +10,8 @@ pub struct Carried {
     /// What the programs had counted before this process.
     before: Counts,
     capacity: u32,
-    /// It is there, and carries nothing.
-    resting: AtomicBool,
+    /// Why it carries nothing though it is there.
+    resting: Mutex<Option<&'static str>>,
 }
 
 impl fmt::Debug for Carried {
@@ -35,12 +34,12 @@ pub(super) struct Seen {
 impl Carried {
     pub(super) fn new(fast_path: FastPath, capacity: u32) -> Self {
         let before = fast_path.counts().unwrap_or_default();
-        Self { fast_path: Mutex::new(Some(fast_path)), before, capacity, resting: AtomicBool::new(false) }
+        Self { fast_path: Mutex::new(Some(fast_path)), before, capacity, resting: Mutex::default() }
     }
 
-    /// Whether it carries nothing, as the host has IPsec policies.
-    pub(super) fn set_resting(&self, resting: bool) {
-        self.resting.store(resting, Ordering::Relaxed);
+    /// Why it carries nothing, for as long as that is so.
+    pub(super) fn set_resting(&self, why: Option<&'static str>) {
+        *self.resting.lock().unwrap_or_else(PoisonError::into_inner) = why;
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<FastPath>> {
@@ -71,9 +70,9 @@ impl Carried {
         };
         let places: Vec<String> = fast_path.attached().iter().map(place).collect();
         let places = if places.is_empty() { "no interface yet".into() } else { places.join(" · ") };
-        match self.resting.load(Ordering::Relaxed) {
-            true => format!("at rest, for there are IPsec policies · {places}"),
-            false => places,
+        match *self.resting.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(why) => format!("at rest: {why} · {places}"),
+            None => places,
         }
     }
 

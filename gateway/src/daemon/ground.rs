@@ -7,6 +7,7 @@ use super::offload::{Begin, Offload};
 use super::pool_file::PoolFile;
 use super::pool_keeper::PoolKeeper;
 use super::run::{RunError, Start};
+use super::signals::Signals;
 use super::threads::Threads;
 use super::tunnels::Tunnels;
 use super::{engines, inheritance, offload, pool_keeper, serve, setup, takeover};
@@ -24,7 +25,7 @@ use tokio::net::{TcpListener, UnixListener};
 
 /// What a gateway has beside its workers. What is dropped is put back, in this order.
 pub(super) struct Ground<'c> {
-    seed: [u64; 2],
+    pub(super) seed: [u64; 2],
     pub(super) clock: Clock,
     pub(super) keeper: Option<Keeper>,
     pub(super) offload: Option<Offload<'c>>,
@@ -33,9 +34,13 @@ pub(super) struct Ground<'c> {
     pub(super) host: Host,
 }
 
+/// It, the workers' engines, and the device.
+type Laid<'c> = (Ground<'c>, Vec<Engine>, Option<Tun>);
+
 impl<'c> Ground<'c> {
-    /// Lays it, in place of the process that is to make way, if one is. With it come the workers' engines, and the device.
-    pub(super) async fn lay(start: &Start<'c>) -> Result<(Self, Vec<Engine>, Option<Tun>), RunError> {
+    /// Lays it, in place of the process that is to make way, if one is. With it come the workers' engines, and the device. `None`: it was
+    /// told to end before anything was changed.
+    pub(super) async fn lay(start: &Start<'c>, signals: &mut Signals) -> Result<Option<Laid<'c>>, RunError> {
         let Start { config, directory, .. } = *start;
         let seed = engines::seed().map_err(|error| RunError::Io("/dev/urandom".into(), error))?;
         let now = Surroundings::of_this_host();
@@ -47,7 +52,13 @@ impl<'c> Ground<'c> {
         let mut ahead = None;
         if start.takeover {
             // Nobody carries the packets of the engines between two processes: what takes long is done before.
-            ahead = offload::load_ahead(config, seed, &now).await;
+            tokio::select! {
+                name = signals.end() => {
+                    tracing::info!("{name}: ending; the gateway that runs goes on");
+                    return Ok(None);
+                }
+                programs = offload::load_ahead(config, seed, &now) => ahead = programs,
+            }
             takeover::make_room(start).await?;
         }
         let (mut host, tun) = set_up(config, directory).await.map_err(RunError::Host)?;
@@ -57,7 +68,7 @@ impl<'c> Ground<'c> {
         let begin = Begin { config, seed, now: &tunnels.now, clock, ahead };
         let (offload, keeper) = offload::begin(begin, &mut engines, &mut host).await?.unzip();
         inheritance::settle(start, given, &mut engines, clock);
-        Ok((Self { seed, clock, offload, keeper, pools, tunnels, host }, engines, tun))
+        Ok(Some((Self { seed, clock, offload, keeper, pools, tunnels, host }, engines, tun)))
     }
 
     /// Begins with tunnels and names; the workers run.

@@ -27,6 +27,7 @@ mod remote_names;
 mod run;
 mod serve;
 mod setup;
+mod signals;
 mod takeover;
 mod threads;
 mod tunnel_view;

@@ -10,7 +10,7 @@ mod start;
 mod turn;
 
 pub use offered::left_to_the_engine;
-pub(super) use start::{Begin, begin, load_ahead};
+pub(super) use start::{Begin, begin, leave_ahead, load_ahead};
 
 use super::carried::Carried;
 use crate::config::Surroundings;

@@ -3,6 +3,7 @@
 use super::backend::{Facts, Gateway};
 use super::dns64::Dns64;
 use super::ground::{Doors, Ground};
+use super::signals::{Signals, Told};
 use super::threads::Threads;
 use super::{log, offload, pool_keeper, serve, takeover};
 use crate::admin::Device;
@@ -15,7 +16,6 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::channel;
 
 /// Packets for control protocols that wait.
@@ -88,6 +88,7 @@ impl std::error::Error for RunError {}
 /// It could not start, or ended by itself; everything was put back.
 pub fn run(start: &Start<'_>) -> Result<(), RunError> {
     let started = Instant::now();
+    Signals::hold().map_err(|error| RunError::Io("signals".into(), error))?;
     log::start(start.config.gateway.log, start.config.gateway.log_format);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -111,8 +112,10 @@ pub fn run(start: &Start<'_>) -> Result<(), RunError> {
 async fn live(start: &Start<'_>, started: Instant) -> Result<End, RunError> {
     let config = start.config;
     // Before anything is changed: from here on, a signal ends the gateway in order.
-    let mut signals = Signals::new().map_err(|error| RunError::Io("signals".into(), error))?;
-    let (mut ground, engines, tun) = Ground::lay(start).await?;
+    let mut signals = Signals::open().map_err(|error| RunError::Io("signals".into(), error))?;
+    let Some((mut ground, engines, tun)) = Ground::lay(start, &mut signals).await? else {
+        return Ok(End::Whole(Ok(())));
+    };
     let device = tun.as_ref().map(|tun| device(config, tun));
     let doors = Doors::open(config, &mut ground.host).await?;
     let (control, mut controlled) = channel(CONTROL);
@@ -123,10 +126,10 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<End, RunError> {
     say_ready(&facts, threads.posts.len(), &ground.lines(dns64.as_ref()).await, started, &doors.socket);
     let gateway = Gateway::new(facts, threads.posts.clone(), dns64.as_ref().map(Dns64::view));
     let gateway = Arc::new(gateway.with_fast_path(ground.carried()));
-    let Ground { host, tunnels, pools, keeper, offload, .. } = &mut ground;
+    let Ground { host, tunnels, pools, keeper, offload, seed, .. } = &mut ground;
     let offload = offload.as_ref();
     let end = tokio::select! {
-        end = signals.end(start) => end,
+        end = told(&mut signals, start, *seed) => end,
         () = gateway.asked_to_leave() => End::MakingWay,
         error = threads.first_end() => End::Whole(Err(RunError::Worker(error))),
         error = keep(&mut dns64) => End::Whole(Err(RunError::Dns64(error))),
@@ -189,39 +192,28 @@ fn say_ready(facts: &Facts, workers: usize, further: &[(&str, String)], started:
     let _ = io::stdout().lock().write_all(text.as_bytes());
 }
 
-/// The signals that end a gateway.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    hangup: Signal,
-}
-
-impl Signals {
-    fn new() -> io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            hangup: signal(SignalKind::hangup())?,
-        })
-    }
-
-    /// Waits for one that ends the gateway, or makes it begin anew.
-    async fn end(&mut self, start: &Start<'_>) -> End {
-        let reloads = start.config.fast_path.is_some();
-        loop {
-            let name = tokio::select! {
-                _ = self.terminate.recv() => "SIGTERM",
-                _ = self.interrupt.recv() => "SIGINT",
-                _ = self.hangup.recv() => "SIGHUP",
-            };
-            if name != "SIGHUP" || !reloads {
-                tracing::info!("{name}: ending");
-                return End::Whole(Ok(()));
-            }
-            if takeover::may_reload(start) {
-                tracing::info!("SIGHUP: beginning anew");
-                return End::Anew;
-            }
+/// Waits for a signal that ends the gateway, or makes it begin anew.
+async fn told(signals: &mut Signals, start: &Start<'_>, seed: [u64; 2]) -> End {
+    let ending = |name: &str| {
+        tracing::info!("{name}: ending");
+        End::Whole(Ok(()))
+    };
+    loop {
+        match signals.next().await {
+            Told::End(name) => return ending(name),
+            Told::HungUp if start.config.fast_path.is_none() => return ending("SIGHUP"),
+            Told::HungUp => {}
+        }
+        let Some(config) = takeover::reloaded(start) else { continue };
+        // Nobody carries the packets of the engines between two processes: what takes long is done before.
+        tokio::select! {
+            name = signals.end() => return ending(name),
+            () = offload::leave_ahead(&config, seed) => {}
+        }
+        // The file may be another by now, and there is no way back from the process that reads it next.
+        if takeover::reloaded(start).is_some() {
+            tracing::info!("SIGHUP: beginning anew");
+            return End::Anew;
         }
     }
 }

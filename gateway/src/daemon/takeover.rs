@@ -94,17 +94,17 @@ fn restored((mechanism, session): &Handed, engines: &mut [Engine], clock: Clock)
     outcome.is_ok()
 }
 
-/// What a gateway would be told by SIGHUP: whether the configuration as it is now could be taken over to.
-pub(super) fn may_reload(start: &Start<'_>) -> bool {
+/// What a gateway would be told by SIGHUP: the configuration as it is now, if it could be taken over to.
+pub(super) fn reloaded(start: &Start<'_>) -> Option<Config> {
     match Config::load(start.file) {
         Ok((config, _)) if config.gateway.name != start.config.gateway.name => {
             tracing::error!("not reloaded: gateway.name is another; end this one and start that");
-            false
+            None
         }
-        Ok(_) => true,
+        Ok((config, _)) => Some(config),
         Err(faults) => {
             tracing::error!("not reloaded: {faults}");
-            false
+            None
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::features::Features;
 use super::link::Link;
-use sixway_fastpath::layout::{Device, Port};
+use sixway_fastpath::layout::{Device, Port, SENDS, SENDS_FROM_TUNNELS};
 use std::collections::BTreeMap;
 
 /// An interface that the programs hang at.
@@ -34,8 +34,8 @@ pub struct Facts {
     pub ports: Vec<Port>,
     /// Why stateless rules must be passed on, for `config.plain_routing`; `None`: the kernel's routes depend on the destination alone.
     pub not_plain: Option<String>,
-    /// The host has IPsec policies, which the programs would pass by, or the kernel does not say: nothing may be carried on.
-    pub ipsec: bool,
+    /// Why nothing may be carried on: IPsec policies, which the programs would pass by.
+    pub ipsec: Option<&'static str>,
     /// The Ethernet interfaces that are up or have the programs, but for the gateway's device.
     pub interfaces: Vec<Interface>,
 }
@@ -73,9 +73,25 @@ impl View<'_> {
                 Some(_) | None => (link.ifindex, 0),
             };
             let xdp = self.sends_xdp(port) && (link.kind != "vlan" || vlan != 0);
-            Device { port, vlan, xdp: xdp.into(), tc: 1 }
+            let from_tunnels = if self.is_cut_before(link) { SENDS_FROM_TUNNELS } else { 0 };
+            Device { port, vlan, xdp: xdp.into(), tc: SENDS | from_tunnels }
         };
         self.usable().map(|link| (link.ifindex, device(link))).collect()
+    }
+
+    /// Whether the kernel itself cuts super-frames that are marked as in a tunnel before a card has them.
+    fn is_cut_before(&self, link: &Link) -> bool {
+        let mut lowest = link;
+        // Frames bear two tags at most.
+        for _ in 0..2 {
+            let below = lowest.vlan.and_then(|(below, _)| self.links.iter().find(|one| one.ifindex == below));
+            lowest = below.unwrap_or(lowest);
+        }
+        match &*lowest.kind {
+            "veth" | "tun" | "dummy" => true,
+            "vlan" => false,
+            _ => self.features.cut_before.contains(&lowest.ifindex),
+        }
     }
 
     /// Whether an XDP program's frames can be sent by a device: ours is in its driver, and the driver says so where the kernel asks it.
@@ -174,7 +190,7 @@ mod tests {
 
     #[test]
     fn results_leave_by_ethernet_devices_that_are_up_and_xdp_frames_where_the_driver_sends_them() {
-        let of = |port: u32, vlan: u16, xdp: u8| Device { port, vlan, xdp, tc: 1 };
+        let of = |port: u32, vlan: u16, xdp: u8| Device { port, vlan, xdp, tc: SENDS };
         let expected = BTreeMap::from([
             (2, of(2, 0, 1)),
             (3, of(3, 0, 0)),
@@ -188,6 +204,20 @@ mod tests {
         assert_eq!(with(&Features::default(), |view| view.devices()), expected, "an old kernel does not say");
         let without = with(&xmit(&[3]), |view| view.devices());
         assert_eq!((without[&2], without[&4]), (of(2, 0, 0), of(4, 0, 0)));
+    }
+
+    #[test]
+    fn super_frames_from_tunnels_leave_by_what_does_not_cut_them_itself() {
+        let features = Features { cut_before: [2].into(), ..xmit(&[]) };
+        let mut links = links();
+        links.push(Link { kind: "veth".into(), ..ethernet(11, "veth0") });
+        // A VLAN above one above eth0, which does not say whether it does what eth1 does not.
+        links.extend([Link { vlan: None, ..vlan(12, 2, 6) }, vlan(13, 4, 6), vlan(14, 14, 6)]);
+        let view = View { links: &links, features: &features, attached: &[], tun: 1, strict: &|_| false };
+        let devices = view.devices();
+        let may = |index: u32| devices[&index].tc == SENDS | SENDS_FROM_TUNNELS;
+        let those: Vec<u32> = devices.keys().copied().filter(|index| may(*index)).collect();
+        assert_eq!(those, [2, 4, 11, 13]);
     }
 
     #[test]

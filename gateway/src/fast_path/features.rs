@@ -1,4 +1,5 @@
-//! What drivers can do, by generic netlink: whether XDP frames can be sent by a device, and whether it joins packets to lists.
+//! What drivers can do, by generic netlink: whether XDP frames can be sent by a device, whether it joins packets to lists, and whether it
+//! cuts what is in a tunnel.
 
 use super::asking::Asking;
 use super::octets::{attribute, attributes, number16, number32, number64, text, write_attribute};
@@ -13,6 +14,8 @@ pub(super) struct Features {
     pub xdp_xmit: Option<BTreeMap<u32, bool>>,
     /// Devices whose `rx-gro-list` is on.
     pub gro_lists: BTreeSet<u32>,
+    /// Devices whose `tx-ipxip4-segmentation` is off: what leaves by them in segments has been cut before.
+    pub cut_before: BTreeSet<u32>,
 }
 
 /// `struct genlmsghdr`.
@@ -69,18 +72,28 @@ impl Asker {
             self.asking.dump(family, &command(NETDEV_CMD_DEV_GET), take).ok()?;
             Some(found)
         });
-        let gro_lists = devices.into_iter().filter(|device| self.joins_to_lists(*device)).collect();
-        Features { xdp_xmit, gro_lists }
+        let (mut gro_lists, mut cut_before) = (BTreeSet::new(), BTreeSet::new());
+        for device in devices {
+            let Some([joins, cuts]) = self.are_active(device, ["rx-gro-list", "tx-ipxip4-segmentation"])
+            else {
+                continue;
+            };
+            gro_lists.extend(joins.then_some(device));
+            cut_before.extend((!cuts).then_some(device));
+        }
+        Features { xdp_xmit, gro_lists, cut_before }
     }
 
-    fn joins_to_lists(&mut self, device: u32) -> bool {
-        let Some(family) = self.ethtool else { return false };
+    /// Whether a device has these features at the moment; `None`: the kernel does not say.
+    fn are_active<const N: usize>(&mut self, device: u32, names: [&str; N]) -> Option<[bool; N]> {
+        let family = self.ethtool?;
         let (mut header, mut body) = (Vec::new(), command(ETHTOOL_MSG_FEATURES_GET));
         write_attribute(ETHTOOL_A_HEADER_DEV_INDEX, &device.to_ne_bytes(), &mut header);
         write_attribute(ETHTOOL_A_FEATURES_HEADER | NESTED, &header, &mut body);
-        let mut found = false;
-        let asked = self.asking.request(family, &body, |answer| found |= is_active(answer, "rx-gro-list"));
-        asked.is_ok() && found
+        let mut found = None;
+        let take = |answer: &[u8]| found = Some(names.map(|name| is_active(answer, name)));
+        self.asking.request(family, &body, take).ok()?;
+        found
     }
 }
 
@@ -130,6 +143,6 @@ mod tests {
         let Ok(mut asker) = Asker::open() else { return };
         let features = asker.features([1]);
         assert!(features.xdp_xmit.is_none_or(|found| found.get(&1) == Some(&false)), "nothing is sent by lo");
-        assert!(features.gro_lists.is_empty());
+        assert!(features.gro_lists.is_empty() && !features.cut_before.contains(&99_999));
     }
 }

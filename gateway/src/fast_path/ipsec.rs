@@ -1,4 +1,4 @@
-//! Whether the host has IPsec policies for what it sends or forwards (linux/xfrm.h). The programs do not ask them: they would send in the clear
+//! Whether the host has IPsec policies for what it sends or forwards, or lets nothing pass without one (linux/xfrm.h). The programs do not ask them: they would send in the clear
 //! what is to be encrypted, and take what must not come in the clear.
 
 use super::asking::Asking;
@@ -12,17 +12,25 @@ const XFRM_MSG_GETSPDINFO: u16 = 0x25;
 /// Flags, of which there are none.
 const HEADER: usize = 4;
 const XFRMA_SPD_INFO: u16 = 1;
+/// Answered by a `struct xfrm_userpolicy_default`: what becomes of packets that no policy is for, those that are received, forwarded, sent.
+const XFRM_MSG_GETDEFAULT: u16 = 0x28;
+const XFRM_USERPOLICY_BLOCK: u8 = 1;
 /// Places in `struct xfrmu_spdinfo`, which counts policies by direction: in, out, forwarded; then the sockets' own.
 const OUT: usize = 4;
 const FORWARDED: usize = 8;
+
+/// What keeps the programs from carrying anything on.
+const POLICIES: &str = "this host has IPsec policies (ip xfrm policy), which would be passed by";
+const REFUSES: &str = "this host refuses what no IPsec policy is for (ip xfrm policy getdefault)";
+const UNKNOWN: &str = "the kernel does not say whether this host has IPsec policies";
 
 /// Watches for policies.
 #[derive(Debug, Default)]
 pub(super) struct Policies(Watch<Asking>);
 
 impl Policies {
-    /// Whether there are any at the moment, to be on the safe side. Nobody who may not ask can have the programs.
-    pub fn are_there(&mut self) -> bool {
+    /// Why nothing may be carried on at the moment, to be on the safe side; `None`: it may. Nobody who may not ask can have the programs.
+    pub fn in_the_way(&mut self) -> Option<&'static str> {
         self.0.look(open, ask)
     }
 
@@ -36,10 +44,26 @@ fn open() -> io::Result<Asking> {
     Asking::by(Socket::new(NETLINK_XFRM)?.as_fd().try_clone_to_owned()?)
 }
 
-fn ask(asking: &mut Asking) -> io::Result<bool> {
-    let mut said = None;
-    asking.request(XFRM_MSG_GETSPDINFO, &[0; HEADER], |answer| said = counts(answer))?;
-    said.ok_or_else(|| io::ErrorKind::InvalidData.into())
+fn ask(asking: &mut Asking) -> io::Result<Option<&'static str>> {
+    let (mut counted, mut blocked) = (None, None);
+    asking.request(XFRM_MSG_GETSPDINFO, &[0; HEADER], |answer| counted = counts(answer))?;
+    match asking.request(XFRM_MSG_GETDEFAULT, &[0; HEADER], |answer| blocked = blocks(answer)) {
+        // Before Linux 5.15 what no policy is for passes.
+        Err(error) if error.raw_os_error() == Some(nix::libc::EINVAL) => blocked = Some(false),
+        outcome => outcome?,
+    }
+    match counted.zip(blocked) {
+        Some((true, _)) => Ok(Some(POLICIES)),
+        Some((false, true)) => Ok(Some(REFUSES)),
+        Some((false, false)) => Ok(None),
+        None => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+/// Whether an answer refuses what is sent or forwarded without a policy; `None`: it does not say.
+fn blocks(body: &[u8]) -> Option<bool> {
+    let [_received, forwarded, sent] = body.first_chunk::<3>()?;
+    Some([forwarded, sent].contains(&&XFRM_USERPOLICY_BLOCK))
 }
 
 /// Whether an answer counts policies that what is forwarded is subject to; `None`: it does not say.
@@ -55,7 +79,7 @@ struct Watch<S> {
     /// The kernel has no IPsec, and is not asked to load it at each look.
     is_without: bool,
     /// What was said last.
-    last: Option<bool>,
+    last: Option<Option<&'static str>>,
     /// It does not say any more, which was told.
     is_silent: bool,
 }
@@ -67,12 +91,12 @@ impl<S> Default for Watch<S> {
 }
 
 impl<S> Watch<S> {
-    /// Whether there are policies: as was said last, or some if nothing was, for what is to be encrypted must not leave in the clear.
+    /// What is in the way: as was said last, or that nothing was, for what is to be encrypted must not leave in the clear.
     fn look(
         &mut self,
         open: impl FnOnce() -> io::Result<S>,
-        ask: impl FnOnce(&mut S) -> io::Result<bool>,
-    ) -> bool {
+        ask: impl FnOnce(&mut S) -> io::Result<Option<&'static str>>,
+    ) -> Option<&'static str> {
         match self.try_look(open, ask) {
             Ok(said) => {
                 self.last = Some(said);
@@ -80,30 +104,29 @@ impl<S> Watch<S> {
             }
             Err(error) if self.is_silent => tracing::debug!("IPsec policies: {error}"),
             Err(error) => {
-                let unknown = "the kernel does not say whether this host has IPsec policies";
                 match self.last {
-                    Some(_) => tracing::warn!("fast path: {unknown} as before: {error}"),
-                    None => tracing::warn!("fast path: it rests as long as {unknown}: {error}"),
+                    Some(_) => tracing::warn!("fast path: {UNKNOWN} as before: {error}"),
+                    None => tracing::warn!("fast path: it rests as long as {UNKNOWN}: {error}"),
                 }
                 self.is_silent = true;
             }
         }
-        self.last.unwrap_or(true)
+        self.last.unwrap_or(Some(UNKNOWN))
     }
 
     fn try_look(
         &mut self,
         open: impl FnOnce() -> io::Result<S>,
-        ask: impl FnOnce(&mut S) -> io::Result<bool>,
-    ) -> io::Result<bool> {
+        ask: impl FnOnce(&mut S) -> io::Result<Option<&'static str>>,
+    ) -> io::Result<Option<&'static str>> {
         if self.is_without {
-            return Ok(false);
+            return Ok(None);
         }
         let socket = match self.socket.take().map_or_else(open, Ok) {
             Ok(socket) => self.socket.insert(socket),
             Err(error) if error.raw_os_error() == Some(nix::libc::EPROTONOSUPPORT) => {
                 self.is_without = true;
-                return Ok(false);
+                return Ok(None);
             }
             Err(error) => return Err(error),
         };
@@ -140,6 +163,15 @@ mod tests {
         (0..HEADER + 12).for_each(|length| assert_eq!(counts(&whole[..length]), None, "{length}"));
     }
 
+    #[test]
+    fn what_is_refused_without_a_policy_counts() {
+        // Received, forwarded, sent; 0 is what kernels say that were never told, 2 accepts. Then what aligns the message.
+        for (default, said) in [([0; 3], false), ([1, 2, 2], false), ([2, 1, 2], true), ([0, 0, 1], true)] {
+            assert_eq!(blocks(&[&default[..], &[9]].concat()), Some(said), "{default:?}");
+        }
+        assert_eq!(blocks(&[1, 1]), None);
+    }
+
     fn failure(number: i32) -> io::Error {
         io::Error::from_raw_os_error(number)
     }
@@ -148,8 +180,8 @@ mod tests {
     fn what_the_kernel_fails_to_say_is_as_it_was() {
         let mut watch = Watch::<()>::default();
         let silent = |_: &mut ()| Err(failure(nix::libc::EAGAIN));
-        assert!(watch.look(|| Ok(()), silent), "nothing is known yet");
-        for said in [false, true] {
+        assert_eq!(watch.look(|| Ok(()), silent), Some(UNKNOWN), "nothing is known yet");
+        for said in [None, Some(POLICIES), Some(REFUSES)] {
             assert_eq!(watch.look(|| Ok(()), |()| Ok(said)), said);
             assert_eq!(watch.look(|| Ok(()), silent), said);
         }
@@ -159,17 +191,17 @@ mod tests {
     fn a_socket_that_cannot_be_had_is_tried_again() {
         let mut watch = Watch::<()>::default();
         for number in [nix::libc::EMFILE, nix::libc::ENOMEM] {
-            assert!(watch.look(|| Err(failure(number)), |()| Ok(false)));
+            assert_eq!(watch.look(|| Err(failure(number)), |()| Ok(None)), Some(UNKNOWN));
         }
-        assert!(!watch.look(|| Ok(()), |()| Ok(false)));
-        assert!(watch.look(|| unreachable!("it is open"), |()| Ok(true)));
+        assert_eq!(watch.look(|| Ok(()), |()| Ok(None)), None);
+        assert_eq!(watch.look(|| unreachable!("it is open"), |()| Ok(Some(POLICIES))), Some(POLICIES));
     }
 
     #[test]
     fn a_kernel_without_ipsec_has_no_policies_and_is_asked_once() {
         let mut watch = Watch::<()>::default();
         let without = || Err(failure(nix::libc::EPROTONOSUPPORT));
-        assert!(!watch.look(without, |()| Ok(true)));
-        assert!(!watch.look(|| unreachable!("it has none"), |()| Ok(true)));
+        assert_eq!(watch.look(without, |()| Ok(Some(POLICIES))), None);
+        assert_eq!(watch.look(|| unreachable!("it has none"), |()| Ok(Some(POLICIES))), None);
     }
 }

@@ -67,7 +67,7 @@ impl Look {
             ports: view.ports(),
             interfaces: view.interfaces(),
             not_plain,
-            ipsec: self.policies.are_there(),
+            ipsec: self.policies.in_the_way(),
         })
     }
 }
@@ -80,7 +80,7 @@ pub fn facts_now() -> io::Result<Facts> {
     let mut kernel = Look::open()?;
     let several = kernel.leads_several_ways();
     let facts = kernel.facts(0, &[], several)?;
-    Ok(Facts { ipsec: facts.ipsec && kernel.policies.are_known(), ..facts })
+    Ok(Facts { ipsec: facts.ipsec.filter(|_| kernel.policies.are_known()), ..facts })
 }
 
 /// Whether strict reverse path filtering is in effect: the kernel takes the greater of `all` and an interface's own.

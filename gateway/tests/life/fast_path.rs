@@ -291,6 +291,18 @@ fn silence(network: &Network, work: impl FnOnce()) -> Duration {
     Duration::from_secs_f64(longest)
 }
 
+/// The best of some: others may keep this machine busy.
+fn assert_short(what: &str, mut once: impl FnMut() -> Duration) {
+    let mut silences = Vec::new();
+    for _ in 0..5 {
+        silences.push(once());
+        if silences.last() < Some(&Duration::from_millis(500)) {
+            return;
+        }
+    }
+    panic!("{what}: {silences:?}");
+}
+
 #[test]
 fn what_the_engine_carries_does_not_wait_for_the_programs_of_who_takes_over() {
     let Some((network, text)) = build() else { return };
@@ -301,16 +313,77 @@ fn what_the_engine_carries_does_not_wait_for_the_programs_of_who_takes_over() {
     let mut running = network.start(&text);
     // The neighbours are known from here on.
     network.ping("64:ff9b::203.0.113.2");
-    // The best of some: others may keep this machine busy.
-    let mut silences = Vec::new();
-    for _ in 0..5 {
-        silences.push(silence(&network, || running = network.start_with(&text, &["--takeover"])));
-        if silences.last() < Some(&Duration::from_millis(500)) {
-            break;
-        }
-    }
-    assert!(silences.last() < Some(&Duration::from_millis(500)), "{silences:?}");
+    assert_short("a takeover", || silence(&network, || running = network.start_with(&text, &["--takeover"])));
     assert!(running.said().contains("go on"), "{}", running.said());
+    assert_short("a reload", || {
+        silence(&network, || {
+            let before = running.said().matches("ready in").count();
+            running.signal("HUP");
+            wait_until("it is there again", || running.said().matches("ready in").count() > before);
+        })
+    });
+    assert!(!network.pinned().iter().any(|name| name.starts_with("ahead")), "{:?}", network.pinned());
     running.signal("TERM");
     assert_eq!(running.end(), 0, "{}", running.said());
+}
+
+#[test]
+fn one_that_reloads_hears_that_it_is_to_end_whenever_it_is_told() {
+    let Some((network, text)) = build() else { return };
+    for after in [None, Some(0), Some(5), Some(10), Some(20), Some(40), Some(80)] {
+        let mut gateway = network.start(&text);
+        gateway.signal("HUP");
+        if let Some(milliseconds) = after {
+            // The process is about to become another.
+            wait_until("it reloads", || gateway.said().contains("beginning anew"));
+            std::thread::sleep(Duration::from_millis(milliseconds));
+        }
+        gateway.signal("TERM");
+        assert_eq!(gateway.end(), 0, "{after:?}: {}", gateway.said());
+        assert_eq!(network.pinned(), [] as [String; 0], "{after:?}: {}", gateway.said());
+        assert!(!network.has_device() && !network.state().exists(), "{after:?}: {}", gateway.said());
+    }
+}
+
+#[test]
+fn who_is_to_take_over_and_is_told_to_end_disturbs_nothing() {
+    let Some((network, text)) = build() else { return };
+    let gateway = network.start(&text);
+    network.ping(TARGET);
+    let mut other = network.begin_with(&text, &["--takeover"]);
+    // From then on it loads programs, for a second or so.
+    wait_until("it listens", || other.listens());
+    other.signal("INT");
+    assert_eq!(other.end(), 0, "{}", other.said());
+    assert!(other.said().contains("the gateway that runs goes on"), "{}", other.said());
+    network.ping(TARGET);
+    assert!(network.has_device() && network.pinned().iter().any(|name| name == "flows"));
+    drop(gateway);
+}
+
+#[test]
+fn nothing_is_carried_past_the_rules_of_what_an_interface_has_become_a_part_of() {
+    let Some((network, text)) = build() else { return };
+    let _far = Answering::on(&network, "server", ECHO);
+    let mut gateway = network.start(&instead_of_siit(&text, crate::NAT64));
+    let talked = network.on("client", "python3", &["-c", TALK, "64:ff9b::203.0.113.2"]);
+    assert!(talked.status.success(), "{talked:?}");
+    let path = |path: &str| network.show(&["sessions"]).contains(path);
+    wait_until("the fast path carries it", || path("fast (tc)"));
+    let on_gateway = |arguments: &str| {
+        let arguments: Vec<&str> = arguments.split(' ').collect();
+        network.on("gateway", "ip", &arguments).status.success()
+    };
+    // Not every kernel has VRFs, or bridges.
+    if !(on_gateway("link add over0 type vrf table 100") || on_gateway("link add over0 type bridge")) {
+        return;
+    }
+    assert!(on_gateway("link set in0 master over0"));
+    wait_until("nothing is carried", || path("engine") && !path("fast"));
+    wait_until("it hangs there no more", || {
+        let shown = network.show(&["fastpath"]);
+        !shown.contains("in0 tc") && shown.contains("out0 tc")
+    });
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
 }

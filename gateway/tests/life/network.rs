@@ -137,13 +137,18 @@ impl Network {
 
     /// The same, with further arguments of `sixway run`.
     pub fn start_with(&self, mechanisms: &str, arguments: &[&str]) -> Running {
+        self.begin_with(mechanisms, arguments).ready()
+    }
+
+    /// The same, not waited for.
+    pub fn begin_with(&self, mechanisms: &str, arguments: &[&str]) -> Running {
         let text = format!(
             "[gateway]\nname = \"life-{}\"\nadmin_socket = {:?}\nipv4_address = \"192.0.2.254\"\n\
              ipv6_address = \"2001:db8::fe\"\nworkers = 2\n{mechanisms}",
             self.suffix,
             self.socket()
         );
-        self.start_on("gateway", "gateway", &text, arguments)
+        self.begin_on("gateway", "gateway", &text, arguments)
     }
 
     /// Starts a second sixway beside the gateway, with a name and a device of its own.
@@ -153,7 +158,7 @@ impl Network {
         let text = format!(
             "[gateway]\nname = {name:?}\nadmin_socket = {socket:?}\nworkers = 1\n[tun]\nname = \"sixway1\"\n{mechanisms}"
         );
-        self.start_on("gateway", "second", &text, &[])
+        self.begin_on("gateway", "second", &text, &[]).ready()
     }
 
     /// Starts sixway on another host, with a name of its own.
@@ -162,10 +167,10 @@ impl Network {
         let name = format!("life-{host}-{}", self.suffix);
         let text =
             format!("[gateway]\nname = {name:?}\nadmin_socket = {socket:?}\nworkers = 1\n{mechanisms}");
-        self.start_on(host, host, &text, &[])
+        self.begin_on(host, host, &text, &[]).ready()
     }
 
-    fn start_on(&self, host: &str, files: &str, text: &str, arguments: &[&str]) -> Running {
+    fn begin_on(&self, host: &str, files: &str, text: &str, arguments: &[&str]) -> Running {
         let configuration = self.directory.join(format!("{files}.toml"));
         fs::write(&configuration, text).unwrap();
         // A gateway and the one that takes over from it each say their own.
@@ -185,13 +190,7 @@ impl Network {
             .process_group(0)
             .spawn()
             .unwrap();
-        let mut running = Running { child, said };
-        let patience = Instant::now() + Duration::from_secs(10);
-        while !running.said().contains("ready in") && running.child.try_wait().unwrap().is_none() {
-            assert!(Instant::now() < patience, "not ready: {}", running.said());
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        running
+        Running { child, said }
     }
 
     pub fn show(&self, arguments: &[&str]) -> String {
@@ -241,6 +240,23 @@ pub struct Running {
 }
 
 impl Running {
+    /// Waits until it is, or has ended.
+    fn ready(mut self) -> Self {
+        let patience = Instant::now() + Duration::from_secs(10);
+        while !self.said().contains("ready in") && self.child.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < patience, "not ready: {}", self.said());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self
+    }
+
+    /// Whether SIGINT does not end it by itself: proc(5), `SigBlk`.
+    pub fn listens(&self) -> bool {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
+        u64::from_str_radix(caught.trim(), 16).unwrap() & 2 != 0
+    }
+
     pub fn said(&self) -> String {
         fs::read_to_string(&self.said).unwrap()
     }

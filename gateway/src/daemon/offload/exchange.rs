@@ -6,12 +6,13 @@
 //! ```
 
 use super::choice::{Choice, Chosen};
-use super::offered::RESTS;
+use super::offered::rests;
 use super::turn::Turn;
 use crate::config::Surroundings;
 use crate::daemon::carried::Carried;
 use crate::daemon::narrow_paths::NarrowPaths;
 use crate::fast_path::{Attached, Facts};
+use sixway_fastpath::layout::Port;
 use sixway_fastpath::rules::Offer;
 use sixway_fastpath::{FastPath, FastPathError, Loaded, Place, Prepared};
 use std::sync::Arc;
@@ -66,12 +67,17 @@ impl<'c> Exchange<'c> {
 
     /// The host is like this from now on.
     pub fn learn(&mut self, facts: Facts) {
-        let is_wrong = facts.not_plain.is_some() && self.facts.not_plain.is_none();
+        let is_stricter = |port: &Port| {
+            let before = self.facts.ports.iter().find(|it| it.ifindex == port.ifindex);
+            before.is_some_and(|before| port.strict > before.strict)
+        };
+        let is_wrong = facts.not_plain.is_some() && self.facts.not_plain.is_none()
+            || facts.ports.iter().any(is_stricter);
         let before = std::mem::replace(&mut self.facts, facts).ipsec;
         if before != self.facts.ipsec {
             self.heed_policies();
         }
-        self.choose(is_wrong);
+        self.choose(is_wrong || self.hangs_where_it_must_not());
     }
 
     /// The addresses and tunnels are these from now on.
@@ -97,8 +103,20 @@ impl<'c> Exchange<'c> {
         self.turn.want(Instant::now());
     }
 
+    /// Whether programs hang at an interface that has become a part of another, whose rules they pass by, or the like.
+    fn hangs_where_it_must_not(&self) -> bool {
+        let refused =
+            |ifindex| self.facts.interfaces.iter().any(|it| it.ifindex == ifindex && it.refused.is_some());
+        let hangs =
+            self.carried.with(|fast_path| Ok(fast_path.attached().iter().any(|it| refused(it.ifindex))));
+        matches!(hangs, Ok(Some(true)))
+    }
+
     /// Whether what hangs is as chosen, and so is what may hang in a moment.
     fn is_all_there_will_be(&self) -> bool {
+        if self.hangs_where_it_must_not() {
+            return false;
+        }
         let is_chosen = |offer: &Offer| offer.rules.make_the_same(&self.chosen.offer.rules);
         self.in_force.as_ref().is_some_and(|it| is_chosen(it))
             && self.loading.as_ref().is_none_or(|it| is_chosen(&it.offer))
@@ -190,7 +208,7 @@ impl<'c> Exchange<'c> {
     /// The engine carries everything from now on, or what the programs know of no longer.
     fn halt(&mut self, halted: bool) {
         self.halted = halted;
-        let enabled = !halted && !self.facts.ipsec;
+        let enabled = !halted && self.facts.ipsec.is_none();
         // It was ended if it is not there.
         let _ = self.carried.with(|fast_path| {
             fast_path.control().enable(enabled);
@@ -202,19 +220,16 @@ impl<'c> Exchange<'c> {
     fn heed_policies(&mut self) {
         self.halt(self.halted);
         self.carried.set_resting(self.facts.ipsec);
-        if self.facts.ipsec {
-            tracing::warn!("fast path: {RESTS}");
-        } else {
-            tracing::info!("fast path: there are no IPsec policies any more; it carries on again");
+        match self.facts.ipsec {
+            Some(why) => tracing::warn!("fast path: {}", rests(why)),
+            None => tracing::info!("fast path: no IPsec policy is in the way any more; it carries on again"),
         }
     }
 
     /// What is carried on and should not be, or is not and should be.
     fn warn(&self) {
         self.carried.warnings().iter().for_each(|line| tracing::warn!("fast path: {line}"));
-        if self.facts.ipsec {
-            tracing::warn!("fast path: {RESTS}");
-        }
+        self.facts.ipsec.iter().for_each(|why| tracing::warn!("fast path: {}", rests(why)));
     }
 
     /// Less fits on the paths to ends of tunnels than was thought, if these ICMPv4 errors are to be believed.

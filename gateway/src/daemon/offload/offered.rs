@@ -5,9 +5,10 @@ use crate::config::{Config, FAST_PATH_INTERFACES, FastPath as Wanted, Surroundin
 use crate::fast_path::{Interface, facts_now};
 use sixway_fastpath::rules::{Mechanism, Offer};
 
-/// What is said where the host has IPsec policies.
-pub(super) const RESTS: &str =
-    "it carries nothing on: this host has IPsec policies (ip xfrm policy), which it would pass by";
+/// What is said while nothing may be carried on.
+pub(super) fn rests(why: &str) -> String {
+    format!("it carries nothing on: {why}")
+}
 
 /// What a start of this configuration would leave to the engine on this host as it is, in the words of the start. What the kernel does
 /// not tell is left out.
@@ -16,9 +17,7 @@ pub fn left_to_the_engine(config: &Config) -> Vec<String> {
     let (now, facts) = (Surroundings::of_this_host(), facts_now());
     let mut lines =
         facts.as_ref().map(|facts| not_hooked(choice.wanted, &facts.interfaces)).unwrap_or_default();
-    if facts.as_ref().is_ok_and(|facts| facts.ipsec) {
-        lines.push(RESTS.to_owned());
-    }
+    lines.extend(facts.as_ref().ok().and_then(|facts| facts.ipsec).map(rests));
     if let Ok(chosen) = choice.choose(&now, &facts.unwrap_or_default()) {
         lines.extend(not_carried(config, &now, &chosen.offer));
     }

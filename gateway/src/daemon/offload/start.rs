@@ -71,6 +71,14 @@ pub(in crate::daemon) async fn load_ahead(
     })
 }
 
+/// The same for the process that this one becomes: what it would load is left beside the maps.
+pub(in crate::daemon) async fn leave_ahead(config: &Config, seed: [u64; 2]) {
+    let ahead = load_ahead(config, seed, &Surroundings::of_this_host()).await;
+    if let Some(Err(error)) = ahead.map(Ahead::leave) {
+        tracing::debug!("programs are not left: {error}");
+    }
+}
+
 /// What a fast path is begun with.
 pub(in crate::daemon) struct Begin<'a, 'c> {
     pub config: &'c Config,
@@ -190,7 +198,7 @@ fn hang(fast_path: &mut FastPath, facts: &Facts, chosen: &Chosen) -> Result<(), 
     fast_path.set_narrow_paths(&[])?;
     fast_path.attach(&chosen.interfaces)?;
     fast_path.control().bump();
-    fast_path.control().enable(!facts.ipsec);
+    fast_path.control().enable(facts.ipsec.is_none());
     Ok(())
 }
 

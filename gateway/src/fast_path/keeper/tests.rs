@@ -168,17 +168,21 @@ fn facts_follow_links_vlans_rules_and_routes() {
             host.settle();
             assert_eq!(host.facts.not_plain, None);
         }
-        // Not every kernel has IPsec.
-        let policy = ["xfrm", "policy", "add", "src", "10.0.0.0/8", "dst", "10.1.0.0/16", "dir", "fwd"];
-        assert!(!host.facts.ipsec);
-        if Program::new("ip").args(policy).output().unwrap().status.success() {
-            std::thread::sleep(Duration::from_secs(2));
-            host.settle();
-            assert!(host.facts.ipsec);
-            ip("xfrm policy flush");
-            std::thread::sleep(Duration::from_secs(2));
-            host.settle();
-            assert!(!host.facts.ipsec);
+        // Not every kernel has IPsec, nor what refuses packets without a policy (Linux 5.15).
+        assert_eq!(host.facts.ipsec, None);
+        for (make, end) in [
+            ("policy add src 10.0.0.0/8 dst 10.1.0.0/16 dir fwd", "policy flush"),
+            ("policy setdefault fwd block", "policy setdefault fwd accept"),
+        ] {
+            if Program::new("ip").arg("xfrm").args(make.split(' ')).output().unwrap().status.success() {
+                std::thread::sleep(Duration::from_secs(2));
+                host.settle();
+                assert!(host.facts.ipsec.is_some(), "{make}");
+                ip(&format!("xfrm {end}"));
+                std::thread::sleep(Duration::from_secs(2));
+                host.settle();
+                assert_eq!(host.facts.ipsec, None, "{end}");
+            }
         }
         ip("route add 198.51.100.0/24 nexthop via 192.0.2.2 nexthop via 192.0.2.3");
         host.settle();

@@ -1,0 +1,86 @@
+//! The signals that end a gateway, or make it begin anew: read from a file, not caught. One that nobody has read waits, also for the process
+//! that this one becomes.
+
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use std::io;
+use tokio::io::unix::AsyncFd;
+
+/// Those that are waited for.
+pub(super) struct Signals {
+    file: AsyncFd<SignalFd>,
+    /// SIGHUP came while nobody waited for it.
+    hung_up: bool,
+}
+
+/// What is told by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    /// By this one: the gateway is to end.
+    End(&'static str),
+    /// SIGHUP.
+    HungUp,
+}
+
+fn all() -> SigSet {
+    [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().collect()
+}
+
+impl Signals {
+    /// Lets them wait from here on; to be called before other threads begin, which do not take them then either.
+    pub(super) fn hold() -> io::Result<()> {
+        Ok(all().thread_block()?)
+    }
+
+    /// Opens the file, in a runtime.
+    pub(super) fn open() -> io::Result<Self> {
+        let file = SignalFd::with_flags(&all(), SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+        #[expect(
+            deprecated,
+            reason = "a signal file keeps its descriptor, so it is sound; the other way is unsafe"
+        )]
+        let file = AsyncFd::new(file)?;
+        Ok(Self { file, hung_up: false })
+    }
+
+    /// Waits for the next one.
+    pub(super) async fn next(&mut self) -> Told {
+        if std::mem::take(&mut self.hung_up) {
+            return Told::HungUp;
+        }
+        self.read().await
+    }
+
+    /// Waits for one that ends the gateway in any case; SIGHUP is for later.
+    pub(super) async fn end(&mut self) -> &'static str {
+        loop {
+            match self.read().await {
+                Told::End(name) => return name,
+                Told::HungUp => self.hung_up = true,
+            }
+        }
+    }
+
+    async fn read(&mut self) -> Told {
+        loop {
+            let Ok(mut ready) = self.file.readable_mut().await else {
+                // The runtime ends.
+                return std::future::pending().await;
+            };
+            match ready.get_inner_mut().read_signal() {
+                Ok(Some(read)) => return told(read.ssi_signo),
+                _ => ready.clear_ready(),
+            }
+        }
+    }
+}
+
+fn told(number: u32) -> Told {
+    const HANGUP: u32 = Signal::SIGHUP as u32;
+    const INTERRUPT: u32 = Signal::SIGINT as u32;
+    match number {
+        HANGUP => Told::HungUp,
+        INTERRUPT => Told::End("SIGINT"),
+        _ => Told::End("SIGTERM"),
+    }
+}
