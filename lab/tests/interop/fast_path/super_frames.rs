@@ -6,7 +6,7 @@ use crate::counters::no_checksum_is_wrong;
 use crate::datagrams::{pattern, socket};
 use crate::tunnels::capture::Capture;
 use sixway_lab::failure::{Asking as _, Failure, Result};
-use sixway_lab::fast_path::{Hook, offloads, sent_by_engine, shown};
+use sixway_lab::fast_path::{Hook, carried, offloads, sent_by_engine, shown};
 use sixway_lab::forwarder::{NAT64, SIIT, run_sixway_on};
 use sixway_lab::interrupt;
 use sixway_lab::load::{Pmtu, path_mtu_discovery, segment_size};
@@ -23,6 +23,7 @@ pub const TESTS: &[Interop] = &[
     Interop::new("super_frames_stay_whole_and_right_at_tc_by_a_device_above_another", NEEDS, above_another),
     Interop::new("super_frames_stay_whole_and_right_at_tc_6to4", NEEDS, six_to_four),
     Interop::new("super_frames_stay_whole_and_right_at_tc_configured_tunnel", NEEDS, configured),
+    Interop::new("super_frames_out_of_a_tunnel_do_not_come_to_what_cuts_them_itself", NEEDS, cut_by_a_card),
 ];
 
 /// Client and server, and what stands between them.
@@ -131,22 +132,54 @@ fn six_to_four() -> Result<()> {
 
 fn configured() -> Result<()> {
     let network = two_gateways("2001:db8:8:1")?;
+    ends_of_a_tunnel(&network)?;
+    between_two_gateways(network)
+}
+
+/// A card that cuts what is in a tunnel would look for an outer header that is gone: as far as its features say, this device is one.
+fn cut_by_a_card() -> Result<()> {
+    let network = two_gateways("2001:db8:8:1")?;
+    let gateway = network.host("gateway")?;
+    gateway.ip("address del 2001:db8:2::1/64 dev out0")?;
+    gateway.ip("link add link out0 name above0 type macvlan mode bridge")?;
+    gateway.ip("link set above0 up")?;
+    network.address("gateway", "above0", "2001:db8:2::1/64")?;
+    ends_of_a_tunnel(&network)?;
+    answers_through_tunnel(&network)?;
+    let (client, server) = (network.host("client")?, network.host("server")?);
+    let conversation = Conversation::open(client, SERVER, server, SERVER, 9_000)?;
+    conversation.chat(10)?;
+    interrupt::pause(Duration::from_millis(1_200))?;
+    conversation.chat(2)?;
+    let (engine, fast) = (sent_by_engine(&network)?, carried(&network)?);
+    conversation.exchange(4_000_000)?;
+    // Acknowledgements, and what goes in, are carried on all the same.
+    let (engine, fast) = (sent_by_engine(&network)? - engine, carried(&network)? - fast);
+    assert!(engine > 50 && fast > 50, "engine {engine}, fast path {fast}: {}", shown(&network)?);
+    no_checksum_is_wrong(&network)
+}
+
+fn ends_of_a_tunnel(network: &Network) -> Result<()> {
     for (host, local, remote, prefix) in [
         ("near", "192.0.2.8", "192.0.2.1", "2001:db8:2::/48"),
         ("gateway", "192.0.2.1", "192.0.2.8", "2001:db8:8::/48"),
     ] {
         let words = CONFIGURED.replace("LOCAL", local).replace("REMOTE", remote).replace("PREFIX", prefix);
-        run_sixway_on(&network, host, &format!("{words}{}", Hook::Tc.section()))?;
+        run_sixway_on(network, host, &format!("{words}{}", Hook::Tc.section()))?;
     }
-    between_two_gateways(network)
+    Ok(())
 }
 
-fn between_two_gateways(network: Network) -> Result<()> {
+fn answers_through_tunnel(network: &Network) -> Result<()> {
     interrupt::wait_until(Duration::from_secs(5), "an answer through the tunnel", || {
         Ok(ping(network.host("client")?, SERVER, 1, 56, Duration::ZERO)?.answered == 1)
     })?;
     // Both hosts learn the tunnel's MTU, as they would in the course of a transfer.
-    ping(network.host("client")?, SERVER, 1, 1_440, Duration::ZERO)?;
+    ping(network.host("client")?, SERVER, 1, 1_440, Duration::ZERO).map(drop)
+}
+
+fn between_two_gateways(network: Network) -> Result<()> {
+    answers_through_tunnel(&network)?;
     let (target, listens, gateways): (_, _, &[_]) = (SERVER, SERVER, &["near", "gateway"]);
     Ends { network, target, listens, client: "[::]:4000", gateways, segment: 1_432 }.everything()
 }
