@@ -100,7 +100,8 @@ impl FlowTable {
             // One that stayed was joined with it, both ways, and every half to the outside that is active did stay.
             let [_, out] = self.halves_of(FlowHandle(slot as u32));
             let [_, back] = self.halves_of(FlowHandle(out as u32));
-            if back != slot || !self.is_active(out) {
+            // One that nobody joined is joined with the first, as far as that is known: also if it is the first.
+            if out == slot || back != slot || !self.is_active(out) {
                 self.rest(slot);
                 strays += 1;
             }
@@ -180,6 +181,21 @@ mod tests {
         assert!(whole.iter().all(|slot| table.is_active(*slot)));
         let state = |slot: usize| flow_state(table.read(slot).word);
         assert_eq!(broken.map(state), [FLOW_FREE, FLOW_RESTING]);
+    }
+
+    #[test]
+    fn a_half_in_the_first_place_is_not_taken_for_its_own_other_half() {
+        // Where halves lie is by chance.
+        let first = (0..10_000).find_map(|_| {
+            let table = table();
+            let slots = arm(&table, 1);
+            (slots[1] == 0).then_some((table, slots))
+        });
+        let (table, slots) = first.expect("one of a hundred lies there");
+        table.entry(slots[0]).delta.store(7, Release);
+        let adopted = table.adopt(|_, _, _| panic!("it is not whole"));
+        assert_eq!((adopted.kept, adopted.strays), (0, 2));
+        assert!(!slots.iter().any(|slot| table.is_active(*slot)));
     }
 
     #[test]
