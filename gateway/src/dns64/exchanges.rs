@@ -171,9 +171,23 @@ mod tests {
         }
     }
 
+    /// Where nobody listens: a process that another test has just forked has a closed socket open until it becomes another program.
+    fn nobody() -> SocketAddr {
+        let gone = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let asking = UdpSocket::bind("127.0.0.1:0").unwrap();
+        asking.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+        asking.connect(gone).unwrap();
+        let is_refused = (0..10).any(|_| {
+            let sent = asking.send(b"?").and_then(|_| asking.recv(&mut [0; 1]));
+            sent.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+        });
+        assert!(is_refused);
+        gone
+    }
+
     #[test]
     fn where_nobody_listens_the_exchange_fails() {
-        let gone = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let gone = nobody();
         let mut watch = Watch::new().unwrap();
         let (post, _mailbox) = mailbox().unwrap();
         let mut exchanges = Exchanges::new(vec![gone], None);
