@@ -34,7 +34,8 @@ pub struct HalfUsage {
     pub packets: u64,
     /// Octets of IP packets as they came.
     pub octets: u64,
-    /// When the last one was; `None`: there was none.
+    /// When the last one was; of a fast path that says so also when the entry was made, if that is all that happened, or the
+    /// last that it was told of by [`FastPath::touch`]. `None`: there was none.
     pub last: Option<Instant>,
 }
 

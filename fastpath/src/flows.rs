@@ -193,6 +193,8 @@ impl FlowTable {
             let last = &self.entry(slot).last;
             let found = last.load(Relaxed);
             if ticks::since(tick, found) > 0 {
+                // Its next hop is from before, and so asked for again.
+                self.entry(slot).ingress.store(0, Relaxed);
                 // Where it fails a program has just written a later one.
                 let _ = last.compare_exchange(found, tick, Relaxed, Relaxed);
             }

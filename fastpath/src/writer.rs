@@ -31,7 +31,7 @@ impl FastPathWriter {
         halves.map(|half| HalfUsage {
             packets: half.packets,
             octets: half.octets,
-            last: (half.packets > 0).then(|| self.epoch.instant(half.last)),
+            last: Some(self.epoch.instant(half.last)),
         })
     }
 }

@@ -113,7 +113,7 @@ fn a_half_becomes_active_when_the_last_mark_is_that_of_the_last_packet() {
     writer.force(handle);
     assert_eq!(table.read(out).word, before, "one incarnation");
     let usage = writer.remove(handle);
-    assert!(usage.iter().all(|half| half.packets == 0 && half.last.is_none()));
+    assert!(usage.iter().all(|half| half.packets == 0 && half.last.is_some()), "it was made");
     assert!(!writer.activate(handle, Direction::Out, 0), "it was removed");
     writer.force(handle);
     assert_eq!(flow_state(table.read(out).word), FLOW_RESTING);

@@ -235,6 +235,7 @@ impl FastPath for MemoryFastPath {
         let mut table = self.table();
         let entry = table.entry(handle);
         entry.touched = entry.touched.max(Some(last));
+        entry.usage.iter_mut().for_each(|half| half.last = half.last.max(Some(last)));
     }
 
     fn usage(&self, handle: FlowHandle) -> Usage {

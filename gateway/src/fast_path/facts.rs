@@ -107,7 +107,9 @@ impl View<'_> {
         for one in self.attached {
             let Some(link) = self.links.iter().find(|link| link.ifindex == one.ifindex) else { continue };
             ports.push(self.port(link, link.ifindex, 0));
-            let above = self.links.iter().filter(|link| link.up && one.xdp && link.vlan.is_some());
+            // One that is a part of another is under its rules.
+            let is_own = |link: &&Link| link.up && link.vlan.is_some() && link.master.is_none();
+            let above = self.links.iter().filter(|link| one.xdp && is_own(link));
             for link in above.filter(|link| !self.attached.iter().any(|own| own.ifindex == link.ifindex)) {
                 if let Some((_, identifier)) = link.vlan.filter(|(below, _)| *below == one.ifindex) {
                     ports.push(self.port(link, one.ifindex, identifier));
@@ -228,6 +230,18 @@ mod tests {
             .map(|port| (port.ifindex, port.below, port.vlan, port.mac[5], port.strict, port.tc))
             .collect();
         assert_eq!(seen, [(2, 2, 0, 2, 0, 1), (4, 2, 5, 4, 0, 0), (3, 3, 0, 3, 1, 1)]);
+    }
+
+    #[test]
+    fn no_frame_comes_in_by_a_vlan_that_is_a_part_of_another() {
+        let mut links = links();
+        links.iter_mut().filter(|link| link.ifindex == 4).for_each(|link| link.master = Some(8));
+        let features = xmit(&[2]);
+        let view =
+            View { links: &links, features: &features, attached: &ATTACHED, tun: 1, strict: &|_| false };
+        assert!(view.ports().iter().all(|port| port.ifindex != 4));
+        let refused = view.interfaces().into_iter().find(|one| one.ifindex == 4).unwrap().refused;
+        assert!(refused.is_some_and(|why| why.contains("a part of br0")));
     }
 
     #[test]

@@ -71,8 +71,12 @@ impl<'c> Exchange<'c> {
             let before = self.facts.ports.iter().find(|it| it.ifindex == port.ifindex);
             before.is_some_and(|before| port.strict > before.strict)
         };
+        let is_refused =
+            |ifindex| facts.interfaces.iter().any(|it| it.ifindex == ifindex && it.refused.is_some());
         let is_wrong = facts.not_plain.is_some() && self.facts.not_plain.is_none()
-            || facts.ports.iter().any(is_stricter);
+            || facts.ports.iter().any(is_stricter)
+            // Frames of a VLAN come in by what is below it.
+            || self.facts.ports.iter().any(|port| port.vlan != 0 && is_refused(port.ifindex));
         let before = std::mem::replace(&mut self.facts, facts).ipsec;
         if before != self.facts.ipsec {
             self.heed_policies();
