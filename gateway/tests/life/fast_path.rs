@@ -1,6 +1,6 @@
 //! The fast path, from a gateway's start to its end, a sudden one and a takeover among them.
 
-use crate::network::{Network, SIXWAY};
+use crate::network::{Network, Running, SIXWAY};
 use crate::shared_pool::{Answering, ECHO};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -159,15 +159,21 @@ const TALK: &str = "import socket, sys\n\
       one.settimeout(5); one.connect((sys.argv[1], 7))\n  \
       for _ in range(30): one.send(b'?'); one.recv(9)\n";
 
+/// A NAT64 that has a session, carried on at tc.
+fn carries_a_session(network: &Network, text: &str) -> Running {
+    let _far = Answering::on(network, "server", ECHO);
+    let gateway = network.start(&instead_of_siit(text, crate::NAT64));
+    let talked = network.on("client", "python3", &["-c", TALK, "64:ff9b::203.0.113.2"]);
+    assert!(talked.status.success(), "{talked:?}");
+    wait_until("the fast path carries it", || network.show(&["sessions"]).contains("fast (tc)"));
+    gateway
+}
+
 #[test]
 fn sessions_are_the_engines_while_the_fast_path_rests() {
     let Some((network, text)) = build() else { return };
-    let _far = Answering::on(&network, "server", ECHO);
-    let mut gateway = network.start(&instead_of_siit(&text, crate::NAT64));
-    let talked = network.on("client", "python3", &["-c", TALK, "64:ff9b::203.0.113.2"]);
-    assert!(talked.status.success(), "{talked:?}");
+    let mut gateway = carries_a_session(&network, &text);
     let path = |path: &str| network.show(&["sessions"]).contains(path);
-    wait_until("the fast path carries it", || path("fast (tc)"));
     let policy = |what: &str| {
         let of = "src 198.51.100.0/24 dst 203.0.113.0/24 dir fwd";
         let arguments: Vec<&str> = ["xfrm", "policy", what].into_iter().chain(of.split(' ')).collect();
@@ -364,12 +370,8 @@ fn who_is_to_take_over_and_is_told_to_end_disturbs_nothing() {
 #[test]
 fn nothing_is_carried_past_the_rules_of_what_an_interface_has_become_a_part_of() {
     let Some((network, text)) = build() else { return };
-    let _far = Answering::on(&network, "server", ECHO);
-    let mut gateway = network.start(&instead_of_siit(&text, crate::NAT64));
-    let talked = network.on("client", "python3", &["-c", TALK, "64:ff9b::203.0.113.2"]);
-    assert!(talked.status.success(), "{talked:?}");
+    let mut gateway = carries_a_session(&network, &text);
     let path = |path: &str| network.show(&["sessions"]).contains(path);
-    wait_until("the fast path carries it", || path("fast (tc)"));
     let on_gateway = |arguments: &str| {
         let arguments: Vec<&str> = arguments.split(' ').collect();
         network.on("gateway", "ip", &arguments).status.success()
