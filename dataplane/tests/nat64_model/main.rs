@@ -334,13 +334,13 @@ impl Pair {
 fn name(state: State) -> &'static str {
     match state {
         State::Open => "open",
-        State::SynStored => "v4 init, syn stored",
-        State::V4Init => "v4 init",
-        State::V6Init => "v6 init",
+        State::SynStored => "outside init, syn stored",
+        State::V4Init => "outside init",
+        State::V6Init => "inside init",
         State::Established => "established",
-        State::V4Fin => "v4 fin rcv",
-        State::V6Fin => "v6 fin rcv",
-        State::BothFin => "v6 fin + v4 fin rcv",
+        State::V4Fin => "fin from outside",
+        State::V6Fin => "fin from inside",
+        State::BothFin => "fin from both",
         State::Trans => "trans",
     }
 }

@@ -1,12 +1,11 @@
-//! ICMP errors (RFC 6146 §3.4, §3.6.1): the five-tuple is that of the quoted packet with the roles swapped. They change
-//! neither bindings nor sessions (§3.5).
+//! ICMP errors (RFC 6146 §3.4, §3.6.1): which packets they are about, and what becomes of their quotes.
 
 use super::{Arrival, Nat64, Outcome};
 use crate::classify::source_check::is_martian4;
 use crate::drop_reason::DropReason;
-use crate::nat::{BindingKind, Inside, NatProtocol, Outside};
+use crate::nat::{Inside, NatProtocol, Outside};
 use crate::parse::{Addresses, QuotedTuple};
-use crate::verdict::{Action, Decision, Edit, Next, Quoted, Repeat};
+use crate::verdict::{Decision, Edit, Next, Quoted};
 use core::net::Ipv4Addr;
 use sixway_wire::protocol::{ICMPV4, ICMPV6};
 use sixway_wire::{Endpoint4, Endpoint6};
@@ -35,16 +34,15 @@ impl Nat64 {
     ) -> Result<Outcome, DropReason> {
         let protocol =
             NatProtocol::of(protocol).filter(|_| protocol != ICMPV4).ok_or(DropReason::NoSessionForError)?;
-        if !self.prefix.contains(remote.address) {
+        let prefix = &self.addresses.prefix;
+        if !prefix.contains(remote.address) {
             return Err(DropReason::NoSessionForError);
         }
-        let address = self.prefix.extract(remote.address)?;
+        let address = prefix.extract(remote.address)?;
         if is_martian4(address) {
             return Err(DropReason::MartianDestination);
         }
-        let binding =
-            self.tables.bindings.find_inside(protocol, inside).ok_or(DropReason::NoSessionForError)?;
-        let outside = self.tables.bindings.get(binding).outside;
+        let outside = self.nat.error_from_inside(protocol, inside)?;
         let port = if protocol == NatProtocol::Icmp { outside.0.port } else { remote.port };
         let remote = Endpoint4::new(address, port);
         let edit = Edit::Translate6To4 { source: outside.0, destination: remote, keep_ports: true };
@@ -62,27 +60,19 @@ impl Nat64 {
     ) -> Result<Outcome, DropReason> {
         let protocol =
             NatProtocol::of(protocol).filter(|_| protocol != ICMPV6).ok_or(DropReason::NoSessionForError)?;
-        let binding =
-            self.tables.bindings.find_outside(protocol, outside).ok_or(DropReason::NoSessionForError)?;
-        let bound = self.tables.bindings.get(binding);
-        let is_admitted = bound.kind == BindingKind::Static
-            || self.tables.permits.admits(protocol, outside, remote.address);
-        if !is_admitted {
-            return Err(DropReason::NoSessionForError);
-        }
-        let inside = bound.inside;
+        let inside = self.nat.error_from_outside(protocol, outside, remote.address)?;
+        let prefix = &self.addresses.prefix;
         let port = if protocol == NatProtocol::Icmp { inside.0.port } else { remote.port };
-        let image = Endpoint6::new(self.prefix.embed(remote.address)?, port);
+        let image = Endpoint6::new(prefix.embed(remote.address)?, port);
         // The sender is shown as itself, so that a route can be traced; RFC 7915 §4.1 translates even a source that is
         // no legal one.
-        let source = Endpoint6::new(self.prefix.embed_any(sender), 0);
+        let source = Endpoint6::new(prefix.embed_any(sender), 0);
         let edit = Edit::Translate4To6 { source, destination: inside.0, keep_ports: true };
         let quoted = Quoted::V6 { source: inside.0, destination: image, keep_ports: false };
         Ok(self.error(edit, quoted, Next::Leave))
     }
 
     fn error(&self, edit: Edit, quoted: Quoted, next: Next) -> Outcome {
-        let action = Action { edit, policy: self.policy };
-        Outcome::Translate(Decision { action, quoted: Some(quoted), repeat: Repeat::Never, next })
+        Outcome::Translate(Decision { quoted: Some(quoted), ..self.decision(edit, next) })
     }
 }

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::nat::{
-    Filtering, Inside, PoolConfig, Selection, SessionRow, StaticBinding, StaticBindingError, TCP_EST,
-    TCP_INCOMING_SYN, TCP_TRANS, Timeouts, UDP_DEFAULT,
+    Filtering, Inside, NatProtocol, PoolConfig, Selection, SessionRow, StaticBinding, StaticBindingError,
+    TCP_EST, TCP_INCOMING_SYN, TCP_TRANS, Timeouts, UDP_DEFAULT,
 };
-use crate::parse::{ACK, Addresses, FIN, RST, SYN};
+use crate::parse::{ACK, Addresses, FIN, QuotedTuple, RST, SYN};
 use crate::translate::Policy;
 use crate::verdict::{Action, Edit, Quoted};
 use core::net::Ipv6Addr;

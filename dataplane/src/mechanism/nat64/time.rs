@@ -42,9 +42,8 @@ impl Nat64 {
         counters: &mut Counters,
         mut send: impl FnMut(Due),
     ) {
-        self.clock.set(now);
-        let prefix = self.prefix;
-        self.tables.expire(self.clock, budget, counters, |fired| match fired {
+        let prefix = self.addresses.prefix;
+        self.nat.expire(now, budget, counters, |fired| match fired {
             Fired::Unanswered(packet) => send(Due::UnansweredSyn(packet)),
             Fired::Silent(session) => {
                 if let Ok(packet) = probe_packet(&session, |address| prefix.embed(address)) {

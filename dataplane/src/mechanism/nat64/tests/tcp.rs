@@ -5,11 +5,11 @@ use super::*;
 /// A bench with one session in the named state, and its outside endpoint.
 fn in_state(name: &str) -> (Bench, Endpoint4) {
     let mut bench = Bench::endpoint_independent();
-    if name == "v6 init" {
+    if name == "inside init" {
         let (outside, _) = bench.sent_out(&v6(HOST, IMAGE, TCP, ports(5_000, 80, SYN)));
         return (bench, outside);
     }
-    if name == "v4 init" {
+    if name == "outside init" {
         let mut bench = Bench::new(&with_static());
         let outside = e4("192.0.2.1", 80);
         bench.sent_in(&v4(SERVER, outside.address, TCP, ports(80, 80, SYN)));
@@ -18,9 +18,9 @@ fn in_state(name: &str) -> (Bench, Endpoint4) {
     let outside = bench.connect();
     let segments: &[(bool, u8)] = match name {
         "established" => &[],
-        "v4 fin rcv" => &[(false, FIN | ACK)],
-        "v6 fin rcv" => &[(true, FIN | ACK)],
-        "v6 fin + v4 fin rcv" => &[(true, FIN | ACK), (false, FIN | ACK)],
+        "fin from outside" => &[(false, FIN | ACK)],
+        "fin from inside" => &[(true, FIN | ACK)],
+        "fin from both" => &[(true, FIN | ACK), (false, FIN | ACK)],
         "trans" => &[(false, RST)],
         other => panic!("{other}"),
     };
@@ -52,30 +52,30 @@ fn after(name: &str, out: bool, flags: u8) -> &'static str {
 #[test]
 fn every_transition_happens_through_the_whole_nat64() {
     let rows = [
-        ("v4 init", true, SYN | ACK, "established"),
-        ("v4 init", true, RST | ACK, "v4 init"),
-        ("v4 init", true, ACK, "v4 init"),
-        ("v4 init", false, SYN, "v4 init"),
-        ("v4 init", false, ACK, "v4 init"),
-        ("v6 init", false, SYN | ACK, "established"),
-        ("v6 init", false, SYN, "established"),
-        ("v6 init", true, SYN, "v6 init"),
-        ("v6 init", false, RST | ACK, "v6 init"),
-        ("v6 init", true, ACK, "v6 init"),
-        ("established", false, FIN | ACK, "v4 fin rcv"),
-        ("established", true, FIN | ACK, "v6 fin rcv"),
+        ("outside init", true, SYN | ACK, "established"),
+        ("outside init", true, RST | ACK, "outside init"),
+        ("outside init", true, ACK, "outside init"),
+        ("outside init", false, SYN, "outside init"),
+        ("outside init", false, ACK, "outside init"),
+        ("inside init", false, SYN | ACK, "established"),
+        ("inside init", false, SYN, "established"),
+        ("inside init", true, SYN, "inside init"),
+        ("inside init", false, RST | ACK, "inside init"),
+        ("inside init", true, ACK, "inside init"),
+        ("established", false, FIN | ACK, "fin from outside"),
+        ("established", true, FIN | ACK, "fin from inside"),
         ("established", false, RST, "trans"),
         ("established", true, RST, "trans"),
         ("established", false, ACK, "established"),
         ("established", true, SYN, "established"),
-        ("v4 fin rcv", true, FIN | ACK, "v6 fin + v4 fin rcv"),
-        ("v4 fin rcv", false, FIN | ACK, "v4 fin rcv"),
-        ("v4 fin rcv", true, RST, "v4 fin rcv"),
-        ("v6 fin rcv", false, FIN | ACK, "v6 fin + v4 fin rcv"),
-        ("v6 fin rcv", true, FIN | ACK, "v6 fin rcv"),
-        ("v6 fin rcv", false, RST, "v6 fin rcv"),
-        ("v6 fin + v4 fin rcv", true, ACK, "v6 fin + v4 fin rcv"),
-        ("v6 fin + v4 fin rcv", false, SYN, "v6 fin + v4 fin rcv"),
+        ("fin from outside", true, FIN | ACK, "fin from both"),
+        ("fin from outside", false, FIN | ACK, "fin from outside"),
+        ("fin from outside", true, RST, "fin from outside"),
+        ("fin from inside", false, FIN | ACK, "fin from both"),
+        ("fin from inside", true, FIN | ACK, "fin from inside"),
+        ("fin from inside", false, RST, "fin from inside"),
+        ("fin from both", true, ACK, "fin from both"),
+        ("fin from both", false, SYN, "fin from both"),
         ("trans", false, RST, "trans"),
         ("trans", true, RST, "trans"),
         ("trans", true, ACK, "established"),
@@ -89,12 +89,12 @@ fn every_transition_happens_through_the_whole_nat64() {
 #[test]
 fn a_session_in_each_state_ends_after_its_lifetime_and_not_a_nanosecond_before() {
     let lifetimes = [
-        ("v4 init", TCP_TRANS),
-        ("v6 init", TCP_TRANS),
+        ("outside init", TCP_TRANS),
+        ("inside init", TCP_TRANS),
         ("established", TCP_EST + TCP_TRANS),
-        ("v4 fin rcv", TCP_EST),
-        ("v6 fin rcv", TCP_EST),
-        ("v6 fin + v4 fin rcv", TCP_TRANS),
+        ("fin from outside", TCP_EST),
+        ("fin from inside", TCP_EST),
+        ("fin from both", TCP_TRANS),
         ("trans", TCP_TRANS),
     ];
     for (name, lifetime) in lifetimes {
@@ -111,7 +111,7 @@ fn a_session_in_each_state_ends_after_its_lifetime_and_not_a_nanosecond_before()
 
 #[test]
 fn a_session_whose_time_is_up_is_over_even_if_nobody_expired_it() {
-    let (mut bench, outside) = in_state("v6 fin + v4 fin rcv");
+    let (mut bench, outside) = in_state("fin from both");
     bench.wait(TCP_TRANS);
     assert_eq!(bench.back(outside, ACK), Err(DropReason::NoSession));
     assert_eq!(bench.counters.sessions_ended, 1);
@@ -120,11 +120,11 @@ fn a_session_whose_time_is_up_is_over_even_if_nobody_expired_it() {
 #[test]
 fn segments_that_do_not_restart_the_lifetime_let_it_run_out() {
     for (name, out, flags) in [
-        ("v6 init", true, ACK),
-        ("v6 init", false, RST),
-        ("v6 fin + v4 fin rcv", false, ACK),
+        ("inside init", true, ACK),
+        ("inside init", false, RST),
+        ("fin from both", false, ACK),
         ("trans", true, RST),
-        ("v4 init", false, SYN),
+        ("outside init", false, SYN),
     ] {
         let (mut bench, outside) = in_state(name);
         bench.wait(TCP_TRANS - Duration::from_secs(1));
@@ -246,7 +246,7 @@ fn with_address_dependent_filtering_a_known_remote_may_open_another_connection()
     let outside = bench.connect();
     let syn = v4(SERVER, outside.address, TCP, ports(81, outside.port, SYN));
     assert_eq!(bench.sent_in(&syn).1, e6(HOST, 5_000));
-    assert_eq!(bench.sessions()[1].state, "v4 init");
+    assert_eq!(bench.sessions()[1].state, "outside init");
 }
 
 #[test]

@@ -1,33 +1,39 @@
-//! From inside to outside: IPv6 becomes IPv4 (RFC 6146 §3.5.1 to §3.5.3, first halves, and §3.6).
+//! From inside to outside (RFC 6146 §3.5.1 to §3.5.3, first halves).
 
-use super::{Arrival, Nat64, Outcome, Probe};
-use crate::classify::source_check::is_martian4;
+use super::{AddressPolicy, Arrival, Engine, Flow, Probe};
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
-use crate::nat::{Direction, Inside, NatProtocol, Outside, Segment, SessionState};
-use crate::parse::{Addresses, Packet};
-use crate::verdict::{Action, Decision, Edit, Repeat};
-use sixway_wire::{Endpoint4, Endpoint6};
+use crate::nat::inside_key::InsideKey;
+use crate::nat::protocol::NatProtocol;
+use crate::nat::session_state::{Segment, SessionState};
+use crate::nat::sides::{Direction, Inside, Outside};
+use sixway_wire::Endpoint4;
 
-impl Nat64 {
+/// By what a packet is translated.
+enum Way {
+    /// Its session.
+    Session(u32),
+    /// The binding alone.
+    Binding(Outside<Endpoint4>),
+}
+
+impl<I: InsideKey> Engine<I> {
     #[inline(always)]
     pub(super) fn outbound(
         &mut self,
         arrival: &Arrival,
-        inside: Inside<Endpoint6>,
-        probe: &Probe,
+        (inside, probe): (Inside<I>, &Probe<I>),
+        policy: &impl AddressPolicy<I>,
         counters: &mut Counters,
-    ) -> Result<Outcome, DropReason> {
+    ) -> Result<Flow<I>, DropReason> {
         let slot = if self.tables.sessions.is_inside(probe.slot, inside, probe.remote, probe.protocol)
             && !self.tables.sessions.is_overdue(probe.slot, self.clock)
         {
             probe.slot
         } else {
-            match self.outbound_unprobed(arrival, inside, probe, counters)? {
+            match self.outbound_unprobed(inside, probe, policy, counters)? {
                 Way::Session(slot) => slot,
-                Way::Binding(outside) => {
-                    return Ok(self.to_outside(outside, probe, Repeat::Never));
-                }
+                Way::Binding(outside) => return Ok(Self::outward(outside, probe)),
             }
         };
         let (segments, octets) = (arrival.segments, arrival.packet.length);
@@ -36,23 +42,23 @@ impl Nat64 {
         if is_heeded | (segment != Segment::Data) {
             self.heed(slot, Direction::Out, arrival, probe, counters);
         }
-        let waited = self.tables.sessions.get(slot).state == SessionState::V4InitStored;
+        let waited = self.tables.sessions.get(slot).state == SessionState::OutsideInitStored;
         self.tables.sessions.advance(slot, Direction::Out, segment, self.clock);
         let session = self.tables.sessions.get(slot);
         let (outside, state) = (session.outside, session.state);
         if waited && state == SessionState::Established {
             self.tables.answered_from_inside(slot, counters);
         }
-        Ok(self.to_outside(outside, probe, Self::repeat(state, probe.flags, slot)))
+        Ok(Self::outward(outside, probe))
     }
 
     /// The packet's session was not found by its probe: it is looked for again, or made.
     #[cold]
     fn outbound_unprobed(
         &mut self,
-        arrival: &Arrival,
-        inside: Inside<Endpoint6>,
-        probe: &Probe,
+        inside: Inside<I>,
+        probe: &Probe<I>,
+        policy: &impl AddressPolicy<I>,
         counters: &mut Counters,
     ) -> Result<Way, DropReason> {
         let (protocol, remote) = (probe.protocol, probe.remote);
@@ -61,15 +67,11 @@ impl Nat64 {
         {
             return Ok(Way::Session(slot));
         }
-        self.refuse_own_source(arrival.packet)?;
-        self.prefix.permit(remote.address)?;
-        if is_martian4(remote.address) {
-            return Err(DropReason::MartianDestination);
-        }
+        policy.may_go_out(inside, remote.address)?;
         let state = match protocol {
             NatProtocol::Udp => SessionState::Udp,
             NatProtocol::Icmp => SessionState::Icmp,
-            NatProtocol::Tcp if Segment::of(probe.flags) == Segment::Syn => SessionState::V6Init,
+            NatProtocol::Tcp if Segment::of(probe.flags) == Segment::Syn => SessionState::InsideInit,
             NatProtocol::Tcp => {
                 // §3.5.2.2, CLOSED, any other packet: forwarded if there is a binding, and nothing is remembered.
                 let binding =
@@ -80,39 +82,12 @@ impl Nat64 {
         self.tables.open_from_inside(protocol, inside, remote, state, self.clock, counters).map(Way::Session)
     }
 
-    /// RFC 6146 §3.5: a source under the prefix, or another NAT64's, would make hairpins loop.
-    pub(super) fn refuse_own_source(&self, packet: &Packet) -> Result<(), DropReason> {
-        match packet.addresses {
-            Addresses::V6 { source, .. }
-                if self.prefix.contains(source)
-                    || self.other_prefixes.iter().any(|prefix| prefix.contains(source)) =>
-            {
-                Err(DropReason::SourceInTranslationPrefix)
-            }
-            Addresses::V6 { .. } | Addresses::V4 { .. } => Ok(()),
-        }
-    }
-
     #[inline(always)]
-    fn to_outside(&self, outside: Outside<Endpoint4>, probe: &Probe, repeat: Repeat) -> Outcome {
+    fn outward(outside: Outside<Endpoint4>, probe: &Probe<I>) -> Flow<I> {
         let port = match probe.protocol {
             NatProtocol::Icmp => outside.0.port,
             NatProtocol::Tcp | NatProtocol::Udp => probe.remote.port,
         };
-        let edit = Edit::Translate6To4 {
-            source: outside.0,
-            destination: Endpoint4::new(probe.remote.address, port),
-            keep_ports: false,
-        };
-        let action = Action { edit, policy: self.policy };
-        Outcome::Translate(Decision { action, quoted: None, repeat, next: self.next(probe.remote.address) })
+        Flow::Outward { outside, remote: Endpoint4::new(probe.remote.address, port) }
     }
-}
-
-/// By what a packet is translated.
-enum Way {
-    /// Its session.
-    Session(u32),
-    /// The binding alone.
-    Binding(Outside<Endpoint4>),
 }
