@@ -29,7 +29,7 @@ use crate::instant::Instant;
 use crate::nat::{Direction, Engine, Flow, Inside, Occupancy, Outside, Ownership, Ports};
 use crate::parse::{Addresses, Packet, Transport};
 use crate::translate::address::rfc6052::Rfc6052;
-use crate::verdict::{Action, Decision, Edit, Next, PolicyId, Repeat, WorkerId};
+use crate::verdict::{Action, Decision, Edit, Next, PolicyId, WorkerId};
 use allowed::AllowedAddresses;
 use core::net::Ipv4Addr;
 use sixway_wire::protocol::{ICMPV4, ICMPV6, TCP, UDP};
@@ -163,7 +163,7 @@ impl Nat64 {
     #[inline(always)]
     const fn decision(&self, edit: Edit, next: Next) -> Decision {
         let action = Action { edit, policy: self.policy };
-        Decision { action, quoted: None, repeat: Repeat::Never, next }
+        Decision { action, quoted: None, next }
     }
 
     /// Where a packet for this IPv4 address goes: a hairpin comes back (RFC 6146 §3.8).
