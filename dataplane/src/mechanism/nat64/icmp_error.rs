@@ -34,7 +34,7 @@ impl Nat64 {
     ) -> Result<Outcome, DropReason> {
         let protocol =
             NatProtocol::of(protocol).filter(|_| protocol != ICMPV4).ok_or(DropReason::NoSessionForError)?;
-        let prefix = &self.addresses.prefix;
+        let prefix = &self.own.prefix;
         if !prefix.contains(remote.address) {
             return Err(DropReason::NoSessionForError);
         }
@@ -61,7 +61,7 @@ impl Nat64 {
         let protocol =
             NatProtocol::of(protocol).filter(|_| protocol != ICMPV6).ok_or(DropReason::NoSessionForError)?;
         let inside = self.nat.error_from_outside(protocol, outside, remote.address)?;
-        let prefix = &self.addresses.prefix;
+        let prefix = &self.own.prefix;
         let port = if protocol == NatProtocol::Icmp { inside.0.port } else { remote.port };
         let image = Endpoint6::new(prefix.embed(remote.address)?, port);
         // The sender is shown as itself, so that a route can be traced; RFC 7915 §4.1 translates even a source that is
@@ -73,6 +73,6 @@ impl Nat64 {
     }
 
     fn error(&self, edit: Edit, quoted: Quoted, next: Next) -> Outcome {
-        Outcome::Translate(Decision { quoted: Some(quoted), ..self.decision(edit, next) })
+        Outcome::Translate(Decision { quoted: Some(quoted), ..self.own.decision(edit, next) })
     }
 }

@@ -13,10 +13,10 @@
 //! A packet costs one look-up. A batch goes through [`Nat64::probe`] and [`Nat64::warm`] first, so that its cache misses
 //! overlap, and then through [`Nat64::decide`].
 
-mod allowed;
 mod config;
 mod icmp_error;
 mod operator;
+mod own;
 mod time;
 
 pub use crate::nat::Arrival;
@@ -26,12 +26,13 @@ pub use time::{Due, Probed};
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::instant::Instant;
-use crate::nat::{Direction, Engine, Flow, Inside, Occupancy, Outside, Ownership, Ports};
+use crate::nat::{Direction, Engine, Inside, Occupancy, Outside, Ownership, Ports, Side};
 use crate::parse::{Addresses, Packet, Transport};
 use crate::translate::address::rfc6052::Rfc6052;
-use crate::verdict::{Action, Decision, Edit, Next, PolicyId, WorkerId};
-use allowed::AllowedAddresses;
+use crate::verdict::{Decision, Next, PolicyId, WorkerId};
+
 use core::net::Ipv4Addr;
+use own::Own;
 use sixway_wire::protocol::{ICMPV4, ICMPV6, TCP, UDP};
 use sixway_wire::{Endpoint4, Endpoint6, Prefix6};
 
@@ -50,8 +51,7 @@ pub enum Outcome {
 
 /// A stateful NAT64: one worker's share of it.
 pub struct Nat64 {
-    addresses: AllowedAddresses,
-    policy: PolicyId,
+    own: Own,
     nat: Engine<Endpoint6>,
 }
 
@@ -65,18 +65,18 @@ impl Nat64 {
         workers: u8,
         seed: [u64; 2],
     ) -> Self {
-        let addresses = AllowedAddresses { prefix: config.prefix, other_prefixes: Vec::new() };
-        Self { addresses, policy, nat: Engine::new(&config.nat(), worker, workers, seed) }
+        let own = Own { prefix: config.prefix, other_prefixes: Vec::new(), policy };
+        Self { own, nat: Engine::new(&config.nat(), worker, workers, seed) }
     }
 
     /// The translation prefix, Pref64::/n.
     pub const fn prefix(&self) -> &Rfc6052 {
-        &self.addresses.prefix
+        &self.own.prefix
     }
 
     /// Tells of the gateway's other NAT64s' prefixes: a source under one is refused like one under the own prefix.
     pub fn refuse_sources(&mut self, other_prefixes: impl IntoIterator<Item = Prefix6>) {
-        self.addresses.other_prefixes.extend(other_prefixes);
+        self.own.other_prefixes.extend(other_prefixes);
     }
 
     /// Whether the address is one of the pool's.
@@ -107,7 +107,7 @@ impl Nat64 {
         match packet.addresses {
             Addresses::V6 { source, destination } => {
                 let Some(ports) = Ports::of(packet, Direction::Out) else { return };
-                let Ok(remote) = self.addresses.prefix.extract_any(destination) else { return };
+                let Ok(remote) = self.own.prefix.extract_any(destination) else { return };
                 let inside = Inside(Endpoint6::new(source, ports.from));
                 self.nat.look_inside(inside, Endpoint4::new(remote, ports.to), ports, probe);
             }
@@ -137,37 +137,14 @@ impl Nat64 {
         now: Instant,
         counters: &mut Counters,
     ) -> Result<Outcome, DropReason> {
-        match self.nat.decide(arrival, probe, now, &self.addresses, counters)? {
-            Some(flow) => Ok(self.translated(flow)),
-            None => self.without_session(arrival),
+        match probe.side {
+            Side::Inside(inside) => self.nat.outbound(arrival, (inside, probe, now), &self.own, counters),
+            Side::Outside(outside) => self.nat.inbound(arrival, (outside, probe, now), &self.own, counters),
+            Side::Neither => self.without_session(arrival),
         }
-    }
-
-    /// The translation of a packet with a session or a binding (RFC 6146 §3.6).
-    #[inline(always)]
-    fn translated(&self, flow: Flow<Endpoint6>) -> Outcome {
-        match flow {
-            Flow::Outward { outside, remote } => {
-                let edit = Edit::Translate6To4 { source: outside.0, destination: remote, keep_ports: false };
-                Outcome::Translate(self.decision(edit, self.next(remote.address)))
-            }
-            Flow::Inward { inside, remote } => {
-                let source = Endpoint6::new(self.addresses.prefix.embed_any(remote.address), remote.port);
-                let edit = Edit::Translate4To6 { source, destination: inside.0, keep_ports: false };
-                Outcome::Translate(self.decision(edit, Next::Leave))
-            }
-            Flow::Held => Outcome::Stored,
-        }
-    }
-
-    #[inline(always)]
-    const fn decision(&self, edit: Edit, next: Next) -> Decision {
-        let action = Action { edit, policy: self.policy };
-        Decision { action, quoted: None, next }
     }
 
     /// Where a packet for this IPv4 address goes: a hairpin comes back (RFC 6146 §3.8).
-    #[inline(always)]
     fn next(&self, remote: Ipv4Addr) -> Next {
         if self.owns_outside(remote) { Next::Again } else { Next::Leave }
     }
@@ -176,7 +153,7 @@ impl Nat64 {
     #[cold]
     fn without_session(&self, arrival: &Arrival) -> Result<Outcome, DropReason> {
         if let Addresses::V6 { source, .. } = arrival.packet.addresses {
-            self.addresses.refuse_own_source(source)?;
+            self.own.refuse_own_source(source)?;
         }
         if let Transport::IcmpError { .. } = arrival.packet.transport {
             return self.icmp_error(arrival);
@@ -196,8 +173,7 @@ impl Nat64 {
         match packet.transport {
             Transport::Opaque => DropReason::BadFragment,
             Transport::Ports { .. } | Transport::IcmpQuery { .. } | Transport::IcmpError { .. } => {
-                let unreachable =
-                    destination.and_then(|address| self.addresses.prefix.extract(address).err());
+                let unreachable = destination.and_then(|address| self.own.prefix.extract(address).err());
                 unreachable.unwrap_or(DropReason::IcmpUntranslatable)
             }
         }

@@ -118,7 +118,7 @@ impl Nat64 {
         now: Instant,
         counters: &mut Counters,
     ) -> Result<(), NotAdopted> {
-        self.nat.adopt(&Entry { handle, flow, usage }, &self.addresses, now, counters)
+        self.nat.adopt(&Entry { handle, flow, usage }, &self.own, now, counters)
     }
 
     /// See [`crate::nat::Engine::restore`].
@@ -131,7 +131,7 @@ impl Nat64 {
         now: Instant,
         counters: &mut Counters,
     ) -> Result<(), NotAdopted> {
-        self.nat.restore(saved, &self.addresses, now, counters)
+        self.nat.restore(saved, &self.own, now, counters)
     }
 
     /// See [`crate::nat::Engine::export`].

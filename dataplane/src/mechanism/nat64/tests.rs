@@ -7,7 +7,7 @@ use crate::nat::{
 };
 use crate::parse::{ACK, Addresses, FIN, QuotedTuple, RST, SYN};
 use crate::translate::Policy;
-use crate::verdict::{Action, Edit, Quoted};
+use crate::verdict::{Action, Decision, Edit, Quoted};
 use core::net::Ipv6Addr;
 use core::time::Duration;
 use sixway_wire::Endpoint6;

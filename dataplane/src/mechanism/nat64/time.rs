@@ -42,7 +42,7 @@ impl Nat64 {
         counters: &mut Counters,
         mut send: impl FnMut(Due),
     ) {
-        let prefix = self.addresses.prefix;
+        let prefix = self.own.prefix;
         self.nat.expire(now, budget, counters, |fired| match fired {
             Fired::Unanswered(packet) => send(Due::UnansweredSyn(packet)),
             Fired::Silent(session) => {

@@ -1,6 +1,6 @@
 //! The fast path: which sessions it is given, and how what it carried on alone becomes sessions again; so do those of another process.
 
-use super::{AddressPolicy, Arrival, Engine, Probe};
+use super::{Arrival, Engine, Mechanism, Probe};
 use crate::counters::Counters;
 use crate::instant::Instant;
 use crate::nat::inside_key::InsideKey;
@@ -91,7 +91,7 @@ impl<I: InsideKey> Engine<I> {
     pub(crate) fn adopt(
         &mut self,
         entry: &Entry,
-        policy: &impl AddressPolicy<I>,
+        mechanism: &impl Mechanism<I>,
         now: Instant,
         counters: &mut Counters,
     ) -> Result<(), NotAdopted> {
@@ -117,7 +117,7 @@ impl<I: InsideKey> Engine<I> {
             octets: [0; 2],
             from_outside: false,
         };
-        self.revive(&saved, Some(entry.handle), policy, now, counters)?;
+        self.revive(&saved, Some(entry.handle), mechanism, now, counters)?;
         counters.flows_adopted += 1;
         Ok(())
     }
@@ -129,11 +129,11 @@ impl<I: InsideKey> Engine<I> {
     pub fn restore(
         &mut self,
         saved: &SavedSession<I>,
-        policy: &impl AddressPolicy<I>,
+        mechanism: &impl Mechanism<I>,
         now: Instant,
         counters: &mut Counters,
     ) -> Result<(), NotAdopted> {
-        self.revive(saved, None, policy, now, counters)
+        self.revive(saved, None, mechanism, now, counters)
     }
 
     /// Adds the sessions that another process is to carry on to `saved`, looking at `slots` slots from the cursor on. Returns the cursor to
@@ -157,7 +157,7 @@ impl<I: InsideKey> Engine<I> {
         &mut self,
         saved: &SavedSession<I>,
         flow: Option<FlowHandle>,
-        policy: &impl AddressPolicy<I>,
+        mechanism: &impl Mechanism<I>,
         now: Instant,
         counters: &mut Counters,
     ) -> Result<(), NotAdopted> {
@@ -167,7 +167,7 @@ impl<I: InsideKey> Engine<I> {
         if self.worker_of(saved) != Some(self.worker) {
             return Err(NotAdopted::OtherWorker);
         }
-        if !policy.may_go_on(saved.inside, saved.remote.address) {
+        if !mechanism.may_go_on(saved.inside, saved.remote.address) {
             return Err(NotAdopted::AddressRefused);
         }
         if !self.owns_outside(saved.outside.0.address) {

@@ -2,9 +2,10 @@
 //!
 //! Static bindings are let in whatever the filtering: the administrator made them for just that.
 
-use super::{AddressPolicy, Arrival, Engine, Flow, Probe};
+use super::{Arrival, Engine, Mechanism, Probe};
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
+use crate::instant::Instant;
 use crate::nat::binding::BindingKind;
 use crate::nat::inside_key::InsideKey;
 use crate::nat::protocol::NatProtocol;
@@ -23,23 +24,28 @@ enum Way<I> {
 }
 
 impl<I: InsideKey> Engine<I> {
+    /// Decides on a packet from outside. `probe` is what the look-ups made of this very packet.
+    ///
+    /// # Errors
+    /// Why it is dropped.
     #[inline(always)]
-    pub(super) fn inbound(
+    pub fn inbound<M: Mechanism<I>>(
         &mut self,
         arrival: &Arrival,
-        (outside, probe): (Outside<Endpoint4>, &Probe<I>),
-        policy: &impl AddressPolicy<I>,
+        (outside, probe, now): (Outside<Endpoint4>, &Probe<I>, Instant),
+        mechanism: &M,
         counters: &mut Counters,
-    ) -> Result<Flow<I>, DropReason> {
+    ) -> Result<M::Outcome, DropReason> {
+        self.clock.set(now);
         let slot = if self.tables.sessions.is_outside(probe.slot, outside, probe.remote, probe.protocol)
             && !self.tables.sessions.is_overdue(probe.slot, self.clock)
         {
             probe.slot
         } else {
-            match self.inbound_unprobed(arrival, (outside, probe), policy, counters)? {
+            match self.inbound_unprobed(arrival, (outside, probe), mechanism, counters)? {
                 Way::Session(slot) => slot,
-                Way::Binding(inside) => return Ok(Self::inward(inside, probe)),
-                Way::Stored => return Ok(Flow::Held),
+                Way::Binding(inside) => return Ok(Self::inward(inside, probe, mechanism)),
+                Way::Stored => return Ok(mechanism.held()),
             }
         };
         if self.tables.sessions.get(slot).state == SessionState::OutsideInitStored {
@@ -52,7 +58,7 @@ impl<I: InsideKey> Engine<I> {
             self.heed(slot, Direction::In, arrival, probe, counters);
         }
         self.tables.sessions.advance(slot, Direction::In, segment, self.clock);
-        Ok(Self::inward(self.tables.sessions.get(slot).inside, probe))
+        Ok(Self::inward(self.tables.sessions.get(slot).inside, probe, mechanism))
     }
 
     /// The packet's session was not found by its probe: it is looked for again, or made if the filtering allows it.
@@ -61,7 +67,7 @@ impl<I: InsideKey> Engine<I> {
         &mut self,
         arrival: &Arrival,
         (outside, probe): (Outside<Endpoint4>, &Probe<I>),
-        policy: &impl AddressPolicy<I>,
+        mechanism: &impl Mechanism<I>,
         counters: &mut Counters,
     ) -> Result<Way<I>, DropReason> {
         let (protocol, remote) = (probe.protocol, probe.remote);
@@ -71,7 +77,7 @@ impl<I: InsideKey> Engine<I> {
             return Ok(Way::Session(slot));
         }
         // Whoever cannot be represented inside must not make a session there.
-        policy.may_come_in(remote.address)?;
+        mechanism.may_come_in(remote.address)?;
         let is_syn = Segment::of(probe.flags) == Segment::Syn;
         self.tables.make_room_for_outside(self.clock, counters);
         let Some(binding) = self.tables.bindings.find_outside(protocol, outside) else {
@@ -113,11 +119,11 @@ impl<I: InsideKey> Engine<I> {
     }
 
     #[inline(always)]
-    fn inward(inside: Inside<I>, probe: &Probe<I>) -> Flow<I> {
+    fn inward<M: Mechanism<I>>(inside: Inside<I>, probe: &Probe<I>, mechanism: &M) -> M::Outcome {
         let port = match probe.protocol {
             NatProtocol::Icmp => inside.0.port(),
             NatProtocol::Tcp | NatProtocol::Udp => probe.remote.port,
         };
-        Flow::Inward { inside, remote: Endpoint4::new(probe.remote.address, port) }
+        mechanism.inward(inside, Endpoint4::new(probe.remote.address, port))
     }
 }

@@ -11,7 +11,7 @@
 //! NAT64, NAT44 and DS-Lite each have an engine of their own kind, chosen at compile time by its [`InsideKey`].
 //!
 //! A packet costs one look-up. A batch goes through [`Engine::look_inside`] or [`Engine::look_outside`] and through [`Engine::warm`]
-//! first, so that its cache misses overlap, and then through [`Engine::decide`].
+//! first, so that its cache misses overlap, and then through [`Engine::outbound`] or [`Engine::inbound`].
 
 mod adoption;
 mod config;
@@ -26,7 +26,7 @@ mod tests;
 
 pub(crate) use adoption::Entry;
 pub use config::Config;
-pub use probe::{Ports, Probe};
+pub use probe::{Ports, Probe, Side};
 
 use super::inside_key::InsideKey;
 use super::ownership::Ownership;
@@ -42,7 +42,6 @@ use crate::instant::Instant;
 use crate::parse::{Packet, QuotedTuple};
 use crate::verdict::WorkerId;
 use core::net::Ipv4Addr;
-use probe::Side;
 use sixway_wire::Endpoint4;
 use std::collections::BTreeMap;
 
@@ -59,38 +58,32 @@ pub struct Arrival<'a> {
     pub segments: u32,
 }
 
-/// What becomes of a packet that is not dropped. Ports are those that it has when it leaves; an ICMP query's identifier stands in
-/// both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flow<I> {
-    /// It goes out.
-    Outward {
-        /// Its new source.
-        outside: Outside<Endpoint4>,
-        /// Its destination.
-        remote: Endpoint4,
-    },
-    /// It comes in.
-    Inward {
-        /// Its new destination.
-        inside: Inside<I>,
-        /// Its source.
-        remote: Endpoint4,
-    },
-    /// It is an inbound SYN that was stored (RFC 6146 §3.5.2.2). The frame counts as held; when its time is up,
-    /// [`Engine::expire`] takes it off that count, counts it as dropped, and hands it out to be answered.
-    Held,
-}
+/// The mechanism that an engine works for: what it answers, and which addresses it lets through.
+///
+/// It is asked for its answer where the session is found, so that nothing is copied in between. Ports are those that the packet has
+/// when it leaves; an ICMP query's identifier stands in both.
+pub trait Mechanism<I> {
+    /// What the mechanism answers a packet with.
+    type Outcome;
 
-/// Which addresses a mechanism lets through. It is asked about packets that belong to no session, and about nothing else.
-pub trait AddressPolicy<I> {
-    /// Whether the inside endpoint may open a session to the remote address.
+    /// A packet goes out: `outside` is its new source, `remote` its destination. A hairpin's destination is one of the pool's
+    /// addresses, so that it comes back (RFC 6146 §3.8, RFC 4787 REQ-9).
+    fn outward(&self, outside: Outside<Endpoint4>, remote: Endpoint4, is_hairpin: bool) -> Self::Outcome;
+
+    /// A packet comes in: `inside` is its new destination, `remote` its source.
+    fn inward(&self, inside: Inside<I>, remote: Endpoint4) -> Self::Outcome;
+
+    /// An inbound SYN was stored (RFC 6146 §3.5.2.2). The frame counts as held; when its time is up, [`Engine::expire`] takes it off
+    /// that count, counts it as dropped, and hands it out to be answered.
+    fn held(&self) -> Self::Outcome;
+
+    /// Whether the inside endpoint may open a session to the remote address. Asked of packets that belong to no session.
     ///
     /// # Errors
     /// Why not.
     fn may_go_out(&self, inside: Inside<I>, remote: Ipv4Addr) -> Result<(), DropReason>;
 
-    /// Whether the remote address may open a session from outside.
+    /// Whether the remote address may open a session from outside. Asked of packets that belong to no session.
     ///
     /// # Errors
     /// Why not.
@@ -159,28 +152,6 @@ impl<I: InsideKey> Engine<I> {
     /// Memory in octets, reserved room included.
     pub fn memory(&self) -> usize {
         self.tables.memory()
-    }
-
-    /// Decides on a packet (RFC 6146 §3.5). `probe` is what the look-ups made of this very packet.
-    /// `None`: it has no session of its own; it may be an ICMP error about one.
-    ///
-    /// # Errors
-    /// Why it is dropped.
-    #[inline(always)]
-    pub fn decide(
-        &mut self,
-        arrival: &Arrival,
-        probe: &Probe<I>,
-        now: Instant,
-        policy: &impl AddressPolicy<I>,
-        counters: &mut Counters,
-    ) -> Result<Option<Flow<I>>, DropReason> {
-        self.clock.set(now);
-        match probe.side {
-            Side::Inside(inside) => self.outbound(arrival, (inside, probe), policy, counters).map(Some),
-            Side::Outside(outside) => self.inbound(arrival, (outside, probe), policy, counters).map(Some),
-            Side::Neither => Ok(None),
-        }
     }
 
     /// Ends what is due, looking at no more than `budget` sessions, and hands out what must be told to someone. Whatever is left

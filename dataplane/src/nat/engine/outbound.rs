@@ -1,8 +1,9 @@
 //! From inside to outside (RFC 6146 §3.5.1 to §3.5.3, first halves).
 
-use super::{AddressPolicy, Arrival, Engine, Flow, Probe};
+use super::{Arrival, Engine, Mechanism, Probe};
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
+use crate::instant::Instant;
 use crate::nat::inside_key::InsideKey;
 use crate::nat::protocol::NatProtocol;
 use crate::nat::session_state::{Segment, SessionState};
@@ -18,22 +19,27 @@ enum Way {
 }
 
 impl<I: InsideKey> Engine<I> {
+    /// Decides on a packet from inside. `probe` is what the look-ups made of this very packet.
+    ///
+    /// # Errors
+    /// Why it is dropped.
     #[inline(always)]
-    pub(super) fn outbound(
+    pub fn outbound<M: Mechanism<I>>(
         &mut self,
         arrival: &Arrival,
-        (inside, probe): (Inside<I>, &Probe<I>),
-        policy: &impl AddressPolicy<I>,
+        (inside, probe, now): (Inside<I>, &Probe<I>, Instant),
+        mechanism: &M,
         counters: &mut Counters,
-    ) -> Result<Flow<I>, DropReason> {
+    ) -> Result<M::Outcome, DropReason> {
+        self.clock.set(now);
         let slot = if self.tables.sessions.is_inside(probe.slot, inside, probe.remote, probe.protocol)
             && !self.tables.sessions.is_overdue(probe.slot, self.clock)
         {
             probe.slot
         } else {
-            match self.outbound_unprobed(inside, probe, policy, counters)? {
+            match self.outbound_unprobed(inside, probe, mechanism, counters)? {
                 Way::Session(slot) => slot,
-                Way::Binding(outside) => return Ok(Self::outward(outside, probe)),
+                Way::Binding(outside) => return Ok(self.outward(outside, probe, mechanism)),
             }
         };
         let (segments, octets) = (arrival.segments, arrival.packet.length);
@@ -49,7 +55,7 @@ impl<I: InsideKey> Engine<I> {
         if waited && state == SessionState::Established {
             self.tables.answered_from_inside(slot, counters);
         }
-        Ok(Self::outward(outside, probe))
+        Ok(self.outward(outside, probe, mechanism))
     }
 
     /// The packet's session was not found by its probe: it is looked for again, or made.
@@ -58,7 +64,7 @@ impl<I: InsideKey> Engine<I> {
         &mut self,
         inside: Inside<I>,
         probe: &Probe<I>,
-        policy: &impl AddressPolicy<I>,
+        mechanism: &impl Mechanism<I>,
         counters: &mut Counters,
     ) -> Result<Way, DropReason> {
         let (protocol, remote) = (probe.protocol, probe.remote);
@@ -67,7 +73,7 @@ impl<I: InsideKey> Engine<I> {
         {
             return Ok(Way::Session(slot));
         }
-        policy.may_go_out(inside, remote.address)?;
+        mechanism.may_go_out(inside, remote.address)?;
         let state = match protocol {
             NatProtocol::Udp => SessionState::Udp,
             NatProtocol::Icmp => SessionState::Icmp,
@@ -83,11 +89,17 @@ impl<I: InsideKey> Engine<I> {
     }
 
     #[inline(always)]
-    fn outward(outside: Outside<Endpoint4>, probe: &Probe<I>) -> Flow<I> {
+    fn outward<M: Mechanism<I>>(
+        &self,
+        outside: Outside<Endpoint4>,
+        probe: &Probe<I>,
+        mechanism: &M,
+    ) -> M::Outcome {
         let port = match probe.protocol {
             NatProtocol::Icmp => outside.0.port,
             NatProtocol::Tcp | NatProtocol::Udp => probe.remote.port,
         };
-        Flow::Outward { outside, remote: Endpoint4::new(probe.remote.address, port) }
+        let is_hairpin = self.owns_outside(probe.remote.address);
+        mechanism.outward(outside, Endpoint4::new(probe.remote.address, port), is_hairpin)
     }
 }

@@ -19,7 +19,7 @@ const ECHO_V6: [u8; 2] = [128, 129];
 
 /// Where a packet's NAT side is.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Side<I> {
+pub enum Side<I> {
     /// It came from this inside endpoint.
     Inside(Inside<I>),
     /// It goes to this outside endpoint.
@@ -31,7 +31,8 @@ pub(super) enum Side<I> {
 /// A packet's five-tuple, and how far the look-up of its session is.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe<I> {
-    pub(super) side: Side<I>,
+    /// Where its NAT side is.
+    pub side: Side<I>,
     /// The other end; its port is 0 for ICMP.
     pub(super) remote: Endpoint4,
     pub(super) protocol: NatProtocol,

@@ -16,10 +16,32 @@ use std::collections::BTreeMap;
 const SERVER: &str = "203.0.113.1";
 const STRANGER: &str = "203.0.113.2";
 
+/// What the mechanism of these tests answers.
+#[derive(Debug)]
+enum Flow<I> {
+    Outward { outside: Outside<Endpoint4>, remote: Endpoint4, is_hairpin: bool },
+    Inward { inside: Inside<I>, remote: Endpoint4 },
+    Held,
+}
+
 /// Lets everybody through but one remote address.
 struct AllBut(Ipv4Addr);
 
-impl<I> AddressPolicy<I> for AllBut {
+impl<I> Mechanism<I> for AllBut {
+    type Outcome = Flow<I>;
+
+    fn outward(&self, outside: Outside<Endpoint4>, remote: Endpoint4, is_hairpin: bool) -> Flow<I> {
+        Flow::Outward { outside, remote, is_hairpin }
+    }
+
+    fn inward(&self, inside: Inside<I>, remote: Endpoint4) -> Flow<I> {
+        Flow::Inward { inside, remote }
+    }
+
+    fn held(&self) -> Flow<I> {
+        Flow::Held
+    }
+
     fn may_go_out(&self, _: Inside<I>, remote: Ipv4Addr) -> Result<(), DropReason> {
         if remote == self.0 { Err(DropReason::MartianDestination) } else { Ok(()) }
     }
@@ -73,8 +95,12 @@ impl<I: InsideKey> Bench<I> {
         let packet = Packet { length: 100, transport_at: 20, ..Packet::EMPTY };
         let arrival = Arrival { packet: &packet, quoted: None, octets: &[0x45; 100], segments: 1 };
         let policy = AllBut(Ipv4Addr::new(240, 0, 0, 1));
-        let flow = self.engine.decide(&arrival, &probe, self.now, &policy, &mut self.counters);
-        flow.map(|flow| flow.expect("the packet has a five-tuple"))
+        let (engine, now, counters) = (&mut self.engine, self.now, &mut self.counters);
+        match probe.side {
+            Side::Inside(inside) => engine.outbound(&arrival, (inside, &probe, now), &policy, counters),
+            Side::Outside(outside) => engine.inbound(&arrival, (outside, &probe, now), &policy, counters),
+            Side::Neither => panic!("the packet has a five-tuple"),
+        }
     }
 
     fn out(
@@ -88,8 +114,9 @@ impl<I: InsideKey> Bench<I> {
         let ports = Ports { protocol, from: inside.port(), to: remote.port, flags };
         self.engine.look_inside(Inside(inside), remote, ports, &mut probe);
         match self.decide(probe)? {
-            Flow::Outward { outside, remote: to } => {
+            Flow::Outward { outside, remote: to, is_hairpin } => {
                 assert_eq!(to.address, remote.address);
+                assert_eq!(is_hairpin, self.engine.owns_outside(remote.address));
                 Ok(outside.0)
             }
             other => panic!("{other:?}"),
@@ -255,6 +282,27 @@ fn a_subscriber_of_nat44_has_a_prefix_of_the_configured_length() {
     bench.udp(e4("10.0.0.1", 5_000), e4(SERVER, 53)).unwrap();
     assert_eq!(bench.udp(e4("10.0.0.2", 5_000), e4(SERVER, 53)), Err(DropReason::SubscriberLimit));
     assert!(bench.udp(e4("10.0.1.1", 5_000), e4(SERVER, 53)).is_ok());
+}
+
+#[test]
+fn a_host_with_an_ipv4_address_is_told_that_no_binding_can_be_made() {
+    // RFC 6888 REQ-11 B: Destination Unreachable, code 1.
+    let refusals = [
+        (DropReason::SubscriberLimit, Config { max_bindings_per_subscriber: 1, ..config() }),
+        (DropReason::BindingTableFull, Config { max_bindings: 1, ..config() }),
+        (DropReason::SessionTableFull, Config { max_sessions: 1, ..config() }),
+        (DropReason::PortPoolEmpty, {
+            let pool =
+                PoolConfig { addresses: vec!["192.0.2.1/32".parse().unwrap()], ports: vec![2_000..=2_000] };
+            Config { pool, ..config() }
+        }),
+    ];
+    for (reason, config) in refusals {
+        let mut bench = Bench::new(&config);
+        bench.udp(e4("10.0.0.1", 5_000), e4(SERVER, 53)).unwrap();
+        assert_eq!(bench.udp(e4("10.0.0.1", 5_001), e4(SERVER, 53)), Err(reason));
+        assert_eq!(reason.answer().icmpv4, Some((3, 1)), "{reason:?}");
+    }
 }
 
 #[test]

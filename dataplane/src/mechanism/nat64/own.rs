@@ -1,22 +1,26 @@
-//! Which addresses a NAT64 lets through (RFC 6146 §3.5, RFC 6052 §3.1).
+//! What is NAT64's own: the prefix, which addresses may pass (RFC 6146 §3.5, RFC 6052 §3.1), and the translation (RFC 6146 §3.6).
 
+use super::Outcome;
 use crate::classify::source_check::{is_martian4, is_martian6};
 use crate::drop_reason::DropReason;
-use crate::nat::{AddressPolicy, Inside};
+use crate::nat::{Inside, Mechanism, Outside};
 use crate::translate::address::rfc6052::Rfc6052;
+use crate::verdict::{Action, Decision, Edit, Next, PolicyId};
 use core::net::{Ipv4Addr, Ipv6Addr};
-use sixway_wire::{Endpoint6, Prefix6};
+use sixway_wire::{Endpoint4, Endpoint6, Prefix6};
 
-/// The prefixes that say so.
+/// What its answers follow from.
 #[derive(Clone, Debug)]
-pub(super) struct AllowedAddresses {
+pub(super) struct Own {
     /// The translation prefix, Pref64::/n.
     pub(super) prefix: Rfc6052,
     /// Prefixes of the gateway's other NAT64s: no host's address lies under one.
     pub(super) other_prefixes: Vec<Prefix6>,
+    /// Translation options.
+    pub(super) policy: PolicyId,
 }
 
-impl AllowedAddresses {
+impl Own {
     /// RFC 6146 §3.5: a source under the prefix, or another NAT64's, would make hairpins loop.
     pub(super) fn refuse_own_source(&self, source: Ipv6Addr) -> Result<(), DropReason> {
         if self.is_image(source) { Err(DropReason::SourceInTranslationPrefix) } else { Ok(()) }
@@ -26,9 +30,34 @@ impl AllowedAddresses {
     fn is_image(&self, address: Ipv6Addr) -> bool {
         self.prefix.contains(address) || self.other_prefixes.iter().any(|prefix| prefix.contains(address))
     }
+
+    #[inline(always)]
+    pub(super) const fn decision(&self, edit: Edit, next: Next) -> Decision {
+        Decision { action: Action { edit, policy: self.policy }, quoted: None, next }
+    }
 }
 
-impl AddressPolicy<Endpoint6> for AllowedAddresses {
+impl Mechanism<Endpoint6> for Own {
+    type Outcome = Outcome;
+
+    #[inline(always)]
+    fn outward(&self, outside: Outside<Endpoint4>, remote: Endpoint4, is_hairpin: bool) -> Outcome {
+        let next = if is_hairpin { Next::Again } else { Next::Leave };
+        let edit = Edit::Translate6To4 { source: outside.0, destination: remote, keep_ports: false };
+        Outcome::Translate(self.decision(edit, next))
+    }
+
+    #[inline(always)]
+    fn inward(&self, inside: Inside<Endpoint6>, remote: Endpoint4) -> Outcome {
+        let source = Endpoint6::new(self.prefix.embed_any(remote.address), remote.port);
+        let edit = Edit::Translate4To6 { source, destination: inside.0, keep_ports: false };
+        Outcome::Translate(self.decision(edit, Next::Leave))
+    }
+
+    fn held(&self) -> Outcome {
+        Outcome::Stored
+    }
+
     fn may_go_out(&self, inside: Inside<Endpoint6>, remote: Ipv4Addr) -> Result<(), DropReason> {
         self.refuse_own_source(inside.0.address)?;
         self.prefix.permit(remote)?;
