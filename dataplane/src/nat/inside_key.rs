@@ -68,8 +68,8 @@ pub trait InsideHost: Copy + Eq + Ord + fmt::Debug + Send + 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Subscriber(pub [u64; 2]);
 
-/// Names a softwire for as long as it exists (RFC 6333 §6.6): the tunnel to one B4.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// Number of a softwire (RFC 6333 §6.6): a tunnel of which there are many, one for each subscriber. It survives decapsulation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SoftwireId(pub u32);
 
 /// An inside endpoint behind a softwire. Other softwires may have hosts with the same address.

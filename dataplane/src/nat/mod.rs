@@ -31,7 +31,7 @@ mod timeouts;
 mod wheel;
 
 pub use binding::{StaticBinding, StaticBindingError};
-pub use engine::{Arrival, Config, Engine, Mechanism, Ports, Probe, Side};
+pub use engine::{Arriving, Config, Engine, Mechanism, Ports, Probe, Side};
 pub use inside_key::{InsideHost, InsideKey, Softwire, SoftwireHost, SoftwireId, Subscriber};
 pub use ownership::{Ownership, PORTS_PER_BLOCK};
 pub use permit::Filtering;

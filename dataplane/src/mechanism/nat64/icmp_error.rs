@@ -1,8 +1,9 @@
 //! ICMP errors (RFC 6146 §3.4, §3.6.1): which packets they are about, and what becomes of their quotes.
 
-use super::{Arrival, Nat64, Outcome};
+use super::{Nat64, Outcome};
 use crate::classify::source_check::is_martian4;
 use crate::drop_reason::DropReason;
+use crate::mechanism::contract::Arrival;
 use crate::nat::{Inside, NatProtocol, Outside};
 use crate::parse::{Addresses, QuotedTuple};
 use crate::verdict::{Decision, Edit, Next, Quoted};
@@ -11,7 +12,7 @@ use sixway_wire::protocol::{ICMPV4, ICMPV6};
 use sixway_wire::{Endpoint4, Endpoint6};
 
 impl Nat64 {
-    pub(super) fn icmp_error(&self, arrival: &Arrival) -> Result<Outcome, DropReason> {
+    pub(super) fn icmp_error(&self, arrival: &Arrival<'_>) -> Result<Outcome, DropReason> {
         match (arrival.packet.addresses, arrival.quoted) {
             (Addresses::V6 { .. }, Some(QuotedTuple::V6 { source, destination, protocol })) => {
                 self.error_from_inside(source, Inside(destination), protocol)
@@ -73,6 +74,6 @@ impl Nat64 {
     }
 
     fn error(&self, edit: Edit, quoted: Quoted, next: Next) -> Outcome {
-        Outcome::Translate(Decision { quoted: Some(quoted), ..self.own.decision(edit, next) })
+        Outcome::Error(Decision::edit(edit, self.own.policy, next), quoted)
     }
 }

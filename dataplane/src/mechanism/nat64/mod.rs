@@ -14,22 +14,23 @@
 //! overlap, and then through [`Nat64::decide`].
 
 mod config;
+mod contract;
 mod icmp_error;
 mod operator;
 mod own;
 mod time;
 
-pub use crate::nat::Arrival;
 pub use config::Nat64Config;
 pub use time::{Due, Probed};
 
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::instant::Instant;
+use crate::mechanism::contract::Arrival;
 use crate::nat::{Direction, Engine, Inside, Occupancy, Outside, Ownership, Ports, Side};
 use crate::parse::{Addresses, Packet, Transport};
 use crate::translate::address::rfc6052::Rfc6052;
-use crate::verdict::{Decision, Next, PolicyId, WorkerId};
+use crate::verdict::{Decision, Next, PolicyId, Quoted, WorkerId};
 
 use core::net::Ipv4Addr;
 use own::Own;
@@ -44,6 +45,8 @@ pub type Probe = crate::nat::Probe<Endpoint6>;
 pub enum Outcome {
     /// It is translated.
     Translate(Decision),
+    /// It is an ICMP error, translated with the packet that it quotes.
+    Error(Decision, Quoted),
     /// It is an inbound SYN that was stored (RFC 6146 §3.5.2.2). The frame counts as held; when its time is up,
     /// [`Nat64::expire`] takes it off that count, counts it as dropped, and hands it out to be answered.
     Stored,
@@ -132,7 +135,7 @@ impl Nat64 {
     #[inline(always)]
     pub fn decide(
         &mut self,
-        arrival: &Arrival,
+        arrival: &Arrival<'_>,
         probe: &Probe,
         now: Instant,
         counters: &mut Counters,
@@ -151,7 +154,7 @@ impl Nat64 {
 
     /// An ICMP error, or what NAT64 does not translate.
     #[cold]
-    fn without_session(&self, arrival: &Arrival) -> Result<Outcome, DropReason> {
+    fn without_session(&self, arrival: &Arrival<'_>) -> Result<Outcome, DropReason> {
         if let Addresses::V6 { source, .. } = arrival.packet.addresses {
             self.own.refuse_own_source(source)?;
         }

@@ -89,11 +89,6 @@ impl Nat64 {
         self.nat.set_ledger(ledger);
     }
 
-    /// See [`crate::nat::Engine::turns`].
-    pub(crate) const fn turns(&mut self, came: Option<u32>) {
-        self.nat.turns(came);
-    }
-
     /// See [`crate::nat::Engine::take_back_under_way`].
     pub(crate) fn take_back_under_way(&mut self, counters: &mut Counters) {
         self.nat.take_back_under_way(counters);

@@ -5,7 +5,7 @@ use crate::classify::source_check::{is_martian4, is_martian6};
 use crate::drop_reason::DropReason;
 use crate::nat::{Inside, Mechanism, Outside};
 use crate::translate::address::rfc6052::Rfc6052;
-use crate::verdict::{Action, Decision, Edit, Next, PolicyId};
+use crate::verdict::{Decision, Edit, Next, PolicyId};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Endpoint4, Endpoint6, Prefix6};
 
@@ -30,11 +30,6 @@ impl Own {
     fn is_image(&self, address: Ipv6Addr) -> bool {
         self.prefix.contains(address) || self.other_prefixes.iter().any(|prefix| prefix.contains(address))
     }
-
-    #[inline(always)]
-    pub(super) const fn decision(&self, edit: Edit, next: Next) -> Decision {
-        Decision { action: Action { edit, policy: self.policy }, quoted: None, next }
-    }
 }
 
 impl Mechanism<Endpoint6> for Own {
@@ -44,14 +39,14 @@ impl Mechanism<Endpoint6> for Own {
     fn outward(&self, outside: Outside<Endpoint4>, remote: Endpoint4, is_hairpin: bool) -> Outcome {
         let next = if is_hairpin { Next::Again } else { Next::Leave };
         let edit = Edit::Translate6To4 { source: outside.0, destination: remote, keep_ports: false };
-        Outcome::Translate(self.decision(edit, next))
+        Outcome::Translate(Decision::edit(edit, self.policy, next))
     }
 
     #[inline(always)]
     fn inward(&self, inside: Inside<Endpoint6>, remote: Endpoint4) -> Outcome {
         let source = Endpoint6::new(self.prefix.embed_any(remote.address), remote.port);
         let edit = Edit::Translate4To6 { source, destination: inside.0, keep_ports: false };
-        Outcome::Translate(self.decision(edit, Next::Leave))
+        Outcome::Translate(Decision::edit(edit, self.policy, Next::Leave))
     }
 
     fn held(&self) -> Outcome {

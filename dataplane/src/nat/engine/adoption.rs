@@ -1,6 +1,6 @@
 //! The fast path: which sessions it is given, and how what it carried on alone becomes sessions again; so do those of another process.
 
-use super::{Arrival, Engine, Mechanism, Probe};
+use super::{Arriving, Engine, Mechanism, Probe};
 use crate::counters::Counters;
 use crate::instant::Instant;
 use crate::nat::inside_key::InsideKey;
@@ -50,26 +50,21 @@ impl<I: InsideKey> Engine<I> {
         &mut self,
         slot: u32,
         way: Direction,
-        arrival: &Arrival,
+        arrival: &impl Arriving,
         probe: &Probe<I>,
         counters: &mut Counters,
     ) {
-        let packet = arrival.packet;
+        let packet = arrival.packet();
         let now = self.clock.now();
         let transport = usize::from(packet.transport_at)..packet.length as usize;
-        let came = self.came;
-        let octets = || arrival.octets.get(transport).unwrap_or_default();
+        let came = arrival.came();
+        let octets = || arrival.octets().get(transport).unwrap_or_default();
         let its_mark = || came.unwrap_or_else(|| mark(probe.protocol, octets()));
         if Segment::of(probe.flags) != Segment::Data {
             self.tables.reclaim(slot, counters);
         } else if !self.tables.moves(slot, way, its_mark, now) {
-            self.tables.offload(slot, (way, arrival.segments), now, counters);
+            self.tables.offload(slot, (way, arrival.segments()), now, counters);
         }
-    }
-
-    /// The next packet, if any, is a hairpin on its second pass: it came with this mark, and left it at this pass's session too.
-    pub(crate) const fn turns(&mut self, came: Option<u32>) {
-        self.came = came;
     }
 
     /// See [`StateTables::take_back_under_way`].

@@ -2,7 +2,7 @@
 //!
 //! Static bindings are let in whatever the filtering: the administrator made them for just that.
 
-use super::{Arrival, Engine, Mechanism, Probe};
+use super::{Arriving, Engine, Mechanism, Probe};
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::instant::Instant;
@@ -31,7 +31,7 @@ impl<I: InsideKey> Engine<I> {
     #[inline(always)]
     pub fn inbound<M: Mechanism<I>>(
         &mut self,
-        arrival: &Arrival,
+        arrival: &impl Arriving,
         (outside, probe, now): (Outside<Endpoint4>, &Probe<I>, Instant),
         mechanism: &M,
         counters: &mut Counters,
@@ -51,7 +51,7 @@ impl<I: InsideKey> Engine<I> {
         if self.tables.sessions.get(slot).state == SessionState::OutsideInitStored {
             return Err(DropReason::SynAwaitsInside);
         }
-        let (segments, octets) = (arrival.segments, arrival.packet.length);
+        let (segments, octets) = (arrival.segments(), arrival.packet().length);
         let is_heeded = self.tables.sessions.count(slot, Direction::In, segments, octets, self.clock);
         let segment = Segment::of(probe.flags);
         if is_heeded | (segment != Segment::Data) {
@@ -65,7 +65,7 @@ impl<I: InsideKey> Engine<I> {
     #[cold]
     fn inbound_unprobed(
         &mut self,
-        arrival: &Arrival,
+        arrival: &impl Arriving,
         (outside, probe): (Outside<Endpoint4>, &Probe<I>),
         mechanism: &impl Mechanism<I>,
         counters: &mut Counters,
@@ -110,11 +110,11 @@ impl<I: InsideKey> Engine<I> {
     fn store(
         &mut self,
         binding: Option<u32>,
-        arrival: &Arrival,
+        arrival: &impl Arriving,
         (outside, probe): (Outside<Endpoint4>, &Probe<I>),
         counters: &mut Counters,
     ) -> Result<Way<I>, DropReason> {
-        self.tables.store(binding, outside, probe.remote, arrival.octets, self.clock, counters)?;
+        self.tables.store(binding, outside, probe.remote, arrival.octets(), self.clock, counters)?;
         Ok(Way::Stored)
     }
 

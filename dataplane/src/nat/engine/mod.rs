@@ -39,23 +39,26 @@ use super::timeouts::Clock;
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::instant::Instant;
-use crate::parse::{Packet, QuotedTuple};
+use crate::parse::Packet;
 use crate::verdict::WorkerId;
 use core::net::Ipv4Addr;
 use sixway_wire::Endpoint4;
 use std::collections::BTreeMap;
 
 /// A packet as a NAT decides on it.
-#[derive(Clone, Copy, Debug)]
-pub struct Arrival<'a> {
+pub trait Arriving {
     /// The packet, reassembled if it came in fragments.
-    pub packet: &'a Packet,
-    /// What it quotes, if it is an ICMP error.
-    pub quoted: Option<QuotedTuple>,
+    fn packet(&self) -> &Packet;
+
     /// Its octets, from the IP header on: an inbound SYN may have to be stored.
-    pub octets: &'a [u8],
+    fn octets(&self) -> &[u8];
+
     /// Packets that a wire would carry: more than one for a super-frame.
-    pub segments: u32,
+    fn segments(&self) -> u32;
+
+    /// The mark that it came with, if it was translated already: a hairpin on its way back, which left that mark at this pass's
+    /// session too.
+    fn came(&self) -> Option<u32>;
 }
 
 /// The mechanism that an engine works for: what it answers, and which addresses it lets through.
@@ -102,8 +105,6 @@ pub struct Engine<I: InsideKey> {
     reserved: BTreeMap<(NatProtocol, Outside<Endpoint4>), PoolSlot>,
     limits: (u32, u32),
     clock: Clock,
-    /// The mark of the packet at hand as it came, if it was translated already.
-    came: Option<u32>,
 }
 
 impl<I: InsideKey> Engine<I> {
@@ -118,7 +119,6 @@ impl<I: InsideKey> Engine<I> {
             reserved: BTreeMap::new(),
             limits: (config.max_bindings, config.max_sessions),
             clock: Clock::default(),
-            came: None,
         };
         for binding in &config.static_bindings {
             let _ = engine.add_static(binding);

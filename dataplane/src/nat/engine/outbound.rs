@@ -1,6 +1,6 @@
 //! From inside to outside (RFC 6146 §3.5.1 to §3.5.3, first halves).
 
-use super::{Arrival, Engine, Mechanism, Probe};
+use super::{Arriving, Engine, Mechanism, Probe};
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::instant::Instant;
@@ -26,7 +26,7 @@ impl<I: InsideKey> Engine<I> {
     #[inline(always)]
     pub fn outbound<M: Mechanism<I>>(
         &mut self,
-        arrival: &Arrival,
+        arrival: &impl Arriving,
         (inside, probe, now): (Inside<I>, &Probe<I>, Instant),
         mechanism: &M,
         counters: &mut Counters,
@@ -42,7 +42,7 @@ impl<I: InsideKey> Engine<I> {
                 Way::Binding(outside) => return Ok(self.outward(outside, probe, mechanism)),
             }
         };
-        let (segments, octets) = (arrival.segments, arrival.packet.length);
+        let (segments, octets) = (arrival.segments(), arrival.packet().length);
         let is_heeded = self.tables.sessions.count(slot, Direction::Out, segments, octets, self.clock);
         let segment = Segment::of(probe.flags);
         if is_heeded | (segment != Segment::Data) {

@@ -24,6 +24,27 @@ enum Flow<I> {
     Held,
 }
 
+/// A packet of a hundred octets.
+struct Plain(Packet);
+
+impl Arriving for Plain {
+    fn packet(&self) -> &Packet {
+        &self.0
+    }
+
+    fn octets(&self) -> &[u8] {
+        &[0x45; 100]
+    }
+
+    fn segments(&self) -> u32 {
+        1
+    }
+
+    fn came(&self) -> Option<u32> {
+        None
+    }
+}
+
 /// Lets everybody through but one remote address.
 struct AllBut(Ipv4Addr);
 
@@ -93,7 +114,7 @@ impl<I: InsideKey> Bench<I> {
     fn decide(&mut self, mut probe: Probe<I>) -> Result<Flow<I>, DropReason> {
         self.engine.warm(&mut probe);
         let packet = Packet { length: 100, transport_at: 20, ..Packet::EMPTY };
-        let arrival = Arrival { packet: &packet, quoted: None, octets: &[0x45; 100], segments: 1 };
+        let arrival = Plain(packet);
         let policy = AllBut(Ipv4Addr::new(240, 0, 0, 1));
         let (engine, now, counters) = (&mut self.engine, self.now, &mut self.counters);
         match probe.side {
