@@ -1,7 +1,6 @@
 //! Every path of a packet through NAT64, packet by packet.
 
 use super::*;
-use crate::counters::Counters;
 use crate::effects::Beside;
 use crate::frame::{Frame, SegmentKind, Segments};
 use crate::nat::{
@@ -207,7 +206,7 @@ fn a_udp_packet_from_inside_makes_a_binding_and_a_session_and_its_answer_comes_b
     assert!(bench.nat64.owns_outside(outside.address) && outside.port % 2 == 1 && outside.port >= 1_024);
     let (source, destination) = bench.sent_in(&v4(SERVER, outside.address, UDP, ports(53, outside.port, 0)));
     assert_eq!((source, destination), (e6(IMAGE, 53), e6(HOST, 5_001)));
-    assert_eq!((bench.counters.bindings_made, bench.counters.sessions_made), (1, 1));
+    assert_eq!((bench.effects.counters.bindings_made, bench.effects.counters.sessions_made), (1, 1));
 }
 
 #[test]
@@ -216,7 +215,7 @@ fn every_remote_sees_an_inside_endpoint_at_the_same_outside_endpoint() {
     let (one, _) = bench.sent_out(&v6(HOST, IMAGE, UDP, ports(5_001, 53, 0)));
     let (two, remote) = bench.sent_out(&v6(HOST, "64:ff9b::203.0.113.2", UDP, ports(5_001, 99, 0)));
     assert_eq!((one, remote), (two, e4(STRANGER, 99)));
-    assert_eq!((bench.counters.bindings_made, bench.counters.sessions_made), (1, 2));
+    assert_eq!((bench.effects.counters.bindings_made, bench.effects.counters.sessions_made), (1, 2));
 }
 
 #[test]
