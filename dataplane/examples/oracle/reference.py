@@ -34,7 +34,7 @@ EXTENSIBLE = {4: ({3, 11, 12}, 4, 5), 6: ({1, 3}, 8, 4)}
 # What IPv6 reads as a header of its own (RFC 8200 4, RFC 4443): the gateway carries no such protocol over (docs/mechanisms/siit.md).
 OF_THE_OTHER = {4: {0, 43, 44, 58, 60}, 6: {1}}
 # RFC 7915 5.1.1: an extension header behind the Fragment header, ESP excepted.
-EXTENSIONS = {0, 43, 44, 51, 60, 135, 139, 140, 253, 254}
+EXTENSIONS = {0, 43, 44, 51, 60, 135, 139, 140}
 NON_GLOBAL = [ipaddress.ip_network(text) for text in (
     "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.168.0.0/16 198.18.0.0/15 "
     "198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4").split()]
@@ -42,6 +42,8 @@ WELL_KNOWN = ipaddress.ip_network("64:ff9b::/96")
 # RFC 1812 5.3.7, RFC 4291 2.5.
 NO_HOST4 = [ipaddress.ip_network(text) for text in "0.0.0.0/8 127.0.0.0/8 224.0.0.0/4 240.0.0.0/4".split()]
 NO_HOST6 = [ipaddress.ip_network(text) for text in "::/128 ::1/128 ff00::/8".split()]
+# RFC 4291 2.5.6: what comes from it is not forwarded.
+LINK_LOCAL = ipaddress.ip_network("fe80::/10")
 
 
 def within(address, networks):
@@ -154,7 +156,7 @@ class Translation:
 
     def __init__(self, config, packet, seen):
         self.config, self.packet, self.seen = config, packet, seen
-        self.faults, self.open = [], False
+        self.faults, self.open, self.instead = [], None, []
         self.prefix = ipaddress.ip_network(config["pool6"]) if config["pool6"] else None
         self.eam = [(ipaddress.ip_network(four), ipaddress.ip_network(six)) for four, six in config["eamt"]]
         self.own = {4: ipaddress.ip_address(config["own_v4"]), 6: ipaddress.ip_address(config["own_v6"])}
@@ -227,7 +229,7 @@ class Translation:
         body, at = bytearray(body), CHECKSUM_AT.get(h.protocol)
         if at is None or h.offset > 0:
             return Out(body)
-        if not h.is_fragment and not quoted and len(body) < HEADER_OF[h.protocol]:
+        if not quoted and len(body) < HEADER_OF[h.protocol]:
             # RFC 9293 3.1, RFC 768, RFC 4340 5.1, RFC 3828 3.1: there is no such segment.
             self.open_to("a transport header that is cut short")
         if len(body) < at + 2:
@@ -266,14 +268,15 @@ class Translation:
 
     def icmp(self, h, body, source, destination, quoted=False, simple=False):
         """RFC 7915 4.2, 4.3, 5.2, 5.3: an ICMP message of either family, for these addresses."""
-        if len(body) < 8:
-            if not quoted:
-                self.fault("an ICMP message that is cut short")
-                return Out(body)
-            if len(body) < 4:
-                raise Silence("a quoted ICMP message without its checksum")
-        kind, code = body[0], body[1]
         echo = {8: 128, 0: 129} if h.version == 4 else {128: 8, 129: 0}
+        if len(body) < 8 and not quoted:
+            self.fault("an ICMP message that is cut short")
+            return Out(body)
+        if len(body) < 4:
+            # As far as it goes, which the RFCs say nothing of.
+            self.open_to("a quoted ICMP message without its checksum")
+            return Out(bytes(echo.get(kind, kind) for kind in body[:1]) + body[1:], free={2, 3} if len(body) > 2 else ())
+        kind, code = body[0], body[1]
         if kind in echo:
             return self.echo(h, body, echo[kind], source, destination)
         is_error = kind in ICMP4_ERRORS if h.version == 4 else kind < 128
@@ -311,14 +314,13 @@ class Translation:
 
     @staticmethod
     def split(version, kind, body):
-        """RFC 4884 4 and 5: the packet in an error, and the extension behind it if the length attribute says so and does not lie."""
+        """RFC 4884 4: the packet in an error, of 128 octets at least, and the extension behind it, if the length attribute tells of one. RFC 7915 4.2 and
+        5.2: it is opaque, and nobody looks into it."""
         kinds, unit, at = EXTENSIBLE[version]
         length = body[at] * unit
-        rest = body[8 + length:]
-        there = kind in kinds and length >= 128 and len(rest) >= 4
-        if not there or rest[0] >> 4 != 2 or (rest[2:4] != b"\0\0" and ones_sum(rest) != 0):
+        if kind not in kinds or length < 128:
             return body[8:], b""
-        return body[8:8 + length], rest
+        return body[8:8 + length], body[8 + length:]
 
     def error_head4(self, body, q):
         """RFC 7915 4.2: type, code and the four octets behind the checksum."""
@@ -376,8 +378,12 @@ class Translation:
     def quoted(self, q, inner, source, destination, simple):
         if source is None or destination is None:
             raise Silence("a quoted address without mapping")
-        fours = (q.source, q.destination) if q.version == 4 else (source, destination)
-        if any(self.is_forbidden(four) and not self.row4(four) for four in fours):
+        if q.version == 4:
+            by_prefix = [q.source] * (self.row4(q.source) is None) + [q.destination] * (simple or self.row4(q.destination) is None)
+        else:
+            by_prefix = [four for four, six in ((source, q.source), (destination, q.destination)) if self.row6(six) is None]
+        if any(map(self.is_forbidden, by_prefix)):
+            # RFC 6052 3.1 speaks of packets; of those in errors nobody does.
             self.open_to("a non-global address in a quote")
         if q.protocol in OF_THE_OTHER[q.version] or q.protocol == 2:
             self.open_to("a quoted protocol that the other family reads as a header")
@@ -393,12 +399,12 @@ class Translation:
                    {at + len(header) for at in payload.free} | free)
 
     def joined(self, version, head, inner, extension, addresses):
-        """An error of `version` about `inner`. Its length is that of RFC 4443 2.4 (c) or, over IPv4, no matter of RFC 7915."""
+        """An error of `version` about `inner`, as long as errors are at most: RFC 4443 2.4 (c), RFC 1812 4.3.2.3."""
         kind, code, rest = head
         kinds, unit, at = EXTENSIBLE[version]
         if kind not in kinds:
             extension = b""
-        room = (1280 - 48) if version == 6 else (1280 - 20 - 28)
+        room = 1280 - 48 if version == 6 else 576 - 28
         quote, attribute = inner.octets, 0
         if extension:
             most = (room - len(extension)) // unit * unit
@@ -467,16 +473,18 @@ class Translation:
             return False
         return body[0] in ICMP4_ERRORS if (h.version, h.protocol) == (4, 1) else (h.version, h.protocol) == (6, 58) and body[0] < 128
 
-    def common_faults(self, h, body):
-        """What is checked of both families: hops, source, destination, protocol."""
+    def common_faults(self, h, body, second=False):
+        """What is checked of both families: hops (but for the other half of a hairpin), source, destination, protocol."""
         if h.destination == self.own[h.version]:
             raise Unjudged
         no_host = NO_HOST4 if h.version == 4 else NO_HOST6
         if within(h.source, no_host) and not (h.version == 4 and self.is_error(h, body)):
             self.fault("no host's source address")
+        if h.source in LINK_LOCAL:
+            self.fault("a source of the link")
         if within(h.destination, no_host):
             self.fault("no host's destination address")
-        if h.hops <= 1:
+        if h.hops <= 1 and not second:
             self.fault("hops", Told(11 if h.version == 4 else 3, {0}))
         if h.protocol in OF_THE_OTHER[h.version] or (h.version, h.protocol) == (4, 2):
             self.fault("a protocol that the other family reads as a header, or IGMP")
@@ -488,7 +496,7 @@ class Translation:
     def from4(self, packet, simple=False, second=False):
         """RFC 7915 4. `second`: the other half of a hairpin, RFC 7757 4.2.2."""
         h, body = read4(packet)
-        self.common_faults(h, body)
+        self.common_faults(h, body, second)
         if self.has_source_route(h.options):
             self.fault("a source route that has not run out", Told(3, {5}))
         is_error = self.is_error(h, body)
@@ -498,6 +506,10 @@ class Translation:
             quote = body[8:]
             by_table = not (len(quote) >= 20 and quote[16:20] == h.source.packed)
         source, destination = self.six(h.source, by_table), self.six(h.destination)
+        if source is None and is_error:
+            # RFC 6791 3 for the other family, which no RFC asks for.
+            self.open_to("an error from an address without mapping")
+            source = self.own[6]
         for address, mapped in ((h.source, source), (h.destination, destination)):
             if mapped is None:
                 self.fault("an address without mapping", self.unreachable(h))
@@ -599,12 +611,14 @@ class Translation:
             return self.hairpin(h, payload, source, destination, hops)
         if destination == self.own[4]:
             raise Unjudged
-        return self.fit4(h, payload, source, destination, hops)
+        return self.fit4(h, payload, source, destination, hops, is_error)
 
     def turns(self, h, body, destination, by_prefix, is_error):
         """RFC 7757 4.2.2: condition sets A and B."""
         if not is_error:
             return by_prefix and self.row4(destination) is not None
+        if len(body) < 8:
+            return False
         try:
             q, _ = read6(self.split(6, body[0], body)[0], quoted=True)
         except Silence:
@@ -629,18 +643,22 @@ class Translation:
                 self.faults[at] = (why, Told(1, {0, 1, 3}))
         return outs
 
-    def fit4(self, h, payload, source, destination, hops):
-        """RFC 7915 5.1.1: what every IPv6 link carries, or is a fragment, is fragmented; the sender of anything else is told."""
+    def fit4(self, h, payload, source, destination, hops, is_error):
+        """RFC 7915 5.1.1: what every IPv6 link carries, or is a fragment, is fragmented; the sender of anything else is told, but of an error."""
         mtu, length = self.config["mtu4"], len(payload.octets)
         if 20 + length <= mtu:
             header, free = self.header(h, source, destination, hops, length)
             out = payload.behind(header)
             out.free |= free
             return [out]
-        if h.total > 1280 and h.identification is None:
+        if h.total > 1280 and not is_error:
             lost = h.before - 40
-            self.fault("too big", Told(2, {0}, {max(1280, mtu + 20), max(1280, mtu + 20 + lost), mtu + 20, mtu + 20 + lost}))
-            return []
+            told = Told(2, {0}, {max(1280, mtu + 20), max(1280, mtu + 20 + lost)})
+            if h.identification is None:
+                self.fault("too big", told)
+                return []
+            # DF is clear in IPv4, and an IPv6 router would tell of it: RFC 7915 1.4 knows both.
+            self.instead.append(told)
         outs, at = [], 0
         while at < length:
             last = length - at <= mtu - 20
@@ -699,6 +717,8 @@ class Translation:
         if self.open and not self.seen:
             return None, outs
         if not self.faults:
+            if any(self.is_told(told) for told in self.instead):
+                return None, outs
             return (None if self.is_sent(outs) else "it should have been translated%s" % (self.open and ", or not: " + self.open or "")), outs
         if not self.seen or any(self.is_told(told) for _, told in self.faults):
             return None, []
