@@ -4,7 +4,7 @@
     reference.py --config CONFIG.json --compare < lines of "IN_HEX OUT_HEX..." or "IN_HEX -"
 
 Each packet is translated once more here. What is wrong with it is collected, not decided by the first fault that is found: of several faults
-any may be the one that the sender is told of. What an RFC leaves open stands in `open_to`: the packet may be dropped in silence there, too.
+any may be the one that the sender is told of, as RFC 7915 4.4 and 5.4 say SHOULD, but for those that RFC 1122 3.2.2 and RFC 4443 2.4 except. What an RFC leaves open stands in `open_to`: the packet may be dropped in silence there, too.
 Identifications that a translator makes up are taken over from what is judged. Disagreements are printed, a line of JSON each.
 """
 import argparse
@@ -156,7 +156,7 @@ class Translation:
 
     def __init__(self, config, packet, seen):
         self.config, self.packet, self.seen = config, packet, seen
-        self.faults, self.open, self.instead = [], None, []
+        self.faults, self.open, self.instead, self.is_told_of = [], None, [], False
         self.prefix = ipaddress.ip_network(config["pool6"]) if config["pool6"] else None
         self.eam = [(ipaddress.ip_network(four), ipaddress.ip_network(six)) for four, six in config["eamt"]]
         self.own = {4: ipaddress.ip_address(config["own_v4"]), 6: ipaddress.ip_address(config["own_v6"])}
@@ -164,7 +164,7 @@ class Translation:
     # What is wrong with it.
 
     def fault(self, why, told=None):
-        """The packet is dropped, and its sender is told or not: RFC 7915 4.4 and 5.4 say SHOULD."""
+        """The packet is dropped, in silence or with an error that its sender is told of."""
         self.faults.append((why, told))
 
     def open_to(self, why):
@@ -477,6 +477,10 @@ class Translation:
         """What is checked of both families: hops (but for the other half of a hairpin), source, destination, protocol."""
         if h.destination == self.own[h.version]:
             raise Unjudged
+        if not second:
+            nobody = within(h.source, NO_HOST4 + NO_HOST6) or h.source in LINK_LOCAL or within(h.destination, NO_HOST4 + NO_HOST6)
+            is_redirect = h.version == 6 and h.protocol == 58 and body[:1] == b"\x89"
+            self.is_told_of = not (nobody or h.offset > 0 or is_redirect or self.is_error(h, body))
         no_host = NO_HOST4 if h.version == 4 else NO_HOST6
         if within(h.source, no_host) and not (h.version == 4 and self.is_error(h, body)):
             self.fault("no host's source address")
@@ -720,8 +724,11 @@ class Translation:
             if any(self.is_told(told) for told in self.instead):
                 return None, outs
             return (None if self.is_sent(outs) else "it should have been translated%s" % (self.open and ", or not: " + self.open or "")), outs
-        if not self.seen or any(self.is_told(told) for _, told in self.faults):
+        if any(self.is_told(told) for _, told in self.faults):
             return None, []
+        if not self.seen:
+            may_be_silent = not self.is_told_of or any(told is None for _, told in self.faults)
+            return None if may_be_silent else "its sender should have been told: " + "; ".join(why for why, _ in self.faults), []
         return "it should have been dropped: " + "; ".join(why for why, _ in self.faults), []
 
 
