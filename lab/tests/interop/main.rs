@@ -91,7 +91,6 @@ impl Interop {
     fn run(&self) -> Result<()> {
         let Some(Again { hook, demand }) = self.fast_path else { return (self.test)() };
         let (done, share) = with(hook, self.test);
-        eprintln!("MEASURE {} {share:?}", self.title());
         done?;
         demand.judge(share)
     }
