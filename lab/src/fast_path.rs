@@ -53,18 +53,25 @@ pub struct Share {
     pub carried: u64,
     /// Packets that they looked at and left to the engine.
     pub left: u64,
+    /// They hung at the hook that was demanded.
+    pub hung: bool,
 }
 
 impl Share {
-    /// By what `show fastpath` says.
-    fn of(shown: &Value) -> Self {
+    /// By what `show fastpath` says, at this hook.
+    fn of(shown: &Value, hook: Hook) -> Self {
         let rows = || shown["passed"].as_array().into_iter().flatten();
         let left = rows().filter(|row| row["cause"] != NOT_OURS).filter_map(|row| row["packets"].as_u64());
-        Self { carried: carried_of(shown), left: left.sum() }
+        let places = shown["summary"]["places"].as_str().unwrap_or_default().to_lowercase();
+        Self { carried: carried_of(shown), left: left.sum(), hung: places.contains(hook.name()) }
     }
 
     fn plus(self, more: Self) -> Self {
-        Self { carried: self.carried + more.carried, left: self.left + more.left }
+        Self {
+            carried: self.carried + more.carried,
+            left: self.left + more.left,
+            hung: self.hung || more.hung,
+        }
     }
 }
 
@@ -116,7 +123,7 @@ pub(crate) fn account_for(network: &Network, process: u32, socket: &Path) -> Res
     let socket = socket.to_owned();
     network.with_process(process, |process| {
         process.before_its_end(move || {
-            let done = shown_at(&socket).map(|shown| Share::of(&shown)).unwrap_or_default();
+            let done = shown_at(&socket).map(|shown| Share::of(&shown, demand.hook)).unwrap_or_default();
             let mut share = demand.share.lock().unwrap_or_else(PoisonError::into_inner);
             *share = share.plus(done);
         });
@@ -217,10 +224,12 @@ mod tests {
     #[test]
     fn packets_of_others_are_no_share_of_the_gateways() {
         let shown = serde_json::json!({
+            "summary": { "places": "in0 XDP · out0 XDP" },
             "carried": [{ "packets_out": 3, "packets_in": 4 }, { "packets_out": 0, "packets_in": 1 }],
             "passed": [{ "cause": "not_ours", "packets": 100 }, { "cause": "flags", "packets": 2 }],
         });
-        assert_eq!(Share::of(&shown), Share { carried: 8, left: 2 });
-        assert_eq!(Share::of(&Value::Null), Share::default());
+        assert_eq!(Share::of(&shown, Hook::Xdp), Share { carried: 8, left: 2, hung: true });
+        assert!(!Share::of(&shown, Hook::Tc).hung);
+        assert_eq!(Share::of(&Value::Null, Hook::Tc), Share::default());
     }
 }

@@ -55,18 +55,22 @@ enum Demand {
     Carries(u64),
     /// All that passes is the engine's: it looks at so many packets at least, and leaves them.
     Leaves(u64),
+    /// Nothing passes; it hangs there.
+    Hangs,
 }
 
 impl Demand {
     fn judge(self, share: Share) -> Result<()> {
-        let Share { carried, left } = share;
-        let few = |least| {
-            Err(Failure::Unexpected(format!("the fast path did too little: {share:?}, {least} at least")))
+        let (met, demanded) = match self {
+            Self::Carries(least) => (share.carried >= least, format!("to carry {least} packets")),
+            Self::Leaves(least) => (share.left >= least, format!("to leave {least} packets to the engine")),
+            Self::Hangs => (share.hung, "to hang there".to_owned()),
         };
-        match self {
-            Self::Carries(least) if carried < least => few(least),
-            Self::Leaves(least) if left < least => few(least),
-            Self::Carries(_) | Self::Leaves(_) => Ok(()),
+        match met {
+            true => Ok(()),
+            false => {
+                Err(Failure::Unexpected(format!("the fast path had {demanded}, and did this: {share:?}")))
+            }
         }
     }
 }
