@@ -51,8 +51,10 @@ impl Hook {
 pub struct Share {
     /// Packets that they carried.
     pub carried: u64,
-    /// Packets that they looked at and left to the engine.
+    /// Packets of the gateway's that they looked at and left to the engine.
     pub left: u64,
+    /// Packets for which they have no rule: the host's own, and NAT64's ICMP messages.
+    pub others: u64,
     /// They hung at the hook that was demanded.
     pub hung: bool,
 }
@@ -60,22 +62,27 @@ pub struct Share {
 impl Share {
     /// By what `show fastpath` says, at this hook.
     fn of(shown: &Value, hook: Hook) -> Self {
-        let rows = || shown["passed"].as_array().into_iter().flatten();
-        let left = rows().filter(|row| row["cause"] != NOT_OURS).filter_map(|row| row["packets"].as_u64());
+        let rows = shown["passed"].as_array().into_iter().flatten();
+        let (mut left, mut others) = (0, 0);
+        for row in rows {
+            let sum = if row["cause"] == NOT_OURS { &mut others } else { &mut left };
+            *sum += row["packets"].as_u64().unwrap_or(0);
+        }
         let places = shown["summary"]["places"].as_str().unwrap_or_default().to_lowercase();
-        Self { carried: carried_of(shown), left: left.sum(), hung: places.contains(hook.name()) }
+        Self { carried: carried_of(shown), left, others, hung: places.contains(hook.name()) }
     }
 
     fn plus(self, more: Self) -> Self {
         Self {
             carried: self.carried + more.carried,
             left: self.left + more.left,
+            others: self.others + more.others,
             hung: self.hung || more.hung,
         }
     }
 }
 
-/// The cause that says nothing of the gateway: the packet is another's.
+/// The cause of those without a rule.
 const NOT_OURS: &str = "not_ours";
 
 /// What is demanded of the gateways of a thread.
@@ -222,13 +229,13 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_others_are_no_share_of_the_gateways() {
+    fn packets_without_a_rule_are_told_apart() {
         let shown = serde_json::json!({
             "summary": { "places": "in0 XDP · out0 XDP" },
             "carried": [{ "packets_out": 3, "packets_in": 4 }, { "packets_out": 0, "packets_in": 1 }],
             "passed": [{ "cause": "not_ours", "packets": 100 }, { "cause": "flags", "packets": 2 }],
         });
-        assert_eq!(Share::of(&shown, Hook::Xdp), Share { carried: 8, left: 2, hung: true });
+        assert_eq!(Share::of(&shown, Hook::Xdp), Share { carried: 8, left: 2, others: 100, hung: true });
         assert!(!Share::of(&shown, Hook::Tc).hung);
         assert_eq!(Share::of(&Value::Null, Hook::Tc), Share::default());
     }

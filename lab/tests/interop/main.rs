@@ -55,6 +55,8 @@ enum Demand {
     Carries(u64),
     /// All that passes is the engine's: it looks at so many packets at least, and leaves them.
     Leaves(u64),
+    /// What passes is NAT64's ICMP, for which it has no rule: it sees so many packets at least.
+    Sees(u64),
     /// Nothing passes; it hangs there.
     Hangs,
 }
@@ -64,6 +66,7 @@ impl Demand {
         let (met, demanded) = match self {
             Self::Carries(least) => (share.carried >= least, format!("to carry {least} packets")),
             Self::Leaves(least) => (share.left >= least, format!("to leave {least} packets to the engine")),
+            Self::Sees(least) => (share.left + share.others >= least, format!("to see {least} packets")),
             Self::Hangs => (share.hung, "to hang there".to_owned()),
         };
         match met {
