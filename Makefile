@@ -7,6 +7,7 @@ DEMO_FLAGS ?=
 BENCH_FLAGS ?=
 ORACLE ?=
 PACKETS ?= 40000
+SEED ?= 1
 # Runs the tests and counts them.
 TALLY = target/debug/sixway-tally
 export KEEP
@@ -49,7 +50,7 @@ bench: deps ## figures beside their targets (needs root for the part on real pac
 	@target/release/sixway-lab bench $(BENCH_FLAGS)
 
 oracle: ## compares PACKETS with a reference translator, which is ours, or another one: make oracle ORACLE=PATH
-	@CARGO="$(CARGO)" dataplane/examples/oracle/compare "$(ORACLE)" $(PACKETS)
+	@CARGO="$(CARGO)" dataplane/examples/oracle/compare "$(ORACLE)" $(PACKETS) $(SEED)
 
 fuzz: ## lets the fuzzers run for FUZZ_SECONDS each
 	cd fuzz && FUZZ_SECONDS=$(FUZZ_SECONDS) ./run

@@ -129,14 +129,10 @@ def read6(octets, quoted=False):
     h.total, octets = end, octets[:end]
     h.tos, h.hops = number(octets[0:2]) >> 4 & 0xff, octets[7]
     h.source, h.destination = ipaddress.IPv6Address(octets[8:24]), ipaddress.IPv6Address(octets[24:40])
-    h.protocol, at, h.segments_left_at, h.skipped = octets[6], 40, None, 0
-    while h.protocol in (0, 43, 60) or (h.protocol == 44 and not h.is_fragment and h.identification is None):
-        if at + 8 > len(octets):
-            raise Silence("an extension header that is cut short")
-        size = 8 if h.protocol == 44 else 8 + 8 * octets[at + 1]
-        if h.identification is not None:
-            break
-        if at + size > len(octets):
+    h.protocol, at, h.segments_left_at, h.skipped, h.is_cut_behind = octets[6], 40, None, 0, False
+    while h.protocol in (0, 43, 44, 60) and h.identification is None:
+        size = 8 if h.protocol == 44 else extension(octets, at)
+        if size is None or at + size > len(octets):
             raise Silence("an extension header that is cut short")
         if h.protocol == 44:
             field = number(octets[at + 2:at + 4])
@@ -144,11 +140,31 @@ def read6(octets, quoted=False):
             h.is_fragment = h.more or h.offset > 0
         else:
             h.skipped += 1
-        if h.protocol == 43 and octets[at + 3] != 0 and h.segments_left_at is None:
-            h.segments_left_at = at + 3
+            look_at_routing(h, h.protocol, octets, at)
         h.protocol, at = octets[at], at + size
     h.before, h.length = at, end - at
+    behind, protocol = at, h.protocol
+    while h.identification is not None and h.offset == 0 and protocol in (0, 43, 60):
+        # What stands behind a Fragment header is not translated (RFC 7915 5.1.1); what is wrong with it may be told instead.
+        size = extension(octets, behind)
+        if size is None:
+            h.is_cut_behind = True
+            break
+        look_at_routing(h, protocol, octets, behind)
+        protocol, behind = octets[behind], behind + size
     return h, octets[at:]
+
+
+def extension(octets, at):
+    """The length of the extension header there; None if it is cut short."""
+    size = 8 + 8 * octets[at + 1] if at + 2 <= len(octets) else 0
+    return size if 0 < size <= len(octets) - at else None
+
+
+def look_at_routing(h, protocol, octets, at):
+    """RFC 7915 5.1: where the first Segments Left stands that is not zero."""
+    if protocol == 43 and octets[at + 3] != 0 and h.segments_left_at is None:
+        h.segments_left_at = at + 3
 
 
 class Translation:
@@ -157,6 +173,7 @@ class Translation:
     def __init__(self, config, packet, seen):
         self.config, self.packet, self.seen = config, packet, seen
         self.faults, self.open, self.instead, self.is_told_of = [], None, [], False
+        self.total = len(packet)
         self.prefix = ipaddress.ip_network(config["pool6"]) if config["pool6"] else None
         self.eam = [(ipaddress.ip_network(four), ipaddress.ip_network(six)) for four, six in config["eamt"]]
         self.own = {4: ipaddress.ip_address(config["own_v4"]), 6: ipaddress.ip_address(config["own_v6"])}
@@ -478,6 +495,7 @@ class Translation:
         if h.destination == self.own[h.version]:
             raise Unjudged
         if not second:
+            self.total = h.total
             nobody = within(h.source, NO_HOST4 + NO_HOST6) or h.source in LINK_LOCAL or within(h.destination, NO_HOST4 + NO_HOST6)
             is_redirect = h.version == 6 and h.protocol == 58 and body[:1] == b"\x89"
             self.is_told_of = not (nobody or h.offset > 0 or is_redirect or self.is_error(h, body))
@@ -578,6 +596,8 @@ class Translation:
             self.fault("a routing header with segments left", Told(4, {0}, {h.segments_left_at}))
         if h.identification is not None and h.protocol in EXTENSIONS:
             self.fault("an extension header behind the Fragment header", Told(1, {1}))
+        if h.is_cut_behind:
+            self.fault("an extension header that is cut short")
         if h.skipped > 4:
             self.open_to("many extension headers")
         is_error = self.is_error(h, body)
@@ -688,7 +708,7 @@ class Translation:
         return (h.source == self.own[version] and h.destination.packed == source and h.protocol == (1 if version == 4 else 58)
                 and len(body) >= 8 and ones_sum(self.pseudo(h, len(body)) + body) == 0
                 and body[0] == told.kind and body[1] in told.codes and number(body[4:8]) in told.rest
-                and self.packet.startswith(quote) and len(quote) >= min(len(self.packet), 28 if version == 4 else 48)
+                and self.packet.startswith(quote) and len(quote) >= min(self.total, 28 if version == 4 else 48)
                 and len(out) <= (576 if version == 4 else 1280))
 
     def is_sent(self, outs):
