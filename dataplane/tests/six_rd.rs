@@ -146,6 +146,30 @@ fn addresses_that_lead_nowhere_or_to_the_gateway_itself_are_refused() {
     gateway.sends_in_ipv4(BORDER, "192.168.1.1", packet(SERVER, "2001:db8:c0a8:101::1"));
 }
 
+#[test]
+fn a_customer_edge_sends_nothing_to_an_address_that_is_no_hosts() {
+    let config = SixRdConfig {
+        domain: Domain::new("2001:db8::/32".parse().unwrap(), "0.0.0.0/0".parse().unwrap()).unwrap(),
+        subnets: vec!["10.9.8.0/24".parse().unwrap()],
+        ..six_rd(Role::CustomerEdge, EDGE)
+    };
+    assert_eq!(config.check(), Ok(()));
+    let inside = "2001:db8:a64:6401::7";
+    for (destination, reason) in [
+        ("2001:db8:7f00:1::1", DropReason::EmbeddedNotUnicast),
+        ("2001:db8:e000:1::1", DropReason::EmbeddedNotUnicast),
+        ("2001:db8:ffff:ffff::1", DropReason::EmbeddedNotUnicast),
+        ("2001:db8:a09:8ff::1", DropReason::EmbeddedNotUnicast),
+        ("2001:db8:a9fe:1::1", DropReason::EmbeddedNotPublic),
+    ] {
+        let mut gateway = tunnelling(TunnelConfig::SixRd(config.clone()));
+        gateway.refuses(packet(inside, destination), reason);
+    }
+    let mut gateway = tunnelling(TunnelConfig::SixRd(config));
+    gateway.receives(packet(inside, "2001:db8:a09:8fe::1"));
+    gateway.sends_in_ipv4(EDGE, "10.9.8.254", packet(inside, "2001:db8:a09:8fe::1"));
+}
+
 /// RFC 5969 §12.
 #[test]
 fn a_border_relay_has_no_dealings_with_other_relays() {
