@@ -155,6 +155,17 @@ fn what_is_made_ages_with_the_no_that_it_is_made_in_place_of() {
     assert_eq!(world.ask("v4.test", "AAAA", PLAIN).answer, aged, "300 s less 100");
 }
 
+/// The "no" is known for no longer than the alias that led to it.
+#[test]
+fn what_is_made_lives_no_longer_than_the_alias_on_the_way_to_the_no() {
+    let zone = [("www.test", "CNAME", 60, "v4.test"), ("v4.test", "A", 3_600, "192.0.2.1")];
+    let mut world = World::new(settings()).with(&zone);
+    assert_eq!(
+        world.ask("www.test", "AAAA", PLAIN).answer,
+        ["www.test. 60 IN CNAME v4.test.", "v4.test. 60 IN AAAA 64:ff9b::c000:201"]
+    );
+}
+
 #[test]
 fn below_a_dname_record_the_chain_leads_to_what_is_made() {
     let chain = [("old.test", "DNAME", 300, "new.test"), ("www.old.test", "CNAME", 300, "www.new.test")];
