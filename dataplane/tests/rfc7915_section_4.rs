@@ -4,7 +4,7 @@
 mod support;
 
 use sixway_dataplane::translate::{HeaderByte, UdpZeroChecksum};
-use sixway_dataplane::{Frame, Instant, Outbox, Verdict};
+use sixway_dataplane::{DropReason, Frame, Instant, Outbox, Verdict};
 use support::{Gateway, checksum_is_right, eam, icmp4, icmp6, siit, v4, v6};
 
 /// The IPv6 host as both sides see it, the IPv4 host as both sides see it, and the gateway.
@@ -243,6 +243,31 @@ fn every_other_protocol_passes_untouched() {
         gateway.receives(v4(PEER4, HOST4).protocol(protocol, &body, None));
         gateway.sends(v6(PEER6, HOST6).hops(63).protocol(protocol, &body, None));
         gateway.counted([("siit.v4_to_v6", 1)]);
+    }
+}
+
+/// A packet whose protocol IPv6 would read as a header of its own is no packet of that protocol in IPv6.
+#[test]
+fn protocols_that_ipv6_would_read_as_its_own_headers_are_dropped() {
+    for protocol in [0, 43, 44, 58, 60] {
+        let mut gateway = gateway();
+        let body: Vec<u8> = (0..40).collect();
+        gateway.receives(v4(PEER4, HOST4).protocol(protocol, &body, None));
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::ProtocolUntranslatable), "{protocol}");
+    }
+}
+
+/// Nobody forwarded what such an error is about: it is copied as it is.
+#[test]
+fn the_protocol_of_a_quoted_packet_is_copied_whatever_it_is() {
+    for protocol in [0, 43, 44, 60, 132] {
+        let mut gateway = gateway();
+        let body: Vec<u8> = (0..40).collect();
+        let quote = v4(HOST4, PEER4).protocol(protocol, &body, None).octets();
+        gateway.receives(v4(PEER4, HOST4).icmp(icmp4(3, 3, [0; 4], &quote)));
+        let sent = gateway.sent();
+        assert_eq!((sent[40], sent[48 + 6]), (1, protocol));
+        assert_eq!(sent[88..], body);
     }
 }
 
