@@ -290,8 +290,15 @@ fn a_discarded_packet_is_answered_with_administratively_prohibited_but_an_icmp_e
 #[test]
 fn every_address_of_the_prefix_is_translated() {
     let mut gateway = siit(|_| {});
-    gateway.receives(v4(PEER4, "8.8.8.8").udp(1, 2, b"data"));
-    gateway.sends(v6(PEER6, "2001:db8:64::808:808").hops(63).udp(1, 2, b"data"));
+    for four in
+        ["1.0.0.1", "8.8.8.8", "10.77.0.9", "100.64.0.1", "172.31.255.254", "198.51.100.9", "223.255.255.254"]
+    {
+        let six = format!("2001:db8:64::{four}");
+        gateway.receives(v4(PEER4, four).udp(1, 2, b"data"));
+        gateway.sends(v6(PEER6, &six).hops(63).udp(1, 2, b"data"));
+        gateway.receives(v4(four, PEER4).udp(1, 2, b"data"));
+        gateway.sends(v6(&six, PEER6).hops(63).udp(1, 2, b"data"));
+    }
 }
 
 /// What fragments carry, put together; each of them is as a fragment must be.

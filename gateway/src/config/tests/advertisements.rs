@@ -83,6 +83,14 @@ fn everything_that_can_be_said_is_read_and_written_out_again() {
     assert_eq!(one.prefixes[0].valid_lifetime, Lifetime::Infinite);
 }
 
+/// RFC 8910 §2.
+#[test]
+fn a_network_without_a_portal_may_say_so() {
+    let none = "urn:ietf:params:capport:unrestricted";
+    let one = good(&format!("{LAN}captive_portal = \"{none}\"\n"));
+    assert_eq!(one.captive_portal.as_deref(), Some(none));
+}
+
 #[test]
 fn what_cannot_be_said_is_told() {
     for (line, said) in [
