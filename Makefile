@@ -47,3 +47,7 @@ oracle: ## compares with an independent reference translator: make oracle ORACLE
 
 fuzz: ## lets the fuzzers run for FUZZ_SECONDS each
 	cd fuzz && FUZZ_SECONDS=$(FUZZ_SECONDS) ./run
+
+.PHONY: mutants
+mutants: ## changes the code in small ways and tells which changes no test notices: about SAMPLE=40 of them, by SEED=n
+	@CARGO="$(CARGO)" packaging/mutants
