@@ -28,10 +28,10 @@ fn gateway() -> Gateway {
 
 /// Every third packet is large, every seventh comes with no hop left.
 fn shape(number: u16) -> (Vec<u8>, u8) {
-    let length = if number % 3 == 0 { 1_180 } else { 20 };
+    let length = if number.is_multiple_of(3) { 1_180 } else { 20 };
     let mut data = vec![0; length];
     data[..2].copy_from_slice(&number.to_be_bytes());
-    (data, if number % 7 == 0 { 1 } else { 64 })
+    (data, if number.is_multiple_of(7) { 1 } else { 64 })
 }
 
 /// What a caller sends of a batch: each frame that leaves, and at the place of one that left in pieces those pieces.
@@ -65,7 +65,7 @@ fn check(packets: Vec<Vec<u8>>) {
     gateway.engine.process(&mut frames, Instant::from_secs(1), &mut out);
     let sent = on_the_wire(&frames, &mut out);
     let numbers: Vec<u16> = sent.iter().filter_map(|packet| number(packet)).collect();
-    assert_eq!(numbers, (0..PACKETS).filter(|number| number % 7 != 0).collect::<Vec<_>>());
+    assert_eq!(numbers, (0..PACKETS).filter(|number| !number.is_multiple_of(7)).collect::<Vec<_>>());
     assert!(frames.iter().any(|frame| frame.verdict == Verdict::InPieces), "some leave in fragments");
     // The fragments of a packet are together, the first in front.
     let fragments =
