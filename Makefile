@@ -54,3 +54,7 @@ oracle: ## compares PACKETS with a reference translator, which is ours, or anoth
 
 fuzz: ## lets the fuzzers run for FUZZ_SECONDS each
 	cd fuzz && FUZZ_SECONDS=$(FUZZ_SECONDS) ./run
+
+.PHONY: mutants
+mutants: ## changes the code in small ways and tells which changes no test notices: about SAMPLE=40 of them, by SEED=n
+	@CARGO="$(CARGO)" packaging/mutants

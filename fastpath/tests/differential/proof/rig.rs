@@ -127,6 +127,18 @@ impl Rig {
         page.heartbeat
     }
 
+    /// Says that both halves of an entry were last used so many ticks before they were.
+    pub fn idle_since(&mut self, handle: FlowHandle, ticks: u32) {
+        let slots = self.table.halves_of(handle);
+        let mut sets: Array<_, [layout::Flow; layout::BUCKET]> =
+            Array::try_from(self.program.map_mut("flows").unwrap()).unwrap();
+        for slot in slots {
+            let mut set = sets.get(&((slot / layout::BUCKET) as u32), 0).unwrap();
+            set[slot % layout::BUCKET].last = set[slot % layout::BUCKET].last.wrapping_sub(ticks);
+            sets.set((slot / layout::BUCKET) as u32, set, 0).unwrap();
+        }
+    }
+
     /// The tick at which the gateway last was there, as the programs see it.
     pub fn heartbeat(&self) -> u32 {
         let control: Array<_, layout::Control> =
