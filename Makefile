@@ -6,10 +6,12 @@ FUZZ_SECONDS ?= 60
 DEMO_FLAGS ?=
 BENCH_FLAGS ?=
 PACKETS ?= 120000
+BASE ?=
+MOST ?=
 export KEEP
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-needs deps peer demo test check bench oracle fuzz
+.PHONY: help build build-needs deps peer demo test check bench instructions oracle fuzz
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -40,6 +42,9 @@ test: check ## everything: check, unit, scenario, property, model, replay and in
 
 bench: deps ## figures beside their targets (needs root for the part on real packets)
 	@target/release/sixway-lab bench $(BENCH_FLAGS)
+
+instructions: ## instructions per packet, counted by valgrind; make instructions BASE=REV compares with a revision and fails above MOST=1.01
+	@CARGO="$(CARGO)" BASE="$(BASE)" MOST="$(MOST)" dataplane/examples/instructions/compare
 
 oracle: ## compares with an independent reference translator: make oracle ORACLE=PATH
 	@test -n "$(ORACLE)" || { echo "make oracle ORACLE=path/to/siit_oracle.py" >&2; exit 2; }
