@@ -8,10 +8,11 @@ BENCH_FLAGS ?=
 PACKETS ?= 120000
 BASE ?=
 MOST ?=
+ROUNDS ?=
 export KEEP
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-needs deps peer demo test check bench instructions oracle fuzz
+.PHONY: help build build-needs deps peer demo test check bench instructions compare oracle fuzz
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -45,6 +46,10 @@ bench: deps ## figures beside their targets (needs root for the part on real pac
 
 instructions: ## instructions per packet, counted by valgrind; make instructions BASE=REV compares with a revision and fails above MOST=1.01
 	@CARGO="$(CARGO)" BASE="$(BASE)" MOST="$(MOST)" dataplane/examples/instructions/compare
+
+compare: ## nanoseconds per packet beside a revision, both run in turn on one CPU: make compare BASE=REV ROUNDS=11
+	@test -n "$(BASE)" || { echo "make compare BASE=revision" >&2; exit 2; }
+	@CARGO="$(CARGO)" BASE="$(BASE)" ROUNDS="$(ROUNDS)" dataplane/examples/instructions/compare --time
 
 oracle: ## compares with an independent reference translator: make oracle ORACLE=PATH
 	@test -n "$(ORACLE)" || { echo "make oracle ORACLE=path/to/siit_oracle.py" >&2; exit 2; }
