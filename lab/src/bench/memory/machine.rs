@@ -62,14 +62,13 @@ impl Machine {
                 frame.fill(&octets[..length], Offload::default());
             }
             self.now = self.now + Duration::from_micros(20);
-            let switches = involuntary_switches()?;
-            let start = std::time::Instant::now();
-            for frames in frames.chunks_mut(batch) {
-                self.engine.process(frames, self.now, &mut self.outbox);
-                self.engine.tick(self.now, &mut self.outbox);
-            }
-            let elapsed = start.elapsed();
-            if involuntary_switches()? == switches {
+            let (elapsed, is_undisturbed) = undisturbed(|| {
+                for frames in frames.chunks_mut(batch) {
+                    self.engine.process(frames, self.now, &mut self.outbox);
+                    self.engine.tick(self.now, &mut self.outbox);
+                }
+            })?;
+            if is_undisturbed {
                 spent += elapsed;
                 counted += numbers.len();
             }
@@ -91,16 +90,25 @@ impl Machine {
     }
 }
 
+/// How long some work takes, and whether the kernel left the CPU to it all the while.
+pub fn undisturbed(work: impl FnOnce()) -> Result<(Duration, bool)> {
+    let switches = involuntary_switches()?;
+    let start = std::time::Instant::now();
+    work();
+    let elapsed = start.elapsed();
+    Ok((elapsed, involuntary_switches()? == switches))
+}
+
 /// How often the kernel took the CPU from this thread.
 fn involuntary_switches() -> Result<i64> {
     let usage = getrusage(UsageWho::RUSAGE_THREAD).asking(|| "getrusage".to_owned())?;
     Ok(usage.involuntary_context_switches())
 }
 
-/// The numbers below `count` in an order that no prefetcher guesses, the same each time.
-pub fn shuffled(count: u32) -> Vec<u32> {
+/// The numbers below `count` in an order that no prefetcher guesses, the same each time; another one for each `which`.
+pub fn shuffled(count: u32, which: u64) -> Vec<u32> {
     let mut numbers: Vec<u32> = (0..count).collect();
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut state = (which + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for at in (1..numbers.len()).rev() {
         // xorshift64: good enough to scatter, and needs nothing.
         state ^= state << 13;
@@ -127,9 +135,17 @@ mod tests {
 
     #[test]
     fn a_shuffled_list_holds_every_number_once_and_not_in_order() {
-        let mut numbers = shuffled(1_000);
+        let mut numbers = shuffled(1_000, 0);
         assert!(numbers.windows(2).filter(|pair| pair[1] == pair[0] + 1).count() < 20);
         numbers.sort_unstable();
         assert!(numbers.iter().copied().eq(0..1_000));
+    }
+
+    #[test]
+    fn another_shuffled_list_does_not_follow_the_first() {
+        let mut after = vec![0; 1_000];
+        shuffled(1_000, 0).windows(2).for_each(|pair| after[pair[0] as usize] = pair[1]);
+        let second = shuffled(1_000, 1);
+        assert!(second.windows(2).filter(|pair| after[pair[0] as usize] == pair[1]).count() < 20);
     }
 }

@@ -2,7 +2,8 @@
 
 use super::machine::{Machine, RUN, shuffled, unseen, wrong};
 use super::packets::{Flow, read6, read6_in4, write6, write6_in4};
-use crate::bench::{Figure, Options, Section, Target};
+use super::yardstick::{Rounds, Unit, Yardstick};
+use crate::bench::{Options, Section};
 use crate::failure::{Failure, Result};
 use sixway_dataplane::engine::{Engine, EngineConfig, TunnelConfig};
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
@@ -11,6 +12,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 const FLOWS: u32 = 1_024;
 const PASSES: usize = 64;
+/// What a packet may cost, in checksums and copies of as many octets.
+const MOST: f64 = 10.0;
 const LOCAL: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
 const REMOTE: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 const HERE: u128 = 0x2001_0db8_0001 << 80;
@@ -42,24 +45,24 @@ fn machine() -> Result<Machine> {
 }
 
 /// Measures both ways.
-pub fn measure(options: &Options) -> Result<Section> {
+pub fn measure(options: &Options, yardstick: &mut Yardstick) -> Result<Section> {
     let mut figures = Vec::new();
     let mut machine = machine()?;
     // Each run of 256 is of 256 flows: nothing is there to be joined.
-    let order = shuffled(FLOWS).repeat(PASSES);
+    let order = shuffled(FLOWS, 0).repeat(PASSES);
     verify(&mut machine, &order[..FLOWS as usize])?;
     for batch in [RUN, 1] {
         options.say(&format!("memory: tunnel, batches of {batch}"));
-        let (mut encap, mut decap) = (Vec::new(), Vec::new());
+        let (mut encap, mut decap) = (Rounds::default(), Rounds::default());
         for _ in 0..options.repeats() {
             let write = |number, octets: &mut _| write6(&flow(number, false), octets);
-            encap.push(machine.pass(&order, batch, write, unseen)?);
+            encap.push(machine.pass(&order, batch, write, unseen)?, yardstick)?;
             let write = |number, octets: &mut _| write6_in4(&flow(number, true), REMOTE, LOCAL, octets);
-            decap.push(machine.pass(&order, batch, write, unseen)?);
+            decap.push(machine.pass(&order, batch, write, unseen)?, yardstick)?;
         }
         for (way, figure) in [("into", encap), ("out of", decap)] {
             let name = format!("{way} the tunnel, batches of {batch}");
-            figures.push(Figure::new(name, "ns/packet", figure).to_reach(Target::AtMost(30.0)));
+            figures.extend(figure.figures(&name, "ns/packet", Some((MOST, Unit::Copy))));
         }
     }
     Ok(Section {
