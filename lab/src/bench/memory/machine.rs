@@ -1,5 +1,6 @@
 //! An engine with frames before it and a clock beside it.
 
+use super::yardstick::{Round, Yardstick};
 use crate::failure::{Asking as _, Failure, Result};
 use crate::interrupt;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -9,6 +10,9 @@ use std::time::Duration;
 
 /// Frames that are filled before the clock runs: the largest batch.
 pub const RUN: usize = 256;
+
+/// Runs between two looks at the yardsticks.
+const RUNS: usize = 4;
 
 /// An engine under test.
 pub struct Machine {
@@ -42,51 +46,74 @@ impl Machine {
         Ok(())
     }
 
-    /// One packet for each number of `order`, made by `write`, in batches of `batch`; nanoseconds of the engine's time for a packet. Each must be
-    /// forwarded; `inspect` sees what it became, outside of the measured time. Runs during which the kernel gave the CPU to somebody else are
-    /// not counted.
+    /// One packet for each number of `order`, made by `write`, in batches of 256, whose time is not taken. Each must be forwarded; `inspect` sees
+    /// what it became.
     pub fn pass<const ROOM: usize>(
+        &mut self,
+        order: &[u32],
+        write: impl Fn(u32, &mut [u8; ROOM]) -> usize,
+        mut inspect: impl FnMut(u32, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        order.chunks(RUN).try_for_each(|numbers| self.run(numbers, RUN, &write, &mut inspect).map(drop))
+    }
+
+    /// The same in batches of `batch`, with a look at the clock around the engine's work on each run of 256, and at the yardsticks in between. Runs during
+    /// which the kernel gave the CPU to somebody else are not counted.
+    pub fn measure<const ROOM: usize>(
         &mut self,
         order: &[u32],
         batch: usize,
         write: impl Fn(u32, &mut [u8; ROOM]) -> usize,
-        mut inspect: impl FnMut(u32, &[u8]) -> Result<()>,
-    ) -> Result<f64> {
+        yardstick: &mut Yardstick,
+    ) -> Result<Round> {
+        let mut round = Round::default();
+        for numbers in order.chunks(RUN * RUNS) {
+            let (mut spent, mut counted) = (Duration::ZERO, 0);
+            for numbers in numbers.chunks(RUN) {
+                if let (elapsed, true) = self.run(numbers, batch, &write, &mut |_, _| Ok(()))? {
+                    spent += elapsed;
+                    counted += numbers.len();
+                }
+            }
+            round.push(spent, counted, yardstick)?;
+        }
+        match round.is_empty() {
+            true => Err(Failure::Unexpected("the CPU is so busy that not one run was left alone".to_owned())),
+            false => Ok(round),
+        }
+    }
+
+    /// One run: how long the engine took, and whether it had the CPU all the while.
+    fn run<const ROOM: usize>(
+        &mut self,
+        numbers: &[u32],
+        batch: usize,
+        write: &impl Fn(u32, &mut [u8; ROOM]) -> usize,
+        inspect: &mut impl FnMut(u32, &[u8]) -> Result<()>,
+    ) -> Result<(Duration, bool)> {
+        interrupt::check()?;
         let mut octets = [0; ROOM];
-        let (mut spent, mut counted) = (Duration::ZERO, 0);
-        for numbers in order.chunks(RUN) {
-            interrupt::check()?;
-            let frames = &mut self.frames[..numbers.len()];
-            for (number, frame) in numbers.iter().zip(frames.iter_mut()) {
-                let length = write(*number, &mut octets);
-                frame.fill(&octets[..length], Offload::default());
-            }
-            self.now = self.now + Duration::from_micros(20);
-            let (elapsed, is_undisturbed) = undisturbed(|| {
-                for frames in frames.chunks_mut(batch) {
-                    self.engine.process(frames, self.now, &mut self.outbox);
-                    self.engine.tick(self.now, &mut self.outbox);
-                }
-            })?;
-            if is_undisturbed {
-                spent += elapsed;
-                counted += numbers.len();
-            }
-            self.outbox.clear();
-            for (number, frame) in numbers.iter().zip(&self.frames) {
-                if !frame.verdict.leaves() {
-                    return Err(Failure::Unexpected(format!(
-                        "packet {number} was not forwarded: {:?}",
-                        frame.verdict
-                    )));
-                }
-                inspect(*number, frame.bytes())?;
-            }
+        let frames = &mut self.frames[..numbers.len()];
+        for (number, frame) in numbers.iter().zip(frames.iter_mut()) {
+            let length = write(*number, &mut octets);
+            frame.fill(&octets[..length], Offload::default());
         }
-        match counted {
-            0 => Err(Failure::Unexpected("the CPU is so busy that not one run was left alone".to_owned())),
-            packets => Ok(spent.as_nanos() as f64 / packets as f64),
+        self.now = self.now + Duration::from_micros(20);
+        let taken = undisturbed(|| {
+            for frames in frames.chunks_mut(batch) {
+                self.engine.process(frames, self.now, &mut self.outbox);
+                self.engine.tick(self.now, &mut self.outbox);
+            }
+        })?;
+        self.outbox.clear();
+        for (number, frame) in numbers.iter().zip(&self.frames) {
+            if !frame.verdict.leaves() {
+                let verdict = frame.verdict;
+                return Err(Failure::Unexpected(format!("packet {number} was not forwarded: {verdict:?}")));
+            }
+            inspect(*number, frame.bytes())?;
         }
+        Ok(taken)
     }
 }
 
@@ -117,11 +144,6 @@ pub fn shuffled(count: u32, which: u64) -> Vec<u32> {
         numbers.swap(at, (state % (at as u64 + 1)) as usize);
     }
     numbers
-}
-
-/// A pass that looks at nothing.
-pub fn unseen(_: u32, _: &[u8]) -> Result<()> {
-    Ok(())
 }
 
 /// What a packet should have become, and did not.

@@ -1,9 +1,9 @@
 //! Stateful NAT64: packets of established flows in random order, new sessions in an empty and in an almost exhausted pool, and what a session costs in
 //! memory. Each session has a binding of its own, the dearest case.
 
-use super::machine::{Machine, RUN, shuffled, unseen, wrong};
+use super::machine::{Machine, RUN, shuffled, wrong};
 use super::packets::{Flow, read4, read6, write4, write6};
-use super::yardstick::{Rounds, Unit, Yardstick};
+use super::yardstick::{Round, Unit, Yardstick, figures as figures_of};
 use crate::bench::{Figure, Options, Section, Target};
 use crate::failure::{Asking as _, Failure, Result};
 use crate::report::thousands;
@@ -116,7 +116,6 @@ impl Established {
         let Self { machine, order, outside, .. } = &mut flows;
         machine.pass(
             order,
-            RUN,
             |number, octets| write6(&outbound(number), octets),
             |number, octets| {
                 let flow = read4(octets).ok_or_else(|| wrong(number, octets))?;
@@ -131,7 +130,7 @@ impl Established {
             },
         )?;
         let write = |number: u32, octets: &mut _| write4(&inbound(number, outside[number as usize]), octets);
-        machine.pass(order, RUN, write, |number, octets| {
+        machine.pass(order, write, |number, octets| {
             let flow = read6(octets).ok_or_else(|| wrong(number, octets))?;
             let asked = outbound(number);
             let is_answer = flow.destination == asked.source
@@ -156,16 +155,16 @@ impl Established {
             let of = format!("{} sessions, batches of {batch}", thousands(u64::from(*sessions)));
             options.say(&format!("memory: NAT64, {of}"));
             let target = (batch == RUN || *sessions <= 1_000).then_some(bound);
-            let (mut out, mut home) = (Rounds::default(), Rounds::default());
+            let (mut out, mut home) = (Vec::new(), Vec::new());
             for _ in 0..options.repeats() {
                 let write = |number: u32, octets: &mut _| write6(&outbound(number), octets);
-                out.push(machine.pass(&order, batch, write, unseen)?, yardstick)?;
+                out.push(machine.measure(&order, batch, write, yardstick)?);
                 let write =
                     |number: u32, octets: &mut _| write4(&inbound(number, outside[number as usize]), octets);
-                home.push(machine.pass(&order, batch, write, unseen)?, yardstick)?;
+                home.push(machine.measure(&order, batch, write, yardstick)?);
             }
-            figures.extend(out.figures(&format!("v6→v4, {of}"), "ns/packet", target));
-            figures.extend(home.figures(&format!("v4→v6, {of}"), "ns/packet", target));
+            figures.extend(figures_of(&format!("v6→v4, {of}"), "ns/packet", &out, target));
+            figures.extend(figures_of(&format!("v4→v6, {of}"), "ns/packet", &home, target));
         }
         Ok(figures)
     }
@@ -174,7 +173,7 @@ impl Established {
 /// New sessions in a pool of sixteen addresses: those after a start, whose memory the kernel has yet to give; those when 99 % of the ports
 /// are taken; and, when all of these have expired, those in a pool that is empty again.
 fn new_sessions(options: &Options, yardstick: &mut Yardstick) -> Result<Vec<Figure>> {
-    let [mut fresh, mut full, mut empty] = [(); 3].map(|()| Rounds::default());
+    let (mut fresh, mut full, mut empty) = (Vec::new(), Vec::new(), Vec::new());
     let write = |number: u32, octets: &mut _| write6(&outbound(number), octets);
     for number in 1..=options.repeats() {
         options.say(&format!("memory: NAT64, new sessions, round {number}"));
@@ -182,20 +181,20 @@ fn new_sessions(options: &Options, yardstick: &mut Yardstick) -> Result<Vec<Figu
         let numbers: Vec<u32> = (0..16 * PORTS).collect();
         let (before, rest) = numbers.split_at(NEW as usize);
         let (between, after) = rest.split_at((16 * PORTS / 100 * 99 - NEW) as usize);
-        fresh.push(machine.pass(before, RUN, write, unseen)?, yardstick)?;
-        machine.pass(between, RUN, write, unseen)?;
-        full.push(machine.pass(&after[..NEW as usize], RUN, write, unseen)?, yardstick)?;
+        fresh.push(machine.measure(before, RUN, write, yardstick)?);
+        machine.pass(between, write, |_, _| Ok(()))?;
+        full.push(machine.measure(&after[..NEW as usize], RUN, write, yardstick)?);
         machine
             .rest(UDP_DEFAULT, |engine| engine.nat64().iter().all(|nat64| nat64.occupancy().bindings == 0))?;
-        empty.push(machine.pass(before, RUN, write, unseen)?, yardstick)?;
+        empty.push(machine.measure(before, RUN, write, yardstick)?);
     }
-    let dearer: Vec<f64> =
-        full.nanoseconds().iter().zip(empty.nanoseconds()).map(|(full, empty)| full / empty).collect();
-    let mut figures = empty.figures("new session, empty pool", "ns", Some(NEW_SESSION));
-    figures.extend(full.figures("new session, pool 99 % full", "ns", Some(NEW_SESSION)));
+    let dearer = |(full, empty): (&Round, &Round)| full.nanoseconds() / empty.nanoseconds();
+    let dearer = full.iter().zip(&empty).map(dearer).collect();
+    let mut figures = figures_of("new session, empty pool", "ns", &empty, Some(NEW_SESSION));
+    figures.extend(figures_of("new session, pool 99 % full", "ns", &full, Some(NEW_SESSION)));
     let dearer = Figure::new("new session, 99 % full beside empty", "×", dearer);
     figures.push(dearer.to_reach(Target::AtMost(1.0)));
-    figures.extend(fresh.figures("new session, the first after a start", "ns", None));
+    figures.extend(figures_of("new session, the first after a start", "ns", &fresh, None));
     Ok(figures)
 }
 

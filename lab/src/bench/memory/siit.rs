@@ -1,8 +1,8 @@
 //! Stateless translation: hosts with explicit mappings, talking to the IPv4 world under a prefix.
 
-use super::machine::{Machine, RUN, shuffled, unseen, wrong};
+use super::machine::{Machine, RUN, shuffled, wrong};
 use super::packets::{Flow, read4, read6, write4, write6};
-use super::yardstick::{Rounds, Unit, Yardstick};
+use super::yardstick::{Unit, Yardstick, figures as figures_of};
 use crate::bench::{Options, Section};
 use crate::failure::{Failure, Result};
 use sixway_dataplane::engine::{Engine, EngineConfig};
@@ -84,16 +84,16 @@ pub fn measure(options: &Options, yardstick: &mut Yardstick) -> Result<Section> 
         for batch in [RUN, 1] {
             options.say(&format!("memory: SIIT{of}, batches of {batch}"));
             let target = (mappings == 1).then_some((MOST, Unit::Straight));
-            let (mut out, mut home) = (Rounds::default(), Rounds::default());
+            let (mut out, mut home) = (Vec::new(), Vec::new());
             for _ in 0..options.repeats() {
                 let write = |number, octets: &mut _| write6(&flow6(number), octets);
-                out.push(machine.pass(&order, batch, write, unseen)?, yardstick)?;
+                out.push(machine.measure(&order, batch, write, yardstick)?);
                 let write = |number, octets: &mut _| write4(&back(flow4(number)), octets);
-                home.push(machine.pass(&order, batch, write, unseen)?, yardstick)?;
+                home.push(machine.measure(&order, batch, write, yardstick)?);
             }
             let name = |arrow: &str| format!("{arrow}{of}, batches of {batch}");
-            figures.extend(out.figures(&name("v6→v4"), "ns/packet", target));
-            figures.extend(home.figures(&name("v4→v6"), "ns/packet", target));
+            figures.extend(figures_of(&name("v6→v4"), "ns/packet", &out, target));
+            figures.extend(figures_of(&name("v4→v6"), "ns/packet", &home, target));
         }
     }
     Ok(Section {
@@ -109,12 +109,12 @@ pub fn measure(options: &Options, yardstick: &mut Yardstick) -> Result<Section> 
 
 fn verify(machine: &mut Machine, order: &[u32]) -> Result<()> {
     let write = |number: u32, octets: &mut _| write6(&flow6(number), octets);
-    machine.pass(order, RUN, write, |number, octets| match read4(octets) {
+    machine.pass(order, write, |number, octets| match read4(octets) {
         Some(flow) if flow == flow4(number) => Ok(()),
         Some(_) | None => Err(wrong(number, octets)),
     })?;
     let write = |number: u32, octets: &mut _| write4(&back(flow4(number)), octets);
-    machine.pass(order, RUN, write, |number, octets| match read6(octets) {
+    machine.pass(order, write, |number, octets| match read6(octets) {
         Some(flow) if flow == back(flow6(number)) => Ok(()),
         Some(_) | None => Err(wrong(number, octets)),
     })?;

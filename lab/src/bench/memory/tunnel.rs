@@ -1,8 +1,8 @@
 //! A configured tunnel of IPv6 in IPv4: into it and out of it.
 
-use super::machine::{Machine, RUN, shuffled, unseen, wrong};
+use super::machine::{Machine, RUN, shuffled, wrong};
 use super::packets::{Flow, read6, read6_in4, write6, write6_in4};
-use super::yardstick::{Rounds, Unit, Yardstick};
+use super::yardstick::{Unit, Yardstick, figures as figures_of};
 use crate::bench::{Options, Section};
 use crate::failure::{Failure, Result};
 use sixway_dataplane::engine::{Engine, EngineConfig, TunnelConfig};
@@ -53,16 +53,16 @@ pub fn measure(options: &Options, yardstick: &mut Yardstick) -> Result<Section> 
     verify(&mut machine, &order[..FLOWS as usize])?;
     for batch in [RUN, 1] {
         options.say(&format!("memory: tunnel, batches of {batch}"));
-        let (mut encap, mut decap) = (Rounds::default(), Rounds::default());
+        let (mut encap, mut decap) = (Vec::new(), Vec::new());
         for _ in 0..options.repeats() {
             let write = |number, octets: &mut _| write6(&flow(number, false), octets);
-            encap.push(machine.pass(&order, batch, write, unseen)?, yardstick)?;
+            encap.push(machine.measure(&order, batch, write, yardstick)?);
             let write = |number, octets: &mut _| write6_in4(&flow(number, true), REMOTE, LOCAL, octets);
-            decap.push(machine.pass(&order, batch, write, unseen)?, yardstick)?;
+            decap.push(machine.measure(&order, batch, write, yardstick)?);
         }
-        for (way, figure) in [("into", encap), ("out of", decap)] {
+        for (way, rounds) in [("into", encap), ("out of", decap)] {
             let name = format!("{way} the tunnel, batches of {batch}");
-            figures.extend(figure.figures(&name, "ns/packet", Some((MOST, Unit::Copy))));
+            figures.extend(figures_of(&name, "ns/packet", &rounds, Some((MOST, Unit::Copy))));
         }
     }
     Ok(Section {
@@ -78,12 +78,12 @@ pub fn measure(options: &Options, yardstick: &mut Yardstick) -> Result<Section> 
 
 fn verify(machine: &mut Machine, order: &[u32]) -> Result<()> {
     let write = |number: u32, octets: &mut _| write6(&flow(number, false), octets);
-    machine.pass(order, RUN, write, |number, octets| match read6_in4(octets, LOCAL, REMOTE) {
+    machine.pass(order, write, |number, octets| match read6_in4(octets, LOCAL, REMOTE) {
         Some(read) if read == flow(number, false) => Ok(()),
         Some(_) | None => Err(wrong(number, octets)),
     })?;
     let write = |number: u32, octets: &mut _| write6_in4(&flow(number, true), REMOTE, LOCAL, octets);
-    machine.pass(order, RUN, write, |number, octets| match read6(octets) {
+    machine.pass(order, write, |number, octets| match read6(octets) {
         Some(read) if read == flow(number, true) => Ok(()),
         Some(_) | None => Err(wrong(number, octets)),
     })?;

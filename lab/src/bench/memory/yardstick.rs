@@ -1,4 +1,4 @@
-//! Three small pieces of work, timed after each pass of the engine: nanoseconds differ from machine to machine, and from hour to hour on a shared
+//! Three small pieces of work, timed in between the engine's runs: nanoseconds differ from machine to machine, and from hour to hour on a shared
 //! one; multiples of what the same machine took at the same time do not.
 
 use super::machine::undisturbed;
@@ -8,17 +8,16 @@ use crate::failure::{Failure, Result};
 use crate::report::median;
 use std::hint::black_box;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
 
-/// Packets that are worked on in turn: as many as the largest batch.
-const PACKETS: usize = 256;
+/// Packets that are worked on in turn: few, so that the engine's data stay in the caches.
+const PACKETS: usize = 64;
 /// How often each is worked on between two looks at the clock.
-const TIMES: u32 = 4;
+const TIMES: u32 = 16;
 /// Lines of the memory that is read: 512 MiB, more than any cache.
 const LINES: u32 = 1 << 23;
 /// Reads between two looks at the clock.
 const LOADS: u32 = 128;
-/// How often the clock is looked at: the median counts, of those times in which nobody else had the CPU.
-const LOOKS: u32 = 64;
 
 /// The pieces of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,31 +61,49 @@ impl Moment {
     }
 }
 
-/// One figure's rounds, each with the yardsticks right after it.
+/// One round of a figure: what a packet took in each part of it, and the yardsticks right after that part.
 #[derive(Default)]
-pub struct Rounds(Vec<(f64, Moment)>);
+pub struct Round {
+    spent: Duration,
+    packets: usize,
+    parts: Vec<(f64, Moment)>,
+}
 
-impl Rounds {
-    /// Notes what a pass took.
-    pub fn push(&mut self, nanoseconds: f64, yardstick: &mut Yardstick) -> Result<()> {
-        self.0.push((nanoseconds, yardstick.measure()?));
+impl Round {
+    /// Notes a part, if any of its packets was counted.
+    pub fn push(&mut self, spent: Duration, packets: usize, yardstick: &mut Yardstick) -> Result<()> {
+        let moment = yardstick.look()?;
+        self.spent += spent;
+        self.packets += packets;
+        if let (1.., Some(moment)) = (packets, moment) {
+            self.parts.push((spent.as_nanos() as f64 / packets as f64, moment));
+        }
         Ok(())
     }
 
-    /// Nanoseconds of each round.
-    pub fn nanoseconds(&self) -> Vec<f64> {
-        self.0.iter().map(|round| round.0).collect()
+    /// Whether nothing was counted.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
     }
 
-    /// The figure in nanoseconds, and as multiples of a piece of work; of these there are to be `most` at most.
-    pub fn figures(&self, name: &str, unit: &'static str, bound: Option<(f64, Unit)>) -> Vec<Figure> {
-        let mut figures = vec![Figure::new(name, unit, self.nanoseconds())];
-        figures.extend(bound.map(|(most, of)| {
-            let multiples = self.0.iter().map(|(took, moment)| took / moment.of(of)).collect();
-            Figure::new(name, of.multiple(), multiples).to_reach(Target::AtMost(most))
-        }));
-        figures
+    /// Nanoseconds of a packet.
+    pub fn nanoseconds(&self) -> f64 {
+        self.spent.as_nanos() as f64 / self.packets.max(1) as f64
     }
+
+    fn multiple(&self, of: Unit) -> f64 {
+        median(&self.parts.iter().map(|(took, moment)| took / moment.of(of)).collect::<Vec<_>>())
+    }
+}
+
+/// A figure's rounds in nanoseconds, and as multiples of a piece of work; of these there are to be so many at most.
+pub fn figures(name: &str, unit: &'static str, rounds: &[Round], bound: Option<(f64, Unit)>) -> Vec<Figure> {
+    let mut figures = vec![Figure::new(name, unit, rounds.iter().map(Round::nanoseconds).collect())];
+    figures.extend(bound.map(|(most, of)| {
+        let multiples = rounds.iter().map(|round| round.multiple(of)).collect();
+        Figure::new(name, of.multiple(), multiples).to_reach(Target::AtMost(most))
+    }));
+    figures
 }
 
 /// A frame with room before the packet.
@@ -132,26 +149,27 @@ impl Yardstick {
         }
     }
 
-    /// Measures all of them once.
-    pub fn measure(&mut self) -> Result<Moment> {
-        let moment = Moment([self.copy()?, self.load()?, self.straight()?]);
-        self.moments.push(moment);
+    /// Does all of them once; `None` if the kernel gave the CPU to somebody else meanwhile.
+    pub fn look(&mut self) -> Result<Option<Moment>> {
+        let ((copy, a), (load, b), (straight, c)) = (self.copy()?, self.load()?, self.straight()?);
+        let moment = (a && b && c).then_some(Moment([copy, load, straight]));
+        self.moments.extend(moment);
         Ok(moment)
     }
 
-    fn copy(&mut self) -> Result<f64> {
+    fn copy(&mut self) -> Result<(f64, bool)> {
         let (rooms, packet) = (&mut self.rooms, &self.packet);
         let mut sum = 0;
-        let spent = repeated(|| {
+        let taken = repeated(|| {
             for room in rooms.iter_mut() {
                 sum ^= copied(room, black_box(packet));
             }
         })?;
         black_box(sum);
-        Ok(spent)
+        Ok(taken)
     }
 
-    fn straight(&mut self) -> Result<f64> {
+    fn straight(&mut self) -> Result<(f64, bool)> {
         self.fill();
         let (rooms, known) = (&mut self.rooms, Known::new());
         repeated(|| {
@@ -161,16 +179,16 @@ impl Yardstick {
         })
     }
 
-    fn load(&mut self) -> Result<f64> {
+    fn load(&mut self) -> Result<(f64, bool)> {
         let (lines, mut at) = (&self.lines, self.at);
-        let spent = median_time(|| {
+        let (spent, is_undisturbed) = undisturbed(|| {
             for _ in 0..LOADS {
                 at = lines[at as usize].0;
             }
             black_box(at);
         })?;
         self.at = at;
-        Ok(spent / f64::from(LOADS))
+        Ok((spent.as_nanos() as f64 / f64::from(LOADS), is_undisturbed))
     }
 
     fn fill(&mut self) {
@@ -185,31 +203,17 @@ impl Yardstick {
         };
         Section {
             title: "Yardsticks",
-            how: "Timed after each pass of what is below, whose targets are multiples of them.".to_owned(),
+            how: "Timed after every fourth run of 256 packets of what is below, whose targets are multiples of them.".to_owned(),
             figures: Unit::ALL.map(figure).into(),
             skipped: Vec::new(),
         }
     }
 }
 
-/// Nanoseconds of one packet, when all have been worked on so often.
-fn repeated(mut work: impl FnMut()) -> Result<f64> {
-    let spent = median_time(|| (0..TIMES).for_each(|_| work()))?;
-    Ok(spent / f64::from(TIMES) / PACKETS as f64)
-}
-
-/// Nanoseconds of a piece of work.
-fn median_time(mut work: impl FnMut()) -> Result<f64> {
-    let mut times = Vec::new();
-    for _ in 0..LOOKS {
-        if let (spent, true) = undisturbed(&mut work)? {
-            times.push(spent.as_nanos() as f64);
-        }
-    }
-    match times.len() {
-        0 => Err(Failure::Unexpected("the CPU is so busy that no yardstick was left alone".to_owned())),
-        _ => Ok(median(&times)),
-    }
+/// Nanoseconds of one packet, when all have been worked on so often, and whether nobody else had the CPU.
+fn repeated(mut work: impl FnMut()) -> Result<(f64, bool)> {
+    let (spent, is_undisturbed) = undisturbed(|| (0..TIMES).for_each(|_| work()))?;
+    Ok((spent.as_nanos() as f64 / f64::from(TIMES) / PACKETS as f64, is_undisturbed))
 }
 
 /// Lines in one circle, in an order that no prefetcher guesses (Sattolo's shuffle).
@@ -314,7 +318,7 @@ mod tests {
     #[test]
     fn the_simplest_nat64_translates_rightly_and_all_of_them_take_time() {
         let mut yardstick = Yardstick::with_lines(1_024).unwrap();
-        let moment = yardstick.measure().unwrap();
+        let moment = (0..100).find_map(|_| yardstick.look().unwrap()).unwrap();
         assert!(Unit::ALL.iter().all(|unit| moment.of(*unit) > 0.0), "{moment:?}");
         assert_eq!(yardstick.section().figures.len(), 3);
     }
@@ -331,17 +335,28 @@ mod tests {
     }
 
     #[test]
-    fn a_multiple_is_of_the_yardstick_of_its_own_round() {
-        let rounds = Rounds(vec![
-            (30.0, Moment([1.0, 100.0, 3.0])),
-            (80.0, Moment([2.0, 200.0, 4.0])),
-            (60.0, Moment([2.0, 50.0, 5.0])),
-        ]);
-        let figures = rounds.figures("x", "ns/packet", Some((12.0, Unit::Straight)));
-        assert_eq!((figures[0].median(), figures[0].reached()), (60.0, None));
+    fn a_multiple_is_of_the_yardsticks_of_its_own_moment() {
+        let round = Round {
+            spent: Duration::from_nanos(56_000),
+            packets: 1_000,
+            parts: vec![
+                (30.0, Moment([1.0, 100.0, 3.0])),
+                (80.0, Moment([2.0, 200.0, 4.0])),
+                (60.0, Moment([2.0, 50.0, 5.0])),
+            ],
+        };
+        assert_eq!((round.multiple(Unit::Straight), round.multiple(Unit::Load)), (12.0, 0.4));
+        let figures = figures("x", "ns/packet", &[round], Some((12.0, Unit::Straight)));
+        assert_eq!((figures[0].median(), figures[0].reached()), (56.0, None));
         assert_eq!((figures[1].median(), figures[1].reached()), (12.0, Some(true)));
         assert_eq!(figures[1].unit, "× straight NAT64");
-        assert_eq!(rounds.figures("x", "ns", Some((0.5, Unit::Load)))[1].repeats, [0.3, 0.4, 1.2]);
-        assert_eq!(rounds.figures("x", "ns", None).len(), 1);
+    }
+
+    #[test]
+    fn a_part_of_which_nothing_was_counted_is_no_part() {
+        let mut yardstick = Yardstick::with_lines(1_024).unwrap();
+        let mut round = Round::default();
+        round.push(Duration::ZERO, 0, &mut yardstick).unwrap();
+        assert!(round.is_empty());
     }
 }
