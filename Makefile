@@ -10,10 +10,13 @@ PACKETS ?= 40000
 SEED ?= 1
 # Runs the tests and counts them.
 TALLY = target/debug/sixway-tally
+BASE ?=
+MOST ?=
+ROUNDS ?=
 export KEEP
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-needs deps peer demo test check bench oracle fuzz
+.PHONY: help build build-needs deps peer demo test check bench instructions compare oracle fuzz
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -48,6 +51,13 @@ test: check build ## everything: check, oracle, unit, scenario, property, model,
 
 bench: deps ## figures beside their targets (needs root for the part on real packets)
 	@target/release/sixway-lab bench $(BENCH_FLAGS)
+
+instructions: ## instructions per packet, counted by valgrind; make instructions BASE=REV compares with a revision and fails above MOST=1.01
+	@CARGO="$(CARGO)" BASE="$(BASE)" MOST="$(MOST)" dataplane/examples/instructions/compare
+
+compare: ## nanoseconds per packet beside a revision, both run in turn on one CPU: make compare BASE=REV ROUNDS=11
+	@test -n "$(BASE)" || { echo "make compare BASE=revision" >&2; exit 2; }
+	@CARGO="$(CARGO)" BASE="$(BASE)" ROUNDS="$(ROUNDS)" dataplane/examples/instructions/compare --time
 
 oracle: ## compares PACKETS with a reference translator, which is ours, or another one: make oracle ORACLE=PATH
 	@CARGO="$(CARGO)" dataplane/examples/oracle/compare "$(ORACLE)" $(PACKETS) $(SEED)
