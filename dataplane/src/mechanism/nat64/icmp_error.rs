@@ -1,8 +1,9 @@
 //! ICMP errors (RFC 6146 §3.4, §3.6.1): which packets they are about, and what becomes of their quotes.
 
-use super::{Nat64, Outcome};
+use super::Nat64;
 use crate::classify::source_check::is_martian4;
 use crate::drop_reason::DropReason;
+use crate::effects::Effects;
 use crate::mechanism::contract::Arrival;
 use crate::nat::{Inside, NatProtocol, Outside};
 use crate::parse::{Addresses, QuotedTuple};
@@ -12,8 +13,12 @@ use sixway_wire::protocol::{ICMPV4, ICMPV6};
 use sixway_wire::{Endpoint4, Endpoint6};
 
 impl Nat64 {
-    pub(super) fn icmp_error(&self, arrival: &Arrival<'_>) -> Result<Outcome, DropReason> {
-        match (arrival.packet.addresses, arrival.quoted) {
+    pub(super) fn icmp_error(
+        &self,
+        arrival: &Arrival<'_>,
+        effects: &mut Effects,
+    ) -> Result<Decision, DropReason> {
+        let (decision, quoted) = match (arrival.packet.addresses, arrival.quoted) {
             (Addresses::V6 { .. }, Some(QuotedTuple::V6 { source, destination, protocol })) => {
                 self.error_from_inside(source, Inside(destination), protocol)
             }
@@ -22,7 +27,8 @@ impl Nat64 {
                 Some(QuotedTuple::V4 { source, destination, protocol }),
             ) => self.error_from_outside(sender, Outside(source), destination, protocol),
             (Addresses::V6 { .. } | Addresses::V4 { .. }, Some(_) | None) => Err(DropReason::QuoteUnusable),
-        }
+        }?;
+        Ok(Decision { quoted: Some(effects.quoted(quoted)), ..decision })
     }
 
     /// About a packet that went to `inside` as if from `remote`. Whoever inside sends the error, it leaves with the outside
@@ -32,7 +38,7 @@ impl Nat64 {
         remote: Endpoint6,
         inside: Inside<Endpoint6>,
         protocol: u8,
-    ) -> Result<Outcome, DropReason> {
+    ) -> Result<(Decision, Quoted), DropReason> {
         let protocol =
             NatProtocol::of(protocol).filter(|_| protocol != ICMPV4).ok_or(DropReason::NoSessionForError)?;
         let prefix = &self.own.prefix;
@@ -48,7 +54,7 @@ impl Nat64 {
         let remote = Endpoint4::new(address, port);
         let edit = Edit::Translate6To4 { source: outside.0, destination: remote, keep_ports: true };
         let quoted = Quoted::V4 { source: remote, destination: outside.0, keep_ports: false };
-        Ok(self.error(edit, quoted, self.next(address)))
+        Ok((Decision::edit(edit, self.own.policy, self.next(address)), quoted))
     }
 
     /// About a packet that went from `outside` to `remote`.
@@ -58,7 +64,7 @@ impl Nat64 {
         outside: Outside<Endpoint4>,
         remote: Endpoint4,
         protocol: u8,
-    ) -> Result<Outcome, DropReason> {
+    ) -> Result<(Decision, Quoted), DropReason> {
         let protocol =
             NatProtocol::of(protocol).filter(|_| protocol != ICMPV6).ok_or(DropReason::NoSessionForError)?;
         let inside = self.nat.error_from_outside(protocol, outside, remote.address)?;
@@ -70,10 +76,6 @@ impl Nat64 {
         let source = Endpoint6::new(prefix.embed_any(sender), 0);
         let edit = Edit::Translate4To6 { source, destination: inside.0, keep_ports: true };
         let quoted = Quoted::V6 { source: inside.0, destination: image, keep_ports: false };
-        Ok(self.error(edit, quoted, Next::Leave))
-    }
-
-    fn error(&self, edit: Edit, quoted: Quoted, next: Next) -> Outcome {
-        Outcome::Error(Decision::edit(edit, self.own.policy, next), quoted)
+        Ok((Decision::edit(edit, self.own.policy, Next::Leave), quoted))
     }
 }

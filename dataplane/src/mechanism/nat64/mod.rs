@@ -21,17 +21,15 @@ mod own;
 mod time;
 
 pub use config::Nat64Config;
-pub use time::{Due, Probed};
 
-use crate::counters::Counters;
 use crate::drop_reason::DropReason;
+use crate::effects::Effects;
 use crate::instant::Instant;
 use crate::mechanism::contract::Arrival;
 use crate::nat::{Direction, Engine, Inside, Occupancy, Outside, Ownership, Ports, Side};
 use crate::parse::{Addresses, Packet, Transport};
 use crate::translate::address::rfc6052::Rfc6052;
-use crate::verdict::{Decision, Next, PolicyId, Quoted, WorkerId};
-
+use crate::verdict::{Decision, Next, PolicyId, WorkerId};
 use core::net::Ipv4Addr;
 use own::Own;
 use sixway_wire::protocol::{ICMPV4, ICMPV6, TCP, UDP};
@@ -39,18 +37,6 @@ use sixway_wire::{Endpoint4, Endpoint6, Prefix6};
 
 /// A packet's five-tuple, and how far the look-up of its session is.
 pub type Probe = crate::nat::Probe<Endpoint6>;
-
-/// What becomes of a packet that is not dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It is translated.
-    Translate(Decision),
-    /// It is an ICMP error, translated with the packet that it quotes.
-    Error(Decision, Quoted),
-    /// It is an inbound SYN that was stored (RFC 6146 §3.5.2.2). The frame counts as held; when its time is up,
-    /// [`Nat64::expire`] takes it off that count, counts it as dropped, and hands it out to be answered.
-    Stored,
-}
 
 /// A stateful NAT64: one worker's share of it.
 pub struct Nat64 {
@@ -149,12 +135,13 @@ impl Nat64 {
         arrival: &Arrival<'_>,
         probe: &Probe,
         now: Instant,
-        counters: &mut Counters,
-    ) -> Result<Outcome, DropReason> {
+        effects: &mut Effects,
+    ) -> Result<Decision, DropReason> {
+        let counters = &mut effects.counters;
         match probe.side {
             Side::Inside(inside) => self.nat.outbound(arrival, (inside, probe, now), &self.own, counters),
             Side::Outside(outside) => self.nat.inbound(arrival, (outside, probe, now), &self.own, counters),
-            Side::Neither => self.without_session(arrival),
+            Side::Neither => self.without_session(arrival, effects),
         }
     }
 
@@ -165,12 +152,12 @@ impl Nat64 {
 
     /// An ICMP error, or what NAT64 does not translate.
     #[cold]
-    fn without_session(&self, arrival: &Arrival<'_>) -> Result<Outcome, DropReason> {
+    fn without_session(&self, arrival: &Arrival<'_>, effects: &mut Effects) -> Result<Decision, DropReason> {
         if let Addresses::V6 { source, .. } = arrival.packet.addresses {
             self.own.refuse_own_source(source)?;
         }
         if let Transport::IcmpError { .. } = arrival.packet.transport {
-            return self.icmp_error(arrival);
+            return self.icmp_error(arrival, effects);
         }
         Err(self.refusal(arrival.packet))
     }

@@ -1,6 +1,5 @@
 //! What is NAT64's own: the prefix, which addresses may pass (RFC 6146 §3.5, RFC 6052 §3.1), and the translation (RFC 6146 §3.6).
 
-use super::Outcome;
 use crate::classify::source_check::{is_martian4, is_martian6};
 use crate::drop_reason::DropReason;
 use crate::nat::{Inside, Mechanism, Outside};
@@ -33,24 +32,24 @@ impl Own {
 }
 
 impl Mechanism<Endpoint6> for Own {
-    type Outcome = Outcome;
+    type Outcome = Decision;
 
     #[inline(always)]
-    fn outward(&self, outside: Outside<Endpoint4>, remote: Endpoint4, is_hairpin: bool) -> Outcome {
+    fn outward(&self, outside: Outside<Endpoint4>, remote: Endpoint4, is_hairpin: bool) -> Decision {
         let next = if is_hairpin { Next::Again } else { Next::Leave };
         let edit = Edit::Translate6To4 { source: outside.0, destination: remote, keep_ports: false };
-        Outcome::Translate(Decision::edit(edit, self.policy, next))
+        Decision::edit(edit, self.policy, next)
     }
 
     #[inline(always)]
-    fn inward(&self, inside: Inside<Endpoint6>, remote: Endpoint4) -> Outcome {
+    fn inward(&self, inside: Inside<Endpoint6>, remote: Endpoint4) -> Decision {
         let source = Endpoint6::new(self.prefix.embed_any(remote.address), remote.port);
         let edit = Edit::Translate4To6 { source, destination: inside.0, keep_ports: false };
-        Outcome::Translate(Decision::edit(edit, self.policy, Next::Leave))
+        Decision::edit(edit, self.policy, Next::Leave)
     }
 
-    fn held(&self) -> Outcome {
-        Outcome::Stored
+    fn held(&self) -> Decision {
+        Decision::keep(Next::Held)
     }
 
     fn may_go_out(&self, inside: Inside<Endpoint6>, remote: Ipv4Addr) -> Result<(), DropReason> {
