@@ -697,7 +697,7 @@ fn the_owner_of_a_handed_over_packet_gives_its_session_away() {
     }
     let mut out = Outbox::new(64);
     let mut owner = 0;
-    let host = (1..).map(|n| format!("2001:db8:1::{n:x}"));
+    let host = (1..).map(|n| format!("2001:db8:{n:x}::1"));
     let is_other =
         |host: &String| engines[0].nat64()[0].ownership().worker_of_inside(host.parse().unwrap()).0 == 1;
     let host = host.into_iter().find(is_other).unwrap();

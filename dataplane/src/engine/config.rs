@@ -45,6 +45,9 @@ pub struct EngineConfig {
     pub workers: u8,
     /// Secret randomness: ports, hashes and identifications follow from it.
     pub seed: [u64; 2],
+    /// The secret by which subscribers are spread over the workers. Whoever steers packets to them has it too, and so has the next process
+    /// that goes on with the sessions.
+    pub worker_key: [u64; 2],
 }
 
 impl EngineConfig {
@@ -79,6 +82,7 @@ impl Default for EngineConfig {
             worker: WorkerId(0),
             workers: 1,
             seed: [0, 0],
+            worker_key: [0, 0],
         }
     }
 }

@@ -12,6 +12,7 @@ mod beside;
 mod config;
 mod ends;
 mod fast_path;
+mod inheritance;
 mod narrow_path;
 mod original;
 mod owner;
@@ -240,6 +241,7 @@ fn share(config: &EngineConfig, own6: Option<Ipv6Addr>) -> Share {
         worker: config.worker,
         workers: config.workers,
         seed: config.seed,
+        worker_key: config.worker_key,
         own4: config.own4,
         own6: config.own6,
         translation_prefixes: config.nat64.iter().map(|nat64| nat64.prefix.prefix()).collect(),

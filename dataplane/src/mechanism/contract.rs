@@ -136,6 +136,8 @@ pub struct Share {
     pub workers: u8,
     /// Secret randomness.
     pub seed: [u64; 2],
+    /// The secret by which subscribers are spread over the workers.
+    pub worker_key: [u64; 2],
     /// The gateway's own IPv4 address.
     pub own4: Option<Ipv4Addr>,
     /// The gateway's own IPv6 address.

@@ -203,6 +203,15 @@ impl<I: InsideKey> BindingTable<I> {
         &self.pool
     }
 
+    pub(super) fn pool_mut(&mut self) -> &mut Pool {
+        &mut self.pool
+    }
+
+    /// Whether a host has bindings.
+    pub(crate) fn has_host(&self, address: Inside<I::Host>) -> bool {
+        self.find_host(address).is_some()
+    }
+
     /// Makes a dynamic binding for an inside endpoint that has none.
     pub(super) fn bind(&mut self, protocol: NatProtocol, inside: Inside<I>) -> Result<u32, DropReason> {
         if self.bindings.is_full() {
@@ -402,7 +411,12 @@ mod tests {
         BindingTable::new(
             most,
             (0, 64),
-            Pool::new(&config, &Ownership::<Ipv6Addr>::striped(1), WorkerId(0), [1, 2]),
+            Pool::new(
+                &config,
+                &Ownership::<Ipv6Addr>::striped(1, crate::nat::Spread::new([1, 2], 64)),
+                WorkerId(0),
+                [1, 2],
+            ),
             [1, 2],
         )
     }

@@ -62,6 +62,12 @@ pub trait InsideHost: Copy + Eq + Ord + fmt::Debug + Send + 'static {
 
     /// The subscriber that the host belongs to, a subscriber having a prefix of so many bits.
     fn subscriber(self, bits: u8) -> Subscriber;
+
+    /// The address in the first bits of a number, behind whatever else tells the host from others: workers are chosen by it.
+    fn place(self) -> u128;
+
+    /// Bits of [`InsideHost::place`] that subscribers with a prefix of so many bits differ in.
+    fn place_bits(subscriber_bits: u8) -> u8;
 }
 
 /// Who shares a limit, and a worker: the hosts of one prefix.
@@ -242,6 +248,15 @@ impl InsideHost for Ipv6Addr {
         let prefix = Prefix6::holding(self, bits.min(<Self as InsideHost>::BITS)).address().to_bits();
         Subscriber([(prefix >> 64) as u64, prefix as u64])
     }
+
+    #[inline]
+    fn place(self) -> u128 {
+        self.to_bits()
+    }
+
+    fn place_bits(subscriber_bits: u8) -> u8 {
+        subscriber_bits
+    }
 }
 
 impl InsideHost for Ipv4Addr {
@@ -259,6 +274,14 @@ impl InsideHost for Ipv4Addr {
             Prefix4::holding(self, bits.min(<Self as InsideHost>::BITS)).address().to_bits().into(),
         ])
     }
+    #[inline]
+    fn place(self) -> u128 {
+        u128::from(self.to_bits()) << 96
+    }
+
+    fn place_bits(subscriber_bits: u8) -> u8 {
+        subscriber_bits
+    }
 }
 
 impl InsideHost for SoftwireHost {
@@ -274,6 +297,15 @@ impl InsideHost for SoftwireHost {
     fn subscriber(self, bits: u8) -> Subscriber {
         let Subscriber([_, prefix]) = self.address.subscriber(bits);
         Subscriber([self.id.0.into(), prefix])
+    }
+
+    #[inline]
+    fn place(self) -> u128 {
+        u128::from(self.id.0) << 96 | u128::from(self.address.to_bits()) << 64
+    }
+
+    fn place_bits(subscriber_bits: u8) -> u8 {
+        subscriber_bits.saturating_add(32)
     }
 }
 

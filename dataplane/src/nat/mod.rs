@@ -24,6 +24,7 @@ mod session;
 mod session_state;
 mod sides;
 mod slab;
+mod spread;
 mod state_tables;
 mod stored_syn;
 mod subscriber;
@@ -31,9 +32,9 @@ mod timeouts;
 mod wheel;
 
 pub use binding::{StaticBinding, StaticBindingError};
-pub use engine::{Arriving, Config, Engine, Mechanism, Ports, Probe, Side};
+pub use engine::{Arriving, Blocks, Config, Engine, Mechanism, Ports, Probe, Side};
 pub use inside_key::{InsideHost, InsideKey, Softwire, SoftwireHost, SoftwireId, Subscriber};
-pub use ownership::{Ownership, PORTS_PER_BLOCK};
+pub use ownership::{BlockMove, Ownership, PORTS_PER_BLOCK};
 pub use permit::Filtering;
 pub use pool::PoolConfig;
 pub use port_ledger::PortLedger;
@@ -44,6 +45,7 @@ pub use revival::{NotAdopted, SavedSession};
 pub use rows::{BindingRow, Occupancy, Selection, SessionRow};
 pub use session_state::{Segment, SessionState, Timer, next_state};
 pub use sides::{Direction, Inside, Outside};
+pub use spread::Spread;
 pub use state_tables::SilentSession;
 pub use stored_syn::{STORED_OCTETS, STORED_SYNS};
 pub use timeouts::{

@@ -26,7 +26,8 @@ impl Build for Nat64Config {
     type State = Nat64;
 
     fn build(&self, policy: PolicyId, share: &Share) -> Result<Nat64, DynamicPoolFault> {
-        let mut nat64 = Nat64::new(self, policy, share.worker, share.workers, share.seed);
+        let worker = (share.worker, share.workers);
+        let mut nat64 = Nat64::keyed(self, policy, worker, share.seed, share.worker_key);
         let own = self.prefix.prefix();
         nat64.refuse_sources(share.translation_prefixes.iter().copied().filter(|prefix| *prefix != own));
         Ok(nat64)

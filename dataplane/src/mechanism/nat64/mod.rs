@@ -54,8 +54,19 @@ impl Nat64 {
         workers: u8,
         seed: [u64; 2],
     ) -> Self {
+        Self::keyed(config, policy, (worker, workers), seed, seed)
+    }
+
+    /// The same where subscribers are spread over the workers by a key of its own.
+    pub fn keyed(
+        config: &Nat64Config,
+        policy: PolicyId,
+        worker: (WorkerId, u8),
+        seed: [u64; 2],
+        worker_key: [u64; 2],
+    ) -> Self {
         let own = Own { prefix: config.prefix, other_prefixes: Vec::new(), policy };
-        Self { own, nat: Engine::new(&config.nat(), worker, workers, seed) }
+        Self { own, nat: Engine::new(&config.nat(), worker, seed, worker_key) }
     }
 
     /// The translation prefix, Pref64::/n.

@@ -4,10 +4,11 @@ use super::Nat64;
 use crate::counters::Counters;
 use crate::instant::Instant;
 use crate::nat::{
-    BindingRow, Entry, Inside, NatProtocol, NotAdopted, Outside, PortLedger, SavedSession, Selection,
-    SessionRow, StaticBinding, StaticBindingError,
+    BindingRow, BlockMove, Blocks, Entry, Inside, NatProtocol, NotAdopted, Outside, PortLedger, SavedSession,
+    Selection, SessionRow, StaticBinding, StaticBindingError,
 };
 use crate::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
+use crate::verdict::WorkerId;
 use sixway_wire::{Endpoint4, Endpoint6};
 
 impl Nat64 {
@@ -72,6 +73,41 @@ impl Nat64 {
         counters: &mut Counters,
     ) -> Option<bool> {
         self.nat.remove_static(binding, budget, counters)
+    }
+
+    /// See [`crate::nat::Engine::wants_blocks`].
+    pub fn wants_blocks(&mut self) -> bool {
+        self.nat.wants_blocks()
+    }
+
+    /// See [`crate::nat::Engine::blocks`].
+    pub fn blocks(&self) -> Blocks {
+        self.nat.blocks()
+    }
+
+    /// See [`crate::nat::Engine::give_blocks`].
+    pub fn give_blocks(&mut self, to: WorkerId, owned: u32) -> Vec<BlockMove> {
+        self.nat.give_blocks(to, owned)
+    }
+
+    /// See [`crate::nat::Engine::block_moved`].
+    pub fn block_moved(&mut self, moved: BlockMove) -> bool {
+        self.nat.block_moved(moved)
+    }
+
+    /// See [`crate::nat::Engine::give_spare`].
+    pub(crate) fn give_spare(&mut self, port: u16, to: WorkerId) -> Option<BlockMove> {
+        self.nat.give_spare(port, to)
+    }
+
+    /// See [`crate::nat::Engine::has_host`].
+    pub(crate) fn has_host(&self, host: core::net::Ipv6Addr) -> bool {
+        self.nat.has_host(host)
+    }
+
+    /// See [`crate::nat::Engine::except`].
+    pub(crate) fn except(&mut self, host: core::net::Ipv6Addr, worker: WorkerId) -> bool {
+        self.nat.except(host, worker)
     }
 
     /// Gives sessions to this fast path from now on, or to none. `mechanism` is this translator's number.

@@ -14,6 +14,7 @@
 //! first, so that its cache misses overlap, and then through [`Engine::outbound`] or [`Engine::inbound`].
 
 mod adoption;
+mod blocks;
 mod config;
 mod icmp_error;
 mod inbound;
@@ -25,15 +26,17 @@ mod probe;
 mod tests;
 
 pub(crate) use adoption::Entry;
+pub use blocks::Blocks;
 pub use config::Config;
 pub use probe::{Ports, Probe, Side};
 
-use super::inside_key::InsideKey;
+use super::inside_key::{InsideHost, InsideKey};
 use super::ownership::Ownership;
 use super::pool::{Pool, PoolSlot};
 use super::protocol::NatProtocol;
 use super::rows::Occupancy;
 use super::sides::{Inside, Outside};
+use super::spread::Spread;
 use super::state_tables::{Fired, StateTables};
 use super::timeouts::Clock;
 use crate::counters::Counters;
@@ -100,8 +103,10 @@ pub trait Mechanism<I> {
 pub struct Engine<I: InsideKey> {
     worker: WorkerId,
     ownership: Ownership<I::Host>,
+    /// Blocks of all workers that have ports which may be given.
+    all_blocks: u32,
     tables: StateTables<I>,
-    /// Endpoints of worker 0's static bindings that lie in this worker's blocks.
+    /// Endpoints of other workers' static bindings that lie in this worker's blocks.
     reserved: BTreeMap<(NatProtocol, Outside<Endpoint4>), PoolSlot>,
     limits: (u32, u32),
     clock: Clock,
@@ -109,10 +114,19 @@ pub struct Engine<I: InsideKey> {
 
 impl<I: InsideKey> Engine<I> {
     /// The share of `worker`, of `workers`. Static bindings that cannot be made are left out: [`Config::faults`] names them.
-    pub fn new(config: &Config<I>, worker: WorkerId, workers: u8, seed: [u64; 2]) -> Self {
-        let ownership = Ownership::striped(workers);
+    ///
+    /// By `worker_key`, which all workers and whoever steers packets to them share, subscribers are spread over the workers.
+    pub fn new(
+        config: &Config<I>,
+        (worker, workers): (WorkerId, u8),
+        seed: [u64; 2],
+        worker_key: [u64; 2],
+    ) -> Self {
+        let spread = Spread::new(worker_key, <I::Host as InsideHost>::place_bits(config.subscriber_bits));
+        let ownership = Ownership::striped(workers, spread);
         let pool = Pool::new(&config.pool, &ownership, worker, seed);
         let mut engine = Self {
+            all_blocks: pool.blocks(),
             worker,
             ownership,
             tables: StateTables::new(config, pool, seed),

@@ -10,7 +10,6 @@ use crate::nat::rows::{BindingRow, Selection, SessionRow};
 use crate::nat::session_state::SessionState;
 use crate::nat::sides::{Inside, Outside};
 use crate::nat::timeouts::Clock;
-use crate::verdict::WorkerId;
 use core::time::Duration;
 use sixway_wire::Endpoint4;
 
@@ -118,14 +117,15 @@ impl<I: InsideKey> Engine<I> {
         Some(self.tables.end_binding(slot, budget, counters))
     }
 
-    /// Makes a static binding. Every worker is asked, those other than 0 first: they keep their hands off its endpoint,
-    /// worker 0 makes it.
+    /// Makes a static binding. Every worker is asked: that of the inside host makes it, the others send packets there, and the one in whose
+    /// block the outside endpoint lies keeps its hands off it.
     ///
     /// # Errors
     /// Why it cannot be made.
     pub fn add_static(&mut self, binding: &StaticBinding<I>) -> Result<(), StaticBindingError> {
         let StaticBinding { protocol, inside, outside } = *binding;
-        if self.worker == WorkerId(0) {
+        let owner = self.ownership.worker_of_inside(inside.0.host());
+        if self.worker == owner {
             self.tables.bind_static(binding)?;
         } else if self.ownership.worker_of_block(outside.0.port) == self.worker {
             if self.reserved.contains_key(&(protocol, outside)) {
@@ -134,12 +134,12 @@ impl<I: InsideKey> Engine<I> {
             let slot = self.tables.reserve(protocol, outside)?;
             self.reserved.insert((protocol, outside), slot);
         }
-        self.ownership.add_static(protocol, Inside(inside.0.host()), outside);
+        self.ownership.add_static(protocol, outside, owner);
         Ok(())
     }
 
     /// Removes a static binding and at most `budget` of its sessions; what it returns is as for [`Engine::end_binding`].
-    /// Every worker is asked, worker 0 first.
+    /// Every worker is asked, that of the inside host first.
     pub fn remove_static(
         &mut self,
         binding: &StaticBinding<I>,
@@ -147,7 +147,7 @@ impl<I: InsideKey> Engine<I> {
         counters: &mut Counters,
     ) -> Option<bool> {
         let StaticBinding { protocol, inside, outside } = *binding;
-        if self.worker == WorkerId(0) {
+        if self.worker == self.ownership.worker_of_inside(inside.0.host()) {
             let slot = self.tables.bindings.find_outside(protocol, outside)?;
             let bound = self.tables.bindings.get(slot);
             if bound.kind != BindingKind::Static || bound.inside != inside {
@@ -159,7 +159,7 @@ impl<I: InsideKey> Engine<I> {
         } else if let Some(slot) = self.reserved.remove(&(protocol, outside)) {
             self.tables.unreserve(slot, protocol, outside.0.port);
         }
-        self.ownership.remove_static(protocol, Inside(inside.0.host()), outside);
+        self.ownership.remove_static(protocol, outside);
         Some(true)
     }
 }

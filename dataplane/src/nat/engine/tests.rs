@@ -107,7 +107,7 @@ struct Bench<I: InsideKey> {
 
 impl<I: InsideKey> Bench<I> {
     fn new(config: &Config<I>) -> Self {
-        let engine = Engine::new(config, WorkerId(0), 1, [5, 6]);
+        let engine = Engine::new(config, (WorkerId(0), 1), [5, 6], [7, 8]);
         Self { engine, now: Instant::from_secs(1_000), counters: Counters::default() }
     }
 

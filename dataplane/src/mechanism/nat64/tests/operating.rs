@@ -1,6 +1,9 @@
 //! What an operator sees and does.
 
 use super::*;
+
+/// By this key the host of these tests is another worker's than 1, of four.
+const KEY: [u64; 2] = [5, 6];
 use crate::nat::BindingRow;
 
 fn select(bench: &Bench, selection: &Selection) -> Vec<SessionRow> {
@@ -155,20 +158,25 @@ fn the_dynamic_bindings_of_a_host_share_the_address_of_its_static_one() {
 }
 
 #[test]
-fn a_static_binding_belongs_to_worker_0_and_the_others_keep_their_hands_off_it() {
+fn a_static_binding_belongs_to_the_worker_of_its_host_and_the_others_keep_their_hands_off_it() {
     let outside = e4("192.0.2.1", 1_024 + 64);
     let binding =
         StaticBinding { protocol: NatProtocol::Udp, inside: Inside(e6(HOST, 53)), outside: Outside(outside) };
     let pool = PoolConfig { addresses: vec!["192.0.2.1/32".parse().unwrap()], ports: vec![1_088..=1_088] };
     let config = Nat64Config { static_bindings: vec![binding], pool, ..config() };
-    let owner = Nat64::new(&config, PolicyId(0), WorkerId(0), 4, [5, 6]);
-    let neighbour = Nat64::new(&config, PolicyId(0), WorkerId(1), 4, [5, 6]);
+    // The worker of the block is another than that of the host, by this key.
+    let worker = Nat64::new(&config, PolicyId(0), WorkerId(1), 4, KEY)
+        .ownership()
+        .worker_of_inside(HOST.parse().unwrap());
+    assert_ne!(worker, WorkerId(1));
+    let owner = Nat64::new(&config, PolicyId(0), worker, 4, KEY);
+    let neighbour = Nat64::new(&config, PolicyId(0), WorkerId(1), 4, KEY);
     assert_eq!((owner.occupancy().bindings, neighbour.occupancy().bindings), (1, 0));
     for nat64 in [&owner, &neighbour] {
         let ownership = nat64.ownership();
-        assert_eq!(ownership.worker_of_outside(NatProtocol::Udp, outside), WorkerId(0));
+        assert_eq!(ownership.worker_of_outside(NatProtocol::Udp, outside), worker);
         assert_eq!(ownership.worker_of_outside(NatProtocol::Tcp, outside), WorkerId(1));
-        assert_eq!(ownership.worker_of_inside(HOST.parse().unwrap()), WorkerId(0));
+        assert_eq!(ownership.worker_of_inside(HOST.parse().unwrap()), worker);
     }
     let mut bench = Bench { nat64: neighbour, now: Instant::from_secs(1), effects: Effects::default() };
     let packet = v6(OTHER, IMAGE, UDP, ports(5_000, 53, 0));
