@@ -242,7 +242,7 @@ fn without_a_quiet_point_a_flow_moves_after_half_a_second() {
 
 #[test]
 fn a_fin_or_rst_or_syn_takes_a_connection_out_of_the_fast_path() {
-    for (flags, state) in [(FIN | ACK, "v6 fin rcv"), (RST, "trans"), (SYN, "established")] {
+    for (flags, state) in [(FIN | ACK, "fin from inside"), (RST, "trans"), (SYN, "established")] {
         let mut pair = pair();
         pair.carried_tcp();
         let before = pair.row(1_000);
@@ -697,7 +697,7 @@ fn the_owner_of_a_handed_over_packet_gives_its_session_away() {
     }
     let mut out = Outbox::new(64);
     let mut owner = 0;
-    let host = (1..).map(|n| format!("2001:db8:1::{n:x}"));
+    let host = (1..).map(|n| format!("2001:db8:{n:x}::1"));
     let is_other =
         |host: &String| engines[0].nat64()[0].ownership().worker_of_inside(host.parse().unwrap()).0 == 1;
     let host = host.into_iter().find(is_other).unwrap();

@@ -283,6 +283,22 @@ fn segments_too_large_for_ipv6_become_fragments_each_with_its_own_identification
     gateway.counted([("siit.v4_to_v6", 1), ("segments.made", 4), ("fragments.made", 6)]);
 }
 
+/// RFC 6864 §4.3: a host or router further on may fragment each of the segments.
+#[test]
+fn every_segment_that_may_be_fragmented_has_an_identification_of_its_own() {
+    let mut gateway = gateway(Limits::default(), 1_280);
+    let mut seen = std::collections::BTreeSet::new();
+    for _ in 0..3 {
+        let packet = unfinished(v6(HOST6, PEER6).udp(4_000, 80, &[7; 1_000]));
+        gateway.receives_with(packet, Offload { transport: 40, ..described(SegmentKind::Udp, 100) });
+        let segments = sent(&mut gateway);
+        assert_eq!(segments.len(), 10);
+        assert!(segments.iter().all(|segment| segment[6] & 0x40 == 0), "DF is clear");
+        seen.extend(segments.iter().map(|segment| [segment[4], segment[5]]));
+    }
+    assert_eq!(seen.len(), 30);
+}
+
 #[test]
 fn a_super_frame_that_the_outbox_cannot_hold_leaves_nothing_in_it() {
     let mut gateway = gateway(LIMITS, 1_280);
@@ -306,10 +322,10 @@ fn a_fin_inside_a_super_frame_ends_the_session_as_any_fin_does() {
     let out = v6(HOST6, PEER_NAT64).tcp(4_000, 80, ACK | PSH | FIN, &data);
     gateway.receives_with(unfinished(out), described(SegmentKind::Tcp, 1_440));
     assert_eq!(sessions(&mut gateway)[0].packets_out, 1 + 3);
-    assert_eq!(sessions(&mut gateway)[0].state, "v6 fin rcv");
+    assert_eq!(sessions(&mut gateway)[0].state, "fin from inside");
     let back = v4(PEER4, &address).tcp(80, port, ACK | FIN, &data);
     gateway.receives_with(unfinished(back), described(SegmentKind::Tcp, 1_440));
-    assert_eq!(sessions(&mut gateway)[0].state, "v6 fin + v4 fin rcv");
+    assert_eq!(sessions(&mut gateway)[0].state, "fin from both");
     let segments = sent(&mut gateway);
     assert_eq!(segments.iter().filter(|packet| packet[0] >> 4 == 4).count(), 3);
     assert!(segments.iter().all(|packet| checksum_is_right(packet)));

@@ -128,7 +128,8 @@ impl Workers {
     /// The n-th host that a worker owns.
     fn host(&mut self, worker: usize, n: usize) -> String {
         let ownership = self.engines[0].nat64()[0].ownership();
-        let hosts = (1u128..).map(|n| Ipv6Addr::from_bits((0x2001_0db8_0001 << 80) | n));
+        // Each of a network of its own: those of one belong to one worker.
+        let hosts = (1u128..).map(|n| Ipv6Addr::from_bits((0x2001_0db8_0001 << 80) | n << 64 | 1));
         let mut owned = hosts.filter(|host| usize::from(ownership.worker_of_inside(*host).0) == worker);
         owned.nth(n).unwrap().to_string()
     }

@@ -66,7 +66,7 @@ pub use adoption::Adopted;
 #[cfg(feature = "ebpf")]
 pub use ahead::Ahead;
 pub use control::Control;
-pub use counts::{CAUSES, Cause, Counts, MECHANISMS};
+pub use counts::{CAUSES, Cause, Counts};
 pub use error::SteeringError;
 #[cfg(not(feature = "ebpf"))]
 pub use fast_path::{Ahead, gateways, remove_all};
@@ -79,6 +79,8 @@ pub use own_address::{OwnAddress, RANGES};
 pub use patience::patiently;
 #[cfg(feature = "ebpf")]
 pub use pins::{gateways, remove_all};
+#[cfg(feature = "ebpf")]
+pub use probe::can_decap_gso;
 #[cfg(feature = "ebpf")]
 pub use programs::{TC_OBJECT, XDP_OBJECT};
 pub use settings::{Attached, Found, LeftOut, Mode, Place, Rules, Settings, Table};

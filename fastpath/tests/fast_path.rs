@@ -1,12 +1,15 @@
 //! The fast path's programs in a real kernel: hung at interfaces, left behind, found again, replaced, taken away.
-#![cfg(feature = "ebpf")]
 #![allow(clippy::unwrap_used, reason = "tests")]
+
+#[macro_use]
+extern crate sixway_trial;
 
 #[path = "../../link/tests/support/mod.rs"]
 mod support;
 
 use aya::maps::{HashMap, MapData};
 use sixway_dataplane::Instant;
+use sixway_dataplane::mechanism::table::Kind;
 use sixway_dataplane::nat::{Direction, Inside, NatProtocol, Outside};
 use sixway_dataplane::offload::{FastPath as _, OffloadedFlow, mark};
 use sixway_fastpath::layout::{Config, Device, KIND_NAT64};
@@ -23,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use support::peer::{FAR, NEAR, Peer, Sender, ipv4, packet_socket, udp};
-use support::{in_namespace, open, skipped, wait};
+use support::{in_namespace, open, wait};
 
 /// Runs `body` beside a peer, with a folder for pins that goes with the test's mounts.
 fn with_pins(test: &'static str, body: impl FnOnce(&Peer, Settings) + Send + 'static) {
@@ -51,7 +54,7 @@ fn with_pins(test: &'static str, body: impl FnOnce(&Peer, Settings) + Send + 'st
                 fast_path.end().unwrap();
                 body(&peer, settings);
             }
-            Err(error @ FastPathError::NotPermitted { .. }) => skipped(test, &error.to_string()),
+            Err(error @ FastPathError::NotPermitted { .. }) => sixway_trial::ignore(error),
             Err(error) => panic!("{error}"),
         }
     });
@@ -430,7 +433,7 @@ fn a_flow_is_carried_on_from_its_quiet_point_until_it_is_removed() {
             hops.iter().all(|hop| hop.address == FAR && hop.ifindex == near && hop.mac == there),
             "{hops:?}"
         );
-        assert_eq!(fast_path.counts().unwrap().carried().next().unwrap().1.packets, 2);
+        assert_eq!(fast_path.counts().unwrap().of(Kind::Nat64)[0].packets, 2);
         assert_eq!(fast_path.next_hops().free(Duration::ZERO), 1);
         let ran = run_tc(fast_path.tc().unwrap(), &frame).unwrap();
         assert_eq!(ran.verdict, 7, "it is found again");
@@ -723,4 +726,8 @@ fn what_was_loaded_ahead_is_hung_if_it_is_what_would_be_loaded() {
         assert!(!left(&settings, &others) && !left(&both, &settings));
         remove_all(&settings.pin_path, &settings.gateway).unwrap();
     });
+}
+
+fn main() {
+    sixway_trial::main();
 }

@@ -33,7 +33,7 @@ pub use path_errors::PathErrors;
 pub use pcap::Pcap;
 pub use raw::{RawTunnel, TunnelSender};
 pub use shared_file::SharedFile;
-pub use tun::{Abilities, Persistence, Steering, Tun, TunConfig, TunQueue};
+pub use tun::{Abilities, BlockMap, Persistence, Steering, Tun, TunConfig, TunQueue};
 pub use udp::{UdpExchange, UdpServer};
 
 use sixway_dataplane::Frame;

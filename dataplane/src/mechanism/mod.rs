@@ -2,8 +2,12 @@
 //! another.
 
 pub mod configured;
+pub mod contract;
 pub mod isatap;
 pub mod nat64;
 pub mod siit;
 pub mod six_rd;
 pub mod six_to_four;
+pub mod table;
+
+pub use table::MechanismConfig;

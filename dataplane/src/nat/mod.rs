@@ -4,8 +4,10 @@
 //! remote endpoint; a *BIB* is the bindings of one protocol.
 
 mod binding;
+mod engine;
 mod free_set;
 mod index;
+mod inside_key;
 mod keyed;
 mod offloaded;
 mod offloading;
@@ -22,6 +24,7 @@ mod session;
 mod session_state;
 mod sides;
 mod slab;
+mod spread;
 mod state_tables;
 mod stored_syn;
 mod subscriber;
@@ -29,8 +32,9 @@ mod timeouts;
 mod wheel;
 
 pub use binding::{StaticBinding, StaticBindingError};
-
-pub use ownership::{Ownership, PORTS_PER_BLOCK};
+pub use engine::{Arriving, Blocks, Config, Engine, Mechanism, Ports, Probe, Side};
+pub use inside_key::{InsideHost, InsideKey, Softwire, SoftwireHost, SoftwireId, Subscriber};
+pub use ownership::{BlockMove, Ownership, PORTS_PER_BLOCK};
 pub use permit::Filtering;
 pub use pool::PoolConfig;
 pub use port_ledger::PortLedger;
@@ -41,6 +45,7 @@ pub use revival::{NotAdopted, SavedSession};
 pub use rows::{BindingRow, Occupancy, Selection, SessionRow};
 pub use session_state::{Segment, SessionState, Timer, next_state};
 pub use sides::{Direction, Inside, Outside};
+pub use spread::Spread;
 pub use state_tables::SilentSession;
 pub use stored_syn::{STORED_OCTETS, STORED_SYNS};
 pub use timeouts::{
@@ -48,11 +53,6 @@ pub use timeouts::{
     UDP_MIN,
 };
 
-pub(crate) use binding::BindingKind;
-pub(crate) use offloading::SharedFastPath;
-pub(crate) use pool::{Pool, PoolSlot};
-pub(crate) use port_ledger::SharedLedger;
-pub(crate) use revival::Revival;
-pub(crate) use state_tables::{Fired, StateTables};
+pub(crate) use engine::Entry;
+pub(crate) use state_tables::Fired;
 pub(crate) use subscriber::Subscribers;
-pub(crate) use timeouts::Clock;

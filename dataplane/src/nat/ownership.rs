@@ -1,59 +1,90 @@
-//! Which worker owns an inside host, and which an outside endpoint: a table, so that both directions of a flow meet at the
-//! worker that holds its state.
+//! Which worker owns an inside host, and which an outside endpoint, so that both directions of a flow meet at the worker that holds its
+//! state.
 //!
-//! The ports of every outside address are cut into blocks, dealt to the workers in stripes; a worker's allocator only
-//! takes ports from its own blocks. Inside hosts are spread over the workers by their address. The exceptions are static
-//! bindings: their outside endpoints and their inside hosts belong to worker 0, whatever block they lie in.
+//! A subscriber belongs to a worker by its prefix ([`Spread`]). The ports of the outside addresses are cut into blocks; a worker's
+//! allocator takes ports from its own blocks only. Blocks are dealt out in stripes and move between workers afterwards: each worker has a
+//! table of its own, and is told of every move ([`BlockMove`]). A static binding belongs to the worker of its host, whatever block its
+//! outside endpoint lies in.
 
+use super::inside_key::InsideHost;
 use super::protocol::NatProtocol;
-use super::sides::{Inside, Outside};
+use super::sides::Outside;
+use super::spread::Spread;
 use crate::verdict::WorkerId;
 use core::net::Ipv6Addr;
 use sixway_wire::Endpoint4;
 use std::collections::BTreeMap;
-use std::collections::BTreeSet;
 
 /// Ports in a block: small enough that sixteen workers have well-known ports too.
 pub const PORTS_PER_BLOCK: u16 = 64;
 
-const BLOCKS: usize = 65_536 / PORTS_PER_BLOCK as usize;
+/// Blocks of an address.
+pub(super) const BLOCKS: usize = 65_536 / PORTS_PER_BLOCK as usize;
 
-/// The table.
-#[derive(Clone, Debug)]
-pub struct Ownership {
-    workers: u8,
-    blocks: Box<[WorkerId]>,
-    /// Outside endpoints of static bindings.
-    outside: BTreeSet<(NatProtocol, Outside<Endpoint4>)>,
-    /// Inside hosts of static bindings, and how many they have.
-    inside: BTreeMap<Ipv6Addr, u32>,
+/// Hosts that belong to another worker than their prefix says, at most.
+const MOST_EXCEPTIONS: usize = 1 << 16;
+
+/// A block has another owner from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockMove {
+    /// The block: its first port, divided by [`PORTS_PER_BLOCK`].
+    pub block: u16,
+    /// Its owner.
+    pub to: WorkerId,
+    /// How often it has moved: of two messages that cross, the later one holds.
+    pub times: u32,
 }
 
-impl Ownership {
-    /// The default: blocks dealt in stripes to so many workers (at least one).
-    pub fn striped(workers: u8) -> Self {
+/// The table, as one worker knows it.
+#[derive(Clone, Debug)]
+pub struct Ownership<H = Ipv6Addr> {
+    workers: u8,
+    spread: Spread,
+    blocks: Box<[(WorkerId, u32)]>,
+    /// Outside endpoints of static bindings.
+    outside: BTreeMap<(NatProtocol, Outside<Endpoint4>), WorkerId>,
+    /// Hosts with sessions of an earlier process at another worker.
+    exceptions: BTreeMap<H, WorkerId>,
+}
+
+impl<H: InsideHost> Ownership<H> {
+    /// At the start: blocks dealt in stripes to so many workers (at least one), subscribers by this hash.
+    pub fn striped(workers: u8, spread: Spread) -> Self {
         let workers = workers.max(1);
-        let blocks = (0..BLOCKS).map(|block| WorkerId((block % usize::from(workers)) as u8)).collect();
-        Self { workers, blocks, outside: BTreeSet::new(), inside: BTreeMap::new() }
+        let owner = |block| (WorkerId((block % usize::from(workers)) as u8), 0);
+        let blocks = (0..BLOCKS).map(owner).collect();
+        Self { workers, spread, blocks, outside: BTreeMap::new(), exceptions: BTreeMap::new() }
+    }
+
+    /// How many workers there are.
+    pub const fn workers(&self) -> u8 {
+        self.workers
     }
 
     /// The worker that owns the sessions and bindings of an inside host.
     #[inline]
-    pub fn worker_of_inside(&self, host: Ipv6Addr) -> WorkerId {
-        if self.workers == 1 || self.inside.contains_key(&host) {
+    pub fn worker_of_inside(&self, host: H) -> WorkerId {
+        if self.workers == 1 {
             return WorkerId(0);
         }
-        // Fixed, so that whoever steers packets before they reach a worker can compute it too.
-        let bits = host.to_bits();
-        let mixed = ((bits >> 64) as u64 ^ bits as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        WorkerId(((mixed * u64::from(self.workers)) >> 32) as u8)
+        if !self.exceptions.is_empty()
+            && let Some(worker) = self.exceptions.get(&host)
+        {
+            return *worker;
+        }
+        WorkerId(self.spread.worker(host.place(), self.workers))
     }
 
     /// The worker that owns an outside endpoint.
     #[inline]
     pub fn worker_of_outside(&self, protocol: NatProtocol, endpoint: Endpoint4) -> WorkerId {
-        if self.workers == 1 || self.outside.contains(&(protocol, Outside(endpoint))) {
+        if self.workers == 1 {
             return WorkerId(0);
+        }
+        if !self.outside.is_empty()
+            && let Some(worker) = self.outside.get(&(protocol, Outside(endpoint)))
+        {
+            return *worker;
         }
         self.worker_of_block(endpoint.port)
     }
@@ -61,38 +92,48 @@ impl Ownership {
     /// The worker in whose blocks the port lies, static bindings left aside.
     #[inline]
     pub fn worker_of_block(&self, port: u16) -> WorkerId {
-        self.blocks[usize::from(port / PORTS_PER_BLOCK)]
+        self.blocks[usize::from(port / PORTS_PER_BLOCK)].0
     }
 
-    /// Gives the endpoints of a static binding to worker 0.
-    pub fn add_static(
-        &mut self,
-        protocol: NatProtocol,
-        inside: Inside<Ipv6Addr>,
-        outside: Outside<Endpoint4>,
-    ) {
-        if self.outside.insert((protocol, outside)) {
-            *self.inside.entry(inside.0).or_default() += 1;
-        }
+    /// Gives a block to another worker; what the others are to be told.
+    pub(super) fn give(&mut self, block: u16, to: WorkerId) -> BlockMove {
+        let moved = BlockMove { block, to, times: self.blocks[usize::from(block)].1 + 1 };
+        self.moved(moved);
+        moved
     }
 
-    /// Takes a static binding out: its port belongs to its block's worker again, its host to the worker of its address
-    /// when it has no other.
-    pub fn remove_static(
+    /// A block has moved; whether that is news.
+    pub(super) fn moved(&mut self, moved: BlockMove) -> bool {
+        let Some(known) = self.blocks.get_mut(usize::from(moved.block)) else { return false };
+        if moved.times <= known.1 {
+            return false;
+        }
+        *known = (moved.to, moved.times);
+        true
+    }
+
+    /// Gives the outside endpoint of a static binding to its host's worker.
+    pub(super) fn add_static(
         &mut self,
         protocol: NatProtocol,
-        inside: Inside<Ipv6Addr>,
         outside: Outside<Endpoint4>,
+        worker: WorkerId,
     ) {
-        if !self.outside.remove(&(protocol, outside)) {
-            return;
+        self.outside.insert((protocol, outside), worker);
+    }
+
+    /// Takes a static binding out: its port belongs to its block's worker again.
+    pub(super) fn remove_static(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>) {
+        self.outside.remove(&(protocol, outside));
+    }
+
+    /// Lets a host belong to another worker than its prefix says, until the process ends; whether there was room.
+    pub(super) fn except(&mut self, host: H, worker: WorkerId) -> bool {
+        if self.exceptions.len() >= MOST_EXCEPTIONS {
+            return false;
         }
-        if let Some(count) = self.inside.get_mut(&inside.0) {
-            *count -= 1;
-            if *count == 0 {
-                self.inside.remove(&inside.0);
-            }
-        }
+        self.exceptions.insert(host, worker);
+        true
     }
 }
 
@@ -100,45 +141,54 @@ impl Ownership {
 mod tests {
     use super::*;
 
+    fn table(workers: u8) -> Ownership {
+        Ownership::striped(workers, Spread::new([1, 2], 64))
+    }
+
     #[test]
     fn blocks_are_striped_and_every_worker_has_ports_of_both_ranges_and_parities() {
-        let table = Ownership::striped(4);
-        assert_eq!(table.worker_of_block(0), WorkerId(0));
-        assert_eq!(table.worker_of_block(63), WorkerId(0));
-        assert_eq!(table.worker_of_block(64), WorkerId(1));
-        assert_eq!(table.worker_of_block(65_535), WorkerId(3));
+        assert_eq!(table(4).worker_of_block(0), WorkerId(0));
+        assert_eq!(table(4).worker_of_block(63), WorkerId(0));
+        assert_eq!(table(4).worker_of_block(64), WorkerId(1));
+        assert_eq!(table(4).worker_of_block(65_535), WorkerId(3));
         for worker in 0..16 {
-            let table = Ownership::striped(16);
-            assert!((0..1_024).any(|port| table.worker_of_block(port) == WorkerId(worker)));
+            assert!((0..1_024).any(|port| table(16).worker_of_block(port) == WorkerId(worker)));
         }
     }
 
     #[test]
-    fn inside_hosts_spread_over_the_workers() {
-        let table = Ownership::striped(4);
-        let mut hosts = [0; 4];
-        for host in 0..1_000u128 {
-            hosts[usize::from(table.worker_of_inside(Ipv6Addr::from_bits((0x2001_0db8 << 96) + host)).0)] +=
-                1;
+    fn of_two_messages_about_a_block_the_later_one_holds_in_whatever_order_they_come() {
+        let mut owner = table(4);
+        let first = owner.give(1, WorkerId(2));
+        let second = owner.give(1, WorkerId(3));
+        for order in [[first, second], [second, first]] {
+            let mut other = table(4);
+            for moved in order {
+                other.moved(moved);
+            }
+            assert_eq!(other.worker_of_block(64), WorkerId(3));
+            assert!(!other.moved(first) && !other.moved(second));
         }
-        assert!(hosts.iter().all(|count| (150..350).contains(count)), "{hosts:?}");
     }
 
     #[test]
-    fn a_static_binding_and_its_host_belong_to_worker_0_until_it_is_removed() {
-        let mut table = Ownership::striped(4);
-        let host =
-            (1..).map(Ipv6Addr::from_bits).find(|host| table.worker_of_inside(*host) != WorkerId(0)).unwrap();
+    fn a_static_binding_belongs_to_the_worker_of_its_host_until_it_is_removed() {
+        let mut table = table(4);
         let at = |port| Endpoint4::new("192.0.2.1".parse().unwrap(), port);
-        table.add_static(NatProtocol::Tcp, Inside(host), Outside(at(64)));
-        table.add_static(NatProtocol::Tcp, Inside(host), Outside(at(65)));
-        assert_eq!(table.worker_of_outside(NatProtocol::Tcp, at(64)), WorkerId(0));
+        table.add_static(NatProtocol::Tcp, Outside(at(64)), WorkerId(3));
+        assert_eq!(table.worker_of_outside(NatProtocol::Tcp, at(64)), WorkerId(3));
         assert_eq!(table.worker_of_outside(NatProtocol::Udp, at(64)), WorkerId(1));
-        table.remove_static(NatProtocol::Tcp, Inside(host), Outside(at(64)));
-        table.remove_static(NatProtocol::Tcp, Inside(host), Outside(at(64)));
+        table.remove_static(NatProtocol::Tcp, Outside(at(64)));
         assert_eq!(table.worker_of_outside(NatProtocol::Tcp, at(64)), WorkerId(1));
-        assert_eq!(table.worker_of_inside(host), WorkerId(0), "one static binding is left");
-        table.remove_static(NatProtocol::Tcp, Inside(host), Outside(at(65)));
-        assert_ne!(table.worker_of_inside(host), WorkerId(0));
+    }
+
+    #[test]
+    fn a_host_may_stay_with_another_worker_than_its_prefix_says() {
+        let mut table = table(4);
+        let host: Ipv6Addr = "2001:db8::1".parse().unwrap();
+        let other = WorkerId((table.worker_of_inside(host).0 + 1) % 4);
+        assert!(table.except(host, other));
+        assert_eq!(table.worker_of_inside(host), other);
+        assert_ne!(table.worker_of_inside("2001:db8::2".parse().unwrap()), other);
     }
 }

@@ -8,8 +8,9 @@
 //! average, so that a /16 costs what its bindings need.
 
 use super::free_set::FreeSet;
+use super::inside_key::InsideHost;
 use super::keyed::{Purpose, Unpredictable, scale};
-use super::ownership::Ownership;
+use super::ownership::{BLOCKS, Ownership, PORTS_PER_BLOCK};
 use super::port_plane::{PortPlane, PortRange};
 use super::protocol::NatProtocol;
 use super::sides::Outside;
@@ -27,6 +28,12 @@ pub const BINDINGS_PER_OPEN_ADDRESS: u64 = 1_024;
 
 /// So many prefixes are looked at one after the other; among more, the one that may hold an address is searched for.
 const FEW_PREFIXES: usize = 8;
+
+/// Ports that are left at an address when another block is asked for: more than a batch of packets takes.
+const RUNNING_OUT: u32 = 2 * PORTS_PER_BLOCK as u32;
+
+/// Open addresses of a pool whose blocks move, at most: each has ports to be looked at.
+const MOST_OPEN_TO_MOVE: usize = 1_024;
 
 /// What a pool consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +60,15 @@ pub struct Pool {
     /// Sorted, without overlaps; with the number of addresses before each.
     prefixes: Vec<(u64, Prefix4)>,
     total: u64,
+    /// The ports that may be given, whichever worker gives them.
+    ports: PortPlane,
+    /// Endpoints of each block that are taken, at any address and of any protocol.
+    taken: Box<[u32]>,
+    /// Blocks of this worker, and those of them of which no endpoint is taken. Only blocks with ports that may be given count.
+    owned: u32,
+    spare: u32,
+    /// Ports are running out at the address of a host, or have.
+    wants: bool,
     /// The plane of an address that nobody uses.
     untouched: PortPlane,
     open: Vec<OpenAddress>,
@@ -71,12 +87,15 @@ pub struct Pool {
 
 impl Pool {
     /// The pool of one worker, whose blocks `ownership` knows.
-    pub fn new(config: &PoolConfig, ownership: &Ownership, worker: WorkerId, seed: [u64; 2]) -> Self {
-        let mut untouched = PortPlane::empty();
-        for port in config.ports.iter().cloned().flatten() {
-            if port != 0 && ownership.worker_of_block(port) == worker {
-                untouched.release(port);
-            }
+    pub fn new<H: InsideHost>(
+        config: &PoolConfig,
+        ownership: &Ownership<H>,
+        worker: WorkerId,
+        seed: [u64; 2],
+    ) -> Self {
+        let mut ports = PortPlane::empty();
+        for port in config.ports.iter().cloned().flatten().filter(|port| *port != 0) {
+            ports.release(port);
         }
         let (prefixes, total) = without_overlaps(&config.addresses);
         let mut random = Unpredictable::new(seed, Purpose::Ports, worker.0);
@@ -88,7 +107,12 @@ impl Pool {
         let mut pool = Self {
             prefixes,
             total,
-            untouched,
+            ports,
+            taken: vec![0; BLOCKS].into_boxed_slice(),
+            owned: 0,
+            spare: 0,
+            wants: false,
+            untouched: PortPlane::empty(),
             open: Vec::new(),
             slots: BTreeMap::new(),
             available: [[set(), set()], [set(), set()], [set(), set()]],
@@ -99,6 +123,11 @@ impl Pool {
             random,
             steps: 0,
         };
+        for block in 0..BLOCKS as u16 {
+            if ownership.worker_of_block(block * PORTS_PER_BLOCK) == worker {
+                pool.gain(block);
+            }
+        }
         while pool.open.len() < OPEN_AT_START as usize && pool.open_another() {}
         pool
     }
@@ -148,12 +177,14 @@ impl Pool {
         if self.bindings > self.open.len() as u64 * BINDINGS_PER_OPEN_ADDRESS {
             self.open_another();
         }
+        self.wants |= paired.is_some();
         for range in PortRange::preference(protocol, inside_port) {
             let Some(slot) = self.available_address(protocol, *range, random) else { continue };
             if let Some(outside) = self.draw_from(slot, protocol, inside_port, random) {
                 return Some((slot, outside));
             }
         }
+        self.wants = true;
         None
     }
 
@@ -193,13 +224,15 @@ impl Pool {
             let mut steps = self.steps;
             let plane = self.plane(slot, protocol);
             let drawn = plane.draw(*range, parity, random as u32, &mut steps);
-            let is_used_up = plane.free(*range) == 0;
+            let left = plane.free(*range);
+            let is_used_up = left == 0;
             self.steps = steps;
+            self.wants |= left < RUNNING_OUT && *range == PortRange::High;
             if is_used_up {
                 self.available[protocol as usize][*range as usize].remove(slot.0);
             }
             if let Some(port) = drawn {
-                self.bindings += 1;
+                self.took(port);
                 return Some(Outside(Endpoint4::new(address, port)));
             }
         }
@@ -221,7 +254,7 @@ impl Pool {
         if plane.free(range) == 0 {
             self.available[protocol as usize][range as usize].remove(slot.0);
         }
-        self.bindings += 1;
+        self.took(outside.0.port);
         Some(slot)
     }
 
@@ -240,7 +273,7 @@ impl Pool {
         if plane.free(range) == 0 {
             self.available[protocol as usize][range as usize].remove(slot.0);
         }
-        self.bindings += 1;
+        self.took(port);
         Some(slot)
     }
 
@@ -254,12 +287,122 @@ impl Pool {
 
     /// Gives an endpoint back that [`Pool::allocate`] or [`Pool::reserve`] took.
     pub fn release(&mut self, slot: PoolSlot, protocol: NatProtocol, port: u16) {
-        self.bindings = self.bindings.saturating_sub(1);
+        self.gave_back(port);
         if !self.untouched.is_free(port) {
             return;
         }
         self.plane(slot, protocol).release(port);
         self.available[protocol as usize][PortRange::of(port) as usize].insert(slot.0);
+    }
+
+    /// An endpoint with this port is taken.
+    fn took(&mut self, port: u16) {
+        self.bindings += 1;
+        let block = port / PORTS_PER_BLOCK;
+        self.taken[usize::from(block)] += 1;
+        if self.taken[usize::from(block)] == 1 && self.untouched.has(block) {
+            self.spare -= 1;
+        }
+    }
+
+    /// An endpoint with this port is taken no more.
+    fn gave_back(&mut self, port: u16) {
+        self.bindings = self.bindings.saturating_sub(1);
+        let block = port / PORTS_PER_BLOCK;
+        let taken = &mut self.taken[usize::from(block)];
+        *taken = taken.saturating_sub(1);
+        if *taken == 0 && self.untouched.has(block) {
+            self.spare += 1;
+        }
+    }
+
+    /// Blocks of this worker that have ports which may be given.
+    pub const fn owned(&self) -> u32 {
+        self.owned
+    }
+
+    /// Those of which no port is taken, at any address.
+    pub const fn spare(&self) -> u32 {
+        self.spare
+    }
+
+    /// Blocks that have ports which may be given, of all workers.
+    pub fn blocks(&self) -> u32 {
+        (0..BLOCKS as u16).filter(|block| self.ports.has(*block)).count() as u32
+    }
+
+    /// Whether ports ran out since the last time it was asked, or nearly did.
+    pub const fn wants(&mut self) -> bool {
+        std::mem::replace(&mut self.wants, false)
+    }
+
+    /// A block that can be given away: the last one of which no port is taken. Not of a pool with so many open addresses that it would take
+    /// long: its hosts find ports at another address.
+    pub fn spare_block(&self) -> Option<u16> {
+        if self.spare == 0 || self.open.len() > MOST_OPEN_TO_MOVE {
+            return None;
+        }
+        (0..BLOCKS as u16).rev().find(|block| self.is_spare(*block))
+    }
+
+    /// Whether a block is this worker's and no port of it is taken.
+    pub fn is_spare(&self, block: u16) -> bool {
+        self.taken[usize::from(block)] == 0 && self.untouched.has(block)
+    }
+
+    /// A spare block is another worker's from now on.
+    pub fn lose(&mut self, block: u16) {
+        if !self.untouched.has(block) {
+            return;
+        }
+        (self.owned, self.spare) = (self.owned - 1, self.spare - 1);
+        for port in ports_of(block) {
+            self.untouched.take(port);
+        }
+        for slot in 0..self.open.len() {
+            for protocol in NatProtocol::ALL {
+                if let Some(plane) = &mut self.open[slot].planes[protocol as usize] {
+                    for port in ports_of(block) {
+                        plane.take(port);
+                    }
+                }
+                self.sort_in(slot as u32, protocol);
+            }
+        }
+    }
+
+    /// A block is this worker's from now on.
+    pub fn gain(&mut self, block: u16) {
+        if !self.ports.has(block) || self.untouched.has(block) {
+            return;
+        }
+        self.owned += 1;
+        self.spare += u32::from(self.taken[usize::from(block)] == 0);
+        let Self { ports, untouched, open, .. } = self;
+        for port in ports_of(block).filter(|port| ports.is_free(*port)) {
+            untouched.release(port);
+            for plane in open.iter_mut().flat_map(|open| open.planes.iter_mut().flatten()) {
+                plane.release(port);
+            }
+        }
+        for slot in 0..self.open.len() {
+            for protocol in NatProtocol::ALL {
+                self.sort_in(slot as u32, protocol);
+            }
+        }
+    }
+
+    /// Puts an open address among those that have a free port, or takes it out.
+    fn sort_in(&mut self, slot: u32, protocol: NatProtocol) {
+        let plane = self.open[slot as usize].planes[protocol as usize].as_deref().unwrap_or(&self.untouched);
+        for range in PortRange::ALL {
+            let set = &mut self.available[protocol as usize][range as usize];
+            if plane.free(range) > 0 {
+                set.insert(slot)
+            } else {
+                set.remove(slot)
+            };
+        }
     }
 
     /// Opens one more address; whether there was one.
@@ -306,6 +449,8 @@ impl Pool {
             + planes.map(|plane| plane.memory()).sum::<usize>()
             + sets.map(FreeSet::memory).sum::<usize>()
             + self.untouched.memory()
+            + self.ports.memory()
+            + size_of_val(&*self.taken)
     }
 }
 
@@ -324,6 +469,12 @@ fn without_overlaps(addresses: &[Prefix4]) -> (Vec<(u64, Prefix4)>, u64) {
     (prefixes, total)
 }
 
+/// The ports of a block.
+fn ports_of(block: u16) -> core::ops::RangeInclusive<u16> {
+    let first = block * PORTS_PER_BLOCK;
+    first..=first + (PORTS_PER_BLOCK - 1)
+}
+
 fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);
@@ -334,7 +485,12 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::net::Ipv6Addr;
     use std::collections::{BTreeMap, BTreeSet};
+
+    fn striped(workers: u8) -> Ownership<Ipv6Addr> {
+        Ownership::striped(workers, crate::nat::Spread::new([1, 2], 64))
+    }
 
     fn pool(addresses: &[&str], ports: RangeInclusive<u16>) -> Pool {
         pool_of_worker(addresses, ports, 0, 1)
@@ -343,7 +499,7 @@ mod tests {
     fn pool_of_worker(addresses: &[&str], ports: RangeInclusive<u16>, worker: u8, workers: u8) -> Pool {
         let addresses = addresses.iter().map(|text| text.parse().unwrap()).collect();
         let config = PoolConfig { addresses, ports: vec![ports] };
-        Pool::new(&config, &Ownership::striped(workers), WorkerId(worker), [11, 12])
+        Pool::new(&config, &striped(workers), WorkerId(worker), [11, 12])
     }
 
     #[test]
@@ -417,7 +573,7 @@ mod tests {
 
     #[test]
     fn a_worker_takes_ports_of_its_own_blocks_only() {
-        let ownership = Ownership::striped(4);
+        let ownership = striped(4);
         let mut pool = pool_of_worker(&["192.0.2.1/32"], 1_024..=65_535, 2, 4);
         assert_eq!(pool.ports(), 64_512 / 4);
         for n in 0..64_512 / 4 {
@@ -425,6 +581,40 @@ mod tests {
             assert_eq!(ownership.worker_of_block(outside.0.port), WorkerId(2));
         }
         assert_eq!(pool.allocate(None, NatProtocol::Udp, 9_999), None);
+    }
+
+    #[test]
+    fn a_block_moves_with_all_its_ports_and_back_again() {
+        let mut pools = [0, 1].map(|worker| pool_of_worker(&["192.0.2.0/31"], 61_000..=62_000, worker, 2));
+        let all = |pool: &mut Pool| {
+            let drawn = std::iter::from_fn(|| pool.allocate(None, NatProtocol::Udp, 5_000));
+            drawn.map(|(_, outside)| outside).collect::<BTreeSet<_>>()
+        };
+        let before = pools[0].ports() + pools[1].ports();
+        assert_eq!((before, pools[0].blocks()), (1_001, 16));
+        while let Some(block) = pools[0].spare_block() {
+            pools[0].lose(block);
+            pools[1].gain(block);
+        }
+        assert_eq!((pools[0].owned(), pools[0].spare(), pools[0].ports()), (0, 0, 0));
+        assert_eq!((pools[1].owned(), pools[1].spare(), pools[1].ports()), (16, 16, 1_001));
+        assert!(all(&mut pools[0]).is_empty() && pools[0].wants());
+        assert_eq!(all(&mut pools[1]).len(), 2 * 1_001);
+        assert_eq!((pools[1].spare(), pools[1].spare_block()), (0, None), "no block is free of bindings");
+        let given = pools[1].slots[&"192.0.2.1".parse().unwrap()];
+        for port in 61_056..=61_119 {
+            pools[1].release(given, NatProtocol::Udp, port);
+        }
+        assert_eq!(pools[1].spare_block(), None, "its ports are taken at the other address");
+        let given = pools[1].slots[&"192.0.2.0".parse().unwrap()];
+        for port in 61_056..=61_119 {
+            pools[1].release(given, NatProtocol::Udp, port);
+        }
+        assert_eq!(pools[1].spare_block(), Some(954));
+        pools[1].lose(954);
+        pools[0].gain(954);
+        assert_eq!(all(&mut pools[0]).len(), 2 * 64);
+        assert!(all(&mut pools[1]).is_empty());
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 use super::free_set::FreeSet;
 use super::keyed::scale;
+use super::ownership::PORTS_PER_BLOCK;
 use super::protocol::NatProtocol;
 
 /// The two ranges of ports that RFC 4787 §4.2.1 keeps apart.
@@ -73,6 +74,13 @@ impl PortPlane {
     #[inline]
     pub fn is_free(&self, port: u16) -> bool {
         self.parity[usize::from(port & 1)].contains(u32::from(port >> 1))
+    }
+
+    /// Whether any port of a block is free.
+    pub fn has(&self, block: u16) -> bool {
+        let first = u32::from(block) * u32::from(PORTS_PER_BLOCK) / 2;
+        let end = first + u32::from(PORTS_PER_BLOCK) / 2;
+        self.parity.iter().any(|set| set.find(first, first, end, &mut 0).is_some())
     }
 
     /// Makes a port free; whether it was not.

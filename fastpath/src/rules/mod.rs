@@ -9,8 +9,7 @@ mod translators;
 mod tunnels;
 
 use crate::layout::{
-    HOST4, KIND_CONFIGURED, KIND_ENGINE, KIND_ISATAP, KIND_NAT64, KIND_SIIT, KIND_SIX_RD, KIND_SIX_TO_FOUR,
-    Own, PORTS, Port, RULES, Rule6, TRANSLATORS, TUNNELS,
+    HOST4, KIND_ENGINE, KIND_NAT64, KIND_SIIT, Own, PORTS, Port, RULES, Rule6, TRANSLATORS, TUNNELS,
 };
 use crate::settings::Rules;
 use core::fmt;
@@ -64,6 +63,8 @@ pub enum Why {
     SharesEnd(Ipv4Addr),
     /// Its hosts without a mapping have addresses of a dynamic pool; only they are left to the engine.
     DynamicPool,
+    /// The programs have no rules for such a mechanism.
+    EngineAlone,
     /// The kernel's routes do not follow from the destination alone.
     Routing(String),
 }
@@ -78,6 +79,7 @@ impl fmt::Display for Why {
             Self::DynamicPool => f.write_str(
                 "hosts of its dynamic pool are carried by the engine; those with a mapping are not",
             ),
+            Self::EngineAlone => f.write_str("the fast path has no rules for such a mechanism"),
             Self::Routing(why) => f.write_str(why),
         }
     }
@@ -166,8 +168,11 @@ impl Offer {
         }
         for (index, tunnel) in engine.tunnels.iter().enumerate() {
             let kind = if index < TUNNELS { kind(tunnel) } else { KIND_ENGINE };
-            all.extend(tunnel.prefixes().into_iter().map(|prefix| (prefix, kind, index % TUNNELS)));
+            let prefixes = tunnel.claims().destinations6;
+            all.extend(prefixes.into_iter().map(|prefix| (prefix, kind, index % TUNNELS)));
         }
+        let others = engine.others.iter().flat_map(|other| other.claims().destinations6);
+        all.extend(others.map(|prefix| (prefix, KIND_ENGINE, 0)));
         all.sort_by_key(|(prefix, _, _)| core::cmp::Reverse(prefix.length()));
         if all.len() > RULES {
             return Err(Why::TooMany { what: "IPv6 prefixes of all mechanisms", room: RULES });
@@ -201,12 +206,7 @@ impl Offer {
 
 /// The tunnel's kind in the programs.
 const fn kind(tunnel: &TunnelConfig) -> u8 {
-    match tunnel {
-        TunnelConfig::Configured(_) => KIND_CONFIGURED,
-        TunnelConfig::SixToFour(_) => KIND_SIX_TO_FOUR,
-        TunnelConfig::SixRd(_) => KIND_SIX_RD,
-        TunnelConfig::Isatap(_) => KIND_ISATAP,
-    }
+    tunnel.kind().number()
 }
 
 /// An address as it stands in a header.

@@ -50,7 +50,7 @@ impl Translator for Engine {
     fn export(&mut self, now: Instant) -> Vec<(u16, SavedSession)> {
         self.take_back_under_way();
         let mut all = Vec::new();
-        for (mechanism, nat64) in self.nat64().iter().enumerate() {
+        for (mechanism, nat64) in self.nat64().iter_mut().enumerate() {
             let mut saved = Vec::new();
             let mut cursor = Some(0);
             while let Some(from) = cursor {

@@ -1,6 +1,6 @@
 //! Opening a TUN device with its queues, and asking the kernel for the most it can do.
 
-use super::{Abilities, Steering, TunQueue, steering};
+use super::{Abilities, BlockMap, Steering, TunQueue, steering};
 use crate::syscall::{annotate, interface_request, ioctl, ioctl_number};
 use crate::{interface, queue_discipline};
 use std::fs::{File, OpenOptions};
@@ -37,8 +37,8 @@ pub struct Tun {
     pub name: String,
     /// What the kernel granted.
     pub abilities: Abilities,
-    /// Whether the kernel steers packets as [`TunConfig::steering`] asked.
-    pub steered: bool,
+    /// The port blocks' owners, if the kernel steers packets as [`TunConfig::steering`] asked.
+    pub blocks: Option<BlockMap>,
     /// The queues, one for each worker.
     pub queues: Vec<TunQueue>,
 }
@@ -97,14 +97,12 @@ impl Tun {
             attach(&file, &name, wanted.vnet)?;
             queues.push(TunQueue::new(OwnedFd::from(file), abilities));
         }
-        let steered = match config.steering {
-            Some(steering) => steering::attach(queues[0].descriptor(), steering).is_ok(),
-            None => false,
-        };
+        let blocks =
+            config.steering.and_then(|steering| steering::attach(queues[0].descriptor(), steering).ok());
         // Spares memory and time; where the kernel refuses, everything works as well.
         let _ = queue_discipline::remove(&name);
         interface::set_queue_length(&name, interface::QUEUE_LENGTH)?;
-        Ok(Self { name, abilities, steered, queues })
+        Ok(Self { name, abilities, blocks, queues })
     }
 }
 

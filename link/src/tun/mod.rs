@@ -12,4 +12,4 @@ pub mod virtio;
 pub use abilities::Abilities;
 pub use device::{Persistence, Tun, TunConfig};
 pub use queue::TunQueue;
-pub use steering::Steering;
+pub use steering::{BlockMap, Steering};

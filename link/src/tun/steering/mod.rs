@@ -2,16 +2,20 @@
 //! packets over to one another.
 //!
 //! A TUN device asks an eBPF program for the queue (TUNSETSTEERINGEBPF, Linux 4.16). The program follows the ownership that
-//! the NAT deals out: IPv4 packets by the block of their destination port or ICMP identifier, IPv6 packets by their source
-//! address. It may be wrong (static bindings, ICMP errors, fragments): then the worker hands the packet over.
+//! the NAT deals out: IPv4 packets by the block of their destination port or ICMP identifier, which it looks up in a map of the
+//! blocks' owners; IPv6 packets by a keyed hash of their source's prefix. It may be wrong (static bindings, ICMP errors, fragments, a
+//! block that moves): then the worker hands the packet over.
 
+mod map;
 mod program;
 
 use crate::syscall::{annotate, ioctl};
+use sixway_dataplane::nat::Spread;
 use sixway_wire::protocol;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+pub use map::BlockMap;
 pub use program::{Instruction, steering_program};
 
 /// 2^64 divided by the golden ratio: spreads what differs in few bits.
@@ -24,23 +28,37 @@ pub struct Steering {
     pub ports_per_block: u16,
     /// How many workers, and queues; at least 1.
     pub workers: u8,
+    /// How subscribers are spread over the workers.
+    pub spread: Spread,
 }
 
 impl Steering {
-    /// The worker that the program chooses for a packet: the same in Rust.
+    /// Blocks that the ports are cut into.
+    pub fn blocks(self) -> u32 {
+        u32::from(u16::MAX / self.ports_per_block.max(1)) + 1
+    }
+
+    /// The owner of a block until it moves: blocks are dealt out in stripes.
+    pub fn first_owner(self, block: u32) -> u8 {
+        (block % u32::from(self.workers.max(1))) as u8
+    }
+
+    /// The worker that the program chooses for a packet as long as no block has moved: the same in Rust.
     pub fn worker(self, packet: &[u8]) -> u8 {
+        self.worker_by(packet, |block| self.first_owner(block))
+    }
+
+    /// The same where blocks have these owners.
+    pub fn worker_by(self, packet: &[u8], owner: impl Fn(u32) -> u8) -> u8 {
         let workers = u64::from(self.workers.max(1));
         match packet.first().map(|octet| octet >> 4) {
             Some(4) => match (outside_port(packet), chunk::<8>(packet, 12)) {
-                (Reading::Port(port), _) => (u64::from(port / self.ports_per_block.max(1)) % workers) as u8,
+                (Reading::Port(port), _) => owner(u32::from(port / self.ports_per_block.max(1))),
                 (Reading::NoPort, Some(addresses)) => share(u64::from_be_bytes(addresses), workers),
                 (Reading::CutShort, _) | (Reading::NoPort, None) => 0,
             },
             Some(6) => match chunk::<16>(packet, 8) {
-                Some(source) => {
-                    let bits = u128::from_be_bytes(source);
-                    share((bits >> 64) as u64 ^ bits as u64, workers)
-                }
+                Some(source) => self.spread.worker(u128::from_be_bytes(source), self.workers.max(1)),
                 None => 0,
             },
             _ => 0,
@@ -89,16 +107,18 @@ fn chunk<const N: usize>(packet: &[u8], at: usize) -> Option<[u8; N]> {
     packet.get(at..)?.first_chunk().copied()
 }
 
-/// Makes the device of this queue ask the steering program.
+/// Makes the device of this queue ask the steering program. Returns the blocks' owners as the program knows them.
 ///
 /// # Errors
-/// What the kernel said to BPF_PROG_LOAD or TUNSETSTEERINGEBPF; the device then spreads flows by its own hash.
-pub(super) fn attach(queue: BorrowedFd<'_>, steering: Steering) -> io::Result<()> {
-    let program = load(&steering_program(steering))?;
+/// What the kernel said to BPF_MAP_CREATE, BPF_PROG_LOAD or TUNSETSTEERINGEBPF; the device then spreads flows by its own hash.
+pub(super) fn attach(queue: BorrowedFd<'_>, steering: Steering) -> io::Result<BlockMap> {
+    let blocks = BlockMap::new(steering)?;
+    let program = load(&steering_program(steering, &blocks))?;
     let mut fd = program.as_raw_fd();
     // SAFETY: TUNSETSTEERINGEBPF reads an int. The device keeps the program when our file of it is closed.
     unsafe { ioctl(queue, libc::TUNSETSTEERINGEBPF, &mut fd) }
-        .map_err(|error| annotate(error, "TUNSETSTEERINGEBPF"))
+        .map_err(|error| annotate(error, "TUNSETSTEERINGEBPF"))?;
+    Ok(blocks)
 }
 
 const BPF_PROG_LOAD: libc::c_long = 5;
@@ -120,7 +140,10 @@ struct ProgramLoad {
 }
 
 /// Hands a program to the kernel's verifier.
-fn load(program: &[Instruction]) -> io::Result<OwnedFd> {
+///
+/// # Errors
+/// What the kernel said to BPF_PROG_LOAD.
+pub fn load(program: &[Instruction]) -> io::Result<OwnedFd> {
     let attributes = ProgramLoad {
         kind: BPF_PROG_TYPE_SOCKET_FILTER,
         instruction_count: program.len() as u32,
@@ -144,6 +167,3 @@ fn load(program: &[Instruction]) -> io::Result<OwnedFd> {
     // SAFETY: fd was just opened and belongs to nobody else.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
-
-#[cfg(test)]
-mod tests;

@@ -4,7 +4,7 @@
 //! packet, from its IP header on, and end the program with 0 where the packet ends too early. These loads want the context in
 //! r6 and put the number into r0; r1 to r5 are lost, r7 to r9 are kept.
 
-use super::{SPREAD, Steering};
+use super::{BlockMap, SPREAD, Steering};
 use sixway_wire::protocol;
 
 /// One eBPF instruction, as the kernel lays it out (struct bpf_insn).
@@ -29,19 +29,28 @@ const DOUBLE: u8 = 0x18;
 const ABSOLUTE: u8 = 0x20;
 const INDIRECT: u8 = 0x40;
 const REGISTER: u8 = 0x08;
+const ADD: u8 = 0x00;
 const MUL: u8 = 0x20;
 const DIV: u8 = 0x30;
 const OR: u8 = 0x40;
 const AND: u8 = 0x50;
 const SHIFT_LEFT: u8 = 0x60;
 const SHIFT_RIGHT: u8 = 0x70;
-const MODULO: u8 = 0x90;
-const XOR: u8 = 0xa0;
 const MOVE: u8 = 0xb0;
 const ALWAYS: u8 = 0x00;
 const EQUAL: u8 = 0x10;
 const NOT_EQUAL: u8 = 0x50;
+const CALL: u8 = 0x80;
 const EXIT: u8 = 0x90;
+const LOAD: u8 = 0x61;
+const STORE: u8 = 0x63;
+
+/// The register of the frame, at whose end the stack lies.
+const FRAME: u8 = 10;
+/// In the place of a source register: the constant is the number of a map (BPF_PSEUDO_MAP_FD).
+const MAP: u8 = 1;
+/// The helper bpf_map_lookup_elem.
+const LOOK_UP: i32 = 1;
 
 /// Places that are jumped to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,11 +60,12 @@ enum Label {
     Block,
     Addresses,
     Share,
+    Scale,
     Nobody,
 }
 
-/// The program that returns [`Steering::worker`] of a packet.
-pub fn steering_program(steering: Steering) -> Vec<Instruction> {
+/// The program that returns [`Steering::worker_by`] of a packet, where blocks have the owners of the map.
+pub fn steering_program(steering: Steering, blocks: &BlockMap) -> Vec<Instruction> {
     let (workers, block) = (i32::from(steering.workers.max(1)), i32::from(steering.ports_per_block.max(1)));
     let mut program = Assembler::default();
     program.registers(MOVE, 6, 1);
@@ -89,23 +99,31 @@ pub fn steering_program(steering: Steering) -> Vec<Instruction> {
     program.load_behind(HALF, 7, 2);
     program.label(Label::Block);
     program.number(DIV, 0, block);
-    program.number(MODULO, 0, workers);
+    program.look_up(blocks.number(), Label::Nobody);
     program.exit();
 
     program.label(Label::Addresses);
     program.load_two_words(12);
     program.jump(ALWAYS, 0, 0, Label::Share);
 
-    // IPv6: both halves of the source address.
+    // IPv6: the words of the source address as far as its prefix goes, each times its key.
     program.label(Label::Ipv6);
-    program.load_two_words(8);
-    program.registers(MOVE, 8, 7);
-    program.load_two_words(16);
-    program.registers(XOR, 7, 8);
+    program.constant(7, 0, steering.spread.sum());
+    for (place, (mask, key)) in steering.spread.words().into_iter().enumerate() {
+        if mask != 0 {
+            program.load(WORD, 8 + 4 * place as i32);
+            program.number(AND, 0, mask as i32);
+            program.constant(1, 0, key);
+            program.registers(MUL, 0, 1);
+            program.registers(ADD, 7, 0);
+        }
+    }
+    program.jump(ALWAYS, 0, 0, Label::Scale);
 
     program.label(Label::Share);
-    program.constant(1, SPREAD);
+    program.constant(1, 0, SPREAD);
     program.registers(MUL, 7, 1);
+    program.label(Label::Scale);
     program.number(SHIFT_RIGHT, 7, 32);
     program.number(MUL, 7, workers);
     program.number(SHIFT_RIGHT, 7, 32);
@@ -166,9 +184,22 @@ impl Assembler {
         self.registers(OR, 7, 9);
     }
 
-    /// A register becomes a 64-bit constant: an instruction of two.
-    fn constant(&mut self, register: u8, value: u64) {
-        self.push(LD | DOUBLE, register, 0, value as i32);
+    /// r0 becomes the entry of the map at its own number. The packet's registers are kept.
+    fn look_up(&mut self, map: i32, missing: Label) {
+        let stored = self.code.len();
+        self.push(STORE, FRAME, 0, 0);
+        self.code[stored].offset = -4;
+        self.registers(MOVE, 2, FRAME);
+        self.number(ADD, 2, -4);
+        self.constant(1, MAP, map as u64);
+        self.push(JMP | CALL, 0, 0, LOOK_UP);
+        self.jump(EQUAL, 0, 0, missing);
+        self.push(LOAD, 0, 0, 0);
+    }
+
+    /// A register becomes a 64-bit constant, or what a number of the kind `source` stands for: an instruction of two.
+    fn constant(&mut self, register: u8, source: u8, value: u64) {
+        self.push(LD | DOUBLE, register, source, value as i32);
         self.push(0, 0, 0, (value >> 32) as i32);
     }
 

@@ -1,0 +1,111 @@
+//! Port blocks that move between workers, so that the ports are where the hosts are.
+//!
+//! ```text
+//!     worker A runs out ──▶ asks B, who has most spare blocks ──▶ B gives: its own table first, its ports are gone
+//!                                                              ──▶ everyone is told (BlockMove), A too: A has the ports
+//! ```
+//!
+//! A block moves only while no port of it is taken at any address, so no binding moves with it. Until a worker hears of the move it takes the
+//! block for B's; B hands its packets over. A block is never two workers': who gives it has lost it before it is offered.
+//!
+//! A twentieth of all blocks is reserved: a worker does not give its share of that away, but to one that has no block at all. So one
+//! subscriber can use 95 % of an address, and never takes the last blocks from the other workers' subscribers.
+
+use super::Engine;
+use crate::nat::inside_key::InsideKey;
+use crate::nat::ownership::BlockMove;
+use crate::nat::sides::Inside;
+use crate::verdict::WorkerId;
+
+/// One block in so many is reserved.
+const RESERVED: u32 = 20;
+
+/// Blocks that are given at once, at most.
+pub const MOST_BLOCKS_AT_ONCE: usize = 8;
+
+/// How many blocks a worker has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Blocks {
+    /// All of them that have ports which may be given to hosts.
+    pub owned: u32,
+    /// Those of which no port is taken: a worker without blocks can have them.
+    pub spare: u32,
+    /// Those that any worker can have.
+    pub offered: u32,
+}
+
+impl Blocks {
+    /// What a worker can have of these that has so many itself.
+    pub const fn for_owner_of(self, owned: u32) -> u32 {
+        if owned == 0 { self.spare } else { self.offered }
+    }
+}
+
+impl<I: InsideKey> Engine<I> {
+    /// Whether this worker wants more blocks: ports ran out, or nearly did, since the last time it was asked.
+    pub fn wants_blocks(&mut self) -> bool {
+        self.ownership.workers() > 1 && self.tables.bindings.pool_mut().wants()
+    }
+
+    /// How many blocks this worker has.
+    pub fn blocks(&self) -> Blocks {
+        let pool = self.tables.bindings.pool();
+        Blocks {
+            owned: pool.owned(),
+            spare: pool.spare(),
+            offered: pool.spare().saturating_sub(self.reserve()),
+        }
+    }
+
+    /// Gives spare blocks to a worker that has `owned` itself; what everyone is to be told.
+    pub fn give_blocks(&mut self, to: WorkerId, owned: u32) -> Vec<BlockMove> {
+        let mut given = Vec::new();
+        // The more a worker has, the more it takes at once.
+        let wanted = (1 + owned as usize / 8).min(MOST_BLOCKS_AT_ONCE);
+        let kept = if owned == 0 { 0 } else { self.reserve() };
+        while to != self.worker && given.len() < wanted && self.tables.bindings.pool().spare() > kept {
+            let Some(block) = self.tables.bindings.pool().spare_block() else { break };
+            given.push(self.give_block(block, to));
+        }
+        given
+    }
+
+    /// A block has moved. Whether that was news.
+    pub fn block_moved(&mut self, moved: BlockMove) -> bool {
+        let is_news = self.ownership.moved(moved);
+        if is_news && moved.to == self.worker {
+            self.tables.bindings.pool_mut().gain(moved.block);
+        }
+        is_news
+    }
+
+    /// Gives this very block to another worker, if no port of it is taken; what everyone is to be told.
+    pub(crate) fn give_spare(&mut self, port: u16, to: WorkerId) -> Option<BlockMove> {
+        let block = port / crate::nat::PORTS_PER_BLOCK;
+        let is_spare = self.ownership.worker_of_block(port) == self.worker
+            && self.tables.bindings.pool().is_spare(block);
+        is_spare.then(|| self.give_block(block, to))
+    }
+
+    /// Whether a host has bindings here.
+    pub(crate) fn has_host(&self, host: I::Host) -> bool {
+        self.tables.bindings.has_host(Inside(host))
+    }
+
+    /// A host belongs to this worker from now on, whatever its prefix says; whether there was room to remember it.
+    pub(crate) fn except(&mut self, host: I::Host, worker: WorkerId) -> bool {
+        self.ownership.except(host, worker)
+    }
+
+    fn give_block(&mut self, block: u16, to: WorkerId) -> BlockMove {
+        self.tables.bindings.pool_mut().lose(block);
+        self.ownership.give(block, to)
+    }
+
+    /// This worker's share of the reserve: blocks that it keeps.
+    fn reserve(&self) -> u32 {
+        let workers = u32::from(self.ownership.workers());
+        let reserve = self.all_blocks / RESERVED;
+        reserve / workers + u32::from(u32::from(self.worker.0) < reserve % workers)
+    }
+}
