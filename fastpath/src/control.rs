@@ -2,6 +2,7 @@
 
 use crate::layout::{self, LAYOUT_VERSION, MAGIC};
 use crate::memory::{Mapping, SharedControl};
+use crate::slots::Slots;
 use crate::ticks;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -50,6 +51,7 @@ impl Control {
         for (place, octet) in page.gateway.iter().zip(padded(gateway)) {
             place.store(octet, Relaxed);
         }
+        self.set_slots(&Slots::default());
         page.buckets.store(buckets, Relaxed);
         page.generation.store(1, Relaxed);
         page.version.store(LAYOUT_VERSION, Relaxed);
@@ -84,6 +86,19 @@ impl Control {
     /// Buckets of the flow table.
     pub(crate) fn buckets(&self) -> u32 {
         self.page().buckets.load(Relaxed)
+    }
+
+    /// Whose the slots are that the flows in the table name.
+    pub fn slots(&self) -> Slots {
+        let page = self.page();
+        Slots::from_numbers(std::array::from_fn(|slot| page.slots[slot].load(Relaxed)))
+    }
+
+    /// Says whose they are. No flow may be left in the table that names a slot whose owner is another one now.
+    pub(crate) fn set_slots(&self, slots: &Slots) {
+        for (place, number) in self.page().slots.iter().zip(slots.numbers()) {
+            place.store(number, Release);
+        }
     }
 
     /// Says that the gateway is here. Without it for 2 s, the programs ask the kernel's tables once a second; after the time of

@@ -99,6 +99,8 @@ impl Opened {
                 open_table(&pins, control, settings.capacity, &rules)?
             }
         };
+        // What nobody adopted and is of no translator of ours goes before the programs hang.
+        table.set_translators(&rules.config);
         let hops = pins.map("next_hops")?;
         let next_hops = NextHops::of_map(hops.fd().as_fd(), control.clone());
         let failed = || FastPathError::when("open the maps");
@@ -365,7 +367,7 @@ fn open_table(
     let (control, flows) = (Arc::new(control), pins.map("flows")?);
     let table = FlowTable::of_map(flows.fd().as_fd(), control.clone(), capacity);
     let table = table.map_err(FastPathError::when("map the flow table"))?;
-    table.set_translators(&rules.config);
+    table.expect_translators(&rules.config);
     Ok((control, Arc::new(table)))
 }
 

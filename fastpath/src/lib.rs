@@ -52,6 +52,7 @@ mod probe;
 mod programs;
 pub mod rules;
 mod settings;
+mod slots;
 #[cfg(feature = "ebpf")]
 mod steering;
 #[cfg(not(feature = "ebpf"))]
@@ -82,6 +83,7 @@ pub use pins::{gateways, remove_all};
 #[cfg(feature = "ebpf")]
 pub use programs::{TC_OBJECT, XDP_OBJECT};
 pub use settings::{Attached, Found, LeftOut, Mode, Place, Rules, Settings, Table};
+pub use slots::Slots;
 pub use steering::Steering;
 pub use writer::FastPathWriter;
 

@@ -14,15 +14,15 @@ impl Engine {
     /// one is offered again when it has had twice as many, and so on. Entries of an earlier fast path are taken out of it, in one go.
     pub fn set_fast_path(&mut self, fast_path: Box<dyn FastPath>, packets: u32) {
         let shared = SharedFastPath::new(fast_path);
-        for (mechanism, nat64) in self.nat64.iter_mut().enumerate() {
-            nat64.set_fast_path(Some(shared.clone()), mechanism as u8, packets);
+        for nat64 in &mut self.nat64 {
+            nat64.set_fast_path(Some(shared.clone()), packets);
         }
     }
 
     /// Gives no more sessions to the fast path, and takes those back that it has, in one go.
     pub fn clear_fast_path(&mut self) {
-        for (mechanism, nat64) in self.nat64.iter_mut().enumerate() {
-            nat64.set_fast_path(None, mechanism as u8, 0);
+        for nat64 in &mut self.nat64 {
+            nat64.set_fast_path(None, 0);
         }
     }
 
@@ -67,7 +67,8 @@ impl Engine {
         usage: &Usage,
         now: Instant,
     ) -> Result<(), NotAdopted> {
-        let nat64 = self.nat64.get_mut(usize::from(flow.mechanism)).ok_or(NotAdopted::NoTranslator)?;
+        let mut all = self.nat64.iter_mut();
+        let nat64 = all.find(|nat64| nat64.identity() == flow.mechanism).ok_or(NotAdopted::NoTranslator)?;
         nat64.adopt(flow, handle, usage, now, &mut self.counters)
     }
 

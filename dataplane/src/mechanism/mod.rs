@@ -2,6 +2,7 @@
 //! another.
 
 pub mod configured;
+pub mod identity;
 pub mod isatap;
 pub mod nat64;
 pub mod siit;

@@ -11,6 +11,7 @@ use super::state_tables::StateTables;
 use super::timeouts::Clock;
 use crate::counters::Counters;
 use crate::instant::Instant;
+use crate::mechanism::identity::Identity;
 use crate::offload::{FlowHandle, OffloadedFlow, Usage};
 
 /// Halves that waited and are looked at after one batch: more than a batch of 256 packets can leave behind.
@@ -30,9 +31,14 @@ pub(crate) struct Present {
 }
 
 impl StateTables {
-    /// Gives sessions to this fast path from now on, under this translator's number, when one of their directions has had so many packets;
+    /// Gives sessions to this fast path from now on, as those of this translator, when one of their directions has had so many packets;
     /// or to none. Those that are in another one are taken out of it.
-    pub(crate) fn set_fast_path(&mut self, fast_path: Option<SharedFastPath>, mechanism: u8, packets: u32) {
+    pub(crate) fn set_fast_path(
+        &mut self,
+        fast_path: Option<SharedFastPath>,
+        mechanism: Identity,
+        packets: u32,
+    ) {
         if self.offloading.is_on() {
             for slot in 0..self.sessions.slots() {
                 self.take_back(slot);
@@ -70,7 +76,7 @@ impl StateTables {
         if !is_open || place.flow().is_some() || place.stored != NONE {
             return;
         }
-        let mechanism = self.offloading.mechanism();
+        let Some(mechanism) = self.offloading.mechanism() else { return };
         let flow = OffloadedFlow { mechanism, protocol, inside, outside, remote };
         let Some(handle) = self.offloading.arm(slot, &flow, now) else {
             counters.flows_offload_refused += 1;

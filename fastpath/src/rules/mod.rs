@@ -13,9 +13,11 @@ use crate::layout::{
     Own, PORTS, Port, RULES, Rule6, TRANSLATORS, TUNNELS,
 };
 use crate::settings::Rules;
+use crate::slots::{Places, Slots};
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
+use sixway_dataplane::mechanism::identity::Identity;
 use sixway_wire::Prefix6;
 
 pub use eam::EAM_ROWS;
@@ -37,6 +39,8 @@ pub struct Surroundings {
     pub idle_udp: u32,
     /// Ticks after which everything is passed on if the gateway is away.
     pub absence: u32,
+    /// Where translators are whose flows a process before this one may have left.
+    pub slots: Slots,
 }
 
 /// A mechanism, as it is counted: its place among those of its kind, or of all tunnels, in the order of the configuration.
@@ -107,10 +111,11 @@ impl Offer {
         let mut offer = Self::default();
         offer.set_surroundings(engine, around);
         let mut stateless = around.not_plain.clone().map_or(Ok(()), |why| Err(Why::Routing(why)));
-        stateless = stateless.and(offer.set_translators(engine));
+        let places = places(engine, &around.slots);
+        stateless = stateless.and(offer.set_translators(engine, &places));
         offer.set_own(engine);
         offer.set_tunnels(engine);
-        stateless = stateless.and(offer.set_prefixes(engine));
+        stateless = stateless.and(offer.set_prefixes(engine, &places));
         match stateless {
             Ok(()) => offer.rules.config.has_stateless = u8::from(offer.has_any()),
             Err(why) => offer.refuse_stateless(engine, &why),
@@ -157,11 +162,10 @@ impl Offer {
     }
 
     /// Whose the IPv6 destinations are, longest prefix first, as `Engine::new` has it.
-    fn set_prefixes(&mut self, engine: &EngineConfig) -> Result<(), Why> {
+    fn set_prefixes(&mut self, engine: &EngineConfig, places: &Places) -> Result<(), Why> {
         let mut all: Vec<(Prefix6, u8, usize)> = Vec::new();
         all.extend(engine.nat64.iter().map(|one| (one.prefix.prefix(), KIND_NAT64, 0)));
-        for (index, one) in engine.siit.iter().enumerate() {
-            let index = engine.nat64.len() + index;
+        for (one, index) in engine.siit.iter().zip(places.stateless.iter().copied()) {
             all.extend(one.prefix.iter().map(|prefix| (prefix.prefix(), KIND_SIIT, index)));
         }
         for (index, tunnel) in engine.tunnels.iter().enumerate() {
@@ -197,6 +201,13 @@ impl Offer {
         }
         self.rules.tables.clear();
     }
+}
+
+/// Where the translators are.
+fn places(engine: &EngineConfig, before: &Slots) -> Places {
+    let stateful: Vec<_> =
+        engine.nat64.iter().map(|nat64| Identity::of_nat64(nat64.prefix.prefix())).collect();
+    before.place(&stateful, engine.siit.len())
 }
 
 /// The tunnel's kind in the programs.

@@ -26,6 +26,7 @@ pub use time::{Due, Probed};
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::instant::Instant;
+use crate::mechanism::identity::Identity;
 use crate::nat::{
     Clock, NatProtocol, Occupancy, Outside, Ownership, Pool, PoolSlot, SessionState, StateTables,
 };
@@ -114,6 +115,11 @@ impl Nat64 {
     /// The translation prefix, Pref64::/n.
     pub const fn prefix(&self) -> &Rfc6052 {
         &self.prefix
+    }
+
+    /// Who it is, for flows and sessions that outlive this process.
+    pub const fn identity(&self) -> Identity {
+        Identity::of_nat64(self.prefix.prefix())
     }
 
     /// Tells of the gateway's other NAT64s' prefixes: a source under one is refused like one under the own prefix.

@@ -14,9 +14,9 @@ use core::time::Duration;
 use sixway_wire::Endpoint4;
 
 impl Nat64 {
-    /// Gives sessions to this fast path from now on, or to none. `mechanism` is this translator's number.
-    pub(crate) fn set_fast_path(&mut self, fast_path: Option<SharedFastPath>, mechanism: u8, packets: u32) {
-        self.tables.set_fast_path(fast_path, mechanism, packets);
+    /// Gives sessions to this fast path from now on, or to none.
+    pub(crate) fn set_fast_path(&mut self, fast_path: Option<SharedFastPath>, packets: u32) {
+        self.tables.set_fast_path(fast_path, self.identity(), packets);
     }
 
     /// Tells this ledger of the ports that are given from now on.
