@@ -1,5 +1,10 @@
 //! Compiles the eBPF programs with clang, all at the same time.
 
+// The file itself, not the crate: whatever else changes there, the programs stay as they are.
+#[allow(dead_code)] // the rest of the table is the crate's
+#[path = "../dataplane/src/mechanism/table.rs"]
+mod table;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -14,12 +19,17 @@ const OBJECTS: [(&str, &str, &[&str]); 4] = [
 fn main() {
     // The folder: every header and program in it.
     println!("cargo::rerun-if-changed=bpf");
+    println!("cargo::rerun-if-changed=../dataplane/src/mechanism/table.rs");
     println!("cargo::rerun-if-env-changed=CLANG");
     if std::env::var_os("CARGO_FEATURE_EBPF").is_none() {
         return;
     }
     let Some(folder) = std::env::var_os("OUT_DIR") else { return };
     let folder = PathBuf::from(folder);
+    if let Err(error) = std::fs::write(folder.join("kinds.h"), kinds()) {
+        println!("cargo::error=kinds.h: {error}");
+        std::process::exit(1);
+    }
     let started: Vec<_> = OBJECTS.iter().map(|object| start(object, &folder)).collect();
     let results: Vec<_> =
         started.into_iter().zip(OBJECTS).map(|(child, (_, source, _))| finish(child, source)).collect();
@@ -35,6 +45,13 @@ fn main() {
     }
 }
 
+/// The header with the mechanisms' numbers.
+fn kinds() -> String {
+    let kinds = table::Kind::ALL.iter();
+    let lines = kinds.map(|kind| format!("#define KIND_{} {}\n", kind.name().to_uppercase(), kind.number()));
+    format!("#pragma once\n\n{}#define KINDS {}\n", lines.collect::<String>(), table::Kind::NUMBERS)
+}
+
 fn clang() -> String {
     std::env::var("CLANG").unwrap_or_else(|_| "clang".into())
 }
@@ -43,7 +60,7 @@ fn start((object, source, arguments): &(&str, &str, &[&str]), folder: &Path) -> 
     let clang = clang();
     let mut command = Command::new(&clang);
     command.args(["-target", "bpf", "-O2", "-g", "-Wall", "-Werror"]).args(*arguments);
-    command.args(["-c", source, "-o"]).arg(folder.join(object));
+    command.arg("-I").arg(folder).args(["-c", source, "-o"]).arg(folder.join(object));
     let architecture = std::env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
     // Loads stay in order there, as the programs want them.
     if architecture != "x86_64" {

@@ -1,6 +1,7 @@
 //! What the engine counts. Plain numbers, one set for each worker; whoever shows them adds the workers up.
 
 use crate::drop_reason::DropReason;
+use crate::mechanism::table::{Kind, Way};
 
 macro_rules! counters {
     ($($(#[doc = $doc:literal])+ $field:ident = $name:literal,)+) => {
@@ -8,25 +9,31 @@ macro_rules! counters {
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Counters {
             $($(#[doc = $doc])+ pub $field: u64,)+
+            /// Frames that passed the mechanisms of a [`Kind`], by [`Way`].
+            pub passed: [[u64; 2]; Kind::COUNT],
             /// Frames dropped, by [`DropReason`].
             pub dropped: [u64; DropReason::COUNT],
         }
 
         impl Default for Counters {
             fn default() -> Self {
-                Self { $($field: 0,)+ dropped: [0; DropReason::COUNT] }
+                Self { $($field: 0,)+ passed: [[0; 2]; Kind::COUNT], dropped: [0; DropReason::COUNT] }
             }
         }
 
         impl Counters {
             /// Every counter but the drops: its name, what it counts, its value.
             pub fn named(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
-                [$(($name, concat!($($doc,)+).trim_ascii(), self.$field),)+].into_iter()
+                let fixed = [$(($name, concat!($($doc,)+).trim_ascii(), self.$field),)+];
+                fixed.into_iter().chain(self.of_mechanisms())
             }
 
             /// Adds another engine's counters.
             pub fn add(&mut self, other: &Self) {
                 $(self.$field += other.$field;)+
+                for (mine, theirs) in self.passed.as_flattened_mut().iter_mut().zip(other.passed.as_flattened()) {
+                    *mine += theirs;
+                }
                 for (mine, theirs) in self.dropped.iter_mut().zip(other.dropped) {
                     *mine += theirs;
                 }
@@ -73,30 +80,6 @@ counters! {
     fragments_made = "fragments.made",
     /// Packets reassembled from fragments.
     reassembled = "fragments.reassembled",
-    /// Frames translated from IPv4 to IPv6 by SIIT.
-    siit_v4_to_v6 = "siit.v4_to_v6",
-    /// Frames translated from IPv6 to IPv4 by SIIT.
-    siit_v6_to_v4 = "siit.v6_to_v4",
-    /// Frames translated from IPv4 to IPv6 by NAT64.
-    nat64_v4_to_v6 = "nat64.v4_to_v6",
-    /// Frames translated from IPv6 to IPv4 by NAT64.
-    nat64_v6_to_v4 = "nat64.v6_to_v4",
-    /// Frames that went into a configured tunnel.
-    configured_encap = "configured.encap",
-    /// Frames that came out of a configured tunnel.
-    configured_decap = "configured.decap",
-    /// Frames that went into a 6to4 tunnel.
-    six_to_four_encap = "six_to_four.encap",
-    /// Frames that came out of a 6to4 tunnel.
-    six_to_four_decap = "six_to_four.decap",
-    /// Frames that went into a 6rd tunnel.
-    six_rd_encap = "six_rd.encap",
-    /// Frames that came out of a 6rd tunnel.
-    six_rd_decap = "six_rd.decap",
-    /// Frames that went into an ISATAP tunnel.
-    isatap_encap = "isatap.encap",
-    /// Frames that came out of an ISATAP tunnel.
-    isatap_decap = "isatap.decap",
     /// Packets out of tunnels with a combination of ECN fields that nobody sends and that is always potentially dangerous, dropped ones
     /// included (RFC 6040 §4.2, "(!!!)").
     ecn_dangerous = "tunnels.ecn_dangerous",
@@ -131,6 +114,23 @@ counters! {
 }
 
 impl Counters {
+    /// A frame passed a mechanism.
+    #[inline(always)]
+    pub const fn pass(&mut self, kind: Kind, way: Way) {
+        self.passed[kind as usize][way as usize] += 1;
+    }
+
+    /// Frames that passed the mechanisms of a kind.
+    pub fn passed_total(&self, kind: Kind) -> u64 {
+        self.passed[kind as usize].iter().sum()
+    }
+
+    /// The counters of the mechanisms: name, what it counts, value.
+    fn of_mechanisms(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
+        let ways = Kind::ALL.iter().flat_map(|kind| [(*kind, Way::In), (*kind, Way::Out)]);
+        ways.map(|(kind, way)| (kind.counter(way), kind.help(way), self.passed[kind as usize][way as usize]))
+    }
+
     /// Frames dropped for any reason.
     pub fn dropped_total(&self) -> u64 {
         self.dropped.iter().sum()

@@ -30,4 +30,4 @@ pub use drop_reason::DropReason;
 pub use frame::{Checksum, Frame, Offload, SegmentKind, Segments};
 pub use instant::Instant;
 pub use limits::Limits;
-pub use verdict::{Action, Decision, Edit, Next, Outbox, PolicyId, Quoted, Repeat, Verdict, WorkerId};
+pub use verdict::{Action, Decision, Edit, Next, Outbox, PolicyId, Quoted, Verdict, WorkerId};

@@ -78,17 +78,6 @@ pub enum Quoted {
     },
 }
 
-/// May this answer be given again without asking?
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repeat {
-    /// First of a flow, SYN, FIN, fragment, ICMP error: ask each time.
-    Never,
-    /// The same five-tuple, as long as the session lives (its index).
-    Flow(u32),
-    /// Every packet that the mechanism's rule matches: the action follows from the addresses alone.
-    Rule,
-}
-
 /// Where the result goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
@@ -107,8 +96,6 @@ pub struct Decision {
     pub action: Action,
     /// For an ICMP error: the endpoints of the packet that it quotes.
     pub quoted: Option<Quoted>,
-    /// Whether the answer holds for the flow's next packets.
-    pub repeat: Repeat,
     /// Where the result goes.
     pub next: Next,
 }

@@ -9,6 +9,9 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+// KIND_… of each mechanism, and KINDS, one more than the greatest of these numbers may be: `build.rs` makes it from the table of mechanisms.
+#include "kinds.h"
+
 /// "6way", then the version of everything in this file and of the hash. Another number: the maps are not ours to use.
 #define MAGIC 0x36776179u
 #define LAYOUT_VERSION 2u
@@ -155,12 +158,6 @@ struct device {
 #define POOLS 16
 
 #define KIND_NONE 0
-#define KIND_NAT64 1
-#define KIND_SIIT 2
-#define KIND_SIX_TO_FOUR 3
-#define KIND_SIX_RD 4
-#define KIND_CONFIGURED 5
-#define KIND_ISATAP 6
 /// Of a rule: what there was no room for; its destinations are the engine's.
 #define KIND_ENGINE 255
 
@@ -213,8 +210,6 @@ struct counter {
 
 /// Index of a counter: kind * 2 + way; way 0: v6_to_v4 or encap, 1: v4_to_v6 or decap.
 #define COUNTER(kind, way) ((kind) * 2 + (way))
-/// Kinds that there are counters for.
-#define KINDS 32
 /// Then what was passed on, by cause.
 #define PASSED (2 * KINDS)
 #define PASS_NOT_OURS (PASSED + 0)

@@ -1,9 +1,7 @@
 //! What the programs count: packets and octets that they carried on, and what they left to the kernel, by cause.
 
 use crate::layout::{COUNTERS, Counter, PASSED};
-
-/// Kinds of mechanisms, in the order of the counters; the number of each is its place here plus one.
-pub const MECHANISMS: [&str; 6] = ["nat64", "siit", "6to4", "6rd", "configured", "isatap"];
+use sixway_dataplane::mechanism::table::{Kind, Way};
 
 /// Why a packet was not carried on: its name in metrics and output, and what it means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,11 +50,16 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// What was carried on: name of the mechanism, from IPv6 to IPv4 (or into tunnels), the other way.
-    pub fn carried(&self) -> impl Iterator<Item = (&'static str, Counter, Counter)> {
-        MECHANISMS.iter().zip(1..).map(|(name, kind)| {
-            let at: usize = kind * 2;
-            (*name, self.values[at], self.values[at + 1])
+    /// What was carried on by the mechanisms of a kind: [`Way::Out`] and [`Way::In`].
+    pub fn of(&self, kind: Kind) -> [Counter; 2] {
+        [Way::Out, Way::In].map(|way| self.values[2 * usize::from(kind.number()) + way as usize])
+    }
+
+    /// What was carried on, by kind of mechanism: [`Way::Out`], [`Way::In`].
+    pub fn carried(&self) -> impl Iterator<Item = (Kind, Counter, Counter)> {
+        Kind::ALL.iter().map(|kind| {
+            let [out, back] = self.of(*kind);
+            (*kind, out, back)
         })
     }
 
@@ -111,8 +114,10 @@ mod tests {
         counts.add(13, Counter { packets: 3, octets: 4 });
         counts.add(PASSED + 1, Counter { packets: 5, octets: 6 });
         let carried: Vec<_> = counts.carried().collect();
-        assert_eq!(carried[0], ("nat64", Counter { packets: 2, octets: 20 }, Counter::zero()));
-        assert_eq!(carried[5], ("isatap", Counter::zero(), Counter { packets: 3, octets: 4 }));
+        assert_eq!(counts.of(Kind::Nat64), [Counter { packets: 2, octets: 20 }, Counter::zero()]);
+        assert_eq!(counts.of(Kind::Isatap), [Counter::zero(), Counter { packets: 3, octets: 4 }]);
+        assert!(carried.contains(&(Kind::Isatap, Counter::zero(), Counter { packets: 3, octets: 4 })));
+        assert_eq!(carried.len(), Kind::COUNT);
         assert_eq!(
             counts.passed().nth(1).map(|(cause, value)| (cause.name, value.packets)),
             Some(("no_flow", 5))

@@ -3,6 +3,8 @@
 //! Addresses and ports stand as they do in a header (network order, read as this machine reads memory); everything else is the
 //! machine's. `tests/layout.rs` compares every field with what clang makes of the headers.
 
+use sixway_dataplane::mechanism::table::Kind;
+
 /// "6way": what the control map starts with.
 pub const MAGIC: u32 = 0x3677_6179;
 /// The version of everything here and of the hash. Another number: the maps are not ours to use.
@@ -41,28 +43,30 @@ pub const NETWORKS4: usize = 64;
 /// See [`TRANSLATORS`].
 pub const PORTS: usize = 32;
 /// Kinds of mechanisms that there are counters for.
-pub const KINDS: usize = 32;
+pub const KINDS: usize = Kind::NUMBERS;
 /// Counters: two for each kind of mechanism, then sixteen for what was not forwarded.
 pub const COUNTERS: usize = PASSED + 16;
 /// The first counter of what was not forwarded.
 pub const PASSED: usize = 2 * KINDS;
 
-/// Kinds of mechanisms.
+/// Kinds of mechanisms: the numbers of the table, and what is no mechanism. `kinds.h` has them from there, too.
 pub const KIND_NONE: u8 = 0;
 /// See [`KIND_NONE`].
-pub const KIND_NAT64: u8 = 1;
+pub const KIND_NAT64: u8 = Kind::Nat64.number();
 /// See [`KIND_NONE`].
-pub const KIND_SIIT: u8 = 2;
+pub const KIND_SIIT: u8 = Kind::Siit.number();
 /// See [`KIND_NONE`].
-pub const KIND_SIX_TO_FOUR: u8 = 3;
+pub const KIND_SIX_TO_FOUR: u8 = Kind::SixToFour.number();
 /// See [`KIND_NONE`].
-pub const KIND_SIX_RD: u8 = 4;
+pub const KIND_SIX_RD: u8 = Kind::SixRd.number();
 /// See [`KIND_NONE`].
-pub const KIND_CONFIGURED: u8 = 5;
+pub const KIND_CONFIGURED: u8 = Kind::Configured.number();
 /// See [`KIND_NONE`].
-pub const KIND_ISATAP: u8 = 6;
+pub const KIND_ISATAP: u8 = Kind::Isatap.number();
 /// Of a rule: what there was no room for; its destinations are the engine's.
 pub const KIND_ENGINE: u8 = 255;
+
+const _: () = assert!(Kind::NUMBERS <= KIND_ENGINE as usize);
 
 /// The translator itself joins two hosts of its table (RFC 7757 section 4.2.2).
 pub const HAIRPIN_INTRINSIC: u8 = 0;

@@ -67,7 +67,7 @@ pub use adoption::Adopted;
 #[cfg(feature = "ebpf")]
 pub use ahead::Ahead;
 pub use control::Control;
-pub use counts::{CAUSES, Cause, Counts, MECHANISMS};
+pub use counts::{CAUSES, Cause, Counts};
 pub use error::SteeringError;
 #[cfg(not(feature = "ebpf"))]
 pub use fast_path::{Ahead, gateways, remove_all};

@@ -8,6 +8,7 @@ mod support;
 use aya::maps::{HashMap, MapData};
 use sixway_dataplane::Instant;
 use sixway_dataplane::mechanism::identity::Identity;
+use sixway_dataplane::mechanism::table::Kind;
 use sixway_dataplane::nat::{Direction, Inside, NatProtocol, Outside};
 use sixway_dataplane::offload::{FastPath as _, OffloadedFlow, mark};
 use sixway_fastpath::layout::{Config, Device, KIND_NAT64};
@@ -436,7 +437,7 @@ fn a_flow_is_carried_on_from_its_quiet_point_until_it_is_removed() {
             hops.iter().all(|hop| hop.address == FAR && hop.ifindex == near && hop.mac == there),
             "{hops:?}"
         );
-        assert_eq!(fast_path.counts().unwrap().carried().next().unwrap().1.packets, 2);
+        assert_eq!(fast_path.counts().unwrap().of(Kind::Nat64)[0].packets, 2);
         assert_eq!(fast_path.next_hops().free(Duration::ZERO), 1);
         let ran = run_tc(fast_path.tc().unwrap(), &frame).unwrap();
         assert_eq!(ran.verdict, 7, "it is found again");

@@ -2,6 +2,7 @@
 #![cfg(feature = "ebpf")]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use sixway_dataplane::mechanism::table::Kind;
 use sixway_fastpath::layout::*;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -19,7 +20,7 @@ fn c_program(name: &str, body: &str) -> String {
     let headers = concat!(env!("CARGO_MANIFEST_DIR"), "/bpf");
     let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".into());
     let output = Command::new(clang)
-        .args(["-w", "-O1", "-I", headers, "-o"])
+        .args(["-w", "-O1", "-I", headers, "-I", env!("OUT_DIR"), "-o"])
         .args([&program, &source])
         .output()
         .unwrap();
@@ -57,6 +58,17 @@ fn every_structure_lies_in_memory_as_in_c() {
         Port "port", Config "config",
     }
     assert_eq!(c_program("structures", &body), wanted);
+}
+
+#[test]
+fn every_mechanism_has_its_number_in_the_programs() {
+    let (mut body, mut wanted) = (String::new(), String::new());
+    for kind in Kind::ALL {
+        let name = kind.name().to_uppercase();
+        writeln!(body, "\tprintf(\"{name} %d\\n\", KIND_{name});").unwrap();
+        writeln!(wanted, "{name} {}", kind.number()).unwrap();
+    }
+    assert_eq!(c_program("kinds", &body), wanted);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::mechanism::configured::{Configured, ConfiguredConfig};
 use crate::mechanism::isatap::{Isatap, IsatapConfig};
 use crate::mechanism::six_rd::{SixRd, SixRdConfig};
 use crate::mechanism::six_to_four::{SixToFour, SixToFourConfig};
+use crate::mechanism::table::{Kind, Way};
 use crate::parse::{Addresses, Packet, Transport};
 use crate::rewrite::{Executed, decap};
 use crate::tunnel::TunnelPolicy;
@@ -105,6 +106,15 @@ impl Tunnel {
             TunnelConfig::SixToFour(config) => Self::SixToFour(SixToFour::new(config, own, policy)),
             TunnelConfig::SixRd(config) => Self::SixRd(SixRd::new(config, own, policy)),
             TunnelConfig::Isatap(config) => Self::Isatap(Isatap::new(config, own, policy)),
+        }
+    }
+
+    const fn kind(&self) -> Kind {
+        match self {
+            Self::Configured(_) => Kind::Configured,
+            Self::SixToFour(_) => Kind::SixToFour,
+            Self::SixRd(_) => Kind::SixRd,
+            Self::Isatap(_) => Kind::Isatap,
         }
     }
 
@@ -346,7 +356,8 @@ impl Engine {
         {
             return Err(DropReason::TunnelLoop); // RFC 6324 §3.1
         }
-        self.count_encap(number);
+        let kind = self.tunnels.tunnel(number).kind();
+        self.counters.pass(kind, Way::Out);
         Ok(decision)
     }
 
@@ -401,7 +412,8 @@ impl Engine {
             return Ok(Verdict::Control);
         }
         self.rewriter.decap(frame, packet, &inner, decision.action.policy, &mut self.counters)?;
-        self.count_decap(number);
+        let kind = self.tunnels.tunnel(number).kind();
+        self.counters.pass(kind, Way::In);
         Ok(Verdict::Forward)
     }
 
@@ -414,25 +426,5 @@ impl Engine {
             return Err(DropReason::TunnelLoop);
         }
         if self.tunnels.may_come_from(endpoint, source) { Ok(()) } else { Err(DropReason::NoTunnel) }
-    }
-
-    #[inline(always)]
-    fn count_encap(&mut self, number: u16) {
-        match self.tunnels.tunnel(number) {
-            Tunnel::Configured(_) => self.counters.configured_encap += 1,
-            Tunnel::SixToFour(_) => self.counters.six_to_four_encap += 1,
-            Tunnel::SixRd(_) => self.counters.six_rd_encap += 1,
-            Tunnel::Isatap(_) => self.counters.isatap_encap += 1,
-        }
-    }
-
-    #[inline(always)]
-    fn count_decap(&mut self, number: u16) {
-        match self.tunnels.tunnel(number) {
-            Tunnel::Configured(_) => self.counters.configured_decap += 1,
-            Tunnel::SixToFour(_) => self.counters.six_to_four_decap += 1,
-            Tunnel::SixRd(_) => self.counters.six_rd_decap += 1,
-            Tunnel::Isatap(_) => self.counters.isatap_decap += 1,
-        }
     }
 }

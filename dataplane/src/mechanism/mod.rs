@@ -8,3 +8,4 @@ pub mod nat64;
 pub mod siit;
 pub mod six_rd;
 pub mod six_to_four;
+pub mod table;

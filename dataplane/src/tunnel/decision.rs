@@ -4,7 +4,7 @@ use super::address::isatap::LINK_LOCAL;
 use super::neighbour_discovery::is_group_of_link;
 use crate::drop_reason::DropReason;
 use crate::parse::{Addresses, Packet};
-use crate::verdict::{Action, Decision, Edit, Next, PolicyId, Repeat};
+use crate::verdict::{Action, Decision, Edit, Next, PolicyId};
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 /// The addresses of a packet that came through a tunnel, less the outer destination, by which the tunnel was found.
@@ -78,5 +78,5 @@ pub const fn decap(policy: PolicyId) -> Decision {
 }
 
 const fn decision(edit: Edit, policy: PolicyId) -> Decision {
-    Decision { action: Action { edit, policy }, quoted: None, repeat: Repeat::Rule, next: Next::Leave }
+    Decision { action: Action { edit, policy }, quoted: None, next: Next::Leave }
 }

@@ -5,6 +5,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use serde::Serialize;
+use sixway_dataplane::mechanism::table::Kind;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -80,8 +81,9 @@ const MAX_FILE: u64 = 512 << 20;
 const MAX_MECHANISMS: usize = 64;
 
 /// The sections one of which a gateway has at least.
-const MECHANISMS: [&str; 8] =
-    ["nat64", "siit", "six_to_four", "six_rd", "tunnel", "isatap", "router_advertisement", "dns64"];
+fn sections_of_mechanisms() -> impl Iterator<Item = &'static str> {
+    Kind::ALL.iter().map(|kind| kind.section()).chain(["router_advertisement", "dns64"])
+}
 
 /// More routes than this are not set for the mappings of a SIIT.
 const MAX_EAM_ROUTES: usize = 4_096;
@@ -295,8 +297,9 @@ fn read<'a>(
     let dns64 = read_dns64(&sections, gateway.as_ref(), &translators, host, read_file, report);
     claims.host(host, device);
     claims.check(report);
-    if MECHANISMS.iter().all(|name| table.get(*name).is_none()) {
-        let names = MECHANISMS.map(|name| format!("[{name}]")).join(", ");
+    if sections_of_mechanisms().all(|name| table.get(name).is_none()) {
+        let names: Vec<String> = sections_of_mechanisms().map(|name| format!("[{name}]")).collect();
+        let names = names.join(", ");
         let what = format!("configures no mechanism; write one of the sections {names}");
         report.fault(&Place::file(document.file()), what);
     }

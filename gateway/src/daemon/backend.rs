@@ -13,6 +13,7 @@ use crate::admin::{
 };
 use crate::metrics::{self, Beside, Gauge, Sample};
 use crate::worker::{BindingEntry, Command, Dump, DumpPage, Position, Post, Report, SessionEntry, Table};
+use sixway_dataplane::mechanism::table::{Kind, Way};
 use sixway_dataplane::{Counters, DropReason};
 use sixway_wire::Prefix4;
 use std::net::Ipv4Addr;
@@ -53,24 +54,7 @@ pub struct Mechanism {
     /// What it serves, in a few words.
     pub serves: String,
     /// What it is.
-    pub kind: MechanismKind,
-}
-
-/// What a mechanism is; those of a kind share their counters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MechanismKind {
-    /// A stateful translator.
-    Nat64,
-    /// A stateless translator.
-    Siit,
-    /// 6to4.
-    SixToFour,
-    /// 6rd.
-    SixRd,
-    /// A configured tunnel.
-    Configured,
-    /// ISATAP.
-    Isatap,
+    pub kind: Kind,
 }
 
 /// The running gateway, as the admin API sees it.
@@ -143,8 +127,8 @@ impl Gateway {
 
     /// Whether packets went into ISATAP tunnels lately.
     pub(super) fn isatap_is_used(&self) -> bool {
-        let (history, kind) = (self.history(), MechanismKind::Isatap);
-        history.rate(|counters| counters.isatap_encap) > 0.0
+        let (history, kind) = (self.history(), Kind::Isatap);
+        history.rate(|counters| counters.passed[kind as usize][Way::Out as usize]) > 0.0
             || history.carried(|counts| words::carried(counts, kind)) > 0.0
     }
 
@@ -251,8 +235,7 @@ impl Gateway {
 
     /// The stateful mechanisms, by their place in the configuration.
     pub(super) fn stateful(&self) -> impl Iterator<Item = u16> + use<> {
-        0..self.facts.mechanisms.iter().filter(|mechanism| mechanism.kind == MechanismKind::Nat64).count()
-            as u16
+        0..self.facts.mechanisms.iter().filter(|mechanism| mechanism.kind == Kind::Nat64).count() as u16
     }
 
     fn mechanism(&self, index: u16) -> String {
@@ -349,7 +332,7 @@ impl Backend for Gateway {
             serves: tunnels.serves.get(&mechanism.name).unwrap_or(&mechanism.serves).clone(),
             frames: history.rate(|counters| words::passed(counters, mechanism.kind))
                 + history.carried(|counts| words::carried(counts, mechanism.kind)),
-            stateful: mechanism.kind == MechanismKind::Nat64,
+            stateful: mechanism.kind.is_stateful(),
             sessions: table.sessions,
             bindings: table.bindings,
             bindings_capacity: table.bindings_capacity,
@@ -518,8 +501,8 @@ impl Gateway {
             let mut add = |name, help, value| {
                 gauges.push(Gauge { name, help, mechanism: mechanism.name.clone(), value });
             };
-            let translates = matches!(mechanism.kind, MechanismKind::Nat64 | MechanismKind::Siit);
-            if mechanism.kind == MechanismKind::Nat64 {
+            let translates = matches!(mechanism.kind, Kind::Nat64 | Kind::Siit);
+            if mechanism.kind == Kind::Nat64 {
                 add("sessions", "Live sessions.", table.sessions);
                 add("sessions_capacity", "How many sessions there may be.", table.sessions_capacity);
             }

@@ -34,7 +34,7 @@ mod tunnel_view;
 mod tunnels;
 mod words;
 
-pub use backend::{Facts, Gateway, Mechanism, MechanismKind};
+pub use backend::{Facts, Gateway, Mechanism};
 pub use dns64::Dns64View;
 pub use offload::left_to_the_engine;
 pub use run::{RunError, Start, run};

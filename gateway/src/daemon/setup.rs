@@ -1,10 +1,11 @@
 //! From the configuration to what the gateway is made of.
 
-use super::backend::{Mechanism, MechanismKind};
+use super::backend::Mechanism;
 use super::tunnel_view::TunnelView;
 use crate::config::{Config, Nat64, Remote, Route, Siit};
 use crate::host::{Forwarding, Plan};
 use crate::show::{count, plural};
+use sixway_dataplane::mechanism::table::Kind;
 use sixway_wire::Prefix4;
 use std::path::{Path, PathBuf};
 
@@ -45,22 +46,22 @@ pub(super) fn mechanisms(config: &Config, tunnels: &TunnelView) -> Vec<Mechanism
     let nat64 = config.nat64.iter().map(|nat64| Mechanism {
         name: nat64.name.clone(),
         serves: nat64_serves(config, nat64),
-        kind: MechanismKind::Nat64,
+        kind: Kind::Nat64,
     });
     let siit = config.siit.iter().map(|siit| Mechanism {
         name: siit.name.clone(),
         serves: siit_serves(siit),
-        kind: MechanismKind::Siit,
+        kind: Kind::Siit,
     });
     let tunnel = |name: &String, kind| Mechanism {
         name: name.clone(),
         serves: tunnels.serves.get(name).cloned().unwrap_or_default(),
         kind,
     };
-    let six_to_four = config.six_to_four.iter().map(|it| tunnel(&it.name, MechanismKind::SixToFour));
-    let six_rd = config.six_rd.iter().map(|it| tunnel(&it.name, MechanismKind::SixRd));
-    let configured = config.configured_tunnels.iter().map(|it| tunnel(&it.name, MechanismKind::Configured));
-    let isatap = config.isatap.iter().map(|it| tunnel(&it.name, MechanismKind::Isatap));
+    let six_to_four = config.six_to_four.iter().map(|it| tunnel(&it.name, Kind::SixToFour));
+    let six_rd = config.six_rd.iter().map(|it| tunnel(&it.name, Kind::SixRd));
+    let configured = config.configured_tunnels.iter().map(|it| tunnel(&it.name, Kind::Configured));
+    let isatap = config.isatap.iter().map(|it| tunnel(&it.name, Kind::Isatap));
     nat64.chain(siit).chain(six_to_four).chain(six_rd).chain(configured).chain(isatap).collect()
 }
 

@@ -1,10 +1,10 @@
 //! Values of the engine, put into words.
 
-use super::backend::MechanismKind;
 use super::carried::Seen;
 use crate::admin::{CarriedRow, CounterRow, FastPathRow, FastPathShare, PassedRow};
 use sixway_dataplane::Counters;
 use sixway_dataplane::drop_reason::Answer;
+use sixway_dataplane::mechanism::table::Kind;
 use sixway_fastpath::{CAUSES, Cause, Counts};
 use sixway_wire::protocol;
 
@@ -20,21 +20,14 @@ pub(super) fn protocol(number: Option<u8>) -> String {
 }
 
 /// Frames that passed all mechanisms of a kind.
-pub(super) fn passed(counters: &Counters, kind: MechanismKind) -> u64 {
-    match kind {
-        MechanismKind::Nat64 => counters.nat64_v4_to_v6 + counters.nat64_v6_to_v4,
-        MechanismKind::Siit => counters.siit_v4_to_v6 + counters.siit_v6_to_v4,
-        MechanismKind::SixToFour => counters.six_to_four_encap + counters.six_to_four_decap,
-        MechanismKind::SixRd => counters.six_rd_encap + counters.six_rd_decap,
-        MechanismKind::Configured => counters.configured_encap + counters.configured_decap,
-        MechanismKind::Isatap => counters.isatap_encap + counters.isatap_decap,
-    }
+pub(super) fn passed(counters: &Counters, kind: Kind) -> u64 {
+    counters.passed_total(kind)
 }
 
 /// The fast path, as the admin API says it.
 pub(super) fn fast_path(summary: FastPathShare, seen: &Seen) -> FastPathRow {
     let carried = seen.counts.carried().map(|(mechanism, out, back)| CarriedRow {
-        mechanism: mechanism.into(),
+        mechanism: mechanism.title().into(),
         packets_out: out.packets,
         octets_out: out.octets,
         packets_in: back.packets,
@@ -58,7 +51,7 @@ pub(super) fn fast_path_counters(seen: &Seen) -> Vec<CounterRow> {
         [("out", "to IPv4 or into a tunnel", out), ("in", "to IPv6 or out of a tunnel", back)].map(
             |(direction, whither, count)| {
                 let help = format!("Packets that the fast path carried, {whither}.");
-                row(format!("fastpath.{mechanism}.{direction}"), help, count.packets)
+                row(format!("fastpath.{}.{direction}", mechanism.title()), help, count.packets)
             },
         )
     });
@@ -74,16 +67,8 @@ pub(super) fn fast_path_counters(seen: &Seen) -> Vec<CounterRow> {
 }
 
 /// Packets of all mechanisms of a kind that the fast path carried.
-pub(super) fn carried(counts: &Counts, kind: MechanismKind) -> u64 {
-    let place = match kind {
-        MechanismKind::Nat64 => 0,
-        MechanismKind::Siit => 1,
-        MechanismKind::SixToFour => 2,
-        MechanismKind::SixRd => 3,
-        MechanismKind::Configured => 4,
-        MechanismKind::Isatap => 5,
-    };
-    counts.carried().nth(place).map_or(0, |(_, out, back)| out.packets + back.packets)
+pub(super) fn carried(counts: &Counts, kind: Kind) -> u64 {
+    counts.of(kind).iter().map(|counter| counter.packets).sum()
 }
 
 /// What the sender of a dropped packet is told.
@@ -117,20 +102,12 @@ mod tests {
     use sixway_dataplane::DropReason;
 
     #[test]
-    fn the_fast_paths_mechanisms_are_ours() {
-        let kinds = [
-            (MechanismKind::Nat64, "nat64"),
-            (MechanismKind::Siit, "siit"),
-            (MechanismKind::SixToFour, "6to4"),
-            (MechanismKind::SixRd, "6rd"),
-            (MechanismKind::Configured, "configured"),
-            (MechanismKind::Isatap, "isatap"),
-        ];
-        for (kind, name) in kinds {
+    fn what_the_fast_path_carried_is_its_mechanisms() {
+        for kind in Kind::ALL {
             let mut counts = Counts::default();
-            let place = sixway_fastpath::MECHANISMS.iter().position(|one| *one == name).unwrap() + 1;
-            (counts.values[2 * place].packets, counts.values[2 * place + 1].packets) = (3, 4);
-            assert_eq!(carried(&counts, kind), 7, "{name}");
+            let place = 2 * usize::from(kind.number());
+            (counts.values[place].packets, counts.values[place + 1].packets) = (3, 4);
+            assert!(Kind::ALL.iter().all(|one| carried(&counts, *one) == if one == kind { 7 } else { 0 }));
         }
     }
 

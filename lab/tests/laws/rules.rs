@@ -1,6 +1,7 @@
 //! The rules that look at one file at a time.
 
 use crate::tree::File;
+use sixway_dataplane::mechanism::table::Kind;
 use std::fmt;
 
 /// A place where a law is broken.
@@ -110,31 +111,14 @@ pub fn drop_counted(file: &File) -> Vec<Fault> {
 
 /// A file of `dataplane/src/mechanism/` names no other mechanism's module.
 pub fn mechanism_imports(file: &File) -> Vec<Fault> {
-    const MECHANISMS: [&str; 15] = [
-        "siit",
-        "clat",
-        "map_t",
-        "nat64",
-        "nat44",
-        "configured",
-        "six_to_four",
-        "six_rd",
-        "isatap",
-        "teredo",
-        "ds_lite",
-        "lw4o6",
-        "map_e",
-        "npt66",
-        "clat_t",
-    ];
     let Some(own) = file.path.strip_prefix("dataplane/src/mechanism/") else { return Vec::new() };
     let own = own.split('/').next().unwrap_or(own);
     let own = own.strip_suffix(".rs").unwrap_or(own);
-    if own == "mod" {
+    if own == "mod" || own == "table" {
         return Vec::new();
     }
     let other = |line: &str| {
-        let others = MECHANISMS.iter().filter(|name| **name != own);
+        let others = Kind::ALL.iter().map(|kind| kind.name()).filter(|name| *name != own);
         others
             .flat_map(|name| [format!("mechanism::{name}"), format!("super::{name}")])
             .any(|path| line.contains(&path))

@@ -6,7 +6,7 @@ use crate::classify::source_check::is_martian4;
 use crate::drop_reason::DropReason;
 use crate::nat::{BindingKind, Inside, NatProtocol, Outside};
 use crate::parse::{Addresses, QuotedTuple};
-use crate::verdict::{Action, Decision, Edit, Next, Quoted, Repeat};
+use crate::verdict::{Action, Decision, Edit, Next, Quoted};
 use core::net::Ipv4Addr;
 use sixway_wire::protocol::{ICMPV4, ICMPV6};
 use sixway_wire::{Endpoint4, Endpoint6};
@@ -83,6 +83,6 @@ impl Nat64 {
 
     fn error(&self, edit: Edit, quoted: Quoted, next: Next) -> Outcome {
         let action = Action { edit, policy: self.policy };
-        Outcome::Translate(Decision { action, quoted: Some(quoted), repeat: Repeat::Never, next })
+        Outcome::Translate(Decision { action, quoted: Some(quoted), next })
     }
 }

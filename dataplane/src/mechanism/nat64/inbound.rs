@@ -6,7 +6,7 @@ use super::{Arrival, Nat64, Outcome, Probe};
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::nat::{BindingKind, Direction, Inside, NatProtocol, Outside, Segment, SessionState};
-use crate::verdict::{Action, Decision, Edit, Next, Repeat};
+use crate::verdict::{Action, Decision, Edit, Next};
 use sixway_wire::{Endpoint4, Endpoint6};
 
 /// By what a packet is translated.
@@ -35,7 +35,7 @@ impl Nat64 {
         } else {
             match self.inbound_unprobed(arrival, outside, probe, counters)? {
                 Way::Session(slot) => slot,
-                Way::Binding(inside) => return Ok(self.to_inside(inside, probe, Repeat::Never)),
+                Way::Binding(inside) => return Ok(self.to_inside(inside, probe)),
                 Way::Stored => return Ok(Outcome::Stored),
             }
         };
@@ -50,8 +50,7 @@ impl Nat64 {
         }
         self.tables.sessions.advance(slot, Direction::In, segment, self.clock);
         let session = self.tables.sessions.get(slot);
-        let repeat = Self::repeat(session.state, probe.flags, slot);
-        Ok(self.to_inside(session.inside, probe, repeat))
+        Ok(self.to_inside(session.inside, probe))
     }
 
     /// The packet's session was not found by its probe: it is looked for again, or made if the filtering allows it.
@@ -113,7 +112,7 @@ impl Nat64 {
     }
 
     #[inline(always)]
-    fn to_inside(&self, inside: Inside<Endpoint6>, probe: &Probe, repeat: Repeat) -> Outcome {
+    fn to_inside(&self, inside: Inside<Endpoint6>, probe: &Probe) -> Outcome {
         let port = match probe.protocol {
             NatProtocol::Icmp => inside.0.port,
             NatProtocol::Tcp | NatProtocol::Udp => probe.remote.port,
@@ -124,6 +123,6 @@ impl Nat64 {
             keep_ports: false,
         };
         let action = Action { edit, policy: self.policy };
-        Outcome::Translate(Decision { action, quoted: None, repeat, next: Next::Leave })
+        Outcome::Translate(Decision { action, quoted: None, next: Next::Leave })
     }
 }

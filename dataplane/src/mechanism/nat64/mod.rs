@@ -27,12 +27,10 @@ use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::instant::Instant;
 use crate::mechanism::identity::Identity;
-use crate::nat::{
-    Clock, NatProtocol, Occupancy, Outside, Ownership, Pool, PoolSlot, SessionState, StateTables,
-};
+use crate::nat::{Clock, NatProtocol, Occupancy, Outside, Ownership, Pool, PoolSlot, StateTables};
 use crate::parse::{Packet, QuotedTuple, Transport};
 use crate::translate::address::rfc6052::Rfc6052;
-use crate::verdict::{Decision, Next, PolicyId, Repeat, WorkerId};
+use crate::verdict::{Decision, Next, PolicyId, WorkerId};
 use core::net::Ipv4Addr;
 use probe::Side;
 use sixway_wire::{Endpoint4, Prefix6};
@@ -180,28 +178,6 @@ impl Nat64 {
             return self.icmp_error(arrival);
         }
         Err(self.refusal(arrival.packet))
-    }
-
-    /// May the answer be given again? Not in the states in which any packet may change something.
-    #[inline(always)]
-    const fn repeat(state: SessionState, flags: u8, slot: u32) -> Repeat {
-        let is_plain = flags & (crate::parse::FIN | crate::parse::SYN | crate::parse::RST) == 0;
-        match state {
-            SessionState::Udp | SessionState::Icmp | SessionState::Established if is_plain => {
-                Repeat::Flow(slot)
-            }
-            SessionState::Free
-            | SessionState::Udp
-            | SessionState::Icmp
-            | SessionState::V4InitStored
-            | SessionState::V4Init
-            | SessionState::V6Init
-            | SessionState::Established
-            | SessionState::V4FinRcv
-            | SessionState::V6FinRcv
-            | SessionState::V6FinV4FinRcv
-            | SessionState::Trans => Repeat::Never,
-        }
     }
 
     /// Where a packet for this IPv4 address goes: a hairpin comes back (RFC 6146 §3.8).

@@ -6,7 +6,7 @@ use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::nat::{Direction, Inside, NatProtocol, Outside, Segment, SessionState};
 use crate::parse::{Addresses, Packet};
-use crate::verdict::{Action, Decision, Edit, Repeat};
+use crate::verdict::{Action, Decision, Edit};
 use sixway_wire::{Endpoint4, Endpoint6};
 
 impl Nat64 {
@@ -26,7 +26,7 @@ impl Nat64 {
             match self.outbound_unprobed(arrival, inside, probe, counters)? {
                 Way::Session(slot) => slot,
                 Way::Binding(outside) => {
-                    return Ok(self.to_outside(outside, probe, Repeat::Never));
+                    return Ok(self.to_outside(outside, probe));
                 }
             }
         };
@@ -43,7 +43,7 @@ impl Nat64 {
         if waited && state == SessionState::Established {
             self.tables.answered_from_inside(slot, counters);
         }
-        Ok(self.to_outside(outside, probe, Self::repeat(state, probe.flags, slot)))
+        Ok(self.to_outside(outside, probe))
     }
 
     /// The packet's session was not found by its probe: it is looked for again, or made.
@@ -94,7 +94,7 @@ impl Nat64 {
     }
 
     #[inline(always)]
-    fn to_outside(&self, outside: Outside<Endpoint4>, probe: &Probe, repeat: Repeat) -> Outcome {
+    fn to_outside(&self, outside: Outside<Endpoint4>, probe: &Probe) -> Outcome {
         let port = match probe.protocol {
             NatProtocol::Icmp => outside.0.port,
             NatProtocol::Tcp | NatProtocol::Udp => probe.remote.port,
@@ -105,7 +105,7 @@ impl Nat64 {
             keep_ports: false,
         };
         let action = Action { edit, policy: self.policy };
-        Outcome::Translate(Decision { action, quoted: None, repeat, next: self.next(probe.remote.address) })
+        Outcome::Translate(Decision { action, quoted: None, next: self.next(probe.remote.address) })
     }
 }
 

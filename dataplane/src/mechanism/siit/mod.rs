@@ -11,7 +11,7 @@ use crate::parse::{Addresses, Packet, QuotedTuple, Transport};
 use crate::translate::Policy;
 use crate::translate::address::eam::EamTable;
 use crate::translate::address::rfc6052::Rfc6052;
-use crate::verdict::{Action, Decision, Edit, Next, PolicyId, Quoted, Repeat, WorkerId};
+use crate::verdict::{Action, Decision, Edit, Next, PolicyId, Quoted, WorkerId};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -229,7 +229,6 @@ impl Siit {
                 policy: self.policy,
             },
             quoted: inner,
-            repeat: if is_error { Repeat::Never } else { Repeat::Rule },
             next: if turns { Next::Again } else { Next::Leave },
         })
     }
@@ -287,7 +286,6 @@ impl Siit {
                 policy: self.policy,
             },
             quoted: inner,
-            repeat: if is_error { Repeat::Never } else { Repeat::Rule },
             next: Next::Leave,
         })
     }

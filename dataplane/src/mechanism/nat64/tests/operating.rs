@@ -198,23 +198,6 @@ fn static_bindings_that_contradict_the_rest_are_named() {
 }
 
 #[test]
-fn a_packet_may_be_repeated_only_where_nothing_can_change() {
-    let mut bench = Bench::endpoint_independent();
-    let repeat = |outcome| match outcome {
-        Ok(Outcome::Translate(Decision { repeat, .. })) => repeat,
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(repeat(bench.out(SYN)), Repeat::Never);
-    assert_eq!(repeat(bench.out(ACK)), Repeat::Never, "v6 init");
-    let Outside(outside) = bench.sessions()[0].outside;
-    assert_eq!(repeat(bench.back(outside, SYN | ACK)), Repeat::Never);
-    assert_eq!(repeat(bench.out(ACK)), Repeat::Flow(0));
-    assert_eq!(repeat(bench.back(outside, ACK)), Repeat::Flow(0));
-    assert_eq!(repeat(bench.out(FIN | ACK)), Repeat::Never);
-    assert_eq!(repeat(bench.send(&v6(HOST, IMAGE, UDP, ports(1, 2, 0)))), Repeat::Flow(1));
-}
-
-#[test]
 fn a_hairpin_comes_back_with_both_ends_seen_from_outside() {
     let mut bench = Bench::endpoint_independent();
     let (callee, _) = bench.sent_out(&v6(OTHER, IMAGE, UDP, ports(7_000, 53, 0)));
