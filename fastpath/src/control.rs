@@ -63,18 +63,25 @@ impl Control {
     /// Why the maps were made by another version, or for something else; `None`: they are ours.
     pub fn strange(&self, gateway: &str, buckets: u32) -> Option<String> {
         let page = self.page();
-        let version = page.version.load(Relaxed);
         if page.magic.load(Acquire) != MAGIC {
             return Some("they were not finished".into());
         }
-        if version != LAYOUT_VERSION {
-            return Some(format!("layout version {version}, not {LAYOUT_VERSION}"));
+        if let Some(version) = self.strange_version() {
+            return Some(version);
         }
         if page.gateway.iter().zip(padded(gateway)).any(|(place, octet)| place.load(Relaxed) != octet) {
             return Some("another gateway's".into());
         }
         let theirs = page.buckets.load(Relaxed);
         (theirs != buckets).then(|| format!("a table of {theirs} buckets, not {buckets}"))
+    }
+
+    /// The version, if the maps are of another one than this program's. No more than the first two numbers is read: they are the same in all.
+    pub(crate) fn strange_version(&self) -> Option<String> {
+        let page = self.page();
+        let version = page.version.load(Relaxed);
+        let is_other = page.magic.load(Acquire) == MAGIC && version != LAYOUT_VERSION;
+        is_other.then(|| format!("layout version {version}, not {LAYOUT_VERSION}"))
     }
 
     /// The secret of the hash.

@@ -71,7 +71,7 @@ pub use counts::{CAUSES, Cause, Counts};
 pub use error::SteeringError;
 #[cfg(not(feature = "ebpf"))]
 pub use fast_path::{Ahead, gateways, remove_all};
-pub use fast_path::{FastPath, Loaded, Opened, Prepared};
+pub use fast_path::{FastPath, Loaded, Opened, Prepared, slots, unusable};
 pub use fault::FastPathError;
 pub use flows::FlowTable;
 pub use next_hops::{Neighbour, NextHops};

@@ -239,9 +239,9 @@ fn the_next_gateway_keeps_whole_flows_that_it_wants_and_nothing_else() {
 /// The same, but for the prefix of the first translator, which sums up to the same: what it adds to checksums is no different.
 fn other_config() -> Config {
     let mut other = config();
-    let prefix: Ipv6Addr = "ff9b:64::".parse().unwrap();
+    let prefix: Ipv6Addr = "2001:dffe::".parse().unwrap();
     other.translators[0].prefix = prefix.octets();
-    other.translators[0].identity = Identity::of_nat64("ff9b:64::/96".parse().unwrap()).number();
+    other.translators[0].identity = Identity::of_nat64("2001:dffe::/96".parse().unwrap()).number();
     other
 }
 
@@ -264,7 +264,7 @@ fn flows_of_a_translator_that_is_gone_are_not_adopted_whoever_has_its_slot() {
     assert_eq!((adopted.kept, adopted.refused, adopted.gone, adopted.strays), (1, 0, 1, 0));
     assert!(table.halves_of(gone).iter().all(|slot| flow_state(table.read(*slot).word) == FLOW_RESTING));
     assert!(table.arm(&flow(2)).is_none(), "its translator is gone");
-    let heir = Identity::of_nat64("ff9b:64::/96".parse().unwrap());
+    let heir = Identity::of_nat64("2001:dffe::/96".parse().unwrap());
     let handle = table.arm(&OffloadedFlow { mechanism: heir, ..flow(2) }).unwrap();
     assert_eq!(table.read(table.halves_of(handle)[0]).mechanism, 0);
 }
