@@ -5,6 +5,7 @@
 
 mod check;
 mod fast_path;
+mod identity;
 mod network;
 mod shared_pool;
 mod takeover;
