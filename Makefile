@@ -9,7 +9,7 @@ PACKETS ?= 120000
 export KEEP
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-needs deps peer demo test check bench oracle fuzz
+.PHONY: help build build-needs deps peer previous demo test check bench oracle fuzz
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -26,6 +26,9 @@ deps: build ## installs the programs that demo, test and bench drive, if they ar
 peer: deps ## builds the tunnel module with 6rd for the Linux guest of the interop tests, if it is missing (half a minute)
 	@packaging/build-sit-6rd $(CURDIR)/target
 
+previous: build-needs ## builds the program of the last version with other maps, for the tests of upgrades, if it is missing (some minutes)
+	@CARGO="$(CARGO)" packaging/build-previous $(CURDIR)/target
+
 demo: deps ## an IPv6-only client opens a page on an IPv4-only server, and more (needs root); KEEP=1 keeps the network
 	@target/release/sixway-lab demo $(DEMO_FLAGS)
 
@@ -36,6 +39,7 @@ check: build-needs ## the laws: format, clippy, and what a machine can see of th
 
 test: check ## everything: check, unit, scenario, property, model, replay and interop tests
 	@$(MAKE) --no-print-directory peer || echo "going on without: what needs them is shown as ignored"
+	@$(MAKE) --no-print-directory previous || echo "going on without: what needs it is shown as ignored"
 	SIXWAY=$(CURDIR)/target/release/sixway $(CARGO) test --workspace --locked
 
 bench: deps ## figures beside their targets (needs root for the part on real packets)

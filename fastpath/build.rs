@@ -1,10 +1,6 @@
 //! Compiles the eBPF programs with clang, all at the same time.
 
-// The file itself, not the crate: whatever else changes there, the programs stay as they are.
-#[allow(dead_code)] // the rest of the table is the crate's
-#[path = "../dataplane/src/mechanism/table.rs"]
-mod table;
-
+use sixway_dataplane::mechanism::table::Kind;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -19,7 +15,6 @@ const OBJECTS: [(&str, &str, &[&str]); 4] = [
 fn main() {
     // The folder: every header and program in it.
     println!("cargo::rerun-if-changed=bpf");
-    println!("cargo::rerun-if-changed=../dataplane/src/mechanism/table.rs");
     println!("cargo::rerun-if-env-changed=CLANG");
     if std::env::var_os("CARGO_FEATURE_EBPF").is_none() {
         return;
@@ -47,9 +42,9 @@ fn main() {
 
 /// The header with the mechanisms' numbers.
 fn kinds() -> String {
-    let kinds = table::Kind::ALL.iter();
+    let kinds = Kind::ALL.iter();
     let lines = kinds.map(|kind| format!("#define KIND_{} {}\n", kind.name().to_uppercase(), kind.number()));
-    format!("#pragma once\n\n{}#define KINDS {}\n", lines.collect::<String>(), table::Kind::NUMBERS)
+    format!("#pragma once\n\n{}#define KINDS {}\n", lines.collect::<String>(), Kind::NUMBERS)
 }
 
 fn clang() -> String {

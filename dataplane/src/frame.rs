@@ -57,6 +57,25 @@ pub struct Offload {
     pub transport: u16,
 }
 
+/// Number of a realm: an address space with a device of its own; 0 is the gateway's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Realm(pub u16);
+
+/// Where a frame came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ingress {
+    /// The TUN device of a realm, by its routes or because a hook steered it there.
+    Device(Realm),
+    /// A raw socket at one of this host's addresses.
+    Socket,
+}
+
+impl Default for Ingress {
+    fn default() -> Self {
+        Self::Device(Realm(0))
+    }
+}
+
 /// A packet in its buffer.
 pub struct Frame {
     buffer: Box<[u8]>,
@@ -70,6 +89,8 @@ pub struct Frame {
     pub passes: u8,
     /// Which frames of the outbox were made of it, to be sent at its place among the others; the engine writes it.
     pub pieces: Range<u16>,
+    /// Where it came in; the link writes it, and it stays until the next packet.
+    pub ingress: Ingress,
 }
 
 impl Frame {
@@ -86,6 +107,7 @@ impl Frame {
             verdict: Verdict::Pending,
             passes: 0,
             pieces: 0..0,
+            ingress: Ingress::default(),
         }
     }
 
@@ -135,19 +157,19 @@ impl Frame {
     }
 
     /// The packet, from its IP header on.
-    #[inline]
+    #[inline(always)]
     pub fn bytes(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
     /// The packet, to be changed in place.
-    #[inline]
+    #[inline(always)]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.buffer[self.start..self.end]
     }
 
     /// The packet's length in octets.
-    #[inline]
+    #[inline(always)]
     pub fn len(&self) -> usize {
         self.end - self.start
     }
@@ -192,7 +214,7 @@ impl Frame {
             return;
         }
         self.fill(other.bytes(), other.offload);
-        (self.verdict, self.passes) = (other.verdict, other.passes);
+        (self.verdict, self.passes, self.ingress) = (other.verdict, other.passes, other.ingress);
     }
 
     /// Number of packets on the wire: 1, or a super-frame's segments. `behind` octets from `transport_at` on are its transport

@@ -8,6 +8,7 @@ extern crate alloc;
 pub mod classify;
 pub mod counters;
 pub mod drop_reason;
+pub mod effects;
 pub mod engine;
 pub mod fragment;
 pub mod frame;
@@ -30,4 +31,6 @@ pub use drop_reason::DropReason;
 pub use frame::{Checksum, Frame, Offload, SegmentKind, Segments};
 pub use instant::Instant;
 pub use limits::Limits;
-pub use verdict::{Action, Decision, Edit, Next, Outbox, PolicyId, Quoted, Verdict, WorkerId};
+pub use verdict::{
+    Action, Decision, Edit, MechanismId, Next, Outbox, Outer, PolicyId, Quoted, Verdict, WorkerId,
+};

@@ -3,21 +3,25 @@
 
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
+use crate::mechanism::table::Kind;
 use core::net::Ipv4Addr;
 use core::ops::Range;
 use sixway_wire::{Endpoint4, Endpoint6};
 
-/// What to do with a packet's headers. One fixed shape, executed by `rewrite` in Rust (and by a kernel fast path).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What to do with a packet's headers, in this order. One fixed shape, executed in one pass by `rewrite` in Rust (and by a kernel fast path).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Action {
-    /// The header edit.
-    pub edit: Edit,
-    /// Which policy the edit follows: an index into the engine's [`crate::translate::Policy`] list, or for the edits of a tunnel
-    /// its [`crate::tunnel::TunnelPolicy`] list.
+    /// The outer header goes, by the policy of this tunnel.
+    pub decap: Option<PolicyId>,
+    /// The header is translated or renumbered.
+    pub edit: Option<Edit>,
+    /// The policy that the edit follows.
     pub policy: PolicyId,
+    /// An outer header is put in front.
+    pub encap: Option<Encap>,
 }
 
-/// Index of a policy (one for each configured mechanism).
+/// Index of a policy: the number of the mechanism whose [`crate::translate::Policy`] or [`crate::tunnel::TunnelPolicy`] it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PolicyId(pub u16);
 
@@ -43,22 +47,42 @@ pub enum Edit {
         /// The endpoints' ports are not to be written.
         keep_ports: bool,
     },
-    /// An IPv6 packet gets an IPv4 header in front (RFC 4213 §3.5).
-    Encap4 {
-        /// Source of the outer header.
+}
+
+/// An outer header to be put in front.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Encap {
+    /// The outer header, in the batch's scratch.
+    pub outer: OuterIndex,
+    /// The policy of the tunnel.
+    pub policy: PolicyId,
+}
+
+/// Place of an outer header in [`crate::effects::Effects`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OuterIndex(pub(crate) u8);
+
+/// Place of the endpoints of a quoted packet in [`crate::effects::Effects`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuotedIndex(pub(crate) u8);
+
+/// An outer header, as far as a mechanism decides on it; the rest is the tunnel's policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outer {
+    /// IPv4 (RFC 2003, RFC 4213).
+    V4 {
+        /// Source.
         source: Ipv4Addr,
-        /// Destination of the outer header.
+        /// Destination.
         destination: Ipv4Addr,
     },
-    /// The outer IPv4 header of an IPv6 packet goes (RFC 4213 §3.6).
-    Decap,
 }
 
 /// The endpoints that the packet quoted inside an ICMP error gets. It is the translated image of a packet that
 /// went the other way, so its source is an image of the error's destination side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quoted {
-    /// The quoted IPv6 packet becomes this IPv4 one.
+    /// The quoted packet becomes this IPv4 one.
     V4 {
         /// New source of the quoted packet.
         source: Endpoint4,
@@ -67,7 +91,7 @@ pub enum Quoted {
         /// The endpoints' ports are not to be written.
         keep_ports: bool,
     },
-    /// The quoted IPv4 packet becomes this IPv6 one.
+    /// The quoted packet becomes this IPv6 one.
     V6 {
         /// New source of the quoted packet.
         source: Endpoint6,
@@ -78,6 +102,15 @@ pub enum Quoted {
     },
 }
 
+/// A mechanism of an engine: its kind, and its place among those of its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MechanismId {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its place among them.
+    pub index: u16,
+}
+
 /// Where the result goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
@@ -86,6 +119,12 @@ pub enum Next {
     /// Back to classification, because its destination is ours: a hairpin (RFC 6146 §3.8, RFC 7757 §4.2.2). Size limits
     /// hold for the last result only.
     Again,
+    /// To the mechanism that the configuration joins to this one; the two are one hop.
+    To(MechanismId),
+    /// Nowhere: the mechanism has stored it.
+    Held,
+    /// To control, as it came.
+    Control,
 }
 
 /// A mechanism's answer.
@@ -95,9 +134,39 @@ pub struct Decision {
     /// What to do.
     pub action: Action,
     /// For an ICMP error: the endpoints of the packet that it quotes.
-    pub quoted: Option<Quoted>,
+    pub quoted: Option<QuotedIndex>,
     /// Where the result goes.
     pub next: Next,
+}
+
+const _: () = assert!(size_of::<Decision>() <= 64);
+
+impl Decision {
+    /// The header is translated or renumbered.
+    #[inline(always)]
+    pub const fn edit(edit: Edit, policy: PolicyId, next: Next) -> Self {
+        Self { action: Action { decap: None, edit: Some(edit), policy, encap: None }, quoted: None, next }
+    }
+
+    /// An outer header is put in front.
+    #[inline(always)]
+    pub const fn encap(outer: OuterIndex, policy: PolicyId) -> Self {
+        let encap = Some(Encap { outer, policy });
+        Self { action: Action { decap: None, edit: None, policy, encap }, quoted: None, next: Next::Leave }
+    }
+
+    /// The outer header goes.
+    #[inline(always)]
+    pub const fn decap(policy: PolicyId) -> Self {
+        let action = Action { decap: Some(policy), edit: None, policy, encap: None };
+        Self { action, quoted: None, next: Next::Leave }
+    }
+
+    /// The packet stays as it is: it was stored, or is control's.
+    pub const fn keep(next: Next) -> Self {
+        let action = Action { decap: None, edit: None, policy: PolicyId(0), encap: None };
+        Self { action, quoted: None, next }
+    }
 }
 
 /// What became of a frame. Every received frame has exactly one at the end, so that frames are conserved:

@@ -7,17 +7,8 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::Endpoint4;
 use sixway_wire::protocol::{ICMPV4, TCP};
 
-/// The owner. Fragments are owned by (source, destination, identification), so that they meet; the whole packet is asked
-/// for again. ICMP errors are owned by the packet that they quote.
-pub fn worker_of(
-    ownership: &Ownership,
-    packet: &Packet,
-    quoted: Option<&QuotedTuple>,
-    workers: u8,
-) -> WorkerId {
-    if let Some(fragment) = packet.fragment {
-        return of_fragment(packet.addresses, fragment.identification, workers);
-    }
+/// The owner of a whole packet. ICMP errors are owned by the packet that they quote.
+pub fn worker_of(ownership: &Ownership, packet: &Packet, quoted: Option<&QuotedTuple>) -> WorkerId {
     match (packet.addresses, quoted) {
         (_, Some(QuotedTuple::V4 { source, protocol, .. })) => {
             ownership.worker_of_outside(nat_protocol(*protocol), *source)
@@ -35,7 +26,8 @@ pub fn worker_of(
     }
 }
 
-/// The worker at which the fragments of a packet meet; `None` for a whole packet.
+/// The worker at which the fragments of a packet meet, by (source, destination, identification); `None` for a whole packet, for which is asked
+/// again.
 pub fn of_fragments(packet: &Packet, workers: u8) -> Option<WorkerId> {
     packet.fragment.map(|fragment| of_fragment(packet.addresses, fragment.identification, workers))
 }

@@ -1,8 +1,9 @@
 //! Which ICMP errors an engine learns a smaller path MTU from, said without an engine: for who must know where what it would learn is.
 
-use super::tunnels::Tunnels;
-use super::{EngineConfig, TunnelConfig};
+use super::ends::{Ends, TunnelAt};
+use super::{EngineConfig, TunnelConfig, tunnel_states};
 use crate::instant::Instant;
+use crate::mechanism::table::Mechanisms;
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::path_mtu::{Learnt, PathMtus};
 use crate::tunnel::relayed_error::Says;
@@ -10,7 +11,8 @@ use core::net::Ipv4Addr;
 
 /// The judge of ICMP errors from the paths of tunnels.
 pub struct PathErrorJudge {
-    tunnels: Tunnels,
+    mechanisms: Mechanisms,
+    ends: Ends,
     policies: Vec<TunnelPolicy>,
     /// MTU of the first link of every path, in octets.
     mtu4: u16,
@@ -21,21 +23,20 @@ impl PathErrorJudge {
     /// For these tunnels.
     pub fn new(config: &EngineConfig) -> Self {
         let seed = config.seed[1];
-        Self {
-            tunnels: Tunnels::new(&config.tunnels, &config.host4, &config.host6, config.own6, seed),
-            policies: config.tunnels.iter().map(TunnelConfig::policy).collect(),
-            mtu4: config.limits.mtu4,
-            seed,
-        }
+        let (mechanisms, tunnels) = tunnel_states(config);
+        let tunnels: Vec<(TunnelAt, Ipv4Addr)> = tunnels;
+        let ends = Ends::new(tunnels.into_iter(), &mechanisms, seed);
+        let policies = config.tunnels.iter().map(TunnelConfig::tunnel_policy).collect();
+        Self { mechanisms, ends, policies, mtu4: config.limits.mtu4, seed }
     }
 
     /// The other end of a tunnel to which less fits than its first link carries, if an ICMPv4 error, whole, says so and is to be believed:
     /// it quotes what the tunnel sends, whose packets are not fragmented at will, and the MTU is one that a link can have (RFC 1191 §3).
     pub fn narrow(&self, octets: &[u8]) -> Option<Ipv4Addr> {
-        let (error, endpoint) = self.tunnels.error_in(octets)?;
-        let through = self.tunnels.sent_what_is_quoted(&error, endpoint)?;
+        let (error, endpoint) = self.ends.error_in(octets)?;
+        let through = self.ends.sent_what_is_quoted(&error, endpoint, &self.mechanisms)?;
         let Says::TooBig(told) = error.says else { return None };
-        self.policies.get(usize::from(through)).filter(|policy| policy.learns())?;
+        self.policies.get(usize::from(through.policy.0)).filter(|policy| policy.learns())?;
         let remote = error.outer_destination;
         // Of a path of which nothing is known, so that the same error is believed again.
         let learnt =

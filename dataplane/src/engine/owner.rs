@@ -1,13 +1,16 @@
 //! Whose a packet is: which mechanism's, and which worker's.
 
 use super::Engine;
-use super::walk::{quoted_stateful, quoted_stateless};
-use crate::classify::{Owner, source_check};
+use super::batch::Slot;
+use crate::classify::{Owner, ownership, source_check};
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
-use crate::mechanism::siit::Siit;
+use crate::mechanism::contract::Mechanism;
+use crate::mechanism::table::{Row, with_row_ref};
 use crate::parse::{Addresses, Packet, Transport};
-use crate::verdict::WorkerId;
+use crate::rewrite::decap;
+use crate::tunnel::decision::Arrived;
+use crate::verdict::{MechanismId, WorkerId};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::protocol::IPV6;
 
@@ -17,73 +20,62 @@ impl Engine {
         if self.workers == 1 {
             return None;
         }
-        let is_error = matches!(packet.transport, Transport::IcmpError { .. });
         let worker = match owner {
+            Owner::Gateway => return None,
             // Any worker will do, but fragments have to meet.
-            Owner::Endpoint(_) => match packet.fragment {
-                Some(_) => crate::classify::ownership::of_fragments(packet, self.workers)?,
-                None => return None,
-            },
-            Owner::Gateway | Owner::Tunnel(_) => return None,
-            Owner::Nat64(index) => {
-                let quoted = is_error.then(|| quoted_stateful(frame, packet).ok()).flatten();
-                let ownership = self.nat64[usize::from(index)].ownership();
-                crate::classify::ownership::worker_of(ownership, packet, quoted.as_ref(), self.workers)
-            }
-            Owner::Siit(index) => {
-                let quoted = is_error.then(|| quoted_stateless(frame, packet).ok()).flatten();
-                self.siit[usize::from(index)].worker_of(packet, quoted.as_ref())?
+            Owner::Endpoint(_) => ownership::of_fragments(packet, self.workers)?,
+            Owner::Mechanism(id) => {
+                with_row_ref!(self.mechanisms, id.kind, row => row.worker_of(id.index, frame, packet, self.workers))?
             }
         };
-        (worker != self.worker).then_some(worker)
+        (worker != self.config.worker).then_some(worker)
     }
 
-    /// The owner of a packet that came from a link. `None`: it is the host's own business.
+    /// The owner of a packet that came from a link. `None`: it is the host's own business. A whole packet that came through a tunnel is
+    /// the tunnel's, and what is inside is parsed into the slot.
     #[inline(always)]
-    pub(super) fn classify(&self, packet: &Packet, passes: u8) -> Result<Option<Owner>, DropReason> {
+    pub(super) fn classify(&self, frame: &Frame, slot: &mut Slot) -> Result<Option<Owner>, DropReason> {
+        let packet = &slot.packet;
         if let Err(reason) = source_check::check(packet) {
             return if source_check::is_host_control(packet) { Ok(None) } else { Err(reason) };
         }
         let owner = match packet.addresses {
             Addresses::V6 { destination, .. } => match self.steering.owner6(destination) {
-                Some(Owner::Tunnel(number)) => Some(self.named_or_tunnel(destination, number)),
+                Some(Owner::Mechanism(id)) if !self.names6.is_empty() => {
+                    Some(Owner::Mechanism(self.named_or_steered(destination, id)))
+                }
                 Some(owner) => Some(owner),
-                None => self.named6(destination),
+                None => self.named6(destination).map(Owner::Mechanism),
             },
             Addresses::V4 { destination, .. }
-                if !self.tunnels.is_empty()
+                if !self.ends.is_empty()
                     && let Some(endpoint) = self.endpoint(packet, destination) =>
             {
-                return Ok(Some(endpoint));
+                return self.came_through(endpoint, frame, slot).map(Some);
             }
             Addresses::V4 { destination, .. } if self.steering.is_own4(destination) => Some(Owner::Gateway),
             Addresses::V4 { destination, .. } => {
-                self.named4(destination).or(self.default_siit.map(Owner::Siit))
+                self.named4(destination).or(self.rest4).map(Owner::Mechanism)
             }
         };
         // The kernel counts the hop of what it routes into a tunnel; its own packets have made none. Extension headers are
         // carried as they are.
-        if let Some(Owner::Gateway | Owner::Tunnel(_)) = owner {
-            return Ok(owner);
+        match owner {
+            None => {}
+            Some(Owner::Gateway | Owner::Endpoint(_)) => return Ok(owner),
+            Some(Owner::Mechanism(id)) => {
+                if with_row_ref!(self.mechanisms, id.kind, row => row.is_passive()) {
+                    return Ok(owner);
+                }
+                if let Addresses::V4 { source, .. } = packet.addresses
+                    && frame.passes == 0
+                    && with_row_ref!(self.mechanisms, id.kind, row => row.all[usize::from(id.index)].owns_source(source))
+                {
+                    return Err(DropReason::SourceInPool);
+                }
+            }
         }
-        if let (Some(Owner::Nat64(index)), Addresses::V4 { source, .. }) = (owner, packet.addresses)
-            && passes == 0
-            && self.nat64[usize::from(index)].owns_outside(source)
-        {
-            return Err(DropReason::SourceInPool);
-        }
-        if passes == 0 && packet.hops <= 1 {
-            return Err(DropReason::HopLimitExceeded);
-        }
-        if packet.source_route {
-            return Err(DropReason::SourceRoute);
-        }
-        if packet.segments_left_at != 0 {
-            return Err(DropReason::RoutingHeader);
-        }
-        if packet.extension_after_fragment {
-            return Err(DropReason::ExtensionAfterFragment);
-        }
+        check_forwarding(packet, frame.passes)?;
         match owner {
             Some(owner) => Ok(Some(owner)),
             None => Err(DropReason::NoMechanism),
@@ -93,57 +85,145 @@ impl Engine {
     /// The tunnels' end that a packet came to: an encapsulated one, or a whole ICMP error about one. The outer TTL is not judged,
     /// for the packet has arrived.
     #[inline]
-    fn endpoint(&self, packet: &Packet, destination: Ipv4Addr) -> Option<Owner> {
+    fn endpoint(&self, packet: &Packet, destination: Ipv4Addr) -> Option<u8> {
         let is_error = matches!(packet.transport, Transport::IcmpError { .. }) && packet.fragment.is_none();
         if packet.protocol != IPV6 && !is_error {
             return None;
         }
-        self.tunnels.endpoint(destination).map(Owner::Endpoint)
+        self.ends.at(destination)
+    }
+
+    /// The tunnel that a packet came through; of a fragment or an ICMP error, of which that is not known yet, the end.
+    #[inline(always)]
+    fn came_through(&self, endpoint: u8, frame: &Frame, slot: &mut Slot) -> Result<Owner, DropReason> {
+        let Slot { packet, inner, came_through, .. } = slot;
+        if packet.fragment.is_some() || matches!(packet.transport, Transport::IcmpError { .. }) {
+            return Ok(Owner::Endpoint(endpoint));
+        }
+        if let Addresses::V4 { source, .. } = packet.addresses
+            && self.path.hosts.hold(source)
+        {
+            return Err(DropReason::TunnelLoop);
+        }
+        decap::inner(frame, packet, inner)?;
+        let arrived = Arrived::of(packet, inner)?;
+        if self.own6 == Some(arrived.source) {
+            return Err(DropReason::SourceNotInTunnel);
+        }
+        let tunnel = self.ends.came_through(endpoint, arrived, &self.mechanisms);
+        *came_through = true;
+        Ok(Owner::Mechanism(tunnel.ok_or(DropReason::NoTunnel)?.id))
+    }
+
+    /// Fragments of tunnel packets are held only if they come from where a tunnel's packets may come from.
+    pub(super) fn check_fragment(&self, packet: &Packet, endpoint: u8) -> Result<(), DropReason> {
+        let Addresses::V4 { source, .. } = packet.addresses else { return Ok(()) };
+        if self.path.hosts.hold(source) {
+            return Err(DropReason::TunnelLoop);
+        }
+        let may = self.ends.may_come_from(endpoint, source, &self.mechanisms);
+        if may { Ok(()) } else { Err(DropReason::NoTunnel) }
     }
 
     /// The owner of a pass's result. Only what names the destination owns it: a prefix that maps every IPv4 address
     /// does not.
-    pub(super) fn owner_again(&self, packet: &Packet, before: Owner) -> Result<Owner, DropReason> {
+    pub(super) fn owner_again(&self, packet: &Packet, before: MechanismId) -> Result<Owner, DropReason> {
         source_check::check(packet)?;
-        let owner = match (packet.addresses, before) {
+        let turns = with_row_ref!(self.mechanisms, before.kind, row => row.turns_around());
+        let owner = match packet.addresses {
             // RFC 7757 §4.2.2: the translator itself turns the packet around.
-            (Addresses::V4 { .. }, Owner::Siit(_)) => Some(before),
-            (Addresses::V4 { destination, .. }, _) => {
-                self.endpoint(packet, destination).or_else(|| self.named4(destination))
-            }
-            (Addresses::V6 { destination, .. }, _) => {
-                self.steering.owner6(destination).filter(|owner| *owner != before)
+            Addresses::V4 { .. } if turns => Some(Owner::Mechanism(before)),
+            Addresses::V4 { destination, .. } => match self.endpoint(packet, destination) {
+                Some(endpoint) => Some(Owner::Endpoint(endpoint)),
+                None => self.named4(destination).map(Owner::Mechanism),
+            },
+            Addresses::V6 { destination, .. } => {
+                self.steering.owner6(destination).filter(|owner| *owner != Owner::Mechanism(before))
             }
         };
         owner.ok_or(DropReason::NoMechanism)
     }
 
-    /// The mechanism that names an IPv4 address: a pool, a table, an assignment.
-    #[inline]
-    pub(super) fn named4(&self, address: Ipv4Addr) -> Option<Owner> {
-        if let Some(index) = self.nat64.iter().position(|nat64| nat64.owns_outside(address)) {
-            return Some(Owner::Nat64(index as u8));
+    /// The mechanism that names an IPv4 address: a pool, a table, an assignment; or the one that is asked in any case, and says itself what it
+    /// does not map.
+    #[inline(always)]
+    pub(super) fn named4(&self, address: Ipv4Addr) -> Option<MechanismId> {
+        for id in &self.names4 {
+            if with_row_ref!(self.mechanisms, id.kind, row => row.all[usize::from(id.index)].names4(address))
+            {
+                return Some(*id);
+            }
         }
-        if self.siit.len() == 1 {
-            // It is asked in any case, and says itself what it does not map.
-            return Some(Owner::Siit(0));
-        }
-        self.siit.iter().position(|siit| siit.maps4(address)).map(|index| Owner::Siit(index as u8))
+        self.sure4
     }
 
-    /// The translator whose table names an IPv6 address.
-    pub(super) fn named6(&self, address: Ipv6Addr) -> Option<Owner> {
-        self.siit.iter().position(|siit| siit.maps6(address)).map(|index| Owner::Siit(index as u8))
+    /// The mechanism whose table names an IPv6 address.
+    fn named6(&self, address: Ipv6Addr) -> Option<MechanismId> {
+        self.names6.iter().copied().find(|id| self.length6(*id, address).is_some())
     }
 
-    /// The owner of an address that is routed into a tunnel: the translator whose table names it, if it does so by a prefix as long.
+    /// The owner of an address under a mechanism's prefix: the mechanism whose table names it, if it does so by a prefix as long, and the other
+    /// is one that gives way to tables.
+    #[inline(always)]
+    fn named_or_steered(&self, address: Ipv6Addr, id: MechanismId) -> MechanismId {
+        if with_row_ref!(self.mechanisms, id.kind, row => row.is_passive()) {
+            self.named_or_tunnel(address, id)
+        } else {
+            id
+        }
+    }
+
     #[inline(never)]
-    fn named_or_tunnel(&self, address: Ipv6Addr, number: u16) -> Owner {
-        if self.siit.is_empty() {
-            return Owner::Tunnel(number);
+    fn named_or_tunnel(&self, address: Ipv6Addr, tunnel: MechanismId) -> MechanismId {
+        let length = self.steering.length6(address);
+        let names = |id: &MechanismId| self.length6(*id, address).is_some_and(|named| named >= length);
+        self.names6.iter().copied().find(names).unwrap_or(tunnel)
+    }
+
+    fn length6(&self, id: MechanismId, address: Ipv6Addr) -> Option<u8> {
+        with_row_ref!(self.mechanisms, id.kind, row => row.all[usize::from(id.index)].names6(address))
+    }
+}
+
+/// What no mechanism may forward but a tunnel.
+#[inline(always)]
+const fn check_forwarding(packet: &Packet, passes: u8) -> Result<(), DropReason> {
+    if passes == 0 && packet.hops <= 1 {
+        return Err(DropReason::HopLimitExceeded);
+    }
+    if packet.source_route {
+        return Err(DropReason::SourceRoute);
+    }
+    if packet.segments_left_at != 0 {
+        return Err(DropReason::RoutingHeader);
+    }
+    if packet.extension_after_fragment {
+        return Err(DropReason::ExtensionAfterFragment);
+    }
+    Ok(())
+}
+
+impl<M: Mechanism> Row<M> {
+    /// Whether the packets pass without the checks of a router: the kernel routes them into tunnels.
+    #[inline(always)]
+    const fn is_passive(&self) -> bool {
+        !M::COUNTS_HOP
+    }
+
+    const fn turns_around(&self) -> bool {
+        M::TURNS_AROUND
+    }
+
+    /// Whether the only one of them is asked about every IPv4 destination that nobody names.
+    pub(super) fn takes_rest(&self) -> bool {
+        M::NAMES_REST && self.all.len() == 1
+    }
+
+    fn worker_of(&self, index: u16, frame: &Frame, packet: &Packet, workers: u8) -> Option<WorkerId> {
+        if M::WHOLE && packet.fragment.is_some() {
+            return ownership::of_fragments(packet, workers);
         }
-        let tunnel = self.steering.length6(address);
-        let names = |siit: &Siit| siit.mapping6(address).is_some_and(|length| length >= tunnel);
-        self.siit.iter().position(names).map_or(Owner::Tunnel(number), |index| Owner::Siit(index as u8))
+        let quoted = M::QUOTES.read(frame, packet).ok().flatten();
+        self.all[usize::from(index)].worker_of(packet, quoted.as_ref())
     }
 }

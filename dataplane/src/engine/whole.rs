@@ -2,79 +2,74 @@
 //! complete, then walked as one. Tunnels have a table of their own, so that whoever floods the one does not fill the other.
 
 use super::Engine;
+use super::batch::Slot;
+use super::path::Batch;
 use crate::classify::Owner;
 use crate::drop_reason::DropReason;
 use crate::fragment::{Admission, Refused};
 use crate::frame::Frame;
 use crate::instant::Instant;
-use crate::mechanism::nat64::Outcome;
 use crate::parse::{self, Addresses, Packet};
-use crate::rewrite::{Executed, Pass};
-use crate::verdict::{Next, Outbox, Verdict};
+use crate::verdict::Verdict;
 
 impl Engine {
     /// Holds a fragment until its packet is complete, and then walks the whole packet, which leaves through the outbox.
     #[cold]
     pub(super) fn reassemble(
         &mut self,
-        frame: &mut Frame,
         packet: &Packet,
         owner: Owner,
-        now: Instant,
-        out: &mut Outbox,
+        frame: &mut Frame,
+        batch: &mut Batch<'_>,
     ) -> Result<Verdict, DropReason> {
         if frame.offload.segments.is_some() {
             return Err(DropReason::BadSuperFrame);
         }
-        let mut whole = match self.admit(frame, packet, owner, now) {
+        let mut whole = match self.admit(frame, packet, owner, batch.now) {
             Ok(Admission::Held) => return Ok(Verdict::Held),
             Ok(Admission::Whole(whole)) => whole,
             Err(refused) => {
-                self.counters.held -= u64::from(refused.released);
-                self.counters.dropped[refused.reason as usize] += u64::from(refused.released);
+                let counters = &mut self.path.effects.counters;
+                counters.held -= u64::from(refused.released);
+                counters.dropped[refused.reason as usize] += u64::from(refused.released);
                 return Err(refused.reason);
             }
         };
         // All fragments but the one at hand were held; from here on they share the fate of their packet.
         let held = u64::from(whole.fragments) - 1;
-        self.counters.held -= held;
-        self.counters.reassembled += 1;
-        whole.frame.passes = frame.passes;
-        let before = out.len();
-        let parsed = parse::parse(whole.frame.bytes());
-        let walked = match &parsed {
-            Ok(packet) => self.walk_whole(&mut whole.frame, packet, now, out),
-            Err(reason) => Err(*reason),
-        };
+        self.path.effects.counters.held -= held;
+        self.path.effects.counters.reassembled += 1;
+        (whole.frame.passes, whole.frame.ingress) = (frame.passes, frame.ingress);
+        let before = batch.out.len();
+        let mut slot = Slot::EMPTY;
+        let parsed = parse::parse_into(whole.frame.bytes(), &mut slot.packet);
+        let walked = parsed.and_then(|()| self.walk_whole(&mut slot, &mut whole.frame, batch));
         match walked {
-            Ok(Verdict::Forward) => {
-                let length = whole.frame.len();
-                match out.push(length) {
-                    Ok(leaving) => {
-                        leaving.bytes_mut().copy_from_slice(whole.frame.bytes());
-                        leaving.offload = whole.frame.offload;
-                        self.conclude(Verdict::Forward, leaving);
-                        self.counters.forwarded += held;
-                    }
-                    Err(reason) => self.counters.dropped[reason as usize] += held + 1,
+            Ok(Verdict::Forward) => match batch.out.push(whole.frame.len()) {
+                Ok(leaving) => {
+                    leaving.bytes_mut().copy_from_slice(whole.frame.bytes());
+                    leaving.offload = whole.frame.offload;
+                    self.path.conclude(Verdict::Forward, leaving);
+                    self.path.effects.counters.forwarded += held;
                 }
-            }
+                Err(reason) => self.path.effects.counters.dropped[reason as usize] += held + 1,
+            },
             Ok(verdict) => {
+                self.path.effects.counters.merged += held;
                 // Its own frame is spent; whoever gets it next needs the whole packet.
                 if let Verdict::HandOver(_) | Verdict::Control | Verdict::Answered = verdict {
                     frame.adopt(whole.frame);
-                    self.counters.merged += held;
                     return Ok(verdict);
                 }
-                self.conclude(verdict, &mut whole.frame);
-                self.counters.merged += held;
+                self.path.conclude(verdict, &mut whole.frame);
             }
             Err(reason) => {
-                self.refuse(reason, &mut whole.frame, parsed.as_ref().ok(), now, out);
-                self.counters.dropped[reason as usize] += held;
+                let packet = parsed.is_ok().then_some(&slot.packet);
+                self.path.refuse(reason, &mut whole.frame, packet, batch);
+                self.path.effects.counters.dropped[reason as usize] += held;
             }
         }
-        frame.pieces = out.since(before);
+        frame.pieces = batch.out.since(before);
         Ok(Verdict::Merged)
     }
 
@@ -88,43 +83,12 @@ impl Engine {
     ) -> Result<Admission, Refused> {
         match (owner, packet.addresses) {
             (Owner::Endpoint(endpoint), Addresses::V4 { source, .. })
-                if self.tunnels.only_to(endpoint, source).is_some() =>
+                if self.ends.only_to(endpoint, source).is_some() =>
             {
                 self.outer_reassembly.admit_of_peer(frame, packet, now)
             }
             (Owner::Endpoint(_), _) => self.outer_reassembly.admit(frame, packet, now),
-            (Owner::Gateway | Owner::Nat64(_) | Owner::Siit(_) | Owner::Tunnel(_), _) => {
-                self.reassembly.admit(frame, packet, now)
-            }
-        }
-    }
-
-    /// A reassembled packet's way. It may be cut again whatever its size.
-    pub(super) fn walk_whole(
-        &mut self,
-        frame: &mut Frame,
-        packet: &Packet,
-        now: Instant,
-        out: &mut Outbox,
-    ) -> Result<Verdict, DropReason> {
-        let Some(owner) = self.classify(packet, frame.passes)? else { return Ok(Verdict::Punted) };
-        if let Some(worker) = self.elsewhere(frame, packet, owner) {
-            return Ok(Verdict::HandOver(worker));
-        }
-        if let Owner::Endpoint(endpoint) = owner {
-            return self.out_of_tunnel(frame, packet, endpoint, now);
-        }
-        let pass = Pass { decrement: frame.passes == 0, reassembled: true };
-        let decision = match self.decide_later(frame, packet, owner, now)? {
-            Outcome::Translate(decision) => decision,
-            Outcome::Stored => return Ok(Verdict::Held),
-        };
-        if decision.next == Next::Again {
-            return self.walk_again(frame, packet, owner, decision, pass, now, out);
-        }
-        match self.rewriter.execute(&decision, frame, packet, pass, out, &mut self.counters)? {
-            Executed::InPlace => Ok(Verdict::Forward),
-            Executed::InPieces => Ok(Verdict::InPieces),
+            (Owner::Gateway | Owner::Mechanism(_), _) => self.reassembly.admit(frame, packet, now),
         }
     }
 }

@@ -7,11 +7,16 @@
 //!
 //! Whoever configures the tunnel says where the other end is. Packets never do: one with a spoofed source would move the tunnel.
 
+use super::contract::{self, Arrival, Build, Claims, Mechanism, Share};
+use super::siit::dynamic_pool::DynamicPoolFault;
+use super::table::Kind;
 use crate::classify::source_check::is_martian4;
 use crate::drop_reason::DropReason;
+use crate::effects::Effects;
+use crate::instant::Instant;
 use crate::parse::Packet;
 use crate::tunnel::TunnelPolicy;
-use crate::tunnel::decision::{Arrived, decap, encap};
+use crate::tunnel::decision::{self as tunnel, Arrived, Tunnel};
 use crate::tunnel::neighbour_discovery::Discovery;
 use crate::verdict::{Decision, PolicyId};
 use alloc::vec::Vec;
@@ -80,51 +85,6 @@ impl Configured {
         }
     }
 
-    /// This end.
-    pub const fn local(&self) -> Ipv4Addr {
-        self.local
-    }
-
-    /// The other end.
-    pub const fn remote(&self) -> Option<Ipv4Addr> {
-        self.remote
-    }
-
-    /// Whether a packet is the tunnel's, by its outer and its inner source.
-    #[inline(always)]
-    pub fn claims(&self, arrived: Arrived) -> bool {
-        self.check_source(arrived).is_ok()
-    }
-
-    /// What to do with an IPv6 packet that is routed into the tunnel.
-    #[inline(always)]
-    pub fn decide_out(&self) -> Result<Decision, DropReason> {
-        let remote = self.remote.ok_or(DropReason::NoRemote)?;
-        Ok(encap(self.local, remote, self.policy))
-    }
-
-    /// What to do with a packet that came through the tunnel.
-    #[inline(always)]
-    pub fn decide_in(&self, arrived: Arrived) -> Result<Decision, DropReason> {
-        self.check_source(arrived)?;
-        Ok(decap(self.policy))
-    }
-
-    /// Whether a packet is neighbour discovery between the two ends (RFC 4213 §3.8), which control answers.
-    pub fn is_discovery(&self, arrived: Arrived, inner: &Packet) -> bool {
-        self.remote == Some(arrived.from) && Discovery::of(inner).is_some() && arrived.is_link_local()
-    }
-
-    /// Whether a packet between these inner addresses is sent to that outer destination.
-    pub fn sent(&self, _source: Ipv6Addr, destination: Ipv6Addr, outer: Ipv4Addr) -> bool {
-        self.remote == Some(outer) && self.is_behind_other_end(destination)
-    }
-
-    /// Whether the tunnel's packets may have this outer source: asked of fragments, which show no more.
-    pub fn may_come_from(&self, outer: Ipv4Addr) -> bool {
-        self.remote == Some(outer)
-    }
-
     /// RFC 4213 §3.6: the outer source is the other end, the inner source is behind it.
     #[inline(always)]
     fn check_source(&self, arrived: Arrived) -> Result<(), DropReason> {
@@ -141,5 +101,84 @@ impl Configured {
     #[inline(always)]
     fn is_behind_other_end(&self, address: Ipv6Addr) -> bool {
         self.prefixes.iter().any(|prefix| prefix.contains(address))
+    }
+}
+
+impl contract::Configured for ConfiguredConfig {
+    fn claims(&self) -> Claims {
+        Claims { destinations6: self.prefixes.clone(), ..Claims::default() }
+    }
+
+    fn tunnel_policy(&self) -> TunnelPolicy {
+        self.policy
+    }
+
+    fn local(&self) -> Option<Ipv4Addr> {
+        Some(self.local)
+    }
+}
+
+impl Build for ConfiguredConfig {
+    type State = Configured;
+
+    fn build(&self, policy: PolicyId, _share: &Share) -> Result<Configured, DynamicPoolFault> {
+        Ok(Configured::new(self, policy))
+    }
+}
+
+impl Mechanism for Configured {
+    const KIND: Kind = Kind::Configured;
+    const COUNTS_HOP: bool = false;
+    type Probe = ();
+    const NO_PROBE: () = ();
+
+    #[inline(always)]
+    fn decide(
+        &mut self,
+        arrival: &Arrival<'_>,
+        (): &(),
+        _now: Instant,
+        effects: &mut Effects,
+    ) -> Result<Decision, DropReason> {
+        tunnel::decide(self, arrival.packet, arrival.inner, effects)
+    }
+
+    fn remote(&self) -> Option<Ipv4Addr> {
+        self.remote
+    }
+
+    #[inline(always)]
+    fn claims(&self, arrived: Arrived) -> bool {
+        self.check_source(arrived).is_ok()
+    }
+
+    fn may_come_from(&self, outer: Ipv4Addr) -> bool {
+        self.remote == Some(outer)
+    }
+
+    fn sent(&self, _source: Ipv6Addr, destination: Ipv6Addr, outer: Ipv4Addr) -> bool {
+        self.remote == Some(outer) && self.is_behind_other_end(destination)
+    }
+}
+
+impl Tunnel for Configured {
+    #[inline(always)]
+    fn policy(&self) -> PolicyId {
+        self.policy
+    }
+
+    #[inline(always)]
+    fn ends(&self, _packet: &Packet) -> Result<(Ipv4Addr, Ipv4Addr), DropReason> {
+        Ok((self.local, self.remote.ok_or(DropReason::NoRemote)?))
+    }
+
+    #[inline(always)]
+    fn check(&self, arrived: Arrived) -> Result<(), DropReason> {
+        self.check_source(arrived)
+    }
+
+    /// Between the two ends (RFC 4213 §3.8).
+    fn is_discovery(&self, arrived: Arrived, inner: &Packet) -> Result<bool, DropReason> {
+        Ok(self.remote == Some(arrived.from) && Discovery::of(inner).is_some() && arrived.is_link_local())
     }
 }

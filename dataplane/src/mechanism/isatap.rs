@@ -7,12 +7,17 @@
 //!
 //! A host's prefixes and routers are what control has learnt from advertisements.
 
+use super::contract::{self, Arrival, Build, Claims, Mechanism, Share};
+use super::siit::dynamic_pool::DynamicPoolFault;
+use super::table::Kind;
 use crate::drop_reason::DropReason;
+use crate::effects::Effects;
+use crate::instant::Instant;
 use crate::parse::Packet;
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::address::isatap::{LINK_LOCAL, locator_of};
 use crate::tunnel::address::{Acceptable, OwnAddresses, Scope};
-use crate::tunnel::decision::{Arrived, decap, encap, routed};
+use crate::tunnel::decision::{self as tunnel, Arrived, Tunnel, routed};
 use crate::tunnel::neighbour_discovery::{Discovery, is_group_of_link};
 use crate::verdict::{Decision, PolicyId};
 use alloc::sync::Arc;
@@ -89,60 +94,6 @@ impl Isatap {
         }
     }
 
-    /// Where the outer packets come to.
-    pub const fn local(&self) -> Ipv4Addr {
-        self.address
-    }
-
-    /// Whether the outer source is right for the inner one, so that the packet is this interface's (RFC 5214 §7.3).
-    #[inline(always)]
-    pub fn claims(&self, arrived: Arrived) -> bool {
-        self.check_source(arrived).is_ok()
-    }
-
-    /// What to do with an IPv6 packet that is routed into the tunnel.
-    #[inline(always)]
-    pub fn decide_out(&self, packet: &Packet) -> Result<Decision, DropReason> {
-        let (source, destination) = routed(packet)?;
-        Ok(encap(self.address, self.next_hop(source, destination)?, self.policy))
-    }
-
-    /// What to do with a packet that came through the tunnel.
-    #[inline(always)]
-    pub fn decide_in(&self, arrived: Arrived) -> Result<Decision, DropReason> {
-        self.check_source(arrived)?;
-        self.check_destination(arrived)?;
-        Ok(decap(self.policy))
-    }
-
-    /// Whether a packet is neighbour discovery to this node (RFC 5214 §8), which control answers. Its source is checked as that
-    /// of any packet.
-    pub fn is_discovery(&self, arrived: Arrived, inner: &Packet) -> Result<bool, DropReason> {
-        let Some(discovery) = Discovery::of(inner) else { return Ok(false) };
-        if !self.is_own(arrived.destination) && !is_group_of_link(arrived.destination) {
-            return Ok(false);
-        }
-        self.check_source(arrived)?;
-        if discovery == Discovery::Routers && !self.routers.contains(&arrived.from) {
-            return Err(DropReason::SourceNotRelay); // RFC 5214 §8.3.3
-        }
-        Ok(true)
-    }
-
-    /// Whether the tunnel's packets may have this outer source: asked of fragments, which show no more.
-    pub fn may_come_from(&self, outer: Ipv4Addr) -> bool {
-        self.routers.contains(&outer) || self.may_be_at(outer)
-    }
-
-    /// Whether a packet between these inner addresses is sent to that outer destination.
-    pub fn sent(&self, source: Ipv6Addr, destination: Ipv6Addr, outer: Ipv4Addr) -> bool {
-        if LINK_LOCAL.contains(destination) {
-            // Control's: to a neighbour, or to a router.
-            return locator_of(source) == Some(self.address) && locator_of(destination) == Some(outer);
-        }
-        self.next_hop(source, destination) == Ok(outer)
-    }
-
     /// RFC 5214 §7.1, and the checks of RFC 6324 §3.1.2, §3.3.
     #[inline(always)]
     fn next_hop(&self, source: Ipv6Addr, destination: Ipv6Addr) -> Result<Ipv4Addr, DropReason> {
@@ -209,5 +160,94 @@ impl Isatap {
 
     fn may_be_at(&self, locator: Ipv4Addr) -> bool {
         self.locators.is_empty() || self.locators.iter().any(|prefix| prefix.contains(locator))
+    }
+}
+
+impl contract::Configured for IsatapConfig {
+    fn claims(&self) -> Claims {
+        Claims { destinations6: self.prefixes(), ..Claims::default() }
+    }
+
+    fn tunnel_policy(&self) -> TunnelPolicy {
+        self.policy
+    }
+
+    fn local(&self) -> Option<Ipv4Addr> {
+        Some(self.address)
+    }
+}
+
+impl Build for IsatapConfig {
+    type State = Isatap;
+
+    fn build(&self, policy: PolicyId, share: &Share) -> Result<Isatap, DynamicPoolFault> {
+        Ok(Isatap::new(self, &share.own_addresses, policy))
+    }
+}
+
+impl Mechanism for Isatap {
+    const KIND: Kind = Kind::Isatap;
+    const COUNTS_HOP: bool = false;
+    type Probe = ();
+    const NO_PROBE: () = ();
+
+    #[inline(always)]
+    fn decide(
+        &mut self,
+        arrival: &Arrival<'_>,
+        (): &(),
+        _now: Instant,
+        effects: &mut Effects,
+    ) -> Result<Decision, DropReason> {
+        tunnel::decide(self, arrival.packet, arrival.inner, effects)
+    }
+
+    #[inline(always)]
+    fn claims(&self, arrived: Arrived) -> bool {
+        self.check_source(arrived).is_ok() // RFC 5214 §7.3
+    }
+
+    fn may_come_from(&self, outer: Ipv4Addr) -> bool {
+        self.routers.contains(&outer) || self.may_be_at(outer)
+    }
+
+    fn sent(&self, source: Ipv6Addr, destination: Ipv6Addr, outer: Ipv4Addr) -> bool {
+        if LINK_LOCAL.contains(destination) {
+            // Control's: to a neighbour, or to a router.
+            return locator_of(source) == Some(self.address) && locator_of(destination) == Some(outer);
+        }
+        self.next_hop(source, destination) == Ok(outer)
+    }
+}
+
+impl Tunnel for Isatap {
+    #[inline(always)]
+    fn policy(&self) -> PolicyId {
+        self.policy
+    }
+
+    #[inline(always)]
+    fn ends(&self, packet: &Packet) -> Result<(Ipv4Addr, Ipv4Addr), DropReason> {
+        let (source, destination) = routed(packet)?;
+        Ok((self.address, self.next_hop(source, destination)?))
+    }
+
+    #[inline(always)]
+    fn check(&self, arrived: Arrived) -> Result<(), DropReason> {
+        self.check_source(arrived)?;
+        self.check_destination(arrived)
+    }
+
+    /// To this node (RFC 5214 §8). Its source is checked as that of any packet.
+    fn is_discovery(&self, arrived: Arrived, inner: &Packet) -> Result<bool, DropReason> {
+        let Some(discovery) = Discovery::of(inner) else { return Ok(false) };
+        if !self.is_own(arrived.destination) && !is_group_of_link(arrived.destination) {
+            return Ok(false);
+        }
+        self.check_source(arrived)?;
+        if discovery == Discovery::Routers && !self.routers.contains(&arrived.from) {
+            return Err(DropReason::SourceNotRelay); // RFC 5214 §8.3.3
+        }
+        Ok(true)
     }
 }

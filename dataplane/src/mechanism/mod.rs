@@ -2,6 +2,7 @@
 //! another.
 
 pub mod configured;
+pub mod contract;
 pub mod identity;
 pub mod isatap;
 pub mod nat64;
@@ -9,3 +10,5 @@ pub mod siit;
 pub mod six_rd;
 pub mod six_to_four;
 pub mod table;
+
+pub use table::MechanismConfig;

@@ -6,12 +6,17 @@
 //!                            ╚══════════ CE 10.9.8.7 ─── site 2001:db8:908:700::/56
 //! ```
 
+use super::contract::{self, Arrival, Build, Claims, Mechanism, Share};
+use super::siit::dynamic_pool::DynamicPoolFault;
+use super::table::Kind;
 use crate::drop_reason::DropReason;
+use crate::effects::Effects;
+use crate::instant::Instant;
 use crate::parse::Packet;
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::address::six_to_four::RELAY_ANYCAST_PREFIX;
 use crate::tunnel::address::{Acceptable, OwnAddresses, Scope};
-use crate::tunnel::decision::{Arrived, decap, encap, routed};
+use crate::tunnel::decision::{self as tunnel, Arrived, Tunnel, routed};
 use crate::verdict::{Decision, PolicyId};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -152,48 +157,6 @@ impl SixRd {
         }
     }
 
-    /// Where the outer packets come to.
-    pub const fn local(&self) -> Ipv4Addr {
-        self.address
-    }
-
-    /// Whether a packet may be this domain's: it is for the customer, or comes from one.
-    #[inline(always)]
-    pub fn claims(&self, arrived: Arrived) -> bool {
-        match self.role {
-            Role::CustomerEdge => self.is_own(arrived.destination),
-            Role::BorderRelay => self.domain.contains(arrived.source),
-        }
-    }
-
-    /// What to do with an IPv6 packet that is routed into the tunnel.
-    #[inline(always)]
-    pub fn decide_out(&self, packet: &Packet) -> Result<Decision, DropReason> {
-        let (source, destination) = routed(packet)?;
-        Ok(encap(self.address, self.next_hop(source, destination)?, self.policy))
-    }
-
-    /// What to do with a packet that came through the tunnel (RFC 5969 §9.2).
-    #[inline(always)]
-    pub fn decide_in(&self, arrived: Arrived) -> Result<Decision, DropReason> {
-        match self.role {
-            Role::CustomerEdge => self.check_at_customer_edge(arrived)?,
-            Role::BorderRelay => self.check_at_border_relay(arrived)?,
-        }
-        Ok(decap(self.policy))
-    }
-
-    /// Whether a packet between these inner addresses is sent to that outer destination.
-    pub fn sent(&self, source: Ipv6Addr, destination: Ipv6Addr, outer: Ipv4Addr) -> bool {
-        self.next_hop(source, destination) == Ok(outer)
-    }
-
-    /// Whether the tunnel's packets may have this outer source: asked of fragments, which show no more.
-    pub fn may_come_from(&self, outer: Ipv4Addr) -> bool {
-        let from_relay = self.role == Role::CustomerEdge && self.border_relays.contains(&outer);
-        from_relay || self.domain.shared().contains(outer)
-    }
-
     #[inline(always)]
     fn is_own(&self, address: Ipv6Addr) -> bool {
         self.domain.customer_edge_of(address) == Some(self.address)
@@ -260,5 +223,85 @@ impl SixRd {
     fn is_relay(&self, address: Ipv4Addr) -> bool {
         self.border_relays.contains(&address)
             || self.other_relays.iter().any(|relays| relays.contains(address))
+    }
+}
+
+impl contract::Configured for SixRdConfig {
+    fn claims(&self) -> Claims {
+        Claims { destinations6: self.prefixes(), ..Claims::default() }
+    }
+
+    fn tunnel_policy(&self) -> TunnelPolicy {
+        self.policy
+    }
+
+    fn local(&self) -> Option<Ipv4Addr> {
+        Some(self.address)
+    }
+}
+
+impl Build for SixRdConfig {
+    type State = SixRd;
+
+    fn build(&self, policy: PolicyId, share: &Share) -> Result<SixRd, DynamicPoolFault> {
+        Ok(SixRd::new(self, &share.own_addresses, policy))
+    }
+}
+
+impl Mechanism for SixRd {
+    const KIND: Kind = Kind::SixRd;
+    const COUNTS_HOP: bool = false;
+    type Probe = ();
+    const NO_PROBE: () = ();
+
+    #[inline(always)]
+    fn decide(
+        &mut self,
+        arrival: &Arrival<'_>,
+        (): &(),
+        _now: Instant,
+        effects: &mut Effects,
+    ) -> Result<Decision, DropReason> {
+        tunnel::decide(self, arrival.packet, arrival.inner, effects)
+    }
+
+    /// It is for the customer, or comes from one.
+    #[inline(always)]
+    fn claims(&self, arrived: Arrived) -> bool {
+        match self.role {
+            Role::CustomerEdge => self.is_own(arrived.destination),
+            Role::BorderRelay => self.domain.contains(arrived.source),
+        }
+    }
+
+    fn may_come_from(&self, outer: Ipv4Addr) -> bool {
+        let from_relay = self.role == Role::CustomerEdge && self.border_relays.contains(&outer);
+        from_relay || self.domain.shared().contains(outer)
+    }
+
+    fn sent(&self, source: Ipv6Addr, destination: Ipv6Addr, outer: Ipv4Addr) -> bool {
+        self.next_hop(source, destination) == Ok(outer)
+    }
+}
+
+impl Tunnel for SixRd {
+    #[inline(always)]
+    fn policy(&self) -> PolicyId {
+        self.policy
+    }
+
+    #[inline(always)]
+    fn ends(&self, packet: &Packet) -> Result<(Ipv4Addr, Ipv4Addr), DropReason> {
+        let (source, destination) = routed(packet)?;
+        Ok((self.address, self.next_hop(source, destination)?))
+    }
+
+    /// RFC 5969 §9.2.
+    #[inline(always)]
+    fn check(&self, arrived: Arrived) -> Result<(), DropReason> {
+        match self.role {
+            Role::CustomerEdge => self.check_at_customer_edge(arrived),
+            Role::BorderRelay => self.check_at_border_relay(arrived),
+        }
     }
 }

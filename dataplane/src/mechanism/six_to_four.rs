@@ -8,13 +8,18 @@
 //!
 //! A host is a router whose site it is alone.
 
+use super::contract::{self, Arrival, Build, Claims, Mechanism, Share};
+use super::siit::dynamic_pool::DynamicPoolFault;
+use super::table::Kind;
 use crate::drop_reason::DropReason;
+use crate::effects::Effects;
+use crate::instant::Instant;
 use crate::parse::Packet;
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::address::embedded::is_public;
 use crate::tunnel::address::six_to_four::{PREFIX, prefix_of, site_of};
 use crate::tunnel::address::{Acceptable, OwnAddresses, Scope};
-use crate::tunnel::decision::{Arrived, decap, encap, routed};
+use crate::tunnel::decision::{self as tunnel, Arrived, Tunnel, routed};
 use crate::verdict::{Decision, PolicyId};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -160,44 +165,6 @@ impl SixToFour {
         }
     }
 
-    /// Where the outer packets come to.
-    pub const fn local(&self) -> Ipv4Addr {
-        self.address
-    }
-
-    /// Whether a packet may be 6to4's: it has a 6to4 source or, from a relay to a site, a 6to4 destination.
-    #[inline(always)]
-    pub fn claims(&self, arrived: Arrived) -> bool {
-        site_of(arrived.source).is_some()
-            || (self.role != Role::Relay && site_of(arrived.destination) == Some(self.site))
-    }
-
-    /// What to do with an IPv6 packet that is routed into the tunnel.
-    #[inline(always)]
-    pub fn decide_out(&self, packet: &Packet) -> Result<Decision, DropReason> {
-        let (source, destination) = routed(packet)?;
-        Ok(encap(self.address, self.next_hop(source, destination)?, self.policy))
-    }
-
-    /// What to do with a packet that came through the tunnel.
-    #[inline(always)]
-    pub fn decide_in(&self, arrived: Arrived) -> Result<Decision, DropReason> {
-        check_addresses(arrived.source, arrived.destination)?;
-        self.check_source(arrived)?;
-        self.check_destination(arrived)?;
-        Ok(decap(self.policy))
-    }
-
-    /// Whether a packet between these inner addresses is sent to that outer destination.
-    pub fn sent(&self, source: Ipv6Addr, destination: Ipv6Addr, outer: Ipv4Addr) -> bool {
-        self.next_hop(source, destination) == Ok(outer)
-    }
-
-    /// Whether the tunnel's packets may have this outer source: asked of fragments, which show no more.
-    pub fn may_come_from(&self, outer: Ipv4Addr) -> bool {
-        self.relay == Some(outer) || self.acceptable.check(outer).is_ok()
-    }
-
     /// RFC 3056 §5.3, the sending rule, and RFC 3964 §5.1.
     #[inline(always)]
     fn next_hop(&self, source: Ipv6Addr, destination: Ipv6Addr) -> Result<Ipv4Addr, DropReason> {
@@ -253,6 +220,81 @@ impl SixToFour {
             (None, Role::Relay) => Ok(()),
             (Some(_) | None, Role::Host | Role::Router) => Err(DropReason::DestinationNotInSite),
         }
+    }
+}
+
+impl contract::Configured for SixToFourConfig {
+    fn claims(&self) -> Claims {
+        Claims { destinations6: self.prefixes(), ..Claims::default() }
+    }
+
+    fn tunnel_policy(&self) -> TunnelPolicy {
+        self.policy
+    }
+
+    fn local(&self) -> Option<Ipv4Addr> {
+        Some(self.address)
+    }
+}
+
+impl Build for SixToFourConfig {
+    type State = SixToFour;
+
+    fn build(&self, policy: PolicyId, share: &Share) -> Result<SixToFour, DynamicPoolFault> {
+        Ok(SixToFour::new(self, &share.own_addresses, policy))
+    }
+}
+
+impl Mechanism for SixToFour {
+    const KIND: Kind = Kind::SixToFour;
+    const COUNTS_HOP: bool = false;
+    type Probe = ();
+    const NO_PROBE: () = ();
+
+    #[inline(always)]
+    fn decide(
+        &mut self,
+        arrival: &Arrival<'_>,
+        (): &(),
+        _now: Instant,
+        effects: &mut Effects,
+    ) -> Result<Decision, DropReason> {
+        tunnel::decide(self, arrival.packet, arrival.inner, effects)
+    }
+
+    /// It has a 6to4 source or, from a relay to a site, a 6to4 destination.
+    #[inline(always)]
+    fn claims(&self, arrived: Arrived) -> bool {
+        site_of(arrived.source).is_some()
+            || (self.role != Role::Relay && site_of(arrived.destination) == Some(self.site))
+    }
+
+    fn may_come_from(&self, outer: Ipv4Addr) -> bool {
+        self.relay == Some(outer) || self.acceptable.check(outer).is_ok()
+    }
+
+    fn sent(&self, source: Ipv6Addr, destination: Ipv6Addr, outer: Ipv4Addr) -> bool {
+        self.next_hop(source, destination) == Ok(outer)
+    }
+}
+
+impl Tunnel for SixToFour {
+    #[inline(always)]
+    fn policy(&self) -> PolicyId {
+        self.policy
+    }
+
+    #[inline(always)]
+    fn ends(&self, packet: &Packet) -> Result<(Ipv4Addr, Ipv4Addr), DropReason> {
+        let (source, destination) = routed(packet)?;
+        Ok((self.address, self.next_hop(source, destination)?))
+    }
+
+    #[inline(always)]
+    fn check(&self, arrived: Arrived) -> Result<(), DropReason> {
+        check_addresses(arrived.source, arrived.destination)?;
+        self.check_source(arrived)?;
+        self.check_destination(arrived)
     }
 }
 

@@ -3,6 +3,28 @@
 //!
 //! A new mechanism is a row here, a file or folder beside this one, a section of the configuration and a page of the docs.
 
+use super::contract::{Build as _, Claims, Configured, Mechanism, Share};
+use super::siit::dynamic_pool::DynamicPoolFault;
+use super::{configured, isatap, nat64, siit, six_rd, six_to_four};
+use crate::translate::Policy;
+use crate::tunnel::TunnelPolicy;
+use crate::verdict::{MechanismId, PolicyId};
+use core::net::Ipv4Addr;
+
+/// The mechanisms of a kind, and their look-ups under way.
+pub(crate) struct Row<M: Mechanism> {
+    /// They, in the order of the configuration.
+    pub(crate) all: Vec<M>,
+    /// One place for each packet of a stride.
+    pub(crate) probes: Vec<M::Probe>,
+}
+
+impl<M: Mechanism> Default for Row<M> {
+    fn default() -> Self {
+        Self { all: Vec::new(), probes: Vec::new() }
+    }
+}
+
 /// The two ways through a mechanism. Each has a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -14,8 +36,10 @@ pub enum Way {
 }
 
 macro_rules! mechanisms {
-    ($($(#[doc = $doc:literal])+ $kind:ident {
-        name: $name:literal,
+    ($d:tt $($(#[doc = $doc:literal])+ $kind:ident {
+        module: $module:ident,
+        state: $state:ident,
+        config: $config:ident,
         section: $section:literal,
         title: $title:literal,
         number: $number:literal,
@@ -36,7 +60,7 @@ macro_rules! mechanisms {
 
             /// Its name: its module, and the first part of its counters' names.
             pub const fn name(self) -> &'static str {
-                match self { $(Self::$kind => $name,)+ }
+                match self { $(Self::$kind => stringify!($module),)+ }
             }
 
             /// Its section in the configuration.
@@ -69,8 +93,8 @@ macro_rules! mechanisms {
             /// The whole name of a way's counter.
             pub const fn counter(self, way: Way) -> &'static str {
                 match (self, way) {
-                    $((Self::$kind, Way::Out) => concat!($name, ".", $out),
-                      (Self::$kind, Way::In) => concat!($name, ".", $in),)+
+                    $((Self::$kind, Way::Out) => concat!(stringify!($module), ".", $out),
+                      (Self::$kind, Way::In) => concat!(stringify!($module), ".", $in),)+
                 }
             }
 
@@ -81,13 +105,94 @@ macro_rules! mechanisms {
                 }
             }
         }
+
+        /// What a mechanism of any kind is built from.
+        #[derive(Clone)]
+        pub enum MechanismConfig {
+            $($(#[doc = $doc])+ $kind($module::$config),)+
+        }
+
+        $(impl From<$module::$config> for MechanismConfig {
+            fn from(config: $module::$config) -> Self {
+                Self::$kind(config)
+            }
+        })+
+
+        impl MechanismConfig {
+            /// Its kind.
+            pub const fn kind(&self) -> Kind {
+                match self { $(Self::$kind(_) => Kind::$kind,)+ }
+            }
+
+            /// As its kind's own.
+            fn own(&self) -> &dyn Configured {
+                match self { $(Self::$kind(config) => config,)+ }
+            }
+        }
+
+        /// All mechanisms of an engine, by kind.
+        #[derive(Default)]
+        pub(crate) struct Mechanisms {
+            $(pub(crate) $module: Row<$module::$state>,)+
+        }
+
+        impl Mechanisms {
+            /// Adds a mechanism, whose packets follow the policy of this number.
+            pub(crate) fn add(
+                &mut self,
+                config: &MechanismConfig,
+                policy: PolicyId,
+                share: &Share,
+            ) -> Result<MechanismId, DynamicPoolFault> {
+                let index = match config {
+                    $(MechanismConfig::$kind(config) => {
+                        self.$module.all.push(config.build(policy, share)?);
+                        self.$module.all.len() - 1
+                    })+
+                };
+                Ok(MechanismId { kind: config.kind(), index: index as u16 })
+            }
+
+            /// Forgets all mechanisms of a kind.
+            pub(crate) fn clear(&mut self, kind: Kind) {
+                match kind { $(Kind::$kind => self.$module.all.clear(),)+ }
+            }
+        }
+
+        /// Does something with the row of a kind: the one place where kinds are told apart. Each arm is compiled for its own mechanism.
+        macro_rules! with_row {
+            ($d mechanisms:expr, $d kind:expr, $d row:ident => $d what:expr) => {
+                match $d kind {
+                    $($crate::mechanism::table::Kind::$kind => {
+                        let $d row = &mut $d mechanisms.$module;
+                        $d what
+                    })+
+                }
+            };
+        }
+
+        /// The same with a shared reference.
+        macro_rules! with_row_ref {
+            ($d mechanisms:expr, $d kind:expr, $d row:ident => $d what:expr) => {
+                match $d kind {
+                    $($crate::mechanism::table::Kind::$kind => {
+                        let $d row = &$d mechanisms.$module;
+                        $d what
+                    })+
+                }
+            };
+        }
+
+        pub(crate) use {with_row, with_row_ref};
     };
 }
 
-mechanisms! {
+mechanisms! { $
     /// Stateful NAT64 (RFC 6146).
     Nat64 {
-        name: "nat64",
+        module: nat64,
+        state: Nat64,
+        config: Nat64Config,
         section: "nat64",
         title: "nat64",
         number: 1,
@@ -97,7 +202,9 @@ mechanisms! {
     }
     /// Stateless translation (RFC 7915).
     Siit {
-        name: "siit",
+        module: siit,
+        state: Siit,
+        config: SiitConfig,
         section: "siit",
         title: "siit",
         number: 2,
@@ -107,7 +214,9 @@ mechanisms! {
     }
     /// 6to4 (RFC 3056).
     SixToFour {
-        name: "six_to_four",
+        module: six_to_four,
+        state: SixToFour,
+        config: SixToFourConfig,
         section: "six_to_four",
         title: "6to4",
         number: 3,
@@ -117,7 +226,9 @@ mechanisms! {
     }
     /// 6rd (RFC 5969).
     SixRd {
-        name: "six_rd",
+        module: six_rd,
+        state: SixRd,
+        config: SixRdConfig,
         section: "six_rd",
         title: "6rd",
         number: 4,
@@ -127,7 +238,9 @@ mechanisms! {
     }
     /// Configured tunnels (RFC 4213, RFC 2473).
     Configured {
-        name: "configured",
+        module: configured,
+        state: Configured,
+        config: ConfiguredConfig,
         section: "tunnel",
         title: "configured",
         number: 5,
@@ -137,13 +250,37 @@ mechanisms! {
     }
     /// ISATAP (RFC 5214).
     Isatap {
-        name: "isatap",
+        module: isatap,
+        state: Isatap,
+        config: IsatapConfig,
         section: "isatap",
         title: "isatap",
         number: 6,
         stateful: false,
         out: "encap" = "Frames that went into an ISATAP tunnel.",
         in: "decap" = "Frames that came out of an ISATAP tunnel.",
+    }
+}
+
+impl MechanismConfig {
+    /// What is its business.
+    pub fn claims(&self) -> Claims {
+        self.own().claims()
+    }
+
+    /// Options of its translation.
+    pub fn policy(&self) -> Policy {
+        self.own().policy()
+    }
+
+    /// Options of its tunnel.
+    pub fn tunnel_policy(&self) -> TunnelPolicy {
+        self.own().tunnel_policy()
+    }
+
+    /// The IPv4 address of this host at which its tunnel ends.
+    pub fn local(&self) -> Option<Ipv4Addr> {
+        self.own().local()
     }
 }
 

@@ -15,8 +15,7 @@ impl Rewriter {
     pub fn decap(
         &mut self,
         frame: &mut Frame,
-        outer: &Packet,
-        inner: &Packet,
+        (outer, inner): (&Packet, &Packet),
         policy: PolicyId,
         counters: &mut Counters,
     ) -> Result<Executed, DropReason> {

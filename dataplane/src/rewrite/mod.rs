@@ -1,6 +1,7 @@
 //! Executes what a mechanism decided, in place: headers, ports, checksums, hop limit, MSS; and cuts what is too large
 //! and may be cut.
 
+mod composed;
 pub mod decap;
 pub mod echo;
 mod encap;
@@ -13,6 +14,7 @@ mod v6_to_v4;
 
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
+use crate::effects::Effects;
 use crate::fragment::SuperFrame;
 use crate::frame::Frame;
 use crate::instant::Instant;
@@ -22,7 +24,7 @@ use crate::translate::Policy;
 use crate::tunnel::identification::Identifications;
 use crate::tunnel::path_mtu::{Learnt, PathMtus, TunnelRoom};
 use crate::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
-use crate::verdict::{Decision, Edit, Next, Outbox, PolicyId};
+use crate::verdict::{Action, Decision, Edit, Encap, Next, Outbox, Outer, PolicyId, Quoted};
 use core::net::Ipv4Addr;
 
 /// The least MTU of an IPv6 link (RFC 8200 §5).
@@ -47,6 +49,19 @@ pub struct Pass {
     pub decrement: bool,
     /// The packet was put together from fragments, so it may be cut again whatever its size.
     pub reassembled: bool,
+}
+
+/// A decision, and the packet that it is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Work<'a> {
+    /// The decision.
+    pub decision: &'a Decision,
+    /// The packet; of one that came through a tunnel the outer one.
+    pub packet: &'a Packet,
+    /// The packet inside, if it came through a tunnel.
+    pub inner: Option<&'a Packet>,
+    /// Circumstances.
+    pub pass: Pass,
 }
 
 /// Executes actions.
@@ -76,7 +91,10 @@ struct Bench {
 struct Job<'a> {
     frame: &'a mut Frame,
     packet: &'a Packet,
-    decision: &'a Decision,
+    /// Of an ICMP error: what the packet becomes that it quotes.
+    quoted: Option<Quoted>,
+    /// The MTUs that the result is judged by.
+    limits: Limits,
     hops: u8,
     /// The result leaves: its size matters.
     last: bool,
@@ -86,15 +104,8 @@ struct Job<'a> {
 }
 
 impl Rewriter {
-    /// A rewriter for packets of `policies`, and of tunnels with these others. `seed` makes what is known of paths and the first
-    /// identifications unpredictable.
-    pub fn new(
-        limits: Limits,
-        policies: Vec<Policy>,
-        tunnels: Vec<TunnelPolicy>,
-        identifications: Identifications,
-        seed: u64,
-    ) -> Self {
+    /// A rewriter without policies. `seed` makes what is known of paths and the first identifications unpredictable.
+    pub fn new(limits: Limits, identifications: Identifications, seed: u64) -> Self {
         let bench = Bench {
             limits,
             identifications,
@@ -103,7 +114,7 @@ impl Rewriter {
             segment: None,
             too_big_for: None,
         };
-        Self { policies, tunnels, bench }
+        Self { policies: Vec::new(), tunnels: Vec::new(), bench }
     }
 
     /// The time of the packets that come next.
@@ -132,9 +143,9 @@ impl Rewriter {
         Some(self.bench.tunnel_room(policy, remote).mtu)
     }
 
-    /// Other policies of tunnels from now on.
-    pub fn set_tunnels(&mut self, tunnels: Vec<TunnelPolicy>) {
-        self.tunnels = tunnels;
+    /// The policies of the mechanisms' translations and of their tunnels from now on, each by [`PolicyId`].
+    pub fn set_policies(&mut self, policies: Vec<Policy>, tunnels: Vec<TunnelPolicy>) {
+        (self.policies, self.tunnels) = (policies, tunnels);
     }
 
     /// The MTU of the tunnel for which the last packet was too big, once.
@@ -147,78 +158,82 @@ impl Rewriter {
         &self.bench.limits
     }
 
-    /// Executes `decision` on the frame, whose parsed form is `packet`. What is refused for its size or type is refused
-    /// before an octet is changed, so that it can be quoted in an ICMP error.
+    /// Executes a decision on the frame, in one pass: the outer header goes, the header is edited, an outer header is put in front. What is
+    /// refused for its size or type is refused before an octet is changed, so that it can be quoted in an ICMP error.
     #[inline(always)]
     pub fn execute(
         &mut self,
-        decision: &Decision,
+        work: &Work<'_>,
         frame: &mut Frame,
-        packet: &Packet,
-        pass: Pass,
         out: &mut Outbox,
-        counters: &mut Counters,
+        effects: &mut Effects,
     ) -> Result<Executed, DropReason> {
-        let policy = usize::from(decision.action.policy.0);
-        frame.truncate(packet.length as usize);
-        let hops = packet.hops.saturating_sub(u8::from(pass.decrement));
-        let last = decision.next == Next::Leave;
-        let job = Job { frame, packet, decision, hops, last, reassembled: pass.reassembled, out, counters };
-        match decision.action.edit {
-            Edit::Translate6To4 { source, destination, keep_ports } => {
-                let ports = (!keep_ports).then_some((source.port, destination.port));
-                let policy = self.policies.get(policy).ok_or(DropReason::NoMechanism)?;
-                self.bench.translate_6_to_4(source.address, destination.address, ports, policy, job)
+        match work.decision.action {
+            Action { decap: None, edit: Some(edit), policy, encap: None } => {
+                self.edit((edit, policy), work, self.bench.limits, frame, (out, effects))
             }
-            Edit::Translate4To6 { source, destination, keep_ports } => {
-                let ports = (!keep_ports).then_some((source.port, destination.port));
-                let policy = self.policies.get(policy).ok_or(DropReason::NoMechanism)?;
-                self.bench.translate_4_to_6(source.address, destination.address, ports, policy, job)
+            Action { decap: None, edit: None, encap: Some(encap), .. } => {
+                let Work { packet, .. } = *work;
+                self.encap(encap, packet, frame, out, effects)
             }
-            Edit::Encap4 { .. } | Edit::Decap => {
-                let Job { frame, packet, out, counters, .. } = job;
-                self.execute_elsewhere(decision, frame, packet, out, counters)
+            Action { decap: Some(policy), edit: None, encap: None, .. } => {
+                let inner = work.inner.ok_or(DropReason::InnerNotIpv6)?;
+                self.decap(frame, (work.packet, inner), policy, &mut effects.counters)
+            }
+            Action { .. } => {
+                // A copy: a decision whose address is given away must be in memory, on every path.
+                let decision = *work.decision;
+                self.execute_composed(&Work { decision: &decision, ..*work }, frame, out, effects)
             }
         }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn execute_elsewhere(
+    /// Translates a header.
+    #[inline(always)]
+    fn edit(
         &mut self,
-        decision: &Decision,
+        (edit, policy): (Edit, PolicyId),
+        work: &Work<'_>,
+        limits: Limits,
         frame: &mut Frame,
-        packet: &Packet,
-        out: &mut Outbox,
-        counters: &mut Counters,
+        (out, effects): (&mut Outbox, &mut Effects),
     ) -> Result<Executed, DropReason> {
-        self.execute_tunnel(decision, frame, packet, out, counters)
+        let Work { decision, packet, pass, .. } = *work;
+        frame.truncate(packet.length as usize);
+        let hops = packet.hops.saturating_sub(u8::from(pass.decrement));
+        let last = decision.next == Next::Leave;
+        let quoted = decision.quoted.and_then(|index| effects.quoted_at(index));
+        let (reassembled, counters) = (pass.reassembled, &mut effects.counters);
+        let job = Job { frame, packet, quoted, limits, hops, last, reassembled, out, counters };
+        let policy = self.policies.get(usize::from(policy.0)).ok_or(DropReason::NoMechanism)?;
+        match edit {
+            Edit::Translate6To4 { source, destination, keep_ports } => {
+                let ports = (!keep_ports).then_some((source.port, destination.port));
+                self.bench.translate_6_to_4(source.address, destination.address, ports, policy, job)
+            }
+            Edit::Translate4To6 { source, destination, keep_ports } => {
+                let ports = (!keep_ports).then_some((source.port, destination.port));
+                self.bench.translate_4_to_6(source.address, destination.address, ports, policy, job)
+            }
+        }
     }
 
-    /// As [`Rewriter::execute`], for the edits of tunnels; those of translation are refused with [`DropReason::NoMechanism`]. The hop
-    /// limit stays: who routes packets into tunnels and out of them counts it down.
+    /// Puts an outer header in front. The hop limit stays: who routes packets into tunnels counts it down.
     #[inline(always)]
-    pub fn execute_tunnel(
+    fn encap(
         &mut self,
-        decision: &Decision,
-        frame: &mut Frame,
+        encap: Encap,
         packet: &Packet,
+        frame: &mut Frame,
         out: &mut Outbox,
-        counters: &mut Counters,
+        effects: &mut Effects,
     ) -> Result<Executed, DropReason> {
         frame.truncate(packet.length as usize);
-        match decision.action.edit {
-            Edit::Encap4 { source, destination } => {
-                let policy = usize::from(decision.action.policy.0);
-                let policy = self.tunnels.get(policy).ok_or(DropReason::NoMechanism)?;
-                self.bench.encap_4((source, destination), policy, frame, packet, out, counters)
+        let policy = self.tunnels.get(usize::from(encap.policy.0)).ok_or(DropReason::NoMechanism)?;
+        match effects.outer_at(encap.outer).ok_or(DropReason::NoMechanism)? {
+            Outer::V4 { source, destination } => {
+                self.bench.encap_4((source, destination), policy, frame, packet, out, &mut effects.counters)
             }
-            Edit::Decap => {
-                let mut inside = Packet::EMPTY;
-                decap::inner(frame, packet, &mut inside)?;
-                self.decap(frame, packet, &inside, decision.action.policy, counters)
-            }
-            Edit::Translate6To4 { .. } | Edit::Translate4To6 { .. } => Err(DropReason::NoMechanism),
         }
     }
 }
@@ -238,12 +253,12 @@ impl Bench {
             (TunnelMtu::Dynamic, OuterFragments::Never) => TunnelRoom { dont_fragment: true, ..known() },
         }
     }
+}
 
-    /// The MSS that fits a translated path (both sides' headers without options).
-    const fn mss_limit(&self) -> u16 {
-        let (v4, v6) = (self.limits.mtu4.saturating_sub(40), self.limits.mtu6.saturating_sub(60));
-        if v4 < v6 { v4 } else { v6 }
-    }
+/// The MSS that fits a translated path (both sides' headers without options).
+const fn mss_limit(limits: Limits) -> u16 {
+    let (v4, v6) = (limits.mtu4.saturating_sub(40), limits.mtu6.saturating_sub(60));
+    if v4 < v6 { v4 } else { v6 }
 }
 
 /// Octets of one packet on the wire behind the IP headers: those of the whole packet, or of a super-frame's first segment.

@@ -2,7 +2,7 @@
 
 use super::segments::Family;
 use super::transport::{self, Change};
-use super::{Bench, Executed, Job, mss, segment_payload};
+use super::{Bench, Executed, Job, mss, mss_limit, segment_payload};
 use crate::drop_reason::DropReason;
 use crate::frame::Checksum;
 use crate::parse::{Addresses, FRAGMENT_HEADER, IPV6_HEADER, SYN, Transport};
@@ -22,7 +22,7 @@ impl Bench {
         policy: &Policy,
         job: Job<'_>,
     ) -> Result<Executed, DropReason> {
-        let Job { frame, packet, decision, hops, last, reassembled, out, counters } = job;
+        let Job { frame, packet, quoted, limits, hops, last, reassembled, out, counters } = job;
         let Addresses::V4 { source: old_source, destination: old_destination } = packet.addresses else {
             return Err(DropReason::ProtocolUntranslatable);
         };
@@ -30,9 +30,9 @@ impl Bench {
             return Err(DropReason::IcmpFragment);
         }
         if let Transport::IcmpError { .. } = packet.transport {
-            let quoted = decision.quoted.ok_or(DropReason::QuoteUnusable)?;
+            let quoted = quoted.ok_or(DropReason::QuoteUnusable)?;
             let envelope = icmp::Envelope { source, destination, hops };
-            icmp::error_v4_to_v6(frame, packet, envelope, quoted, policy, &self.limits)?;
+            icmp::error_v4_to_v6(frame, packet, envelope, quoted, policy, &limits)?;
             return Ok(Executed::InPlace);
         }
         let transport_at = usize::from(packet.transport_at);
@@ -55,7 +55,7 @@ impl Bench {
         }
         let front = IPV6_HEADER + if packet.fragment.is_some() { FRAGMENT_HEADER } else { 0 };
         let segment = front + segment_payload(frame, packet, payload)?;
-        let mtu6 = self.limits.mtu6;
+        let mtu6 = limits.mtu6;
         let lowest = policy.lowest_ipv6_mtu.min(mtu6);
         let too_big = if packet.dont_fragment && !reassembled {
             if last && segment > usize::from(mtu6) {
@@ -90,7 +90,7 @@ impl Bench {
                     transport::compute_udp(data, change.new);
                 }
                 if tcp_flags & SYN != 0 && policy.clamp_mss {
-                    mss::clamp(data, self.mss_limit(), checksum == Checksum::Partial);
+                    mss::clamp(data, mss_limit(limits), checksum == Checksum::Partial);
                 }
             }
             Transport::IcmpQuery { .. } => transport::query_v4_to_v6(data, packet, change)?,

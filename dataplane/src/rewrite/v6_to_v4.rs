@@ -2,7 +2,7 @@
 
 use super::segments::Family;
 use super::transport::{self, Change};
-use super::{Bench, Executed, IPV6_MIN_MTU, Job, mss, segment_payload};
+use super::{Bench, Executed, IPV6_MIN_MTU, Job, mss, mss_limit, segment_payload};
 use crate::drop_reason::DropReason;
 use crate::frame::{Checksum, Frame};
 use crate::parse::{Addresses, IPV4_HEADER, Packet, SYN, Transport};
@@ -25,7 +25,7 @@ impl Bench {
         policy: &Policy,
         job: Job<'_>,
     ) -> Result<Executed, DropReason> {
-        let Job { frame, packet, decision, hops, last, reassembled, out, counters } = job;
+        let Job { frame, packet, quoted, limits, hops, last, reassembled, out, counters } = job;
         let Addresses::V6 { source: old_source, destination: old_destination } = packet.addresses else {
             return Err(DropReason::ProtocolUntranslatable);
         };
@@ -33,13 +33,13 @@ impl Bench {
             return Err(DropReason::IcmpFragment);
         }
         if let Transport::IcmpError { .. } = packet.transport {
-            let quoted = decision.quoted.ok_or(DropReason::QuoteUnusable)?;
+            let quoted = quoted.ok_or(DropReason::QuoteUnusable)?;
             let envelope = icmp::Envelope { source, destination, hops };
-            icmp::error_v6_to_v4(frame, packet, envelope, quoted, policy, &self.limits)?;
-            if !last || frame.len() <= usize::from(self.limits.mtu4) {
+            icmp::error_v6_to_v4(frame, packet, envelope, quoted, policy, &limits)?;
+            if !last || frame.len() <= usize::from(limits.mtu4) {
                 return Ok(Executed::InPlace);
             }
-            return self.cut(frame, Family::V4, self.limits.mtu4, out, counters);
+            return self.cut(frame, Family::V4, limits.mtu4, out, counters);
         }
         let transport_at = usize::from(packet.transport_at);
         let payload = packet.length as usize - transport_at;
@@ -49,7 +49,7 @@ impl Bench {
         }
         let length = u16::try_from(IPV4_HEADER + payload).map_err(|_| DropReason::TooLongForIpv4)?;
         let segment = IPV4_HEADER + segment_payload(frame, packet, payload)?;
-        let too_big = last && segment > usize::from(self.limits.mtu4);
+        let too_big = last && segment > usize::from(limits.mtu4);
         // A packet that another worker put together and handed over keeps a Fragment header as the sign of it.
         let reassembled = reassembled || (too_big && ports.is_some() && packet.fragment_header != 0);
         // An IPv6 sender can be told to send no more than 1,280 octets, so only smaller packets are cut (RFC 7915 §1.4).
@@ -78,7 +78,7 @@ impl Bench {
             Transport::Ports { tcp_flags, .. } => {
                 transport::ports(data, packet.protocol, change)?;
                 if tcp_flags & SYN != 0 && policy.clamp_mss {
-                    mss::clamp(data, self.mss_limit(), checksum == Checksum::Partial);
+                    mss::clamp(data, mss_limit(limits), checksum == Checksum::Partial);
                 }
             }
             Transport::IcmpQuery { .. } => transport::query_v6_to_v4(data, packet, change)?,
@@ -110,7 +110,7 @@ impl Bench {
         if !too_big {
             return Ok(Executed::InPlace);
         }
-        self.cut(frame, Family::V4, self.limits.mtu4, out, counters)
+        self.cut(frame, Family::V4, limits.mtu4, out, counters)
     }
 }
 

@@ -9,15 +9,16 @@ mod translators;
 mod tunnels;
 
 use crate::layout::{
-    HOST4, KIND_CONFIGURED, KIND_ENGINE, KIND_ISATAP, KIND_NAT64, KIND_SIIT, KIND_SIX_RD, KIND_SIX_TO_FOUR,
-    Own, PORTS, Port, RULES, Rule6, TRANSLATORS, TUNNELS,
+    HOST4, KIND_ENGINE, KIND_NAT64, KIND_SIIT, Own, PORTS, Port, RULES, Rule6, TRANSLATORS, TUNNELS,
 };
 use crate::settings::Rules;
 use crate::slots::{Places, Slots};
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
+use sixway_dataplane::mechanism::contract::Claims;
 use sixway_dataplane::mechanism::identity::Identity;
+use sixway_dataplane::mechanism::table::Kind;
 use sixway_wire::Prefix6;
 
 pub use eam::EAM_ROWS;
@@ -52,6 +53,8 @@ pub enum Mechanism {
     Siit(usize),
     /// A tunnel.
     Tunnel(usize),
+    /// One of another kind, for which the programs have no rules.
+    Other(Kind),
 }
 
 /// Why a mechanism is left to the engine.
@@ -70,6 +73,10 @@ pub enum Why {
     DynamicPool,
     /// The kernel's routes do not follow from the destination alone.
     Routing(String),
+    /// The programs have no rules for its kind.
+    NoRules,
+    /// Packets for this one may be another mechanism's, by where they come from.
+    OthersSources(Kind),
 }
 
 impl fmt::Display for Why {
@@ -83,6 +90,14 @@ impl fmt::Display for Why {
                 "hosts of its dynamic pool are carried by the engine; those with a mapping are not",
             ),
             Self::Routing(why) => f.write_str(why),
+            Self::NoRules => f.write_str("mechanisms of its kind are carried by the engine"),
+            Self::OthersSources(kind) => {
+                write!(
+                    f,
+                    "packets may be those of {}, which the engine carries, by where they come from",
+                    kind.title()
+                )
+            }
         }
     }
 }
@@ -116,6 +131,7 @@ impl Offer {
         offer.set_own(engine);
         offer.set_tunnels(engine);
         stateless = stateless.and(offer.set_prefixes(engine, &places));
+        stateless = stateless.and(offer.set_others(engine));
         match stateless {
             Ok(()) => offer.rules.config.has_stateless = u8::from(offer.has_any()),
             Err(why) => offer.refuse_stateless(engine, &why),
@@ -170,7 +186,11 @@ impl Offer {
         }
         for (index, tunnel) in engine.tunnels.iter().enumerate() {
             let kind = if index < TUNNELS { kind(tunnel) } else { KIND_ENGINE };
-            all.extend(tunnel.prefixes().into_iter().map(|prefix| (prefix, kind, index % TUNNELS)));
+            let prefixes = tunnel.claims().destinations6;
+            all.extend(prefixes.into_iter().map(|prefix| (prefix, kind, index % TUNNELS)));
+        }
+        for other in &engine.others {
+            all.extend(other.claims().destinations6.into_iter().map(|prefix| (prefix, KIND_ENGINE, 0)));
         }
         all.sort_by_key(|(prefix, _, _)| core::cmp::Reverse(prefix.length()));
         if all.len() > RULES {
@@ -184,6 +204,19 @@ impl Offer {
         Ok(())
     }
 
+    /// Mechanisms of other kinds are the engine's. Their destinations are known; whose packets are claimed by anything else is not found out here.
+    fn set_others(&mut self, engine: &EngineConfig) -> Result<(), Why> {
+        let mut result = Ok(());
+        for other in &engine.others {
+            self.refuse(Mechanism::Other(other.kind()), Why::NoRules);
+            let Claims { destinations6: _, inside6, names, rest4 } = other.claims();
+            if !inside6.is_empty() || names || rest4 {
+                result = Err(Why::OthersSources(other.kind()));
+            }
+        }
+        result
+    }
+
     fn has_any(&self) -> bool {
         let translators = self.rules.config.translators.iter().any(|one| one.kind == KIND_SIIT);
         translators || self.rules.config.tunnels.iter().any(|one| one.kind != 0)
@@ -193,8 +226,10 @@ impl Offer {
     fn refuse_stateless(&mut self, engine: &EngineConfig, why: &Why) {
         self.rules.config.has_stateless = 0;
         let known = core::mem::take(&mut self.unoffered);
-        self.unoffered =
-            known.into_iter().filter(|one| matches!(one.mechanism, Mechanism::Nat64(_))).collect();
+        self.unoffered = known
+            .into_iter()
+            .filter(|one| matches!(one.mechanism, Mechanism::Nat64(_) | Mechanism::Other(_)))
+            .collect();
         let siit = (0..engine.siit.len()).map(Mechanism::Siit);
         for mechanism in siit.chain((0..engine.tunnels.len()).map(Mechanism::Tunnel)) {
             self.unoffered.push(Unoffered { mechanism, why: why.clone() });
@@ -210,14 +245,13 @@ fn places(engine: &EngineConfig, before: &Slots) -> Places {
     before.place(&stateful, engine.siit.len())
 }
 
+/// Tunnels that the programs have rules for.
+const TUNNELS_WITH_RULES: [Kind; 4] = [Kind::Configured, Kind::SixToFour, Kind::SixRd, Kind::Isatap];
+
 /// The tunnel's kind in the programs.
-const fn kind(tunnel: &TunnelConfig) -> u8 {
-    match tunnel {
-        TunnelConfig::Configured(_) => KIND_CONFIGURED,
-        TunnelConfig::SixToFour(_) => KIND_SIX_TO_FOUR,
-        TunnelConfig::SixRd(_) => KIND_SIX_RD,
-        TunnelConfig::Isatap(_) => KIND_ISATAP,
-    }
+fn kind(tunnel: &TunnelConfig) -> u8 {
+    let kind = tunnel.kind();
+    if TUNNELS_WITH_RULES.contains(&kind) { kind.number() } else { KIND_ENGINE }
 }
 
 /// An address as it stands in a header.

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use super::*;
-use crate::layout::{ADDRESSES4, NETWORKS4, POOLS, PREFIXES6};
+use crate::layout::{ADDRESSES4, KIND_CONFIGURED, NETWORKS4, POOLS, PREFIXES6};
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
 use sixway_dataplane::mechanism::isatap::{self, IsatapConfig};
 use sixway_dataplane::mechanism::nat64::Nat64Config;

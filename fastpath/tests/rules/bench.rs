@@ -76,7 +76,7 @@ impl Bench {
 
     fn with(tun: Tun, engine: &EngineConfig, strict: bool) -> Self {
         let (port, far) = (interface::index("port").unwrap(), interface::index("far").unwrap());
-        engine.tunnels.iter().for_each(|tunnel| has(tunnel.local()));
+        engine.tunnels.iter().filter_map(|tunnel| tunnel.local()).for_each(has);
         let load = |object| load(object, &tun.name, engine, (port, strict), far);
         Self { xdp: load(XDP), tc: load(TC), port, _tun: tun }
     }

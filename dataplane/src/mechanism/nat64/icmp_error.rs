@@ -1,18 +1,19 @@
 //! ICMP errors (RFC 6146 §3.4, §3.6.1): the five-tuple is that of the quoted packet with the roles swapped. They change
 //! neither bindings nor sessions (§3.5).
 
-use super::{Arrival, Nat64, Outcome};
+use super::{Nat64, Outcome};
 use crate::classify::source_check::is_martian4;
 use crate::drop_reason::DropReason;
+use crate::mechanism::contract::Arrival;
 use crate::nat::{BindingKind, Inside, NatProtocol, Outside};
 use crate::parse::{Addresses, QuotedTuple};
-use crate::verdict::{Action, Decision, Edit, Next, Quoted};
+use crate::verdict::{Decision, Edit, Next, Quoted};
 use core::net::Ipv4Addr;
 use sixway_wire::protocol::{ICMPV4, ICMPV6};
 use sixway_wire::{Endpoint4, Endpoint6};
 
 impl Nat64 {
-    pub(super) fn icmp_error(&self, arrival: &Arrival) -> Result<Outcome, DropReason> {
+    pub(super) fn icmp_error(&self, arrival: &Arrival<'_>) -> Result<Outcome, DropReason> {
         match (arrival.packet.addresses, arrival.quoted) {
             (Addresses::V6 { .. }, Some(QuotedTuple::V6 { source, destination, protocol })) => {
                 self.error_from_inside(source, Inside(destination), protocol)
@@ -82,7 +83,6 @@ impl Nat64 {
     }
 
     fn error(&self, edit: Edit, quoted: Quoted, next: Next) -> Outcome {
-        let action = Action { edit, policy: self.policy };
-        Outcome::Translate(Decision { action, quoted: Some(quoted), next })
+        Outcome::Error(Decision::edit(edit, self.policy, next), quoted)
     }
 }

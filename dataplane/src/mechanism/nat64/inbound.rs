@@ -2,11 +2,12 @@
 //!
 //! Static bindings are let in whatever the filtering: the administrator made them for just that.
 
-use super::{Arrival, Nat64, Outcome, Probe};
+use super::{Nat64, Outcome, Probe};
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
+use crate::mechanism::contract::Arrival;
 use crate::nat::{BindingKind, Direction, Inside, NatProtocol, Outside, Segment, SessionState};
-use crate::verdict::{Action, Decision, Edit, Next};
+use crate::verdict::{Decision, Edit, Next};
 use sixway_wire::{Endpoint4, Endpoint6};
 
 /// By what a packet is translated.
@@ -23,7 +24,7 @@ impl Nat64 {
     #[inline(always)]
     pub(super) fn inbound(
         &mut self,
-        arrival: &Arrival,
+        arrival: &Arrival<'_>,
         outside: Outside<Endpoint4>,
         probe: &Probe,
         counters: &mut Counters,
@@ -42,7 +43,7 @@ impl Nat64 {
         if self.tables.sessions.get(slot).state == SessionState::V4InitStored {
             return Err(DropReason::SynAwaitsInside);
         }
-        let (segments, octets) = (arrival.segments, arrival.packet.length);
+        let (segments, octets) = (arrival.segments(), arrival.packet.length);
         let is_heeded = self.tables.sessions.count(slot, Direction::In, segments, octets, self.clock);
         let segment = Segment::of(probe.flags);
         if is_heeded | (segment != Segment::Data) {
@@ -57,7 +58,7 @@ impl Nat64 {
     #[cold]
     fn inbound_unprobed(
         &mut self,
-        arrival: &Arrival,
+        arrival: &Arrival<'_>,
         outside: Outside<Endpoint4>,
         probe: &Probe,
         counters: &mut Counters,
@@ -102,12 +103,12 @@ impl Nat64 {
     fn store(
         &mut self,
         binding: Option<u32>,
-        arrival: &Arrival,
+        arrival: &Arrival<'_>,
         outside: Outside<Endpoint4>,
         probe: &Probe,
         counters: &mut Counters,
     ) -> Result<Way, DropReason> {
-        self.tables.store(binding, outside, probe.remote, arrival.octets, self.clock, counters)?;
+        self.tables.store(binding, outside, probe.remote, arrival.octets(), self.clock, counters)?;
         Ok(Way::Stored)
     }
 
@@ -122,7 +123,6 @@ impl Nat64 {
             destination: inside.0,
             keep_ports: false,
         };
-        let action = Action { edit, policy: self.policy };
-        Outcome::Translate(Decision { action, quoted: None, next: Next::Leave })
+        Outcome::Translate(Decision::edit(edit, self.policy, Next::Leave))
     }
 }

@@ -11,6 +11,7 @@
 //! overlap, and then through [`Nat64::decide`].
 
 mod config;
+mod contract;
 mod icmp_error;
 mod inbound;
 mod offload;
@@ -26,34 +27,24 @@ pub use time::{Due, Probed};
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::instant::Instant;
+use crate::mechanism::contract::Arrival;
 use crate::mechanism::identity::Identity;
 use crate::nat::{Clock, NatProtocol, Occupancy, Outside, Ownership, Pool, PoolSlot, StateTables};
-use crate::parse::{Packet, QuotedTuple, Transport};
+use crate::parse::Transport;
 use crate::translate::address::rfc6052::Rfc6052;
-use crate::verdict::{Decision, Next, PolicyId, WorkerId};
+use crate::verdict::{Decision, Next, PolicyId, Quoted, WorkerId};
 use core::net::Ipv4Addr;
 use probe::Side;
 use sixway_wire::{Endpoint4, Prefix6};
 use std::collections::BTreeMap;
-
-/// A packet as NAT64 decides on it.
-#[derive(Clone, Copy, Debug)]
-pub struct Arrival<'a> {
-    /// The packet, reassembled if it came in fragments.
-    pub packet: &'a Packet,
-    /// What it quotes, if it is an ICMP error.
-    pub quoted: Option<QuotedTuple>,
-    /// Its octets, from the IP header on: an inbound SYN may have to be stored.
-    pub octets: &'a [u8],
-    /// Packets that a wire would carry: more than one for a super-frame.
-    pub segments: u32,
-}
 
 /// What becomes of a packet that is not dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is translated.
     Translate(Decision),
+    /// It is an ICMP error, translated with the packet that it quotes.
+    Error(Decision, Quoted),
     /// It is an inbound SYN that was stored (RFC 6146 §3.5.2.2). The frame counts as held; when its time is up,
     /// [`Nat64::expire`] takes it off that count, counts it as dropped, and hands it out to be answered.
     Stored,
@@ -157,7 +148,7 @@ impl Nat64 {
     #[inline(always)]
     pub fn decide(
         &mut self,
-        arrival: &Arrival,
+        arrival: &Arrival<'_>,
         probe: &Probe,
         now: Instant,
         counters: &mut Counters,
@@ -172,7 +163,7 @@ impl Nat64 {
 
     /// An ICMP error, or what NAT64 does not translate.
     #[cold]
-    fn without_session(&self, arrival: &Arrival) -> Result<Outcome, DropReason> {
+    fn without_session(&self, arrival: &Arrival<'_>) -> Result<Outcome, DropReason> {
         self.refuse_own_source(arrival.packet)?;
         if let Transport::IcmpError { .. } = arrival.packet.transport {
             return self.icmp_error(arrival);

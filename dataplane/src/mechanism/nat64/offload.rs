@@ -1,9 +1,10 @@
 //! NAT64 and the fast path: which sessions it is given, and how what it carried on alone becomes sessions again.
 
-use super::{Arrival, Nat64, Probe};
+use super::{Nat64, Probe};
 use crate::classify::source_check::{is_martian4, is_martian6};
 use crate::counters::Counters;
 use crate::instant::Instant;
+use crate::mechanism::contract::Arrival;
 use crate::nat::{
     Clock, Direction, NatProtocol, NotAdopted, Outside, Revival, SavedSession, Segment, SessionState,
     SharedFastPath, SharedLedger,
@@ -32,7 +33,7 @@ impl Nat64 {
         &mut self,
         slot: u32,
         way: Direction,
-        arrival: &Arrival,
+        arrival: &Arrival<'_>,
         probe: &Probe,
         counters: &mut Counters,
     ) {
@@ -40,12 +41,12 @@ impl Nat64 {
         let now = self.clock.now();
         let transport = usize::from(packet.transport_at)..packet.length as usize;
         let came = self.came;
-        let octets = || arrival.octets.get(transport).unwrap_or_default();
+        let octets = || arrival.octets().get(transport).unwrap_or_default();
         let its_mark = || came.unwrap_or_else(|| mark(probe.protocol, octets()));
         if Segment::of(probe.flags) != Segment::Data {
             self.tables.reclaim(slot, counters);
         } else if !self.tables.moves(slot, way, its_mark, now) {
-            self.tables.offload(slot, (way, arrival.segments), now, counters);
+            self.tables.offload(slot, (way, arrival.segments()), now, counters);
         }
     }
 

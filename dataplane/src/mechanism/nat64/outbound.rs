@@ -1,19 +1,20 @@
 //! From inside to outside: IPv6 becomes IPv4 (RFC 6146 §3.5.1 to §3.5.3, first halves, and §3.6).
 
-use super::{Arrival, Nat64, Outcome, Probe};
+use super::{Nat64, Outcome, Probe};
 use crate::classify::source_check::is_martian4;
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
+use crate::mechanism::contract::Arrival;
 use crate::nat::{Direction, Inside, NatProtocol, Outside, Segment, SessionState};
 use crate::parse::{Addresses, Packet};
-use crate::verdict::{Action, Decision, Edit};
+use crate::verdict::{Decision, Edit};
 use sixway_wire::{Endpoint4, Endpoint6};
 
 impl Nat64 {
     #[inline(always)]
     pub(super) fn outbound(
         &mut self,
-        arrival: &Arrival,
+        arrival: &Arrival<'_>,
         inside: Inside<Endpoint6>,
         probe: &Probe,
         counters: &mut Counters,
@@ -30,7 +31,7 @@ impl Nat64 {
                 }
             }
         };
-        let (segments, octets) = (arrival.segments, arrival.packet.length);
+        let (segments, octets) = (arrival.segments(), arrival.packet.length);
         let is_heeded = self.tables.sessions.count(slot, Direction::Out, segments, octets, self.clock);
         let segment = Segment::of(probe.flags);
         if is_heeded | (segment != Segment::Data) {
@@ -50,7 +51,7 @@ impl Nat64 {
     #[cold]
     fn outbound_unprobed(
         &mut self,
-        arrival: &Arrival,
+        arrival: &Arrival<'_>,
         inside: Inside<Endpoint6>,
         probe: &Probe,
         counters: &mut Counters,
@@ -104,8 +105,7 @@ impl Nat64 {
             destination: Endpoint4::new(probe.remote.address, port),
             keep_ports: false,
         };
-        let action = Action { edit, policy: self.policy };
-        Outcome::Translate(Decision { action, quoted: None, next: self.next(probe.remote.address) })
+        Outcome::Translate(Decision::edit(edit, self.policy, self.next(probe.remote.address)))
     }
 }
 

@@ -5,17 +5,19 @@ pub mod dynamic_pool;
 
 use crate::classify::source_check::is_martian4;
 use crate::drop_reason::DropReason;
-use crate::engine::EngineConfig;
+use crate::effects::Effects;
 use crate::instant::Instant;
+use crate::mechanism::contract::{self, Arrival, Build, Claims, Mechanism, Quotes, Share};
+use crate::mechanism::table::Kind;
 use crate::parse::{Addresses, Packet, QuotedTuple, Transport};
 use crate::translate::Policy;
 use crate::translate::address::eam::EamTable;
 use crate::translate::address::rfc6052::Rfc6052;
-use crate::verdict::{Action, Decision, Edit, Next, PolicyId, Quoted, WorkerId};
+use crate::verdict::{Decision, Edit, Next, PolicyId, Quoted, WorkerId};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
-use dynamic_pool::DynamicPool;
+use dynamic_pool::{DynamicPool, DynamicPoolFault};
 use sixway_wire::protocol;
 use sixway_wire::{Endpoint4, Endpoint6};
 
@@ -91,20 +93,20 @@ impl Siit {
     pub fn new(
         config: &SiitConfig,
         policy: PolicyId,
-        engine: &EngineConfig,
+        share: &Share,
     ) -> Result<Self, dynamic_pool::DynamicPoolFault> {
         let mut icmp_sources4 = config.icmp_source_pool.clone();
         if icmp_sources4.is_empty() {
-            icmp_sources4.extend(engine.own4);
+            icmp_sources4.extend(share.own4);
         }
         let pool = config.dynamic_pool.as_ref();
-        let pool = pool.map(|pool| DynamicPool::new(pool, engine.worker, engine.workers, engine.seed));
+        let pool = pool.map(|pool| DynamicPool::new(pool, share.worker, share.workers, share.seed));
         Ok(Self {
             prefix: config.prefix,
             eam: Arc::clone(&config.eam),
             hairpinning: config.hairpinning,
             icmp_sources4,
-            icmp_source6: engine.own6,
+            icmp_source6: share.own6,
             pool: pool.transpose()?,
             policy,
         })
@@ -138,53 +140,15 @@ impl Siit {
         self.pool.as_mut()
     }
 
-    /// The worker that holds the dynamic pool's assignment which the packet needs; `None`: any worker will do. Of an ICMP
-    /// error from inside it is that of the host to which the packet went that it quotes: a router has none.
-    pub fn worker_of(&self, packet: &Packet, quoted: Option<&QuotedTuple>) -> Option<WorkerId> {
-        let pool = self.pool.as_ref()?;
-        let host = match (packet.addresses, quoted) {
-            (Addresses::V4 { destination, .. }, _) => return pool.worker_of4(destination),
-            (Addresses::V6 { .. }, Some(QuotedTuple::V6 { destination, .. })) => destination.address,
-            (Addresses::V6 { source, .. }, _) => source,
-        };
-        let is_mapped = self.maps6(host) || self.prefix.is_some_and(|prefix| prefix.contains(host));
-        (!is_mapped).then(|| pool.worker_of6(host))
-    }
-
-    /// Lets hosts of the dynamic pool go that have been silent too long, at most `budget` of them.
-    pub fn expire(&mut self, now: Instant, budget: usize) {
-        if let Some(pool) = &mut self.pool {
-            pool.expire(now, budget);
-        }
-    }
-
-    /// What to do with a packet to or from a mapped address. `quoted` is what an ICMP error quotes; `hairpinned` says
-    /// that the packet is the result of this translator's first pass.
-    #[inline(always)]
-    pub fn decide(
-        &mut self,
-        packet: &Packet,
-        quoted: Option<&QuotedTuple>,
-        hairpinned: bool,
-        now: Instant,
-    ) -> Result<Decision, DropReason> {
-        match packet.addresses {
-            Addresses::V6 { source, destination } => self.v6_to_v4(packet, source, destination, quoted, now),
-            Addresses::V4 { source, destination } => {
-                self.v4_to_v6(packet, source, destination, quoted, hairpinned, now)
-            }
-        }
-    }
-
     #[inline(always)]
     fn v6_to_v4(
         &mut self,
-        packet: &Packet,
-        source6: Ipv6Addr,
-        destination6: Ipv6Addr,
-        quoted: Option<&QuotedTuple>,
+        arrival: &Arrival<'_>,
+        (source6, destination6): (Ipv6Addr, Ipv6Addr),
         now: Instant,
+        effects: &mut Effects,
     ) -> Result<Decision, DropReason> {
+        let Arrival { packet, quoted, .. } = arrival;
         if packet.protocol == protocol::ICMPV4 {
             return Err(DropReason::ProtocolUntranslatable);
         }
@@ -211,38 +175,32 @@ impl Siit {
             let (quoted_destination, _) =
                 self.map6(destination.address, false, now)?.ok_or(DropReason::QuoteUnusable)?;
             (looked_up, via) = (quoted_source, quoted_via);
-            inner = Some(Quoted::V4 {
+            inner = Some(effects.quoted(Quoted::V4 {
                 source: Endpoint4::new(quoted_source, source.port),
                 destination: Endpoint4::new(quoted_destination, destination.port),
                 keep_ports: true,
-            });
+            }));
         }
         let turns =
             self.hairpinning == Hairpinning::Intrinsic && via == Via::Algorithm && self.maps4(looked_up);
-        Ok(Decision {
-            action: Action {
-                edit: Edit::Translate6To4 {
-                    source: Endpoint4::new(source, 0),
-                    destination: Endpoint4::new(destination, 0),
-                    keep_ports: true,
-                },
-                policy: self.policy,
-            },
-            quoted: inner,
-            next: if turns { Next::Again } else { Next::Leave },
-        })
+        let edit = Edit::Translate6To4 {
+            source: Endpoint4::new(source, 0),
+            destination: Endpoint4::new(destination, 0),
+            keep_ports: true,
+        };
+        let next = if turns { Next::Again } else { Next::Leave };
+        Ok(Decision { quoted: inner, ..Decision::edit(edit, self.policy, next) })
     }
 
     #[inline(always)]
     fn v4_to_v6(
         &mut self,
-        packet: &Packet,
-        source4: Ipv4Addr,
-        destination4: Ipv4Addr,
-        quoted: Option<&QuotedTuple>,
-        hairpinned: bool,
+        arrival: &Arrival<'_>,
+        (source4, destination4): (Ipv4Addr, Ipv4Addr),
         now: Instant,
+        effects: &mut Effects,
     ) -> Result<Decision, DropReason> {
+        let Arrival { packet, quoted, again: hairpinned, .. } = *arrival;
         if packet.protocol == protocol::IGMP {
             return Err(DropReason::Igmp);
         }
@@ -270,24 +228,18 @@ impl Siit {
             let quoted_source = self.map4(source.address, true, now)?.ok_or(DropReason::QuoteUnusable)?;
             let quoted_destination =
                 self.map4(destination.address, !simple, now)?.ok_or(DropReason::QuoteUnusable)?;
-            inner = Some(Quoted::V6 {
+            inner = Some(effects.quoted(Quoted::V6 {
                 source: Endpoint6::new(quoted_source, source.port),
                 destination: Endpoint6::new(quoted_destination, destination.port),
                 keep_ports: true,
-            });
+            }));
         }
-        Ok(Decision {
-            action: Action {
-                edit: Edit::Translate4To6 {
-                    source: Endpoint6::new(source, 0),
-                    destination: Endpoint6::new(destination, 0),
-                    keep_ports: true,
-                },
-                policy: self.policy,
-            },
-            quoted: inner,
-            next: Next::Leave,
-        })
+        let edit = Edit::Translate4To6 {
+            source: Endpoint6::new(source, 0),
+            destination: Endpoint6::new(destination, 0),
+            keep_ports: true,
+        };
+        Ok(Decision { quoted: inner, ..Decision::edit(edit, self.policy, Next::Leave) })
     }
 
     /// RFC 7757 §3.3.2, then RFC 6052 §2.3, then an assignment of the pool, which lives on if the host was `heard`.
@@ -360,6 +312,81 @@ impl Siit {
     fn embed_anyway(&self, address: Ipv4Addr) -> Result<Ipv6Addr, DropReason> {
         let prefix = self.prefix.ok_or(DropReason::SourceUnmapped)?;
         Ok(prefix.embed_any(address))
+    }
+}
+
+impl contract::Configured for SiitConfig {
+    fn claims(&self) -> Claims {
+        let destinations6 = self.prefix.iter().map(Rfc6052::prefix).collect();
+        Claims { destinations6, names: true, rest4: self.prefix.is_some(), ..Claims::default() }
+    }
+
+    fn policy(&self) -> Policy {
+        self.policy
+    }
+}
+
+impl Build for SiitConfig {
+    type State = Siit;
+
+    fn build(&self, policy: PolicyId, share: &Share) -> Result<Siit, DynamicPoolFault> {
+        Siit::new(self, policy, share)
+    }
+}
+
+impl Mechanism for Siit {
+    const KIND: Kind = Kind::Siit;
+    const TURNS_AROUND: bool = true;
+    const NAMES_REST: bool = true;
+    const QUOTES: Quotes = Quotes::Addresses;
+    type Probe = ();
+    const NO_PROBE: () = ();
+
+    #[inline(always)]
+    fn decide(
+        &mut self,
+        arrival: &Arrival<'_>,
+        (): &(),
+        now: Instant,
+        effects: &mut Effects,
+    ) -> Result<Decision, DropReason> {
+        match arrival.packet.addresses {
+            Addresses::V6 { source, destination } => {
+                self.v6_to_v4(arrival, (source, destination), now, effects)
+            }
+            Addresses::V4 { source, destination } => {
+                self.v4_to_v6(arrival, (source, destination), now, effects)
+            }
+        }
+    }
+
+    /// Lets hosts of the dynamic pool go that have been silent too long.
+    fn expire(&mut self, now: Instant, budget: usize, _effects: &mut Effects) {
+        if let Some(pool) = &mut self.pool {
+            pool.expire(now, budget);
+        }
+    }
+
+    /// The worker that holds the dynamic pool's assignment which the packet needs; `None`: any worker will do. Of an ICMP
+    /// error from inside it is that of the host to which the packet went that it quotes: a router has none.
+    fn worker_of(&self, packet: &Packet, quoted: Option<&QuotedTuple>) -> Option<WorkerId> {
+        let pool = self.pool.as_ref()?;
+        let host = match (packet.addresses, quoted) {
+            (Addresses::V4 { destination, .. }, _) => return pool.worker_of4(destination),
+            (Addresses::V6 { .. }, Some(QuotedTuple::V6 { destination, .. })) => destination.address,
+            (Addresses::V6 { source, .. }, _) => source,
+        };
+        let is_mapped = self.maps6(host) || self.prefix.is_some_and(|prefix| prefix.contains(host));
+        (!is_mapped).then(|| pool.worker_of6(host))
+    }
+
+    #[inline]
+    fn names4(&self, address: Ipv4Addr) -> bool {
+        self.maps4(address)
+    }
+
+    fn names6(&self, address: Ipv6Addr) -> Option<u8> {
+        self.mapping6(address)
     }
 }
 

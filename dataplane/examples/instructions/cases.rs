@@ -1,0 +1,151 @@
+//! The cases: an engine, the packets that it is given, and what each becomes.
+
+use crate::packets::{in_ipv4, udp4, udp6};
+use sixway_dataplane::engine::{Engine, EngineConfig, TunnelConfig};
+use sixway_dataplane::mechanism::configured::ConfiguredConfig;
+use sixway_dataplane::mechanism::nat64::Nat64Config;
+use sixway_dataplane::mechanism::siit::SiitConfig;
+use sixway_dataplane::nat::{Filtering, PoolConfig, Timeouts};
+use sixway_dataplane::translate::Policy;
+use sixway_dataplane::translate::address::eam::EamTable;
+use sixway_dataplane::translate::address::rfc6052::Rfc6052;
+use sixway_dataplane::tunnel::TunnelPolicy;
+use sixway_dataplane::{Frame, Instant, Offload, Outbox};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+/// The names of the cases.
+pub const NAMES: [&str; 6] =
+    ["siit-6to4", "siit-4to6", "nat64-6to4", "nat64-4to6", "6in4-encap", "6in4-decap"];
+
+const FLOWS: u32 = 1_000;
+const HOSTS4: u32 = u32::from_be_bytes([10, 0, 0, 0]);
+const HOSTS6: u128 = 0x2001_0db8_0001 << 80;
+const SIIT_PREFIX: u128 = 0x2001_0db8_0064 << 80;
+const NAT64_PREFIX: u128 = 0x0064_ff9b << 96;
+const LOCAL: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
+const REMOTE: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
+const BEHIND_TUNNEL: u128 = 0x2001_0db8_0007 << 80;
+
+/// One case.
+pub struct Case {
+    /// The engine.
+    pub engine: Engine,
+    /// One packet for each flow.
+    pub packets: Vec<Vec<u8>>,
+    /// Octets of what each packet becomes.
+    pub length: usize,
+}
+
+impl Case {
+    /// The case of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        let flows = 0..FLOWS;
+        let (engine, packets, length): (_, Vec<_>, _) = match name {
+            "siit-6to4" => {
+                (siit(), flows.map(|flow| udp6(host6(flow), server6(SIIT_PREFIX, flow))).collect(), 44)
+            }
+            "siit-4to6" => (siit(), flows.map(|flow| udp4(server4(flow), host4(flow))).collect(), 64),
+            "nat64-6to4" => (nat64(), nat64_packets(), 44),
+            "nat64-4to6" => {
+                let mut engine = nat64();
+                let answers = open_sessions(&mut engine);
+                (engine, answers, 64)
+            }
+            "6in4-encap" => (tunnel(), flows.map(|flow| udp6(host6(flow), far(flow))).collect(), 84),
+            "6in4-decap" => {
+                let wrap = |flow| in_ipv4(&udp6(far(flow), host6(flow)), REMOTE, LOCAL);
+                (tunnel(), flows.map(wrap).collect(), 64)
+            }
+            _ => return None,
+        };
+        Some(Self { engine, packets, length })
+    }
+}
+
+fn port(flow: u32) -> u16 {
+    1_024 + (flow.wrapping_mul(40_503) % 64_000) as u16
+}
+
+fn host6(flow: u32) -> (Ipv6Addr, u16) {
+    (Ipv6Addr::from_bits(HOSTS6 | u128::from(flow)), port(flow))
+}
+
+fn host4(flow: u32) -> (Ipv4Addr, u16) {
+    (Ipv4Addr::from_bits(HOSTS4 | flow), port(flow))
+}
+
+fn server4(flow: u32) -> (Ipv4Addr, u16) {
+    (Ipv4Addr::from_bits(u32::from_be_bytes([203, 0, 113, 0]) | (flow % 251)), 53)
+}
+
+fn server6(prefix: u128, flow: u32) -> (Ipv6Addr, u16) {
+    (Ipv6Addr::from_bits(prefix | u128::from(server4(flow).0.to_bits())), 53)
+}
+
+fn far(flow: u32) -> (Ipv6Addr, u16) {
+    (Ipv6Addr::from_bits(BEHIND_TUNNEL | u128::from(flow)), 53)
+}
+
+fn rfc6052(prefix: u128, allow_private: bool) -> Rfc6052 {
+    Rfc6052::new(format!("{}/96", Ipv6Addr::from_bits(prefix)).parse().unwrap(), allow_private).unwrap()
+}
+
+/// The host by an explicit mapping, the server under a prefix.
+fn siit() -> Engine {
+    let inside4 = format!("{}/20", Ipv4Addr::from_bits(HOSTS4)).parse().unwrap();
+    let inside6 = format!("{}/116", Ipv6Addr::from_bits(HOSTS6)).parse().unwrap();
+    let siit = SiitConfig {
+        prefix: Some(rfc6052(SIIT_PREFIX, false)),
+        eam: Arc::new(EamTable::new([(inside4, inside6)]).unwrap()),
+        ..SiitConfig::default()
+    };
+    Engine::new(&EngineConfig { siit: vec![siit], seed: [1, 2], ..EngineConfig::default() }).unwrap()
+}
+
+fn nat64() -> Engine {
+    let nat64 = Nat64Config {
+        prefix: rfc6052(NAT64_PREFIX, true),
+        pool: PoolConfig { addresses: vec!["198.18.0.0/24".parse().unwrap()], ports: vec![1_024..=65_535] },
+        filtering: Filtering::EndpointIndependent,
+        static_bindings: Vec::new(),
+        timeouts: Timeouts::default(),
+        max_bindings: 4_096,
+        max_bindings_per_subscriber: 0,
+        max_sessions: 4_096,
+        policy: Policy::default(),
+    };
+    Engine::new(&EngineConfig { nat64: vec![nat64], seed: [1, 2], ..EngineConfig::default() }).unwrap()
+}
+
+fn nat64_packets() -> Vec<Vec<u8>> {
+    (0..FLOWS).map(|flow| udp6(host6(flow), server6(NAT64_PREFIX, flow))).collect()
+}
+
+/// Opens a session for each flow; the servers' answers.
+fn open_sessions(engine: &mut Engine) -> Vec<Vec<u8>> {
+    let mut out = Outbox::new(64);
+    let mut answers = Vec::new();
+    for (flow, packet) in (0..).zip(nat64_packets()) {
+        let mut frame = Frame::with_capacity(2_048);
+        frame.fill(&packet, Offload::default());
+        engine.process(std::slice::from_mut(&mut frame), Instant::from_secs(1_000), &mut out);
+        let sent = frame.bytes();
+        assert!(frame.verdict.leaves() && sent.len() == 44, "flow {flow} was not translated");
+        let address = Ipv4Addr::new(sent[12], sent[13], sent[14], sent[15]);
+        answers.push(udp4(server4(flow), (address, u16::from_be_bytes([sent[20], sent[21]]))));
+    }
+    answers
+}
+
+fn tunnel() -> Engine {
+    let tunnel = ConfiguredConfig {
+        local: LOCAL,
+        remote: Some(REMOTE),
+        prefixes: vec![format!("{}/48", Ipv6Addr::from_bits(BEHIND_TUNNEL)).parse().unwrap()],
+        strict_sources: true,
+        policy: TunnelPolicy::default(),
+    };
+    let tunnels = vec![TunnelConfig::Configured(tunnel)];
+    Engine::new(&EngineConfig { tunnels, seed: [1, 2], ..EngineConfig::default() }).unwrap()
+}

@@ -1,0 +1,91 @@
+//! What a mechanism causes besides its decision: what it counts, packets that leave next to the packet, and what a
+//! decision refers to.
+
+use crate::counters::Counters;
+use crate::drop_reason::DropReason;
+use crate::verdict::{Outer, OuterIndex, Quoted, QuotedIndex};
+use arrayvec::ArrayVec;
+
+/// Outer headers of a stride, and quoted packets: one for each of its packets.
+const SCRATCH: usize = 64;
+
+/// Packets and messages that wait until they are sent; further ones are lost, as any packet may be.
+const MOST_BESIDE: usize = 256;
+
+/// What leaves next to the packets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// A packet that asks a silent connection whether it lives.
+    Probe(Box<[u8]>),
+    /// A packet that was held is dropped for this reason, and its sender is told. It is counted already. Its octets may be cut short.
+    Answer(DropReason, Box<[u8]>),
+}
+
+/// What mechanisms cause.
+#[derive(Debug, Default)]
+pub struct Effects {
+    /// What is counted.
+    pub counters: Counters,
+    outers: ArrayVec<Outer, SCRATCH>,
+    quoted: ArrayVec<Quoted, SCRATCH>,
+    beside: Vec<Beside>,
+}
+
+impl Effects {
+    /// Nothing is referred to any more: a new stride begins.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self) {
+        self.outers.clear();
+        self.quoted.clear();
+    }
+
+    /// Keeps an outer header for a decision. Of a stride's packets each has room for one, and so has each pass of a packet by itself;
+    /// beyond that the last one is overwritten.
+    #[inline(always)]
+    pub fn outer(&mut self, outer: Outer) -> OuterIndex {
+        if self.outers.is_full() {
+            self.outers.clear();
+        }
+        self.outers.push(outer);
+        OuterIndex((self.outers.len() - 1) as u8)
+    }
+
+    /// Keeps the endpoints of a quoted packet for a decision.
+    pub fn quoted(&mut self, quoted: Quoted) -> QuotedIndex {
+        if self.quoted.is_full() {
+            self.quoted.clear();
+        }
+        self.quoted.push(quoted);
+        QuotedIndex((self.quoted.len() - 1) as u8)
+    }
+
+    /// The outer header of a decision.
+    #[inline(always)]
+    pub fn outer_at(&self, index: OuterIndex) -> Option<Outer> {
+        self.outers.get(usize::from(index.0)).copied()
+    }
+
+    /// The endpoints of a decision's quoted packet.
+    pub fn quoted_at(&self, index: QuotedIndex) -> Option<Quoted> {
+        self.quoted.get(usize::from(index.0)).copied()
+    }
+
+    /// Sends something next to the packets, if there is room.
+    #[cold]
+    pub fn send(&mut self, beside: Beside) {
+        if self.beside.len() < MOST_BESIDE {
+            self.beside.push(beside);
+        }
+    }
+
+    /// Whether anything waits to be sent.
+    #[inline(always)]
+    pub fn has_beside(&self) -> bool {
+        !self.beside.is_empty()
+    }
+
+    /// What waits to be sent.
+    pub fn take_beside(&mut self) -> Vec<Beside> {
+        core::mem::take(&mut self.beside)
+    }
+}

@@ -1,0 +1,259 @@
+//! A batch goes through in strides, and a stride in runs of packets of one mechanism: a run is prepared, warmed stage by stage, so that its
+//! cache misses overlap, and then decided and executed packet by packet. One loop serves all mechanisms, and is compiled for each.
+
+use super::path::{Batch, Path, Subject};
+use super::{Engine, STRIDE};
+use crate::classify::Owner;
+use crate::frame::Frame;
+use crate::mechanism::contract::Mechanism;
+use crate::mechanism::table::{Row, with_row};
+use crate::parse::{self, Packet, Transport};
+use crate::verdict::{MechanismId, Verdict};
+
+/// A packet of the stride between the steps.
+#[derive(Clone, Copy)]
+pub(super) struct Slot {
+    pub(super) packet: Packet,
+    /// The packet inside, of one that came through a tunnel.
+    pub(super) inner: Packet,
+    pub(super) owner: Owner,
+    /// It came through a tunnel.
+    pub(super) came_through: bool,
+    /// It goes by itself: an ICMP error, a fragment, a further pass, or the gateway's own.
+    pub(super) alone: bool,
+    /// Position in the stride.
+    pub(super) frame: u32,
+}
+
+impl Slot {
+    pub(super) const EMPTY: Self = Self {
+        packet: Packet::EMPTY,
+        inner: Packet::EMPTY,
+        owner: Owner::Gateway,
+        came_through: false,
+        alone: true,
+        frame: 0,
+    };
+
+    /// The packet, and how far its look-up is.
+    #[inline(always)]
+    fn subject<'a, P>(&'a self, probe: &'a P) -> Subject<'a, P> {
+        let inner = if self.came_through { Some(&self.inner) } else { None };
+        Subject { packet: &self.packet, inner, probe }
+    }
+
+    /// Whether the slot goes on with the run of a mechanism.
+    #[inline(always)]
+    fn is_of(&self, id: MechanismId) -> bool {
+        !self.alone && self.owner == Owner::Mechanism(id)
+    }
+}
+
+impl Engine {
+    pub(super) fn go(&mut self, frames: &mut [Frame], mut batch: Batch<'_>) {
+        self.path.rewriter.set_time(batch.now);
+        if let [frame] = frames {
+            self.one(frame, &mut batch);
+            return self.path.send_beside(&mut batch);
+        }
+        let mut slots = core::mem::take(&mut self.slots);
+        for stride in frames.chunks_mut(STRIDE) {
+            self.path.effects.begin();
+            let count = self.read(stride, &mut slots, &mut batch);
+            self.run_all(&slots[..count], stride, &mut batch);
+            if self.join && !self.ends.is_empty() {
+                self.join_decapsulated(stride, &slots[..count]);
+            }
+        }
+        self.slots = slots;
+        self.path.send_beside(&mut batch);
+    }
+
+    /// A packet by itself, with no run to find.
+    #[inline(always)]
+    fn one(&mut self, frame: &mut Frame, batch: &mut Batch<'_>) {
+        let mut slot = Slot::EMPTY;
+        self.path.effects.begin();
+        if !self.read_one(&mut slot, frame, batch) {
+            return;
+        }
+        match slot.owner {
+            Owner::Mechanism(id) if !slot.alone => {
+                let is_done = with_row!(self.mechanisms, id.kind, row => {
+                    row.one(id.index, &slot, frame, (&mut self.path, batch))
+                });
+                if !is_done {
+                    self.walk_on(&slot, frame, batch);
+                }
+            }
+            Owner::Mechanism(_) | Owner::Gateway | Owner::Endpoint(_) => self.walk_alone(&slot, frame, batch),
+        }
+    }
+
+    /// Parses and classifies a stride into the first slots, and says how many. What fails here is dropped here.
+    #[inline(always)]
+    fn read(&mut self, stride: &mut [Frame], slots: &mut [Slot], batch: &mut Batch<'_>) -> usize {
+        let mut count = 0;
+        for (index, frame) in stride.iter_mut().enumerate() {
+            let Some(slot) = slots.get_mut(count) else { return count };
+            if self.read_one(slot, frame, batch) {
+                slot.frame = index as u32;
+                count += 1;
+            }
+        }
+        count
+    }
+
+    /// Parses and classifies a packet; whether it goes on.
+    #[inline(always)]
+    fn read_one(&mut self, slot: &mut Slot, frame: &mut Frame, batch: &mut Batch<'_>) -> bool {
+        if let Err(reason) = parse::parse_into(frame.bytes(), &mut slot.packet) {
+            self.path.refuse(reason, frame, None, batch);
+            return false;
+        }
+        slot.came_through = false;
+        let is_error = matches!(slot.packet.transport, Transport::IcmpError { .. });
+        slot.alone = is_error || slot.packet.fragment.is_some() || frame.passes > 0;
+        match self.classify(frame, slot) {
+            Ok(Some(owner)) => {
+                if self.workers > 1
+                    && let Some(worker) = self.elsewhere(frame, &slot.packet, owner)
+                {
+                    self.path.conclude(Verdict::HandOver(worker), frame);
+                    return false;
+                }
+                slot.owner = owner;
+                true
+            }
+            Ok(None) => {
+                self.path.conclude(Verdict::Punted, frame);
+                false
+            }
+            Err(reason) => {
+                self.path.refuse(reason, frame, Some(&slot.packet), batch);
+                false
+            }
+        }
+    }
+
+    /// Cuts a stride into runs.
+    #[inline(always)]
+    fn run_all(&mut self, slots: &[Slot], stride: &mut [Frame], batch: &mut Batch<'_>) {
+        let mut rest = slots;
+        while let [slot, behind @ ..] = rest {
+            match slot.owner {
+                Owner::Mechanism(id) if !slot.alone => {
+                    let length = 1 + behind.iter().take_while(|slot| slot.is_of(id)).count();
+                    let (run, behind) = rest.split_at(length);
+                    rest = behind;
+                    self.run(id, run, stride, batch);
+                }
+                Owner::Mechanism(_) | Owner::Gateway | Owner::Endpoint(_) => {
+                    rest = behind;
+                    self.walk_alone(slot, &mut stride[slot.frame as usize], batch);
+                }
+            }
+        }
+    }
+
+    /// A run: the mechanism's kind is told apart once.
+    #[inline(always)]
+    fn run(&mut self, id: MechanismId, run: &[Slot], stride: &mut [Frame], batch: &mut Batch<'_>) {
+        let index = usize::from(id.index);
+        with_row!(self.mechanisms, id.kind, row => row.prepare(index, run));
+        let mut rest = run;
+        while !rest.is_empty() {
+            let first = run.len() - rest.len();
+            rest = with_row!(self.mechanisms, id.kind, row => {
+                row.decide((index, first), rest, stride, (&mut self.path, batch))
+            });
+            if let [stopped, behind @ ..] = rest {
+                self.walk_on(stopped, &mut stride[stopped.frame as usize], batch);
+                rest = behind;
+            }
+        }
+    }
+
+    /// Joins the segments of a stride that came out of tunnels.
+    #[inline(never)]
+    fn join_decapsulated(&mut self, stride: &mut [Frame], slots: &[Slot]) {
+        let counters = &mut self.path.effects.counters;
+        let mut candidates = 0;
+        let from_tunnels =
+            slots.iter().filter(|slot| slot.came_through || matches!(slot.owner, Owner::Endpoint(_)));
+        for slot in from_tunnels {
+            let frame = &stride[slot.frame as usize];
+            candidates |= u64::from(frame.verdict == Verdict::Forward) << slot.frame;
+            // A packet that came in fragments leaves here, and nothing behind it may leave before it.
+            if !frame.pieces.is_empty() {
+                self.joining.join(stride, core::mem::take(&mut candidates), counters);
+            }
+        }
+        self.joining.join(stride, candidates, counters);
+    }
+}
+
+impl<M: Mechanism> Row<M> {
+    /// Begins the look-ups of a run.
+    #[inline(always)]
+    fn prepare(&mut self, index: usize, run: &[Slot]) {
+        if M::STAGES == 0 {
+            return;
+        }
+        if self.probes.is_empty() {
+            self.probes.resize(STRIDE, M::NO_PROBE);
+        }
+        let mechanism = &self.all[index];
+        for (slot, probe) in run.iter().zip(&mut self.probes) {
+            mechanism.prepare(&slot.packet, probe);
+        }
+        for stage in 0..M::STAGES {
+            for probe in self.probes.iter_mut().take(run.len()) {
+                mechanism.warm(stage, probe);
+            }
+        }
+    }
+
+    /// Looks a packet up, decides and executes it; whether it has its verdict.
+    #[inline(always)]
+    fn one(
+        &mut self,
+        index: u16,
+        slot: &Slot,
+        frame: &mut Frame,
+        (path, batch): (&mut Path, &mut Batch<'_>),
+    ) -> bool {
+        let mechanism = &mut self.all[usize::from(index)];
+        let mut probe = M::NO_PROBE;
+        mechanism.prepare(&slot.packet, &mut probe);
+        for stage in 0..M::STAGES {
+            mechanism.warm(stage, &mut probe);
+        }
+        path.step(mechanism, slot.subject(&probe), frame, batch)
+    }
+
+    /// Decides and executes what is left of a run, of which `first` packets are done. Gives back what is left when it stops, at a packet whose
+    /// result does not leave.
+    #[inline(never)]
+    fn decide<'a>(
+        &mut self,
+        (index, first): (usize, usize),
+        run: &'a [Slot],
+        stride: &mut [Frame],
+        (path, batch): (&mut Path, &mut Batch<'_>),
+    ) -> &'a [Slot] {
+        let mechanism = &mut self.all[index];
+        let none = M::NO_PROBE;
+        let mut probes = self.probes.get(first..).unwrap_or_default().iter();
+        let mut rest = run;
+        while let [slot, behind @ ..] = rest {
+            let probe = if M::STAGES == 0 { &none } else { probes.next().unwrap_or(&none) };
+            let frame = &mut stride[slot.frame as usize];
+            if !path.step(mechanism, slot.subject(probe), frame, batch) {
+                return rest;
+            }
+            rest = behind;
+        }
+        rest
+    }
+}

@@ -1,0 +1,83 @@
+//! What leaves next to the packets: what mechanisms send on their own account, and answers to packets that were held.
+
+use super::path::{Batch, Path};
+use super::{EXPIRED_AT_ONCE, Engine};
+use crate::drop_reason::DropReason;
+use crate::effects::Beside;
+use crate::frame::Frame;
+use crate::parse;
+use crate::rewrite::icmp_error::IcmpDetail;
+
+impl Path {
+    /// Sends what mechanisms have left to be sent.
+    #[inline(always)]
+    pub(super) fn send_beside(&mut self, batch: &mut Batch<'_>) {
+        if self.effects.has_beside() {
+            self.send_all(batch);
+        }
+    }
+
+    #[cold]
+    fn send_all(&mut self, batch: &mut Batch<'_>) {
+        for beside in self.effects.take_beside() {
+            match beside {
+                // A probe that finds no room in the outbox is lost; the session then ends as if it was not answered.
+                Beside::Probe(packet) => {
+                    if let Ok(frame) = batch.out.push(packet.len()) {
+                        frame.bytes_mut().copy_from_slice(&packet);
+                        self.effects.counters.tcp_probes_made += 1;
+                    }
+                }
+                Beside::Answer(reason, octets) => {
+                    self.answer_later(reason, &as_long_as_it_says(octets), batch);
+                }
+            }
+        }
+    }
+
+    /// Tells the sender of a packet that was held and is dropped.
+    pub(super) fn answer_later(&mut self, reason: DropReason, frame: &Frame, batch: &mut Batch<'_>) {
+        if let Ok(packet) = parse::parse(frame.bytes()) {
+            let counters = &mut self.effects.counters;
+            self.errors.answer(
+                reason,
+                frame,
+                Some(&packet),
+                IcmpDetail::None,
+                batch.now,
+                batch.out,
+                counters,
+            );
+        }
+    }
+}
+
+impl Engine {
+    /// Fragments whose packet did not become complete in time end, a bounded number of them.
+    pub(super) fn expire_fragments(&mut self, batch: &mut Batch<'_>) {
+        let path = &mut self.path;
+        self.reassembly.expire(batch.now, EXPIRED_AT_ONCE, |expired| {
+            let counters = &mut path.effects.counters;
+            counters.held -= u64::from(expired.fragments);
+            counters.dropped[DropReason::FragmentTimeout as usize] += u64::from(expired.fragments);
+            if let Some(first) = &expired.first {
+                path.answer_later(DropReason::FragmentTimeout, first, batch);
+            }
+        });
+        // Nobody is told: the outer source may be anyone's, and what it sent lies behind the error's quote.
+        let counters = &mut self.path.effects.counters;
+        self.outer_reassembly.expire(batch.now, EXPIRED_AT_ONCE, |expired| {
+            counters.held -= u64::from(expired.fragments);
+            counters.dropped[DropReason::FragmentTimeout as usize] += u64::from(expired.fragments);
+        });
+    }
+}
+
+/// An IPv4 packet of which only the start was kept, with zeros for the rest: what an error quotes is its start.
+fn as_long_as_it_says(octets: Box<[u8]>) -> Frame {
+    let mut octets = octets.into_vec();
+    if let Some(&[high, low]) = octets.get(2..4) {
+        octets.resize(octets.len().max(u16::from_be_bytes([high, low]).into()), 0);
+    }
+    Frame::holding(&octets)
+}

@@ -1,0 +1,84 @@
+//! What an engine is built from.
+
+use crate::fragment::FragmentLimits;
+use crate::limits::Limits;
+use crate::mechanism::MechanismConfig;
+use crate::mechanism::nat64::Nat64Config;
+use crate::mechanism::siit::SiitConfig;
+use crate::verdict::WorkerId;
+use alloc::vec::Vec;
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+/// Configuration of a tunnel.
+pub type TunnelConfig = MechanismConfig;
+
+/// What an engine is built from.
+#[derive(Clone)]
+pub struct EngineConfig {
+    /// The gateway's own IPv4 address: answers echo requests, and is the source of ICMP errors.
+    pub own4: Option<Ipv4Addr>,
+    /// The gateway's own IPv6 address.
+    pub own6: Option<Ipv6Addr>,
+    /// MTUs of the next links.
+    pub limits: Limits,
+    /// Stateful translators.
+    pub nat64: Vec<Nat64Config>,
+    /// Stateless translators.
+    pub siit: Vec<SiitConfig>,
+    /// Mechanisms that need nothing but their row of the table.
+    pub others: Vec<MechanismConfig>,
+    /// Tunnels: they may change while the engine runs.
+    pub tunnels: Vec<TunnelConfig>,
+    /// This host's IPv4 addresses: no tunnel's packets go there or come from there.
+    pub host4: Vec<Ipv4Addr>,
+    /// This host's IPv6 addresses: what it sends from them into a tunnel runs in no circle.
+    pub host6: Vec<Ipv6Addr>,
+    /// Whether TCP segments and UDP datagrams that come out of tunnels are joined to super-frames.
+    pub join: bool,
+    /// ICMP errors made in a second, at most; 0: none.
+    pub icmp_errors_per_second: u32,
+    /// Bounds on fragments that wait for the rest of their packet; those of tunnel packets, and of all others, have each as much.
+    pub fragments: FragmentLimits,
+    /// Which worker this engine belongs to.
+    pub worker: WorkerId,
+    /// How many workers there are.
+    pub workers: u8,
+    /// Secret randomness: ports, hashes and identifications follow from it.
+    pub seed: [u64; 2],
+}
+
+impl EngineConfig {
+    /// All mechanisms, in the order of their policies: those that may change while the engine runs come last.
+    pub fn all(&self) -> impl Iterator<Item = MechanismConfig> {
+        let nat64 = self.nat64.iter().cloned().map(MechanismConfig::Nat64);
+        let siit = self.siit.iter().cloned().map(MechanismConfig::Siit);
+        nat64.chain(siit).chain(self.others.iter().cloned()).chain(self.tunnels.iter().cloned())
+    }
+
+    /// How many of them stay as they are.
+    pub(super) fn fixed(&self) -> usize {
+        self.nat64.len() + self.siit.len() + self.others.len()
+    }
+}
+
+impl Default for EngineConfig {
+    fn default() -> Self {
+        Self {
+            own4: None,
+            own6: None,
+            limits: Limits::default(),
+            nat64: Vec::new(),
+            siit: Vec::new(),
+            others: Vec::new(),
+            tunnels: Vec::new(),
+            host4: Vec::new(),
+            host6: Vec::new(),
+            join: true,
+            icmp_errors_per_second: 1_000,
+            fragments: FragmentLimits::default(),
+            worker: WorkerId(0),
+            workers: 1,
+            seed: [0, 0],
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Where tunnels end: the IPv4 addresses of this host, and which tunnel a packet that came there belongs to.
+
+use super::EngineConfig;
+use crate::mechanism::MechanismConfig;
+use crate::mechanism::contract::Mechanism as _;
+use crate::mechanism::table::{Mechanisms, with_row_ref};
+use crate::tunnel::address::{Domain, OwnAddresses};
+use crate::tunnel::decision::Arrived;
+use crate::verdict::{MechanismId, PolicyId};
+use alloc::vec::Vec;
+use core::net::{Ipv4Addr, Ipv6Addr};
+use foldhash::fast::FixedState;
+use std::collections::HashMap;
+
+/// By which addresses this host is known to tunnels: its IPv4 addresses, what stands for them at a NAT or in a 6rd domain,
+/// and its IPv6 addresses.
+pub(super) fn own_addresses(config: &EngineConfig, own6: Option<Ipv6Addr>) -> OwnAddresses {
+    let (mut all, mut domains): (Vec<Ipv4Addr>, Vec<Domain>) = (config.host4.clone(), Vec::new());
+    for one in config.all() {
+        all.extend(one.local());
+        match one {
+            MechanismConfig::SixToFour(config) => all.push(config.site()),
+            MechanismConfig::SixRd(config) => domains.push(config.domain),
+            MechanismConfig::Configured(_)
+            | MechanismConfig::Isatap(_)
+            | MechanismConfig::Nat64(_)
+            | MechanismConfig::Siit(_) => {}
+        }
+    }
+    OwnAddresses::new(all, domains, config.host6.iter().copied().chain(own6).collect())
+}
+
+/// The IPv4 addresses of this host.
+#[derive(Debug, Default)]
+pub(super) struct Hosts {
+    /// Ascending.
+    addresses: Vec<Ipv4Addr>,
+    /// A bit for each of their last six bits, which spares most others the search.
+    ends: u64,
+}
+
+impl Hosts {
+    /// The host's addresses, and those at which its tunnels end.
+    pub(super) fn new(config: &EngineConfig) -> Self {
+        let mut addresses: Vec<Ipv4Addr> = config.host4.clone();
+        addresses.extend(config.all().filter_map(|one| one.local()));
+        addresses.sort_unstable();
+        addresses.dedup();
+        let ends = addresses.iter().fold(0, |ends, address| ends | 1 << (address.to_bits() % 64));
+        Self { addresses, ends }
+    }
+
+    /// Whether the address is this host's: what is sent there in a tunnel would come back, and nothing comes from there
+    /// (RFC 6324).
+    #[inline(always)]
+    pub(super) fn hold(&self, address: Ipv4Addr) -> bool {
+        self.ends >> (address.to_bits() % 64) & 1 == 1 && self.addresses.binary_search(&address).is_ok()
+    }
+}
+
+/// A tunnel of an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TunnelAt {
+    pub(super) id: MechanismId,
+    pub(super) policy: PolicyId,
+}
+
+/// An IPv4 address of this host at which tunnels end.
+struct Endpoint {
+    address: Ipv4Addr,
+    /// Tunnels with one outer source.
+    exact: HashMap<Ipv4Addr, TunnelAt, FixedState>,
+    /// One of them, often the only one: it is found without a hash.
+    one: Option<(Ipv4Addr, TunnelAt)>,
+    /// The others, which are asked in the order of the configuration.
+    rest: Vec<TunnelAt>,
+}
+
+impl Endpoint {
+    /// The tunnel that has this address for its other end.
+    #[inline(always)]
+    fn exactly(&self, remote: Ipv4Addr) -> Option<TunnelAt> {
+        match self.one {
+            None => None,
+            Some((one, tunnel)) if one == remote => Some(tunnel),
+            Some(_) => self.exact.get(&remote).copied(),
+        }
+    }
+}
+
+/// All addresses at which tunnels end.
+#[derive(Default)]
+pub(super) struct Ends(Vec<Endpoint>);
+
+impl Ends {
+    /// Those of these tunnels, each with the address at which it ends.
+    pub(super) fn new(
+        tunnels: impl Iterator<Item = (TunnelAt, Ipv4Addr)>,
+        mechanisms: &Mechanisms,
+        seed: u64,
+    ) -> Self {
+        let mut endpoints: Vec<Endpoint> = Vec::new();
+        for (tunnel, address) in tunnels {
+            let at = endpoints.iter().position(|endpoint| endpoint.address == address).unwrap_or_else(|| {
+                let exact = HashMap::with_hasher(FixedState::with_seed(seed));
+                endpoints.push(Endpoint { address, exact, one: None, rest: Vec::new() });
+                endpoints.len() - 1
+            });
+            match remote(mechanisms, tunnel.id) {
+                Some(remote) => {
+                    endpoints[at].one = Some((remote, tunnel));
+                    endpoints[at].exact.insert(remote, tunnel);
+                }
+                None => endpoints[at].rest.push(tunnel),
+            }
+        }
+        Self(endpoints)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The number of the endpoint that has this address.
+    #[inline(always)]
+    pub(super) fn at(&self, address: Ipv4Addr) -> Option<u8> {
+        self.0.iter().position(|endpoint| endpoint.address == address).map(|at| at as u8)
+    }
+
+    /// The tunnel that a packet which came to an endpoint belongs to: the one that has its outer source for its other end, or the
+    /// first that claims it. What none of them claims is shown to the likeliest, so that the packet is told what it lacks.
+    #[inline(always)]
+    pub(super) fn came_through(
+        &self,
+        endpoint: u8,
+        arrived: Arrived,
+        mechanisms: &Mechanisms,
+    ) -> Option<TunnelAt> {
+        let endpoint = &self.0[usize::from(endpoint)];
+        let exact = endpoint.exactly(arrived.from);
+        match (exact, &endpoint.rest[..]) {
+            (Some(tunnel), []) => Some(tunnel),
+            (None, [tunnel]) => Some(*tunnel),
+            (_, rest) => {
+                let mut tunnels = exact.into_iter().chain(rest.iter().copied());
+                let claiming = tunnels.find(|tunnel| claims(mechanisms, tunnel.id, arrived));
+                claiming.or(exact).or(rest.first().copied())
+            }
+        }
+    }
+
+    /// Whether packets of any tunnel that ends there may have this outer source.
+    pub(super) fn may_come_from(&self, endpoint: u8, outer: Ipv4Addr, mechanisms: &Mechanisms) -> bool {
+        let endpoint = &self.0[usize::from(endpoint)];
+        let may = |id: MechanismId| with_row_ref!(mechanisms, id.kind, row => row.all[usize::from(id.index)].may_come_from(outer));
+        endpoint.exactly(outer).is_some() || endpoint.rest.iter().any(|tunnel| may(tunnel.id))
+    }
+
+    /// The tunnel of an endpoint that sends packets between these inner addresses to that outer destination.
+    pub(super) fn went_through(
+        &self,
+        endpoint: u8,
+        (source, destination): (Ipv6Addr, Ipv6Addr),
+        outer: Ipv4Addr,
+        mechanisms: &Mechanisms,
+    ) -> Option<TunnelAt> {
+        let endpoint = &self.0[usize::from(endpoint)];
+        let exact = endpoint.exactly(outer);
+        let sent = |id: MechanismId| {
+            with_row_ref!(mechanisms, id.kind,
+                row => row.all[usize::from(id.index)].sent(source, destination, outer))
+        };
+        let mut tunnels = exact.into_iter().chain(endpoint.rest.iter().copied());
+        tunnels.find(|tunnel| sent(tunnel.id))
+    }
+
+    /// The tunnel of an endpoint whose only other end this is.
+    pub(super) fn only_to(&self, endpoint: u8, remote: Ipv4Addr) -> Option<TunnelAt> {
+        self.0[usize::from(endpoint)].exactly(remote)
+    }
+}
+
+fn remote(mechanisms: &Mechanisms, id: MechanismId) -> Option<Ipv4Addr> {
+    with_row_ref!(mechanisms, id.kind, row => row.all[usize::from(id.index)].remote())
+}
+
+#[inline(always)]
+fn claims(mechanisms: &Mechanisms, id: MechanismId, arrived: Arrived) -> bool {
+    with_row_ref!(mechanisms, id.kind, row => row.all[usize::from(id.index)].claims(arrived))
+}

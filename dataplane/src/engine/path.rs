@@ -1,0 +1,197 @@
+//! One packet's path behind classification: it is decided, executed, and counted, once, with its verdict or its reason.
+
+use super::ends::Hosts;
+use super::original::Original;
+use crate::drop_reason::DropReason;
+use crate::effects::Effects;
+use crate::frame::Frame;
+use crate::instant::Instant;
+use crate::limits::Limits;
+use crate::mechanism::contract::{Arrival, Mechanism};
+use crate::mechanism::table::{Kind, Way};
+use crate::parse::{Addresses, Packet};
+use crate::rewrite::icmp_error::{IcmpDetail, IcmpErrors};
+use crate::rewrite::{Executed, IPV6_MIN_MTU, Pass, Rewriter, Work};
+use crate::verdict::{Decision, Next, Outbox, Outer, Verdict};
+
+/// What packets need that have found their mechanism.
+pub(super) struct Path {
+    pub(super) rewriter: Rewriter,
+    pub(super) errors: IcmpErrors,
+    pub(super) effects: Effects,
+    pub(super) original: Original,
+    pub(super) hosts: Hosts,
+    /// The decision of the packet that a run stopped at.
+    pub(super) aside: Option<Decision>,
+}
+
+/// The time of a batch, and where what leaves next to its packets is put.
+pub(super) struct Batch<'a> {
+    pub(super) now: Instant,
+    pub(super) out: &'a mut Outbox,
+}
+
+/// A packet, and how far its look-up is.
+#[derive(Clone, Copy)]
+pub(super) struct Subject<'a, P> {
+    pub(super) packet: &'a Packet,
+    pub(super) inner: Option<&'a Packet>,
+    pub(super) probe: &'a P,
+}
+
+impl Path {
+    /// A packet's path from its mechanism to its verdict; whether it has one. A decision whose result does not leave is set aside: what follows
+    /// is off the path of a batch.
+    #[inline(always)]
+    pub(super) fn step<M: Mechanism>(
+        &mut self,
+        mechanism: &mut M,
+        subject: Subject<'_, M::Probe>,
+        frame: &mut Frame,
+        batch: &mut Batch<'_>,
+    ) -> bool {
+        let Subject { packet, inner, probe } = subject;
+        let arrival = Arrival::new(frame, packet, inner);
+        let decided = mechanism.decide(&arrival, probe, batch.now, &mut self.effects);
+        let verdict = match &decided {
+            Ok(decision) => {
+                if decision.next != Next::Leave {
+                    let copy = *decision;
+                    self.set_aside(&copy);
+                    return false;
+                }
+                let pass = Pass { decrement: M::COUNTS_HOP, reassembled: false };
+                self.execute(M::KIND, &Work { decision, packet, inner, pass }, frame, batch)
+            }
+            Err(reason) => Err(*reason),
+        };
+        match verdict {
+            Ok(verdict) => self.conclude(verdict, frame),
+            Err(reason) => self.refuse(reason, frame, Some(packet), batch),
+        }
+        true
+    }
+
+    /// Only here a decision is copied, so that all others need not pass through memory.
+    #[cold]
+    #[inline(never)]
+    fn set_aside(&mut self, decision: &Decision) {
+        self.aside = Some(*decision);
+    }
+
+    /// Executes a decision, and counts that the packet passed a mechanism of this kind.
+    #[inline(always)]
+    fn execute(
+        &mut self,
+        kind: Kind,
+        work: &Work<'_>,
+        frame: &mut Frame,
+        batch: &mut Batch<'_>,
+    ) -> Result<Verdict, DropReason> {
+        let Work { decision, packet, inner, .. } = *work;
+        if let Some(encap) = decision.action.encap
+            && let Some(Outer::V4 { destination, .. }) = self.effects.outer_at(encap.outer)
+            && self.hosts.hold(destination)
+        {
+            return Err(DropReason::TunnelLoop); // RFC 6324 §3.1
+        }
+        if decision.action.decap.is_none() {
+            self.effects.counters.pass(kind, way_of(packet, inner));
+        }
+        let executed = self.rewriter.execute(work, frame, batch.out, &mut self.effects)?;
+        if decision.action.decap.is_some() {
+            self.effects.counters.pass(kind, way_of(packet, inner));
+        }
+        match executed {
+            Executed::InPlace => Ok(Verdict::Forward),
+            Executed::InPieces => Ok(Verdict::InPieces),
+        }
+    }
+
+    /// The same off the path of a batch.
+    #[inline(never)]
+    pub(super) fn execute_alone(
+        &mut self,
+        kind: Kind,
+        work: &Work<'_>,
+        frame: &mut Frame,
+        batch: &mut Batch<'_>,
+    ) -> Result<Verdict, DropReason> {
+        self.execute(kind, work, frame, batch)
+    }
+
+    /// Counts a frame that was not dropped.
+    #[inline(always)]
+    pub(super) fn conclude(&mut self, verdict: Verdict, frame: &mut Frame) {
+        frame.verdict = verdict;
+        let counters = &mut self.effects.counters;
+        match verdict {
+            Verdict::Forward => {
+                counters.forwarded += 1;
+                counters.octets += frame.len() as u64;
+                let at = usize::from(frame.offload.transport);
+                counters.packets += u64::from(frame.segment_count(at, frame.len().saturating_sub(at)));
+            }
+            Verdict::InPieces => counters.forwarded += 1,
+            Verdict::Answered => counters.answered += 1,
+            Verdict::Punted => counters.punted += 1,
+            Verdict::Control => counters.to_control += 1,
+            Verdict::Held => counters.held += 1,
+            Verdict::HandOver(_) => counters.handed_over += 1,
+            // Counted where the packet's other fragments are.
+            Verdict::Merged | Verdict::Pending | Verdict::Dropped(_) => {}
+        }
+    }
+
+    /// Counts a drop, and tells the sender where the reason has an answer.
+    #[cold]
+    pub(super) fn refuse(
+        &mut self,
+        reason: DropReason,
+        frame: &mut Frame,
+        packet: Option<&Packet>,
+        batch: &mut Batch<'_>,
+    ) {
+        frame.verdict = Verdict::Dropped(reason);
+        self.effects.counters.dropped[reason as usize] += 1;
+        let original = self.original.packet.take();
+        let tunnel = self.rewriter.tunnel_too_small();
+        let mtu = |packet| match tunnel {
+            Some(mtu) => mtu.into(),
+            None => sender_mtu(packet, self.rewriter.limits(), original.is_some()),
+        };
+        let (frame, packet) = match &original {
+            Some(_) => (&self.original.frame, original.as_ref()),
+            None => (&*frame, packet),
+        };
+        let detail = match packet {
+            Some(packet) if reason == DropReason::PacketTooBig => IcmpDetail::Mtu(mtu(packet)),
+            Some(_) | None => IcmpDetail::None,
+        };
+        let counters = &mut self.effects.counters;
+        self.errors.answer(reason, frame, packet, detail, batch.now, batch.out, counters);
+    }
+}
+
+/// The way of a packet through its mechanism.
+#[inline(always)]
+const fn way_of(packet: &Packet, inner: Option<&Packet>) -> Way {
+    match (packet.addresses, inner) {
+        (_, Some(_)) | (Addresses::V4 { .. }, None) => Way::In,
+        (Addresses::V6 { .. }, None) => Way::Out,
+    }
+}
+
+/// The largest packet of the sender's family that the next link carries, translated there (RFC 7915 §4.1, §5.1) or, as a
+/// hairpin, translated twice.
+fn sender_mtu(packet: &Packet, limits: &Limits, hairpinned: bool) -> u32 {
+    let (mtu4, mtu6) = (u32::from(limits.mtu4), u32::from(limits.mtu6));
+    match (packet.addresses, hairpinned) {
+        // A fragment gets a Fragment header.
+        (Addresses::V4 { .. }, false) if packet.fragment.is_some() => mtu6.saturating_sub(28),
+        (Addresses::V4 { .. }, false) => mtu6.saturating_sub(20),
+        (Addresses::V4 { .. }, true) => mtu4,
+        (Addresses::V6 { .. }, false) => (mtu4 + 20).max(IPV6_MIN_MTU as u32),
+        (Addresses::V6 { .. }, true) => mtu6,
+    }
+}

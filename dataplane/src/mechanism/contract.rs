@@ -1,0 +1,263 @@
+//! What a mechanism is to the engine: it decides, and changes no octet.
+
+use super::siit::dynamic_pool::DynamicPoolFault;
+use super::table::Kind;
+use crate::drop_reason::DropReason;
+use crate::effects::Effects;
+use crate::frame::{Frame, Ingress};
+use crate::instant::Instant;
+use crate::nat::NatProtocol;
+use crate::offload::mark;
+use crate::parse::{self, Addresses, Packet, QuotedTuple, Transport};
+use crate::translate::Policy;
+use crate::tunnel::TunnelPolicy;
+use crate::tunnel::address::OwnAddresses;
+use crate::tunnel::decision::Arrived;
+use crate::verdict::{Decision, PolicyId, WorkerId};
+use alloc::sync::Arc;
+use core::net::{Ipv4Addr, Ipv6Addr};
+use sixway_wire::Prefix6;
+
+/// Number of a softwire: a tunnel of which there are many, one for each subscriber. It survives decapsulation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SoftwireId(pub u32);
+
+/// A packet as a mechanism decides on it.
+#[derive(Clone, Copy)]
+pub struct Arrival<'a> {
+    /// Its octets, from the outermost IP header on, and where they came in.
+    pub frame: &'a Frame,
+    /// The packet; of one that came through a tunnel the outer one.
+    pub packet: &'a Packet,
+    /// The packet inside, if it came through a tunnel.
+    pub inner: Option<&'a Packet>,
+    /// What it quotes, if it is an ICMP error.
+    pub quoted: Option<QuotedTuple>,
+    /// The softwire that it came out of.
+    pub softwire: Option<SoftwireId>,
+    /// Of a packet that passed a mechanism already: the mark that it came with, if it left one (see [`mark`]).
+    pub came: Option<u32>,
+    /// Whether it is the result of an earlier pass.
+    pub again: bool,
+}
+
+impl<'a> Arrival<'a> {
+    /// A packet that came from a link.
+    #[inline(always)]
+    pub const fn new(frame: &'a Frame, packet: &'a Packet, inner: Option<&'a Packet>) -> Self {
+        Self { frame, packet, inner, quoted: None, softwire: None, came: None, again: false }
+    }
+
+    /// Its octets.
+    #[inline(always)]
+    pub fn octets(&self) -> &'a [u8] {
+        self.frame.bytes()
+    }
+
+    /// Packets that a wire would carry: more than one for a super-frame.
+    #[inline(always)]
+    pub fn segments(&self) -> u32 {
+        let at = usize::from(self.packet.transport_at);
+        self.frame.segment_count(at, self.packet.length as usize - at)
+    }
+
+    /// Where it came in.
+    pub const fn ingress(&self) -> Ingress {
+        self.frame.ingress
+    }
+
+    /// The mark that a TCP or UDP packet leaves at an armed entry of the fast path.
+    pub fn mark(&self) -> Option<u32> {
+        let protocol =
+            NatProtocol::of(self.packet.protocol).filter(|protocol| *protocol != NatProtocol::Icmp)?;
+        let transport = usize::from(self.packet.transport_at)..self.packet.length as usize;
+        Some(mark(protocol, self.octets().get(transport)?))
+    }
+}
+
+/// How much of a quoted packet a mechanism asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quotes {
+    /// Its addresses.
+    Addresses,
+    /// Its addresses and ports.
+    Ports,
+    /// Nothing: the mechanism looks at the error itself.
+    None,
+}
+
+impl Quotes {
+    /// Reads what an ICMP error quotes. Fails as [`parse::quoted`] does.
+    pub fn read(self, frame: &Frame, packet: &Packet) -> Result<Option<QuotedTuple>, DropReason> {
+        let is_error = matches!(packet.transport, Transport::IcmpError { .. }) && packet.fragment.is_none();
+        if !is_error || self == Self::None {
+            return Ok(None);
+        }
+        if frame.offload.segments.is_some() {
+            return Err(DropReason::BadSuperFrame);
+        }
+        let from = usize::from(packet.transport_at) + parse::ICMP_HEADER;
+        let quote = frame.bytes().get(from..packet.length as usize).ok_or(DropReason::QuoteUnusable)?;
+        let is_v4 = matches!(packet.addresses, Addresses::V4 { .. });
+        let tuple = match self {
+            Self::Addresses => parse::quoted_stateless(quote, is_v4)?,
+            Self::Ports => parse::quoted(quote, is_v4)?,
+            Self::None => return Ok(None),
+        };
+        Ok(Some(tuple))
+    }
+}
+
+/// A worker's share of a gateway, as a mechanism is made for it.
+#[derive(Clone, Debug)]
+pub struct Share {
+    /// The worker.
+    pub worker: WorkerId,
+    /// How many workers there are.
+    pub workers: u8,
+    /// Secret randomness.
+    pub seed: [u64; 2],
+    /// The gateway's own IPv4 address.
+    pub own4: Option<Ipv4Addr>,
+    /// The gateway's own IPv6 address.
+    pub own6: Option<Ipv6Addr>,
+    /// Prefixes of all NAT64s: no host's address lies under one.
+    pub translation_prefixes: Vec<Prefix6>,
+    /// By which addresses tunnels know this host.
+    pub own_addresses: Arc<OwnAddresses>,
+}
+
+/// A mechanism, as the engine drives it. A batch is cut into runs of packets of one mechanism; each run is prepared, warmed stage by stage,
+/// and decided packet by packet.
+pub(crate) trait Mechanism {
+    /// Its row of the table.
+    const KIND: Kind;
+    /// Whether its packets are put together from fragments before it decides.
+    const WHOLE: bool = false;
+    /// Whether the gateway counts down the hop limit; the kernel does for what it routes into tunnels.
+    const COUNTS_HOP: bool = true;
+    /// Whether it turns its own results around by itself (RFC 7757 §4.2.2).
+    const TURNS_AROUND: bool = false;
+    /// Whether the only one of its kind is asked about every IPv4 destination that nobody before it names: it says itself what it does not map.
+    const NAMES_REST: bool = false;
+    /// What it asks of ICMP errors.
+    const QUOTES: Quotes = Quotes::None;
+    /// Dependent look-ups.
+    const STAGES: usize = 0;
+    /// How far the look-up of a packet is.
+    type Probe: Copy;
+    /// A place for a probe.
+    const NO_PROBE: Self::Probe;
+
+    /// Begins the look-up of a packet.
+    fn prepare(&self, _packet: &Packet, _probe: &mut Self::Probe) {}
+
+    /// The next stage of a look-up, whose loads do not depend on those of the other packets of the run.
+    fn warm(&self, _stage: usize, _probe: &mut Self::Probe) {}
+
+    /// What to do with a packet.
+    fn decide(
+        &mut self,
+        arrival: &Arrival<'_>,
+        probe: &Self::Probe,
+        now: Instant,
+        effects: &mut Effects,
+    ) -> Result<Decision, DropReason>;
+
+    /// Ends what is due, looking at no more than `budget` entries of each table.
+    fn expire(&mut self, _now: Instant, _budget: usize, _effects: &mut Effects) {}
+
+    /// The worker that has the state for a packet; `None`: any worker will do.
+    fn worker_of(&self, _packet: &Packet, _quoted: Option<&QuotedTuple>) -> Option<WorkerId> {
+        None
+    }
+
+    /// Whether the mechanism names an IPv4 destination: a pool, a table, an assignment.
+    fn names4(&self, _address: Ipv4Addr) -> bool {
+        false
+    }
+
+    /// The length of the longest prefix by which a table of the mechanism names an IPv6 destination.
+    fn names6(&self, _address: Ipv6Addr) -> Option<u8> {
+        None
+    }
+
+    /// Whether a source is one that only this mechanism may use, so that nobody outside has it.
+    fn owns_source(&self, _address: Ipv4Addr) -> bool {
+        false
+    }
+
+    /// The only outer source of a tunnel's packets, if it has one.
+    fn remote(&self) -> Option<Ipv4Addr> {
+        None
+    }
+
+    /// Whether a packet is the tunnel's, when several end at one address.
+    fn claims(&self, _arrived: Arrived) -> bool {
+        false
+    }
+
+    /// Whether the tunnel's packets may have this outer source: asked of fragments, which show no more.
+    fn may_come_from(&self, _outer: Ipv4Addr) -> bool {
+        false
+    }
+
+    /// Whether the tunnel sends packets between these inner addresses to that outer destination.
+    fn sent(&self, _source: Ipv6Addr, _destination: Ipv6Addr, _outer: Ipv4Addr) -> bool {
+        false
+    }
+}
+
+/// What is a mechanism's business.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Claims {
+    /// IPv6 destinations, by longest prefix.
+    pub destinations6: Vec<Prefix6>,
+    /// IPv6 destinations that are the mechanism's only if the packet came from outside of it: a prefix that stands for the inside.
+    pub inside6: Vec<InsideClaim>,
+    /// The mechanism names IPv4 destinations, or IPv6 ones, by a table of its own ([`Mechanism::names4`], [`Mechanism::names6`]).
+    pub names: bool,
+    /// It takes the IPv4 destinations that nobody names.
+    pub rest4: bool,
+}
+
+/// Packets that a mechanism claims by where they come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InsideClaim {
+    /// Their sources.
+    pub sources: Prefix6,
+    /// Where they come in; `None`: anywhere.
+    pub ingress: Option<Ingress>,
+    /// Destinations that are the site's own, and pass by.
+    pub except: Vec<Prefix6>,
+}
+
+/// What every configuration of a mechanism can tell.
+pub(crate) trait Configured {
+    /// What is its business.
+    fn claims(&self) -> Claims;
+
+    /// Options of its translation.
+    fn policy(&self) -> Policy {
+        Policy::default()
+    }
+
+    /// Options of its tunnel.
+    fn tunnel_policy(&self) -> TunnelPolicy {
+        TunnelPolicy::default()
+    }
+
+    /// The IPv4 address of this host at which its tunnel ends.
+    fn local(&self) -> Option<Ipv4Addr> {
+        None
+    }
+}
+
+/// How a mechanism is made.
+pub(crate) trait Build {
+    /// The mechanism.
+    type State: Mechanism;
+
+    /// The share of a worker. Fails where a dynamic pool cannot be what it is configured to be.
+    fn build(&self, policy: PolicyId, share: &Share) -> Result<Self::State, DynamicPoolFault>;
+}

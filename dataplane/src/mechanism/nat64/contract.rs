@@ -1,0 +1,102 @@
+//! NAT64 as the engine drives it.
+
+use super::{Due, Nat64, Nat64Config, Outcome, Probe};
+use crate::drop_reason::DropReason;
+use crate::effects::{Beside, Effects};
+use crate::instant::Instant;
+use crate::mechanism::contract::{self, Arrival, Build, Claims, Mechanism, Quotes, Share};
+use crate::mechanism::siit::dynamic_pool::DynamicPoolFault;
+use crate::mechanism::table::Kind;
+use crate::parse::{Packet, QuotedTuple};
+use crate::translate::Policy;
+use crate::verdict::{Decision, Next, PolicyId, WorkerId};
+use core::net::Ipv4Addr;
+
+impl contract::Configured for Nat64Config {
+    fn claims(&self) -> Claims {
+        Claims { destinations6: vec![self.prefix.prefix()], names: true, ..Claims::default() }
+    }
+
+    fn policy(&self) -> Policy {
+        self.policy
+    }
+}
+
+impl Build for Nat64Config {
+    type State = Nat64;
+
+    fn build(&self, policy: PolicyId, share: &Share) -> Result<Nat64, DynamicPoolFault> {
+        let mut nat64 = Nat64::new(self, policy, share.worker, share.workers, share.seed);
+        let own = self.prefix.prefix();
+        nat64.refuse_sources(share.translation_prefixes.iter().copied().filter(|prefix| *prefix != own));
+        Ok(nat64)
+    }
+}
+
+impl Mechanism for Nat64 {
+    const KIND: Kind = Kind::Nat64;
+    const WHOLE: bool = true;
+    const QUOTES: Quotes = Quotes::Ports;
+    const STAGES: usize = 1;
+    type Probe = Probe;
+    const NO_PROBE: Probe = Probe::EMPTY;
+
+    #[inline(always)]
+    fn prepare(&self, packet: &Packet, probe: &mut Probe) {
+        self.probe(packet, probe);
+    }
+
+    #[inline(always)]
+    fn warm(&self, _stage: usize, probe: &mut Probe) {
+        Nat64::warm(self, probe);
+    }
+
+    #[inline(always)]
+    fn decide(
+        &mut self,
+        arrival: &Arrival<'_>,
+        probe: &Probe,
+        now: Instant,
+        effects: &mut Effects,
+    ) -> Result<Decision, DropReason> {
+        if arrival.again {
+            self.turns(arrival.came);
+        }
+        let outcome = Nat64::decide(self, arrival, probe, now, &mut effects.counters);
+        if arrival.again {
+            self.turns(None);
+        }
+        match outcome? {
+            Outcome::Translate(decision) => Ok(decision),
+            Outcome::Error(decision, quoted) => {
+                Ok(Decision { quoted: Some(effects.quoted(quoted)), ..decision })
+            }
+            Outcome::Stored => Ok(Decision::keep(Next::Held)),
+        }
+    }
+
+    fn expire(&mut self, now: Instant, budget: usize, effects: &mut Effects) {
+        let mut dues = Vec::new();
+        Nat64::expire(self, now, budget, &mut effects.counters, |due| dues.push(due));
+        for due in dues {
+            match due {
+                Due::UnansweredSyn(octets) => effects.send(Beside::Answer(DropReason::InboundSyn, octets)),
+                Due::Probe(probed) => effects.send(Beside::Probe(Box::new(probed.packet))),
+            }
+        }
+    }
+
+    fn worker_of(&self, packet: &Packet, quoted: Option<&QuotedTuple>) -> Option<WorkerId> {
+        Some(crate::classify::ownership::worker_of(self.ownership(), packet, quoted))
+    }
+
+    #[inline(always)]
+    fn names4(&self, address: Ipv4Addr) -> bool {
+        self.owns_outside(address)
+    }
+
+    #[inline(always)]
+    fn owns_source(&self, address: Ipv4Addr) -> bool {
+        self.owns_outside(address)
+    }
+}

@@ -1,0 +1,121 @@
+//! Actions of more than one step: a packet leaves a tunnel, is edited and enters another one, in one pass. What it is between two steps
+//! follows from the step before, so that it is not parsed again.
+
+use super::{Executed, Rewriter, Work};
+use crate::drop_reason::DropReason;
+use crate::effects::Effects;
+use crate::frame::Frame;
+use crate::limits::Limits;
+use crate::parse::{self, Addresses, IPV4_HEADER, IPV6_HEADER, Packet, Transport};
+use crate::translate::header::{next_header_of, protocol_of};
+use crate::verdict::{Action, Edit, Encap, Outbox, Outer};
+
+impl Rewriter {
+    /// Executes an action of several steps. The whole counts as one hop.
+    #[inline(never)]
+    pub(super) fn execute_composed(
+        &mut self,
+        work: &Work<'_>,
+        frame: &mut Frame,
+        out: &mut Outbox,
+        effects: &mut Effects,
+    ) -> Result<Executed, DropReason> {
+        let Action { decap, edit, policy, encap } = work.decision.action;
+        let mut packet = *work.packet;
+        if let Some(policy) = decap {
+            let inner = work.inner.ok_or(DropReason::InnerNotIpv6)?;
+            self.decap(frame, (work.packet, inner), policy, &mut effects.counters)?;
+            packet = *inner;
+            packet.traffic_class = traffic_class(frame);
+        }
+        let mut executed = Executed::InPlace;
+        let before = out.len();
+        if let Some(edit) = edit {
+            let limits = self.room_behind(encap, effects)?;
+            let edited = Work { packet: &packet, inner: None, ..*work };
+            executed = self.edit((edit, policy), &edited, limits, frame, (out, effects))?;
+            if executed == Executed::InPlace {
+                packet = image(edit, &packet, frame)?;
+            }
+        }
+        match (encap, executed) {
+            (None, _) => Ok(executed),
+            (Some(encap), Executed::InPlace) => self.encap(encap, &packet, frame, out, effects),
+            (Some(encap), Executed::InPieces) => self.encap_pieces(encap, before, out, effects),
+        }
+    }
+
+    /// What may leave an edit: what the links carry, or where an outer header follows what its tunnel carries.
+    fn room_behind(&self, encap: Option<Encap>, effects: &Effects) -> Result<Limits, DropReason> {
+        let Some(encap) = encap else { return Ok(self.bench.limits) };
+        let outer = effects.outer_at(encap.outer).ok_or(DropReason::NoMechanism)?;
+        let Outer::V4 { destination, .. } = outer;
+        let mtu = self.tunnel_mtu(encap.policy, destination).ok_or(DropReason::NoMechanism)?;
+        Ok(Limits { mtu4: mtu, mtu6: mtu })
+    }
+
+    /// Puts the outer header in front of each piece that an edit made. They were cut to fit.
+    #[cold]
+    fn encap_pieces(
+        &mut self,
+        encap: Encap,
+        before: usize,
+        out: &mut Outbox,
+        effects: &mut Effects,
+    ) -> Result<Executed, DropReason> {
+        let mut nowhere = Outbox::new(0);
+        for piece in &mut out.frames()[before..] {
+            let packet = parse::parse(piece.bytes())?;
+            self.encap(encap, &packet, piece, &mut nowhere, effects)?;
+            effects.counters.octets += (piece.len() - packet.length as usize) as u64;
+        }
+        Ok(Executed::InPieces)
+    }
+}
+
+/// The Traffic Class or TOS of the packet in a frame.
+fn traffic_class(frame: &Frame) -> u8 {
+    match frame.bytes() {
+        [first, second, ..] if first >> 4 == 6 => first << 4 | second >> 4,
+        [_, second, ..] => *second,
+        [..] => 0,
+    }
+}
+
+/// What a packet is after it was edited in place.
+fn image(edit: Edit, packet: &Packet, frame: &Frame) -> Result<Packet, DropReason> {
+    if let Transport::IcmpError { .. } = packet.transport {
+        // Its quote was translated too, and its length has changed.
+        return parse::parse(frame.bytes());
+    }
+    let (addresses, front, protocol) = match edit {
+        Edit::Translate6To4 { source, destination, .. } => {
+            let addresses = Addresses::V4 { source: source.address, destination: destination.address };
+            (addresses, IPV4_HEADER, protocol_of(packet.protocol))
+        }
+        Edit::Translate4To6 { source, destination, .. } => {
+            let addresses = Addresses::V6 { source: source.address, destination: destination.address };
+            let fragment = if packet.fragment.is_some() { parse::FRAGMENT_HEADER } else { 0 };
+            (addresses, IPV6_HEADER + fragment, next_header_of(packet.protocol))
+        }
+    };
+    Ok(Packet {
+        addresses,
+        protocol,
+        traffic_class: traffic_class(frame),
+        hops: hops(frame),
+        transport_at: front as u16,
+        length: frame.len() as u32,
+        fragment_header: 0,
+        ..*packet
+    })
+}
+
+/// The TTL or hop limit of the packet in a frame.
+fn hops(frame: &Frame) -> u8 {
+    match frame.bytes() {
+        [first, _, _, _, _, _, _, hops, _, ..] if first >> 4 == 6 => *hops,
+        [_, _, _, _, _, _, _, _, hops, ..] => *hops,
+        [..] => 0,
+    }
+}
