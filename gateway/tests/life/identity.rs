@@ -168,6 +168,12 @@ fn flows_and_sessions_stay_with_their_translator_in_whatever_order_the_sections_
     wait_until("the fast path carries all", || on_the_fast_path(&network) == 8);
     let mut fourth = network.start_with(&other_order, &["--takeover"]);
     assert!(fourth.said().contains("8 flows go on in the fast path, 0 ended"), "{}", fourth.said());
+    // By itself, too.
+    network.configure(&order);
+    fourth.signal("HUP");
+    wait_until("it is there again", || fourth.said().matches("ready in").count() == 2);
+    let said = fourth.said();
+    assert_eq!(said.matches("8 flows go on in the fast path, 0 ended").count(), 2, "{said}");
     talking.end();
     more.end();
     ended(&network, &mut fourth);
