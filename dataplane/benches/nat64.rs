@@ -6,16 +6,19 @@
 #![allow(clippy::unwrap_used, reason = "a benchmark may stop at the first surprise")]
 #![allow(missing_docs)]
 
-use sixway_dataplane::mechanism::nat64::{Arrival, Nat64, Nat64Config, Outcome, Probe};
+use sixway_dataplane::effects::Effects;
+use sixway_dataplane::mechanism::contract::Arrival;
+use sixway_dataplane::mechanism::nat64::{Nat64, Nat64Config, Probe};
 use sixway_dataplane::nat::{Filtering, NatProtocol, Outside, PoolConfig, Selection, Timeouts};
 use sixway_dataplane::parse::{Addresses, Packet, Transport};
 use sixway_dataplane::translate::Policy;
 use sixway_dataplane::translate::address::Rfc6052;
-use sixway_dataplane::{Counters, Edit, Instant as Moment, PolicyId, WorkerId};
+use sixway_dataplane::{Counters, Decision, Edit, Frame, Instant as Moment, PolicyId, WorkerId};
 use sixway_wire::protocol::UDP;
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::hint::black_box;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::OnceLock;
 use std::time::Instant;
 
 const BATCH: usize = 256;
@@ -70,29 +73,32 @@ fn inbound(flow: u64, outside: Endpoint4) -> Packet {
     packet(addresses, remote.port, outside.port)
 }
 
+/// The octets of all packets, which nobody looks at.
+static FRAME: OnceLock<Frame> = OnceLock::new();
+
 #[inline(always)]
 fn decide(
     nat64: &mut Nat64,
     packet: &Packet,
     probe: &Probe,
-    counters: &mut Counters,
-) -> Result<Outcome, sixway_dataplane::DropReason> {
-    nat64.decide(&Arrival { packet, quoted: None, octets: &[], segments: 1 }, probe, NOW, counters)
+    effects: &mut Effects,
+) -> Result<Decision, sixway_dataplane::DropReason> {
+    nat64.decide(&Arrival::new(&FRAME.get_or_init(|| Frame::holding(&[])), packet, None), probe, NOW, effects)
 }
 
 /// Opens a session and says which outside endpoint it has.
-fn open(nat64: &mut Nat64, packet: &Packet, counters: &mut Counters) -> Endpoint4 {
+fn open(nat64: &mut Nat64, packet: &Packet, effects: &mut Effects) -> Endpoint4 {
     let mut probe = Probe::EMPTY;
     nat64.probe(packet, &mut probe);
     nat64.warm(&mut probe);
-    source_of(decide(nat64, packet, &probe, counters))
+    source_of(decide(nat64, packet, &probe, effects))
 }
 
-fn source_of(outcome: Result<Outcome, sixway_dataplane::DropReason>) -> Endpoint4 {
+fn source_of(outcome: Result<Decision, sixway_dataplane::DropReason>) -> Endpoint4 {
     match outcome {
-        Ok(Outcome::Translate(decision)) => match decision.action.edit {
-            Edit::Translate6To4 { source, .. } => source,
-            Edit::Translate4To6 { .. } | Edit::Encap4 { .. } | Edit::Decap => unreachable!(),
+        Ok(decision) => match decision.action.edit {
+            Some(Edit::Translate6To4 { source, .. }) => source,
+            Some(Edit::Translate4To6 { .. }) | None => unreachable!(),
         },
         other => panic!("{other:?}"),
     }
@@ -117,7 +123,7 @@ impl std::fmt::Display for Spread {
 
 /// Nanoseconds a packet, over batches of packets of random flows.
 fn look_ups(nat64: &mut Nat64, batch: usize, make: impl Fn(u64) -> Packet, flows: u64) -> Spread {
-    let mut counters = Counters::default();
+    let mut effects = Effects::default();
     let mut probes = vec![Probe::EMPTY; batch];
     let mut times = Vec::new();
     for round in 0..(2_000_000 / batch as u64).min(20_000) {
@@ -131,25 +137,29 @@ fn look_ups(nat64: &mut Nat64, batch: usize, make: impl Fn(u64) -> Packet, flows
             nat64.warm(probe);
         }
         for (packet, probe) in frames.iter().zip(&probes) {
-            if let Ok(Outcome::Translate(decision)) = decide(nat64, packet, probe, &mut counters) {
+            if let Ok(decision) = decide(nat64, packet, probe, &mut effects) {
                 match decision.action.edit {
-                    Edit::Translate6To4 { source, destination, .. } => drop(black_box((source, destination))),
-                    Edit::Translate4To6 { source, destination, .. } => drop(black_box((source, destination))),
-                    Edit::Encap4 { .. } | Edit::Decap => unreachable!(),
+                    Some(Edit::Translate6To4 { source, destination, .. }) => {
+                        let _ = black_box((source, destination));
+                    }
+                    Some(Edit::Translate4To6 { source, destination, .. }) => {
+                        let _ = black_box((source, destination));
+                    }
+                    None => unreachable!(),
                 }
             }
         }
         times.push(start.elapsed().as_nanos() as f64 / batch as f64);
     }
-    assert_eq!(counters.sessions_made, 0, "only established flows are measured");
+    assert_eq!(effects.counters.sessions_made, 0, "only established flows are measured");
     Spread::of(times)
 }
 
 fn established(flows: u32) {
     let mut nat64 = nat64(flows.max(1_000), "192.0.2.0/27", Filtering::EndpointIndependent);
-    let mut counters = Counters::default();
+    let mut effects = Effects::default();
     let endpoints: Vec<Endpoint4> =
-        (0..u64::from(flows)).map(|flow| open(&mut nat64, &outbound(flow), &mut counters)).collect();
+        (0..u64::from(flows)).map(|flow| open(&mut nat64, &outbound(flow), &mut effects)).collect();
     let out = look_ups(&mut nat64, BATCH, outbound, flows.into());
     let back = look_ups(&mut nat64, BATCH, |flow| inbound(flow, endpoints[flow as usize]), flows.into());
     let single = look_ups(&mut nat64, 1, outbound, flows.into());
@@ -158,7 +168,7 @@ fn established(flows: u32) {
 
 /// Nanoseconds a new session, in batches.
 fn opened(nat64: &mut Nat64, flows: std::ops::Range<u64>, times: &mut Vec<f64>) -> Vec<Endpoint4> {
-    let mut counters = Counters::default();
+    let mut effects = Effects::default();
     let mut probes = vec![Probe::EMPTY; BATCH];
     let mut endpoints = Vec::new();
     let flows: Vec<u64> = flows.collect();
@@ -172,7 +182,7 @@ fn opened(nat64: &mut Nat64, flows: std::ops::Range<u64>, times: &mut Vec<f64>) 
             nat64.warm(probe);
         }
         for (packet, probe) in packets.iter().zip(&probes) {
-            endpoints.push(source_of(decide(nat64, packet, probe, &mut counters)));
+            endpoints.push(source_of(decide(nat64, packet, probe, &mut effects)));
         }
         times.push(start.elapsed().as_nanos() as f64 / packets.len() as f64);
     }
@@ -200,9 +210,9 @@ fn new_sessions() {
 fn memory() {
     for filtering in [Filtering::EndpointIndependent, Filtering::AddressDependent] {
         let mut nat64 = nat64(1_000_000, "192.0.2.0/27", filtering);
-        let mut counters = Counters::default();
+        let mut effects = Effects::default();
         for flow in 0..1_000_000 {
-            open(&mut nat64, &outbound(flow), &mut counters);
+            open(&mut nat64, &outbound(flow), &mut effects);
         }
         let each = nat64.memory() as f64 / f64::from(nat64.occupancy().sessions);
         println!("memory: {each:.0} octets a session, binding and host included, {filtering:?}");

@@ -14,54 +14,36 @@ use sixway_dataplane::frame::MAX_PACKET;
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
 use sixway_dataplane::tunnel::{TunnelMtu, TunnelPolicy};
 use sixway_dataplane::{Frame, Instant, Offload, Outbox};
-use sixway_wire::checksum::{Sum, pseudo6};
+use sixway_wire::tcp::ACK;
+use sixway_wire::{Ipv4Header, Ipv6Header, TcpHeader, UdpHeader, protocol};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 const LOCAL: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
 const REMOTE: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
+const NEAR6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
+const FAR6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 7, 0, 0, 0, 0, 1);
 const FRAMES: usize = 256;
 
-/// An IPv6 packet with its checksum, from behind the tunnel to here, or from here.
-fn packet(inward: bool, protocol: u8, mut transport: Vec<u8>) -> Vec<u8> {
-    let near: Ipv6Addr = "2001:db8:1::1".parse().unwrap();
-    let far: Ipv6Addr = "2001:db8:7::1".parse().unwrap();
-    let (source, destination) = if inward { (far, near) } else { (near, far) };
-    let at = if protocol == 6 { 16 } else { 6 };
-    let checksum =
-        pseudo6(source, destination, protocol, transport.len() as u32).bytes(&transport).checksum();
-    transport[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
-    let mut octets = vec![0x60, 0, 0, 0];
-    octets.extend((transport.len() as u16).to_be_bytes());
-    octets.extend([protocol, 64]);
-    octets.extend(source.octets());
-    octets.extend(destination.octets());
-    octets.extend(transport);
-    octets
-}
-
-/// 16 octets of data between ports of their own.
+/// An IPv6 packet from behind the tunnel to here, or from here: 16 octets of data between ports of their own.
 fn udp(inward: bool, number: usize) -> Vec<u8> {
-    let [high, low] = (1_024 + number as u16).to_be_bytes();
-    packet(inward, 17, [&[high, low, 0, 53, 0, 24, 0, 0][..], &[7; 16]].concat())
+    let (source, destination) = if inward { (FAR6, NEAR6) } else { (NEAR6, FAR6) };
+    let udp = UdpHeader::new(1_024 + number as u16, 53, 16).with_checksum6(source, destination, &[7; 16]);
+    let header = Ipv6Header::new(source, destination, protocol::UDP, 24);
+    [&header.octets()[..], &udp.octets(), &[7; 16]].concat()
 }
 
 /// The next 1,400 octets of one connection.
 fn tcp(number: usize) -> Vec<u8> {
-    let [a, b, c, d] = (1_400 * number as u32).to_be_bytes();
-    let header = [0, 80, 16, 0, a, b, c, d, 0, 0, 0, 1, 0x50, 16, 2, 0, 0, 0, 0, 0];
-    packet(true, 6, [&header[..], &[7; 1_400]].concat())
+    let sequence = 1_400 * number as u32;
+    let tcp = TcpHeader { sequence, acknowledgment: 1, window: 512, ..TcpHeader::new(80, 4_096, ACK) };
+    let tcp = tcp.with_checksum6(FAR6, NEAR6, &[7; 1_400]);
+    let header = Ipv6Header::new(FAR6, NEAR6, protocol::TCP, 1_420);
+    [&header.octets()[..], &tcp.octets(), &[7; 1_400]].concat()
 }
 
 fn wrapped(inner: &[u8]) -> Vec<u8> {
-    let length = (20 + inner.len()) as u16;
-    let mut outer = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, 41, 0, 0];
-    outer[2..4].copy_from_slice(&length.to_be_bytes());
-    outer.extend(REMOTE.octets());
-    outer.extend(LOCAL.octets());
-    let checksum = Sum::ZERO.bytes(&outer).checksum();
-    outer[10..12].copy_from_slice(&checksum.to_be_bytes());
-    outer.extend(inner);
-    outer
+    let outer = Ipv4Header::new(REMOTE, LOCAL, protocol::IPV6, inner.len());
+    [&Ipv4Header { dont_fragment: false, ..outer }.octets()[..], inner].concat()
 }
 
 fn engine(join: bool, mtu: TunnelMtu) -> Engine {

@@ -180,7 +180,7 @@ drop_reasons! {
     /// or it concerns the tunnel alone (RFC 4213 §3.4). What it tells of the path is learnt all the same.
     ErrorForTunnelAlone => silent,
 
-    // Stateful NAT64 (RFC 6146).
+    // NATs (RFC 6146, RFC 4787, RFC 6888). RFC 6888 REQ-11 B: whom no mapping can be made for is told code 1, Host Unreachable.
     /// A protocol other than TCP, UDP and ICMP (RFC 6146 §3.4).
     ProtocolUnsupported => icmpv4(3, 2) icmpv6(1, 4),
     /// An IPv6 source under the prefix of one of the gateway's NAT64s: a hairpinning loop (RFC 6146 §3.5).
@@ -198,13 +198,13 @@ drop_reasons! {
     InboundSyn => icmpv4(3, 3),
     /// A packet from outside of a connection whose SYN is stored, waiting for a SYN from inside (RFC 6146 §3.5.2.2, V4 INIT).
     SynAwaitsInside => silent,
-    /// The pool has no port left for a new binding (RFC 6146 §3.5.1.1).
-    PortPoolEmpty => icmpv6(1, 3),
-    /// The sender's network, an IPv6 /64, has as many bindings, or addresses of the dynamic pool, as one subscriber may have
-    /// (RFC 6888 REQ-4, REQ-11).
-    SubscriberLimit => icmpv6(1, 3),
+    /// The pool has no port left for a new binding (RFC 6146 §3.5.1.1, RFC 6888 REQ-11).
+    PortPoolEmpty => icmpv4(3, 1) icmpv6(1, 3),
+    /// The sender's network (an IPv6 /64) or IPv4 address has as many bindings, or addresses of the dynamic pool, as one subscriber
+    /// may have (RFC 6888 REQ-4, REQ-11).
+    SubscriberLimit => icmpv4(3, 1) icmpv6(1, 3),
     /// The table of bindings is full; live ones are never evicted.
-    BindingTableFull => icmpv6(1, 3),
+    BindingTableFull => icmpv4(3, 1) icmpv6(1, 3),
     /// The table of sessions is full; live ones are never evicted.
     SessionTableFull => icmpv4(3, 1) icmpv6(1, 3),
     /// Packets from outside made three quarters of all sessions that there may be: the rest is kept for hosts inside

@@ -45,6 +45,9 @@ pub type Usage = [HalfUsage; 2];
 
 /// A fast path, as a worker's engine sees it. Its methods are called between packets and must not block.
 pub trait FastPath: Send {
+    /// Another handle of the same worker to the same fast path: each translator has one of its own.
+    fn handle(&self) -> Box<dyn FastPath>;
+
     /// Makes an armed entry, both halves. `None`: there is no room, or it is off.
     fn arm(&mut self, flow: &OffloadedFlow) -> Option<FlowHandle>;
 

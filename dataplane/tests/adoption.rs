@@ -379,6 +379,10 @@ struct MemoryLedger(Arc<Mutex<BTreeSet<Bound>>>);
 type Bound = (NatProtocol, Outside<Endpoint4>);
 
 impl PortLedger for MemoryLedger {
+    fn handle(&self) -> Box<dyn PortLedger> {
+        Box::new(self.clone())
+    }
+
     fn bound(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>) {
         self.0.lock().unwrap().insert((protocol, outside));
     }

@@ -514,6 +514,13 @@ fn both_families_are_told_where_the_list_tells_both() {
         if reason == DropReason::DestinationUnmapped {
             continue;
         }
+        // Hosts with IPv4 addresses inside: none of the mechanisms that are configured here has them. The NAT itself is asked in
+        // `nat/engine/tests.rs`.
+        if [DropReason::PortPoolEmpty, DropReason::SubscriberLimit, DropReason::BindingTableFull]
+            .contains(&reason)
+        {
+            continue;
+        }
         let name = reason.name();
         let (_, is_ipv4) = provoke(reason);
         let mut gateway =

@@ -244,7 +244,7 @@ fn without_a_quiet_point_a_flow_moves_after_half_a_second() {
 
 #[test]
 fn a_fin_or_rst_or_syn_takes_a_connection_out_of_the_fast_path() {
-    for (flags, state) in [(FIN | ACK, "v6 fin rcv"), (RST, "trans"), (SYN, "established")] {
+    for (flags, state) in [(FIN | ACK, "fin from inside"), (RST, "trans"), (SYN, "established")] {
         let mut pair = pair();
         pair.carried_tcp();
         let before = pair.row(1_000);

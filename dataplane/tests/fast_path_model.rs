@@ -184,7 +184,7 @@ impl World {
         let mut rows = Vec::new();
         let now = self.now;
         self.engine.nat64()[0].sessions(0, u32::MAX, &Selection::default(), now, &mut rows);
-        rows.retain(|row| row.state != "v4 init, syn stored");
+        rows.retain(|row| row.state != "outside init, syn stored");
         rows
     }
 

@@ -306,10 +306,10 @@ fn a_fin_inside_a_super_frame_ends_the_session_as_any_fin_does() {
     let out = v6(HOST6, PEER_NAT64).tcp(4_000, 80, ACK | PSH | FIN, &data);
     gateway.receives_with(unfinished(out), described(SegmentKind::Tcp, 1_440));
     assert_eq!(sessions(&mut gateway)[0].packets_out, 1 + 3);
-    assert_eq!(sessions(&mut gateway)[0].state, "v6 fin rcv");
+    assert_eq!(sessions(&mut gateway)[0].state, "fin from inside");
     let back = v4(PEER4, &address).tcp(80, port, ACK | FIN, &data);
     gateway.receives_with(unfinished(back), described(SegmentKind::Tcp, 1_440));
-    assert_eq!(sessions(&mut gateway)[0].state, "v6 fin + v4 fin rcv");
+    assert_eq!(sessions(&mut gateway)[0].state, "fin from both");
     let segments = sent(&mut gateway);
     assert_eq!(segments.iter().filter(|packet| packet[0] >> 4 == 4).count(), 3);
     assert!(segments.iter().all(|packet| checksum_is_right(packet)));

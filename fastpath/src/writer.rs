@@ -37,6 +37,10 @@ impl FastPathWriter {
 }
 
 impl FastPath for FastPathWriter {
+    fn handle(&self) -> Box<dyn FastPath> {
+        Box::new(self.clone())
+    }
+
     fn arm(&mut self, flow: &OffloadedFlow) -> Option<FlowHandle> {
         self.table.arm(flow)
     }

@@ -24,7 +24,7 @@ use sixway_dataplane::mechanism::configured::ConfiguredConfig;
 use sixway_dataplane::parse::{self, Addresses};
 use sixway_dataplane::tunnel::{Ecn, OuterFragments, TunnelMtu, TunnelPolicy};
 use sixway_dataplane::{Checksum, Frame, Instant, Limits, Offload, Outbox, SegmentKind, Segments, Verdict};
-use sixway_wire::protocol;
+use sixway_wire::{IPV4_HEADER, IcmpHeader, Ipv4Header, protocol};
 use std::time::Duration;
 
 const LIMITS: Limits = Limits { mtu4: 1_400, mtu6: 1_500 };
@@ -164,14 +164,9 @@ fn sealed(octets: &[u8], what: u8) -> Vec<u8> {
 }
 
 fn outer(protocol: u8, source: [u8; 4], destination: [u8; 4], inner: &[u8]) -> Vec<u8> {
-    let length = (20 + inner.len()).min(0xffff) as u16;
-    let mut octets = vec![0x45, 0, 0, 0, 0, 7, 0, 0, 64, protocol, 0, 0];
-    octets[2..4].copy_from_slice(&length.to_be_bytes());
-    octets.extend(source);
-    octets.extend(destination);
-    octets.extend(&inner[..usize::from(length) - 20]);
-    checksum::seal_header(&mut octets);
-    octets
+    let header = Ipv4Header::new(source.into(), destination.into(), protocol, inner.len());
+    let header = Ipv4Header { identification: 7, dont_fragment: false, ..header };
+    [&header.octets()[..], &inner[..inner.len().min(0xffff - IPV4_HEADER)]].concat()
 }
 
 /// The first two octets are type and code, the next two the MTU; the rest is what the tunnel packet carried.
@@ -179,13 +174,10 @@ fn error_about(octets: &[u8]) -> Vec<u8> {
     let (head, inner) = octets.split_at(octets.len().min(4));
     let at = |at: usize| head.get(at).copied().unwrap_or_default();
     let quote = outer(protocol::IPV6, LOCAL, REMOTE, inner);
-    let mut message = vec![at(0), at(1), 0, 0, 0, 0, at(2), at(3)];
-    message.extend(&quote[..quote.len().min(548)]);
-    let mut error = outer(protocol::ICMPV4, ROUTER, LOCAL, &message);
-    if let Ok(packet) = parse::parse(&error) {
-        checksum::seal_transport(&mut error, &packet, true);
-    }
-    error
+    let quote = &quote[..quote.len().min(548)];
+    let mtu = u16::from_be_bytes([at(2), at(3)]);
+    let header = IcmpHeader::new(at(0), at(1), mtu.into()).with_checksum4(quote);
+    outer(protocol::ICMPV4, ROUTER, LOCAL, &[&header.octets()[..], quote].concat())
 }
 
 /// What a wire carries of a frame that leaves: a packet, or a super-frame's segments.

@@ -16,7 +16,7 @@ use sixway_dataplane::translate::address::Rfc6052;
 use sixway_dataplane::verdict::WorkerId;
 use sixway_dataplane::{Counters, DropReason, Frame, Instant, Outbox, Verdict};
 use sixway_link::{Link, Memory};
-use sixway_wire::{Endpoint4, Endpoint6};
+use sixway_wire::{Endpoint4, Endpoint6, Ipv4Header, UdpHeader, protocol};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -276,15 +276,12 @@ fn a_packet_that_cannot_be_handed_over_is_a_counted_drop() {
 
 /// A UDP packet from 203.0.113.2 to 203.0.113.9, with its data counting up.
 fn udp4(data: usize) -> Vec<u8> {
-    let mut packet = vec![0x45, 0, 0, 0, 0, 7, 0, 0, 64, 17, 0, 0, 203, 0, 113, 2, 203, 0, 113, 9];
-    packet[2..4].copy_from_slice(&(28 + data as u16).to_be_bytes());
-    let sum = packet.chunks(2).map(|two| u32::from(two[0]) << 8 | u32::from(two[1])).sum::<u32>();
-    packet[10..12].copy_from_slice(&(!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes());
-    packet.extend([0, 1, 0, 2]);
-    packet.extend((8 + data as u16).to_be_bytes());
-    packet.extend([0x12, 0x34]);
-    packet.extend((0..data).map(|at| at as u8));
-    packet
+    let (source, destination) = ([203, 0, 113, 2].into(), [203, 0, 113, 9].into());
+    let header = Ipv4Header::new(source, destination, protocol::UDP, 8 + data);
+    let header = Ipv4Header { identification: 7, dont_fragment: false, ..header };
+    let udp = UdpHeader { checksum: 0x1234, ..UdpHeader::new(1, 2, data) };
+    let data: Vec<u8> = (0..data).map(|at| at as u8).collect();
+    [&header.octets()[..], &udp.octets(), &data].concat()
 }
 
 #[test]

@@ -1,11 +1,7 @@
 //! Packets that the lab makes itself: to be sent by tools of its own, or by strangers that no real program plays.
 
-use sixway_wire::checksum::pseudo6;
-use sixway_wire::protocol;
+use sixway_wire::{ICMP_HEADER, IcmpHeader, Ipv4Header, Ipv6Header, UdpHeader, icmpv6, protocol};
 use std::net::{Ipv4Addr, Ipv6Addr};
-
-/// Octets of an IPv6 header.
-pub const IPV6_HEADER: usize = 40;
 
 /// The first address of a site's 6to4 prefix with this interface identifier (RFC 3056 §2).
 pub fn six_to_four(site: Ipv4Addr, identifier: u16) -> Ipv6Addr {
@@ -16,13 +12,7 @@ pub fn six_to_four(site: Ipv4Addr, identifier: u16) -> Ipv6Addr {
 
 /// An IPv6 packet (RFC 8200 §3).
 pub fn ipv6(source: Ipv6Addr, destination: Ipv6Addr, next_header: u8, payload: &[u8]) -> Vec<u8> {
-    let mut packet = vec![0x60, 0, 0, 0];
-    packet.extend((payload.len() as u16).to_be_bytes());
-    packet.extend([next_header, 64]);
-    packet.extend(source.octets());
-    packet.extend(destination.octets());
-    packet.extend(payload);
-    packet
+    [&Ipv6Header::new(source, destination, next_header, payload.len()).octets()[..], payload].concat()
 }
 
 /// An echo request of `octets` octets with its ICMPv6 header (RFC 4443 §4.1).
@@ -32,36 +22,37 @@ pub fn echo_request(
     [identifier, sequence]: [u16; 2],
     octets: usize,
 ) -> Vec<u8> {
-    let mut message = vec![0x36; octets.max(8)];
-    message[..4].copy_from_slice(&[128, 0, 0, 0]);
-    message[4..6].copy_from_slice(&identifier.to_be_bytes());
-    message[6..8].copy_from_slice(&sequence.to_be_bytes());
-    let sum = pseudo6(source, destination, protocol::ICMPV6, message.len() as u32).bytes(&message);
-    message[2..4].copy_from_slice(&sum.checksum().to_be_bytes());
-    ipv6(source, destination, protocol::ICMPV6, &message)
+    let data = vec![0x36; octets.saturating_sub(ICMP_HEADER)];
+    let header = IcmpHeader::echo(icmpv6::ECHO_REQUEST, identifier, sequence);
+    let header = header.with_checksum6(source, destination, &data);
+    ipv6(source, destination, protocol::ICMPV6, &[&header.octets()[..], &data].concat())
 }
 
 /// Identifier and sequence number of an echo reply.
 pub fn echo_reply(packet: &[u8]) -> Option<[u16; 2]> {
-    let message = packet.get(IPV6_HEADER..)?;
-    let [129, 0, _, _, a, b, c, d, ..] = *message else { return None };
-    (packet[6] == protocol::ICMPV6).then(|| [u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])])
+    let (header, message) = Ipv6Header::split_quoted(packet).ok()?;
+    let reply = IcmpHeader::read(message).ok()?;
+    let is_reply = (header.next_header, reply.kind, reply.code) == (protocol::ICMPV6, icmpv6::ECHO_REPLY, 0);
+    is_reply.then(|| [reply.identifier(), reply.sequence()])
+}
+
+/// The same of one in IPv4 (RFC 4213).
+pub fn tunnelled_echo_reply(packet: &[u8]) -> Option<[u16; 2]> {
+    echo_reply(Ipv4Header::split_quoted(packet).ok()?.1)
 }
 
 /// A UDP datagram over IPv6 (RFC 768).
 pub fn udp(source: (Ipv6Addr, u16), destination: (Ipv6Addr, u16), data: &[u8]) -> Vec<u8> {
-    let length = 8 + data.len() as u16;
-    let mut datagram: Vec<u8> =
-        [source.1, destination.1, length, 0].into_iter().flat_map(u16::to_be_bytes).collect();
-    datagram.extend(data);
-    let sum = pseudo6(source.0, destination.0, protocol::UDP, length.into()).bytes(&datagram);
-    datagram[6..8].copy_from_slice(&sum.checksum_nonzero().to_be_bytes());
-    ipv6(source.0, destination.0, protocol::UDP, &datagram)
+    let header = UdpHeader::new(source.1, destination.1, data.len());
+    let header = header.with_checksum6(source.0, destination.0, data);
+    ipv6(source.0, destination.0, protocol::UDP, &[&header.octets()[..], data].concat())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sixway_wire::IPV6_HEADER;
+    use sixway_wire::checksum::pseudo6;
 
     #[test]
     fn a_sites_prefix_embeds_its_address() {
@@ -84,5 +75,9 @@ mod tests {
         reply[IPV6_HEADER] = 129;
         assert_eq!(echo_reply(&reply), Some([7, 9]));
         assert_eq!(echo_reply(&reply[..45]), None);
+        let site = Ipv4Addr::new(192, 0, 2, 8);
+        let outer = Ipv4Header::new(site, site, protocol::IPV6, reply.len());
+        assert_eq!(tunnelled_echo_reply(&[&outer.octets()[..], &reply].concat()), Some([7, 9]));
+        assert_eq!(tunnelled_echo_reply(&reply), None);
     }
 }

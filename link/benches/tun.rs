@@ -7,6 +7,7 @@ mod support;
 
 use sixway_dataplane::{Checksum, Frame, Offload, SegmentKind, Segments};
 use sixway_link::{Abilities, Link, Tun, TunConfig, TunQueue};
+use sixway_wire::{Ipv4Header, UdpHeader, protocol};
 use std::net::UdpSocket;
 use std::time::Instant;
 use support::{address, in_namespace, ip, open, segment_udp};
@@ -87,12 +88,10 @@ fn read(name: &str, queue: &mut TunQueue, batch: usize, payload: usize, segment:
 
 /// Times writing packets that the kernel throws away once it looked for their route.
 fn write(name: &str, queue: &mut TunQueue, payload: usize, segment: Option<u16>) {
-    let (total, datagram) = ((28 + payload) as u16, (8 + payload) as u16);
-    let mut packet = vec![0x45, 0, (total >> 8) as u8, total as u8, 0, 1, 0x40, 0, 64, 17, 0, 0];
-    packet.extend([192, 0, 2, 9, 10, 99, 0, 2, 0, 53, 1, 2, (datagram >> 8) as u8, datagram as u8, 0, 0]);
-    let checksum = sixway_wire::checksum::Sum::ZERO.bytes(&packet[..20]).checksum();
-    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
-    packet.resize(usize::from(total), 0);
+    let (from, to) = ([192, 0, 2, 9].into(), [10, 99, 0, 2].into());
+    let header = Ipv4Header { identification: 1, ..Ipv4Header::new(from, to, protocol::UDP, 8 + payload) };
+    let datagram = UdpHeader::new(53, 258, payload);
+    let packet = [&header.octets()[..], &datagram.octets(), &vec![0; payload]].concat();
     let offload = Offload {
         checksum: Checksum::Partial,
         segments: segment.map(|size| Segments { size, kind: SegmentKind::Udp }),

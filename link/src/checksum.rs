@@ -5,8 +5,7 @@
 
 use sixway_dataplane::SegmentKind;
 use sixway_wire::checksum::{Sum, pseudo4, pseudo6};
-use sixway_wire::protocol;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use sixway_wire::{IPV6_HEADER, Ipv4Header, Ipv6Header, protocol};
 
 /// Where a packet's transport header starts. An IPv6 packet in IPv4 (protocol 41, RFC 4213) has the inner packet's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,13 +23,11 @@ impl Transport {
     #[inline]
     pub fn of(packet: &[u8]) -> Option<Self> {
         match packet.first()? >> 4 {
-            4 if packet.len() >= 20 => {
-                let fragment = u16::from_be_bytes([packet[6], packet[7]]) & 0x3fff != 0;
-                let at = usize::from(packet[0] & 0x0f) * 4;
-                if fragment || at < 20 || packet.len() < at {
-                    return None;
-                }
-                match packet[9] {
+            4 => {
+                let (header, behind) = Ipv4Header::split_quoted(packet).ok()?;
+                let at = packet.len() - behind.len();
+                match header.protocol {
+                    _ if header.is_fragment() => None,
                     protocol::IPV6 => Self::inside(packet, at),
                     protocol => Some(Self { ip: 0, at, protocol }),
                 }
@@ -111,18 +108,15 @@ pub fn finish(packet: &mut [u8], at: usize, offset: usize) -> bool {
 pub fn pseudo_header(packet: &[u8], transport: Transport) -> Option<Sum> {
     let packet = packet.get(transport.ip..)?;
     let before = transport.at.checked_sub(transport.ip)?;
-    let number = |at| Some(usize::from(u16::from_be_bytes(*packet.get(at..)?.first_chunk::<2>()?)));
     match packet.first()? >> 4 {
         4 => {
-            let source = Ipv4Addr::from(*packet.get(12..)?.first_chunk::<4>()?);
-            let destination = Ipv4Addr::from(*packet.get(16..)?.first_chunk::<4>()?);
-            let length = number(2)?.checked_sub(before)? as u32;
+            let Ipv4Header { source, destination, length, .. } = Ipv4Header::read(packet).ok()?;
+            let length = usize::from(length).checked_sub(before)? as u32;
             Some(pseudo4(source, destination, transport.protocol, length))
         }
         6 => {
-            let source = Ipv6Addr::from(*packet.get(8..)?.first_chunk::<16>()?);
-            let destination = Ipv6Addr::from(*packet.get(24..)?.first_chunk::<16>()?);
-            let length = (number(4)? + 40).checked_sub(before)? as u32;
+            let Ipv6Header { source, destination, payload_length, .. } = Ipv6Header::read(packet).ok()?;
+            let length = (IPV6_HEADER + usize::from(payload_length)).checked_sub(before)? as u32;
             Some(pseudo6(source, destination, transport.protocol, length))
         }
         _ => None,
@@ -145,13 +139,13 @@ pub fn unfinish(packet: &mut [u8], transport: Transport) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sixway_wire::UdpHeader;
 
     fn udp4(payload: &[u8]) -> Vec<u8> {
-        let length = 28 + payload.len() as u16;
-        let mut packet = vec![0x45, 0, (length >> 8) as u8, length as u8, 0, 1, 0, 0, 64, 17, 0, 0];
-        packet.extend([192, 0, 2, 1, 198, 51, 100, 2, 0, 53, 1, 2, 0, 8 + payload.len() as u8, 0, 0]);
-        packet.extend(payload);
-        packet
+        let (source, destination) = ([192, 0, 2, 1].into(), [198, 51, 100, 2].into());
+        let header = Ipv4Header::new(source, destination, protocol::UDP, 8 + payload.len());
+        let udp = UdpHeader::new(53, 258, payload.len());
+        [&header.octets()[..], &udp.octets(), payload].concat()
     }
 
     #[test]

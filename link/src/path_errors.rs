@@ -16,7 +16,7 @@ use crate::syscall::{annotate, raw_socket, set_option};
 use crate::{Link, LinkCounters};
 use sixway_dataplane::Frame;
 use sixway_wire::checksum::Sum;
-use sixway_wire::protocol;
+use sixway_wire::{Ipv4Header, icmpv4, protocol};
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::BorrowedFd;
@@ -25,7 +25,7 @@ use std::os::fd::BorrowedFd;
 const ICMP_FILTER: libc::c_int = 1;
 
 /// RFC 792: Destination Unreachable, Time Exceeded, Parameter Problem. Source Quench is not heard (RFC 6633 §3).
-const ERRORS: [u32; 3] = [3, 11, 12];
+const ERRORS: [u8; 3] = [icmpv4::DESTINATION_UNREACHABLE, icmpv4::TIME_EXCEEDED, icmpv4::PARAMETER_PROBLEM];
 
 /// The most addresses that the filter has room for (4,096 instructions).
 pub const ADDRESSES: usize = 2_000;
@@ -108,8 +108,7 @@ fn filter(addresses: &[Ipv4Addr]) -> Vec<libc::sock_filter> {
 
 /// Whether the ICMP checksum is true: a raw socket gets its copy before the kernel looks at it.
 fn sound(packet: &[u8]) -> bool {
-    let header = packet.first().map_or(0, |octet| usize::from(octet & 0x0f) * 4);
-    packet.get(header..).is_some_and(|message| Sum::ZERO.bytes(message).fold() == 0xffff)
+    Ipv4Header::split_quoted(packet).is_ok_and(|(_, message)| Sum::ZERO.bytes(message).fold() == 0xffff)
 }
 
 impl Link for PathErrors {

@@ -5,26 +5,18 @@ use sixway_dataplane::classify::ownership::worker_of;
 use sixway_dataplane::nat::{Ownership, PORTS_PER_BLOCK};
 use sixway_dataplane::parse::parse;
 use sixway_link::Steering;
+use sixway_wire::{Ipv4Header, Ipv6Header};
 
 /// A header in front of a transport header with these first eight octets.
 fn v4(host: u32, protocol: u8, transport: [u8; 8]) -> Vec<u8> {
-    let mut octets = vec![0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, protocol, 0, 0, 203, 0, 113, 2, 192, 0, 2, 1];
-    octets[12..16].copy_from_slice(&host.to_be_bytes());
-    let mut sum: u32 = octets.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    octets[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
-    octets.extend(transport);
-    octets
+    let header = Ipv4Header::new(host.into(), [192, 0, 2, 1].into(), protocol, transport.len());
+    [&header.octets()[..], &transport].concat()
 }
 
 fn v6(host: u128, next_header: u8, transport: [u8; 8]) -> Vec<u8> {
-    let mut octets = vec![0x60, 0, 0, 0, 0, 8, next_header, 64];
-    octets.extend(host.to_be_bytes());
-    octets.extend([0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0, 203, 0, 113, 2]);
-    octets.extend(transport);
-    octets
+    let server = [0x64, 0xff9b, 0, 0, 0, 0, 0xcb00, 0x7102].into();
+    let header = Ipv6Header::new(host.into(), server, next_header, transport.len());
+    [&header.octets()[..], &transport].concat()
 }
 
 /// The queue and the owner of a packet.

@@ -1,6 +1,7 @@
 //! Why a neighbour discovery message is discarded (RFC 4861 §6.1, §7.1): in silence, and counted.
 
 use core::fmt;
+use sixway_wire::HeaderError;
 
 /// What is wrong with a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,6 +37,17 @@ pub enum Malformed {
     MulticastTarget,
     /// A neighbour advertisement to a multicast address with the Solicited flag.
     SolicitedMulticast,
+}
+
+impl From<HeaderError> for Malformed {
+    fn from(error: HeaderError) -> Self {
+        match error {
+            HeaderError::WrongVersion => Self::NotIcmpv6,
+            HeaderError::Truncated | HeaderError::LengthTooSmall | HeaderError::OptionBeyondEnd => {
+                Self::Truncated
+            }
+        }
+    }
 }
 
 impl Malformed {

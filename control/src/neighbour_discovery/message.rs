@@ -17,12 +17,10 @@
 
 use super::{HOP_LIMIT, Malformed, NdOption, Received, is_link_local};
 use core::net::Ipv6Addr;
+use sixway_wire::icmpv6::{
+    NEIGHBOUR_ADVERTISEMENT, NEIGHBOUR_SOLICITATION, ROUTER_ADVERTISEMENT, ROUTER_SOLICITATION,
+};
 use sixway_wire::{checksum, protocol};
-
-const ROUTER_SOLICITATION: u8 = 133;
-const ROUTER_ADVERTISEMENT: u8 = 134;
-const NEIGHBOUR_SOLICITATION: u8 = 135;
-const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
 
 /// How much a router, or its route, is preferred (RFC 4191 §2.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

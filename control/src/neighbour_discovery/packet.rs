@@ -2,10 +2,7 @@
 
 use super::{HOP_LIMIT, Malformed};
 use core::net::{Ipv4Addr, Ipv6Addr};
-use sixway_wire::{checksum, protocol};
-
-const IPV6_HEADER: usize = 40;
-const IPV4_HEADER: usize = 20;
+use sixway_wire::{Ipv4Header, Ipv6Header, checksum, protocol};
 
 /// A message as it came, with what its IPv6 header said of it. A raw ICMPv6 socket gives these fields one by one
 /// (`IPV6_RECVPKTINFO`, `IPV6_RECVHOPLIMIT`); [`Received::from_packet`] and [`Received::from_tunnel`] read them from a packet.
@@ -26,36 +23,22 @@ pub struct Received<'a> {
 impl<'a> Received<'a> {
     /// Reads an IPv6 packet whose next header is ICMPv6; octets behind the packet's own length are padding.
     pub fn from_packet(packet: &'a [u8]) -> Result<Self, Malformed> {
-        let (header, rest) = packet.split_first_chunk::<IPV6_HEADER>().ok_or(Malformed::Truncated)?;
-        if header[0] >> 4 != 6 || header[6] != protocol::ICMPV6 {
+        let (header, message) = Ipv6Header::split(packet)?;
+        if header.next_header != protocol::ICMPV6 {
             return Err(Malformed::NotIcmpv6);
         }
-        let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
-        Ok(Self {
-            source: address(&header[8..24]),
-            destination: address(&header[24..40]),
-            hop_limit: header[7],
-            outer_source: None,
-            message: rest.get(..length).ok_or(Malformed::Truncated)?,
-        })
+        let Ipv6Header { source, destination, hop_limit, .. } = header;
+        Ok(Self { source, destination, hop_limit, outer_source: None, message })
     }
 
     /// Reads an IPv4 packet of protocol 41 with such an IPv6 packet in it. The IPv4 header's own checksum is not looked at, and a
     /// fragment is refused.
     pub fn from_tunnel(packet: &'a [u8]) -> Result<Self, Malformed> {
-        let header = packet.first_chunk::<IPV4_HEADER>().ok_or(Malformed::Truncated)?;
-        let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff;
-        if header[0] >> 4 != 4 || header[9] != protocol::IPV6 || fragment != 0 {
+        let (outer, inner) = Ipv4Header::split(packet)?;
+        if outer.protocol != protocol::IPV6 || outer.is_fragment() {
             return Err(Malformed::NotIcmpv6);
         }
-        let start = usize::from(header[0] & 0x0f) * 4;
-        let end = usize::from(u16::from_be_bytes([header[2], header[3]]));
-        if start < IPV4_HEADER {
-            return Err(Malformed::Truncated);
-        }
-        let inner = Self::from_packet(packet.get(start..end).ok_or(Malformed::Truncated)?)?;
-        let outer_source = Ipv4Addr::new(header[12], header[13], header[14], header[15]);
-        Ok(Self { outer_source: Some(outer_source), ..inner })
+        Ok(Self { outer_source: Some(outer.source), ..Self::from_packet(inner)? })
     }
 
     /// Whether the ICMPv6 checksum is right (RFC 4443 §2.3).
@@ -64,11 +47,6 @@ impl<'a> Received<'a> {
         let sum = checksum::pseudo6(self.source, self.destination, protocol::ICMPV6, length);
         sum.bytes(self.message).checksum() == 0
     }
-}
-
-fn address(octets: &[u8]) -> Ipv6Addr {
-    let octets: [u8; 16] = octets.try_into().unwrap_or_default();
-    Ipv6Addr::from(octets)
 }
 
 /// A message to be sent, with hop limit 255.
@@ -87,14 +65,9 @@ pub struct Transmission {
 impl Transmission {
     /// The whole IPv6 packet, for links that carry packets: what goes behind an outer IPv4 header of protocol 41.
     pub fn packet(&self) -> Vec<u8> {
-        let mut packet = Vec::with_capacity(IPV6_HEADER + self.message.len());
-        packet.extend([0x60, 0, 0, 0]);
-        packet.extend((self.message.len() as u16).to_be_bytes());
-        packet.extend([protocol::ICMPV6, HOP_LIMIT]);
-        packet.extend(self.source.octets());
-        packet.extend(self.destination.octets());
-        packet.extend(&self.message);
-        packet
+        let Self { source, destination, message, .. } = self;
+        let header = Ipv6Header::new(*source, *destination, protocol::ICMPV6, message.len());
+        [&Ipv6Header { hop_limit: HOP_LIMIT, ..header }.octets()[..], message].concat()
     }
 }
 
@@ -113,10 +86,8 @@ mod tests {
 
     /// An outer IPv4 header of protocol 41 in front.
     fn tunnelled(inner: &[u8]) -> Vec<u8> {
-        let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, 41, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2];
-        packet[2..4].copy_from_slice(&(20 + inner.len() as u16).to_be_bytes());
-        packet.extend(inner);
-        packet
+        let [from, to] = [1, 2].map(|host| Ipv4Addr::new(192, 0, 2, host));
+        [&Ipv4Header::new(from, to, protocol::IPV6, inner.len()).octets()[..], inner].concat()
     }
 
     #[test]

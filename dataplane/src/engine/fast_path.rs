@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::instant::Instant;
-use crate::nat::{NatProtocol, NotAdopted, Outside, PortLedger, SharedFastPath, SharedLedger};
+use crate::nat::{NatProtocol, NotAdopted, Outside, PortLedger};
 use crate::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use sixway_wire::Endpoint4;
 
@@ -13,9 +13,8 @@ impl Engine {
     /// Gives sessions to this fast path from now on, when a direction has had so many packets (rounded up to a power of two). A refused
     /// one is offered again when it has had twice as many, and so on. Entries of an earlier fast path are taken out of it, in one go.
     pub fn set_fast_path(&mut self, fast_path: Box<dyn FastPath>, packets: u32) {
-        let shared = SharedFastPath::new(fast_path);
         for nat64 in &mut self.mechanisms.nat64.all {
-            nat64.set_fast_path(Some(shared.clone()), packets);
+            nat64.set_fast_path(Some(fast_path.handle()), packets);
         }
     }
 
@@ -28,9 +27,8 @@ impl Engine {
 
     /// Tells this ledger from now on of the ports that dynamic bindings have.
     pub fn set_port_ledger(&mut self, ledger: Box<dyn PortLedger>) {
-        let shared = SharedLedger::new(ledger);
         for nat64 in &mut self.mechanisms.nat64.all {
-            nat64.set_ledger(shared.clone());
+            nat64.set_ledger(ledger.handle());
         }
     }
 

@@ -6,7 +6,7 @@ use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::frame::{Frame, Ingress};
 use crate::instant::Instant;
-use crate::nat::NatProtocol;
+use crate::nat::{Arriving, NatProtocol};
 use crate::offload::mark;
 use crate::parse::{self, Addresses, Packet, QuotedTuple, Transport};
 use crate::translate::Policy;
@@ -18,9 +18,7 @@ use alloc::sync::Arc;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::Prefix6;
 
-/// Number of a softwire: a tunnel of which there are many, one for each subscriber. It survives decapsulation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SoftwireId(pub u32);
+pub use crate::nat::SoftwireId;
 
 /// A packet as a mechanism decides on it.
 #[derive(Clone, Copy)]
@@ -72,6 +70,27 @@ impl<'a> Arrival<'a> {
             NatProtocol::of(self.packet.protocol).filter(|protocol| *protocol != NatProtocol::Icmp)?;
         let transport = usize::from(self.packet.transport_at)..self.packet.length as usize;
         Some(mark(protocol, self.octets().get(transport)?))
+    }
+}
+
+impl Arriving for Arrival<'_> {
+    #[inline(always)]
+    fn packet(&self) -> &Packet {
+        self.packet
+    }
+
+    #[inline(always)]
+    fn octets(&self) -> &[u8] {
+        self.frame.bytes()
+    }
+
+    #[inline(always)]
+    fn segments(&self) -> u32 {
+        Arrival::segments(self)
+    }
+
+    fn came(&self) -> Option<u32> {
+        self.came.filter(|_| self.again)
     }
 }
 

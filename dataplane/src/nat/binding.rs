@@ -5,25 +5,25 @@
 //! has ports (§3.5.2.3; RFC 4787 REQ-2). The table is bounded; when it is full new bindings are refused.
 
 use super::index::Index;
+use super::inside_key::{InsideHost, InsideKey, address_word};
 use super::keyed::{Purpose, TupleHash};
 use super::pool::{Pool, PoolSlot};
-use super::port_ledger::SharedLedger;
+use super::port_ledger::PortLedger;
 use super::protocol::NatProtocol;
 use super::quarantine::{MOST_QUARANTINED, Quarantine};
 use super::revival::NotAdopted;
-use super::session::{NONE, address_word, address_words};
+use super::session::NONE;
 use super::sides::{Inside, Outside};
 use super::slab::Slab;
 use super::subscriber::Subscribers;
 use crate::drop_reason::DropReason;
 use core::fmt;
-use core::net::Ipv6Addr;
 use sixway_wire::{Endpoint4, Endpoint6};
 
 /// A binding.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Binding {
-    pub(crate) inside: Inside<Endpoint6>,
+pub(crate) struct Binding<I> {
+    pub(crate) inside: Inside<I>,
     pub(crate) outside: Outside<Endpoint4>,
     pub(crate) protocol: NatProtocol,
     pub(crate) kind: BindingKind,
@@ -47,8 +47,8 @@ pub(crate) enum BindingKind {
 
 /// An inside host that has bindings, and the outside address that they share.
 #[derive(Clone, Copy, Debug)]
-struct Host {
-    address: Inside<Ipv6Addr>,
+struct Host<H> {
+    address: Inside<H>,
     paired: PoolSlot,
     /// Zero: the slot holds none.
     bindings: u32,
@@ -56,11 +56,11 @@ struct Host {
 
 /// A binding that the administrator makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StaticBinding {
+pub struct StaticBinding<I = Endpoint6> {
     /// Which BIB.
     pub protocol: NatProtocol,
     /// The inside endpoint.
-    pub inside: Inside<Endpoint6>,
+    pub inside: Inside<I>,
     /// The outside endpoint: an address of the pool, with any port.
     pub outside: Outside<Endpoint4>,
 }
@@ -92,25 +92,24 @@ impl fmt::Display for StaticBindingError {
 impl core::error::Error for StaticBindingError {}
 
 /// The table.
-#[derive(Clone, Debug)]
-pub(crate) struct BindingTable {
-    bindings: Slab<Binding>,
-    hosts: Slab<Host>,
+pub(crate) struct BindingTable<I: InsideKey> {
+    bindings: Slab<Binding<I>>,
+    hosts: Slab<Host<I::Host>>,
     by_inside: Index,
     by_outside: Index,
     by_host: Index,
     hash_inside: TupleHash,
     hash_outside: TupleHash,
     hash_host: TupleHash,
-    subscribers: Subscribers,
+    subscribers: Subscribers<I::Host>,
     pool: Pool,
     quarantine: Quarantine,
-    ledger: SharedLedger,
+    ledger: Option<Box<dyn PortLedger>>,
 }
 
-impl BindingTable {
-    /// For `most` bindings, and `most_of_each` dynamic ones of each subscriber; 0: as many as there may be.
-    pub(super) fn new(most: u32, most_of_each: u32, pool: Pool, seed: [u64; 2]) -> Self {
+impl<I: InsideKey> BindingTable<I> {
+    /// For `most` bindings, and `most_of_each` dynamic ones of each subscriber, who has a prefix of `bits`; 0: as many as there may be.
+    pub(super) fn new(most: u32, (most_of_each, bits): (u32, u8), pool: Pool, seed: [u64; 2]) -> Self {
         Self {
             bindings: Slab::new(most),
             hosts: Slab::new(most),
@@ -120,21 +119,20 @@ impl BindingTable {
             hash_inside: TupleHash::new(seed, Purpose::BindingsInside),
             hash_outside: TupleHash::new(seed, Purpose::BindingsOutside),
             hash_host: TupleHash::new(seed, Purpose::Hosts),
-            subscribers: Subscribers::new(most_of_each, most, seed),
+            subscribers: Subscribers::new(bits, most_of_each, most, seed),
             pool,
             quarantine: Quarantine::new(MOST_QUARANTINED),
-            ledger: SharedLedger::default(),
+            ledger: None,
         }
     }
 
     /// Tells this ledger from now on.
-    pub(crate) fn set_ledger(&mut self, ledger: SharedLedger) {
-        self.ledger = ledger;
+    pub(crate) fn set_ledger(&mut self, ledger: Box<dyn PortLedger>) {
+        self.ledger = Some(ledger);
     }
 
-    fn tag_inside(&self, protocol: NatProtocol, inside: Inside<Endpoint6>) -> u32 {
-        let [a, b] = address_words(inside.0.address);
-        self.hash_inside.quad([a, b, u64::from(inside.0.port), protocol as u64])
+    fn tag_inside(&self, protocol: NatProtocol, inside: Inside<I>) -> u32 {
+        inside.0.binding_tag(&self.hash_inside, protocol)
     }
 
     fn tag_outside(&self, protocol: NatProtocol, outside: Outside<Endpoint4>) -> u32 {
@@ -142,9 +140,8 @@ impl BindingTable {
             .pair(address_word(outside.0.address), u64::from(outside.0.port) << 8 | protocol as u64)
     }
 
-    fn tag_host(&self, host: Inside<Ipv6Addr>) -> u32 {
-        let [a, b] = address_words(host.0);
-        self.hash_host.pair(a, b)
+    fn tag_host(&self, host: Inside<I::Host>) -> u32 {
+        host.0.tag(&self.hash_host)
     }
 
     /// Has the slots loaded that a new binding will take.
@@ -157,9 +154,9 @@ impl BindingTable {
 
     /// Has the entries loaded that a new binding of this inside endpoint needs, all at once.
     #[inline]
-    pub(crate) fn touch_inside(&self, protocol: NatProtocol, inside: Inside<Endpoint6>) {
+    pub(crate) fn touch_inside(&self, protocol: NatProtocol, inside: Inside<I>) {
         let binding = self.by_inside.touch(self.tag_inside(protocol, inside));
-        let host = self.by_host.touch(self.tag_host(Inside(inside.0.address)));
+        let host = self.by_host.touch(self.tag_host(Inside(inside.0.host())));
         core::hint::black_box(binding ^ host);
     }
 
@@ -169,7 +166,7 @@ impl BindingTable {
         self.by_outside.touch(self.tag_outside(protocol, outside))
     }
 
-    pub(crate) fn find_inside(&self, protocol: NatProtocol, inside: Inside<Endpoint6>) -> Option<u32> {
+    pub(crate) fn find_inside(&self, protocol: NatProtocol, inside: Inside<I>) -> Option<u32> {
         self.by_inside.find(self.tag_inside(protocol, inside), |slot| {
             self.bindings[slot].inside == inside && self.bindings[slot].protocol == protocol
         })
@@ -181,15 +178,15 @@ impl BindingTable {
         })
     }
 
-    fn find_host(&self, address: Inside<Ipv6Addr>) -> Option<u32> {
+    fn find_host(&self, address: Inside<I::Host>) -> Option<u32> {
         self.by_host.find(self.tag_host(address), |slot| self.hosts[slot].address == address)
     }
 
-    pub(crate) fn get(&self, slot: u32) -> &Binding {
+    pub(crate) fn get(&self, slot: u32) -> &Binding<I> {
         &self.bindings[slot]
     }
 
-    pub(super) fn get_mut(&mut self, slot: u32) -> &mut Binding {
+    pub(super) fn get_mut(&mut self, slot: u32) -> &mut Binding<I> {
         &mut self.bindings[slot]
     }
 
@@ -207,26 +204,22 @@ impl BindingTable {
     }
 
     /// Makes a dynamic binding for an inside endpoint that has none.
-    pub(super) fn bind(
-        &mut self,
-        protocol: NatProtocol,
-        inside: Inside<Endpoint6>,
-    ) -> Result<u32, DropReason> {
+    pub(super) fn bind(&mut self, protocol: NatProtocol, inside: Inside<I>) -> Result<u32, DropReason> {
         if self.bindings.is_full() {
             return Err(DropReason::BindingTableFull);
         }
-        if !self.subscribers.may_have_more(inside.0.address) {
+        if !self.subscribers.may_have_more(inside.0.host()) {
             return Err(DropReason::SubscriberLimit);
         }
-        let host = self.find_host(Inside(inside.0.address));
+        let host = self.find_host(Inside(inside.0.host()));
         let paired = host.map(|host| self.hosts[host].paired);
         let (slot, outside) =
-            self.pool.allocate(paired, protocol, inside.0.port).ok_or(DropReason::PortPoolEmpty)?;
+            self.pool.allocate(paired, protocol, inside.0.port()).ok_or(DropReason::PortPoolEmpty)?;
         let binding = self
             .insert(protocol, inside, outside, BindingKind::Dynamic, slot, host)
             .ok_or(DropReason::BindingTableFull)?;
-        self.subscribers.has_more(inside.0.address);
-        self.ledger.bound(protocol, outside);
+        self.subscribers.has_more(inside.0.host());
+        self.given(protocol, outside);
         Ok(binding)
     }
 
@@ -234,21 +227,21 @@ impl BindingTable {
     pub(super) fn rebind(
         &mut self,
         protocol: NatProtocol,
-        inside: Inside<Endpoint6>,
+        inside: Inside<I>,
         outside: Outside<Endpoint4>,
     ) -> Result<u32, NotAdopted> {
         if self.bindings.is_full() {
             return Err(NotAdopted::TableFull);
         }
-        if !self.subscribers.may_have_more(inside.0.address) {
+        if !self.subscribers.may_have_more(inside.0.host()) {
             return Err(NotAdopted::SubscriberLimit);
         }
         self.leave_quarantine(protocol, outside);
         let slot = self.pool.take(protocol, outside).ok_or(NotAdopted::PortNotGiven)?;
-        let host = self.find_host(Inside(inside.0.address));
+        let host = self.find_host(Inside(inside.0.host()));
         let binding = self.insert(protocol, inside, outside, BindingKind::Dynamic, slot, host);
-        self.subscribers.has_more(inside.0.address);
-        self.ledger.bound(protocol, outside);
+        self.subscribers.has_more(inside.0.host());
+        self.given(protocol, outside);
         binding.ok_or(NotAdopted::TableFull)
     }
 
@@ -264,7 +257,7 @@ impl BindingTable {
         }
         let Some(slot) = self.pool.take(protocol, outside) else { return false };
         self.quarantine.insert((protocol, outside), slot, until);
-        self.ledger.bound(protocol, outside);
+        self.given(protocol, outside);
         true
     }
 
@@ -277,7 +270,7 @@ impl BindingTable {
     pub(super) fn end_quarantine(&mut self, second: u32) -> bool {
         let Some(((protocol, outside), slot)) = self.quarantine.pop(second) else { return false };
         self.pool.release(slot, protocol, outside.0.port);
-        self.ledger.released(protocol, outside);
+        self.is_free_again(protocol, outside);
         true
     }
 
@@ -285,12 +278,12 @@ impl BindingTable {
     fn leave_quarantine(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>) {
         if let Some(slot) = self.quarantine.remove((protocol, outside)) {
             self.pool.release(slot, protocol, outside.0.port);
-            self.ledger.released(protocol, outside);
+            self.is_free_again(protocol, outside);
         }
     }
 
     /// Makes a static binding.
-    pub(super) fn bind_static(&mut self, new: &StaticBinding) -> Result<u32, StaticBindingError> {
+    pub(super) fn bind_static(&mut self, new: &StaticBinding<I>) -> Result<u32, StaticBindingError> {
         if self.find_inside(new.protocol, new.inside).is_some() {
             return Err(StaticBindingError::InsideInUse);
         }
@@ -298,7 +291,7 @@ impl BindingTable {
             return Err(StaticBindingError::TableFull);
         }
         let slot = self.reserve(new.protocol, new.outside)?;
-        let host = self.find_host(Inside(new.inside.0.address));
+        let host = self.find_host(Inside(new.inside.0.host()));
         self.insert(new.protocol, new.inside, new.outside, BindingKind::Static, slot, host)
             .ok_or(StaticBindingError::TableFull)
     }
@@ -324,7 +317,7 @@ impl BindingTable {
     fn insert(
         &mut self,
         protocol: NatProtocol,
-        inside: Inside<Endpoint6>,
+        inside: Inside<I>,
         outside: Outside<Endpoint4>,
         kind: BindingKind,
         pool_slot: PoolSlot,
@@ -333,7 +326,7 @@ impl BindingTable {
         let host = match host {
             Some(host) => host,
             None => {
-                let address = Inside(inside.0.address);
+                let address = Inside(inside.0.host());
                 let host = self.hosts.insert(Host { address, paired: pool_slot, bindings: 0 })?;
                 self.by_host.insert(self.tag_host(address), host);
                 host
@@ -347,14 +340,28 @@ impl BindingTable {
         Some(slot)
     }
 
+    /// Writes into the ledger that an endpoint is given.
+    fn given(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>) {
+        if let Some(ledger) = &mut self.ledger {
+            ledger.bound(protocol, outside);
+        }
+    }
+
+    /// Writes into the ledger that it is free again.
+    fn is_free_again(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>) {
+        if let Some(ledger) = &mut self.ledger {
+            ledger.released(protocol, outside);
+        }
+    }
+
     /// Takes a binding out that has no sessions left; its port is free again.
     pub(super) fn remove(&mut self, slot: u32) {
         let binding = self.bindings[slot];
         self.by_inside.remove(self.tag_inside(binding.protocol, binding.inside), slot);
         self.by_outside.remove(self.tag_outside(binding.protocol, binding.outside), slot);
         if binding.kind == BindingKind::Dynamic {
-            self.subscribers.has_fewer(binding.inside.0.address);
-            self.ledger.released(binding.protocol, binding.outside);
+            self.subscribers.has_fewer(binding.inside.0.host());
+            self.is_free_again(binding.protocol, binding.outside);
         }
         self.bindings[slot].kind = BindingKind::Free;
         self.bindings.release(slot);
@@ -387,11 +394,17 @@ mod tests {
     use crate::nat::ownership::Ownership;
     use crate::nat::pool::PoolConfig;
     use crate::verdict::WorkerId;
+    use core::net::Ipv6Addr;
 
-    fn table(most: u32) -> BindingTable {
+    fn table(most: u32) -> BindingTable<Endpoint6> {
         let config =
             PoolConfig { addresses: vec!["192.0.2.0/28".parse().unwrap()], ports: vec![1_024..=65_535] };
-        BindingTable::new(most, 0, Pool::new(&config, &Ownership::striped(1), WorkerId(0), [1, 2]), [1, 2])
+        BindingTable::new(
+            most,
+            (0, 64),
+            Pool::new(&config, &Ownership::<Ipv6Addr>::striped(1), WorkerId(0), [1, 2]),
+            [1, 2],
+        )
     }
 
     fn inside(host: u16, port: u16) -> Inside<Endpoint6> {
@@ -429,7 +442,7 @@ mod tests {
         let new =
             |host, outside| StaticBinding { protocol: NatProtocol::Tcp, inside: inside(host, 80), outside };
         table.bind_static(&new(1, at("192.0.2.1", 80))).unwrap();
-        let refused = |table: &mut BindingTable, new| table.bind_static(&new).unwrap_err();
+        let refused = |table: &mut BindingTable<Endpoint6>, new| table.bind_static(&new).unwrap_err();
         assert_eq!(refused(&mut table, new(1, at("192.0.2.1", 81))), StaticBindingError::InsideInUse);
         assert_eq!(refused(&mut table, new(2, at("192.0.2.1", 80))), StaticBindingError::OutsideInUse);
         assert_eq!(refused(&mut table, new(2, at("198.51.100.1", 80))), StaticBindingError::NotInPool);

@@ -4,8 +4,10 @@
 //! remote endpoint; a *BIB* is the bindings of one protocol.
 
 mod binding;
+mod engine;
 mod free_set;
 mod index;
+mod inside_key;
 mod keyed;
 mod offloaded;
 mod offloading;
@@ -29,7 +31,8 @@ mod timeouts;
 mod wheel;
 
 pub use binding::{StaticBinding, StaticBindingError};
-
+pub use engine::{Arriving, Config, Engine, Mechanism, Ports, Probe, Side};
+pub use inside_key::{InsideHost, InsideKey, Softwire, SoftwireHost, SoftwireId, Subscriber};
 pub use ownership::{Ownership, PORTS_PER_BLOCK};
 pub use permit::Filtering;
 pub use pool::PoolConfig;
@@ -48,11 +51,6 @@ pub use timeouts::{
     UDP_MIN,
 };
 
-pub(crate) use binding::BindingKind;
-pub(crate) use offloading::SharedFastPath;
-pub(crate) use pool::{Pool, PoolSlot};
-pub(crate) use port_ledger::SharedLedger;
-pub(crate) use revival::Revival;
-pub(crate) use state_tables::{Fired, StateTables};
+pub(crate) use engine::Entry;
+pub(crate) use state_tables::Fired;
 pub(crate) use subscriber::Subscribers;
-pub(crate) use timeouts::Clock;

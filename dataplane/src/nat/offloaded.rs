@@ -3,7 +3,8 @@
 //! What a session had there is read when it is asked for: when its lifetime seems to be over, when it is shown, when it ends. An entry is
 //! taken out before its session leaves the states in which packets change nothing, and before its binding and its port go.
 
-use super::offloading::{SharedFastPath, last_of};
+use super::inside_key::InsideKey;
+use super::offloading::last_of;
 use super::session::{NONE, Session, lived};
 use super::session_state::SessionState;
 use super::sides::Direction;
@@ -12,16 +13,16 @@ use super::timeouts::Clock;
 use crate::counters::Counters;
 use crate::instant::Instant;
 use crate::mechanism::identity::Identity;
-use crate::offload::{FlowHandle, OffloadedFlow, Usage};
+use crate::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 
 /// Halves that waited and are looked at after one batch: more than a batch of 256 packets can leave behind.
 const WAITS_ENDED_AT_ONCE: usize = 640;
 
 /// A session as it is, what went by in the fast path included.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Present {
+pub(crate) struct Present<I: InsideKey> {
     /// With the times as they are; its own counts lack what is below.
-    pub(crate) session: Session,
+    pub(crate) session: Session<I>,
     /// Packets out and in.
     pub(crate) packets: [u64; 2],
     /// Octets out and in.
@@ -30,12 +31,12 @@ pub(crate) struct Present {
     pub(crate) flow: Option<FlowHandle>,
 }
 
-impl StateTables {
+impl<I: InsideKey> StateTables<I> {
     /// Gives sessions to this fast path from now on, as those of this translator, when one of their directions has had so many packets;
     /// or to none. Those that are in another one are taken out of it.
     pub(crate) fn set_fast_path(
         &mut self,
-        fast_path: Option<SharedFastPath>,
+        fast_path: Option<Box<dyn FastPath>>,
         mechanism: Identity,
         packets: u32,
     ) {
@@ -76,6 +77,7 @@ impl StateTables {
         if !is_open || place.flow().is_some() || place.stored != NONE {
             return;
         }
+        let Some(inside) = inside.0.carried() else { return };
         let Some(mechanism) = self.offloading.mechanism() else { return };
         let flow = OffloadedFlow { mechanism, protocol, inside, outside, remote };
         let Some(handle) = self.offloading.arm(slot, &flow, now) else {
@@ -164,7 +166,7 @@ impl StateTables {
 
     /// The engine had the session's packets, if it had any: who adopts its entry is to know, and so are the programs, which leave to the engine
     /// what was idle for its lifetime.
-    pub(super) fn touch(&self, slot: u32) {
+    pub(super) fn touch(&mut self, slot: u32) {
         if let Some(handle) = self.sessions.place(slot).flow() {
             let last = self.sessions.get(slot).last_packet;
             self.offloading.touch(handle, Instant::from_secs(last.into()));
@@ -172,7 +174,7 @@ impl StateTables {
     }
 
     /// A session as it is.
-    pub(crate) fn present(&self, slot: u32) -> Present {
+    pub(crate) fn present(&self, slot: u32) -> Present<I> {
         let flow = self.sessions.place(slot).flow();
         let usage = flow.map_or_else(Usage::default, |handle| self.offloading.usage(handle));
         let mut session = *self.sessions.get(slot);

@@ -19,10 +19,8 @@ use crate::instant::Instant;
 use crate::mechanism::identity::Identity;
 use crate::offload::{FastPath, FlowHandle, HalfUsage, OffloadedFlow, Usage};
 use arrayvec::ArrayVec;
-use core::fmt;
 use core::time::Duration;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Sessions of a translator whose packets are looked at on their way to the fast path, at a time.
 const MOST_MOVING: usize = 64;
@@ -39,26 +37,6 @@ const SILENCE: Duration = Duration::from_millis(50);
 
 /// A session that finds no quiet point in so long moves without one: its queue is never empty.
 const PATIENCE: Duration = Duration::from_millis(500);
-
-/// A fast path that the translators of one engine share.
-#[derive(Clone)]
-pub(crate) struct SharedFastPath(Arc<Mutex<Box<dyn FastPath>>>);
-
-impl SharedFastPath {
-    pub(crate) fn new(fast_path: Box<dyn FastPath>) -> Self {
-        Self(Arc::new(Mutex::new(fast_path)))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Box<dyn FastPath>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl fmt::Debug for SharedFastPath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SharedFastPath")
-    }
-}
 
 /// One direction of a session that moves.
 #[derive(Clone, Copy, Debug)]
@@ -105,11 +83,11 @@ pub(crate) struct Moved {
     pub(crate) stays: bool,
 }
 
-/// A translator's share of the fast path.
-#[derive(Clone, Debug, Default)]
+/// A translator's share of the fast path: a handle of its own, so that nothing is locked.
+#[derive(Default)]
 pub(crate) struct Offloading {
-    fast_path: Option<SharedFastPath>,
-    /// The translator, if there is a fast path.
+    fast_path: Option<Box<dyn FastPath>>,
+    /// The translator; `None`: it never had a fast path.
     mechanism: Option<Identity>,
     moving: ArrayVec<Moving, MOST_MOVING>,
     /// In the order of their time.
@@ -150,7 +128,7 @@ impl Default for Filter {
 
 impl Offloading {
     /// Uses this fast path from now on, or none. Entries of an earlier one have to be out.
-    pub(super) fn set(&mut self, fast_path: Option<SharedFastPath>, mechanism: Identity) {
+    pub(super) fn set(&mut self, fast_path: Option<Box<dyn FastPath>>, mechanism: Identity) {
         (self.fast_path, self.mechanism) = (fast_path, Some(mechanism));
         self.moving.clear();
         self.waiting.clear();
@@ -172,7 +150,7 @@ impl Offloading {
         if self.moving.is_full() && self.waiting.len() + 2 > MOST_WAITING {
             return None;
         }
-        let handle = self.fast_path.as_ref()?.lock().arm(flow)?;
+        let handle = self.fast_path.as_mut()?.arm(flow)?;
         if self.moving.is_full() {
             let wait = |way| Waiting { slot, handle, way, armed: now, since: now, was_moving: false };
             self.waiting.extend([Direction::Out, Direction::In].map(wait));
@@ -214,8 +192,7 @@ impl Offloading {
     /// What was decided on has been sent: makes the halves active that have nothing under way.
     pub(super) fn settle(&mut self, now: Instant) -> Moved {
         let mut moved = Moved::default();
-        let Some(fast_path) = &self.fast_path else { return moved };
-        let mut fast_path = fast_path.lock();
+        let Some(fast_path) = &mut self.fast_path else { return moved };
         // While there is room, a half's first packet is awaited here: it makes the half active at once.
         let is_crowded = self.moving.len() > FEW_MOVING;
         let (waiting, emptied) = (&mut self.waiting, self.emptied);
@@ -245,7 +222,6 @@ impl Offloading {
             moved.unquietly += 1;
             false
         });
-        drop(fast_path);
         self.filter_anew();
         moved
     }
@@ -265,8 +241,7 @@ impl Offloading {
     /// Makes a half active that waited, if no packet went by it or it has waited for too long; else it is looked at again, or waits once more.
     pub(super) fn end_wait(&mut self, waiting: Waiting, now: Instant) -> Moved {
         let Waiting { slot, handle, way, armed, since, was_moving } = waiting;
-        let Some(fast_path) = &self.fast_path else { return Moved::default() };
-        let mut fast_path = fast_path.lock();
+        let Some(fast_path) = &mut self.fast_path else { return Moved::default() };
         // No packet waits for so long.
         let is_silent = is_silent(since, self.emptied, now) || now.since(since) >= PATIENCE;
         if is_silent && fast_path.activate(handle, way, 0) {
@@ -280,7 +255,6 @@ impl Offloading {
             return Moved { unquietly: fast_path.force(handle).into(), ..Moved::default() };
         }
         fast_path.rearm(handle, way);
-        drop(fast_path);
         let half = |is_done| Half::unseen(now, is_done);
         if let Some(moving) = self.moving.iter_mut().find(|moving| moving.slot == slot) {
             moving.halves[way as usize] = half(false);
@@ -305,19 +279,19 @@ impl Offloading {
             self.moving.retain(|moving| moving.slot != slot);
             self.filter_anew();
         }
-        self.fast_path.as_ref().map_or_else(Usage::default, |fast_path| fast_path.lock().remove(handle))
+        self.fast_path.as_mut().map_or_else(Usage::default, |fast_path| fast_path.remove(handle))
     }
 
     /// The session of an entry had packets here, the last at this time.
-    pub(super) fn touch(&self, handle: FlowHandle, last: Instant) {
-        if let Some(fast_path) = &self.fast_path {
-            fast_path.lock().touch(handle, last);
+    pub(super) fn touch(&mut self, handle: FlowHandle, last: Instant) {
+        if let Some(fast_path) = &mut self.fast_path {
+            fast_path.touch(handle, last);
         }
     }
 
     /// What an entry has seen.
     pub(super) fn usage(&self, handle: FlowHandle) -> Usage {
-        self.fast_path.as_ref().map_or_else(Usage::default, |fast_path| fast_path.lock().usage(handle))
+        self.fast_path.as_ref().map_or_else(Usage::default, |fast_path| fast_path.usage(handle))
     }
 
     fn filter_anew(&mut self) {

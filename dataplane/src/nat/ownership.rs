@@ -5,6 +5,7 @@
 //! takes ports from its own blocks. Inside hosts are spread over the workers by their address. The exceptions are static
 //! bindings: their outside endpoints and their inside hosts belong to worker 0, whatever block they lie in.
 
+use super::inside_key::{InsideHost, Subscriber};
 use super::protocol::NatProtocol;
 use super::sides::{Inside, Outside};
 use crate::verdict::WorkerId;
@@ -20,16 +21,16 @@ const BLOCKS: usize = 65_536 / PORTS_PER_BLOCK as usize;
 
 /// The table.
 #[derive(Clone, Debug)]
-pub struct Ownership {
+pub struct Ownership<H = Ipv6Addr> {
     workers: u8,
     blocks: Box<[WorkerId]>,
     /// Outside endpoints of static bindings.
     outside: BTreeSet<(NatProtocol, Outside<Endpoint4>)>,
     /// Inside hosts of static bindings, and how many they have.
-    inside: BTreeMap<Ipv6Addr, u32>,
+    inside: BTreeMap<H, u32>,
 }
 
-impl Ownership {
+impl<H: InsideHost> Ownership<H> {
     /// The default: blocks dealt in stripes to so many workers (at least one).
     pub fn striped(workers: u8) -> Self {
         let workers = workers.max(1);
@@ -39,13 +40,13 @@ impl Ownership {
 
     /// The worker that owns the sessions and bindings of an inside host.
     #[inline]
-    pub fn worker_of_inside(&self, host: Ipv6Addr) -> WorkerId {
+    pub fn worker_of_inside(&self, host: H) -> WorkerId {
         if self.workers == 1 || self.inside.contains_key(&host) {
             return WorkerId(0);
         }
         // Fixed, so that whoever steers packets before they reach a worker can compute it too.
-        let bits = host.to_bits();
-        let mixed = ((bits >> 64) as u64 ^ bits as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let Subscriber([high, low]) = host.subscriber(H::BITS);
+        let mixed = (high ^ low).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         WorkerId(((mixed * u64::from(self.workers)) >> 32) as u8)
     }
 
@@ -65,12 +66,7 @@ impl Ownership {
     }
 
     /// Gives the endpoints of a static binding to worker 0.
-    pub fn add_static(
-        &mut self,
-        protocol: NatProtocol,
-        inside: Inside<Ipv6Addr>,
-        outside: Outside<Endpoint4>,
-    ) {
+    pub fn add_static(&mut self, protocol: NatProtocol, inside: Inside<H>, outside: Outside<Endpoint4>) {
         if self.outside.insert((protocol, outside)) {
             *self.inside.entry(inside.0).or_default() += 1;
         }
@@ -78,12 +74,7 @@ impl Ownership {
 
     /// Takes a static binding out: its port belongs to its block's worker again, its host to the worker of its address
     /// when it has no other.
-    pub fn remove_static(
-        &mut self,
-        protocol: NatProtocol,
-        inside: Inside<Ipv6Addr>,
-        outside: Outside<Endpoint4>,
-    ) {
+    pub fn remove_static(&mut self, protocol: NatProtocol, inside: Inside<H>, outside: Outside<Endpoint4>) {
         if !self.outside.remove(&(protocol, outside)) {
             return;
         }
@@ -102,13 +93,13 @@ mod tests {
 
     #[test]
     fn blocks_are_striped_and_every_worker_has_ports_of_both_ranges_and_parities() {
-        let table = Ownership::striped(4);
+        let table = Ownership::<Ipv6Addr>::striped(4);
         assert_eq!(table.worker_of_block(0), WorkerId(0));
         assert_eq!(table.worker_of_block(63), WorkerId(0));
         assert_eq!(table.worker_of_block(64), WorkerId(1));
         assert_eq!(table.worker_of_block(65_535), WorkerId(3));
         for worker in 0..16 {
-            let table = Ownership::striped(16);
+            let table = Ownership::<Ipv6Addr>::striped(16);
             assert!((0..1_024).any(|port| table.worker_of_block(port) == WorkerId(worker)));
         }
     }

@@ -4,9 +4,9 @@
 //! are counted here, so that the question costs one look-up however many sessions there are.
 
 use super::index::Index;
+use super::inside_key::address_word;
 use super::keyed::{Purpose, TupleHash};
 use super::protocol::NatProtocol;
-use super::session::address_word;
 use super::sides::Outside;
 use super::slab::Slab;
 use core::net::Ipv4Addr;

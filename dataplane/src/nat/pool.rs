@@ -8,6 +8,7 @@
 //! average, so that a /16 costs what its bindings need.
 
 use super::free_set::FreeSet;
+use super::inside_key::InsideHost;
 use super::keyed::{Purpose, Unpredictable, scale};
 use super::ownership::Ownership;
 use super::port_plane::{PortPlane, PortRange};
@@ -71,7 +72,12 @@ pub struct Pool {
 
 impl Pool {
     /// The pool of one worker, whose blocks `ownership` knows.
-    pub fn new(config: &PoolConfig, ownership: &Ownership, worker: WorkerId, seed: [u64; 2]) -> Self {
+    pub fn new<H: InsideHost>(
+        config: &PoolConfig,
+        ownership: &Ownership<H>,
+        worker: WorkerId,
+        seed: [u64; 2],
+    ) -> Self {
         let mut untouched = PortPlane::empty();
         for port in config.ports.iter().cloned().flatten() {
             if port != 0 && ownership.worker_of_block(port) == worker {
@@ -334,6 +340,7 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::net::Ipv6Addr;
     use std::collections::{BTreeMap, BTreeSet};
 
     fn pool(addresses: &[&str], ports: RangeInclusive<u16>) -> Pool {
@@ -343,7 +350,7 @@ mod tests {
     fn pool_of_worker(addresses: &[&str], ports: RangeInclusive<u16>, worker: u8, workers: u8) -> Pool {
         let addresses = addresses.iter().map(|text| text.parse().unwrap()).collect();
         let config = PoolConfig { addresses, ports: vec![ports] };
-        Pool::new(&config, &Ownership::striped(workers), WorkerId(worker), [11, 12])
+        Pool::new(&config, &Ownership::<Ipv6Addr>::striped(workers), WorkerId(worker), [11, 12])
     }
 
     #[test]
@@ -417,7 +424,7 @@ mod tests {
 
     #[test]
     fn a_worker_takes_ports_of_its_own_blocks_only() {
-        let ownership = Ownership::striped(4);
+        let ownership = Ownership::<Ipv6Addr>::striped(4);
         let mut pool = pool_of_worker(&["192.0.2.1/32"], 1_024..=65_535, 2, 4);
         assert_eq!(pool.ports(), 64_512 / 4);
         for n in 0..64_512 / 4 {

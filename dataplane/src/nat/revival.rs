@@ -1,6 +1,7 @@
 //! Sessions that another process had: made again with all that they were.
 
 use super::binding::BindingKind;
+use super::inside_key::InsideKey;
 use super::protocol::NatProtocol;
 use super::session::{NONE, NewSession};
 use super::session_state::SessionState;
@@ -15,13 +16,13 @@ use sixway_wire::{Endpoint4, Endpoint6};
 
 /// A session as one process tells another of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SavedSession {
+pub struct SavedSession<I = Endpoint6> {
     /// Protocol.
     pub protocol: NatProtocol,
     /// State.
     pub state: SessionState,
     /// Inside endpoint.
-    pub inside: Inside<Endpoint6>,
+    pub inside: Inside<I>,
     /// Outside endpoint.
     pub outside: Outside<Endpoint4>,
     /// Remote endpoint; the port is 0 for ICMP.
@@ -84,9 +85,9 @@ impl core::error::Error for NotAdopted {}
 
 /// A session to be made again.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Revival {
+pub(crate) struct Revival<I> {
     /// What it was.
-    pub(crate) saved: SavedSession,
+    pub(crate) saved: SavedSession<I>,
     /// Second at which its lifetime started.
     pub(crate) started: u32,
     /// Second of its last packet.
@@ -95,11 +96,11 @@ pub(crate) struct Revival {
     pub(crate) flow: Option<FlowHandle>,
 }
 
-impl StateTables {
+impl<I: InsideKey> StateTables<I> {
     /// Makes a session again, and its binding if there is none.
     pub(crate) fn revive(
         &mut self,
-        revival: &Revival,
+        revival: &Revival<I>,
         clock: Clock,
         counters: &mut Counters,
     ) -> Result<(), NotAdopted> {
@@ -129,7 +130,7 @@ impl StateTables {
     fn binding_again(
         &mut self,
         protocol: NatProtocol,
-        inside: Inside<Endpoint6>,
+        inside: Inside<I>,
         outside: Outside<Endpoint4>,
         counters: &mut Counters,
     ) -> Result<u32, NotAdopted> {
@@ -146,11 +147,11 @@ impl StateTables {
 
     /// A session as another process is to have it. `None`: the slot holds none that could go on there, or the fast path has it, which then
     /// knows of its last packet.
-    pub(crate) fn save(&self, slot: u32, clock: Clock) -> Option<SavedSession> {
+    pub(crate) fn save(&mut self, slot: u32, clock: Clock) -> Option<SavedSession<I>> {
         self.touch(slot);
         let present = self.present(slot);
         let (session, place) = (present.session, self.sessions.place(slot));
-        let waits = matches!(session.state, SessionState::Free | SessionState::V4InitStored);
+        let waits = matches!(session.state, SessionState::Free | SessionState::OutsideInitStored);
         if waits
             || place.binding == NONE
             || present.flow.is_some()
@@ -176,7 +177,7 @@ impl StateTables {
 }
 
 /// What a session had, as if elsewhere.
-fn counts(saved: &SavedSession) -> Usage {
+fn counts<I>(saved: &SavedSession<I>) -> Usage {
     let half = |way: usize| HalfUsage { packets: saved.packets[way], octets: saved.octets[way], last: None };
     [half(0), half(1)]
 }

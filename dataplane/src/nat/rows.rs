@@ -1,18 +1,19 @@
 //! Bindings and sessions as rows, for whoever shows them. Dumps are cursors: a call looks at so many slots and says where to
 //! go on, so that a table of a million sessions never holds the packets up.
 
+use super::inside_key::InsideKey;
 use super::protocol::NatProtocol;
 use super::sides::{Inside, Outside};
 use core::time::Duration;
 use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6};
 
 /// Which rows are wanted; what is `None` does not narrow them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Selection {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Selection<N = Prefix6> {
     /// Only this protocol.
     pub protocol: Option<NatProtocol>,
     /// Only inside addresses in this prefix.
-    pub inside: Option<Prefix6>,
+    pub inside: Option<N>,
     /// Only this inside port.
     pub inside_port: Option<u16>,
     /// Only outside addresses in this prefix.
@@ -25,16 +26,31 @@ pub struct Selection {
     pub remote_port: Option<u16>,
 }
 
-impl Selection {
-    pub(crate) fn holds(
+impl<N> Default for Selection<N> {
+    /// All rows.
+    fn default() -> Self {
+        Self {
+            protocol: None,
+            inside: None,
+            inside_port: None,
+            outside: None,
+            outside_port: None,
+            remote: None,
+            remote_port: None,
+        }
+    }
+}
+
+impl<N: Copy> Selection<N> {
+    pub(crate) fn holds<I: InsideKey<Network = N>>(
         &self,
         protocol: NatProtocol,
-        inside: Option<Inside<Endpoint6>>,
+        inside: Option<Inside<I>>,
         outside: Outside<Endpoint4>,
     ) -> bool {
         self.protocol.is_none_or(|wanted| wanted == protocol)
-            && self.inside.is_none_or(|wanted| inside.is_some_and(|i| wanted.contains(i.0.address)))
-            && self.inside_port.is_none_or(|wanted| inside.is_some_and(|i| wanted == i.0.port))
+            && self.inside.is_none_or(|wanted| inside.is_some_and(|i| i.0.is_in(wanted)))
+            && self.inside_port.is_none_or(|wanted| inside.is_some_and(|i| wanted == i.0.port()))
             && self.outside.is_none_or(|wanted| wanted.contains(outside.0.address))
             && self.outside_port.is_none_or(|wanted| wanted == outside.0.port)
     }
@@ -47,11 +63,11 @@ impl Selection {
 
 /// A session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SessionRow {
+pub struct SessionRow<I = Endpoint6> {
     /// Protocol.
     pub protocol: NatProtocol,
     /// Inside endpoint; `None`: an inbound SYN waits whose outside endpoint has no binding.
-    pub inside: Option<Inside<Endpoint6>>,
+    pub inside: Option<Inside<I>>,
     /// Outside endpoint.
     pub outside: Outside<Endpoint4>,
     /// Remote endpoint; the port is 0 for ICMP.
@@ -76,11 +92,11 @@ pub struct SessionRow {
 
 /// A binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BindingRow {
+pub struct BindingRow<I = Endpoint6> {
     /// Protocol.
     pub protocol: NatProtocol,
     /// Inside endpoint.
-    pub inside: Inside<Endpoint6>,
+    pub inside: Inside<I>,
     /// Outside endpoint.
     pub outside: Outside<Endpoint4>,
     /// Whether the administrator made it.

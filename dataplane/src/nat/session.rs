@@ -5,6 +5,7 @@
 //! table is bounded; when it is full new sessions are refused, and live ones are never evicted.
 
 use super::index::Index;
+use super::inside_key::{InsideKey, Softwire, address_word};
 use super::keyed::{Purpose, TupleHash};
 use super::protocol::NatProtocol;
 use super::session_state::{Segment, SessionState, Timer, next_state};
@@ -14,17 +15,17 @@ use super::timeouts::{Clock, Lifetimes};
 use super::wheel::Wheel;
 use crate::instant::Instant;
 use crate::offload::{FlowHandle, Usage};
-use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Endpoint4, Endpoint6};
 
 /// No slot.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What a packet of the session reads and writes: one cache line.
+/// What a packet of the session reads and writes. One with an IPv6 host fills a cache line; one with an IPv4 host is smaller.
 #[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-pub(crate) struct Session {
-    pub(crate) inside: Inside<Endpoint6>,
+#[repr(C)]
+pub(crate) struct Session<I: InsideKey> {
+    alignment: [I::Alignment; 0],
+    pub(crate) inside: Inside<I>,
     pub(crate) outside: Outside<Endpoint4>,
     /// The other end; for ICMP its port is 0.
     pub(crate) remote: Endpoint4,
@@ -40,7 +41,16 @@ pub(crate) struct Session {
     octets: [u64; 2],
 }
 
-const _: () = assert!(size_of::<Session>() == 64);
+const _: () = assert!(size_of::<Session<Endpoint6>>() == 64 && align_of::<Session<Endpoint6>>() == 64);
+const _: () = assert!(size_of::<Session<Softwire>>() == 64 && align_of::<Session<Softwire>>() == 64);
+const _: () = assert!(size_of::<Session<Endpoint4>>() == 56);
+
+impl<I: InsideKey> Session<I> {
+    /// Whether its inside endpoint is known: a stored SYN whose outside endpoint no binding uses has none.
+    pub(crate) fn has_inside(&self) -> bool {
+        self.inside != Inside(I::UNSPECIFIED)
+    }
+}
 
 /// What a packet of an established flow does not need.
 #[derive(Clone, Copy, Debug)]
@@ -72,9 +82,6 @@ impl Place {
     }
 }
 
-/// The inside endpoint of a session that has none yet.
-pub(super) const UNSPECIFIED: Inside<Endpoint6> = Inside(Endpoint6::new(Ipv6Addr::UNSPECIFIED, 0));
-
 /// One session in so many is kept for hosts inside: those that packets from outside make take the others at most. Whoever
 /// is outside can make sessions with one port of an inside host and as many of its own as it likes, so what it may take
 /// is a matter of policy (RFC 6146 §3.5.1, §3.5.2.2: "if resources and policy permit"; §5.3).
@@ -82,8 +89,8 @@ pub const KEPT_FOR_INSIDE: u32 = 4;
 
 /// What a new session consists of.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct NewSession {
-    pub(super) inside: Option<Inside<Endpoint6>>,
+pub(super) struct NewSession<I> {
+    pub(super) inside: Option<Inside<I>>,
     pub(super) outside: Outside<Endpoint4>,
     pub(super) remote: Endpoint4,
     pub(super) protocol: NatProtocol,
@@ -114,8 +121,8 @@ const HEEDLESS: Heed = Heed { below: u32::MAX, moving: 0 };
 
 /// The table.
 #[derive(Clone, Debug)]
-pub(crate) struct SessionTable {
-    hot: Slab<Session>,
+pub(crate) struct SessionTable<I: InsideKey> {
+    hot: Slab<Session<I>>,
     places: Vec<Place>,
     by_inside: Index,
     by_outside: Index,
@@ -129,7 +136,7 @@ pub(crate) struct SessionTable {
     most_from_outside: u32,
 }
 
-impl SessionTable {
+impl<I: InsideKey> SessionTable<I> {
     pub(super) fn new(most: u32, lifetimes: Lifetimes, seed: [u64; 2]) -> Self {
         Self {
             hot: Slab::new(most),
@@ -148,15 +155,8 @@ impl SessionTable {
 
     /// The tag of an outbound tuple.
     #[inline]
-    pub(crate) fn tag_inside(
-        &self,
-        inside: Inside<Endpoint6>,
-        remote: Endpoint4,
-        protocol: NatProtocol,
-    ) -> u32 {
-        let [a, b] = address_words(inside.0.address);
-        let ports = u64::from(inside.0.port) << 16 | u64::from(remote.port);
-        self.hash_inside.quad([a, b, address_word(remote.address) << 32 | ports, protocol as u64])
+    pub(crate) fn tag_inside(&self, inside: Inside<I>, remote: Endpoint4, protocol: NatProtocol) -> u32 {
+        inside.0.session_tag(&self.hash_inside, remote, protocol)
     }
 
     /// The tag of an inbound tuple.
@@ -197,7 +197,7 @@ impl SessionTable {
     pub(crate) fn is_inside(
         &self,
         slot: u32,
-        inside: Inside<Endpoint6>,
+        inside: Inside<I>,
         remote: Endpoint4,
         protocol: NatProtocol,
     ) -> bool {
@@ -228,7 +228,7 @@ impl SessionTable {
 
     pub(crate) fn find_inside(
         &self,
-        inside: Inside<Endpoint6>,
+        inside: Inside<I>,
         remote: Endpoint4,
         protocol: NatProtocol,
     ) -> Option<u32> {
@@ -247,7 +247,7 @@ impl SessionTable {
     }
 
     #[inline]
-    pub(crate) fn get(&self, slot: u32) -> &Session {
+    pub(crate) fn get(&self, slot: u32) -> &Session<I> {
         &self.hot[slot]
     }
 
@@ -281,12 +281,12 @@ impl SessionTable {
 
     /// The second in which the session's lifetime ends.
     #[inline]
-    pub(crate) fn ends(&self, session: &Session) -> u32 {
+    pub(crate) fn ends(&self, session: &Session<I>) -> u32 {
         session.started.saturating_add(self.lifetimes.of(session.state))
     }
 
     /// The second in which the session is gone if no packet comes: an established one becomes transitory first.
-    pub(crate) fn closes(&self, session: &Session) -> u32 {
+    pub(crate) fn closes(&self, session: &Session<I>) -> u32 {
         session.started.saturating_add(self.longest(session.state))
     }
 
@@ -429,9 +429,10 @@ impl SessionTable {
     }
 
     /// Adds a session whose lifetime starts at this clock; `None`: the table is full.
-    pub(super) fn insert(&mut self, new: NewSession, clock: Clock) -> Option<u32> {
+    pub(super) fn insert(&mut self, new: NewSession<I>, clock: Clock) -> Option<u32> {
         let session = Session {
-            inside: new.inside.unwrap_or(UNSPECIFIED),
+            alignment: [],
+            inside: new.inside.unwrap_or(Inside(I::UNSPECIFIED)),
             outside: new.outside,
             remote: new.remote,
             protocol: new.protocol,
@@ -467,7 +468,7 @@ impl SessionTable {
     }
 
     /// Gives an inside endpoint to a session that had none, because a packet from inside asks for it.
-    pub(super) fn set_inside(&mut self, slot: u32, inside: Inside<Endpoint6>) {
+    pub(super) fn set_inside(&mut self, slot: u32, inside: Inside<I>) {
         self.forget_outside(slot);
         self.hot[slot].inside = inside;
         let Session { remote, protocol, .. } = self.hot[slot];
@@ -481,10 +482,10 @@ impl SessionTable {
     }
 
     /// Takes a session out and returns what it was.
-    pub(super) fn remove(&mut self, slot: u32) -> Session {
+    pub(super) fn remove(&mut self, slot: u32) -> Session<I> {
         self.forget_outside(slot);
         let session = self.hot[slot];
-        if session.inside != UNSPECIFIED {
+        if session.has_inside() {
             self.by_inside.remove(self.tag_inside(session.inside, session.remote, session.protocol), slot);
         }
         self.by_outside.remove(self.tag_outside(session.outside, session.remote, session.protocol), slot);
@@ -516,25 +517,12 @@ impl SessionTable {
 }
 
 /// A packet that went by elsewhere starts the lifetime again, as it would have here in these states.
-pub(super) fn lived(session: &mut Session, last: Instant) {
+pub(super) fn lived<I: InsideKey>(session: &mut Session<I>, last: Instant) {
     if let SessionState::Udp | SessionState::Established = session.state {
         let clock = Clock::at(last);
         session.started = session.started.max(clock.ceil);
         session.last_packet = session.last_packet.max(clock.floor);
     }
-}
-
-/// An IPv6 address as two words, in whatever order is cheapest: for hashing only.
-#[inline]
-pub(super) const fn address_words(address: Ipv6Addr) -> [u64; 2] {
-    let bits = u128::from_ne_bytes(address.octets());
-    [bits as u64, (bits >> 64) as u64]
-}
-
-/// An IPv4 address as a word: for hashing only.
-#[inline]
-pub(super) const fn address_word(address: Ipv4Addr) -> u64 {
-    u32::from_ne_bytes(address.octets()) as u64
 }
 
 #[cfg(test)]
@@ -543,11 +531,11 @@ mod tests {
     use crate::instant::Instant;
     use crate::nat::timeouts::Timeouts;
 
-    fn table() -> SessionTable {
+    fn table() -> SessionTable<Endpoint6> {
         SessionTable::new(4, Timeouts::default().lifetimes(), [1, 2])
     }
 
-    fn udp(remote_port: u16) -> NewSession {
+    fn udp(remote_port: u16) -> NewSession<Endpoint6> {
         NewSession {
             inside: Some(Inside(Endpoint6::new("2001:db8::1".parse().unwrap(), 1_000))),
             outside: Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 2_000)),

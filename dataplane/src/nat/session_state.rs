@@ -1,20 +1,24 @@
 //! The states of a session, and TCP's state machine (RFC 6146 §3.5.2.2).
 //!
+//! The RFC names the states by the families of NAT64's two sides; here they are named by the sides, for every NAT alike.
+//!
 //! ```text
-//!               V6 SYN   +--------+   V4 SYN
+//!            inside SYN  +--------+  outside SYN
 //!            +-----------| CLOSED |-----------+
 //!            v           +--------+           v
-//!        V6 INIT             ^ lifetime    V4 INIT
-//!            | V4 SYN    +-------+  ends      | V6 SYN
-//!            |           | TRANS |            |
+//!       INSIDE INIT          ^ lifetime   OUTSIDE INIT
+//!       (V6 INIT)            | ends       (V4 INIT)
+//!            | outside   +-------+            | inside
+//!            | SYN       | TRANS |            | SYN
 //!            |           +-------+            |
 //!            |  not a RST |     ^ RST, or     |
 //!            |            v     | lifetime    |
 //!            +--------> ESTABLISHED <---------+
-//!                       V4 FIN | V6 FIN
-//!                  V4 FIN RCV    V6 FIN RCV
-//!                       V6 FIN | V4 FIN
-//!                   V6 FIN + V4 FIN RCV
+//!              outside FIN |  | inside FIN
+//!           FIN FROM OUTSIDE  FIN FROM INSIDE
+//!           (V4 FIN RCV)   |  | (V6 FIN RCV)
+//!               inside FIN |  | outside FIN
+//!           FIN FROM BOTH (V6 FIN + V4 FIN RCV)
 //! ```
 //!
 //! A RST alone does not end a session: the peer may not accept it, so the session becomes transitory and a later packet
@@ -33,21 +37,21 @@ pub enum SessionState {
     Udp,
     /// An ICMP Query session.
     Icmp,
-    /// V4 INIT: a SYN came from outside and is stored, waiting for one from inside for TCP_INCOMING_SYN.
-    V4InitStored,
-    /// V4 INIT: a SYN came from outside and went on, for TCP_TRANS.
-    V4Init,
-    /// V6 INIT: a SYN came from inside.
-    V6Init,
-    /// ESTABLISHED.
+    /// A SYN came from outside and is stored, waiting for one from inside for TCP_INCOMING_SYN. RFC 6146: V4 INIT.
+    OutsideInitStored,
+    /// A SYN came from outside and went on, for TCP_TRANS. RFC 6146: V4 INIT.
+    OutsideInit,
+    /// A SYN came from inside. RFC 6146: V6 INIT.
+    InsideInit,
+    /// SYNs came from both sides. RFC 6146: ESTABLISHED.
     Established,
-    /// V4 FIN RCV: a FIN came from outside.
-    V4FinRcv,
-    /// V6 FIN RCV: a FIN came from inside.
-    V6FinRcv,
-    /// V6 FIN + V4 FIN RCV: both sides have sent FIN.
-    V6FinV4FinRcv,
-    /// TRANS: a RST came, or the lifetime is down to TCP_TRANS.
+    /// A FIN came from outside. RFC 6146: V4 FIN RCV.
+    FinFromOutside,
+    /// A FIN came from inside. RFC 6146: V6 FIN RCV.
+    FinFromInside,
+    /// Both sides have sent FIN. RFC 6146: V6 FIN + V4 FIN RCV.
+    FinFromBoth,
+    /// A RST came, or the lifetime is down to TCP_TRANS. RFC 6146: TRANS.
     Trans,
 }
 
@@ -57,13 +61,13 @@ impl SessionState {
         Self::Free,
         Self::Udp,
         Self::Icmp,
-        Self::V4InitStored,
-        Self::V4Init,
-        Self::V6Init,
+        Self::OutsideInitStored,
+        Self::OutsideInit,
+        Self::InsideInit,
         Self::Established,
-        Self::V4FinRcv,
-        Self::V6FinRcv,
-        Self::V6FinV4FinRcv,
+        Self::FinFromOutside,
+        Self::FinFromInside,
+        Self::FinFromBoth,
         Self::Trans,
     ];
 
@@ -72,13 +76,13 @@ impl SessionState {
         match self {
             Self::Free => "closed",
             Self::Udp | Self::Icmp => "open",
-            Self::V4InitStored => "v4 init, syn stored",
-            Self::V4Init => "v4 init",
-            Self::V6Init => "v6 init",
+            Self::OutsideInitStored => "outside init, syn stored",
+            Self::OutsideInit => "outside init",
+            Self::InsideInit => "inside init",
             Self::Established => "established",
-            Self::V4FinRcv => "v4 fin rcv",
-            Self::V6FinRcv => "v6 fin rcv",
-            Self::V6FinV4FinRcv => "v6 fin + v4 fin rcv",
+            Self::FinFromOutside => "fin from outside",
+            Self::FinFromInside => "fin from inside",
+            Self::FinFromBoth => "fin from both",
             Self::Trans => "trans",
         }
     }
@@ -132,23 +136,23 @@ pub const fn next_state(state: SessionState, from: Direction, segment: Segment) 
         (S::Free, _, _) => (S::Free, Keep),
         (S::Udp | S::Icmp, _, _) => (state, Restart),
 
-        (S::V4InitStored | S::V4Init, Out, Segment::Syn) => (S::Established, Restart),
-        (S::V4InitStored | S::V4Init, _, _) => (state, Keep),
+        (S::OutsideInitStored | S::OutsideInit, Out, Segment::Syn) => (S::Established, Restart),
+        (S::OutsideInitStored | S::OutsideInit, _, _) => (state, Keep),
 
-        (S::V6Init, In, Segment::Syn) => (S::Established, Restart),
-        (S::V6Init, Out, Segment::Syn) => (S::V6Init, Restart),
-        (S::V6Init, _, _) => (S::V6Init, Keep),
+        (S::InsideInit, In, Segment::Syn) => (S::Established, Restart),
+        (S::InsideInit, Out, Segment::Syn) => (S::InsideInit, Restart),
+        (S::InsideInit, _, _) => (S::InsideInit, Keep),
 
-        (S::Established, In, Segment::Fin) => (S::V4FinRcv, Keep),
-        (S::Established, Out, Segment::Fin) => (S::V6FinRcv, Keep),
+        (S::Established, In, Segment::Fin) => (S::FinFromOutside, Keep),
+        (S::Established, Out, Segment::Fin) => (S::FinFromInside, Keep),
         (S::Established, _, Segment::Rst) => (S::Trans, Restart),
         (S::Established, _, Segment::Syn | Segment::Data) => (S::Established, Restart),
 
-        (S::V4FinRcv, Out, Segment::Fin) => (S::V6FinV4FinRcv, Restart),
-        (S::V4FinRcv, _, _) => (S::V4FinRcv, Restart),
-        (S::V6FinRcv, In, Segment::Fin) => (S::V6FinV4FinRcv, Restart),
-        (S::V6FinRcv, _, _) => (S::V6FinRcv, Restart),
-        (S::V6FinV4FinRcv, _, _) => (S::V6FinV4FinRcv, Keep),
+        (S::FinFromOutside, Out, Segment::Fin) => (S::FinFromBoth, Restart),
+        (S::FinFromOutside, _, _) => (S::FinFromOutside, Restart),
+        (S::FinFromInside, In, Segment::Fin) => (S::FinFromBoth, Restart),
+        (S::FinFromInside, _, _) => (S::FinFromInside, Restart),
+        (S::FinFromBoth, _, _) => (S::FinFromBoth, Keep),
 
         (S::Trans, _, Segment::Rst) => (S::Trans, Keep),
         (S::Trans, _, _) => (S::Established, Restart),
@@ -168,62 +172,62 @@ mod tests {
     fn every_row_of_the_tcp_state_machine() {
         use Segment::{Data, Fin, Rst, Syn};
         let rows = [
-            (V4InitStored, Out, Syn, Established, Restart),
-            (V4InitStored, Out, Fin, V4InitStored, Keep),
-            (V4InitStored, Out, Rst, V4InitStored, Keep),
-            (V4InitStored, Out, Data, V4InitStored, Keep),
-            (V4InitStored, In, Syn, V4InitStored, Keep),
-            (V4InitStored, In, Fin, V4InitStored, Keep),
-            (V4InitStored, In, Rst, V4InitStored, Keep),
-            (V4InitStored, In, Data, V4InitStored, Keep),
-            (V4Init, Out, Syn, Established, Restart),
-            (V4Init, Out, Fin, V4Init, Keep),
-            (V4Init, Out, Rst, V4Init, Keep),
-            (V4Init, Out, Data, V4Init, Keep),
-            (V4Init, In, Syn, V4Init, Keep),
-            (V4Init, In, Fin, V4Init, Keep),
-            (V4Init, In, Rst, V4Init, Keep),
-            (V4Init, In, Data, V4Init, Keep),
-            (V6Init, In, Syn, Established, Restart),
-            (V6Init, In, Fin, V6Init, Keep),
-            (V6Init, In, Rst, V6Init, Keep),
-            (V6Init, In, Data, V6Init, Keep),
-            (V6Init, Out, Syn, V6Init, Restart),
-            (V6Init, Out, Fin, V6Init, Keep),
-            (V6Init, Out, Rst, V6Init, Keep),
-            (V6Init, Out, Data, V6Init, Keep),
-            (Established, In, Fin, V4FinRcv, Keep),
-            (Established, Out, Fin, V6FinRcv, Keep),
+            (OutsideInitStored, Out, Syn, Established, Restart),
+            (OutsideInitStored, Out, Fin, OutsideInitStored, Keep),
+            (OutsideInitStored, Out, Rst, OutsideInitStored, Keep),
+            (OutsideInitStored, Out, Data, OutsideInitStored, Keep),
+            (OutsideInitStored, In, Syn, OutsideInitStored, Keep),
+            (OutsideInitStored, In, Fin, OutsideInitStored, Keep),
+            (OutsideInitStored, In, Rst, OutsideInitStored, Keep),
+            (OutsideInitStored, In, Data, OutsideInitStored, Keep),
+            (OutsideInit, Out, Syn, Established, Restart),
+            (OutsideInit, Out, Fin, OutsideInit, Keep),
+            (OutsideInit, Out, Rst, OutsideInit, Keep),
+            (OutsideInit, Out, Data, OutsideInit, Keep),
+            (OutsideInit, In, Syn, OutsideInit, Keep),
+            (OutsideInit, In, Fin, OutsideInit, Keep),
+            (OutsideInit, In, Rst, OutsideInit, Keep),
+            (OutsideInit, In, Data, OutsideInit, Keep),
+            (InsideInit, In, Syn, Established, Restart),
+            (InsideInit, In, Fin, InsideInit, Keep),
+            (InsideInit, In, Rst, InsideInit, Keep),
+            (InsideInit, In, Data, InsideInit, Keep),
+            (InsideInit, Out, Syn, InsideInit, Restart),
+            (InsideInit, Out, Fin, InsideInit, Keep),
+            (InsideInit, Out, Rst, InsideInit, Keep),
+            (InsideInit, Out, Data, InsideInit, Keep),
+            (Established, In, Fin, FinFromOutside, Keep),
+            (Established, Out, Fin, FinFromInside, Keep),
             (Established, In, Rst, Trans, Restart),
             (Established, Out, Rst, Trans, Restart),
             (Established, In, Syn, Established, Restart),
             (Established, Out, Syn, Established, Restart),
             (Established, In, Data, Established, Restart),
             (Established, Out, Data, Established, Restart),
-            (V4FinRcv, Out, Fin, V6FinV4FinRcv, Restart),
-            (V4FinRcv, Out, Syn, V4FinRcv, Restart),
-            (V4FinRcv, Out, Rst, V4FinRcv, Restart),
-            (V4FinRcv, Out, Data, V4FinRcv, Restart),
-            (V4FinRcv, In, Fin, V4FinRcv, Restart),
-            (V4FinRcv, In, Syn, V4FinRcv, Restart),
-            (V4FinRcv, In, Rst, V4FinRcv, Restart),
-            (V4FinRcv, In, Data, V4FinRcv, Restart),
-            (V6FinRcv, In, Fin, V6FinV4FinRcv, Restart),
-            (V6FinRcv, In, Syn, V6FinRcv, Restart),
-            (V6FinRcv, In, Rst, V6FinRcv, Restart),
-            (V6FinRcv, In, Data, V6FinRcv, Restart),
-            (V6FinRcv, Out, Fin, V6FinRcv, Restart),
-            (V6FinRcv, Out, Syn, V6FinRcv, Restart),
-            (V6FinRcv, Out, Rst, V6FinRcv, Restart),
-            (V6FinRcv, Out, Data, V6FinRcv, Restart),
-            (V6FinV4FinRcv, Out, Data, V6FinV4FinRcv, Keep),
-            (V6FinV4FinRcv, Out, Syn, V6FinV4FinRcv, Keep),
-            (V6FinV4FinRcv, Out, Fin, V6FinV4FinRcv, Keep),
-            (V6FinV4FinRcv, Out, Rst, V6FinV4FinRcv, Keep),
-            (V6FinV4FinRcv, In, Data, V6FinV4FinRcv, Keep),
-            (V6FinV4FinRcv, In, Syn, V6FinV4FinRcv, Keep),
-            (V6FinV4FinRcv, In, Fin, V6FinV4FinRcv, Keep),
-            (V6FinV4FinRcv, In, Rst, V6FinV4FinRcv, Keep),
+            (FinFromOutside, Out, Fin, FinFromBoth, Restart),
+            (FinFromOutside, Out, Syn, FinFromOutside, Restart),
+            (FinFromOutside, Out, Rst, FinFromOutside, Restart),
+            (FinFromOutside, Out, Data, FinFromOutside, Restart),
+            (FinFromOutside, In, Fin, FinFromOutside, Restart),
+            (FinFromOutside, In, Syn, FinFromOutside, Restart),
+            (FinFromOutside, In, Rst, FinFromOutside, Restart),
+            (FinFromOutside, In, Data, FinFromOutside, Restart),
+            (FinFromInside, In, Fin, FinFromBoth, Restart),
+            (FinFromInside, In, Syn, FinFromInside, Restart),
+            (FinFromInside, In, Rst, FinFromInside, Restart),
+            (FinFromInside, In, Data, FinFromInside, Restart),
+            (FinFromInside, Out, Fin, FinFromInside, Restart),
+            (FinFromInside, Out, Syn, FinFromInside, Restart),
+            (FinFromInside, Out, Rst, FinFromInside, Restart),
+            (FinFromInside, Out, Data, FinFromInside, Restart),
+            (FinFromBoth, Out, Data, FinFromBoth, Keep),
+            (FinFromBoth, Out, Syn, FinFromBoth, Keep),
+            (FinFromBoth, Out, Fin, FinFromBoth, Keep),
+            (FinFromBoth, Out, Rst, FinFromBoth, Keep),
+            (FinFromBoth, In, Data, FinFromBoth, Keep),
+            (FinFromBoth, In, Syn, FinFromBoth, Keep),
+            (FinFromBoth, In, Fin, FinFromBoth, Keep),
+            (FinFromBoth, In, Rst, FinFromBoth, Keep),
             (Trans, Out, Rst, Trans, Keep),
             (Trans, In, Rst, Trans, Keep),
             (Trans, Out, Data, Established, Restart),

@@ -1,15 +1,17 @@
 //! Bindings, sessions, permits and stored SYNs as one: what must change together changes here.
 
 use super::binding::{BindingKind, BindingTable, StaticBinding, StaticBindingError};
+use super::engine::Config;
+use super::inside_key::InsideKey;
 use super::offloading::Offloading;
-use super::permit::{Filtering, Permits};
+use super::permit::Permits;
 use super::pool::{Pool, PoolSlot};
 use super::protocol::NatProtocol;
 use super::session::{NONE, NewSession, Session, SessionTable};
 use super::session_state::SessionState;
 use super::sides::{Direction, Inside, Outside};
 use super::stored_syn::{STORED_SYNS, StoredSyns};
-use super::timeouts::{Clock, Timeouts};
+use super::timeouts::Clock;
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use sixway_wire::{Endpoint4, Endpoint6};
@@ -33,9 +35,9 @@ enum Ending {
 /// An established TCP session whose lifetime is over and which became transitory: one of its ends should be probed
 /// (RFC 6146 §3.5.2.2, ESTABLISHED).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SilentSession {
+pub struct SilentSession<I = Endpoint6> {
     /// The inside end.
-    pub inside: Inside<Endpoint6>,
+    pub inside: Inside<I>,
     /// How the inside end is seen outside.
     pub outside: Outside<Endpoint4>,
     /// The other end.
@@ -44,38 +46,33 @@ pub struct SilentSession {
 
 /// What time has brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fired {
+pub(crate) enum Fired<I> {
     /// A stored SYN to be answered.
     Unanswered(Box<[u8]>),
     /// A session to be probed.
-    Silent(SilentSession),
+    Silent(SilentSession<I>),
 }
 
 /// The tables.
-#[derive(Clone, Debug)]
-pub(crate) struct StateTables {
-    pub(crate) sessions: SessionTable,
-    pub(crate) bindings: BindingTable,
+pub(crate) struct StateTables<I: InsideKey> {
+    pub(crate) sessions: SessionTable<I>,
+    pub(crate) bindings: BindingTable<I>,
     pub(crate) permits: Permits,
     stored: StoredSyns,
     pub(super) offloading: Offloading,
     /// To be probed at the next expiry.
-    silent: VecDeque<SilentSession>,
+    silent: VecDeque<SilentSession<I>>,
 }
 
-impl StateTables {
-    pub(crate) fn new(
-        [most_bindings, most_bindings_of_subscriber, most_sessions]: [u32; 3],
-        timeouts: &Timeouts,
-        filtering: Filtering,
-        pool: Pool,
-        seed: [u64; 2],
-    ) -> Self {
+impl<I: InsideKey> StateTables<I> {
+    pub(crate) fn new(config: &Config<I>, pool: Pool, seed: [u64; 2]) -> Self {
+        let sessions = config.max_sessions;
+        let of_subscriber = (config.max_bindings_per_subscriber, config.subscriber_bits);
         Self {
-            sessions: SessionTable::new(most_sessions, timeouts.lifetimes(), seed),
-            bindings: BindingTable::new(most_bindings, most_bindings_of_subscriber, pool, seed),
-            permits: Permits::new(filtering, most_sessions, seed),
-            stored: StoredSyns::new(STORED_SYNS.min(most_sessions)),
+            sessions: SessionTable::new(sessions, config.timeouts.lifetimes(), seed),
+            bindings: BindingTable::new(config.max_bindings, of_subscriber, pool, seed),
+            permits: Permits::new(config.filtering, sessions, seed),
+            stored: StoredSyns::new(STORED_SYNS.min(sessions)),
             offloading: Offloading::default(),
             silent: VecDeque::new(),
         }
@@ -86,7 +83,7 @@ impl StateTables {
     pub(crate) fn open_from_inside(
         &mut self,
         protocol: NatProtocol,
-        inside: Inside<Endpoint6>,
+        inside: Inside<I>,
         remote: Endpoint4,
         state: SessionState,
         clock: Clock,
@@ -203,7 +200,7 @@ impl StateTables {
         let slot = self.sessions.insert(new, clock).ok_or(DropReason::SessionTableFull)?;
         counters.sessions_made += 1;
         self.link(slot, binding);
-        if state != SessionState::V4InitStored {
+        if state != SessionState::OutsideInitStored {
             self.permits.add(protocol, outside, remote.address);
         }
         Ok(slot)
@@ -222,7 +219,7 @@ impl StateTables {
         if self.stored.is_full() || self.sessions.is_full() || self.sessions.is_full_for_outside() {
             return Err(DropReason::InboundSyn);
         }
-        let state = SessionState::V4InitStored;
+        let state = SessionState::OutsideInitStored;
         let slot = match binding {
             Some(binding) => self.open(binding, remote, state, Direction::In, clock, counters)?,
             None => {
@@ -334,7 +331,7 @@ impl StateTables {
     }
 
     /// Makes a static binding.
-    pub(crate) fn bind_static(&mut self, new: &StaticBinding) -> Result<(), StaticBindingError> {
+    pub(crate) fn bind_static(&mut self, new: &StaticBinding<I>) -> Result<(), StaticBindingError> {
         self.bindings.bind_static(new).map(|_| ())
     }
 
@@ -358,7 +355,7 @@ impl StateTables {
         clock: Clock,
         budget: usize,
         counters: &mut Counters,
-        mut tell: impl FnMut(Fired),
+        mut tell: impl FnMut(Fired<I>),
     ) {
         for _ in 0..budget {
             let Some(silent) = self.silent.pop_front() else { break };
@@ -382,7 +379,7 @@ impl StateTables {
     }
 
     /// The wheel says that this session may be due: it ends, is parked again, or, if it was established, is to be probed.
-    fn fired(&mut self, slot: u32, clock: Clock, counters: &mut Counters) -> Option<SilentSession> {
+    fn fired(&mut self, slot: u32, clock: Clock, counters: &mut Counters) -> Option<SilentSession<I>> {
         let Session { inside, outside, remote, .. } = *self.sessions.get(slot);
         if !self.sessions.is_overdue(slot, clock) || self.lives_elsewhere(slot, clock, counters) {
             self.touch(slot);
@@ -394,7 +391,7 @@ impl StateTables {
 
     /// Memory in octets.
     pub(crate) fn memory(&self) -> usize {
-        let silent = self.silent.capacity() * size_of::<SilentSession>();
+        let silent = self.silent.capacity() * size_of::<SilentSession<I>>();
         self.sessions.memory()
             + self.bindings.memory()
             + self.permits.memory()

@@ -102,10 +102,10 @@ impl Timeouts {
             SessionState::Free => 0,
             SessionState::Udp => seconds(self.udp, UDP_MIN),
             SessionState::Icmp => seconds(self.icmp, ICMP_DEFAULT),
-            SessionState::V4InitStored => seconds(self.tcp_incoming_syn, TCP_INCOMING_SYN),
-            SessionState::V4Init | SessionState::V6Init => trans,
-            SessionState::Established | SessionState::V4FinRcv | SessionState::V6FinRcv => est,
-            SessionState::V6FinV4FinRcv | SessionState::Trans => trans,
+            SessionState::OutsideInitStored => seconds(self.tcp_incoming_syn, TCP_INCOMING_SYN),
+            SessionState::OutsideInit | SessionState::InsideInit => trans,
+            SessionState::Established | SessionState::FinFromOutside | SessionState::FinFromInside => est,
+            SessionState::FinFromBoth | SessionState::Trans => trans,
         }))
     }
 }
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(lifetimes.of(SessionState::Udp), 300);
         assert_eq!(lifetimes.of(SessionState::Icmp), 60);
         assert_eq!(lifetimes.of(SessionState::Established) + lifetimes.of(SessionState::Trans), 7_440);
-        assert_eq!(lifetimes.of(SessionState::V4InitStored), 6);
+        assert_eq!(lifetimes.of(SessionState::OutsideInitStored), 6);
     }
 
     #[test]

@@ -13,11 +13,9 @@
 use super::{Addresses, Fragment, Packet, transport};
 use crate::drop_reason::DropReason;
 use core::net::Ipv4Addr;
+use sixway_wire::IPV4_HEADER as HEADER;
 use sixway_wire::checksum::Sum;
 use sixway_wire::protocol;
-
-/// Length of the header without options.
-pub const HEADER: usize = 20;
 
 /// Loose source route (RFC 791 §3.1).
 const LSRR: u8 = 131;

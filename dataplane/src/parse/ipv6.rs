@@ -15,11 +15,8 @@ use sixway_wire::protocol::{
     AUTHENTICATION, DESTINATION_OPTIONS, FRAGMENT, HIP, HOP_BY_HOP, ICMPV6, MOBILITY, ROUTING, SHIM6, TCP,
     UDP,
 };
+use sixway_wire::{FRAGMENT_HEADER, IPV6_HEADER as HEADER};
 
-/// Length of the fixed header.
-pub const HEADER: usize = 40;
-/// Length of a Fragment header (RFC 8200 §4.5).
-pub const FRAGMENT_HEADER: usize = 8;
 /// More extension headers than this are refused; no sender needs them, and each costs a step.
 const MAX_EXTENSION_HEADERS: usize = 16;
 

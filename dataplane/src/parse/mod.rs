@@ -11,10 +11,9 @@ use crate::drop_reason::DropReason;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Endpoint4, Endpoint6};
 
-pub use ipv4::HEADER as IPV4_HEADER;
-pub use ipv6::{FRAGMENT_HEADER, HEADER as IPV6_HEADER};
 pub use quoted::{QuotedPacket, quoted, quoted_stateless};
-pub use transport::{ICMP_HEADER, TCP_HEADER, UDP_HEADER};
+pub use sixway_wire::tcp::{ACK, FIN, RST, SYN};
+pub use sixway_wire::{FRAGMENT_HEADER, ICMP_HEADER, IPV4_HEADER, IPV6_HEADER, TCP_HEADER, UDP_HEADER};
 
 /// Reads the packet at the start of `bytes`; octets behind its own length are padding.
 #[inline]
@@ -104,15 +103,6 @@ pub enum Transport {
     /// A later fragment, or a protocol that is not looked into.
     Opaque,
 }
-
-/// TCP's FIN flag.
-pub const FIN: u8 = 0x01;
-/// TCP's SYN flag.
-pub const SYN: u8 = 0x02;
-/// TCP's RST flag.
-pub const RST: u8 = 0x04;
-/// TCP's ACK flag.
-pub const ACK: u8 = 0x10;
 
 /// A parsed packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

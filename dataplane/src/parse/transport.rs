@@ -3,13 +3,7 @@
 use super::Transport;
 use crate::drop_reason::DropReason;
 use sixway_wire::protocol::{DCCP, ICMPV4, SCTP, TCP, UDP, UDP_LITE};
-
-/// Length of a TCP header without options (RFC 9293 §3.1).
-pub const TCP_HEADER: usize = 20;
-/// Length of a UDP header (RFC 768).
-pub const UDP_HEADER: usize = 8;
-/// Length of the ICMP header with the four octets that depend on the type (RFC 792, RFC 4443 §2.1).
-pub const ICMP_HEADER: usize = 8;
+use sixway_wire::{ICMP_HEADER, TCP_HEADER, UDP_HEADER};
 
 /// Reads the transport header of `protocol` at the start of `data`. `icmp` is the family's own ICMP; `later` says that
 /// this is a fragment from the middle of a packet, which has none.

@@ -12,7 +12,9 @@ use model::{
     Binding, Expected, MOST_BINDINGS, MOST_SESSIONS, Model, POOL, PORTS, SECOND, Session, State, image,
 };
 use proptest::prelude::*;
-use sixway_dataplane::mechanism::nat64::{Arrival, Due, Nat64, Nat64Config, Outcome, Probe};
+use sixway_dataplane::effects::{Beside, Effects};
+use sixway_dataplane::mechanism::contract::Arrival;
+use sixway_dataplane::mechanism::nat64::{Nat64, Nat64Config, Probe};
 use sixway_dataplane::nat::{
     Filtering, Inside, NatProtocol, Outside, PoolConfig, Selection, StaticBinding, StaticBindingError,
     Timeouts,
@@ -20,7 +22,7 @@ use sixway_dataplane::nat::{
 use sixway_dataplane::parse::{Addresses, Packet, QuotedTuple, Transport};
 use sixway_dataplane::translate::Policy;
 use sixway_dataplane::translate::address::Rfc6052;
-use sixway_dataplane::{Counters, DropReason, Edit, Instant, PolicyId, Quoted, WorkerId};
+use sixway_dataplane::{Decision, DropReason, Edit, Frame, Instant, Next, PolicyId, Quoted, WorkerId};
 use sixway_wire::protocol::{ICMPV4, ICMPV6, TCP, UDP};
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::BTreeMap;
@@ -31,10 +33,18 @@ use step::{Step, host, remote, step};
 /// Who sends the ICMP errors that come from outside.
 const SENDER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 254);
 
+/// What a stored SYN is answered with.
+const STORED: Decision = Decision::keep(Next::Held);
+
+/// The endpoints of the packet that an ICMP error quotes.
+fn quoted_of(effects: &Effects, decision: &Decision) -> Option<Quoted> {
+    effects.quoted_at(decision.quoted?)
+}
+
 /// The real one and the model, side by side.
 struct Pair {
     real: Nat64,
-    counters: Counters,
+    effects: Effects,
     model: Model,
 }
 
@@ -56,22 +66,23 @@ impl Pair {
         let real = Nat64::new(&config, PolicyId(0), WorkerId(0), 1, seed);
         let model =
             Model { filtering, now: 0, bindings: Vec::new(), sessions: Vec::new(), homes: BTreeMap::new() };
-        Self { real, counters: Counters::default(), model }
+        Self { real, effects: Effects::default(), model }
     }
 
     fn now(&self) -> Instant {
         Instant(self.model.now)
     }
 
-    fn decide(&mut self, packet: &Packet, quoted: Option<QuotedTuple>) -> Result<Outcome, DropReason> {
+    fn decide(&mut self, packet: &Packet, quoted: Option<QuotedTuple>) -> Result<Decision, DropReason> {
         let mut probe = Probe::EMPTY;
         self.real.probe(packet, &mut probe);
         self.real.warm(&mut probe);
-        let arrival = Arrival { packet, quoted, octets: &[0x45; 40], segments: 1 };
+        let frame = Frame::holding(&[0x45; 40]);
+        let arrival = Arrival { quoted, ..Arrival::new(&frame, packet, None) };
         let now = self.now();
-        let outcome = self.real.decide(&arrival, &probe, now, &mut self.counters);
-        if outcome == Ok(Outcome::Stored) {
-            self.counters.held += 1;
+        let outcome = self.real.decide(&arrival, &probe, now, &mut self.effects);
+        if outcome == Ok(STORED) {
+            self.effects.counters.held += 1;
         }
         outcome
     }
@@ -126,11 +137,11 @@ impl Pair {
         let packet = packet(addresses, protocol, [inside.port, remote.port], flags);
         let outcome = self.decide(&packet, None);
         let real = match outcome {
-            Ok(Outcome::Translate(decision)) => match decision.action.edit {
-                Edit::Translate6To4 { source, .. } => Some(source),
-                Edit::Translate4To6 { .. } | Edit::Encap4 { .. } | Edit::Decap => None,
+            Ok(STORED) | Err(_) => None,
+            Ok(decision) => match decision.action.edit {
+                Some(Edit::Translate6To4 { source, .. }) => Some(source),
+                Some(Edit::Translate4To6 { .. }) | None => None,
             },
-            Ok(Outcome::Stored) | Err(_) => None,
         };
         let expected = self.model.out(protocol, inside, remote, flags, real);
         agree(outcome, &expected);
@@ -169,13 +180,13 @@ impl Pair {
             assert_eq!(outcome, Err(DropReason::NoSessionForError));
             return;
         };
-        let Ok(Outcome::Translate(decision)) = outcome else { panic!("{outcome:?}") };
-        let Edit::Translate4To6 { source, destination, .. } = decision.action.edit else { panic!() };
+        let Ok(decision) = outcome else { panic!("{outcome:?}") };
+        let Some(Edit::Translate4To6 { source, destination, .. }) = decision.action.edit else { panic!() };
         assert_eq!((source.address, destination.address), (image(SENDER), binding.inside.address));
         let port = if protocol == NatProtocol::Icmp { binding.inside.port } else { remote.port };
         let destination = Endpoint6::new(image(remote.address), port);
         assert_eq!(
-            decision.quoted,
+            quoted_of(&self.effects, &decision),
             Some(Quoted::V6 { source: binding.inside, destination, keep_ports: false })
         );
     }
@@ -191,23 +202,29 @@ impl Pair {
             assert_eq!(outcome, Err(DropReason::NoSessionForError));
             return;
         };
-        let Ok(Outcome::Translate(decision)) = outcome else { panic!("{outcome:?}") };
-        let Edit::Translate6To4 { source, destination, .. } = decision.action.edit else { panic!() };
+        let Ok(decision) = outcome else { panic!("{outcome:?}") };
+        let Some(Edit::Translate6To4 { source, destination, .. }) = decision.action.edit else { panic!() };
         assert_eq!((source.address, destination.address), (binding.outside.address, remote.address));
         let port = if protocol == NatProtocol::Icmp { binding.outside.port } else { remote.port };
         let source = Endpoint4::new(remote.address, port);
         let destination = binding.outside;
-        assert_eq!(decision.quoted, Some(Quoted::V4 { source, destination, keep_ports: false }));
+        assert_eq!(
+            quoted_of(&self.effects, &decision),
+            Some(Quoted::V4 { source, destination, keep_ports: false })
+        );
     }
 
     fn wait(&mut self, time: u64) {
         let expected = self.model.wait(time);
         let (mut unanswered, mut probes) = (0, 0);
         let now = self.now();
-        self.real.expire(now, usize::MAX, &mut self.counters, |due| match due {
-            Due::UnansweredSyn(_) => unanswered += 1,
-            Due::Probe(_) => probes += 1,
-        });
+        self.real.expire(now, usize::MAX, &mut self.effects);
+        for beside in self.effects.take_beside() {
+            match beside {
+                Beside::Answer(..) => unanswered += 1,
+                Beside::Probe(_) => probes += 1,
+            }
+        }
         assert_eq!((unanswered, probes), expected, "stored SYNs answered, connections probed");
     }
 
@@ -219,7 +236,7 @@ impl Pair {
         let Session { protocol, inside, remote, .. } = self.model.sessions[at];
         // What waits without an inside endpoint cannot be named.
         let Some(inside) = inside else { return };
-        assert!(self.real.end_session(protocol, Inside(inside), remote, &mut self.counters));
+        assert!(self.real.end_session(protocol, Inside(inside), remote, &mut self.effects.counters));
         self.model.sessions.remove(at);
         self.model.tidy();
     }
@@ -230,7 +247,7 @@ impl Pair {
         }
         let Binding { protocol, inside, outside, is_static } =
             self.model.bindings[usize::from(number) % self.model.bindings.len()];
-        let ended = self.real.end_binding(protocol, Outside(outside), usize::MAX, &mut self.counters);
+        let ended = self.real.end_binding(protocol, Outside(outside), usize::MAX, &mut self.effects.counters);
         assert_eq!(ended, (!is_static).then_some(true));
         if !is_static {
             self.model.sessions.retain(|s| s.protocol != protocol || s.inside != Some(inside));
@@ -272,7 +289,7 @@ impl Pair {
         let at = made[usize::from(number) % made.len()];
         let Binding { protocol, inside, outside, .. } = self.model.bindings[at];
         let binding = StaticBinding { protocol, inside: Inside(inside), outside: Outside(outside) };
-        assert_eq!(self.real.remove_static(&binding, usize::MAX, &mut self.counters), Some(true));
+        assert_eq!(self.real.remove_static(&binding, usize::MAX, &mut self.effects.counters), Some(true));
         self.model.bindings.remove(at);
         self.model.sessions.retain(|s| s.protocol != protocol || s.inside != Some(inside));
         self.model.tidy();
@@ -325,22 +342,25 @@ impl Pair {
 
         let occupancy = self.real.occupancy();
         assert_eq!(occupancy.sessions as usize, self.model.sessions.len());
-        assert_eq!(self.counters.sessions_made - self.counters.sessions_ended, u64::from(occupancy.sessions));
+        assert_eq!(
+            self.effects.counters.sessions_made - self.effects.counters.sessions_ended,
+            u64::from(occupancy.sessions)
+        );
         let stored = self.model.sessions.iter().filter(|s| s.state == State::SynStored).count();
-        assert_eq!(self.counters.held, stored as u64, "held frames");
+        assert_eq!(self.effects.counters.held, stored as u64, "held frames");
     }
 }
 
 fn name(state: State) -> &'static str {
     match state {
         State::Open => "open",
-        State::SynStored => "v4 init, syn stored",
-        State::V4Init => "v4 init",
-        State::V6Init => "v6 init",
+        State::SynStored => "outside init, syn stored",
+        State::V4Init => "outside init",
+        State::V6Init => "inside init",
         State::Established => "established",
-        State::V4Fin => "v4 fin rcv",
-        State::V6Fin => "v6 fin rcv",
-        State::BothFin => "v6 fin + v4 fin rcv",
+        State::V4Fin => "fin from outside",
+        State::V6Fin => "fin from inside",
+        State::BothFin => "fin from both",
         State::Trans => "trans",
     }
 }
@@ -364,11 +384,11 @@ fn packet(addresses: Addresses, protocol: NatProtocol, [source, destination]: [u
     Packet { addresses, protocol: number(protocol, v6), hops: 64, length: 60, transport, ..Packet::EMPTY }
 }
 
-fn agree(outcome: Result<Outcome, DropReason>, expected: &Expected) {
+fn agree(outcome: Result<Decision, DropReason>, expected: &Expected) {
     match (outcome, expected) {
         (Err(reason), Expected::Refused(reasons)) if reasons.contains(&reason) => {}
-        (Ok(Outcome::Stored), Expected::Stored) => {}
-        (Ok(Outcome::Translate(decision)), Expected::To(edit)) if decision.action.edit == *edit => {}
+        (Ok(STORED), Expected::Stored) => {}
+        (Ok(decision), Expected::To(edit)) if decision.action.edit == Some(*edit) => {}
         (outcome, expected) => panic!("the real one says {outcome:?}, the model {expected:?}"),
     }
 }

@@ -186,6 +186,10 @@ impl Table {
 }
 
 impl FastPath for MemoryFastPath {
+    fn handle(&self) -> Box<dyn FastPath> {
+        Box::new(self.clone())
+    }
+
     fn arm(&mut self, flow: &OffloadedFlow) -> Option<FlowHandle> {
         let mut table = self.table();
         table.asked += 1;

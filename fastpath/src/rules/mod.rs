@@ -71,10 +71,10 @@ pub enum Why {
     SharesEnd(Ipv4Addr),
     /// Its hosts without a mapping have addresses of a dynamic pool; only they are left to the engine.
     DynamicPool,
+    /// The programs have no rules for such a mechanism.
+    EngineAlone,
     /// The kernel's routes do not follow from the destination alone.
     Routing(String),
-    /// The programs have no rules for its kind.
-    NoRules,
     /// Packets for this one may be another mechanism's, by where they come from.
     OthersSources(Kind),
 }
@@ -89,8 +89,8 @@ impl fmt::Display for Why {
             Self::DynamicPool => f.write_str(
                 "hosts of its dynamic pool are carried by the engine; those with a mapping are not",
             ),
+            Self::EngineAlone => f.write_str("the fast path has no rules for such a mechanism"),
             Self::Routing(why) => f.write_str(why),
-            Self::NoRules => f.write_str("mechanisms of its kind are carried by the engine"),
             Self::OthersSources(kind) => {
                 write!(
                     f,
@@ -189,9 +189,8 @@ impl Offer {
             let prefixes = tunnel.claims().destinations6;
             all.extend(prefixes.into_iter().map(|prefix| (prefix, kind, index % TUNNELS)));
         }
-        for other in &engine.others {
-            all.extend(other.claims().destinations6.into_iter().map(|prefix| (prefix, KIND_ENGINE, 0)));
-        }
+        let others = engine.others.iter().flat_map(|other| other.claims().destinations6);
+        all.extend(others.map(|prefix| (prefix, KIND_ENGINE, 0)));
         all.sort_by_key(|(prefix, _, _)| core::cmp::Reverse(prefix.length()));
         if all.len() > RULES {
             return Err(Why::TooMany { what: "IPv6 prefixes of all mechanisms", room: RULES });
@@ -208,7 +207,7 @@ impl Offer {
     fn set_others(&mut self, engine: &EngineConfig) -> Result<(), Why> {
         let mut result = Ok(());
         for other in &engine.others {
-            self.refuse(Mechanism::Other(other.kind()), Why::NoRules);
+            self.refuse(Mechanism::Other(other.kind()), Why::EngineAlone);
             let Claims { destinations6: _, inside6, names, rest4 } = other.claims();
             if !inside6.is_empty() || names || rest4 {
                 result = Err(Why::OthersSources(other.kind()));

@@ -92,7 +92,7 @@ fn tunnel(
     if let TunnelConfig::Isatap(config) = config {
         return isatap(config, lists, made);
     }
-    Err(Why::NoRules)
+    Err(Why::EngineAlone)
 }
 
 /// RFC 4213 §3.2 where nothing was learnt of the path, as the engine's `tunnel_room`.

@@ -25,7 +25,7 @@ fn at_both_hooks(edit: fn(&mut Config), body: fn(Stage)) {
         namespace::in_namespace("states", move || {
             let world = worlds::all().swap_remove(0);
             let scene = Scene::new(world.routes(), &world.local);
-            let Some(rig) = Rig::new(hook, &scene, &world, edit) else { return };
+            let rig = Rig::new(hook, &scene, &world, edit);
             let sessions = sessions::establish(&world, &mut Engine::new(&world.config).unwrap(), NOW);
             body(Stage { scene, rig, sessions });
         });

@@ -31,12 +31,12 @@ const RECORD_1: usize = 83;
 const STATES: [SessionState; 9] = [
     SessionState::Udp,
     SessionState::Icmp,
-    SessionState::V4Init,
-    SessionState::V6Init,
+    SessionState::OutsideInit,
+    SessionState::InsideInit,
     SessionState::Established,
-    SessionState::V4FinRcv,
-    SessionState::V6FinRcv,
-    SessionState::V6FinV4FinRcv,
+    SessionState::FinFromOutside,
+    SessionState::FinFromInside,
+    SessionState::FinFromBoth,
     SessionState::Trans,
 ];
 
@@ -224,7 +224,7 @@ mod tests {
         }
         fs::write(&path, &whole[..HEADER + 3 * RECORD + 5]).unwrap();
         assert_eq!(sessions(&path).len(), 3, "what was cut is left out");
-        write(&path, &[handed(NatProtocol::Tcp, SessionState::V4InitStored, 1)]).unwrap();
+        write(&path, &[handed(NatProtocol::Tcp, SessionState::OutsideInitStored, 1)]).unwrap();
         assert_eq!(sessions(&path), [], "a stored SYN stays behind");
         fs::remove_file(&path).unwrap();
         assert_eq!(read(&path, &[]).unwrap_err().kind(), io::ErrorKind::NotFound);

@@ -5,6 +5,7 @@ use super::readable::Readable;
 use crate::worker::Command;
 use sixway_dataplane::Frame;
 use sixway_link::{Link, PathErrors};
+use sixway_wire::{IcmpHeader, Ipv4Header, icmpv4};
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -57,15 +58,16 @@ impl PathErrorRelay {
 /// From where and to where a tunnel packet was sent that did not arrive, if the error says so: for another reason than its size, which is
 /// none to doubt the other end (RFC 792).
 pub(super) fn undelivered(error: &[u8]) -> Option<(Ipv4Addr, Ipv4Addr)> {
-    let at = usize::from(error.first()? & 0x0f) * 4;
-    match *error.get(at..)?.first_chunk::<2>()? {
-        [3, 4] => return None,
-        [3, _] | [11, 0] => {}
-        [_, _] => return None,
+    let (_, message) = Ipv4Header::split_quoted(error).ok()?;
+    let (header, quote) = IcmpHeader::split(message).ok()?;
+    match (header.kind, header.code) {
+        (icmpv4::DESTINATION_UNREACHABLE, icmpv4::FRAGMENTATION_NEEDED) => return None,
+        (icmpv4::DESTINATION_UNREACHABLE, _) => {}
+        (icmpv4::TIME_EXCEEDED, icmpv4::EXCEEDED_IN_TRANSIT) => {}
+        (_, _) => return None,
     }
-    let quoted = error.get(at + 8..)?.first_chunk::<20>()?;
-    let address = |from: usize| quoted[from..].first_chunk::<4>().map(|octets| Ipv4Addr::from(*octets));
-    Some((address(12)?, address(16)?))
+    let quoted = Ipv4Header::read(quote).ok()?;
+    Some((quoted.source, quoted.destination))
 }
 
 /// Every worker learns from an error; the first one answers it. A worker that is behind misses some: there will be more.

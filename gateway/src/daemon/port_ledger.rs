@@ -115,6 +115,10 @@ impl Ledger {
 }
 
 impl PortLedger for Ledger {
+    fn handle(&self) -> Box<dyn PortLedger> {
+        Box::new(self.clone())
+    }
+
     fn bound(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>) {
         if let Some((word, bit)) = self.place(protocol, outside) {
             self.file.words()[word].fetch_or(bit, Relaxed);

@@ -51,7 +51,7 @@ impl Translator for Engine {
     fn export(&mut self, now: Instant) -> Vec<(Identity, SavedSession)> {
         self.take_back_under_way();
         let mut all = Vec::new();
-        for nat64 in self.nat64().iter() {
+        for nat64 in self.nat64().iter_mut() {
             let mut saved = Vec::new();
             let mut cursor = Some(0);
             while let Some(from) = cursor {

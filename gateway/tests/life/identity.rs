@@ -5,7 +5,7 @@ use crate::fast_path::{build, instead_of_siit, wait_until};
 use crate::network::{Network, Running, SIXWAY};
 use crate::shared_pool::Answering;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// Port 7 of the IPv4 host tells everybody whom it sees, by TCP and UDP.
@@ -137,7 +137,7 @@ fn ended(network: &Network, gateway: &mut Running) {
 
 #[test]
 fn flows_and_sessions_stay_with_their_translator_in_whatever_order_the_sections_are() {
-    let Some((network, text)) = build() else { return };
+    let (network, text) = build();
     let _far = Answering::on(&network, "server", TELL);
     let (order, other_order) = (in_order(&text, [ONE, TWO]), in_order(&text, [TWO, ONE]));
     let mut first = network.start(&order);
@@ -181,7 +181,7 @@ fn flows_and_sessions_stay_with_their_translator_in_whatever_order_the_sections_
 
 #[test]
 fn flows_and_sessions_of_a_translator_that_is_gone_are_nobodys_whoever_has_its_place_and_its_pool() {
-    let Some((network, text)) = build() else { return };
+    let (network, text) = build();
     let _far = Answering::on(&network, "server", TELL);
     let mut first = network.start(&in_order(&text, [ONE, TWO]));
     let stays = Talking::begin(&network, "stays", &TARGETS[..1]);
@@ -206,29 +206,27 @@ fn flows_and_sessions_of_a_translator_that_is_gone_are_nobodys_whoever_has_its_p
     ended(&network, &mut second);
 }
 
-/// The program of the last version whose maps were others: `make previous`.
-fn previous() -> Option<PathBuf> {
+/// The program of the last version whose maps were others: `make previous`. Where it is not, the test is ignored.
+fn previous() -> PathBuf {
     let made = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/previous/sixway");
     let program = std::env::var_os("SIXWAY_PREVIOUS").map_or_else(|| made.into(), PathBuf::from);
     if !program.exists() {
-        let skipped = format!("\nlife: skipped: there is no {}: make previous\n", program.display());
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), skipped.as_bytes());
-        return None;
+        sixway_trial::ignore(format!("there is no {}: make previous", program.display()));
     }
-    Some(program)
+    program
 }
 
 /// Layout version of a program's maps, if it can tell.
-fn layout(program: &str) -> Option<u32> {
+fn layout(program: &Path) -> Option<u32> {
     let output = Command::new(program).args(["fastpath", "layout"]).output().unwrap();
     String::from_utf8(output.stdout).unwrap().trim().parse().ok()
 }
 
 #[test]
 fn an_upgrade_across_a_layout_takes_flows_back_first_and_loses_no_session() {
-    let Some(old) = previous() else { return };
-    let Some((network, text)) = build() else { return };
-    assert_ne!(layout(old.to_str().unwrap()), layout(SIXWAY), "it is not of another layout");
+    let old = previous();
+    let (network, text) = build();
+    assert_ne!(layout(&old), layout(Path::new(SIXWAY)), "it is not of another layout");
     let _far = Answering::on(&network, "server", TELL);
     let (order, other_order) = (in_order(&text, [ONE, TWO]), in_order(&text, [TWO, ONE]));
     let mut first = network.start_program(&old, &order, &[]);
@@ -254,8 +252,8 @@ fn an_upgrade_across_a_layout_takes_flows_back_first_and_loses_no_session() {
 
 #[test]
 fn pins_of_another_layout_that_nobody_runs_are_removed_and_that_is_said() {
-    let Some(old) = previous() else { return };
-    let Some((network, text)) = build() else { return };
+    let old = previous();
+    let (network, text) = build();
     let mut first = network.start_program(&old, &text, &[]);
     first.signal("KILL");
     first.end();
@@ -271,7 +269,7 @@ fn pins_of_another_layout_that_nobody_runs_are_removed_and_that_is_said() {
 
 #[test]
 fn flows_that_the_next_process_has_no_table_for_are_taken_back_first() {
-    let Some((network, text)) = build() else { return };
+    let (network, text) = build();
     let _far = Answering::on(&network, "server", TELL);
     let text = in_order(&text, [ONE, TWO]);
     let mut first = network.start(&text);

@@ -4,12 +4,10 @@
 use crate::failure::{Asking as _, Result};
 use crate::interrupt;
 use crate::load::tunnel_socket;
-use crate::packet::{echo_reply, echo_request, six_to_four};
+use crate::packet::{echo_request, six_to_four, tunnelled_echo_reply};
 use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::time::{Duration, Instant};
 
-/// Octets of an IPv4 header without options, which a raw socket leaves in front.
-const IPV4_HEADER: usize = 20;
 /// How long an answer is waited for.
 const LOST_AFTER: Duration = Duration::from_secs(1);
 /// How often is looked for what was lost.
@@ -62,7 +60,7 @@ impl EchoLoad {
         let mut looked = Instant::now();
         while flows.iter().any(|flow| !self.is_done(flow)) {
             if let Ok(length) = socket.recv(&mut octets) {
-                let reply = octets[..length].get(IPV4_HEADER..).and_then(echo_reply);
+                let reply = tunnelled_echo_reply(&octets[..length]);
                 if let Some([number, sequence]) = reply
                     && let Some(flow) = flows.get_mut(usize::from(number))
                     && flow.sent & 0xffff == usize::from(sequence)

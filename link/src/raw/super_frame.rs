@@ -10,6 +10,7 @@
 use crate::checksum::{Transport, pseudo_header};
 use sixway_dataplane::{Checksum, Offload, SegmentKind, Segments};
 use sixway_wire::protocol;
+use sixway_wire::tcp::{CWR, RST, SYN, URG};
 
 /// RFC 8200 §5: every link carries IPv6 packets of so many octets.
 const IPV6_MINIMUM_MTU: usize = 1_280;
@@ -19,11 +20,6 @@ const WIRE_PACKET: usize = 1_500;
 
 /// TCP flags (RFC 9293 §3.1) that no super-frame bears: the kernel joins no such segments.
 const NEVER_JOINED: u8 = SYN | RST | URG;
-const SYN: u8 = 0x02;
-const RST: u8 = 0x04;
-const URG: u8 = 0x20;
-/// RFC 3168 §6.1.2: on the first segment only.
-const CWR: u8 = 0x80;
 
 /// What can be said of a packet from a raw socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +55,7 @@ fn segments(packet: &[u8], transport: Transport) -> Option<Segments> {
     let header = transport.header_length(packet, SegmentKind::Tcp)?;
     let flags = *packet.get(transport.at + 13)?;
     let size = IPV6_MINIMUM_MTU.checked_sub(transport.at - transport.ip + header)?;
+    // RFC 3168 §6.1.2: CWR is on the first segment only.
     let kind = if flags & CWR == 0 { SegmentKind::Tcp } else { SegmentKind::TcpEcn };
     (size > 0 && flags & NEVER_JOINED == 0).then_some(Segments { size: size as u16, kind })
 }
@@ -84,13 +81,12 @@ mod tests {
     use super::*;
     use crate::checksum::finish;
     use crate::segmentation::tests::{tcp, udp};
+    use sixway_wire::Ipv4Header;
 
     fn in_ipv4(inner: &[u8]) -> Vec<u8> {
-        let length = ((20 + inner.len()) as u16).to_be_bytes();
-        let mut packet = vec![0x45, 0, length[0], length[1], 0, 0, 0, 0, 64, 41, 0, 0];
-        packet.extend([192, 0, 2, 1, 198, 51, 100, 2]);
-        packet.extend_from_slice(inner);
-        packet
+        let (source, destination) = ([192, 0, 2, 1].into(), [198, 51, 100, 2].into());
+        let header = Ipv4Header::new(source, destination, protocol::IPV6, inner.len());
+        [&header.octets()[..], inner].concat()
     }
 
     fn partial(segments: Option<Segments>) -> Reading {

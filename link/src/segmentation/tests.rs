@@ -3,39 +3,33 @@
 use super::*;
 use crate::checksum::unfinish;
 use sixway_dataplane::{SegmentKind, Segments};
-use sixway_wire::checksum::Sum;
+use sixway_wire::{Ipv4Header, Ipv6Header, TcpHeader, UdpHeader, protocol, tcp};
 
 /// A TCP packet with CWR, ACK, PSH and FIN set, a timestamp option, and an unfinished checksum.
 pub(crate) fn tcp(version: u8, payload: usize) -> Vec<u8> {
-    let mut segment = vec![0x30, 0x39, 0, 80, 0xff, 0xff, 0xf0, 0, 0, 0, 0, 9, 0x50, 0x99, 1, 0, 0, 0, 0, 0];
+    let flags = tcp::CWR | tcp::ACK | tcp::PSH | tcp::FIN;
+    let header = TcpHeader::new(12_345, 80, flags);
+    let header = TcpHeader { sequence: 0xffff_f000, acknowledgment: 9, window: 256, ..header };
+    let mut segment = header.octets().to_vec();
     segment.extend((0..payload).map(|n| (n % 251) as u8));
-    ip(version, 6, &segment)
+    ip(version, protocol::TCP, &segment)
 }
 
 /// A UDP packet with an unfinished checksum.
 pub(crate) fn udp(version: u8, payload: usize) -> Vec<u8> {
-    let length = (8 + payload) as u16;
-    let mut datagram = vec![0x30, 0x39, 0, 53, (length >> 8) as u8, length as u8, 0, 0];
+    let mut datagram = UdpHeader::new(12_345, 53, payload).octets().to_vec();
     datagram.extend((0..payload).map(|n| (n % 251) as u8));
-    ip(version, 17, &datagram)
+    ip(version, protocol::UDP, &datagram)
 }
 
 fn ip(version: u8, protocol: u8, body: &[u8]) -> Vec<u8> {
     let mut packet = if version == 4 {
-        let length = ((20 + body.len()) as u16).to_be_bytes();
-        let mut header = vec![
-            0x45, 0, length[0], length[1], 0xff, 0xff, 0x40, 0, 64, protocol, 0, 0, 192, 0, 2, 1, 198, 51,
-            100, 2,
-        ];
-        let sum = Sum::ZERO.bytes(&header).checksum();
-        header[10..12].copy_from_slice(&sum.to_be_bytes());
-        header
+        let (source, destination) = ([192, 0, 2, 1].into(), [198, 51, 100, 2].into());
+        let header = Ipv4Header::new(source, destination, protocol, body.len());
+        Ipv4Header { identification: 0xffff, ..header }.octets().to_vec()
     } else {
-        let length = (body.len() as u16).to_be_bytes();
-        let mut header = vec![0x60, 0, 0, 0, length[0], length[1], protocol, 64];
-        header.extend("2001:db8::1".parse::<std::net::Ipv6Addr>().unwrap().octets());
-        header.extend("2001:db8:1::2".parse::<std::net::Ipv6Addr>().unwrap().octets());
-        header
+        let [source, destination] = ["2001:db8::1", "2001:db8:1::2"].map(|text| text.parse().unwrap());
+        Ipv6Header::new(source, destination, protocol, body.len()).octets().to_vec()
     };
     packet.extend_from_slice(body);
     let transport = Transport::of(&packet).unwrap();

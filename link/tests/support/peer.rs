@@ -2,8 +2,9 @@
 
 use super::ip;
 use sixway_link::interface;
+use sixway_wire::{Ipv4Header, Ipv6Header, TcpHeader, UdpHeader, protocol, tcp};
 use std::fs::File;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::Command;
 
@@ -11,6 +12,11 @@ use std::process::Command;
 pub const NEAR: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 /// The other host's.
 pub const FAR: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
+
+/// Source of the IPv6 packets.
+const HERE6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
+/// Their destination.
+const THERE6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 2);
 
 /// The other host.
 pub struct Peer {
@@ -152,52 +158,25 @@ pub fn ipv4(
     dont_fragment: bool,
     body: &[u8],
 ) -> Vec<u8> {
-    let length = ((20 + body.len()) as u16).to_be_bytes();
-    let flags = if dont_fragment { 0x40 } else { 0 };
-    let mut packet = vec![0x45, 0, length[0], length[1], 0, 7, flags, 0, 64, protocol, 0, 0];
-    packet.extend(source.octets());
-    packet.extend(destination.octets());
-    let checksum = sixway_wire::checksum::Sum::ZERO.bytes(&packet).checksum();
-    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
-    packet.extend_from_slice(body);
-    packet
+    let header = Ipv4Header::new(source, destination, protocol, body.len());
+    [&Ipv4Header { identification: 7, dont_fragment, ..header }.octets()[..], body].concat()
 }
 
 /// An IPv6 packet from one documentation address to another.
 pub fn ipv6(next_header: u8, body: &[u8]) -> Vec<u8> {
-    let length = (body.len() as u16).to_be_bytes();
-    let mut packet = vec![0x60, 0, 0, 0, length[0], length[1], next_header, 64];
-    packet.extend("2001:db8::1".parse::<std::net::Ipv6Addr>().unwrap().octets());
-    packet.extend("2001:db8:1::2".parse::<std::net::Ipv6Addr>().unwrap().octets());
-    packet.extend_from_slice(body);
-    packet
+    [&Ipv6Header::new(HERE6, THERE6, next_header, body.len()).octets()[..], body].concat()
 }
 
 /// A TCP segment in IPv6, its checksum finished.
 pub fn tcp(sequence: u32, payload: &[u8]) -> Vec<u8> {
-    transport(
-        6,
-        16,
-        &[
-            &[0x30, 0x39, 0, 80],
-            &sequence.to_be_bytes()[..],
-            &[0, 0, 0, 9, 0x50, 0x10, 1, 0, 0, 0, 0, 0],
-            payload,
-        ]
-        .concat(),
-    )
+    let header =
+        TcpHeader { sequence, acknowledgment: 9, window: 256, ..TcpHeader::new(12_345, 80, tcp::ACK) };
+    let header = header.with_checksum6(HERE6, THERE6, payload);
+    ipv6(protocol::TCP, &[&header.octets()[..], payload].concat())
 }
 
 /// A UDP datagram in IPv6, its checksum finished.
 pub fn udp(payload: &[u8]) -> Vec<u8> {
-    let length = ((8 + payload.len()) as u16).to_be_bytes();
-    transport(17, 6, &[&[0x30, 0x39, 0, 53, length[0], length[1], 0, 0], payload].concat())
-}
-
-fn transport(protocol: u8, offset: usize, body: &[u8]) -> Vec<u8> {
-    let mut packet = ipv6(protocol, body);
-    let transport = sixway_link::checksum::Transport::of(&packet).unwrap();
-    assert!(sixway_link::checksum::unfinish(&mut packet, transport));
-    assert!(sixway_link::checksum::finish(&mut packet, 40, offset));
-    packet
+    let header = UdpHeader::new(12_345, 53, payload.len()).with_checksum6(HERE6, THERE6, payload);
+    ipv6(protocol::UDP, &[&header.octets()[..], payload].concat())
 }

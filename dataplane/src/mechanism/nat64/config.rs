@@ -1,9 +1,8 @@
 //! What a NAT64 is built from.
 
-use crate::nat::{Filtering, PoolConfig, StaticBinding, StaticBindingError, Timeouts};
+use crate::nat::{Config, Filtering, PoolConfig, StaticBinding, StaticBindingError, Timeouts};
 use crate::translate::Policy;
 use crate::translate::address::rfc6052::Rfc6052;
-use std::collections::BTreeSet;
 
 /// Configuration of one NAT64.
 #[derive(Clone, Debug)]
@@ -29,32 +28,22 @@ pub struct Nat64Config {
 }
 
 impl Nat64Config {
+    /// What its NAT is built from.
+    pub fn nat(&self) -> Config {
+        Config {
+            pool: self.pool.clone(),
+            filtering: self.filtering,
+            static_bindings: self.static_bindings.clone(),
+            timeouts: self.timeouts,
+            max_bindings: self.max_bindings,
+            max_bindings_per_subscriber: self.max_bindings_per_subscriber,
+            subscriber_bits: Config::<sixway_wire::Endpoint6>::SUBSCRIBER_BITS,
+            max_sessions: self.max_sessions,
+        }
+    }
+
     /// The static bindings that cannot be made, by their place in the list.
     pub fn faults(&self) -> Vec<(usize, StaticBindingError)> {
-        let (mut inside, mut outside) = (BTreeSet::new(), BTreeSet::new());
-        let mut made = 0;
-        let mut faults = Vec::new();
-        for (index, binding) in self.static_bindings.iter().enumerate() {
-            let fault = if !self.pool.addresses.iter().any(|p| p.contains(binding.outside.0.address)) {
-                Some(StaticBindingError::NotInPool)
-            } else if inside.contains(&(binding.protocol, binding.inside)) {
-                Some(StaticBindingError::InsideInUse)
-            } else if outside.contains(&(binding.protocol, binding.outside)) {
-                Some(StaticBindingError::OutsideInUse)
-            } else if made == self.max_bindings {
-                Some(StaticBindingError::TableFull)
-            } else {
-                None
-            };
-            match fault {
-                Some(fault) => faults.push((index, fault)),
-                None => {
-                    inside.insert((binding.protocol, binding.inside));
-                    outside.insert((binding.protocol, binding.outside));
-                    made += 1;
-                }
-            }
-        }
-        faults
+        self.nat().faults()
     }
 }

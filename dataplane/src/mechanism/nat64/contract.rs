@@ -1,15 +1,15 @@
 //! NAT64 as the engine drives it.
 
-use super::{Due, Nat64, Nat64Config, Outcome, Probe};
+use super::{Nat64, Nat64Config, Probe};
 use crate::drop_reason::DropReason;
-use crate::effects::{Beside, Effects};
+use crate::effects::Effects;
 use crate::instant::Instant;
 use crate::mechanism::contract::{self, Arrival, Build, Claims, Mechanism, Quotes, Share};
 use crate::mechanism::siit::dynamic_pool::DynamicPoolFault;
 use crate::mechanism::table::Kind;
 use crate::parse::{Packet, QuotedTuple};
 use crate::translate::Policy;
-use crate::verdict::{Decision, Next, PolicyId, WorkerId};
+use crate::verdict::{Decision, PolicyId, WorkerId};
 use core::net::Ipv4Addr;
 
 impl contract::Configured for Nat64Config {
@@ -59,31 +59,11 @@ impl Mechanism for Nat64 {
         now: Instant,
         effects: &mut Effects,
     ) -> Result<Decision, DropReason> {
-        if arrival.again {
-            self.turns(arrival.came);
-        }
-        let outcome = Nat64::decide(self, arrival, probe, now, &mut effects.counters);
-        if arrival.again {
-            self.turns(None);
-        }
-        match outcome? {
-            Outcome::Translate(decision) => Ok(decision),
-            Outcome::Error(decision, quoted) => {
-                Ok(Decision { quoted: Some(effects.quoted(quoted)), ..decision })
-            }
-            Outcome::Stored => Ok(Decision::keep(Next::Held)),
-        }
+        Nat64::decide(self, arrival, probe, now, effects)
     }
 
     fn expire(&mut self, now: Instant, budget: usize, effects: &mut Effects) {
-        let mut dues = Vec::new();
-        Nat64::expire(self, now, budget, &mut effects.counters, |due| dues.push(due));
-        for due in dues {
-            match due {
-                Due::UnansweredSyn(octets) => effects.send(Beside::Answer(DropReason::InboundSyn, octets)),
-                Due::Probe(probed) => effects.send(Beside::Probe(Box::new(probed.packet))),
-            }
-        }
+        Nat64::expire(self, now, budget, effects);
     }
 
     fn worker_of(&self, packet: &Packet, quoted: Option<&QuotedTuple>) -> Option<WorkerId> {

@@ -1,11 +1,11 @@
-//! ICMP errors (RFC 6146 §3.4, §3.6.1): the five-tuple is that of the quoted packet with the roles swapped. They change
-//! neither bindings nor sessions (§3.5).
+//! ICMP errors (RFC 6146 §3.4, §3.6.1): which packets they are about, and what becomes of their quotes.
 
-use super::{Nat64, Outcome};
+use super::Nat64;
 use crate::classify::source_check::is_martian4;
 use crate::drop_reason::DropReason;
+use crate::effects::Effects;
 use crate::mechanism::contract::Arrival;
-use crate::nat::{BindingKind, Inside, NatProtocol, Outside};
+use crate::nat::{Inside, NatProtocol, Outside};
 use crate::parse::{Addresses, QuotedTuple};
 use crate::verdict::{Decision, Edit, Next, Quoted};
 use core::net::Ipv4Addr;
@@ -13,8 +13,12 @@ use sixway_wire::protocol::{ICMPV4, ICMPV6};
 use sixway_wire::{Endpoint4, Endpoint6};
 
 impl Nat64 {
-    pub(super) fn icmp_error(&self, arrival: &Arrival<'_>) -> Result<Outcome, DropReason> {
-        match (arrival.packet.addresses, arrival.quoted) {
+    pub(super) fn icmp_error(
+        &self,
+        arrival: &Arrival<'_>,
+        effects: &mut Effects,
+    ) -> Result<Decision, DropReason> {
+        let (decision, quoted) = match (arrival.packet.addresses, arrival.quoted) {
             (Addresses::V6 { .. }, Some(QuotedTuple::V6 { source, destination, protocol })) => {
                 self.error_from_inside(source, Inside(destination), protocol)
             }
@@ -23,7 +27,8 @@ impl Nat64 {
                 Some(QuotedTuple::V4 { source, destination, protocol }),
             ) => self.error_from_outside(sender, Outside(source), destination, protocol),
             (Addresses::V6 { .. } | Addresses::V4 { .. }, Some(_) | None) => Err(DropReason::QuoteUnusable),
-        }
+        }?;
+        Ok(Decision { quoted: Some(effects.quoted(quoted)), ..decision })
     }
 
     /// About a packet that went to `inside` as if from `remote`. Whoever inside sends the error, it leaves with the outside
@@ -33,24 +38,23 @@ impl Nat64 {
         remote: Endpoint6,
         inside: Inside<Endpoint6>,
         protocol: u8,
-    ) -> Result<Outcome, DropReason> {
+    ) -> Result<(Decision, Quoted), DropReason> {
         let protocol =
             NatProtocol::of(protocol).filter(|_| protocol != ICMPV4).ok_or(DropReason::NoSessionForError)?;
-        if !self.prefix.contains(remote.address) {
+        let prefix = &self.own.prefix;
+        if !prefix.contains(remote.address) {
             return Err(DropReason::NoSessionForError);
         }
-        let address = self.prefix.extract(remote.address)?;
+        let address = prefix.extract(remote.address)?;
         if is_martian4(address) {
             return Err(DropReason::MartianDestination);
         }
-        let binding =
-            self.tables.bindings.find_inside(protocol, inside).ok_or(DropReason::NoSessionForError)?;
-        let outside = self.tables.bindings.get(binding).outside;
+        let outside = self.nat.error_from_inside(protocol, inside)?;
         let port = if protocol == NatProtocol::Icmp { outside.0.port } else { remote.port };
         let remote = Endpoint4::new(address, port);
         let edit = Edit::Translate6To4 { source: outside.0, destination: remote, keep_ports: true };
         let quoted = Quoted::V4 { source: remote, destination: outside.0, keep_ports: false };
-        Ok(self.error(edit, quoted, self.next(address)))
+        Ok((Decision::edit(edit, self.own.policy, self.next(address)), quoted))
     }
 
     /// About a packet that went from `outside` to `remote`.
@@ -60,29 +64,18 @@ impl Nat64 {
         outside: Outside<Endpoint4>,
         remote: Endpoint4,
         protocol: u8,
-    ) -> Result<Outcome, DropReason> {
+    ) -> Result<(Decision, Quoted), DropReason> {
         let protocol =
             NatProtocol::of(protocol).filter(|_| protocol != ICMPV6).ok_or(DropReason::NoSessionForError)?;
-        let binding =
-            self.tables.bindings.find_outside(protocol, outside).ok_or(DropReason::NoSessionForError)?;
-        let bound = self.tables.bindings.get(binding);
-        let is_admitted = bound.kind == BindingKind::Static
-            || self.tables.permits.admits(protocol, outside, remote.address);
-        if !is_admitted {
-            return Err(DropReason::NoSessionForError);
-        }
-        let inside = bound.inside;
+        let inside = self.nat.error_from_outside(protocol, outside, remote.address)?;
+        let prefix = &self.own.prefix;
         let port = if protocol == NatProtocol::Icmp { inside.0.port } else { remote.port };
-        let image = Endpoint6::new(self.prefix.embed(remote.address)?, port);
+        let image = Endpoint6::new(prefix.embed(remote.address)?, port);
         // The sender is shown as itself, so that a route can be traced; RFC 7915 §4.1 translates even a source that is
         // no legal one.
-        let source = Endpoint6::new(self.prefix.embed_any(sender), 0);
+        let source = Endpoint6::new(prefix.embed_any(sender), 0);
         let edit = Edit::Translate4To6 { source, destination: inside.0, keep_ports: true };
         let quoted = Quoted::V6 { source: inside.0, destination: image, keep_ports: false };
-        Ok(self.error(edit, quoted, Next::Leave))
-    }
-
-    fn error(&self, edit: Edit, quoted: Quoted, next: Next) -> Outcome {
-        Outcome::Error(Decision::edit(edit, self.policy, next), quoted)
+        Ok((Decision::edit(edit, self.own.policy, Next::Leave), quoted))
     }
 }

@@ -7,65 +7,42 @@
 //!          binding: (X',x) ⇄ (T,t)     session: binding and (Z,z)
 //! ```
 //!
+//! Bindings and sessions are the NAT's ([`crate::nat::Engine`]). What is here is NAT64's own: the prefix, which addresses may pass, and
+//! the translation of what the NAT decides.
+//!
 //! A packet costs one look-up. A batch goes through [`Nat64::probe`] and [`Nat64::warm`] first, so that its cache misses
 //! overlap, and then through [`Nat64::decide`].
 
 mod config;
 mod contract;
 mod icmp_error;
-mod inbound;
-mod offload;
 mod operator;
-mod outbound;
-mod probe;
+mod own;
 mod time;
 
 pub use config::Nat64Config;
-pub use probe::Probe;
-pub use time::{Due, Probed};
 
-use crate::counters::Counters;
 use crate::drop_reason::DropReason;
+use crate::effects::Effects;
 use crate::instant::Instant;
 use crate::mechanism::contract::Arrival;
 use crate::mechanism::identity::Identity;
-use crate::nat::{Clock, NatProtocol, Occupancy, Outside, Ownership, Pool, PoolSlot, StateTables};
-use crate::parse::Transport;
+use crate::nat::{Direction, Engine, Inside, Occupancy, Outside, Ownership, Ports, Side};
+use crate::parse::{Addresses, Packet, Transport};
 use crate::translate::address::rfc6052::Rfc6052;
-use crate::verdict::{Decision, Next, PolicyId, Quoted, WorkerId};
+use crate::verdict::{Decision, Next, PolicyId, WorkerId};
 use core::net::Ipv4Addr;
-use probe::Side;
-use sixway_wire::{Endpoint4, Prefix6};
-use std::collections::BTreeMap;
+use own::Own;
+use sixway_wire::protocol::{ICMPV4, ICMPV6, TCP, UDP};
+use sixway_wire::{Endpoint4, Endpoint6, Prefix6};
 
-/// What becomes of a packet that is not dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It is translated.
-    Translate(Decision),
-    /// It is an ICMP error, translated with the packet that it quotes.
-    Error(Decision, Quoted),
-    /// It is an inbound SYN that was stored (RFC 6146 §3.5.2.2). The frame counts as held; when its time is up,
-    /// [`Nat64::expire`] takes it off that count, counts it as dropped, and hands it out to be answered.
-    Stored,
-}
+/// A packet's five-tuple, and how far the look-up of its session is.
+pub type Probe = crate::nat::Probe<Endpoint6>;
 
 /// A stateful NAT64: one worker's share of it.
-#[derive(Clone, Debug)]
 pub struct Nat64 {
-    prefix: Rfc6052,
-    /// Prefixes of the gateway's other NAT64s: no host's address lies under one.
-    other_prefixes: Vec<Prefix6>,
-    policy: PolicyId,
-    worker: WorkerId,
-    ownership: Ownership,
-    tables: StateTables,
-    /// Endpoints of worker 0's static bindings that lie in this worker's blocks.
-    reserved: BTreeMap<(NatProtocol, Outside<Endpoint4>), PoolSlot>,
-    limits: (u32, u32),
-    clock: Clock,
-    /// The mark of the packet at hand as it came, if it was translated already.
-    came: Option<u32>,
+    own: Own,
+    nat: Engine<Endpoint6>,
 }
 
 impl Nat64 {
@@ -78,103 +55,124 @@ impl Nat64 {
         workers: u8,
         seed: [u64; 2],
     ) -> Self {
-        let ownership = Ownership::striped(workers);
-        let pool = Pool::new(&config.pool, &ownership, worker, seed);
-        let (bindings, sessions) = (config.max_bindings, config.max_sessions);
-        let most = [bindings, config.max_bindings_per_subscriber, sessions];
-        let tables = StateTables::new(most, &config.timeouts, config.filtering, pool, seed);
-        let mut nat64 = Self {
-            prefix: config.prefix,
-            other_prefixes: Vec::new(),
-            policy,
-            worker,
-            ownership,
-            tables,
-            reserved: BTreeMap::new(),
-            limits: (bindings, sessions),
-            clock: Clock::default(),
-            came: None,
-        };
-        for binding in &config.static_bindings {
-            let _ = nat64.add_static(binding);
-        }
-        nat64
+        let own = Own { prefix: config.prefix, other_prefixes: Vec::new(), policy };
+        Self { own, nat: Engine::new(&config.nat(), worker, workers, seed) }
     }
 
     /// The translation prefix, Pref64::/n.
     pub const fn prefix(&self) -> &Rfc6052 {
-        &self.prefix
+        &self.own.prefix
     }
 
     /// Who it is, for flows and sessions that outlive this process.
     pub const fn identity(&self) -> Identity {
-        Identity::of_nat64(self.prefix.prefix())
+        Identity::of_nat64(self.own.prefix.prefix())
     }
 
     /// Tells of the gateway's other NAT64s' prefixes: a source under one is refused like one under the own prefix.
     pub fn refuse_sources(&mut self, other_prefixes: impl IntoIterator<Item = Prefix6>) {
-        self.other_prefixes.extend(other_prefixes);
+        self.own.other_prefixes.extend(other_prefixes);
     }
 
     /// Whether the address is one of the pool's.
     #[inline]
     pub fn owns_outside(&self, address: Ipv4Addr) -> bool {
-        self.tables.bindings.pool().contains(address)
+        self.nat.owns_outside(address)
     }
 
     /// Which worker owns what.
     pub const fn ownership(&self) -> &Ownership {
-        &self.ownership
+        self.nat.ownership()
     }
 
     /// How full the tables are.
     pub fn occupancy(&self) -> Occupancy {
-        Occupancy {
-            sessions: self.tables.sessions.len(),
-            max_sessions: self.limits.1,
-            bindings: self.tables.bindings.len(),
-            max_bindings: self.limits.0,
-            addresses: self.tables.bindings.pool().addresses(),
-            ports: self.tables.bindings.pool().ports(),
-        }
+        self.nat.occupancy()
     }
 
     /// Memory in octets, reserved room included.
     pub fn memory(&self) -> usize {
-        self.tables.memory()
+        self.nat.memory()
+    }
+
+    /// Step one of a packet's look-up: the five-tuple, its tag, and the index entry at the tag's home.
+    #[inline]
+    pub fn probe(&self, packet: &Packet, probe: &mut Probe) {
+        probe.clear();
+        match packet.addresses {
+            Addresses::V6 { source, destination } => {
+                let Some(ports) = Ports::of(packet, Direction::Out) else { return };
+                let Ok(remote) = self.own.prefix.extract_any(destination) else { return };
+                let inside = Inside(Endpoint6::new(source, ports.from));
+                self.nat.look_inside(inside, Endpoint4::new(remote, ports.to), ports, probe);
+            }
+            Addresses::V4 { source, destination } => {
+                let Some(ports) = Ports::of(packet, Direction::In) else { return };
+                let outside = Outside(Endpoint4::new(destination, ports.to));
+                self.nat.look_outside(outside, Endpoint4::new(source, ports.from), ports, probe);
+            }
+        }
+    }
+
+    /// Step two: the session's line; of a packet without session, what its binding is looked up by.
+    #[inline]
+    pub fn warm(&self, probe: &mut Probe) {
+        self.nat.warm(probe);
     }
 
     /// Decides on a packet (RFC 6146 §3.4 to §3.6). `probe` is what [`Nat64::probe`] made of this very packet.
+    ///
+    /// # Errors
+    /// Why it is dropped.
     #[inline(always)]
     pub fn decide(
         &mut self,
         arrival: &Arrival<'_>,
         probe: &Probe,
         now: Instant,
-        counters: &mut Counters,
-    ) -> Result<Outcome, DropReason> {
-        self.clock.set(now);
+        effects: &mut Effects,
+    ) -> Result<Decision, DropReason> {
+        let counters = &mut effects.counters;
         match probe.side {
-            Side::Inside(inside) => self.outbound(arrival, inside, probe, counters),
-            Side::Outside(outside) => self.inbound(arrival, outside, probe, counters),
-            Side::Neither => self.without_session(arrival),
+            Side::Inside(inside) => self.nat.outbound(arrival, (inside, probe, now), &self.own, counters),
+            Side::Outside(outside) => self.nat.inbound(arrival, (outside, probe, now), &self.own, counters),
+            Side::Neither => self.without_session(arrival, effects),
         }
+    }
+
+    /// Where a packet for this IPv4 address goes: a hairpin comes back (RFC 6146 §3.8).
+    fn next(&self, remote: Ipv4Addr) -> Next {
+        if self.owns_outside(remote) { Next::Again } else { Next::Leave }
     }
 
     /// An ICMP error, or what NAT64 does not translate.
     #[cold]
-    fn without_session(&self, arrival: &Arrival<'_>) -> Result<Outcome, DropReason> {
-        self.refuse_own_source(arrival.packet)?;
+    fn without_session(&self, arrival: &Arrival<'_>, effects: &mut Effects) -> Result<Decision, DropReason> {
+        if let Addresses::V6 { source, .. } = arrival.packet.addresses {
+            self.own.refuse_own_source(source)?;
+        }
         if let Transport::IcmpError { .. } = arrival.packet.transport {
-            return self.icmp_error(arrival);
+            return self.icmp_error(arrival, effects);
         }
         Err(self.refusal(arrival.packet))
     }
 
-    /// Where a packet for this IPv4 address goes: a hairpin comes back (RFC 6146 §3.8).
-    #[inline(always)]
-    fn next(&self, remote: Ipv4Addr) -> Next {
-        if self.owns_outside(remote) { Next::Again } else { Next::Leave }
+    /// Why a packet without five-tuple is refused.
+    fn refusal(&self, packet: &Packet) -> DropReason {
+        let (icmp, destination) = match packet.addresses {
+            Addresses::V6 { destination, .. } => (ICMPV6, Some(destination)),
+            Addresses::V4 { .. } => (ICMPV4, None),
+        };
+        if ![TCP, UDP, icmp].contains(&packet.protocol) {
+            return DropReason::ProtocolUnsupported;
+        }
+        match packet.transport {
+            Transport::Opaque => DropReason::BadFragment,
+            Transport::Ports { .. } | Transport::IcmpQuery { .. } | Transport::IcmpError { .. } => {
+                let unreachable = destination.and_then(|address| self.own.prefix.extract(address).err());
+                unreachable.unwrap_or(DropReason::IcmpUntranslatable)
+            }
+        }
     }
 }
 

@@ -1,20 +1,17 @@
-//! What an operator sees and does: rows of bindings and sessions, ending them, static bindings at run time.
+//! What an operator, the fast path and another process see of a NAT64 and do with it: the NAT's own verbs.
 
 use super::Nat64;
 use crate::counters::Counters;
 use crate::instant::Instant;
 use crate::nat::{
-    BindingKind, BindingRow, Clock, Inside, NatProtocol, Outside, Selection, SessionRow, SessionState,
-    StaticBinding, StaticBindingError,
+    BindingRow, Entry, Inside, NatProtocol, NotAdopted, Outside, PortLedger, SavedSession, Selection,
+    SessionRow, StaticBinding, StaticBindingError,
 };
-use crate::verdict::WorkerId;
-use core::net::Ipv6Addr;
-use core::time::Duration;
+use crate::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use sixway_wire::{Endpoint4, Endpoint6};
 
 impl Nat64 {
-    /// Adds the selected sessions to `rows`, looking at `slots` slots from the cursor on. Returns the cursor to go on from;
-    /// `None`: that was all. Sessions made or ended meanwhile may be missing.
+    /// See [`crate::nat::Engine::sessions`].
     pub fn sessions(
         &self,
         cursor: u32,
@@ -23,42 +20,10 @@ impl Nat64 {
         now: Instant,
         rows: &mut Vec<SessionRow>,
     ) -> Option<u32> {
-        let clock = Clock::at(now);
-        let sessions = &self.tables.sessions;
-        let end = cursor.saturating_add(slots).min(sessions.slots());
-        for slot in cursor..end {
-            if sessions.get(slot).state == SessionState::Free {
-                continue;
-            }
-            let present = self.tables.present(slot);
-            let session = &present.session;
-            let inside = Some(session.inside).filter(|inside| inside.0.address != Ipv6Addr::UNSPECIFIED);
-            if clock.floor >= sessions.ends(session) && session.state != SessionState::Established
-                || !selection.holds(session.protocol, inside, session.outside)
-                || !selection.holds_remote(session.remote)
-            {
-                continue;
-            }
-            let ([packets_out, packets_in], [octets_out, octets_in]) = (present.packets, present.octets);
-            rows.push(SessionRow {
-                protocol: session.protocol,
-                inside,
-                outside: session.outside,
-                remote: session.remote,
-                state: session.state.name(),
-                idle: Duration::from_secs(clock.floor.saturating_sub(session.last_packet).into()),
-                ends_in: Duration::from_secs(sessions.closes(session).saturating_sub(clock.floor).into()),
-                packets_out,
-                packets_in,
-                octets_out,
-                octets_in,
-                offloaded: present.flow.is_some(),
-            });
-        }
-        (end < sessions.slots()).then_some(end)
+        self.nat.sessions(cursor, slots, selection, now, rows)
     }
 
-    /// Adds the selected bindings to `rows`, as [`Nat64::sessions`] does.
+    /// See [`crate::nat::Engine::bindings`].
     pub fn bindings(
         &self,
         cursor: u32,
@@ -66,26 +31,10 @@ impl Nat64 {
         selection: &Selection,
         rows: &mut Vec<BindingRow>,
     ) -> Option<u32> {
-        let bindings = &self.tables.bindings;
-        let end = cursor.saturating_add(slots).min(bindings.slots());
-        for slot in cursor..end {
-            let binding = bindings.get(slot);
-            if binding.kind != BindingKind::Free
-                && selection.holds(binding.protocol, Some(binding.inside), binding.outside)
-            {
-                rows.push(BindingRow {
-                    protocol: binding.protocol,
-                    inside: binding.inside,
-                    outside: binding.outside,
-                    is_static: binding.kind == BindingKind::Static,
-                    sessions: binding.sessions,
-                });
-            }
-        }
-        (end < bindings.slots()).then_some(end)
+        self.nat.bindings(cursor, slots, selection, rows)
     }
 
-    /// Ends a session; whether there was one.
+    /// See [`crate::nat::Engine::end_session`].
     pub fn end_session(
         &mut self,
         protocol: NatProtocol,
@@ -93,15 +42,10 @@ impl Nat64 {
         remote: Endpoint4,
         counters: &mut Counters,
     ) -> bool {
-        let found = self.tables.sessions.find_inside(inside, remote, protocol);
-        if let Some(slot) = found {
-            self.tables.end_session(slot, counters);
-        }
-        found.is_some()
+        self.nat.end_session(protocol, inside, remote, counters)
     }
 
-    /// Ends a dynamic binding and at most `budget` of its sessions. `None`: there is no such binding; `Some(false)`: it has
-    /// more sessions, ask again. A static binding is for [`Nat64::remove_static`] to end.
+    /// See [`crate::nat::Engine::end_binding`].
     pub fn end_binding(
         &mut self,
         protocol: NatProtocol,
@@ -109,52 +53,95 @@ impl Nat64 {
         budget: usize,
         counters: &mut Counters,
     ) -> Option<bool> {
-        let slot = self.tables.bindings.find_outside(protocol, outside)?;
-        if self.tables.bindings.get(slot).kind != BindingKind::Dynamic {
-            return None;
-        }
-        Some(self.tables.end_binding(slot, budget, counters))
+        self.nat.end_binding(protocol, outside, budget, counters)
     }
 
-    /// Makes a static binding. Every worker is asked, those other than 0 first: they keep their hands off its endpoint,
-    /// worker 0 makes it.
+    /// See [`crate::nat::Engine::add_static`].
+    ///
+    /// # Errors
+    /// Why it cannot be made.
     pub fn add_static(&mut self, binding: &StaticBinding) -> Result<(), StaticBindingError> {
-        let StaticBinding { protocol, inside, outside } = *binding;
-        if self.worker == WorkerId(0) {
-            self.tables.bind_static(binding)?;
-        } else if self.ownership.worker_of_block(outside.0.port) == self.worker {
-            if self.reserved.contains_key(&(protocol, outside)) {
-                return Err(StaticBindingError::OutsideInUse);
-            }
-            let slot = self.tables.reserve(protocol, outside)?;
-            self.reserved.insert((protocol, outside), slot);
-        }
-        self.ownership.add_static(protocol, Inside(inside.0.address), outside);
-        Ok(())
+        self.nat.add_static(binding)
     }
 
-    /// Removes a static binding and at most `budget` of its sessions; what it returns is as for [`Nat64::end_binding`].
-    /// Every worker is asked, worker 0 first.
+    /// See [`crate::nat::Engine::remove_static`].
     pub fn remove_static(
         &mut self,
         binding: &StaticBinding,
         budget: usize,
         counters: &mut Counters,
     ) -> Option<bool> {
-        let StaticBinding { protocol, inside, outside } = *binding;
-        if self.worker == WorkerId(0) {
-            let slot = self.tables.bindings.find_outside(protocol, outside)?;
-            let bound = self.tables.bindings.get(slot);
-            if bound.kind != BindingKind::Static || bound.inside != inside {
-                return None;
-            }
-            if !self.tables.end_binding(slot, budget, counters) {
-                return Some(false);
-            }
-        } else if let Some(slot) = self.reserved.remove(&(protocol, outside)) {
-            self.tables.unreserve(slot, protocol, outside.0.port);
-        }
-        self.ownership.remove_static(protocol, Inside(inside.0.address), outside);
-        Some(true)
+        self.nat.remove_static(binding, budget, counters)
+    }
+
+    /// Gives sessions to this fast path from now on, or to none.
+    pub(crate) fn set_fast_path(&mut self, fast_path: Option<Box<dyn FastPath>>, packets: u32) {
+        self.nat.set_fast_path(fast_path, self.identity(), packets);
+    }
+
+    /// Tells this ledger of the ports that are given from now on.
+    pub(crate) fn set_ledger(&mut self, ledger: Box<dyn PortLedger>) {
+        self.nat.set_ledger(ledger);
+    }
+
+    /// See [`crate::nat::Engine::take_back_under_way`].
+    pub(crate) fn take_back_under_way(&mut self, counters: &mut Counters) {
+        self.nat.take_back_under_way(counters);
+    }
+
+    /// See [`crate::nat::Engine::emptied`].
+    pub(crate) const fn emptied(&mut self, now: Instant) {
+        self.nat.emptied(now);
+    }
+
+    /// See [`crate::nat::Engine::settle_moving`].
+    pub(crate) fn settle_moving(&mut self, now: Instant, counters: &mut Counters) {
+        self.nat.settle_moving(now, counters);
+    }
+
+    /// See [`crate::nat::Engine::adopt`].
+    pub(crate) fn adopt(
+        &mut self,
+        flow: &OffloadedFlow,
+        handle: FlowHandle,
+        usage: &Usage,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Result<(), NotAdopted> {
+        self.nat.adopt(&Entry { handle, flow, usage }, &self.own, now, counters)
+    }
+
+    /// See [`crate::nat::Engine::restore`].
+    ///
+    /// # Errors
+    /// Why it is not carried on; nothing is changed.
+    pub fn restore(
+        &mut self,
+        saved: &SavedSession,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Result<(), NotAdopted> {
+        self.nat.restore(saved, &self.own, now, counters)
+    }
+
+    /// See [`crate::nat::Engine::export`].
+    pub fn export(
+        &mut self,
+        cursor: u32,
+        slots: u32,
+        now: Instant,
+        saved: &mut Vec<SavedSession>,
+    ) -> Option<u32> {
+        self.nat.export(cursor, slots, now, saved)
+    }
+
+    /// See [`crate::nat::Engine::quarantine`].
+    pub fn quarantine(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>, until: Instant) -> bool {
+        self.nat.quarantine(protocol, outside, until)
+    }
+
+    /// Endpoints in quarantine.
+    pub fn quarantined(&self) -> usize {
+        self.nat.quarantined()
     }
 }

@@ -1,13 +1,15 @@
 //! Every path of a packet through NAT64, packet by packet.
 
 use super::*;
+use crate::effects::Beside;
+use crate::frame::{Frame, SegmentKind, Segments};
 use crate::nat::{
-    Filtering, Inside, PoolConfig, Selection, SessionRow, StaticBinding, StaticBindingError, TCP_EST,
-    TCP_INCOMING_SYN, TCP_TRANS, Timeouts, UDP_DEFAULT,
+    Filtering, Inside, NatProtocol, PoolConfig, Selection, SessionRow, StaticBinding, StaticBindingError,
+    TCP_EST, TCP_INCOMING_SYN, TCP_TRANS, Timeouts, UDP_DEFAULT,
 };
-use crate::parse::{ACK, Addresses, FIN, RST, SYN};
+use crate::parse::{ACK, Addresses, FIN, QuotedTuple, RST, SYN};
 use crate::translate::Policy;
-use crate::verdict::{Action, Edit, Quoted};
+use crate::verdict::{Action, Decision, Edit, Quoted};
 use core::net::Ipv6Addr;
 use core::time::Duration;
 use sixway_wire::Endpoint6;
@@ -84,17 +86,20 @@ const fn echo(kind: u8, identifier: u16) -> Transport {
     Transport::IcmpQuery { kind, code: 0, identifier }
 }
 
+/// What a stored SYN is answered with.
+const STORED: Decision = Decision::keep(Next::Held);
+
 /// A NAT64 with a clock and counters, as an engine would drive it.
 struct Bench {
     nat64: Nat64,
     now: Instant,
-    counters: Counters,
+    effects: Effects,
 }
 
 impl Bench {
     fn new(config: &Nat64Config) -> Self {
         let nat64 = Nat64::new(config, PolicyId(3), WorkerId(0), 1, [5, 6]);
-        Self { nat64, now: Instant::from_secs(1_000), counters: Counters::default() }
+        Self { nat64, now: Instant::from_secs(1_000), effects: Effects::default() }
     }
 
     fn endpoint_independent() -> Self {
@@ -105,19 +110,25 @@ impl Bench {
         Self::new(&Nat64Config { filtering: Filtering::AddressDependent, ..config() })
     }
 
-    fn send_quoting(&mut self, packet: &Packet, quoted: Option<QuotedTuple>) -> Result<Outcome, DropReason> {
+    fn send_quoting(&mut self, packet: &Packet, quoted: Option<QuotedTuple>) -> Result<Decision, DropReason> {
         let mut probe = Probe::EMPTY;
         self.nat64.probe(packet, &mut probe);
         self.nat64.warm(&mut probe);
-        let arrival = Arrival { packet, quoted, octets: &[0x45; 60], segments: 1 };
-        let outcome = self.nat64.decide(&arrival, &probe, self.now, &mut self.counters);
-        if outcome == Ok(Outcome::Stored) {
-            self.counters.held += 1;
+        let frame = Frame::holding(&[0x45; 60]);
+        let arrival = Arrival { quoted, ..Arrival::new(&frame, packet, None) };
+        let outcome = self.nat64.decide(&arrival, &probe, self.now, &mut self.effects);
+        if outcome == Ok(STORED) {
+            self.effects.counters.held += 1;
         }
         outcome
     }
 
-    fn send(&mut self, packet: &Packet) -> Result<Outcome, DropReason> {
+    /// The endpoints of the packet that an ICMP error quotes.
+    fn quoted(&self, decision: &Decision) -> Option<Quoted> {
+        self.effects.quoted_at(decision.quoted?)
+    }
+
+    fn send(&mut self, packet: &Packet) -> Result<Decision, DropReason> {
         self.send_quoting(packet, None)
     }
 
@@ -125,10 +136,11 @@ impl Bench {
     #[track_caller]
     fn sent_out(&mut self, packet: &Packet) -> (Endpoint4, Endpoint4) {
         match self.send(packet) {
-            Ok(Outcome::Translate(Decision {
-                action: Action { edit: Edit::Translate6To4 { source, destination, keep_ports: false }, .. },
+            Ok(Decision {
+                action:
+                    Action { edit: Some(Edit::Translate6To4 { source, destination, keep_ports: false }), .. },
                 ..
-            })) => (source, destination),
+            }) => (source, destination),
             other => panic!("{other:?}"),
         }
     }
@@ -136,10 +148,11 @@ impl Bench {
     #[track_caller]
     fn sent_in(&mut self, packet: &Packet) -> (Endpoint6, Endpoint6) {
         match self.send(packet) {
-            Ok(Outcome::Translate(Decision {
-                action: Action { edit: Edit::Translate4To6 { source, destination, keep_ports: false }, .. },
+            Ok(Decision {
+                action:
+                    Action { edit: Some(Edit::Translate4To6 { source, destination, keep_ports: false }), .. },
                 ..
-            })) => (source, destination),
+            }) => (source, destination),
             other => panic!("{other:?}"),
         }
     }
@@ -148,10 +161,9 @@ impl Bench {
         self.now = self.now + time;
     }
 
-    fn expire(&mut self) -> Vec<Due> {
-        let mut due = Vec::new();
-        self.nat64.expire(self.now, usize::MAX, &mut self.counters, |one| due.push(one));
-        due
+    fn expire(&mut self) -> Vec<Beside> {
+        self.nat64.expire(self.now, usize::MAX, &mut self.effects);
+        self.effects.take_beside()
     }
 
     fn sessions(&self) -> Vec<SessionRow> {
@@ -169,12 +181,12 @@ impl Bench {
     }
 
     /// Host to server over TCP with these flags.
-    fn out(&mut self, flags: u8) -> Result<Outcome, DropReason> {
+    fn out(&mut self, flags: u8) -> Result<Decision, DropReason> {
         self.send(&v6(HOST, IMAGE, TCP, ports(5_000, 80, flags)))
     }
 
     /// Server to the outside endpoint over TCP with these flags.
-    fn back(&mut self, outside: Endpoint4, flags: u8) -> Result<Outcome, DropReason> {
+    fn back(&mut self, outside: Endpoint4, flags: u8) -> Result<Decision, DropReason> {
         self.send(&v4(SERVER, outside.address, TCP, ports(80, outside.port, flags)))
     }
 
@@ -194,7 +206,7 @@ fn a_udp_packet_from_inside_makes_a_binding_and_a_session_and_its_answer_comes_b
     assert!(bench.nat64.owns_outside(outside.address) && outside.port % 2 == 1 && outside.port >= 1_024);
     let (source, destination) = bench.sent_in(&v4(SERVER, outside.address, UDP, ports(53, outside.port, 0)));
     assert_eq!((source, destination), (e6(IMAGE, 53), e6(HOST, 5_001)));
-    assert_eq!((bench.counters.bindings_made, bench.counters.sessions_made), (1, 1));
+    assert_eq!((bench.effects.counters.bindings_made, bench.effects.counters.sessions_made), (1, 1));
 }
 
 #[test]
@@ -203,7 +215,7 @@ fn every_remote_sees_an_inside_endpoint_at_the_same_outside_endpoint() {
     let (one, _) = bench.sent_out(&v6(HOST, IMAGE, UDP, ports(5_001, 53, 0)));
     let (two, remote) = bench.sent_out(&v6(HOST, "64:ff9b::203.0.113.2", UDP, ports(5_001, 99, 0)));
     assert_eq!((one, remote), (two, e4(STRANGER, 99)));
-    assert_eq!((bench.counters.bindings_made, bench.counters.sessions_made), (1, 2));
+    assert_eq!((bench.effects.counters.bindings_made, bench.effects.counters.sessions_made), (1, 2));
 }
 
 #[test]

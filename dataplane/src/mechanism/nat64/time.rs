@@ -1,57 +1,32 @@
 //! What time brings: sessions end, stored SYNs are answered, silent connections are probed (RFC 6146 §3.5.2.2).
 
 use super::Nat64;
-use crate::counters::Counters;
 use crate::drop_reason::DropReason;
+use crate::effects::{Beside, Effects};
 use crate::instant::Instant;
 use crate::nat::{Fired, SilentSession};
 use crate::parse::ACK;
 use sixway_wire::checksum::pseudo6;
 use sixway_wire::protocol::TCP;
 
-/// What is to be sent because time has passed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Due {
-    /// A SYN was stored and nobody inside asked for it: its sender gets [`DropReason::InboundSyn`]'s answer, ICMPv4 port
-    /// unreachable, about this packet. It is counted already.
-    UnansweredSyn(Box<[u8]>),
-    /// An established connection has been silent: this IPv6 packet asks its inside end whether it lives. Whoever lives
-    /// answers with an ACK, which makes the session established again.
-    Probe(Probed),
-}
-
 /// Octets of a probe: an IPv6 header and a TCP header.
 const PROBE_OCTETS: usize = 60;
-
-/// A probe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Probed {
-    /// The session.
-    pub session: SilentSession,
-    /// The packet.
-    pub packet: [u8; PROBE_OCTETS],
-}
 
 impl Nat64 {
     /// Ends what is due, looking at no more than `budget` sessions, and hands out what is to be sent. Whatever is left
     /// waits for the next call; a packet of a session that is due but not ended finds it ended all the same.
-    pub fn expire(
-        &mut self,
-        now: Instant,
-        budget: usize,
-        counters: &mut Counters,
-        mut send: impl FnMut(Due),
-    ) {
-        self.clock.set(now);
-        let prefix = self.prefix;
-        self.tables.expire(self.clock, budget, counters, |fired| match fired {
-            Fired::Unanswered(packet) => send(Due::UnansweredSyn(packet)),
+    pub fn expire(&mut self, now: Instant, budget: usize, effects: &mut Effects) {
+        let (prefix, mut beside) = (self.own.prefix, Vec::new());
+        self.nat.expire(now, budget, &mut effects.counters, |fired| match fired {
+            // Its sender gets an ICMPv4 port unreachable about it.
+            Fired::Unanswered(packet) => beside.push(Beside::Answer(DropReason::InboundSyn, packet)),
+            // Whoever lives answers with an ACK, which makes the session established again.
             Fired::Silent(session) => {
-                if let Ok(packet) = probe_packet(&session, |address| prefix.embed(address)) {
-                    send(Due::Probe(Probed { session, packet }));
-                }
+                let packet = probe_packet(&session, |address| prefix.embed(address));
+                beside.extend(packet.map(|packet| Beside::Probe(Box::new(packet))));
             }
         });
+        beside.into_iter().for_each(|one| effects.send(one));
     }
 }
 

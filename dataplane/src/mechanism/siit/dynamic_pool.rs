@@ -44,6 +44,9 @@ const PLACE: FixedState = FixedState::with_seed(0x6877_7915);
 /// Changes kept for whoever writes them down; if they are more, he is told to write everything.
 const MAX_CHANGES: usize = 1 << 16;
 
+/// Bits of a subscriber's prefix: a host may have as many addresses in its /64 as it likes.
+const SUBSCRIBER_BITS: u8 = 64;
+
 /// How many hosts an assignment looks at when the pool is exhausted, for one that could have been released.
 const RELEASES_FOR_ASSIGNMENT: usize = 256;
 
@@ -222,7 +225,7 @@ pub struct DynamicPool {
     by_address: Vec<u32>,
     wheel: ReleaseWheel,
     /// How many live hosts each has.
-    subscribers: Subscribers,
+    subscribers: Subscribers<Ipv6Addr>,
     /// Number of the address, host, and when it was heard.
     changes: Vec<(u32, u128, u32)>,
     changes_lost: bool,
@@ -256,7 +259,7 @@ impl DynamicPool {
             by_host: HostIndex::new(hosts, seed),
             by_address: vec![0; size.saturating_sub(worker).div_ceil(workers) as usize],
             wheel: ReleaseWheel::new(seconds(config.lifetime)),
-            subscribers: Subscribers::new(config.hosts_per_subscriber, hosts, seed),
+            subscribers: Subscribers::new(SUBSCRIBER_BITS, config.hosts_per_subscriber, hosts, seed),
             free,
             changes: Vec::new(),
             changes_lost: false,

@@ -1,8 +1,7 @@
 //! The small frames, whole, as the senders' patterns want them: what differs from flow to flow is zero.
 
 use crate::packet;
-use sixway_wire::checksum::Sum;
-use sixway_wire::protocol;
+use sixway_wire::{Ipv4Header, UdpHeader, protocol};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Source of IPv6 frames: the last 16 bits count.
@@ -25,32 +24,17 @@ pub fn udp6(source: Ipv6Addr, destination: Ipv6Addr) -> Vec<u8> {
 
 /// UDP over IPv4, 64 octets with its Ethernet header. `port`: the source's.
 pub fn udp4(source: Ipv4Addr, port: u16, destination: Ipv4Addr, destination_port: u16) -> Vec<u8> {
-    const OCTETS: usize = SMALLEST - 34;
-    let mut datagram = [0_u8; OCTETS];
-    datagram[..2].copy_from_slice(&port.to_be_bytes());
-    datagram[2..4].copy_from_slice(&destination_port.to_be_bytes());
-    datagram[4..6].copy_from_slice(&(OCTETS as u16).to_be_bytes());
-    let sum =
-        sixway_wire::checksum::pseudo4(source, destination, protocol::UDP, OCTETS as u32).bytes(&datagram);
-    datagram[6..8].copy_from_slice(&sum.checksum_nonzero().to_be_bytes());
-    ipv4(source, destination, protocol::UDP, &datagram)
+    let data = [0; SMALLEST - 42];
+    let header = UdpHeader::new(port, destination_port, data.len());
+    let header = header.with_checksum4(source, destination, &data);
+    ipv4(source, destination, protocol::UDP, &[&header.octets()[..], &data].concat())
 }
 
 /// An IPv6 packet in IPv4.
 pub fn in_ipv4(source: Ipv4Addr, destination: Ipv4Addr, packet: &[u8]) -> Vec<u8> {
-    ipv4(source, destination, 41, packet)
+    ipv4(source, destination, protocol::IPV6, packet)
 }
 
 fn ipv4(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8, payload: &[u8]) -> Vec<u8> {
-    let mut header = [0_u8; 20];
-    header[0] = 0x45;
-    header[2..4].copy_from_slice(&(20 + payload.len() as u16).to_be_bytes());
-    header[6] = 0x40;
-    header[8] = 64;
-    header[9] = protocol;
-    header[12..16].copy_from_slice(&source.octets());
-    header[16..].copy_from_slice(&destination.octets());
-    let check = Sum::default().bytes(&header).checksum();
-    header[10..12].copy_from_slice(&check.to_be_bytes());
-    [&header[..], payload].concat()
+    [&Ipv4Header::new(source, destination, protocol, payload.len()).octets()[..], payload].concat()
 }

@@ -16,7 +16,7 @@ use sixway_lab::interrupt;
 use sixway_lab::kernel_peer::KernelPeer;
 use sixway_lab::load::{discard_all, flood, tunnel_socket};
 use sixway_lab::namespace::command;
-use sixway_lab::packet::{echo_reply, echo_request, six_to_four};
+use sixway_lab::packet::{echo_request, six_to_four, tunnelled_echo_reply};
 use sixway_lab::topology::Network;
 use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -157,7 +157,7 @@ fn receives(socket: &UdpSocket, number: u16, limit: Duration) -> Result<bool> {
             .set_read_timeout(Some(Duration::from_millis(20)))
             .asking(|| "setting a time limit".to_owned())?;
         if let Ok(length) = socket.recv(&mut octets)
-            && octets[..length].get(20..).and_then(echo_reply) == Some([41, number])
+            && tunnelled_echo_reply(&octets[..length]) == Some([41, number])
         {
             return Ok(true);
         }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::segmentation::tests::{tcp, udp};
+use sixway_wire::{Ipv4Header, protocol};
 
 fn received(header: Header, packet: &mut [u8]) -> (Offload, LinkCounters) {
     let mut counters = LinkCounters::default();
@@ -87,11 +88,9 @@ fn an_unfinished_checksum_that_is_not_the_packets_own_is_finished() {
 
 /// An IPv6 packet in IPv4.
 fn in_ipv4(inner: &[u8]) -> Vec<u8> {
-    let length = ((20 + inner.len()) as u16).to_be_bytes();
-    let mut packet =
-        vec![0x45, 0, length[0], length[1], 0, 0, 0, 0, 64, 41, 0, 0, 192, 0, 2, 1, 198, 51, 100, 2];
-    packet.extend_from_slice(inner);
-    packet
+    let (source, destination) = ([192, 0, 2, 1].into(), [198, 51, 100, 2].into());
+    let header = Ipv4Header::new(source, destination, protocol::IPV6, inner.len());
+    [&header.octets()[..], inner].concat()
 }
 
 #[test]

@@ -89,12 +89,12 @@ fn packets_from_either_side_keep_a_session_alive_until_its_very_last_second() {
             bench.wait(lifetime - Duration::from_nanos(1));
             bench.expire();
             assert!(bench.send(&packet).is_ok());
-            assert_eq!(bench.counters.sessions_made, 1);
+            assert_eq!(bench.effects.counters.sessions_made, 1);
         }
         // A lifetime starts in whole seconds, rounded up.
         bench.wait(lifetime + Duration::from_secs(1));
         bench.expire();
         assert_eq!(bench.sessions(), []);
-        assert_eq!((bench.counters.bindings_ended, bench.nat64.occupancy().bindings), (1, 0));
+        assert_eq!((bench.effects.counters.bindings_ended, bench.nat64.occupancy().bindings), (1, 0));
     }
 }

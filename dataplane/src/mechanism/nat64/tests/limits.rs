@@ -108,7 +108,7 @@ fn expiry_does_no_more_than_its_budget_and_the_rest_later() {
     }
     bench.wait(UDP_DEFAULT);
     for left in [90, 80, 70] {
-        bench.nat64.expire(bench.now, 10, &mut bench.counters, |_| panic!());
+        bench.nat64.expire(bench.now, 10, &mut bench.effects);
         assert_eq!(bench.nat64.occupancy().sessions, left);
     }
     bench.expire();

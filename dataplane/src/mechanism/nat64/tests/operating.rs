@@ -41,8 +41,12 @@ fn a_super_frame_counts_its_segments() {
     let packet = Packet { length: 30_000, ..v6(HOST, IMAGE, UDP, ports(5_000, 53, 0)) };
     let mut probe = Probe::EMPTY;
     bench.nat64.probe(&packet, &mut probe);
-    let arrival = Arrival { packet: &packet, quoted: None, octets: &[], segments: 21 };
-    assert!(bench.nat64.decide(&arrival, &probe, bench.now, &mut bench.counters).is_ok());
+    let segments = Segments { size: 1_427, kind: SegmentKind::Udp };
+    let mut frame = Frame::holding(&[0x60; 100]);
+    frame.offload.segments = Some(segments);
+    let arrival = Arrival::new(&frame, &packet, None);
+    assert_eq!(arrival.segments(), 21);
+    assert!(bench.nat64.decide(&arrival, &probe, bench.now, &mut bench.effects).is_ok());
     assert_eq!((bench.sessions()[0].packets_out, bench.sessions()[0].octets_out), (21, 30_000));
 }
 
@@ -88,14 +92,14 @@ fn a_session_ends_by_order_and_its_last_takes_the_binding_along() {
     }
     let end = |bench: &mut Bench, port| {
         let inside = Inside(e6(HOST, 5_000));
-        bench.nat64.end_session(NatProtocol::Udp, inside, e4(SERVER, port), &mut bench.counters)
+        bench.nat64.end_session(NatProtocol::Udp, inside, e4(SERVER, port), &mut bench.effects.counters)
     };
     assert!(end(&mut bench, 53));
     assert!(!end(&mut bench, 53));
     assert_eq!((bench.sessions().len(), bindings(&bench).len()), (1, 1));
     assert!(end(&mut bench, 54));
     assert_eq!((bench.sessions().len(), bindings(&bench).len()), (0, 0));
-    assert_eq!((bench.counters.sessions_ended, bench.counters.bindings_ended), (2, 1));
+    assert_eq!((bench.effects.counters.sessions_ended, bench.effects.counters.bindings_ended), (2, 1));
 }
 
 #[test]
@@ -106,12 +110,14 @@ fn a_binding_ends_by_order_some_sessions_at_a_time() {
         outside = Some(bench.sent_out(&v6(HOST, IMAGE, UDP, ports(5_000, 53 + port, 0))).0);
     }
     let outside = Outside(outside.unwrap());
-    let end = |bench: &mut Bench| bench.nat64.end_binding(NatProtocol::Udp, outside, 10, &mut bench.counters);
+    let end = |bench: &mut Bench| {
+        bench.nat64.end_binding(NatProtocol::Udp, outside, 10, &mut bench.effects.counters)
+    };
     assert_eq!(
         [end(&mut bench), end(&mut bench), end(&mut bench), end(&mut bench)],
         [Some(false), Some(false), Some(true), None]
     );
-    assert_eq!((bench.counters.sessions_ended, bench.counters.bindings_ended), (25, 1));
+    assert_eq!((bench.effects.counters.sessions_ended, bench.effects.counters.bindings_ended), (25, 1));
 }
 
 #[test]
@@ -126,10 +132,13 @@ fn a_static_binding_is_made_and_removed_at_run_time() {
     assert_eq!(bench.nat64.add_static(&new), Ok(()));
     assert_eq!(bench.nat64.add_static(&new), Err(StaticBindingError::InsideInUse));
     assert!(bindings(&bench)[0].is_static);
-    assert!(matches!(bench.back(outside, SYN), Ok(Outcome::Translate(_))));
-    assert_eq!(bench.nat64.end_binding(NatProtocol::Tcp, Outside(outside), 10, &mut bench.counters), None);
-    assert_eq!(bench.nat64.remove_static(&new, 10, &mut bench.counters), Some(true));
-    assert_eq!(bench.nat64.remove_static(&new, 10, &mut bench.counters), None);
+    assert!(matches!(bench.back(outside, SYN), Ok(Decision { next: Next::Leave, .. })));
+    assert_eq!(
+        bench.nat64.end_binding(NatProtocol::Tcp, Outside(outside), 10, &mut bench.effects.counters),
+        None
+    );
+    assert_eq!(bench.nat64.remove_static(&new, 10, &mut bench.effects.counters), Some(true));
+    assert_eq!(bench.nat64.remove_static(&new, 10, &mut bench.effects.counters), None);
     assert_eq!((bench.sessions().len(), bindings(&bench).len()), (0, 0));
 }
 
@@ -161,10 +170,10 @@ fn a_static_binding_belongs_to_worker_0_and_the_others_keep_their_hands_off_it()
         assert_eq!(ownership.worker_of_outside(NatProtocol::Tcp, outside), WorkerId(1));
         assert_eq!(ownership.worker_of_inside(HOST.parse().unwrap()), WorkerId(0));
     }
-    let mut bench = Bench { nat64: neighbour, now: Instant::from_secs(1), counters: Counters::default() };
+    let mut bench = Bench { nat64: neighbour, now: Instant::from_secs(1), effects: Effects::default() };
     let packet = v6(OTHER, IMAGE, UDP, ports(5_000, 53, 0));
     assert_eq!(bench.send(&packet), Err(DropReason::PortPoolEmpty));
-    assert_eq!(bench.nat64.remove_static(&binding, 1, &mut bench.counters), Some(true));
+    assert_eq!(bench.nat64.remove_static(&binding, 1, &mut bench.effects.counters), Some(true));
     assert_eq!(bench.sent_out(&packet).0, outside);
 }
 
@@ -203,7 +212,7 @@ fn a_hairpin_comes_back_with_both_ends_seen_from_outside() {
     let (callee, _) = bench.sent_out(&v6(OTHER, IMAGE, UDP, ports(7_000, 53, 0)));
     let image = format!("64:ff9b::{}", callee.address);
     let packet = v6(HOST, &image, UDP, ports(5_000, callee.port, 0));
-    let Ok(Outcome::Translate(Decision { next, .. })) = bench.send(&packet) else { panic!() };
+    let Ok(Decision { next, .. }) = bench.send(&packet) else { panic!() };
     assert_eq!(next, Next::Again);
     let (caller, destination) = bench.sent_out(&packet);
     assert_eq!(destination, callee);

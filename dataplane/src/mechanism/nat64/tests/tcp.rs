@@ -5,11 +5,11 @@ use super::*;
 /// A bench with one session in the named state, and its outside endpoint.
 fn in_state(name: &str) -> (Bench, Endpoint4) {
     let mut bench = Bench::endpoint_independent();
-    if name == "v6 init" {
+    if name == "inside init" {
         let (outside, _) = bench.sent_out(&v6(HOST, IMAGE, TCP, ports(5_000, 80, SYN)));
         return (bench, outside);
     }
-    if name == "v4 init" {
+    if name == "outside init" {
         let mut bench = Bench::new(&with_static());
         let outside = e4("192.0.2.1", 80);
         bench.sent_in(&v4(SERVER, outside.address, TCP, ports(80, 80, SYN)));
@@ -18,9 +18,9 @@ fn in_state(name: &str) -> (Bench, Endpoint4) {
     let outside = bench.connect();
     let segments: &[(bool, u8)] = match name {
         "established" => &[],
-        "v4 fin rcv" => &[(false, FIN | ACK)],
-        "v6 fin rcv" => &[(true, FIN | ACK)],
-        "v6 fin + v4 fin rcv" => &[(true, FIN | ACK), (false, FIN | ACK)],
+        "fin from outside" => &[(false, FIN | ACK)],
+        "fin from inside" => &[(true, FIN | ACK)],
+        "fin from both" => &[(true, FIN | ACK), (false, FIN | ACK)],
         "trans" => &[(false, RST)],
         other => panic!("{other}"),
     };
@@ -45,37 +45,40 @@ fn after(name: &str, out: bool, flags: u8) -> &'static str {
     let (mut bench, outside) = in_state(name);
     assert_eq!(bench.state(), name);
     let outcome = if out { bench.out(flags) } else { bench.back(outside, flags) };
-    assert!(matches!(outcome, Ok(Outcome::Translate(_))), "{name}: every segment of a session is forwarded");
+    assert!(
+        matches!(outcome, Ok(Decision { next: Next::Leave, .. })),
+        "{name}: every segment of a session is forwarded"
+    );
     bench.state()
 }
 
 #[test]
 fn every_transition_happens_through_the_whole_nat64() {
     let rows = [
-        ("v4 init", true, SYN | ACK, "established"),
-        ("v4 init", true, RST | ACK, "v4 init"),
-        ("v4 init", true, ACK, "v4 init"),
-        ("v4 init", false, SYN, "v4 init"),
-        ("v4 init", false, ACK, "v4 init"),
-        ("v6 init", false, SYN | ACK, "established"),
-        ("v6 init", false, SYN, "established"),
-        ("v6 init", true, SYN, "v6 init"),
-        ("v6 init", false, RST | ACK, "v6 init"),
-        ("v6 init", true, ACK, "v6 init"),
-        ("established", false, FIN | ACK, "v4 fin rcv"),
-        ("established", true, FIN | ACK, "v6 fin rcv"),
+        ("outside init", true, SYN | ACK, "established"),
+        ("outside init", true, RST | ACK, "outside init"),
+        ("outside init", true, ACK, "outside init"),
+        ("outside init", false, SYN, "outside init"),
+        ("outside init", false, ACK, "outside init"),
+        ("inside init", false, SYN | ACK, "established"),
+        ("inside init", false, SYN, "established"),
+        ("inside init", true, SYN, "inside init"),
+        ("inside init", false, RST | ACK, "inside init"),
+        ("inside init", true, ACK, "inside init"),
+        ("established", false, FIN | ACK, "fin from outside"),
+        ("established", true, FIN | ACK, "fin from inside"),
         ("established", false, RST, "trans"),
         ("established", true, RST, "trans"),
         ("established", false, ACK, "established"),
         ("established", true, SYN, "established"),
-        ("v4 fin rcv", true, FIN | ACK, "v6 fin + v4 fin rcv"),
-        ("v4 fin rcv", false, FIN | ACK, "v4 fin rcv"),
-        ("v4 fin rcv", true, RST, "v4 fin rcv"),
-        ("v6 fin rcv", false, FIN | ACK, "v6 fin + v4 fin rcv"),
-        ("v6 fin rcv", true, FIN | ACK, "v6 fin rcv"),
-        ("v6 fin rcv", false, RST, "v6 fin rcv"),
-        ("v6 fin + v4 fin rcv", true, ACK, "v6 fin + v4 fin rcv"),
-        ("v6 fin + v4 fin rcv", false, SYN, "v6 fin + v4 fin rcv"),
+        ("fin from outside", true, FIN | ACK, "fin from both"),
+        ("fin from outside", false, FIN | ACK, "fin from outside"),
+        ("fin from outside", true, RST, "fin from outside"),
+        ("fin from inside", false, FIN | ACK, "fin from both"),
+        ("fin from inside", true, FIN | ACK, "fin from inside"),
+        ("fin from inside", false, RST, "fin from inside"),
+        ("fin from both", true, ACK, "fin from both"),
+        ("fin from both", false, SYN, "fin from both"),
         ("trans", false, RST, "trans"),
         ("trans", true, RST, "trans"),
         ("trans", true, ACK, "established"),
@@ -89,12 +92,12 @@ fn every_transition_happens_through_the_whole_nat64() {
 #[test]
 fn a_session_in_each_state_ends_after_its_lifetime_and_not_a_nanosecond_before() {
     let lifetimes = [
-        ("v4 init", TCP_TRANS),
-        ("v6 init", TCP_TRANS),
+        ("outside init", TCP_TRANS),
+        ("inside init", TCP_TRANS),
         ("established", TCP_EST + TCP_TRANS),
-        ("v4 fin rcv", TCP_EST),
-        ("v6 fin rcv", TCP_EST),
-        ("v6 fin + v4 fin rcv", TCP_TRANS),
+        ("fin from outside", TCP_EST),
+        ("fin from inside", TCP_EST),
+        ("fin from both", TCP_TRANS),
         ("trans", TCP_TRANS),
     ];
     for (name, lifetime) in lifetimes {
@@ -105,26 +108,26 @@ fn a_session_in_each_state_ends_after_its_lifetime_and_not_a_nanosecond_before()
         bench.wait(Duration::from_nanos(1));
         bench.expire();
         assert_eq!(bench.sessions().len(), 0, "{name} did not end");
-        assert_eq!(bench.counters.sessions_ended, 1);
+        assert_eq!(bench.effects.counters.sessions_ended, 1);
     }
 }
 
 #[test]
 fn a_session_whose_time_is_up_is_over_even_if_nobody_expired_it() {
-    let (mut bench, outside) = in_state("v6 fin + v4 fin rcv");
+    let (mut bench, outside) = in_state("fin from both");
     bench.wait(TCP_TRANS);
     assert_eq!(bench.back(outside, ACK), Err(DropReason::NoSession));
-    assert_eq!(bench.counters.sessions_ended, 1);
+    assert_eq!(bench.effects.counters.sessions_ended, 1);
 }
 
 #[test]
 fn segments_that_do_not_restart_the_lifetime_let_it_run_out() {
     for (name, out, flags) in [
-        ("v6 init", true, ACK),
-        ("v6 init", false, RST),
-        ("v6 fin + v4 fin rcv", false, ACK),
+        ("inside init", true, ACK),
+        ("inside init", false, RST),
+        ("fin from both", false, ACK),
         ("trans", true, RST),
-        ("v4 init", false, SYN),
+        ("outside init", false, SYN),
     ] {
         let (mut bench, outside) = in_state(name);
         bench.wait(TCP_TRANS - Duration::from_secs(1));
@@ -138,19 +141,19 @@ fn segments_that_do_not_restart_the_lifetime_let_it_run_out() {
 
 #[test]
 fn a_silent_connection_becomes_transitory_and_its_inside_end_is_probed() {
-    let (mut bench, outside) = in_state("established");
+    let (mut bench, _) = in_state("established");
     bench.wait(TCP_EST - Duration::from_nanos(1));
     assert_eq!(bench.expire(), []);
     bench.wait(Duration::from_nanos(1));
-    let [Due::Probe(probed)] = bench.expire()[..] else { panic!("no probe") };
-    assert_eq!(probed.session.outside, Outside(outside));
-    let parsed = crate::parse::parse(&probed.packet).unwrap();
+    let beside = bench.expire();
+    let [Beside::Probe(probed)] = &beside[..] else { panic!("no probe") };
+    let parsed = crate::parse::parse(probed).unwrap();
     let (source, destination) = (IMAGE.parse().unwrap(), HOST.parse().unwrap());
     assert_eq!(parsed.addresses, Addresses::V6 { source, destination });
     assert_eq!(parsed.transport, ports(80, 5_000, ACK));
-    assert_eq!(probed.packet[44..52], [0; 8], "sequence and acknowledgment number");
+    assert_eq!(probed[44..52], [0; 8], "sequence and acknowledgment number");
     let pseudo = sixway_wire::checksum::pseudo6(source, destination, TCP, 20);
-    assert_eq!(pseudo.bytes(&probed.packet[40..]).checksum(), 0);
+    assert_eq!(pseudo.bytes(&probed[40..]).checksum(), 0);
     assert_eq!(bench.state(), "trans");
     assert!(bench.out(ACK).is_ok(), "the inside end answers");
     assert_eq!(bench.state(), "established");
@@ -180,16 +183,16 @@ fn a_segment_without_session_is_forwarded_by_its_binding_and_nothing_is_remember
 fn an_inbound_syn_without_binding_is_stored_and_answered_after_six_seconds() {
     let mut bench = Bench::endpoint_independent();
     let outside = e4("192.0.2.3", 4_000);
-    assert_eq!(bench.back(outside, SYN), Ok(Outcome::Stored));
+    assert_eq!(bench.back(outside, SYN), Ok(STORED));
     assert_eq!(bench.back(outside, SYN), Err(DropReason::SynAwaitsInside), "a repeated SYN waits as well");
     assert_eq!(bench.back(outside, ACK), Err(DropReason::SynAwaitsInside));
-    assert_eq!((bench.counters.held, bench.counters.bindings_made), (1, 0));
+    assert_eq!((bench.effects.counters.held, bench.effects.counters.bindings_made), (1, 0));
     bench.wait(TCP_INCOMING_SYN - Duration::from_nanos(1));
     assert_eq!(bench.expire(), []);
     bench.wait(Duration::from_nanos(1));
-    assert_eq!(bench.expire(), [Due::UnansweredSyn([0x45; 60].into())]);
-    assert_eq!(bench.counters.held, 0);
-    assert_eq!(bench.counters.dropped[DropReason::InboundSyn as usize], 1);
+    assert_eq!(bench.expire(), [Beside::Answer(DropReason::InboundSyn, [0x45; 60].into())]);
+    assert_eq!(bench.effects.counters.held, 0);
+    assert_eq!(bench.effects.counters.dropped[DropReason::InboundSyn as usize], 1);
     assert_eq!(bench.sessions(), []);
 }
 
@@ -197,11 +200,11 @@ fn an_inbound_syn_without_binding_is_stored_and_answered_after_six_seconds() {
 fn a_stored_syn_is_answered_even_if_a_packet_finds_its_time_is_up_first() {
     let mut bench = Bench::endpoint_independent();
     let outside = e4("192.0.2.3", 4_000);
-    assert_eq!(bench.back(outside, SYN), Ok(Outcome::Stored));
+    assert_eq!(bench.back(outside, SYN), Ok(STORED));
     bench.wait(TCP_INCOMING_SYN);
-    assert_eq!(bench.back(outside, SYN), Ok(Outcome::Stored), "the next one is stored in turn");
+    assert_eq!(bench.back(outside, SYN), Ok(STORED), "the next one is stored in turn");
     assert_eq!(bench.expire().len(), 1);
-    assert_eq!((bench.counters.held, bench.sessions().len()), (1, 1));
+    assert_eq!((bench.effects.counters.held, bench.sessions().len()), (1, 1));
 }
 
 /// A pool of a single port, so that the next binding is sure to get it.
@@ -214,13 +217,16 @@ fn one_port() -> Nat64Config {
 fn a_syn_from_inside_completes_the_simultaneous_open_of_a_stored_one() {
     let mut bench = Bench::new(&one_port());
     let outside = e4("192.0.2.1", 4_000);
-    assert_eq!(bench.back(outside, SYN), Ok(Outcome::Stored));
+    assert_eq!(bench.back(outside, SYN), Ok(STORED));
     assert_eq!(bench.sessions()[0].inside, None);
     assert!(bench.out(SYN).is_ok());
     let session = bench.sessions()[0];
     assert_eq!((session.state, session.inside), ("established", Some(Inside(e6(HOST, 5_000)))));
-    assert_eq!((bench.counters.held, bench.counters.dropped[DropReason::InboundSyn as usize]), (0, 1));
-    assert!(matches!(bench.back(outside, SYN | ACK), Ok(Outcome::Translate(_))));
+    assert_eq!(
+        (bench.effects.counters.held, bench.effects.counters.dropped[DropReason::InboundSyn as usize]),
+        (0, 1)
+    );
+    assert!(matches!(bench.back(outside, SYN | ACK), Ok(Decision { next: Next::Leave, .. })));
     bench.wait(TCP_INCOMING_SYN);
     assert_eq!(bench.expire(), [], "what was answered from inside is not answered again");
     assert_eq!((bench.nat64.occupancy().sessions, bench.nat64.occupancy().bindings), (1, 1));
@@ -231,13 +237,16 @@ fn with_address_dependent_filtering_a_syn_to_a_binding_waits_for_one_from_inside
     let mut bench = Bench::address_dependent();
     let outside = bench.connect();
     let syn = v4(STRANGER, outside.address, TCP, ports(81, outside.port, SYN));
-    assert_eq!(bench.send(&syn), Ok(Outcome::Stored));
+    assert_eq!(bench.send(&syn), Ok(STORED));
     let data = v4(STRANGER, outside.address, TCP, ports(82, outside.port, ACK));
     assert_eq!(bench.send(&data), Err(DropReason::Filtered), "what waits lets nobody in");
     assert!(bench.send(&v6(HOST, "64:ff9b::203.0.113.2", TCP, ports(5_000, 81, SYN))).is_ok());
     let data = v4(STRANGER, outside.address, TCP, ports(82, outside.port, ACK));
-    assert!(matches!(bench.send(&data), Ok(Outcome::Translate(_))), "the session lets its remote in");
-    assert_eq!(bench.counters.held, 0);
+    assert!(
+        matches!(bench.send(&data), Ok(Decision { next: Next::Leave, .. })),
+        "the session lets its remote in"
+    );
+    assert_eq!(bench.effects.counters.held, 0);
 }
 
 #[test]
@@ -246,7 +255,7 @@ fn with_address_dependent_filtering_a_known_remote_may_open_another_connection()
     let outside = bench.connect();
     let syn = v4(SERVER, outside.address, TCP, ports(81, outside.port, SYN));
     assert_eq!(bench.sent_in(&syn).1, e6(HOST, 5_000));
-    assert_eq!(bench.sessions()[1].state, "v4 init");
+    assert_eq!(bench.sessions()[1].state, "outside init");
 }
 
 #[test]
@@ -262,7 +271,7 @@ fn a_syn_that_finds_no_room_to_be_stored_is_refused_at_once() {
     let mut bench = Bench::new(&Nat64Config { max_sessions: 3, ..config() });
     for port in 0..3 {
         let syn = v4(SERVER, "192.0.2.1".parse().unwrap(), TCP, ports(80, 4_000 + port, SYN));
-        assert_eq!(bench.send(&syn), Ok(Outcome::Stored));
+        assert_eq!(bench.send(&syn), Ok(STORED));
     }
     assert_eq!(bench.back(e4("192.0.2.1", 5_000), SYN), Err(DropReason::InboundSyn));
 }

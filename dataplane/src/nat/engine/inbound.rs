@@ -1,68 +1,75 @@
-//! From outside to inside: IPv4 becomes IPv6 (RFC 6146 §3.5.1 to §3.5.3, second halves, and §3.6).
+//! From outside to inside (RFC 6146 §3.5.1 to §3.5.3, second halves).
 //!
 //! Static bindings are let in whatever the filtering: the administrator made them for just that.
 
-use super::{Nat64, Outcome, Probe};
+use super::{Arriving, Engine, Mechanism, Probe};
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
-use crate::mechanism::contract::Arrival;
-use crate::nat::{BindingKind, Direction, Inside, NatProtocol, Outside, Segment, SessionState};
-use crate::verdict::{Decision, Edit, Next};
-use sixway_wire::{Endpoint4, Endpoint6};
+use crate::instant::Instant;
+use crate::nat::binding::BindingKind;
+use crate::nat::inside_key::InsideKey;
+use crate::nat::protocol::NatProtocol;
+use crate::nat::session_state::{Segment, SessionState};
+use crate::nat::sides::{Direction, Inside, Outside};
+use sixway_wire::Endpoint4;
 
 /// By what a packet is translated.
-enum Way {
+enum Way<I> {
     /// Its session.
     Session(u32),
     /// The binding alone.
-    Binding(Inside<Endpoint6>),
+    Binding(Inside<I>),
     /// By nothing: it was stored.
     Stored,
 }
 
-impl Nat64 {
+impl<I: InsideKey> Engine<I> {
+    /// Decides on a packet from outside. `probe` is what the look-ups made of this very packet.
+    ///
+    /// # Errors
+    /// Why it is dropped.
     #[inline(always)]
-    pub(super) fn inbound(
+    pub fn inbound<M: Mechanism<I>>(
         &mut self,
-        arrival: &Arrival<'_>,
-        outside: Outside<Endpoint4>,
-        probe: &Probe,
+        arrival: &impl Arriving,
+        (outside, probe, now): (Outside<Endpoint4>, &Probe<I>, Instant),
+        mechanism: &M,
         counters: &mut Counters,
-    ) -> Result<Outcome, DropReason> {
+    ) -> Result<M::Outcome, DropReason> {
+        self.clock.set(now);
         let slot = if self.tables.sessions.is_outside(probe.slot, outside, probe.remote, probe.protocol)
             && !self.tables.sessions.is_overdue(probe.slot, self.clock)
         {
             probe.slot
         } else {
-            match self.inbound_unprobed(arrival, outside, probe, counters)? {
+            match self.inbound_unprobed(arrival, (outside, probe), mechanism, counters)? {
                 Way::Session(slot) => slot,
-                Way::Binding(inside) => return Ok(self.to_inside(inside, probe)),
-                Way::Stored => return Ok(Outcome::Stored),
+                Way::Binding(inside) => return Ok(Self::inward(inside, probe, mechanism)),
+                Way::Stored => return Ok(mechanism.held()),
             }
         };
-        if self.tables.sessions.get(slot).state == SessionState::V4InitStored {
+        if self.tables.sessions.get(slot).state == SessionState::OutsideInitStored {
             return Err(DropReason::SynAwaitsInside);
         }
-        let (segments, octets) = (arrival.segments(), arrival.packet.length);
+        let (segments, octets) = (arrival.segments(), arrival.packet().length);
         let is_heeded = self.tables.sessions.count(slot, Direction::In, segments, octets, self.clock);
         let segment = Segment::of(probe.flags);
         if is_heeded | (segment != Segment::Data) {
             self.heed(slot, Direction::In, arrival, probe, counters);
         }
         self.tables.sessions.advance(slot, Direction::In, segment, self.clock);
-        let session = self.tables.sessions.get(slot);
-        Ok(self.to_inside(session.inside, probe))
+        Ok(Self::inward(self.tables.sessions.get(slot).inside, probe, mechanism))
     }
 
     /// The packet's session was not found by its probe: it is looked for again, or made if the filtering allows it.
     #[cold]
     fn inbound_unprobed(
         &mut self,
-        arrival: &Arrival<'_>,
-        outside: Outside<Endpoint4>,
-        probe: &Probe,
+        arrival: &impl Arriving,
+        (outside, probe): (Outside<Endpoint4>, &Probe<I>),
+        mechanism: &impl Mechanism<I>,
         counters: &mut Counters,
-    ) -> Result<Way, DropReason> {
+    ) -> Result<Way<I>, DropReason> {
         let (protocol, remote) = (probe.protocol, probe.remote);
         if let Some(slot) = self.tables.sessions.find_outside(outside, remote, protocol)
             && self.tables.settle(slot, self.clock, counters)
@@ -70,12 +77,12 @@ impl Nat64 {
             return Ok(Way::Session(slot));
         }
         // Whoever cannot be represented inside must not make a session there.
-        self.prefix.permit(remote.address)?;
+        mechanism.may_come_in(remote.address)?;
         let is_syn = Segment::of(probe.flags) == Segment::Syn;
         self.tables.make_room_for_outside(self.clock, counters);
         let Some(binding) = self.tables.bindings.find_outside(protocol, outside) else {
             return match protocol {
-                NatProtocol::Tcp if is_syn => self.store(None, arrival, outside, probe, counters),
+                NatProtocol::Tcp if is_syn => self.store(None, arrival, (outside, probe), counters),
                 NatProtocol::Tcp => Err(DropReason::NoSession),
                 NatProtocol::Udp | NatProtocol::Icmp => Err(DropReason::NoBinding),
             };
@@ -86,12 +93,12 @@ impl Nat64 {
             || self.tables.permits.admits(protocol, outside, remote.address);
         let state = match protocol {
             NatProtocol::Tcp if is_syn && !is_admitted => {
-                return self.store(Some(binding), arrival, outside, probe, counters);
+                return self.store(Some(binding), arrival, (outside, probe), counters);
             }
             NatProtocol::Tcp | NatProtocol::Udp | NatProtocol::Icmp if !is_admitted => {
                 return Err(DropReason::Filtered);
             }
-            NatProtocol::Tcp if is_syn => SessionState::V4Init,
+            NatProtocol::Tcp if is_syn => SessionState::OutsideInit,
             // §3.5.2.2, CLOSED, any other packet: forwarded if there is a binding, and nothing is remembered.
             NatProtocol::Tcp => return Ok(Way::Binding(inside)),
             NatProtocol::Udp => SessionState::Udp,
@@ -103,26 +110,20 @@ impl Nat64 {
     fn store(
         &mut self,
         binding: Option<u32>,
-        arrival: &Arrival<'_>,
-        outside: Outside<Endpoint4>,
-        probe: &Probe,
+        arrival: &impl Arriving,
+        (outside, probe): (Outside<Endpoint4>, &Probe<I>),
         counters: &mut Counters,
-    ) -> Result<Way, DropReason> {
+    ) -> Result<Way<I>, DropReason> {
         self.tables.store(binding, outside, probe.remote, arrival.octets(), self.clock, counters)?;
         Ok(Way::Stored)
     }
 
     #[inline(always)]
-    fn to_inside(&self, inside: Inside<Endpoint6>, probe: &Probe) -> Outcome {
+    fn inward<M: Mechanism<I>>(inside: Inside<I>, probe: &Probe<I>, mechanism: &M) -> M::Outcome {
         let port = match probe.protocol {
-            NatProtocol::Icmp => inside.0.port,
+            NatProtocol::Icmp => inside.0.port(),
             NatProtocol::Tcp | NatProtocol::Udp => probe.remote.port,
         };
-        let edit = Edit::Translate4To6 {
-            source: Endpoint6::new(self.prefix.embed_any(probe.remote.address), port),
-            destination: inside.0,
-            keep_ports: false,
-        };
-        Outcome::Translate(Decision::edit(edit, self.policy, Next::Leave))
+        mechanism.inward(inside, Endpoint4::new(probe.remote.address, port))
     }
 }

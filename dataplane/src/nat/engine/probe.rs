@@ -1,13 +1,14 @@
 //! The look-up of a packet's session in steps, so that a batch's cache misses overlap: all packets are probed, then all
 //! warmed, then decided. Each step's load is independent of the other packets'.
 
-use super::Nat64;
-use crate::drop_reason::DropReason;
-use crate::nat::{Inside, NatProtocol, Outside};
+use super::Engine;
+use crate::nat::inside_key::InsideKey;
+use crate::nat::protocol::NatProtocol;
+use crate::nat::sides::{Direction, Inside, Outside};
 use crate::parse::{Addresses, Packet, Transport};
 use core::net::Ipv4Addr;
+use sixway_wire::Endpoint4;
 use sixway_wire::protocol::{ICMPV4, ICMPV6, TCP, UDP};
-use sixway_wire::{Endpoint4, Endpoint6};
 
 const NO_SLOT: u32 = u32::MAX;
 
@@ -18,9 +19,9 @@ const ECHO_V6: [u8; 2] = [128, 129];
 
 /// Where a packet's NAT side is.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Side {
+pub enum Side<I> {
     /// It came from this inside endpoint.
-    Inside(Inside<Endpoint6>),
+    Inside(Inside<I>),
     /// It goes to this outside endpoint.
     Outside(Outside<Endpoint4>),
     /// It has no session of its own: an ICMP error, or nothing that is translated.
@@ -29,8 +30,9 @@ pub(super) enum Side {
 
 /// A packet's five-tuple, and how far the look-up of its session is.
 #[derive(Clone, Copy, Debug)]
-pub struct Probe {
-    pub(super) side: Side,
+pub struct Probe<I> {
+    /// Where its NAT side is.
+    pub side: Side<I>,
     /// The other end; its port is 0 for ICMP.
     pub(super) remote: Endpoint4,
     pub(super) protocol: NatProtocol,
@@ -43,7 +45,7 @@ pub struct Probe {
     touched: u64,
 }
 
-impl Probe {
+impl<I> Probe<I> {
     /// A place for a probe.
     pub const EMPTY: Self = Self {
         side: Side::Neither,
@@ -54,50 +56,79 @@ impl Probe {
         slot: NO_SLOT,
         touched: 0,
     };
+
+    /// Makes it a packet's that has no session of its own.
+    #[inline(always)]
+    pub fn clear(&mut self) {
+        self.side = Side::Neither;
+        self.slot = NO_SLOT;
+    }
 }
 
-impl Nat64 {
-    /// Step one: the five-tuple, its tag, and the index entry at the tag's home. The probe is written in place: copying
-    /// what was just written piece by piece would stall.
+/// What a packet has for ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ports {
+    /// Its protocol.
+    pub protocol: NatProtocol,
+    /// The sender's port. Of an ICMP query the identifier is the inside end's, and the other end has 0.
+    pub from: u16,
+    /// The receiver's port.
+    pub to: u16,
+    /// TCP's flags, else 0.
+    pub flags: u8,
+}
+
+impl Ports {
+    /// Those of a packet that crosses the NAT this way. `None`: it has none, and no session of its own.
     #[inline]
-    pub fn probe(&self, packet: &Packet, probe: &mut Probe) {
-        probe.side = Side::Neither;
-        probe.slot = NO_SLOT;
+    pub fn of(packet: &Packet, way: Direction) -> Option<Self> {
         let (protocol, [from, to], flags) = match packet.transport {
             Transport::Ports { source, destination, tcp_flags } => match packet.protocol {
                 TCP => (NatProtocol::Tcp, [source, destination], tcp_flags),
                 UDP => (NatProtocol::Udp, [source, destination], 0),
-                _ => return,
+                _ => return None,
             },
-            Transport::IcmpQuery { identifier, .. } if is_echo(packet) => {
-                let ports = if packet.protocol == ICMPV6 { [identifier, 0] } else { [0, identifier] };
-                (NatProtocol::Icmp, ports, 0)
-            }
-            Transport::IcmpQuery { .. } | Transport::IcmpError { .. } | Transport::Opaque => return,
+            Transport::IcmpQuery { identifier, .. } if is_echo(packet) => match way {
+                Direction::Out => (NatProtocol::Icmp, [identifier, 0], 0),
+                Direction::In => (NatProtocol::Icmp, [0, identifier], 0),
+            },
+            Transport::IcmpQuery { .. } | Transport::IcmpError { .. } | Transport::Opaque => return None,
         };
-        (probe.protocol, probe.flags) = (protocol, flags);
-        match packet.addresses {
-            Addresses::V6 { source, destination } => {
-                let Ok(remote) = self.prefix.extract_any(destination) else { return };
-                let inside = Inside(Endpoint6::new(source, from));
-                probe.side = Side::Inside(inside);
-                probe.remote = Endpoint4::new(remote, to);
-                probe.tag = self.tables.sessions.tag_inside(inside, probe.remote, protocol);
-                probe.touched = self.tables.sessions.touch_inside(probe.tag);
-            }
-            Addresses::V4 { source, destination } => {
-                let outside = Outside(Endpoint4::new(destination, to));
-                probe.side = Side::Outside(outside);
-                probe.remote = Endpoint4::new(source, from);
-                probe.tag = self.tables.sessions.tag_outside(outside, probe.remote, protocol);
-                probe.touched = self.tables.sessions.touch_outside(probe.tag);
-            }
-        }
+        Some(Self { protocol, from, to, flags })
+    }
+}
+
+impl<I: InsideKey> Engine<I> {
+    /// Step one for a packet from inside: its tag, and the index entry at the tag's home. The probe is written in place: copying
+    /// what was just written piece by piece would stall.
+    #[inline(always)]
+    pub fn look_inside(&self, host: Inside<I>, remote: Endpoint4, ports: Ports, probe: &mut Probe<I>) {
+        (probe.protocol, probe.flags) = (ports.protocol, ports.flags);
+        probe.side = Side::Inside(host);
+        probe.remote = remote;
+        probe.tag = self.tables.sessions.tag_inside(host, remote, ports.protocol);
+        probe.touched = self.tables.sessions.touch_inside(probe.tag);
+    }
+
+    /// Step one for a packet from outside.
+    #[inline(always)]
+    pub fn look_outside(
+        &self,
+        outside: Outside<Endpoint4>,
+        remote: Endpoint4,
+        ports: Ports,
+        probe: &mut Probe<I>,
+    ) {
+        (probe.protocol, probe.flags) = (ports.protocol, ports.flags);
+        probe.side = Side::Outside(outside);
+        probe.remote = remote;
+        probe.tag = self.tables.sessions.tag_outside(outside, remote, ports.protocol);
+        probe.touched = self.tables.sessions.touch_outside(probe.tag);
     }
 
     /// Step two: the session's line; of a packet without session, what its binding is looked up by.
     #[inline]
-    pub fn warm(&self, probe: &mut Probe) {
+    pub fn warm(&self, probe: &mut Probe<I>) {
         let sessions = &self.tables.sessions;
         match probe.side {
             Side::Inside(inside) => {
@@ -116,24 +147,6 @@ impl Nat64 {
                 probe.slot = if is_it { slot } else { NO_SLOT };
             }
             Side::Neither => {}
-        }
-    }
-
-    /// Why a packet without five-tuple is refused.
-    pub(super) fn refusal(&self, packet: &Packet) -> DropReason {
-        let (icmp, destination) = match packet.addresses {
-            Addresses::V6 { destination, .. } => (ICMPV6, Some(destination)),
-            Addresses::V4 { .. } => (ICMPV4, None),
-        };
-        if ![TCP, UDP, icmp].contains(&packet.protocol) {
-            return DropReason::ProtocolUnsupported;
-        }
-        match packet.transport {
-            Transport::Opaque => DropReason::BadFragment,
-            Transport::Ports { .. } | Transport::IcmpQuery { .. } | Transport::IcmpError { .. } => {
-                let unreachable = destination.and_then(|address| self.prefix.extract(address).err());
-                unreachable.unwrap_or(DropReason::IcmpUntranslatable)
-            }
         }
     }
 }

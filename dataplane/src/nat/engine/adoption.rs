@@ -1,27 +1,45 @@
-//! NAT64 and the fast path: which sessions it is given, and how what it carried on alone becomes sessions again.
+//! The fast path: which sessions it is given, and how what it carried on alone becomes sessions again; so do those of another process.
 
-use super::{Nat64, Probe};
-use crate::classify::source_check::{is_martian4, is_martian6};
+use super::{Arriving, Engine, Mechanism, Probe};
 use crate::counters::Counters;
 use crate::instant::Instant;
-use crate::mechanism::contract::Arrival;
-use crate::nat::{
-    Clock, Direction, NatProtocol, NotAdopted, Outside, Revival, SavedSession, Segment, SessionState,
-    SharedFastPath, SharedLedger,
-};
-use crate::offload::{FlowHandle, OffloadedFlow, Usage, mark};
+use crate::mechanism::identity::Identity;
+use crate::nat::inside_key::InsideKey;
+use crate::nat::port_ledger::PortLedger;
+use crate::nat::protocol::NatProtocol;
+use crate::nat::revival::{NotAdopted, Revival, SavedSession};
+use crate::nat::session_state::{Segment, SessionState};
+use crate::nat::sides::{Direction, Inside, Outside};
+use crate::nat::timeouts::Clock;
+use crate::offload::{FastPath, FlowHandle, OffloadedFlow, Usage, mark};
 use crate::verdict::WorkerId;
 use core::time::Duration;
 use sixway_wire::Endpoint4;
 
-impl Nat64 {
-    /// Gives sessions to this fast path from now on, or to none.
-    pub(crate) fn set_fast_path(&mut self, fast_path: Option<SharedFastPath>, packets: u32) {
-        self.tables.set_fast_path(fast_path, self.identity(), packets);
+/// An entry of the fast path that belongs to no session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry<'a> {
+    /// Its name.
+    pub(crate) handle: FlowHandle,
+    /// What it carries.
+    pub(crate) flow: &'a OffloadedFlow,
+    /// What it has seen.
+    pub(crate) usage: &'a Usage,
+}
+
+impl<I: InsideKey> Engine<I> {
+    /// Gives sessions to this fast path from now on, or to none. `mechanism` is this translator.
+    pub(crate) fn set_fast_path(
+        &mut self,
+        fast_path: Option<Box<dyn FastPath>>,
+        mechanism: Identity,
+        packets: u32,
+    ) {
+        self.tables.set_fast_path(fast_path, mechanism, packets);
     }
 
     /// Tells this ledger of the ports that are given from now on.
-    pub(crate) fn set_ledger(&mut self, ledger: SharedLedger) {
+    pub(crate) fn set_ledger(&mut self, ledger: Box<dyn PortLedger>) {
         self.tables.bindings.set_ledger(ledger);
     }
 
@@ -33,14 +51,14 @@ impl Nat64 {
         &mut self,
         slot: u32,
         way: Direction,
-        arrival: &Arrival<'_>,
-        probe: &Probe,
+        arrival: &impl Arriving,
+        probe: &Probe<I>,
         counters: &mut Counters,
     ) {
-        let packet = arrival.packet;
+        let packet = arrival.packet();
         let now = self.clock.now();
         let transport = usize::from(packet.transport_at)..packet.length as usize;
-        let came = self.came;
+        let came = arrival.came();
         let octets = || arrival.octets().get(transport).unwrap_or_default();
         let its_mark = || came.unwrap_or_else(|| mark(probe.protocol, octets()));
         if Segment::of(probe.flags) != Segment::Data {
@@ -48,11 +66,6 @@ impl Nat64 {
         } else if !self.tables.moves(slot, way, its_mark, now) {
             self.tables.offload(slot, (way, arrival.segments()), now, counters);
         }
-    }
-
-    /// The next packet, if any, is a hairpin on its second pass: it came with this mark, and left it at this pass's session too.
-    pub(crate) const fn turns(&mut self, came: Option<u32>) {
-        self.came = came;
     }
 
     /// See [`StateTables::take_back_under_way`].
@@ -73,23 +86,24 @@ impl Nat64 {
     /// Makes a session of what the fast path carries. On failure nothing is changed, and the entry is the caller's to take out.
     pub(crate) fn adopt(
         &mut self,
-        flow: &OffloadedFlow,
-        handle: FlowHandle,
-        usage: &Usage,
+        entry: &Entry,
+        mechanism: &impl Mechanism<I>,
         now: Instant,
         counters: &mut Counters,
     ) -> Result<(), NotAdopted> {
+        let flow = entry.flow;
+        let inside = I::of_carried(flow.inside).ok_or(NotAdopted::NotCarried)?;
         let state = match flow.protocol {
             NatProtocol::Tcp => SessionState::Established,
             NatProtocol::Udp => SessionState::Udp,
             NatProtocol::Icmp => return Err(NotAdopted::NotCarried),
         };
-        let last = usage.iter().filter_map(|half| half.last).max();
+        let last = entry.usage.iter().filter_map(|half| half.last).max();
         let age = last.map_or(Duration::ZERO, |last| now.since(last));
         let saved = SavedSession {
             protocol: flow.protocol,
             state,
-            inside: flow.inside,
+            inside: Inside(inside),
             outside: flow.outside,
             remote: flow.remote,
             age,
@@ -99,51 +113,62 @@ impl Nat64 {
             octets: [0; 2],
             from_outside: false,
         };
-        self.revive(&saved, Some(handle), now, counters)?;
+        self.revive(&saved, Some(entry.handle), mechanism, now, counters)?;
         counters.flows_adopted += 1;
         Ok(())
     }
 
     /// Carries a session on that another process had.
+    ///
+    /// # Errors
+    /// Why it is not carried on; nothing is changed.
     pub fn restore(
         &mut self,
-        saved: &SavedSession,
+        saved: &SavedSession<I>,
+        mechanism: &impl Mechanism<I>,
         now: Instant,
         counters: &mut Counters,
     ) -> Result<(), NotAdopted> {
-        self.revive(saved, None, now, counters)
+        self.revive(saved, None, mechanism, now, counters)
     }
 
     /// Adds the sessions that another process is to carry on to `saved`, looking at `slots` slots from the cursor on. Returns the cursor to
     /// go on from; `None`: that was all. Those that the fast path carries are not among them, nor those that wait with a stored SYN, nor
     /// those on their way to the fast path: [`crate::engine::Engine::take_back_under_way`] comes first.
     pub fn export(
-        &self,
+        &mut self,
         cursor: u32,
         slots: u32,
         now: Instant,
-        saved: &mut Vec<SavedSession>,
+        saved: &mut Vec<SavedSession<I>>,
     ) -> Option<u32> {
         let (clock, all) = (Clock::at(now), self.tables.sessions.slots());
         let end = cursor.saturating_add(slots).min(all);
-        saved.extend((cursor..end).filter_map(|slot| self.tables.save(slot, clock)));
+        let tables = &mut self.tables;
+        saved.extend((cursor..end).filter_map(|slot| tables.save(slot, clock)));
         (end < all).then_some(end)
     }
 
     fn revive(
         &mut self,
-        saved: &SavedSession,
+        saved: &SavedSession<I>,
         flow: Option<FlowHandle>,
+        mechanism: &impl Mechanism<I>,
         now: Instant,
         counters: &mut Counters,
     ) -> Result<(), NotAdopted> {
-        if let SessionState::Free | SessionState::V4InitStored = saved.state {
+        if let SessionState::Free | SessionState::OutsideInitStored = saved.state {
             return Err(NotAdopted::NotCarried);
         }
         if self.worker_of(saved) != Some(self.worker) {
             return Err(NotAdopted::OtherWorker);
         }
-        self.check_addresses(saved)?;
+        if !mechanism.may_go_on(saved.inside, saved.remote.address) {
+            return Err(NotAdopted::AddressRefused);
+        }
+        if !self.owns_outside(saved.outside.0.address) {
+            return Err(NotAdopted::PortNotGiven);
+        }
         self.clock.set(now);
         let second = |ago: Duration| u32::try_from(ago.as_secs()).unwrap_or(u32::MAX);
         let started = self.clock.ceil.saturating_sub(second(saved.age));
@@ -156,25 +181,10 @@ impl Nat64 {
     }
 
     /// The worker that owns both endpoints of a session; `None`: no worker does.
-    fn worker_of(&self, saved: &SavedSession) -> Option<WorkerId> {
-        let inside = self.ownership.worker_of_inside(saved.inside.0.address);
+    fn worker_of(&self, saved: &SavedSession<I>) -> Option<WorkerId> {
+        let inside = self.ownership.worker_of_inside(saved.inside.0.host());
         let outside = self.ownership.worker_of_outside(saved.protocol, saved.outside.0);
         (inside == outside).then_some(inside)
-    }
-
-    /// The addresses are ones that a packet may make such a session with.
-    fn check_addresses(&self, saved: &SavedSession) -> Result<(), NotAdopted> {
-        let (host, remote) = (saved.inside.0.address, saved.remote.address);
-        let is_ours =
-            self.prefix.contains(host) || self.other_prefixes.iter().any(|prefix| prefix.contains(host));
-        if is_ours || is_martian6(host) || is_martian4(remote) {
-            return Err(NotAdopted::AddressRefused);
-        }
-        self.prefix.permit(remote).map_err(|_| NotAdopted::AddressRefused)?;
-        if !self.owns_outside(saved.outside.0.address) {
-            return Err(NotAdopted::PortNotGiven);
-        }
-        Ok(())
     }
 
     /// Keeps a free endpoint of the pool from being given before `until`: after an unclean stop somebody may still send to whom it

@@ -1,0 +1,45 @@
+//! ICMP errors (RFC 6146 §3.4, §3.6.1; RFC 5508 §4): the five-tuple is that of the quoted packet with the roles swapped. They
+//! change neither bindings nor sessions (RFC 6146 §3.5, RFC 5508 REQ-6).
+
+use super::Engine;
+use crate::drop_reason::DropReason;
+use crate::nat::binding::BindingKind;
+use crate::nat::inside_key::InsideKey;
+use crate::nat::protocol::NatProtocol;
+use crate::nat::sides::{Inside, Outside};
+use core::net::Ipv4Addr;
+use sixway_wire::Endpoint4;
+
+impl<I: InsideKey> Engine<I> {
+    /// The outside endpoint of whom a host inside sends an error about: a packet that went to `inside`.
+    ///
+    /// # Errors
+    /// No binding has this inside endpoint.
+    pub fn error_from_inside(
+        &self,
+        protocol: NatProtocol,
+        inside: Inside<I>,
+    ) -> Result<Outside<Endpoint4>, DropReason> {
+        let bindings = &self.tables.bindings;
+        let binding = bindings.find_inside(protocol, inside).ok_or(DropReason::NoSessionForError)?;
+        Ok(bindings.get(binding).outside)
+    }
+
+    /// The inside endpoint of whom an error from outside is for: it is about a packet that went from `outside` to `remote`.
+    ///
+    /// # Errors
+    /// No binding has this outside endpoint, or it lets nothing in from there.
+    pub fn error_from_outside(
+        &self,
+        protocol: NatProtocol,
+        outside: Outside<Endpoint4>,
+        remote: Ipv4Addr,
+    ) -> Result<Inside<I>, DropReason> {
+        let bindings = &self.tables.bindings;
+        let binding = bindings.find_outside(protocol, outside).ok_or(DropReason::NoSessionForError)?;
+        let bound = bindings.get(binding);
+        let is_admitted =
+            bound.kind == BindingKind::Static || self.tables.permits.admits(protocol, outside, remote);
+        if is_admitted { Ok(bound.inside) } else { Err(DropReason::NoSessionForError) }
+    }
+}

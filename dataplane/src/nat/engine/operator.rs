@@ -1,0 +1,165 @@
+//! What an operator sees and does: rows of bindings and sessions, ending them, static bindings at run time.
+
+use super::Engine;
+use crate::counters::Counters;
+use crate::instant::Instant;
+use crate::nat::binding::{BindingKind, StaticBinding, StaticBindingError};
+use crate::nat::inside_key::InsideKey;
+use crate::nat::protocol::NatProtocol;
+use crate::nat::rows::{BindingRow, Selection, SessionRow};
+use crate::nat::session_state::SessionState;
+use crate::nat::sides::{Inside, Outside};
+use crate::nat::timeouts::Clock;
+use crate::verdict::WorkerId;
+use core::time::Duration;
+use sixway_wire::Endpoint4;
+
+impl<I: InsideKey> Engine<I> {
+    /// Adds the selected sessions to `rows`, looking at `slots` slots from the cursor on. Returns the cursor to go on from;
+    /// `None`: that was all. Sessions made or ended meanwhile may be missing.
+    pub fn sessions(
+        &self,
+        cursor: u32,
+        slots: u32,
+        selection: &Selection<I::Network>,
+        now: Instant,
+        rows: &mut Vec<SessionRow<I>>,
+    ) -> Option<u32> {
+        let clock = Clock::at(now);
+        let sessions = &self.tables.sessions;
+        let end = cursor.saturating_add(slots).min(sessions.slots());
+        for slot in cursor..end {
+            if sessions.get(slot).state == SessionState::Free {
+                continue;
+            }
+            let present = self.tables.present(slot);
+            let session = &present.session;
+            let inside = Some(session.inside).filter(|_| session.has_inside());
+            if clock.floor >= sessions.ends(session) && session.state != SessionState::Established
+                || !selection.holds(session.protocol, inside, session.outside)
+                || !selection.holds_remote(session.remote)
+            {
+                continue;
+            }
+            let ([packets_out, packets_in], [octets_out, octets_in]) = (present.packets, present.octets);
+            rows.push(SessionRow {
+                protocol: session.protocol,
+                inside,
+                outside: session.outside,
+                remote: session.remote,
+                state: session.state.name(),
+                idle: Duration::from_secs(clock.floor.saturating_sub(session.last_packet).into()),
+                ends_in: Duration::from_secs(sessions.closes(session).saturating_sub(clock.floor).into()),
+                packets_out,
+                packets_in,
+                octets_out,
+                octets_in,
+                offloaded: present.flow.is_some(),
+            });
+        }
+        (end < sessions.slots()).then_some(end)
+    }
+
+    /// Adds the selected bindings to `rows`, as [`Engine::sessions`] does.
+    pub fn bindings(
+        &self,
+        cursor: u32,
+        slots: u32,
+        selection: &Selection<I::Network>,
+        rows: &mut Vec<BindingRow<I>>,
+    ) -> Option<u32> {
+        let bindings = &self.tables.bindings;
+        let end = cursor.saturating_add(slots).min(bindings.slots());
+        for slot in cursor..end {
+            let binding = bindings.get(slot);
+            if binding.kind != BindingKind::Free
+                && selection.holds(binding.protocol, Some(binding.inside), binding.outside)
+            {
+                rows.push(BindingRow {
+                    protocol: binding.protocol,
+                    inside: binding.inside,
+                    outside: binding.outside,
+                    is_static: binding.kind == BindingKind::Static,
+                    sessions: binding.sessions,
+                });
+            }
+        }
+        (end < bindings.slots()).then_some(end)
+    }
+
+    /// Ends a session; whether there was one.
+    pub fn end_session(
+        &mut self,
+        protocol: NatProtocol,
+        inside: Inside<I>,
+        remote: Endpoint4,
+        counters: &mut Counters,
+    ) -> bool {
+        let found = self.tables.sessions.find_inside(inside, remote, protocol);
+        if let Some(slot) = found {
+            self.tables.end_session(slot, counters);
+        }
+        found.is_some()
+    }
+
+    /// Ends a dynamic binding and at most `budget` of its sessions. `None`: there is no such binding; `Some(false)`: it has
+    /// more sessions, ask again. A static binding is for [`Engine::remove_static`] to end.
+    pub fn end_binding(
+        &mut self,
+        protocol: NatProtocol,
+        outside: Outside<Endpoint4>,
+        budget: usize,
+        counters: &mut Counters,
+    ) -> Option<bool> {
+        let slot = self.tables.bindings.find_outside(protocol, outside)?;
+        if self.tables.bindings.get(slot).kind != BindingKind::Dynamic {
+            return None;
+        }
+        Some(self.tables.end_binding(slot, budget, counters))
+    }
+
+    /// Makes a static binding. Every worker is asked, those other than 0 first: they keep their hands off its endpoint,
+    /// worker 0 makes it.
+    ///
+    /// # Errors
+    /// Why it cannot be made.
+    pub fn add_static(&mut self, binding: &StaticBinding<I>) -> Result<(), StaticBindingError> {
+        let StaticBinding { protocol, inside, outside } = *binding;
+        if self.worker == WorkerId(0) {
+            self.tables.bind_static(binding)?;
+        } else if self.ownership.worker_of_block(outside.0.port) == self.worker {
+            if self.reserved.contains_key(&(protocol, outside)) {
+                return Err(StaticBindingError::OutsideInUse);
+            }
+            let slot = self.tables.reserve(protocol, outside)?;
+            self.reserved.insert((protocol, outside), slot);
+        }
+        self.ownership.add_static(protocol, Inside(inside.0.host()), outside);
+        Ok(())
+    }
+
+    /// Removes a static binding and at most `budget` of its sessions; what it returns is as for [`Engine::end_binding`].
+    /// Every worker is asked, worker 0 first.
+    pub fn remove_static(
+        &mut self,
+        binding: &StaticBinding<I>,
+        budget: usize,
+        counters: &mut Counters,
+    ) -> Option<bool> {
+        let StaticBinding { protocol, inside, outside } = *binding;
+        if self.worker == WorkerId(0) {
+            let slot = self.tables.bindings.find_outside(protocol, outside)?;
+            let bound = self.tables.bindings.get(slot);
+            if bound.kind != BindingKind::Static || bound.inside != inside {
+                return None;
+            }
+            if !self.tables.end_binding(slot, budget, counters) {
+                return Some(false);
+            }
+        } else if let Some(slot) = self.reserved.remove(&(protocol, outside)) {
+            self.tables.unreserve(slot, protocol, outside.0.port);
+        }
+        self.ownership.remove_static(protocol, Inside(inside.0.host()), outside);
+        Some(true)
+    }
+}
