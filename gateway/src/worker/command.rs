@@ -5,6 +5,7 @@ use super::translator::{BindingEntry, Edited, Report, SessionEntry};
 use super::tunnels::{Inlet, TunnelSet};
 use super::wake::Wake;
 use crate::admin::Edit;
+use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record};
 use sixway_dataplane::nat::SavedSession;
 use std::fmt;
@@ -46,7 +47,7 @@ pub enum Command {
     /// Sessions are no longer given to the fast path; those that it has are taken back.
     EndFastPath(Answer<()>),
     /// The end, for who takes over: the sessions that the fast path does not carry.
-    Leave(Answer<Vec<(u16, SavedSession)>>),
+    Leave(Answer<Vec<(Identity, SavedSession)>>),
     /// The end.
     Stop,
 }

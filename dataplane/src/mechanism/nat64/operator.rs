@@ -110,14 +110,9 @@ impl Nat64 {
         self.nat.except(host, worker)
     }
 
-    /// Gives sessions to this fast path from now on, or to none. `mechanism` is this translator's number.
-    pub(crate) fn set_fast_path(
-        &mut self,
-        fast_path: Option<Box<dyn FastPath>>,
-        mechanism: u8,
-        packets: u32,
-    ) {
-        self.nat.set_fast_path(fast_path, mechanism, packets);
+    /// Gives sessions to this fast path from now on, or to none.
+    pub(crate) fn set_fast_path(&mut self, fast_path: Option<Box<dyn FastPath>>, packets: u32) {
+        self.nat.set_fast_path(fast_path, self.identity(), packets);
     }
 
     /// Tells this ledger of the ports that are given from now on.
