@@ -42,6 +42,7 @@ impl Config {
             worker,
             workers,
             seed,
+            ..EngineConfig::default()
         }
     }
 }

@@ -80,6 +80,7 @@ pub(super) fn take_over(directory: &Path, name: &str, engines: &mut [Engine], cl
 
 fn restored((mechanism, session): &Handed, engines: &mut [Engine], clock: Clock) -> bool {
     let mut outcome = Err(NotAdopted::NoTranslator);
+    Engine::unite(engines, usize::from(*mechanism), session.inside, (session.protocol, session.outside));
     for engine in engines {
         let (nat64, counters) = engine.nat64_and_counters();
         let Some(nat64) = nat64.get_mut(usize::from(*mechanism)) else { break };
