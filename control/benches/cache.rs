@@ -3,6 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a benchmark may stop at the first surprise")]
 #![allow(missing_docs)]
 
+#[path = "../../dataplane/benches/median/mod.rs"]
+mod median;
+
+use median::median;
 use sixway_control::Instant as Moment;
 use sixway_control::dns64::answer::{Answer, Bounds};
 use sixway_control::dns64::cache::Cache;
@@ -25,17 +29,17 @@ fn scattered(n: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// The least time a call takes, of seven rounds through the inputs.
+/// The time a call takes, the median of seven rounds through the inputs.
 fn measure<T, R>(name: &str, inputs: &[T], mut call: impl FnMut(&T) -> R) {
-    let mut best = f64::INFINITY;
-    for _ in 0..7 {
+    let mut rounds = [0.0; 7];
+    for round in &mut rounds {
         let start = Instant::now();
         for input in inputs {
             black_box(call(black_box(input)));
         }
-        best = best.min(start.elapsed().as_nanos() as f64 / inputs.len() as f64);
+        *round = start.elapsed().as_nanos() as f64 / inputs.len() as f64;
     }
-    println!("{name:<58} {best:>8.1} ns");
+    println!("{name:<58} {:>8.1} ns", median(&mut rounds));
 }
 
 fn name(number: usize) -> Vec<u8> {

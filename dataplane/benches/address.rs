@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a benchmark may stop at the first surprise")]
 #![allow(missing_docs)]
 
+mod median;
+
+use median::median;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{DynamicPool, DynamicPoolConfig};
 use sixway_dataplane::translate::address::rfc6052::PREFIX_LENGTHS;
 use sixway_dataplane::translate::address::{EamTable, Rfc6052};
@@ -20,17 +23,17 @@ fn scattered(n: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// The least time a call takes, of seven rounds through the inputs.
+/// The time a call takes, the median of seven rounds through the inputs.
 fn measure<T: Copy, R>(name: &str, inputs: &[T], mut call: impl FnMut(T) -> R) {
-    let mut best = f64::INFINITY;
-    for _ in 0..7 {
+    let mut rounds = [0.0; 7];
+    for round in &mut rounds {
         let start = Instant::now();
         for input in inputs {
             black_box(call(black_box(*input)));
         }
-        best = best.min(start.elapsed().as_nanos() as f64 / inputs.len() as f64);
+        *round = start.elapsed().as_nanos() as f64 / inputs.len() as f64;
     }
-    println!("{name:<58} {best:>8.1} ns");
+    println!("{name:<58} {:>8.1} ns", median(&mut rounds));
 }
 
 fn rfc6052() {
@@ -68,8 +71,8 @@ fn eam(rows: u32) {
     let internet: Vec<_> = internet.into_iter().map(well_known).collect();
     measure(&format!("EAM {rows} rows, no mapping, to IPv4"), &internet, |six| table.to4(six));
     for chunk in [256] {
-        let mut best = f64::INFINITY;
-        for _ in 0..7 {
+        let mut rounds = [0.0; 7];
+        for round in &mut rounds {
             let start = Instant::now();
             for batch in order.chunks(chunk) {
                 black_box(batch.iter().fold(0, |sum, row| sum ^ table.warm4(row.0.address())));
@@ -77,9 +80,10 @@ fn eam(rows: u32) {
                     black_box(table.to6(black_box(row.0.address())));
                 }
             }
-            best = best.min(start.elapsed().as_nanos() as f64 / order.len() as f64);
+            *round = start.elapsed().as_nanos() as f64 / order.len() as f64;
         }
-        println!("{:<58} {best:>8.1} ns", format!("EAM {rows} rows, to IPv6, batches of {chunk}, warmed"));
+        let name = format!("EAM {rows} rows, to IPv6, batches of {chunk}, warmed");
+        println!("{name:<58} {:>8.1} ns", median(&mut rounds));
     }
 }
 

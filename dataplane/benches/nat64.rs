@@ -6,6 +6,9 @@
 #![allow(clippy::unwrap_used, reason = "a benchmark may stop at the first surprise")]
 #![allow(missing_docs)]
 
+mod median;
+
+use median::median;
 use sixway_dataplane::effects::Effects;
 use sixway_dataplane::mechanism::contract::Arrival;
 use sixway_dataplane::mechanism::nat64::{Nat64, Nat64Config, Probe};
@@ -104,20 +107,18 @@ fn source_of(outcome: Result<Decision, sixway_dataplane::DropReason>) -> Endpoin
     }
 }
 
-/// A tenth of the batches were faster than the first number, half of them than the second: on a machine that others use
-/// too, the first tells what the code costs.
+/// The median of the batches, and what a tenth of them were faster than.
 struct Spread(f64, f64);
 
 impl Spread {
     fn of(mut times: Vec<f64>) -> Self {
-        times.sort_by(f64::total_cmp);
-        Self(times[times.len() / 10], times[times.len() / 2])
+        Self(median(&mut times), times[times.len() / 10])
     }
 }
 
 impl std::fmt::Display for Spread {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:>6.1} ({:>6.1}) ns", self.0, self.1)
+        write!(f, "{:>6.1} ns (a tenth below {:.1})", self.0, self.1)
     }
 }
 
@@ -248,8 +249,7 @@ fn dump(nat64: &Nat64) {
         cursor = nat64.sessions(from, 512, &Selection::default(), Moment::from_secs(1), &mut rows);
         steps.push(begun.elapsed().as_nanos() as f64 / 1_000.0);
     }
-    steps.sort_by(f64::total_cmp);
-    let (middle, last) = (steps[steps.len() / 2], steps[steps.len() - 1]);
+    let (middle, last) = (median(&mut steps), steps[steps.len() - 1]);
     println!(
         "dump of 1000000 sessions: {} steps of 512 places, {middle:.1} µs each, at most {last:.1} µs",
         steps.len()

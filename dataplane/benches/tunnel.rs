@@ -9,6 +9,9 @@
     reason = "a benchmark reads the clock"
 )]
 
+mod median;
+
+use median::median;
 use sixway_dataplane::engine::{Engine, EngineConfig, TunnelConfig};
 use sixway_dataplane::frame::MAX_PACKET;
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
@@ -58,13 +61,13 @@ fn engine(join: bool, mtu: TunnelMtu) -> Engine {
     Engine::new(&EngineConfig { tunnels, join, ..EngineConfig::default() }).unwrap()
 }
 
-/// The best of seven runs.
+/// The median of seven runs.
 fn measure(engine: &mut Engine, packets: &[Vec<u8>], batch: usize, capacity: usize) -> f64 {
     let mut frames: Vec<Frame> = (0..FRAMES).map(|_| Frame::with_capacity(capacity)).collect();
     let mut out = Outbox::new(64);
     let rounds = std::env::var("PACKETS").map_or(1_000_000, |text| text.parse().unwrap()) / FRAMES;
-    let mut best = f64::MAX;
-    for _ in 0..7 {
+    let mut runs = [0.0; 7];
+    for run in &mut runs {
         let mut spent = 0;
         for _ in 0..rounds {
             for (frame, packet) in frames.iter_mut().zip(packets.iter().cycle()) {
@@ -76,10 +79,10 @@ fn measure(engine: &mut Engine, packets: &[Vec<u8>], batch: usize, capacity: usi
             }
             spent += start.elapsed().as_nanos();
         }
-        best = best.min(spent as f64 / (rounds * FRAMES) as f64);
+        *run = spent as f64 / (rounds * FRAMES) as f64;
     }
     assert_eq!(engine.counters().dropped_total(), 0);
-    best
+    median(&mut runs)
 }
 
 fn main() {

@@ -119,7 +119,7 @@ drop_reasons! {
     OctetUNotZero => silent,
     /// The dynamic pool has no address left to give to a new host.
     DynamicPoolEmpty => icmpv6(1, 3),
-    /// An ICMP message of a type that has no counterpart in the other family (RFC 7915 §4.2, §5.2).
+    /// An ICMP message of a type that has no counterpart in the other family (RFC 7915 §4.2, §5.2), or to the gateway itself that is no echo request.
     IcmpUntranslatable => silent,
     /// A fragmented ICMP message, whose checksum cannot be translated (RFC 7915 §1.2).
     IcmpFragment => silent,

@@ -144,6 +144,8 @@ fn what_only_looks_like_chatter_is_dropped() {
         v6(HOST6, "ff02::16").icmp(icmp6(143, 0, [0; 4], &[])),
         v6("fe80::1", "ff02::fb").udp(5_353, 5_353, b"mdns"),
         v4(HOST4, "224.0.0.251").udp(5_353, 5_353, b"mdns"),
+        v4("0.0.0.0", "192.0.2.1").hops(1).protocol(2, &[0x22, 0, 0, 0, 0, 0, 0, 0], None),
+        v4("192.0.2.254", "240.0.0.1").hops(1).protocol(2, &[0x22, 0, 0, 0, 0, 0, 0, 0], None),
     ] {
         let mut gateway = gateway();
         gateway.receives(packet);

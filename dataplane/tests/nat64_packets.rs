@@ -385,3 +385,21 @@ fn the_well_known_prefix_does_not_lead_into_private_networks() {
     let sent = gateway.sent();
     assert_eq!((sent[20], sent[21]), (3, 13));
 }
+
+/// RFC 3168 §5.3: a mark on a fragment is the packet's if the packet's transport takes marks, and no mark is made of it otherwise.
+#[test]
+fn a_mark_on_a_fragment_does_not_make_a_packet_ecn_capable() {
+    for (first, second, whole) in [(0, 3, 0), (0, 1, 0), (2, 3, 3), (1, 3, 3), (3, 2, 3), (2, 2, 2)] {
+        let mut gateway = gateway();
+        let (address, port) = bound(&mut gateway);
+        let answer = v4(SERVER, &address).udp(53, port, &[7; 100]);
+        gateway.receives(answer.clone().tos(first).fragment(9, 0, true).part(0, 48));
+        gateway.receives(answer.tos(second).fragment(9, 48, false).part(48, 108));
+        let sent = gateway.sent();
+        assert_eq!(sent[0] << 4 | sent[1] >> 4, whole, "from outside {first} {second}");
+        let question = v6(HOST, SERVER6).udp(4_001, 53, &[7; 100]);
+        gateway.receives(question.clone().tos(first).fragment(9, 0, true).part(0, 48));
+        gateway.receives(question.tos(second).fragment(9, 48, false).part(48, 108));
+        assert_eq!(gateway.sent()[1], whole, "from inside {first} {second}");
+    }
+}

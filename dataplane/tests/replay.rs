@@ -54,3 +54,11 @@ fn any_text_is_a_table_of_mappings_or_a_list_of_bad_lines() {
 fn any_text_is_a_dynamic_pools_file() {
     mutation::replay(&Path::new(CORPUS).join("dynamic_state"), 5_000, dynamic_state::run);
 }
+
+#[test]
+fn a_seed_repeats_its_mutations() {
+    let inputs = [b"something to change".to_vec(), b"something else".to_vec()];
+    let some = |seed| mutation::mutations(&inputs, seed).take(100).collect::<Vec<_>>();
+    assert_eq!(some(1), some(1));
+    assert_ne!(some(1), some(2));
+}

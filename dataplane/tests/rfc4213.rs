@@ -435,3 +435,22 @@ fn tunnel_packets_as_large_as_ipv4_knows_are_put_together_and_leave_whole() {
         gateway.sends_nothing();
     }
 }
+
+/// RFC 4213 §3.6: 1,500 octets at least, even if they come by a link that carries 68 (RFC 791 §3.2), with as few fragments as can be configured.
+#[test]
+fn a_packet_of_1_500_octets_is_put_together_from_the_smallest_fragments() {
+    let mut gateway = support::gateway(|config| {
+        config.fragments.fragments_per_packet = 32;
+        config.tunnels.push(TunnelConfig::Configured(configured()));
+    });
+    let inner = v6("2001:db8:7::1", "2001:db8:1::1").udp(1, 2, &[7; 1_432]);
+    let whole = in_ipv4("198.51.100.7", "192.0.2.9", inner.clone());
+    assert_eq!(whole.octets().len(), 1_500);
+    let parts: Vec<_> = (0..1_480).step_by(48).collect();
+    assert_eq!(parts.len(), 31);
+    for from in parts {
+        let to = (from + 48).min(1_480);
+        gateway.receives(whole.clone().fragment(7, from as u16, to < 1_480).part(from, to));
+    }
+    gateway.sends(inner);
+}

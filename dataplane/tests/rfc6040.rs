@@ -4,9 +4,10 @@
 mod support;
 
 use sixway_dataplane::engine::TunnelConfig;
+use sixway_dataplane::mechanism::{isatap, six_rd, six_to_four};
 use sixway_dataplane::tunnel::{Ecn, TunnelPolicy};
 use sixway_dataplane::{DropReason, Verdict};
-use support::{Gateway, checksum_is_right, configured, in_ipv4, v6};
+use support::{Gateway, checksum_is_right, configured, in_ipv4, isatap, six_rd, six_to_four, tunnelling, v6};
 
 const NOT_ECT: u8 = 0;
 const ECT_1: u8 = 1;
@@ -40,6 +41,28 @@ fn in_normal_mode_the_outer_field_is_the_inner_one_and_in_compatibility_mode_it_
 #[test]
 fn until_the_other_end_is_known_to_carry_marks_on_the_mode_is_compatibility() {
     assert_eq!(TunnelPolicy::default().ecn, Ecn::Compatibility);
+    let tunnels = [
+        TunnelConfig::Configured(configured()),
+        TunnelConfig::SixToFour(six_to_four(six_to_four::Role::Router, "203.0.113.9")),
+        TunnelConfig::SixRd(six_rd(six_rd::Role::BorderRelay, "10.0.0.1")),
+        TunnelConfig::Isatap(isatap(isatap::Role::Router, "10.0.0.1")),
+    ];
+    let ends = [
+        ("2001:db8:1::1", "2001:db8:7::1"),
+        ("2002:cb00:7109::1", "2002:c633:6407::1"),
+        ("2001:4860::8", "2001:db8:6464:100::7"),
+        ("2001:4860::8", "2001:db8:1:2:0:5efe:10.0.0.7"),
+    ];
+    for (tunnel, (source, destination)) in tunnels.into_iter().zip(ends) {
+        let mut gateway = tunnelling(tunnel);
+        for field in EACH {
+            let inner = v6(source, destination).tos(0xb8 | field).udp(1, 2, b"data");
+            gateway.receives(inner.clone());
+            let sent = gateway.sent();
+            assert_eq!((sent[9], sent[1] & CE), (41, NOT_ECT), "to {destination}");
+            assert_eq!(sent[20..], inner.octets(), "what is inside keeps its field");
+        }
+    }
 }
 
 /// Figure 4: for each inner field a row, its cells by outer field Not-ECT, ECT(0), ECT(1), CE.

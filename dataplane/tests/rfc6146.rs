@@ -468,3 +468,35 @@ fn reassembled4(gateway: &mut Gateway) -> Vec<u8> {
     }
     octets
 }
+
+/// RFC 6146 §3.5: an error is no packet of the session that it is about. It starts no lifetime again, ends nothing and makes nothing.
+#[test]
+fn an_error_about_a_session_leaves_the_session_as_it_was() {
+    let mut gateway = nat64(|_| {});
+    let outside = outbound(&mut gateway, HOST, 4_001, SERVER6);
+    gateway.receives(v4(SERVER, &outside.address).udp(53, outside.port, b"answer"));
+    let arrived = gateway.sent();
+    gateway.receives(v6(HOST, SERVER6).udp(4_001, 53, b"question"));
+    let left = gateway.sent();
+    gateway.counted_before();
+    for _ in 0..UDP_DEFAULT.as_secs() - 1 {
+        gateway.waits(SECOND);
+        for kind in [(3, 1), (3, 3), (11, 0)] {
+            gateway.receives(v4("198.51.100.1", &outside.address).icmp(icmp4(kind.0, kind.1, [0; 4], &left)));
+            assert_eq!(gateway.last, Verdict::Forward);
+            gateway.sent();
+        }
+        gateway.receives(v6(HOST, SERVER6).icmp(icmp6(1, 4, [0; 4], &arrived)));
+        assert_eq!(gateway.last, Verdict::Forward);
+        gateway.sent();
+    }
+    let errors = UDP_DEFAULT.as_secs() - 1;
+    gateway.counted([("nat64.v4_to_v6", 3 * errors), ("nat64.v6_to_v4", errors)]);
+    wait(&mut gateway, 4 * SECOND);
+    gateway.receives(v4(SERVER, &outside.address).udp(53, outside.port, b"answer"));
+    assert_eq!(refusal(&gateway), DropReason::NoBinding, "its lifetime began with its last packet");
+    gateway.sent();
+    gateway.receives(v4("198.51.100.1", &outside.address).icmp(icmp4(3, 3, [0; 4], &left)));
+    assert_eq!(refusal(&gateway), DropReason::NoSessionForError, "and an error does not bring it back");
+    gateway.sends_nothing();
+}

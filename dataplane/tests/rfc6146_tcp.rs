@@ -4,7 +4,9 @@
 mod support;
 
 use sixway_dataplane::mechanism::nat64::Nat64Config;
-use sixway_dataplane::nat::{Filtering, PoolConfig, TCP_EST, TCP_INCOMING_SYN, TCP_TRANS, Timeouts};
+use sixway_dataplane::nat::{
+    Filtering, PoolConfig, STORED_SYNS, TCP_EST, TCP_INCOMING_SYN, TCP_TRANS, Timeouts,
+};
 use sixway_dataplane::translate::Policy;
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_dataplane::{DropReason, Verdict};
@@ -296,4 +298,33 @@ fn a_simultaneous_open_is_established_by_the_syn_from_inside() {
     scene.wait(TCP_TRANS + 10 * SECOND);
     scene.gateway.sends_nothing();
     assert!(scene.back_from(STRANGER, ACK), "established");
+}
+
+/// Who is to be told that nobody answered counts as stored until he is: the store is no larger for it.
+#[test]
+fn syns_that_wait_for_their_answer_take_no_more_room_than_the_store_has() {
+    let mut gateway = support::gateway(|config| {
+        config.icmp_errors_per_second = 0;
+        config.nat64.push(Nat64Config {
+            pool: PoolConfig {
+                addresses: vec!["192.0.2.1/32".parse().unwrap()],
+                ports: vec![1_024..=65_535],
+            },
+            max_sessions: 100_000,
+            max_bindings: 100_000,
+            ..support::nat64()
+        });
+    });
+    let mut held = Vec::new();
+    for _ in 0..5 {
+        let before = gateway.engine.counters().held;
+        for port in 0..2 * STORED_SYNS as u16 {
+            gateway.receives(v4(STRANGER, "192.0.2.1").tcp(80, 2_000 + port, SYN, b""));
+        }
+        held.push(gateway.engine.counters().held - before.min(gateway.engine.counters().held));
+        // No tick: nobody is told.
+        gateway.now = gateway.now + TCP_INCOMING_SYN + SECOND;
+    }
+    assert_eq!(held[0], u64::from(STORED_SYNS));
+    assert_eq!(gateway.engine.counters().held, 0, "all of the last rounds were refused");
 }

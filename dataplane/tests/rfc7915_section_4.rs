@@ -4,7 +4,7 @@
 mod support;
 
 use sixway_dataplane::translate::{HeaderByte, UdpZeroChecksum};
-use sixway_dataplane::{Frame, Instant, Outbox, Verdict};
+use sixway_dataplane::{DropReason, Frame, Instant, Outbox, Verdict};
 use support::{Gateway, checksum_is_right, eam, icmp4, icmp6, siit, v4, v6};
 
 /// The IPv6 host as both sides see it, the IPv4 host as both sides see it, and the gateway.
@@ -246,6 +246,31 @@ fn every_other_protocol_passes_untouched() {
     }
 }
 
+/// A packet whose protocol IPv6 would read as a header of its own is no packet of that protocol in IPv6.
+#[test]
+fn protocols_that_ipv6_would_read_as_its_own_headers_are_dropped() {
+    for protocol in [0, 43, 44, 58, 60] {
+        let mut gateway = gateway();
+        let body: Vec<u8> = (0..40).collect();
+        gateway.receives(v4(PEER4, HOST4).protocol(protocol, &body, None));
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::ProtocolUntranslatable), "{protocol}");
+    }
+}
+
+/// Nobody forwarded what such an error is about: it is copied as it is.
+#[test]
+fn the_protocol_of_a_quoted_packet_is_copied_whatever_it_is() {
+    for protocol in [0, 43, 44, 60, 132] {
+        let mut gateway = gateway();
+        let body: Vec<u8> = (0..40).collect();
+        let quote = v4(HOST4, PEER4).protocol(protocol, &body, None).octets();
+        gateway.receives(v4(PEER4, HOST4).icmp(icmp4(3, 3, [0; 4], &quote)));
+        let sent = gateway.sent();
+        assert_eq!((sent[40], sent[48 + 6]), (1, protocol));
+        assert_eq!(sent[88..], body);
+    }
+}
+
 #[test]
 fn a_discarded_packet_is_answered_with_administratively_prohibited_but_an_icmp_error_never() {
     let mut gateway = siit(|config| {
@@ -265,8 +290,15 @@ fn a_discarded_packet_is_answered_with_administratively_prohibited_but_an_icmp_e
 #[test]
 fn every_address_of_the_prefix_is_translated() {
     let mut gateway = siit(|_| {});
-    gateway.receives(v4(PEER4, "8.8.8.8").udp(1, 2, b"data"));
-    gateway.sends(v6(PEER6, "2001:db8:64::808:808").hops(63).udp(1, 2, b"data"));
+    for four in
+        ["1.0.0.1", "8.8.8.8", "10.77.0.9", "100.64.0.1", "172.31.255.254", "198.51.100.9", "223.255.255.254"]
+    {
+        let six = format!("2001:db8:64::{four}");
+        gateway.receives(v4(PEER4, four).udp(1, 2, b"data"));
+        gateway.sends(v6(PEER6, &six).hops(63).udp(1, 2, b"data"));
+        gateway.receives(v4(four, PEER4).udp(1, 2, b"data"));
+        gateway.sends(v6(&six, PEER6).hops(63).udp(1, 2, b"data"));
+    }
 }
 
 /// What fragments carry, put together; each of them is as a fragment must be.

@@ -264,6 +264,32 @@ fn every_other_protocol_passes_untouched() {
     }
 }
 
+/// Next header 1 is no ICMPv6, and as protocol 1 it would be read as ICMPv4.
+#[test]
+fn icmpv4_behind_an_ipv6_header_is_dropped() {
+    let mut gateway = gateway();
+    gateway.receives(v6(HOST6, PEER6).protocol(1, &[8, 0, 0, 0, 0, 1, 0, 1], None));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::ProtocolUntranslatable));
+}
+
+/// RFC 7915 §5.6.
+#[test]
+fn every_destination_under_the_prefix_is_translated_and_no_other() {
+    for last in [1, 77, 254] {
+        for first in ["1.0.0", "100.64.9", "172.16.3", "198.51.101", "223.255.255"] {
+            let mut gateway = gateway();
+            let four = format!("{first}.{last}");
+            gateway.receives(v6(HOST6, &format!("2001:db8:64::{four}")).udp(1, 2, b"data"));
+            sends(&mut gateway, v4(HOST4, &four).hops(63).may_fragment().udp(1, 2, b"data"));
+        }
+    }
+    for other in ["2001:db8:64:0:0:1::1", "2001:db8:65::1.0.0.1", "2001:4860::8", "64:ff9b::1.0.0.1"] {
+        let mut gateway = gateway();
+        gateway.receives(v6(HOST6, other).udp(1, 2, b"data"));
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::NoMechanism), "{other}");
+    }
+}
+
 #[test]
 fn a_discarded_packet_is_answered_with_administratively_prohibited_but_an_icmp_error_never() {
     let mut gateway = siit(|config| {

@@ -146,6 +146,30 @@ fn addresses_that_lead_nowhere_or_to_the_gateway_itself_are_refused() {
     gateway.sends_in_ipv4(BORDER, "192.168.1.1", packet(SERVER, "2001:db8:c0a8:101::1"));
 }
 
+#[test]
+fn a_customer_edge_sends_nothing_to_an_address_that_is_no_hosts() {
+    let config = SixRdConfig {
+        domain: Domain::new("2001:db8::/32".parse().unwrap(), "0.0.0.0/0".parse().unwrap()).unwrap(),
+        subnets: vec!["10.9.8.0/24".parse().unwrap()],
+        ..six_rd(Role::CustomerEdge, EDGE)
+    };
+    assert_eq!(config.check(), Ok(()));
+    let inside = "2001:db8:a64:6401::7";
+    for (destination, reason) in [
+        ("2001:db8:7f00:1::1", DropReason::EmbeddedNotUnicast),
+        ("2001:db8:e000:1::1", DropReason::EmbeddedNotUnicast),
+        ("2001:db8:ffff:ffff::1", DropReason::EmbeddedNotUnicast),
+        ("2001:db8:a09:8ff::1", DropReason::EmbeddedNotUnicast),
+        ("2001:db8:a9fe:1::1", DropReason::EmbeddedNotPublic),
+    ] {
+        let mut gateway = tunnelling(TunnelConfig::SixRd(config.clone()));
+        gateway.refuses(packet(inside, destination), reason);
+    }
+    let mut gateway = tunnelling(TunnelConfig::SixRd(config));
+    gateway.receives(packet(inside, "2001:db8:a09:8fe::1"));
+    gateway.sends_in_ipv4(EDGE, "10.9.8.254", packet(inside, "2001:db8:a09:8fe::1"));
+}
+
 /// RFC 5969 §12.
 #[test]
 fn a_border_relay_has_no_dealings_with_other_relays() {
@@ -330,4 +354,56 @@ fn fragments_are_held_only_from_within_the_domain() {
         gateway.receives(fragment);
         assert_eq!(gateway.last, Verdict::Held);
     }
+}
+
+/// RFC 5969 §7.2: whatever a border relay sends comes from its own address, which may be an anycast one, however the gateway is called.
+#[test]
+fn a_border_relay_sends_from_its_anycast_address_alone() {
+    const ANYCAST: &str = "10.255.0.1";
+    let mut config = six_rd(Role::BorderRelay, ANYCAST);
+    config.border_relays = vec![ANYCAST.parse().unwrap()];
+    config.policy.mtu = TunnelMtu::Static(1_480);
+    let mut gateway = support::gateway(|engine| {
+        engine.own4 = Some("10.0.0.77".parse().unwrap());
+        engine.host4 = vec!["10.0.0.77".parse().unwrap(), ANYCAST.parse().unwrap()];
+        engine.limits.mtu4 = 1_280;
+        engine.tunnels.push(TunnelConfig::SixRd(config));
+    });
+    for inner in [
+        packet(SERVER, CUSTOMER),
+        packet(SERVER, OTHER_CUSTOMER),
+        v6(SERVER, CUSTOMER).udp(1, 2, &[7; 1_400]),
+    ] {
+        gateway.receives(inner);
+    }
+    // A customer asks whether its border relay lives (§8).
+    gateway.receives(in_ipv4(EDGE, ANYCAST, packet(CUSTOMER, CUSTOMER)));
+    assert!(gateway.waiting() >= 4);
+    while gateway.waiting() > 0 {
+        let sent = gateway.sent();
+        if sent[0] >> 4 == 4 {
+            assert_eq!((sent[9], &sent[12..16]), (41, &[10, 255, 0, 1][..]));
+        }
+    }
+}
+
+/// RFC 5969 §9: a customer edge sends from its IPv4 address, and has packets there and nowhere else.
+#[test]
+fn a_customer_edge_sends_and_hears_at_its_ipv4_address() {
+    let mut gateway = edge();
+    for destination in [SERVER, OTHER_CUSTOMER] {
+        gateway.receives(packet(CUSTOMER, destination));
+        assert_eq!(gateway.sent()[12..16], [10, 100, 100, 1]);
+    }
+    gateway.receives(in_ipv4(BORDER, EDGE, packet(SERVER, CUSTOMER)));
+    gateway.sends(packet(SERVER, CUSTOMER));
+    gateway.receives(in_ipv4(BORDER, "10.100.100.2", packet(SERVER, CUSTOMER)));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::NoMechanism));
+}
+
+#[test]
+fn without_a_domain_there_is_no_6rd() {
+    let mut gateway = support::siit(|_| {});
+    gateway.receives(packet(CUSTOMER, OTHER_CUSTOMER));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::NoMechanism));
 }

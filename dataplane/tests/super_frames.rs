@@ -283,6 +283,22 @@ fn segments_too_large_for_ipv6_become_fragments_each_with_its_own_identification
     gateway.counted([("siit.v4_to_v6", 1), ("segments.made", 4), ("fragments.made", 6)]);
 }
 
+/// RFC 6864 §4.3: a host or router further on may fragment each of the segments.
+#[test]
+fn every_segment_that_may_be_fragmented_has_an_identification_of_its_own() {
+    let mut gateway = gateway(Limits::default(), 1_280);
+    let mut seen = std::collections::BTreeSet::new();
+    for _ in 0..3 {
+        let packet = unfinished(v6(HOST6, PEER6).udp(4_000, 80, &[7; 1_000]));
+        gateway.receives_with(packet, Offload { transport: 40, ..described(SegmentKind::Udp, 100) });
+        let segments = sent(&mut gateway);
+        assert_eq!(segments.len(), 10);
+        assert!(segments.iter().all(|segment| segment[6] & 0x40 == 0), "DF is clear");
+        seen.extend(segments.iter().map(|segment| [segment[4], segment[5]]));
+    }
+    assert_eq!(seen.len(), 30);
+}
+
 #[test]
 fn a_super_frame_that_the_outbox_cannot_hold_leaves_nothing_in_it() {
     let mut gateway = gateway(LIMITS, 1_280);

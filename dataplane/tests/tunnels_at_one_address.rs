@@ -153,3 +153,26 @@ fn this_hosts_addresses_are_those_that_it_was_last_told() {
     gateway.receives(packet(before, site));
     gateway.sends_in_ipv4(LOCAL, outer, packet(before, site));
 }
+
+/// The default route of one tunnel, and the prefix of another: whichever is set first.
+#[test]
+fn the_longest_prefix_has_the_packet_after_the_tunnels_were_set_again() {
+    let uplink = ConfiguredConfig {
+        remote: "198.51.100.8".parse().ok(),
+        prefixes: vec!["::/0".parse().unwrap(), "2001:db8::/32".parse().unwrap()],
+        strict_sources: false,
+        ..configured()
+    };
+    let tunnels = [uplink, configured()].map(TunnelConfig::Configured);
+    let mut gateway = support::gateway(|config| config.tunnels = tunnels.to_vec());
+    let ways = [(SERVER, "198.51.100.8"), ("2001:db8:9::1", "198.51.100.8"), ("2001:db8:7::1", REMOTE)];
+    for again in [false, true] {
+        if again {
+            gateway.engine.set_tunnels(&tunnels, &[], &[]);
+        }
+        for (destination, remote) in ways {
+            gateway.receives(packet("2001:db8:1::1", destination));
+            gateway.sends_in_ipv4("192.0.2.9", remote, packet("2001:db8:1::1", destination));
+        }
+    }
+}

@@ -80,6 +80,8 @@ pub use patience::patiently;
 #[cfg(feature = "ebpf")]
 pub use pins::{gateways, remove_all};
 #[cfg(feature = "ebpf")]
+pub use probe::can_decap_gso;
+#[cfg(feature = "ebpf")]
 pub use programs::{TC_OBJECT, XDP_OBJECT};
 pub use settings::{Attached, Found, LeftOut, Mode, Place, Rules, Settings, Table};
 pub use steering::Steering;

@@ -1,6 +1,8 @@
 //! The fast path's programs in a real kernel: hung at interfaces, left behind, found again, replaced, taken away.
-#![cfg(feature = "ebpf")]
 #![allow(clippy::unwrap_used, reason = "tests")]
+
+#[macro_use]
+extern crate sixway_trial;
 
 #[path = "../../link/tests/support/mod.rs"]
 mod support;
@@ -24,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use support::peer::{FAR, NEAR, Peer, Sender, ipv4, packet_socket, udp};
-use support::{in_namespace, open, skipped, wait};
+use support::{in_namespace, open, wait};
 
 /// Runs `body` beside a peer, with a folder for pins that goes with the test's mounts.
 fn with_pins(test: &'static str, body: impl FnOnce(&Peer, Settings) + Send + 'static) {
@@ -52,7 +54,7 @@ fn with_pins(test: &'static str, body: impl FnOnce(&Peer, Settings) + Send + 'st
                 fast_path.end().unwrap();
                 body(&peer, settings);
             }
-            Err(error @ FastPathError::NotPermitted { .. }) => skipped(test, &error.to_string()),
+            Err(error @ FastPathError::NotPermitted { .. }) => sixway_trial::ignore(error),
             Err(error) => panic!("{error}"),
         }
     });
@@ -724,4 +726,8 @@ fn what_was_loaded_ahead_is_hung_if_it_is_what_would_be_loaded() {
         assert!(!left(&settings, &others) && !left(&both, &settings));
         remove_all(&settings.pin_path, &settings.gateway).unwrap();
     });
+}
+
+fn main() {
+    sixway_trial::main();
 }

@@ -1,6 +1,8 @@
 //! Steering with real packets: two network namespaces, a TUN device and the program between them.
-#![cfg(feature = "ebpf")]
 #![allow(clippy::unwrap_used, reason = "tests")]
+
+#[macro_use]
+extern crate sixway_trial;
 
 #[path = "../../link/tests/support/mod.rs"]
 mod support;
@@ -14,7 +16,7 @@ use std::time::Duration;
 use support::peer::{
     FAR, NEAR, Peer, Sender, gather, gather_datagrams, ipv4, packet_socket, send_frame, tcp, udp,
 };
-use support::{assert_clean, in_namespace, ip, open, skipped, snmp, wait};
+use support::{assert_clean, in_namespace, ip, open, snmp, wait};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MOMENT: Duration = Duration::from_millis(50);
@@ -23,16 +25,12 @@ fn tunnels(addresses: &[Ipv4Addr]) -> Vec<OwnAddress> {
     addresses.iter().copied().map(OwnAddress::of_tunnels).collect()
 }
 
-/// A TUN device and steering by one hook; `None` and a word where the kernel does not allow it.
-fn steered(test: &str, hook: Hook, addresses: &[OwnAddress]) -> Option<(Tun, Steering)> {
+/// A TUN device and steering by one hook; where the kernel does not allow it, the test is ignored.
+fn steered(hook: Hook, addresses: &[OwnAddress]) -> (Tun, Steering) {
     let tun = open(&TunConfig::default());
-    match Steering::attach_by(hook, &["near"], &tun.name, addresses) {
-        Ok(steering) => Some((tun, steering)),
-        Err(error) => {
-            skipped(test, &error.to_string());
-            None
-        }
-    }
+    let steering = Steering::attach_by(hook, &["near"], &tun.name, addresses);
+    let steering = steering.unwrap_or_else(|error| sixway_trial::ignore(error));
+    (tun, steering)
 }
 
 /// All that the device gives within a moment.
@@ -56,10 +54,9 @@ fn both_hooks(test: &'static str, body: fn(&Peer, Tun, Steering)) {
     for hook in [Hook::Tcx, Hook::Clsact] {
         in_namespace(test, move || {
             let peer = Peer::joined();
-            if let Some((tun, steering)) = steered(test, hook, &tunnels(&[NEAR])) {
-                assert_eq!(steering.hook(), hook);
-                body(&peer, tun, steering);
-            }
+            let (tun, steering) = steered(hook, &tunnels(&[NEAR]));
+            assert_eq!(steering.hook(), hook);
+            body(&peer, tun, steering);
         });
     }
 }
@@ -137,8 +134,7 @@ fn each_packet_comes_to_the_queue_of_its_addresses() {
         let queues = sixway_link::Steering { ports_per_block: 64, workers: 2 };
         let mut tun = open(&TunConfig { queues: 2, steering: Some(queues), ..TunConfig::default() });
         let Ok(_steering) = Steering::attach(&["near"], &tun.name, &tunnels(&[NEAR])) else {
-            skipped("queues", "the kernel takes no program");
-            return;
+            sixway_trial::ignore("the kernel takes no program");
         };
         let sender = peer.inside(Sender::new);
         for host in 0..200 {
@@ -198,7 +194,7 @@ fn frames_of_a_vlan_or_for_another_ethernet_address_are_left_alone() {
 fn what_a_killed_process_left_behind_is_found_and_removed() {
     in_namespace("leftovers", || {
         let _peer = Peer::joined();
-        let Some((tun, steering)) = steered("leftovers", Hook::Clsact, &tunnels(&[NEAR])) else { return };
+        let (tun, steering) = steered(Hook::Clsact, &tunnels(&[NEAR]));
         std::mem::forget(steering); // as a process that is killed
         let filters =
             || Command::new("tc").args(["filter", "show", "dev", "near", "ingress"]).output().unwrap();
@@ -217,7 +213,7 @@ fn what_a_killed_process_left_behind_is_found_and_removed() {
 fn an_interface_or_a_device_that_is_missing_is_named_and_nothing_is_left_behind() {
     in_namespace("missing", || {
         let _peer = Peer::joined();
-        let Some((tun, steering)) = steered("missing", Hook::Tcx, &tunnels(&[NEAR])) else { return };
+        let (tun, steering) = steered(Hook::Tcx, &tunnels(&[NEAR]));
         drop(steering);
         for (interfaces, device, missing) in
             [(&["near", "nothing"][..], tun.name.as_str(), "nothing"), (&["near"], "no-tun", "no-tun")]
@@ -232,10 +228,9 @@ fn an_interface_or_a_device_that_is_missing_is_named_and_nothing_is_left_behind(
 fn a_super_frame_that_the_kernel_joined_arrives_with_true_contents() {
     in_namespace("joined", || {
         let peer = Peer::joined();
-        let Some((mut tun, steering)) = steered("joined", Hook::Tcx, &tunnels(&[NEAR])) else { return };
+        let (mut tun, steering) = steered(Hook::Tcx, &tunnels(&[NEAR]));
         if !gather(&peer) {
-            skipped("joined", "needs ethtool and a veth device that joins segments");
-            return;
+            sixway_trial::ignore("needs ethtool and a veth device that joins segments");
         }
         let sender = peer.inside(Sender::new);
         for number in 0..20 {
@@ -270,10 +265,9 @@ fn a_super_frame_that_the_kernel_joined_arrives_with_true_contents() {
 fn udp_datagrams_that_the_kernel_joined_arrive_as_they_were() {
     in_namespace("datagrams", || {
         let peer = Peer::joined();
-        let Some((mut tun, steering)) = steered("datagrams", Hook::Tcx, &tunnels(&[NEAR])) else { return };
+        let (mut tun, steering) = steered(Hook::Tcx, &tunnels(&[NEAR]));
         if !gather(&peer) || !gather_datagrams() {
-            skipped("datagrams", "needs ethtool and a veth device that joins datagrams");
-            return;
+            sixway_trial::ignore("needs ethtool and a veth device that joins datagrams");
         }
         let sender = peer.inside(Sender::new);
         (0..10).for_each(|number| sender.send(&ipv4(FAR, NEAR, 41, true, &udp(&[number; 1_000]))));
@@ -319,7 +313,7 @@ fn icmp(kind: u8, identifier: u16, rest: &[u8]) -> Vec<u8> {
 fn packets_for_our_ports_are_taken_and_others_are_the_hosts() {
     in_namespace("ports", || {
         let peer = Peer::joined();
-        let Some((mut tun, steering)) = steered("ports", Hook::Tcx, &ports()) else { return };
+        let (mut tun, steering) = steered(Hook::Tcx, &ports());
         let sender = peer.inside(Sender::new);
         let ours = |protocol: u8, payload: &[u8]| ipv4(FAR, NEAR, protocol, true, payload);
         let quoted = |protocol: u8, payload: &[u8]| ipv4(NEAR, FAR, protocol, true, payload);
@@ -371,7 +365,7 @@ fn fragment(identification: u16, offset: u16, more: bool, payload: &[u8]) -> Vec
 fn later_fragments_go_where_the_first_went_and_both_ways_if_they_overtook_it() {
     in_namespace("later", || {
         let peer = Peer::joined();
-        let Some((mut tun, _steering)) = steered("later", Hook::Tcx, &ports()) else { return };
+        let (mut tun, _steering) = steered(Hook::Tcx, &ports());
         let here = UdpSocket::bind((NEAR, 4_000)).unwrap();
         here.set_read_timeout(Some(SECOND)).unwrap();
         let sender = peer.inside(Sender::new);
@@ -404,13 +398,12 @@ fn later_fragments_go_where_the_first_went_and_both_ways_if_they_overtook_it() {
 
 #[test]
 fn while_nobody_reads_our_ports_are_dropped_and_the_host_answers_nothing() {
-    in_namespace("nobody", || {
-        let peer = Peer::joined();
-        for persists in [true, false] {
+    for persists in [true, false] {
+        in_namespace("nobody", move || {
+            let peer = Peer::joined();
             let tun = open(&TunConfig { persist: persists, ..TunConfig::default() });
             let Ok(steering) = Steering::attach_by(Hook::Clsact, &["near"], &tun.name, &ports()) else {
-                skipped("nobody", "the kernel takes no program");
-                return;
+                sixway_trial::ignore("the kernel takes no program");
             };
             let name = tun.name.clone();
             steering.leave();
@@ -428,11 +421,14 @@ fn while_nobody_reads_our_ports_are_dropped_and_the_host_answers_nothing() {
             assert!(Steering::remove_leftovers("near"));
             if persists {
                 ip(&format!("link del {name}"));
-                sender.send(&ipv4(FAR, NEAR, 6, true, &to_port(80, 61_000)));
-                std::thread::sleep(MOMENT);
-                assert_eq!(snmp("Tcp", "OutRsts"), 2, "nothing is left");
-                return;
             }
-        }
-    });
+            sender.send(&ipv4(FAR, NEAR, 6, true, &to_port(80, 61_000)));
+            std::thread::sleep(MOMENT);
+            assert_eq!(snmp("Tcp", "OutRsts"), 2, "nothing is left");
+        });
+    }
+}
+
+fn main() {
+    sixway_trial::main();
 }

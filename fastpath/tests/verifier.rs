@@ -1,7 +1,9 @@
 //! The kernel takes the programs with everything that a configuration can hold: its verifier goes through all that they might do with these
 //! constants, and gives up where that is too much.
-#![cfg(feature = "ebpf")]
 #![allow(clippy::unwrap_used, reason = "tests")]
+
+#[macro_use]
+extern crate sixway_trial;
 
 use aya::programs::{ProgramInfo, SchedClassifier, Xdp};
 use aya::{Ebpf, EbpfLoader};
@@ -11,9 +13,8 @@ use sixway_fastpath::layout::{
     RULES, Rule6, TRANSLATORS, TUNNELS, Translator, Tunnel,
 };
 use sixway_fastpath::rules::EAM_ROWS;
-use sixway_fastpath::{TC_OBJECT, TC_PROGRAM, XDP_OBJECT, XDP_PROGRAM};
+use sixway_fastpath::{TC_OBJECT, TC_PROGRAM, XDP_OBJECT, XDP_PROGRAM, can_decap_gso};
 use std::error::Error;
-use std::io::Write as _;
 
 /// Instructions that the verifier may go through: half of what it does, for those of older kernels need more.
 const MOST: u32 = 500_000;
@@ -132,21 +133,17 @@ fn verify(config: &Config) -> Result<[Option<u32>; 2], Box<dyn Error>> {
     Ok([went(at_tc.info()?), went(in_driver.info()?)])
 }
 
-/// Whether the kernel lets this process load programs at all.
-fn may_load() -> bool {
+/// Where the kernel does not let this process load programs, the test is ignored.
+fn needs_root() {
     // SAFETY: no arguments.
-    let is_root = unsafe { libc::geteuid() } == 0;
-    if !is_root {
-        let _ = std::io::stderr().write_all(b"\nverifier: skipped: needs root\n");
+    if unsafe { libc::geteuid() } != 0 {
+        sixway_trial::ignore("needs root");
     }
-    is_root
 }
 
 #[test]
 fn programs_with_everything_that_a_configuration_can_hold_are_taken() {
-    if !may_load() {
-        return;
-    }
+    needs_root();
     let every = [KIND_CONFIGURED, KIND_SIX_TO_FOUR, KIND_SIX_RD, KIND_ISATAP];
     let mut cases = vec![
         ("nat64 alone", full(&[KIND_NAT64], &every)),
@@ -166,4 +163,17 @@ fn programs_with_everything_that_a_configuration_can_hold_are_taken() {
             Err(error) => panic!("{name}: {error:?}"),
         }
     }
+}
+
+#[test]
+fn linux_6_3_and_later_can_decapsulate_super_frames() {
+    needs_root();
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = release.split(['.', '-']).map_while(|number| number.parse::<u32>().ok());
+    let version = (numbers.next().unwrap(), numbers.next().unwrap());
+    assert_eq!(can_decap_gso(), version >= (6, 3), "{release}");
+}
+
+fn main() {
+    sixway_trial::main();
 }

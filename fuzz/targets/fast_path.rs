@@ -1,5 +1,5 @@
 //! Any frame at either hook of the fast path's programs, in any of some worlds: what is passed on is untouched, and what is forwarded is what
-//! the engine sends, octet for octet. It needs root and the kernel's eBPF; elsewhere it says so, and tries nothing.
+//! the engine sends, octet for octet. It needs root and the kernel's eBPF; elsewhere it says so.
 //!
 //! ```text
 //!   input:  world (1) · what (1) · octets of an IP packet and of what is behind it
@@ -21,25 +21,22 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 thread_local! {
-    /// Those that were entered, by number and hook; `None`: the kernel does not let us.
-    static ROOMS: RefCell<BTreeMap<(usize, Hook), Option<Room>>> = const { RefCell::new(BTreeMap::new()) };
+    /// Those that were entered, by number and hook.
+    static ROOMS: RefCell<BTreeMap<(usize, Hook), Room>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 pub fn run(octets: &[u8]) {
     let _ = is_forwarded(octets);
 }
 
-/// Whether the frame was forwarded. `None`: there is no frame, or the kernel does not let us.
+/// Whether the frame was forwarded. `None`: there is no frame.
 pub fn is_forwarded(octets: &[u8]) -> Option<bool> {
     let [world, what, packet @ ..] = octets else { return None };
     let number = usize::from(*world) % worlds::TELLING.len();
     let hook = if what & 1 == 0 { Hook::Xdp } else { Hook::Tc };
     ROOMS.with_borrow_mut(|rooms| {
-        let room = rooms.entry((number, hook)).or_insert_with(|| {
-            let world = worlds::telling(number);
-            Room::new(world, hook).inspect_err(|why| eprintln!("fast_path: skipped: {why}")).ok()
-        });
-        room.as_ref().map(|room| room.tries(&input(packet, *what)))
+        let room = rooms.entry((number, hook)).or_insert_with(|| Room::new(worlds::telling(number), hook));
+        Some(room.tries(&input(packet, *what)))
     })
 }
 

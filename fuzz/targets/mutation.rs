@@ -1,9 +1,15 @@
 //! Blind mutation of corpus files, for machines without a guided fuzzer: the same seed gives the same octets.
 
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Runs `target` on each file of a corpus, and then on mutations of them: `count` of them, or for FUZZ_SECONDS if that is set.
+/// The seed that every run has.
+const FIXED: u64 = 0x5eed;
+
+/// Runs `target` on each file of a corpus, and then on mutations of them: `count` of them, or for FUZZ_SECONDS if that is set. Half of them are of
+/// the same seed each time, and half of a new one, which is printed; FUZZ_SEED sets it.
 pub fn replay(corpus: &Path, count: u32, target: impl Fn(&[u8])) {
     let mut files: Vec<_> = std::fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
@@ -14,15 +20,35 @@ pub fn replay(corpus: &Path, count: u32, target: impl Fn(&[u8])) {
     }
     let limit =
         std::env::var("FUZZ_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).map(Duration::from_secs);
-    let start = Instant::now();
-    let mut random = Random(0x5eed);
-    for number in 0.. {
-        match limit {
-            Some(limit) if start.elapsed() > limit => return,
-            None if number == count => return,
-            Some(_) | None => run(&mutate(&inputs, &mut random), "a mutation", &target),
+    for seed in [FIXED, new_seed()] {
+        if seed != FIXED {
+            // Past the harness, which keeps what succeeding tests print to itself.
+            let said = format!("replay of {}: FUZZ_SEED={seed}\n", corpus.display());
+            let _ = std::io::stderr().write_all(said.as_bytes());
+        }
+        let (start, name) = (Instant::now(), format!("a mutation of FUZZ_SEED={seed}"));
+        for (number, mutation) in (0..).zip(mutations(&inputs, seed)) {
+            match limit {
+                Some(limit) if start.elapsed() > limit / 2 => break,
+                None if number == count / 2 => break,
+                Some(_) | None => run(&mutation, &name, &target),
+            }
         }
     }
+}
+
+/// The mutations that follow from a seed, without end.
+pub fn mutations(inputs: &[Vec<u8>], seed: u64) -> impl Iterator<Item = Vec<u8>> {
+    let mut random = Random(seed);
+    std::iter::repeat_with(move || mutate(inputs, &mut random))
+}
+
+/// What FUZZ_SEED says, or another one each time.
+fn new_seed() -> u64 {
+    let wanted = std::env::var("FUZZ_SEED").ok();
+    let wanted =
+        wanted.map(|text| text.parse().unwrap_or_else(|_| panic!("FUZZ_SEED={text} is not a number")));
+    wanted.unwrap_or_else(|| RandomState::new().hash_one(FIXED))
 }
 
 /// A panic names the octets that provoked it.

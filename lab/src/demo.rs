@@ -90,7 +90,7 @@ fn show_everything(demo: &Running, options: Options) -> Result<()> {
         tell("show", &format!("sixway show {what}"), shown(demo, what))?;
     }
     println!("  {}", dim("the same transfer with others in Sixway's place:"));
-    for peer in [Forwarder::Kernel, Forwarder::Tayga] {
+    for peer in [Forwarder::Kernel, Forwarder::SharingTayga] {
         match peer.cannot_run() {
             Some(failure) => report::skipped(peer.name(), &failure.to_string()),
             None => tell(peer.name(), tried, peer_bulk(peer, sixway.as_ref().ok()))?,

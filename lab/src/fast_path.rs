@@ -9,8 +9,7 @@ use serde_json::Value;
 use std::cell::RefCell;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 const SHORT: Duration = Duration::from_secs(5);
@@ -47,26 +46,65 @@ impl Hook {
     }
 }
 
+/// What the programs did with packets of the gateway's, by their own counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// Packets that they carried.
+    pub carried: u64,
+    /// Packets of the gateway's that they looked at and left to the engine.
+    pub left: u64,
+    /// Packets for which they have no rule: the host's own, and NAT64's ICMP messages.
+    pub others: u64,
+    /// They hung at the hook that was demanded.
+    pub hung: bool,
+}
+
+impl Share {
+    /// By what `show fastpath` says, at this hook.
+    fn of(shown: &Value, hook: Hook) -> Self {
+        let rows = shown["passed"].as_array().into_iter().flatten();
+        let (mut left, mut others) = (0, 0);
+        for row in rows {
+            let sum = if row["cause"] == NOT_OURS { &mut others } else { &mut left };
+            *sum += row["packets"].as_u64().unwrap_or(0);
+        }
+        let places = shown["summary"]["places"].as_str().unwrap_or_default().to_lowercase();
+        Self { carried: carried_of(shown), left, others, hung: places.contains(hook.name()) }
+    }
+
+    fn plus(self, more: Self) -> Self {
+        Self {
+            carried: self.carried + more.carried,
+            left: self.left + more.left,
+            others: self.others + more.others,
+            hung: self.hung || more.hung,
+        }
+    }
+}
+
+/// The cause of those without a rule.
+const NOT_OURS: &str = "not_ours";
+
 /// What is demanded of the gateways of a thread.
 #[derive(Clone)]
 pub(crate) struct Demand {
     pub hook: Hook,
-    carried: Arc<AtomicU64>,
+    share: Arc<Mutex<Share>>,
 }
 
 thread_local! {
     static DEMAND: RefCell<Option<Demand>> = const { RefCell::new(None) };
 }
 
-/// Does `work`; the gateways that this thread starts meanwhile have the fast path. What `work` gave, and how many packets the fast paths
-/// carried.
-pub fn with<T>(hook: Hook, work: impl FnOnce() -> T) -> (T, u64) {
-    let carried = Arc::new(AtomicU64::new(0));
-    let demand = Demand { hook, carried: Arc::clone(&carried) };
+/// Does `work`; the gateways that this thread starts meanwhile have the fast path. What `work` gave, and what the fast paths did.
+pub fn with<T>(hook: Hook, work: impl FnOnce() -> T) -> (T, Share) {
+    let share = Arc::new(Mutex::new(Share::default()));
+    let demand = Demand { hook, share: Arc::clone(&share) };
     let before = DEMAND.replace(Some(demand));
     let done = work();
     DEMAND.set(before);
-    (done, carried.load(Ordering::Relaxed))
+    let share = *share.lock().unwrap_or_else(PoisonError::into_inner);
+    (done, share)
 }
 
 /// The hook that is demanded of this thread's gateways.
@@ -86,14 +124,15 @@ pub(crate) fn as_demanded(network: &Network, host: &str, configuration: &str) ->
     Ok(format!("{configuration}{}", hook.section()))
 }
 
-/// What a gateway has carried is added up before it ends.
+/// What a gateway's fast path has done is added up before the gateway ends.
 pub(crate) fn account_for(network: &Network, process: u32, socket: &Path) -> Result<()> {
     let Some(demand) = DEMAND.with_borrow(Clone::clone) else { return Ok(()) };
     let socket = socket.to_owned();
     network.with_process(process, |process| {
         process.before_its_end(move || {
-            let carried = shown_at(&socket).map(|shown| carried_of(&shown)).unwrap_or(0);
-            demand.carried.fetch_add(carried, Ordering::Relaxed);
+            let done = shown_at(&socket).map(|shown| Share::of(&shown, demand.hook)).unwrap_or_default();
+            let mut share = demand.share.lock().unwrap_or_else(PoisonError::into_inner);
+            *share = share.plus(done);
         });
     })
 }
@@ -184,8 +223,20 @@ mod tests {
     #[test]
     fn a_demand_holds_for_its_thread_and_its_time() {
         assert_eq!(demanded(), None);
-        let (inside, carried) = with(Hook::Xdp, || (demanded(), std::thread::spawn(demanded).join().ok()));
-        assert_eq!((inside, carried), ((Some(Hook::Xdp), Some(None)), 0));
+        let (inside, share) = with(Hook::Xdp, || (demanded(), std::thread::spawn(demanded).join().ok()));
+        assert_eq!((inside, share), ((Some(Hook::Xdp), Some(None)), Share::default()));
         assert_eq!(demanded(), None);
+    }
+
+    #[test]
+    fn packets_without_a_rule_are_told_apart() {
+        let shown = serde_json::json!({
+            "summary": { "places": "in0 XDP · out0 XDP" },
+            "carried": [{ "packets_out": 3, "packets_in": 4 }, { "packets_out": 0, "packets_in": 1 }],
+            "passed": [{ "cause": "not_ours", "packets": 100 }, { "cause": "flags", "packets": 2 }],
+        });
+        assert_eq!(Share::of(&shown, Hook::Xdp), Share { carried: 8, left: 2, others: 100, hung: true });
+        assert!(!Share::of(&shown, Hook::Tc).hung);
+        assert_eq!(Share::of(&Value::Null, Hook::Tc), Share::default());
     }
 }

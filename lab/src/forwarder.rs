@@ -1,4 +1,4 @@
-//! What stands in the middle: the kernel's own forwarding, TAYGA with masquerade, or Sixway; each in a network of its own, so that they can be
+//! What stands in the middle: the kernel's own forwarding, TAYGA with or without masquerade, or Sixway; each in a network of its own, so that they can be
 //! measured in turn.
 
 use crate::failure::{Failure, Result};
@@ -17,8 +17,10 @@ use std::time::Duration;
 pub enum Forwarder {
     /// The kernel forwards IPv6; nothing is translated.
     Kernel,
-    /// Debian's TAYGA, and the kernel's masquerade behind it so that many clients share one address.
+    /// Debian's TAYGA, stateless: an IPv4 address for each client.
     Tayga,
+    /// TAYGA, and the kernel's masquerade behind it so that many clients share one address.
+    SharingTayga,
     /// Sixway's stateful NAT64.
     Nat64,
     /// Sixway's stateless translation.
@@ -95,6 +97,7 @@ impl Forwarder {
         match self {
             Self::Kernel => "kernel IPv6",
             Self::Tayga => "tayga",
+            Self::SharingTayga => "tayga + masquerade",
             Self::Nat64 => "sixway nat64",
             Self::Siit => "sixway siit",
         }
@@ -104,7 +107,8 @@ impl Forwarder {
     pub fn cannot_run(self) -> Option<Failure> {
         match self {
             Self::Kernel => None,
-            Self::Tayga => programs::require("tayga").and(programs::require("nft")).err(),
+            Self::Tayga => programs::require("tayga").err(),
+            Self::SharingTayga => programs::require("tayga").and(programs::require("nft")).err(),
             Self::Nat64 | Self::Siit => sixway().err(),
         }
     }
@@ -119,7 +123,7 @@ impl Forwarder {
         match self {
             Self::Nat64 => start_sixway(self, &format!("{NAT64}{sections}"), "", "64:ff9b::203.0.113.2"),
             Self::Siit => start_sixway(self, &format!("{SIIT}{sections}"), "", "2001:db8:64::203.0.113.2"),
-            Self::Kernel | Self::Tayga => self.start(),
+            Self::Kernel | Self::Tayga | Self::SharingTayga => self.start(),
         }
     }
 
@@ -136,24 +140,31 @@ impl Forwarder {
                 let target = "2001:db8:2::2";
                 Ok(Running { forwarder: self, network, process: None, target, listens: target })
             }
-            Self::Tayga => start_tayga(),
+            Self::Tayga => start_tayga(self, run_tayga),
+            Self::SharingTayga => start_tayga(self, run_sharing_tayga),
             Self::Nat64 => start_sixway(self, NAT64, keys, "64:ff9b::203.0.113.2"),
             Self::Siit => start_sixway(self, SIIT, keys, "2001:db8:64::203.0.113.2"),
         }
     }
 }
 
-fn start_tayga() -> Result<Running> {
+fn start_tayga(forwarder: Forwarder, run: fn(&Network) -> Result<u32>) -> Result<Running> {
     let network = client_gateway_server()?;
-    let process = Some(run_tayga(&network)?);
+    let process = Some(run(&network)?);
     let target = TAYGAS_SERVER;
-    Ok(Running { forwarder: Forwarder::Tayga, network, process, target, listens: "203.0.113.2" })
+    Ok(Running { forwarder, network, process, target, listens: "203.0.113.2" })
 }
 
 /// The server 203.0.113.2 as hosts behind [`run_tayga`] write it.
 pub const TAYGAS_SERVER: &str = "2001:db8:64::203.0.113.2";
 
-/// Starts TAYGA and masquerade on the host "gateway" and waits until the host "client" has an answer from 203.0.113.2.
+/// The same as [`run_tayga`], and masquerade behind it.
+pub fn run_sharing_tayga(network: &Network) -> Result<u32> {
+    masquerade(network)?;
+    run_tayga(network)
+}
+
+/// Starts TAYGA on the host "gateway" and waits until the host "client" has an answer from 203.0.113.2.
 pub fn run_tayga(network: &Network) -> Result<u32> {
     let gateway = network.host("gateway")?;
     let configuration =
@@ -164,7 +175,6 @@ pub fn run_tayga(network: &Network) -> Result<u32> {
     gateway.ip("link set nat64 up")?;
     gateway.ip("route add 192.168.255.0/24 dev nat64")?;
     gateway.ip("route add 2001:db8:64::/96 dev nat64")?;
-    masquerade(network)?;
     let mut tayga = command("tayga")?;
     tayga.arg("--nodetach").arg("-c").arg(&configuration);
     let process = network.start("gateway", tayga)?;

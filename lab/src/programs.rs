@@ -40,6 +40,7 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("dnssec-keygen", "bind9-utils"),
     ("dnssec-signzone", "bind9-utils"),
     ("clang", "clang"),
+    ("python3", "python3"),
 ];
 
 /// Where the program is, also in the folders that only root has in its path.

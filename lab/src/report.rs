@@ -104,11 +104,15 @@ pub fn table(heading: &[&str], rows: &[Vec<String>], right: bool) -> String {
     text
 }
 
-/// The middle of some figures; of an even number of them the upper one of the two. Zero of none.
+/// The middle of some figures; of an even number of them halfway between the two in the middle. Zero of none.
 pub fn median(figures: &[f64]) -> f64 {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
+    match sorted.len() {
+        0 => 0.0,
+        count if count.is_multiple_of(2) => f64::midpoint(sorted[count / 2 - 1], sorted[count / 2]),
+        count => sorted[count / 2],
+    }
 }
 
 #[cfg(test)]
@@ -122,7 +126,14 @@ mod tests {
         assert_eq!(octets(4_096), "4.1 KB");
         assert_eq!(octets(12), "12 B");
         assert_eq!([0, 999, 1_000, 1_234_567].map(thousands), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_of_figures_is_halfway_between_the_two_in_the_middle() {
         assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&[10.0, 1.0, 4.0, 2.0]), 3.0);
+        assert_eq!(median(&[7.0, 5.0]), 6.0);
+        assert_eq!(median(&[7.0]), 7.0);
         assert_eq!(median(&[]), 0.0);
     }
 

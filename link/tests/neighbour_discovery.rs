@@ -1,6 +1,9 @@
 //! Router solicitations and advertisements between two network namespaces.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+#[macro_use]
+extern crate sixway_trial;
+
 mod support;
 
 use sixway_link::neighbour_discovery::{ALL_NODES, ALL_ROUTERS, Message, NeighbourDiscovery};
@@ -100,4 +103,8 @@ fn an_interface_without_a_link_local_address_is_told() {
         let error = NeighbourDiscovery::open("nothing").unwrap_err();
         assert!(error.to_string().contains("nothing"), "{error}");
     });
+}
+
+fn main() {
+    sixway_trial::main();
 }

@@ -1,7 +1,7 @@
 //! The kernel puts packets into the queue of the worker that owns their state: what it is told and what the NAT deals out
 //! agree.
 
-use sixway_dataplane::classify::ownership::worker_of;
+use sixway_dataplane::classify::ownership::{of_fragments, worker_of};
 use sixway_dataplane::nat::{Ownership, PORTS_PER_BLOCK, Spread};
 use sixway_dataplane::parse::parse;
 use sixway_link::Steering;
@@ -24,7 +24,9 @@ fn queue_and_owner(packet: &[u8], workers: u8) -> (u8, u8) {
     let spread = Spread::new([3, 5], 64);
     let steering = Steering { ports_per_block: PORTS_PER_BLOCK, workers, spread };
     let parsed = parse(packet).unwrap_or_else(|reason| panic!("{reason:?}: {packet:02x?}"));
-    (steering.worker(packet), worker_of(&Ownership::striped(workers, spread), &parsed, None).0)
+    let owner = of_fragments(&parsed, workers)
+        .unwrap_or_else(|| worker_of(&Ownership::striped(workers, spread), &parsed, None));
+    (steering.worker(packet), owner.0)
 }
 
 #[test]

@@ -2,6 +2,9 @@
 //! that this host's kernel talks to itself through the link and judges every checksum, length and super-frame.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+#[macro_use]
+extern crate sixway_trial;
+
 mod support;
 
 use sixway_dataplane::{Checksum, Frame, SegmentKind, Segments};
@@ -12,9 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use support::{
-    address, addresses, assert_clean, in_namespace, open, segment_udp, skipped, snmp, turn_round, wait,
-};
+use support::{address, addresses, assert_clean, in_namespace, open, segment_udp, snmp, turn_round, wait};
 
 fn frames(count: usize) -> Vec<Frame> {
     (0..count).map(|_| Frame::with_capacity(65_600)).collect()
@@ -113,8 +114,7 @@ fn a_udp_super_frame_comes_whole_and_is_cut_by_the_kernel_at_the_socket() {
     in_namespace("uso", || {
         let mut tun = open(&config(1, Abilities::ALL));
         if !tun.abilities.uso {
-            skipped("uso", "needs Linux 6.2 (UDP super-frames on TUN devices)");
-            return;
+            sixway_trial::ignore("needs Linux 6.2 (UDP super-frames on TUN devices)");
         }
         address(&tun.name);
         let mut queue = tun.queues.remove(0);
@@ -226,8 +226,7 @@ fn packets_are_steered_to_the_queue_of_their_ports_block_or_their_source() {
         let steering = Steering { ports_per_block: 64, workers: 2, spread };
         let mut tun = open(&TunConfig { steering: Some(steering), ..config(2, Abilities::ALL) });
         if tun.blocks.is_none() {
-            skipped("steering", "the kernel takes no steering program");
-            return;
+            sixway_trial::ignore("the kernel takes no steering program");
         }
         address(&tun.name);
         let mut batch = frames(256);
@@ -304,7 +303,12 @@ fn a_name_that_is_too_long_is_refused_before_the_kernel_sees_it() {
     let long = TunConfig { name: "a-name-of-16-octs".into(), ..TunConfig::default() };
     match Tun::open(&long) {
         Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => {}
-        Err(error) => skipped("name", &format!("needs root ({error})")),
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => sixway_trial::ignore(error),
+        Err(error) => panic!("{error}"),
         Ok(tun) => panic!("opened as {}", tun.name),
     }
+}
+
+fn main() {
+    sixway_trial::main();
 }

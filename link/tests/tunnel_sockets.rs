@@ -1,6 +1,9 @@
 //! Raw sockets for tunnel packets and for the ICMP errors about them, between two network namespaces.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+#[macro_use]
+extern crate sixway_trial;
+
 mod support;
 
 use sixway_dataplane::{Checksum, Frame, SegmentKind, Segments};
@@ -8,7 +11,7 @@ use sixway_link::{Abilities, Link, PathErrors, RawTunnel, TunConfig, sysctl::Sys
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
 use support::peer::{FAR, NEAR, Peer, Sender, gather, gather_datagrams, ipv4, ipv6, tcp, udp};
-use support::{in_namespace, ip, open, skipped, snmp, wait};
+use support::{in_namespace, ip, open, snmp, wait};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MOMENT: Duration = Duration::from_millis(50);
@@ -89,8 +92,7 @@ fn tcp_segments_that_the_kernel_joined_come_as_a_super_frame() {
     in_namespace("joined", || {
         let peer = Peer::joined();
         if !gather(&peer) {
-            skipped("joined", "needs ethtool and a veth device that joins segments");
-            return;
+            sixway_trial::ignore("needs ethtool and a veth device that joins segments");
         }
         let mut link = RawTunnel::open(NEAR).unwrap();
         let sender = peer.inside(Sender::new);
@@ -228,8 +230,7 @@ fn udp_datagrams_that_the_kernel_joined_are_counted_and_not_handed_on_as_one() {
     in_namespace("datagrams", || {
         let peer = Peer::joined();
         if !gather(&peer) || !gather_datagrams() {
-            skipped("datagrams", "needs ethtool and a veth device that joins datagrams");
-            return;
+            sixway_trial::ignore("needs ethtool and a veth device that joins datagrams");
         }
         let mut link = RawTunnel::open(NEAR).unwrap();
         let sender = peer.inside(Sender::new);
@@ -237,4 +238,8 @@ fn udp_datagrams_that_the_kernel_joined_are_counted_and_not_handed_on_as_one() {
         assert!(receive(&mut link).is_empty());
         assert_eq!((link.counters().received, link.counters().boundaries_lost), (1, 1));
     });
+}
+
+fn main() {
+    sixway_trial::main();
 }

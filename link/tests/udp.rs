@@ -1,6 +1,9 @@
 //! UDP servers and exchanges, on the loopback interface and in network namespaces.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+#[macro_use]
+extern crate sixway_trial;
+
 mod support;
 
 use sixway_link::udp::{Arrivals, BATCH, Departures};
@@ -209,4 +212,8 @@ fn where_no_route_leads_the_exchange_cannot_be_opened() {
             );
         }
     });
+}
+
+fn main() {
+    sixway_trial::main();
 }

@@ -19,6 +19,22 @@ fn an_answer_that_is_made_of_some_records_only_is_not_authentic() {
 }
 
 #[test]
+fn an_answer_from_which_excluded_records_were_taken_is_not_authentic() {
+    let mut settings = settings();
+    settings.dnssec.trust_upstream = true;
+    let zone = [
+        ("mixed.test", "AAAA", 60, "::ffff:192.0.2.1"),
+        ("mixed.test", "AAAA", 60, "2001:db8::7"),
+        ("whole.test", "AAAA", 60, "2001:db8::7"),
+    ];
+    let mut world = World::new(settings).with(&zone);
+    world.manners = vec![Manner::Authentic];
+    let mixed = world.ask("mixed.test", "AAAA", DO);
+    assert_eq!((mixed.answer.len(), mixed.authentic), (1, false), "{mixed:?}");
+    assert!(world.ask("whole.test", "AAAA", DO).authentic);
+}
+
+#[test]
 fn the_answer_for_a_does_not_make_that_for_aaaa_authentic() {
     let mut settings = settings();
     settings.dnssec.trust_upstream = true;

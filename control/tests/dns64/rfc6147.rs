@@ -126,6 +126,47 @@ fn what_is_made_lives_as_long_as_a_if_so_configured() {
 }
 
 #[test]
+fn excluded_records_and_a_failure_bound_what_is_made_to_ten_minutes() {
+    let zone = [("mapped.test", "AAAA", 3_600, "::ffff:192.0.2.1"), ("mapped.test", "A", 3_600, "192.0.2.1")];
+    let mut world = World::new(settings()).with(&zone);
+    let made = ["mapped.test. 600 IN AAAA 64:ff9b::c000:201"];
+    assert_eq!(world.ask("mapped.test", "AAAA", PLAIN).answer, made, "there is no SOA record beside AAAA");
+    let mut failing = World::new(settings()).with(&zone);
+    failing.manners = vec![Manner::ServfailTo(28)];
+    assert_eq!(failing.ask("mapped.test", "AAAA", PLAIN).answer, made);
+}
+
+#[test]
+fn without_a_question_for_aaaa_what_is_made_lives_as_long_as_a() {
+    let rule = Rule { synthesis: Synthesis::Always, ..Rule::default() };
+    let zone = [("v4.test", "A", 3_600, "192.0.2.1")];
+    let mut world = World::new(Settings { rules: vec![rule], ..settings() }).with(&zone);
+    let made = ["v4.test. 3600 IN AAAA 64:ff9b::c000:201"];
+    assert_eq!(world.ask("v4.test", "AAAA", PLAIN).answer, made);
+    assert!(world.seen.iter().all(|seen| seen.2 == Rtype::A), "{:?}", world.seen);
+}
+
+#[test]
+fn what_is_made_ages_with_the_no_that_it_is_made_in_place_of() {
+    let mut world = World::new(settings()).with(&[("v4.test", "A", 3_600, "192.0.2.1")]);
+    world.ask("v4.test", "AAAA", PLAIN);
+    world.pass(Duration::from_secs(100));
+    let aged = ["v4.test. 200 IN AAAA 64:ff9b::c000:201"];
+    assert_eq!(world.ask("v4.test", "AAAA", PLAIN).answer, aged, "300 s less 100");
+}
+
+/// The "no" is known for no longer than the alias that led to it.
+#[test]
+fn what_is_made_lives_no_longer_than_the_alias_on_the_way_to_the_no() {
+    let zone = [("www.test", "CNAME", 60, "v4.test"), ("v4.test", "A", 3_600, "192.0.2.1")];
+    let mut world = World::new(settings()).with(&zone);
+    assert_eq!(
+        world.ask("www.test", "AAAA", PLAIN).answer,
+        ["www.test. 60 IN CNAME v4.test.", "v4.test. 60 IN AAAA 64:ff9b::c000:201"]
+    );
+}
+
+#[test]
 fn below_a_dname_record_the_chain_leads_to_what_is_made() {
     let chain = [("old.test", "DNAME", 300, "new.test"), ("www.old.test", "CNAME", 300, "www.new.test")];
     let with = [chain[0], chain[1], ("www.new.test", "A", 100, "192.0.2.1")];

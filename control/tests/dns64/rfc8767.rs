@@ -1,6 +1,7 @@
 //! Answers that have expired (RFC 8767), beside the scenarios of patience.
 
 use super::world::{DO, Manner, PLAIN, World, settings};
+use sixway_control::dns64::Outcome;
 use std::time::Duration;
 
 const ZONE: [(&str, &str, u32, &str); 1] = [("text.test", "TXT", 60, "hello")];
@@ -40,6 +41,18 @@ fn what_is_stale_is_never_authentic() {
     world.manners = vec![Manner::Unreachable];
     let stale = world.ask("text.test", "TXT", DO);
     assert_eq!((stale.answer[0].as_str(), stale.authentic), (STALE[0], false));
+}
+
+#[test]
+fn what_is_made_in_place_of_a_stale_no_is_stale() {
+    let mut world = World::new(settings()).with(&[("v4.test", "A", 3_600, "192.0.2.1")]);
+    world.ask("v4.test", "AAAA", PLAIN);
+    world.manners = vec![Manner::Unreachable];
+    world.pass(Duration::from_secs(400));
+    let got = world.ask("v4.test", "AAAA", PLAIN);
+    assert_eq!(got.answer, ["v4.test. 30 IN AAAA 64:ff9b::c000:201"], "A is fresh, the no for AAAA is not");
+    assert_eq!(got.extended_error.map(|error| error.0), Some(3), "RFC 8914 §4.4: Stale Answer");
+    assert_eq!(world.counters().of(Outcome::Stale), 1);
 }
 
 #[test]

@@ -27,6 +27,19 @@ fn an_address_is_made_of_the_prefix_and_the_ipv4_address() {
     assert!(site.done.iter().any(|(_, action)| *action == HostAction::SetAddress(*address)));
 }
 
+/// RFC 4861 §6.3.4: L = 0 says nothing about what is on the link.
+#[test]
+fn a_prefix_that_says_nothing_of_the_link_takes_nothing_back() {
+    let mut site = site();
+    site.advertise(R1, with_prefix(5_400, 2_700));
+    let (prefix, on_link, autonomous) = (prefix("2001:db8:1::/64"), false, true);
+    let silent =
+        NdOption::Prefix(PrefixInformation { prefix, on_link, autonomous, valid: 5_400, preferred: 2_700 });
+    site.advertise(R1, RouterAdvertisement { options: vec![silent], ..router(1_800) });
+    assert!(site.host.addresses()[0].on_link);
+    assert_eq!(lifetimes(&site), (5_400, 2_700));
+}
+
 #[test]
 fn a_host_with_a_global_ipv4_address_says_so() {
     let now = Instant::from_secs(1_000);

@@ -88,6 +88,28 @@ fn a_router_is_never_asked_again_sooner_than_min_router_solicit_interval() {
 }
 
 #[test]
+fn the_interval_between_solicitations_and_that_of_the_list_are_the_operators() {
+    let now = Instant::from_secs(1_000);
+    let settings = HostSettings {
+        min_solicit_interval: Duration::from_secs(600),
+        refresh_interval: Some(Duration::from_secs(7_200)),
+        ..HostSettings::new(LOCAL)
+    };
+    let mut host = IsatapHost::new(settings, 1, now);
+    assert_eq!(host.poll_action(now), Some(HostAction::LookUpRouters));
+    host.set_potential_routers(now, &[R1], None);
+    let mut site = Site { host, now, done: Vec::new() };
+    site.pass(2);
+    site.advertise(R1, with_prefix(20, 10));
+    let answered = site.now;
+    site.done.clear();
+    site.pass(7_300);
+    assert!(site.solicitations(R1)[0] - answered >= Duration::from_secs(600));
+    let looked_up = site.done.iter().find(|(_, action)| *action == HostAction::LookUpRouters);
+    assert_eq!((looked_up.unwrap().0 - now).as_secs(), 7_200);
+}
+
+#[test]
 fn advertisements_of_strangers_are_not_taken() {
     let mut site = Site::new(&[R1]);
     site.pass(2);

@@ -12,6 +12,7 @@ fn the_last_advertisement_takes_the_router_its_routes_dns_and_nat64_back() {
         prefixes: vec![AdvertisedPrefix::lasting(prefix("2001:db8:1::/64"))],
         routes: vec![AdvertisedRoute { prefix: prefix("2001:db8::/32"), preference, lifetime }],
         dns_servers: vec!["2001:db8::53".parse().unwrap()],
+        dns_search: vec!["example.com".parse().unwrap()],
         pref64: vec![AdvertisedPref64 { prefix: prefix("64:ff9b::/96"), lifetime }],
         ..Settings::default()
     });
@@ -22,15 +23,19 @@ fn the_last_advertisement_takes_the_router_its_routes_dns_and_nat64_back() {
     assert_eq!(site.sent.len(), 1);
     let said = site.last();
     assert_eq!((said.router_lifetime, said.preference), (0, Preference::Medium));
-    for option in &said.options {
-        match option {
-            NdOption::Route(route) => assert_eq!(route.lifetime, 0),
-            NdOption::Rdnss { lifetime, .. } => assert_eq!(*lifetime, 0),
-            NdOption::Pref64(pref64) => assert_eq!(pref64.lifetime.as_secs(), 0),
-            NdOption::SourceLinkLayer(_) => {}
-            other => panic!("{other:?}"),
-        }
-    }
+    let [
+        NdOption::SourceLinkLayer(_),
+        NdOption::Route(route),
+        NdOption::Rdnss { lifetime: rdnss, servers },
+        NdOption::Dnssl { lifetime: dnssl, names },
+        NdOption::Pref64(pref64),
+    ] = &said.options[..]
+    else {
+        panic!("the prefixes alone are not spoken of: {said:?}")
+    };
+    assert_eq!((route.prefix, route.lifetime), (prefix("2001:db8::/32"), 0));
+    assert_eq!((rdnss, dnssl, servers.len(), names.len()), (&0, &0, 1, 1));
+    assert_eq!((pref64.prefix(), pref64.lifetime.as_secs()), (prefix("64:ff9b::/96"), 0));
     assert!(site.router.is_over());
     assert_eq!(site.router.poll_timeout(), None);
 }

@@ -81,7 +81,11 @@ fn links_without_a_proper_address_are_refused() {
     assert_eq!(faulty_on(&lan("2001:db8::1", 1_500), Settings::default()), [Setting::Link]);
     assert_eq!(faulty_on(&lan("fe80::1", 1_279), Settings::default()), [Setting::Link]);
     let tunnel = |local| Link::Isatap { local, mtu: 1_280 };
-    assert_eq!(faulty_on(&tunnel(Ipv4Addr::LOCALHOST), Settings::default()), [Setting::Link]);
+    for local in
+        [Ipv4Addr::LOCALHOST, Ipv4Addr::UNSPECIFIED, Ipv4Addr::BROADCAST, Ipv4Addr::new(224, 0, 0, 1)]
+    {
+        assert_eq!(faulty_on(&tunnel(local), Settings::default()), [Setting::Link], "{local}");
+    }
     assert_eq!(faulty_on(&tunnel(Ipv4Addr::new(192, 0, 2, 1)), Settings::default()), []);
 }
 

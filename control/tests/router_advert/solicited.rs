@@ -160,3 +160,14 @@ fn a_malformed_solicitation_is_not_answered_and_is_counted() {
     assert!(site.sent.is_empty());
     assert_eq!(site.router.counters().malformed, 1);
 }
+
+/// RFC 4861 §6.1.1: what a solicitation has no use for is passed over, and it is answered.
+#[test]
+fn options_that_do_not_belong_to_a_solicitation_are_ignored_and_it_is_answered() {
+    let mut site = settled(Settings::default());
+    let options = vec![NdOption::TargetLinkLayer(vec![2, 0, 0, 0, 0, 9]), NdOption::Mtu(1_400)];
+    let asked = Message::RouterSolicitation(RouterSolicitation { options });
+    assert_eq!(site.hear(host(1), None, &asked), Ok(Heard::Solicitation));
+    site.pass(Duration::from_secs(1));
+    assert_eq!(site.sent.len(), 1);
+}

@@ -14,10 +14,16 @@ use sixway_dataplane::{Frame, Instant, Offload, Outbox};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-/// The names of the cases.
-pub const NAMES: [&str; 6] =
-    ["siit-6to4", "siit-4to6", "nat64-6to4", "nat64-4to6", "6in4-encap", "6in4-decap"];
+/// The names of the cases whose instructions are counted.
+pub const COUNTED: [&str; 7] =
+    ["siit-6to4", "siit-4to6", "nat64-6to4", "nat64-4to6", "nat64-new", "6in4-encap", "6in4-decap"];
+/// The names of those that only take time: they execute the same instructions and wait for memory.
+pub const TIMED: [&str; 4] = ["nat64-6to4-100k", "nat64-4to6-100k", "nat64-6to4-1M", "nat64-4to6-1M"];
 
+/// Flows of the case in which every packet opens a session.
+const NEW: u32 = 102_400;
+/// Flows of one inside host, where there are many.
+const PER_HOST: u32 = 16;
 const FLOWS: u32 = 1_000;
 const HOSTS4: u32 = u32::from_be_bytes([10, 0, 0, 0]);
 const HOSTS6: u128 = 0x2001_0db8_0001 << 80;
@@ -35,23 +41,27 @@ pub struct Case {
     pub packets: Vec<Vec<u8>>,
     /// Octets of what each packet becomes.
     pub length: usize,
+    /// Packets that are sent before anything is counted.
+    pub warming: usize,
 }
 
 impl Case {
     /// The case of that name.
     pub fn named(name: &str) -> Option<Self> {
         let flows = 0..FLOWS;
+        let warming = 2 * 1_024;
         let (engine, packets, length): (_, Vec<_>, _) = match name {
             "siit-6to4" => {
                 (siit(), flows.map(|flow| udp6(host6(flow), server6(SIIT_PREFIX, flow))).collect(), 44)
             }
             "siit-4to6" => (siit(), flows.map(|flow| udp4(server4(flow), host4(flow))).collect(), 64),
-            "nat64-6to4" => (nat64(), nat64_packets(), 44),
-            "nat64-4to6" => {
-                let mut engine = nat64();
-                let answers = open_sessions(&mut engine);
-                (engine, answers, 64)
-            }
+            "nat64-6to4" => nat64_out(FLOWS),
+            "nat64-6to4-100k" => nat64_out(100_000),
+            "nat64-6to4-1M" => nat64_out(1_000_000),
+            "nat64-4to6" => nat64_back(FLOWS),
+            "nat64-4to6-100k" => nat64_back(100_000),
+            "nat64-4to6-1M" => nat64_back(1_000_000),
+            "nat64-new" => (nat64(NEW), nat64_packets(NEW), 44),
             "6in4-encap" => (tunnel(), flows.map(|flow| udp6(host6(flow), far(flow))).collect(), 84),
             "6in4-decap" => {
                 let wrap = |flow| in_ipv4(&udp6(far(flow), host6(flow)), REMOTE, LOCAL);
@@ -59,7 +69,7 @@ impl Case {
             }
             _ => return None,
         };
-        Some(Self { engine, packets, length })
+        Some(Self { engine, packets, length, warming })
     }
 }
 
@@ -103,31 +113,46 @@ fn siit() -> Engine {
     Engine::new(&EngineConfig { siit: vec![siit], seed: [1, 2], ..EngineConfig::default() }).unwrap()
 }
 
-fn nat64() -> Engine {
+fn nat64(sessions: u32) -> Engine {
     let nat64 = Nat64Config {
         prefix: rfc6052(NAT64_PREFIX, true),
         pool: PoolConfig { addresses: vec!["198.18.0.0/24".parse().unwrap()], ports: vec![1_024..=65_535] },
         filtering: Filtering::EndpointIndependent,
         static_bindings: Vec::new(),
         timeouts: Timeouts::default(),
-        max_bindings: 4_096,
+        max_bindings: sessions,
         max_bindings_per_subscriber: 0,
-        max_sessions: 4_096,
+        max_sessions: sessions,
         policy: Policy::default(),
     };
     Engine::new(&EngineConfig { nat64: vec![nat64], seed: [1, 2], ..EngineConfig::default() }).unwrap()
 }
 
-fn nat64_packets() -> Vec<Vec<u8>> {
-    (0..FLOWS).map(|flow| udp6(host6(flow), server6(NAT64_PREFIX, flow))).collect()
+fn nat64_packets(flows: u32) -> Vec<Vec<u8>> {
+    let host = |flow| (host6(flow / PER_HOST).0, port(flow));
+    (0..flows).map(|flow| udp6(host(flow), server6(NAT64_PREFIX, flow))).collect()
+}
+
+/// Established sessions, from their hosts.
+fn nat64_out(sessions: u32) -> (Engine, Vec<Vec<u8>>, usize) {
+    let mut engine = nat64(sessions);
+    open_sessions(&mut engine, sessions);
+    (engine, nat64_packets(sessions), 44)
+}
+
+/// Established sessions, from their servers.
+fn nat64_back(sessions: u32) -> (Engine, Vec<Vec<u8>>, usize) {
+    let mut engine = nat64(sessions);
+    let answers = open_sessions(&mut engine, sessions);
+    (engine, answers, 64)
 }
 
 /// Opens a session for each flow; the servers' answers.
-fn open_sessions(engine: &mut Engine) -> Vec<Vec<u8>> {
+fn open_sessions(engine: &mut Engine, sessions: u32) -> Vec<Vec<u8>> {
     let mut out = Outbox::new(64);
     let mut answers = Vec::new();
-    for (flow, packet) in (0..).zip(nat64_packets()) {
-        let mut frame = Frame::with_capacity(2_048);
+    let mut frame = Frame::with_capacity(2_048);
+    for (flow, packet) in (0..).zip(nat64_packets(sessions)) {
         frame.fill(&packet, Offload::default());
         engine.process(std::slice::from_mut(&mut frame), Instant::from_secs(1_000), &mut out);
         let sent = frame.bytes();

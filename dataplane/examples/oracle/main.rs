@@ -1,7 +1,7 @@
 //! Feeds generated packets to the engine and prints what became of them, for a reference translator to judge.
 //!
 //! `oracle --config N --json` prints configuration N for the reference; `oracle --config N --count K --seed S` prints K
-//! lines `IN_HEX OUT_HEX...` or `IN_HEX -`. `make oracle ORACLE=PATH` runs both and compares.
+//! lines `IN_HEX OUT_HEX...` or `IN_HEX -`. `make oracle` runs both and compares.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,

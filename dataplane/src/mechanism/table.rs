@@ -118,6 +118,12 @@ macro_rules! mechanisms {
             }
         })+
 
+        impl core::fmt::Debug for MechanismConfig {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                write!(f, "MechanismConfig({}: {:?})", self.kind().name(), self.claims())
+            }
+        }
+
         impl MechanismConfig {
             /// Its kind.
             pub const fn kind(&self) -> Kind {

@@ -21,7 +21,8 @@ const ECHO_REPLY_6: u8 = 129;
 
 /// Turns an echo request, whole and without extension headers or options, into its reply. A reply that is larger than its link's
 /// MTU leaves as fragments.
-/// Everything else is refused with [`DropReason::ToGateway`].
+/// Other ICMP queries are refused in silence (RFC 1122 §3.2.2, RFC 4443 §2.4 b), with [`DropReason::IcmpUntranslatable`]; everything else with
+/// [`DropReason::ToGateway`].
 pub fn reply(
     frame: &mut Frame,
     packet: &Packet,
@@ -70,7 +71,7 @@ pub fn reply(
             frame.bytes_mut()[..40].copy_from_slice(&header.octets());
             (ECHO_REPLY_6, 40)
         }
-        _ => return Err(DropReason::ToGateway),
+        _ => return Err(DropReason::IcmpUntranslatable),
     };
     let (new_kind, at) = reply;
     let icmp = &mut frame.bytes_mut()[at..];

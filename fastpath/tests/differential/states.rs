@@ -25,7 +25,7 @@ fn at_both_hooks(edit: fn(&mut Config), body: fn(Stage)) {
         namespace::in_namespace("states", move || {
             let world = worlds::all().swap_remove(0);
             let scene = Scene::new(world.routes(), &world.local);
-            let Some(rig) = Rig::new(hook, &scene, &world, edit) else { return };
+            let rig = Rig::new(hook, &scene, &world, edit);
             let sessions = sessions::establish(&world, &mut Engine::new(&world.config).unwrap(), NOW);
             body(Stage { scene, rig, sessions });
         });
@@ -223,6 +223,55 @@ fn a_hairpin_goes_to_whoever_has_the_endpoint_now() {
         let (ruling, frame) = stage.receives(&caller, true);
         assert_eq!((ruling, &frame[..6]), (Ruling::Redirect, &Port::Narrow.neighbour()[..]));
         assert_eq!(frame[38..54], called.inside.address.octets());
+    });
+}
+
+/// The one that calls counts the IPv6 packet as it came, the one that is called the IPv4 packet that it was in between.
+#[test]
+fn both_entries_of_a_hairpin_count_the_packet_as_it_came_to_each() {
+    at_both_hooks(unchanged, |mut stage| {
+        let is_called = |session: &&Session| stage.sessions.iter().any(|one| one.outside == session.remote);
+        let caller = stage.sessions.iter().find(is_called).unwrap().clone();
+        let is_its_other =
+            |session: &&Session| session.outside == caller.remote && session.remote == caller.outside;
+        let called = stage.sessions.iter().find(is_its_other).unwrap().clone();
+        let entries = [caller.flow(), called.flow()].map(|flow| stage.rig.install(&flow));
+        let mut octets = 0;
+        for length in [1, 20, 300] {
+            let packet = caller.packet_with(true, 0x10, &vec![7; length]);
+            let ran = stage.rig.run(&framed(Port::Inner, &packet), stage.scene.index(Port::Inner));
+            assert_eq!(ran.verdict, Ruling::Redirect);
+            octets += packet.len() as u64;
+        }
+        let [out, _] = stage.halves(entries[0]);
+        let [_, into] = stage.halves(entries[1]);
+        assert_eq!((out.packets, out.octets), (3, octets));
+        assert_eq!((into.packets, into.octets), (3, octets - 3 * 20));
+    });
+}
+
+/// A neighbour that a quiet flow remembers may have become another meanwhile, whatever the generation says.
+#[test]
+fn a_next_hop_of_more_than_ten_minutes_ago_is_asked_for_again() {
+    /// Ticks of 2^20 ns.
+    const TEN_MINUTES: u32 = 572_205;
+    fn an_hour(config: &mut Config) {
+        (config.idle_tcp, config.idle_udp) = (3_433_228, 3_433_228);
+    }
+    at_both_hooks(an_hour, |mut stage| {
+        for session in stage.usual() {
+            replace_neighbour("02:00:00:00:07:01");
+            stage.rig.control.bump();
+            let handle = stage.rig.install(&session.flow());
+            let to = |stage: &Stage| stage.receives(&session, true).1[..6].to_vec();
+            assert_eq!(to(&stage), [2, 0, 0, 0, 7, 1]);
+            replace_neighbour("02:00:00:00:07:02");
+            stage.rig.idle_since(handle, TEN_MINUTES - 30_000);
+            assert_eq!(to(&stage), [2, 0, 0, 0, 7, 1], "half a minute less");
+            stage.rig.idle_since(handle, TEN_MINUTES + 1);
+            assert_eq!(to(&stage), [2, 0, 0, 0, 7, 2]);
+            stage.rig.writer.remove(handle);
+        }
     });
 }
 

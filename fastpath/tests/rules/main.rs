@@ -1,6 +1,8 @@
 //! What each stateless mechanism's rules carry, and what they pass on: examples, at both hooks.
-#![cfg(feature = "ebpf")]
 #![allow(clippy::unwrap_used, reason = "tests")]
+
+#[macro_use]
+extern crate sixway_trial;
 
 #[path = "../../../link/tests/support/mod.rs"]
 mod namespace;
@@ -42,4 +44,8 @@ fn hex(packet: Option<Vec<u8>>) -> String {
     let Some(packet) = packet else { return "passed on".into() };
     let octets = packet.iter().take(80).map(|octet| format!("{octet:02x}")).collect::<String>();
     format!("{} octets, {octets}", packet.len())
+}
+
+fn main() {
+    sixway_trial::main();
 }

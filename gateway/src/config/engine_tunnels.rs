@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use sixway_control::isatap_host::HostSettings;
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
 use sixway_dataplane::mechanism::isatap::{IsatapConfig, Role as IsatapPart};
@@ -143,6 +144,13 @@ impl Isatap {
         let in_use = self.router(now);
         let others = self.potential_routers.iter().copied().filter(|router| Some(*router) != in_use);
         in_use.into_iter().chain(others).collect()
+    }
+
+    /// What a host's machine is told, which solicits its routers from `local` (RFC 5214 §8.3).
+    pub fn host_settings(&self, local: Ipv4Addr) -> HostSettings {
+        let usual = HostSettings::new(local);
+        let min_solicit_interval = self.min_solicit_interval.unwrap_or(usual.min_solicit_interval);
+        HostSettings { min_solicit_interval, ..usual }
     }
 
     fn engine(&self, now: &Surroundings) -> Option<TunnelConfig> {

@@ -1,6 +1,7 @@
 //! `[[isatap]]`: ISATAP (RFC 5214).
 
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use serde::Serialize;
 use sixway_wire::{Prefix4, Prefix6};
@@ -42,6 +43,9 @@ pub struct Isatap {
     /// A host's potential router list.
     #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
     pub potential_routers: Vec<Ipv4Addr>,
+    /// The least time between two events of solicitation of one router; `None` of a router, which solicits nobody.
+    #[serde(serialize_with = "text::as_optional_duration", skip_serializing_if = "Option::is_none")]
+    pub min_solicit_interval: Option<Duration>,
     /// The site's IPv4 networks; none: anywhere.
     #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
     pub locators: Vec<Prefix4>,
@@ -50,6 +54,8 @@ pub struct Isatap {
     pub encapsulation: Encapsulation,
 }
 
+/// RFC 5214 §8.3.4: MinRouterSolicitInterval, 2 min.
+const MIN_SOLICIT_INTERVAL: Duration = Duration::from_secs(120);
 /// RFC 5214 §6.1: interface identifiers are 64 bits long.
 const PREFIX_LENGTH: u8 = 64;
 
@@ -110,6 +116,15 @@ impl Isatap {
             let what = "is missing; write potential_routers = [\"192.0.2.254\"], the site's routers (RFC 5214 §8.3.1)";
             report.fault(&missing("potential_routers"), what);
         }
+        let min_solicit_interval = match section.value("min_solicit_interval", report) {
+            None => Some((role == Some(IsatapRole::Host)).then_some(MIN_SOLICIT_INTERVAL)),
+            Some(v) => {
+                if role == Some(IsatapRole::Router) {
+                    report.fault(&v.place, "only a host solicits routers; leave it out");
+                }
+                v.duration(report).map(Some)
+            }
+        };
         let locators = section.value("locators", report);
         let place = locators.as_ref().map(|v| v.place.clone());
         let locators = read_prefixes(locators, report);
@@ -127,6 +142,7 @@ impl Isatap {
             local: local?.0,
             prefix: prefix.map_or(Some(None), |prefix| prefix.map(Some))?,
             potential_routers: potential_routers?,
+            min_solicit_interval: min_solicit_interval?,
             locators: locators?,
             encapsulation: encapsulation?,
         })

@@ -155,6 +155,13 @@ fn default_state(gateway: &str, index: usize) -> PathBuf {
 
 /// More RFC 6791 sources than this are a mistake in a prefix length.
 const MAX_ICMP_SOURCES: u64 = 1_024;
+/// RFC 6791 §3.1: errors should not come from addresses of RFC 1918 and RFC 6598.
+const PRIVATE: [Prefix4; 4] = [
+    Prefix4::holding(Ipv4Addr::new(10, 0, 0, 0), 8),
+    Prefix4::holding(Ipv4Addr::new(172, 16, 0, 0), 12),
+    Prefix4::holding(Ipv4Addr::new(192, 168, 0, 0), 16),
+    Prefix4::holding(Ipv4Addr::new(100, 64, 0, 0), 10),
+];
 
 impl Siit {
     /// The addresses of `icmp_source_pool`, one by one.
@@ -193,6 +200,13 @@ impl Siit {
                     let count: u64 = pool.iter().map(|p| 1_u64 << (32 - p.length())).sum();
                     if count > MAX_ICMP_SOURCES {
                         report.fault(&place, format!("holds {count} addresses; {MAX_ICMP_SOURCES} at most"));
+                    }
+                    if let Some(private) =
+                        pool.iter().find(|pool| PRIVATE.iter().any(|net| net.overlaps(**pool)))
+                    {
+                        let what =
+                            "their ICMP errors are dropped where sources are checked; write public addresses";
+                        report.warn(&place, format!("{private} is private (RFC 6791 §3.1): {what}"));
                     }
                     count <= MAX_ICMP_SOURCES
                 })

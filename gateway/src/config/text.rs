@@ -49,6 +49,17 @@ pub(super) fn as_duration<S: Serializer>(value: &Duration, serializer: S) -> Res
     serializer.serialize_str(&duration(*value))
 }
 
+/// As `2 h 4 min`, or not at all.
+pub(super) fn as_optional_duration<S: Serializer>(
+    value: &Option<Duration>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => as_duration(value, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
 /// As `16 MiB`.
 pub(super) fn as_octets<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&octets(*value))

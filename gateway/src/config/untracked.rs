@@ -56,7 +56,8 @@ impl Config {
             v6.extend(siit.mappings.iter().map(|(_, ipv6)| ipv6));
         }
         v6.extend(self.reach(now).routes.iter().map(|route| route.prefix));
-        let mut ends: Vec<Ipv4Addr> = self.tunnels(now).iter().map(|(_, tunnel)| tunnel.local()).collect();
+        let mut ends: Vec<Ipv4Addr> =
+            self.tunnels(now).iter().filter_map(|(_, tunnel)| tunnel.local()).collect();
         ends.sort_unstable();
         ends.dedup();
         // The operator's own routes may be any.

@@ -7,7 +7,7 @@ use crate::admin::RouterAdvertisementRow;
 use crate::config::{Config, Isatap, IsatapRole, Learnt, Surroundings, TunnelMtu};
 use crate::worker::Clock;
 use sixway_control::Instant;
-use sixway_control::isatap_host::{HostAction, HostSettings, IsatapHost};
+use sixway_control::isatap_host::{HostAction, IsatapHost};
 use sixway_control::neighbour_discovery::{Received, Transmission};
 use sixway_control::router_advert::{Link, RouterAdvert};
 use sixway_control::tunnel_end::TunnelEnd;
@@ -205,7 +205,7 @@ impl<'c> Interface<'c> {
                     }
                 }
             }
-            IsatapRole::Host => Part::Host(Box::new(IsatapHost::new(HostSettings::new(local), seed, now))),
+            IsatapRole::Host => Part::Host(Box::new(IsatapHost::new(config.host_settings(local), seed, now))),
         };
         Some(Self { config, local, part })
     }

@@ -123,7 +123,7 @@ impl<'c> Tunnels<'c> {
 
     /// The local addresses of the tunnels that can be at the moment.
     fn addresses(&self) -> BTreeSet<Ipv4Addr> {
-        self.config.tunnels(&self.now).iter().map(|(_, tunnel)| tunnel.local()).collect()
+        self.config.tunnels(&self.now).iter().filter_map(|(_, tunnel)| tunnel.local()).collect()
     }
 
     /// Gives the opened sockets to the first worker.

@@ -317,6 +317,3 @@ fn wait(events: &OwnedFd, wake: &Wake, patience: Duration) {
     // Interrupted: looked at again.
     let _ = poll(&mut both, PollTimeout::from(milliseconds));
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,7 +1,10 @@
 //! A gateway that is a DNS64 and nothing else, on the loopback interface: it needs no device and changes nothing on its host.
-//! These tests want root, since state files are in /run/sixway; without it they say that they were skipped.
+//! These tests want root, since state files are in /run/sixway; without it they are ignored.
 
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
+
+#[macro_use]
+extern crate sixway_trial;
 
 mod signed_keys;
 mod trust_anchors;
@@ -24,13 +27,17 @@ struct Running {
     said: String,
 }
 
+/// Where a test is not root's, it is ignored.
+fn needs_root() {
+    if !fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0) {
+        sixway_trial::ignore("needs root");
+    }
+}
+
 impl Running {
-    /// Starts one with `[dns64]` and these lines, without any capability; `None`: not here.
-    fn start(name: &str, lines: &str) -> Option<Self> {
-        if !fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0) {
-            let _ = std::io::stderr().write_all(b"\ndns64: skipped: needs root\n");
-            return None;
-        }
+    /// Starts one with `[dns64]` and these lines, without any capability.
+    fn start(name: &str, lines: &str) -> Self {
+        needs_root();
         let directory = std::env::temp_dir().join(format!("sixway-dns64-{name}-{}", std::process::id()));
         fs::create_dir(&directory).unwrap();
         let socket = directory.join("gw.sock");
@@ -49,7 +56,7 @@ impl Running {
         let mut said = String::new();
         let mut lines = BufReader::new(child.stdout.take().unwrap());
         while !said.contains("ready in") && lines.read_line(&mut said).unwrap() > 0 {}
-        Some(Self { child, directory, said })
+        Self { child, directory, said }
     }
 
     fn log(&self) -> String {
@@ -100,7 +107,7 @@ fn lines(port: u16, upstream: u16) -> String {
 fn a_dns64_alone_needs_no_capability_and_leaves_its_host_alone() {
     let forwarding = || fs::read_to_string("/proc/sys/net/ipv6/conf/all/forwarding").unwrap();
     let (port, before) = (free_port(), forwarding());
-    let Some(mut gateway) = Running::start("alone", &lines(port, free_port())) else { return };
+    let mut gateway = Running::start("alone", &lines(port, free_port()));
     assert!(gateway.said.contains("ready in"), "{}", gateway.log());
     let serves =
         format!("127.0.0.1:{port}, [::1]:{port} · prefix 2001:db8:64::/96 · upstream 1 of 1 healthy");
@@ -123,7 +130,7 @@ fn a_dns64_alone_needs_no_capability_and_leaves_its_host_alone() {
 fn an_address_that_somebody_listens_at_is_told_with_what_to_do() {
     let there = UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = there.local_addr().unwrap().port();
-    let Some(mut gateway) = Running::start("taken", &lines(port, free_port())) else { return };
+    let mut gateway = Running::start("taken", &lines(port, free_port()));
     assert!(!gateway.said.contains("ready"));
     assert_eq!(gateway.child.wait().unwrap().code(), Some(1));
     let log = gateway.log();
@@ -134,9 +141,9 @@ fn an_address_that_somebody_listens_at_is_told_with_what_to_do() {
 fn without_the_capability_a_low_port_is_refused_and_the_capability_is_named() {
     let first = fs::read_to_string("/proc/sys/net/ipv4/ip_unprivileged_port_start").unwrap();
     if first.trim().parse::<u16>().unwrap() <= 87 {
-        return;
+        sixway_trial::ignore("port 87 is anybody's here (net.ipv4.ip_unprivileged_port_start)");
     }
-    let Some(mut gateway) = Running::start("low", &lines(87, free_port())) else { return };
+    let mut gateway = Running::start("low", &lines(87, free_port()));
     assert_eq!(gateway.child.wait().unwrap().code(), Some(1));
     let log = gateway.log();
     assert!(log.contains("CAP_NET_BIND_SERVICE") && !log.contains("CAP_NET_ADMIN"), "{log}");
@@ -147,7 +154,7 @@ fn a_gateway_ends_while_a_query_waits() {
     let upstream = UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = free_port();
     let silent = upstream.local_addr().unwrap().port();
-    let Some(mut gateway) = Running::start("waiting", &lines(port, silent)) else { return };
+    let mut gateway = Running::start("waiting", &lines(port, silent));
     let client = UdpSocket::bind("127.0.0.1:0").unwrap();
     let query = b"\0\x07\x01\0\0\x01\0\0\0\0\0\0\x03www\x07example\0\0\x1c\0\x01";
     client.send_to(query, ("127.0.0.1", port)).unwrap();
@@ -204,7 +211,7 @@ fn upstream_by_tcp() -> u16 {
 fn a_query_by_tcp_is_put_to_an_upstream_by_tcp_and_its_answer_is_synthesised() {
     let port = free_port();
     let lines = format!("{}transport = \"tcp\"\n", lines(port, upstream_by_tcp()));
-    let Some(mut gateway) = Running::start("tcp", &lines) else { return };
+    let mut gateway = Running::start("tcp", &lines);
     let mut client = TcpStream::connect(("::1", port)).unwrap();
     client.set_read_timeout(Some(Duration::from_secs(8))).unwrap();
     for _ in 0..2 {
@@ -270,7 +277,7 @@ fn nothing_that_is_asked_for_is_logged_unless_the_operator_wants_it() {
     for (lines, count) in [("", 0), ("query_log = false\n", 0), ("query_log = true\n", 1)] {
         let port = free_port();
         let lines = format!("{lines}{}", self::lines(port, upstream()));
-        let Some(mut gateway) = Running::start("query-log", &lines) else { return };
+        let mut gateway = Running::start("query-log", &lines);
         assert_eq!(ask(port)[7], 1);
         // At its end it has written all that it writes.
         assert_eq!(gateway.end(), 0, "{}", gateway.log());
@@ -284,7 +291,7 @@ fn nothing_that_is_asked_for_is_logged_unless_the_operator_wants_it() {
 fn a_name_with_an_a_record_gets_an_aaaa_record_and_all_of_it_is_told() {
     let port = free_port();
     let lines = format!("query_log = true\nthreads = 2\n{}", lines(port, upstream()));
-    let Some(mut gateway) = Running::start("answers", &lines) else { return };
+    let mut gateway = Running::start("answers", &lines);
     let made = [0x20, 0x01, 0x0d, 0xb8, 0, 0x64, 0, 0, 0, 0, 0, 0, 203, 0, 113, 2];
     for _ in 0..20 {
         let answer = ask(port);
@@ -302,4 +309,8 @@ fn a_name_with_an_a_record_gets_an_aaaa_record_and_all_of_it_is_told() {
     let before = Instant::now();
     assert_eq!(gateway.end(), 0, "{}", gateway.log());
     assert!(before.elapsed() < Duration::from_secs(2));
+}
+
+fn main() {
+    sixway_trial::main();
 }

@@ -1,7 +1,10 @@
 //! A gateway's life on a real host, in network namespaces of its own: what it sets up, and that nothing is left of it.
-//! These tests want root, `ip` and `ping`; without them they say that they were skipped.
+//! These tests want root, `ip` and `ping`; without them they are ignored.
 
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
+
+#[macro_use]
+extern crate sixway_trial;
 
 mod check;
 mod fast_path;
@@ -21,7 +24,7 @@ const NAT64: &str = "[[pool]]\nname = \"main\"\naddresses = [\"192.0.2.0/28\"]\n
 
 #[test]
 fn a_gateway_sets_its_host_up_and_puts_everything_back_on_sigterm() {
-    let Some(network) = Network::build() else { return };
+    let network = Network::build();
     // A host with a reverse path filter for all, and an interface that forwards already.
     network.set("ipv4/conf/all/rp_filter", "1");
     network.set("ipv6/conf/in0/forwarding", "1");
@@ -56,7 +59,7 @@ fn a_gateway_sets_its_host_up_and_puts_everything_back_on_sigterm() {
 
 #[test]
 fn a_killed_gateway_is_cleared_up_by_the_next_start() {
-    let Some(network) = Network::build() else { return };
+    let network = Network::build();
     let (settings, routes) = (network.settings(), network.routes());
     let mut first = network.start(NAT64);
     first.signal("KILL");
@@ -75,7 +78,7 @@ fn a_killed_gateway_is_cleared_up_by_the_next_start() {
 
 #[test]
 fn cleanup_puts_back_what_a_killed_gateway_left() {
-    let Some(network) = Network::build() else { return };
+    let network = Network::build();
     let settings = network.settings();
     let mut gateway = network.start(NAT64);
     gateway.signal("KILL");
@@ -90,7 +93,7 @@ fn cleanup_puts_back_what_a_killed_gateway_left() {
 
 #[test]
 fn a_second_gateway_of_the_same_name_is_refused_and_disturbs_nothing() {
-    let Some(network) = Network::build() else { return };
+    let network = Network::build();
     let mut first = network.start(NAT64);
     let mut second = network.start(NAT64);
     assert_eq!(second.end(), 1);
@@ -103,7 +106,7 @@ fn a_second_gateway_of_the_same_name_is_refused_and_disturbs_nothing() {
 
 #[test]
 fn the_last_of_two_gateways_puts_back_the_settings_of_both() {
-    let Some(network) = Network::build() else { return };
+    let network = Network::build();
     network.set("ipv4/conf/all/rp_filter", "1");
     let settings = network.settings();
     let relay = "[six_to_four]\nrole = \"relay\"\naddress = \"203.0.113.1\"\n";
@@ -135,7 +138,7 @@ fn the_last_of_two_gateways_puts_back_the_settings_of_both() {
 
 #[test]
 fn a_route_that_is_taken_is_named_and_everything_is_put_back() {
-    let Some(network) = Network::build() else { return };
+    let network = Network::build();
     network.ip(&["-n", &network.host("gateway"), "route", "add", "192.0.2.0/28", "via", "203.0.113.2"]);
     let (settings, routes) = (network.settings(), network.routes());
     let mut gateway = network.start(NAT64);
@@ -147,7 +150,7 @@ fn a_route_that_is_taken_is_named_and_everything_is_put_back() {
 
 #[test]
 fn packets_pass_both_ways_and_show_tells_of_them() {
-    let Some(network) = Network::build() else { return };
+    let network = Network::build();
     let state = network.directory.join("dynamic.state");
     let siit = format!(
         "[siit]\nprefix = \"2001:db8:64::/96\"\ndynamic_pool = \"172.16.0.0/24\"\ndynamic_state = {state:?}\n"
@@ -192,7 +195,7 @@ pub(crate) fn asked(network: &Network, method: &str, target: &str, body: &str) -
 
 #[test]
 fn static_bindings_come_and_go_at_run_time_and_sessions_are_ended() {
-    let Some(network) = Network::build() else { return };
+    let network = Network::build();
     let mut gateway = network.start(NAT64);
     for port in [80, 8_001, 8_065] {
         let inside = format!("[2001:db8:1::2]:{port}");
@@ -239,7 +242,7 @@ pub(crate) fn as_nobody(network: &Network, arguments: &[&str]) -> Output {
 
 #[test]
 fn without_the_capability_one_line_says_which() {
-    let Some(network) = Network::build() else { return };
+    let network = Network::build();
     let configuration = network.directory.join("sixway.toml");
     fs::write(&configuration, "[siit]\nprefix = \"2001:db8:64::/96\"\n").unwrap();
     fs::set_permissions(&configuration, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
@@ -248,4 +251,8 @@ fn without_the_capability_one_line_says_which() {
     let line = error.lines().rfind(|line| !line.starts_with("warning")).unwrap();
     assert!(line.starts_with("sixway needs CAP_NET_ADMIN to create sixway0."), "{error}");
     assert_eq!(output.status.code(), Some(1));
+}
+
+fn main() {
+    sixway_trial::main();
 }

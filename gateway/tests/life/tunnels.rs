@@ -22,7 +22,7 @@ fn pings(network: &Network, from: &str, to: &str) {
 
 #[test]
 fn a_six_to_four_host_reaches_a_native_one_through_a_relay_by_steering_and_by_raw_sockets() {
-    let Some(network) = Network::build() else { return };
+    let network = Network::build();
     for choice in ["auto", "off"] {
         let mut relay = network.start(&format!("{RELAY}{}", steering(choice)));
         let mut host = network.start_peer("server", &format!("{HOST}{}", steering(choice)));
@@ -44,7 +44,7 @@ fn a_six_to_four_host_reaches_a_native_one_through_a_relay_by_steering_and_by_ra
 /// The kernel takes one of the device's addresses for the source of its errors, and there the relay has those of other tunnels.
 #[test]
 fn a_six_to_four_host_hears_the_errors_of_a_relay_that_has_other_tunnels_too() {
-    let Some(network) = Network::build() else { return };
+    let network = Network::build();
     let isatap = "[isatap]\nrole = \"router\"\naddress = \"203.0.113.1\"\nprefix = \"2001:db8:a:b::/64\"\n";
     let six_rd = "[six_rd]\nrole = \"border_relay\"\nprefix = \"2001:db9::/32\"\nipv4_mask_length = 8\n\
                   address = \"203.0.113.1\"\n";
@@ -67,7 +67,7 @@ fn a_six_to_four_host_hears_the_errors_of_a_relay_that_has_other_tunnels_too() {
 
 #[test]
 fn a_host_that_is_no_router_stays_none_and_everything_is_put_back() {
-    let Some(network) = Network::build() else { return };
+    let network = Network::build();
     let (settings, routes) = (network.settings(), network.routes());
     network.set("ipv4/conf/all/rp_filter", "1");
     let before = network.settings();
@@ -91,7 +91,7 @@ fn a_host_that_is_no_router_stays_none_and_everything_is_put_back() {
 
 #[test]
 fn what_a_killed_gateway_left_of_its_tunnels_is_cleared_up() {
-    let Some(network) = Network::build() else { return };
+    let network = Network::build();
     let (settings, routes) = (network.settings(), network.routes());
     let lan =
         "[router_advertisement]\ninterface = \"in0\"\nprefixes = [{ from = \"six_to_four\", subnet = 1 }]\n";
@@ -110,7 +110,7 @@ fn what_a_killed_gateway_left_of_its_tunnels_is_cleared_up() {
 
 #[test]
 fn a_site_follows_the_address_of_its_interface() {
-    let Some(network) = Network::build() else { return };
+    let network = Network::build();
     let mut gateway =
         network.start("[six_to_four]\nrole = \"router\"\ninterface = \"out0\"\nrelay = \"203.0.113.2\"\n[tunnels]\nsteering = \"off\"\n");
     let gw = network.host("gateway");
@@ -131,7 +131,7 @@ fn a_site_follows_the_address_of_its_interface() {
 
 #[test]
 fn an_interface_that_is_made_anew_within_a_second_is_steered_from_again() {
-    let Some(network) = Network::build() else { return };
+    let network = Network::build();
     let mut relay = network.start(&format!("{RELAY}{}", steering("on")));
     let mut host = network.start_peer("server", HOST);
     network.ping_from("client", "2002:cb00:7102::1");
@@ -156,7 +156,7 @@ fn an_interface_that_is_made_anew_within_a_second_is_steered_from_again() {
 
 #[test]
 fn the_prefix_of_a_customer_is_shown_and_computed() {
-    let Some(network) = Network::build() else { return };
+    let network = Network::build();
     let edge = "[six_rd]\nrole = \"customer_edge\"\nprefix = \"2001:db8::/32\"\nipv4_mask_length = 8\ninterface = \"out0\"\n\
                 border_relays = [\"203.0.113.2\"]\n";
     let mut gateway = network.start(edge);
@@ -180,7 +180,7 @@ fn comes(mut what: impl FnMut() -> bool) -> bool {
 
 #[test]
 fn an_isatap_host_finds_its_router_and_reaches_what_is_behind_it() {
-    let Some(network) = Network::build() else { return };
+    let network = Network::build();
     let mut router = network
         .start("[isatap]\nrole = \"router\"\naddress = \"203.0.113.1\"\nprefix = \"2001:db8:5::/64\"\n");
     let mut host = network.start_peer(
@@ -207,7 +207,7 @@ fn an_isatap_host_finds_its_router_and_reaches_what_is_behind_it() {
 
 #[test]
 fn hosts_of_a_lan_get_the_prefix_that_follows_the_address_and_lose_it_again() {
-    let Some(network) = Network::build() else { return };
+    let network = Network::build();
     let client = network.host("client");
     network.ip(&["-n", &client, "addr", "flush", "dev", "eth0", "scope", "global"]);
     network.ip(&["-n", &client, "route", "flush", "dev", "eth0", "scope", "global"]);
@@ -247,7 +247,7 @@ fn hosts_of_a_lan_get_the_prefix_that_follows_the_address_and_lose_it_again() {
 
 #[test]
 fn a_lan_that_was_switched_off_or_was_not_there_yet_gets_its_address_back() {
-    let Some(network) = Network::build() else { return };
+    let network = Network::build();
     let gw = network.host("gateway");
     let lans = "[[router_advertisement]]\ninterface = \"in0\"\nprefixes = [{ from = \"six_to_four\", subnet = 1 }]\n\
                 [[router_advertisement]]\ninterface = \"later0\"\nprefixes = [{ from = \"six_to_four\", subnet = 2 }]\n";
@@ -276,7 +276,7 @@ fn a_lan_that_was_switched_off_or_was_not_there_yet_gets_its_address_back() {
 
 #[test]
 fn a_default_route_that_is_there_already_is_named_and_everything_is_put_back() {
-    let Some(network) = Network::build() else { return };
+    let network = Network::build();
     let gw = network.host("gateway");
     network.ip(&["-n", &gw, "-6", "route", "add", "default", "dev", "in0"]);
     let (settings, routes) = (network.settings(), network.routes());
@@ -292,7 +292,7 @@ fn a_default_route_that_is_there_already_is_named_and_everything_is_put_back() {
 
 #[test]
 fn packets_pass_between_a_customer_and_his_border_relay_and_between_the_ends_of_a_tunnel() {
-    let Some(network) = Network::build() else { return };
+    let network = Network::build();
     let domain = "prefix = \"2001:db8:6d::/48\"\nipv4_mask_length = 24\n";
     let relay = format!("[six_rd]\nrole = \"border_relay\"\n{domain}address = \"203.0.113.1\"\n");
     let tunnel = |local: u8, remote: u8, prefix: &str, own: &str| {
@@ -328,7 +328,7 @@ fn packets_pass_between_a_customer_and_his_border_relay_and_between_the_ends_of_
 
 #[test]
 fn the_next_run_takes_back_a_prefix_that_it_does_not_advertise() {
-    let Some(network) = Network::build() else { return };
+    let network = Network::build();
     let lan = |prefix: &str| {
         format!(
             "[router_advertisement]\ninterface = \"in0\"\ngoodbye = false\nprefixes = [{{ prefix = \"{prefix}\" }}]\n"
@@ -362,7 +362,7 @@ fn the_next_run_takes_back_a_prefix_that_it_does_not_advertise() {
 
 #[test]
 fn a_host_that_does_not_forward_is_no_default_router() {
-    let Some(network) = Network::build() else { return };
+    let network = Network::build();
     let lan = "[router_advertisement]\ninterface = \"in0\"\nprefixes = [{ prefix = \"2001:db8:a::/64\" }]\n";
     let mut gateway = network.start(lan);
     let lifetime = |wanted: u64| {
@@ -383,7 +383,7 @@ fn a_host_that_does_not_forward_is_no_default_router() {
 
 #[test]
 fn a_tunnel_whose_remote_is_a_name_goes_where_it_is_told_to() {
-    let Some(network) = Network::build() else { return };
+    let network = Network::build();
     let near = "[tunnel]\nname = \"bob\"\nlocal = \"203.0.113.1\"\nremote = \"bob.invalid\"\nremote_within = \"203.0.113.0/24\"\n\
                 prefixes = \"2001:db8:7::/48\"\nipv6_address = \"2001:db8:8::1\"\n";
     let far = "[tunnel]\nlocal = \"203.0.113.2\"\nremote = \"203.0.113.1\"\nprefixes = \"::/0\"\nipv6_address = \"2001:db8:7::1\"\n";

@@ -13,6 +13,12 @@ const FLOWS: usize = 16;
 /// Octets of payload in a full TCP segment of an IPv4 link with time stamps: to count packets as the wire would carry them.
 const SEGMENT: f64 = 1_448.0;
 
+const FORWARDERS: [Forwarder; 5] =
+    [Forwarder::Kernel, Forwarder::Tayga, Forwarder::SharingTayga, Forwarder::Nat64, Forwarder::Siit];
+/// What does the same work: state beside state, none beside none.
+const ALIKE: [(Forwarder, Forwarder); 2] =
+    [(Forwarder::Nat64, Forwarder::SharingTayga), (Forwarder::Siit, Forwarder::Tayga)];
+
 /// What one forwarder showed in one round.
 #[derive(Clone, Copy, Debug)]
 struct Round {
@@ -36,7 +42,7 @@ struct Measured {
 pub fn run(options: &Options) -> Result<Vec<Section>> {
     let mut skipped = Vec::new();
     let mut ready = Vec::new();
-    for forwarder in [Forwarder::Kernel, Forwarder::Tayga, Forwarder::Nat64, Forwarder::Siit] {
+    for forwarder in FORWARDERS {
         match forwarder.cannot_run() {
             Some(why) => skipped.push(format!("{}: {why}", forwarder.name())),
             None => ready.push(forwarder.start_on_one_core()?),
@@ -109,18 +115,18 @@ fn find(measured: &[Measured], forwarder: Forwarder) -> Option<&Measured> {
     measured.iter().find(|one| one.forwarder == forwarder)
 }
 
-/// Sixway's NAT64 beside another, round by round.
+/// One beside another, round by round.
 fn beside(
     measured: &[Measured],
-    other: Forwarder,
+    (one, other): (Forwarder, Forwarder),
     what: &str,
     unit: &'static str,
     compare: impl Fn(&Round, &Round) -> Option<f64>,
 ) -> Option<Figure> {
-    let (ours, theirs) = (find(measured, Forwarder::Nat64)?, find(measured, other)?);
+    let (ours, theirs) = (find(measured, one)?, find(measured, other)?);
     let repeats: Option<Vec<_>> =
         ours.rounds.iter().zip(&theirs.rounds).map(|(ours, theirs)| compare(ours, theirs)).collect();
-    Some(Figure::new(format!("{what}, sixway nat64 beside {}", other.name()), unit, repeats?))
+    Some(Figure::new(format!("{what}, {} beside {}", one.name(), other.name()), unit, repeats?))
 }
 
 const WAYS: [(usize, &str); 2] = [(0, "v6→v4"), (1, "v4→v6")];
@@ -130,11 +136,12 @@ fn tcp(measured: &[Measured]) -> Section {
     for (way, arrow) in WAYS {
         figures
             .extend(measured.iter().map(|one| one.figure(arrow, "Gbit/s", |round| round.tcp[way].gigabits)));
-        for (peer, bound) in [(Forwarder::Tayga, 8.0), (Forwarder::Kernel, 0.55)] {
+        let kernel = (Forwarder::Nat64, Forwarder::Kernel);
+        for (pair, bound) in ALIKE.map(|pair| (pair, 8.0)).into_iter().chain([(kernel, 0.55)]) {
             let ratio =
                 |ours: &Round, theirs: &Round| Some(ours.tcp[way].gigabits / theirs.tcp[way].gigabits);
             figures.extend(
-                beside(measured, peer, arrow, "×", ratio)
+                beside(measured, pair, arrow, "×", ratio)
                     .map(|figure| figure.to_reach(Target::AtLeast(bound))),
             );
         }
@@ -163,10 +170,13 @@ fn udp(measured: &[Measured]) -> Section {
         );
         let per_core =
             |ours: &Round, theirs: &Round| Some(theirs.udp[way].forwarder_ns? / ours.udp[way].forwarder_ns?);
-        let ratio = beside(measured, Forwarder::Tayga, &format!("{arrow} per core"), "×", per_core);
-        figures.extend(ratio.map(|figure| figure.to_reach(Target::AtLeast(1.0))));
+        for pair in ALIKE {
+            let ratio = beside(measured, pair, &format!("{arrow} per core"), "×", per_core);
+            figures.extend(ratio.map(|figure| figure.to_reach(Target::AtLeast(1.0))));
+        }
         let rate = |ours: &Round, theirs: &Round| Some(ours.udp[way].per_second / theirs.udp[way].per_second);
-        figures.extend(beside(measured, Forwarder::Tayga, &format!("{arrow} arrived"), "×", rate));
+        let arrived = |pair| beside(measured, pair, &format!("{arrow} arrived"), "×", rate);
+        figures.extend(ALIKE.into_iter().filter_map(arrived));
     }
     for (way, arrow) in WAYS {
         let own = |one: &Measured| one.figure_if(arrow, "ns CPU/packet", |round| round.udp[way].forwarder_ns);
@@ -192,8 +202,8 @@ fn rtt(measured: &[Measured]) -> Section {
     let mut figures: Vec<_> =
         measured.iter().map(|one| one.figure("round trip", "µs", |round| round.rtt_us)).collect();
     let more = |ours: &Round, theirs: &Round| Some(ours.rtt_us - theirs.rtt_us);
-    let beside = beside(measured, Forwarder::Tayga, "longer round trip", "µs", more);
-    figures.extend(beside.map(|figure| figure.to_reach(Target::AtMost(3.0))));
+    let longer = |pair| beside(measured, pair, "longer round trip", "µs", more);
+    figures.extend(ALIKE.into_iter().filter_map(longer).map(|figure| figure.to_reach(Target::AtMost(3.0))));
     Section {
         title: "Round trips on the wire",
         how: "ping -i 0, medians of 1,000 in each round; 56 octets of payload.".to_owned(),

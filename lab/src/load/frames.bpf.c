@@ -17,6 +17,9 @@
 
 #define LARGEST 128
 #define ANSWERS 1024
+/// One frame in so many is kept, so many of them.
+#define APART 1024
+#define SAMPLES 16
 
 /// The frame; the words that differ and the balancing one are zero in it.
 volatile const __u64 pattern[LARGEST / 8] = {};
@@ -61,13 +64,13 @@ struct {
 	__type(value, struct seen);
 } seen SEC(".maps");
 
-/// The last frame from which an answer was noted.
+/// The last frames that were kept.
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, SAMPLES);
 	__type(key, __u32);
 	__type(value, __u8[LARGEST]);
-} sample SEC(".maps");
+} samples SEC(".maps");
 
 static __always_inline __u16 fold(__u32 sum)
 {
@@ -187,18 +190,25 @@ int frames41(struct xdp_md *ctx)
 	return XDP_TX;
 }
 
-static __always_inline void note(struct xdp_md *ctx, struct seen *seen, __u32 octets, struct iphdr *ip, void *end)
+/// Keeps the first frame, and one in APART.
+static __always_inline void keep(struct xdp_md *ctx, __u64 packets, __u32 octets)
 {
-	__u32 zero = 0, number = seen->noted;
-	__u8 *last = bpf_map_lookup_elem(&sample, &zero);
+	__u32 which = packets / APART % SAMPLES;
+	__u8 *kept = bpf_map_lookup_elem(&samples, &which);
+
+	// Longer frames than those that are sent are none of ours; the verifier wants to see a mask.
+	octets &= LARGEST - 1;
+	if (kept && octets)
+		bpf_xdp_load_bytes(ctx, 0, kept, octets);
+}
+
+static __always_inline void note(struct seen *seen, struct iphdr *ip, void *end)
+{
+	__u32 number = seen->noted;
 	struct answer *answer = bpf_map_lookup_elem(&answers, &number);
 	struct udphdr *udp = (void *)(ip + 1);
 
 	seen->noted = number + 1;
-	// Longer frames than those that are sent are none of ours; the verifier wants to see a mask.
-	octets &= LARGEST - 1;
-	if (last && octets)
-		bpf_xdp_load_bytes(ctx, 0, last, octets);
 	if (answer && (void *)(udp + 1) <= end) {
 		answer->address = ip->saddr;
 		answer->port = udp->source;
@@ -233,7 +243,9 @@ int sink(struct xdp_md *ctx)
 	if (marked)
 		counted->firsts += 1;
 	if (counted->noted < ANSWERS)
-		note(ctx, counted, (long)end - (long)data, ip, end);
+		note(counted, ip, end);
+	if (counted->packets % APART == 1)
+		keep(ctx, counted->packets, (long)end - (long)data);
 	return XDP_DROP;
 }
 

@@ -16,6 +16,9 @@ const SOURCE: &str = include_str!("frames.bpf.c");
 
 /// Octets of the largest frame that is made.
 const LARGEST: usize = 128;
+/// One frame in so many is kept where they arrive, and so many of them.
+const APART: u64 = 1_024;
+const SAMPLES: u64 = 16;
 /// Packets of one call: some 10 to 50 ms of them.
 const CALL: u32 = 32_768;
 /// Frames that the kernel makes together.
@@ -168,12 +171,13 @@ impl Sink {
         (0..noted).map(|at| map.get(&at, 0).map_err(|error| refused("reading answers", &error))).collect()
     }
 
-    /// The last frame that was noted, and zeros behind it.
-    pub fn sample(&self) -> Result<[u8; LARGEST]> {
-        let map = self.programs.map("sample").ok_or_else(|| strange("sample"))?;
+    /// Some of the frames that arrived, the last one in 1,024 among them; what is behind a frame's end means nothing.
+    pub fn samples(&self) -> Result<Vec<[u8; LARGEST]>> {
+        let map = self.programs.map("samples").ok_or_else(|| strange("samples"))?;
         let map: Array<&MapData, [u8; LARGEST]> =
-            Array::try_from(map).map_err(|error| refused("sample", &error))?;
-        map.get(&0, 0).map_err(|error| refused("reading a sample", &error))
+            Array::try_from(map).map_err(|error| refused("samples", &error))?;
+        let kept = self.seen()?.packets.div_ceil(APART).min(SAMPLES) as u32;
+        (0..kept).map(|at| map.get(&at, 0).map_err(|error| refused("reading a sample", &error))).collect()
     }
 }
 

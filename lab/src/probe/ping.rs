@@ -4,6 +4,7 @@ use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::namespace::command;
 use crate::process::RunsCommands;
+use crate::report::median;
 use std::time::Duration;
 
 /// What came back of a series of pings.
@@ -21,7 +22,7 @@ pub struct RoundTrips {
 impl RoundTrips {
     /// The median in milliseconds, if any came back.
     pub fn median(&self) -> Option<f64> {
-        self.milliseconds.get(self.milliseconds.len() / 2).copied()
+        (!self.milliseconds.is_empty()).then(|| median(&self.milliseconds))
     }
 }
 
@@ -75,7 +76,7 @@ mod tests {
                     64 bytes from ::1: icmp_seq=2 ttl=64 time=0.030 ms\n\n--- ::1 ping statistics ---\n";
         let trips = RoundTrips { sent: 2, answered: 2, milliseconds: times(said) };
         assert_eq!(trips.milliseconds, [0.03, 0.09]);
-        assert_eq!(trips.median(), Some(0.09));
+        assert_eq!(trips.median(), Some(0.06));
         assert!(answered(said).eq([1, 2]));
     }
 }

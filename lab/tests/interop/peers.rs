@@ -24,7 +24,7 @@ pub const TESTS: &[Interop] = &[
     Interop::new(
         "tayga_translates_between_client_and_server",
         &["ping", "nginx", "curl", "iperf3", "tayga", "nft"],
-        || everything_arrives(Forwarder::Tayga),
+        || everything_arrives(Forwarder::SharingTayga),
     ),
     Interop::new(
         "sixway_nat64_translates_between_client_and_server",

@@ -5,39 +5,28 @@
 pub mod peer;
 
 use sixway_link::{Link, LinkCounters, Tun, TunConfig, interface, sysctl::Sysctl};
-use std::io::Write;
 use std::net::{IpAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::time::Duration;
 
-/// Runs `body` in a network namespace of its own; visibly skipped where that is not possible.
+/// Runs `body` in a network namespace of its own; where that is not possible, the test is ignored.
 pub fn in_namespace(test: &str, body: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new().name(test.into()).spawn(move || {
         // SAFETY: unshare touches no memory; a network namespace may differ from thread to thread.
         if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
-            return Err(format!("needs root (unshare: {})", std::io::Error::last_os_error()));
+            sixway_trial::ignore(format!("needs root (unshare: {})", std::io::Error::last_os_error()));
         }
         if !std::path::Path::new("/dev/net/tun").exists() {
-            return Err("needs /dev/net/tun".into());
+            sixway_trial::ignore("needs /dev/net/tun");
         }
         if Command::new("ip").arg("-V").output().is_err() {
-            return Err("needs the ip command (iproute2)".into());
+            sixway_trial::ignore("needs the ip command (iproute2)");
         }
         ip("link set lo up");
         body();
-        Ok(())
     });
-    match thread.unwrap().join() {
-        Ok(Ok(())) => {}
-        Ok(Err(why)) => skipped(test, &why),
-        Err(panic) => std::panic::resume_unwind(panic),
-    }
-}
-
-/// Says that a test was skipped, past the harness, which keeps what succeeding tests print to itself.
-pub fn skipped(test: &str, why: &str) {
-    let _ = std::io::stderr().write_all(format!("\n{test}: skipped: {why}\n").as_bytes());
+    thread.unwrap().join().unwrap_or_else(|end| std::panic::resume_unwind(end));
 }
 
 /// Runs `ip` with these arguments in the calling thread's namespace.

@@ -79,6 +79,30 @@ fn a_search_list_is_uncompressed_and_padded_with_zeros() {
     assert_eq!(NdOption::parse_all(&expected), Ok(vec![option]));
 }
 
+/// RFC 1035 §3.1: labels of 63 octets, names of 255.
+#[test]
+fn names_as_long_as_they_may_be_come_back_and_longer_ones_do_not() {
+    let name = |lengths: &[u8]| {
+        let labels = lengths.iter().flat_map(|length| {
+            std::iter::once(*length).chain(std::iter::repeat_n(b'a', usize::from(*length)))
+        });
+        labels.chain([0]).collect::<Vec<u8>>()
+    };
+    for (lengths, is_read) in [
+        (&[63][..], true),
+        (&[64], false),
+        (&[63, 63, 63, 61], true),
+        (&[63, 63, 63, 62], false),
+        (&[1, 63, 63, 63, 59], true),
+    ] {
+        let mut option = vec![31, 0, 0, 0, 0, 0, 0, 9];
+        option.extend(name(lengths));
+        option.resize(option.len().next_multiple_of(8), 0);
+        option[1] = (option.len() / 8) as u8;
+        assert_eq!(NdOption::parse_all(&option).unwrap().len(), usize::from(is_read), "{lengths:?}");
+    }
+}
+
 #[test]
 fn search_lists_without_a_name_or_with_compression_are_discarded() {
     for body in [&b"\0\0\0\0\0\0\0\0"[..], b"\xc0\x08\0\0\0\0\0\0", b"\x09abcdefg", b"\0\x01a\0\0\0\0\0"] {

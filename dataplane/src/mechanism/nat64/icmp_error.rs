@@ -72,8 +72,8 @@ impl Nat64 {
         let port = if protocol == NatProtocol::Icmp { inside.0.port } else { remote.port };
         let image = Endpoint6::new(prefix.embed(remote.address)?, port);
         // The sender is shown as itself, so that a route can be traced; RFC 7915 §4.1 translates even a source that is
-        // no legal one.
-        let source = Endpoint6::new(prefix.embed_any(sender), 0);
+        // no legal one, but RFC 6052 §3.1 keeps the well-known prefix from it.
+        let source = Endpoint6::new(prefix.embed(sender)?, 0);
         let edit = Edit::Translate4To6 { source, destination: inside.0, keep_ports: true };
         let quoted = Quoted::V6 { source: inside.0, destination: image, keep_ports: false };
         Ok((Decision::edit(edit, self.own.policy, Next::Leave), quoted))

@@ -215,13 +215,11 @@ impl Siit {
             matches!(quoted, Some(QuotedTuple::V4 { destination, .. }) if destination.address == source4);
         let ask_table = !simple || (is_error && !from_quoted);
         let destination = self.map4(destination4, true, now)?.ok_or(DropReason::DestinationUnmapped)?;
-        let source = match self.map4(source4, ask_table, now) {
-            Ok(Some(source)) => source,
-            // An illegal source of an ICMP error is translated all the same (RFC 7915 §4.1).
-            Err(_) if is_error && is_martian4(source4) => self.embed_anyway(source4)?,
-            Err(reason) => return Err(reason),
-            Ok(None) if is_error => self.icmp_source6.ok_or(DropReason::SourceUnmapped)?,
-            Ok(None) => return Err(DropReason::SourceUnmapped),
+        // An illegal source of an ICMP error is translated too (RFC 7915 §4.1), but not under the well-known prefix (RFC 6052 §3.1).
+        let source = match self.map4(source4, ask_table, now)? {
+            Some(source) => source,
+            None if is_error => self.icmp_source6.ok_or(DropReason::SourceUnmapped)?,
+            None => return Err(DropReason::SourceUnmapped),
         };
         let mut inner = None;
         if let Some(QuotedTuple::V4 { source, destination, .. }) = quoted {
@@ -307,11 +305,6 @@ impl Siit {
         let folded = (bits as u64 ^ (bits >> 64) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let index = folded as usize % self.icmp_sources4.len().max(1);
         self.icmp_sources4.get(index).copied().ok_or(DropReason::SourceUnmapped)
-    }
-
-    fn embed_anyway(&self, address: Ipv4Addr) -> Result<Ipv6Addr, DropReason> {
-        let prefix = self.prefix.ok_or(DropReason::SourceUnmapped)?;
-        Ok(prefix.embed_any(address))
     }
 }
 

@@ -34,9 +34,9 @@ pub struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    /// `None`: the kernel does not let us.
-    pub fn new(world: &'a World, scene: &'a Scene, hook: Hook) -> Option<Self> {
-        let mut rig = Rig::new(hook, scene, world, |_| {})?;
+    /// Where the kernel does not let us, the test is ignored.
+    pub fn new(world: &'a World, scene: &'a Scene, hook: Hook) -> Self {
+        let mut rig = Rig::new(hook, scene, world, |_| {});
         let mut engine = Engine::new(&world.config).unwrap();
         let sessions = sessions::establish(world, &mut engine, NOW);
         for session in &sessions {
@@ -46,7 +46,7 @@ impl<'a> Bench<'a> {
                 rig.install(&session.flow());
             }
         }
-        Some(Self { world, scene, hook, rig, engine: RefCell::new(engine), sessions })
+        Self { world, scene, hook, rig, engine: RefCell::new(engine), sessions }
     }
 
     /// Tries packets from a seed of this world's own.
@@ -223,14 +223,14 @@ pub struct Coverage {
     pub packets: u64,
 }
 
-/// Tries so many packets of each world at a hook. `None`: the kernel does not let us.
-pub fn prove(hook: Hook, worlds: Vec<World>, packets: u64) -> Option<Coverage> {
+/// Tries so many packets of each world at a hook. Where the kernel does not let us, the test is ignored.
+pub fn prove(hook: Hook, worlds: Vec<World>, packets: u64) -> Coverage {
     let total = Arc::new(Mutex::new(Coverage::default()));
     for world in worlds {
         let sum = Arc::clone(&total);
         namespace::in_namespace("differential", move || {
             let scene = Scene::new(world.routes(), &world.local);
-            let Some(bench) = Bench::new(&world, &scene, hook) else { return };
+            let bench = Bench::new(&world, &scene, hook);
             bench.try_many(packets);
             let mut sum = sum.lock().unwrap();
             sum.packets += packets;
@@ -239,8 +239,7 @@ pub fn prove(hook: Hook, worlds: Vec<World>, packets: u64) -> Option<Coverage> {
             }
         });
     }
-    let total = Arc::try_unwrap(total).unwrap().into_inner().unwrap();
-    (total.packets > 0).then_some(total)
+    Arc::try_unwrap(total).unwrap().into_inner().unwrap()
 }
 
 /// Another one for each world and hook.

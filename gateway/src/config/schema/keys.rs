@@ -419,9 +419,9 @@ pub(in super::super) static FRAGMENTS: Section = Section {
         ),
         key(
             "fragments_per_packet",
-            Kind::Integer { min: 2, max: 8_192 },
+            Kind::Integer { min: 32, max: 8_192 },
             Absent::Default("128"),
-            "A packet of more fragments is dropped.",
+            "A packet of more fragments is dropped. 1,500 octets come in 31 fragments at most, by a link of 68 octets (RFC 791 §3.2, RFC 4213 §3.6).",
         ),
         key(
             "timeout",

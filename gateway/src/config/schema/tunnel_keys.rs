@@ -257,6 +257,12 @@ pub(in super::super) static ISATAP: Section = Section {
                 "A host's potential router list (RFC 5214 §8.3.1).",
             ),
             key(
+                "min_solicit_interval",
+                Kind::Duration { min: 4, max: 86_400 },
+                Absent::Means("2 min, for a host"),
+                "MinRouterSolicitInterval: a host asks the same router again no sooner (RFC 5214 §8.3.4).",
+            ),
+            key(
                 "locators",
                 Kind::Prefixes4,
                 Absent::Means("anywhere"),

@@ -30,6 +30,29 @@ fn what_is_not_written_is_what_rfc_4861_says() {
     assert_eq!((prefix.valid_lifetime, prefix.preferred_lifetime), (valid, preferred));
 }
 
+/// RFC 4861 §6.2.1, AdvSendAdvertisements, and §6.2.2: nothing is said on an interface that has no section.
+#[test]
+fn nothing_is_advertised_unless_it_is_written_and_nowhere_else() {
+    let silent = parse(&format!("{OWN}[six_to_four]\nrole = \"router\"\ninterface = \"eth0\"\n")).unwrap().0;
+    assert!(silent.router_advertisements.is_empty());
+    let one = parse(&format!("{OWN}{LAN}")).unwrap().0;
+    assert_eq!(one.router_advertisements.len(), 1);
+    assert_eq!(one.router_advertisements[0].interface.as_deref(), Some("eth0"));
+}
+
+/// RFC 5969 §4: the gateway does not know the lease of its IPv4 address.
+#[test]
+fn a_6rd_prefix_is_advertised_for_ninety_minutes_at_most() {
+    let edge = "[six_rd]\nrole = \"customer_edge\"\nprefix = \"2001:db8::/32\"\nipv4_mask_length = 0\ninterface = \"eth0\"\n\
+                border_relays = [\"198.51.100.1\"]\n";
+    let one = good(&format!("{OWN}{edge}{LAN}prefixes = [{{ from = \"six_rd\" }}]\n"));
+    let seconds = |seconds| Lifetime::For(Duration::from_secs(seconds));
+    assert_eq!(
+        (one.prefixes[0].valid_lifetime, one.prefixes[0].preferred_lifetime),
+        (seconds(5_400), seconds(2_700))
+    );
+}
+
 #[test]
 fn a_prefix_that_follows_has_the_lifetimes_of_rfc_9096() {
     let router = "[six_to_four]\nrole = \"router\"\ninterface = \"eth0\"\n";
@@ -58,6 +81,14 @@ fn everything_that_can_be_said_is_read_and_written_out_again() {
     assert_eq!((one.retransmit_timer, one.mtu), (Duration::from_millis(500), Some(1_480)));
     assert_eq!(one.routes[0].preference, RouterPreference::Low);
     assert_eq!(one.prefixes[0].valid_lifetime, Lifetime::Infinite);
+}
+
+/// RFC 8910 §2.
+#[test]
+fn a_network_without_a_portal_may_say_so() {
+    let none = "urn:ietf:params:capport:unrestricted";
+    let one = good(&format!("{LAN}captive_portal = \"{none}\"\n"));
+    assert_eq!(one.captive_portal.as_deref(), Some(none));
 }
 
 #[test]

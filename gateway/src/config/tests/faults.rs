@@ -137,6 +137,10 @@ fn values_out_of_range_are_told_the_range() {
             "packets_per_source = 5000",
             "fragments.packets_per_source = 5000  is more than fragments.packets, 4096, for all sources together; lower it",
         ),
+        (
+            "fragments_per_packet = 31",
+            "fragments.fragments_per_packet = 31  is out of range; write 32 to 8192",
+        ),
         ("timeout = \"1 s\"", "fragments.timeout = \"1 s\"  is out of range; write 2 s to 2 min"),
         (
             "timeout = \"5\"",

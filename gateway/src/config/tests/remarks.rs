@@ -223,6 +223,19 @@ fn a_pool_that_the_well_known_prefix_may_not_show_is_a_warning() {
     warnings(&format!("{text}translate_non_global = true\n"), &[]);
 }
 
+/// RFC 6791 §3.1.
+#[test]
+fn errors_from_private_addresses_are_a_warning() {
+    let text = format!("{OWN}[siit]\nprefix = \"2001:db8:64::/96\"\nicmp_source_pool = ");
+    let what = "their ICMP errors are dropped where sources are checked; write public addresses";
+    for private in ["10.1.2.3/32", "172.31.0.0/24", "192.168.7.0/24", "100.127.255.0/24"] {
+        let said =
+            format!("sixway.toml:6  siit.icmp_source_pool  {private} is private (RFC 6791 §3.1): {what}");
+        warnings(&format!("{text}[\"203.0.113.9\", \"{private}\"]\n"), &[&said]);
+    }
+    warnings(&format!("{text}[\"203.0.113.9\", \"172.32.0.0/24\"]\n"), &[]);
+}
+
 #[test]
 fn what_works_but_will_be_missed_is_a_warning() {
     warnings(

@@ -1,6 +1,8 @@
 //! Tunnels: what is read, and what is said of what cannot be.
 
 use super::*;
+use crate::config::encapsulation::Ecn;
+use std::time::Duration;
 
 /// A good configuration with these lines of it; the first is line 4.
 pub(super) fn with(text: &str) -> String {
@@ -207,6 +209,51 @@ fn what_only_another_role_has_is_told() {
         &format!("{router}prefix = \"2001:db8:1::/48\"\n"),
         "sixway.toml:7  isatap.prefix = \"2001:db8:1::/48\"  is 48 bits long; ISATAP's interface identifiers leave 64 (RFC 5214 §6.1)",
     );
+}
+
+/// RFC 5214 §8.3.4: MinRouterSolicitInterval is configurable.
+#[test]
+fn how_often_a_host_asks_its_routers_is_the_operators() {
+    let host = "[isatap]\nrole = \"host\"\ninterface = \"eth0\"\npotential_routers = [\"198.51.100.1\"]\n";
+    let local = "203.0.113.7".parse().unwrap();
+    for (line, seconds) in [("", 120), ("min_solicit_interval = \"10 min\"\n", 600)] {
+        let config = good(&format!("{host}{line}"));
+        let settings = config.isatap[0].host_settings(local);
+        assert_eq!((settings.local, settings.min_solicit_interval), (local, Duration::from_secs(seconds)));
+        assert_eq!(parse(&config.to_string()).unwrap().0, config);
+    }
+    fault(
+        &format!("{host}min_solicit_interval = \"3 s\"\n"),
+        "sixway.toml:8  isatap.min_solicit_interval = \"3 s\"  is out of range; write 4 s to 1 d",
+    );
+    let router = "[isatap]\nrole = \"router\"\naddress = \"203.0.113.7\"\nprefix = \"2001:db8:1::/64\"\n";
+    fault(
+        &format!("{router}min_solicit_interval = \"5 min\"\n"),
+        "sixway.toml:8  isatap.min_solicit_interval = \"5 min\"  only a host solicits routers; leave it out",
+    );
+}
+
+/// RFC 5969 §7.1.1: a customer edge can be disabled, and it is until it is configured.
+#[test]
+fn without_its_section_there_is_no_tunnel_of_any_kind() {
+    let config = parse("[siit]\nprefix = \"2001:db8:64::/96\"\n").unwrap().0;
+    assert!(config.six_rd.is_empty() && config.six_to_four.is_empty() && config.isatap.is_empty());
+    assert!(config.configured_tunnels.is_empty());
+    assert!(config.tunnels(&Surroundings::of(&host().addresses)).is_empty());
+}
+
+/// RFC 6040 §4.3: nothing is known of the other end until the operator says so.
+#[test]
+fn every_kind_of_tunnel_clears_congestion_marks_unless_it_is_told_otherwise() {
+    for (text, six_to_four) in
+        [(ALL, Ecn::Normal), (&ALL.replace("ecn = \"normal\"\n", ""), Ecn::Compatibility)]
+    {
+        let config = good(text);
+        assert_eq!(config.six_to_four[0].encapsulation.ecn, six_to_four);
+        assert_eq!(config.six_rd[0].encapsulation.ecn, Ecn::Compatibility);
+        assert_eq!(config.isatap[0].encapsulation.ecn, Ecn::Compatibility);
+        assert!(config.configured_tunnels.iter().all(|it| it.encapsulation.ecn == Ecn::Compatibility));
+    }
 }
 
 #[test]

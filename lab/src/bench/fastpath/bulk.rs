@@ -4,7 +4,7 @@ use super::left_out;
 use super::settings::{Mode, relay, router, section};
 use crate::bench::{Figure, Options, Section, Target};
 use crate::failure::Result;
-use crate::forwarder::{Forwarder, masquerade, run_sixway_on};
+use crate::forwarder::{Forwarder, Running, masquerade, run_sixway_on};
 use crate::probe::{BulkServer, Direction, serve_bulk};
 use crate::topology::Network;
 use std::time::Duration;
@@ -16,14 +16,18 @@ struct Path {
     name: &'static str,
     network: Network,
     target: &'static str,
-    /// The row of kernel forwarding of the same family, by direction.
-    beside: Option<[&'static str; 2]>,
+    /// What it is to be compared with.
+    beside: Option<Beside>,
 }
+
+/// Rows to be compared with: kernel forwarding of the same family, by direction; and TAYGA that does the same work, stateful or stateless.
+type Beside = ([&'static str; 2], &'static str);
 
 const KERNEL6: &str = "kernel IPv6";
 const KERNEL4: &str = "kernel IPv4";
 const TWO_KERNELS: &str = "kernel IPv6, two routers";
 const TAYGA: &str = "tayga";
+const SHARING_TAYGA: &str = "tayga + masquerade";
 const MASQUERADE: &str = "kernel IPv4 + masquerade";
 
 /// Measures all that can run here.
@@ -74,8 +78,8 @@ fn figures(paths: &[Path], rounds: &[[Vec<f64>; 2]]) -> Vec<Figure> {
             figures.push(Figure::new(name, "×", ratio(&kernel[way], &tayga[way])));
         }
         for (path, rounds) in paths.iter().zip(rounds) {
-            let Some(names) = path.beside else { continue };
-            for (name, least) in [(names[way], 1.0), (TAYGA, 12.0)] {
+            let Some((kernels, tayga)) = path.beside else { continue };
+            for (name, least) in [(kernels[way], 1.0), (tayga, 12.0)] {
                 let Some(theirs) = find(name) else { continue };
                 let figure = Figure::new(
                     format!("{arrow}, {} beside {name}", path.name),
@@ -89,22 +93,27 @@ fn figures(paths: &[Path], rounds: &[[Vec<f64>; 2]]) -> Vec<Figure> {
     figures
 }
 
-type Started = Result<(Network, &'static str, Option<[&'static str; 2]>)>;
+type Started = Result<(Network, &'static str, Option<Beside>)>;
 
 type Start = fn() -> Started;
 
-const STARTS: [(&str, Start); 8] = [
+const STARTS: [(&str, Start); 9] = [
     (KERNEL6, kernel6),
     (KERNEL4, || Ok((kernel4()?, SERVER4, None))),
     (MASQUERADE, masquerading),
     (TWO_KERNELS, two_kernels),
     (TAYGA, || of(Forwarder::Tayga.start()?, None)),
-    ("nat64, tc", || of(Forwarder::Nat64.start_beside(&section(Mode::Tc, None))?, Some([KERNEL6, KERNEL4]))),
-    ("siit, tc", || of(Forwarder::Siit.start_beside(&section(Mode::Tc, None))?, Some([KERNEL6, KERNEL4]))),
+    (SHARING_TAYGA, || of(Forwarder::SharingTayga.start()?, None)),
+    ("nat64, tc", || of(with_tc(Forwarder::Nat64)?, Some(([KERNEL6, KERNEL4], SHARING_TAYGA)))),
+    ("siit, tc", || of(with_tc(Forwarder::Siit)?, Some(([KERNEL6, KERNEL4], TAYGA)))),
     ("6to4 router and relay, tc", six_to_four),
 ];
 
-fn of(running: crate::forwarder::Running, beside: Option<[&'static str; 2]>) -> Started {
+fn with_tc(forwarder: Forwarder) -> Result<Running> {
+    forwarder.start_beside(&section(Mode::Tc, None))
+}
+
+fn of(running: Running, beside: Option<Beside>) -> Started {
     Ok((running.network, running.target, beside))
 }
 
@@ -166,5 +175,5 @@ fn six_to_four() -> Started {
     let network = in_a_row("2002:c000:208:1::")?;
     run_sixway_on(&network, "gateway", &relay(Mode::Tc))?;
     run_sixway_on(&network, "site", &router(Mode::Tc))?;
-    Ok((network, "2001:db8:2::2", Some([TWO_KERNELS; 2])))
+    Ok((network, "2001:db8:2::2", Some(([TWO_KERNELS; 2], TAYGA))))
 }

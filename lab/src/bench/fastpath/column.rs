@@ -1,15 +1,18 @@
 //! One row of the small packets' table: who sends what through which scene; and how it is measured.
 
+use super::content::Content;
 use super::scene::Scene;
 use crate::failure::{Failure, Result};
 use crate::interrupt;
-use crate::load::{Answer, Frames, Pattern, Seen, thread_cpu};
+use crate::load::{Answer, Frames, Pattern, Seen, Sink, thread_cpu};
 use crate::probe::cpu::{pin_thread, process_cpu, receiving_cpu};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// Packets under way at most, where none may be lost: a TUN device's queue takes 500.
 const WINDOW: u32 = 256;
+/// The share that must arrive where nothing is sent faster than it is carried.
+const LEAST: f64 = 0.99;
 /// So long a window is waited for; what is missing then is lost.
 const PATIENCE: Duration = Duration::from_millis(20);
 
@@ -23,6 +26,7 @@ pub struct Column {
     from: &'static str,
     frames: Frames,
     flows: u32,
+    arrives: Content,
 }
 
 /// What was measured once.
@@ -37,16 +41,17 @@ pub struct Rate {
 }
 
 impl Column {
-    /// Makes the sender ready. `pattern` is told the link-layer address that the frames go to.
+    /// Makes the sender ready. `pattern` is told the link-layer address that the frames go to; `arrives` is what they become.
     pub fn new(
         name: &'static str,
         scene: Rc<Scene>,
         from: &'static str,
         pattern: impl FnOnce([u8; 6]) -> Pattern,
+        arrives: Content,
     ) -> Result<Self> {
         let pattern = pattern(scene.door(from));
         let frames = Frames::load(&scene.object, &pattern, scene.network.host(from)?, "up0")?;
-        Ok(Self { name, scene, from, frames, flows: pattern.flows })
+        Ok(Self { name, scene, from, frames, flows: pattern.flows, arrives })
     }
 
     /// Tells a sender of replies where its packets go.
@@ -55,18 +60,38 @@ impl Column {
     }
 
     /// Sends every flow several times, none faster than it is carried, until the gateway's process has next to nothing to do with them, or
-    /// `passes` times at most. How many arrived in the last pass, as a share.
-    pub fn settle(&mut self, passes: u32) -> Result<f64> {
+    /// `passes` times at most.
+    ///
+    /// # Errors
+    /// More than one in a hundred was lost in the last pass, or what arrived is not what should have.
+    pub fn settle(&mut self, passes: u32) -> Result<()> {
         let mut share = 0.0;
         for _ in 0..passes {
             let before = self.process_cpu()?;
             share = self.carry(self.flows.max(WINDOW))?.0 as f64 / f64::from(self.flows.max(WINDOW));
             let spent = self.process_cpu()?.saturating_sub(before);
-            if spent.as_nanos() < u128::from(self.flows.max(WINDOW)) * 50 && share > 0.99 {
+            if spent.as_nanos() < u128::from(self.flows.max(WINDOW)) * 50 && share > LEAST {
                 break;
             }
         }
-        Ok(share)
+        if share > LEAST {
+            self.verify()
+        } else {
+            let share = share * 100.0;
+            Err(Failure::Unexpected(format!("{}: only {share:.1} % arrived, however slowly sent", self.name)))
+        }
+    }
+
+    /// Looks at some of the frames that arrived.
+    pub fn verify(&self) -> Result<()> {
+        let samples = self.sink().samples()?;
+        if samples.is_empty() {
+            return Err(Failure::Unexpected(format!("{}: no packet arrived", self.name)));
+        }
+        samples.iter().try_for_each(|frame| {
+            let wrong = |why| Failure::Unexpected(format!("{}: {why}: {frame:02x?}", self.name));
+            self.arrives.check(frame).map_err(wrong)
+        })
     }
 
     /// Sends so many packets, [`WINDOW`] under way at most; how many arrived, and how long that took.
@@ -120,6 +145,7 @@ impl Column {
         let spent = sender + process + receiving_cpu()?.saturating_sub(receiving);
         let each = |time: Duration| time.as_nanos() as f64 / arrived as f64;
         let per_second = arrived as f64 / took.as_secs_f64();
+        self.verify()?;
         Ok(Rate { per_second, ns: each(spent), process_ns: each(process) })
     }
 
@@ -140,6 +166,10 @@ impl Column {
 
     /// What arrived at the other end.
     pub fn seen(&self) -> Result<Seen> {
-        if self.from == "client" { self.scene.server.seen() } else { self.scene.client.seen() }
+        self.sink().seen()
+    }
+
+    fn sink(&self) -> &Sink {
+        if self.from == "client" { &self.scene.server } else { &self.scene.client }
     }
 }

@@ -7,8 +7,10 @@ use crate::bench::{Figure, Target};
 pub const ALONE: &str = "sender alone";
 /// The kernel's forwarding.
 pub const KERNEL: &str = "kernel IPv6";
-/// TAYGA.
+/// TAYGA: stateless, an IPv4 address for each client.
 pub const TAYGA: &str = "tayga";
+/// TAYGA with the kernel's masquerade behind it: stateful.
+pub const SHARING_TAYGA: &str = "tayga + masquerade";
 /// NAT64 with so few flows that all of them are in the caches.
 pub const WARM: &str = "nat64, xdp";
 /// NAT64 with so many that each packet's is not.
@@ -21,8 +23,10 @@ pub enum Goal {
     None,
     /// The same; what it reaches bounds the rows that have something to reach.
     Bound,
-    /// 3 × the kernel, 10 × TAYGA, 8 × the kernel net of the sender.
-    Full,
+    /// 3 × the kernel, 10 × TAYGA with masquerade, 8 × the kernel net of the sender.
+    Stateful,
+    /// The same, beside TAYGA alone.
+    Stateless,
     /// 1.8 × the kernel.
     Many,
 }
@@ -30,18 +34,31 @@ pub enum Goal {
 impl Goal {
     fn gross(self) -> Target {
         match self {
-            Self::Full => Target::AtLeast(3.0),
+            Self::Stateful | Self::Stateless => Target::AtLeast(3.0),
             Self::Many => Target::AtLeast(1.8),
             Self::None | Self::Bound => Target::None,
         }
     }
 
     fn net(self) -> Target {
-        if self == Self::Full { Target::AtLeast(8.0) } else { Target::None }
+        if self.is_whole() { Target::AtLeast(8.0) } else { Target::None }
     }
 
     fn beside_tayga(self) -> Target {
-        if self == Self::Full { Target::AtLeast(10.0) } else { Target::None }
+        if self.is_whole() { Target::AtLeast(10.0) } else { Target::None }
+    }
+
+    /// Whether there is a target for everything.
+    fn is_whole(self) -> bool {
+        matches!(self, Self::Stateful | Self::Stateless)
+    }
+
+    /// What does the same work: shares addresses among many, or does not.
+    fn peer(self) -> &'static str {
+        match self {
+            Self::Stateful | Self::Many => SHARING_TAYGA,
+            Self::Stateless | Self::Bound | Self::None => TAYGA,
+        }
     }
 }
 
@@ -99,12 +116,12 @@ fn look_up(rows: &[Measured]) -> Option<Figure> {
 struct Yardsticks<'a> {
     alone: Option<&'a [Rate]>,
     kernel: Option<&'a [Rate]>,
-    tayga: Option<&'a [Rate]>,
+    rows: &'a [Measured],
 }
 
 impl<'a> Yardsticks<'a> {
     fn of(rows: &'a [Measured]) -> Self {
-        Self { alone: find(rows, ALONE), kernel: find(rows, KERNEL), tayga: find(rows, TAYGA) }
+        Self { alone: find(rows, ALONE), kernel: find(rows, KERNEL), rows }
     }
 
     fn beside(&self, row: &Measured) -> Vec<Figure> {
@@ -115,7 +132,8 @@ impl<'a> Yardsticks<'a> {
             return figures;
         }
         figures.extend(self.net_beside_kernel(row));
-        figures.extend(compare(row, "gross beside tayga", self.tayga, gross, goal.beside_tayga()));
+        let (peer, theirs) = (goal.peer(), find(self.rows, goal.peer()));
+        figures.extend(compare(row, &format!("gross beside {peer}"), theirs, gross, goal.beside_tayga()));
         if goal != Goal::Bound {
             let process = row.rates.iter().map(|rate| rate.process_ns).collect();
             let name = format!("{}, the gateway's process", row.name);
@@ -159,7 +177,9 @@ mod tests {
             row("XDP redirect alone", Goal::Bound, 12.0, 80.0),
             row(KERNEL, Goal::None, 2.5, 350.0),
             row(TAYGA, Goal::None, 0.5, 5_000.0),
-            row(WARM, Goal::Full, 7.5, 130.0),
+            row(SHARING_TAYGA, Goal::None, 0.3, 8_000.0),
+            row("siit, xdp", Goal::Stateless, 7.5, 130.0),
+            row(WARM, Goal::Stateful, 7.5, 130.0),
             row(COLD, Goal::Many, 4.0, 330.0),
         ];
         let figures = figures(&rows);
@@ -171,7 +191,10 @@ mod tests {
         assert_eq!(net.map(Figure::median), Some(80.0));
         assert_eq!(of("nat64, xdp, gross beside kernel IPv6"), Some((3.0, Some(true))));
         assert_eq!(of("nat64, xdp, net beside kernel IPv6"), Some((3.75, Some(false))));
-        assert_eq!(of("nat64, xdp, gross beside tayga"), Some((15.0, Some(true))));
+        assert_eq!(of("nat64, xdp, gross beside tayga + masquerade"), Some((25.0, Some(true))));
+        assert_eq!(of("nat64, xdp, gross beside tayga"), None);
+        assert_eq!(of("siit, xdp, gross beside tayga"), Some((15.0, Some(true))));
+        assert_eq!(of("siit, xdp, gross beside tayga + masquerade"), None);
         assert_eq!(of("XDP redirect alone, net beside kernel IPv6"), Some((10.0, None)));
         assert_eq!(of("XDP redirect alone, gross beside tayga"), Some((24.0, None)));
         assert_eq!(of("tayga, gross beside kernel IPv6"), Some((0.2, None)));
@@ -181,7 +204,7 @@ mod tests {
 
     #[test]
     fn what_could_not_run_has_no_figures() {
-        let figures = figures(&[row(KERNEL, Goal::None, 2.5, 350.0), row(WARM, Goal::Full, 7.5, 130.0)]);
+        let figures = figures(&[row(KERNEL, Goal::None, 2.5, 350.0), row(WARM, Goal::Stateful, 7.5, 130.0)]);
         let compared: Vec<_> = figures.iter().skip(4).map(|figure| &*figure.name).collect();
         assert_eq!(compared, ["nat64, xdp, gross beside kernel IPv6", "nat64, xdp, the gateway's process"]);
     }

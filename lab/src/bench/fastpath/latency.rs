@@ -10,6 +10,7 @@ use crate::interrupt::pause;
 use crate::load::{Onward, compile};
 use crate::probe::ping_pong;
 use crate::programs;
+use crate::report::median;
 use crate::topology::Network;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -37,11 +38,8 @@ pub fn run(options: &Options) -> Result<Section> {
         options.say(&format!("fast path, latency: round {number} of {}", options.repeats()));
         for (way, [medians, worst]) in ready.iter().zip(&mut rounds) {
             let times = round_trips(&way.running)?;
-            let at = |thousandth: usize| {
-                times.get(times.len() * thousandth / 1_000).copied().unwrap_or(f64::INFINITY)
-            };
-            medians.push(at(500));
-            worst.push(at(999));
+            medians.push(median(&times));
+            worst.push(times.get(times.len() * 999 / 1_000).copied().unwrap_or(f64::INFINITY));
         }
     }
     Ok(Section {

@@ -1,6 +1,7 @@
 //! One million flows in the fast path: what they take, and what keeping them costs, at rest and in use.
 
 use super::column::Column;
+use super::content::Content;
 use super::scene::Scene;
 use super::settings::{FLOWS, Mode, nat64};
 use super::small::{MANY, many};
@@ -44,7 +45,7 @@ pub fn install(scene: &Rc<Scene>) -> Result<()> {
 }
 
 fn in_turn(scene: &Rc<Scene>) -> Result<Column> {
-    Column::new("all flows in turn", Rc::clone(scene), "client", many(false))
+    Column::new("all flows in turn", Rc::clone(scene), "client", many(false), Content::by_nat64())
 }
 
 /// Flows in the fast path, as the gateway says.

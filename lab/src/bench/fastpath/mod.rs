@@ -3,6 +3,7 @@
 mod bulk;
 mod column;
 mod compared;
+mod content;
 mod frame;
 mod latency;
 mod million;

@@ -10,7 +10,7 @@
 //! The pairs of devices have one queue each. Both ends count what arrives, and take it away.
 
 use crate::failure::{Failure, Result};
-use crate::forwarder::{masquerade, run_sixway, run_tayga, sixway};
+use crate::forwarder::{masquerade, run_sharing_tayga, run_sixway, run_tayga, sixway};
 use crate::load::{Onward, Sink, compile};
 use crate::namespace::command;
 use crate::programs;
@@ -29,8 +29,10 @@ pub enum Middle {
     Kernel,
     /// The same, what leaves hidden behind the gateway's IPv4 address.
     Masquerade,
-    /// TAYGA, and masquerade behind it.
+    /// TAYGA.
     Tayga,
+    /// TAYGA, and masquerade behind it.
+    SharingTayga,
     /// Sixway with this configuration.
     Sixway(String),
 }
@@ -58,7 +60,8 @@ impl Middle {
         let needs = match self {
             Self::Nothing | Self::Onward | Self::Kernel => Ok(PathBuf::new()),
             Self::Masquerade => programs::require("nft"),
-            Self::Tayga => programs::require("tayga").and(programs::require("nft")),
+            Self::Tayga => programs::require("tayga"),
+            Self::SharingTayga => programs::require("tayga").and(programs::require("nft")),
             Self::Sixway(_) => sixway(),
         };
         needs.and(programs::require("clang")).err()
@@ -74,6 +77,7 @@ impl Middle {
                 None
             }
             Self::Tayga => Some(run_tayga(&network)?),
+            Self::SharingTayga => Some(run_sharing_tayga(&network)?),
             Self::Sixway(configuration) => Some(run_sixway(&network, configuration)?),
         };
         let object = compile(network.folder())?;
@@ -83,7 +87,12 @@ impl Middle {
         let client = Sink::attach(&object, network.host("client")?, "up0")?;
         let onward = match self {
             Self::Onward => Some(Onward::attach(&object, network.host("gateway")?, "in0", "out0")?),
-            Self::Nothing | Self::Kernel | Self::Masquerade | Self::Tayga | Self::Sixway(_) => None,
+            Self::Nothing
+            | Self::Kernel
+            | Self::Masquerade
+            | Self::Tayga
+            | Self::SharingTayga
+            | Self::Sixway(_) => None,
         };
         let doors = [mac(&network, "in0")?, mac(&network, "out0")?];
         Ok(Scene { network, process, object, client, server, _onward: onward, doors })

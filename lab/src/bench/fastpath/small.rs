@@ -1,7 +1,8 @@
 //! Small packets: as many as one core can make, receive, forward and count.
 
 use super::column::Column;
-use super::compared::{ALONE, COLD, Goal, KERNEL, Measured, TAYGA, WARM, figures};
+use super::compared::{ALONE, COLD, Goal, KERNEL, Measured, SHARING_TAYGA, TAYGA, WARM, figures};
+use super::content::Content;
 use super::frame::{CLIENTS, PORT, ethernet, in_ipv4, udp4, udp6};
 use super::left_out;
 use super::million;
@@ -33,6 +34,10 @@ const BY_NAT64: Ipv6Addr = Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0xcb00, 0x710
 const BY_PREFIX: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x64, 0, 0, 0, 0xcb00, 0x7102);
 /// What SIIT calls the client.
 const MAPPED: Ipv4Addr = Ipv4Addr::new(198, 18, 1, 2);
+/// Behind which the kernel hides what leaves.
+const GATEWAY4: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
+/// From where TAYGA takes a client's address.
+const TAYGAS: Ipv4Addr = Ipv4Addr::new(192, 168, 255, 0);
 
 /// A row: what is sent from where, what it must reach, and how often it was measured.
 struct Row {
@@ -40,15 +45,26 @@ struct Row {
     measured: Measured,
 }
 
-/// Rows that share a scene: its middle, then name, sending host, pattern and goal of each.
-type Plan = (Middle, Vec<(&'static str, &'static str, Box<dyn Fn([u8; 6]) -> Pattern>, Goal)>);
+/// A row before it is measured.
+struct Sent {
+    name: &'static str,
+    /// The sending host.
+    from: &'static str,
+    pattern: Box<dyn Fn([u8; 6]) -> Pattern>,
+    /// What the frames become.
+    arrives: Content,
+    goal: Goal,
+}
+
+/// Rows that share a scene, and its middle.
+type Plan = (Middle, Vec<Sent>);
 
 fn pattern(program: &'static str, frame: Vec<u8>) -> Pattern {
     Pattern { program, frame, flows: FEW, at_random: false, train: None }
 }
 
-fn to6(destination: Ipv6Addr) -> Box<dyn Fn([u8; 6]) -> Pattern> {
-    Box::new(move |door| pattern("frames6", ethernet(door, &udp6(CLIENTS, destination))))
+fn to6(destination: Ipv6Addr) -> impl Fn([u8; 6]) -> Pattern + 'static {
+    move |door| pattern("frames6", ethernet(door, &udp6(CLIENTS, destination)))
 }
 
 /// New flows through the NAT64, each of 2 to this power packets.
@@ -56,8 +72,8 @@ pub fn new_flows(power: u32) -> impl Fn([u8; 6]) -> Pattern {
     move |door| Pattern { train: Some(power), ..to6(BY_NAT64)(door) }
 }
 
-fn to4(source: Ipv4Addr, destination: Ipv4Addr) -> Box<dyn Fn([u8; 6]) -> Pattern> {
-    Box::new(move |door| pattern("frames4", ethernet(door, &udp4(source, 0, destination, PORT))))
+fn to4(source: Ipv4Addr, destination: Ipv4Addr) -> impl Fn([u8; 6]) -> Pattern + 'static {
+    move |door| pattern("frames4", ethernet(door, &udp4(source, 0, destination, PORT)))
 }
 
 /// The many flows, one after the other or at random.
@@ -90,53 +106,75 @@ fn to_site(door: [u8; 6]) -> Pattern {
     pattern("frames6", ethernet(door, &udp6(NATIVE, IN_SITE)))
 }
 
+fn sent(
+    name: &'static str,
+    from: &'static str,
+    pattern: impl Fn([u8; 6]) -> Pattern + 'static,
+    arrives: Content,
+    goal: Goal,
+) -> Sent {
+    Sent { name, from, pattern: Box::new(pattern), arrives, goal }
+}
+
 /// The yardsticks.
 fn others() -> Vec<Plan> {
-    let one = |middle, name, pattern| (middle, vec![(name, "client", pattern, Goal::None)]);
-    let bound = vec![("XDP redirect alone", "client", to6(SERVER6), Goal::Bound)];
+    let six = |name, goal| sent(name, "client", to6(SERVER6), Content::from_clients(SERVER6), goal);
+    let four = |name, source| {
+        sent(name, "client", to4(SITE4, SERVER4), Content::v4(source, 32, SERVER4), Goal::None)
+    };
+    let tayga = |name, source, bits| {
+        sent(name, "client", to6(BY_PREFIX), Content::v4(source, bits, SERVER4), Goal::None)
+    };
     vec![
-        one(Middle::Nothing, ALONE, to6(SERVER6)),
-        (Middle::Onward, bound),
-        one(Middle::Kernel, KERNEL, to6(SERVER6)),
-        one(Middle::Kernel, "kernel IPv4", to4(SITE4, SERVER4)),
-        one(Middle::Masquerade, "kernel IPv4 + masquerade", to4(SITE4, SERVER4)),
-        one(Middle::Tayga, TAYGA, to6(BY_PREFIX)),
+        (Middle::Nothing, vec![six(ALONE, Goal::None)]),
+        (Middle::Onward, vec![six("XDP redirect alone", Goal::Bound)]),
+        (Middle::Kernel, vec![six(KERNEL, Goal::None)]),
+        (Middle::Kernel, vec![four("kernel IPv4", SITE4)]),
+        (Middle::Masquerade, vec![four("kernel IPv4 + masquerade", GATEWAY4)]),
+        (Middle::Tayga, vec![tayga(TAYGA, TAYGAS, 24)]),
+        (Middle::SharingTayga, vec![tayga(SHARING_TAYGA, GATEWAY4, 32)]),
     ]
 }
 
 fn ours() -> Vec<Plan> {
-    let up = |name, goal| (name, "client", to6(BY_NAT64), goal);
     let stateful = |mode| Middle::Sixway(nat64(mode, Some(2)));
+    let up = |name, goal| sent(name, "client", to6(BY_NAT64), Content::by_nat64(), goal);
+    let back = Content::v6(BY_NAT64, CLIENTS);
+    let siit_up = |name, goal| sent(name, "client", to6(BY_PREFIX), Content::v4(MAPPED, 32, SERVER4), goal);
+    let siit_back = Content::v6(BY_PREFIX, CLIENTS);
+    let decap = |name, goal| sent(name, "client", from_site, Content::v6(IN_SITE, SERVER6), goal);
+    let into = Content::v6(NATIVE, IN_SITE).in_tunnel(RELAY, SITE4);
+    let encap = |name, goal| sent(name, "server", to_site, into, goal);
     vec![
         (stateful(Mode::Off), vec![up("nat64, no fast path", Goal::None)]),
         (stateful(Mode::Tc), vec![up("nat64, tc", Goal::None)]),
         (
             stateful(Mode::Xdp),
-            vec![up(WARM, Goal::Full), ("nat64 v4→v6, xdp", "server", Box::new(replies), Goal::Full)],
+            vec![up(WARM, Goal::Stateful), sent("nat64 v4→v6, xdp", "server", replies, back, Goal::Stateful)],
         ),
         (
             Middle::Sixway(siit(Mode::Xdp)),
             vec![
-                ("siit, xdp", "client", to6(BY_PREFIX), Goal::Full),
-                ("siit v4→v6, xdp", "server", to4(SERVER4, MAPPED), Goal::Full),
+                siit_up("siit, xdp", Goal::Stateless),
+                sent("siit v4→v6, xdp", "server", to4(SERVER4, MAPPED), siit_back, Goal::Stateless),
             ],
         ),
-        (Middle::Sixway(siit(Mode::Tc)), vec![("siit, tc", "client", to6(BY_PREFIX), Goal::None)]),
+        (Middle::Sixway(siit(Mode::Tc)), vec![siit_up("siit, tc", Goal::None)]),
         (
             Middle::Sixway(relay(Mode::Xdp)),
             vec![
-                ("6to4 relay decap, xdp", "client", Box::new(from_site), Goal::Full),
-                ("6to4 relay encap, xdp", "server", Box::new(to_site), Goal::Full),
+                decap("6to4 relay decap, xdp", Goal::Stateless),
+                encap("6to4 relay encap, xdp", Goal::Stateless),
             ],
         ),
         (
             Middle::Sixway(relay(Mode::Tc)),
-            vec![
-                ("6to4 relay decap, tc", "client", Box::new(from_site), Goal::None),
-                ("6to4 relay encap, tc", "server", Box::new(to_site), Goal::None),
-            ],
+            vec![decap("6to4 relay decap, tc", Goal::None), encap("6to4 relay encap, tc", Goal::None)],
         ),
-        (Middle::Sixway(million::configuration()), vec![(COLD, "client", Box::new(many(true)), Goal::Many)]),
+        (
+            Middle::Sixway(million::configuration()),
+            vec![sent(COLD, "client", many(true), Content::by_nat64(), Goal::Many)],
+        ),
     ]
 }
 
@@ -147,11 +185,11 @@ fn start((middle, rows): Plan) -> Result<Vec<Row>> {
     }
     let scene: Rc<Scene> = Rc::new(middle.start()?);
     let mut ready = Vec::new();
-    for (name, from, pattern, goal) in rows {
+    for Sent { name, from, pattern, arrives, goal } in rows {
         if goal == Goal::Many {
             million::install(&scene)?;
         }
-        let mut column = Column::new(name, Rc::clone(&scene), from, pattern)?;
+        let mut column = Column::new(name, Rc::clone(&scene), from, pattern, arrives)?;
         column.answer(&scene.server.answers()?)?;
         column.settle(8)?;
         ready.push(Row { column, measured: Measured { name, goal, rates: Vec::new() } });
@@ -164,7 +202,7 @@ pub fn run(options: &Options, time: Duration) -> Result<(Section, Option<Column>
     let mut skipped = Vec::new();
     let mut rows = Vec::new();
     for plan in others().into_iter().chain(ours()) {
-        let names: Vec<_> = plan.1.iter().map(|row| row.0).collect();
+        let names: Vec<_> = plan.1.iter().map(|row| row.name).collect();
         options.say(&format!("fast path: preparing {}", names.join(", ")));
         match start(plan) {
             Ok(ready) => rows.extend(ready),
@@ -188,7 +226,7 @@ fn how() -> String {
         "Frames of 64 octets (tunnel packets 88), {FEW} flows where nothing else is said, over veth pairs with one queue. The sender is the kernel's own \
          (BPF_PROG_RUN with live frames); what arrives is counted by a program in the driver. Sender, receiving and the kernel's forwarding have CPU 0 of {}. \
          CPU time: of the sender's thread, of ksoftirqd and of the forwarding process; net: less that of the sender alone, whose frames are counted \
-         where they enter the gateway. \"XDP redirect alone\" sends on what comes and does nothing else: no program in the driver can cost less. Look-up and update: \
+         where they enter the gateway. One frame in 1,024 is looked at where it arrives: addresses, lengths, checksums. \"XDP redirect alone\" sends on what comes and does nothing else: no program in the driver can cost less. Look-up and update: \
          what a packet of {MANY} flows at random costs more than one of {FEW}.",
         cpus()
     )

@@ -1,5 +1,6 @@
 //! An engine with frames before it and a clock beside it.
 
+use super::yardstick::{Round, Yardstick};
 use crate::failure::{Asking as _, Failure, Result};
 use crate::interrupt;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -9,6 +10,9 @@ use std::time::Duration;
 
 /// Frames that are filled before the clock runs: the largest batch.
 pub const RUN: usize = 256;
+
+/// Runs between two looks at the yardsticks.
+const RUNS: usize = 4;
 
 /// An engine under test.
 pub struct Machine {
@@ -42,53 +46,84 @@ impl Machine {
         Ok(())
     }
 
-    /// One packet for each number of `order`, made by `write`, in batches of `batch`; nanoseconds of the engine's time for a packet. Each must be
-    /// forwarded; `inspect` sees what it became, outside of the measured time. Runs during which the kernel gave the CPU to somebody else are
-    /// not counted.
+    /// One packet for each number of `order`, made by `write`, in batches of 256, whose time is not taken. Each must be forwarded; `inspect` sees
+    /// what it became.
     pub fn pass<const ROOM: usize>(
+        &mut self,
+        order: &[u32],
+        write: impl Fn(u32, &mut [u8; ROOM]) -> usize,
+        mut inspect: impl FnMut(u32, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        order.chunks(RUN).try_for_each(|numbers| self.run(numbers, RUN, &write, &mut inspect).map(drop))
+    }
+
+    /// The same in batches of `batch`, with a look at the clock around the engine's work on each run of 256, and at the yardsticks in between. Runs during
+    /// which the kernel gave the CPU to somebody else are not counted.
+    pub fn measure<const ROOM: usize>(
         &mut self,
         order: &[u32],
         batch: usize,
         write: impl Fn(u32, &mut [u8; ROOM]) -> usize,
-        mut inspect: impl FnMut(u32, &[u8]) -> Result<()>,
-    ) -> Result<f64> {
-        let mut octets = [0; ROOM];
-        let (mut spent, mut counted) = (Duration::ZERO, 0);
-        for numbers in order.chunks(RUN) {
-            interrupt::check()?;
-            let frames = &mut self.frames[..numbers.len()];
-            for (number, frame) in numbers.iter().zip(frames.iter_mut()) {
-                let length = write(*number, &mut octets);
-                frame.fill(&octets[..length], Offload::default());
+        yardstick: &mut Yardstick,
+    ) -> Result<Round> {
+        let mut round = Round::default();
+        for numbers in order.chunks(RUN * RUNS) {
+            let (mut spent, mut counted) = (Duration::ZERO, 0);
+            for numbers in numbers.chunks(RUN) {
+                if let (elapsed, true) = self.run(numbers, batch, &write, &mut |_, _| Ok(()))? {
+                    spent += elapsed;
+                    counted += numbers.len();
+                }
             }
-            self.now = self.now + Duration::from_micros(20);
-            let switches = involuntary_switches()?;
-            let start = std::time::Instant::now();
+            round.push(spent, counted, yardstick)?;
+        }
+        match round.is_empty() {
+            true => Err(Failure::Unexpected("the CPU is so busy that not one run was left alone".to_owned())),
+            false => Ok(round),
+        }
+    }
+
+    /// One run: how long the engine took, and whether it had the CPU all the while.
+    fn run<const ROOM: usize>(
+        &mut self,
+        numbers: &[u32],
+        batch: usize,
+        write: &impl Fn(u32, &mut [u8; ROOM]) -> usize,
+        inspect: &mut impl FnMut(u32, &[u8]) -> Result<()>,
+    ) -> Result<(Duration, bool)> {
+        interrupt::check()?;
+        let mut octets = [0; ROOM];
+        let frames = &mut self.frames[..numbers.len()];
+        for (number, frame) in numbers.iter().zip(frames.iter_mut()) {
+            let length = write(*number, &mut octets);
+            frame.fill(&octets[..length], Offload::default());
+        }
+        self.now = self.now + Duration::from_micros(20);
+        let taken = undisturbed(|| {
             for frames in frames.chunks_mut(batch) {
                 self.engine.process(frames, self.now, &mut self.outbox);
                 self.engine.tick(self.now, &mut self.outbox);
             }
-            let elapsed = start.elapsed();
-            if involuntary_switches()? == switches {
-                spent += elapsed;
-                counted += numbers.len();
+        })?;
+        self.outbox.clear();
+        for (number, frame) in numbers.iter().zip(&self.frames) {
+            if !frame.verdict.leaves() {
+                let verdict = frame.verdict;
+                return Err(Failure::Unexpected(format!("packet {number} was not forwarded: {verdict:?}")));
             }
-            self.outbox.clear();
-            for (number, frame) in numbers.iter().zip(&self.frames) {
-                if !frame.verdict.leaves() {
-                    return Err(Failure::Unexpected(format!(
-                        "packet {number} was not forwarded: {:?}",
-                        frame.verdict
-                    )));
-                }
-                inspect(*number, frame.bytes())?;
-            }
+            inspect(*number, frame.bytes())?;
         }
-        match counted {
-            0 => Err(Failure::Unexpected("the CPU is so busy that not one run was left alone".to_owned())),
-            packets => Ok(spent.as_nanos() as f64 / packets as f64),
-        }
+        Ok(taken)
     }
+}
+
+/// How long some work takes, and whether the kernel left the CPU to it all the while.
+pub fn undisturbed(work: impl FnOnce()) -> Result<(Duration, bool)> {
+    let switches = involuntary_switches()?;
+    let start = std::time::Instant::now();
+    work();
+    let elapsed = start.elapsed();
+    Ok((elapsed, involuntary_switches()? == switches))
 }
 
 /// How often the kernel took the CPU from this thread.
@@ -97,10 +132,10 @@ fn involuntary_switches() -> Result<i64> {
     Ok(usage.involuntary_context_switches())
 }
 
-/// The numbers below `count` in an order that no prefetcher guesses, the same each time.
-pub fn shuffled(count: u32) -> Vec<u32> {
+/// The numbers below `count` in an order that no prefetcher guesses, the same each time; another one for each `which`.
+pub fn shuffled(count: u32, which: u64) -> Vec<u32> {
     let mut numbers: Vec<u32> = (0..count).collect();
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut state = (which + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for at in (1..numbers.len()).rev() {
         // xorshift64: good enough to scatter, and needs nothing.
         state ^= state << 13;
@@ -109,11 +144,6 @@ pub fn shuffled(count: u32) -> Vec<u32> {
         numbers.swap(at, (state % (at as u64 + 1)) as usize);
     }
     numbers
-}
-
-/// A pass that looks at nothing.
-pub fn unseen(_: u32, _: &[u8]) -> Result<()> {
-    Ok(())
 }
 
 /// What a packet should have become, and did not.
@@ -127,9 +157,17 @@ mod tests {
 
     #[test]
     fn a_shuffled_list_holds_every_number_once_and_not_in_order() {
-        let mut numbers = shuffled(1_000);
+        let mut numbers = shuffled(1_000, 0);
         assert!(numbers.windows(2).filter(|pair| pair[1] == pair[0] + 1).count() < 20);
         numbers.sort_unstable();
         assert!(numbers.iter().copied().eq(0..1_000));
+    }
+
+    #[test]
+    fn another_shuffled_list_does_not_follow_the_first() {
+        let mut after = vec![0; 1_000];
+        shuffled(1_000, 0).windows(2).for_each(|pair| after[pair[0] as usize] = pair[1]);
+        let second = shuffled(1_000, 1);
+        assert!(second.windows(2).filter(|pair| after[pair[0] as usize] == pair[1]).count() < 20);
     }
 }

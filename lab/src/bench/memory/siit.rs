@@ -1,8 +1,9 @@
 //! Stateless translation: hosts with explicit mappings, talking to the IPv4 world under a prefix.
 
-use super::machine::{Machine, RUN, shuffled, unseen, wrong};
+use super::machine::{Machine, RUN, shuffled, wrong};
 use super::packets::{Flow, read4, read6, write4, write6};
-use crate::bench::{Figure, Options, Section, Target};
+use super::yardstick::{Unit, Yardstick, figures as figures_of};
+use crate::bench::{Options, Section};
 use crate::failure::{Failure, Result};
 use sixway_dataplane::engine::{Engine, EngineConfig};
 use sixway_dataplane::mechanism::siit::SiitConfig;
@@ -13,6 +14,8 @@ use std::sync::Arc;
 
 const FLOWS: u32 = 1_024;
 const PASSES: usize = 64;
+/// What a packet may cost, in straight NAT64.
+const MOST: f64 = 15.0;
 const HOSTS4: u32 = u32::from_be_bytes([10, 0, 0, 0]);
 const HOSTS6: u128 = 0x2001_0db8_0001 << 80;
 const PREFIX: u128 = 0x2001_0db8_0064 << 80;
@@ -71,35 +74,26 @@ fn machine(mappings: u32) -> Result<Machine> {
 }
 
 /// Measures both ways.
-pub fn measure(options: &Options) -> Result<Section> {
+pub fn measure(options: &Options, yardstick: &mut Yardstick) -> Result<Section> {
     let mut figures = Vec::new();
     for (mappings, flows, of) in [(1, FLOWS, ""), (1_000_000, 1_000_000, " of 1,000,000 mappings")] {
         let mut machine = machine(mappings)?;
-        let order = shuffled(flows);
+        let order = shuffled(flows, 0);
         let order = if flows == FLOWS { order.repeat(PASSES) } else { order };
         verify(&mut machine, &order[..flows as usize])?;
         for batch in [RUN, 1] {
             options.say(&format!("memory: SIIT{of}, batches of {batch}"));
-            let target = if mappings == 1 { Target::AtMost(30.0) } else { Target::None };
-            let mut out = Vec::new();
-            let mut home = Vec::new();
+            let target = (mappings == 1).then_some((MOST, Unit::Straight));
+            let (mut out, mut home) = (Vec::new(), Vec::new());
             for _ in 0..options.repeats() {
-                out.push(machine.pass(
-                    &order,
-                    batch,
-                    |number, octets| write6(&flow6(number), octets),
-                    unseen,
-                )?);
-                home.push(machine.pass(
-                    &order,
-                    batch,
-                    |number, octets| write4(&back(flow4(number)), octets),
-                    unseen,
-                )?);
+                let write = |number, octets: &mut _| write6(&flow6(number), octets);
+                out.push(machine.measure(&order, batch, write, yardstick)?);
+                let write = |number, octets: &mut _| write4(&back(flow4(number)), octets);
+                home.push(machine.measure(&order, batch, write, yardstick)?);
             }
             let name = |arrow: &str| format!("{arrow}{of}, batches of {batch}");
-            figures.push(Figure::new(name("v6→v4"), "ns/packet", out).to_reach(target));
-            figures.push(Figure::new(name("v4→v6"), "ns/packet", home).to_reach(target));
+            figures.extend(figures_of(&name("v6→v4"), "ns/packet", &out, target));
+            figures.extend(figures_of(&name("v4→v6"), "ns/packet", &home, target));
         }
     }
     Ok(Section {
@@ -115,12 +109,12 @@ pub fn measure(options: &Options) -> Result<Section> {
 
 fn verify(machine: &mut Machine, order: &[u32]) -> Result<()> {
     let write = |number: u32, octets: &mut _| write6(&flow6(number), octets);
-    machine.pass(order, RUN, write, |number, octets| match read4(octets) {
+    machine.pass(order, write, |number, octets| match read4(octets) {
         Some(flow) if flow == flow4(number) => Ok(()),
         Some(_) | None => Err(wrong(number, octets)),
     })?;
     let write = |number: u32, octets: &mut _| write4(&back(flow4(number)), octets);
-    machine.pass(order, RUN, write, |number, octets| match read6(octets) {
+    machine.pass(order, write, |number, octets| match read6(octets) {
         Some(flow) if flow == back(flow6(number)) => Ok(()),
         Some(_) | None => Err(wrong(number, octets)),
     })?;

@@ -1,8 +1,9 @@
 //! A configured tunnel of IPv6 in IPv4: into it and out of it.
 
-use super::machine::{Machine, RUN, shuffled, unseen, wrong};
+use super::machine::{Machine, RUN, shuffled, wrong};
 use super::packets::{Flow, read6, read6_in4, write6, write6_in4};
-use crate::bench::{Figure, Options, Section, Target};
+use super::yardstick::{Unit, Yardstick, figures as figures_of};
+use crate::bench::{Options, Section};
 use crate::failure::{Failure, Result};
 use sixway_dataplane::engine::{Engine, EngineConfig, TunnelConfig};
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
@@ -11,6 +12,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 const FLOWS: u32 = 1_024;
 const PASSES: usize = 64;
+/// What a packet may cost, in checksums and copies of as many octets.
+const MOST: f64 = 13.5;
 const LOCAL: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
 const REMOTE: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 const HERE: u128 = 0x2001_0db8_0001 << 80;
@@ -42,24 +45,24 @@ fn machine() -> Result<Machine> {
 }
 
 /// Measures both ways.
-pub fn measure(options: &Options) -> Result<Section> {
+pub fn measure(options: &Options, yardstick: &mut Yardstick) -> Result<Section> {
     let mut figures = Vec::new();
     let mut machine = machine()?;
     // Each run of 256 is of 256 flows: nothing is there to be joined.
-    let order = shuffled(FLOWS).repeat(PASSES);
+    let order = shuffled(FLOWS, 0).repeat(PASSES);
     verify(&mut machine, &order[..FLOWS as usize])?;
     for batch in [RUN, 1] {
         options.say(&format!("memory: tunnel, batches of {batch}"));
         let (mut encap, mut decap) = (Vec::new(), Vec::new());
         for _ in 0..options.repeats() {
             let write = |number, octets: &mut _| write6(&flow(number, false), octets);
-            encap.push(machine.pass(&order, batch, write, unseen)?);
+            encap.push(machine.measure(&order, batch, write, yardstick)?);
             let write = |number, octets: &mut _| write6_in4(&flow(number, true), REMOTE, LOCAL, octets);
-            decap.push(machine.pass(&order, batch, write, unseen)?);
+            decap.push(machine.measure(&order, batch, write, yardstick)?);
         }
-        for (way, figure) in [("into", encap), ("out of", decap)] {
+        for (way, rounds) in [("into", encap), ("out of", decap)] {
             let name = format!("{way} the tunnel, batches of {batch}");
-            figures.push(Figure::new(name, "ns/packet", figure).to_reach(Target::AtMost(30.0)));
+            figures.extend(figures_of(&name, "ns/packet", &rounds, Some((MOST, Unit::Copy))));
         }
     }
     Ok(Section {
@@ -75,12 +78,12 @@ pub fn measure(options: &Options) -> Result<Section> {
 
 fn verify(machine: &mut Machine, order: &[u32]) -> Result<()> {
     let write = |number: u32, octets: &mut _| write6(&flow(number, false), octets);
-    machine.pass(order, RUN, write, |number, octets| match read6_in4(octets, LOCAL, REMOTE) {
+    machine.pass(order, write, |number, octets| match read6_in4(octets, LOCAL, REMOTE) {
         Some(read) if read == flow(number, false) => Ok(()),
         Some(_) | None => Err(wrong(number, octets)),
     })?;
     let write = |number: u32, octets: &mut _| write6_in4(&flow(number, true), REMOTE, LOCAL, octets);
-    machine.pass(order, RUN, write, |number, octets| match read6(octets) {
+    machine.pass(order, write, |number, octets| match read6(octets) {
         Some(read) if read == flow(number, true) => Ok(()),
         Some(_) | None => Err(wrong(number, octets)),
     })?;

@@ -146,7 +146,10 @@ struct ProgramLoad {
 }
 
 /// Hands a program to the kernel's verifier.
-fn load(program: &[Instruction]) -> io::Result<OwnedFd> {
+///
+/// # Errors
+/// What the kernel said to BPF_PROG_LOAD.
+pub fn load(program: &[Instruction]) -> io::Result<OwnedFd> {
     let attributes = ProgramLoad {
         kind: BPF_PROG_TYPE_SOCKET_FILTER,
         instruction_count: program.len() as u32,
@@ -170,6 +173,3 @@ fn load(program: &[Instruction]) -> io::Result<OwnedFd> {
     // SAFETY: fd was just opened and belongs to nobody else.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
-
-#[cfg(test)]
-mod tests;

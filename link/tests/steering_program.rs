@@ -1,7 +1,14 @@
-//! The program in the kernel against the same in Rust.
+//! The steering program in the kernel against the same in Rust.
+#![allow(clippy::unwrap_used, reason = "tests")]
 
-use super::*;
-use std::io::Write;
+#[macro_use]
+extern crate sixway_trial;
+
+use sixway_dataplane::nat::Spread;
+use sixway_link::Steering;
+use sixway_link::tun::steering::{BlockMap, load, steering_program};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 const BPF_PROG_TEST_RUN: libc::c_long = 10;
 
@@ -83,8 +90,7 @@ fn the_program_chooses_the_worker_that_rust_chooses() {
         let (program, blocks) = match loaded {
             Ok(loaded) => loaded,
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                let _ = writeln!(io::stderr(), "steering: skipped: needs root ({error})");
-                return;
+                sixway_trial::ignore(format!("needs root ({error})"));
             }
             Err(error) => panic!("{error}"),
         };
@@ -127,8 +133,7 @@ fn the_program_spreads_prefixes_of_any_length_as_rust_does() {
         let program = match loaded {
             Ok(program) => program,
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                let _ = writeln!(io::stderr(), "steering: skipped: needs root ({error})");
-                return;
+                sixway_trial::ignore(format!("needs root ({error})"));
             }
             Err(error) => panic!("{error}"),
         };
@@ -151,4 +156,8 @@ fn ports_go_by_their_block() {
     packet[20] = 8;
     packet[24..26].copy_from_slice(&64_u16.to_be_bytes());
     assert_eq!(steering.worker(&packet), 1, "an echo request goes by its identifier");
+}
+
+fn main() {
+    sixway_trial::main();
 }

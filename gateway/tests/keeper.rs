@@ -1,10 +1,15 @@
-//! The thread in a network namespace of its own, with maps that only remember.
+//! The thread that keeps the programs' view of the host, in a network namespace of its own, with maps that only remember.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
-use super::*;
+#[macro_use]
+extern crate sixway_trial;
+
 use nix::sched::{CloneFlags, unshare};
-use std::process::Command as Program;
-use std::sync::Mutex;
+use sixway::fast_path::{Attached, Facts, Keeper, Maps, UsedHop};
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 #[derive(Default)]
 struct Remembering {
@@ -33,9 +38,14 @@ impl Maps for Remembering {
 }
 
 fn ip(arguments: &str) -> String {
-    let output = Program::new("ip").args(arguments.split(' ')).output().unwrap();
+    let output = Command::new("ip").args(arguments.split(' ')).output().unwrap();
     assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// Whether `ip` can do this here.
+fn can(arguments: &str) -> bool {
+    Command::new("ip").args(arguments.split(' ')).output().unwrap().status.success()
 }
 
 fn index(name: &str) -> u32 {
@@ -43,10 +53,10 @@ fn index(name: &str) -> u32 {
 }
 
 /// A host with two wires that are joined, a0 and b0; the body gets the thread's other end and its maps.
-fn on_a_host(test: &str, body: fn(Host)) {
+fn on_a_host(body: fn(Host)) {
     let thread = std::thread::spawn(move || {
-        if unshare(CloneFlags::CLONE_NEWNET).is_err() || Program::new("ip").arg("-V").output().is_err() {
-            return false;
+        if unshare(CloneFlags::CLONE_NEWNET).is_err() || Command::new("ip").arg("-V").output().is_err() {
+            sixway_trial::ignore("needs root and ip");
         }
         ip("link set lo up");
         // Nothing of the kernel's own accord: no link-local addresses, and nobody is asked whether he has them.
@@ -63,14 +73,8 @@ fn on_a_host(test: &str, body: fn(Host)) {
         let mut host = Host { maps, keeper, runtime, facts: Facts::default() };
         host.settle();
         body(host);
-        true
     });
-    if !thread.join().unwrap() {
-        let _ = io::Write::write_all(
-            &mut io::stderr(),
-            format!("\n{test}: skipped: needs root and ip\n").as_bytes(),
-        );
-    }
+    thread.join().unwrap_or_else(|end| std::panic::resume_unwind(end));
 }
 
 struct Host {
@@ -103,7 +107,7 @@ impl Host {
 
 #[test]
 fn routes_rules_addresses_and_links_begin_a_generation_within_100_ms() {
-    on_a_host("generations", |mut host| {
+    on_a_host(|mut host| {
         for change in [
             "route add 198.51.100.0/24 via 192.0.2.2",
             "route del 198.51.100.0/24",
@@ -134,7 +138,7 @@ fn routes_rules_addresses_and_links_begin_a_generation_within_100_ms() {
 
 #[test]
 fn facts_follow_links_vlans_rules_and_routes() {
-    on_a_host("facts", |mut host| {
+    on_a_host(|mut host| {
         let (a, b) = (index("a0"), index("b0"));
         let devices = |host: &Host| host.facts.devices.keys().copied().collect::<Vec<_>>();
         let mut both = vec![a, b];
@@ -144,15 +148,6 @@ fn facts_follow_links_vlans_rules_and_routes() {
         host.keeper.set_attached(vec![Attached { ifindex: a, xdp: true }]);
         host.settle();
         assert_eq!(host.facts.ports.len(), 1);
-        // Not every kernel has devices of VLANs.
-        let add = ["link", "add", "link", "a0", "name", "a5", "type", "vlan", "id", "5"];
-        if Program::new("ip").args(add).output().unwrap().status.success() {
-            ip("link set a5 up");
-            host.settle();
-            let port = host.facts.ports.iter().find(|port| port.ifindex == index("a5")).unwrap();
-            assert_eq!((port.below, port.vlan, port.strict), (a, 5, 0));
-            assert!(host.facts.devices.contains_key(&index("a5")));
-        }
         let mac = host.facts.ports[0].mac;
         ip("link set a0 address 02:00:00:00:00:aa");
         host.settle();
@@ -168,22 +163,6 @@ fn facts_follow_links_vlans_rules_and_routes() {
             host.settle();
             assert_eq!(host.facts.not_plain, None);
         }
-        // Not every kernel has IPsec, nor what refuses packets without a policy (Linux 5.15).
-        assert_eq!(host.facts.ipsec, None);
-        for (make, end) in [
-            ("policy add src 10.0.0.0/8 dst 10.1.0.0/16 dir fwd", "policy flush"),
-            ("policy setdefault fwd block", "policy setdefault fwd accept"),
-        ] {
-            if Program::new("ip").arg("xfrm").args(make.split(' ')).output().unwrap().status.success() {
-                std::thread::sleep(Duration::from_secs(2));
-                host.settle();
-                assert!(host.facts.ipsec.is_some(), "{make}");
-                ip(&format!("xfrm {end}"));
-                std::thread::sleep(Duration::from_secs(2));
-                host.settle();
-                assert_eq!(host.facts.ipsec, None, "{end}");
-            }
-        }
         ip("route add 198.51.100.0/24 nexthop via 192.0.2.2 nexthop via 192.0.2.3");
         host.settle();
         assert!(host.facts.not_plain.as_ref().is_some_and(|said| said.contains("several ways")));
@@ -198,8 +177,53 @@ fn facts_follow_links_vlans_rules_and_routes() {
 }
 
 #[test]
+fn facts_follow_vlans() {
+    on_a_host(|mut host| {
+        let a = index("a0");
+        host.keeper.set_attached(vec![Attached { ifindex: a, xdp: true }]);
+        if !can("link add link a0 name a5 type vlan id 5") {
+            sixway_trial::ignore("needs a kernel with devices of VLANs");
+        }
+        ip("link set a5 up");
+        host.settle();
+        let port = host.facts.ports.iter().find(|port| port.ifindex == index("a5")).unwrap();
+        assert_eq!((port.below, port.vlan, port.strict), (a, 5, 0));
+        assert!(host.facts.devices.contains_key(&index("a5")));
+    });
+}
+
+/// Facts know of IPsec while `make` holds, and no longer after `end`.
+fn follow_ipsec(host: &mut Host, make: &str, end: &str) {
+    assert_eq!(host.facts.ipsec, None);
+    if !can(&format!("xfrm {make}")) {
+        sixway_trial::ignore(format!("needs a kernel with IPsec: ip xfrm {make}"));
+    }
+    std::thread::sleep(Duration::from_secs(2));
+    host.settle();
+    assert!(host.facts.ipsec.is_some(), "{make}");
+    ip(&format!("xfrm {end}"));
+    std::thread::sleep(Duration::from_secs(2));
+    host.settle();
+    assert_eq!(host.facts.ipsec, None, "{end}");
+}
+
+#[test]
+fn facts_follow_ipsec_policies() {
+    on_a_host(|mut host| {
+        follow_ipsec(&mut host, "policy add src 10.0.0.0/8 dst 10.1.0.0/16 dir fwd", "policy flush");
+    });
+}
+
+#[test]
+fn facts_follow_ipsec_that_refuses_what_has_no_policy() {
+    on_a_host(|mut host| {
+        follow_ipsec(&mut host, "policy setdefault fwd block", "policy setdefault fwd accept");
+    });
+}
+
+#[test]
 fn neighbours_in_use_are_asked_and_matter_if_they_change() {
-    on_a_host("neighbours", |host| {
+    on_a_host(|host| {
         let state = || ip("neigh show 192.0.2.2 dev a0");
         let set = |mac: &str, state: &str| {
             drop(ip(&format!("neigh replace 192.0.2.2 lladdr {mac} dev a0 nud {state}")))
@@ -230,4 +254,8 @@ fn neighbours_in_use_are_asked_and_matter_if_they_change() {
         std::thread::sleep(Duration::from_millis(2_300));
         assert!(state().contains("PERMANENT") && host.maps.freed.load(Relaxed) > 0);
     });
+}
+
+fn main() {
+    sixway_trial::main();
 }

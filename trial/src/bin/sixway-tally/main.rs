@@ -1,0 +1,56 @@
+//! `sixway-tally EXCEPTIONS COMMAND...`: runs the command, which is a run of tests by cargo; what it prints passes through, and at its end stands how
+//! many tests of each kind ran, passed, failed and were ignored.
+//!
+//! With `SIXWAY_STRICT=1` a test that was ignored makes it fail, unless the file of exceptions names the test; and so does an exception for a test that
+//! was not ignored.
+
+mod exceptions;
+mod tally;
+
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::process::{Command, ExitCode};
+use tally::Tally;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [file, program, arguments @ ..] = words.as_slice() else {
+        eprintln!("usage: sixway-tally EXCEPTIONS COMMAND...");
+        return ExitCode::from(2);
+    };
+    match run(file, Command::new(program).args(arguments)) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("sixway-tally: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether all is well.
+fn run(file: &str, command: &mut Command) -> io::Result<bool> {
+    let strict = std::env::var("SIXWAY_STRICT").is_ok_and(|value| !["", "0"].contains(&value.as_str()));
+    let exceptions = exceptions::read(&std::fs::read_to_string(file)?).map_err(io::Error::other)?;
+    // One pipe for both, so that the names of binaries, which cargo tells by standard error, stand before their tests.
+    let (lines, ours) = io::pipe()?;
+    command.stdout(ours.try_clone()?).stderr(ours);
+    let mut child = command.spawn()?;
+    // The command holds the pipe's other end, too.
+    command.stdout(io::stdout()).stderr(io::stderr());
+    let mut tally = Tally::default();
+    let mut out = io::stdout();
+    for line in BufReader::new(lines).split(b'\n') {
+        let line = line?;
+        out.write_all(&line)?;
+        out.write_all(b"\n")?;
+        tally.read(&String::from_utf8_lossy(&line));
+    }
+    let ended_well = child.wait()?.success();
+    let faults = if strict { tally.faults(&exceptions) } else { Vec::new() };
+    write!(out, "\n{tally}")?;
+    for fault in &faults {
+        writeln!(out, "strict: {fault}")?;
+    }
+    writeln!(out, "{}", tally.last_line())?;
+    Ok(ended_well && faults.is_empty())
+}

@@ -1,0 +1,67 @@
+//! What becomes of tests that pass, fail and cannot run: the binary runs itself again with the tests of [`sample`].
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+#[macro_use]
+extern crate sixway_trial;
+
+use std::process::Command;
+
+/// Set for the run that is looked at; the tests below do nothing without.
+const LOOKED_AT: &str = "SIXWAY_TRIAL_SAMPLE";
+
+mod sample {
+    use super::LOOKED_AT;
+
+    fn is_looked_at() -> bool {
+        std::env::var_os(LOOKED_AT).is_some()
+    }
+
+    #[test]
+    fn one_that_passes() {}
+
+    #[test]
+    fn one_that_cannot_run() {
+        if is_looked_at() {
+            let thread = std::thread::spawn(|| sixway_trial::ignore("needs the moon"));
+            thread.join().unwrap_or_else(|end| std::panic::resume_unwind(end));
+        }
+    }
+
+    #[test]
+    fn one_that_fails() {
+        assert!(!is_looked_at(), "as it should");
+    }
+}
+
+/// What it says, and whether it ends well.
+fn run(words: &[&str]) -> (String, bool) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let output = command.args(words).env(LOOKED_AT, "1").output().unwrap();
+    (String::from_utf8(output.stdout).unwrap(), output.status.success())
+}
+
+#[test]
+fn a_test_that_cannot_run_is_ignored_with_its_reason() {
+    let (said, well) = run(&["sample::one_that_cannot"]);
+    assert!(said.contains("test sample::one_that_cannot_run ... ignored (needs the moon)"), "{said}");
+    assert!(said.contains("test result: ok. 0 passed; 0 failed; 1 ignored"), "{said}");
+    assert!(well);
+}
+
+#[test]
+fn a_test_that_fails_fails_its_binary() {
+    let (said, well) = run(&["sample::"]);
+    assert!(said.contains("test result: FAILED. 1 passed; 1 failed; 1 ignored"), "{said}");
+    assert!(said.contains("as it should") && !well, "{said}");
+}
+
+#[test]
+fn a_test_is_found_by_its_name() {
+    let (said, well) = run(&["--exact", "sample::one_that_passes"]);
+    assert!(said.contains("test sample::one_that_passes ... ok") && well, "{said}");
+    assert!(said.contains("1 passed; 0 failed; 0 ignored"), "{said}");
+}
+
+fn main() {
+    sixway_trial::main();
+}
