@@ -11,7 +11,7 @@ use sixway_dataplane::engine::{Engine, EngineConfig};
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, WallClock};
-use sixway_dataplane::nat::SavedSession;
+use sixway_dataplane::nat::{BlockMove, Blocks, SavedSession};
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_dataplane::verdict::WorkerId;
 use sixway_dataplane::{Counters, DropReason, Frame, Instant, Outbox, Verdict};
@@ -117,6 +117,18 @@ impl Translator for Fake {
     }
     fn restore_pool(&mut self, _: u16, _: &[Record], _: WallClock) -> usize {
         0
+    }
+    fn blocks(&mut self, _: u16) -> Blocks {
+        Blocks::default()
+    }
+    fn wants_blocks(&mut self, _: u16) -> bool {
+        false
+    }
+    fn give_blocks(&mut self, _: u16, _: WorkerId, _: u32) -> Vec<BlockMove> {
+        Vec::new()
+    }
+    fn block_moved(&mut self, _: u16, _: BlockMove) -> bool {
+        false
     }
 }
 

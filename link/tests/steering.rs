@@ -2,7 +2,7 @@
 //! agree.
 
 use sixway_dataplane::classify::ownership::{of_fragments, worker_of};
-use sixway_dataplane::nat::{Ownership, PORTS_PER_BLOCK};
+use sixway_dataplane::nat::{Ownership, PORTS_PER_BLOCK, Spread};
 use sixway_dataplane::parse::parse;
 use sixway_link::Steering;
 use sixway_wire::{Ipv4Header, Ipv6Header};
@@ -21,10 +21,11 @@ fn v6(host: u128, next_header: u8, transport: [u8; 8]) -> Vec<u8> {
 
 /// The queue and the owner of a packet.
 fn queue_and_owner(packet: &[u8], workers: u8) -> (u8, u8) {
-    let steering = Steering { ports_per_block: PORTS_PER_BLOCK, workers };
+    let spread = Spread::new([3, 5], 64);
+    let steering = Steering { ports_per_block: PORTS_PER_BLOCK, workers, spread };
     let parsed = parse(packet).unwrap_or_else(|reason| panic!("{reason:?}: {packet:02x?}"));
     let owner = of_fragments(&parsed, workers)
-        .unwrap_or_else(|| worker_of(&Ownership::striped(workers), &parsed, None));
+        .unwrap_or_else(|| worker_of(&Ownership::striped(workers, spread), &parsed, None));
     (steering.worker(packet), owner.0)
 }
 
@@ -49,7 +50,7 @@ fn packets_from_inside_come_to_the_owner_of_their_host() {
     for workers in 1..=16 {
         for n in 0..2_000u128 {
             let host =
-                (0x2001_0db8u128 << 96) | n.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835) >> 40;
+                (0x2001_0db8u128 << 96) | n.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835) >> 32;
             for packet in
                 [v6(host, 17, [15, 161, 0, 53, 0, 8, 0, 0]), v6(host, 58, [128, 0, 0, 0, 0, 7, 0, 1])]
             {

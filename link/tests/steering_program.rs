@@ -4,8 +4,9 @@
 #[macro_use]
 extern crate sixway_trial;
 
+use sixway_dataplane::nat::Spread;
 use sixway_link::Steering;
-use sixway_link::tun::steering::{load, steering_program};
+use sixway_link::tun::steering::{BlockMap, load, steering_program};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -83,9 +84,11 @@ fn packets() -> Vec<Vec<u8>> {
 #[test]
 fn the_program_chooses_the_worker_that_rust_chooses() {
     for (ports_per_block, workers) in [(64, 2), (64, 3), (1, 16), (4_096, 255), (u16::MAX, 1)] {
-        let steering = Steering { ports_per_block, workers };
-        let program = match load(&steering_program(steering)) {
-            Ok(program) => program,
+        let steering = Steering { ports_per_block, workers, spread: Spread::new([3, 5], 64) };
+        let loaded = BlockMap::new(steering)
+            .and_then(|blocks| Ok((load(&steering_program(steering, &blocks))?, blocks)));
+        let (program, blocks) = match loaded {
+            Ok(loaded) => loaded,
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 sixway_trial::ignore(format!("needs root ({error})"));
             }
@@ -97,6 +100,18 @@ fn the_program_chooses_the_worker_that_rust_chooses() {
             assert!(worker < workers);
             chosen[usize::from(worker)] += 1;
             assert_eq!(run(&program, &packet).unwrap(), u32::from(worker), "{steering:?} {packet:02x?}");
+        }
+        // Every third block moves.
+        let moved = |block: u32| if block % 3 == 0 { workers - 1 } else { steering.first_owner(block) };
+        for block in (0..steering.blocks()).step_by(3) {
+            blocks.set(block, workers - 1).unwrap();
+        }
+        for packet in packets() {
+            let worker = steering.worker_by(&packet, moved);
+            assert_eq!(run(&program, &packet).unwrap(), u32::from(worker), "{steering:?} {packet:02x?}");
+        }
+        for block in (0..steering.blocks()).step_by(3) {
+            blocks.set(block, steering.first_owner(block)).unwrap();
         }
         if workers < 16 {
             assert!(chosen[..usize::from(workers)].iter().all(|count| *count > 100), "{chosen:?}");
@@ -111,8 +126,26 @@ fn the_program_chooses_the_worker_that_rust_chooses() {
 }
 
 #[test]
-fn ports_go_by_their_block_and_hosts_by_their_address() {
-    let steering = Steering { ports_per_block: 64, workers: 4 };
+fn the_program_spreads_prefixes_of_any_length_as_rust_does() {
+    for bits in [0, 1, 32, 56, 64, 65, 96, 127, 128] {
+        let steering = Steering { ports_per_block: 64, workers: 200, spread: Spread::new([7, 9], bits) };
+        let loaded = BlockMap::new(steering).and_then(|blocks| load(&steering_program(steering, &blocks)));
+        let program = match loaded {
+            Ok(program) => program,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                sixway_trial::ignore(format!("needs root ({error})"));
+            }
+            Err(error) => panic!("{error}"),
+        };
+        for packet in packets().iter().filter(|packet| packet[0] >> 4 == 6) {
+            assert_eq!(run(&program, packet).unwrap(), u32::from(steering.worker(packet)), "{bits} bits");
+        }
+    }
+}
+
+#[test]
+fn ports_go_by_their_block() {
+    let steering = Steering { ports_per_block: 64, workers: 4, spread: Spread::new([3, 5], 64) };
     let mut packet = vec![0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0, 192, 0, 2, 1, 198, 51, 100, 1];
     packet.resize(40, 0);
     for (port, worker) in [(0_u16, 0), (63, 0), (64, 1), (255, 3), (256, 0), (65_535, 3)] {

@@ -1,6 +1,7 @@
 //! Sessions of another process, before the workers run: one worker has to own both ends of each.
 
 use super::Engine;
+use crate::mechanism::identity::Identity;
 use crate::nat::{Inside, NatProtocol, Outside};
 use sixway_wire::{Endpoint4, Endpoint6};
 
@@ -9,19 +10,19 @@ impl Engine {
     /// host's worker if no port of it is taken; else the host goes to the block's worker if it has nothing elsewhere. Whether one owns both.
     pub fn unite(
         engines: &mut [Self],
-        mechanism: usize,
+        mechanism: Identity,
         inside: Inside<Endpoint6>,
         (protocol, outside): (NatProtocol, Outside<Endpoint4>),
     ) -> bool {
-        let Some(any) = engines.first_mut().and_then(|engine| engine.nat64().get(mechanism)) else {
-            return false;
-        };
+        let at = |engine: &mut Self| engine.nat64().iter().position(|nat64| nat64.identity() == mechanism);
+        let Some(at) = engines.first_mut().and_then(at) else { return false };
+        let Some(any) = engines.first_mut().and_then(|engine| engine.nat64().get(at)) else { return false };
         let host = any.ownership().worker_of_inside(inside.0.address);
         let block = any.ownership().worker_of_outside(protocol, outside.0);
         if host == block {
             return true;
         }
-        let mut nats: Vec<_> = engines.iter_mut().filter_map(|one| one.nat64().get_mut(mechanism)).collect();
+        let mut nats: Vec<_> = engines.iter_mut().filter_map(|one| one.nat64().get_mut(at)).collect();
         let given =
             nats.get_mut(usize::from(block.0)).and_then(|nat64| nat64.give_spare(outside.0.port, host));
         if let Some(moved) = given {

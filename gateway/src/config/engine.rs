@@ -43,6 +43,7 @@ impl Config {
             worker,
             workers,
             seed,
+            ..EngineConfig::default()
         }
     }
 }

@@ -5,6 +5,11 @@ use crate::admin::{AdminError, Edit, Filter, Named};
 use crate::worker::{Command, Dump, Edited, Position};
 use sixway_dataplane::nat::{Inside, StaticBinding};
 use sixway_wire::Prefix4;
+use std::time::Duration;
+
+/// How often a worker that does not answer is told to take a binding back, and the pause in between.
+const TRIES: usize = 1_000;
+const PAUSE: Duration = Duration::from_millis(10);
 
 impl Gateway {
     /// Makes a static binding in the first NAT64 whose pool has its outside address.
@@ -16,26 +21,45 @@ impl Gateway {
             if self.static_inside(mechanism, named).await?.is_some() {
                 return Err(AdminError::Conflict("the outside address and port have another binding".into()));
             }
-            // Worker 0 makes the binding; the others keep their hands off its endpoint from then on, so they come first.
-            let mut asked = Vec::new();
+            // The worker of the host makes the binding; the others send packets there, and keep their hands off its endpoint.
             let mut refused = None;
-            for worker in (0..self.workers()).rev() {
-                match self.edit(worker, mechanism, Edit::Bind(binding)).await? {
-                    Edited::Done => asked.push(worker),
-                    Edited::Refused(what) => refused = Some(what),
-                    Edited::More | Edited::Absent => {}
-                }
+            for worker in 0..self.workers() {
+                refused = match self.edit(worker, mechanism, Edit::Bind(binding)).await {
+                    Ok(Edited::Done | Edited::More | Edited::Absent) => None,
+                    Ok(Edited::Refused(what)) => Some(AdminError::Conflict(what)),
+                    Err(error) => Some(error),
+                };
                 if refused.is_some() {
+                    // One that did not answer may do it yet: it is told, too.
+                    self.take_back(0..=worker, mechanism, binding).await;
                     break;
                 }
             }
-            let Some(what) = refused else { return Ok(()) };
-            for worker in asked {
-                self.edit(worker, mechanism, Edit::Unbind(binding)).await?;
+            match refused {
+                None => return Ok(()),
+                Some(AdminError::Conflict(what)) => refusal = what,
+                Some(error) => return Err(error),
             }
-            refusal = what;
         }
         Err(AdminError::Conflict(refusal))
+    }
+
+    /// Takes a binding back that was made in part. Whoever is busy is asked until it answers.
+    async fn take_back(
+        &self,
+        workers: std::ops::RangeInclusive<usize>,
+        mechanism: u16,
+        binding: StaticBinding,
+    ) {
+        for worker in workers {
+            for _ in 0..TRIES {
+                match self.edit(worker, mechanism, Edit::Unbind(binding)).await {
+                    Ok(Edited::Done | Edited::Absent | Edited::Refused(_)) => break,
+                    Ok(Edited::More) => {}
+                    Err(_) => tokio::time::sleep(PAUSE).await,
+                }
+            }
+        }
     }
 
     /// Ends a binding, static or dynamic, by its outside endpoint.
@@ -49,9 +73,10 @@ impl Gateway {
                     return Ok(());
                 }
             }
-            let Some(inside) = self.static_inside(mechanism, named).await? else { continue };
+            let Some((owner, inside)) = self.static_inside(mechanism, named).await? else { continue };
             let binding = StaticBinding { protocol, inside, outside };
-            for worker in 0..self.workers() {
+            let others = (0..self.workers()).filter(|worker| *worker != owner);
+            for worker in std::iter::once(owner).chain(others) {
                 self.edit_whole(worker, mechanism, Edit::Unbind(binding)).await?;
             }
             return Ok(());
@@ -90,12 +115,12 @@ impl Gateway {
         }
     }
 
-    /// The inside endpoint of a static binding, which worker 0 keeps.
+    /// The inside endpoint of a static binding, and the worker that has it.
     async fn static_inside(
         &self,
         mechanism: u16,
         named: &Named,
-    ) -> Result<Option<Inside<sixway_wire::Endpoint6>>, AdminError> {
+    ) -> Result<Option<(usize, Inside<sixway_wire::Endpoint6>)>, AdminError> {
         let bad = AdminError::BadRequest;
         let (protocol, outside) = (named.protocol().map_err(bad)?, named.outside().map_err(bad)?.0);
         let filter = Filter {
@@ -103,11 +128,18 @@ impl Gateway {
             protocol: crate::admin::protocol_number(protocol.name()),
             ..Filter::default()
         };
-        let from = Position { mechanism, slot: 0 };
-        let page = self
-            .ask(0, |answer| Command::Bindings(Dump { filter, from, limit: 1, rows: Vec::new(), answer }))
-            .await?;
-        let found = page.rows.first().filter(|row| row.mechanism == mechanism && row.kind == "static");
-        Ok(found.map(|row| Inside(row.inside)))
+        for worker in 0..self.workers() {
+            let (filter, from) = (filter.clone(), Position { mechanism, slot: 0 });
+            let page = self
+                .ask(worker, |answer| {
+                    Command::Bindings(Dump { filter, from, limit: 1, rows: Vec::new(), answer })
+                })
+                .await?;
+            let found = page.rows.first().filter(|row| row.mechanism == mechanism && row.kind == "static");
+            if let Some(row) = found {
+                return Ok(Some((worker, Inside(row.inside))));
+            }
+        }
+        Ok(None)
     }
 }

@@ -1,16 +1,53 @@
 //! From the configuration to the workers' engines.
 
 use crate::config::{Config, Surroundings};
-use sixway_dataplane::engine::Engine;
-use std::io::{self, Read};
+use sixway_dataplane::engine::{Engine, EngineConfig};
+use std::fs::OpenOptions;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
 /// An engine for each worker, with tables of their own and the same configuration.
 ///
 /// # Errors
 /// What cannot be. The configuration was checked, so that this is a disagreement of ours.
-pub(super) fn engines(config: &Config, seed: [u64; 2], now: &Surroundings) -> Result<Vec<Engine>, String> {
-    let engines = config.engines(seed, now);
-    engines.iter().map(|config| Engine::new(config).map_err(|fault| fault.to_string())).collect()
+pub(super) fn engines(
+    config: &Config,
+    seed: [u64; 2],
+    worker_key: [u64; 2],
+    now: &Surroundings,
+) -> Result<Vec<Engine>, String> {
+    let engines = config.engines(seed, now).into_iter().map(|config| EngineConfig { worker_key, ..config });
+    engines.map(|config| Engine::new(&config).map_err(|fault| fault.to_string())).collect()
+}
+
+/// The secret by which subscribers are spread over the workers: that of the process before, whose sessions may go on, or a new one.
+///
+/// # Errors
+/// The kernel gave no randomness.
+pub(super) fn worker_key(directory: &Path, name: &str) -> io::Result<[u64; 2]> {
+    let path = directory.join(format!("{name}.workers"));
+    if let Some(octets) = std::fs::read(&path).ok().and_then(|octets| <[u8; 16]>::try_from(octets).ok()) {
+        return Ok(words(octets));
+    }
+    let mut octets = [0; 16];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut octets)?;
+    let written = std::fs::create_dir_all(directory).and_then(|()| {
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+        file.write_all(&octets)
+    });
+    if let Err(error) = written {
+        tracing::warn!(
+            "{}: {error}: sessions of several workers may not go on after a restart",
+            path.display()
+        );
+    }
+    Ok(words(octets))
+}
+
+fn words(octets: [u8; 16]) -> [u64; 2] {
+    let number = u128::from_ne_bytes(octets);
+    [number as u64, (number >> 64) as u64]
 }
 
 /// Randomness that nobody can guess.
@@ -20,6 +57,5 @@ pub(super) fn engines(config: &Config, seed: [u64; 2], now: &Surroundings) -> Re
 pub(super) fn seed() -> io::Result<[u64; 2]> {
     let mut octets = [0; 16];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut octets)?;
-    let number = u128::from_ne_bytes(octets);
-    Ok([number as u64, (number >> 64) as u64])
+    Ok(words(octets))
 }

@@ -44,9 +44,11 @@ impl<'c> Ground<'c> {
     pub(super) async fn lay(start: &Start<'c>, signals: &mut Signals) -> Result<Option<Laid<'c>>, RunError> {
         let Start { config, directory, .. } = *start;
         let seed = engines::seed().map_err(|error| RunError::Io("/dev/urandom".into(), error))?;
+        let worker_key = engines::worker_key(directory, &config.gateway.name)
+            .map_err(|error| RunError::Io("/dev/urandom".into(), error))?;
         let now = Surroundings::of_this_host();
         let mut engines = match config.needs_device() {
-            true => engines::engines(config, seed, &now).map_err(RunError::Engine)?,
+            true => engines::engines(config, seed, worker_key, &now).map_err(RunError::Engine)?,
             false => Vec::new(),
         };
         let clock = Clock::start();
@@ -62,13 +64,16 @@ impl<'c> Ground<'c> {
             }
             predecessor = takeover::make_room(start).await?;
         }
-        let (mut host, tun) = set_up(config, directory).await.map_err(RunError::Host)?;
+        let (mut host, tun) = set_up(config, directory, worker_key).await.map_err(RunError::Host)?;
         let tunnels = Tunnels::open(config, now, tun.as_ref().map_or("", |tun| &tun.name))?;
         let pools = restore_pools(config, &mut engines, clock)?;
         let given = inheritance::begin_ledger(start, &mut engines);
         let begin = Begin { config, seed, now: &tunnels.now, clock, ahead };
         let (offload, keeper) = offload::begin(begin, &mut engines, &mut host).await?.unzip();
         inheritance::settle(start, &predecessor, given, &mut engines, clock);
+        if let Some(blocks) = tun.as_ref().and_then(|tun| tun.blocks.as_ref()) {
+            inheritance::steer(&mut engines, blocks);
+        }
         Ok(Some((Self { seed, clock, offload, keeper, pools, tunnels, host }, engines, tun)))
     }
 
@@ -176,9 +181,13 @@ impl Doors {
 }
 
 /// The host with a device, if one is needed.
-async fn set_up(config: &Config, directory: &Path) -> Result<(Host, Option<Tun>), HostError> {
+async fn set_up(
+    config: &Config,
+    directory: &Path,
+    worker_key: [u64; 2],
+) -> Result<(Host, Option<Tun>), HostError> {
     if config.needs_device() {
-        let (host, tun) = Host::set_up(&setup::plan(config, directory)).await?;
+        let (host, tun) = Host::set_up(&setup::plan(config, directory, worker_key)).await?;
         return Ok((host, Some(tun)));
     }
     Ok((Host::without_device(directory, &config.gateway.name)?, None))

@@ -9,7 +9,8 @@ use crate::config::Config;
 use crate::show::plural;
 use crate::worker::Clock;
 use sixway_dataplane::engine::Engine;
-use sixway_dataplane::nat::NatProtocol;
+use sixway_dataplane::nat::{NatProtocol, PORTS_PER_BLOCK};
+use sixway_link::BlockMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -63,6 +64,18 @@ pub(super) fn settle(
     });
     if kept > 0 {
         tracing::info!("{} kept back for a while, whose sessions are gone", plural(kept, "port"));
+    }
+}
+
+/// Tells the kernel of the blocks that have moved to the workers of sessions that go on.
+pub(super) fn steer(engines: &mut [Engine], blocks: &BlockMap) {
+    let Some(nat64) = engines.first_mut().and_then(|engine| engine.nat64().first()) else { return };
+    for block in 0..=u16::MAX / PORTS_PER_BLOCK {
+        let owner = nat64.ownership().worker_of_block(block * PORTS_PER_BLOCK);
+        if let Err(error) = blocks.set(block.into(), owner.0) {
+            tracing::warn!("packets are not steered to the workers of their blocks: {error}");
+            return;
+        }
     }
 }
 

@@ -119,7 +119,7 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<End, RunError> {
     let device = tun.as_ref().map(|tun| device(config, tun));
     let doors = Doors::open(config, &mut ground.host).await?;
     let (control, mut controlled) = channel(CONTROL);
-    let queues = tun.map_or_else(Vec::new, |tun| tun.queues);
+    let queues = tun.map_or_else(Default::default, |tun| (tun.queues, tun.blocks));
     let mut threads = Threads::start(engines, queues, ground.clock, &control)?;
     let mut dns64 = ground.begin(config, &mut threads)?;
     let facts = ground.facts(config, device);

@@ -10,7 +10,7 @@ use sixway_wire::Prefix4;
 use std::path::{Path, PathBuf};
 
 /// What the host is to be set up with; `directory` is where state files are kept.
-pub(super) fn plan(config: &Config, directory: &Path) -> Plan {
+pub(super) fn plan(config: &Config, directory: &Path, worker_key: [u64; 2]) -> Plan {
     let (mut routes4, mut routes6) = (Vec::new(), Vec::new());
     for route in config.routes() {
         match route {
@@ -26,6 +26,7 @@ pub(super) fn plan(config: &Config, directory: &Path) -> Plan {
         queue_length: config.tun.queue_length,
         queues: config.queues().max(config.gateway.workers).into(),
         workers: config.gateway.workers,
+        worker_key,
         super_frames: config.tun.super_frames,
         routes4,
         routes6,

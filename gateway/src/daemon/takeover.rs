@@ -122,6 +122,7 @@ pub(super) fn take_over(start: &Start<'_>, from: &Predecessor, engines: &mut [En
 /// Makes a session of the translator that it is of, wherever the configuration has that; no other may have it.
 fn restore((mechanism, session): &Handed, engines: &mut [Engine], clock: Clock) -> Result<(), NotAdopted> {
     let mut outcome = Err(NotAdopted::NoTranslator);
+    Engine::unite(engines, *mechanism, session.inside, (session.protocol, session.outside));
     for engine in engines {
         let (nat64, counters) = engine.nat64_and_counters();
         let Some(nat64) = nat64.iter_mut().find(|nat64| nat64.identity() == *mechanism) else { break };

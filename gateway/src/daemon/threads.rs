@@ -2,9 +2,11 @@
 
 use super::handover_file::Handed;
 use super::run::RunError;
-use crate::worker::{Clock, Command, ControlSender, Post, Unreachable, Wake, Worker, mailbox, rings};
+use crate::worker::{
+    Clock, Command, ControlSender, Post, Unreachable, Wake, Worker, exchanges, mailbox, rings,
+};
 use sixway_dataplane::engine::Engine;
-use sixway_link::TunQueue;
+use sixway_link::{BlockMap, TunQueue};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{Builder, JoinHandle};
@@ -27,8 +29,8 @@ impl Threads {
     /// # Errors
     /// The kernel has no thread or descriptor left.
     pub(super) fn start(
-        engines: Vec<Engine>,
-        queues: Vec<TunQueue>,
+        mut engines: Vec<Engine>,
+        (queues, blocks): (Vec<TunQueue>, Option<BlockMap>),
         clock: Clock,
         control: &ControlSender,
     ) -> Result<Self, RunError> {
@@ -37,9 +39,16 @@ impl Threads {
         let wakes: Vec<Wake> = ends.iter().map(|(_, mailbox)| mailbox.wake().clone()).collect();
         let (said, heard) = unbounded_channel();
         let mut threads = Self { posts: Vec::new(), handles: Vec::new(), ends: heard };
+        let posts: Vec<Post> = ends.iter().map(|(post, _)| post.clone()).collect();
+        let stateful = engines.first_mut().map_or(0, |engine| engine.nat64().len());
+        let exchanges = exchanges(&posts, stateful, blocks.as_ref());
         let parts = engines.into_iter().zip(dealt(queues, wakes.len())).zip(ends).zip(rings(&wakes));
-        for (number, (((engine, queues), (post, mailbox)), handover)) in parts.enumerate() {
-            let worker = Worker::new(queues, engine, clock, mailbox, handover).with_control(control.clone());
+        for (number, ((((engine, queues), (post, mailbox)), handover), blocks)) in
+            parts.zip(exchanges).enumerate()
+        {
+            let worker = Worker::new(queues, engine, clock, mailbox, handover)
+                .with_control(control.clone())
+                .exchanging(blocks);
             let worker = if number == 0 { worker.answering_path_errors() } else { worker };
             let worker = move || worker.run();
             let said = said.clone();

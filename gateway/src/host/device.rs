@@ -9,13 +9,16 @@ use super::record::{Heir, Leftovers, Record, RecordError};
 use super::reserved_ports;
 use super::route::{RouteError, Routes};
 use crate::config::{Ports, Reach, Untracked};
-use sixway_dataplane::nat::PORTS_PER_BLOCK;
+use sixway_dataplane::nat::{InsideHost, PORTS_PER_BLOCK, Spread};
 use sixway_link::tun::Steering;
 use sixway_link::{Abilities, Persistence, Tun, TunConfig, interface};
 use sixway_wire::{Prefix4, Prefix6};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// Bits of the prefix that a NAT64's subscriber has.
+const SUBSCRIBER_BITS: u8 = <std::net::Ipv6Addr as InsideHost>::SUBSCRIBER_BITS;
 
 /// What is to be set up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +37,8 @@ pub struct Plan {
     pub queues: usize,
     /// How many workers; the kernel steers packets to them where each has one queue.
     pub workers: u8,
+    /// The secret by which subscribers are spread over them.
+    pub worker_key: [u64; 2],
     /// Whether super-frames pass whole, as far as the kernel can.
     pub super_frames: bool,
     /// IPv4 routes into it.
@@ -311,7 +316,11 @@ fn open(plan: &Plan, persist: bool) -> Result<Tun, HostError> {
         queues: plan.queues,
         persist,
         abilities,
-        steering: steered.then_some(Steering { ports_per_block: PORTS_PER_BLOCK, workers: plan.workers }),
+        steering: steered.then(|| Steering {
+            ports_per_block: PORTS_PER_BLOCK,
+            workers: plan.workers,
+            spread: Spread::new(plan.worker_key, SUBSCRIBER_BITS),
+        }),
     };
     Tun::open(&config).map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => HostError::NotPermitted(plan.device.clone()),

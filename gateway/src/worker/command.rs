@@ -5,9 +5,10 @@ use super::translator::{BindingEntry, Edited, Report, SessionEntry};
 use super::tunnels::{Inlet, TunnelSet};
 use super::wake::Wake;
 use crate::admin::Edit;
+use sixway_dataplane::WorkerId;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record};
-use sixway_dataplane::nat::SavedSession;
+use sixway_dataplane::nat::{BlockMove, SavedSession};
 use std::fmt;
 use std::io;
 use std::net::Ipv4Addr;
@@ -46,6 +47,10 @@ pub enum Command {
     PathError(Arc<[u8]>),
     /// Sessions are no longer given to the fast path; those that it has are taken back.
     EndFastPath(Answer<()>),
+    /// Another worker wants port blocks of a stateful mechanism, and has so many itself.
+    GiveBlocks(u16, WorkerId, u32),
+    /// Port blocks of a stateful mechanism have other owners.
+    BlocksMoved(u16, Arc<[BlockMove]>),
     /// The end, for who takes over: the sessions that the fast path does not carry.
     Leave(Answer<Vec<(Identity, SavedSession)>>),
     /// The end.

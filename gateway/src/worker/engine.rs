@@ -8,8 +8,10 @@ use sixway_dataplane::engine::Engine;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::nat64::Nat64;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, DynamicPool, HostRow, Record, WallClock};
-use sixway_dataplane::nat::{BindingRow, NatProtocol, SavedSession, Selection, SessionRow};
-use sixway_dataplane::{Counters, Frame, Instant, Outbox};
+use sixway_dataplane::nat::{
+    BindingRow, BlockMove, Blocks, NatProtocol, SavedSession, Selection, SessionRow,
+};
+use sixway_dataplane::{Counters, Frame, Instant, Outbox, WorkerId};
 use sixway_wire::{Endpoint4, Endpoint6, protocol};
 
 /// Hosts of a dynamic pool that are read at a time.
@@ -180,6 +182,23 @@ impl Translator for Engine {
 
     fn learn_path_error(&mut self, error: &[u8], now: Instant) {
         Engine::learn_path_error(self, error, now);
+    }
+
+    fn blocks(&mut self, mechanism: u16) -> Blocks {
+        self.nat64().get(usize::from(mechanism)).map(Nat64::blocks).unwrap_or_default()
+    }
+
+    fn wants_blocks(&mut self, mechanism: u16) -> bool {
+        self.nat64().get_mut(usize::from(mechanism)).is_some_and(Nat64::wants_blocks)
+    }
+
+    fn give_blocks(&mut self, mechanism: u16, to: WorkerId, owned: u32) -> Vec<BlockMove> {
+        let nat64 = self.nat64().get_mut(usize::from(mechanism));
+        nat64.map(|nat64| nat64.give_blocks(to, owned)).unwrap_or_default()
+    }
+
+    fn block_moved(&mut self, mechanism: u16, moved: BlockMove) -> bool {
+        self.nat64().get_mut(usize::from(mechanism)).is_some_and(|nat64| nat64.block_moved(moved))
     }
 
     fn restore_pool(&mut self, mechanism: u16, records: &[Record], wall: WallClock) -> usize {

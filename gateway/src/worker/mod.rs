@@ -7,6 +7,7 @@
 //!                     rings to and from the other workers
 //! ```
 
+mod blocks;
 mod clock;
 mod command;
 mod dump;
@@ -17,6 +18,7 @@ mod translator;
 mod tunnels;
 mod wake;
 
+pub use blocks::{BlockExchange, exchanges};
 pub use clock::Clock;
 pub use command::{Answer, Command, Mailbox, Post, Unreachable, mailbox};
 pub use dump::{Dump, DumpPage};

@@ -1,5 +1,6 @@
 //! A worker's loop.
 
+use super::blocks::BlockExchange;
 use super::clock::Clock;
 use super::command::{Answer, Command, Mailbox, RING};
 use super::dump::Dumps;
@@ -30,6 +31,7 @@ pub struct Worker<L, T> {
     clock: Clock,
     mailbox: Mailbox,
     handover: Handover,
+    blocks: BlockExchange,
     dumps: Dumps,
     inlets: Vec<Inlet>,
     /// Turns until the inlets are looked at.
@@ -63,6 +65,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
             clock,
             mailbox,
             handover,
+            blocks: BlockExchange::default(),
             dumps: Dumps::default(),
             inlets: Vec::new(),
             until_inlets: 0,
@@ -77,6 +80,11 @@ impl<L: Link, T: Translator> Worker<L, T> {
     /// Packets for the gateway's own control protocols go there; without, they are lost.
     pub fn with_control(self, control: ControlSender) -> Self {
         Self { control: Some(control), ..self }
+    }
+
+    /// Port blocks move between this worker and the others.
+    pub fn exchanging(self, blocks: BlockExchange) -> Self {
+        Self { blocks, ..self }
     }
 
     /// This worker alone answers errors about tunnel packets.
@@ -125,6 +133,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
             Turn::Busy => busy = true,
             Turn::Stop => return Ok(Turn::Stop),
         }
+        busy |= self.blocks.turn(&mut self.translator, now);
         busy |= self.dumps.step(&mut self.translator, now);
         Ok(if busy { Turn::Busy } else { Turn::Idle })
     }
@@ -230,6 +239,12 @@ impl<L: Link, T: Translator> Worker<L, T> {
                 Ok(Command::EndFastPath(answer)) => {
                     self.translator.end_fast_path();
                     give(answer, ());
+                }
+                Ok(Command::GiveBlocks(mechanism, to, owned)) => {
+                    self.blocks.give(&mut self.translator, mechanism, to, owned);
+                }
+                Ok(Command::BlocksMoved(mechanism, moved)) => {
+                    self.blocks.moved(&mut self.translator, mechanism, &moved);
                 }
                 Ok(Command::Leave(answer)) => {
                     give(answer, self.translator.export(self.clock.now()));

@@ -4,8 +4,8 @@ use super::tunnels::TunnelSet;
 use crate::admin::{Edit, Filter};
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, WallClock};
-use sixway_dataplane::nat::SavedSession;
-use sixway_dataplane::{Counters, Frame, Instant, Outbox};
+use sixway_dataplane::nat::{BlockMove, Blocks, SavedSession};
+use sixway_dataplane::{Counters, Frame, Instant, Outbox, WorkerId};
 use sixway_link::LinkCounters;
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::time::Duration;
@@ -63,6 +63,14 @@ pub trait Translator: Send + 'static {
     fn set_tunnels(&mut self, set: &TunnelSet);
     /// Learns what an ICMPv4 error says of a tunnel's path, without answering it: another worker does.
     fn learn_path_error(&mut self, error: &[u8], now: Instant);
+    /// How many port blocks a stateful mechanism has.
+    fn blocks(&mut self, mechanism: u16) -> Blocks;
+    /// Whether a stateful mechanism ran out of ports, or nearly did, since the last time it was asked.
+    fn wants_blocks(&mut self, mechanism: u16) -> bool;
+    /// Gives port blocks to a worker that has `owned` itself.
+    fn give_blocks(&mut self, mechanism: u16, to: WorkerId, owned: u32) -> Vec<BlockMove>;
+    /// A port block has another owner; whether that was news.
+    fn block_moved(&mut self, mechanism: u16, moved: BlockMove) -> bool;
     /// Takes over those of the records that are this worker's, into a fresh pool. How many it took.
     fn restore_pool(&mut self, mechanism: u16, records: &[Record], wall: WallClock) -> usize;
 }

@@ -38,7 +38,7 @@ impl BlockMap {
     ///
     /// # Errors
     /// What the kernel said to BPF_MAP_CREATE or BPF_MAP_UPDATE_ELEM.
-    pub(super) fn new(steering: Steering) -> io::Result<Self> {
+    pub fn new(steering: Steering) -> io::Result<Self> {
         let attributes = MapCreate {
             kind: BPF_MAP_TYPE_ARRAY,
             key_size: 4,

@@ -57,12 +57,18 @@ impl Steering {
                 (Reading::NoPort, Some(addresses)) => share(u64::from_be_bytes(addresses), workers),
                 (Reading::CutShort, _) | (Reading::NoPort, None) => 0,
             },
-            Some(6) => match chunk::<16>(packet, 8) {
-                Some(source) => self.spread.worker(u128::from_be_bytes(source), self.workers.max(1)),
-                None => 0,
-            },
+            Some(6) => self.worker_of_source(packet).unwrap_or(0),
             _ => 0,
         }
+    }
+
+    /// By the prefix of an IPv6 source; `None`: the packet ends before it does.
+    fn worker_of_source(self, packet: &[u8]) -> Option<u8> {
+        let words = self.spread.words().into_iter().filter(|(mask, _)| *mask != 0).count();
+        let prefix = packet.get(8..8 + 4 * words)?;
+        let mut source = [0; 16];
+        source[..prefix.len()].copy_from_slice(prefix);
+        Some(self.spread.worker(u128::from_be_bytes(source), self.workers.max(1)))
     }
 }
 

@@ -1,0 +1,164 @@
+//! Port blocks that move between workers: whoever runs out asks the one that has most to give, and who gives tells everyone.
+//!
+//! ```text
+//!     A: wants ──▶ GiveBlocks to B ──▶ B: gives, forgets ──▶ BlocksMoved to everyone ──▶ A: has the ports, tells the kernel
+//! ```
+//!
+//! Messages are commands, in the ring of whom they are for. A request that finds the ring full is lost, and made again with the next packet that
+//! needs a port; what was given waits until it can be told.
+
+use super::command::{Command, Post, Unreachable};
+use super::translator::Translator;
+use sixway_dataplane::nat::{BlockMove, Blocks};
+use sixway_dataplane::{Instant, WorkerId};
+use sixway_link::BlockMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// A worker asks so often at most.
+const PAUSE: Duration = Duration::from_millis(1);
+/// So often when nobody has any to give.
+const LONG_PAUSE: Duration = Duration::from_millis(20);
+/// It says so often that nobody has any to give.
+const TOLD: Duration = Duration::from_secs(60);
+
+/// What every worker has, for all to see: a word for each worker and mechanism. It may be a turn of the loop old.
+#[derive(Debug)]
+struct Board {
+    mechanisms: usize,
+    words: Box<[AtomicU64]>,
+}
+
+impl Board {
+    fn word(&self, worker: usize, mechanism: usize) -> Option<&AtomicU64> {
+        self.words.get(worker * self.mechanisms + mechanism)
+    }
+
+    fn write(&self, worker: usize, mechanism: usize, blocks: Blocks) {
+        if let Some(word) = self.word(worker, mechanism) {
+            word.store(u64::from(blocks.spare) << 32 | u64::from(blocks.offered), Relaxed);
+        }
+    }
+
+    fn read(&self, worker: usize, mechanism: usize) -> Blocks {
+        let word = self.word(worker, mechanism).map_or(0, |word| word.load(Relaxed));
+        Blocks { owned: 0, spare: (word >> 32) as u32, offered: word as u32 }
+    }
+}
+
+/// One worker's part in it. The default moves none: there is one worker.
+#[derive(Debug, Default)]
+pub struct BlockExchange {
+    worker: usize,
+    /// Everyone's ring, in their order.
+    posts: Vec<Post>,
+    board: Option<Arc<Board>>,
+    /// The blocks of the first mechanism as the kernel knows them: packets are steered by these.
+    map: Option<BlockMap>,
+    /// What was given and is to be told, to whom.
+    untold: VecDeque<(usize, u16, Arc<[BlockMove]>)>,
+    /// Not before this is it asked again.
+    pause: Instant,
+    told: Option<Instant>,
+}
+
+/// The parts of as many workers as there are `posts`, which have so many stateful mechanisms.
+pub fn exchanges(posts: &[Post], mechanisms: usize, map: Option<&BlockMap>) -> Vec<BlockExchange> {
+    if posts.len() < 2 || mechanisms == 0 {
+        return posts.iter().map(|_| BlockExchange::default()).collect();
+    }
+    let words = (0..posts.len() * mechanisms).map(|_| AtomicU64::new(0)).collect();
+    let board = Arc::new(Board { mechanisms, words });
+    let part = |worker| BlockExchange {
+        worker,
+        posts: posts.to_vec(),
+        board: Some(Arc::clone(&board)),
+        map: map.cloned(),
+        ..BlockExchange::default()
+    };
+    (0..posts.len()).map(part).collect()
+}
+
+impl BlockExchange {
+    /// Once each turn of the loop: shows what there is, tells what was given, asks for what is wanted. Whether something waits to be told.
+    pub fn turn(&mut self, translator: &mut impl Translator, now: Instant) -> bool {
+        let Some(board) = self.board.clone() else { return false };
+        for mechanism in 0..board.mechanisms {
+            board.write(self.worker, mechanism, translator.blocks(mechanism as u16));
+        }
+        self.tell();
+        if now >= self.pause {
+            for mechanism in 0..board.mechanisms {
+                if translator.wants_blocks(mechanism as u16) {
+                    self.ask(&board, mechanism, translator.blocks(mechanism as u16).owned, now);
+                }
+            }
+        }
+        !self.untold.is_empty()
+    }
+
+    fn ask(&mut self, board: &Board, mechanism: usize, owned: u32, now: Instant) {
+        let others = (0..self.posts.len()).filter(|worker| *worker != self.worker);
+        let has = |worker: &usize| board.read(*worker, mechanism).for_owner_of(owned);
+        let Some(giver) = others.max_by_key(has).filter(|giver| has(giver) > 0) else {
+            self.pause = now + LONG_PAUSE;
+            if self.told.is_none_or(|told| now.since(told) >= TOLD) {
+                self.told = Some(now);
+                tracing::warn!(
+                    "worker {}: ports are running out, and no worker has a block of them to give: connections may be refused; \
+                     give the pool more addresses or ports",
+                    self.worker
+                );
+            }
+            return;
+        };
+        self.pause = now + PAUSE;
+        let request = Command::GiveBlocks(mechanism as u16, WorkerId(self.worker as u8), owned);
+        // If its ring is full, the next packet that needs a port asks again.
+        let _ = self.posts[giver].send(request);
+    }
+
+    /// Another worker asks for blocks.
+    pub fn give(&mut self, translator: &mut impl Translator, mechanism: u16, to: WorkerId, owned: u32) {
+        let given: Arc<[BlockMove]> = translator.give_blocks(mechanism, to, owned).into();
+        if !given.is_empty() {
+            let others = (0..self.posts.len()).filter(|worker| *worker != self.worker);
+            // Who gets them comes first.
+            let (first, rest): (Vec<_>, Vec<_>) = others.partition(|worker| *worker == usize::from(to.0));
+            let all = first.into_iter().chain(rest);
+            self.untold.extend(all.map(|worker| (worker, mechanism, Arc::clone(&given))));
+            self.tell();
+        }
+    }
+
+    /// Blocks have moved.
+    pub fn moved(&self, translator: &mut impl Translator, mechanism: u16, moved: &[BlockMove]) {
+        for one in moved {
+            let is_news = translator.block_moved(mechanism, *one);
+            if is_news && mechanism == 0 && usize::from(one.to.0) == self.worker {
+                self.steer(*one);
+            }
+        }
+    }
+
+    /// The kernel brings the block's packets to its owner from now on. Without that they are handed over.
+    fn steer(&self, moved: BlockMove) {
+        if let Some(Err(error)) = self.map.as_ref().map(|map| map.set(moved.block.into(), moved.to.0)) {
+            tracing::debug!("block {} is not steered: {error}", moved.block);
+        }
+    }
+
+    /// Tells what was given, as far as there is room; in the order in which it was given.
+    fn tell(&mut self) {
+        for _ in 0..self.untold.len() {
+            let Some((worker, mechanism, moved)) = self.untold.pop_front() else { return };
+            let message = Command::BlocksMoved(mechanism, Arc::clone(&moved));
+            if self.posts[worker].send(message) == Err(Unreachable::Busy) {
+                self.untold.push_back((worker, mechanism, moved));
+            }
+        }
+    }
+}
