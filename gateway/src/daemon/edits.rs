@@ -143,3 +143,69 @@ impl Gateway {
         Ok(None)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::backend::{Facts, Mechanism};
+    use super::*;
+    use crate::worker::{DumpPage, Mailbox, mailbox};
+    use sixway_dataplane::mechanism::table::Kind;
+    use std::sync::{Arc, Mutex};
+
+    /// What a worker was told, in order.
+    type Told = Arc<Mutex<Vec<Edit>>>;
+
+    /// Stands in for a worker: does what it is told, and does not answer the first change if it is busy.
+    fn stand_in(mailbox: Mailbox, told: Told, mut busy: bool) {
+        std::thread::spawn(move || {
+            while let Some(command) = mailbox.next() {
+                match command {
+                    Command::Edit(_, edit, answer) => {
+                        told.lock().unwrap().push(edit);
+                        if !std::mem::take(&mut busy) {
+                            let _ = answer.send(Edited::Done);
+                        }
+                    }
+                    Command::Bindings(dump) => {
+                        let _ = dump.answer.send(DumpPage { rows: Vec::new(), next: None });
+                    }
+                    _ => {}
+                }
+            }
+        });
+    }
+
+    #[tokio::test]
+    async fn a_busy_worker_leaves_no_half_made_binding_behind() {
+        let told: Vec<Told> = (0..3).map(|_| Told::default()).collect();
+        let mut posts = Vec::new();
+        for (number, told) in told.iter().enumerate() {
+            let (post, mailbox) = mailbox().unwrap();
+            posts.push(post);
+            stand_in(mailbox, Arc::clone(told), number == 1);
+        }
+        let nat64 = Mechanism { name: "nat64".into(), serves: String::new(), kind: Kind::Nat64 };
+        let facts = Facts {
+            name: "test".into(),
+            device: None,
+            mechanisms: vec![nat64],
+            metrics: None,
+            advertised: Vec::new(),
+            named_remotes: Vec::new(),
+            config: serde_json::Value::Null,
+        };
+        let gateway = Gateway::new(facts, posts, None);
+        let named = Named {
+            protocol: "tcp".into(),
+            inside: Some("[2001:db8::1]:80".into()),
+            outside: Some("192.0.2.1:80".into()),
+            remote: None,
+        };
+        assert!(matches!(gateway.make_binding(&named).await, Err(AdminError::Busy(_))));
+        let binding = named.binding().unwrap();
+        let both = vec![Edit::Bind(binding), Edit::Unbind(binding)];
+        let heard: Vec<Vec<Edit>> = told.iter().map(|told| told.lock().unwrap().clone()).collect();
+        assert_eq!(heard, [both.clone(), both, Vec::new()]);
+        assert_eq!(gateway.make_binding(&named).await, Ok(()));
+    }
+}

@@ -117,6 +117,12 @@ impl Post {
 }
 
 impl Mailbox {
+    /// The next command, for a test that stands in for a worker; `None`: nobody can send one any more.
+    #[cfg(test)]
+    pub fn next(&self) -> Option<Command> {
+        self.commands.recv().ok()
+    }
+
     /// What wakes this worker.
     pub fn wake(&self) -> &Wake {
         &self.wake
