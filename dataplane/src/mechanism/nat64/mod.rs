@@ -185,7 +185,9 @@ impl Nat64 {
         }
         match packet.transport {
             Transport::Opaque => DropReason::BadFragment,
-            Transport::Ports { .. } | Transport::IcmpQuery { .. } | Transport::IcmpError { .. } => {
+            // What it quotes cannot be read.
+            Transport::IcmpError { .. } => DropReason::QuoteUnusable,
+            Transport::Ports { .. } | Transport::IcmpQuery { .. } => {
                 let unreachable = destination.and_then(|address| self.own.prefix.extract(address).err());
                 unreachable.unwrap_or(DropReason::IcmpUntranslatable)
             }
