@@ -16,7 +16,7 @@ ROUNDS ?=
 export KEEP
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-needs deps peer demo test check bench instructions compare oracle fuzz
+.PHONY: help build build-needs deps peer previous demo test check bench instructions compare oracle fuzz mutants
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -33,6 +33,9 @@ deps: build ## installs the programs that demo, test and bench drive, if they ar
 peer: deps ## builds the tunnel module with 6rd for the Linux guest of the interop tests, if it is missing (half a minute)
 	@packaging/build-sit-6rd $(CURDIR)/target
 
+previous: build-needs ## builds the program of the last version with other maps, for the tests of upgrades, if it is missing (some minutes)
+	@CARGO="$(CARGO)" packaging/build-previous $(CURDIR)/target
+
 demo: deps ## an IPv6-only client opens a page on an IPv4-only server, and more (needs root); KEEP=1 keeps the network
 	@target/release/sixway-lab demo $(DEMO_FLAGS)
 
@@ -45,6 +48,7 @@ check: build-needs ## the laws: format, clippy, and what a machine can see of th
 
 test: check build ## everything: check, oracle, unit, scenario, property, model, replay and interop tests; SIXWAY_STRICT=1: none may be ignored
 	@$(MAKE) --no-print-directory peer || echo "going on without: what needs them is shown as ignored"
+	@$(MAKE) --no-print-directory previous || echo "going on without: what needs it is shown as ignored"
 	@$(MAKE) --no-print-directory oracle
 	@$(CARGO) build -q --locked -p sixway-trial
 	@SIXWAY=$(CURDIR)/target/release/sixway $(TALLY) .ci/may-be-ignored $(CARGO) test --workspace --locked --no-fail-fast

@@ -1,5 +1,6 @@
 //! Compiles the eBPF programs with clang, all at the same time.
 
+use sixway_dataplane::mechanism::table::Kind;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -20,6 +21,10 @@ fn main() {
     }
     let Some(folder) = std::env::var_os("OUT_DIR") else { return };
     let folder = PathBuf::from(folder);
+    if let Err(error) = std::fs::write(folder.join("kinds.h"), kinds()) {
+        println!("cargo::error=kinds.h: {error}");
+        std::process::exit(1);
+    }
     let started: Vec<_> = OBJECTS.iter().map(|object| start(object, &folder)).collect();
     let results: Vec<_> =
         started.into_iter().zip(OBJECTS).map(|(child, (_, source, _))| finish(child, source)).collect();
@@ -35,6 +40,13 @@ fn main() {
     }
 }
 
+/// The header with the mechanisms' numbers.
+fn kinds() -> String {
+    let kinds = Kind::ALL.iter();
+    let lines = kinds.map(|kind| format!("#define KIND_{} {}\n", kind.name().to_uppercase(), kind.number()));
+    format!("#pragma once\n\n{}#define KINDS {}\n", lines.collect::<String>(), Kind::NUMBERS)
+}
+
 fn clang() -> String {
     std::env::var("CLANG").unwrap_or_else(|_| "clang".into())
 }
@@ -43,7 +55,7 @@ fn start((object, source, arguments): &(&str, &str, &[&str]), folder: &Path) -> 
     let clang = clang();
     let mut command = Command::new(&clang);
     command.args(["-target", "bpf", "-O2", "-g", "-Wall", "-Werror"]).args(*arguments);
-    command.args(["-c", source, "-o"]).arg(folder.join(object));
+    command.arg("-I").arg(folder).args(["-c", source, "-o"]).arg(folder.join(object));
     let architecture = std::env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
     // Loads stay in order there, as the programs want them.
     if architecture != "x86_64" {

@@ -5,14 +5,15 @@
 //! the last that left its mark, none is under way, and the half becomes active: so a flow's packets never overtake one another.
 
 use crate::instant::Instant;
+use crate::mechanism::identity::Identity;
 use crate::nat::{Direction, Inside, NatProtocol, Outside};
 use sixway_wire::{Endpoint4, Endpoint6};
 
 /// A session as an entry has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OffloadedFlow {
-    /// Number of the stateful translator, in the order of the configuration.
-    pub mechanism: u8,
+    /// The stateful translator.
+    pub mechanism: Identity,
     /// TCP or UDP.
     pub protocol: NatProtocol,
     /// Inside endpoint.

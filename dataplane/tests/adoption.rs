@@ -4,6 +4,7 @@
 mod support;
 
 use sixway_dataplane::engine::EngineConfig;
+use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::nat::{
     Filtering, Inside, NatProtocol, NotAdopted, Outside, PortLedger, SavedSession, Selection, SessionRow,
@@ -47,9 +48,13 @@ fn outside(address: &str, port: u16) -> Outside<Endpoint4> {
     Outside(Endpoint4::new(address.parse().unwrap(), port))
 }
 
+fn nat64(prefix: &str) -> Identity {
+    Identity::of_nat64(prefix.parse().unwrap())
+}
+
 fn flow() -> OffloadedFlow {
     OffloadedFlow {
-        mechanism: 0,
+        mechanism: nat64("64:ff9b::/96"),
         protocol: NatProtocol::Udp,
         inside: inside(HOST, 1_000),
         outside: outside("192.0.2.1", 4_000),
@@ -114,6 +119,26 @@ fn what_the_fast_path_carried_on_alone_is_a_session_again() {
 }
 
 #[test]
+fn a_flow_is_its_translators_wherever_the_configuration_has_it() {
+    for order in [[0, 1], [1, 0]] {
+        let mut gateway = support::gateway(|config| {
+            let mut all = [support::nat64(), support::nat64()];
+            all[1].prefix = support::prefix("2001:db8:64::/96");
+            config.nat64 = order.map(|index| all[index].clone()).to_vec();
+        });
+        let usage = usage(&gateway);
+        for (handle, prefix) in ["64:ff9b::/96", "2001:db8:64::/96"].into_iter().enumerate() {
+            let flow = OffloadedFlow { mechanism: nat64(prefix), ..flow() };
+            gateway.engine.adopt(&flow, FlowHandle(handle as u32), &usage, gateway.now).unwrap();
+        }
+        let sessions = gateway.engine.nat64().iter().map(|nat64| nat64.occupancy().sessions);
+        assert_eq!(sessions.collect::<Vec<_>>(), [1, 1], "{order:?}");
+        let identities: Vec<_> = gateway.engine.nat64().iter().map(|nat64| nat64.identity()).collect();
+        assert_eq!(identities, order.map(|index| nat64(["64:ff9b::/96", "2001:db8:64::/96"][index])));
+    }
+}
+
+#[test]
 fn a_flow_that_the_configuration_would_not_make_is_not_adopted() {
     let of = |edit: &dyn Fn(&mut OffloadedFlow)| {
         let mut flow = flow();
@@ -121,7 +146,7 @@ fn a_flow_that_the_configuration_would_not_make_is_not_adopted() {
         adopts(&mut gateway(|nat64| nat64.pool.ports = vec![4_000..=4_999]), &flow)
     };
     assert_eq!(of(&|_| {}), Ok(()));
-    assert_eq!(of(&|flow| flow.mechanism = 1), Err(NotAdopted::NoTranslator));
+    assert_eq!(of(&|flow| flow.mechanism = nat64("64:ff9b::/64")), Err(NotAdopted::NoTranslator));
     assert_eq!(of(&|flow| flow.protocol = NatProtocol::Icmp), Err(NotAdopted::NotCarried));
     for place in [outside("192.0.2.4", 4_000), outside("192.0.2.1", 3_999), outside("192.0.2.1", 0)] {
         assert_eq!(of(&|flow| flow.outside = place), Err(NotAdopted::PortNotGiven), "{place:?}");

@@ -3,6 +3,7 @@
 
 mod support;
 
+use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::nat::{Inside, NatProtocol, Outside, Selection, SessionRow, StaticBinding};
 use sixway_dataplane::{Frame, Instant, Outbox, Verdict};
@@ -157,7 +158,8 @@ fn a_session_is_armed_by_its_eighth_packet_and_active_at_its_next() {
     }
     let (_, entry) = pair.path.only();
     assert_eq!(entry.words, [Word::Armed(0); 2]);
-    assert_eq!((entry.flow.mechanism, entry.flow.protocol), (0, NatProtocol::Udp));
+    let nat64 = Identity::of_nat64("64:ff9b::/96".parse().unwrap());
+    assert_eq!((entry.flow.mechanism, entry.flow.protocol), (nat64, NatProtocol::Udp));
     assert_eq!(entry.flow.inside, Inside(Endpoint6::new(HOST.parse().unwrap(), 1_000)));
     assert_eq!(entry.flow.outside, pair.row(1_000).outside);
     let packet = pair.udp_out(1_000);

@@ -40,8 +40,7 @@ static __always_inline int decide(void *ctx, const struct control *control, cons
 {
 	int cause = PASS_NOT_OURS;
 
-	// Stateful translators are the first.
-	if (config.translators[0].kind == KIND_NAT64 && (packet->protocol == IPPROTO_TCP || packet->protocol == IPPROTO_UDP)) {
+	if (config.has_stateful && (packet->protocol == IPPROTO_TCP || packet->protocol == IPPROTO_UDP)) {
 		way->flow = flow_of(control, packet, &cause);
 		if (way->flow) {
 			way->word = active_word(way->flow, packet, transport, end);

@@ -9,9 +9,12 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+// KIND_… of each mechanism, and KINDS, one more than the greatest of these numbers may be: `build.rs` makes it from the table of mechanisms.
+#include "kinds.h"
+
 /// "6way", then the version of everything in this file and of the hash. Another number: the maps are not ours to use.
 #define MAGIC 0x36776179u
-#define LAYOUT_VERSION 1u
+#define LAYOUT_VERSION 2u
 
 // ---- flows ----------------------------------------------------------------------------------------------------------------
 
@@ -71,6 +74,9 @@ struct bucket {
 	struct flow flows[BUCKET];
 };
 
+/// Slots of translators.
+#define TRANSLATORS 8
+
 // ---- control --------------------------------------------------------------------------------------------------------------
 
 /// One, mmapped.
@@ -89,6 +95,8 @@ struct control {
 	__u64 keys[4];
 	/// What the maps were made for, beside the layout: the gateway's own use.
 	__u8 gateway[64];
+	/// Whose each slot of config.translators is, which flows name: the gateway's own use.
+	__u64 slots[TRANSLATORS];
 };
 
 /// Clock ticks of 2^20 ns, from CLOCK_MONOTONIC.
@@ -144,28 +152,21 @@ struct device {
 
 // ---- configuration --------------------------------------------------------------------------------------------------------
 
-#define TRANSLATORS 8
 #define TUNNELS 16
 #define RULES 64
 #define HOST4 64
 #define POOLS 16
 
 #define KIND_NONE 0
-#define KIND_NAT64 1
-#define KIND_SIIT 2
-#define KIND_SIX_TO_FOUR 3
-#define KIND_SIX_RD 4
-#define KIND_CONFIGURED 5
-#define KIND_ISATAP 6
 /// Of a rule: what there was no room for; its destinations are the engine's.
-#define KIND_ENGINE 7
+#define KIND_ENGINE 255
 
 /// How a SIIT translator joins two hosts of its table (RFC 7757 section 4.2).
 #define HAIRPIN_INTRINSIC 0
 #define HAIRPIN_SIMPLE 1
 #define HAIRPIN_OFF 2
 
-/// A translator: stateful ones first, in the order of the configuration.
+/// A translator. A stateful one stays in its slot from one process of the gateway to the next, in whatever order the configuration has them.
 struct translator {
 	__u8 kind;
 	/// Length of the prefix in bits; 0: it has none.
@@ -185,6 +186,9 @@ struct translator {
 	__u8 hairpinning;
 	__u8 reserved;
 	__u8 prefix[16];
+	__u32 reserved1;
+	/// Whose flows are its: the gateway's own use.
+	__u64 identity;
 };
 
 /// IPv4 addresses of NAT64 pools, in the order of the machine.
@@ -207,7 +211,7 @@ struct counter {
 /// Index of a counter: kind * 2 + way; way 0: v6_to_v4 or encap, 1: v4_to_v6 or decap.
 #define COUNTER(kind, way) ((kind) * 2 + (way))
 /// Then what was passed on, by cause.
-#define PASSED 16
+#define PASSED (2 * KINDS)
 #define PASS_NOT_OURS (PASSED + 0)
 #define PASS_NO_FLOW (PASSED + 1)
 #define PASS_MOVING (PASSED + 2)
@@ -225,4 +229,4 @@ struct counter {
 #define PASS_KERNEL (PASSED + 14)
 /// The packet was lost: something failed after its first octet was changed.
 #define LOST (PASSED + 15)
-#define COUNTERS 32
+#define COUNTERS (PASSED + 16)

@@ -148,7 +148,9 @@ struct config {
 	__u8 default_siit;
 	/// There is a stateless rule: without, packets without a flow are passed on at once.
 	__u8 has_stateless;
-	__u8 reserved[3];
+	/// There is a stateful translator.
+	__u8 has_stateful;
+	__u8 reserved[2];
 	/// Identifications of IPv4 packets start here.
 	__u32 identification;
 	struct translator translators[TRANSLATORS];

@@ -3,6 +3,7 @@
 use crate::flows::FlowTable;
 use crate::layout::{FLOW_ACTIVE, FLOW_ARMED, FLOW_BUSY, FLOW_FREE, FLOW_RESTING, Flow, TO_OUTSIDE};
 use crate::layout::{flow_state, flow_word};
+use crate::slots::Slots;
 use crate::ticks;
 use sixway_dataplane::nat::{Inside, NatProtocol, Outside};
 use sixway_dataplane::offload::{FlowHandle, OffloadedFlow};
@@ -15,20 +16,23 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 pub struct Adopted {
     /// Flows that stay, both halves.
     pub kept: u32,
-    /// Flows that were refused, or that do not belong to the configuration any more.
+    /// Flows that were refused.
     pub refused: u32,
+    /// Flows of translators that the configuration does not have any more.
+    pub gone: u32,
     /// Halves without the other one, and entries that were not finished.
     pub strays: u32,
 }
 
 impl FlowTable {
-    /// Goes through the table once and offers `keep` each flow of which both halves are active and as [`Self::set_translators`]
-    /// says, with its halves as they are, that to the outside first. What it does not want, and everything else, is put to rest.
+    /// Goes through the table once and offers `keep` each flow of which both halves are active and as [`Self::expect_translators`]
+    /// says, with its halves as they are, that to the outside first. What it does not want, and everything else, is put to rest: flows of a
+    /// translator that is gone, whoever has its slot from now on.
     ///
     /// The caller has the gateway's exclusive lock, and no worker arms, activates or removes in the meantime; the programs may
     /// forward.
     pub fn adopt(&self, mut keep: impl FnMut(FlowHandle, &OffloadedFlow, &[Flow; 2]) -> bool) -> Adopted {
-        let mut adopted = Adopted::default();
+        let (mut adopted, owners) = (Adopted::default(), self.owners());
         for slot in 0..self.slots() {
             let half = self.read(slot);
             match flow_state(half.word) {
@@ -37,7 +41,7 @@ impl FlowTable {
                     self.entry(slot).word.store(FLOW_FREE, Release);
                     adopted.strays += 1;
                 }
-                FLOW_ACTIVE if half.direction == TO_OUTSIDE => match self.pair(slot, &half) {
+                FLOW_ACTIVE if half.direction == TO_OUTSIDE => match self.pair(slot, &half, &owners) {
                     Some((into, flow, halves)) if keep(FlowHandle(slot as u32), &flow, &halves) => {
                         self.join(slot, into);
                         self.join(into, slot);
@@ -50,7 +54,10 @@ impl FlowTable {
                     }
                     None => {
                         self.rest(slot);
-                        adopted.strays += 1;
+                        match self.has_gone(&half, &owners) {
+                            true => adopted.gone += 1,
+                            false => adopted.strays += 1,
+                        }
                     }
                 },
                 // Halves to the inside come with the others; what remains of them is found below.
@@ -61,27 +68,29 @@ impl FlowTable {
                 }
             }
         }
-        adopted.strays += self.rest_unpaired();
+        adopted.strays += self.rest_unpaired(&owners);
+        self.begin_slots();
         self.set_used(adopted.kept);
         adopted
     }
 
     /// Every flow in the table that was armed or adopted by this process, with its halves as they are.
     pub fn entries(&self) -> impl Iterator<Item = (FlowHandle, OffloadedFlow, [Flow; 2])> {
-        (0..self.slots()).filter_map(|slot| {
+        let owners = self.owners();
+        (0..self.slots()).filter_map(move |slot| {
             let half = self.read(slot);
             let lives = matches!(flow_state(half.word), FLOW_ARMED | FLOW_ACTIVE);
-            let flow = (lives && half.direction == TO_OUTSIDE).then(|| flow_of(&half)).flatten()?;
+            let flow = (lives && half.direction == TO_OUTSIDE).then(|| flow_of(&half, &owners)).flatten()?;
             let handle = FlowHandle(slot as u32);
             let into = self.read(self.halves_of(handle)[1]);
-            let is_whole = into.direction != TO_OUTSIDE && flow_of(&into) == Some(flow);
+            let is_whole = into.direction != TO_OUTSIDE && flow_of(&into, &owners) == Some(flow);
             is_whole.then_some((handle, flow, [half, into]))
         })
     }
 
     /// The other half of one to the outside, if the two are a flow of the configuration.
-    fn pair(&self, slot: usize, half: &Flow) -> Option<(usize, OffloadedFlow, [Flow; 2])> {
-        let flow = flow_of(half)?;
+    fn pair(&self, slot: usize, half: &Flow, owners: &Slots) -> Option<(usize, OffloadedFlow, [Flow; 2])> {
+        let flow = flow_of(half, owners)?;
         let [out, into] = self.halves(&flow)?;
         let found = self.find(&into)?;
         // A second entry of the same flow is nobody's.
@@ -89,8 +98,13 @@ impl FlowTable {
             .then(|| (found, flow, [*half, self.read(found)]))
     }
 
+    /// Whether a half is of a translator that is not in its slot any more.
+    fn has_gone(&self, half: &Flow, owners: &Slots) -> bool {
+        owners.owner(half.mechanism) != self.slots_to_be().owner(half.mechanism)
+    }
+
     /// Puts to rest halves to the inside whose other half did not stay.
-    fn rest_unpaired(&self) -> u32 {
+    fn rest_unpaired(&self, owners: &Slots) -> u32 {
         let mut strays = 0;
         for slot in 0..self.slots() {
             let half = self.read(slot);
@@ -103,13 +117,14 @@ impl FlowTable {
             // One that nobody joined is joined with the first, as far as that is known: also if it is the first.
             if out == slot || back != slot || !self.is_active(out) {
                 self.rest(slot);
-                strays += 1;
+                // The other half was counted.
+                strays += u32::from(!self.has_gone(&half, owners));
             }
         }
         strays
     }
 
-    fn rest(&self, slot: usize) {
+    pub(crate) fn rest(&self, slot: usize) {
         self.entry(slot).word.store(flow_word(FLOW_RESTING, ticks::now()), Release);
     }
 
@@ -125,11 +140,11 @@ pub(crate) fn plain(half: &Flow) -> Flow {
 }
 
 /// The flow that a half says it belongs to.
-fn flow_of(half: &Flow) -> Option<OffloadedFlow> {
+fn flow_of(half: &Flow, owners: &Slots) -> Option<OffloadedFlow> {
     let port = u16::from_be;
     let address = |octets: u32| Ipv4Addr::from(octets.to_ne_bytes());
     Some(OffloadedFlow {
-        mechanism: half.mechanism,
+        mechanism: owners.owner(half.mechanism)?,
         protocol: NatProtocol::of(half.protocol).filter(|protocol| *protocol != NatProtocol::Icmp)?,
         inside: Inside(Endpoint6::new(Ipv6Addr::from(half.inside), port(half.inside_port))),
         outside: Outside(Endpoint4::new(address(half.outside), port(half.outside_port))),
@@ -141,19 +156,25 @@ fn flow_of(half: &Flow) -> Option<OffloadedFlow> {
 mod tests {
     use super::*;
     use crate::layout::{Config, KIND_NAT64};
+    use sixway_dataplane::mechanism::identity::Identity;
 
     fn table() -> FlowTable {
         let table = FlowTable::anonymous(100).unwrap();
         let mut config = Config::zero();
         (config.translators[0].kind, config.translators[0].length) = (KIND_NAT64, 96);
         config.translators[0].prefix[..4].copy_from_slice(&[0, 0x64, 0xff, 0x9b]);
+        config.translators[0].identity = nat64().number();
         table.set_translators(&config);
         table
     }
 
+    fn nat64() -> Identity {
+        Identity::of_nat64("64:ff9b::/96".parse().unwrap())
+    }
+
     fn flow(port: u16) -> OffloadedFlow {
         OffloadedFlow {
-            mechanism: 0,
+            mechanism: nat64(),
             protocol: NatProtocol::Udp,
             inside: Inside(Endpoint6::new(Ipv6Addr::LOCALHOST, port)),
             outside: Outside(Endpoint4::new(Ipv4Addr::LOCALHOST, port)),

@@ -41,7 +41,7 @@ impl Ahead {
     pub fn load(settings: &Settings) -> Result<Option<Self>, FastPathError> {
         let pins = Pins::of(&settings.pin_path, &settings.gateway);
         let buckets = FlowTable::buckets_for(settings.capacity);
-        if pins.is_empty() || strange(&pins, settings, buckets)?.is_some() {
+        if pins.is_empty() || strange(&pins, &settings.gateway, buckets)?.is_some() {
             return Ok(None);
         }
         let (rules, wish) = (complete(&settings.rules), wish(settings.mode, &settings.interfaces));

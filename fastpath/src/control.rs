@@ -2,6 +2,7 @@
 
 use crate::layout::{self, LAYOUT_VERSION, MAGIC};
 use crate::memory::{Mapping, SharedControl};
+use crate::slots::Slots;
 use crate::ticks;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -50,6 +51,7 @@ impl Control {
         for (place, octet) in page.gateway.iter().zip(padded(gateway)) {
             place.store(octet, Relaxed);
         }
+        self.set_slots(&Slots::default());
         page.buckets.store(buckets, Relaxed);
         page.generation.store(1, Relaxed);
         page.version.store(LAYOUT_VERSION, Relaxed);
@@ -61,18 +63,25 @@ impl Control {
     /// Why the maps were made by another version, or for something else; `None`: they are ours.
     pub fn strange(&self, gateway: &str, buckets: u32) -> Option<String> {
         let page = self.page();
-        let version = page.version.load(Relaxed);
         if page.magic.load(Acquire) != MAGIC {
             return Some("they were not finished".into());
         }
-        if version != LAYOUT_VERSION {
-            return Some(format!("layout version {version}, not {LAYOUT_VERSION}"));
+        if let Some(version) = self.strange_version() {
+            return Some(version);
         }
         if page.gateway.iter().zip(padded(gateway)).any(|(place, octet)| place.load(Relaxed) != octet) {
             return Some("another gateway's".into());
         }
         let theirs = page.buckets.load(Relaxed);
         (theirs != buckets).then(|| format!("a table of {theirs} buckets, not {buckets}"))
+    }
+
+    /// The version, if the maps are of another one than this program's. No more than the first two numbers is read: they are the same in all.
+    pub(crate) fn strange_version(&self) -> Option<String> {
+        let page = self.page();
+        let version = page.version.load(Relaxed);
+        let is_other = page.magic.load(Acquire) == MAGIC && version != LAYOUT_VERSION;
+        is_other.then(|| format!("layout version {version}, not {LAYOUT_VERSION}"))
     }
 
     /// The secret of the hash.
@@ -84,6 +93,19 @@ impl Control {
     /// Buckets of the flow table.
     pub(crate) fn buckets(&self) -> u32 {
         self.page().buckets.load(Relaxed)
+    }
+
+    /// Whose the slots are that the flows in the table name.
+    pub fn slots(&self) -> Slots {
+        let page = self.page();
+        Slots::from_numbers(std::array::from_fn(|slot| page.slots[slot].load(Relaxed)))
+    }
+
+    /// Says whose they are. No flow may be left in the table that names a slot whose owner is another one now.
+    pub(crate) fn set_slots(&self, slots: &Slots) {
+        for (place, number) in self.page().slots.iter().zip(slots.numbers()) {
+            place.store(number, Release);
+        }
     }
 
     /// Says that the gateway is here. Without it for 2 s, the programs ask the kernel's tables once a second; after the time of

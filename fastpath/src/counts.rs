@@ -112,7 +112,7 @@ mod tests {
         counts.add(2, Counter { packets: 1, octets: 10 });
         counts.add(2, Counter { packets: 1, octets: 10 });
         counts.add(13, Counter { packets: 3, octets: 4 });
-        counts.add(17, Counter { packets: 5, octets: 6 });
+        counts.add(PASSED + 1, Counter { packets: 5, octets: 6 });
         let carried: Vec<_> = counts.carried().collect();
         assert_eq!(counts.of(Kind::Nat64), [Counter { packets: 2, octets: 20 }, Counter::zero()]);
         assert_eq!(counts.of(Kind::Isatap), [Counter::zero(), Counter { packets: 3, octets: 4 }]);

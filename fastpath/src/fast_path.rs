@@ -12,12 +12,14 @@ use crate::pins::Pins;
 use crate::probe;
 use crate::programs::{Objects, Programs};
 use crate::settings::{Attached, Found, LeftOut, Mode, Rules, Settings};
+use crate::slots::Slots;
 use aya::maps::{HashMap, Map, MapData, MapError, PerCpuArray};
 use aya::programs::{SchedClassifier, Xdp};
 use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The programs, loaded, and the maps that they share with the gateway. Dropping it changes nothing: what is pinned goes on until
@@ -99,6 +101,8 @@ impl Opened {
                 open_table(&pins, control, settings.capacity, &rules)?
             }
         };
+        // What nobody adopted and is of no translator of ours goes before the programs hang.
+        table.set_translators(&rules.config);
         let hops = pins.map("next_hops")?;
         let next_hops = NextHops::of_map(hops.fd().as_fd(), control.clone());
         let failed = || FastPathError::when("open the maps");
@@ -334,21 +338,46 @@ fn look(settings: &Settings, buckets: u32) -> Result<(Pins, Found), FastPathErro
     if pins.is_empty() {
         return Ok((pins, Found::Nothing));
     }
-    let Some(why) = strange(&pins, settings, buckets)? else { return Ok((pins, Found::Kept)) };
+    let Some(why) = strange(&pins, &settings.gateway, buckets)? else { return Ok((pins, Found::Kept)) };
     pins.remove_all()?;
     Ok((Pins::open(&settings.pin_path, &settings.gateway)?, Found::Replaced(why)))
 }
 
 /// Why what is pinned is not ours to use; `None`: it is.
-pub(crate) fn strange(
-    pins: &Pins,
-    settings: &Settings,
-    buckets: u32,
-) -> Result<Option<String>, FastPathError> {
+pub(crate) fn strange(pins: &Pins, gateway: &str, buckets: u32) -> Result<Option<String>, FastPathError> {
+    if let Some(version) = layout_of(pins)? {
+        return Ok(Some(version));
+    }
     match pins.strange(buckets) {
         Some(why) => Ok(Some(why)),
-        None => Ok(open_control(pins)?.strange(&settings.gateway, buckets)),
+        None => Ok(open_control(pins)?.strange(gateway, buckets)),
     }
+}
+
+/// Why what is pinned is of another version; `None`: it is of this one, or something else is wrong with it.
+fn layout_of(pins: &Pins) -> Result<Option<String>, FastPathError> {
+    if !pins.has_version() {
+        return Ok(None);
+    }
+    Ok(open_control(pins)?.strange_version())
+}
+
+/// Why what a gateway of this name has pinned could not be gone on with, by a table for so many flows; `None`: it could, or there is nothing.
+pub fn unusable(pin_path: &Path, gateway: &str, capacity: u32) -> Option<String> {
+    let pins = Pins::of(pin_path, gateway);
+    if pins.is_empty() {
+        return None;
+    }
+    strange(&pins, gateway, FlowTable::buckets_for(capacity)).unwrap_or_else(|error| Some(error.to_string()))
+}
+
+/// Where the translators are whose flows a gateway of this name has pinned.
+pub fn slots(pin_path: &Path, gateway: &str) -> Slots {
+    let pins = Pins::of(pin_path, gateway);
+    let is_ours = pins.has_version() && matches!(layout_of(&pins), Ok(None));
+    // Where nothing is, or nothing of this version, nobody has a slot.
+    let control = is_ours.then(|| open_control(&pins).ok()).flatten();
+    control.map_or_else(Slots::default, |control| control.slots())
 }
 
 fn open_control(pins: &Pins) -> Result<Control, FastPathError> {
@@ -365,7 +394,7 @@ fn open_table(
     let (control, flows) = (Arc::new(control), pins.map("flows")?);
     let table = FlowTable::of_map(flows.fd().as_fd(), control.clone(), capacity);
     let table = table.map_err(FastPathError::when("map the flow table"))?;
-    table.set_translators(&rules.config);
+    table.expect_translators(&rules.config);
     Ok((control, Arc::new(table)))
 }
 

@@ -1,7 +1,9 @@
 //! The same door without eBPF: there is no fast path.
 
 use crate::layout::Device;
-use crate::{Attached, Control, Counts, FastPathError, FlowTable, Found, LeftOut, NextHops, Rules, Settings};
+use crate::{
+    Attached, Control, Counts, FastPathError, FlowTable, Found, LeftOut, NextHops, Rules, Settings, Slots,
+};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::Ipv4Addr;
@@ -194,6 +196,16 @@ impl FastPath {
 /// [`FastPathError::NotBuilt`].
 pub fn remove_all(_: &Path, _: &str) -> Result<usize, FastPathError> {
     Err(FastPathError::NotBuilt)
+}
+
+/// What another build has left cannot be gone on with.
+pub fn unusable(_: &Path, _: &str, _: u32) -> Option<String> {
+    Some(FastPathError::NotBuilt.to_string())
+}
+
+/// Nobody has a slot.
+pub fn slots(_: &Path, _: &str) -> Slots {
+    Slots::default()
 }
 
 /// None: what another build has left is not known to this one.

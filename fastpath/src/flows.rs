@@ -17,7 +17,9 @@ use crate::layout::{
     TO_INSIDE, TO_OUTSIDE, TRANSLATORS, flow_state, flow_word,
 };
 use crate::memory::{Mapping, SharedFlow};
+use crate::slots::Slots;
 use crate::ticks;
+use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::nat::NatProtocol;
 use sixway_dataplane::offload::{FlowHandle, OffloadedFlow};
 use sixway_dataplane::translate::address::Rfc6052;
@@ -48,7 +50,7 @@ pub struct FlowTable {
     /// Flows in it.
     used: AtomicU32,
     incarnation: AtomicU32,
-    prefixes: RwLock<[Option<Rfc6052>; TRANSLATORS]>,
+    translators: RwLock<[Option<(Identity, Rfc6052)>; TRANSLATORS]>,
 }
 
 impl FlowTable {
@@ -96,18 +98,53 @@ impl FlowTable {
             used: AtomicU32::new(0),
             // Another one than that of a gateway before.
             incarnation: AtomicU32::new(ticks::now()),
-            prefixes: RwLock::default(),
+            translators: RwLock::default(),
         })
     }
 
-    /// Takes the translators' prefixes from a configuration. Entries of flows that are not as it says have to be removed before.
+    /// Takes the stateful translators from a configuration, from now on: entries in slots whose owner is another one now are put to rest.
     pub fn set_translators(&self, config: &Config) {
-        let prefixes = std::array::from_fn(|number| {
-            let translator = &config.translators[number];
+        self.expect_translators(config);
+        self.begin_slots();
+    }
+
+    /// Takes them, for [`Self::adopt`]: the table still holds the flows of a process before this one, under the slots of that time.
+    pub fn expect_translators(&self, config: &Config) {
+        let translators = std::array::from_fn(|slot| {
+            let translator = &config.translators[slot];
             let prefix = Prefix6::holding(Ipv6Addr::from(translator.prefix), translator.length);
-            (translator.kind == KIND_NAT64).then(|| Rfc6052::new(prefix, true).ok()).flatten()
+            let prefix = (translator.kind == KIND_NAT64).then(|| Rfc6052::new(prefix, true).ok());
+            Some((Identity::from_number(translator.identity)?, prefix.flatten()?))
         });
-        *self.prefixes.write().unwrap_or_else(std::sync::PoisonError::into_inner) = prefixes;
+        *self.translators.write().unwrap_or_else(std::sync::PoisonError::into_inner) = translators;
+    }
+
+    /// From now on flows name the slots as they are to be. What names one whose owner was another is put to rest before.
+    pub(crate) fn begin_slots(&self) {
+        let (before, now) = (self.control.slots(), self.slots_to_be());
+        if before == now {
+            return;
+        }
+        let is_other = |slot: u8| before.owner(slot) != now.owner(slot);
+        for slot in 0..self.slots() {
+            let half = self.read(slot);
+            if matches!(flow_state(half.word), FLOW_ARMED | FLOW_ACTIVE) && is_other(half.mechanism) {
+                self.rest(slot);
+            }
+        }
+        self.control.set_slots(&now);
+    }
+
+    /// Whose the slots are to be.
+    pub(crate) fn slots_to_be(&self) -> Slots {
+        let translators = self.translators.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let owners = translators.iter().enumerate();
+        owners.filter_map(|(slot, it)| it.map(|(identity, _)| (slot, identity))).collect()
+    }
+
+    /// Whose the flows are that name slots.
+    pub(crate) fn owners(&self) -> Slots {
+        self.control.slots()
     }
 
     /// The most flows.
@@ -235,8 +272,11 @@ impl FlowTable {
 
     /// A flow's halves, as they are written; `None`: it cannot be offloaded.
     pub(crate) fn halves(&self, flow: &OffloadedFlow) -> Option<[Flow; 2]> {
-        let prefixes = self.prefixes.try_read().ok()?;
-        let prefix = (*prefixes.get(usize::from(flow.mechanism))?)?;
+        let translators = self.translators.try_read().ok()?;
+        let mut owners = translators.iter().zip(0..);
+        let (prefix, slot) = owners.find_map(|(it, slot)| {
+            it.filter(|(identity, _)| *identity == flow.mechanism).map(|(_, prefix)| (prefix, slot))
+        })?;
         let inside = flow.inside.0.address.octets();
         let remote6 = prefix.embed_any(flow.remote.address).octets();
         let out = Flow {
@@ -252,7 +292,7 @@ impl FlowTable {
                 NatProtocol::Icmp => return None,
             },
             direction: TO_OUTSIDE,
-            mechanism: flow.mechanism,
+            mechanism: slot,
             ..Flow::zero()
         };
         let before = sum6(&inside) + sum6(&remote6);

@@ -126,7 +126,7 @@ mod tests {
         std::fs::write(&source, program).unwrap();
         let headers = concat!(env!("CARGO_MANIFEST_DIR"), "/bpf");
         let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".into());
-        let arguments = ["-w", "-O1", "-I", headers, "-o"];
+        let arguments = ["-w", "-O1", "-I", headers, "-I", env!("OUT_DIR"), "-o"];
         let output = Command::new(clang).args(arguments).args([&binary, &source]).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let output = Command::new(&binary).output().unwrap();

@@ -3,10 +3,12 @@
 //! Addresses and ports stand as they do in a header (network order, read as this machine reads memory); everything else is the
 //! machine's. `tests/layout.rs` compares every field with what clang makes of the headers.
 
+use sixway_dataplane::mechanism::table::Kind;
+
 /// "6way": what the control map starts with.
 pub const MAGIC: u32 = 0x3677_6179;
 /// The version of everything here and of the hash. Another number: the maps are not ours to use.
-pub const LAYOUT_VERSION: u32 = 1;
+pub const LAYOUT_VERSION: u32 = 2;
 
 /// Of a [`Device`]: the tc program can send by it.
 pub const SENDS: u8 = 1;
@@ -40,27 +42,31 @@ pub const ADDRESSES4: usize = 64;
 pub const NETWORKS4: usize = 64;
 /// See [`TRANSLATORS`].
 pub const PORTS: usize = 32;
+/// Kinds of mechanisms that there are counters for.
+pub const KINDS: usize = Kind::NUMBERS;
 /// Counters: two for each kind of mechanism, then sixteen for what was not forwarded.
-pub const COUNTERS: usize = 32;
+pub const COUNTERS: usize = PASSED + 16;
 /// The first counter of what was not forwarded.
-pub const PASSED: usize = 16;
+pub const PASSED: usize = 2 * KINDS;
 
-/// Kinds of mechanisms.
+/// Kinds of mechanisms: the numbers of the table, and what is no mechanism. `kinds.h` has them from there, too.
 pub const KIND_NONE: u8 = 0;
 /// See [`KIND_NONE`].
-pub const KIND_NAT64: u8 = 1;
+pub const KIND_NAT64: u8 = Kind::Nat64.number();
 /// See [`KIND_NONE`].
-pub const KIND_SIIT: u8 = 2;
+pub const KIND_SIIT: u8 = Kind::Siit.number();
 /// See [`KIND_NONE`].
-pub const KIND_SIX_TO_FOUR: u8 = 3;
+pub const KIND_SIX_TO_FOUR: u8 = Kind::SixToFour.number();
 /// See [`KIND_NONE`].
-pub const KIND_SIX_RD: u8 = 4;
+pub const KIND_SIX_RD: u8 = Kind::SixRd.number();
 /// See [`KIND_NONE`].
-pub const KIND_CONFIGURED: u8 = 5;
+pub const KIND_CONFIGURED: u8 = Kind::Configured.number();
 /// See [`KIND_NONE`].
-pub const KIND_ISATAP: u8 = 6;
+pub const KIND_ISATAP: u8 = Kind::Isatap.number();
 /// Of a rule: what there was no room for; its destinations are the engine's.
-pub const KIND_ENGINE: u8 = 7;
+pub const KIND_ENGINE: u8 = 255;
+
+const _: () = assert!(Kind::NUMBERS <= KIND_ENGINE as usize);
 
 /// The translator itself joins two hosts of its table (RFC 7757 section 4.2.2).
 pub const HAIRPIN_INTRINSIC: u8 = 0;
@@ -205,6 +211,8 @@ plain! {
         pub keys: [u64; 4],
         /// The gateway's name, zeros behind it.
         pub gateway: [u8; 64],
+        /// Whose each slot of [`Config::translators`] is: the number of a stateful translator's identity, or 0.
+        pub slots: [u64; TRANSLATORS],
     }
 
     /// Where packets go.
@@ -277,6 +285,10 @@ plain! {
         pub reserved: u8,
         /// The prefix.
         pub prefix: [u8; 16],
+        /// Zero.
+        pub reserved1: u32,
+        /// The number of a stateful one's identity; the programs do not read it.
+        pub identity: u64,
     }
 
     /// IPv4 addresses of a pool, in the order of the machine.
@@ -476,11 +488,13 @@ plain! {
         pub default_siit: u8,
         /// There is a stateless rule.
         pub has_stateless: u8,
+        /// There is a stateful translator.
+        pub has_stateful: u8,
         /// Zero.
-        pub reserved: [u8; 3],
+        pub reserved: [u8; 2],
         /// Identifications of IPv4 packets start here.
         pub identification: u32,
-        /// Stateful ones first, in the order of the configuration.
+        /// Stateful ones in their slots ([`Control::slots`]), stateless ones where there is room, in the order of the configuration.
         pub translators: [Translator; TRANSLATORS],
         /// Tunnels.
         pub tunnels: [Tunnel; TUNNELS],

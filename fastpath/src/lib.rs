@@ -52,6 +52,7 @@ mod probe;
 mod programs;
 pub mod rules;
 mod settings;
+mod slots;
 #[cfg(feature = "ebpf")]
 mod steering;
 #[cfg(not(feature = "ebpf"))]
@@ -70,7 +71,7 @@ pub use counts::{CAUSES, Cause, Counts};
 pub use error::SteeringError;
 #[cfg(not(feature = "ebpf"))]
 pub use fast_path::{Ahead, gateways, remove_all};
-pub use fast_path::{FastPath, Loaded, Opened, Prepared};
+pub use fast_path::{FastPath, Loaded, Opened, Prepared, slots, unusable};
 pub use fault::FastPathError;
 pub use flows::FlowTable;
 pub use next_hops::{Neighbour, NextHops};
@@ -84,6 +85,7 @@ pub use probe::can_decap_gso;
 #[cfg(feature = "ebpf")]
 pub use programs::{TC_OBJECT, XDP_OBJECT};
 pub use settings::{Attached, Found, LeftOut, Mode, Place, Rules, Settings, Table};
+pub use slots::Slots;
 pub use steering::Steering;
 pub use writer::FastPathWriter;
 

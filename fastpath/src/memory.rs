@@ -65,6 +65,7 @@ twin! {
         enabled: AtomicU32,
         keys: [AtomicU64; 4],
         gateway: [AtomicU8; 64],
+        slots: [AtomicU64; layout::TRANSLATORS],
     }
 }
 

@@ -20,6 +20,9 @@ use std::path::{Path, PathBuf};
 /// Where clsact's filter stands: before those whose priority the kernel chooses, as steering's is.
 pub(crate) const PRIORITY: u16 = 6;
 
+/// Octets of a control map that every version has: magic and version.
+const VERSIONED: usize = 8;
+
 /// BPF_F_MMAPABLE.
 const MMAPABLE: u32 = 1 << 10;
 
@@ -158,6 +161,15 @@ impl Pins {
 
     pub fn is_empty(&self) -> bool {
         self.entries().is_empty()
+    }
+
+    /// Whether there is a control map, of whatever version: it can be mapped, as all of them are no larger than a page, and says which.
+    pub fn has_version(&self) -> bool {
+        MapInfo::from_pin(self.folder.join("control")).is_ok_and(|found| {
+            found.map_type().is_ok_and(|kind| kind == MapType::Array)
+                && found.value_size() as usize >= VERSIONED
+                && found.map_flags() & MMAPABLE != 0
+        })
     }
 
     /// Why the pinned maps are none that this program can use, by their sizes; `None`: they are, or there are none.

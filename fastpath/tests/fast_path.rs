@@ -9,6 +9,7 @@ mod support;
 
 use aya::maps::{HashMap, MapData};
 use sixway_dataplane::Instant;
+use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::table::Kind;
 use sixway_dataplane::nat::{Direction, Inside, NatProtocol, Outside};
 use sixway_dataplane::offload::{FastPath as _, OffloadedFlow, mark};
@@ -76,13 +77,18 @@ fn rules() -> Rules {
     translator.kind = KIND_NAT64;
     translator.length = 96;
     translator.prefix[..4].copy_from_slice(&[0, 0x64, 0xff, 0x9b]);
-    config.translators_count = 1;
+    translator.identity = nat64().number();
+    (config.translators_count, config.has_stateful) = (1, 1);
     Rules { config: Box::new(config), tables: Vec::new() }
+}
+
+fn nat64() -> Identity {
+    Identity::of_nat64("64:ff9b::/96".parse().unwrap())
 }
 
 fn flow(number: u16) -> OffloadedFlow {
     OffloadedFlow {
-        mechanism: 0,
+        mechanism: nat64(),
         protocol: NatProtocol::Udp,
         inside: Inside(Endpoint6::new("2001:db8::1".parse().unwrap(), number)),
         outside: Outside(Endpoint4::new(NEAR, number)),

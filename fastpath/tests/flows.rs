@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use sixway_dataplane::Instant;
+use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::nat::{Direction, Inside, NatProtocol, Outside};
 use sixway_dataplane::offload::{FastPath, FlowHandle, OffloadedFlow};
 use sixway_fastpath::layout::{
@@ -26,14 +27,21 @@ fn config() -> Config {
         let prefix: Ipv6Addr = prefix.parse().unwrap();
         let translator = &mut config.translators[number];
         (translator.kind, translator.length, translator.prefix) = (KIND_NAT64, length, prefix.octets());
+        translator.identity = nat64(number as u32).number();
     }
     config.translators_count = 2;
     config
 }
 
+/// The translators by their number.
+fn nat64(number: u32) -> Identity {
+    let prefix = ["64:ff9b::/96", "2001:db8:64::/48"][number as usize % 2];
+    Identity::of_nat64(prefix.parse().unwrap())
+}
+
 fn flow(number: u32) -> OffloadedFlow {
     OffloadedFlow {
-        mechanism: (number % 2) as u8,
+        mechanism: nat64(number),
         protocol: if number.is_multiple_of(3) { NatProtocol::Udp } else { NatProtocol::Tcp },
         inside: Inside(Endpoint6::new(
             Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(number)),
@@ -151,8 +159,8 @@ fn a_table_takes_nearly_as_many_flows_as_it_was_made_for_and_never_more() {
 fn flows_that_cannot_be_offloaded_are_refused() {
     let table = table(10);
     assert!(table.arm(&OffloadedFlow { protocol: NatProtocol::Icmp, ..flow(1) }).is_none());
-    assert!(table.arm(&OffloadedFlow { mechanism: 2, ..flow(1) }).is_none(), "it has no prefix");
-    assert!(table.arm(&OffloadedFlow { mechanism: 200, ..flow(1) }).is_none());
+    let stranger = Identity::of_nat64("2001:db8:65::/48".parse().unwrap());
+    assert!(table.arm(&OffloadedFlow { mechanism: stranger, ..flow(1) }).is_none(), "it has no slot");
     assert_eq!(table.used(), 0);
 }
 
@@ -228,14 +236,58 @@ fn the_next_gateway_keeps_whole_flows_that_it_wants_and_nothing_else() {
     assert_eq!((table.used(), table.entries().count()), (19, 19));
 }
 
-#[test]
-fn flows_of_another_prefix_are_not_adopted() {
-    let table = table(10);
-    let handle = table.arm(&flow(2)).unwrap();
-    assert_eq!(table.halves_of(handle).map(|slot| table.force(slot)), [true; 2]);
+/// The same, but for the prefix of the first translator, which sums up to the same: what it adds to checksums is no different.
+fn other_config() -> Config {
     let mut other = config();
+    let prefix: Ipv6Addr = "2001:dffe::".parse().unwrap();
+    other.translators[0].prefix = prefix.octets();
+    other.translators[0].identity = Identity::of_nat64("2001:dffe::/96".parse().unwrap()).number();
+    other
+}
+
+/// A flow of the first translator, active.
+fn activate(table: &FlowTable, number: u32) -> FlowHandle {
+    let handle = table.arm(&flow(number)).unwrap();
+    assert_eq!(table.halves_of(handle).map(|slot| table.force(slot)), [true; 2]);
+    handle
+}
+
+#[test]
+fn flows_of_a_translator_that_is_gone_are_not_adopted_whoever_has_its_slot() {
+    let table = table(10);
+    let (gone, stays) = (activate(&table, 2), activate(&table, 3));
+    table.expect_translators(&other_config());
+    let adopted = table.adopt(|handle, flow, _| {
+        assert_eq!((handle, flow.mechanism), (stays, nat64(1)));
+        true
+    });
+    assert_eq!((adopted.kept, adopted.refused, adopted.gone, adopted.strays), (1, 0, 1, 0));
+    assert!(table.halves_of(gone).iter().all(|slot| flow_state(table.read(*slot).word) == FLOW_RESTING));
+    assert!(table.arm(&flow(2)).is_none(), "its translator is gone");
+    let heir = Identity::of_nat64("2001:dffe::/96".parse().unwrap());
+    let handle = table.arm(&OffloadedFlow { mechanism: heir, ..flow(2) }).unwrap();
+    assert_eq!(table.read(table.halves_of(handle)[0]).mechanism, 0);
+}
+
+#[test]
+fn who_adopts_nothing_takes_over_no_flow_of_a_translator_that_is_gone() {
+    let table = table(10);
+    let (gone, stays) = (activate(&table, 2), activate(&table, 3));
+    table.set_translators(&config());
+    assert!(table.halves_of(gone).iter().all(|slot| table.is_active(*slot)), "nobody is gone");
+    table.set_translators(&other_config());
+    assert!(!table.halves_of(gone).iter().any(|slot| table.is_active(*slot)));
+    assert!(table.halves_of(stays).iter().all(|slot| table.is_active(*slot)));
+}
+
+#[test]
+fn a_flow_that_says_something_else_than_its_translators_prefix_is_not_adopted() {
+    let table = table(10);
+    activate(&table, 2);
+    let mut other = config();
+    // A prefix of which the identity says nothing.
     other.translators[0].prefix[15 - 4] = 9;
     table.set_translators(&other);
     let adopted = table.adopt(|_, _, _| panic!("it is not of the configuration"));
-    assert_eq!((adopted.kept, adopted.strays), (0, 2));
+    assert_eq!((adopted.kept, adopted.gone, adopted.strays), (0, 0, 2));
 }

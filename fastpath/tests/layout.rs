@@ -2,6 +2,7 @@
 #![cfg(feature = "ebpf")]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use sixway_dataplane::mechanism::table::Kind;
 use sixway_fastpath::layout::*;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -19,7 +20,7 @@ fn c_program(name: &str, body: &str) -> String {
     let headers = concat!(env!("CARGO_MANIFEST_DIR"), "/bpf");
     let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".into());
     let output = Command::new(clang)
-        .args(["-w", "-O1", "-I", headers, "-o"])
+        .args(["-w", "-O1", "-I", headers, "-I", env!("OUT_DIR"), "-o"])
         .args([&program, &source])
         .output()
         .unwrap();
@@ -60,6 +61,17 @@ fn every_structure_lies_in_memory_as_in_c() {
 }
 
 #[test]
+fn every_mechanism_has_its_number_in_the_programs() {
+    let (mut body, mut wanted) = (String::new(), String::new());
+    for kind in Kind::ALL {
+        let name = kind.name().to_uppercase();
+        writeln!(body, "\tprintf(\"{name} %d\\n\", KIND_{name});").unwrap();
+        writeln!(wanted, "{name} {}", kind.number()).unwrap();
+    }
+    assert_eq!(c_program("kinds", &body), wanted);
+}
+
+#[test]
 fn every_number_is_that_of_the_headers() {
     let (mut body, mut wanted) = (String::new(), String::new());
     macro_rules! compare_all {
@@ -76,10 +88,10 @@ fn every_number_is_that_of_the_headers() {
     }
     compare_all! {
         MAGIC LAYOUT_VERSION TICK_SHIFT AWAY_TICKS KIND_NONE KIND_NAT64 KIND_SIIT KIND_SIX_TO_FOUR KIND_SIX_RD KIND_CONFIGURED
-        KIND_ISATAP FLOW_FREE FLOW_BUSY FLOW_ARMED FLOW_ACTIVE FLOW_RESTING TO_OUTSIDE TO_INSIDE
+        KIND_ISATAP KIND_ENGINE FLOW_FREE FLOW_BUSY FLOW_ARMED FLOW_ACTIVE FLOW_RESTING TO_OUTSIDE TO_INSIDE
     }
     compare_sizes! {
-        BUCKET NEXT_HOPS TRANSLATORS TUNNELS RULES HOST4 POOLS PREFIXES6 ADDRESSES4 NETWORKS4 PORTS COUNTERS PASSED
+        BUCKET NEXT_HOPS TRANSLATORS TUNNELS RULES HOST4 POOLS PREFIXES6 ADDRESSES4 NETWORKS4 PORTS KINDS COUNTERS PASSED
     }
     assert_eq!(c_program("numbers", &body), wanted);
 }

@@ -79,6 +79,7 @@ fn full(translators: &[u8], tunnels: &[u8]) -> Config {
     (config.plain_routing, config.can_decap_gso, config.has_stateless) = (1, 1, 1);
     config.translators =
         std::array::from_fn(|at| translator(turn(translators, at * translators.len() / TRANSLATORS), at));
+    config.has_stateful = 1;
     config.siit_count = config.translators.iter().filter(|one| one.kind == KIND_SIIT).count() as u8;
     config.default_siit =
         config.translators.iter().position(|one| one.kind == KIND_SIIT).map_or(0, |at| at as u8 + 1);

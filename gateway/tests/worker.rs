@@ -8,6 +8,7 @@ use sixway::worker::{
     Table, Translator, TunnelSet, Wake, Worker, mailbox, rings,
 };
 use sixway_dataplane::engine::{Engine, EngineConfig};
+use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, WallClock};
 use sixway_dataplane::nat::{BlockMove, Blocks, SavedSession};
@@ -58,7 +59,7 @@ impl Translator for Fake {
     fn emptied(&mut self, _: Instant) {}
     fn settle(&mut self, _: Instant) {}
     fn end_fast_path(&mut self) {}
-    fn export(&mut self, _: Instant) -> Vec<(u16, SavedSession)> {
+    fn export(&mut self, _: Instant) -> Vec<(Identity, SavedSession)> {
         Vec::new()
     }
     fn set_tunnels(&mut self, _: &TunnelSet) {}

@@ -15,10 +15,8 @@ use crate::verdict::{MechanismId, Verdict};
 pub(super) struct Slot {
     pub(super) packet: Packet,
     /// The packet inside, of one that came through a tunnel.
-    pub(super) inner: Packet,
+    pub(super) inner: Option<Packet>,
     pub(super) owner: Owner,
-    /// It came through a tunnel.
-    pub(super) came_through: bool,
     /// It goes by itself: an ICMP error, a fragment, a further pass, or the gateway's own.
     pub(super) alone: bool,
     /// Position in the stride.
@@ -26,20 +24,13 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    pub(super) const EMPTY: Self = Self {
-        packet: Packet::EMPTY,
-        inner: Packet::EMPTY,
-        owner: Owner::Gateway,
-        came_through: false,
-        alone: true,
-        frame: 0,
-    };
+    pub(super) const EMPTY: Self =
+        Self { packet: Packet::EMPTY, inner: None, owner: Owner::Gateway, alone: true, frame: 0 };
 
     /// The packet, and how far its look-up is.
     #[inline(always)]
     fn subject<'a, P>(&'a self, probe: &'a P) -> Subject<'a, P> {
-        let inner = if self.came_through { Some(&self.inner) } else { None };
-        Subject { packet: &self.packet, inner, probe }
+        Subject { packet: &self.packet, inner: self.inner.as_ref(), probe }
     }
 
     /// Whether the slot goes on with the run of a mechanism.
@@ -72,8 +63,10 @@ impl Engine {
     /// A packet by itself, with no run to find.
     #[inline(always)]
     fn one(&mut self, frame: &mut Frame, batch: &mut Batch<'_>) {
-        let mut slot = Slot::EMPTY;
         self.path.effects.begin();
+        // Field by field: a copy of a constant as large would be a call.
+        let (packet, owner) = (Packet::EMPTY, Owner::Gateway);
+        let mut slot = Slot { packet, inner: None, owner, alone: true, frame: 0 };
         if !self.read_one(&mut slot, frame, batch) {
             return;
         }
@@ -111,7 +104,7 @@ impl Engine {
             self.path.refuse(reason, frame, None, batch);
             return false;
         }
-        slot.came_through = false;
+        slot.inner = None;
         let is_error = matches!(slot.packet.transport, Transport::IcmpError { .. });
         slot.alone = is_error || slot.packet.fragment.is_some() || frame.passes > 0;
         match self.classify(frame, slot) {
@@ -180,7 +173,7 @@ impl Engine {
         let counters = &mut self.path.effects.counters;
         let mut candidates = 0;
         let from_tunnels =
-            slots.iter().filter(|slot| slot.came_through || matches!(slot.owner, Owner::Endpoint(_)));
+            slots.iter().filter(|slot| slot.inner.is_some() || matches!(slot.owner, Owner::Endpoint(_)));
         for slot in from_tunnels {
             let frame = &stride[slot.frame as usize];
             candidates |= u64::from(frame.verdict == Verdict::Forward) << slot.frame;

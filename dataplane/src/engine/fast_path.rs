@@ -13,15 +13,15 @@ impl Engine {
     /// Gives sessions to this fast path from now on, when a direction has had so many packets (rounded up to a power of two). A refused
     /// one is offered again when it has had twice as many, and so on. Entries of an earlier fast path are taken out of it, in one go.
     pub fn set_fast_path(&mut self, fast_path: Box<dyn FastPath>, packets: u32) {
-        for (mechanism, nat64) in self.mechanisms.nat64.all.iter_mut().enumerate() {
-            nat64.set_fast_path(Some(fast_path.handle()), mechanism as u8, packets);
+        for nat64 in &mut self.mechanisms.nat64.all {
+            nat64.set_fast_path(Some(fast_path.handle()), packets);
         }
     }
 
     /// Gives no more sessions to the fast path, and takes those back that it has, in one go.
     pub fn clear_fast_path(&mut self) {
-        for (mechanism, nat64) in self.mechanisms.nat64.all.iter_mut().enumerate() {
-            nat64.set_fast_path(None, mechanism as u8, 0);
+        for nat64 in &mut self.mechanisms.nat64.all {
+            nat64.set_fast_path(None, 0);
         }
     }
 
@@ -65,8 +65,8 @@ impl Engine {
         usage: &Usage,
         now: Instant,
     ) -> Result<(), NotAdopted> {
-        let nat64 =
-            self.mechanisms.nat64.all.get_mut(usize::from(flow.mechanism)).ok_or(NotAdopted::NoTranslator)?;
+        let mut all = self.mechanisms.nat64.all.iter_mut();
+        let nat64 = all.find(|nat64| nat64.identity() == flow.mechanism).ok_or(NotAdopted::NoTranslator)?;
         nat64.adopt(flow, handle, usage, now, &mut self.path.effects.counters)
     }
 

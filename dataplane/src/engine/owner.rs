@@ -64,10 +64,11 @@ impl Engine {
             None => {}
             Some(Owner::Gateway | Owner::Endpoint(_)) => return Ok(owner),
             Some(Owner::Mechanism(id)) => {
-                if with_row_ref!(self.mechanisms, id.kind, row => row.is_passive()) {
+                if !id.kind.is_routed() {
                     return Ok(owner);
                 }
-                if let Addresses::V4 { source, .. } = packet.addresses
+                if id.kind.owns_sources()
+                    && let Addresses::V4 { source, .. } = packet.addresses
                     && frame.passes == 0
                     && with_row_ref!(self.mechanisms, id.kind, row => row.all[usize::from(id.index)].owns_source(source))
                 {
@@ -96,7 +97,7 @@ impl Engine {
     /// The tunnel that a packet came through; of a fragment or an ICMP error, of which that is not known yet, the end.
     #[inline(always)]
     fn came_through(&self, endpoint: u8, frame: &Frame, slot: &mut Slot) -> Result<Owner, DropReason> {
-        let Slot { packet, inner, came_through, .. } = slot;
+        let Slot { packet, inner, .. } = slot;
         if packet.fragment.is_some() || matches!(packet.transport, Transport::IcmpError { .. }) {
             return Ok(Owner::Endpoint(endpoint));
         }
@@ -105,13 +106,13 @@ impl Engine {
         {
             return Err(DropReason::TunnelLoop);
         }
+        let inner = inner.insert(Packet::EMPTY);
         decap::inner(frame, packet, inner)?;
         let arrived = Arrived::of(packet, inner)?;
         if self.own6 == Some(arrived.source) {
             return Err(DropReason::SourceNotInTunnel);
         }
         let tunnel = self.ends.came_through(endpoint, arrived, &self.mechanisms);
-        *came_through = true;
         Ok(Owner::Mechanism(tunnel.ok_or(DropReason::NoTunnel)?.id))
     }
 
@@ -166,11 +167,7 @@ impl Engine {
     /// is one that gives way to tables.
     #[inline(always)]
     fn named_or_steered(&self, address: Ipv6Addr, id: MechanismId) -> MechanismId {
-        if with_row_ref!(self.mechanisms, id.kind, row => row.is_passive()) {
-            self.named_or_tunnel(address, id)
-        } else {
-            id
-        }
+        if !id.kind.is_routed() { self.named_or_tunnel(address, id) } else { id }
     }
 
     #[inline(never)]
@@ -204,12 +201,6 @@ const fn check_forwarding(packet: &Packet, passes: u8) -> Result<(), DropReason>
 }
 
 impl<M: Mechanism> Row<M> {
-    /// Whether the packets pass without the checks of a router: the kernel routes them into tunnels.
-    #[inline(always)]
-    const fn is_passive(&self) -> bool {
-        !M::COUNTS_HOP
-    }
-
     const fn turns_around(&self) -> bool {
         M::TURNS_AROUND
     }

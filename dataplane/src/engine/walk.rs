@@ -73,7 +73,7 @@ impl Engine {
         if packet.fragment.is_some() && self.is_whole(id) {
             return self.reassemble(packet, slot.owner, frame, batch);
         }
-        let inner = slot.came_through.then_some(&slot.inner);
+        let inner = slot.inner.as_ref();
         let again = frame.passes > 0;
         let pass = Pass { decrement: !again && self.counts_hop(id), reassembled: false };
         let decision = self.ask(id, (packet, inner), frame, (again, None), batch)?;
@@ -98,7 +98,7 @@ impl Engine {
             slot.owner = owner;
             return self.walk(slot, frame, batch);
         };
-        let inner = slot.came_through.then_some(&slot.inner);
+        let inner = slot.inner.as_ref();
         let pass = Pass { decrement: frame.passes == 0 && self.counts_hop(id), reassembled: true };
         let decision = self.ask(id, (&slot.packet, inner), frame, (frame.passes > 0, None), batch)?;
         if inner.is_some() && decision.next == Next::Leave {

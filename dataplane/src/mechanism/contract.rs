@@ -161,6 +161,8 @@ pub(crate) trait Mechanism {
     const TURNS_AROUND: bool = false;
     /// Whether the only one of its kind is asked about every IPv4 destination that nobody before it names: it says itself what it does not map.
     const NAMES_REST: bool = false;
+    /// Whether it owns sources: [`Mechanism::owns_source`].
+    const OWNS_SOURCES: bool = false;
     /// What it asks of ICMP errors.
     const QUOTES: Quotes = Quotes::None;
     /// Dependent look-ups.

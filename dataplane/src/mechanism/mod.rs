@@ -3,6 +3,7 @@
 
 pub mod configured;
 pub mod contract;
+pub mod identity;
 pub mod isatap;
 pub mod nat64;
 pub mod siit;

@@ -136,6 +136,13 @@ macro_rules! mechanisms {
             }
         }
 
+        /// The kinds for which this is so, a bit each: asked of every packet, so without a jump.
+        macro_rules! kinds {
+            ($d constant:ident) => {
+                0_u64 $(| (<$module::$state as Mechanism>::$d constant as u64) << Kind::$kind as u64)+
+            };
+        }
+
         /// All mechanisms of an engine, by kind.
         #[derive(Default)]
         pub(crate) struct Mechanisms {
@@ -290,7 +297,24 @@ impl MechanismConfig {
     }
 }
 
+/// Kinds whose packets the gateway forwards as a router does.
+const ROUTED: u64 = kinds!(COUNTS_HOP);
+/// Kinds that own sources which nobody outside has.
+const OWN_SOURCES: u64 = kinds!(OWNS_SOURCES);
+
 impl Kind {
+    /// Whether the gateway forwards its packets as a router does; the kernel routes what goes into tunnels.
+    #[inline(always)]
+    pub(crate) const fn is_routed(self) -> bool {
+        ROUTED >> self as u64 & 1 == 1
+    }
+
+    /// Whether it owns sources which nobody outside has.
+    #[inline(always)]
+    pub(crate) const fn owns_sources(self) -> bool {
+        OWN_SOURCES >> self as u64 & 1 == 1
+    }
+
     /// Number of kinds.
     pub const COUNT: usize = Self::ALL.len();
 

@@ -12,6 +12,7 @@ use super::state_tables::StateTables;
 use super::timeouts::Clock;
 use crate::counters::Counters;
 use crate::instant::Instant;
+use crate::mechanism::identity::Identity;
 use crate::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 
 /// Halves that waited and are looked at after one batch: more than a batch of 256 packets can leave behind.
@@ -31,12 +32,12 @@ pub(crate) struct Present<I: InsideKey> {
 }
 
 impl<I: InsideKey> StateTables<I> {
-    /// Gives sessions to this fast path from now on, under this translator's number, when one of their directions has had so many packets;
+    /// Gives sessions to this fast path from now on, as those of this translator, when one of their directions has had so many packets;
     /// or to none. Those that are in another one are taken out of it.
     pub(crate) fn set_fast_path(
         &mut self,
         fast_path: Option<Box<dyn FastPath>>,
-        mechanism: u8,
+        mechanism: Identity,
         packets: u32,
     ) {
         if self.offloading.is_on() {
@@ -77,7 +78,7 @@ impl<I: InsideKey> StateTables<I> {
             return;
         }
         let Some(inside) = inside.0.carried() else { return };
-        let mechanism = self.offloading.mechanism();
+        let Some(mechanism) = self.offloading.mechanism() else { return };
         let flow = OffloadedFlow { mechanism, protocol, inside, outside, remote };
         let Some(handle) = self.offloading.arm(slot, &flow, now) else {
             counters.flows_offload_refused += 1;

@@ -16,6 +16,7 @@
 
 use super::sides::Direction;
 use crate::instant::Instant;
+use crate::mechanism::identity::Identity;
 use crate::offload::{FastPath, FlowHandle, HalfUsage, OffloadedFlow, Usage};
 use arrayvec::ArrayVec;
 use core::time::Duration;
@@ -86,8 +87,8 @@ pub(crate) struct Moved {
 #[derive(Default)]
 pub(crate) struct Offloading {
     fast_path: Option<Box<dyn FastPath>>,
-    /// The translator's number.
-    mechanism: u8,
+    /// The translator; `None`: it never had a fast path.
+    mechanism: Option<Identity>,
     moving: ArrayVec<Moving, MOST_MOVING>,
     /// In the order of their time.
     waiting: VecDeque<Waiting>,
@@ -127,8 +128,8 @@ impl Default for Filter {
 
 impl Offloading {
     /// Uses this fast path from now on, or none. Entries of an earlier one have to be out.
-    pub(super) fn set(&mut self, fast_path: Option<Box<dyn FastPath>>, mechanism: u8) {
-        (self.fast_path, self.mechanism) = (fast_path, mechanism);
+    pub(super) fn set(&mut self, fast_path: Option<Box<dyn FastPath>>, mechanism: Identity) {
+        (self.fast_path, self.mechanism) = (fast_path, Some(mechanism));
         self.moving.clear();
         self.waiting.clear();
         self.filter = Filter::NOBODY;
@@ -139,8 +140,8 @@ impl Offloading {
         self.fast_path.is_some()
     }
 
-    /// The translator's number.
-    pub(super) const fn mechanism(&self) -> u8 {
+    /// The translator; `None`: it never had a fast path.
+    pub(super) const fn mechanism(&self) -> Option<Identity> {
         self.mechanism
     }
 

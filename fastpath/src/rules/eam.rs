@@ -3,6 +3,7 @@
 use super::{Offer, Why};
 use crate::layout::Eam;
 use crate::settings::Table;
+use crate::slots::Places;
 use sixway_dataplane::engine::EngineConfig;
 use sixway_wire::{Prefix4, Prefix6};
 
@@ -13,14 +14,14 @@ pub const EAM_ROWS: usize = 131_072;
 type Row = (Vec<u8>, Vec<u8>);
 
 impl Offer {
-    pub(super) fn set_mappings(&mut self, engine: &EngineConfig) -> Result<(), Why> {
+    pub(super) fn set_mappings(&mut self, engine: &EngineConfig, places: &Places) -> Result<(), Why> {
         let count: usize = engine.siit.iter().map(|siit| siit.eam.len()).sum();
         if count > EAM_ROWS {
             return Err(Why::TooMany { what: "explicit address mappings", room: EAM_ROWS });
         }
         let (mut eam4, mut eam6) = (Vec::new(), Vec::with_capacity(count));
-        for (index, siit) in engine.siit.iter().enumerate() {
-            let translator = (engine.nat64.len() + index) as u8;
+        for (siit, slot) in engine.siit.iter().zip(&places.stateless) {
+            let translator = *slot as u8;
             // The pool first: a mapping of the same prefix takes its place.
             eam4.extend(siit.dynamic_pool.iter().map(|pool| pool_row(translator, pool.prefix)));
             for (four, six) in siit.eam.iter() {

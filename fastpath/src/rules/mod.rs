@@ -12,9 +12,13 @@ use crate::layout::{
     HOST4, KIND_ENGINE, KIND_NAT64, KIND_SIIT, Own, PORTS, Port, RULES, Rule6, TRANSLATORS, TUNNELS,
 };
 use crate::settings::Rules;
+use crate::slots::{Places, Slots};
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
+use sixway_dataplane::mechanism::contract::Claims;
+use sixway_dataplane::mechanism::identity::Identity;
+use sixway_dataplane::mechanism::table::Kind;
 use sixway_wire::Prefix6;
 
 pub use eam::EAM_ROWS;
@@ -36,6 +40,8 @@ pub struct Surroundings {
     pub idle_udp: u32,
     /// Ticks after which everything is passed on if the gateway is away.
     pub absence: u32,
+    /// Where translators are whose flows a process before this one may have left.
+    pub slots: Slots,
 }
 
 /// A mechanism, as it is counted: its place among those of its kind, or of all tunnels, in the order of the configuration.
@@ -47,6 +53,8 @@ pub enum Mechanism {
     Siit(usize),
     /// A tunnel.
     Tunnel(usize),
+    /// One of another kind, for which the programs have no rules.
+    Other(Kind),
 }
 
 /// Why a mechanism is left to the engine.
@@ -67,6 +75,8 @@ pub enum Why {
     EngineAlone,
     /// The kernel's routes do not follow from the destination alone.
     Routing(String),
+    /// Packets for this one may be another mechanism's, by where they come from.
+    OthersSources(Kind),
 }
 
 impl fmt::Display for Why {
@@ -81,6 +91,13 @@ impl fmt::Display for Why {
             ),
             Self::EngineAlone => f.write_str("the fast path has no rules for such a mechanism"),
             Self::Routing(why) => f.write_str(why),
+            Self::OthersSources(kind) => {
+                write!(
+                    f,
+                    "packets may be those of {}, which the engine carries, by where they come from",
+                    kind.title()
+                )
+            }
         }
     }
 }
@@ -109,10 +126,12 @@ impl Offer {
         let mut offer = Self::default();
         offer.set_surroundings(engine, around);
         let mut stateless = around.not_plain.clone().map_or(Ok(()), |why| Err(Why::Routing(why)));
-        stateless = stateless.and(offer.set_translators(engine));
+        let places = places(engine, &around.slots);
+        stateless = stateless.and(offer.set_translators(engine, &places));
         offer.set_own(engine);
         offer.set_tunnels(engine);
-        stateless = stateless.and(offer.set_prefixes(engine));
+        stateless = stateless.and(offer.set_prefixes(engine, &places));
+        stateless = stateless.and(offer.set_others(engine));
         match stateless {
             Ok(()) => offer.rules.config.has_stateless = u8::from(offer.has_any()),
             Err(why) => offer.refuse_stateless(engine, &why),
@@ -159,11 +178,10 @@ impl Offer {
     }
 
     /// Whose the IPv6 destinations are, longest prefix first, as `Engine::new` has it.
-    fn set_prefixes(&mut self, engine: &EngineConfig) -> Result<(), Why> {
+    fn set_prefixes(&mut self, engine: &EngineConfig, places: &Places) -> Result<(), Why> {
         let mut all: Vec<(Prefix6, u8, usize)> = Vec::new();
         all.extend(engine.nat64.iter().map(|one| (one.prefix.prefix(), KIND_NAT64, 0)));
-        for (index, one) in engine.siit.iter().enumerate() {
-            let index = engine.nat64.len() + index;
+        for (one, index) in engine.siit.iter().zip(places.stateless.iter().copied()) {
             all.extend(one.prefix.iter().map(|prefix| (prefix.prefix(), KIND_SIIT, index)));
         }
         for (index, tunnel) in engine.tunnels.iter().enumerate() {
@@ -185,6 +203,19 @@ impl Offer {
         Ok(())
     }
 
+    /// Mechanisms of other kinds are the engine's. Their destinations are known; whose packets are claimed by anything else is not found out here.
+    fn set_others(&mut self, engine: &EngineConfig) -> Result<(), Why> {
+        let mut result = Ok(());
+        for other in &engine.others {
+            self.refuse(Mechanism::Other(other.kind()), Why::EngineAlone);
+            let Claims { destinations6: _, inside6, names, rest4 } = other.claims();
+            if !inside6.is_empty() || names || rest4 {
+                result = Err(Why::OthersSources(other.kind()));
+            }
+        }
+        result
+    }
+
     fn has_any(&self) -> bool {
         let translators = self.rules.config.translators.iter().any(|one| one.kind == KIND_SIIT);
         translators || self.rules.config.tunnels.iter().any(|one| one.kind != 0)
@@ -194,8 +225,10 @@ impl Offer {
     fn refuse_stateless(&mut self, engine: &EngineConfig, why: &Why) {
         self.rules.config.has_stateless = 0;
         let known = core::mem::take(&mut self.unoffered);
-        self.unoffered =
-            known.into_iter().filter(|one| matches!(one.mechanism, Mechanism::Nat64(_))).collect();
+        self.unoffered = known
+            .into_iter()
+            .filter(|one| matches!(one.mechanism, Mechanism::Nat64(_) | Mechanism::Other(_)))
+            .collect();
         let siit = (0..engine.siit.len()).map(Mechanism::Siit);
         for mechanism in siit.chain((0..engine.tunnels.len()).map(Mechanism::Tunnel)) {
             self.unoffered.push(Unoffered { mechanism, why: why.clone() });
@@ -204,9 +237,20 @@ impl Offer {
     }
 }
 
+/// Where the translators are.
+fn places(engine: &EngineConfig, before: &Slots) -> Places {
+    let stateful: Vec<_> =
+        engine.nat64.iter().map(|nat64| Identity::of_nat64(nat64.prefix.prefix())).collect();
+    before.place(&stateful, engine.siit.len())
+}
+
+/// Tunnels that the programs have rules for.
+const TUNNELS_WITH_RULES: [Kind; 4] = [Kind::Configured, Kind::SixToFour, Kind::SixRd, Kind::Isatap];
+
 /// The tunnel's kind in the programs.
-const fn kind(tunnel: &TunnelConfig) -> u8 {
-    tunnel.kind().number()
+fn kind(tunnel: &TunnelConfig) -> u8 {
+    let kind = tunnel.kind();
+    if TUNNELS_WITH_RULES.contains(&kind) { kind.number() } else { KIND_ENGINE }
 }
 
 /// An address as it stands in a header.

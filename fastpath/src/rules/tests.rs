@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use super::*;
-use crate::layout::{ADDRESSES4, NETWORKS4, POOLS, PREFIXES6};
+use crate::layout::{ADDRESSES4, KIND_CONFIGURED, NETWORKS4, POOLS, PREFIXES6};
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
 use sixway_dataplane::mechanism::isatap::{self, IsatapConfig};
 use sixway_dataplane::mechanism::nat64::Nat64Config;
@@ -130,6 +130,42 @@ fn pools_without_room_keep_every_stateless_rule_away() {
     let why = "too many IPv4 prefixes in pools; the fast path has room for 16".to_owned();
     assert_eq!(whys(&offer), [(Mechanism::Nat64(0), why.clone()), (Mechanism::Siit(0), why)]);
     assert_eq!(offer.rules.config.has_stateless, 0);
+}
+
+fn identity(prefix: &str) -> Identity {
+    Identity::of_nat64(prefix.parse().unwrap())
+}
+
+#[test]
+fn stateful_translators_keep_their_slots_in_whatever_order_the_configuration_has_them() {
+    let [one, other, third] = ["64:ff9b::/96", "2001:db8:64::/96", "2001:db8:65::/96"];
+    let engine = EngineConfig {
+        nat64: vec![nat64(third, Vec::new()), nat64(other, Vec::new()), nat64(one, Vec::new())],
+        siit: vec![siit("2001:db8:5::/48"), siit("2001:db8:6::/48")],
+        ..EngineConfig::default()
+    };
+    let slots: Slots = [(0, identity(one)), (2, identity(other))].into_iter().collect();
+    let rules = Offer::of(&engine, &Surroundings { slots, ..Surroundings::default() }).rules;
+    let config = &rules.config;
+    let identities: Vec<_> = config.translators[..6].iter().map(|it| it.identity).collect();
+    let [one, other, third] = [one, other, third].map(|prefix| identity(prefix).number());
+    assert_eq!(identities, [one, third, other, 0, 0, 0]);
+    let kinds: Vec<_> = config.translators[..6].iter().map(|it| it.kind).collect();
+    assert_eq!(kinds, [KIND_NAT64, KIND_NAT64, KIND_NAT64, KIND_SIIT, KIND_SIIT, 0]);
+    assert_eq!((config.translators_count, config.siit_count, config.default_siit), (5, 2, 4));
+    let siit = config.rules[..5].iter().filter(|rule| rule.kind == KIND_SIIT);
+    assert_eq!(siit.map(|rule| rule.index).collect::<Vec<_>>(), [3, 4]);
+}
+
+#[test]
+fn slots_that_are_free_between_others_are_passed_over() {
+    let engine = EngineConfig { nat64: vec![nat64("64:ff9b::/96", Vec::new())], ..EngineConfig::default() };
+    let slots: Slots = [(3, identity("64:ff9b::/96"))].into_iter().collect();
+    let rules = Offer::of(&engine, &Surroundings { slots, ..Surroundings::default() }).rules;
+    assert_eq!((rules.config.translators_count, rules.config.has_stateful), (4, 1));
+    assert_eq!(rules.config.translators.map(|it| it.kind), [0, 0, 0, KIND_NAT64, 0, 0, 0, 0]);
+    let offer = offer(&EngineConfig::default());
+    assert_eq!((offer.rules.config.translators_count, offer.rules.config.has_stateful), (0, 0));
 }
 
 #[test]

@@ -2,45 +2,47 @@
 
 use super::{Mechanism, Offer, Unoffered, Why, too_many_translators};
 use crate::layout::{
-    HAIRPIN_INTRINSIC, HAIRPIN_OFF, HAIRPIN_SIMPLE, KIND_NAT64, KIND_SIIT, POOLS, Pool4, TRANSLATORS,
-    Translator,
+    HAIRPIN_INTRINSIC, HAIRPIN_OFF, HAIRPIN_SIMPLE, KIND_NAT64, KIND_NONE, KIND_SIIT, POOLS, Pool4,
+    TRANSLATORS, Translator,
 };
+use crate::slots::Places;
 use sixway_dataplane::engine::EngineConfig;
+use sixway_dataplane::mechanism::identity::Identity;
+use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::{Hairpinning, SiitConfig};
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_dataplane::translate::{HeaderByte, Policy};
 use sixway_wire::Prefix4;
 
 impl Offer {
-    /// Stateful translators first. An error: no stateless mechanism can be carried, for what is whose could not be said.
-    pub(super) fn set_translators(&mut self, engine: &EngineConfig) -> Result<(), Why> {
-        let all = engine.nat64.len() + engine.siit.len();
-        let mut translators = Vec::new();
-        for nat64 in &engine.nat64 {
-            translators.push(translator(KIND_NAT64, Some(&nat64.prefix), &nat64.policy, engine.limits.mtu6));
+    /// Puts translators where they are to be. An error: no stateless mechanism can be carried, for what is whose could not be said.
+    pub(super) fn set_translators(&mut self, engine: &EngineConfig, places: &Places) -> Result<(), Why> {
+        let config = &mut self.rules.config;
+        for (nat64, slot) in engine.nat64.iter().zip(&places.stateful) {
+            let Some(slot) = *slot else { continue };
+            config.translators[slot] = stateful(nat64, engine.limits.mtu6);
         }
-        for (index, siit) in engine.siit.iter().enumerate() {
-            translators.push(stateless(siit, engine.limits.mtu6));
-            if siit.prefix.is_some() && self.rules.config.default_siit == 0 {
-                self.rules.config.default_siit = (engine.nat64.len() + index + 1) as u8;
-            }
-            if siit.dynamic_pool.is_some() {
-                self.refuse(Mechanism::Siit(index), Why::DynamicPool);
+        for (siit, slot) in engine.siit.iter().zip(places.stateless.iter().copied()) {
+            config.translators[slot] = stateless(siit, engine.limits.mtu6);
+            if siit.prefix.is_some() && config.default_siit == 0 {
+                config.default_siit = (slot + 1) as u8;
             }
         }
-        for (place, translator) in self.rules.config.translators.iter_mut().zip(translators) {
-            *place = translator;
+        let last = config.translators.iter().rposition(|one| one.kind != KIND_NONE);
+        config.translators_count = last.map_or(0, |last| last + 1) as u8;
+        config.siit_count = engine.siit.len() as u8;
+        config.has_stateful = u8::from(places.stateful.iter().any(Option::is_some));
+        for (index, _) in engine.siit.iter().enumerate().filter(|(_, siit)| siit.dynamic_pool.is_some()) {
+            self.refuse(Mechanism::Siit(index), Why::DynamicPool);
         }
-        self.rules.config.translators_count = all.min(TRANSLATORS) as u8;
-        self.rules.config.siit_count = engine.siit.len() as u8;
-        for index in TRANSLATORS..engine.nat64.len() {
+        for (index, _) in places.stateful.iter().enumerate().filter(|(_, slot)| slot.is_none()) {
             self.refuse(Mechanism::Nat64(index), too_many_translators());
         }
         self.set_pools(engine)?;
-        if all > TRANSLATORS {
+        if engine.nat64.len() + engine.siit.len() > TRANSLATORS {
             return Err(too_many_translators());
         }
-        self.set_mappings(engine)
+        self.set_mappings(engine, places)
     }
 
     /// A translator whose pool finds no room keeps those flows that only leave; without all pools known, no IPv4 destination can be
@@ -72,6 +74,12 @@ impl Offer {
 fn pool(prefix: Prefix4, engine: &EngineConfig) -> Pool4 {
     let shared = prefix.length() == 32 && engine.host4.contains(&prefix.address());
     Pool4 { address: prefix.address().to_bits(), mask: prefix.mask(), shared: shared.into() }
+}
+
+fn stateful(nat64: &Nat64Config, mtu6: u16) -> Translator {
+    let mut made = translator(KIND_NAT64, Some(&nat64.prefix), &nat64.policy, mtu6);
+    made.identity = Identity::of_nat64(nat64.prefix.prefix()).number();
+    made
 }
 
 fn stateless(siit: &SiitConfig, mtu6: u16) -> Translator {

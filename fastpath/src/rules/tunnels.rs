@@ -28,7 +28,7 @@ pub(super) fn own_addresses(engine: &EngineConfig) -> Vec<(Ipv4Addr, bool)> {
         return all;
     }
     engine.host4.iter().for_each(|address| add(*address, true));
-    engine.tunnels.iter().filter_map(TunnelConfig::local).for_each(|local| add(local, true));
+    engine.tunnels.iter().filter_map(TunnelConfig::local).for_each(|address| add(address, true));
     for tunnel in &engine.tunnels {
         if let TunnelConfig::SixToFour(config) = tunnel {
             add(config.site(), false);
@@ -52,11 +52,8 @@ impl Offer {
         // What came to an address may be the other's who is not known here.
         for (index, config) in engine.tunnels.iter().enumerate().take(TUNNELS) {
             let is_known = !refused.iter().any(|(other, _)| *other == index);
-            let shares = refused.iter().any(|(other, _)| engine.tunnels[*other].local() == config.local());
-            if is_known
-                && shares
-                && let Some(local) = config.local()
-            {
+            let Some(local) = config.local().filter(|_| is_known) else { continue };
+            if refused.iter().any(|(other, _)| engine.tunnels[*other].local() == Some(local)) {
                 self.rules.config.tunnels[index] = Tunnel::zero();
                 self.refuse(Mechanism::Tunnel(index), Why::SharesEnd(local));
             }
@@ -83,13 +80,19 @@ fn tunnel(
     let mut made = by_policy(&config.tunnel_policy(), engine.limits.mtu4);
     made.kind = kind(config);
     made.local = config.local().map_or(0, word);
-    match config {
-        TunnelConfig::Configured(config) => configured(config, lists, made),
-        TunnelConfig::SixToFour(config) => six_to_four(config, lists, made),
-        TunnelConfig::SixRd(config) => six_rd(config, domain_number(config.domain, engine), lists, made),
-        TunnelConfig::Isatap(config) => isatap(config, lists, made),
-        TunnelConfig::Nat64(_) | TunnelConfig::Siit(_) => Err(Why::EngineAlone),
+    if let TunnelConfig::Configured(config) = config {
+        return configured(config, lists, made);
     }
+    if let TunnelConfig::SixToFour(config) = config {
+        return six_to_four(config, lists, made);
+    }
+    if let TunnelConfig::SixRd(config) = config {
+        return six_rd(config, domain_number(config.domain, engine), lists, made);
+    }
+    if let TunnelConfig::Isatap(config) = config {
+        return isatap(config, lists, made);
+    }
+    Err(Why::EngineAlone)
 }
 
 /// RFC 4213 §3.2 where nothing was learnt of the path, as the engine's `tunnel_room`.
@@ -185,11 +188,9 @@ fn isatap(config: &IsatapConfig, lists: &mut Lists, mut made: Tunnel) -> Result<
 
 /// Tunnels of one 6rd domain have one number, from 1.
 fn domain_number(domain: Domain, engine: &EngineConfig) -> u8 {
-    let domains = engine.tunnels.iter().map(|tunnel| match tunnel {
-        TunnelConfig::SixRd(config) => Some(config.domain),
-        _ => None,
-    });
-    let first = domains.into_iter().position(|other| other == Some(domain));
+    let is_of_it =
+        |tunnel: &TunnelConfig| matches!(tunnel, TunnelConfig::SixRd(config) if config.domain == domain);
+    let first = engine.tunnels.iter().position(is_of_it);
     first.map_or(0, |index| index as u8 + 1)
 }
 

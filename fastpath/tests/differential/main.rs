@@ -16,13 +16,14 @@ mod states;
 use proof::rig::Hook;
 use proof::world::World;
 use proof::{judge, worlds};
+use sixway_fastpath::layout::PASSED;
 
 /// Packets for each world at each hook, unless PROOF_PACKETS says otherwise.
 const PACKETS: u64 = 5_000;
 /// How often each mechanism has to have forwarded, either way, at each hook.
 const OFTEN: u64 = 1_000;
 /// Causes of `PASS_` in `layout.h` that are seen nowhere: an entry that changes while a packet is looked at.
-const UNSEEN: [u32; 1] = [28];
+const UNSEEN: [u32; 1] = [12];
 
 /// All worlds, or those whose name begins as PROOF_WORLD says.
 fn only(worlds: Vec<World>) -> Vec<World> {
@@ -39,8 +40,8 @@ fn prove(hook: Hook) {
     for counter in wanted {
         assert!(coverage.counted[&counter] >= OFTEN, "{counter} seldom forwards: {coverage:?}");
     }
-    for cause in (16..31).filter(|cause| !UNSEEN.contains(cause)) {
-        assert!(coverage.counted[&cause] > 0, "cause {cause} was never seen: {coverage:?}");
+    for cause in (0..15).filter(|cause| !UNSEEN.contains(cause)) {
+        assert!(coverage.counted[&(PASSED as u32 + cause)] > 0, "cause {cause} was never seen: {coverage:?}");
     }
 }
 

@@ -9,7 +9,7 @@ use crate::namespace;
 use aya::maps::{Array, HashMap, LpmTrie, Map, lpm_trie::Key};
 use aya::programs::{SchedClassifier, Xdp};
 use aya::{Ebpf, EbpfLoader};
-use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
+use sixway_dataplane::engine::EngineConfig;
 use sixway_fastpath::layout::{Control, Device, LAYOUT_VERSION, MAGIC, Port, SENDS};
 use sixway_fastpath::rules::{Offer, Surroundings};
 use sixway_fastpath::test_run::{Frame, run_tc, run_xdp};
@@ -76,7 +76,7 @@ impl Bench {
 
     fn with(tun: Tun, engine: &EngineConfig, strict: bool) -> Self {
         let (port, far) = (interface::index("port").unwrap(), interface::index("far").unwrap());
-        engine.tunnels.iter().filter_map(TunnelConfig::local).for_each(has);
+        engine.tunnels.iter().filter_map(|tunnel| tunnel.local()).for_each(has);
         let load = |object| load(object, &tun.name, engine, (port, strict), far);
         Self { xdp: load(XDP), tc: load(TC), port, _tun: tun }
     }

@@ -5,6 +5,7 @@ use crate::admin::Client;
 use crate::host;
 use clap::{Args, Subcommand};
 use nix::unistd::geteuid;
+use sixway_fastpath::layout::LAYOUT_VERSION;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,9 @@ const NOTHING: &str = "there was no fast path";
 pub(super) enum FastPathCommand {
     /// Remove programs, maps and links at once, of every gateway or of one. One that runs goes on by its engine.
     Off(OffArguments),
+    /// Print the version of the maps' layout. A process asks the program that it is about to become.
+    #[command(hide = true)]
+    Layout,
 }
 
 #[derive(Debug, Args)]
@@ -29,7 +33,16 @@ pub(super) struct OffArguments {
 
 /// Does what is asked for.
 pub(super) fn run(command: &FastPathCommand) -> Result<(), Failure> {
-    let FastPathCommand::Off(arguments) = command;
+    match command {
+        FastPathCommand::Off(arguments) => run_off(arguments),
+        FastPathCommand::Layout => {
+            say(&LAYOUT_VERSION.to_string());
+            Ok(())
+        }
+    }
+}
+
+fn run_off(arguments: &OffArguments) -> Result<(), Failure> {
     let mut pinned: BTreeMap<String, PathBuf> = host::pinned(Path::new(RUN_DIRECTORY)).into_iter().collect();
     for name in sixway_fastpath::gateways(&arguments.pin_path).into_iter().chain(arguments.name.clone()) {
         pinned.entry(name).or_insert_with(|| arguments.pin_path.clone());

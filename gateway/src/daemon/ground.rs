@@ -6,6 +6,7 @@ use super::dns64::Dns64;
 use super::offload::{Begin, Offload};
 use super::pool_file::PoolFile;
 use super::pool_keeper::PoolKeeper;
+use super::predecessor::Predecessor;
 use super::run::{RunError, Start};
 use super::signals::Signals;
 use super::threads::Threads;
@@ -51,7 +52,7 @@ impl<'c> Ground<'c> {
             false => Vec::new(),
         };
         let clock = Clock::start();
-        let mut ahead = None;
+        let (mut ahead, mut predecessor) = (None, Predecessor::default());
         if start.takeover {
             // Nobody carries the packets of the engines between two processes: what takes long is done before.
             tokio::select! {
@@ -61,7 +62,7 @@ impl<'c> Ground<'c> {
                 }
                 programs = offload::load_ahead(config, seed, &now) => ahead = programs,
             }
-            takeover::make_room(start).await?;
+            predecessor = takeover::make_room(start).await?;
         }
         let (mut host, tun) = set_up(config, directory, worker_key).await.map_err(RunError::Host)?;
         let tunnels = Tunnels::open(config, now, tun.as_ref().map_or("", |tun| &tun.name))?;
@@ -69,7 +70,7 @@ impl<'c> Ground<'c> {
         let given = inheritance::begin_ledger(start, &mut engines);
         let begin = Begin { config, seed, now: &tunnels.now, clock, ahead };
         let (offload, keeper) = offload::begin(begin, &mut engines, &mut host).await?.unzip();
-        inheritance::settle(start, given, &mut engines, clock);
+        inheritance::settle(start, &predecessor, given, &mut engines, clock);
         if let Some(blocks) = tun.as_ref().and_then(|tun| tun.blocks.as_ref()) {
             inheritance::steer(&mut engines, blocks);
         }

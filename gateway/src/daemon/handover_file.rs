@@ -2,10 +2,14 @@
 //!
 //! ```text
 //!     "6way", version, when it was written (ns since the machine's start), then for each session, little end first:
-//!     mechanism 2  protocol 1  state 1  from outside 1  inside 16+2  outside 4+2  remote 4+2  age 8  idle 8  packets 2 × 8  octets 2 × 8
+//!     mechanism 8  protocol 1  state 1  from outside 1  inside 16+2  outside 4+2  remote 4+2  age 8  idle 8  packets 2 × 8  octets 2 × 8
 //! ```
+//!
+//! The mechanism is its identity. Version 1 had its place in the configuration instead, in 2 octets: whoever reads it has to know that
+//! configuration.
 
 use nix::time::ClockId;
+use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::nat::{Inside, NatProtocol, Outside, SavedSession, SessionState};
 use sixway_wire::{Endpoint4, Endpoint6, protocol};
 use std::fs::{self, OpenOptions};
@@ -15,9 +19,13 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-const MAGIC: [u8; 8] = *b"6way\x01\0\0\0";
+const MAGIC: [u8; 8] = *b"6way\x02\0\0\0";
 const HEADER: usize = 16;
-const RECORD: usize = 83;
+const RECORD: usize = 89;
+/// Version 1.
+const MAGIC_1: [u8; 8] = *b"6way\x01\0\0\0";
+/// Version 1.
+const RECORD_1: usize = 83;
 
 /// The states by their number in the file.
 const STATES: [SessionState; 9] = [
@@ -32,8 +40,16 @@ const STATES: [SessionState; 9] = [
     SessionState::Trans,
 ];
 
-/// A session, and the place of its mechanism in the configuration.
-pub(super) type Handed = (u16, SavedSession);
+/// A session, and its mechanism.
+pub(super) type Handed = (Identity, SavedSession);
+
+/// What is in the file.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Found {
+    pub sessions: Vec<Handed>,
+    /// Sessions of which it does not say whose they are.
+    pub nobodys: usize,
+}
 
 /// Writes the file anew.
 ///
@@ -54,22 +70,39 @@ pub(super) fn write(path: &Path, sessions: &[Handed]) -> io::Result<()> {
     out.flush()
 }
 
-/// Reads the file; sessions are as much older as time has passed. What cannot be read is left out.
+/// Reads the file; sessions are as much older as time has passed. What cannot be read is left out. `places`: the mechanisms of the process that
+/// wrote it, in the order of its configuration, as far as they are known.
 ///
 /// # Errors
 /// It is not there, or was written by another version.
-pub(super) fn read(path: &Path) -> io::Result<Vec<Handed>> {
+pub(super) fn read(path: &Path, places: &[Option<Identity>]) -> io::Result<Found> {
     let octets = fs::read(path)?;
     let strange = || io::Error::new(io::ErrorKind::InvalidData, "it was written by another version");
-    let header = octets.get(..HEADER).filter(|header| header.starts_with(&MAGIC)).ok_or_else(strange)?;
+    let (header, records) = octets.split_first_chunk::<HEADER>().ok_or_else(strange)?;
     let written = u64::from_le_bytes(*header.last_chunk().ok_or_else(strange)?);
     let passed = Duration::from_nanos(now().saturating_sub(written));
-    let older = |mut handed: Handed| {
-        handed.1.age += passed;
-        handed.1.idle += passed;
-        handed
+    let older = |mut session: SavedSession| {
+        session.age += passed;
+        session.idle += passed;
+        session
     };
-    Ok(octets[HEADER..].chunks_exact(RECORD).filter_map(session).map(older).collect())
+    let whose = |rest: &mut &[u8]| Identity::from_number(u64::from_le_bytes(take(rest)?));
+    let at_place = |rest: &mut &[u8]| {
+        let place = u16::from_le_bytes(take(rest)?);
+        places.get(usize::from(place)).copied().flatten()
+    };
+    let mut found = Found::default();
+    let mut read = |mechanism: Option<Identity>, rest: &[u8]| match (mechanism, session(rest)) {
+        (Some(mechanism), Some(session)) => found.sessions.push((mechanism, older(session))),
+        (None, Some(_)) => found.nobodys += 1,
+        (_, None) => {}
+    };
+    match header.first_chunk() {
+        Some(&MAGIC) => records.chunks_exact(RECORD).for_each(|mut rest| read(whose(&mut rest), rest)),
+        Some(&MAGIC_1) => records.chunks_exact(RECORD_1).for_each(|mut rest| read(at_place(&mut rest), rest)),
+        _ => return Err(strange()),
+    }
+    Ok(found)
 }
 
 fn now() -> u64 {
@@ -86,7 +119,7 @@ fn record((mechanism, session): &Handed) -> Option<Vec<u8>> {
     };
     let (Inside(inside), Outside(outside)) = (session.inside, session.outside);
     let mut octets = Vec::with_capacity(RECORD);
-    octets.extend(mechanism.to_le_bytes());
+    octets.extend(mechanism.number().to_le_bytes());
     octets.extend([number, state, u8::from(session.from_outside)]);
     octets.extend(inside.address.octets());
     octets.extend(inside.port.to_le_bytes());
@@ -101,9 +134,8 @@ fn record((mechanism, session): &Handed) -> Option<Vec<u8>> {
     Some(octets)
 }
 
-fn session(record: &[u8]) -> Option<Handed> {
-    let mut rest = record;
-    let mechanism = u16::from_le_bytes(take(&mut rest)?);
+/// What follows the mechanism.
+fn session(mut rest: &[u8]) -> Option<SavedSession> {
     let [number, state, from_outside] = take(&mut rest)?;
     let inside = Endpoint6::new(Ipv6Addr::from(take::<16>(&mut rest)?), u16::from_le_bytes(take(&mut rest)?));
     let mut endpoint = || {
@@ -112,7 +144,7 @@ fn session(record: &[u8]) -> Option<Handed> {
     };
     let (outside, remote) = (endpoint()?, endpoint()?);
     let mut number64 = || take(&mut rest).map(u64::from_le_bytes);
-    let session = SavedSession {
+    Some(SavedSession {
         protocol: NatProtocol::of(number)?,
         state: *STATES.get(usize::from(state))?,
         inside: Inside(inside),
@@ -123,8 +155,7 @@ fn session(record: &[u8]) -> Option<Handed> {
         packets: [number64()?, number64()?],
         octets: [number64()?, number64()?],
         from_outside: from_outside != 0,
-    };
-    Some((mechanism, session))
+    })
 }
 
 fn take<const N: usize>(octets: &mut &[u8]) -> Option<[u8; N]> {
@@ -156,7 +187,15 @@ mod tests {
             octets: [1 << 50, number],
             from_outside: number % 2 == 1,
         };
-        (number as u16, session)
+        (nat64(number), session)
+    }
+
+    fn nat64(number: u64) -> Identity {
+        Identity::of_nat64(format!("2001:db8:{number:x}::/96").parse().unwrap())
+    }
+
+    fn sessions(path: &Path) -> Vec<Handed> {
+        read(path, &[]).unwrap().sessions
     }
 
     #[test]
@@ -170,7 +209,7 @@ mod tests {
             .collect();
         write(&path, &sent).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().len(), (HEADER + 9 * RECORD) as u64);
-        let received = read(&path).unwrap();
+        let received = sessions(&path);
         assert_eq!(received.len(), sent.len());
         for (received, sent) in received.iter().zip(&sent) {
             let passed = received.1.age.checked_sub(sent.1.age).unwrap();
@@ -181,13 +220,33 @@ mod tests {
         let whole = fs::read(&path).unwrap();
         for length in 0..HEADER {
             fs::write(&path, &whole[..length]).unwrap();
-            assert_eq!(read(&path).unwrap_err().kind(), io::ErrorKind::InvalidData, "{length}");
+            assert_eq!(read(&path, &[]).unwrap_err().kind(), io::ErrorKind::InvalidData, "{length}");
         }
         fs::write(&path, &whole[..HEADER + 3 * RECORD + 5]).unwrap();
-        assert_eq!(read(&path).unwrap().len(), 3, "what was cut is left out");
+        assert_eq!(sessions(&path).len(), 3, "what was cut is left out");
         write(&path, &[handed(NatProtocol::Tcp, SessionState::OutsideInitStored, 1)]).unwrap();
-        assert_eq!(read(&path).unwrap(), [], "a stored SYN stays behind");
+        assert_eq!(sessions(&path), [], "a stored SYN stays behind");
         fs::remove_file(&path).unwrap();
-        assert_eq!(read(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(read(&path, &[]).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn of_version_1_the_configuration_says_whose_a_session_is() {
+        let path = std::env::temp_dir().join(format!("sixway-handover-1-{}", std::process::id()));
+        let sent: Vec<Handed> =
+            (0..3).map(|number| handed(NatProtocol::Udp, SessionState::Udp, number)).collect();
+        let mut octets = [&MAGIC_1[..], &now().to_le_bytes()].concat();
+        for (place, handed) in sent.iter().enumerate() {
+            octets.extend((place as u16).to_le_bytes());
+            octets.extend(&record(handed).unwrap()[8..]);
+        }
+        assert_eq!(octets.len(), HEADER + 3 * RECORD_1);
+        fs::write(&path, octets).unwrap();
+        let found = read(&path, &[Some(nat64(7)), None, Some(nat64(8))]).unwrap();
+        let seen: Vec<_> = found.sessions.iter().map(|(mechanism, it)| (*mechanism, it.packets)).collect();
+        let wanted = [(nat64(7), sent[0].1.packets), (nat64(8), sent[2].1.packets)];
+        assert_eq!((&seen[..], found.nobodys), (&wanted[..], 1));
+        assert_eq!(read(&path, &[]).unwrap(), Found { sessions: Vec::new(), nobodys: 3 });
+        fs::remove_file(&path).unwrap();
     }
 }

@@ -2,6 +2,7 @@
 //! and are nobody's any more. They are kept from others for a while, since somebody may still send to whom they belonged.
 
 use super::port_ledger::{Ledger, MOST_ADDRESSES};
+use super::predecessor::Predecessor;
 use super::run::Start;
 use super::takeover;
 use crate::config::Config;
@@ -47,8 +48,14 @@ pub(super) fn begin_ledger(start: &Start<'_>, engines: &mut [Engine]) -> Given {
 
 /// Goes on with the sessions that were handed over, and keeps the ports from others that nobody goes on with. Flows that the fast path
 /// carries have to be sessions again before.
-pub(super) fn settle(start: &Start<'_>, given: Given, engines: &mut [Engine], clock: Clock) {
-    takeover::take_over(start.directory, &start.config.gateway.name, engines, clock);
+pub(super) fn settle(
+    start: &Start<'_>,
+    from: &Predecessor,
+    given: Given,
+    engines: &mut [Engine],
+    clock: Clock,
+) {
+    takeover::take_over(start, from, engines, clock);
     let Some(ledger) = given.0 else { return };
     let mut kept = 0;
     ledger.each(|protocol, outside| {

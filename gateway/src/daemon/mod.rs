@@ -20,6 +20,7 @@ mod path_errors;
 mod pool_file;
 mod pool_keeper;
 mod port_ledger;
+mod predecessor;
 mod promises;
 mod rates;
 mod readable;

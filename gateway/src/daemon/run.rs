@@ -6,7 +6,7 @@ use super::ground::{Doors, Ground};
 use super::signals::{Signals, Told};
 use super::threads::Threads;
 use super::{log, offload, pool_keeper, serve, takeover};
-use crate::admin::Device;
+use crate::admin::{Backend, Device};
 use crate::config::Config;
 use crate::host::{self, HostError};
 use crate::show::plural;
@@ -129,7 +129,7 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<End, RunError> {
     let Ground { host, tunnels, pools, keeper, offload, seed, .. } = &mut ground;
     let offload = offload.as_ref();
     let end = tokio::select! {
-        end = told(&mut signals, start, *seed) => end,
+        end = told(&mut signals, start, *seed, &gateway) => end,
         () = gateway.asked_to_leave() => End::MakingWay,
         error = threads.first_end() => End::Whole(Err(RunError::Worker(error))),
         error = keep(&mut dns64) => End::Whole(Err(RunError::Dns64(error))),
@@ -193,7 +193,7 @@ fn say_ready(facts: &Facts, workers: usize, further: &[(&str, String)], started:
 }
 
 /// Waits for a signal that ends the gateway, or makes it begin anew.
-async fn told(signals: &mut Signals, start: &Start<'_>, seed: [u64; 2]) -> End {
+async fn told(signals: &mut Signals, start: &Start<'_>, seed: [u64; 2], gateway: &Gateway) -> End {
     let ending = |name: &str| {
         tracing::info!("{name}: ending");
         End::Whole(Ok(()))
@@ -209,6 +209,13 @@ async fn told(signals: &mut Signals, start: &Start<'_>, seed: [u64; 2]) -> End {
         tokio::select! {
             name = signals.end() => return ending(name),
             () = offload::leave_ahead(&config, seed) => {}
+        }
+        if let Some(why) = takeover::loses_flows_to(start, &config).await {
+            tracing::info!("SIGHUP: flows are taken back from the fast path: {why}");
+            if let Err(error) = Backend::end_fast_path(gateway).await {
+                tracing::error!("not reloaded: sessions on the fast path would be lost: {error}");
+                continue;
+            }
         }
         // The file may be another by now, and there is no way back from the process that reads it next.
         if takeover::reloaded(start).is_some() {

@@ -3,7 +3,8 @@
 //! The one that leaves stops its workers, writes down the sessions that the fast path does not carry, and ends without putting anything
 //! back: device, routes, settings and what is pinned stay. The lock of the state file is free then, and the other goes on with all of it.
 
-use super::handover_file::{self, Handed};
+use super::handover_file::{self, Found, Handed};
+use super::predecessor::Predecessor;
 use super::run::{RunError, Start};
 use crate::admin::{Client, ClientError, Left};
 use crate::config::Config;
@@ -11,8 +12,12 @@ use crate::host;
 use crate::show::plural;
 use crate::worker::Clock;
 use sixway_dataplane::engine::Engine;
+use sixway_dataplane::mechanism::identity::Identity;
+use sixway_dataplane::mechanism::nat64::Nat64;
 use sixway_dataplane::nat::NotAdopted;
+use sixway_fastpath::layout::LAYOUT_VERSION;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,16 +27,23 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(20);
 const STEP: Duration = Duration::from_millis(2);
 
-/// Asks the process that runs the gateway to make way, and waits until it has. Whether there was one.
-pub(super) async fn make_room(start: &Start<'_>) -> Result<bool, RunError> {
+/// Asks the process that runs the gateway to make way, and waits until it has. What it was; nothing if there was none.
+pub(super) async fn make_room(start: &Start<'_>) -> Result<Predecessor, RunError> {
     let name = &start.config.gateway.name;
     let Some(running) = host::running(start.directory, name) else {
         tracing::info!("there is no gateway {name} to take over: it is started");
-        return Ok(false);
+        return Ok(Predecessor::default());
     };
     let socket = running.socket.unwrap_or_else(|| start.config.gateway.admin_socket.clone());
     let failed = |why: &str| RunError::Takeover(format!("the gateway {name} cannot be taken over: {why}"));
-    match Client::new(&socket).post::<Left>("/v1/leave") {
+    let client = Client::new(&socket);
+    let config = client.get("/v1/config", &[]).map_err(|error| failed(&error.to_string()))?;
+    let predecessor = Predecessor::that_says(&config);
+    if let Some(why) = predecessor.loses_flows_to(start.config) {
+        tracing::info!("the process that runs takes its flows back from the fast path: {why}");
+        take_flows_back(&client).await.map_err(|why| failed(&why))?;
+    }
+    match client.post::<Left>("/v1/leave") {
         // It may be gone before its answer is read.
         Ok(Left { .. }) | Err(ClientError::Garbled(_)) => {}
         Err(error) => return Err(failed(&error.to_string())),
@@ -43,7 +55,22 @@ pub(super) async fn make_room(start: &Start<'_>) -> Result<bool, RunError> {
         }
         tokio::time::sleep(STEP).await;
     }
-    Ok(true)
+    Ok(predecessor)
+}
+
+/// Ends the fast path of a process that runs: its sessions are its engine's, and among those that it hands over.
+async fn take_flows_back(client: &Client) -> Result<(), String> {
+    let asked = Instant::now();
+    loop {
+        match client.delete::<bool>("/v1/fastpath", &[]) {
+            Ok(_) => return Ok(()),
+            Err(error) if asked.elapsed() > PATIENCE => {
+                return Err(format!("its sessions on the fast path would be lost: {error}"));
+            }
+            // A worker may be busy.
+            Err(_) => tokio::time::sleep(STEP).await,
+        }
+    }
 }
 
 /// Where the sessions are while nobody has them.
@@ -61,38 +88,118 @@ pub(super) fn hand_over(directory: &Path, name: &str, sessions: &[Handed]) {
 }
 
 /// Goes on with the sessions that were handed over, if any were.
-pub(super) fn take_over(directory: &Path, name: &str, engines: &mut [Engine], clock: Clock) {
-    let path = file(directory, name);
-    let sessions = match handover_file::read(&path) {
-        Ok(sessions) => sessions,
+pub(super) fn take_over(start: &Start<'_>, from: &Predecessor, engines: &mut [Engine], clock: Clock) {
+    let path = file(start.directory, &start.config.gateway.name);
+    let Found { sessions, nobodys } = match handover_file::read(&path, &from.translators) {
+        Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return,
         Err(error) => {
             tracing::warn!("sessions are lost: {}: {error}", path.display());
-            Vec::new()
+            Found::default()
         }
     };
     // They are told once.
     let _ = std::fs::remove_file(&path);
-    let all = sessions.len() as u64;
-    let kept = sessions.iter().filter(|session| restored(session, engines, clock)).count() as u64;
+    let all = (sessions.len() + nobodys) as u64;
+    unite(&sessions, engines);
+    let mut refused = Refused::default();
+    let restored = sessions.iter().filter(|handed| match restore(handed, engines, clock) {
+        Ok(()) => true,
+        Err(why) => {
+            tracing::debug!("a session of {} with {} ends: {why}", handed.1.inside.0, handed.1.remote);
+            refused.add(why, 1);
+            false
+        }
+    });
+    let kept = restored.count();
     tracing::info!("{kept} of {} go on", plural(all, "session"));
+    refused.tell("session");
+    if nobodys > 0 {
+        let what = plural(nobodys as u64, "session");
+        tracing::warn!(
+            "{what} end: the process before named their translators by their places, and they are not known"
+        );
+    }
 }
 
-fn restored((mechanism, session): &Handed, engines: &mut [Engine], clock: Clock) -> bool {
+/// One worker comes to own both ends of each session.
+fn unite(sessions: &[Handed], engines: &mut [Engine]) {
+    let translators: Vec<Identity> =
+        engines.first_mut().map(|one| one.nat64().iter().map(Nat64::identity).collect()).unwrap_or_default();
+    for translator in translators {
+        let its = sessions.iter().filter(|(mechanism, _)| *mechanism == translator);
+        let ends = its.map(|(_, session)| (session.inside, session.protocol, session.outside));
+        Engine::unite(engines, translator, ends);
+    }
+}
+
+/// Makes a session of the translator that it is of, wherever the configuration has that; no other may have it.
+fn restore((mechanism, session): &Handed, engines: &mut [Engine], clock: Clock) -> Result<(), NotAdopted> {
     let mut outcome = Err(NotAdopted::NoTranslator);
-    Engine::unite(engines, usize::from(*mechanism), session.inside, (session.protocol, session.outside));
     for engine in engines {
         let (nat64, counters) = engine.nat64_and_counters();
-        let Some(nat64) = nat64.get_mut(usize::from(*mechanism)) else { break };
+        let Some(nat64) = nat64.iter_mut().find(|nat64| nat64.identity() == *mechanism) else { break };
         outcome = nat64.restore(session, clock.now(), counters);
         if !matches!(outcome, Err(NotAdopted::OtherWorker)) {
             break;
         }
     }
-    if let Err(why) = outcome {
-        tracing::debug!("a session of {} with {} ends: {why}", session.inside.0, session.remote);
+    outcome
+}
+
+/// What was not adopted, by its reason.
+#[derive(Debug, Default)]
+pub(super) struct Refused(Vec<(NotAdopted, u64)>);
+
+impl Refused {
+    /// So many more.
+    pub(super) fn add(&mut self, why: NotAdopted, more: u64) {
+        match self.0.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, count)) => *count += more,
+            None if more > 0 => self.0.push((why, more)),
+            None => {}
+        }
     }
-    outcome.is_ok()
+
+    /// Says how many ended and why.
+    pub(super) fn tell(&self, noun: &str) {
+        for (why, count) in &self.0 {
+            tracing::info!("{} end: {why}", plural(*count, noun));
+        }
+    }
+}
+
+/// Why a process with this configuration, of the program's file as it is now, loses the flows that this one's fast path carries.
+pub(super) async fn loses_flows_to(start: &Start<'_>, config: &Config) -> Option<String> {
+    let predecessor = Predecessor::with(start.config);
+    if let Some(why) = predecessor.loses_flows_to(config) {
+        return Some(why);
+    }
+    let layout = tokio::task::spawn_blocking(layout_of_the_file);
+    match tokio::time::timeout(PATIENCE, layout).await {
+        Ok(Ok(Some(layout))) if layout == LAYOUT_VERSION => None,
+        Ok(Ok(Some(layout))) => Some(format!("the program's file is of layout version {layout}")),
+        Ok(Ok(None)) | Ok(Err(_)) | Err(_) => {
+            Some("the program's file does not say of which layout version it is".into())
+        }
+    }
+}
+
+/// The layout version of the program's file, which may be another one than what runs.
+fn layout_of_the_file() -> Option<u32> {
+    let program = without_mark(std::env::current_exe().ok()?);
+    if same_file(&program) {
+        return Some(LAYOUT_VERSION);
+    }
+    let output = Command::new(program).args(["fastpath", "layout"]).output().ok()?;
+    String::from_utf8(output.stdout).ok()?.trim().parse().ok()
+}
+
+/// Whether a file is what this process was started from.
+fn same_file(program: &Path) -> bool {
+    let number = |path: &Path| std::fs::metadata(path).map(|it| (it.dev(), it.ino())).ok();
+    let own = number(Path::new("/proc/self/exe"));
+    own.is_some() && own == number(program)
 }
 
 /// What a gateway would be told by SIGHUP: the configuration as it is now, if it could be taken over to.

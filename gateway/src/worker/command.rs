@@ -6,6 +6,7 @@ use super::tunnels::{Inlet, TunnelSet};
 use super::wake::Wake;
 use crate::admin::Edit;
 use sixway_dataplane::WorkerId;
+use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record};
 use sixway_dataplane::nat::{BlockMove, SavedSession};
 use std::fmt;
@@ -51,7 +52,7 @@ pub enum Command {
     /// Port blocks of a stateful mechanism have other owners.
     BlocksMoved(u16, Arc<[BlockMove]>),
     /// The end, for who takes over: the sessions that the fast path does not carry.
-    Leave(Answer<Vec<(u16, SavedSession)>>),
+    Leave(Answer<Vec<(Identity, SavedSession)>>),
     /// The end.
     Stop,
 }

@@ -5,6 +5,7 @@ use super::translator::{BindingEntry, Edited, Position, SessionEntry, Table, Tra
 use super::tunnels::TunnelSet;
 use crate::admin::{Edit, Filter};
 use sixway_dataplane::engine::Engine;
+use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::nat64::Nat64;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, DynamicPool, HostRow, Record, WallClock};
 use sixway_dataplane::nat::{
@@ -49,16 +50,16 @@ impl Translator for Engine {
         Engine::clear_fast_path(self);
     }
 
-    fn export(&mut self, now: Instant) -> Vec<(u16, SavedSession)> {
+    fn export(&mut self, now: Instant) -> Vec<(Identity, SavedSession)> {
         self.take_back_under_way();
         let mut all = Vec::new();
-        for (mechanism, nat64) in self.nat64().iter_mut().enumerate() {
+        for nat64 in self.nat64().iter_mut() {
             let mut saved = Vec::new();
             let mut cursor = Some(0);
             while let Some(from) = cursor {
                 cursor = nat64.export(from, EXPORTED_AT_ONCE, now, &mut saved);
             }
-            all.extend(saved.into_iter().map(|session| (mechanism as u16, session)));
+            all.extend(saved.into_iter().map(|session| (nat64.identity(), session)));
         }
         all
     }

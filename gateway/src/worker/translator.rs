@@ -2,6 +2,7 @@
 
 use super::tunnels::TunnelSet;
 use crate::admin::{Edit, Filter};
+use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, WallClock};
 use sixway_dataplane::nat::{BlockMove, Blocks, SavedSession};
 use sixway_dataplane::{Counters, Frame, Instant, Outbox, WorkerId};
@@ -26,7 +27,7 @@ pub trait Translator: Send + 'static {
     /// Gives no more sessions to the fast path, and takes back those that it has.
     fn end_fast_path(&mut self);
     /// The sessions that another process is to carry on, those left out that the fast path carries; their mechanisms before them.
-    fn export(&mut self, now: Instant) -> Vec<(u16, SavedSession)>;
+    fn export(&mut self, now: Instant) -> Vec<(Identity, SavedSession)>;
     /// What was counted.
     fn counters(&self) -> Counters;
     /// How full each mechanism's tables are, in the order of the configuration.

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use tokio::sync::mpsc::Sender;
 
 /// The tunnels of all engines, and this host's addresses.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct TunnelSet {
     /// The tunnels.
     pub tunnels: Vec<TunnelConfig>,
@@ -17,6 +17,12 @@ pub struct TunnelSet {
     pub host6: Vec<Ipv6Addr>,
     /// The gateway's own IPv6 address.
     pub own6: Option<Ipv6Addr>,
+}
+
+impl fmt::Debug for TunnelSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TunnelSet").field("tunnels", &self.tunnels.len()).finish_non_exhaustive()
+    }
 }
 
 /// A socket that brings packets for one of this host's addresses. Nothing leaves by it.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const CANNOT: [&str; 2] = ["not permitted", "built without eBPF"];
 
 /// A network, and a configuration with echo requests that are carried on; where it cannot be, the test is ignored.
-fn build() -> (Network, String) {
+pub(crate) fn build() -> (Network, String) {
     let network = Network::build();
     let text = format!(
         "[siit]\nprefix = \"2001:db8:64::/96\"\neam = [{{ ipv4 = \"198.51.100.1\", ipv6 = \"2001:db8:1::2\" }}]\n\
@@ -28,7 +28,7 @@ fn build() -> (Network, String) {
 }
 
 /// The same fast path, for another mechanism.
-fn instead_of_siit(text: &str, mechanism: &str) -> String {
+pub(crate) fn instead_of_siit(text: &str, mechanism: &str) -> String {
     format!("{mechanism}[fastpath]{}", text.split_once("[fastpath]").unwrap().1)
 }
 
@@ -39,7 +39,7 @@ fn carried(network: &Network) -> u64 {
     siit["packets_out"].as_u64().unwrap() + siit["packets_in"].as_u64().unwrap()
 }
 
-fn wait_until(what: &str, done: impl Fn() -> bool) {
+pub(crate) fn wait_until(what: &str, done: impl Fn() -> bool) {
     let patience = Instant::now() + Duration::from_secs(20);
     while !done() {
         assert!(Instant::now() < patience, "{what}");

@@ -8,6 +8,7 @@ extern crate sixway_trial;
 
 mod check;
 mod fast_path;
+mod identity;
 mod network;
 mod shared_pool;
 mod takeover;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -139,13 +139,28 @@ impl Network {
 
     /// The same, not waited for.
     pub fn begin_with(&self, mechanisms: &str, arguments: &[&str]) -> Running {
-        let text = format!(
+        self.begin_on("gateway", "gateway", &self.text(mechanisms), arguments)
+    }
+
+    /// Starts a gateway of another program.
+    pub fn start_program(&self, program: &Path, mechanisms: &str, arguments: &[&str]) -> Running {
+        let files = ("gateway", "gateway");
+        self.begin_program(program, files, &self.text(mechanisms), arguments).ready()
+    }
+
+    /// Writes another configuration for the gateway that runs.
+    pub fn configure(&self, mechanisms: &str) {
+        fs::write(self.directory.join("gateway.toml"), self.text(mechanisms)).unwrap();
+    }
+
+    /// The gateway's configuration.
+    fn text(&self, mechanisms: &str) -> String {
+        format!(
             "[gateway]\nname = \"life-{}\"\nadmin_socket = {:?}\nipv4_address = \"192.0.2.254\"\n\
              ipv6_address = \"2001:db8::fe\"\nworkers = 2\n{mechanisms}",
             self.suffix,
             self.socket()
-        );
-        self.begin_on("gateway", "gateway", &text, arguments)
+        )
     }
 
     /// Starts a second sixway beside the gateway, with a name and a device of its own.
@@ -168,6 +183,16 @@ impl Network {
     }
 
     fn begin_on(&self, host: &str, files: &str, text: &str, arguments: &[&str]) -> Running {
+        self.begin_program(Path::new(SIXWAY), (host, files), text, arguments)
+    }
+
+    fn begin_program(
+        &self,
+        program: &Path,
+        (host, files): (&str, &str),
+        text: &str,
+        arguments: &[&str],
+    ) -> Running {
         let configuration = self.directory.join(format!("{files}.toml"));
         fs::write(&configuration, text).unwrap();
         // A gateway and the one that takes over from it each say their own.
@@ -178,7 +203,8 @@ impl Network {
         // Unlike `ip netns exec`, this changes the network alone: what is mounted outlives the process.
         let child = Command::new("nsenter")
             .arg(format!("--net=/run/netns/{}", self.host(host)))
-            .args([SIXWAY, "run", "-c"])
+            .arg(program)
+            .args(["run", "-c"])
             .arg(configuration)
             .args(arguments)
             .stdin(Stdio::null())

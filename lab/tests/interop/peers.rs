@@ -27,6 +27,11 @@ pub const TESTS: &[Interop] = &[
         || everything_arrives(Forwarder::SharingTayga),
     ),
     Interop::new(
+        "tayga_translates_without_masquerade_too",
+        &["ping", "nginx", "curl", "iperf3", "tayga"],
+        || everything_arrives(Forwarder::Tayga),
+    ),
+    Interop::new(
         "sixway_nat64_translates_between_client_and_server",
         &["ping", "nginx", "curl", "iperf3", "sixway"],
         || everything_arrives(Forwarder::Nat64),

@@ -37,6 +37,7 @@ impl Build for Nat64Config {
 impl Mechanism for Nat64 {
     const KIND: Kind = Kind::Nat64;
     const WHOLE: bool = true;
+    const OWNS_SOURCES: bool = true;
     const QUOTES: Quotes = Quotes::Ports;
     const STAGES: usize = 1;
     type Probe = Probe;

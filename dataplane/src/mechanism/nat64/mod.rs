@@ -26,6 +26,7 @@ use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
 use crate::mechanism::contract::Arrival;
+use crate::mechanism::identity::Identity;
 use crate::nat::{Direction, Engine, Inside, Occupancy, Outside, Ownership, Ports, Side};
 use crate::parse::{Addresses, Packet, Transport};
 use crate::translate::address::rfc6052::Rfc6052;
@@ -72,6 +73,11 @@ impl Nat64 {
     /// The translation prefix, Pref64::/n.
     pub const fn prefix(&self) -> &Rfc6052 {
         &self.own.prefix
+    }
+
+    /// Who it is, for flows and sessions that outlive this process.
+    pub const fn identity(&self) -> Identity {
+        Identity::of_nat64(self.own.prefix.prefix())
     }
 
     /// Tells of the gateway's other NAT64s' prefixes: a source under one is refused like one under the own prefix.

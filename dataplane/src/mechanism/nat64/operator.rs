@@ -106,18 +106,23 @@ impl Nat64 {
     }
 
     /// See [`crate::nat::Engine::except`].
-    pub(crate) fn except(&mut self, host: core::net::Ipv6Addr, worker: WorkerId) -> bool {
-        self.nat.except(host, worker)
+    pub(crate) fn except(&mut self, host: core::net::Ipv6Addr, worker: WorkerId) {
+        self.nat.except(host, worker);
     }
 
-    /// Gives sessions to this fast path from now on, or to none. `mechanism` is this translator's number.
-    pub(crate) fn set_fast_path(
-        &mut self,
-        fast_path: Option<Box<dyn FastPath>>,
-        mechanism: u8,
-        packets: u32,
-    ) {
-        self.nat.set_fast_path(fast_path, mechanism, packets);
+    /// See [`crate::nat::Engine::gives`].
+    pub(crate) fn gives(&self, protocol: NatProtocol, outside: Outside<Endpoint4>) -> bool {
+        self.nat.gives(protocol, outside)
+    }
+
+    /// See [`crate::nat::Engine::is_spare`].
+    pub(crate) fn is_spare(&self, port: u16) -> bool {
+        self.nat.is_spare(port)
+    }
+
+    /// Gives sessions to this fast path from now on, or to none.
+    pub(crate) fn set_fast_path(&mut self, fast_path: Option<Box<dyn FastPath>>, packets: u32) {
+        self.nat.set_fast_path(fast_path, self.identity(), packets);
     }
 
     /// Tells this ledger of the ports that are given from now on.

@@ -10,7 +10,6 @@ use crate::nat::{
 use crate::parse::{ACK, Addresses, FIN, QuotedTuple, RST, SYN};
 use crate::translate::Policy;
 use crate::verdict::{Action, Decision, Edit, Quoted};
-use core::net::Ipv6Addr;
 use core::time::Duration;
 use sixway_wire::Endpoint6;
 use sixway_wire::protocol::{ICMPV4, ICMPV6, SCTP, TCP, UDP};

@@ -3,6 +3,7 @@
 use super::{Arriving, Engine, Mechanism, Probe};
 use crate::counters::Counters;
 use crate::instant::Instant;
+use crate::mechanism::identity::Identity;
 use crate::nat::inside_key::InsideKey;
 use crate::nat::port_ledger::PortLedger;
 use crate::nat::protocol::NatProtocol;
@@ -27,11 +28,11 @@ pub(crate) struct Entry<'a> {
 }
 
 impl<I: InsideKey> Engine<I> {
-    /// Gives sessions to this fast path from now on, or to none. `mechanism` is this translator's number.
+    /// Gives sessions to this fast path from now on, or to none. `mechanism` is this translator.
     pub(crate) fn set_fast_path(
         &mut self,
         fast_path: Option<Box<dyn FastPath>>,
-        mechanism: u8,
+        mechanism: Identity,
         packets: u32,
     ) {
         self.tables.set_fast_path(fast_path, mechanism, packets);

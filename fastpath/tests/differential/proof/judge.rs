@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 /// Index of the counter of packets that something went wrong with after they were changed.
-const LOST: u32 = 31;
+const LOST: u32 = COUNTERS as u32 - 1;
 
 /// The engine's time, which stands still.
 pub const NOW: Instant = Instant::from_secs(1_000);

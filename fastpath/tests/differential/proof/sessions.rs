@@ -4,6 +4,7 @@ use super::choices::Random;
 use super::draft::{Addresses, Draft};
 use super::world::World;
 use sixway_dataplane::engine::Engine;
+use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::nat::{Inside, NatProtocol, Outside};
 use sixway_dataplane::offload::OffloadedFlow;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
@@ -15,6 +16,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 #[derive(Clone, Debug)]
 pub struct Session {
     pub mechanism: u8,
+    pub identity: Identity,
     pub is_tcp: bool,
     pub inside: Endpoint6,
     pub outside: Endpoint4,
@@ -45,8 +47,9 @@ pub fn establish(world: &World, engine: &mut Engine, now: Instant) -> Vec<Sessio
             let remote = Endpoint4::new(remote, [443, 53][number % 2]);
             let remote6 = nat64.prefix.embed(remote.address).unwrap();
             let (mechanism, is_armed) = (mechanism as u8, number >= 18);
+            let identity = Identity::of_nat64(nat64.prefix.prefix());
             let mut session =
-                Session { mechanism, is_tcp, inside, outside: remote, remote, remote6, is_armed };
+                Session { mechanism, identity, is_tcp, inside, outside: remote, remote, remote6, is_armed };
             session.begin(engine, now);
             sessions.push(session);
         }
@@ -125,7 +128,7 @@ impl Session {
 
     pub fn flow(&self) -> OffloadedFlow {
         OffloadedFlow {
-            mechanism: self.mechanism,
+            mechanism: self.identity,
             protocol: if self.is_tcp { NatProtocol::Tcp } else { NatProtocol::Udp },
             inside: Inside(self.inside),
             outside: Outside(self.outside),

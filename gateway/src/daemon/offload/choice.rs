@@ -4,7 +4,7 @@ use crate::config::{Config, FAST_PATH_INTERFACES, FastPath as Wanted, FastPathMo
 use crate::fast_path::{Facts, Interface};
 use sixway_dataplane::engine::PathErrorJudge;
 use sixway_fastpath::rules::{Offer, Surroundings as Around};
-use sixway_fastpath::{Mode, Settings};
+use sixway_fastpath::{Mode, Settings, Slots};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +14,8 @@ pub(super) struct Choice<'c> {
     pub config: &'c Config,
     pub wanted: &'c Wanted,
     pub seed: [u64; 2],
+    /// Where the translators are whose flows a process before this one has left.
+    pub slots: Slots,
     /// Index of the gateway's device.
     pub tun: u32,
 }
@@ -31,7 +33,8 @@ impl<'c> Choice<'c> {
     /// The choice, if the configuration wants a fast path.
     pub fn of(config: &'c Config, seed: [u64; 2], tun: u32) -> Option<Self> {
         let wanted = config.fast_path.as_ref().filter(|_| config.is_offloaded())?;
-        Some(Self { config, wanted, seed, tun })
+        let slots = sixway_fastpath::slots(&wanted.pin_path, &config.gateway.name);
+        Some(Self { config, wanted, seed, slots, tun })
     }
 
     /// What is to hang where, with these addresses and tunnels on such a host.
@@ -59,6 +62,7 @@ impl<'c> Choice<'c> {
             idle_tcp: shortest(|timeouts| timeouts.tcp_est),
             idle_udp: shortest(|timeouts| timeouts.udp_default),
             absence: ticks(wanted.absence),
+            slots: self.slots,
         }
     }
 

@@ -59,6 +59,7 @@ fn name(config: &Config, now: &Surroundings, mechanism: Mechanism) -> String {
             let tunnels = config.tunnels(now);
             tunnels.get(index).map(|(name, _)| (*name).to_owned()).unwrap_or_default()
         }
+        Mechanism::Other(kind) => kind.title().to_owned(),
     }
 }
 

@@ -7,6 +7,7 @@ use super::exchange::{Exchange, hooked};
 use crate::config::{Config, FastPathMode, Surroundings};
 use crate::daemon::carried::Carried;
 use crate::daemon::run::RunError;
+use crate::daemon::takeover::Refused;
 use crate::fast_path::{Attached, Facts, Keeper, Maps, UsedHop};
 use crate::host::Host;
 use crate::show::plural;
@@ -222,11 +223,11 @@ impl Flows<'_> {
 
     /// Flows that the programs carry without sessions are sessions again, of the engines that own them; others are taken out.
     fn adopt(&mut self, table: &Arc<FlowTable>) {
-        let writer = self.connect(table);
+        let (writer, mut refused) = (self.connect(table), Refused::default());
         let adopted = table.adopt(|handle, flow, halves| {
             let (usage, now) = (writer.used(halves), self.clock.now());
             let mut outcome = Err(NotAdopted::NoTranslator);
-            Engine::unite(self.engines, flow.mechanism.into(), flow.inside, (flow.protocol, flow.outside));
+            Engine::unite(self.engines, flow.mechanism, [(flow.inside, flow.protocol, flow.outside)]);
             for engine in self.engines.iter_mut() {
                 outcome = engine.adopt(flow, handle, &usage, now);
                 if !matches!(outcome, Err(NotAdopted::OtherWorker)) {
@@ -235,10 +236,13 @@ impl Flows<'_> {
             }
             if let Err(why) = outcome {
                 tracing::debug!("a flow of {} with {} ends: {why}", flow.inside.0, flow.remote);
+                refused.add(why, 1);
             }
             outcome.is_ok()
         });
-        let ended = u64::from(adopted.refused) + u64::from(adopted.strays);
+        refused.add(NotAdopted::NoTranslator, adopted.gone.into());
+        let ended = [adopted.refused, adopted.gone, adopted.strays].map(u64::from).iter().sum::<u64>();
         tracing::info!("{} go on in the fast path, {ended} ended", plural(adopted.kept.into(), "flow"));
+        refused.tell("flow");
     }
 }

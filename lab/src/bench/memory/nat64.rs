@@ -28,9 +28,9 @@ const CREATION: u64 = 0;
 const USE: u64 = 1;
 /// Numbers of sessions, and what a packet may cost there.
 const ESTABLISHED: [(u32, (f64, Unit)); 3] =
-    [(1_000_000, (0.7, Unit::Load)), (100_000, (0.65, Unit::Load)), (1_000, (21.5, Unit::Straight))];
+    [(1_000_000, (0.7, Unit::Load)), (100_000, (0.4, Unit::Load)), (1_000, (22.0, Unit::Straight))];
 /// What a new session may cost.
-const NEW_SESSION: (f64, Unit) = (2.75, Unit::Load);
+const NEW_SESSION: (f64, Unit) = (2.5, Unit::Load);
 
 fn outbound(number: u32) -> Flow<Ipv6Addr> {
     Flow {

@@ -111,18 +111,16 @@ fn errors_change_no_lifetime() {
 }
 
 #[test]
-fn an_error_keeps_the_address_of_a_sender_that_the_well_known_prefix_may_not_stand_for() {
-    let prefix = Rfc6052::new("64:ff9b::/96".parse().unwrap(), false).unwrap();
-    let mut bench = Bench::new(&Nat64Config { prefix, ..config() });
-    let (outside, _) = bench.sent_out(&v6(HOST, "64:ff9b::8.8.8.8", UDP, ports(5_000, 53, 0)));
-    let error = v4("10.0.0.1", outside.address, ICMPV4, Transport::IcmpError { kind: 11, code: 0 });
-    let quoted = QuotedTuple::V4 { source: outside, destination: e4("8.8.8.8", 53), protocol: UDP };
-    let Some(Edit::Translate4To6 { source, .. }) =
-        decision(bench.send_quoting(&error, Some(quoted))).action.edit
-    else {
-        panic!()
-    };
-    assert_eq!(source.address, "64:ff9b::10.0.0.1".parse::<Ipv6Addr>().unwrap());
+fn an_error_of_a_sender_that_the_well_known_prefix_may_not_stand_for_is_refused() {
+    for (lifted, is_refused) in [(false, true), (true, false)] {
+        let prefix = Rfc6052::new("64:ff9b::/96".parse().unwrap(), lifted).unwrap();
+        let mut bench = Bench::new(&Nat64Config { prefix, ..config() });
+        let (outside, _) = bench.sent_out(&v6(HOST, "64:ff9b::8.8.8.8", UDP, ports(5_000, 53, 0)));
+        let error = v4("10.0.0.1", outside.address, ICMPV4, Transport::IcmpError { kind: 11, code: 0 });
+        let quoted = QuotedTuple::V4 { source: outside, destination: e4("8.8.8.8", 53), protocol: UDP };
+        let outcome = bench.send_quoting(&error, Some(quoted));
+        assert_eq!(outcome == Err(DropReason::NonGlobalWithWellKnownPrefix), is_refused, "{outcome:?}");
+    }
 }
 
 #[test]
