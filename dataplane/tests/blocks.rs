@@ -10,7 +10,7 @@ use sixway_dataplane::nat::{
 };
 use sixway_dataplane::{Frame, Instant, Outbox, Verdict, WorkerId};
 use sixway_wire::{Endpoint4, Endpoint6};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv6Addr;
 use std::ops::RangeInclusive;
 use support::{v4, v6};
@@ -370,8 +370,8 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// No port is two workers', whoever knows what.
 fn check(gateway: &mut Workers) -> Result<(), TestCaseError> {
-    let mut owners = HashMap::new();
-    let mut given = HashMap::new();
+    let mut owners = BTreeMap::new();
+    let mut given = BTreeMap::new();
     for worker in 0..gateway.engines.len() {
         let id = WorkerId(worker as u8);
         let ownership = gateway.engines[worker].nat64()[0].ownership().clone();

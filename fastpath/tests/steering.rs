@@ -7,6 +7,7 @@ extern crate sixway_trial;
 #[path = "../../link/tests/support/mod.rs"]
 mod support;
 
+use sixway_dataplane::nat::Spread;
 use sixway_dataplane::{Frame, SegmentKind, Segments};
 use sixway_fastpath::{Hook, OwnAddress, Steering, SteeringError, Taken};
 use sixway_link::{Link, RawTunnel, Tun, TunConfig, TunQueue, interface};
@@ -131,7 +132,8 @@ fn an_interface_that_comes_back_is_steered_again() {
 fn each_packet_comes_to_the_queue_of_its_addresses() {
     in_namespace("queues", || {
         let peer = Peer::joined();
-        let queues = sixway_link::Steering { ports_per_block: 64, workers: 2 };
+        let spread = Spread::new([3, 5], 64);
+        let queues = sixway_link::Steering { ports_per_block: 64, workers: 2, spread };
         let mut tun = open(&TunConfig { queues: 2, steering: Some(queues), ..TunConfig::default() });
         let Ok(_steering) = Steering::attach(&["near"], &tun.name, &tunnels(&[NEAR])) else {
             sixway_trial::ignore("the kernel takes no program");

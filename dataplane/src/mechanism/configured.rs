@@ -8,8 +8,7 @@
 //! Whoever configures the tunnel says where the other end is. Packets never do: one with a spoofed source would move the tunnel.
 
 use super::contract::{self, Arrival, Build, Claims, Mechanism, Share};
-use super::siit::dynamic_pool::DynamicPoolFault;
-use super::table::Kind;
+use super::table::{BuildFault, Kind};
 use crate::classify::source_check::is_martian4;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
@@ -121,7 +120,7 @@ impl contract::Configured for ConfiguredConfig {
 impl Build for ConfiguredConfig {
     type State = Configured;
 
-    fn build(&self, policy: PolicyId, _share: &Share) -> Result<Configured, DynamicPoolFault> {
+    fn build(&self, policy: PolicyId, _share: &Share) -> Result<Configured, BuildFault> {
         Ok(Configured::new(self, policy))
     }
 }

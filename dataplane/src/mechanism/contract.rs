@@ -1,7 +1,6 @@
 //! What a mechanism is to the engine: it decides, and changes no octet.
 
-use super::siit::dynamic_pool::DynamicPoolFault;
-use super::table::Kind;
+use super::table::{BuildFault, Kind};
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::frame::{Frame, Ingress};
@@ -282,5 +281,5 @@ pub(crate) trait Build {
     type State: Mechanism;
 
     /// The share of a worker. Fails where a dynamic pool cannot be what it is configured to be.
-    fn build(&self, policy: PolicyId, share: &Share) -> Result<Self::State, DynamicPoolFault>;
+    fn build(&self, policy: PolicyId, share: &Share) -> Result<Self::State, BuildFault>;
 }

@@ -8,8 +8,7 @@
 //! A host's prefixes and routers are what control has learnt from advertisements.
 
 use super::contract::{self, Arrival, Build, Claims, Mechanism, Share};
-use super::siit::dynamic_pool::DynamicPoolFault;
-use super::table::Kind;
+use super::table::{BuildFault, Kind};
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
@@ -180,7 +179,7 @@ impl contract::Configured for IsatapConfig {
 impl Build for IsatapConfig {
     type State = Isatap;
 
-    fn build(&self, policy: PolicyId, share: &Share) -> Result<Isatap, DynamicPoolFault> {
+    fn build(&self, policy: PolicyId, share: &Share) -> Result<Isatap, BuildFault> {
         Ok(Isatap::new(self, &share.own_addresses, policy))
     }
 }

@@ -7,8 +7,7 @@
 //! ```
 
 use super::contract::{self, Arrival, Build, Claims, Mechanism, Share};
-use super::siit::dynamic_pool::DynamicPoolFault;
-use super::table::Kind;
+use super::table::{BuildFault, Kind};
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
@@ -243,7 +242,7 @@ impl contract::Configured for SixRdConfig {
 impl Build for SixRdConfig {
     type State = SixRd;
 
-    fn build(&self, policy: PolicyId, share: &Share) -> Result<SixRd, DynamicPoolFault> {
+    fn build(&self, policy: PolicyId, share: &Share) -> Result<SixRd, BuildFault> {
         Ok(SixRd::new(self, &share.own_addresses, policy))
     }
 }

@@ -9,8 +9,7 @@
 //! A host is a router whose site it is alone.
 
 use super::contract::{self, Arrival, Build, Claims, Mechanism, Share};
-use super::siit::dynamic_pool::DynamicPoolFault;
-use super::table::Kind;
+use super::table::{BuildFault, Kind};
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
@@ -240,7 +239,7 @@ impl contract::Configured for SixToFourConfig {
 impl Build for SixToFourConfig {
     type State = SixToFour;
 
-    fn build(&self, policy: PolicyId, share: &Share) -> Result<SixToFour, DynamicPoolFault> {
+    fn build(&self, policy: PolicyId, share: &Share) -> Result<SixToFour, BuildFault> {
         Ok(SixToFour::new(self, &share.own_addresses, policy))
     }
 }

@@ -4,12 +4,14 @@
 //! A new mechanism is a row here, a file or folder beside this one, a section of the configuration and a page of the docs.
 
 use super::contract::{Build as _, Claims, Configured, Mechanism, Share};
-use super::siit::dynamic_pool::DynamicPoolFault;
 use super::{configured, isatap, nat64, siit, six_rd, six_to_four};
 use crate::translate::Policy;
 use crate::tunnel::TunnelPolicy;
 use crate::verdict::{MechanismId, PolicyId};
 use core::net::Ipv4Addr;
+
+/// Why a mechanism cannot be built. Only a dynamic pool can fail.
+pub use super::siit::dynamic_pool::DynamicPoolFault as BuildFault;
 
 /// The mechanisms of a kind, and their look-ups under way.
 pub(crate) struct Row<M: Mechanism> {
@@ -156,7 +158,7 @@ macro_rules! mechanisms {
                 config: &MechanismConfig,
                 policy: PolicyId,
                 share: &Share,
-            ) -> Result<MechanismId, DynamicPoolFault> {
+            ) -> Result<MechanismId, BuildFault> {
                 let index = match config {
                     $(MechanismConfig::$kind(config) => {
                         self.$module.all.push(config.build(policy, share)?);

@@ -5,8 +5,7 @@ use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
 use crate::mechanism::contract::{self, Arrival, Build, Claims, Mechanism, Quotes, Share};
-use crate::mechanism::siit::dynamic_pool::DynamicPoolFault;
-use crate::mechanism::table::Kind;
+use crate::mechanism::table::{BuildFault, Kind};
 use crate::parse::{Packet, QuotedTuple};
 use crate::translate::Policy;
 use crate::verdict::{Decision, PolicyId, WorkerId};
@@ -25,7 +24,7 @@ impl contract::Configured for Nat64Config {
 impl Build for Nat64Config {
     type State = Nat64;
 
-    fn build(&self, policy: PolicyId, share: &Share) -> Result<Nat64, DynamicPoolFault> {
+    fn build(&self, policy: PolicyId, share: &Share) -> Result<Nat64, BuildFault> {
         let worker = (share.worker, share.workers);
         let mut nat64 = Nat64::keyed(self, policy, worker, share.seed, share.worker_key);
         let own = self.prefix.prefix();

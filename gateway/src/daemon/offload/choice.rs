@@ -5,6 +5,7 @@ use crate::fast_path::{Facts, Interface};
 use sixway_dataplane::engine::PathErrorJudge;
 use sixway_fastpath::rules::{Offer, Surroundings as Around};
 use sixway_fastpath::{Mode, Settings, Slots};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ pub(super) struct Choice<'c> {
 pub(super) struct Chosen {
     pub offer: Arc<Offer>,
     /// Of what is told of the paths of these tunnels.
-    pub judge: Arc<PathErrorJudge>,
+    pub judge: Rc<PathErrorJudge>,
     pub interfaces: Vec<String>,
 }
 
@@ -45,7 +46,7 @@ impl<'c> Choice<'c> {
         let engines = self.config.engines(self.seed, now);
         let engine = engines.first().ok_or("there is no engine")?;
         let offer = Arc::new(Offer::of(engine, &self.around(facts)));
-        let judge = Arc::new(PathErrorJudge::new(engine));
+        let judge = Rc::new(PathErrorJudge::new(engine));
         Ok(Chosen { offer, judge, interfaces: interfaces(self.wanted, &facts.interfaces) })
     }
 
