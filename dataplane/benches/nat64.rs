@@ -86,7 +86,7 @@ fn decide(
     probe: &Probe,
     effects: &mut Effects,
 ) -> Result<Decision, sixway_dataplane::DropReason> {
-    nat64.decide(&Arrival::new(&FRAME.get_or_init(|| Frame::holding(&[])), packet, None), probe, NOW, effects)
+    nat64.decide(&Arrival::new(FRAME.get_or_init(|| Frame::holding(&[])), packet, None), probe, NOW, effects)
 }
 
 /// Opens a session and says which outside endpoint it has.

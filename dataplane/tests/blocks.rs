@@ -10,7 +10,7 @@ use sixway_dataplane::nat::{
 };
 use sixway_dataplane::{Frame, Instant, Outbox, Verdict, WorkerId};
 use sixway_wire::{Endpoint4, Endpoint6};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv6Addr;
 use std::ops::RangeInclusive;
 use support::{v4, v6};
@@ -28,6 +28,11 @@ struct Workers {
 }
 
 fn workers(count: u8, ports: RangeInclusive<u16>) -> Workers {
+    workers_by([3, 5], count, ports)
+}
+
+/// Workers over which subscribers are spread by this key.
+fn workers_by(worker_key: [u64; 2], count: u8, ports: RangeInclusive<u16>) -> Workers {
     let engine = |worker| {
         let mut nat64 = support::nat64();
         nat64.pool.addresses = vec![format!("{ADDRESS}/32").parse().unwrap()];
@@ -38,7 +43,7 @@ fn workers(count: u8, ports: RangeInclusive<u16>) -> Workers {
             worker: WorkerId(worker),
             workers: count,
             seed: [0x5eed, 0x1ab],
-            worker_key: [3, 5],
+            worker_key,
             ..EngineConfig::default()
         };
         Engine::new(&config).unwrap()
@@ -288,6 +293,63 @@ fn a_block_with_a_static_binding_of_another_worker_stays_where_it_is() {
     assert_eq!(gateway.fills(host), 64, "the other block is not given");
 }
 
+/// Another process goes on with the sessions of one; how many of them.
+fn carried_on(old: &mut Workers, new: &mut Workers) -> (usize, usize) {
+    let mut saved = Vec::new();
+    for engine in &mut old.engines {
+        assert_eq!(engine.nat64()[0].export(0, u32::MAX, old.now, &mut saved), None);
+    }
+    let identity = new.engines[0].nat64()[0].identity();
+    let mut carried = 0;
+    let ends = saved.iter().map(|session| (session.inside, session.protocol, session.outside));
+    Engine::unite(&mut new.engines, identity, ends);
+    for session in &saved {
+        carried += new
+            .engines
+            .iter_mut()
+            .filter_map(|engine| {
+                let (nat64, counters) = engine.nat64_and_counters();
+                nat64[0].restore(session, old.now, counters).ok()
+            })
+            .count();
+    }
+    (carried, saved.len())
+}
+
+#[test]
+fn the_next_process_goes_on_with_the_sessions_in_blocks_that_have_moved() {
+    let mut old = workers(16, 61_000..=65_535);
+    let host = old.host(7, 0);
+    let got = old.fills(host);
+    let port = old.opens(host, 2_000);
+    let mut new = workers(16, 61_000..=65_535);
+    assert_eq!(carried_on(&mut old, &mut new), (got, got));
+    assert_eq!(new.opens(host, 2_000), port);
+    for at in 0..16 {
+        let packet = v4(SERVER, ADDRESS).udp(53, port.unwrap(), b"answer");
+        assert_eq!(new.receives(at, packet).0, Verdict::Forward);
+    }
+}
+
+#[test]
+fn sessions_go_on_that_a_process_with_another_key_had_at_other_workers() {
+    let mut old = workers_by([8, 9], 4, 1_024..=65_535);
+    let hosts: Vec<Ipv6Addr> = (0..40).map(|n| old.host(n % 4, n / 4)).collect();
+    let ports: Vec<_> = (0..5u16)
+        .flat_map(|n| hosts.iter().map(move |host| (*host, 5_000 + n)))
+        .map(|(host, port)| (host, port, old.opens(host, port).unwrap()))
+        .collect();
+    let mut new = workers_by([3, 5], 4, 1_024..=65_535);
+    let (carried, all) = carried_on(&mut old, &mut new);
+    assert_eq!(all, 200);
+    let kept = ports.iter().filter(|(host, port, outside)| new.opens(*host, *port) == Some(*outside)).count();
+    assert_eq!(kept, carried);
+    assert_eq!(carried, all);
+    // And they are not all one worker's.
+    let most = (0..4).map(|worker| new.bindings(worker).len()).max();
+    assert!(most < Some(100), "{most:?} of 200 at one worker");
+}
+
 /// What a step of the model does.
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -308,8 +370,8 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// No port is two workers', whoever knows what.
 fn check(gateway: &mut Workers) -> Result<(), TestCaseError> {
-    let mut owners = HashMap::new();
-    let mut given = HashMap::new();
+    let mut owners = BTreeMap::new();
+    let mut given = BTreeMap::new();
     for worker in 0..gateway.engines.len() {
         let id = WorkerId(worker as u8);
         let ownership = gateway.engines[worker].nat64()[0].ownership().clone();

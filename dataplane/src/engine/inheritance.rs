@@ -1,37 +1,117 @@
 //! Sessions of another process, before the workers run: one worker has to own both ends of each.
+//!
+//! The other process had its workers, too: the hosts and the blocks of one of them hang together by their sessions, and those of two never do.
+//! So what hangs together goes to one worker here. Where the key is the same, that is the worker of the hosts, and the blocks that had
+//! moved move there again. Where it is not, it is the worker of most of the blocks, and hosts that belong elsewhere stay with them.
 
 use super::Engine;
 use crate::mechanism::identity::Identity;
-use crate::nat::{Inside, NatProtocol, Outside};
+use crate::mechanism::nat64::Nat64;
+use crate::nat::{Inside, NatProtocol, Outside, PORTS_PER_BLOCK};
+use crate::verdict::WorkerId;
+use core::net::Ipv6Addr;
 use sixway_wire::{Endpoint4, Endpoint6};
+use std::collections::BTreeMap;
+
+/// Both ends of a session.
+pub type Ends = (Inside<Endpoint6>, NatProtocol, Outside<Endpoint4>);
+
+/// Hosts and blocks that hang together.
+#[derive(Default)]
+struct Group {
+    hosts: Vec<Ipv6Addr>,
+    /// Each by its first port.
+    blocks: Vec<u16>,
+}
 
 impl Engine {
-    /// Makes one of the engines own both ends of a session, as long as none of them has worked: the outside endpoint's block goes to the
-    /// host's worker if no port of it is taken; else the host goes to the block's worker if it has nothing elsewhere. Whether one owns both.
-    pub fn unite(
-        engines: &mut [Self],
-        mechanism: Identity,
-        inside: Inside<Endpoint6>,
-        (protocol, outside): (NatProtocol, Outside<Endpoint4>),
-    ) -> bool {
-        let at = |engine: &mut Self| engine.nat64().iter().position(|nat64| nat64.identity() == mechanism);
-        let Some(at) = engines.first_mut().and_then(at) else { return false };
-        let Some(any) = engines.first_mut().and_then(|engine| engine.nat64().get(at)) else { return false };
-        let host = any.ownership().worker_of_inside(inside.0.address);
-        let block = any.ownership().worker_of_outside(protocol, outside.0);
-        if host == block {
-            return true;
+    /// Makes one worker own both ends of each of these sessions, as far as it can be done: blocks move of which no port is taken, and hosts
+    /// that have nothing elsewhere.
+    pub fn unite(engines: &mut [Self], mechanism: Identity, sessions: impl IntoIterator<Item = Ends>) {
+        let is_it = |nat64: &&mut Nat64| nat64.identity() == mechanism;
+        let mut nats: Vec<&mut Nat64> =
+            engines.iter_mut().filter_map(|one| one.nat64().iter_mut().find(is_it)).collect();
+        if nats.len() < 2 {
+            return;
         }
-        let mut nats: Vec<_> = engines.iter_mut().filter_map(|one| one.nat64().get_mut(at)).collect();
-        let given =
-            nats.get_mut(usize::from(block.0)).and_then(|nat64| nat64.give_spare(outside.0.port, host));
-        if let Some(moved) = given {
-            for nat64 in nats {
-                nat64.block_moved(moved);
+        // The sessions of static bindings are where these are.
+        let is_dynamic = |(_, protocol, outside): &Ends| nats[0].gives(*protocol, *outside);
+        for group in groups(sessions.into_iter().filter(is_dynamic)) {
+            let worker = worker_of(&group, &nats);
+            for port in group.blocks {
+                let owner = usize::from(nats[0].ownership().worker_of_block(port).0);
+                let moved = nats.get_mut(owner).and_then(|nat64| nat64.give_spare(port, worker));
+                if let Some(moved) = moved {
+                    nats.iter_mut().for_each(|nat64| {
+                        nat64.block_moved(moved);
+                    });
+                }
             }
-            return true;
+            for host in group.hosts {
+                let owner = nats[0].ownership().worker_of_inside(host);
+                if owner != worker && !nats.iter().any(|nat64| nat64.has_host(host)) {
+                    nats.iter_mut().for_each(|nat64| nat64.except(host, worker));
+                }
+            }
         }
-        let is_elsewhere = nats.get(usize::from(host.0)).is_none_or(|nat64| nat64.has_host(inside.0.address));
-        !is_elsewhere && nats.iter_mut().all(|nat64| nat64.except(inside.0.address, block))
     }
+}
+
+/// What hangs together by these sessions.
+fn groups(sessions: impl IntoIterator<Item = Ends>) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    let (mut of_host, mut of_block) = (BTreeMap::new(), BTreeMap::new());
+    for (inside, _, outside) in sessions {
+        let (host, port) = (inside.0.address, outside.0.port / PORTS_PER_BLOCK * PORTS_PER_BLOCK);
+        let known = of_host.get(&host).copied().or_else(|| of_block.get(&port).copied());
+        let into = known.unwrap_or_else(|| {
+            groups.push(Group::default());
+            groups.len() - 1
+        });
+        if of_host.insert(host, into).is_none() {
+            groups[into].hosts.push(host);
+        }
+        match of_block.get(&port).copied() {
+            None => {
+                of_block.insert(port, into);
+                groups[into].blocks.push(port);
+            }
+            Some(other) if other != into => {
+                // The smaller one becomes part of the other.
+                let size = |group: usize| groups[group].hosts.len() + groups[group].blocks.len();
+                let (from, into) = if size(other) < size(into) { (other, into) } else { (into, other) };
+                let Group { hosts, blocks } = std::mem::take(&mut groups[from]);
+                of_host.extend(hosts.iter().map(|host| (*host, into)));
+                of_block.extend(blocks.iter().map(|port| (*port, into)));
+                groups[into].hosts.extend(hosts);
+                groups[into].blocks.extend(blocks);
+            }
+            Some(_) => {}
+        }
+    }
+    groups.retain(|group| !group.hosts.is_empty());
+    groups
+}
+
+/// The worker for a group: that of a block which cannot move or of a host that has bindings; else that of all hosts; else that of most blocks.
+fn worker_of(group: &Group, nats: &[&mut Nat64]) -> WorkerId {
+    let ownership = nats[0].ownership();
+    let owner = |port: &u16| ownership.worker_of_block(*port);
+    let is_fixed =
+        |port: &&u16| nats.get(usize::from(owner(port).0)).is_some_and(|nat64| !nat64.is_spare(**port));
+    if let Some(port) = group.blocks.iter().find(is_fixed) {
+        return owner(port);
+    }
+    let hosts = || group.hosts.iter().map(|host| ownership.worker_of_inside(*host));
+    let is_bound = |host: &&Ipv6Addr| nats.iter().any(|nat64| nat64.has_host(**host));
+    if let Some(host) = group.hosts.iter().find(is_bound) {
+        return ownership.worker_of_inside(*host);
+    }
+    let first = hosts().next().unwrap_or_default();
+    if hosts().all(|worker| worker == first) {
+        return first;
+    }
+    let mut blocks = BTreeMap::<u8, usize>::new();
+    group.blocks.iter().for_each(|port| *blocks.entry(owner(port).0).or_default() += 1);
+    blocks.into_iter().max_by_key(|(_, count)| *count).map_or(first, |(worker, _)| WorkerId(worker))
 }

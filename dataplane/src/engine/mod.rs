@@ -49,6 +49,7 @@ use sixway_wire::Prefix6;
 
 pub use config::{EngineConfig, TunnelConfig};
 pub use fast_path::PACKETS_BEFORE_OFFLOAD;
+pub use inheritance::Ends as SessionEnds;
 pub use narrow_path::PathErrorJudge;
 
 /// A packet passes at most so many mechanisms (hairpins included).

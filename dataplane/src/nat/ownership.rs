@@ -122,6 +122,11 @@ impl<H: InsideHost> Ownership<H> {
         self.outside.insert((protocol, outside), worker);
     }
 
+    /// Whether an outside endpoint is a static binding's.
+    pub(super) fn is_static(&self, protocol: NatProtocol, outside: Outside<Endpoint4>) -> bool {
+        self.outside.contains_key(&(protocol, outside))
+    }
+
     /// Takes a static binding out: its port belongs to its block's worker again.
     pub(super) fn remove_static(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>) {
         self.outside.remove(&(protocol, outside));

@@ -316,6 +316,11 @@ impl Pool {
         }
     }
 
+    /// Whether some worker may give this port.
+    pub fn may_give(&self, port: u16) -> bool {
+        self.ports.is_free(port)
+    }
+
     /// Blocks of this worker that have ports which may be given.
     pub const fn owned(&self) -> u32 {
         self.owned

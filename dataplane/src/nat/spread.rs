@@ -68,7 +68,7 @@ mod tests {
         for subscriber in 0..16_000u128 {
             let network = HOST | subscriber << 64;
             let worker = spread.worker(network, 16);
-            assert!((1..5u128).all(|host| spread.worker(network | host * 0x1_0000_0001, 16) == worker));
+            assert!((1..5u128).all(|host| spread.worker(network | (host * 0x1_0000_0001), 16) == worker));
             workers[usize::from(worker)] += 1;
         }
         assert!(workers.iter().all(|count| (700..1_300).contains(count)), "{workers:?}");

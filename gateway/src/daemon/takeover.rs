@@ -12,6 +12,8 @@ use crate::host;
 use crate::show::plural;
 use crate::worker::Clock;
 use sixway_dataplane::engine::Engine;
+use sixway_dataplane::mechanism::identity::Identity;
+use sixway_dataplane::mechanism::nat64::Nat64;
 use sixway_dataplane::nat::NotAdopted;
 use sixway_fastpath::layout::LAYOUT_VERSION;
 use std::io;
@@ -99,6 +101,7 @@ pub(super) fn take_over(start: &Start<'_>, from: &Predecessor, engines: &mut [En
     // They are told once.
     let _ = std::fs::remove_file(&path);
     let all = (sessions.len() + nobodys) as u64;
+    unite(&sessions, engines);
     let mut refused = Refused::default();
     let restored = sessions.iter().filter(|handed| match restore(handed, engines, clock) {
         Ok(()) => true,
@@ -119,10 +122,20 @@ pub(super) fn take_over(start: &Start<'_>, from: &Predecessor, engines: &mut [En
     }
 }
 
+/// One worker comes to own both ends of each session.
+fn unite(sessions: &[Handed], engines: &mut [Engine]) {
+    let translators: Vec<Identity> =
+        engines.first_mut().map(|one| one.nat64().iter().map(Nat64::identity).collect()).unwrap_or_default();
+    for translator in translators {
+        let its = sessions.iter().filter(|(mechanism, _)| *mechanism == translator);
+        let ends = its.map(|(_, session)| (session.inside, session.protocol, session.outside));
+        Engine::unite(engines, translator, ends);
+    }
+}
+
 /// Makes a session of the translator that it is of, wherever the configuration has that; no other may have it.
 fn restore((mechanism, session): &Handed, engines: &mut [Engine], clock: Clock) -> Result<(), NotAdopted> {
     let mut outcome = Err(NotAdopted::NoTranslator);
-    Engine::unite(engines, *mechanism, session.inside, (session.protocol, session.outside));
     for engine in engines {
         let (nat64, counters) = engine.nat64_and_counters();
         let Some(nat64) = nat64.iter_mut().find(|nat64| nat64.identity() == *mechanism) else { break };

@@ -106,8 +106,18 @@ impl Nat64 {
     }
 
     /// See [`crate::nat::Engine::except`].
-    pub(crate) fn except(&mut self, host: core::net::Ipv6Addr, worker: WorkerId) -> bool {
-        self.nat.except(host, worker)
+    pub(crate) fn except(&mut self, host: core::net::Ipv6Addr, worker: WorkerId) {
+        self.nat.except(host, worker);
+    }
+
+    /// See [`crate::nat::Engine::gives`].
+    pub(crate) fn gives(&self, protocol: NatProtocol, outside: Outside<Endpoint4>) -> bool {
+        self.nat.gives(protocol, outside)
+    }
+
+    /// See [`crate::nat::Engine::is_spare`].
+    pub(crate) fn is_spare(&self, port: u16) -> bool {
+        self.nat.is_spare(port)
     }
 
     /// Gives sessions to this fast path from now on, or to none.

@@ -13,9 +13,11 @@
 
 use super::Engine;
 use crate::nat::inside_key::InsideKey;
-use crate::nat::ownership::BlockMove;
-use crate::nat::sides::Inside;
+use crate::nat::ownership::{BlockMove, PORTS_PER_BLOCK};
+use crate::nat::protocol::NatProtocol;
+use crate::nat::sides::{Inside, Outside};
 use crate::verdict::WorkerId;
+use sixway_wire::Endpoint4;
 
 /// One block in so many is reserved.
 const RESERVED: u32 = 20;
@@ -81,10 +83,19 @@ impl<I: InsideKey> Engine<I> {
 
     /// Gives this very block to another worker, if no port of it is taken; what everyone is to be told.
     pub(crate) fn give_spare(&mut self, port: u16, to: WorkerId) -> Option<BlockMove> {
-        let block = port / crate::nat::PORTS_PER_BLOCK;
-        let is_spare = self.ownership.worker_of_block(port) == self.worker
-            && self.tables.bindings.pool().is_spare(block);
-        is_spare.then(|| self.give_block(block, to))
+        let is_given = to != self.worker && self.is_spare(port);
+        is_given.then(|| self.give_block(port / PORTS_PER_BLOCK, to))
+    }
+
+    /// Whether the endpoint is one that some worker may give to a host: it is no static binding's.
+    pub(crate) fn gives(&self, protocol: NatProtocol, outside: Outside<Endpoint4>) -> bool {
+        !self.ownership.is_static(protocol, outside) && self.tables.bindings.pool().may_give(outside.0.port)
+    }
+
+    /// Whether no port is taken of the block that this one is of, and the block is this worker's.
+    pub(crate) fn is_spare(&self, port: u16) -> bool {
+        self.ownership.worker_of_block(port) == self.worker
+            && self.tables.bindings.pool().is_spare(port / PORTS_PER_BLOCK)
     }
 
     /// Whether a host has bindings here.
@@ -92,9 +103,9 @@ impl<I: InsideKey> Engine<I> {
         self.tables.bindings.has_host(Inside(host))
     }
 
-    /// A host belongs to this worker from now on, whatever its prefix says; whether there was room to remember it.
-    pub(crate) fn except(&mut self, host: I::Host, worker: WorkerId) -> bool {
-        self.ownership.except(host, worker)
+    /// A host belongs to a worker from now on, whatever its prefix says, as long as there is room to remember it.
+    pub(crate) fn except(&mut self, host: I::Host, worker: WorkerId) {
+        self.ownership.except(host, worker);
     }
 
     fn give_block(&mut self, block: u16, to: WorkerId) -> BlockMove {

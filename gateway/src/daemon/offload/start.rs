@@ -227,7 +227,7 @@ impl Flows<'_> {
         let adopted = table.adopt(|handle, flow, halves| {
             let (usage, now) = (writer.used(halves), self.clock.now());
             let mut outcome = Err(NotAdopted::NoTranslator);
-            Engine::unite(self.engines, flow.mechanism, flow.inside, (flow.protocol, flow.outside));
+            Engine::unite(self.engines, flow.mechanism, [(flow.inside, flow.protocol, flow.outside)]);
             for engine in self.engines.iter_mut() {
                 outcome = engine.adopt(flow, handle, &usage, now);
                 if !matches!(outcome, Err(NotAdopted::OtherWorker)) {
