@@ -7,6 +7,7 @@ use super::contract::{Build as _, Claims, Configured, Mechanism, Share};
 use super::{configured, isatap, nat64, siit, six_rd, six_to_four};
 use crate::translate::Policy;
 use crate::tunnel::TunnelPolicy;
+use crate::tunnel::address::Domain;
 use crate::verdict::{MechanismId, PolicyId};
 use core::net::Ipv4Addr;
 
@@ -296,6 +297,16 @@ impl MechanismConfig {
     /// The IPv4 address of this host at which its tunnel ends.
     pub fn local(&self) -> Option<Ipv4Addr> {
         self.own().local()
+    }
+
+    /// The IPv4 address in its site's prefix, which may be another that stands for this host at a NAT.
+    pub fn stands_for(&self) -> Option<Ipv4Addr> {
+        self.own().stands_for()
+    }
+
+    /// The domain in whose addresses this host's stands.
+    pub fn domain(&self) -> Option<Domain> {
+        self.own().domain()
     }
 }
 
