@@ -4,7 +4,7 @@
 //! A new mechanism is a row here, a file or folder beside this one, a section of the configuration and a page of the docs.
 
 use super::contract::{Build as _, Claims, Configured, Mechanism, Share};
-use super::{configured, isatap, nat64, siit, six_rd, six_to_four};
+use super::{configured, isatap, nat64, npt66, siit, six_rd, six_to_four};
 use crate::translate::Policy;
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::address::Domain;
@@ -276,6 +276,18 @@ mechanisms! { $
         out: "encap" = "Frames that went into an ISATAP tunnel.",
         in: "decap" = "Frames that came out of an ISATAP tunnel.",
     }
+    /// NPTv6 (RFC 6296).
+    Npt66 {
+        module: npt66,
+        state: Npt66,
+        config: Npt66Config,
+        section: "npt66",
+        title: "npt66",
+        number: 7,
+        stateful: false,
+        out: "to_outside" = "Frames whose source became an outside address by NPTv6.",
+        in: "to_inside" = "Frames whose destination became an inside address by NPTv6.",
+    }
 }
 
 impl MechanismConfig {
@@ -364,6 +376,7 @@ mod tests {
             (Kind::SixRd, 4),
             (Kind::Configured, 5),
             (Kind::Isatap, 6),
+            (Kind::Npt66, 7),
         ];
         assert!(given.iter().all(|(kind, number)| kind.number() == *number));
     }

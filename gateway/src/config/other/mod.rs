@@ -1,4 +1,7 @@
-//! Mechanisms that need nothing of the configuration but a section, and nothing of the host but routes.
+//! Mechanisms that need nothing of the configuration but a section, and nothing of the host but routes. A new one is a file beside this, a
+//! line in [`Others`], in [`Others::read`] and in [`Others::all`], and its section among those of the schema.
+
+mod npt66;
 
 use serde::Serialize;
 use sixway_dataplane::mechanism::MechanismConfig;
@@ -6,10 +9,15 @@ use sixway_wire::Prefix6;
 
 use super::claims::Claims;
 use super::fault::Report;
+use super::load::{default_name, too_many};
 use super::reach::SourceRule;
 use super::routes::Route;
 use super::schema::Section;
 use super::section::Reader;
+
+use npt66::Npt66;
+
+pub(super) use npt66::NPT66;
 
 /// Such a mechanism.
 pub(crate) trait Other {
@@ -27,21 +35,37 @@ pub(crate) trait Other {
 
 /// All of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Others {}
+pub struct Others {
+    /// Prefix translators.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    npt66: Vec<Npt66>,
+}
+
+/// A mechanism that can be read; `before` are those of its kind above it.
+trait FromSection: Sized {
+    fn read(
+        section: &Reader,
+        default_name: String,
+        before: &[Option<Self>],
+        claims: &mut Claims,
+        report: &mut Report,
+    ) -> Option<Self>;
+}
 
 impl Others {
     /// Reads all sections.
     pub(super) fn read<'a>(
-        _sections: impl Fn(&'static Section, &mut Report) -> Vec<Reader<'a>>,
-        _claims: &mut Claims,
-        _report: &mut Report,
+        sections: impl Fn(&'static Section, &mut Report) -> Vec<Reader<'a>>,
+        claims: &mut Claims,
+        report: &mut Report,
     ) -> Option<Self> {
-        Some(Self {})
+        let npt66 = read_all(&NPT66, sections(&NPT66, report), claims, report);
+        Some(Self { npt66: npt66? })
     }
 
     /// All of them, in the order of the configuration.
     pub(crate) fn all(&self) -> Vec<&dyn Other> {
-        Vec::new()
+        self.npt66.iter().map(|it| it as &dyn Other).collect()
     }
 
     /// Whether there is none.
@@ -59,4 +83,20 @@ impl Others {
         }
         rules
     }
+}
+
+fn read_all<M: FromSection>(
+    schema: &'static Section,
+    written: Vec<Reader>,
+    claims: &mut Claims,
+    report: &mut Report,
+) -> Option<Vec<M>> {
+    too_many(&written, report);
+    let mut read: Vec<Option<M>> = Vec::with_capacity(written.len());
+    for (index, section) in written.iter().enumerate() {
+        let name = default_name(schema.name, index, written.len());
+        let one = M::read(section, name, &read, claims, report);
+        read.push(one);
+    }
+    read.into_iter().collect()
 }
