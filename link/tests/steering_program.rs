@@ -102,7 +102,8 @@ fn the_program_chooses_the_worker_that_rust_chooses() {
             assert_eq!(run(&program, &packet).unwrap(), u32::from(worker), "{steering:?} {packet:02x?}");
         }
         // Every third block moves.
-        let moved = |block: u32| if block.is_multiple_of(3) { workers - 1 } else { steering.first_owner(block) };
+        let moved =
+            |block: u32| if block.is_multiple_of(3) { workers - 1 } else { steering.first_owner(block) };
         for block in (0..steering.blocks()).step_by(3) {
             blocks.set(block, workers - 1).unwrap();
         }
