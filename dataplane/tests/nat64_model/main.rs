@@ -140,7 +140,7 @@ impl Pair {
             Ok(STORED) | Err(_) => None,
             Ok(decision) => match decision.action.edit {
                 Some(Edit::Translate6To4 { source, .. }) => Some(source),
-                Some(Edit::Translate4To6 { .. }) | None => None,
+                Some(Edit::Translate4To6 { .. } | Edit::Renumber6 { .. }) | None => None,
             },
         };
         let expected = self.model.out(protocol, inside, remote, flags, real);
