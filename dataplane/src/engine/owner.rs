@@ -45,9 +45,10 @@ impl Engine {
                     Some(Owner::Mechanism(self.named_or_steered(destination, id)))
                 }
                 Some(owner) => Some(owner),
-                None => {
-                    self.named6(destination).or_else(|| self.from_inside(frame, packet)).map(Owner::Mechanism)
-                }
+                None => self
+                    .named6(destination)
+                    .or_else(|| self.claimed_by_source(frame, packet))
+                    .map(Owner::Mechanism),
             },
             Addresses::V4 { destination, .. }
                 if !self.ends.is_empty()
@@ -166,7 +167,7 @@ impl Engine {
     }
 
     /// The mechanism that claims a packet by its source.
-    fn from_inside(&self, frame: &Frame, packet: &Packet) -> Option<MechanismId> {
+    fn claimed_by_source(&self, frame: &Frame, packet: &Packet) -> Option<MechanismId> {
         let Addresses::V6 { source, destination } = packet.addresses else { return None };
         let claims = self.inside6.iter().find(|(claim, _)| claim.claims(frame.ingress, source, destination));
         claims.map(|(_, id)| *id)

@@ -30,7 +30,7 @@ pub(crate) trait Other {
     /// What is routed into the device by its destination.
     fn routes(&self) -> Vec<Route>;
     /// What is routed into the device by its source, and to which destinations it is not.
-    fn from_inside(&self) -> Option<(Prefix6, &[Prefix6])>;
+    fn inside_sources(&self) -> Option<(Prefix6, &[Prefix6])>;
 }
 
 /// All of them.
@@ -76,7 +76,7 @@ impl Others {
     /// What is routed by its source.
     pub(super) fn source_rules(&self) -> Vec<SourceRule> {
         let mut rules = Vec::new();
-        for (from, except) in self.all().into_iter().filter_map(Other::from_inside) {
+        for (from, except) in self.all().into_iter().filter_map(Other::inside_sources) {
             let own = except.iter().copied().chain([from]);
             rules.extend(own.map(|to| SourceRule { from, except: Some(to) }));
             rules.push(SourceRule { from, except: None });

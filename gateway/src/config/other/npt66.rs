@@ -112,7 +112,7 @@ impl Other for Npt66 {
         vec![Route::V6(self.prefixes.outside())]
     }
 
-    fn from_inside(&self) -> Option<(Prefix6, &[Prefix6])> {
+    fn inside_sources(&self) -> Option<(Prefix6, &[Prefix6])> {
         Some((self.prefixes.inside(), &self.except))
     }
 }
