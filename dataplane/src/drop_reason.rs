@@ -109,7 +109,7 @@ drop_reasons! {
     UdpChecksumZeroFragment => icmpv4(3, 13),
     /// A UDP length that contradicts the packet, so that no checksum can be computed (RFC 768).
     BadUdpLength => silent,
-    /// The source address has no mapping (RFC 7915 §6, RFC 7757 §3.3).
+    /// The source address has no mapping (RFC 7915 §6, RFC 7757 §3.3, RFC 6296 §3.2).
     SourceUnmapped => icmpv4(3, 13) icmpv6(1, 1),
     /// The destination address has no mapping.
     DestinationUnmapped => icmpv4(3, 1) icmpv6(1, 3),
@@ -133,6 +133,9 @@ drop_reasons! {
     Igmp => silent,
     /// A protocol that the other family would read as its own header.
     ProtocolUntranslatable => silent,
+
+    /// An address to be translated by NPTv6 whose interface identifier is all zeros (RFC 6296 §3.7); the error points at it.
+    ZeroInterfaceIdentifier => icmpv6(4, 0),
 
     // Tunnels (RFC 4213).
     /// An encapsulated packet whose outer source is no tunnel's other end (RFC 4213 §3.6).

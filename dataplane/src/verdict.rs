@@ -4,7 +4,7 @@
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use crate::mechanism::table::Kind;
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 use core::ops::Range;
 use sixway_wire::{Endpoint4, Endpoint6};
 
@@ -46,6 +46,15 @@ pub enum Edit {
         destination: Endpoint4,
         /// The endpoints' ports are not to be written.
         keep_ports: bool,
+    },
+    /// IPv6 stays IPv6, with other addresses (RFC 6296).
+    Renumber6 {
+        /// New source.
+        source: Ipv6Addr,
+        /// New destination.
+        destination: Ipv6Addr,
+        /// The new addresses have the same sum as the old ones, and so have those of a quoted packet: no checksum changes.
+        neutral: bool,
     },
 }
 

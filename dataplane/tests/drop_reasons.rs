@@ -10,6 +10,7 @@ use sixway_dataplane::frame::HEADROOM;
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
 use sixway_dataplane::mechanism::isatap;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
+use sixway_dataplane::mechanism::npt66::{Npt66Config, Prefixes};
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
 use sixway_dataplane::mechanism::six_to_four::{self, NativeSources};
@@ -293,6 +294,13 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
         }
         DropReason::SourceUnmapped => {
             (after(stateless(), [v6("2001:db8:9::1", PEER6).udp(1, 2, b"data")]), six)
+        }
+        DropReason::ZeroInterfaceIdentifier => {
+            let prefixes =
+                Prefixes::new("fd00::/48".parse().unwrap(), "2001:db8:9:9000::/52".parse().unwrap()).unwrap();
+            let npt66 = Npt66Config { prefixes, except: Vec::new(), ingress: None };
+            let gateway = support::gateway(|engine| engine.others.push(npt66.into()));
+            (after(gateway, [v6("fd00::", PEER6).udp(1, 2, b"data")]), six)
         }
         DropReason::DestinationUnmapped => {
             let pool = |config: &mut SiitConfig| {

@@ -1,7 +1,6 @@
 //! Where tunnels end: the IPv4 addresses of this host, and which tunnel a packet that came there belongs to.
 
 use super::EngineConfig;
-use crate::mechanism::MechanismConfig;
 use crate::mechanism::contract::Mechanism as _;
 use crate::mechanism::table::{Mechanisms, with_row_ref};
 use crate::tunnel::address::{Domain, OwnAddresses};
@@ -18,14 +17,8 @@ pub(super) fn own_addresses(config: &EngineConfig, own6: Option<Ipv6Addr>) -> Ow
     let (mut all, mut domains): (Vec<Ipv4Addr>, Vec<Domain>) = (config.host4.clone(), Vec::new());
     for one in config.all() {
         all.extend(one.local());
-        match one {
-            MechanismConfig::SixToFour(config) => all.push(config.site()),
-            MechanismConfig::SixRd(config) => domains.push(config.domain),
-            MechanismConfig::Configured(_)
-            | MechanismConfig::Isatap(_)
-            | MechanismConfig::Nat64(_)
-            | MechanismConfig::Siit(_) => {}
-        }
+        all.extend(one.stands_for());
+        domains.extend(one.domain());
     }
     OwnAddresses::new(all, domains, config.host6.iter().copied().chain(own6).collect())
 }

@@ -28,7 +28,7 @@ use crate::effects::Effects;
 use crate::fragment::{Joining, Reassembly};
 use crate::frame::Frame;
 use crate::instant::Instant;
-use crate::mechanism::contract::{Mechanism, Share};
+use crate::mechanism::contract::{InsideClaim, Mechanism, Share};
 use crate::mechanism::nat64::Nat64;
 use crate::mechanism::siit::Siit;
 use crate::mechanism::siit::dynamic_pool::DynamicPoolFault;
@@ -69,6 +69,8 @@ pub struct Engine {
     sure4: Option<MechanismId>,
     /// Who names IPv6 addresses by a table.
     names6: Vec<MechanismId>,
+    /// What mechanisms claim by where it comes from: the longest prefixes first.
+    inside6: Vec<(InsideClaim, MechanismId)>,
     /// The mechanism that takes IPv4 destinations that nobody names.
     rest4: Option<MechanismId>,
     ends: Ends,
@@ -100,6 +102,7 @@ impl Engine {
             names4: Vec::new(),
             sure4: None,
             names6: Vec::new(),
+            inside6: Vec::new(),
             rest4: None,
             ends: Ends::default(),
             own6: config.own6,
@@ -143,10 +146,12 @@ impl Engine {
                     self.names6.push(id);
                 }
                 self.rest4 = self.rest4.or(claims.rest4.then_some(id));
+                self.inside6.extend(claims.inside6.into_iter().map(|claim| (claim, id)));
             }
             destinations.extend(claims.destinations6.into_iter().map(|prefix| (prefix, id)));
             tunnels.extend(config.local().map(|local| (TunnelAt { id, policy }, local)));
         }
+        self.inside6.sort_by_key(|(claim, _)| core::cmp::Reverse(claim.sources.length()));
         if first == 0 {
             self.sure4 =
                 self.names4.pop_if(|id| with_row_ref!(self.mechanisms, id.kind, row => row.takes_rest()));

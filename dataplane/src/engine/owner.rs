@@ -45,7 +45,9 @@ impl Engine {
                     Some(Owner::Mechanism(self.named_or_steered(destination, id)))
                 }
                 Some(owner) => Some(owner),
-                None => self.named6(destination).map(Owner::Mechanism),
+                None => {
+                    self.named6(destination).or_else(|| self.from_inside(frame, packet)).map(Owner::Mechanism)
+                }
             },
             Addresses::V4 { destination, .. }
                 if !self.ends.is_empty()
@@ -132,14 +134,14 @@ impl Engine {
         source_check::check(packet)?;
         let turns = with_row_ref!(self.mechanisms, before.kind, row => row.turns_around());
         let owner = match packet.addresses {
-            // RFC 7757 §4.2.2: the translator itself turns the packet around.
+            // RFC 7757 §4.2.2, RFC 6296 §4.3: the translator itself turns the packet around.
             Addresses::V4 { .. } if turns => Some(Owner::Mechanism(before)),
             Addresses::V4 { destination, .. } => match self.endpoint(packet, destination) {
                 Some(endpoint) => Some(Owner::Endpoint(endpoint)),
                 None => self.named4(destination).map(Owner::Mechanism),
             },
             Addresses::V6 { destination, .. } => {
-                self.steering.owner6(destination).filter(|owner| *owner != Owner::Mechanism(before))
+                self.steering.owner6(destination).filter(|owner| turns || *owner != Owner::Mechanism(before))
             }
         };
         owner.ok_or(DropReason::NoMechanism)
@@ -161,6 +163,13 @@ impl Engine {
     /// The mechanism whose table names an IPv6 address.
     fn named6(&self, address: Ipv6Addr) -> Option<MechanismId> {
         self.names6.iter().copied().find(|id| self.length6(*id, address).is_some())
+    }
+
+    /// The mechanism that claims a packet by its source.
+    fn from_inside(&self, frame: &Frame, packet: &Packet) -> Option<MechanismId> {
+        let Addresses::V6 { source, destination } = packet.addresses else { return None };
+        let claims = self.inside6.iter().find(|(claim, _)| claim.claims(frame.ingress, source, destination));
+        claims.map(|(_, id)| *id)
     }
 
     /// The owner of an address under a mechanism's prefix: the mechanism whose table names it, if it does so by a prefix as long, and the other

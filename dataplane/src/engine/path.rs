@@ -12,7 +12,7 @@ use crate::mechanism::table::{Kind, Way};
 use crate::parse::{Addresses, Packet};
 use crate::rewrite::icmp_error::{IcmpDetail, IcmpErrors};
 use crate::rewrite::{Executed, IPV6_MIN_MTU, Pass, Rewriter, Work};
-use crate::verdict::{Decision, Next, Outbox, Outer, Verdict};
+use crate::verdict::{Decision, Edit, Next, Outbox, Outer, Verdict};
 
 /// What packets need that have found their mechanism.
 pub(super) struct Path {
@@ -96,11 +96,11 @@ impl Path {
             return Err(DropReason::TunnelLoop); // RFC 6324 §3.1
         }
         if decision.action.decap.is_none() {
-            self.effects.counters.pass(kind, way_of(packet, inner));
+            self.effects.counters.pass(kind, way_of(packet, inner, decision.action.edit));
         }
         let executed = self.rewriter.execute(work, frame, batch.out, &mut self.effects)?;
         if decision.action.decap.is_some() {
-            self.effects.counters.pass(kind, way_of(packet, inner));
+            self.effects.counters.pass(kind, way_of(packet, inner, None));
         }
         match executed {
             Executed::InPlace => Ok(Verdict::Forward),
@@ -173,12 +173,15 @@ impl Path {
     }
 }
 
-/// The way of a packet through its mechanism.
+/// The way of a packet through its mechanism. One that keeps its family comes in by its destination, which is another afterwards.
 #[inline(always)]
-const fn way_of(packet: &Packet, inner: Option<&Packet>) -> Way {
-    match (packet.addresses, inner) {
-        (_, Some(_)) | (Addresses::V4 { .. }, None) => Way::In,
-        (Addresses::V6 { .. }, None) => Way::Out,
+fn way_of(packet: &Packet, inner: Option<&Packet>, edit: Option<Edit>) -> Way {
+    match (packet.addresses, inner, edit) {
+        (_, Some(_), _) | (Addresses::V4 { .. }, None, _) => Way::In,
+        (Addresses::V6 { destination, .. }, None, Some(Edit::Renumber6 { destination: new, .. })) => {
+            if new == destination { Way::Out } else { Way::In }
+        }
+        (Addresses::V6 { .. }, None, _) => Way::Out,
     }
 }
 

@@ -10,7 +10,7 @@ use crate::offload::mark;
 use crate::parse::{self, Addresses, Packet, QuotedTuple, Transport};
 use crate::translate::Policy;
 use crate::tunnel::TunnelPolicy;
-use crate::tunnel::address::OwnAddresses;
+use crate::tunnel::address::{Domain, OwnAddresses};
 use crate::tunnel::decision::Arrived;
 use crate::verdict::{Decision, PolicyId, WorkerId};
 use alloc::sync::Arc;
@@ -156,7 +156,7 @@ pub(crate) trait Mechanism {
     const WHOLE: bool = false;
     /// Whether the gateway counts down the hop limit; the kernel does for what it routes into tunnels.
     const COUNTS_HOP: bool = true;
-    /// Whether it turns its own results around by itself (RFC 7757 §4.2.2).
+    /// Whether it turns its own results around by itself (RFC 7757 §4.2.2, RFC 6296 §4.3).
     const TURNS_AROUND: bool = false;
     /// Whether the only one of its kind is asked about every IPv4 destination that nobody before it names: it says itself what it does not map.
     const NAMES_REST: bool = false;
@@ -235,7 +235,7 @@ pub(crate) trait Mechanism {
 pub struct Claims {
     /// IPv6 destinations, by longest prefix.
     pub destinations6: Vec<Prefix6>,
-    /// IPv6 destinations that are the mechanism's only if the packet came from outside of it: a prefix that stands for the inside.
+    /// Packets whose destination nobody has, by their source: the longest prefix decides.
     pub inside6: Vec<InsideClaim>,
     /// The mechanism names IPv4 destinations, or IPv6 ones, by a table of its own ([`Mechanism::names4`], [`Mechanism::names6`]).
     pub names: bool,
@@ -252,6 +252,15 @@ pub struct InsideClaim {
     pub ingress: Option<Ingress>,
     /// Destinations that are the site's own, and pass by.
     pub except: Vec<Prefix6>,
+}
+
+impl InsideClaim {
+    /// Whether a packet is claimed.
+    pub(crate) fn claims(&self, ingress: Ingress, source: Ipv6Addr, destination: Ipv6Addr) -> bool {
+        self.sources.contains(source)
+            && self.ingress.is_none_or(|only| only == ingress)
+            && !self.except.iter().any(|own| own.contains(destination))
+    }
 }
 
 /// What every configuration of a mechanism can tell.
@@ -271,6 +280,16 @@ pub(crate) trait Configured {
 
     /// The IPv4 address of this host at which its tunnel ends.
     fn local(&self) -> Option<Ipv4Addr> {
+        None
+    }
+
+    /// The IPv4 address in its site's prefix, which may be another that stands for this host at a NAT.
+    fn stands_for(&self) -> Option<Ipv4Addr> {
+        None
+    }
+
+    /// The domain in whose addresses this host's stands (RFC 5969).
+    fn domain(&self) -> Option<Domain> {
         None
     }
 }

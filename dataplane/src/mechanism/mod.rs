@@ -6,6 +6,7 @@ pub mod contract;
 pub mod identity;
 pub mod isatap;
 pub mod nat64;
+pub mod npt66;
 pub mod siit;
 pub mod six_rd;
 pub mod six_to_four;

@@ -237,6 +237,10 @@ impl contract::Configured for SixRdConfig {
     fn local(&self) -> Option<Ipv4Addr> {
         Some(self.address)
     }
+
+    fn domain(&self) -> Option<Domain> {
+        Some(self.domain)
+    }
 }
 
 impl Build for SixRdConfig {

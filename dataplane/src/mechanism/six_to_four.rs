@@ -234,6 +234,10 @@ impl contract::Configured for SixToFourConfig {
     fn local(&self) -> Option<Ipv4Addr> {
         Some(self.address)
     }
+
+    fn stands_for(&self) -> Option<Ipv4Addr> {
+        Some(self.site())
+    }
 }
 
 impl Build for SixToFourConfig {

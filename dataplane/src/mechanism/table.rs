@@ -4,9 +4,10 @@
 //! A new mechanism is a row here, a file or folder beside this one, a section of the configuration and a page of the docs.
 
 use super::contract::{Build as _, Claims, Configured, Mechanism, Share};
-use super::{configured, isatap, nat64, siit, six_rd, six_to_four};
+use super::{configured, isatap, nat64, npt66, siit, six_rd, six_to_four};
 use crate::translate::Policy;
 use crate::tunnel::TunnelPolicy;
+use crate::tunnel::address::Domain;
 use crate::verdict::{MechanismId, PolicyId};
 use core::net::Ipv4Addr;
 
@@ -275,6 +276,18 @@ mechanisms! { $
         out: "encap" = "Frames that went into an ISATAP tunnel.",
         in: "decap" = "Frames that came out of an ISATAP tunnel.",
     }
+    /// NPTv6 (RFC 6296).
+    Npt66 {
+        module: npt66,
+        state: Npt66,
+        config: Npt66Config,
+        section: "npt66",
+        title: "npt66",
+        number: 7,
+        stateful: false,
+        out: "to_outside" = "Frames whose source became an outside address by NPTv6.",
+        in: "to_inside" = "Frames whose destination became an inside address by NPTv6.",
+    }
 }
 
 impl MechanismConfig {
@@ -296,6 +309,16 @@ impl MechanismConfig {
     /// The IPv4 address of this host at which its tunnel ends.
     pub fn local(&self) -> Option<Ipv4Addr> {
         self.own().local()
+    }
+
+    /// The IPv4 address in its site's prefix, which may be another that stands for this host at a NAT.
+    pub fn stands_for(&self) -> Option<Ipv4Addr> {
+        self.own().stands_for()
+    }
+
+    /// The domain in whose addresses this host's stands.
+    pub fn domain(&self) -> Option<Domain> {
+        self.own().domain()
     }
 }
 
@@ -353,6 +376,7 @@ mod tests {
             (Kind::SixRd, 4),
             (Kind::Configured, 5),
             (Kind::Isatap, 6),
+            (Kind::Npt66, 7),
         ];
         assert!(given.iter().all(|(kind, number)| kind.number() == *number));
     }

@@ -85,7 +85,7 @@ fn traffic_class(frame: &Frame) -> u8 {
 /// What a packet is after it was edited in place.
 fn image(edit: Edit, packet: &Packet, frame: &Frame) -> Result<Packet, DropReason> {
     if let Transport::IcmpError { .. } = packet.transport {
-        // Its quote was translated too, and its length has changed.
+        // Its quote was edited too, and its length may have changed.
         return parse::parse(frame.bytes());
     }
     let (addresses, front, protocol) = match edit {
@@ -97,6 +97,10 @@ fn image(edit: Edit, packet: &Packet, frame: &Frame) -> Result<Packet, DropReaso
             let addresses = Addresses::V6 { source: source.address, destination: destination.address };
             let fragment = if packet.fragment.is_some() { parse::FRAGMENT_HEADER } else { 0 };
             (addresses, IPV6_HEADER + fragment, next_header_of(packet.protocol))
+        }
+        Edit::Renumber6 { source, destination, .. } => {
+            let addresses = Addresses::V6 { source, destination };
+            return Ok(Packet { addresses, hops: hops(frame), ..*packet });
         }
     };
     Ok(Packet {

@@ -99,6 +99,9 @@ impl IcmpErrors {
             (DropReason::RoutingHeader, IcmpDetail::None) => {
                 IcmpDetail::Pointer(packet.segments_left_at.into())
             }
+            (DropReason::ZeroInterfaceIdentifier, IcmpDetail::None) => {
+                IcmpDetail::Pointer(zero_identifier(packet))
+            }
             (_, given) => given,
         };
         let Some(head) = Head::of(reason, packet, detail) else {
@@ -152,6 +155,14 @@ impl IcmpErrors {
     fn limit(&mut self, source: u128, now: Instant) -> bool {
         let at = self.hash.hash_one(source) as usize % SOURCE_BUCKETS;
         self.sources[at].take(self.each, now) && self.bucket.take(self.all, now)
+    }
+}
+
+/// Where the address stands whose interface identifier is all zeros: the source, or else the destination.
+const fn zero_identifier(packet: &Packet) -> u32 {
+    match packet.addresses {
+        Addresses::V6 { source, .. } if source.to_bits() as u64 == 0 => 8,
+        Addresses::V6 { .. } | Addresses::V4 { .. } => 24,
     }
 }
 

@@ -7,6 +7,7 @@ pub mod echo;
 mod encap;
 pub mod icmp_error;
 mod mss;
+mod renumber;
 mod segments;
 mod transport;
 mod v4_to_v6;
@@ -83,7 +84,7 @@ struct Bench {
     now: Instant,
     /// Where segments are made that are then cut into fragments.
     segment: Option<Frame>,
-    /// What the tunnel carries that the last packet was too big for.
+    /// What the tunnel or the next link carries that the last packet was too big for, if that does not follow from its family.
     too_big_for: Option<u16>,
 }
 
@@ -214,6 +215,9 @@ impl Rewriter {
             Edit::Translate4To6 { source, destination, keep_ports } => {
                 let ports = (!keep_ports).then_some((source.port, destination.port));
                 self.bench.translate_4_to_6(source.address, destination.address, ports, policy, job)
+            }
+            Edit::Renumber6 { source, destination, neutral } => {
+                self.bench.renumber_6((source, destination), neutral, job)
             }
         }
     }

@@ -38,6 +38,8 @@ pub(super) enum Owner {
     Tunnel(usize),
     /// An ISATAP site.
     Isatap(usize),
+    /// A prefix of the mechanism of this section and number.
+    Prefix(&'static str, usize),
     /// The way to the rest of IPv6.
     WayOut,
     /// The other end of a tunnel, where its packets go.
@@ -167,7 +169,7 @@ fn is_later<P>(outer: &Claim<P>, inner: &Claim<P>) -> bool {
 
 fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
     use Owner::{
-        Dynamic, Eam, Gateway, Host, IcmpSource, Isatap, Nat64, OuterEnd, Pool, Shared, Siit, SixRd,
+        Dynamic, Eam, Gateway, Host, IcmpSource, Isatap, Nat64, OuterEnd, Pool, Prefix, Shared, Siit, SixRd,
         SixToFour, Tunnel, WayOut,
     };
     match (&outer.owner, &inner.owner) {
@@ -181,6 +183,7 @@ fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
             // Several tunnels may lead to one end; that it is none of this host is said of the key.
             OuterEnd | Host(_) | Gateway | Shared(_) | IcmpSource(_) | Eam(_, false) => Clash::Tolerated,
             Nat64(_) | Siit(_) | SixToFour(_) | SixRd(_) | Isatap(_) | Tunnel(_) | WayOut => Clash::Tolerated,
+            Prefix(..) => Clash::Tolerated,
         },
         (Host(_), other) | (other, Host(_)) => match other {
             // Hosts at either end of a tunnel have such addresses, and this one may be one of them.
@@ -188,9 +191,11 @@ fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
             Host(_) | Gateway | Shared(_) | IcmpSource(_) | OuterEnd | Eam(_, false) => Clash::Tolerated,
             Pool(_) => Clash::HostsOwnPool,
             Dynamic(_) | Eam(_, true) => Clash::HostsOwn,
-            Nat64(_) | Siit(_) => Clash::HostsOwnMinor,
+            Nat64(_) | Siit(_) | Prefix(..) => Clash::HostsOwnMinor,
         },
         (Gateway, Shared(_)) | (Shared(_), Gateway) => Clash::Tolerated,
+        // The gateway's own address is asked for before any prefix.
+        (Prefix(..), Gateway) => Clash::Tolerated,
         (Gateway, SixToFour(_) | SixRd(_) | Isatap(_)) => Clash::Tolerated,
         (SixToFour(_) | SixRd(_) | Isatap(_), Gateway) => Clash::Tolerated,
         // Several addresses of this host, each with a 6to4 of its own.

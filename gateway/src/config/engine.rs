@@ -13,6 +13,7 @@ use sixway_wire::Prefix4;
 use super::gateway::{Fragments, Gateway};
 use super::load::Config;
 use super::nat64::{Filtering, Nat64, Static, StaticProtocol, Timeouts};
+use super::other::Other;
 use super::pool::Pool;
 use super::siit::{Hairpinning, Siit};
 use super::surroundings::Surroundings;
@@ -37,7 +38,7 @@ impl Config {
             nat64: self.nat64.iter().map(|nat64| nat64.engine(self.pool(&nat64.pool), workers)).collect(),
             fragments: self.fragments.limits(),
             siit: self.siit.iter().map(|siit| siit.engine(&self.gateway)).collect(),
-            others: Vec::new(),
+            others: self.others.all().into_iter().map(Other::engine).collect(),
             join: self.tun.super_frames,
             icmp_errors_per_second: self.gateway.icmp_errors_per_second.div_ceil(u32::from(workers)),
             worker,

@@ -19,6 +19,7 @@ use super::gateway::{Fragments, Gateway, Tun};
 use super::host::HostFacts;
 use super::isatap::{Isatap, IsatapRole};
 use super::nat64::{self, Nat64};
+use super::other::{Other, Others};
 use super::pool::{Pool, ReadPool};
 use super::router_advertisement::{Names, RouterAdvertisement};
 use super::routes::{Route, aggregated};
@@ -49,6 +50,9 @@ pub struct Config {
     pub nat64: Vec<Nat64>,
     /// Stateless translators.
     pub siit: Vec<Siit>,
+    /// Mechanisms that need no more than their section.
+    #[serde(flatten)]
+    pub others: Others,
     /// How the tunnels' packets come in.
     pub tunnels: Tunnels,
     /// 6to4.
@@ -141,6 +145,7 @@ impl Config {
             || !self.six_rd.is_empty()
             || !self.configured_tunnels.is_empty()
             || !self.router_advertisements.is_empty()
+            || !self.others.is_empty()
     }
 
     /// Whether there is a tunnel.
@@ -153,7 +158,7 @@ impl Config {
 
     /// Whether there is anything for the device to carry: a DNS64 alone needs none, and leaves routes and forwarding as they are.
     pub fn needs_device(&self) -> bool {
-        self.translates() || self.has_tunnels() || !self.router_advertisements.is_empty()
+        self.translates() || self.routes_ipv6() || self.has_tunnels()
     }
 
     /// The queues of the device: as written, else one for each worker.
@@ -180,6 +185,7 @@ impl Config {
                 routes.extend(siit.dynamic_pool.map(Route::V4));
                 routes.extend(eam_routes(siit).unwrap_or_default());
             }
+            routes.extend(self.others.all().into_iter().flat_map(Other::routes));
         }
         routes.sort_unstable();
         routes.dedup();
@@ -288,6 +294,8 @@ fn read<'a>(
         siit.push(Siit::read(section, default_name("siit", index, written.len()), around));
     }
 
+    let others = Others::read(|schema, report| sections.all(schema, report), &mut claims, report);
+
     let device = tun.as_ref().map(|tun| &*tun.name);
     let tunnels = read_tunnels(&sections, (device, mtu), host, &mut claims, report);
     let advertisements = read_advertisements(&sections, &tunnels, host, device, report);
@@ -314,6 +322,7 @@ fn read<'a>(
         pools: pools.into_iter().map(|pool| pool.pool).collect::<Option<_>>()?,
         nat64: nat64.into_iter().collect::<Option<_>>()?,
         siit: siit.into_iter().collect::<Option<_>>()?,
+        others: others?,
         tunnels: tunnels.section?,
         six_to_four: tunnels.six_to_four.into_iter().collect::<Option<_>>()?,
         six_rd: tunnels.six_rd.into_iter().collect::<Option<_>>()?,
@@ -471,7 +480,8 @@ fn read_fast_path(
     FastPath::read(&section, device, host, report)
 }
 
-fn too_many(written: &[Reader], report: &mut Report) {
+/// Tells of more sections of a kind than a gateway has.
+pub(super) fn too_many(written: &[Reader], report: &mut Report) {
     if let Some(section) = written.get(MAX_MECHANISMS) {
         report.fault(
             section.place(),
@@ -499,7 +509,8 @@ fn read_pools(
     pools
 }
 
-fn default_name(mechanism: &str, index: usize, count: usize) -> String {
+/// What a mechanism is called that has no name.
+pub(super) fn default_name(mechanism: &str, index: usize, count: usize) -> String {
     if count == 1 { mechanism.to_owned() } else { format!("{mechanism}-{}", index + 1) }
 }
 
@@ -519,7 +530,8 @@ fn warn_of_silence(config: &Config, host: &HostFacts, document: &Document, repor
     let translates = config.translates();
     // A tunnel's errors go to IPv6 hosts alone.
     let own6 = config.ipv6_address(&Surroundings::of(&host.addresses));
-    let (v4, v6) = (translates, (translates || config.has_tunnels()) && own6.is_none());
+    let (v4, v6) =
+        (translates, (translates || config.has_tunnels() || !config.others.is_empty()) && own6.is_none());
     let without = [
         ("gateway.ipv4_address", "IPv4", v4 && config.gateway.ipv4_address.is_none()),
         ("gateway.ipv6_address", "IPv6", v6),

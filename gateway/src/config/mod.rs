@@ -7,6 +7,7 @@
 //!     six_to_four · six_rd · configured_tunnel · isatap · encapsulation · local_address · outer_end · tunnels · router_advertisement
 //!     fast_path what the kernel carries on by itself
 //!     dns64     what it becomes, and what a resolver is told
+//!     other     mechanisms that need no more than a section and routes
 //!     claims    who claims which addresses                  routes   what is routed into the device
 //! ```
 
@@ -26,6 +27,7 @@ mod isatap;
 mod load;
 mod local_address;
 mod nat64;
+mod other;
 mod outer_end;
 mod pool;
 mod ports;
@@ -59,9 +61,11 @@ pub use isatap::{Isatap, IsatapRole};
 pub use load::Config;
 pub use local_address::{LocalAddress, LocalSource};
 pub use nat64::{Filtering, Nat64, Static, StaticProtocol, Timeouts};
+
+pub use other::Others;
 pub use pool::Pool;
 pub use ports::Ports;
-pub use reach::{LinkAddress, Reach, TunnelRoute};
+pub use reach::{LinkAddress, Reach, SourceRule, TunnelRoute};
 pub use router_advertisement::{
     AdvertisedPrefix, AdvertisedRoute, Lifetime, Pref64, RouterAdvertisement, RouterPreference,
 };

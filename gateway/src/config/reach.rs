@@ -20,6 +20,15 @@ pub struct TunnelRoute {
     pub mtu: Option<u16>,
 }
 
+/// Packets with these sources are routed into the device, or by the main table if they go to `except`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SourceRule {
+    /// The sources.
+    pub from: Prefix6,
+    /// Destinations that are not routed into the device; `None`: all others are.
+    pub except: Option<Prefix6>,
+}
+
 /// An address that this host gets on an interface, and with it a route to its network there.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinkAddress {
@@ -42,6 +51,8 @@ pub struct Reach {
     pub addresses: Vec<Ipv6Addr>,
     /// Addresses of this host on other interfaces.
     pub link_addresses: Vec<LinkAddress>,
+    /// What is routed by its source: what is excepted first.
+    pub rules: Vec<SourceRule>,
 }
 
 impl Config {
@@ -56,8 +67,10 @@ impl Config {
         }
         self.isatap_reach(now, &mut reach);
         self.link_reach(now, &mut reach);
+        reach.rules = self.others.source_rules();
         if !self.tun.routes.auto {
             reach.routes.clear();
+            reach.rules.clear();
         }
         reach.tidy();
         reach
@@ -163,6 +176,8 @@ impl Reach {
         self.addresses.dedup();
         self.link_addresses.sort_unstable();
         self.link_addresses.dedup();
+        self.rules.sort_unstable_by_key(|rule| (rule.except.is_none(), *rule));
+        self.rules.dedup();
     }
 }
 

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use super::other::NPT66;
 use super::text::{duration, octets};
 
 mod advertisement_keys;
@@ -17,7 +18,7 @@ pub(super) use keys::{EAM, FASTPATH, FRAGMENTS, GATEWAY, NAT64, POOL, SIIT, STAT
 pub(super) use tunnel_keys::{ISATAP, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};
 
 /// Every section, in the order of the document.
-pub(super) static SECTIONS: [&Section; 22] = [
+pub(super) static SECTIONS: [&Section; 23] = [
     &GATEWAY,
     &TUN,
     &POOL,
@@ -26,6 +27,7 @@ pub(super) static SECTIONS: [&Section; 22] = [
     &STATIC,
     &SIIT,
     &EAM,
+    &NPT66,
     &SIX_TO_FOUR,
     &SIX_RD,
     &TUNNEL,

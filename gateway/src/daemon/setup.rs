@@ -54,6 +54,11 @@ pub(super) fn mechanisms(config: &Config, tunnels: &TunnelView) -> Vec<Mechanism
         serves: siit_serves(siit),
         kind: Kind::Siit,
     });
+    let others = config.others.all().into_iter().map(|it| Mechanism {
+        name: it.name().to_owned(),
+        serves: it.serves(),
+        kind: it.engine().kind(),
+    });
     let tunnel = |name: &String, kind| Mechanism {
         name: name.clone(),
         serves: tunnels.serves.get(name).cloned().unwrap_or_default(),
@@ -63,7 +68,7 @@ pub(super) fn mechanisms(config: &Config, tunnels: &TunnelView) -> Vec<Mechanism
     let six_rd = config.six_rd.iter().map(|it| tunnel(&it.name, Kind::SixRd));
     let configured = config.configured_tunnels.iter().map(|it| tunnel(&it.name, Kind::Configured));
     let isatap = config.isatap.iter().map(|it| tunnel(&it.name, Kind::Isatap));
-    nat64.chain(siit).chain(six_to_four).chain(six_rd).chain(configured).chain(isatap).collect()
+    nat64.chain(siit).chain(others).chain(six_to_four).chain(six_rd).chain(configured).chain(isatap).collect()
 }
 
 /// The tunnels whose remote is a name, and where it may lead.

@@ -146,13 +146,13 @@ impl<'c> Tunnels<'c> {
         if !self.steers() {
             host.steered(&[]).map_err(RunError::Host)?;
         }
-        if !self.steers() && self.config.router_advertisements.is_empty() {
+        let reach = self.config.reach(&self.now);
+        if !self.steers() && self.config.router_advertisements.is_empty() && reach.rules.is_empty() {
             // What a gateway before this one had for tunnels.
             let _ = host.reach(&crate::config::Reach::default());
             return Ok(());
         }
         self.hand_over_sockets(posts);
-        let reach = self.config.reach(&self.now);
         host.reach(&reach).map_err(|errors| RunError::Tunnels(told(&errors)))?;
         if self.steers() {
             self.steer(host)?;

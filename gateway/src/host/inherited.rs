@@ -29,6 +29,7 @@ impl Inherited {
                 addresses: kernel::addresses6(device).map_err(failed("the device's addresses"))?,
                 unreachable: record.inherited_unreachable(),
                 link_addresses: record.inherited_addresses(),
+                rules: record.inherited_rules(),
             },
         })
     }

@@ -5,7 +5,7 @@ use futures_util::TryStreamExt;
 use rtnetlink::packet_route::AddressFamily;
 use rtnetlink::packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
 use rtnetlink::packet_route::route::{
-    RouteAddress, RouteAttribute, RouteMessage, RouteMetric, RouteProtocol, RouteType,
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteType,
 };
 use rtnetlink::{AddressMessageBuilder, Error, Handle, RouteMessageBuilder};
 use sixway_wire::{Prefix4, Prefix6};
@@ -37,7 +37,8 @@ impl fmt::Display for Refusal {
 }
 
 impl Refusal {
-    fn of(error: &Error) -> Self {
+    /// What an error of netlink means.
+    pub(super) fn of(error: &Error) -> Self {
         const GONE: [i32; 4] =
             [nix::libc::ESRCH, nix::libc::ENOENT, nix::libc::EADDRNOTAVAIL, nix::libc::ENODEV];
         match error {
@@ -151,7 +152,9 @@ fn routes(all: RouteMessage) -> Result<Vec<RouteMessage>, Refusal> {
 }
 
 fn is_into(route: &RouteMessage, device: u32) -> bool {
-    route.header.protocol == RouteProtocol::Static && route.attributes.contains(&RouteAttribute::Oif(device))
+    route.header.table == RouteHeader::RT_TABLE_MAIN
+        && route.header.protocol == RouteProtocol::Static
+        && route.attributes.contains(&RouteAttribute::Oif(device))
 }
 
 /// A route's destination; the kernel leaves that of a default route out.

@@ -17,6 +17,7 @@ mod reach;
 mod record;
 mod reserved_ports;
 mod route;
+mod source_rules;
 
 pub use capability::{CAP_NET_ADMIN, has_capability};
 pub use device::{Host, HostError, Plan};

@@ -5,7 +5,8 @@ use super::device::HostError;
 use super::kernel::{self, Network, Refusal, Route6};
 use super::record::{Record, RecordError};
 use super::route::RouteError;
-use crate::config::{LinkAddress, Reach, TunnelRoute, addresses};
+use super::source_rules::{self, Recorded};
+use crate::config::{LinkAddress, Reach, SourceRule, TunnelRoute, addresses};
 use sixway_link::interface;
 use sixway_wire::Prefix6;
 use std::net::{IpAddr, Ipv6Addr};
@@ -66,6 +67,11 @@ impl Reached {
                 self.present.routes.push(route);
             }
         }
+        for rule in missing(&wanted.rules, &self.present.rules) {
+            if note(by_source(&rule, device, record), &mut failed) {
+                self.present.rules.push(rule);
+            }
+        }
         self.remove_but(wanted, device, record, &mut failed);
         if failed.is_empty() { Ok(()) } else { Err(failed) }
     }
@@ -92,6 +98,11 @@ impl Reached {
 
     fn remove_but(&mut self, wanted: &Reach, device: u32, record: &mut Record, failed: &mut Vec<HostError>) {
         let present = &mut self.present;
+        // What leads into the device before what is excepted.
+        for rule in missing(&present.rules, &wanted.rules).iter().rev() {
+            failed.extend(record.remove_rule(&Recorded::of(rule, device)).map_err(HostError::Record).err());
+            present.rules.retain(|one| one != rule);
+        }
         for route in missing(&present.routes, &wanted.routes) {
             let _ = Route6::Into(route.prefix, device, None).remove();
             present.routes.retain(|one| *one != route);
@@ -127,6 +138,19 @@ fn unreachable(prefix: Prefix6, record: &mut Record) -> Result<(), HostError> {
         record.forget_unreachable(prefix).map_err(HostError::Record)?;
     }
     added(&prefix, outcome)
+}
+
+/// The device's table has its route before a rule leads there.
+fn by_source(rule: &SourceRule, device: u32, record: &mut Record) -> Result<(), HostError> {
+    let recorded = Recorded::of(rule, device);
+    record.rule(recorded.clone()).map_err(HostError::Record)?;
+    let outcome = source_rules::route_all(device).and_then(|()| recorded.add());
+    if outcome.is_err() {
+        record.remove_rule(&recorded).map_err(HostError::Record)?;
+    }
+    outcome.map_err(|refusal| {
+        HostError::Route(RouteError::Kernel(format!("rule for {}", rule.from), refusal.to_string()))
+    })
 }
 
 fn added(prefix: &Prefix6, outcome: Result<(), Refusal>) -> Result<(), HostError> {

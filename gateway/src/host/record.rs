@@ -10,7 +10,8 @@ use super::forwarding::Setting;
 use super::kernel::{self, Route6};
 use super::namespace;
 use super::notrack;
-use crate::config::LinkAddress;
+use super::source_rules::Recorded;
+use crate::config::{LinkAddress, SourceRule};
 use estate::Estate;
 pub use estate::Heir;
 use nix::fcntl::{Flock, FlockArg};
@@ -50,6 +51,9 @@ struct Contents {
     /// What outlives the process, so that the kernel goes on without it.
     #[serde(default)]
     estate: Option<Estate>,
+    /// Rules that route by source.
+    #[serde(default)]
+    rules: Vec<Recorded>,
     /// Whether there is a table of ours in the packet filter.
     #[serde(default)]
     table: bool,
@@ -60,6 +64,7 @@ impl Contents {
     fn is_of_namespace(&self) -> bool {
         !(self.settings.is_empty()
             && self.unreachable.is_empty()
+            && self.rules.is_empty()
             && self.addresses.is_empty()
             && self.steered.is_empty()
             && self.estate.is_none()
@@ -306,6 +311,26 @@ impl Record {
         self.forget_unreachable(prefix)
     }
 
+    /// Notes a rule that is about to be made.
+    pub(super) fn rule(&mut self, rule: Recorded) -> Result<(), RecordError> {
+        self.contents.rules.push(rule);
+        self.write()
+    }
+
+    /// Removes a rule, if it was made here.
+    pub(super) fn remove_rule(&mut self, rule: &Recorded) -> Result<(), RecordError> {
+        if self.contents.rules.contains(rule) {
+            rule.remove();
+            self.contents.rules.retain(|one| one != rule);
+        }
+        self.write()
+    }
+
+    /// Rules that a gateway before this one made.
+    pub(super) fn inherited_rules(&self) -> Vec<SourceRule> {
+        self.contents.rules.iter().filter_map(Recorded::rule).collect()
+    }
+
     /// Notes an address that is about to be given.
     pub(super) fn link_address(&mut self, address: &LinkAddress) -> Result<(), RecordError> {
         self.contents.addresses.push(address.into());
@@ -428,6 +453,8 @@ impl Record {
             }
             left.addresses = contents.addresses.iter().filter(|given| given.remove()).count();
             left.routes = contents.unreachable.iter().filter(|prefix| reachable_again(prefix)).count();
+            // What leads into the device before what is excepted.
+            left.routes += contents.rules.iter().rev().filter(|rule| rule.remove()).count();
             let programs = contents.steered.iter();
             left.programs = programs.filter(|interface| Steering::remove_leftovers(interface)).count();
             left.table = contents.table && notrack::remove(self.name());

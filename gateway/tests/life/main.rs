@@ -10,6 +10,7 @@ mod check;
 mod fast_path;
 mod identity;
 mod network;
+mod npt66;
 mod shared_pool;
 mod takeover;
 mod tunnels;

@@ -14,6 +14,7 @@ mod fast_path;
 mod kernel;
 mod life;
 mod nat64;
+mod npt66;
 mod path_mtu;
 mod peers;
 mod siit;
@@ -146,6 +147,7 @@ fn main() {
         life::TESTS,
         nat64::TESTS,
         siit::TESTS,
+        npt66::TESTS,
         path_mtu::TESTS,
         decoder::TESTS,
         super_frames::TESTS,

@@ -147,7 +147,9 @@ impl Nat64 {
         match probe.side {
             Side::Inside(inside) => self.nat.outbound(arrival, (inside, probe, now), &self.own, counters),
             Side::Outside(outside) => self.nat.inbound(arrival, (outside, probe, now), &self.own, counters),
-            Side::Neither => self.without_session(arrival, effects),
+            // Of a batch's packets none is an error: that is known where this is compiled for them, and their decisions need no memory.
+            Side::Neither if arrival.quoted.is_none() => Err(self.refusal(arrival.packet)),
+            Side::Neither => self.of_error(arrival, effects),
         }
     }
 
@@ -156,20 +158,24 @@ impl Nat64 {
         if self.owns_outside(remote) { Next::Again } else { Next::Leave }
     }
 
-    /// An ICMP error, or what NAT64 does not translate.
+    /// An ICMP error.
     #[cold]
-    fn without_session(&self, arrival: &Arrival<'_>, effects: &mut Effects) -> Result<Decision, DropReason> {
+    fn of_error(&self, arrival: &Arrival<'_>, effects: &mut Effects) -> Result<Decision, DropReason> {
         if let Addresses::V6 { source, .. } = arrival.packet.addresses {
             self.own.refuse_own_source(source)?;
         }
-        if let Transport::IcmpError { .. } = arrival.packet.transport {
-            return self.icmp_error(arrival, effects);
-        }
-        Err(self.refusal(arrival.packet))
+        self.icmp_error(arrival, effects)
     }
 
     /// Why a packet without five-tuple is refused.
+    #[cold]
+    #[inline(never)]
     fn refusal(&self, packet: &Packet) -> DropReason {
+        if let Addresses::V6 { source, .. } = packet.addresses
+            && let Err(reason) = self.own.refuse_own_source(source)
+        {
+            return reason;
+        }
         let (icmp, destination) = match packet.addresses {
             Addresses::V6 { destination, .. } => (ICMPV6, Some(destination)),
             Addresses::V4 { .. } => (ICMPV4, None),
@@ -179,7 +185,9 @@ impl Nat64 {
         }
         match packet.transport {
             Transport::Opaque => DropReason::BadFragment,
-            Transport::Ports { .. } | Transport::IcmpQuery { .. } | Transport::IcmpError { .. } => {
+            // What it quotes cannot be read.
+            Transport::IcmpError { .. } => DropReason::QuoteUnusable,
+            Transport::Ports { .. } | Transport::IcmpQuery { .. } => {
                 let unreachable = destination.and_then(|address| self.own.prefix.extract(address).err());
                 unreachable.unwrap_or(DropReason::IcmpUntranslatable)
             }

@@ -17,6 +17,7 @@ fn with(section: &Section, line: &str) -> String {
         }
         "siit" => vec![("eam_file", "\"eam.txt\"")],
         "siit.eam" => vec![("ipv4", "\"198.51.100.1\""), ("ipv6", "\"2001:db8:1::1\"")],
+        "npt66" => vec![("inside", "\"fd01:203:405::/48\""), ("outside", "\"2001:db8:74::/48\"")],
         "six_to_four" => vec![("role", "\"router\""), ("interface", "\"eth0\"")],
         "six_rd" => {
             vec![

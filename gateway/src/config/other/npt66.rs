@@ -1,0 +1,118 @@
+//! `[[npt66]]`: NPTv6 (RFC 6296).
+
+use serde::Serialize;
+use sixway_dataplane::mechanism::MechanismConfig;
+use sixway_dataplane::mechanism::npt66::{Npt66Config, Prefixes};
+use sixway_wire::Prefix6;
+
+use super::{FromSection, Other};
+use crate::config::claims::{Claims, Owner};
+use crate::config::fault::Report;
+use crate::config::routes::Route;
+use crate::config::schema::{Absent, Kind, Section, Times, key};
+use crate::config::section::Reader;
+use crate::config::text;
+
+/// The section's keys.
+pub(in crate::config) static NPT66: Section = Section {
+    name: "npt66",
+    times: Times::Several,
+    groups: &[&[
+        key(
+            "name",
+            Kind::Text,
+            Absent::Means("`npt66`; of several, `npt66-1`, `npt66-2`, …"),
+            "What it is called in `sixway show` and in metrics.",
+        ),
+        key(
+            "inside",
+            Kind::Prefix6,
+            Absent::FaultSuch("\"fd01:203:405::/48\""),
+            "The prefix of the site's own addresses, at most 64 bits long.",
+        ),
+        key(
+            "outside",
+            Kind::Prefix6,
+            Absent::FaultSuch("\"2001:db8:1::/48\""),
+            "The prefix that the outside sees in its place. The shorter of the two is extended with zeros (RFC 6296 §3.1).",
+        ),
+        key(
+            "except",
+            Kind::Prefixes6,
+            Absent::Means("none but `inside`"),
+            "Further destinations that the site reaches under its own addresses: nothing is translated on the way there.",
+        ),
+    ]],
+};
+
+/// A prefix translator, resolved.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Npt66 {
+    /// What it is called.
+    pub name: String,
+    /// The site's prefix.
+    #[serde(serialize_with = "text::one")]
+    pub inside: Prefix6,
+    /// The prefix that the outside sees.
+    #[serde(serialize_with = "text::one")]
+    pub outside: Prefix6,
+    /// Destinations on the way to which nothing is translated.
+    #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
+    pub except: Vec<Prefix6>,
+    /// Both prefixes at the length of the longer one.
+    #[serde(skip)]
+    prefixes: Prefixes,
+}
+
+impl FromSection for Npt66 {
+    fn read(
+        section: &Reader,
+        default_name: String,
+        before: &[Option<Self>],
+        claims: &mut Claims,
+        report: &mut Report,
+    ) -> Option<Self> {
+        let name = section.value("name", report).map(|v| v.text(report));
+        let inside = section.value("inside", report).and_then(|v| v.prefix6(report));
+        let outside = section.value("outside", report);
+        let place = outside.as_ref().map(|v| v.place.clone());
+        let outside = outside.and_then(|v| v.prefix6(report));
+        let items = section.value("except", report).map(|v| v.items()).unwrap_or_default();
+        let except: Vec<Prefix6> = items.iter().filter_map(|item| item.prefix6(report)).collect();
+        let (inside, outside, place) = (inside?, outside?, place?);
+        let prefixes = Prefixes::new(inside, outside);
+        let prefixes = prefixes.map_err(|fault| report.fault(&place, fault.to_string())).ok()?;
+        claims.v6(prefixes.outside(), Owner::Prefix(NPT66.name, before.len()), &place);
+        if let Some(other) =
+            before.iter().flatten().find(|other| other.prefixes.inside() == prefixes.inside())
+        {
+            let what = "a site has one outside prefix at a gateway (RFC 6296 §3.1)";
+            report.fault(&place, format!("{inside} is translated by {} already; {what}", other.name));
+        }
+        let whole = except.len() == items.len();
+        let name = name.unwrap_or(Some(default_name))?;
+        whole.then_some(Self { name, inside, outside, except, prefixes })
+    }
+}
+
+impl Other for Npt66 {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn engine(&self) -> MechanismConfig {
+        Npt66Config { prefixes: self.prefixes, except: self.except.clone(), ingress: None }.into()
+    }
+
+    fn serves(&self) -> String {
+        format!("{} ⇄ {}", self.prefixes.inside(), self.prefixes.outside())
+    }
+
+    fn routes(&self) -> Vec<Route> {
+        vec![Route::V6(self.prefixes.outside())]
+    }
+
+    fn from_inside(&self) -> Option<(Prefix6, &[Prefix6])> {
+        Some((self.prefixes.inside(), &self.except))
+    }
+}
