@@ -5,7 +5,7 @@ use sixway_dataplane::engine::{Engine, EngineConfig};
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// An engine for each worker, with tables of their own and the same configuration.
 ///
@@ -26,12 +26,20 @@ pub(super) fn engines(
 /// # Errors
 /// The kernel gave no randomness.
 pub(super) fn worker_key(directory: &Path, name: &str) -> io::Result<[u64; 2]> {
-    let path = directory.join(format!("{name}.workers"));
-    if let Some(octets) = std::fs::read(&path).ok().and_then(|octets| <[u8; 16]>::try_from(octets).ok()) {
-        return Ok(words(octets));
+    let kept = std::fs::read(key_file(directory, name)).ok();
+    match kept.and_then(|octets| <[u8; 16]>::try_from(octets).ok()) {
+        Some(octets) => Ok(words(octets)),
+        None => seed(),
     }
-    let mut octets = [0; 16];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut octets)?;
+}
+
+/// Keeps that secret for the next process. Called when the device exists, so that a process that may not create it leaves nothing behind.
+pub(super) fn keep_worker_key(directory: &Path, name: &str, key: [u64; 2]) {
+    let path = key_file(directory, name);
+    let octets = (u128::from(key[0]) | u128::from(key[1]) << 64).to_ne_bytes();
+    if std::fs::read(&path).is_ok_and(|kept| kept == octets) {
+        return;
+    }
     let written = std::fs::create_dir_all(directory).and_then(|()| {
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
         file.write_all(&octets)
@@ -42,7 +50,10 @@ pub(super) fn worker_key(directory: &Path, name: &str) -> io::Result<[u64; 2]> {
             path.display()
         );
     }
-    Ok(words(octets))
+}
+
+fn key_file(directory: &Path, name: &str) -> PathBuf {
+    directory.join(format!("{name}.workers"))
 }
 
 fn words(octets: [u8; 16]) -> [u64; 2] {

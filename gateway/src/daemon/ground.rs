@@ -65,6 +65,9 @@ impl<'c> Ground<'c> {
             predecessor = takeover::make_room(start).await?;
         }
         let (mut host, tun) = set_up(config, directory, worker_key).await.map_err(RunError::Host)?;
+        if tun.is_some() {
+            engines::keep_worker_key(directory, &config.gateway.name, worker_key);
+        }
         let tunnels = Tunnels::open(config, now, tun.as_ref().map_or("", |tun| &tun.name))?;
         let pools = restore_pools(config, &mut engines, clock)?;
         let given = inheritance::begin_ledger(start, &mut engines);
