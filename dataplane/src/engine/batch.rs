@@ -207,9 +207,24 @@ impl<M: Mechanism> Row<M> {
         }
     }
 
-    /// Looks a packet up, decides and executes it; whether it has its verdict.
+    /// Looks a packet up, decides and executes it; whether it has its verdict. Where there is something to look up it is a function of its own,
+    /// which leaves the others more registers.
     #[inline(always)]
     fn one(
+        &mut self,
+        index: u16,
+        slot: &Slot,
+        frame: &mut Frame,
+        (path, batch): (&mut Path, &mut Batch<'_>),
+    ) -> bool {
+        if M::STAGES > 0 {
+            return self.one_looked_up(index, slot, frame, (path, batch));
+        }
+        path.step(&mut self.all[usize::from(index)], slot.subject(&M::NO_PROBE), frame, batch)
+    }
+
+    #[inline(never)]
+    fn one_looked_up(
         &mut self,
         index: u16,
         slot: &Slot,

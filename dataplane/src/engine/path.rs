@@ -96,11 +96,11 @@ impl Path {
             return Err(DropReason::TunnelLoop); // RFC 6324 §3.1
         }
         if decision.action.decap.is_none() {
-            self.effects.counters.pass(kind, way_of(packet, inner, decision.action.edit));
+            self.effects.counters.pass(kind, way_of(kind, packet, inner, decision));
         }
         let executed = self.rewriter.execute(work, frame, batch.out, &mut self.effects)?;
         if decision.action.decap.is_some() {
-            self.effects.counters.pass(kind, way_of(packet, inner, None));
+            self.effects.counters.pass(kind, Way::In);
         }
         match executed {
             Executed::InPlace => Ok(Verdict::Forward),
@@ -173,15 +173,27 @@ impl Path {
     }
 }
 
-/// The way of a packet through its mechanism. One that keeps its family comes in by its destination, which is another afterwards.
+/// The way of a packet through its mechanism.
 #[inline(always)]
-fn way_of(packet: &Packet, inner: Option<&Packet>, edit: Option<Edit>) -> Way {
-    match (packet.addresses, inner, edit) {
-        (_, Some(_), _) | (Addresses::V4 { .. }, None, _) => Way::In,
-        (Addresses::V6 { destination, .. }, None, Some(Edit::Renumber6 { destination: new, .. })) => {
-            if new == destination { Way::Out } else { Way::In }
+fn way_of(kind: Kind, packet: &Packet, inner: Option<&Packet>, decision: &Decision) -> Way {
+    if kind.keeps_family() {
+        return way_by_destination(packet, decision.action.edit);
+    }
+    match (packet.addresses, inner) {
+        (_, Some(_)) | (Addresses::V4 { .. }, None) => Way::In,
+        (Addresses::V6 { .. }, None) => Way::Out,
+    }
+}
+
+/// The way through a mechanism that keeps the family: a packet comes in by its destination, which is another afterwards.
+fn way_by_destination(packet: &Packet, edit: Option<Edit>) -> Way {
+    match (packet.addresses, edit) {
+        (Addresses::V6 { destination, .. }, Some(Edit::Renumber6 { destination: new, .. }))
+            if new != destination =>
+        {
+            Way::In
         }
-        (Addresses::V6 { .. }, None, _) => Way::Out,
+        (Addresses::V6 { .. } | Addresses::V4 { .. }, _) => Way::Out,
     }
 }
 

@@ -160,6 +160,8 @@ pub(crate) trait Mechanism {
     const TURNS_AROUND: bool = false;
     /// Whether the only one of its kind is asked about every IPv4 destination that nobody before it names: it says itself what it does not map.
     const NAMES_REST: bool = false;
+    /// Whether a packet's family stays: what comes in is told from what goes out by the address that changes.
+    const KEEPS_FAMILY: bool = false;
     /// Whether it owns sources: [`Mechanism::owns_source`].
     const OWNS_SOURCES: bool = false;
     /// What it asks of ICMP errors.

@@ -324,6 +324,8 @@ impl MechanismConfig {
 
 /// Kinds whose packets the gateway forwards as a router does.
 const ROUTED: u64 = kinds!(COUNTS_HOP);
+/// Kinds whose packets keep their family.
+const KEEP_FAMILY: u64 = kinds!(KEEPS_FAMILY);
 /// Kinds that own sources which nobody outside has.
 const OWN_SOURCES: u64 = kinds!(OWNS_SOURCES);
 
@@ -332,6 +334,12 @@ impl Kind {
     #[inline(always)]
     pub(crate) const fn is_routed(self) -> bool {
         ROUTED >> self as u64 & 1 == 1
+    }
+
+    /// Whether its packets keep their family.
+    #[inline(always)]
+    pub(crate) const fn keeps_family(self) -> bool {
+        KEEP_FAMILY >> self as u64 & 1 == 1
     }
 
     /// Whether it owns sources which nobody outside has.

@@ -134,6 +134,7 @@ impl Build for Npt66Config {
 
 impl Mechanism for Npt66 {
     const KIND: Kind = Kind::Npt66;
+    const KEEPS_FAMILY: bool = true;
     const TURNS_AROUND: bool = true;
     const QUOTES: Quotes = Quotes::Addresses;
     type Probe = ();
