@@ -112,7 +112,9 @@ pub enum Quoted {
 }
 
 /// A mechanism of an engine: its kind, and its place among those of its kind.
+// The kind first: a drop reason in its place in a `Result` then lies on no octet of the index, which is not written octet by octet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(C)]
 pub struct MechanismId {
     /// Its kind.
     pub kind: Kind,

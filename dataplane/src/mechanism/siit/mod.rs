@@ -153,17 +153,19 @@ impl Siit {
             return Err(DropReason::ProtocolUntranslatable);
         }
         let (destination, mut via) =
-            self.map6(destination6, false, now)?.ok_or(DropReason::DestinationUnmapped)?;
+            self.map6_to_bits(destination6, false, now)?.ok_or(DropReason::DestinationUnmapped)?;
+        let destination = Ipv4Addr::from_bits(destination);
         // Before the source gets an address for it.
         if is_martian4(destination) {
             return Err(DropReason::MartianDestination);
         }
         let is_error = matches!(packet.transport, Transport::IcmpError { .. });
-        let source = match self.map6(source6, true, now)? {
+        let source = match self.map6_to_bits(source6, true, now)? {
             Some((source, _)) => source,
-            None if is_error => self.icmp_source4(source6)?,
-            None => self.assign(source6, now)?,
+            None if is_error => self.icmp_source4(source6)?.to_bits(),
+            None => self.assign(source6, now)?.to_bits(),
         };
+        let source = Ipv4Addr::from_bits(source);
         if is_martian4(source) && !is_error {
             return Err(DropReason::MartianSource);
         }
@@ -214,11 +216,12 @@ impl Siit {
         let from_quoted =
             matches!(quoted, Some(QuotedTuple::V4 { destination, .. }) if destination.address == source4);
         let ask_table = !simple || (is_error && !from_quoted);
-        let destination = self.map4(destination4, true, now)?.ok_or(DropReason::DestinationUnmapped)?;
+        let destination =
+            self.map4_to_bits(destination4, true, now)?.ok_or(DropReason::DestinationUnmapped)?;
         // An illegal source of an ICMP error is translated too (RFC 7915 §4.1), but not under the well-known prefix (RFC 6052 §3.1).
-        let source = match self.map4(source4, ask_table, now)? {
+        let source = match self.map4_to_bits(source4, ask_table, now)? {
             Some(source) => source,
-            None if is_error => self.icmp_source6.ok_or(DropReason::SourceUnmapped)?,
+            None if is_error => self.icmp_source6.ok_or(DropReason::SourceUnmapped)?.to_bits(),
             None => return Err(DropReason::SourceUnmapped),
         };
         let mut inner = None;
@@ -233,8 +236,8 @@ impl Siit {
             }));
         }
         let edit = Edit::Translate4To6 {
-            source: Endpoint6::new(source, 0),
-            destination: Endpoint6::new(destination, 0),
+            source: Endpoint6::new(Ipv6Addr::from_bits(source), 0),
+            destination: Endpoint6::new(Ipv6Addr::from_bits(destination), 0),
             keep_ports: true,
         };
         Ok(Decision { quoted: inner, ..Decision::edit(edit, self.policy, Next::Leave) })
@@ -248,14 +251,30 @@ impl Siit {
         heard: bool,
         now: Instant,
     ) -> Result<Option<(Ipv4Addr, Via)>, DropReason> {
+        let mapped = self.map6_to_bits(address, heard, now)?;
+        Ok(mapped.map(|(bits, via)| (Ipv4Addr::from_bits(bits), via)))
+    }
+
+    /// The address as a number, as in [`Self::map4_to_bits`].
+    #[inline(always)]
+    fn map6_to_bits(
+        &mut self,
+        address: Ipv6Addr,
+        heard: bool,
+        now: Instant,
+    ) -> Result<Option<(u32, Via)>, DropReason> {
         if let Some(mapped) = self.eam.to4(address) {
-            return Ok(Some((mapped, Via::Table)));
+            return Ok(Some((mapped.to_bits(), Via::Table)));
         }
         if let Some(prefix) = self.prefix.as_ref().filter(|prefix| prefix.contains(address)) {
-            return Ok(Some((prefix.extract(address)?, Via::Algorithm)));
+            let mapped = prefix.extract_any(address)?.to_bits();
+            prefix.permit(Ipv4Addr::from_bits(mapped))?;
+            return Ok(Some((mapped, Via::Algorithm)));
         }
         match &mut self.pool {
-            Some(pool) => Ok(assigned(pool, address, heard, now).map(|mapped| (mapped, Via::Pool))),
+            Some(pool) => {
+                Ok(assigned(pool, address, heard, now).map(|mapped| (mapped.to_bits(), Via::Pool)))
+            }
             None => Ok(None),
         }
     }
@@ -290,7 +309,10 @@ impl Siit {
             }
         }
         match &self.prefix {
-            Some(prefix) => Ok(Some(prefix.embed(address)?.to_bits())),
+            Some(prefix) => {
+                prefix.permit(address)?;
+                Ok(Some(prefix.embed_any(address).to_bits()))
+            }
             None => Ok(None),
         }
     }
