@@ -1,5 +1,6 @@
 //! The destination's owner, by longest prefix.
 
+use super::Destinations4;
 use crate::verdict::MechanismId;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::Prefix6;
@@ -15,13 +16,14 @@ pub enum Owner {
     Endpoint(u8),
 }
 
-/// IPv6 prefixes and their owners, longest first, and the gateway's own addresses. There are a handful of prefixes, one
-/// for each configured mechanism, so a walk along them beats any tree; large tables belong to the mechanisms.
+/// IPv6 prefixes and their owners, longest first, IPv4 prefixes and theirs, and the gateway's own addresses. There are a handful of IPv6
+/// prefixes, one for each configured mechanism, so a walk along them beats any tree; large tables belong to the mechanisms.
 #[derive(Clone, Debug, Default)]
 pub struct Steering {
     own4: Option<Ipv4Addr>,
     own6: Option<Ipv6Addr>,
     prefixes: Vec<Entry>,
+    destinations4: Destinations4,
 }
 
 /// A prefix as it is compared.
@@ -44,9 +46,10 @@ impl Steering {
         own4: Option<Ipv4Addr>,
         own6: Option<Ipv6Addr>,
         mut prefixes: Vec<(Prefix6, MechanismId)>,
+        destinations4: Destinations4,
     ) -> Self {
         prefixes.sort_by_key(|(prefix, _)| core::cmp::Reverse(prefix.length()));
-        Self { own4, own6, prefixes: prefixes.into_iter().map(Entry::of).collect() }
+        Self { own4, own6, prefixes: prefixes.into_iter().map(Entry::of).collect(), destinations4 }
     }
 
     /// Another IPv6 address of the gateway's own from now on.
@@ -54,21 +57,16 @@ impl Steering {
         self.own6 = own6;
     }
 
-    /// Other prefixes of the mechanisms of some kinds from now on.
-    pub fn replace(
-        &mut self,
-        is_replaced: impl Fn(MechanismId) -> bool,
-        prefixes: impl IntoIterator<Item = (Prefix6, MechanismId)>,
-    ) {
-        self.prefixes.retain(|entry| !is_replaced(entry.owner));
-        self.prefixes.extend(prefixes.into_iter().map(Entry::of));
-        self.prefixes.sort_by_key(|entry| core::cmp::Reverse(entry.mask.count_ones()));
-    }
-
     /// Whether the address is the gateway's own.
     #[inline]
     pub fn is_own4(&self, address: Ipv4Addr) -> bool {
         self.own4 == Some(address)
+    }
+
+    /// The owner of an IPv4 destination by prefix.
+    #[inline(always)]
+    pub fn owner4(&self, destination: Ipv4Addr) -> Option<MechanismId> {
+        self.destinations4.owner(destination)
     }
 
     /// The length of the prefix by which an IPv6 destination is steered; 0 if by none.
@@ -100,6 +98,7 @@ mod tests {
             None,
             Some("2001:db8:64::fe".parse().unwrap()),
             vec![("2001:db8::/32".parse().unwrap(), siit), ("2001:db8:64::/96".parse().unwrap(), nat64)],
+            Destinations4::default(),
         );
         let owner = |text: &str| steering.owner6(text.parse().unwrap());
         assert_eq!(owner("2001:db8:64::1"), Some(Owner::Mechanism(nat64)));

@@ -21,7 +21,7 @@ mod tunnel_errors;
 mod walk;
 mod whole;
 
-use crate::classify::Steering;
+use crate::classify::{Destinations4, Steering};
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
@@ -67,6 +67,8 @@ pub struct Engine {
     names4: Vec<MechanismId>,
     /// The one that is asked about all others in any case.
     sure4: Option<MechanismId>,
+    /// The one that is asked about all, where nobody else names any.
+    all4: Option<MechanismId>,
     /// Who names IPv6 addresses by a table.
     names6: Vec<MechanismId>,
     /// What mechanisms claim by where it comes from: the longest prefixes first.
@@ -97,10 +99,11 @@ impl Engine {
         let rewriter = Rewriter::new(config.limits, identifications, seed[1]);
         let errors = IcmpErrors::new(config.icmp_errors_per_second, config.own4, config.own6, seed[1]);
         let mut engine = Self {
-            steering: Steering::new(None, config.own6, Vec::new()),
+            steering: Steering::default(),
             mechanisms: Mechanisms::default(),
             names4: Vec::new(),
             sure4: None,
+            all4: None,
             names6: Vec::new(),
             inside6: Vec::new(),
             rest4: None,
@@ -131,6 +134,7 @@ impl Engine {
         let share = share(&self.config, self.own6);
         let (mut policies, mut tunnel_policies) = (Vec::new(), Vec::new());
         let (mut destinations, mut tunnels): (Vec<(Prefix6, MechanismId)>, Vec<_>) = (Vec::new(), Vec::new());
+        let mut destinations4 = Vec::new();
         let mut known = [0_u16; Kind::COUNT];
         for (number, config) in self.config.all().enumerate() {
             let (policy, claims) = (PolicyId(number as u16), config.claims());
@@ -149,6 +153,7 @@ impl Engine {
                 self.inside6.extend(claims.inside6.into_iter().map(|claim| (claim, id)));
             }
             destinations.extend(claims.destinations6.into_iter().map(|prefix| (prefix, id)));
+            destinations4.extend(claims.destinations4.into_iter().map(|prefix| (prefix, id)));
             tunnels.extend(config.local().map(|local| (TunnelAt { id, policy }, local)));
         }
         self.inside6.sort_by_key(|(claim, _)| core::cmp::Reverse(claim.sources.length()));
@@ -159,11 +164,11 @@ impl Engine {
         self.ends = Ends::new(tunnels.into_iter(), &self.mechanisms, self.config.seed[1]);
         self.path.hosts = Hosts::new(&self.config);
         self.path.rewriter.set_policies(policies, tunnel_policies);
+        let destinations4 = Destinations4::new(destinations4);
+        self.all4 = self.sure4.filter(|_| self.names4.is_empty() && destinations4.is_empty());
         // An address that the host shares with a pool: what comes to the gateway of it is the pool's.
-        let is_shared =
-            |own: &Ipv4Addr| self.mechanisms.nat64.all.iter().any(|nat64| nat64.owns_outside(*own));
-        self.steering =
-            Steering::new(self.config.own4.filter(|own| !is_shared(own)), self.own6, destinations);
+        let own4 = self.config.own4.filter(|own| destinations4.owner(*own).is_none());
+        self.steering = Steering::new(own4, self.own6, destinations, destinations4);
         Ok(())
     }
 

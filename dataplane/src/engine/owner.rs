@@ -58,7 +58,7 @@ impl Engine {
             }
             Addresses::V4 { destination, .. } if self.steering.is_own4(destination) => Some(Owner::Gateway),
             Addresses::V4 { destination, .. } => {
-                self.named4(destination).or(self.rest4).map(Owner::Mechanism)
+                self.all4.or_else(|| self.named4(destination).or(self.rest4)).map(Owner::Mechanism)
             }
         };
         // The kernel counts the hop of what it routes into a tunnel; its own packets have made none. Extension headers are
@@ -73,7 +73,7 @@ impl Engine {
                 if id.kind.owns_sources()
                     && let Addresses::V4 { source, .. } = packet.addresses
                     && frame.passes == 0
-                    && with_row_ref!(self.mechanisms, id.kind, row => row.all[usize::from(id.index)].owns_source(source))
+                    && self.steering.owner4(source) == Some(id)
                 {
                     return Err(DropReason::SourceInPool);
                 }
@@ -148,17 +148,23 @@ impl Engine {
         owner.ok_or(DropReason::NoMechanism)
     }
 
-    /// The mechanism that names an IPv4 address: a pool, a table, an assignment; or the one that is asked in any case, and says itself what it
-    /// does not map.
+    /// The mechanism that owns an IPv4 destination: a pool's, or one that a table or an assignment names; or the one that is asked in any case,
+    /// and says itself what it does not map.
     #[inline(always)]
     pub(super) fn named4(&self, address: Ipv4Addr) -> Option<MechanismId> {
-        for id in &self.names4 {
-            if with_row_ref!(self.mechanisms, id.kind, row => row.all[usize::from(id.index)].names4(address))
-            {
-                return Some(*id);
-            }
+        match self.steering.owner4(address) {
+            None if self.names4.is_empty() => self.sure4,
+            None => self.named_by_table4(address).or(self.sure4),
+            owner => owner,
         }
-        self.sure4
+    }
+
+    #[inline(never)]
+    fn named_by_table4(&self, address: Ipv4Addr) -> Option<MechanismId> {
+        let names = |id: &MechanismId| {
+            with_row_ref!(self.mechanisms, id.kind, row => row.all[usize::from(id.index)].names4(address))
+        };
+        self.names4.iter().copied().find(names)
     }
 
     /// The mechanism whose table names an IPv6 address.

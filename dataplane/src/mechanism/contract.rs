@@ -15,7 +15,7 @@ use crate::tunnel::decision::Arrived;
 use crate::verdict::{Decision, PolicyId, WorkerId};
 use alloc::sync::Arc;
 use core::net::{Ipv4Addr, Ipv6Addr};
-use sixway_wire::Prefix6;
+use sixway_wire::{Prefix4, Prefix6};
 
 pub use crate::nat::SoftwireId;
 
@@ -162,7 +162,7 @@ pub(crate) trait Mechanism {
     const NAMES_REST: bool = false;
     /// Whether a packet's family stays: what comes in is told from what goes out by the address that changes.
     const KEEPS_FAMILY: bool = false;
-    /// Whether it owns sources: [`Mechanism::owns_source`].
+    /// Whether its IPv4 destinations are its own as sources too: nobody outside may use them.
     const OWNS_SOURCES: bool = false;
     /// What it asks of ICMP errors.
     const QUOTES: Quotes = Quotes::None;
@@ -196,7 +196,7 @@ pub(crate) trait Mechanism {
         None
     }
 
-    /// Whether the mechanism names an IPv4 destination: a pool, a table, an assignment.
+    /// Whether the mechanism names an IPv4 destination by a table of its own, or an assignment.
     fn names4(&self, _address: Ipv4Addr) -> bool {
         false
     }
@@ -204,11 +204,6 @@ pub(crate) trait Mechanism {
     /// The length of the longest prefix by which a table of the mechanism names an IPv6 destination.
     fn names6(&self, _address: Ipv6Addr) -> Option<u8> {
         None
-    }
-
-    /// Whether a source is one that only this mechanism may use, so that nobody outside has it.
-    fn owns_source(&self, _address: Ipv4Addr) -> bool {
-        false
     }
 
     /// The only outer source of a tunnel's packets, if it has one.
@@ -237,6 +232,8 @@ pub(crate) trait Mechanism {
 pub struct Claims {
     /// IPv6 destinations, by longest prefix.
     pub destinations6: Vec<Prefix6>,
+    /// IPv4 destinations that no other mechanism has, such as a pool's.
+    pub destinations4: Vec<Prefix4>,
     /// Packets whose destination nobody has, by their source: the longest prefix decides.
     pub inside6: Vec<InsideClaim>,
     /// The mechanism names IPv4 destinations, or IPv6 ones, by a table of its own ([`Mechanism::names4`], [`Mechanism::names6`]).

@@ -9,11 +9,11 @@ use crate::mechanism::table::{BuildFault, Kind};
 use crate::parse::{Packet, QuotedTuple};
 use crate::translate::Policy;
 use crate::verdict::{Decision, PolicyId, WorkerId};
-use core::net::Ipv4Addr;
 
 impl contract::Configured for Nat64Config {
     fn claims(&self) -> Claims {
-        Claims { destinations6: vec![self.prefix.prefix()], names: true, ..Claims::default() }
+        let destinations6 = vec![self.prefix.prefix()];
+        Claims { destinations6, destinations4: self.pool.addresses.clone(), ..Claims::default() }
     }
 
     fn policy(&self) -> Policy {
@@ -69,15 +69,5 @@ impl Mechanism for Nat64 {
 
     fn worker_of(&self, packet: &Packet, quoted: Option<&QuotedTuple>) -> Option<WorkerId> {
         Some(crate::classify::ownership::worker_of(self.ownership(), packet, quoted))
-    }
-
-    #[inline(always)]
-    fn names4(&self, address: Ipv4Addr) -> bool {
-        self.owns_outside(address)
-    }
-
-    #[inline(always)]
-    fn owns_source(&self, address: Ipv4Addr) -> bool {
-        self.owns_outside(address)
     }
 }
