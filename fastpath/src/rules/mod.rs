@@ -208,8 +208,8 @@ impl Offer {
         let mut result = Ok(());
         for other in &engine.others {
             self.refuse(Mechanism::Other(other.kind()), Why::EngineAlone);
-            let Claims { destinations6: _, inside6, names, rest4 } = other.claims();
-            if !inside6.is_empty() || names || rest4 {
+            let Claims { destinations6: _, destinations4, inside6, names, rest4 } = other.claims();
+            if !destinations4.is_empty() || !inside6.is_empty() || names || rest4 {
                 result = Err(Why::OthersSources(other.kind()));
             }
         }
