@@ -170,10 +170,12 @@ drop_reasons! {
     /// No IPv4 address stands in a destination on the tunnel's link, or none that may be there (RFC 5214 §7.1, RFC 6324 §3.1.2).
     NoLocator => icmpv6(1, 3),
     /// The other end of the tunnel has not yet been heard of.
-    NoRemote => icmpv6(1, 3),
+    NoRemote => icmpv4(3, 1) icmpv6(1, 3),
     /// A packet that every IPv6 link carries, and the tunnel's first IPv4 link does not: the outer packet is larger, and the operator
     /// forbids to fragment it. A Packet Too Big would ask for what the sender has sent (RFC 8200 §5).
-    OuterTooBig => icmpv6(1, 3),
+    OuterTooBig => icmpv4(3, 1) icmpv6(1, 3),
+    /// A packet that may enter no further tunnel, by the Tunnel Encapsulation Limit that it bears (RFC 2473 §4.1.1).
+    EncapsulationLimit => icmpv6(4, 0),
     /// An ICMP error from inside a tunnel about a packet that was not sent through it (RFC 4213 §3.4).
     ErrorAboutNothingSent => silent,
 

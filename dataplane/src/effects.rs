@@ -61,8 +61,8 @@ impl Effects {
 
     /// The outer header of a decision.
     #[inline(always)]
-    pub fn outer_at(&self, index: OuterIndex) -> Option<Outer> {
-        self.outers.get(usize::from(index.0)).copied()
+    pub fn outer_at(&self, index: OuterIndex) -> Option<&Outer> {
+        self.outers.get(usize::from(index.0))
     }
 
     /// The endpoints of a decision's quoted packet.

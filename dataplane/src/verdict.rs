@@ -85,6 +85,13 @@ pub enum Outer {
         /// Destination.
         destination: Ipv4Addr,
     },
+    /// IPv6 (RFC 2473).
+    V6 {
+        /// Source.
+        source: Ipv6Addr,
+        /// Destination.
+        destination: Ipv6Addr,
+    },
 }
 
 /// The endpoints that the packet quoted inside an ICMP error gets. It is the translated image of a packet that

@@ -8,6 +8,7 @@ mod support;
 use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
 use sixway_dataplane::frame::HEADROOM;
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
+use sixway_dataplane::mechanism::ip_in_ip::IpInIpConfig;
 use sixway_dataplane::mechanism::isatap;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::npt66::{Npt66Config, Prefixes};
@@ -219,6 +220,17 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
                 config.tunnels.push(TunnelConfig::Configured(tunnel));
             });
             (after(gateway, [v6(HOST6, "2001:db8:7::1").udp(1, 2, &[0; 1_232])]), six)
+        }
+        DropReason::EncapsulationLimit => {
+            let gateway = tunnelling(TunnelConfig::IpInIp(IpInIpConfig {
+                local: "2001:db8:ff::9".parse().unwrap(),
+                remote: "2001:db8:ff::7".parse().ok(),
+                prefixes6: vec!["2001:db8:7::/48".parse().unwrap()],
+                prefixes4: Vec::new(),
+                ..tunnel_of_ipv4()
+            }));
+            let inner = v6(HOST6, "2001:db8:7::1").extension(60, &[0, 0, 4, 1, 0, 1, 1, 0]);
+            (after(gateway, [inner.udp(1, 2, b"data")]), six)
         }
         DropReason::InnerNotEct => {
             (after(tunnel(), [in_ipv4("198.51.100.7", END4, tunnel_packet()).tos(3)]), four)
@@ -469,6 +481,18 @@ fn every_reason_can_be_provoked_is_counted_and_is_answered_as_the_list_says() {
     }
 }
 
+/// A tunnel behind which 10.7.0.0/16 is too.
+fn tunnel_of_ipv4() -> IpInIpConfig {
+    IpInIpConfig {
+        local: "192.0.2.9".parse().unwrap(),
+        remote: "198.51.100.7".parse().ok(),
+        prefixes4: vec!["10.7.0.0/16".parse().unwrap()],
+        prefixes6: Vec::new(),
+        strict_sources: true,
+        policy: TunnelPolicy::default(),
+    }
+}
+
 /// The same for the other family, where the list tells both.
 fn provoke_otherwise(reason: DropReason) -> Option<Gateway> {
     let to_private = |source, destination| {
@@ -509,6 +533,16 @@ fn provoke_otherwise(reason: DropReason) -> Option<Gateway> {
                 gateway.waits(Duration::from_secs(1));
             }
             gateway
+        }
+        DropReason::NoRemote => {
+            let tunnel = IpInIpConfig { remote: None, ..tunnel_of_ipv4() };
+            after(tunnelling(TunnelConfig::IpInIp(tunnel)), [v4(PEER4, "10.7.0.1").udp(1, 2, b"data")])
+        }
+        DropReason::OuterTooBig => {
+            let policy = TunnelPolicy { outer_fragments: OuterFragments::Never, ..TunnelPolicy::default() };
+            let tunnel = IpInIpConfig { policy, ..tunnel_of_ipv4() };
+            let packet = v4(PEER4, "10.7.0.1").may_fragment().udp(1, 2, &[0; 1_472]);
+            after(tunnelling(TunnelConfig::IpInIp(tunnel)), [packet])
         }
         _ => return None,
     })

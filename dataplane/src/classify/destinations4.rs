@@ -1,4 +1,4 @@
-//! IPv4 prefixes that mechanisms own as destinations, such as the addresses of pools.
+//! IPv4 prefixes that mechanisms own as destinations: the addresses of pools, what is behind tunnels.
 
 use crate::verdict::MechanismId;
 use core::net::Ipv4Addr;
@@ -7,12 +7,13 @@ use sixway_wire::Prefix4;
 /// So many prefixes are compared one by one; more are searched by halves.
 const FEW: usize = 8;
 
-/// IPv4 prefixes and their owners. No two overlap: where the configuration has two that do, the one with the lower address, or the shorter
-/// one, stays.
+/// IPv4 prefixes and their owners. The longest prefix that holds an address owns it; of two alike, the first.
 #[derive(Clone, Debug, Default)]
 pub struct Destinations4 {
-    /// In ascending order.
-    entries: Vec<Entry>,
+    /// Longest first, where there are few.
+    few: Vec<Entry>,
+    /// Where there are more: the addresses from which on somebody else owns, or nobody, in ascending order. The first is 0.
+    many: Vec<(u32, Option<MechanismId>)>,
 }
 
 /// A prefix as it is compared.
@@ -31,38 +32,63 @@ impl Entry {
 }
 
 impl Destinations4 {
-    /// The prefixes with their owners, in any order.
+    /// The prefixes with their owners, in the order of the configuration.
     pub fn new(mut prefixes: Vec<(Prefix4, MechanismId)>) -> Self {
-        prefixes.sort_by_key(|(prefix, _)| (prefix.address(), prefix.length()));
-        prefixes.dedup_by(|(later, _), (earlier, _)| earlier.overlaps(*later));
+        prefixes.sort_by_key(|(prefix, _)| core::cmp::Reverse(prefix.length()));
+        let many = if prefixes.len() > FEW { ranges(&prefixes) } else { Vec::new() };
         let entry = |(prefix, owner): (Prefix4, MechanismId)| Entry {
             bits: prefix.address().to_bits(),
             mask: prefix.mask(),
             owner,
         };
-        Self { entries: prefixes.into_iter().map(entry).collect() }
+        let few = if many.is_empty() { prefixes.into_iter().map(entry).collect() } else { Vec::new() };
+        Self { few, many }
     }
 
     /// Whether there are none.
     pub const fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.few.is_empty() && self.many.is_empty()
     }
 
     /// The owner of an address.
     #[inline(always)]
     pub fn owner(&self, address: Ipv4Addr) -> Option<MechanismId> {
         let bits = address.to_bits();
-        if self.entries.len() <= FEW {
-            return self.entries.iter().find(|entry| entry.holds(bits)).map(|entry| entry.owner);
+        if self.many.is_empty() {
+            return self.few.iter().find(|entry| entry.holds(bits)).map(|entry| entry.owner);
         }
         self.owner_among_many(bits)
     }
 
     #[inline(never)]
     fn owner_among_many(&self, bits: u32) -> Option<MechanismId> {
-        let behind = self.entries.partition_point(|entry| entry.bits <= bits);
-        self.entries[..behind].last().filter(|entry| entry.holds(bits)).map(|entry| entry.owner)
+        let behind = self.many.partition_point(|(first, _)| *first <= bits);
+        self.many.get(behind.checked_sub(1)?)?.1
     }
+}
+
+/// The ranges into which prefixes, longest first, cut the addresses, each with its owner.
+fn ranges(prefixes: &[(Prefix4, MechanismId)]) -> Vec<(u32, Option<MechanismId>)> {
+    let first = |prefix: &Prefix4| prefix.address().to_bits();
+    let behind = |prefix: &Prefix4| prefix.last().to_bits().checked_add(1);
+    let mut starts: Vec<u32> = vec![0];
+    starts.extend(prefixes.iter().flat_map(|(prefix, _)| [Some(first(prefix)), behind(prefix)]).flatten());
+    starts.sort_unstable();
+    starts.dedup();
+    // Prefixes nest or are apart: those that hold a range's start are a stack, of which the last one is the longest.
+    let mut ascending: Vec<&(Prefix4, MechanismId)> = prefixes.iter().collect();
+    ascending.sort_by_key(|(prefix, _)| (prefix.address(), prefix.length()));
+    ascending.dedup_by_key(|(prefix, _)| *prefix);
+    let mut next = ascending.into_iter().peekable();
+    let mut open: Vec<&(Prefix4, MechanismId)> = Vec::new();
+    let owner_from = |start: u32| {
+        open.retain(|(prefix, _)| prefix.last().to_bits() >= start);
+        while let Some(found) = next.next_if(|(prefix, _)| first(prefix) <= start) {
+            open.push(found);
+        }
+        (start, open.last().map(|(_, owner)| *owner))
+    };
+    starts.into_iter().map(owner_from).collect()
 }
 
 #[cfg(test)]
@@ -81,21 +107,18 @@ mod tests {
             prefixes in prop::collection::vec((any::<u32>(), 4..=32_u8), 0..20),
             near in prop::collection::vec((0_usize..20, 0..=64_u32), 1..20),
         ) {
-            let mut apart: Vec<(Prefix4, MechanismId)> = Vec::new();
-            for (index, (bits, length)) in prefixes.into_iter().enumerate() {
-                let prefix = Prefix4::holding(Ipv4Addr::from_bits(bits), length);
-                if !apart.iter().any(|(other, _)| other.overlaps(prefix)) {
-                    apart.push((prefix, nat64(index as u16)));
-                }
-            }
-            let destinations = Destinations4::new(apart.clone());
+            // Few addresses, so that prefixes nest.
+            let prefix = |(bits, length): (u32, u8)| Prefix4::holding(Ipv4Addr::from_bits(bits & 0xc000_c003), length);
+            let all: Vec<_> = prefixes.into_iter().map(prefix).zip((0..).map(nat64)).collect();
+            let destinations = Destinations4::new(all.clone());
             for (index, offset) in near {
-                let Some((prefix, _)) = apart.get(index % apart.len().max(1)) else { return Ok(()) };
+                let Some((prefix, _)) = all.get(index % all.len().max(1)) else { return Ok(()) };
                 for address in [prefix.address(), prefix.last()] {
                     for bits in [address.to_bits().wrapping_sub(offset), address.to_bits().wrapping_add(offset)] {
                         let address = Ipv4Addr::from_bits(bits);
-                        let holder = apart.iter().find(|(prefix, _)| prefix.contains(address));
-                        prop_assert_eq!(destinations.owner(address), holder.map(|(_, owner)| *owner));
+                        let holding = all.iter().rev().filter(|(prefix, _)| prefix.contains(address));
+                        let longest = holding.max_by_key(|(prefix, _)| prefix.length());
+                        prop_assert_eq!(destinations.owner(address), longest.map(|(_, owner)| *owner));
                     }
                 }
             }
@@ -103,14 +126,20 @@ mod tests {
     }
 
     #[test]
-    fn of_two_prefixes_that_overlap_the_shorter_one_stays() {
-        let prefixes = ["192.0.2.128/25", "192.0.2.0/24", "192.0.2.1", "192.0.3.1"];
-        let with_owners = prefixes.iter().zip(0..).map(|(text, index)| (text.parse().unwrap(), nat64(index)));
-        let destinations = Destinations4::new(with_owners.collect());
-        let owner = |text: &str| destinations.owner(text.parse().unwrap());
-        assert_eq!(owner("192.0.2.1"), Some(nat64(1)));
-        assert_eq!(owner("192.0.2.200"), Some(nat64(1)));
-        assert_eq!(owner("192.0.3.1"), Some(nat64(3)));
-        assert_eq!(owner("192.0.3.2"), None);
+    fn the_longest_prefix_owns_whether_there_are_few_or_many() {
+        for more in [0, 20] {
+            let mut prefixes: Vec<(Prefix4, MechanismId)> = (0..more)
+                .map(|number| (Prefix4::holding(Ipv4Addr::new(10, number, 0, 0), 16), nat64(100)))
+                .collect();
+            let texts = ["0.0.0.0/0", "192.0.2.0/24", "192.0.2.128/25", "192.0.2.128/25"];
+            prefixes.extend(texts.iter().zip(0..).map(|(text, index)| (text.parse().unwrap(), nat64(index))));
+            let destinations = Destinations4::new(prefixes);
+            let owner = |text: &str| destinations.owner(text.parse().unwrap());
+            assert_eq!(owner("192.0.2.1"), Some(nat64(1)));
+            assert_eq!(owner("192.0.2.200"), Some(nat64(2)), "of two alike, the first");
+            assert_eq!(owner("192.0.3.0"), Some(nat64(0)));
+            assert_eq!(owner("255.255.255.255"), Some(nat64(0)));
+            assert_eq!(owner("0.0.0.0"), Some(nat64(0)));
+        }
     }
 }

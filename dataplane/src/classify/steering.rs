@@ -12,7 +12,8 @@ pub enum Owner {
     Gateway,
     /// A mechanism.
     Mechanism(MechanismId),
-    /// An IPv4 address of this host at which tunnels end: fragments, and ICMP errors about what went through them.
+    /// An address of this host at which tunnels end: fragments, and ICMP errors about what went through them. The number is that of an IPv4
+    /// address.
     Endpoint(u8),
 }
 
@@ -24,6 +25,8 @@ pub struct Steering {
     own6: Option<Ipv6Addr>,
     prefixes: Vec<Entry>,
     destinations4: Destinations4,
+    /// IPv6 addresses at which tunnels end.
+    ends6: Vec<Ipv6Addr>,
 }
 
 /// A prefix as it is compared.
@@ -49,7 +52,24 @@ impl Steering {
         destinations4: Destinations4,
     ) -> Self {
         prefixes.sort_by_key(|(prefix, _)| core::cmp::Reverse(prefix.length()));
-        Self { own4, own6, prefixes: prefixes.into_iter().map(Entry::of).collect(), destinations4 }
+        Self {
+            own4,
+            own6,
+            prefixes: prefixes.into_iter().map(Entry::of).collect(),
+            destinations4,
+            ends6: Vec::new(),
+        }
+    }
+
+    /// Steers to IPv6 addresses at which tunnels end.
+    pub fn set_ends6(&mut self, addresses: &[Ipv6Addr]) {
+        self.ends6 = addresses.to_vec();
+    }
+
+    /// Whether tunnels end at an IPv6 address.
+    #[inline(always)]
+    pub fn is_end6(&self, address: Ipv6Addr) -> bool {
+        !self.ends6.is_empty() && self.ends6.contains(&address)
     }
 
     /// Another IPv6 address of the gateway's own from now on.

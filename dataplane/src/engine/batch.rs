@@ -176,7 +176,8 @@ impl Engine {
             slots.iter().filter(|slot| slot.inner.is_some() || matches!(slot.owner, Owner::Endpoint(_)));
         for slot in from_tunnels {
             let frame = &stride[slot.frame as usize];
-            candidates |= u64::from(frame.verdict == Verdict::Forward) << slot.frame;
+            let is_v6 = frame.bytes().first().is_some_and(|first| first >> 4 == 6);
+            candidates |= u64::from(frame.verdict == Verdict::Forward && is_v6) << slot.frame;
             // A packet that came in fragments leaves here, and nothing behind it may leave before it.
             if !frame.pieces.is_empty() {
                 self.joining.join(stride, core::mem::take(&mut candidates), counters);

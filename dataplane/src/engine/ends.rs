@@ -3,11 +3,12 @@
 use super::EngineConfig;
 use crate::mechanism::contract::Mechanism as _;
 use crate::mechanism::table::{Mechanisms, with_row_ref};
+use crate::parse::{Addresses, Packet};
 use crate::tunnel::address::{Domain, OwnAddresses};
 use crate::tunnel::decision::Arrived;
 use crate::verdict::{MechanismId, PolicyId};
 use alloc::vec::Vec;
-use core::net::{Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
@@ -23,13 +24,15 @@ pub(super) fn own_addresses(config: &EngineConfig, own6: Option<Ipv6Addr>) -> Ow
     OwnAddresses::new(all, domains, config.host6.iter().copied().chain(own6).collect())
 }
 
-/// The IPv4 addresses of this host.
+/// The addresses of this host.
 #[derive(Debug, Default)]
 pub(super) struct Hosts {
     /// Ascending.
     addresses: Vec<Ipv4Addr>,
     /// A bit for each of their last six bits, which spares most others the search.
     ends: u64,
+    /// Of IPv6, ascending.
+    addresses6: Vec<Ipv6Addr>,
 }
 
 impl Hosts {
@@ -37,10 +40,18 @@ impl Hosts {
     pub(super) fn new(config: &EngineConfig) -> Self {
         let mut addresses: Vec<Ipv4Addr> = config.host4.clone();
         addresses.extend(config.all().filter_map(|one| one.local()));
+        let mut addresses6: Vec<Ipv6Addr> = config.host6.iter().copied().chain(config.own6).collect();
+        for ends in config.all().filter_map(|one| one.ends()) {
+            match ends.local {
+                IpAddr::V4(address) => addresses.push(address),
+                IpAddr::V6(address) => addresses6.push(address),
+            }
+        }
+        addresses6.sort_unstable();
         addresses.sort_unstable();
         addresses.dedup();
         let ends = addresses.iter().fold(0, |ends, address| ends | 1 << (address.to_bits() % 64));
-        Self { addresses, ends }
+        Self { addresses, ends, addresses6 }
     }
 
     /// Whether the address is this host's: what is sent there in a tunnel would come back, and nothing comes from there
@@ -48,6 +59,20 @@ impl Hosts {
     #[inline(always)]
     pub(super) fn hold(&self, address: Ipv4Addr) -> bool {
         self.ends >> (address.to_bits() % 64) & 1 == 1 && self.addresses.binary_search(&address).is_ok()
+    }
+
+    /// The same of an IPv6 address.
+    pub(super) fn hold6(&self, address: Ipv6Addr) -> bool {
+        self.addresses6.binary_search(&address).is_ok()
+    }
+
+    /// The same of the source of a packet.
+    #[inline(always)]
+    pub(super) fn hold_source(&self, packet: &Packet) -> bool {
+        match packet.addresses {
+            Addresses::V4 { source, .. } => self.hold(source),
+            Addresses::V6 { source, .. } => self.hold6(source),
+        }
     }
 }
 
@@ -108,6 +133,14 @@ impl Ends {
             }
         }
         Self(endpoints)
+    }
+
+    /// Adds an address at which other tunnels end.
+    pub(super) fn add_address(&mut self, address: Ipv4Addr) {
+        if self.at(address).is_none() {
+            let exact = HashMap::default();
+            self.0.push(Endpoint { address, exact, one: None, rest: Vec::new() });
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {

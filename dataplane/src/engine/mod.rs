@@ -4,7 +4,7 @@
 //!     batch    strides, cut into runs of packets of one mechanism      path   one packet: decided, executed, counted
 //!     walk     packets by themselves: ICMP errors, fragments, further passes, what another worker handed over
 //!     whole    fragments that wait for their packet                    owner  whose a packet is
-//!     ends     where tunnels end     tunnel_errors  what their paths say     fast_path     beside  what leaves next to packets
+//!     ends     where IPv6-in-IPv4 tunnels end     pair_ends  where the other ones end     tunnel_errors  what their paths say     fast_path     beside  what leaves next to packets
 //! ```
 
 mod batch;
@@ -16,6 +16,7 @@ mod inheritance;
 mod narrow_path;
 mod original;
 mod owner;
+mod pair_ends;
 mod path;
 mod tunnel_errors;
 mod walk;
@@ -44,8 +45,9 @@ use batch::Slot;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use ends::{Ends, Hosts, TunnelAt, own_addresses};
 use original::Original;
+use pair_ends::PairEnds;
 use path::{Batch, Path};
-use sixway_wire::Prefix6;
+use sixway_wire::{Prefix4, Prefix6};
 
 pub use config::{EngineConfig, TunnelConfig};
 pub use fast_path::PACKETS_BEFORE_OFFLOAD;
@@ -76,6 +78,7 @@ pub struct Engine {
     /// The mechanism that takes IPv4 destinations that nobody names.
     rest4: Option<MechanismId>,
     ends: Ends,
+    pair_ends: PairEnds,
     own6: Option<Ipv6Addr>,
     path: Path,
     reassembly: Reassembly,
@@ -108,6 +111,7 @@ impl Engine {
             inside6: Vec::new(),
             rest4: None,
             ends: Ends::default(),
+            pair_ends: PairEnds::default(),
             own6: config.own6,
             path: Path {
                 rewriter,
@@ -134,7 +138,7 @@ impl Engine {
         let share = share(&self.config, self.own6);
         let (mut policies, mut tunnel_policies) = (Vec::new(), Vec::new());
         let (mut destinations, mut tunnels): (Vec<(Prefix6, MechanismId)>, Vec<_>) = (Vec::new(), Vec::new());
-        let mut destinations4 = Vec::new();
+        let (mut destinations4, mut pair_ends) = (Vec::new(), Vec::new());
         let mut known = [0_u16; Kind::COUNT];
         for (number, config) in self.config.all().enumerate() {
             let (policy, claims) = (PolicyId(number as u16), config.claims());
@@ -155,13 +159,18 @@ impl Engine {
             destinations.extend(claims.destinations6.into_iter().map(|prefix| (prefix, id)));
             destinations4.extend(claims.destinations4.into_iter().map(|prefix| (prefix, id)));
             tunnels.extend(config.local().map(|local| (TunnelAt { id, policy }, local)));
+            pair_ends.extend(config.ends().map(|ends| (ends, TunnelAt { id, policy })));
         }
         self.inside6.sort_by_key(|(claim, _)| core::cmp::Reverse(claim.sources.length()));
-        if first == 0 {
+        // Who takes the rest is asked about all of it, unless tunnels have prefixes: those come before the rest, and behind tables.
+        self.names4.extend(self.sure4.take());
+        if destinations4.iter().all(|(_, id): &(Prefix4, MechanismId)| id.kind.is_routed()) {
             self.sure4 =
                 self.names4.pop_if(|id| with_row_ref!(self.mechanisms, id.kind, row => row.takes_rest()));
         }
         self.ends = Ends::new(tunnels.into_iter(), &self.mechanisms, self.config.seed[1]);
+        self.pair_ends = PairEnds::new(&pair_ends, self.config.seed[1]);
+        self.pair_ends.locals4().iter().for_each(|address| self.ends.add_address(*address));
         self.path.hosts = Hosts::new(&self.config);
         self.path.rewriter.set_policies(policies, tunnel_policies);
         let destinations4 = Destinations4::new(destinations4);
@@ -169,6 +178,7 @@ impl Engine {
         // An address that the host shares with a pool: what comes to the gateway of it is the pool's.
         let own4 = self.config.own4.filter(|own| destinations4.owner(*own).is_none());
         self.steering = Steering::new(own4, self.own6, destinations, destinations4);
+        self.steering.set_ends6(self.pair_ends.locals6());
         Ok(())
     }
 

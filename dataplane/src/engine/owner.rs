@@ -2,6 +2,7 @@
 
 use super::Engine;
 use super::batch::Slot;
+use super::pair_ends::PairEnds;
 use crate::classify::{Owner, ownership, source_check};
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
@@ -40,6 +41,14 @@ impl Engine {
             return if source_check::is_host_control(packet) { Ok(None) } else { Err(reason) };
         }
         let owner = match packet.addresses {
+            Addresses::V6 { destination, .. } if self.steering.is_end6(destination) => {
+                let is_tunnelled = PairEnds::take(packet);
+                return if is_tunnelled {
+                    self.came_through(0, frame, slot).map(Some)
+                } else {
+                    Ok(Some(Owner::Gateway))
+                };
+            }
             Addresses::V6 { destination, .. } => match self.steering.owner6(destination) {
                 Some(Owner::Mechanism(id)) if !self.names6.is_empty() => {
                     Some(Owner::Mechanism(self.named_or_steered(destination, id)))
@@ -91,7 +100,7 @@ impl Engine {
     #[inline]
     fn endpoint(&self, packet: &Packet, destination: Ipv4Addr) -> Option<u8> {
         let is_error = matches!(packet.transport, Transport::IcmpError { .. }) && packet.fragment.is_none();
-        if packet.protocol != IPV6 && !is_error {
+        if packet.protocol != IPV6 && !is_error && !self.pair_ends.take_four_in_four(packet, destination) {
             return None;
         }
         self.ends.at(destination)
@@ -104,28 +113,34 @@ impl Engine {
         if packet.fragment.is_some() || matches!(packet.transport, Transport::IcmpError { .. }) {
             return Ok(Owner::Endpoint(endpoint));
         }
-        if let Addresses::V4 { source, .. } = packet.addresses
-            && self.path.hosts.hold(source)
-        {
+        if self.path.hosts.hold_source(packet) {
             return Err(DropReason::TunnelLoop);
         }
         let inner = inner.insert(Packet::EMPTY);
         decap::inner(frame, packet, inner)?;
-        let arrived = Arrived::of(packet, inner)?;
-        if self.own6 == Some(arrived.source) {
+        if let Addresses::V6 { source, .. } = inner.addresses
+            && self.own6 == Some(source)
+        {
             return Err(DropReason::SourceNotInTunnel);
         }
-        let tunnel = self.ends.came_through(endpoint, arrived, &self.mechanisms);
+        let tunnel = match Arrived::of(packet, inner) {
+            Ok(arrived) => self.ends.came_through(endpoint, arrived, &self.mechanisms),
+            Err(_) => self.pair_ends.came_through(packet.addresses, inner.addresses),
+        };
         Ok(Owner::Mechanism(tunnel.ok_or(DropReason::NoTunnel)?.id))
     }
 
     /// Fragments of tunnel packets are held only if they come from where a tunnel's packets may come from.
     pub(super) fn check_fragment(&self, packet: &Packet, endpoint: u8) -> Result<(), DropReason> {
-        let Addresses::V4 { source, .. } = packet.addresses else { return Ok(()) };
-        if self.path.hosts.hold(source) {
+        if self.path.hosts.hold_source(packet) {
             return Err(DropReason::TunnelLoop);
         }
-        let may = self.ends.may_come_from(endpoint, source, &self.mechanisms);
+        let may = match packet.addresses {
+            Addresses::V4 { source, .. } if packet.protocol == IPV6 => {
+                self.ends.may_come_from(endpoint, source, &self.mechanisms)
+            }
+            outer => self.pair_ends.may_come(outer),
+        };
         if may { Ok(()) } else { Err(DropReason::NoTunnel) }
     }
 
@@ -141,6 +156,9 @@ impl Engine {
                 Some(endpoint) => Some(Owner::Endpoint(endpoint)),
                 None => self.named4(destination).map(Owner::Mechanism),
             },
+            Addresses::V6 { destination, .. } if self.steering.is_end6(destination) => {
+                Some(Owner::Endpoint(0))
+            }
             Addresses::V6 { destination, .. } => {
                 self.steering.owner6(destination).filter(|owner| turns || *owner != Owner::Mechanism(before))
             }
@@ -155,15 +173,15 @@ impl Engine {
         match self.steering.owner4(address) {
             None if self.names4.is_empty() => self.sure4,
             None => self.named_by_table4(address).or(self.sure4),
+            // What a table names is not behind a tunnel.
+            Some(id) if !id.kind.is_routed() => Some(self.named_by_table4(address).unwrap_or(id)),
             owner => owner,
         }
     }
 
     #[inline(never)]
     fn named_by_table4(&self, address: Ipv4Addr) -> Option<MechanismId> {
-        let names = |id: &MechanismId| {
-            with_row_ref!(self.mechanisms, id.kind, row => row.all[usize::from(id.index)].names4(address))
-        };
+        let names = |id: &MechanismId| with_row_ref!(self.mechanisms, id.kind, row => row.all[usize::from(id.index)].names4(address));
         self.names4.iter().copied().find(names)
     }
 

@@ -90,8 +90,11 @@ impl Path {
     ) -> Result<Verdict, DropReason> {
         let Work { decision, packet, inner, .. } = *work;
         if let Some(encap) = decision.action.encap
-            && let Some(Outer::V4 { destination, .. }) = self.effects.outer_at(encap.outer)
-            && self.hosts.hold(destination)
+            && let Some(outer) = self.effects.outer_at(encap.outer)
+            && match outer {
+                Outer::V4 { destination, .. } => self.hosts.hold(*destination),
+                Outer::V6 { destination, .. } => self.hosts.hold6(*destination),
+            }
         {
             return Err(DropReason::TunnelLoop); // RFC 6324 §3.1
         }
@@ -166,6 +169,9 @@ impl Path {
         };
         let detail = match packet {
             Some(packet) if reason == DropReason::PacketTooBig => IcmpDetail::Mtu(mtu(packet)),
+            Some(_) if reason == DropReason::EncapsulationLimit => {
+                self.rewriter.limit_at().map_or(IcmpDetail::None, IcmpDetail::Pointer)
+            }
             Some(_) | None => IcmpDetail::None,
         };
         let counters = &mut self.effects.counters;
@@ -180,8 +186,10 @@ fn way_of(kind: Kind, packet: &Packet, inner: Option<&Packet>, decision: &Decisi
         return way_by_destination(packet, decision.action.edit);
     }
     match (packet.addresses, inner) {
-        (_, Some(_)) | (Addresses::V4 { .. }, None) => Way::In,
-        (Addresses::V6 { .. }, None) => Way::Out,
+        (_, Some(_)) => Way::In,
+        (Addresses::V4 { .. }, None) if kind.is_routed() => Way::In,
+        // Into a tunnel either family goes.
+        (Addresses::V4 { .. } | Addresses::V6 { .. }, None) => Way::Out,
     }
 }
 

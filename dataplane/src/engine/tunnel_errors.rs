@@ -6,11 +6,15 @@ use super::ends::{Ends, TunnelAt};
 use crate::drop_reason::DropReason;
 use crate::frame::{Frame, Offload};
 use crate::instant::Instant;
-use crate::mechanism::table::Mechanisms;
-use crate::parse::{self, Addresses, IPV6_HEADER, Packet, Transport};
+use crate::mechanism::contract::Mechanism as _;
+use crate::mechanism::table::{Mechanisms, with_row_ref};
+use crate::parse::{self, Addresses, IPV4_HEADER, IPV6_HEADER, Packet, Transport};
+use crate::tunnel::ends::Pair;
+use crate::tunnel::ip_in_ip_error::{IpInIpError, RelayedEither};
 use crate::tunnel::path_mtu::Learnt;
 use crate::tunnel::relayed_error::{Says, TunnelError};
 use crate::verdict::Verdict;
+use sixway_wire::protocol::IPV4;
 
 /// What an error that was believed did here.
 struct Heeded {
@@ -30,29 +34,69 @@ impl Engine {
         endpoint: u8,
         now: Instant,
     ) -> Result<Verdict, DropReason> {
+        if matches!(packet.addresses, Addresses::V6 { .. }) || quotes_ipv4(frame.bytes(), packet) {
+            return self.ip_in_ip_error(frame, packet, now);
+        }
         let error = TunnelError::read(message_of(frame.bytes(), packet)?)?;
         let Heeded { mtu, learnt } = self.heed(&error, endpoint)?;
+        self.count(learnt);
+        let inner = error.inner.ok_or(DropReason::ErrorForTunnelAlone)?;
+        let relayed = inner.relayed(error.says, mtu)?;
+        let (to, quote) = (inner.source, inner.quote);
+        let told = self.path.errors.relay(relayed, to, quote, now, &mut self.path.effects.counters);
+        self.tell(told.as_deref(), IPV6_HEADER, frame)
+    }
+
+    /// The same of an error about a packet of a tunnel that is not of IPv6 in IPv4 (RFC 2473 §8, RFC 2003 §4).
+    fn ip_in_ip_error(
+        &mut self,
+        frame: &mut Frame,
+        packet: &Packet,
+        now: Instant,
+    ) -> Result<Verdict, DropReason> {
+        let error = IpInIpError::read(message_of(frame.bytes(), packet)?, packet.addresses)?;
+        let Heeded { mtu, learnt } = self.heed_ip_in_ip(&error, packet)?;
+        self.count(learnt);
+        let (errors, counters) = (&mut self.path.errors, &mut self.path.effects.counters);
+        let (told, front) = match error.relayed(mtu)? {
+            RelayedEither::V6(relayed, to) => {
+                (errors.relay(relayed, to, error.quote, now, counters), IPV6_HEADER)
+            }
+            RelayedEither::V4(relayed, to) => {
+                (errors.relay4(relayed, to, error.quote, now, counters), IPV4_HEADER)
+            }
+        };
+        self.tell(told.as_deref(), front, frame)
+    }
+
+    /// The error that the sender gets takes the place of the one that came.
+    fn tell(&mut self, told: Option<&[u8]>, front: usize, frame: &mut Frame) -> Result<Verdict, DropReason> {
+        let told = told.filter(|told| told.len() <= frame.space().len());
+        let told = told.ok_or(DropReason::ErrorForTunnelAlone)?;
+        frame.fill(told, Offload { transport: front as u16, ..Offload::default() });
+        self.path.effects.counters.tunnel_errors_relayed += 1;
+        Ok(Verdict::Answered)
+    }
+
+    const fn count(&mut self, learnt: Option<Learnt>) {
         match learnt {
             Some(Learnt::Mtu(_)) => self.path.effects.counters.path_mtus_learnt += 1,
             Some(Learnt::Refused) => self.path.effects.counters.path_mtus_refused += 1,
             None => {}
         }
-        let inner = error.inner.ok_or(DropReason::ErrorForTunnelAlone)?;
-        let relayed = inner.relayed(error.says, mtu)?;
-        let (to, quote) = (inner.source, inner.quote);
-        let told = self.path.errors.relay(relayed, to, quote, now, &mut self.path.effects.counters);
-        let told = told.ok_or(DropReason::ErrorForTunnelAlone)?;
-        if frame.space().len() < told.len() {
-            return Err(DropReason::ErrorForTunnelAlone);
-        }
-        frame.fill(&told, Offload { transport: IPV6_HEADER as u16, ..Offload::default() });
-        self.path.effects.counters.tunnel_errors_relayed += 1;
-        Ok(Verdict::Answered)
     }
 
     /// An ICMPv4 error, whole, that another worker's engine has got as a frame: what it tells of a path is learnt here too, and nobody
     /// is told. Whatever cannot be believed is ignored.
     pub fn learn_path_error(&mut self, octets: &[u8], now: Instant) {
+        if let Ok(packet) = parse::parse(octets)
+            && let Ok(message) = message_of(octets, &packet)
+            && matches!(packet.transport, Transport::IcmpError { .. })
+            && let Ok(error) = IpInIpError::read(message, packet.addresses)
+        {
+            self.path.rewriter.set_time(now);
+            let _unbelieved = self.heed_ip_in_ip(&error, &packet);
+        }
         if let Some((error, endpoint)) = self.ends.error_in(octets) {
             self.path.rewriter.set_time(now);
             let _unbelieved = self.heed(&error, endpoint);
@@ -70,6 +114,30 @@ impl Engine {
         };
         let mtu = self.path.rewriter.tunnel_mtu(policy, remote).ok_or(DropReason::NoTunnel)?;
         Ok(Heeded { mtu, learnt })
+    }
+
+    /// The same of the other tunnels. Believed is what quotes a packet that one of them sends, from the end to which the error came.
+    fn heed_ip_in_ip(&mut self, error: &IpInIpError<'_>, packet: &Packet) -> Result<Heeded, DropReason> {
+        let nothing_sent = DropReason::ErrorAboutNothingSent;
+        if error.outer.source != Pair::of(packet.addresses).destination {
+            return Err(nothing_sent);
+        }
+        let tunnel = self.pair_ends.went_through(error.outer, error.is_v4).ok_or(nothing_sent)?;
+        let TunnelAt { id, policy } = tunnel;
+        if let Some(inner) = error.inner() {
+            let is_sent = with_row_ref!(self.mechanisms, id.kind,
+                row => row.all[usize::from(id.index)].carries_to(inner.destination));
+            is_sent.then_some(()).ok_or(nothing_sent)?;
+        }
+        let remote = error.outer.destination;
+        let learnt = match error.says {
+            Says::TooBig(told) => {
+                Some(self.path.rewriter.learn_path_mtu_ip_in_ip(remote, told, error.outer_length))
+            }
+            Says::Unreachable | Says::Else => None,
+        };
+        let mtu = self.path.rewriter.tunnel_mtu_ip_in_ip(policy, remote, error.is_v4);
+        Ok(Heeded { mtu: mtu.ok_or(DropReason::NoTunnel)?, learnt })
     }
 }
 
@@ -104,6 +172,12 @@ impl Ends {
             None => self.only_to(endpoint, error.outer_destination),
         }
     }
+}
+
+/// Whether an ICMPv4 error quotes a packet of IPv4 in IPv4.
+fn quotes_ipv4(octets: &[u8], packet: &Packet) -> bool {
+    let quote = message_of(octets, packet).ok().and_then(|message| message.get(parse::ICMP_HEADER..));
+    quote.and_then(|quote| quote.get(9)).is_some_and(|protocol| *protocol == IPV4)
 }
 
 /// An ICMP message, from its type on.

@@ -87,6 +87,9 @@ impl Engine {
             {
                 self.outer_reassembly.admit_of_peer(frame, packet, now)
             }
+            (Owner::Endpoint(_), outer) if self.pair_ends.may_come(outer) => {
+                self.outer_reassembly.admit_of_peer(frame, packet, now)
+            }
             (Owner::Endpoint(_), _) => self.outer_reassembly.admit(frame, packet, now),
             (Owner::Gateway | Owner::Mechanism(_), _) => self.reassembly.admit(frame, packet, now),
         }

@@ -12,9 +12,10 @@ use crate::translate::Policy;
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::address::{Domain, OwnAddresses};
 use crate::tunnel::decision::Arrived;
+use crate::tunnel::ends::TunnelEnds;
 use crate::verdict::{Decision, PolicyId, WorkerId};
 use alloc::sync::Arc;
-use core::net::{Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Prefix4, Prefix6};
 
 pub use crate::nat::SoftwireId;
@@ -206,6 +207,11 @@ pub(crate) trait Mechanism {
         None
     }
 
+    /// Whether a tunnel of IP in IP carries packets to this destination.
+    fn carries_to(&self, _destination: IpAddr) -> bool {
+        false
+    }
+
     /// The only outer source of a tunnel's packets, if it has one.
     fn remote(&self) -> Option<Ipv4Addr> {
         None
@@ -232,7 +238,7 @@ pub(crate) trait Mechanism {
 pub struct Claims {
     /// IPv6 destinations, by longest prefix.
     pub destinations6: Vec<Prefix6>,
-    /// IPv4 destinations that no other mechanism has, such as a pool's.
+    /// IPv4 destinations, by longest prefix.
     pub destinations4: Vec<Prefix4>,
     /// Packets whose destination nobody has, by their source: the longest prefix decides.
     pub inside6: Vec<InsideClaim>,
@@ -279,6 +285,11 @@ pub(crate) trait Configured {
 
     /// The IPv4 address of this host at which its tunnel ends.
     fn local(&self) -> Option<Ipv4Addr> {
+        None
+    }
+
+    /// The ends of a tunnel of IP in IP that is not of IPv6 in IPv4.
+    fn ends(&self) -> Option<TunnelEnds> {
         None
     }
 

@@ -4,6 +4,7 @@
 pub mod configured;
 pub mod contract;
 pub mod identity;
+pub mod ip_in_ip;
 pub mod isatap;
 pub mod nat64;
 pub mod npt66;

@@ -4,10 +4,11 @@
 //! A new mechanism is a row here, a file or folder beside this one, a section of the configuration and a page of the docs.
 
 use super::contract::{Build as _, Claims, Configured, Mechanism, Share};
-use super::{configured, isatap, nat64, npt66, siit, six_rd, six_to_four};
+use super::{configured, ip_in_ip, isatap, nat64, npt66, siit, six_rd, six_to_four};
 use crate::translate::Policy;
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::address::Domain;
+use crate::tunnel::ends::TunnelEnds;
 use crate::verdict::{MechanismId, PolicyId};
 use core::net::Ipv4Addr;
 
@@ -288,6 +289,18 @@ mechanisms! { $
         out: "to_outside" = "Frames whose source became an outside address by NPTv6.",
         in: "to_inside" = "Frames whose destination became an inside address by NPTv6.",
     }
+    /// Tunnels of IP in IP that are not of IPv6 in IPv4 (RFC 2473, RFC 2003).
+    IpInIp {
+        module: ip_in_ip,
+        state: IpInIp,
+        config: IpInIpConfig,
+        section: "ip_in_ip",
+        title: "ip-in-ip",
+        number: 8,
+        stateful: false,
+        out: "encap" = "Frames that went into an IP-in-IP tunnel.",
+        in: "decap" = "Frames that came out of an IP-in-IP tunnel.",
+    }
 }
 
 impl MechanismConfig {
@@ -309,6 +322,11 @@ impl MechanismConfig {
     /// The IPv4 address of this host at which its tunnel ends.
     pub fn local(&self) -> Option<Ipv4Addr> {
         self.own().local()
+    }
+
+    /// The ends of a tunnel of IP in IP that is not of IPv6 in IPv4.
+    pub fn ends(&self) -> Option<TunnelEnds> {
+        self.own().ends()
     }
 
     /// The IPv4 address in its site's prefix, which may be another that stands for this host at a NAT.

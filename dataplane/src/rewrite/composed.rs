@@ -49,9 +49,18 @@ impl Rewriter {
     fn room_behind(&self, encap: Option<Encap>, effects: &Effects) -> Result<Limits, DropReason> {
         let Some(encap) = encap else { return Ok(self.bench.limits) };
         let outer = effects.outer_at(encap.outer).ok_or(DropReason::NoMechanism)?;
-        let Outer::V4 { destination, .. } = outer;
-        let mtu = self.tunnel_mtu(encap.policy, destination).ok_or(DropReason::NoMechanism)?;
-        Ok(Limits { mtu4: mtu, mtu6: mtu })
+        let (mtu4, mtu6) = match *outer {
+            Outer::V4 { destination, .. } => {
+                let mtu = self.tunnel_mtu(encap.policy, destination);
+                (mtu, mtu)
+            }
+            Outer::V6 { destination, .. } => {
+                let mtu = |is_v4| self.tunnel_mtu_ip_in_ip(encap.policy, destination.into(), is_v4);
+                (mtu(true), mtu(false))
+            }
+        };
+        let mtu = |mtu: Option<u16>| mtu.ok_or(DropReason::NoMechanism);
+        Ok(Limits { mtu4: mtu(mtu4)?, mtu6: mtu(mtu6)? })
     }
 
     /// Puts the outer header in front of each piece that an edit made. They were cut to fit.

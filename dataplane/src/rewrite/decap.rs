@@ -1,4 +1,4 @@
-//! The outer IPv4 header of an IPv6 packet goes (RFC 4213 §3.6). The hop limit stays: who routes the result counts it down.
+//! The outer header of a packet goes (RFC 4213 §3.6, RFC 2473 §3.3, RFC 2003 §3.6). The hop limit stays: who routes the result counts it down.
 
 use super::{Executed, Rewriter, encap};
 use crate::counters::Counters;
@@ -6,7 +6,10 @@ use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use crate::parse::{self, Addresses, Packet, SYN, Transport};
 use crate::tunnel::ecn;
+use crate::tunnel::ends::Pair;
 use crate::verdict::PolicyId;
+use sixway_wire::checksum::{self, Sum};
+use sixway_wire::protocol::IPV4;
 
 impl Rewriter {
     /// Takes the outer header off and carries its congestion mark on (RFC 6040 §4.2): `outer` is the frame's packet, `inner` what is in
@@ -19,38 +22,70 @@ impl Rewriter {
         policy: PolicyId,
         counters: &mut Counters,
     ) -> Result<Executed, DropReason> {
-        let policy = self.tunnels.get(usize::from(policy.0)).ok_or(DropReason::NoMechanism)?;
+        let clamp_mss = self.tunnels.get(usize::from(policy.0)).ok_or(DropReason::NoMechanism)?.clamp_mss;
         let traffic_class = ecn::decap(inner.traffic_class, outer.traffic_class, counters)?;
         frame.truncate(usize::from(outer.transport_at) + inner.length as usize);
         frame.resize_front(outer.transport_at.into(), 0)?;
         frame.offload.transport = inner.transport_at;
-        if traffic_class != inner.traffic_class
-            && let Some([first, second, ..]) = frame.bytes_mut().first_chunk_mut::<2>()
-        {
-            *first = 0x60 | traffic_class >> 4;
-            *second = *second & 0x0f | traffic_class << 4;
+        if traffic_class != inner.traffic_class {
+            set_traffic_class(frame.bytes_mut(), traffic_class);
         }
-        if policy.clamp_mss
-            && let Addresses::V4 { source, .. } = outer.addresses
+        if clamp_mss
             && let Transport::Ports { tcp_flags, .. } = inner.transport
             && tcp_flags & SYN != 0
         {
-            // What the hosts here may send back has to fit too.
-            let mtu = self.bench.tunnel_room(policy, source).mtu;
-            encap::clamp(frame, inner, inner.transport_at.into(), mtu);
+            self.clamp_arrived(frame, (outer, inner), policy);
         }
         Ok(Executed::InPlace)
     }
+
+    /// Lowers the MSS option of a SYN that came out of a tunnel: what the hosts here may send back has to fit too.
+    #[cold]
+    fn clamp_arrived(&self, frame: &mut Frame, (outer, inner): (&Packet, &Packet), policy: PolicyId) {
+        let Some(policy) = self.tunnels.get(usize::from(policy.0)) else { return };
+        let mss = match (outer.addresses, inner.addresses) {
+            (Addresses::V4 { source, .. }, Addresses::V6 { .. }) => {
+                self.bench.tunnel_room(policy, source).mtu.saturating_sub(60)
+            }
+            (outer, Addresses::V6 { .. }) => {
+                self.bench.room_ip_in_ip(policy, Pair::of(outer).source, false).mss.saturating_sub(60)
+            }
+            (outer, Addresses::V4 { .. }) => {
+                self.bench.room_ip_in_ip(policy, Pair::of(outer).source, true).mss.saturating_sub(40)
+            }
+        };
+        encap::clamp(frame, inner, inner.transport_at.into(), mss);
+    }
 }
 
-/// The IPv6 packet in an IPv4 packet of protocol 41. Octets behind its own length are padding.
+/// Writes the Traffic Class or TOS of a packet, and IPv4's header checksum.
+#[cold]
+fn set_traffic_class(octets: &mut [u8], traffic_class: u8) {
+    match octets {
+        [first, second, ..] if *first >> 4 == 6 => {
+            *first = 0x60 | traffic_class >> 4;
+            *second = *second & 0x0f | traffic_class << 4;
+        }
+        [first, second, _, _, _, _, _, _, _, _, high, low, ..] => {
+            let word = |tos| Sum::ZERO.word(u16::from_be_bytes([*first, tos]));
+            let (old, new) = (word(*second), word(traffic_class));
+            let checksum = checksum::update(u16::from_be_bytes([*high, *low]), old, new);
+            *second = traffic_class;
+            [*high, *low] = checksum.to_be_bytes();
+        }
+        [..] => {}
+    }
+}
+
+/// The packet in a tunnel packet: what its protocol says it is. Octets behind its own length are padding.
 ///
 /// Fails with [`DropReason::InnerNotIpv6`] where there is none, and as [`parse::parse`] does.
 #[inline(always)]
 pub fn inner(frame: &Frame, outer: &Packet, inner: &mut Packet) -> Result<(), DropReason> {
     let octets = frame.bytes().get(usize::from(outer.transport_at)..outer.length as usize);
     let octets = octets.ok_or(DropReason::Truncated)?;
-    if octets.first().is_none_or(|first| first >> 4 != 6) {
+    let version = if outer.protocol == IPV4 { 4 } else { 6 };
+    if octets.first().is_none_or(|first| first >> 4 != version) {
         return Err(DropReason::InnerNotIpv6);
     }
     parse::parse_into(octets, inner)

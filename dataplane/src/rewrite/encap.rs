@@ -50,7 +50,7 @@ impl Bench {
             return Err(DropReason::OuterTooBig);
         }
         if policy.clamp_mss {
-            clamp(frame, packet, transport_at, room.mtu);
+            clamp(frame, packet, transport_at, room.mtu.saturating_sub(60));
         }
         let segments = match frame.offload.segments {
             None => 1,
@@ -135,12 +135,17 @@ fn encap_segment(
     Ok(())
 }
 
-/// Lowers the MSS option of a SYN to what fits a tunnel of `mtu` octets, without IPv6 extension headers and TCP options.
-#[inline]
-pub(super) fn clamp(frame: &mut Frame, packet: &Packet, transport_at: usize, mtu: u16) {
+/// Lowers the MSS option of a SYN to `mss` octets.
+#[inline(always)]
+pub(super) fn clamp(frame: &mut Frame, packet: &Packet, transport_at: usize, mss: u16) {
     let Transport::Ports { tcp_flags, .. } = packet.transport else { return };
     if tcp_flags & SYN != 0 && packet.protocol == TCP {
-        let partial = frame.offload.checksum == Checksum::Partial;
-        mss::clamp(&mut frame.bytes_mut()[transport_at..], mtu.saturating_sub(60), partial);
+        clamp_syn(frame, transport_at, mss);
     }
+}
+
+#[cold]
+fn clamp_syn(frame: &mut Frame, transport_at: usize, mss: u16) {
+    let partial = frame.offload.checksum == Checksum::Partial;
+    mss::clamp(&mut frame.bytes_mut()[transport_at..], mss, partial);
 }

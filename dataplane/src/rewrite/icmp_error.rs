@@ -151,6 +151,30 @@ impl IcmpErrors {
         Some([&header.octets()[..], &head, quote].into_iter().flatten().copied().collect())
     }
 
+    /// The same to an IPv4 sender, in ICMPv4 (RFC 2473 §8.3).
+    pub fn relay4(
+        &mut self,
+        relayed: Relayed,
+        to: Ipv4Addr,
+        quote: &[u8],
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Option<ArrayVec<u8, LONGEST6>> {
+        let Some(own) = self.own4 else {
+            counters.icmp_errors_unsourced += 1;
+            return None;
+        };
+        if !self.limit(to.to_bits().into(), now) {
+            counters.icmp_errors_limited += 1;
+            return None;
+        }
+        let [a, b, c, d] = relayed.rest.to_be_bytes();
+        let head = Head([relayed.kind, relayed.code, 0, 0, a, b, c, d]);
+        let quote = &quote[..quote.len().min(LONGEST4 - IPV4_HEADER - ICMP_HEADER)];
+        let (header, Head(head)) = headers4(head, own, to, quote);
+        Some([&header.octets()[..], &head, quote].into_iter().flatten().copied().collect())
+    }
+
     /// Takes from the source's bucket and then from the one for all.
     fn limit(&mut self, source: u128, now: Instant) -> bool {
         let at = self.hash.hash_one(source) as usize % SOURCE_BUCKETS;
@@ -250,12 +274,23 @@ impl Quote {
 }
 
 fn compose4(
-    Head(mut head): Head,
+    head: Head,
     source: Ipv4Addr,
     destination: Ipv4Addr,
     Quote(quote): &Quote,
     out: &mut Outbox,
 ) -> Result<(), DropReason> {
+    let (header, Head(head)) = headers4(head, source, destination, quote);
+    emit(&[&header.octets(), &head, quote], IPV4_HEADER, out)
+}
+
+/// The IPv4 header in front of an error, and the error's head with its checksum.
+fn headers4(
+    Head(mut head): Head,
+    source: Ipv4Addr,
+    destination: Ipv4Addr,
+    quote: &[u8],
+) -> (Ipv4Header, Head) {
     let length = IPV4_HEADER + ICMP_HEADER + quote.len();
     let checksum = Sum::ZERO.bytes(&head).bytes(quote).checksum();
     head[2..4].copy_from_slice(&checksum.to_be_bytes());
@@ -272,7 +307,7 @@ fn compose4(
         source,
         destination,
     };
-    emit(&[&header.octets(), &head, quote], IPV4_HEADER, out)
+    (header, Head(head))
 }
 
 fn compose6(

@@ -6,6 +6,7 @@ pub mod decap;
 pub mod echo;
 mod encap;
 pub mod icmp_error;
+mod ip_in_ip;
 mod mss;
 mod renumber;
 mod segments;
@@ -20,19 +21,21 @@ use crate::fragment::SuperFrame;
 use crate::frame::Frame;
 use crate::instant::Instant;
 use crate::limits::Limits;
-use crate::parse::Packet;
+use crate::parse::{Addresses, Packet};
 use crate::translate::Policy;
 use crate::tunnel::identification::Identifications;
 use crate::tunnel::path_mtu::{Learnt, PathMtus, TunnelRoom};
 use crate::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
 use crate::verdict::{Action, Decision, Edit, Encap, Next, Outbox, Outer, PolicyId, Quoted};
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The least MTU of an IPv6 link (RFC 8200 §5).
 pub const IPV6_MIN_MTU: usize = 1_280;
 
 /// Destinations of tunnels of whose paths something may be known, 64 KiB of it.
 const KNOWN_PATHS: usize = 4_096;
+/// The same of tunnels over IPv6, which are configured one by one.
+const KNOWN_PATHS6: usize = 256;
 
 /// Where a packet is after its action was executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,13 +82,16 @@ struct Bench {
     limits: Limits,
     identifications: Identifications,
     /// What is known of the paths of tunnels.
-    paths: PathMtus,
+    paths: PathMtus<Ipv4Addr>,
+    paths6: PathMtus<Ipv6Addr>,
     /// The time of the batch.
     now: Instant,
     /// Where segments are made that are then cut into fragments.
     segment: Option<Frame>,
     /// What the tunnel or the next link carries that the last packet was too big for, if that does not follow from its family.
     too_big_for: Option<u16>,
+    /// Where the encapsulation limit of the last packet stands that may enter no further tunnel.
+    limit_at: Option<u32>,
 }
 
 /// One packet on its way through an edit.
@@ -111,9 +117,11 @@ impl Rewriter {
             limits,
             identifications,
             paths: PathMtus::new(KNOWN_PATHS, seed),
+            paths6: PathMtus::new(KNOWN_PATHS6, seed),
             now: Instant::default(),
             segment: None,
             too_big_for: None,
+            limit_at: None,
         };
         Self { policies: Vec::new(), tunnels: Vec::new(), bench }
     }
@@ -138,6 +146,21 @@ impl Rewriter {
         policy.learns().then(|| paths.learn(remote, told, length, limits.mtu4, *now))
     }
 
+    /// As [`Rewriter::learn_path_mtu`], of a tunnel that carries IPv4, or that has an outer IPv6 header: its path always matters.
+    pub fn learn_path_mtu_ip_in_ip(&mut self, remote: IpAddr, told: u16, length: u16) -> Learnt {
+        let Bench { limits, paths, paths6, now, .. } = &mut self.bench;
+        match remote {
+            IpAddr::V4(remote) => paths.learn(remote, told, length, limits.mtu4, *now),
+            IpAddr::V6(remote) => paths6.learn(remote, told, length, limits.mtu6, *now),
+        }
+    }
+
+    /// The largest packet that a tunnel of this policy carries to `remote`, in octets, if it is IPv4 (with DF), or if it is IPv6.
+    pub fn tunnel_mtu_ip_in_ip(&self, policy: PolicyId, remote: IpAddr, is_v4: bool) -> Option<u16> {
+        let policy = self.tunnels.get(usize::from(policy.0))?;
+        Some(self.bench.room_ip_in_ip(policy, remote, is_v4).most)
+    }
+
     /// The largest packet that a tunnel of this policy carries to `remote`, in octets.
     pub fn tunnel_mtu(&self, policy: PolicyId, remote: Ipv4Addr) -> Option<u16> {
         let policy = self.tunnels.get(usize::from(policy.0))?;
@@ -152,6 +175,11 @@ impl Rewriter {
     /// The MTU of the tunnel for which the last packet was too big, once.
     pub const fn tunnel_too_small(&mut self) -> Option<u16> {
         self.bench.too_big_for.take()
+    }
+
+    /// Where the encapsulation limit of the last packet stands that was refused for it, in octets from its start, once.
+    pub const fn limit_at(&mut self) -> Option<u32> {
+        self.bench.limit_at.take()
     }
 
     /// The MTUs that results are judged by.
@@ -234,9 +262,14 @@ impl Rewriter {
     ) -> Result<Executed, DropReason> {
         frame.truncate(packet.length as usize);
         let policy = self.tunnels.get(usize::from(encap.policy.0)).ok_or(DropReason::NoMechanism)?;
-        match effects.outer_at(encap.outer).ok_or(DropReason::NoMechanism)? {
-            Outer::V4 { source, destination } => {
+        // By reference: a copy of the whole would wait for the pieces in which it was just written.
+        match (effects.outer_at(encap.outer).ok_or(DropReason::NoMechanism)?, packet.addresses) {
+            (&Outer::V4 { source, destination }, Addresses::V6 { .. }) => {
                 self.bench.encap_4((source, destination), policy, frame, packet, out, &mut effects.counters)
+            }
+            (outer, _) => {
+                let outer = *outer;
+                self.bench.encap_ip_in_ip(outer, policy, frame, packet, (out, &mut effects.counters))
             }
         }
     }

@@ -37,13 +37,10 @@ impl Arrived {
     /// ::ffff:0:0/96, in which an IPv4 address stands without a prefix (RFC 4213 §3.6, RFC 3964 §5.3.2).
     #[inline(always)]
     pub const fn sane(self) -> Result<Self, DropReason> {
-        if is_bare_ipv4(self.source) {
-            return Err(DropReason::MartianSource);
+        match refuse_bare_ipv4(self.source, self.destination) {
+            Ok(()) => Ok(self),
+            Err(reason) => Err(reason),
         }
-        if is_bare_ipv4(self.destination) {
-            return Err(DropReason::MartianDestination);
-        }
-        Ok(self)
     }
 
     /// Whether both inner addresses are of the link alone.
@@ -51,6 +48,18 @@ impl Arrived {
         LINK_LOCAL.contains(self.source)
             && (LINK_LOCAL.contains(self.destination) || is_group_of_link(self.destination))
     }
+}
+
+/// Refuses inner addresses in which an IPv4 address stands without a prefix, as [`Arrived::sane`] does.
+#[inline(always)]
+pub const fn refuse_bare_ipv4(source: Ipv6Addr, destination: Ipv6Addr) -> Result<(), DropReason> {
+    if is_bare_ipv4(source) {
+        return Err(DropReason::MartianSource);
+    }
+    if is_bare_ipv4(destination) {
+        return Err(DropReason::MartianDestination);
+    }
+    Ok(())
 }
 
 /// IPv4-compatible and IPv4-mapped addresses (RFC 4291 §2.5.5).

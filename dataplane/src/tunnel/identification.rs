@@ -15,6 +15,8 @@ const COUNTERS: usize = 256;
 pub struct Identifications {
     next: Box<[u16; COUNTERS]>,
     next_for_any: u16,
+    /// Of IPv6's 32 bits those that count up.
+    next6: u32,
     /// The worker's first identification, and the bits that count: all are a power of two.
     first: u16,
     mask: u16,
@@ -29,6 +31,7 @@ impl Identifications {
         let start = |at: usize| (seed.rotate_left(at as u32 % 64) as u32 % span) as u16;
         Self {
             next_for_any: (seed as u32 % span) as u16,
+            next6: (seed >> 16) as u32,
             next: Box::new(core::array::from_fn(start)),
             first: (u32::from(worker.0) % parts * span) as u16,
             mask: (span - 1) as u16,
@@ -51,6 +54,14 @@ impl Identifications {
         let (first, next) = self.counted_on(self.next_for_any, count);
         self.next_for_any = next;
         first
+    }
+
+    /// `count` consecutive identifications for the Fragment headers of IPv6 packets (RFC 8200 §4.5), of which this is the first.
+    pub const fn reserve6(&mut self, count: u32) -> u32 {
+        let mask = (self.mask as u32) << 16 | 0xffff;
+        let first = self.next6 & mask;
+        self.next6 = self.next6.wrapping_add(count);
+        (self.first as u32) << 16 | first
     }
 
     /// The first of `count` identifications and the counter behind them. They do not run on into the next worker's.

@@ -1,5 +1,5 @@
-//! What is known of the IPv4 paths to tunnels' far ends (RFC 4213 §3.2.2, RFC 1191): soft state, learnt from "fragmentation
-//! needed" errors, forgotten after ten minutes, so that a better path is found again.
+//! What is known of the paths to tunnels' far ends (RFC 4213 §3.2.2, RFC 1191; RFC 8201): soft state, learnt from "fragmentation
+//! needed" and Packet Too Big errors, forgotten after ten minutes, so that a better path is found again.
 //!
 //! It is a table of sets of four destinations, and a destination's set follows from its hash, which nobody outside can foresee.
 //! A destination is looked for in its set alone, what has expired there counts as absent, and whoever is new takes the place of an
@@ -8,8 +8,8 @@
 use crate::instant::Instant;
 use crate::parse::IPV4_HEADER;
 use crate::rewrite::IPV6_MIN_MTU;
-use core::hash::BuildHasher;
-use core::net::Ipv4Addr;
+use core::hash::{BuildHasher, Hash};
+use core::net::{Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 use foldhash::fast::FixedState;
 
@@ -22,10 +22,29 @@ const PLATEAUS: [u16; 10] = [32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006, 
 /// Destinations in a set.
 const WAYS: usize = 4;
 
-/// Largest IPv4 packets that paths carry, by destination.
+/// An address that a path leads to.
+pub trait Destination: Copy + Eq + Hash {
+    /// That of no path.
+    const NONE: Self;
+    /// An estimate is never below this, in octets.
+    const LEAST: u16;
+}
+
+impl Destination for Ipv4Addr {
+    const NONE: Self = Self::UNSPECIFIED;
+    const LEAST: u16 = LEAST;
+}
+
+/// RFC 8201 §4: nothing below the least MTU of an IPv6 link.
+impl Destination for Ipv6Addr {
+    const NONE: Self = Self::UNSPECIFIED;
+    const LEAST: u16 = IPV6_MIN_MTU as u16;
+}
+
+/// Largest packets that paths carry, by destination.
 #[derive(Debug)]
-pub struct PathMtus {
-    sets: Box<[[Estimate; WAYS]]>,
+pub struct PathMtus<A> {
+    sets: Box<[[Estimate<A>; WAYS]]>,
     hash: FixedState,
     /// Whether anything was ever learnt: most gateways never need to look.
     any: bool,
@@ -33,13 +52,11 @@ pub struct PathMtus {
 
 /// What is known of one destination.
 #[derive(Clone, Copy, Debug)]
-struct Estimate {
-    remote: Ipv4Addr,
+struct Estimate<A> {
+    remote: A,
     mtu: u16,
     until: Instant,
 }
-
-const NOTHING: Estimate = Estimate { remote: Ipv4Addr::UNSPECIFIED, mtu: 0, until: Instant(0) };
 
 /// What an error did to what is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,20 +77,20 @@ pub struct TunnelRoom {
     pub dont_fragment: bool,
 }
 
-impl PathMtus {
+impl<A: Destination> PathMtus<A> {
     /// An empty table for at least `most` destinations (one set at the least); `seed` decides who shares a set.
     pub fn new(most: usize, seed: u64) -> Self {
         let sets = most.div_ceil(WAYS).max(1).next_power_of_two();
         Self {
-            sets: vec![[NOTHING; WAYS]; sets].into_boxed_slice(),
+            sets: vec![[Estimate::NOTHING; WAYS]; sets].into_boxed_slice(),
             hash: FixedState::with_seed(seed),
             any: false,
         }
     }
 
-    /// The largest IPv4 packet that reaches `remote`, in octets, if anything is known.
+    /// The largest packet that reaches `remote`, in octets, if anything is known.
     #[inline]
-    pub fn lookup(&self, remote: Ipv4Addr, now: Instant) -> Option<u16> {
+    pub fn lookup(&self, remote: A, now: Instant) -> Option<u16> {
         if !self.any {
             return None;
         }
@@ -83,19 +100,12 @@ impl PathMtus {
 
     /// A router says that a packet of `length` octets to `remote` did not fit a link of `told` octets. An old router tells 0: then
     /// the next plateau below `length` is taken (RFC 1191 §5). `first_hop` is what was thought of a path of which nothing was known.
-    pub fn learn(
-        &mut self,
-        remote: Ipv4Addr,
-        told: u16,
-        length: u16,
-        first_hop: u16,
-        now: Instant,
-    ) -> Learnt {
+    pub fn learn(&mut self, remote: A, told: u16, length: u16, first_hop: u16, now: Instant) -> Learnt {
         let thought = self.lookup(remote, now);
         let mtu = if told == 0 { plateau_below(length.min(thought.unwrap_or(first_hop))) } else { told };
         // A repeated error with the same number is news of ten more minutes.
         let is_news = thought.map_or(mtu < first_hop, |thought| mtu <= thought);
-        if mtu < LEAST || !is_news {
+        if mtu < A::LEAST || !is_news {
             return Learnt::Refused;
         }
         self.any = true;
@@ -107,20 +117,29 @@ impl PathMtus {
         Learnt::Mtu(mtu)
     }
 
-    /// What a tunnel to `remote` carries over a first link of `first_hop` octets (RFC 4213 §3.2.2).
+    /// The largest packet that a path to `remote` carries whose first link carries `first_hop` octets.
     #[inline]
-    pub fn room(&self, remote: Ipv4Addr, first_hop: u16, now: Instant) -> TunnelRoom {
-        let path = self.lookup(remote, now).map_or(first_hop, |known| known.min(first_hop));
-        room(path)
+    pub fn path(&self, remote: A, first_hop: u16, now: Instant) -> u16 {
+        self.lookup(remote, now).map_or(first_hop, |known| known.min(first_hop))
     }
 
-    fn set(&self, remote: Ipv4Addr) -> usize {
-        self.hash.hash_one(remote.to_bits()) as usize & (self.sets.len() - 1)
+    fn set(&self, remote: A) -> usize {
+        self.hash.hash_one(remote) as usize & (self.sets.len() - 1)
     }
 }
 
-impl Estimate {
-    fn is_of(&self, remote: Ipv4Addr, now: Instant) -> bool {
+impl PathMtus<Ipv4Addr> {
+    /// What a tunnel to `remote` carries over a first link of `first_hop` octets (RFC 4213 §3.2.2).
+    #[inline]
+    pub fn room(&self, remote: Ipv4Addr, first_hop: u16, now: Instant) -> TunnelRoom {
+        room(self.path(remote, first_hop, now))
+    }
+}
+
+impl<A: Destination> Estimate<A> {
+    const NOTHING: Self = Self { remote: A::NONE, mtu: 0, until: Instant(0) };
+
+    fn is_of(&self, remote: A, now: Instant) -> bool {
         self.remote == remote && self.until > now
     }
 }
@@ -137,7 +156,7 @@ pub const fn room(path: u16) -> TunnelRoom {
 }
 
 /// The place of the estimate that ends first: an expired one if there is any, for all live equally long.
-fn oldest(ways: &[Estimate; WAYS]) -> usize {
+fn oldest<A>(ways: &[Estimate<A>; WAYS]) -> usize {
     (0..WAYS).min_by_key(|at| ways[*at].until).unwrap_or_default()
 }
 

@@ -47,7 +47,12 @@ pub struct TunnelPolicy {
     pub outer_fragments: OuterFragments,
     /// Whether the MSS option of TCP SYNs is lowered to what fits the tunnel.
     pub clamp_mss: bool,
+    /// How many more tunnels a packet in an outer IPv6 header may enter, if it does not say so itself (RFC 2473 §6.6); `None`: any number.
+    pub encapsulation_limit: Option<u8>,
 }
+
+/// RFC 2473 §6.6 (4.1.1): the default of the Tunnel Encapsulation Limit.
+pub const ENCAPSULATION_LIMIT: u8 = 4;
 
 impl TunnelPolicy {
     /// Whether what ICMP errors tell of a path concerns the tunnel: not where its packets may be fragmented wherever they have to be.
@@ -68,6 +73,7 @@ impl Default for TunnelPolicy {
             mtu: TunnelMtu::Static(IPV6_MIN_MTU as u16),
             outer_fragments: OuterFragments::default(),
             clamp_mss: true,
+            encapsulation_limit: Some(ENCAPSULATION_LIMIT),
         }
     }
 }

@@ -108,7 +108,7 @@ impl<'a> TunnelError<'a> {
 }
 
 impl<'a> Inner<'a> {
-    fn read(quote: &'a [u8]) -> Option<Self> {
+    pub(super) fn read(quote: &'a [u8]) -> Option<Self> {
         let header = quote.first_chunk::<IPV6_HEADER>().filter(|header| header[0] >> 4 == 6)?;
         let (addresses, _) = header[8..].as_chunks::<16>();
         let [source, destination] = *addresses else { return None };

@@ -44,7 +44,18 @@ fn policies() -> impl Strategy<Value = (TunnelPolicy, u16)> {
     let link = select(&[576u16, 1_280, 1_400, 1_500, 9_000][..]);
     (mtu, byte(), byte(), ecn, fragments, link).prop_map(
         |(mtu, ttl, traffic_class, ecn, outer_fragments, link)| {
-            (TunnelPolicy { ttl, traffic_class, ecn, mtu, outer_fragments, clamp_mss: false }, link)
+            (
+                TunnelPolicy {
+                    ttl,
+                    traffic_class,
+                    ecn,
+                    mtu,
+                    outer_fragments,
+                    clamp_mss: false,
+                    ..TunnelPolicy::default()
+                },
+                link,
+            )
         },
     )
 }

@@ -14,7 +14,7 @@ use crate::layout::{
 use crate::settings::Rules;
 use crate::slots::{Places, Slots};
 use core::fmt;
-use core::net::{Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
 use sixway_dataplane::mechanism::contract::Claims;
 use sixway_dataplane::mechanism::identity::Identity;
@@ -128,6 +128,11 @@ impl Offer {
         let mut stateless = around.not_plain.clone().map_or(Ok(()), |why| Err(Why::Routing(why)));
         let places = places(engine, &around.slots);
         stateless = stateless.and(offer.set_translators(engine, &places));
+        // The programs know no IPv4 destination that goes into a tunnel.
+        let takes_v4 = |tunnel: &TunnelConfig| !tunnel.claims().destinations4.is_empty();
+        if engine.tunnels.iter().any(takes_v4) {
+            stateless = stateless.and(Err(Why::EngineAlone));
+        }
         offer.set_own(engine);
         offer.set_tunnels(engine);
         stateless = stateless.and(offer.set_prefixes(engine, &places));
@@ -189,6 +194,12 @@ impl Offer {
             let prefixes = tunnel.claims().destinations6;
             all.extend(prefixes.into_iter().map(|prefix| (prefix, kind, index % TUNNELS)));
         }
+        // What came to an IPv6 end of a tunnel may be under another's prefix.
+        let ends = tunnels::ends_of(engine).filter_map(|ends| match ends.local {
+            IpAddr::V6(local) => Some(Prefix6::holding(local, 128)),
+            IpAddr::V4(_) => None,
+        });
+        all.extend(ends.map(|prefix| (prefix, KIND_ENGINE, 0)));
         let others = engine.others.iter().flat_map(|other| other.claims().destinations6);
         all.extend(others.map(|prefix| (prefix, KIND_ENGINE, 0)));
         all.sort_by_key(|(prefix, _, _)| core::cmp::Reverse(prefix.length()));

@@ -4,7 +4,7 @@ use super::lists::Lists;
 use super::translators::header_byte;
 use super::{Mechanism, Offer, Why, kind, word};
 use crate::layout::{HOST4, ROLE_HOST, ROLE_RELAY, ROLE_ROUTER, TUNNELS, Tunnel};
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 use sixway_dataplane::classify::source_check::is_martian4;
 use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
@@ -13,6 +13,7 @@ use sixway_dataplane::mechanism::six_rd::{self, SixRdConfig};
 use sixway_dataplane::mechanism::six_to_four::{self, NativeSources, SixToFourConfig};
 use sixway_dataplane::tunnel::address::six_to_four::RELAY_ANYCAST_PREFIX;
 use sixway_dataplane::tunnel::address::{Acceptable, Domain, Scope};
+use sixway_dataplane::tunnel::ends::TunnelEnds;
 use sixway_dataplane::tunnel::{Ecn, OuterFragments, TunnelMtu, TunnelPolicy, path_mtu};
 use sixway_wire::Prefix4;
 
@@ -29,12 +30,22 @@ pub(super) fn own_addresses(engine: &EngineConfig) -> Vec<(Ipv4Addr, bool)> {
     }
     engine.host4.iter().for_each(|address| add(*address, true));
     engine.tunnels.iter().filter_map(TunnelConfig::local).for_each(|address| add(address, true));
+    for ends in ends_of(engine) {
+        if let IpAddr::V4(local) = ends.local {
+            add(local, true);
+        }
+    }
     for tunnel in &engine.tunnels {
         if let TunnelConfig::SixToFour(config) = tunnel {
             add(config.site(), false);
         }
     }
     all
+}
+
+/// The ends of tunnels of IP in IP.
+pub(super) fn ends_of(engine: &EngineConfig) -> impl Iterator<Item = TunnelEnds> {
+    engine.others.iter().chain(&engine.tunnels).filter_map(TunnelConfig::ends)
 }
 
 impl Offer {

@@ -191,6 +191,7 @@ impl Encapsulation {
                 OuterFragments::Never => tunnel::OuterFragments::Never,
             },
             clamp_mss: self.clamp_mss,
+            ..tunnel::TunnelPolicy::default()
         }
     }
 }

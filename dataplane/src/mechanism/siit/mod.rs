@@ -272,9 +272,7 @@ impl Siit {
             return Ok(Some((mapped, Via::Algorithm)));
         }
         match &mut self.pool {
-            Some(pool) => {
-                Ok(assigned(pool, address, heard, now).map(|mapped| (mapped.to_bits(), Via::Pool)))
-            }
+            Some(pool) => Ok(assigned(pool, address, heard, now).map(|mapped| (mapped.to_bits(), Via::Pool))),
             None => Ok(None),
         }
     }

@@ -81,7 +81,7 @@ fn every_reason_with_an_answer_is_told_and_every_other_is_silent() {
     let mut bench = Bench::with(1_000_000);
     for &reason in DropReason::ALL {
         let detail = match reason {
-            DropReason::RoutingHeader => IcmpDetail::Pointer(43),
+            DropReason::RoutingHeader | DropReason::EncapsulationLimit => IcmpDetail::Pointer(43),
             DropReason::ZeroInterfaceIdentifier => IcmpDetail::Pointer(24),
             _ => IcmpDetail::Mtu(1_400),
         };

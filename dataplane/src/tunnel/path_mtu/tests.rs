@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 const REMOTE: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
 const START: Instant = Instant::from_secs(1_000);
 
-fn learnt(told: u16, length: u16) -> (Learnt, PathMtus) {
+fn learnt(told: u16, length: u16) -> (Learnt, PathMtus<Ipv4Addr>) {
     let mut paths = PathMtus::new(16, 7);
     (paths.learn(REMOTE, told, length, 1_500, START), paths)
 }

@@ -41,6 +41,7 @@ fn policies() -> [TunnelPolicy; 3] {
         mtu: TunnelMtu::Static(1_480),
         outer_fragments: OuterFragments::Never,
         clamp_mss: false,
+        ..TunnelPolicy::default()
     };
     let path = TunnelPolicy { mtu: TunnelMtu::Dynamic, ttl: HeaderByte::Set(3), ..TunnelPolicy::default() };
     [TunnelPolicy::default(), other, path]
