@@ -7,17 +7,16 @@
 //!
 //! Whoever configures the tunnel says where the other end is. Packets never do: one with a spoofed source would move the tunnel.
 
-use super::contract::{self, Arrival, Build, Claims, Mechanism, Share};
+use super::contract::{self, Build, Claims, Share};
+use super::six_in_four::Tunnel;
 use super::table::{BuildFault, Kind};
 use crate::classify::source_check::is_martian4;
 use crate::drop_reason::DropReason;
-use crate::effects::Effects;
-use crate::instant::Instant;
 use crate::parse::Packet;
 use crate::tunnel::TunnelPolicy;
-use crate::tunnel::decision::{self as tunnel, Arrived, Tunnel};
+use crate::tunnel::decision::Arrived;
 use crate::tunnel::neighbour_discovery::Discovery;
-use crate::verdict::{Decision, PolicyId};
+use crate::verdict::PolicyId;
 use alloc::vec::Vec;
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -125,42 +124,9 @@ impl Build for ConfiguredConfig {
     }
 }
 
-impl Mechanism for Configured {
-    const KIND: Kind = Kind::Configured;
-    const COUNTS_HOP: bool = false;
-    type Probe = ();
-    const NO_PROBE: () = ();
-
-    #[inline(always)]
-    fn decide(
-        &mut self,
-        arrival: &Arrival<'_>,
-        (): &(),
-        _now: Instant,
-        effects: &mut Effects,
-    ) -> Result<Decision, DropReason> {
-        tunnel::decide(self, arrival.packet, arrival.inner, effects)
-    }
-
-    fn remote(&self) -> Option<Ipv4Addr> {
-        self.remote
-    }
-
-    #[inline(always)]
-    fn claims(&self, arrived: Arrived) -> bool {
-        self.check_source(arrived).is_ok()
-    }
-
-    fn may_come_from(&self, outer: Ipv4Addr) -> bool {
-        self.remote == Some(outer)
-    }
-
-    fn sent(&self, _source: Ipv6Addr, destination: Ipv6Addr, outer: Ipv4Addr) -> bool {
-        self.remote == Some(outer) && self.is_behind_other_end(destination)
-    }
-}
-
 impl Tunnel for Configured {
+    const KIND: Kind = Kind::Configured;
+
     #[inline(always)]
     fn policy(&self) -> PolicyId {
         self.policy
@@ -179,5 +145,22 @@ impl Tunnel for Configured {
     /// Between the two ends (RFC 4213 §3.8).
     fn is_discovery(&self, arrived: Arrived, inner: &Packet) -> Result<bool, DropReason> {
         Ok(self.remote == Some(arrived.from) && Discovery::of(inner).is_some() && arrived.is_link_local())
+    }
+
+    fn remote(&self) -> Option<Ipv4Addr> {
+        self.remote
+    }
+
+    #[inline(always)]
+    fn claims(&self, arrived: Arrived) -> bool {
+        self.check_source(arrived).is_ok()
+    }
+
+    fn may_come_from(&self, outer: Ipv4Addr) -> bool {
+        self.remote == Some(outer)
+    }
+
+    fn sent(&self, _source: Ipv6Addr, destination: Ipv6Addr, outer: Ipv4Addr) -> bool {
+        self.remote == Some(outer) && self.is_behind_other_end(destination)
     }
 }

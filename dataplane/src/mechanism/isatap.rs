@@ -7,18 +7,17 @@
 //!
 //! A host's prefixes and routers are what control has learnt from advertisements.
 
-use super::contract::{self, Arrival, Build, Claims, Mechanism, Share};
+use super::contract::{self, Build, Claims, Share};
+use super::six_in_four::Tunnel;
 use super::table::{BuildFault, Kind};
 use crate::drop_reason::DropReason;
-use crate::effects::Effects;
-use crate::instant::Instant;
 use crate::parse::Packet;
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::address::isatap::{LINK_LOCAL, locator_of};
 use crate::tunnel::address::{Acceptable, OwnAddresses, Scope};
-use crate::tunnel::decision::{self as tunnel, Arrived, Tunnel, routed};
+use crate::tunnel::decision::{Arrived, routed};
 use crate::tunnel::neighbour_discovery::{Discovery, is_group_of_link};
-use crate::verdict::{Decision, PolicyId};
+use crate::verdict::PolicyId;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -184,42 +183,9 @@ impl Build for IsatapConfig {
     }
 }
 
-impl Mechanism for Isatap {
-    const KIND: Kind = Kind::Isatap;
-    const COUNTS_HOP: bool = false;
-    type Probe = ();
-    const NO_PROBE: () = ();
-
-    #[inline(always)]
-    fn decide(
-        &mut self,
-        arrival: &Arrival<'_>,
-        (): &(),
-        _now: Instant,
-        effects: &mut Effects,
-    ) -> Result<Decision, DropReason> {
-        tunnel::decide(self, arrival.packet, arrival.inner, effects)
-    }
-
-    #[inline(always)]
-    fn claims(&self, arrived: Arrived) -> bool {
-        self.check_source(arrived).is_ok() // RFC 5214 §7.3
-    }
-
-    fn may_come_from(&self, outer: Ipv4Addr) -> bool {
-        self.routers.contains(&outer) || self.may_be_at(outer)
-    }
-
-    fn sent(&self, source: Ipv6Addr, destination: Ipv6Addr, outer: Ipv4Addr) -> bool {
-        if LINK_LOCAL.contains(destination) {
-            // Control's: to a neighbour, or to a router.
-            return locator_of(source) == Some(self.address) && locator_of(destination) == Some(outer);
-        }
-        self.next_hop(source, destination) == Ok(outer)
-    }
-}
-
 impl Tunnel for Isatap {
+    const KIND: Kind = Kind::Isatap;
+
     #[inline(always)]
     fn policy(&self) -> PolicyId {
         self.policy
@@ -248,5 +214,22 @@ impl Tunnel for Isatap {
             return Err(DropReason::SourceNotRelay); // RFC 5214 §8.3.3
         }
         Ok(true)
+    }
+
+    #[inline(always)]
+    fn claims(&self, arrived: Arrived) -> bool {
+        self.check_source(arrived).is_ok() // RFC 5214 §7.3
+    }
+
+    fn may_come_from(&self, outer: Ipv4Addr) -> bool {
+        self.routers.contains(&outer) || self.may_be_at(outer)
+    }
+
+    fn sent(&self, source: Ipv6Addr, destination: Ipv6Addr, outer: Ipv4Addr) -> bool {
+        if LINK_LOCAL.contains(destination) {
+            // Control's: to a neighbour, or to a router.
+            return locator_of(source) == Some(self.address) && locator_of(destination) == Some(outer);
+        }
+        self.next_hop(source, destination) == Ok(outer)
     }
 }

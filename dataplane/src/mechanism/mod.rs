@@ -9,6 +9,7 @@ pub mod isatap;
 pub mod nat64;
 pub mod npt66;
 pub mod siit;
+mod six_in_four;
 pub mod six_rd;
 pub mod six_to_four;
 pub mod table;

@@ -6,17 +6,16 @@
 //!                            ╚══════════ CE 10.9.8.7 ─── site 2001:db8:908:700::/56
 //! ```
 
-use super::contract::{self, Arrival, Build, Claims, Mechanism, Share};
+use super::contract::{self, Build, Claims, Share};
+use super::six_in_four::Tunnel;
 use super::table::{BuildFault, Kind};
 use crate::drop_reason::DropReason;
-use crate::effects::Effects;
-use crate::instant::Instant;
 use crate::parse::Packet;
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::address::six_to_four::RELAY_ANYCAST_PREFIX;
 use crate::tunnel::address::{Acceptable, OwnAddresses, Scope};
-use crate::tunnel::decision::{self as tunnel, Arrived, Tunnel, routed};
-use crate::verdict::{Decision, PolicyId};
+use crate::tunnel::decision::{Arrived, routed};
+use crate::verdict::PolicyId;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
@@ -251,43 +250,9 @@ impl Build for SixRdConfig {
     }
 }
 
-impl Mechanism for SixRd {
-    const KIND: Kind = Kind::SixRd;
-    const COUNTS_HOP: bool = false;
-    type Probe = ();
-    const NO_PROBE: () = ();
-
-    #[inline(always)]
-    fn decide(
-        &mut self,
-        arrival: &Arrival<'_>,
-        (): &(),
-        _now: Instant,
-        effects: &mut Effects,
-    ) -> Result<Decision, DropReason> {
-        tunnel::decide(self, arrival.packet, arrival.inner, effects)
-    }
-
-    /// It is for the customer, or comes from one.
-    #[inline(always)]
-    fn claims(&self, arrived: Arrived) -> bool {
-        match self.role {
-            Role::CustomerEdge => self.is_own(arrived.destination),
-            Role::BorderRelay => self.domain.contains(arrived.source),
-        }
-    }
-
-    fn may_come_from(&self, outer: Ipv4Addr) -> bool {
-        let from_relay = self.role == Role::CustomerEdge && self.border_relays.contains(&outer);
-        from_relay || self.domain.shared().contains(outer)
-    }
-
-    fn sent(&self, source: Ipv6Addr, destination: Ipv6Addr, outer: Ipv4Addr) -> bool {
-        self.next_hop(source, destination) == Ok(outer)
-    }
-}
-
 impl Tunnel for SixRd {
+    const KIND: Kind = Kind::SixRd;
+
     #[inline(always)]
     fn policy(&self) -> PolicyId {
         self.policy
@@ -306,5 +271,23 @@ impl Tunnel for SixRd {
             Role::CustomerEdge => self.check_at_customer_edge(arrived),
             Role::BorderRelay => self.check_at_border_relay(arrived),
         }
+    }
+
+    /// It is for the customer, or comes from one.
+    #[inline(always)]
+    fn claims(&self, arrived: Arrived) -> bool {
+        match self.role {
+            Role::CustomerEdge => self.is_own(arrived.destination),
+            Role::BorderRelay => self.domain.contains(arrived.source),
+        }
+    }
+
+    fn may_come_from(&self, outer: Ipv4Addr) -> bool {
+        let from_relay = self.role == Role::CustomerEdge && self.border_relays.contains(&outer);
+        from_relay || self.domain.shared().contains(outer)
+    }
+
+    fn sent(&self, source: Ipv6Addr, destination: Ipv6Addr, outer: Ipv4Addr) -> bool {
+        self.next_hop(source, destination) == Ok(outer)
     }
 }

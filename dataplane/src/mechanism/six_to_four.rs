@@ -8,18 +8,17 @@
 //!
 //! A host is a router whose site it is alone.
 
-use super::contract::{self, Arrival, Build, Claims, Mechanism, Share};
+use super::contract::{self, Build, Claims, Share};
+use super::six_in_four::Tunnel;
 use super::table::{BuildFault, Kind};
 use crate::drop_reason::DropReason;
-use crate::effects::Effects;
-use crate::instant::Instant;
 use crate::parse::Packet;
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::address::embedded::is_public;
 use crate::tunnel::address::six_to_four::{PREFIX, prefix_of, site_of};
 use crate::tunnel::address::{Acceptable, OwnAddresses, Scope};
-use crate::tunnel::decision::{self as tunnel, Arrived, Tunnel, routed};
-use crate::verdict::{Decision, PolicyId};
+use crate::tunnel::decision::{Arrived, routed};
+use crate::verdict::PolicyId;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
@@ -248,40 +247,9 @@ impl Build for SixToFourConfig {
     }
 }
 
-impl Mechanism for SixToFour {
-    const KIND: Kind = Kind::SixToFour;
-    const COUNTS_HOP: bool = false;
-    type Probe = ();
-    const NO_PROBE: () = ();
-
-    #[inline(always)]
-    fn decide(
-        &mut self,
-        arrival: &Arrival<'_>,
-        (): &(),
-        _now: Instant,
-        effects: &mut Effects,
-    ) -> Result<Decision, DropReason> {
-        tunnel::decide(self, arrival.packet, arrival.inner, effects)
-    }
-
-    /// It has a 6to4 source or, from a relay to a site, a 6to4 destination.
-    #[inline(always)]
-    fn claims(&self, arrived: Arrived) -> bool {
-        site_of(arrived.source).is_some()
-            || (self.role != Role::Relay && site_of(arrived.destination) == Some(self.site))
-    }
-
-    fn may_come_from(&self, outer: Ipv4Addr) -> bool {
-        self.relay == Some(outer) || self.acceptable.check(outer).is_ok()
-    }
-
-    fn sent(&self, source: Ipv6Addr, destination: Ipv6Addr, outer: Ipv4Addr) -> bool {
-        self.next_hop(source, destination) == Ok(outer)
-    }
-}
-
 impl Tunnel for SixToFour {
+    const KIND: Kind = Kind::SixToFour;
+
     #[inline(always)]
     fn policy(&self) -> PolicyId {
         self.policy
@@ -298,6 +266,21 @@ impl Tunnel for SixToFour {
         check_addresses(arrived.source, arrived.destination)?;
         self.check_source(arrived)?;
         self.check_destination(arrived)
+    }
+
+    /// It has a 6to4 source or, from a relay to a site, a 6to4 destination.
+    #[inline(always)]
+    fn claims(&self, arrived: Arrived) -> bool {
+        site_of(arrived.source).is_some()
+            || (self.role != Role::Relay && site_of(arrived.destination) == Some(self.site))
+    }
+
+    fn may_come_from(&self, outer: Ipv4Addr) -> bool {
+        self.relay == Some(outer) || self.acceptable.check(outer).is_ok()
+    }
+
+    fn sent(&self, source: Ipv6Addr, destination: Ipv6Addr, outer: Ipv4Addr) -> bool {
+        self.next_hop(source, destination) == Ok(outer)
     }
 }
 

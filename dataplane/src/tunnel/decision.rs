@@ -1,14 +1,10 @@
-//! What the decisions of all tunnels have in common: the addresses that they go by, and the answers that there are.
+//! The addresses by which tunnels decide.
 
 use super::address::isatap::LINK_LOCAL;
 use super::neighbour_discovery::is_group_of_link;
-use crate::classify::source_check;
 use crate::drop_reason::DropReason;
-use crate::effects::Effects;
 use crate::parse::{Addresses, Packet};
-use crate::verdict::{Decision, Next, Outer, PolicyId};
 use core::net::{Ipv4Addr, Ipv6Addr};
-use sixway_wire::protocol::ICMPV6;
 
 /// The addresses of a packet that came through a tunnel, less the outer destination, by which the tunnel was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,47 +71,4 @@ pub const fn routed(packet: &Packet) -> Result<(Ipv6Addr, Ipv6Addr), DropReason>
         Addresses::V6 { source, destination } => Ok((source, destination)),
         Addresses::V4 { .. } => Err(DropReason::InnerNotIpv6),
     }
-}
-
-/// What a tunnel's own RFC says; the rest is the same for all of them.
-pub(crate) trait Tunnel {
-    /// The policy of its packets.
-    fn policy(&self) -> PolicyId;
-
-    /// This end, and the other end that a packet which is routed into the tunnel goes to.
-    fn ends(&self, packet: &Packet) -> Result<(Ipv4Addr, Ipv4Addr), DropReason>;
-
-    /// Whether the tunnel takes what arrived.
-    fn check(&self, arrived: Arrived) -> Result<(), DropReason>;
-
-    /// Whether a packet that came through the tunnel is neighbour discovery, which control answers. Not where the link is not used for it (RFC
-    /// 3056 §3.1, RFC 5969 §9).
-    fn is_discovery(&self, _arrived: Arrived, _inner: &Packet) -> Result<bool, DropReason> {
-        Ok(false)
-    }
-}
-
-/// Decides on a packet that goes into a tunnel or comes out of it.
-#[inline(always)]
-pub(crate) fn decide(
-    tunnel: &impl Tunnel,
-    packet: &Packet,
-    inner: Option<&Packet>,
-    effects: &mut Effects,
-) -> Result<Decision, DropReason> {
-    let Some(inner) = inner else {
-        let (source, destination) = tunnel.ends(packet)?;
-        return Ok(Decision::encap(effects.outer(Outer::V4 { source, destination }), tunnel.policy()));
-    };
-    let arrived = Arrived::of(packet, inner)?;
-    if let Err(reason) = source_check::check(inner) {
-        // Addresses of the link alone: neighbour discovery has them, and nothing else.
-        let is_discovery = tunnel.is_discovery(arrived, inner)?;
-        return if is_discovery { Ok(Decision::keep(Next::Control)) } else { Err(reason) };
-    }
-    tunnel.check(arrived.sane()?)?;
-    if inner.protocol == ICMPV6 && tunnel.is_discovery(arrived, inner)? {
-        return Ok(Decision::keep(Next::Control));
-    }
-    Ok(Decision::decap(tunnel.policy()))
 }
