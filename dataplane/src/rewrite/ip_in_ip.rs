@@ -24,11 +24,12 @@ use crate::frame::{Frame, MAX_PACKET, Offload, Segments};
 use crate::parse::{Addresses, IPV4_HEADER, IPV6_HEADER, Packet};
 use crate::translate::header::{Ipv4Header, Ipv6Header};
 use crate::tunnel::ecn::ECN;
-use crate::tunnel::encapsulation_limit::{self as limit, Borne};
+use crate::tunnel::encapsulation_limit::{Borne, borne};
 use crate::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
 use crate::verdict::{Outbox, Outer};
 use core::net::IpAddr;
 use sixway_wire::protocol::{DESTINATION_OPTIONS, IPV4, IPV6};
+use sixway_wire::{ENCAPSULATION_LIMIT_HEADER, EncapsulationLimit};
 
 /// What a tunnel's next packet may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +56,7 @@ impl Bench {
             IpAddr::V4(remote) => (self.paths.path(remote, self.limits.mtu4, self.now), IPV4_HEADER),
             IpAddr::V6(remote) => {
                 let path = self.paths6.path(remote, self.limits.mtu6, self.now);
-                let options = policy.encapsulation_limit.map_or(0, |_| limit::HEADER);
+                let options = policy.encapsulation_limit.map_or(0, |_| ENCAPSULATION_LIMIT_HEADER);
                 (path.max(IPV6_MIN_MTU as u16), IPV6_HEADER + options)
             }
         };
@@ -151,7 +152,7 @@ impl Bench {
         let borne = match outer {
             Outer::V4 { .. } => return Ok(None),
             Outer::V6 { .. } if is_v4 => None,
-            Outer::V6 { .. } => limit::borne(frame.bytes()),
+            Outer::V6 { .. } => borne(frame.bytes()),
         };
         match borne {
             Some(Borne { limit: 0, at }) => {
@@ -229,7 +230,7 @@ impl Front {
         match self {
             Self::V4(_) => IPV4_HEADER,
             Self::V6 { limit: None, .. } => IPV6_HEADER,
-            Self::V6 { limit: Some(_), .. } => IPV6_HEADER + limit::HEADER,
+            Self::V6 { limit: Some(_), .. } => IPV6_HEADER + ENCAPSULATION_LIMIT_HEADER,
         }
     }
 
@@ -256,7 +257,7 @@ impl Front {
                 let Some((front, behind)) = octets.split_first_chunk_mut() else { return };
                 Ipv6Header { payload_length: length, next_header, ..*header }.write(front);
                 if let (Some(limit), Some(options)) = (limit, behind.first_chunk_mut()) {
-                    *options = limit::header(header.next_header, *limit);
+                    EncapsulationLimit { next_header: header.next_header, limit: *limit }.write(options);
                 }
             }
         }

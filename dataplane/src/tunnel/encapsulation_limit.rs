@@ -1,66 +1,39 @@
-//! The Tunnel Encapsulation Limit (RFC 2473 §4.1.1): how many more tunnels a packet may enter before it leaves the one that it is in.
-//!
-//! ```text
-//!   IPv6 header | destination options: next header, 0, 4, 1, limit, 1, 0 (PadN) | packet inside
-//! ```
+//! The Tunnel Encapsulation Limit that a packet has (RFC 2473 §4.1.1): how many more tunnels it may enter before it leaves the one that it is in.
 
 use crate::parse::IPV6_HEADER;
+use sixway_wire::EncapsulationLimit;
 use sixway_wire::protocol::{DESTINATION_OPTIONS, FRAGMENT, HOP_BY_HOP, ROUTING};
 
-/// Length of the destination options header with the option alone.
-pub const HEADER: usize = 8;
-/// The option's type.
-const OPTION: u8 = 4;
-/// An option of one octet that pads.
-const PAD1: u8 = 0;
-/// More extension headers than these are not looked at.
+/// Extension headers that are looked at, at most.
 const MOST_HEADERS: usize = 16;
 
-/// A limit that a packet bears.
+/// A limit that a packet has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Borne {
     /// The limit.
     pub limit: u8,
-    /// Where it stands, in octets from the start of the packet.
+    /// Where it is, in octets from the start of the packet.
     pub at: usize,
 }
 
-/// The destination options header that bears a limit, in front of a packet of protocol `next_header`.
-pub const fn header(next_header: u8, limit: u8) -> [u8; HEADER] {
-    [next_header, 0, OPTION, 1, limit, 1, 1, 0]
-}
-
-/// The limit that an IPv6 packet bears, if any: its headers are examined from left to right, up to the first that is no extension header.
+/// The limit of an IPv6 packet, if it has one: its headers are examined from left to right, up to the first that is no extension header.
 pub fn borne(octets: &[u8]) -> Option<Borne> {
     let (mut next, mut at) = (*octets.get(6)?, IPV6_HEADER);
     for _ in 0..MOST_HEADERS {
-        let head = octets.get(at..)?.first_chunk::<8>()?;
+        let header = octets.get(at..)?;
+        let head = header.first_chunk::<8>()?;
         let length = match next {
             FRAGMENT if u16::from_be_bytes([head[2], head[3]]) & 0xfff8 == 0 => 8,
             DESTINATION_OPTIONS | HOP_BY_HOP | ROUTING => 8 + 8 * usize::from(head[1]),
             _ => return None,
         };
         if next == DESTINATION_OPTIONS
-            && let Some(borne) = among(octets.get(at..at + length)?, at)
+            && let Some(within) = EncapsulationLimit::limit_at(header).ok().flatten()
         {
-            return Some(borne);
+            return Some(Borne { limit: *header.get(within)?, at: at + within });
         }
         next = head[0];
         at += length;
-    }
-    None
-}
-
-/// The limit among the options of a header that starts at `start`.
-fn among(header: &[u8], start: usize) -> Option<Borne> {
-    let mut at = 2;
-    while let Some(kind) = header.get(at) {
-        match (*kind, header.get(at + 1..)) {
-            (PAD1, _) => at += 1,
-            (OPTION, Some([1, limit, ..])) => return Some(Borne { limit: *limit, at: start + at + 2 }),
-            (_, Some([length, ..])) => at += 2 + usize::from(*length),
-            (_, _) => return None,
-        }
     }
     None
 }
@@ -78,7 +51,7 @@ mod tests {
 
     #[test]
     fn the_limit_is_found_behind_other_headers_and_options() {
-        let own = header(41, 3);
+        let own = EncapsulationLimit { next_header: 41, limit: 3 }.octets();
         assert_eq!(borne(&packet(60, &[&own])), Some(Borne { limit: 3, at: 44 }));
         let hop_by_hop = [60, 0, 1, 4, 0, 0, 0, 0];
         assert_eq!(borne(&packet(0, &[&hop_by_hop, &own])), Some(Borne { limit: 3, at: 52 }));
@@ -90,7 +63,7 @@ mod tests {
 
     #[test]
     fn none_is_found_in_the_packet_inside_in_a_later_fragment_or_beyond_the_end() {
-        let own = header(41, 3);
+        let own = EncapsulationLimit { next_header: 41, limit: 3 }.octets();
         for octets in [
             packet(41, &[&own]),
             packet(6, &[&own]),
