@@ -101,7 +101,9 @@ fn source_of(outcome: Result<Decision, sixway_dataplane::DropReason>) -> Endpoin
     match outcome {
         Ok(decision) => match decision.action.edit {
             Some(Edit::Translate6To4 { source, .. }) => source,
-            Some(Edit::Translate4To6 { .. } | Edit::Renumber6 { .. }) | None => unreachable!(),
+            Some(Edit::Translate4To6 { .. } | Edit::Renumber4 { .. } | Edit::Renumber6 { .. }) | None => {
+                unreachable!()
+            }
         },
         other => panic!("{other:?}"),
     }
@@ -146,7 +148,7 @@ fn look_ups(nat64: &mut Nat64, batch: usize, make: impl Fn(u64) -> Packet, flows
                     Some(Edit::Translate4To6 { source, destination, .. }) => {
                         let _ = black_box((source, destination));
                     }
-                    Some(Edit::Renumber6 { .. }) | None => unreachable!(),
+                    Some(Edit::Renumber4 { .. } | Edit::Renumber6 { .. }) | None => unreachable!(),
                 }
             }
         }

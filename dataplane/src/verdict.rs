@@ -47,6 +47,15 @@ pub enum Edit {
         /// The endpoints' ports are not to be written.
         keep_ports: bool,
     },
+    /// IPv4 stays IPv4, with other addresses and ports (RFC 3022). Of an ICMP query both ports are the identifier.
+    Renumber4 {
+        /// New source.
+        source: Endpoint4,
+        /// New destination.
+        destination: Endpoint4,
+        /// The endpoints' ports are not to be written.
+        keep_ports: bool,
+    },
     /// IPv6 stays IPv6, with other addresses (RFC 6296).
     Renumber6 {
         /// New source.

@@ -60,7 +60,8 @@ impl Path {
                     self.set_aside(&copy);
                     return false;
                 }
-                let pass = Pass { decrement: M::COUNTS_HOP, reassembled: false };
+                let pass =
+                    Pass { decrement: M::COUNTS_HOP, reassembled: false, may_renumber: M::KEEPS_FAMILY };
                 self.execute(M::KIND, &Work { decision, packet, inner, pass }, frame, batch)
             }
             Err(reason) => Err(*reason),
@@ -198,6 +199,11 @@ fn way_by_destination(packet: &Packet, edit: Option<Edit>) -> Way {
     match (packet.addresses, edit) {
         (Addresses::V6 { destination, .. }, Some(Edit::Renumber6 { destination: new, .. }))
             if new != destination =>
+        {
+            Way::In
+        }
+        (Addresses::V4 { destination, .. }, Some(Edit::Renumber4 { destination: new, .. }))
+            if new.address != destination =>
         {
             Way::In
         }

@@ -41,7 +41,7 @@ impl Engine {
     pub(super) fn walk_on(&mut self, slot: &Slot, frame: &mut Frame, batch: &mut Batch<'_>) {
         let verdict = match (slot.owner, self.path.aside.take()) {
             (Owner::Mechanism(id), Some(decision)) => {
-                let pass = Pass { decrement: self.counts_hop(id), reassembled: false };
+                let pass = Pass { decrement: self.counts_hop(id), reassembled: false, may_renumber: true };
                 self.carry_out(&slot.packet, (id, decision, pass), frame, batch)
             }
             (Owner::Mechanism(_) | Owner::Gateway | Owner::Endpoint(_), _) => Err(DropReason::NoMechanism),
@@ -75,7 +75,7 @@ impl Engine {
         }
         let inner = slot.inner.as_ref();
         let again = frame.passes > 0;
-        let pass = Pass { decrement: !again && self.counts_hop(id), reassembled: false };
+        let pass = Pass { decrement: !again && self.counts_hop(id), reassembled: false, may_renumber: true };
         let decision = self.ask(id, (packet, inner), frame, (again, None), batch)?;
         if inner.is_some() && decision.next == Next::Leave {
             return self.execute(id, &Work { decision: &decision, packet, inner, pass }, frame, batch);
@@ -99,7 +99,11 @@ impl Engine {
             return self.walk(slot, frame, batch);
         };
         let inner = slot.inner.as_ref();
-        let pass = Pass { decrement: frame.passes == 0 && self.counts_hop(id), reassembled: true };
+        let pass = Pass {
+            decrement: frame.passes == 0 && self.counts_hop(id),
+            reassembled: true,
+            may_renumber: true,
+        };
         let decision = self.ask(id, (&slot.packet, inner), frame, (frame.passes > 0, None), batch)?;
         if inner.is_some() && decision.next == Next::Leave {
             let work = Work { decision: &decision, packet: &slot.packet, inner, pass };

@@ -107,6 +107,10 @@ fn image(edit: Edit, packet: &Packet, frame: &Frame) -> Result<Packet, DropReaso
             let fragment = if packet.fragment.is_some() { parse::FRAGMENT_HEADER } else { 0 };
             (addresses, IPV6_HEADER + fragment, next_header_of(packet.protocol))
         }
+        Edit::Renumber4 { source, destination, .. } => {
+            let addresses = Addresses::V4 { source: source.address, destination: destination.address };
+            return Ok(Packet { addresses, hops: hops(frame), ..*packet });
+        }
         Edit::Renumber6 { source, destination, .. } => {
             let addresses = Addresses::V6 { source, destination };
             return Ok(Packet { addresses, hops: hops(frame), ..*packet });

@@ -9,6 +9,7 @@ pub mod icmp_error;
 mod ip_in_ip;
 mod mss;
 mod renumber;
+mod renumber4;
 mod segments;
 mod transport;
 mod v4_to_v6;
@@ -53,6 +54,8 @@ pub struct Pass {
     pub decrement: bool,
     /// The packet was put together from fragments, so it may be cut again whatever its size.
     pub reassembled: bool,
+    /// The mechanism renumbers; those that translate are compiled without.
+    pub may_renumber: bool,
 }
 
 /// A decision, and the packet that it is about.
@@ -244,9 +247,10 @@ impl Rewriter {
                 let ports = (!keep_ports).then_some((source.port, destination.port));
                 self.bench.translate_4_to_6(source.address, destination.address, ports, policy, job)
             }
-            Edit::Renumber6 { source, destination, neutral } => {
-                self.bench.renumber_6((source, destination), neutral, job)
+            Edit::Renumber4 { .. } | Edit::Renumber6 { .. } if pass.may_renumber => {
+                self.bench.renumber(edit, policy, job)
             }
+            Edit::Renumber4 { .. } | Edit::Renumber6 { .. } => Err(DropReason::NoMechanism),
         }
     }
 
@@ -276,6 +280,23 @@ impl Rewriter {
 }
 
 impl Bench {
+    /// Renumbers a header. A function of its own, so that translation has the registers.
+    #[inline(never)]
+    fn renumber(&mut self, edit: Edit, policy: &Policy, job: Job<'_>) -> Result<Executed, DropReason> {
+        match edit {
+            Edit::Renumber4 { source, destination, keep_ports } => {
+                let ports = (!keep_ports).then_some((source.port, destination.port));
+                self.renumber_4((source.address, destination.address), ports, policy, job)
+            }
+            Edit::Renumber6 { source, destination, neutral } => {
+                self.renumber_6((source, destination), neutral, job)
+            }
+            Edit::Translate4To6 { .. } | Edit::Translate6To4 { .. } => {
+                Err(DropReason::ProtocolUntranslatable)
+            }
+        }
+    }
+
     /// What a tunnel of this policy carries to `remote`, and whether the outer DF is set: not where outer packets may be fragmented,
     /// as with a static MTU they may unless that is forbidden (RFC 4213 §3.2).
     #[inline]

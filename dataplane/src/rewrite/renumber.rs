@@ -108,7 +108,7 @@ mod tests {
         let mut frame = Frame::holding(packet);
         frame.offload = offload;
         let packet = parse(packet).unwrap();
-        let pass = Pass { decrement: true, reassembled: false };
+        let pass = Pass { decrement: true, reassembled: false, may_renumber: true };
         let work = Work { decision: &decision, packet: &packet, inner: None, pass };
         let done = rewriter.execute(&work, &mut frame, &mut Outbox::new(1), &mut effects);
         assert_eq!(done, Ok(Executed::InPlace));

@@ -102,6 +102,15 @@ pub(super) fn query_v6_to_v4(data: &mut [u8], packet: &Packet, change: Change) -
     query(data, kind, old, Sum::ZERO, change.ports)
 }
 
+/// An ICMPv4 query keeps its type and gets another identifier, `None`: it stays (RFC 5508 §3).
+pub(super) fn identifier(
+    data: &mut [u8],
+    kind_and_code: (u8, u8),
+    identifiers: Option<(u16, u16)>,
+) -> Result<(), DropReason> {
+    query(data, kind_and_code, Sum::ZERO, Sum::ZERO, identifiers)
+}
+
 fn query(
     data: &mut [u8],
     (kind, code): (u8, u8),

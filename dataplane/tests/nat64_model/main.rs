@@ -140,7 +140,9 @@ impl Pair {
             Ok(STORED) | Err(_) => None,
             Ok(decision) => match decision.action.edit {
                 Some(Edit::Translate6To4 { source, .. }) => Some(source),
-                Some(Edit::Translate4To6 { .. } | Edit::Renumber6 { .. }) | None => None,
+                Some(Edit::Translate4To6 { .. } | Edit::Renumber4 { .. } | Edit::Renumber6 { .. }) | None => {
+                    None
+                }
             },
         };
         let expected = self.model.out(protocol, inside, remote, flags, real);

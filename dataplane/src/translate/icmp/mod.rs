@@ -8,6 +8,7 @@ mod v4_to_v6;
 mod v6_to_v4;
 
 pub use query::{query_v4_to_v6, query_v6_to_v4};
+pub use quote::renumber4 as renumber_quoted4;
 pub use v4_to_v6::error_v4_to_v6;
 pub use v6_to_v4::error_v6_to_v4;
 

@@ -112,6 +112,41 @@ pub(super) fn to_v4(
     }
 }
 
+/// Gives a quoted IPv4 packet other addresses and ports, in place, and its checksums follow (RFC 5508 §4.2). Of a quoted query both ports are
+/// the identifier. A checksum that is not quoted whole stays away.
+///
+/// Fails with [`DropReason::QuoteUnusable`].
+pub fn renumber4(
+    quote: &mut [u8],
+    (source, destination, keep_ports): (Endpoint4, Endpoint4, bool),
+) -> Result<(), DropReason> {
+    let packet = QuotedPacket::v4(quote)?;
+    let Addresses::V4 { source: old_source, destination: old_destination } = packet.addresses else {
+        return Err(DropReason::QuoteUnusable);
+    };
+    let old = Sum::ZERO.ipv4(old_source).ipv4(old_destination);
+    let new = Sum::ZERO.ipv4(source.address).ipv4(destination.address);
+    let end = packet.transport_end.min(quote.len());
+    let Some((header, behind)) = quote.split_at_mut_checked(packet.transport_at) else {
+        return Err(DropReason::QuoteUnusable);
+    };
+    let header = header.first_chunk_mut::<20>().ok_or(DropReason::QuoteUnusable)?;
+    let transport = behind.get_mut(..end - packet.transport_at).unwrap_or_default();
+    let ports = Ports { source: source.port, destination: destination.port, identifier: source.port };
+    let ports = (!keep_ports).then_some(ports);
+    // First what may be refused, so that nothing is half changed.
+    if packet.is_icmp() {
+        echo(&packet, transport, |kind, code| Ok((kind, code)), (Sum::ZERO, Sum::ZERO), ports)?;
+    } else {
+        readdress(&packet, transport, (old, new), ports)?;
+    }
+    let checksum = update(u16::from_be_bytes([header[10], header[11]]), old, new);
+    header[10..12].copy_from_slice(&checksum.to_be_bytes());
+    header[12..16].copy_from_slice(&source.address.octets());
+    header[16..20].copy_from_slice(&destination.address.octets());
+    Ok(())
+}
+
 /// A quoted transport header with a pseudo-header checksum, or without: new ports, and the checksum follows if it is quoted.
 fn readdress(
     packet: &QuotedPacket,
