@@ -36,7 +36,7 @@ fn end(is_here: bool, policy: TunnelPolicy, mtu4: u16, join: bool) -> Engine {
     .unwrap()
 }
 
-fn policies() -> impl Strategy<Value = (TunnelPolicy, u16)> {
+pub fn policies() -> impl Strategy<Value = (TunnelPolicy, u16)> {
     let mtu = prop_oneof![(1_280u16..9_000).prop_map(TunnelMtu::Static), Just(TunnelMtu::Dynamic)];
     let byte = || prop_oneof![Just(HeaderByte::Copy), (1u8..).prop_map(HeaderByte::Set)];
     let ecn = select(&[Ecn::Normal, Ecn::Compatibility][..]);
@@ -90,7 +90,7 @@ fn outbound() -> impl Strategy<Value = (Vec<u8>, Offload)> {
 }
 
 /// What leaves, in the order in which a worker sends it.
-fn sent(frames: &mut [Frame], out: &mut Outbox) -> Vec<(Vec<u8>, Offload)> {
+pub fn sent(frames: &mut [Frame], out: &mut Outbox) -> Vec<(Vec<u8>, Offload)> {
     let (mut all, mut done) = (Vec::new(), 0);
     for frame in frames {
         for piece in out.frames().get(done..frame.pieces.end.into()).unwrap_or_default() {
@@ -105,7 +105,7 @@ fn sent(frames: &mut [Frame], out: &mut Outbox) -> Vec<(Vec<u8>, Offload)> {
     all
 }
 
-fn hold(octets: &[u8], offload: Offload) -> Frame {
+pub fn hold(octets: &[u8], offload: Offload) -> Frame {
     let mut frame = Frame::with_capacity(sixway_dataplane::frame::MAX_PACKET);
     frame.fill(octets, offload);
     frame
