@@ -191,6 +191,13 @@ mod tests {
     }
 
     #[test]
+    fn homes_are_spread_over_all_entries() {
+        let index = Index::roomy(100);
+        let homes = [0, 1 << 30, 1 << 31, u32::MAX].map(|tag| index.home(tag));
+        assert_eq!(homes, [0, index.entries.len() / 4, index.entries.len() / 2, index.entries.len() - 1]);
+    }
+
+    #[test]
     fn a_candidate_is_found_at_home_or_behind_it() {
         let mut index = Index::roomy(8);
         index.insert(5, 1);

@@ -75,12 +75,14 @@ proptest! {
 
     #[test]
     fn what_goes_into_a_tunnel_comes_out_as_it_was_and_fits_the_link_between(
-        (policy, link) in policies(), limit in any::<Option<u8>>(), is_v6 in any::<bool>(),
-        packets in prop_oneof![vec(outbound(true), 1..20), vec(outbound(false), 1..20)],
-        join in any::<bool>(),
+        (policy, link) in policies(), limit in any::<Option<u8>>(), join in any::<bool>(),
+        (is_v6, packets) in prop_oneof![
+            (Just(false), vec(outbound(true), 1..20)),
+            (Just(true), vec(outbound(true), 1..20)),
+            (Just(true), vec(outbound(false), 1..20)),
+        ],
     ) {
         let is_v4 = |octets: &[u8]| octets[0] >> 4 == 4;
-        prop_assume!(is_v6 || is_v4(&packets[0].0));
         let policy = TunnelPolicy { encapsulation_limit: limit, ..policy };
         let link = if is_v6 { link.max(1_280) } else { link };
         let (mut here, mut there) = (end(is_v6, true, policy, link, join), end(is_v6, false, policy, link, join));
