@@ -4,7 +4,7 @@
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use crate::mechanism::table::Kind;
-use core::net::{Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::ops::Range;
 use sixway_wire::{Endpoint4, Endpoint6};
 
@@ -101,6 +101,25 @@ pub enum Outer {
         /// Destination.
         destination: Ipv6Addr,
     },
+    /// UDP in IPv4, DF clear (RFC 4380 §5.1.2).
+    Udp4 {
+        /// Source.
+        source: Endpoint4,
+        /// Destination.
+        destination: Endpoint4,
+    },
+}
+
+impl Outer {
+    /// Where the packet goes next.
+    #[inline]
+    pub const fn destination(&self) -> IpAddr {
+        match *self {
+            Self::V4 { destination, .. } => IpAddr::V4(destination),
+            Self::V6 { destination, .. } => IpAddr::V6(destination),
+            Self::Udp4 { destination, .. } => IpAddr::V4(destination.address),
+        }
+    }
 }
 
 /// The endpoints that the packet quoted inside an ICMP error gets. It is the translated image of a packet that

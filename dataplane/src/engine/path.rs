@@ -95,6 +95,7 @@ impl Path {
             && match outer {
                 Outer::V4 { destination, .. } => self.hosts.hold(*destination),
                 Outer::V6 { destination, .. } => self.hosts.hold6(*destination),
+                Outer::Udp4 { destination, .. } => self.hosts.hold(destination.address),
             }
         {
             return Err(DropReason::TunnelLoop); // RFC 6324 §3.1

@@ -136,7 +136,8 @@ impl Engine {
             }
             Says::Unreachable | Says::Else => None,
         };
-        let mtu = self.path.rewriter.tunnel_mtu_ip_in_ip(policy, remote, error.is_v4);
+        let outer = error.outer.header().ok_or(DropReason::QuoteUnusable)?;
+        let mtu = self.path.rewriter.tunnel_mtu_ip_in_ip(policy, &outer, error.is_v4);
         Ok(Heeded { mtu: mtu.ok_or(DropReason::NoTunnel)?, learnt })
     }
 }

@@ -17,7 +17,7 @@ use crate::parse::Packet;
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::decision::refuse_bare_ipv4;
 use crate::tunnel::ends::{Pair, TunnelEnds};
-use crate::verdict::{Decision, Outer, PolicyId};
+use crate::verdict::{Decision, PolicyId};
 use alloc::vec::Vec;
 use core::fmt;
 use core::net::IpAddr;
@@ -116,12 +116,10 @@ impl IpInIp {
         if ends.destination == self.local {
             return Err(DropReason::NestingLimit);
         }
-        let outer = match (self.local, self.remote) {
-            (IpAddr::V4(source), Some(IpAddr::V4(destination))) => Outer::V4 { source, destination },
-            (IpAddr::V6(source), Some(IpAddr::V6(destination))) => Outer::V6 { source, destination },
-            (IpAddr::V4(_) | IpAddr::V6(_), _) => return Err(DropReason::NoRemote),
-        };
-        if ends.source == self.local && Some(ends.destination) == self.remote {
+        let destination = self.remote.ok_or(DropReason::NoRemote)?;
+        let tunnel = Pair { source: self.local, destination };
+        let outer = tunnel.header().ok_or(DropReason::NoRemote)?;
+        if ends == tunnel {
             return Err(DropReason::TunnelLoop); // RFC 2473 §4.1.2
         }
         Ok(Decision::encap(effects.outer(outer), self.policy))

@@ -54,8 +54,8 @@ impl Rewriter {
                 let mtu = self.tunnel_mtu(encap.policy, destination);
                 (mtu, mtu)
             }
-            Outer::V6 { destination, .. } => {
-                let mtu = |is_v4| self.tunnel_mtu_ip_in_ip(encap.policy, destination.into(), is_v4);
+            Outer::V6 { .. } | Outer::Udp4 { .. } => {
+                let mtu = |is_v4| self.tunnel_mtu_ip_in_ip(encap.policy, outer, is_v4);
                 (mtu(true), mtu(false))
             }
         };

@@ -6,10 +6,10 @@ use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use crate::parse::{self, Addresses, Packet, SYN, Transport};
 use crate::tunnel::ecn;
-use crate::tunnel::ends::Pair;
-use crate::verdict::PolicyId;
+use crate::verdict::{Outer, PolicyId};
 use sixway_wire::checksum::{self, Sum};
-use sixway_wire::protocol::IPV4;
+use sixway_wire::protocol::{IPV4, UDP};
+use sixway_wire::{Endpoint4, UDP_HEADER};
 
 impl Rewriter {
     /// Takes the outer header off and carries its congestion mark on (RFC 6040 §4.2): `outer` is the frame's packet, `inner` what is in
@@ -44,18 +44,34 @@ impl Rewriter {
     fn clamp_arrived(&self, frame: &mut Frame, (outer, inner): (&Packet, &Packet), policy: PolicyId) {
         let Some(policy) = self.tunnels.get(usize::from(policy.0)) else { return };
         let mss = match (outer.addresses, inner.addresses) {
-            (Addresses::V4 { source, .. }, Addresses::V6 { .. }) => {
+            (Addresses::V4 { source, .. }, Addresses::V6 { .. }) if outer.protocol != UDP => {
                 self.bench.tunnel_room(policy, source).mtu.saturating_sub(60)
             }
-            (outer, Addresses::V6 { .. }) => {
-                self.bench.room_ip_in_ip(policy, Pair::of(outer).source, false).mss.saturating_sub(60)
+            (_, Addresses::V6 { .. }) => {
+                self.bench.room_ip_in_ip(policy, &back(outer), false).mss.saturating_sub(60)
             }
-            (outer, Addresses::V4 { .. }) => {
-                self.bench.room_ip_in_ip(policy, Pair::of(outer).source, true).mss.saturating_sub(40)
+            (_, Addresses::V4 { .. }) => {
+                self.bench.room_ip_in_ip(policy, &back(outer), true).mss.saturating_sub(40)
             }
         };
         encap::clamp(frame, inner, inner.transport_at.into(), mss);
     }
+}
+
+/// The outer header of an answer.
+fn back(outer: &Packet) -> Outer {
+    match (outer.addresses, outer.transport) {
+        (Addresses::V6 { source, destination }, _) => Outer::V6 { source: destination, destination: source },
+        (Addresses::V4 { source, destination }, Transport::Ports { source: from, destination: to, .. }) => {
+            Outer::Udp4 { source: Endpoint4::new(destination, to), destination: Endpoint4::new(source, from) }
+        }
+        (Addresses::V4 { source, destination }, _) => Outer::V4 { source: destination, destination: source },
+    }
+}
+
+/// The outer packet of one that came in UDP, as [`Rewriter::decap`] and [`inner`] take it: the UDP header is a part of what goes.
+pub fn of_udp(outer: &Packet) -> Packet {
+    Packet { transport_at: outer.transport_at + UDP_HEADER as u16, ..*outer }
 }
 
 /// Writes the Traffic Class or TOS of a packet, and IPv4's header checksum.

@@ -1,5 +1,5 @@
-//! A packet of either family gets an outer header of either family: IPv6 (RFC 2473), or IPv4 around IPv4 (RFC 2003). IPv6 in IPv4 has a
-//! path of its own. The hop limit stays: who routed the packet into the tunnel has counted.
+//! A packet of either family gets an outer header of either family: IPv6 (RFC 2473), IPv4 around IPv4 (RFC 2003), or UDP in IPv4 (RFC 4380).
+//! IPv6 in IPv4 is in `encap.rs`. The hop limit stays: who routed the packet into the tunnel has counted.
 //!
 //! ```text
 //!                                 +-------------+
@@ -27,9 +27,8 @@ use crate::tunnel::ecn::ECN;
 use crate::tunnel::encapsulation_limit::{Borne, borne};
 use crate::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
 use crate::verdict::{Outbox, Outer};
-use core::net::IpAddr;
-use sixway_wire::protocol::{DESTINATION_OPTIONS, IPV4, IPV6};
-use sixway_wire::{ENCAPSULATION_LIMIT_HEADER, EncapsulationLimit};
+use sixway_wire::protocol::{DESTINATION_OPTIONS, IPV4, IPV6, UDP};
+use sixway_wire::{ENCAPSULATION_LIMIT_HEADER, EncapsulationLimit, UDP_HEADER, UdpHeader};
 
 /// What a tunnel's next packet may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,15 +46,19 @@ pub(super) struct IpInIpRoom {
 enum Front {
     V4(Ipv4Header),
     V6 { header: Ipv6Header, limit: Option<u8> },
+    Udp4 { header: Ipv4Header, ports: (u16, u16) },
 }
 
 impl Bench {
-    /// What a tunnel of this policy carries to `remote` of a packet that is IPv4 with DF, or of one that is IPv6 (RFC 2473 §7, RFC 2003 §5.1).
-    pub(super) fn room_ip_in_ip(&self, policy: &TunnelPolicy, remote: IpAddr, is_v4: bool) -> IpInIpRoom {
-        let (path, headers) = match remote {
-            IpAddr::V4(remote) => (self.paths.path(remote, self.limits.mtu4, self.now), IPV4_HEADER),
-            IpAddr::V6(remote) => {
-                let path = self.paths6.path(remote, self.limits.mtu6, self.now);
+    /// What a tunnel of this policy carries behind an outer header: of a packet that is IPv4 with DF, or of one that is IPv6 (RFC 2473 §7,
+    /// RFC 2003 §5.1).
+    pub(super) fn room_ip_in_ip(&self, policy: &TunnelPolicy, outer: &Outer, is_v4: bool) -> IpInIpRoom {
+        let path4 = |remote| self.paths.path(remote, self.limits.mtu4, self.now);
+        let (path, headers) = match *outer {
+            Outer::V4 { destination, .. } => (path4(destination), IPV4_HEADER),
+            Outer::Udp4 { destination, .. } => (path4(destination.address), IPV4_HEADER + UDP_HEADER),
+            Outer::V6 { destination, .. } => {
+                let path = self.paths6.path(destination, self.limits.mtu6, self.now);
                 let options = policy.encapsulation_limit.map_or(0, |_| ENCAPSULATION_LIMIT_HEADER);
                 (path.max(IPV6_MIN_MTU as u16), IPV6_HEADER + options)
             }
@@ -63,7 +66,8 @@ impl Bench {
         let whole = path.saturating_sub(headers as u16);
         let least = if is_v4 { 0 } else { IPV6_MIN_MTU as u16 };
         // An IPv4 packet with DF that goes into an IPv4 tunnel is not cut on its way either (RFC 2003 §3.1).
-        let is_never_cut = policy.outer_fragments == OuterFragments::Never || remote.is_ipv4() && is_v4;
+        let keeps_df = matches!(outer, Outer::V4 { .. }) && is_v4;
+        let is_never_cut = policy.outer_fragments == OuterFragments::Never || keeps_df;
         let most = match policy.mtu {
             TunnelMtu::Static(mtu) if is_never_cut => mtu.min(whole),
             TunnelMtu::Static(mtu) => mtu,
@@ -90,12 +94,8 @@ impl Bench {
         let transport_at = usize::from(packet.transport_at);
         let payload = packet.length as usize - transport_at;
         let segment = transport_at + segment_payload(frame, packet, payload)?;
-        let remote = match outer {
-            Outer::V4 { destination, .. } => IpAddr::V4(destination),
-            Outer::V6 { destination, .. } => IpAddr::V6(destination),
-        };
         let policy = &TunnelPolicy { encapsulation_limit: limit, ..*policy };
-        let room = self.room_ip_in_ip(policy, remote, is_v4);
+        let room = self.room_ip_in_ip(policy, &outer, is_v4);
         let may_be_cut = is_v4 && !packet.dont_fragment;
         if !may_be_cut && segment > usize::from(room.most) {
             self.too_big_for = Some(room.most);
@@ -107,7 +107,9 @@ impl Bench {
         };
         let (front, mtu) = match outer {
             // RFC 2003 §3.1: an inner DF is kept; without it routers on the way may cut.
-            Outer::V4 { .. } => (self.front_4(outer, policy, packet, segments), self.limits.mtu4),
+            Outer::V4 { .. } | Outer::Udp4 { .. } => {
+                (self.front_4(outer, policy, packet, segments), self.limits.mtu4)
+            }
             Outer::V6 { .. } => (front_6(outer, policy, packet, limit), room.path),
         };
         let front = front.ok_or(DropReason::NoMechanism)?;
@@ -122,7 +124,7 @@ impl Bench {
             clamp(frame, packet, transport_at, room.mss.saturating_sub(if is_v4 { 40 } else { 60 }));
         }
         let family = match outer {
-            Outer::V4 { .. } => Family::V4,
+            Outer::V4 { .. } | Outer::Udp4 { .. } => Family::V4,
             Outer::V6 { .. } => Family::V6 { identification: self.identifications.reserve6(segments) },
         };
         if let Some(segments) = frame.offload.segments {
@@ -150,7 +152,7 @@ impl Bench {
         is_v4: bool,
     ) -> Result<Option<u8>, DropReason> {
         let borne = match outer {
-            Outer::V4 { .. } => return Ok(None),
+            Outer::V4 { .. } | Outer::Udp4 { .. } => return Ok(None),
             Outer::V6 { .. } if is_v4 => None,
             Outer::V6 { .. } => borne(frame.bytes()),
         };
@@ -171,19 +173,30 @@ impl Bench {
         packet: &Packet,
         segments: u32,
     ) -> Option<Front> {
-        let Outer::V4 { source, destination } = outer else { return None };
-        Some(Front::V4(Ipv4Header {
+        let (source, destination, ports) = match outer {
+            Outer::V4 { source, destination } => (source, destination, None),
+            Outer::Udp4 { source, destination } => {
+                (source.address, destination.address, Some((source.port, destination.port)))
+            }
+            Outer::V6 { .. } => return None,
+        };
+        let header = Ipv4Header {
             tos: traffic_class(policy, packet),
             length: 0,
             identification: self.identifications.reserve(destination, segments),
-            dont_fragment: packet.dont_fragment,
+            // RFC 4380 §5.1.2: not with UDP, where the other end may be behind a NAT that no error passes.
+            dont_fragment: packet.dont_fragment && ports.is_none(),
             more_fragments: false,
             offset: 0,
             ttl: policy.ttl.of(packet.hops),
-            protocol: protocol_of(packet),
+            protocol: if ports.is_some() { UDP } else { protocol_of(packet) },
             source,
             destination,
-        }))
+        };
+        Some(match ports {
+            None => Front::V4(header),
+            Some(ports) => Front::Udp4 { header, ports },
+        })
     }
 
     /// Cuts a super-frame into tunnel packets, in order, and those into fragments that are too large for the path.
@@ -229,6 +242,7 @@ impl Front {
     const fn length(&self) -> usize {
         match self {
             Self::V4(_) => IPV4_HEADER,
+            Self::Udp4 { .. } => IPV4_HEADER + UDP_HEADER,
             Self::V6 { limit: None, .. } => IPV6_HEADER,
             Self::V6 { limit: Some(_), .. } => IPV6_HEADER + ENCAPSULATION_LIMIT_HEADER,
         }
@@ -237,7 +251,7 @@ impl Front {
     /// The octets that the length field of its header does not count.
     const fn own_header(&self) -> usize {
         match self {
-            Self::V4(_) => 0,
+            Self::V4(_) | Self::Udp4 { .. } => 0,
             Self::V6 { .. } => IPV6_HEADER,
         }
     }
@@ -251,6 +265,14 @@ impl Front {
                 if let Some(front) = octets.first_chunk_mut() {
                     Ipv4Header { length, identification, ..*header }.write(front);
                 }
+            }
+            Self::Udp4 { header, ports: (source, destination) } => {
+                let identification = header.identification.wrapping_add(number as u16);
+                let Some((front, behind)) = octets.split_first_chunk_mut() else { return };
+                Ipv4Header { length, identification, ..*header }.write(front);
+                let Some((front, data)) = behind.split_first_chunk_mut() else { return };
+                let udp = UdpHeader::new(*source, *destination, data.len());
+                udp.with_checksum4(header.source, header.destination, data).write(front);
             }
             Self::V6 { header, limit } => {
                 let next_header = if limit.is_some() { DESTINATION_OPTIONS } else { header.next_header };
@@ -287,3 +309,6 @@ const fn protocol_of(packet: &Packet) -> u8 {
         Addresses::V6 { .. } => IPV6,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -158,10 +158,10 @@ impl Rewriter {
         }
     }
 
-    /// The largest packet that a tunnel of this policy carries to `remote`, in octets, if it is IPv4 (with DF), or if it is IPv6.
-    pub fn tunnel_mtu_ip_in_ip(&self, policy: PolicyId, remote: IpAddr, is_v4: bool) -> Option<u16> {
+    /// The largest packet that a tunnel of this policy carries behind an outer header, in octets, if it is IPv4 (with DF), or if it is IPv6.
+    pub fn tunnel_mtu_ip_in_ip(&self, policy: PolicyId, outer: &Outer, is_v4: bool) -> Option<u16> {
         let policy = self.tunnels.get(usize::from(policy.0))?;
-        Some(self.bench.room_ip_in_ip(policy, remote, is_v4).most)
+        Some(self.bench.room_ip_in_ip(policy, outer, is_v4).most)
     }
 
     /// The largest packet that a tunnel of this policy carries to `remote`, in octets.

@@ -1,6 +1,7 @@
 //! The ends of a tunnel of IP in IP, in either family.
 
 use crate::parse::Addresses;
+use crate::verdict::Outer;
 use core::net::IpAddr;
 
 /// The ends of a tunnel, and what it takes.
@@ -35,6 +36,15 @@ impl Pair {
             Addresses::V6 { source, destination } => {
                 Self { source: IpAddr::V6(source), destination: IpAddr::V6(destination) }
             }
+        }
+    }
+
+    /// The outer header between them; `None` if they are of two families.
+    pub const fn header(self) -> Option<Outer> {
+        match (self.source, self.destination) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => Some(Outer::V4 { source, destination }),
+            (IpAddr::V6(source), IpAddr::V6(destination)) => Some(Outer::V6 { source, destination }),
+            (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => None,
         }
     }
 }
