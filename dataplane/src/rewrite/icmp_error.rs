@@ -17,7 +17,7 @@ use arrayvec::ArrayVec;
 use core::hash::BuildHasher as _;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use foldhash::quality::FixedState;
-use sixway_wire::checksum::{Sum, pseudo6};
+use sixway_wire::IcmpHeader;
 use sixway_wire::protocol;
 
 /// RFC 1812 §4.3.2.3: as much of the packet as keeps the error within 576 octets.
@@ -104,7 +104,7 @@ impl IcmpErrors {
             }
             (_, given) => given,
         };
-        let Some(head) = Head::of(reason, packet, detail) else {
+        let Some(head) = head_of(reason, packet, detail) else {
             return;
         };
         let made = match packet.addresses {
@@ -144,11 +144,10 @@ impl IcmpErrors {
             counters.icmp_errors_limited += 1;
             return None;
         }
-        let [a, b, c, d] = relayed.rest.to_be_bytes();
-        let head = Head([relayed.kind, relayed.code, 0, 0, a, b, c, d]);
+        let head = IcmpHeader::new(relayed.kind, relayed.code, relayed.rest);
         let quote = &quote[..quote.len().min(LONGEST6 - IPV6_HEADER - ICMP_HEADER)];
-        let (header, Head(head)) = headers6(head, own, to, quote);
-        Some([&header.octets()[..], &head, quote].into_iter().flatten().copied().collect())
+        let (header, head) = headers6(head, own, to, quote);
+        Some([&header.octets()[..], &head.octets(), quote].into_iter().flatten().copied().collect())
     }
 
     /// The same to an IPv4 sender, in ICMPv4 (RFC 2473 §8.3).
@@ -168,11 +167,10 @@ impl IcmpErrors {
             counters.icmp_errors_limited += 1;
             return None;
         }
-        let [a, b, c, d] = relayed.rest.to_be_bytes();
-        let head = Head([relayed.kind, relayed.code, 0, 0, a, b, c, d]);
+        let head = IcmpHeader::new(relayed.kind, relayed.code, relayed.rest);
         let quote = &quote[..quote.len().min(LONGEST4 - IPV4_HEADER - ICMP_HEADER)];
-        let (header, Head(head)) = headers4(head, own, to, quote);
-        Some([&header.octets()[..], &head, quote].into_iter().flatten().copied().collect())
+        let (header, head) = headers4(head, own, to, quote);
+        Some([&header.octets()[..], &head.octets(), quote].into_iter().flatten().copied().collect())
     }
 
     /// Takes from the source's bucket and then from the one for all.
@@ -231,35 +229,29 @@ const fn is_host6(address: Ipv6Addr) -> bool {
         && !address.is_unicast_link_local()
 }
 
-/// The eight octets in front of the quote, the checksum still 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Head([u8; ICMP_HEADER]);
-
-impl Head {
-    fn of(reason: DropReason, packet: &Packet, detail: IcmpDetail) -> Option<Self> {
-        let answer = reason.answer();
-        let (v4, (kind, code)) = match packet.addresses {
-            Addresses::V4 { .. } => (true, answer.icmpv4?),
-            Addresses::V6 { .. } => (false, answer.icmpv6?),
-        };
-        let rest = match (v4, kind, code) {
-            // RFC 1191 §4: the next hop's MTU in the low 16 bits. RFC 4443 §3.2: in all 32.
-            (true, 3, 4) | (false, 2, _) => match detail {
-                IcmpDetail::Mtu(mtu) if v4 => mtu.min(0xffff),
-                IcmpDetail::Mtu(mtu) => mtu.max(1_280),
-                IcmpDetail::None | IcmpDetail::Pointer(_) => return None,
-            },
-            // RFC 792: the pointer is the first octet. RFC 4443 §3.4: all 32 bits.
-            (true, 12, 0) | (false, 4, _) => match detail {
-                IcmpDetail::Pointer(pointer) if v4 => pointer.min(255) << 24,
-                IcmpDetail::Pointer(pointer) => pointer,
-                IcmpDetail::None | IcmpDetail::Mtu(_) => return None,
-            },
-            (true | false, _, _) => 0,
-        };
-        let [a, b, c, d] = rest.to_be_bytes();
-        Some(Self([kind, code, 0, 0, a, b, c, d]))
-    }
+/// The ICMP header in front of the quote, the checksum still 0.
+fn head_of(reason: DropReason, packet: &Packet, detail: IcmpDetail) -> Option<IcmpHeader> {
+    let answer = reason.answer();
+    let (v4, (kind, code)) = match packet.addresses {
+        Addresses::V4 { .. } => (true, answer.icmpv4?),
+        Addresses::V6 { .. } => (false, answer.icmpv6?),
+    };
+    let rest = match (v4, kind, code) {
+        // RFC 1191 §4: the next hop's MTU in the low 16 bits. RFC 4443 §3.2: in all 32.
+        (true, 3, 4) | (false, 2, _) => match detail {
+            IcmpDetail::Mtu(mtu) if v4 => mtu.min(0xffff),
+            IcmpDetail::Mtu(mtu) => mtu.max(1_280),
+            IcmpDetail::None | IcmpDetail::Pointer(_) => return None,
+        },
+        // RFC 792: the pointer is the first octet. RFC 4443 §3.4: all 32 bits.
+        (true, 12, 0) | (false, 4, _) => match detail {
+            IcmpDetail::Pointer(pointer) if v4 => pointer.min(255) << 24,
+            IcmpDetail::Pointer(pointer) => pointer,
+            IcmpDetail::None | IcmpDetail::Mtu(_) => return None,
+        },
+        (true | false, _, _) => 0,
+    };
+    Some(IcmpHeader::new(kind, code, rest))
 }
 
 /// The start of the dropped packet, as it would have been on the wire; of a super-frame, that of the first segment.
@@ -274,73 +266,59 @@ impl Quote {
 }
 
 fn compose4(
-    head: Head,
+    head: IcmpHeader,
     source: Ipv4Addr,
     destination: Ipv4Addr,
     Quote(quote): &Quote,
     out: &mut Outbox,
 ) -> Result<(), DropReason> {
-    let (header, Head(head)) = headers4(head, source, destination, quote);
-    emit(&[&header.octets(), &head, quote], IPV4_HEADER, out)
+    let (header, head) = headers4(head, source, destination, quote);
+    emit(&[&header.octets(), &head.octets(), quote], IPV4_HEADER, out)
 }
 
 /// The IPv4 header in front of an error, and the error's head with its checksum.
 fn headers4(
-    Head(mut head): Head,
+    head: IcmpHeader,
     source: Ipv4Addr,
     destination: Ipv4Addr,
     quote: &[u8],
-) -> (Ipv4Header, Head) {
-    let length = IPV4_HEADER + ICMP_HEADER + quote.len();
-    let checksum = Sum::ZERO.bytes(&head).bytes(quote).checksum();
-    head[2..4].copy_from_slice(&checksum.to_be_bytes());
+) -> (Ipv4Header, IcmpHeader) {
+    let head = head.with_checksum4(quote);
     let header = Ipv4Header {
         tos: INTERNETWORK_CONTROL,
-        length: length as u16,
         // Errors that differ have different checksums, but for one in 65,536; parts of equal ones may mix.
-        identification: checksum,
+        identification: head.checksum,
         dont_fragment: false,
-        more_fragments: false,
-        offset: 0,
         ttl: HOPS,
-        protocol: protocol::ICMPV4,
-        source,
-        destination,
+        ..Ipv4Header::new(source, destination, protocol::ICMPV4, ICMP_HEADER + quote.len())
     };
-    (header, Head(head))
+    (header, head)
 }
 
 fn compose6(
-    head: Head,
+    head: IcmpHeader,
     source: Ipv6Addr,
     destination: Ipv6Addr,
     Quote(quote): &Quote,
     out: &mut Outbox,
 ) -> Result<(), DropReason> {
-    let (header, Head(head)) = headers6(head, source, destination, quote);
-    emit(&[&header.octets(), &head, quote], IPV6_HEADER, out)
+    let (header, head) = headers6(head, source, destination, quote);
+    emit(&[&header.octets(), &head.octets(), quote], IPV6_HEADER, out)
 }
 
 /// The IPv6 header in front of an error, and the error's head with its checksum.
 fn headers6(
-    Head(mut head): Head,
+    head: IcmpHeader,
     source: Ipv6Addr,
     destination: Ipv6Addr,
     quote: &[u8],
-) -> (Ipv6Header, Head) {
-    let length = (ICMP_HEADER + quote.len()) as u16;
-    let pseudo = pseudo6(source, destination, protocol::ICMPV6, length.into());
-    let checksum = pseudo.bytes(&head).bytes(quote).checksum();
-    head[2..4].copy_from_slice(&checksum.to_be_bytes());
+) -> (Ipv6Header, IcmpHeader) {
+    let head = head.with_checksum6(source, destination, quote);
     let header = Ipv6Header {
-        traffic_class: 0,
-        payload_length: length,
-        next_header: protocol::ICMPV6,
         hop_limit: HOPS,
-        source,
-        destination,
+        ..Ipv6Header::new(source, destination, protocol::ICMPV6, ICMP_HEADER + quote.len())
     };
-    (header, Head(head))
+    (header, head)
 }
 
 fn emit(parts: &[&[u8]], transport: usize, out: &mut Outbox) -> Result<(), DropReason> {

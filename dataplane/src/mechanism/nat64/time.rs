@@ -6,11 +6,11 @@ use crate::effects::{Beside, Effects};
 use crate::instant::Instant;
 use crate::nat::{Fired, SilentSession};
 use crate::parse::ACK;
-use sixway_wire::checksum::pseudo6;
 use sixway_wire::protocol::TCP;
+use sixway_wire::{IPV6_HEADER, Ipv6Header, TCP_HEADER, TcpHeader};
 
 /// Octets of a probe: an IPv6 header and a TCP header.
-const PROBE_OCTETS: usize = 60;
+const PROBE_OCTETS: usize = IPV6_HEADER + TCP_HEADER;
 
 impl Nat64 {
     /// Ends what is due, looking at no more than `budget` sessions, and hands out what is to be sent. Whatever is left
@@ -36,18 +36,11 @@ fn probe_packet(
     embed: impl Fn(core::net::Ipv4Addr) -> Result<core::net::Ipv6Addr, DropReason>,
 ) -> Result<[u8; PROBE_OCTETS], DropReason> {
     let (source, destination) = (embed(session.remote.address)?, session.inside.0.address);
+    let header = Ipv6Header::new(source, destination, TCP, TCP_HEADER);
+    let tcp = TcpHeader::new(session.remote.port, session.inside.0.port, ACK);
+    let tcp = tcp.with_checksum6(source, destination, &[]);
     let mut packet = [0; PROBE_OCTETS];
-    packet[0] = 0x60;
-    packet[5] = 20;
-    packet[6] = TCP;
-    packet[7] = 64;
-    packet[8..24].copy_from_slice(&source.octets());
-    packet[24..40].copy_from_slice(&destination.octets());
-    packet[40..42].copy_from_slice(&session.remote.port.to_be_bytes());
-    packet[42..44].copy_from_slice(&session.inside.0.port.to_be_bytes());
-    packet[52] = 5 << 4;
-    packet[53] = ACK;
-    let checksum = pseudo6(source, destination, TCP, 20).bytes(&packet[40..]).checksum();
-    packet[56..58].copy_from_slice(&checksum.to_be_bytes());
+    packet[..IPV6_HEADER].copy_from_slice(&header.octets());
+    packet[IPV6_HEADER..].copy_from_slice(&tcp.octets());
     Ok(packet)
 }

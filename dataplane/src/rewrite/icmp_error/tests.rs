@@ -4,6 +4,7 @@ use crate::parse::parse;
 use crate::samples::{header_sealed, icmp, is_sound, seal, tcp, udp, v4, v6};
 use core::time::Duration;
 use proptest::prelude::*;
+use sixway_wire::checksum::Sum;
 
 const OWN4: &str = "192.0.2.254";
 const OWN6: &str = "2001:db8::fe";

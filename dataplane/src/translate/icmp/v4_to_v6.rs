@@ -12,8 +12,8 @@ use crate::translate::Policy;
 use crate::translate::header::Ipv6Header;
 use crate::verdict::Quoted;
 use core::net::Ipv6Addr;
-use sixway_wire::checksum::{Sum, pseudo6};
-use sixway_wire::protocol;
+use sixway_wire::checksum::Sum;
+use sixway_wire::{IcmpHeader, protocol};
 
 /// RFC 4443 §2.4 c: an ICMPv6 error quotes as much as keeps it within the least IPv6 MTU.
 const LONGEST: usize = 1_280;
@@ -31,25 +31,25 @@ const PLATEAUS: [u16; 7] = [65_535, 32_000, 17_914, 8_166, 4_352, 2_002, 1_492];
 struct Head {
     kind: u8,
     code: u8,
-    rest: [u8; 4],
+    rest: u32,
     extensible: bool,
 }
 
 impl Head {
     /// A Destination Unreachable or Time Exceeded.
     const fn plain(kind: u8, code: u8) -> Self {
-        Self { kind, code, rest: [0; 4], extensible: true }
+        Self { kind, code, rest: 0, extensible: true }
     }
 
     /// A Packet Too Big or Parameter Problem, with its MTU or pointer.
     const fn with(kind: u8, code: u8, value: u32) -> Self {
-        Self { kind, code, rest: value.to_be_bytes(), extensible: false }
+        Self { kind, code, rest: value, extensible: false }
     }
 
     /// The tables of RFC 7915 §4.2. `total_length` is that of the quoted packet.
-    fn translate(icmp: &[u8; 8], total_length: u32, limits: &Limits) -> Result<Self, DropReason> {
-        let [kind, code, _, _, pointer, _, mtu @ ..] = *icmp;
-        match (kind, code) {
+    fn translate(icmp: &IcmpHeader, total_length: u32, limits: &Limits) -> Result<Self, DropReason> {
+        let [pointer, _, mtu @ ..] = icmp.rest.to_be_bytes();
+        match (icmp.kind, icmp.code) {
             (3, 0 | 1 | 5 | 6 | 7 | 8 | 11 | 12) => Ok(Self::plain(1, 0)),
             // The pointer shows the IPv6 Next Header field.
             (3, 2) => Ok(Self::with(4, 1, 6)),
@@ -116,16 +116,16 @@ pub fn error_v4_to_v6(
         return Err(DropReason::HopLimitExceeded);
     }
     let icmp = frame.bytes().get(usize::from(packet.transport_at)..packet.length as usize);
-    let Some((head, body)) = icmp.and_then(<[u8]>::split_first_chunk::<8>) else {
-        return Err(DropReason::TransportTruncated);
-    };
-    if Sum::ZERO.bytes(head).bytes(body).checksum() != 0 {
+    let icmp = icmp.ok_or(DropReason::TransportTruncated)?;
+    let (head, body) = IcmpHeader::split(icmp).map_err(|_| DropReason::TransportTruncated)?;
+    if Sum::ZERO.bytes(icmp).checksum() != 0 {
         return Err(DropReason::BadIcmpChecksum);
     }
 
     let total_length = QuotedPacket::v4(body)?.length;
-    let translated = Head::translate(head, total_length, limits)?;
-    let body = Body::split(body, usize::from(head[5]) * UNIT4);
+    let translated = Head::translate(&head, total_length, limits)?;
+    let [_, length, ..] = head.rest.to_be_bytes();
+    let body = Body::split(body, usize::from(length) * UNIT4);
 
     let mut message = Message::new();
     append(&mut message, &[0; QUOTE_AT], LONGEST);
@@ -133,7 +133,8 @@ pub fn error_v4_to_v6(
     quote::to_v6(body.quote, endpoints, policy, &mut message, LONGEST)?;
     let mut rest = translated.rest;
     if translated.extensible {
-        rest[0] = attach(&mut message, QUOTE_AT, body.extension, UNIT6, LONGEST);
+        let length = attach(&mut message, QUOTE_AT, body.extension, UNIT6, LONGEST);
+        rest |= u32::from(length) << 24;
     }
 
     let length = (message.len() - IPV6_HEADER) as u16;
@@ -146,12 +147,9 @@ pub fn error_v4_to_v6(
         destination,
     };
     message[..IPV6_HEADER].copy_from_slice(&header.octets());
-    message[40] = translated.kind;
-    message[41] = translated.code;
-    message[44..48].copy_from_slice(&rest);
-    let checksum =
-        pseudo6(source, destination, protocol::ICMPV6, length.into()).bytes(&message[40..]).checksum();
-    message[42..44].copy_from_slice(&checksum.to_be_bytes());
+    let icmp = IcmpHeader::new(translated.kind, translated.code, rest);
+    let icmp = icmp.with_checksum6(source, destination, &message[QUOTE_AT..]);
+    message[IPV6_HEADER..QUOTE_AT].copy_from_slice(&icmp.octets());
 
     if frame.space().len() < message.len() {
         return Err(DropReason::NoHeadroom);

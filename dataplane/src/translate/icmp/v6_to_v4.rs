@@ -12,8 +12,8 @@ use crate::translate::Policy;
 use crate::translate::header::Ipv4Header;
 use crate::verdict::Quoted;
 use core::net::Ipv4Addr;
-use sixway_wire::checksum::{Sum, pseudo6};
-use sixway_wire::protocol;
+use sixway_wire::checksum::pseudo6;
+use sixway_wire::{IcmpHeader, protocol};
 
 /// RFC 1812 §4.3.2.3: an ICMPv4 error quotes as much as keeps it within 576 octets.
 const LONGEST: usize = 576;
@@ -30,37 +30,36 @@ const LEAST_MTU4: u32 = 68;
 struct Head {
     kind: u8,
     code: u8,
-    rest: [u8; 4],
+    rest: u32,
 }
 
 impl Head {
     const fn plain(kind: u8, code: u8) -> Self {
-        Self { kind, code, rest: [0; 4] }
+        Self { kind, code, rest: 0 }
     }
 
     /// The tables of RFC 7915 §5.2. `fragment_header`: the quoted packet has one.
-    fn translate(icmp: &[u8; 8], fragment_header: bool, limits: &Limits) -> Result<Self, DropReason> {
-        let [kind, code, _, _, value @ ..] = *icmp;
-        let value = u32::from_be_bytes(value);
-        match (kind, code) {
+    fn translate(icmp: &IcmpHeader, fragment_header: bool, limits: &Limits) -> Result<Self, DropReason> {
+        let value = icmp.rest;
+        match (icmp.kind, icmp.code) {
             (1, 0 | 2 | 3) => Ok(Self::plain(3, 1)),
             (1, 1) => Ok(Self::plain(3, 10)),
             (1, 4) => Ok(Self::plain(3, 3)),
             (2, _) => {
-                let [high, low] = fragmentation_needed(value, fragment_header, limits).to_be_bytes();
-                Ok(Self { kind: 3, code: 4, rest: [0, 0, high, low] })
+                let mtu = fragmentation_needed(value, fragment_header, limits);
+                Ok(Self { kind: 3, code: 4, rest: mtu.into() })
             }
             (3, code) => Ok(Self::plain(11, code)),
-            (4, 0) => Ok(Self { kind: 12, code: 0, rest: [translate_pointer(value)?, 0, 0, 0] }),
+            (4, 0) => Ok(Self { kind: 12, code: 0, rest: u32::from(translate_pointer(value)?) << 24 }),
             (4, 1) => Ok(Self::plain(3, 2)),
             _ => Err(DropReason::IcmpUntranslatable),
         }
     }
 
     /// Whether the ICMPv6 message had a length attribute (RFC 4884 §4.4, §4.5): its first octet behind the checksum.
-    const fn attribute_of([kind, _, _, _, attribute, ..]: &[u8; 8]) -> usize {
-        match *kind {
-            1 | 3 => *attribute as usize * UNIT6,
+    const fn attribute_of(icmp: &IcmpHeader) -> usize {
+        match icmp.kind {
+            1 | 3 => (icmp.rest >> 24) as usize * UNIT6,
             _ => 0,
         }
     }
@@ -119,18 +118,16 @@ pub fn error_v6_to_v4(
         return Err(DropReason::HopLimitExceeded);
     }
     let icmp = frame.bytes().get(usize::from(packet.transport_at)..packet.length as usize);
-    let Some((head, body)) = icmp.and_then(<[u8]>::split_first_chunk::<8>) else {
-        return Err(DropReason::TransportTruncated);
-    };
-    let length = 8 + body.len() as u32;
-    let sum = pseudo6(source6, destination6, protocol::ICMPV6, length).bytes(head).bytes(body);
+    let icmp = icmp.ok_or(DropReason::TransportTruncated)?;
+    let (head, body) = IcmpHeader::split(icmp).map_err(|_| DropReason::TransportTruncated)?;
+    let sum = pseudo6(source6, destination6, protocol::ICMPV6, icmp.len() as u32).bytes(icmp);
     if sum.checksum() != 0 {
         return Err(DropReason::BadIcmpChecksum);
     }
 
     let fragment_header = QuotedPacket::v6(body)?.fragment_header.is_some();
-    let translated = Head::translate(head, fragment_header, limits)?;
-    let body = Body::split(body, Head::attribute_of(head));
+    let translated = Head::translate(&head, fragment_header, limits)?;
+    let body = Body::split(body, Head::attribute_of(&head));
 
     let mut message = Message::new();
     append(&mut message, &[0; QUOTE_AT], LONGEST);
@@ -139,24 +136,23 @@ pub fn error_v6_to_v4(
     let mut rest = translated.rest;
     // Only types 1 and 3 have extensions here, and what they become, types 3 and 11, has them too.
     if !body.extension.is_empty() {
-        rest[1] = attach(&mut message, QUOTE_AT, body.extension, UNIT4, LONGEST);
+        let length = attach(&mut message, QUOTE_AT, body.extension, UNIT4, LONGEST);
+        rest |= u32::from(length) << 16;
     }
 
-    message[20] = translated.kind;
-    message[21] = translated.code;
-    message[24..28].copy_from_slice(&rest);
-    let checksum = Sum::ZERO.bytes(&message[20..]).checksum().to_be_bytes();
-    message[22..24].copy_from_slice(&checksum);
+    let icmp = IcmpHeader::new(translated.kind, translated.code, rest);
+    let icmp = icmp.with_checksum4(&message[QUOTE_AT..]);
+    message[IPV4_HEADER..QUOTE_AT].copy_from_slice(&icmp.octets());
 
     let fragment_header = usize::from(packet.fragment_header);
     let identification = match frame.bytes().get(fragment_header + 6..fragment_header + 8) {
-        Some(&[high, low]) if fragment_header != 0 => [high, low],
-        Some(_) | None => checksum,
+        Some(&[high, low]) if fragment_header != 0 => u16::from_be_bytes([high, low]),
+        Some(_) | None => icmp.checksum,
     };
     let header = Ipv4Header {
         tos: policy.tos.of(packet.traffic_class),
         length: message.len() as u16,
-        identification: u16::from_be_bytes(identification),
+        identification,
         dont_fragment: false,
         more_fragments: false,
         offset: 0,
