@@ -4,10 +4,9 @@
 //! Nothing here is trusted: whoever sends the error may quote what was never sent. The quoted header checksum is not looked
 //! at, as routers on the way may have changed the header (RFC 1812 §4.3.2.3).
 
-use super::{Addresses, Fragment, IPV4_HEADER, IPV6_HEADER, QuotedTuple, ipv6};
+use super::{Addresses, Fragment, IPV6_HEADER, QuotedTuple, ipv6};
 use crate::drop_reason::DropReason;
-use core::net::{Ipv4Addr, Ipv6Addr};
-use sixway_wire::{Endpoint4, Endpoint6, protocol};
+use sixway_wire::{Endpoint4, Endpoint6, Ipv4Header, Ipv6Header, protocol};
 
 /// A quoted packet: what its IP headers say and where its transport header stands in the quote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,36 +32,24 @@ pub struct QuotedPacket {
 impl QuotedPacket {
     /// Reads a quoted IPv4 packet. Fails with [`DropReason::QuoteUnusable`] when its header is cut short or contradicts itself.
     pub fn v4(quote: &[u8]) -> Result<Self, DropReason> {
-        let Some((header, _)) = quote.split_first_chunk::<IPV4_HEADER>() else {
-            return Err(DropReason::QuoteUnusable);
-        };
-        let transport_at = usize::from(header[0] & 15) * 4;
-        let length = word(header, 2);
-        if header[0] >> 4 != 4
-            || transport_at < IPV4_HEADER
-            || transport_at > quote.len()
-            || usize::from(length) < transport_at
-        {
+        let (header, behind) = Ipv4Header::split_quoted(quote).map_err(|_| DropReason::QuoteUnusable)?;
+        let transport_at = quote.len() - behind.len();
+        if usize::from(header.length) < transport_at {
             return Err(DropReason::QuoteUnusable);
         }
-        let place = word(header, 6);
         let fragment = Fragment {
-            offset: (place & 0x1fff) << 3,
-            more: place & 0x2000 != 0,
-            identification: word(header, 4).into(),
+            offset: header.offset,
+            more: header.more_fragments,
+            identification: header.identification.into(),
         };
-        let [.., s0, s1, s2, s3, d0, d1, d2, d3] = *header;
         Ok(Self {
-            addresses: Addresses::V4 {
-                source: Ipv4Addr::from([s0, s1, s2, s3]),
-                destination: Ipv4Addr::from([d0, d1, d2, d3]),
-            },
-            protocol: header[9],
-            hops: header[8],
-            traffic_class: header[1],
-            length: length.into(),
+            addresses: Addresses::V4 { source: header.source, destination: header.destination },
+            protocol: header.protocol,
+            hops: header.ttl,
+            traffic_class: header.tos,
+            length: header.length.into(),
             transport_at,
-            transport_end: quote.len().min(length.into()),
+            transport_end: quote.len().min(header.length.into()),
             fragment_header: (fragment.offset != 0 || fragment.more).then_some(fragment),
         })
     }
@@ -84,22 +71,15 @@ impl QuotedPacket {
     }
 
     fn v6_with_chain(quote: &[u8]) -> Result<(Self, ipv6::Chain), DropReason> {
-        let Some((header, _)) = quote.split_first_chunk::<IPV6_HEADER>() else {
-            return Err(DropReason::QuoteUnusable);
-        };
-        if header[0] >> 4 != 6 {
-            return Err(DropReason::QuoteUnusable);
-        }
-        let length = IPV6_HEADER + usize::from(word(header, 4));
+        let header = Ipv6Header::read(quote).map_err(|_| DropReason::QuoteUnusable)?;
+        let length = IPV6_HEADER + usize::from(header.payload_length);
         let end = quote.len().min(length);
         let chain = ipv6::walk(&quote[..end]).map_err(|_| DropReason::QuoteUnusable)?;
-        let [_, _, _, _, _, _, _, _, addresses @ ..] = header;
-        let (source, destination) = addresses.split_at(16);
         let packet = Self {
-            addresses: Addresses::V6 { source: address6(source), destination: address6(destination) },
+            addresses: Addresses::V6 { source: header.source, destination: header.destination },
             protocol: chain.protocol,
-            hops: header[7],
-            traffic_class: (word(header, 0) >> 4) as u8,
+            hops: header.hop_limit,
+            traffic_class: header.traffic_class,
             length: length as u32,
             transport_at: chain.at,
             transport_end: end,
@@ -213,10 +193,6 @@ fn word(octets: &[u8], at: usize) -> u16 {
         Some(&[high, low]) => u16::from_be_bytes([high, low]),
         Some(_) | None => 0,
     }
-}
-
-fn address6(octets: &[u8]) -> Ipv6Addr {
-    octets.first_chunk::<16>().map_or(Ipv6Addr::UNSPECIFIED, |octets| Ipv6Addr::from(*octets))
 }
 
 #[cfg(test)]

@@ -9,11 +9,12 @@
 
 use crate::drop_reason::DropReason;
 use crate::parse::quoted::QuotedPacket;
-use crate::parse::{Addresses, ICMP_HEADER, IPV6_HEADER};
+use crate::parse::{Addresses, IPV6_HEADER};
 use crate::rewrite::IPV6_MIN_MTU;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::checksum::Sum;
 use sixway_wire::protocol::{ICMPV6, IPV6};
+use sixway_wire::{IcmpHeader, Ipv6Header};
 
 /// What must be quoted of the inner packet behind its headers, so that its sender knows which of his packets it was (RFC 792).
 const LEAST_TRANSPORT: usize = 8;
@@ -75,12 +76,11 @@ impl<'a> TunnelError<'a> {
     ///
     /// Fails with [`DropReason::BadIcmpChecksum`], and with [`DropReason::QuoteUnusable`] when no tunnel packet is quoted.
     pub fn read(message: &'a [u8]) -> Result<Self, DropReason> {
-        let (head, body) =
-            message.split_first_chunk::<ICMP_HEADER>().ok_or(DropReason::TransportTruncated)?;
+        let (head, body) = IcmpHeader::split(message).map_err(|_| DropReason::TransportTruncated)?;
         if Sum::ZERO.bytes(message).fold() != 0xffff {
             return Err(DropReason::BadIcmpChecksum);
         }
-        let [kind, code, _, _, _, words, high, low] = *head;
+        let [_, words, high, low] = head.rest.to_be_bytes();
         // RFC 4884 §4: behind the quote, whose length in words is told, extensions may follow.
         let told = usize::from(words) * 4;
         let quote = if told >= 128 { body.get(..told).unwrap_or(body) } else { body };
@@ -91,7 +91,7 @@ impl<'a> TunnelError<'a> {
         if outer.protocol != IPV6 {
             return Err(DropReason::QuoteUnusable);
         }
-        let says = match (kind, code) {
+        let says = match (head.kind, head.code) {
             (3, 4) => Says::TooBig(u16::from_be_bytes([high, low])),
             (3, _) | (11, 0) => Says::Unreachable,
             (_, _) => Says::Else,
@@ -109,13 +109,11 @@ impl<'a> TunnelError<'a> {
 
 impl<'a> Inner<'a> {
     pub(super) fn read(quote: &'a [u8]) -> Option<Self> {
-        let header = quote.first_chunk::<IPV6_HEADER>().filter(|header| header[0] >> 4 == 6)?;
-        let (addresses, _) = header[8..].as_chunks::<16>();
-        let [source, destination] = *addresses else { return None };
-        let length = IPV6_HEADER + usize::from(u16::from_be_bytes([header[4], header[5]]));
+        let header = Ipv6Header::read(quote).ok()?;
+        let length = IPV6_HEADER + usize::from(header.payload_length);
         Some(Self {
-            source: source.into(),
-            destination: destination.into(),
+            source: header.source,
+            destination: header.destination,
             length: length as u32,
             quote: &quote[..quote.len().min(length)],
         })
