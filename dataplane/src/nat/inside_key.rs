@@ -356,4 +356,13 @@ mod tests {
         assert_eq!(host(1).subscriber(0), other.subscriber(0));
         assert_ne!(host(1).subscriber(32), other.subscriber(32));
     }
+
+    #[test]
+    fn hosts_behind_two_softwires_and_two_hosts_behind_one_have_tags_of_their_own() {
+        let host = |id, last| SoftwireHost { id: SoftwireId(id), address: Ipv4Addr::new(10, 0, 0, last) };
+        let words = [host(1, 1), host(2, 1), host(1, 2), host(2, 2)].map(SoftwireHost::word);
+        for (at, word) in words.iter().enumerate() {
+            assert!(!words[..at].contains(word), "{words:?}");
+        }
+    }
 }
