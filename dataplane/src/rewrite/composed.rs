@@ -136,3 +136,21 @@ fn hops(frame: &Frame) -> u8 {
         [..] => 0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::{v4, v6};
+
+    #[test]
+    fn what_the_packet_between_two_steps_has_in_its_first_header_is_read_in_either_family() {
+        let mut four = v4("10.0.0.1", "10.0.0.2", 17, &[0; 8]);
+        (four[1], four[8]) = (0xb9, 33);
+        let mut six = v6("2001:db8::1", "2001:db8::2", 17, &[0; 8]);
+        (six[0], six[1], six[7], six[8]) = (0x6b, 0x90, 44, 0x20);
+        for (octets, ttl) in [(four, 33), (six, 44)] {
+            let frame = Frame::holding(&octets);
+            assert_eq!((traffic_class(&frame), hops(&frame)), (0xb9, ttl));
+        }
+    }
+}
