@@ -26,6 +26,7 @@ use std::time::Duration;
 pub const TESTS: &[Interop] = &[
     Interop::new("a_linux_kernel_is_the_other_end_of_tunnels_of_ip_in_ip", NEEDS, everything_passes),
     Interop::new("tcp_through_tunnels_of_ip_in_ip_passes_a_narrow_link", NEEDS, narrow_link),
+    Interop::new("every_worker_learns_of_a_narrow_path_of_ip_in_ip", NEEDS, every_worker_learns),
     Interop::new("a_tunnel_of_linux_goes_through_ip_in_ip_as_far_as_its_limit_says", NEEDS, nested),
 ];
 
@@ -37,7 +38,7 @@ name = "sixway0"
 [gateway]
 ipv4_address = "192.0.2.254"
 ipv6_address = "2001:db8:1::fe"
-workers = 1
+workers = 2
 "#;
 
 /// A kind of tunnel. Over IPv6 it ends at 2001:db8:8::NUMBER, for Linux can have one device for each pair of ends.
@@ -321,6 +322,32 @@ fn narrow_link() -> Result<()> {
         }
         pings(&network, &peer, mode).map_err(of(mode))?;
     }
+    Ok(())
+}
+
+/// Packets without DF: their senders are told nothing, so every worker has to know the path. Many senders come to all of them.
+fn every_worker_learns() -> Result<()> {
+    const SENDERS: std::ops::Range<u8> = 20..44;
+    let network = network()?;
+    for host in ["left", "right"] {
+        network.host(host)?.ip("link set mid0 mtu 1400")?;
+    }
+    let peer = start_peer(&network)?;
+    peer.sh("ip route change 10.1.8.0/24 dev t8 src 10.7.8.2 mtu 1300")?;
+    start_sixway(&network, "")?;
+    let mut lost = Vec::new();
+    for sender in SENDERS {
+        let source = format!("10.1.8.{sender}");
+        network.address("server", "up0", &format!("{source}/24"))?;
+        let mut ping = command("ping")?;
+        ping.args(["-n", "-M", "dont", "-c", "1", "-W", "1", "-s", "1400", "-I", &source, "10.7.8.2"]);
+        let said = network.host("server")?.run(ping, Duration::from_secs(5))?.stdout;
+        if !said.contains(" 0% packet loss") {
+            lost.push(source);
+        }
+    }
+    // By the first one that is lost the path is found to be narrow.
+    assert!(lost.len() <= 1, "pings were lost from {lost:?}");
     Ok(())
 }
 
