@@ -1,7 +1,7 @@
 //! The pages of `docs/conformance/` and the tests that they name are held together here.
 //!
 //! A row is `| clause | requirement | mark | tests or why not |`; a test is named by its file and its name, as in
-//! `dataplane/tests/siit.rs::a_packet_is_translated`.
+//! `dataplane/tests/siit.rs::a_packet_is_translated`; an interop test by the name in its list.
 #![allow(clippy::disallowed_methods, reason = "the pages and the sources are files")]
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
@@ -44,8 +44,12 @@ fn named(cell: &str) -> impl Iterator<Item = (&str, &str)> {
         .filter(|(path, _)| path.ends_with(".rs"))
 }
 
-/// Whether the function stands there with a test's attribute above it.
+/// Whether the function stands there with a test's attribute above it, or an interop test of this name is listed there.
 fn is_test(source: &str, name: &str) -> bool {
+    let listed = source.split_once(&format!("\"{name}\""));
+    if listed.is_some_and(|(before, _)| before.trim_end().ends_with("Interop::new(")) {
+        return true;
+    }
     let Some((before, _)) = source.split_once(&format!("fn {name}(")) else { return false };
     let mut above = before.rsplit('\n').skip(1).take_while(|line| line.trim_start().starts_with('#'));
     above.any(|line| matches!(line.trim(), "#[test]" | "#[tokio::test]"))

@@ -523,6 +523,37 @@ fn what_another_worker_heard_of_a_path_is_learnt_too() {
 }
 
 #[test]
+fn what_is_heard_of_a_path_is_kept_for_the_other_workers_and_in_bounds() {
+    let two = || {
+        support::gateway(|config| {
+            config.workers = 2;
+            config.tunnels.push(TunnelConfig::IpInIp(over6()));
+        })
+    };
+    let (mut gateway, mut other) = (two(), two());
+    // Without DF the sender is not told: what the other engine sends would be lost for ever.
+    let error = error6(2, 0, 1_380, &in_ipv6(4, LOCAL6, REMOTE6, big4(1_400).may_fragment())).octets();
+    gateway.receives(error.clone());
+    let news = gateway.engine.take_path_errors();
+    assert_eq!(news, std::slice::from_ref(&error));
+    assert!(gateway.engine.take_path_errors().is_empty());
+    for octets in &news {
+        other.engine.learn_path_error(octets, other.now);
+    }
+    assert!(other.engine.take_path_errors().is_empty(), "news went in a circle");
+    other.receives(big4(1_400).may_fragment());
+    assert_eq!((other.sent()[6], other.sent()[6]), (44, 44));
+    // What is not believed is no news, and there is never much.
+    gateway.receives(error6(2, 0, 1_400, &in_ipv6(4, LOCAL6, REMOTE6, big4(1_400).may_fragment())));
+    assert!(gateway.engine.take_path_errors().is_empty());
+    (0..20).for_each(|_| gateway.receives(error.clone()));
+    assert_eq!(gateway.engine.take_path_errors().len(), 8);
+    let mut alone = with(over6());
+    alone.receives(error);
+    assert!(alone.engine.take_path_errors().is_empty());
+}
+
+#[test]
 fn nothing_runs_in_a_circle() {
     // RFC 2473 §4.1.2: its own packet comes back to be put in again; the other end is this host; its packet comes from itself.
     let behind = IpInIpConfig { prefixes6: vec!["2001:db8::/32".parse().unwrap()], ..over6() };

@@ -20,17 +20,22 @@ use sixway_wire::{Endpoint4, Endpoint6, Ipv4Header, UdpHeader, protocol};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Forwards every frame, or hands over those whose first octet is a worker's number plus 100. Keeps `table` sessions.
+/// Forwards every frame, or hands over those whose first octet is a worker's number plus 100; one that begins with 98 is an error about a path.
+/// Keeps `table` sessions.
 #[derive(Default)]
 struct Fake {
     counters: Counters,
     table: u32,
+    path_errors: Vec<Vec<u8>>,
 }
 
 impl Translator for Fake {
     fn process(&mut self, frames: &mut [Frame], _: Instant, _: &mut Outbox) {
         for frame in frames {
             self.counters.received += 1;
+            if frame.bytes()[0] == 98 {
+                self.path_errors.push(frame.bytes().to_vec());
+            }
             frame.verdict = match (frame.bytes()[0], frame.bytes()[0].checked_sub(100)) {
                 (99, _) => Verdict::Control,
                 (_, None) => Verdict::Forward,
@@ -65,6 +70,9 @@ impl Translator for Fake {
     fn set_tunnels(&mut self, _: &TunnelSet) {}
     fn learn_path_error(&mut self, error: &[u8], _: Instant) {
         self.table += error.len() as u32;
+    }
+    fn take_path_errors(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.path_errors)
     }
     fn counters(&self) -> Counters {
         self.counters.clone()
@@ -378,4 +386,30 @@ fn every_worker_learns_from_a_path_error_and_one_answers_it() {
     assert_eq!(answering.far.waiting(), 1);
     learning.stop();
     answering.stop();
+}
+
+#[test]
+fn the_other_workers_learn_from_a_path_error_that_came_as_a_packet_and_do_not_answer_it() {
+    let mut ends: Vec<_> = (0..3).map(|_| mailbox().unwrap()).collect();
+    let wakes: Vec<Wake> = ends.iter().map(|(_, mailbox)| mailbox.wake().clone()).collect();
+    let posts: Vec<Post> = ends.iter().map(|(post, _)| post.clone()).collect();
+    let mut running: Vec<Running> = Vec::new();
+    for (number, (handover, (post, mailbox))) in rings(&wakes).into_iter().zip(ends.drain(..)).enumerate() {
+        let (near, far) = Memory::pair(10);
+        let worker = Worker::new(vec![near], Fake::default(), Clock::start(), mailbox, handover);
+        let others = posts.iter().enumerate().filter(|(other, _)| *other != number);
+        let worker = worker.answering_path_errors().beside(others.map(|(_, post)| post.clone()).collect());
+        running.push(Running { far, post, thread: std::thread::spawn(|| worker.run()) });
+    }
+    running[0].pass(&[98; 50], 1);
+    let learnt = |worker: &Running| worker.ask(Command::Report).tables[0].sessions;
+    for _ in 0..500 {
+        if running[1..].iter().all(|worker| learnt(worker) == 50) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(running.iter().map(learnt).collect::<Vec<_>>(), [0, 50, 50]);
+    assert!(running[1..].iter().all(|worker| worker.counters().received == 0 && worker.far.waiting() == 0));
+    running.into_iter().for_each(Running::stop);
 }

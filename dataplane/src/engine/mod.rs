@@ -18,6 +18,7 @@ mod original;
 mod owner;
 mod pair_ends;
 mod path;
+mod path_news;
 mod tunnel_errors;
 mod walk;
 mod whole;
@@ -47,6 +48,7 @@ use ends::{Ends, Hosts, TunnelAt, own_addresses};
 use original::Original;
 use pair_ends::PairEnds;
 use path::{Batch, Path};
+use path_news::PathNews;
 use sixway_wire::{Prefix4, Prefix6};
 
 pub use config::{EngineConfig, TunnelConfig};
@@ -80,6 +82,7 @@ pub struct Engine {
     ends: Ends,
     pair_ends: PairEnds,
     own6: Option<Ipv6Addr>,
+    path_news: PathNews,
     path: Path,
     reassembly: Reassembly,
     /// Fragments of what comes through tunnels.
@@ -113,6 +116,7 @@ impl Engine {
             ends: Ends::default(),
             pair_ends: PairEnds::default(),
             own6: config.own6,
+            path_news: PathNews::default(),
             path: Path {
                 rewriter,
                 errors,

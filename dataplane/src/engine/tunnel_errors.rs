@@ -57,6 +57,9 @@ impl Engine {
         let error = IpInIpError::read(message_of(frame.bytes(), packet)?, packet.addresses)?;
         let Heeded { mtu, learnt } = self.heed_ip_in_ip(&error, packet)?;
         self.count(learnt);
+        if self.workers > 1 && matches!(learnt, Some(Learnt::Mtu(_))) {
+            self.path_news.keep(frame.bytes());
+        }
         let (errors, counters) = (&mut self.path.errors, &mut self.path.effects.counters);
         let (told, front) = match error.relayed(mtu)? {
             RelayedEither::V6(relayed, to) => {

@@ -38,6 +38,8 @@ pub(super) enum Owner {
     Tunnel(usize),
     /// An ISATAP site.
     Isatap(usize),
+    /// An end of tunnels of IP in IP, which is not this host's address.
+    TunnelEnd,
     /// A prefix of the mechanism of this section and number.
     Prefix(&'static str, usize),
     /// The way to the rest of IPv6.
@@ -70,6 +72,7 @@ enum Clash {
     HostsOwn,
     HostsOwnPool,
     HostsOwnMinor,
+    HostsOwnEnd,
     /// A tunnel's packets would be routed into the device.
     Outer,
 }
@@ -170,20 +173,20 @@ fn is_later<P>(outer: &Claim<P>, inner: &Claim<P>) -> bool {
 fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
     use Owner::{
         Dynamic, Eam, Gateway, Host, IcmpSource, Isatap, Nat64, OuterEnd, Pool, Prefix, Shared, Siit, SixRd,
-        SixToFour, Tunnel, WayOut,
+        SixToFour, Tunnel, TunnelEnd, WayOut,
     };
     match (&outer.owner, &inner.owner) {
-        (Host(_), Host(_)) | (Gateway, Gateway) => Clash::Tolerated,
+        (Host(_), Host(_)) => Clash::Tolerated,
         // RFC 7757 §5: a mapping of everything is for what nothing else claims.
         (Eam(..), _) if outer.prefix.is_all() => Clash::Tolerated,
         // A tunnel's prefixes are routes: what is narrower goes its own way.
         (Tunnel(_) | WayOut, _) if outer.prefix != inner.prefix => Clash::Tolerated,
         (OuterEnd, other) | (other, OuterEnd) => match other {
-            Pool(_) | Dynamic(_) | Eam(_, true) => Clash::Outer,
+            Pool(_) | Dynamic(_) | Eam(_, true) | Nat64(_) | Siit(_) | Prefix(..) | TunnelEnd => Clash::Outer,
             // Several tunnels may lead to one end; that it is none of this host is said of the key.
             OuterEnd | Host(_) | Gateway | Shared(_) | IcmpSource(_) | Eam(_, false) => Clash::Tolerated,
-            Nat64(_) | Siit(_) | SixToFour(_) | SixRd(_) | Isatap(_) | Tunnel(_) | WayOut => Clash::Tolerated,
-            Prefix(..) => Clash::Tolerated,
+            // Tunnels in tunnels.
+            SixToFour(_) | SixRd(_) | Isatap(_) | Tunnel(_) | WayOut => Clash::Tolerated,
         },
         (Host(_), other) | (other, Host(_)) => match other {
             // Hosts at either end of a tunnel have such addresses, and this one may be one of them.
@@ -192,12 +195,13 @@ fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
             Pool(_) => Clash::HostsOwnPool,
             Dynamic(_) | Eam(_, true) => Clash::HostsOwn,
             Nat64(_) | Siit(_) | Prefix(..) => Clash::HostsOwnMinor,
+            TunnelEnd => Clash::HostsOwnEnd,
         },
         (Gateway, Shared(_)) | (Shared(_), Gateway) => Clash::Tolerated,
-        // The gateway's own address is asked for before any prefix.
-        (Prefix(..), Gateway) => Clash::Tolerated,
-        (Gateway, SixToFour(_) | SixRd(_) | Isatap(_)) => Clash::Tolerated,
-        (SixToFour(_) | SixRd(_) | Isatap(_), Gateway) => Clash::Tolerated,
+        // The gateway's own address, and an end of tunnels, is asked for before any prefix. They may be the same.
+        (Prefix(..) | TunnelEnd | Gateway, Gateway | TunnelEnd) | (TunnelEnd, Prefix(..)) => Clash::Tolerated,
+        (Gateway | TunnelEnd, SixToFour(_) | SixRd(_) | Isatap(_)) => Clash::Tolerated,
+        (SixToFour(_) | SixRd(_) | Isatap(_), Gateway | TunnelEnd) => Clash::Tolerated,
         // Several addresses of this host, each with a 6to4 of its own.
         (SixToFour(_), SixToFour(_)) => Clash::Tolerated,
         // The dynamic pool leaves out the gateway's own address and the addresses of mappings.
@@ -234,6 +238,12 @@ fn tell<P: Block>(clash: Clash, earlier: &Claim<P>, later: &Claim<P>, report: &m
             let address = earlier.prefix.plain();
             let what = "and lies in this prefix; packets for it will not reach the gateway";
             report.warn(&later.place, format!("{address} is this host's own address on {interface} {what}"));
+        }
+        (Clash::HostsOwnEnd, Owner::Host(interface)) => {
+            let address = earlier.prefix.plain();
+            let what = "the kernel would take the tunnel's packets: remove it there, or write one that is routed to this host and on none of its interfaces";
+            report
+                .fault(&later.place, format!("{address} is this host's own address on {interface}; {what}"));
         }
         (Clash::MappedTwice, _) => {
             let what = "each prefix may be mapped once (RFC 7757 §5)";

@@ -1,4 +1,4 @@
-//! Keys that every tunnel has: how packets are put into IPv4 (RFC 4213 §3).
+//! Keys that every tunnel has: how packets are put into the outer header (RFC 4213 §3, RFC 2473 §6).
 
 use serde::{Serialize, Serializer};
 
@@ -8,7 +8,7 @@ use super::text::words;
 use super::translation::HeaderByte;
 
 words! {
-    /// What goes into the ECN field of the IPv4 header (RFC 6040 §4.1).
+    /// What goes into the ECN field of the outer header (RFC 6040 §4.1).
     Ecn {
         /// The field of the packet inside.
         Normal = "normal",
@@ -18,7 +18,7 @@ words! {
 }
 
 words! {
-    /// What becomes of an IPv4 packet larger than the next link.
+    /// What becomes of a tunnel packet larger than the next link.
     OuterFragments {
         /// It may be cut.
         Allowed = "allowed",
@@ -27,7 +27,7 @@ words! {
     }
 }
 
-/// Octets of IPv6 packet that go in whole (RFC 4213 §3.2).
+/// Octets of packet that go in whole (RFC 4213 §3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TunnelMtu {
     /// As many, whatever the path.
@@ -45,18 +45,18 @@ impl Serialize for TunnelMtu {
     }
 }
 
-/// How packets are put into IPv4.
+/// How packets are put into the outer header.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Encapsulation {
     /// The largest packet that goes in whole.
     pub mtu: TunnelMtu,
-    /// TTL of the IPv4 header.
+    /// TTL or hop limit of the outer header.
     pub ttl: HeaderByte,
-    /// DSCP of the IPv4 header.
+    /// DSCP of the outer header.
     pub traffic_class: HeaderByte,
-    /// ECN field of the IPv4 header.
+    /// ECN field of the outer header.
     pub ecn: Ecn,
-    /// IPv4 packets larger than the next link.
+    /// Tunnel packets larger than the next link.
     pub outer_fragments: OuterFragments,
     /// Whether the MSS of TCP SYNs is lowered to what fits.
     pub clamp_mss: bool,

@@ -170,7 +170,7 @@ impl Isatap {
 }
 
 impl Encapsulation {
-    fn engine(&self) -> tunnel::TunnelPolicy {
+    pub(super) fn engine(&self) -> tunnel::TunnelPolicy {
         let byte = |byte| match byte {
             HeaderByte::Copy => Byte::Copy,
             HeaderByte::Set(value) => Byte::Set(value),

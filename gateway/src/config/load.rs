@@ -145,7 +145,12 @@ impl Config {
             || !self.six_rd.is_empty()
             || !self.configured_tunnels.is_empty()
             || !self.router_advertisements.is_empty()
-            || !self.others.is_empty()
+            || self.others.are_reached_by_ipv6()
+    }
+
+    /// Whether this host forwards IPv4 packets for its mechanisms.
+    pub fn routes_ipv4(&self) -> bool {
+        self.translates() || self.others.are_reached_by_ipv4()
     }
 
     /// Whether there is a tunnel.
@@ -158,7 +163,7 @@ impl Config {
 
     /// Whether there is anything for the device to carry: a DNS64 alone needs none, and leaves routes and forwarding as they are.
     pub fn needs_device(&self) -> bool {
-        self.translates() || self.routes_ipv6() || self.has_tunnels()
+        self.translates() || self.routes_ipv6() || self.has_tunnels() || !self.others.is_empty()
     }
 
     /// The queues of the device: as written, else one for each worker.
@@ -294,7 +299,8 @@ fn read<'a>(
         siit.push(Siit::read(section, default_name("siit", index, written.len()), around));
     }
 
-    let others = Others::read(|schema, report| sections.all(schema, report), &mut claims, report);
+    let around = Around { index: 0, mtu, host, claims: &mut claims, report };
+    let others = Others::read(|schema, report| sections.all(schema, report), around);
 
     let device = tun.as_ref().map(|tun| &*tun.name);
     let tunnels = read_tunnels(&sections, (device, mtu), host, &mut claims, report);
@@ -528,10 +534,10 @@ fn own_routes(gateway: &Gateway, host: &HostFacts, device: Option<&str>) -> Vec<
 fn warn_of_silence(config: &Config, host: &HostFacts, document: &Document, report: &mut Report) {
     let file = Place::file(document.file());
     let translates = config.translates();
-    // A tunnel's errors go to IPv6 hosts alone.
+    // Errors of tunnels of IPv6 in IPv4 go to IPv6 hosts alone.
     let own6 = config.ipv6_address(&Surroundings::of(&host.addresses));
-    let (v4, v6) =
-        (translates, (translates || config.has_tunnels() || !config.others.is_empty()) && own6.is_none());
+    let v4 = translates || config.others.serve_ipv4();
+    let v6 = (translates || config.has_tunnels() || config.others.serve_ipv6()) && own6.is_none();
     let without = [
         ("gateway.ipv4_address", "IPv4", v4 && config.gateway.ipv4_address.is_none()),
         ("gateway.ipv6_address", "IPv6", v6),

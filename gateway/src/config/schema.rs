@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::other::NPT66;
+use super::other::{IP_IN_IP, NPT66};
 use super::text::{duration, octets};
 
 mod advertisement_keys;
@@ -15,10 +15,10 @@ mod tunnel_keys;
 pub(super) use advertisement_keys::{ADVERTISED_PREFIX, ADVERTISED_ROUTE, ROUTER_ADVERTISEMENT};
 pub(super) use dns64_keys::{DNS64, DNSSEC, RULE, UPSTREAM};
 pub(super) use keys::{EAM, FASTPATH, FRAGMENTS, GATEWAY, NAT64, POOL, SIIT, STATIC, TIMEOUTS, TUN};
-pub(super) use tunnel_keys::{ISATAP, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};
+pub(super) use tunnel_keys::{ISATAP, OUTER_HEADER, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};
 
 /// Every section, in the order of the document.
-pub(super) static SECTIONS: [&Section; 23] = [
+pub(super) static SECTIONS: [&Section; 24] = [
     &GATEWAY,
     &TUN,
     &POOL,
@@ -33,6 +33,7 @@ pub(super) static SECTIONS: [&Section; 23] = [
     &TUNNEL,
     &ISATAP,
     &TUNNELS,
+    &IP_IN_IP,
     &ROUTER_ADVERTISEMENT,
     &ADVERTISED_PREFIX,
     &ADVERTISED_ROUTE,
@@ -87,6 +88,8 @@ pub(super) enum Kind {
     Texts,
     /// A domain name, or one of the words.
     NameOr(&'static [&'static str]),
+    /// An address of either family.
+    Address,
     Address4,
     Address6,
     Addresses4,
@@ -141,6 +144,7 @@ impl Kind {
             Self::Size { min, max } => format!("size {} to {}", octets(min), octets(max)),
             Self::Texts => "list of text".into(),
             Self::NameOr(words) => format!("{} or domain name", Self::Choice(words).in_words()),
+            Self::Address => "IPv4 or IPv6 address".into(),
             Self::Address4 => "IPv4 address".into(),
             Self::Address6 => "IPv6 address".into(),
             Self::Addresses4 => "list of IPv4 addresses".into(),
@@ -181,7 +185,7 @@ impl Kind {
             }
             Self::Texts => "[\"name\"]".into(),
             Self::Size { .. } => "\"16 MiB\"".into(),
-            Self::Address4 => "\"192.0.2.254\"".into(),
+            Self::Address | Self::Address4 => "\"192.0.2.254\"".into(),
             Self::Address6 => "\"2001:db8::fe\"".into(),
             Self::Addresses4 => "[\"192.0.2.254\"]".into(),
             Self::Addresses6 => "[\"2001:db8::fe\"]".into(),

@@ -85,6 +85,16 @@ impl Surroundings {
         self.addresses.iter().find(|(_, own, _)| *own == address).map(|(name, ..)| &**name)
     }
 
+    /// The interface that has an address of either family.
+    pub fn holder_of(&self, address: IpAddr) -> Option<&str> {
+        match address {
+            IpAddr::V4(address) => self.holder(address),
+            IpAddr::V6(address) => {
+                self.addresses6.iter().find(|(_, own)| *own == address).map(|(name, _)| &**name)
+            }
+        }
+    }
+
     /// All IPv4 addresses of this host.
     pub fn host4(&self) -> Vec<Ipv4Addr> {
         self.addresses.iter().map(|(_, address, _)| *address).collect()

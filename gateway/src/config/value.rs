@@ -231,6 +231,13 @@ impl<'a> Value<'a> {
         })
     }
 
+    /// An address of either family.
+    pub fn address(&self, report: &mut Report) -> Option<IpAddr> {
+        self.read(report, |text| {
+            text.parse().map_err(|_| "is no address; write one such as 2001:db8::1 or 192.0.2.1".into())
+        })
+    }
+
     /// An IPv4 address with a port.
     pub fn endpoint4(&self, report: &mut Report) -> Option<Endpoint4> {
         self.read(report, |text| {

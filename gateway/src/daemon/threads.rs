@@ -48,7 +48,8 @@ impl Threads {
         {
             let worker = Worker::new(queues, engine, clock, mailbox, handover)
                 .with_control(control.clone())
-                .exchanging(blocks);
+                .exchanging(blocks)
+                .beside(all_but(&posts, number));
             let worker = if number == 0 { worker.answering_path_errors() } else { worker };
             let worker = move || worker.run();
             let said = said.clone();
@@ -130,4 +131,9 @@ fn guard(number: usize, worker: impl FnOnce() -> io::Result<()>, said: &Unbounde
     };
     // Nobody listens at the end.
     let _ = said.send(what);
+}
+/// The rings of the other workers.
+fn all_but(posts: &[Post], number: usize) -> Vec<Post> {
+    let others = posts.iter().enumerate().filter(|(other, _)| *other != number);
+    others.map(|(_, post)| post.clone()).collect()
 }

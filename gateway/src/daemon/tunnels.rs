@@ -360,6 +360,7 @@ impl<'c> Tunnels<'c> {
                 (_, _) => {}
             }
         }
+        self.tell_of_taken_ends(&was);
         if before != after {
             let list =
                 |set: &BTreeSet<Ipv4Addr>| set.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -400,6 +401,24 @@ impl<'c> Tunnels<'c> {
         }
         self.let_go(&after, gateway);
         gateway.see_tunnels(self.view());
+    }
+
+    /// An address at which tunnels of IP in IP end is on an interface since a moment ago, or no longer.
+    fn tell_of_taken_ends(&self, was: &Surroundings) {
+        let holder = |seen: &Surroundings, address| {
+            seen.holder_of(address).filter(|name| *name != self.device).map(str::to_owned)
+        };
+        for (tunnel, local) in self.config.others.locals() {
+            match (holder(was, local), holder(&self.now, local)) {
+                (None, Some(name)) => tracing::warn!(
+                    "{local}, an end of {tunnel}, is an address of {name} now: the kernel takes the tunnel's packets; remove it there"
+                ),
+                (Some(name), None) => {
+                    tracing::info!("{local}, an end of {tunnel}, is no longer an address of {name}")
+                }
+                (_, _) => {}
+            }
+        }
     }
 
     /// Gives the kernel what it needs at the moment: also again, what went with an interface that is back, and what it refused.

@@ -45,6 +45,8 @@ pub enum Command {
     RemoveInlet(Ipv4Addr),
     /// An ICMPv4 error about a tunnel packet, whole.
     PathError(Arc<[u8]>),
+    /// An ICMP error about a tunnel packet, whole, that another worker has got as a packet and answered.
+    LearnPathError(Arc<[u8]>),
     /// Sessions are no longer given to the fast path; those that it has are taken back.
     EndFastPath(Answer<()>),
     /// Another worker wants port blocks of a stateful mechanism, and has so many itself.

@@ -184,6 +184,10 @@ impl Translator for Engine {
         Engine::learn_path_error(self, error, now);
     }
 
+    fn take_path_errors(&mut self) -> Vec<Vec<u8>> {
+        Engine::take_path_errors(self)
+    }
+
     fn blocks(&mut self, mechanism: u16) -> Blocks {
         self.nat64().get(usize::from(mechanism)).map(Nat64::blocks).unwrap_or_default()
     }

@@ -2,7 +2,7 @@
 
 use super::blocks::BlockExchange;
 use super::clock::Clock;
-use super::command::{Answer, Command, Mailbox, RING};
+use super::command::{Answer, Command, Mailbox, Post, RING};
 use super::dump::Dumps;
 use super::handover::{Handover, Onward};
 use super::translator::{Report, Translator};
@@ -12,6 +12,7 @@ use sixway_dataplane::frame::MAX_PACKET;
 use sixway_dataplane::{Frame, Offload, Outbox, Verdict};
 use sixway_link::{Link, LinkCounters};
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::TryRecvError;
 
 /// Frames of a batch.
@@ -39,6 +40,8 @@ pub struct Worker<L, T> {
     /// What inlets counted that are closed.
     closed: LinkCounters,
     control: Option<ControlSender>,
+    /// The other workers, which learn of paths what this one is told.
+    others: Vec<Post>,
     /// Whether path errors are answered here, beside being learnt.
     answers_path_errors: bool,
     frames: Vec<Frame>,
@@ -71,6 +74,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
             until_inlets: 0,
             closed: LinkCounters::default(),
             control: None,
+            others: Vec::new(),
             answers_path_errors: false,
             frames: (0..BATCH).map(|_| Frame::with_capacity(MAX_PACKET)).collect(),
             outbox: Outbox::new(OUTBOX),
@@ -85,6 +89,11 @@ impl<L: Link, T: Translator> Worker<L, T> {
     /// Port blocks move between this worker and the others.
     pub fn exchanging(self, blocks: BlockExchange) -> Self {
         Self { blocks, ..self }
+    }
+
+    /// What this worker is told of the paths of tunnels goes to these, too.
+    pub fn beside(self, others: Vec<Post>) -> Self {
+        Self { others, ..self }
     }
 
     /// This worker alone answers errors about tunnel packets.
@@ -118,6 +127,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
             busy |= any;
         }
         busy |= self.take_over()?;
+        self.pass_on_path_errors();
         let now = self.clock.now();
         self.translator.tick(now, &mut self.outbox);
         if !self.outbox.is_empty() && !self.links.is_empty() {
@@ -197,6 +207,16 @@ impl<L: Link, T: Translator> Worker<L, T> {
         self.received(1)
     }
 
+    /// Tells the other workers of path errors that came here as packets. Whoever is behind misses some: there will be more.
+    fn pass_on_path_errors(&mut self) {
+        for error in self.translator.take_path_errors() {
+            let error: Arc<[u8]> = error.into();
+            for post in &self.others {
+                let _ = post.send(Command::LearnPathError(Arc::clone(&error)));
+            }
+        }
+    }
+
     /// Does the work that other workers handed over. Whether there was any.
     fn take_over(&mut self) -> io::Result<bool> {
         let Some(link) = self.links.first_mut() else { return Ok(false) };
@@ -236,6 +256,9 @@ impl<L: Link, T: Translator> Worker<L, T> {
                     closed.iter().for_each(|inlet| self.closed.add(inlet.link.counters()));
                 }
                 Ok(Command::PathError(error)) => self.path_error(&error)?,
+                Ok(Command::LearnPathError(error)) => {
+                    self.translator.learn_path_error(&error, self.clock.now());
+                }
                 Ok(Command::EndFastPath(answer)) => {
                     self.translator.end_fast_path();
                     give(answer, ());

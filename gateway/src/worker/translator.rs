@@ -61,8 +61,11 @@ pub trait Translator: Send + 'static {
     fn edit(&mut self, mechanism: u16, edit: &Edit) -> Edited;
     /// Other tunnels from now on.
     fn set_tunnels(&mut self, set: &TunnelSet);
-    /// Learns what an ICMPv4 error says of a tunnel's path, without answering it: another worker does.
+    /// Learns what an ICMP error says of a tunnel's path, without answering it: another worker does.
     fn learn_path_error(&mut self, error: &[u8], now: Instant);
+    /// ICMP errors about tunnel packets that came as packets and were believed since the last time: the other workers are to learn from
+    /// them.
+    fn take_path_errors(&mut self) -> Vec<Vec<u8>>;
     /// How many port blocks a stateful mechanism has.
     fn blocks(&mut self, mechanism: u16) -> Blocks;
     /// Whether a stateful mechanism ran out of ports, or nearly did, since the last time it was asked.

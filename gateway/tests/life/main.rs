@@ -9,6 +9,7 @@ extern crate sixway_trial;
 mod check;
 mod fast_path;
 mod identity;
+mod ip_in_ip;
 mod network;
 mod npt66;
 mod shared_pool;

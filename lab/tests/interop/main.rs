@@ -11,6 +11,7 @@ mod dns64_daemon;
 mod dns64_upstreams;
 mod experiments;
 mod fast_path;
+mod ip_in_ip;
 mod kernel;
 mod life;
 mod nat64;
@@ -148,6 +149,7 @@ fn main() {
         nat64::TESTS,
         siit::TESTS,
         npt66::TESTS,
+        ip_in_ip::TESTS,
         path_mtu::TESTS,
         decoder::TESTS,
         super_frames::TESTS,

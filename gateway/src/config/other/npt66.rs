@@ -6,12 +6,12 @@ use sixway_dataplane::mechanism::npt66::{Npt66Config, Prefixes};
 use sixway_wire::Prefix6;
 
 use super::{FromSection, Other};
-use crate::config::claims::{Claims, Owner};
-use crate::config::fault::Report;
+use crate::config::claims::Owner;
 use crate::config::routes::Route;
 use crate::config::schema::{Absent, Kind, Section, Times, key};
 use crate::config::section::Reader;
 use crate::config::text;
+use crate::config::tunnels::Around;
 
 /// The section's keys.
 pub(in crate::config) static NPT66: Section = Section {
@@ -65,13 +65,8 @@ pub struct Npt66 {
 }
 
 impl FromSection for Npt66 {
-    fn read(
-        section: &Reader,
-        default_name: String,
-        before: &[Option<Self>],
-        claims: &mut Claims,
-        report: &mut Report,
-    ) -> Option<Self> {
+    fn read(section: &Reader, default_name: String, before: &[Option<Self>], around: Around) -> Option<Self> {
+        let Around { index, claims, report, .. } = around;
         let name = section.value("name", report).map(|v| v.text(report));
         let inside = section.value("inside", report).and_then(|v| v.prefix6(report));
         let outside = section.value("outside", report);
@@ -82,7 +77,7 @@ impl FromSection for Npt66 {
         let (inside, outside, place) = (inside?, outside?, place?);
         let prefixes = Prefixes::new(inside, outside);
         let prefixes = prefixes.map_err(|fault| report.fault(&place, fault.to_string())).ok()?;
-        claims.v6(prefixes.outside(), Owner::Prefix(NPT66.name, before.len()), &place);
+        claims.v6(prefixes.outside(), Owner::Prefix(NPT66.name, index), &place);
         if let Some(other) =
             before.iter().flatten().find(|other| other.prefixes.inside() == prefixes.inside())
         {
@@ -114,5 +109,13 @@ impl Other for Npt66 {
 
     fn inside_sources(&self) -> Option<(Prefix6, &[Prefix6])> {
         Some((self.prefixes.inside(), &self.except))
+    }
+
+    fn serves_ipv4(&self) -> bool {
+        false
+    }
+
+    fn serves_ipv6(&self) -> bool {
+        true
     }
 }

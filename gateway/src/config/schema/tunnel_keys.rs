@@ -18,37 +18,39 @@ const LOCAL: &[Key] = &[
     ),
 ];
 
-/// Keys that every tunnel has (RFC 4213 §3).
-const ENCAPSULATION: &[Key] = &[
-    key(
-        "mtu",
-        Kind::IntegerOr { word: "dynamic", min: 1_280, max: 65_515 },
-        Absent::Default("1280"),
-        "Octets of IPv6 packet that go in whole: a number up to `tun.mtu`, whatever the path (RFC 4213 §3.2.1), or what the IPv4 path is found to carry (§3.2.2).",
-    ),
+/// How much of a packet goes in whole (RFC 4213 §3.2).
+const MTU: &[Key] = &[key(
+    "mtu",
+    Kind::IntegerOr { word: "dynamic", min: 1_280, max: 65_515 },
+    Absent::Default("1280"),
+    "Octets of IPv6 packet that go in whole: a number up to `tun.mtu`, whatever the path (RFC 4213 §3.2.1), or what the IPv4 path is found to carry (§3.2.2).",
+)];
+
+/// Keys that every tunnel has: its outer header (RFC 4213 §3).
+pub(in super::super) const OUTER_HEADER: &[Key] = &[
     key(
         "ttl",
         Kind::IntegerOr { word: "copy", min: 1, max: 255 },
         Absent::Default("64"),
-        "TTL of the IPv4 header; `\"copy\"`: the hop limit of the packet inside (RFC 4213 §3.3).",
+        "TTL or hop limit of the outer header; `\"copy\"`: that of the packet inside (RFC 4213 §3.3, RFC 2473 §6.3).",
     ),
     key(
         "traffic_class",
         Kind::IntegerOr { word: "copy", min: 0, max: 255 },
         Absent::Default("\"copy\""),
-        "DSCP of the IPv4 header, in the upper six bits: that of the packet inside, or of this value (RFC 2983 §4.1).",
+        "DSCP of the outer header, in the upper six bits: that of the packet inside, or of this value (RFC 2983 §4.1).",
     ),
     key(
         "ecn",
         Kind::Choice(&["normal", "compatibility"]),
         Absent::Default("\"compatibility\""),
-        "What goes into the ECN field of the IPv4 header: `\"normal\"` copies it, for an other end that follows RFC 6040; `\"compatibility\"` clears it (RFC 6040 §4.1). What comes out is always as RFC 6040 §4.2 says.",
+        "What goes into the ECN field of the outer header: `\"normal\"` copies it, for an other end that follows RFC 6040; `\"compatibility\"` clears it (RFC 6040 §4.1). What comes out is always as RFC 6040 §4.2 says.",
     ),
     key(
         "outer_fragments",
         Kind::Choice(&["allowed", "never"]),
         Absent::Default("\"allowed\""),
-        "An IPv4 packet larger than the next link: it may be cut, or it is refused and its sender told what would fit.",
+        "A tunnel packet larger than the next link: it may be cut, or it is refused and its sender told what would fit.",
     ),
     key(
         "clamp_mss",
@@ -98,7 +100,8 @@ pub(in super::super) static SIX_TO_FOUR: Section = Section {
                 "The relays that packets from native IPv6 are accepted from, by routers and hosts: the way back is often another relay's (RFC 3964 §1).",
             ),
         ],
-        ENCAPSULATION,
+        MTU,
+        OUTER_HEADER,
     ],
 };
 
@@ -154,7 +157,8 @@ pub(in super::super) static SIX_RD: Section = Section {
                 "Where relays of other tunnels in the provider's network are: a border relay takes nothing from there and sends nothing there (RFC 5969 §12).",
             ),
         ],
-        ENCAPSULATION,
+        MTU,
+        OUTER_HEADER,
     ],
 };
 
@@ -219,7 +223,8 @@ pub(in super::super) static TUNNEL: Section = Section {
                 "An IPv6 address that this host gets on the device, to speak through the tunnel itself.",
             ),
         ],
-        ENCAPSULATION,
+        MTU,
+        OUTER_HEADER,
     ],
 };
 
@@ -269,7 +274,8 @@ pub(in super::super) static ISATAP: Section = Section {
                 "The site's IPv4 networks: nothing comes from elsewhere or goes there (RFC 6324 §3.1).",
             ),
         ],
-        ENCAPSULATION,
+        MTU,
+        OUTER_HEADER,
     ],
 };
 

@@ -26,7 +26,7 @@ fn unknown_keys_and_sections_are_faults_with_what_was_meant() {
         NAT64,
         "[[vpn]]",
         "vpn  unknown; the sections are [gateway], [tun], [pool], [nat64], [siit], [npt66], [six_to_four], [six_rd], [tunnel], [isatap], \
-         [tunnels], [router_advertisement], [dns64], [fragments], [fastpath]",
+         [tunnels], [ip_in_ip], [router_advertisement], [dns64], [fragments], [fastpath]",
     );
 }
 
@@ -55,7 +55,7 @@ fn a_section_without_its_required_keys_is_told_each_of_them() {
         ],
     );
     let none = "sixway.toml  configures no mechanism; write one of the sections [nat64], [siit], [six_to_four], [six_rd], [tunnel], \
-                [isatap], [npt66], [router_advertisement], [dns64]";
+                [isatap], [npt66], [ip_in_ip], [router_advertisement], [dns64]";
     faults(OWN, &[none]);
     faults("", &[none]);
     faults(

@@ -17,6 +17,11 @@ fn with(section: &Section, line: &str) -> String {
         }
         "siit" => vec![("eam_file", "\"eam.txt\"")],
         "siit.eam" => vec![("ipv4", "\"198.51.100.1\""), ("ipv6", "\"2001:db8:1::1\"")],
+        "ip_in_ip" => vec![
+            ("local", "\"2001:db8:75::1\""),
+            ("remote", "\"2001:db8:76::1\""),
+            ("prefixes", "\"10.7.0.0/16\""),
+        ],
         "npt66" => vec![("inside", "\"fd01:203:405::/48\""), ("outside", "\"2001:db8:74::/48\"")],
         "six_to_four" => vec![("role", "\"router\""), ("interface", "\"eth0\"")],
         "six_rd" => {
@@ -103,7 +108,13 @@ fn every_word_and_bound_of_the_list_is_good() {
                 }
                 Kind::Boolean => vec!["true".to_owned(), "false".to_owned()],
                 Kind::Integer { min, .. } => vec![min.to_string()],
-                Kind::Text | Kind::Path | Kind::Address4 | Kind::Address6 | Kind::Prefix4 | Kind::Prefix6 => {
+                Kind::Text
+                | Kind::Path
+                | Kind::Address
+                | Kind::Address4
+                | Kind::Address6
+                | Kind::Prefix4
+                | Kind::Prefix6 => {
                     vec![]
                 }
                 Kind::Texts | Kind::Addresses4 | Kind::Addresses6 | Kind::Prefixes6 => vec![],

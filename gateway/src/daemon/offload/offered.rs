@@ -47,7 +47,11 @@ pub(super) fn not_hooked(wanted: &Wanted, there: &[Interface]) -> Vec<String> {
 /// The mechanisms that the engine carries, and why.
 pub(super) fn not_carried(config: &Config, now: &Surroundings, offer: &Offer) -> Vec<String> {
     let unoffered = offer.unoffered.iter();
-    unoffered.map(|it| format!("not {}: {}", name(config, now, it.mechanism), it.why)).collect()
+    let mut lines: Vec<String> =
+        unoffered.map(|it| format!("not {}: {}", name(config, now, it.mechanism), it.why)).collect();
+    // Of other kinds no names are known, and each of them may be there several times.
+    lines.dedup();
+    lines
 }
 
 fn name(config: &Config, now: &Surroundings, mechanism: Mechanism) -> String {
@@ -67,6 +71,21 @@ fn name(config: &Config, now: &Surroundings, mechanism: Mechanism) -> String {
 mod tests {
     use super::super::choice::tests::{there, wanted};
     use super::*;
+    use crate::config::HostFacts;
+    use sixway_dataplane::mechanism::table::Kind;
+    use sixway_fastpath::rules::{Unoffered, Why};
+
+    #[test]
+    fn a_kind_that_the_programs_have_no_rules_for_is_told_once() {
+        let text =
+            "[[ip_in_ip]]\nlocal = \"2001:db8::1\"\nremote = \"2001:db8:7::1\"\nprefixes = \"10.7.0.0/16\"\n";
+        let mut no_files = |_: &std::path::Path| Err(std::io::Error::other("none"));
+        let config = Config::parse("sixway.toml", text, &HostFacts::default(), &mut no_files).unwrap().0;
+        let one = Unoffered { mechanism: Mechanism::Other(Kind::IpInIp), why: Why::EngineAlone };
+        let offer = Offer { unoffered: vec![one.clone(), one], ..Offer::default() };
+        let told = not_carried(&config, &Surroundings::default(), &offer);
+        assert_eq!(told, ["not ip-in-ip: the fast path has no rules for such a mechanism"]);
+    }
 
     #[test]
     fn interfaces_without_programs_are_told_with_the_reason() {

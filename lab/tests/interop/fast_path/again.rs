@@ -47,12 +47,14 @@ const AGAIN_AT_TC: &[(&str, Demand)] = &[
     ("tcp_without_df_arrives_through_nat64", Carries(100)),
     ("tcp_without_df_arrives_through_siit", Carries(100)),
     ("super_frames_of_tunnel_packets_arrive_whole_by_steering", Carries(1_000)),
+    ("a_linux_kernel_is_the_other_end_of_tunnels_of_ip_in_ip", Leaves(1_000)),
 ];
 
 /// The same for the other hook.
 const AGAIN_IN_XDP: &[(&str, Demand)] = &[
     ("nat64_filters_by_address_when_told_to", Leaves(1)),
     ("a_linux_kernel_is_the_other_end_of_a_configured_tunnel", Carries(1_000)),
+    ("a_tunnel_of_linux_goes_through_ip_in_ip_as_far_as_its_limit_says", Leaves(10)),
     ("our_6rd_customer_edge_reaches_native_ipv6_through_a_linux_border_relay", Carries(1_000)),
 ];
 
