@@ -589,3 +589,22 @@ fn a_stateless_translator_beside_takes_what_is_in_no_tunnel() {
     assert!(translated(false, THERE4) && translated(true, "10.8.0.1"));
     assert!(!translated(true, THERE4));
 }
+
+#[test]
+fn the_gateways_own_ipv4_address_is_behind_no_tunnel() {
+    let mut gateway = with(IpInIpConfig { prefixes4: vec!["0.0.0.0/0".parse().unwrap()], ..over6() });
+    gateway.receives(v4(HERE4, "192.0.2.254").echo(1, 2, b"data"));
+    gateway.sends(v4("192.0.2.254", HERE4).echo_reply(1, 2, b"data"));
+}
+
+#[test]
+fn the_gateways_address_of_today_is_the_one_that_tunnels_may_not_lead_to() {
+    let mut gateway = with(over6());
+    gateway.engine.set_own6(Some("2001:db8::ab".parse().unwrap()));
+    let to = |remote: &str| [TunnelConfig::IpInIp(IpInIpConfig { remote: remote.parse().ok(), ..over6() })];
+    gateway.engine.set_tunnels(&to("2001:db8::ab"), &[], &[]);
+    gateway.refuses(v6(HERE6, THERE6).udp(1, 2, b"data"), DropReason::TunnelLoop);
+    gateway.engine.set_tunnels(&to("2001:db8::fe"), &[], &[]);
+    gateway.receives(v6(HERE6, THERE6).udp(1, 2, b"data"));
+    assert_eq!(gateway.last, Verdict::Forward);
+}

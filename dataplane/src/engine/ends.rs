@@ -37,10 +37,10 @@ pub(super) struct Hosts {
 
 impl Hosts {
     /// The host's addresses, and those at which its tunnels end.
-    pub(super) fn new(config: &EngineConfig) -> Self {
+    pub(super) fn new(config: &EngineConfig, own6: Option<Ipv6Addr>) -> Self {
         let mut addresses: Vec<Ipv4Addr> = config.host4.clone();
         addresses.extend(config.all().filter_map(|one| one.local()));
-        let mut addresses6: Vec<Ipv6Addr> = config.host6.iter().copied().chain(config.own6).collect();
+        let mut addresses6: Vec<Ipv6Addr> = config.host6.iter().copied().chain(own6).collect();
         for ends in config.all().filter_map(|one| one.ends()) {
             match ends.local {
                 IpAddr::V4(address) => addresses.push(address),
