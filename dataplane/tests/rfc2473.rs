@@ -608,3 +608,32 @@ fn the_gateways_address_of_today_is_the_one_that_tunnels_may_not_lead_to() {
     gateway.receives(v6(HERE6, THERE6).udp(1, 2, b"data"));
     assert_eq!(gateway.last, Verdict::Forward);
 }
+
+#[test]
+fn a_tunnel_packet_of_this_host_goes_into_no_second_tunnel_over_ipv4() {
+    // RFC 2003 §3.2, as two tunnels whose ends are behind each other would have it.
+    let other = IpInIpConfig {
+        local: "192.0.2.10".parse().unwrap(),
+        remote: "203.0.113.7".parse().ok(),
+        prefixes4: vec!["198.51.100.0/24".parse().unwrap()],
+        ..over4()
+    };
+    let first = IpInIpConfig { prefixes4: vec!["203.0.113.0/24".parse().unwrap()], ..over4() };
+    let mut gateway = support::gateway(|config| {
+        config.tunnels.extend([first, other].map(TunnelConfig::IpInIp));
+    });
+    let inner = || v4(HERE4, "203.0.113.9").may_fragment().udp(1, 2, b"data");
+    gateway.receives(inner());
+    let outer = gateway.sent();
+    gateway.refuses(outer, DropReason::TunnelLoop);
+    let mut configured = support::in_ipv4("192.0.2.9", REMOTE4, v6(HERE6, THERE6).udp(1, 2, b"data"));
+    gateway.counted_before();
+    gateway.refuses(configured.clone(), DropReason::TunnelLoop);
+    // That of another host may.
+    configured = support::in_ipv4(HERE4, REMOTE4, v6(HERE6, THERE6).udp(1, 2, b"data"));
+    gateway.receives(configured);
+    assert_eq!(gateway.sent()[9], 4);
+    // What comes from the other end is not sent back to it.
+    gateway.counted_before();
+    gateway.refuses(v4("203.0.113.7", REMOTE4).udp(1, 2, b"data"), DropReason::TunnelLoop);
+}

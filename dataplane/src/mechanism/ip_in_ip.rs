@@ -124,6 +124,9 @@ impl IpInIp {
         if ends.source == self.local && Some(ends.destination) == self.remote {
             return Err(DropReason::TunnelLoop); // RFC 2473 §4.1.2
         }
+        if ends.source.is_ipv4() && Some(ends.source) == self.remote {
+            return Err(DropReason::TunnelLoop); // RFC 2003 §3.2
+        }
         Ok(Decision::encap(effects.outer(outer), self.policy))
     }
 
