@@ -637,3 +637,40 @@ fn a_tunnel_packet_of_this_host_goes_into_no_second_tunnel_over_ipv4() {
     gateway.counted_before();
     gateway.refuses(v4("203.0.113.7", REMOTE4).udp(1, 2, b"data"), DropReason::TunnelLoop);
 }
+
+#[test]
+fn nobody_behind_a_tunnel_speaks_in_the_gateways_name_or_in_nobodys() {
+    let all = || vec!["0.0.0.0/0".parse().unwrap()];
+    let quote = v4(HERE4, THERE4).udp(1, 2, b"data").octets();
+    for (config, wrap) in [
+        (over6(), (|inner| in_ipv6(4, REMOTE6, LOCAL6, inner)) as fn(Build) -> Build),
+        (over4(), |inner| in_ipv4(REMOTE4, LOCAL4, inner)),
+    ] {
+        let mut gateway = with(IpInIpConfig { prefixes4: all(), ..config });
+        let own = v4("192.0.2.254", HERE4).icmp(icmp4(3, 1, [0; 4], &quote));
+        gateway.refuses(wrap(own), DropReason::SourceNotInTunnel);
+        for nobody in ["127.0.0.1", "0.0.0.1", "224.0.0.1", "255.255.255.255"] {
+            gateway.counted_before();
+            let error = v4(nobody, HERE4).icmp(icmp4(3, 1, [0; 4], &quote));
+            gateway.refuses(wrap(error), DropReason::MartianSource);
+        }
+        gateway.receives(wrap(v4(THERE4, HERE4).icmp(icmp4(3, 1, [0; 4], &quote))));
+        assert_eq!(gateway.sent()[9], 1);
+    }
+}
+
+#[test]
+fn a_tunnel_packet_that_is_to_go_elsewhere_first_is_not_taken() {
+    let mut gateway = with(over6());
+    let back = v6(THERE6, HERE6).udp(1, 2, b"data").octets();
+    let routed = |left| {
+        v6(REMOTE6, LOCAL6)
+            .extension(43, &[0, 2, 4, left, 0, 0, 0, 0].iter().copied().chain([0; 16]).collect::<Vec<_>>())
+            .protocol(41, &back, None)
+    };
+    gateway.receives(routed(1));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::RoutingHeader));
+    gateway.receives(routed(0));
+    let _answer = gateway.sent();
+    gateway.sends(back.clone());
+}

@@ -137,6 +137,10 @@ impl IpInIp {
             return Err(DropReason::NoTunnel);
         }
         let inside = Pair::of(inner.addresses);
+        // ICMP errors too, which a translator would let pass.
+        if matches!(inside.source, IpAddr::V4(source) if is_martian4(source)) {
+            return Err(DropReason::MartianSource);
+        }
         if let (IpAddr::V6(source), IpAddr::V6(destination)) = (inside.source, inside.destination) {
             refuse_bare_ipv4(source, destination)?;
         }
