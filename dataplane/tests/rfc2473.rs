@@ -674,3 +674,29 @@ fn a_tunnel_packet_that_is_to_go_elsewhere_first_is_not_taken() {
     let _answer = gateway.sent();
     gateway.sends(back.clone());
 }
+
+#[test]
+fn strangers_fragments_leave_room_for_the_other_end() {
+    use sixway_dataplane::fragment::FragmentLimits;
+    use sixway_dataplane::mechanism::six_to_four::Role;
+    let mut gateway = support::gateway(|config| {
+        config.fragments = FragmentLimits { packets: 8, packets_per_source: 1, ..FragmentLimits::default() };
+        let relay = support::six_to_four(Role::Relay, "192.88.99.1");
+        config.tunnels = vec![TunnelConfig::SixToFour(relay), TunnelConfig::IpInIp(over6())];
+    });
+    for host in 0..8_u8 {
+        let inner = v6(&format!("2002:cb00:71{host:02x}::1"), HERE6).udp(1, 2, &[7; 600]);
+        let whole = support::in_ipv4(&format!("203.0.113.{host}"), "192.88.99.1", inner);
+        gateway.receives(whole.fragment(7, 0, true).part(0, 64));
+        assert_eq!(gateway.last, Verdict::Held);
+    }
+    let inner = v4(THERE4, HERE4).udp(53, 4_000, &[7; 1_000]);
+    let whole = v6(REMOTE6, LOCAL6).protocol(4, &inner.octets(), None);
+    gateway.receives(whole.clone().fragment(7, 512, false).part(512, 1_028));
+    assert_eq!(gateway.last, Verdict::Held);
+    gateway.receives(whole.clone().fragment(7, 0, true).part(0, 512));
+    gateway.sends(inner);
+    gateway.receives(whole.fragment(8, 0, true).part(0, 512));
+    gateway.waits(std::time::Duration::from_secs(3));
+    assert_eq!(gateway.engine.counters().held, 0);
+}

@@ -82,8 +82,10 @@ pub struct Engine {
     own6: Option<Ipv6Addr>,
     path: Path,
     reassembly: Reassembly,
-    /// Fragments of what comes through tunnels.
+    /// Fragments of what comes through tunnels, from anyone.
     outer_reassembly: Reassembly,
+    /// The same from the other ends of tunnels that have but one: a table that strangers cannot fill.
+    peer_reassembly: Reassembly,
     joining: Joining,
     join: bool,
     slots: Vec<Slot>,
@@ -123,6 +125,7 @@ impl Engine {
             },
             reassembly: Reassembly::new(config.fragments, seed[0] ^ seed[1].rotate_left(32)),
             outer_reassembly: Reassembly::new(config.fragments, seed[0].rotate_left(16) ^ seed[1]),
+            peer_reassembly: Reassembly::new(config.fragments, seed[0].rotate_left(48) ^ seed[1]),
             joining: Joining::default(),
             join: config.join,
             slots: vec![Slot::EMPTY; STRIDE],
