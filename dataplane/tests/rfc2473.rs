@@ -700,3 +700,36 @@ fn strangers_fragments_leave_room_for_the_other_end() {
     gateway.waits(std::time::Duration::from_secs(3));
     assert_eq!(gateway.engine.counters().held, 0);
 }
+
+#[test]
+fn a_packet_too_big_without_an_mtu_teaches_nothing() {
+    let mut gateway = with(over6());
+    gateway.receives(error6(2, 0, 0, &in_ipv6(41, LOCAL6, REMOTE6, big6(1_452))));
+    gateway.counted([("tunnels.path_mtus.refused", 1), ("ErrorForTunnelAlone", 1)]);
+    gateway.receives(big6(1_452));
+    assert_eq!(gateway.sent().len(), 1_500);
+}
+
+#[test]
+fn no_forged_error_makes_an_ipv4_tunnel_useless() {
+    let policy = TunnelPolicy { clamp_mss: true, ..over4().policy };
+    let mut gateway = with(IpInIpConfig { policy, ..over4() });
+    let outer = in_ipv4(LOCAL4, REMOTE4, big4(1_400)).octets();
+    gateway.receives(v4("198.18.0.1", LOCAL4).icmp(icmp4(3, 4, [0, 0, 0, 68], &outer[..28])));
+    gateway.receives(big4(556));
+    assert_eq!(gateway.sent().len(), 576);
+    gateway.receives(big4(557));
+    let sent = gateway.sent();
+    assert_eq!((&sent[20..22], &sent[26..28]), (&[3, 4][..], &556_u16.to_be_bytes()[..]));
+    gateway.receives(v4(HERE4, THERE4).tcp_with(80, 4_000, 2, &[2, 4, 5, 0xb4], b""));
+    assert_eq!(gateway.sent()[62..64], 516_u16.to_be_bytes());
+}
+
+#[test]
+fn only_the_limit_itself_is_told_to_the_sender() {
+    let outer = in_ipv6(41, LOCAL6, REMOTE6, big6(1_400));
+    for pointer in (40..48).filter(|pointer| *pointer != 44) {
+        let mut gateway = with(over6());
+        gateway.refuses(error6(4, 0, pointer, &outer), DropReason::ErrorForTunnelAlone);
+    }
+}

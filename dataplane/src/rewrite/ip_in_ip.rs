@@ -25,6 +25,7 @@ use crate::parse::{Addresses, IPV4_HEADER, IPV6_HEADER, Packet};
 use crate::translate::header::{Ipv4Header, Ipv6Header};
 use crate::tunnel::ecn::ECN;
 use crate::tunnel::encapsulation_limit::{Borne, borne};
+use crate::tunnel::path_mtu::LEAST_UNCUT;
 use crate::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
 use crate::verdict::{Outbox, Outer};
 use core::net::IpAddr;
@@ -53,7 +54,10 @@ impl Bench {
     /// What a tunnel of this policy carries to `remote` of a packet that is IPv4 with DF, or of one that is IPv6 (RFC 2473 §7, RFC 2003 §5.1).
     pub(super) fn room_ip_in_ip(&self, policy: &TunnelPolicy, remote: IpAddr, is_v4: bool) -> IpInIpRoom {
         let (path, headers) = match remote {
-            IpAddr::V4(remote) => (self.paths.path(remote, self.limits.mtu4, self.now), IPV4_HEADER),
+            IpAddr::V4(remote) => {
+                let path = self.paths.path(remote, self.limits.mtu4, self.now);
+                (path.max(LEAST_UNCUT.min(self.limits.mtu4)), IPV4_HEADER)
+            }
             IpAddr::V6(remote) => {
                 let path = self.paths6.path(remote, self.limits.mtu6, self.now);
                 let options = policy.encapsulation_limit.map_or(0, |_| ENCAPSULATION_LIMIT_HEADER);
