@@ -127,7 +127,11 @@ impl Bench {
         }
         let family = match outer {
             Outer::V4 { .. } => Family::V4,
-            Outer::V6 { .. } => Family::V6 { identification: self.identifications.reserve6(segments) },
+            Outer::V6 { destination, .. } if length > usize::from(mtu) => {
+                Family::V6 { identification: self.identifications.reserve6(destination, segments) }
+            }
+            // Nothing is cut: the first segment is the largest.
+            Outer::V6 { .. } => Family::V6 { identification: 0 },
         };
         if let Some(segments) = frame.offload.segments {
             let before = out.len();
