@@ -6,9 +6,12 @@ mod support;
 
 use proptest::prelude::*;
 use sixway_dataplane::engine::TunnelConfig;
+use sixway_dataplane::mechanism::ip_in_ip::IpInIpConfig;
 use sixway_dataplane::mechanism::table::{Kind, Way};
 use sixway_dataplane::mechanism::{isatap, six_rd, six_to_four};
-use support::{Gateway, configured, icmp4, in_ipv4, v4, v6};
+use sixway_dataplane::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
+use sixway_dataplane::{Checksum, Offload, SegmentKind, Segments};
+use support::{Build, Gateway, configured, icmp4, icmp6, in_ipv4, v4, v6};
 
 /// Two tunnels at each of two addresses.
 fn gateway() -> Gateway {
@@ -123,4 +126,118 @@ fn what_is_mangled_here_would_pass() {
     let passed = |way| tunnels.map(|kind| counters.passed[kind as usize][way as usize]);
     assert_eq!(passed(Way::In), [2; 4], "whole, and of two fragments");
     assert_eq!(passed(Way::Out).iter().sum::<u64>(), 4);
+}
+
+/// Tunnels of IP in IP behind which everything is.
+fn ip_in_ip(mut edit: impl FnMut(&mut IpInIpConfig)) -> Gateway {
+    let mut config = |local: &str, remote: &str, prefixes6: &[&str]| {
+        let mut config = IpInIpConfig {
+            local: local.parse().unwrap(),
+            remote: remote.parse().ok(),
+            prefixes4: vec!["0.0.0.0/0".parse().unwrap()],
+            prefixes6: prefixes6.iter().map(|prefix| prefix.parse().unwrap()).collect(),
+            strict_sources: true,
+            policy: TunnelPolicy::default(),
+        };
+        edit(&mut config);
+        TunnelConfig::IpInIp(config)
+    };
+    let tunnels = [config(LOCAL6, REMOTE6, &["::/0"]), config("192.0.2.9", "198.51.100.7", &[])];
+    support::gateway(|config| config.tunnels.extend(tunnels))
+}
+
+const LOCAL6: &str = "2001:db8:ff::9";
+const REMOTE6: &str = "2001:db8:ff::7";
+
+/// Packets that pass through them.
+fn good_ip_in_ip() -> Vec<Vec<u8>> {
+    let mut packets = Vec::new();
+    let in6 = [LOCAL6, REMOTE6];
+    for ([local, remote], protocol) in [(in6, 41), (in6, 4), (["192.0.2.9", "198.51.100.7"], 4)] {
+        let is_v6 = local.contains(':');
+        let wrap = |from: &str, to: &str, inner: &Build| {
+            let limit = [0, 0, 4, 1, 4, 1, 1, 0];
+            let outer = if is_v6 { v6(from, to).extension(60, &limit) } else { v4(from, to) };
+            outer.protocol(protocol, &inner.octets(), None)
+        };
+        let pair = |from: &str, to: &str| if protocol == 41 { v6(from, to) } else { v4(from, to) };
+        let [here, far] =
+            if protocol == 41 { ["2001:db8:1::1", "2001:db8:7::1"] } else { ["10.1.0.1", "10.7.0.1"] };
+        let whole = wrap(remote, local, &pair(far, here).udp(1, 2, &[7; 64]));
+        let length = if protocol == 41 { 112 } else { 92 };
+        let outward = pair(here, far).tcp(1, 2, 2, &[7; 64]);
+        let quote = wrap(local, remote, &outward).octets();
+        let error = |kind: u8, code: u8, rest: [u8; 4], quote: &[u8]| {
+            let from = if is_v6 { v6("2001:db8:ff::1", local) } else { v4("198.18.0.1", local) };
+            from.icmp(if is_v6 { icmp6(kind, code, rest, quote) } else { icmp4(kind, code, rest, quote) })
+                .octets()
+        };
+        packets.extend([
+            whole.octets(),
+            whole.clone().fragment(9, 0, true).part(0, 64).octets(),
+            whole.fragment(9, 64, false).part(64, length).octets(),
+            error(if is_v6 { 1 } else { 3 }, if is_v6 { 0 } else { 1 }, [0; 4], &quote),
+            if is_v6 { error(2, 0, [0, 0, 5, 20], &quote) } else { error(3, 4, [0, 0, 5, 0], &quote[..28]) },
+            outward.octets(),
+        ]);
+    }
+    packets
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_same_of_tunnels_of_ip_in_ip_with_any_offload(
+        mangled in prop::collection::vec(
+            (any::<prop::sample::Index>(), prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+             prop::option::weighted(0.2, any::<prop::sample::Index>()), 0usize..9, prop::bool::weighted(0.8),
+             any::<[u16; 3]>()),
+            1..20
+        ),
+        mtu in prop_oneof![any::<u16>().prop_map(TunnelMtu::Static), Just(TunnelMtu::Dynamic)], limit in any::<Option<u8>>(),
+        is_never_cut in any::<bool>(),
+    ) {
+        let outer_fragments = if is_never_cut { OuterFragments::Never } else { OuterFragments::Allowed };
+        let mut gateway = ip_in_ip(|config| {
+            config.policy = TunnelPolicy { mtu, encapsulation_limit: limit, outer_fragments, ..config.policy };
+        });
+        let good = good_ip_in_ip();
+        for (which, changes, cut, more, sealed, [kind, size, transport]) in mangled {
+            let mut octets = which.get(&good).clone();
+            for (at, value) in changes {
+                let at = at.index(octets.len());
+                octets[at] = value;
+            }
+            if let Some(cut) = cut {
+                octets.truncate(cut.index(octets.len()));
+            }
+            octets.extend(vec![0xee; more]);
+            if sealed {
+                seal(&mut octets);
+            }
+            let kind = [None, None, Some(SegmentKind::Tcp), Some(SegmentKind::Udp)][usize::from(kind) % 4];
+            let segments = kind.map(|kind| Segments { size: size % 100, kind });
+            let checksum = if size % 2 == 0 { Checksum::Partial } else { Checksum::Complete };
+            gateway.receives_with(octets, Offload { checksum, segments, transport: transport % 90 });
+            while gateway.waiting() > 0 {
+                prop_assert!(gateway.sent().len() <= 1_500);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_mangled_of_ip_in_ip_would_pass() {
+    let mut gateway = ip_in_ip(|_| {});
+    for packet in good_ip_in_ip() {
+        gateway.receives(packet);
+        while gateway.waiting() > 0 {
+            gateway.sent();
+        }
+    }
+    let counters = gateway.engine.counters();
+    assert_eq!(counters.tunnel_errors_relayed, 3, "{counters:?}");
+    let passed = counters.passed[Kind::IpInIp as usize];
+    assert_eq!((passed[Way::In as usize], passed[Way::Out as usize]), (6, 3), "{counters:?}");
 }

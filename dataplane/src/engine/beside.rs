@@ -66,10 +66,12 @@ impl Engine {
         });
         // Nobody is told: the outer source may be anyone's, and what it sent lies behind the error's quote.
         let counters = &mut self.path.effects.counters;
-        self.outer_reassembly.expire(batch.now, EXPIRED_AT_ONCE, |expired| {
-            counters.held -= u64::from(expired.fragments);
-            counters.dropped[DropReason::FragmentTimeout as usize] += u64::from(expired.fragments);
-        });
+        for table in [&mut self.outer_reassembly, &mut self.peer_reassembly] {
+            table.expire(batch.now, EXPIRED_AT_ONCE, |expired| {
+                counters.held -= u64::from(expired.fragments);
+                counters.dropped[DropReason::FragmentTimeout as usize] += u64::from(expired.fragments);
+            });
+        }
     }
 }
 

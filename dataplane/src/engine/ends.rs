@@ -10,6 +10,7 @@ use crate::verdict::{MechanismId, PolicyId};
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use foldhash::fast::FixedState;
+use sixway_wire::protocol::{IPV4, IPV6};
 use std::collections::HashMap;
 
 /// By which addresses this host is known to tunnels: its IPv4 addresses, what stands for them at a NAT or in a 6rd domain,
@@ -37,10 +38,10 @@ pub(super) struct Hosts {
 
 impl Hosts {
     /// The host's addresses, and those at which its tunnels end.
-    pub(super) fn new(config: &EngineConfig) -> Self {
+    pub(super) fn new(config: &EngineConfig, own6: Option<Ipv6Addr>) -> Self {
         let mut addresses: Vec<Ipv4Addr> = config.host4.clone();
         addresses.extend(config.all().filter_map(|one| one.local()));
-        let mut addresses6: Vec<Ipv6Addr> = config.host6.iter().copied().chain(config.own6).collect();
+        let mut addresses6: Vec<Ipv6Addr> = config.host6.iter().copied().chain(own6).collect();
         for ends in config.all().filter_map(|one| one.ends()) {
             match ends.local {
                 IpAddr::V4(address) => addresses.push(address),
@@ -66,7 +67,15 @@ impl Hosts {
         self.addresses6.binary_search(&address).is_ok()
     }
 
-    /// The same of the source of a packet.
+    /// Whether this host made an IPv4 packet with another one inside: routed into a second tunnel, it may come back for ever (RFC 2003
+    /// §3.2), for IPv4 has no encapsulation limit.
+    #[inline(always)]
+    pub(super) fn tunnelled(&self, packet: &Packet) -> bool {
+        matches!(packet.protocol, IPV4 | IPV6)
+            && matches!(packet.addresses, Addresses::V4 { source, .. } if self.hold(source))
+    }
+
+    /// Whether the source of a packet is this host's.
     #[inline(always)]
     pub(super) fn hold_source(&self, packet: &Packet) -> bool {
         match packet.addresses {

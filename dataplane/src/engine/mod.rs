@@ -85,8 +85,10 @@ pub struct Engine {
     path_news: PathNews,
     path: Path,
     reassembly: Reassembly,
-    /// Fragments of what comes through tunnels.
+    /// Fragments of what comes through tunnels, from anyone.
     outer_reassembly: Reassembly,
+    /// The same from the other ends of tunnels that have but one: a table that strangers cannot fill.
+    peer_reassembly: Reassembly,
     joining: Joining,
     join: bool,
     slots: Vec<Slot>,
@@ -127,6 +129,7 @@ impl Engine {
             },
             reassembly: Reassembly::new(config.fragments, seed[0] ^ seed[1].rotate_left(32)),
             outer_reassembly: Reassembly::new(config.fragments, seed[0].rotate_left(16) ^ seed[1]),
+            peer_reassembly: Reassembly::new(config.fragments, seed[0].rotate_left(48) ^ seed[1]),
             joining: Joining::default(),
             join: config.join,
             slots: vec![Slot::EMPTY; STRIDE],
@@ -175,12 +178,13 @@ impl Engine {
         self.ends = Ends::new(tunnels.into_iter(), &self.mechanisms, self.config.seed[1]);
         self.pair_ends = PairEnds::new(&pair_ends, self.config.seed[1]);
         self.pair_ends.locals4().iter().for_each(|address| self.ends.add_address(*address));
-        self.path.hosts = Hosts::new(&self.config);
+        self.path.hosts = Hosts::new(&self.config, self.own6);
         self.path.rewriter.set_policies(policies, tunnel_policies);
         let destinations4 = Destinations4::new(destinations4);
         self.all4 = self.sure4.filter(|_| self.names4.is_empty() && destinations4.is_empty());
-        // An address that the host shares with a pool: what comes to the gateway of it is the pool's.
-        let own4 = self.config.own4.filter(|own| destinations4.owner(*own).is_none());
+        // An address that the host shares with a pool: what comes to the gateway of it is the pool's. It is behind no tunnel.
+        let is_shared = |own: &Ipv4Addr| destinations4.owner(*own).is_some_and(|id| id.kind.is_routed());
+        let own4 = self.config.own4.filter(|own| !is_shared(own));
         self.steering = Steering::new(own4, self.own6, destinations, destinations4);
         self.steering.set_ends6(self.pair_ends.locals6());
         Ok(())

@@ -42,6 +42,9 @@ impl Engine {
         }
         let owner = match packet.addresses {
             Addresses::V6 { destination, .. } if self.steering.is_end6(destination) => {
+                if packet.segments_left_at != 0 {
+                    return Err(DropReason::RoutingHeader);
+                }
                 let is_tunnelled = PairEnds::take(packet);
                 return if is_tunnelled {
                     self.came_through(0, frame, slot).map(Some)
@@ -118,9 +121,11 @@ impl Engine {
         }
         let inner = inner.insert(Packet::EMPTY);
         decap::inner(frame, packet, inner)?;
-        if let Addresses::V6 { source, .. } = inner.addresses
-            && self.own6 == Some(source)
-        {
+        let is_own = match inner.addresses {
+            Addresses::V4 { source, .. } => self.config.own4 == Some(source),
+            Addresses::V6 { source, .. } => self.own6 == Some(source),
+        };
+        if is_own {
             return Err(DropReason::SourceNotInTunnel);
         }
         let tunnel = match Arrived::of(packet, inner) {

@@ -28,8 +28,9 @@ impl PairEnds {
         let mut made = Self { tunnels: HashMap::with_hasher(FixedState::with_seed(seed)), ..Self::default() };
         for (ends, tunnel) in tunnels {
             match ends.local {
-                IpAddr::V4(local) => made.locals4.push(local),
-                IpAddr::V6(local) => made.locals6.push(local),
+                IpAddr::V4(local) if !made.locals4.contains(&local) => made.locals4.push(local),
+                IpAddr::V6(local) if !made.locals6.contains(&local) => made.locals6.push(local),
+                IpAddr::V4(_) | IpAddr::V6(_) => {}
             }
             let Some(destination) = ends.remote else { continue };
             for (is_v4, is_taken) in [(true, ends.takes_v4), (false, ends.takes_v6)] {

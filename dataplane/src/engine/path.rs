@@ -100,6 +100,9 @@ impl Path {
         {
             return Err(DropReason::TunnelLoop); // RFC 6324 §3.1
         }
+        if kind == Kind::IpInIp && decision.action.encap.is_some() && self.hosts.tunnelled(packet) {
+            return Err(DropReason::TunnelLoop);
+        }
         if decision.action.decap.is_none() {
             self.effects.counters.pass(kind, way_of(kind, packet, inner, decision));
         }

@@ -1,5 +1,6 @@
 //! Fragments on their way to a stateful translator (RFC 6146 §3.4) or of tunnel packets (RFC 4213 §3.6): held until their packet is
-//! complete, then walked as one. Tunnels have a table of their own, so that whoever floods the one does not fill the other.
+//! complete, then walked as one. Tunnels have tables of their own, and their known other
+//! ends one more, so that whoever floods the one does not fill the other.
 
 use super::Engine;
 use super::batch::Slot;
@@ -85,10 +86,10 @@ impl Engine {
             (Owner::Endpoint(endpoint), Addresses::V4 { source, .. })
                 if self.ends.only_to(endpoint, source).is_some() =>
             {
-                self.outer_reassembly.admit_of_peer(frame, packet, now)
+                self.peer_reassembly.admit_of_peer(frame, packet, now)
             }
             (Owner::Endpoint(_), outer) if self.pair_ends.may_come(outer) => {
-                self.outer_reassembly.admit_of_peer(frame, packet, now)
+                self.peer_reassembly.admit_of_peer(frame, packet, now)
             }
             (Owner::Endpoint(_), _) => self.outer_reassembly.admit(frame, packet, now),
             (Owner::Gateway | Owner::Mechanism(_), _) => self.reassembly.admit(frame, packet, now),

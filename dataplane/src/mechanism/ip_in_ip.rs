@@ -122,6 +122,9 @@ impl IpInIp {
         if ends == tunnel {
             return Err(DropReason::TunnelLoop); // RFC 2473 §4.1.2
         }
+        if ends.source.is_ipv4() && Some(ends.source) == self.remote {
+            return Err(DropReason::TunnelLoop); // RFC 2003 §3.2
+        }
         Ok(Decision::encap(effects.outer(outer), self.policy))
     }
 
@@ -132,6 +135,10 @@ impl IpInIp {
             return Err(DropReason::NoTunnel);
         }
         let inside = Pair::of(inner.addresses);
+        // ICMP errors too, which a translator would let pass.
+        if matches!(inside.source, IpAddr::V4(source) if is_martian4(source)) {
+            return Err(DropReason::MartianSource);
+        }
         if let (IpAddr::V6(source), IpAddr::V6(destination)) = (inside.source, inside.destination) {
             refuse_bare_ipv4(source, destination)?;
         }

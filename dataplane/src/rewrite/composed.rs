@@ -72,13 +72,14 @@ impl Rewriter {
         out: &mut Outbox,
         effects: &mut Effects,
     ) -> Result<Executed, DropReason> {
-        let mut nowhere = Outbox::new(0);
-        for piece in &mut out.frames()[before..] {
+        let done = out.frames()[before..].iter_mut().try_for_each(|piece| {
             let packet = parse::parse(piece.bytes())?;
-            self.encap(encap, &packet, piece, &mut nowhere, effects)?;
+            self.encap(encap, &packet, piece, &mut Outbox::new(0), effects)?;
             effects.counters.octets += (piece.len() - packet.length as usize) as u64;
-        }
-        Ok(Executed::InPieces)
+            Ok(())
+        });
+        // None leaves without its outer header.
+        done.inspect_err(|_| out.shorten(before)).map(|()| Executed::InPieces)
     }
 }
 

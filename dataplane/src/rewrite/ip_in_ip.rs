@@ -25,6 +25,7 @@ use crate::parse::{Addresses, IPV4_HEADER, IPV6_HEADER, Packet};
 use crate::translate::header::{Ipv4Header, Ipv6Header};
 use crate::tunnel::ecn::ECN;
 use crate::tunnel::encapsulation_limit::{Borne, borne};
+use crate::tunnel::path_mtu::LEAST_UNCUT;
 use crate::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
 use crate::verdict::{Outbox, Outer};
 use sixway_wire::protocol::{DESTINATION_OPTIONS, IPV4, IPV6, UDP};
@@ -53,7 +54,10 @@ impl Bench {
     /// What a tunnel of this policy carries behind an outer header: of a packet that is IPv4 with DF, or of one that is IPv6 (RFC 2473 §7,
     /// RFC 2003 §5.1).
     pub(super) fn room_ip_in_ip(&self, policy: &TunnelPolicy, outer: &Outer, is_v4: bool) -> IpInIpRoom {
-        let path4 = |remote| self.paths.path(remote, self.limits.mtu4, self.now);
+        let path4 = |remote| {
+            let path = self.paths.path(remote, self.limits.mtu4, self.now);
+            path.max(LEAST_UNCUT.min(self.limits.mtu4))
+        };
         let (path, headers) = match *outer {
             Outer::V4 { destination, .. } => (path4(destination), IPV4_HEADER),
             Outer::Udp4 { destination, .. } => (path4(destination.address), IPV4_HEADER + UDP_HEADER),
@@ -125,7 +129,11 @@ impl Bench {
         }
         let family = match outer {
             Outer::V4 { .. } | Outer::Udp4 { .. } => Family::V4,
-            Outer::V6 { .. } => Family::V6 { identification: self.identifications.reserve6(segments) },
+            Outer::V6 { destination, .. } if length > usize::from(mtu) => {
+                Family::V6 { identification: self.identifications.reserve6(destination, segments) }
+            }
+            // Nothing is cut: the first segment is the largest.
+            Outer::V6 { .. } => Family::V6 { identification: 0 },
         };
         if let Some(segments) = frame.offload.segments {
             let before = out.len();

@@ -5,7 +5,7 @@
 //! round the later, the more destinations there are, and what one destination sees tells little of the others (RFC 6864 §7).
 
 use crate::verdict::WorkerId;
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 /// Counters that the destinations share.
 const COUNTERS: usize = 256;
@@ -15,8 +15,8 @@ const COUNTERS: usize = 256;
 pub struct Identifications {
     next: Box<[u16; COUNTERS]>,
     next_for_any: u16,
-    /// Of IPv6's 32 bits those that count up.
-    next6: u32,
+    /// The same of IPv6, whose 32 bits begin with the worker's own (RFC 7739 §5.2).
+    next6: Box<[u32; COUNTERS]>,
     /// The worker's first identification, and the bits that count: all are a power of two.
     first: u16,
     mask: u16,
@@ -31,7 +31,7 @@ impl Identifications {
         let start = |at: usize| (seed.rotate_left(at as u32 % 64) as u32 % span) as u16;
         Self {
             next_for_any: (seed as u32 % span) as u16,
-            next6: (seed >> 16) as u32,
+            next6: Box::new(core::array::from_fn(|at| seed.rotate_right(at as u32 % 64) as u32 ^ at as u32)),
             next: Box::new(core::array::from_fn(start)),
             first: (u32::from(worker.0) % parts * span) as u16,
             mask: (span - 1) as u16,
@@ -56,11 +56,16 @@ impl Identifications {
         first
     }
 
-    /// `count` consecutive identifications for the Fragment headers of IPv6 packets (RFC 8200 §4.5), of which this is the first.
-    pub const fn reserve6(&mut self, count: u32) -> u32 {
+    /// `count` consecutive identifications for the Fragment headers of IPv6 packets to `destination` (RFC 8200 §4.5), of which this is the
+    /// first. They do not run on into the next worker's.
+    pub const fn reserve6(&mut self, destination: Ipv6Addr, count: u32) -> u32 {
+        let bits = destination.to_bits();
+        let folded = (bits >> 96 ^ bits >> 64 ^ bits >> 32 ^ bits) as u32;
+        let at = (folded.wrapping_mul(self.multiplier) >> 24) as usize % COUNTERS;
         let mask = (self.mask as u32) << 16 | 0xffff;
-        let first = self.next6 & mask;
-        self.next6 = self.next6.wrapping_add(count);
+        let next = self.next6[at] & mask;
+        let first = if next > mask - count.saturating_sub(1) { 0 } else { next };
+        self.next6[at] = first.wrapping_add(count);
         (self.first as u32) << 16 | first
     }
 
@@ -107,6 +112,23 @@ mod tests {
             let first = u32::from(own.reserve(TO, count));
             assert!((0x4000..=0x8000 - count).contains(&first), "{first:#x} and {count} on");
         }
+    }
+
+    #[test]
+    fn those_of_ipv6_are_the_workers_own_and_tell_nothing_of_other_destinations() {
+        let to = |last: u128| Ipv6Addr::from_bits(0x2001_0db8 << 96 | last);
+        for workers in [1, 2, 4] {
+            let mut own = Identifications::new(WorkerId(workers - 1), workers, 0x1234_5678_9abc_def0);
+            let span = u32::MAX / u32::from(workers);
+            own.next6.fill(span - 2);
+            let end = u32::MAX - 2;
+            assert_eq!(own.reserve6(to(1), 1), end, "{workers}");
+            assert_eq!(own.reserve6(to(1), 44), end - (span - 2), "{workers}: all of a super-frame's fit");
+            assert_eq!(own.reserve6(to(1), 1), end - (span - 2) + 44, "{workers}");
+            assert_eq!(own.reserve6(to(2), 2), end, "{workers}: another destination's");
+        }
+        let mut all = Identifications::new(WorkerId(0), 1, 0x1234_5678_9abc_def0);
+        assert_ne!(all.reserve6(to(1), 1).abs_diff(all.reserve6(to(2), 1)), 1);
     }
 
     #[test]

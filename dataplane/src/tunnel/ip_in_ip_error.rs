@@ -12,6 +12,8 @@ use sixway_wire::protocol::{ICMPV4, ICMPV6, IPV4, IPV6};
 
 /// What must be quoted of an IPv4 packet behind its header (RFC 792).
 const LEAST_TRANSPORT: usize = 8;
+/// Where the limit is in a tunnel packet (RFC 2473 §5.1).
+const LIMIT_AT: usize = IPV6_HEADER + 4;
 
 /// An ICMP error about a tunnel packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +140,7 @@ fn says(head: &[u8; ICMP_HEADER], addresses: Addresses, headers: usize) -> Says 
         (Addresses::V6 { .. }, 2, _) => Says::TooBig(rest.min(0xffff) as u16),
         (Addresses::V6 { .. }, 1, _) | (Addresses::V6 { .. }, 3, 0) => Says::Unreachable,
         // The encapsulation limit that this tunnel's header bears.
-        (Addresses::V6 { .. }, 4, 0) if (IPV6_HEADER..headers).contains(&(rest as usize)) => {
+        (Addresses::V6 { .. }, 4, 0) if headers > IPV6_HEADER && rest as usize == LIMIT_AT => {
             Says::Unreachable
         }
         (Addresses::V6 { .. }, _, _) => Says::Else,

@@ -17,6 +17,9 @@ use foldhash::fast::FixedState;
 pub const LIFETIME: Duration = Duration::from_secs(600);
 /// RFC 1191 §3: an estimate is never below this, in octets.
 pub const LEAST: u16 = 68;
+/// RFC 1122 §3.3.3: what IPv4 hosts send where they know nothing. A tunnel whose packets are not cut on their way believes in no narrower path:
+/// whoever forged an error could make it useless.
+pub const LEAST_UNCUT: u16 = 576;
 /// RFC 1191 §7.1, Table 7-1: the plateaus below the official maximum, largest first.
 const PLATEAUS: [u16; 10] = [32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006, 508, 296, 68];
 /// Destinations in a set.
@@ -28,17 +31,29 @@ pub trait Destination: Copy + Eq + Hash {
     const NONE: Self;
     /// An estimate is never below this, in octets.
     const LEAST: u16;
+
+    /// The estimate after an error that tells no MTU, about a packet of `length` octets; 0: none.
+    fn guess(length: u16) -> u16;
 }
 
 impl Destination for Ipv4Addr {
     const NONE: Self = Self::UNSPECIFIED;
     const LEAST: u16 = LEAST;
+
+    fn guess(length: u16) -> u16 {
+        plateau_below(length)
+    }
 }
 
 /// RFC 8201 §4: nothing below the least MTU of an IPv6 link.
 impl Destination for Ipv6Addr {
     const NONE: Self = Self::UNSPECIFIED;
     const LEAST: u16 = IPV6_MIN_MTU as u16;
+
+    /// Every Packet Too Big tells an MTU (RFC 4443 §3.2).
+    fn guess(_length: u16) -> u16 {
+        0
+    }
 }
 
 /// Largest packets that paths carry, by destination.
@@ -102,7 +117,7 @@ impl<A: Destination> PathMtus<A> {
     /// the next plateau below `length` is taken (RFC 1191 §5). `first_hop` is what was thought of a path of which nothing was known.
     pub fn learn(&mut self, remote: A, told: u16, length: u16, first_hop: u16, now: Instant) -> Learnt {
         let thought = self.lookup(remote, now);
-        let mtu = if told == 0 { plateau_below(length.min(thought.unwrap_or(first_hop))) } else { told };
+        let mtu = if told == 0 { A::guess(length.min(thought.unwrap_or(first_hop))) } else { told };
         // A repeated error with the same number is news of ten more minutes.
         let is_news = thought.map_or(mtu < first_hop, |thought| mtu <= thought);
         if mtu < A::LEAST || !is_news {

@@ -217,6 +217,30 @@ fn a_tunnels_packet_is_renumbered_in_one_pass_and_enters_another_tunnel() {
     }
 }
 
+#[test]
+fn of_pieces_that_a_tunnel_refuses_none_leaves() {
+    let mut packet = v4(OLD[0], OLD[1], UDP, &udp(OLD_PORT, 80, 3_000));
+    packet[6] = 0;
+    let (packet, mut effects) = (seal(packet), Effects::default());
+    let [source, destination] = endpoints(NEW, [NEW_PORT, 80]);
+    let edit = Some(Edit::Renumber4 { source, destination, keep_ports: false });
+    let ends =
+        Outer::V6 { source: "2001:db8::1".parse().unwrap(), destination: "2001:db8::2".parse().unwrap() };
+    // What the tunnel carries has to be cut outside, which nobody does to pieces.
+    let policy = TunnelPolicy { mtu: crate::tunnel::TunnelMtu::Static(1_480), ..TunnelPolicy::default() };
+    let mut rewriter = rewriter(1_500);
+    rewriter.set_policies(vec![Policy::default()], vec![policy]);
+    let encap = Some(crate::verdict::Encap { outer: effects.outer(ends), policy: PolicyId(0) });
+    let action = Action { decap: None, edit, policy: PolicyId(0), encap };
+    let decision = Decision { action, quoted: None, next: Next::Leave };
+    let (mut frame, parsed) = (Frame::holding(&packet), parse(&packet).unwrap());
+    let pass = Pass { decrement: true, reassembled: false, may_renumber: true };
+    let work = Work { decision: &decision, packet: &parsed, inner: None, pass };
+    let mut out = Outbox::new(8);
+    assert_eq!(rewriter.execute(&work, &mut frame, &mut out, &mut effects), Err(DropReason::OutboxFull));
+    assert_eq!(out.len(), 0);
+}
+
 proptest! {
     #[test]
     fn any_packet_is_sound_afterwards(
