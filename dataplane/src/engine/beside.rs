@@ -4,6 +4,7 @@ use super::path::{Batch, Path};
 use super::{EXPIRED_AT_ONCE, Engine};
 use crate::drop_reason::DropReason;
 use crate::effects::Beside;
+use crate::fragment::Reassembly;
 use crate::frame::Frame;
 use crate::parse;
 use crate::rewrite::icmp_error::IcmpDetail;
@@ -53,7 +54,14 @@ impl Path {
 }
 
 impl Engine {
+    /// Where fragments wait for their packet.
+    #[inline]
+    pub(super) const fn fragment_tables(&self) -> [&Reassembly; 3] {
+        [&self.reassembly, &self.outer_reassembly, &self.peer_reassembly]
+    }
+
     /// Fragments whose packet did not become complete in time end, a bounded number of them.
+    #[cold]
     pub(super) fn expire_fragments(&mut self, batch: &mut Batch<'_>) {
         let path = &mut self.path;
         self.reassembly.expire(batch.now, EXPIRED_AT_ONCE, |expired| {

@@ -130,6 +130,12 @@ pub struct Reassembly {
 }
 
 impl Reassembly {
+    /// Whether no fragment waits, and none that was lost is remembered.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.by_arrival.is_empty()
+    }
+
     /// An empty table. `seed` makes its hashes unpredictable.
     pub fn new(limits: FragmentLimits, seed: u64) -> Self {
         Self {
