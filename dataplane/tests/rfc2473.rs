@@ -792,11 +792,112 @@ fn strangers_fragments_leave_room_for_the_other_end() {
     }
     let inner = v4(THERE4, HERE4).udp(53, 4_000, &[7; 1_000]);
     let whole = v6(REMOTE6, LOCAL6).protocol(4, &inner.octets(), None);
-    gateway.receives(whole.clone().fragment(7, 512, false).part(512, 1_028));
-    assert_eq!(gateway.last, Verdict::Held);
+    // More than one at a time, for all come from it.
+    for identification in [6, 7] {
+        gateway.receives(whole.clone().fragment(identification, 512, false).part(512, 1_028));
+        assert_eq!(gateway.last, Verdict::Held);
+    }
     gateway.receives(whole.clone().fragment(7, 0, true).part(0, 512));
     gateway.sends(inner);
     gateway.receives(whole.fragment(8, 0, true).part(0, 512));
     gateway.waits(std::time::Duration::from_secs(3));
     assert_eq!(gateway.engine.counters().held, 0);
+}
+
+#[test]
+fn an_error_that_came_to_another_tunnels_end_teaches_nothing() {
+    let other = IpInIpConfig {
+        local: "2001:db8:ff::a".parse().unwrap(),
+        prefixes6: vec!["2001:db8:8::/48".parse().unwrap()],
+        prefixes4: Vec::new(),
+        ..over6()
+    };
+    let mut gateway = support::gateway(|config| {
+        config.tunnels.extend([over6(), other].map(TunnelConfig::IpInIp));
+    });
+    let quote = in_ipv6(41, LOCAL6, REMOTE6, big6(1_400)).octets();
+    let error = v6("2001:db8:ff::1", "2001:db8:ff::a").icmp(icmp6(2, 0, [0, 0, 5, 100], &quote[..1_232]));
+    gateway.refuses(error, DropReason::ErrorAboutNothingSent);
+}
+
+#[test]
+fn a_packet_with_df_is_held_to_the_ipv4_path_whatever_mtu_is_configured() {
+    let policy = TunnelPolicy { mtu: TunnelMtu::Static(9_000), ..over4().policy };
+    let mut gateway = with(IpInIpConfig { policy, ..over4() });
+    gateway.receives(big4(1_481));
+    let sent = gateway.sent();
+    assert_eq!((&sent[20..22], &sent[26..28]), (&[3, 4][..], &1_480_u16.to_be_bytes()[..]));
+}
+
+#[test]
+fn what_is_longer_with_its_outer_header_than_a_packet_may_be_is_refused() {
+    for (config, most) in [(over4(), 65_515), (over6(), 65_527)] {
+        let mut gateway = with(config);
+        gateway.receives(big4(most).may_fragment());
+        assert_eq!(gateway.last, Verdict::InPieces);
+        let mut gateway = with(if most == 65_515 { over4() } else { over6() });
+        gateway.receives(big4(most + 1).may_fragment());
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::TooLongForIpv4));
+        gateway.sends_nothing();
+    }
+}
+
+#[test]
+fn an_ipv4_sender_is_told_of_a_narrow_path_only_if_its_packet_did_not_fit_and_is_quoted() {
+    let mut gateway = with(over6());
+    let outer = in_ipv6(4, LOCAL6, REMOTE6, big4(1_000));
+    gateway.receives(error6(2, 0, 1_380, &outer));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::ErrorForTunnelAlone));
+    for (quoted, reason) in [(47, Some(DropReason::ErrorForTunnelAlone)), (48, None)] {
+        let mut gateway = with(over4());
+        let outer = in_ipv4(LOCAL4, REMOTE4, big4(1_400)).octets();
+        gateway.receives(v4("198.18.0.1", LOCAL4).icmp(icmp4(3, 1, [0; 4], &outer[..quoted])));
+        assert_eq!(gateway.last, reason.map_or(Verdict::Answered, Verdict::Dropped));
+    }
+}
+
+#[test]
+fn all_addresses_of_this_host_are_known_and_no_remote_end_is_nobodys() {
+    let host = ["2001:db8:ff::7", "2001:db8::1", "2001:db8:ffff::1", "2001:db8:3::1"];
+    for remote in host {
+        let mut gateway = support::gateway(|config| {
+            config.host6 = host.map(|address| address.parse().unwrap()).to_vec();
+            config.tunnels.push(TunnelConfig::IpInIp(config_to(remote)));
+        });
+        gateway.refuses(v6(HERE6, THERE6).udp(1, 2, b"data"), DropReason::TunnelLoop);
+        let inner = v6(THERE6, HERE6).udp(1, 2, &[7; 100]).octets();
+        let part = v6(remote, LOCAL6).protocol(41, &inner, None).fragment(7, 0, true).part(0, 64);
+        gateway.counted_before();
+        gateway.refuses(part, DropReason::TunnelLoop);
+    }
+    for remote in ["fe80::1", "::1", "ff0e::1", "::"] {
+        let mut gateway = with(config_to(remote));
+        gateway.receives(v6(HERE6, THERE6).udp(1, 2, b"data"));
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::NoRemote));
+    }
+}
+
+fn config_to(remote: &str) -> IpInIpConfig {
+    config(LOCAL6, remote)
+}
+
+#[test]
+fn what_a_table_names_is_translated_though_a_tunnel_has_a_prefix_of_it() {
+    use sixway_dataplane::mechanism::siit::SiitConfig;
+    let mut gateway = support::gateway(|config| {
+        let eam = support::eam(&[("10.7.0.5/32", "2001:db8:5::5/128")]);
+        let prefix = Some(support::prefix("2001:db8:64::/96"));
+        config.siit.push(SiitConfig { prefix, eam, ..SiitConfig::default() });
+        config.tunnels.push(TunnelConfig::IpInIp(over4()));
+    });
+    for _rebuilt in 0..3 {
+        gateway.receives(v4("198.51.100.1", "10.7.0.5").udp(1, 2, b"data"));
+        assert_eq!(gateway.sent()[0] >> 4, 6);
+        gateway.receives(v4("198.51.100.1", "10.7.0.6").udp(1, 2, b"data"));
+        assert_eq!(gateway.sent()[9], 4);
+        gateway.engine.set_tunnels(&[], &[], &[]);
+        gateway.receives(v4("198.51.100.1", "10.7.0.6").udp(1, 2, b"data"));
+        assert_eq!(gateway.sent()[0] >> 4, 6);
+        gateway.engine.set_tunnels(&[TunnelConfig::IpInIp(over4())], &[], &[]);
+    }
 }
