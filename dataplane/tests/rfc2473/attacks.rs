@@ -274,9 +274,11 @@ fn an_error_that_came_to_another_tunnels_end_teaches_nothing() {
 fn a_packet_with_df_is_held_to_the_ipv4_path_whatever_mtu_is_configured() {
     let policy = TunnelPolicy { mtu: TunnelMtu::Static(9_000), ..over4().policy };
     let mut gateway = with(IpInIpConfig { policy, ..over4() });
-    gateway.receives(big4(1_481));
+    let quote = in_ipv4(LOCAL4, REMOTE4, big4(1_400)).octets();
+    gateway.receives(v4("198.18.0.1", LOCAL4).icmp(icmp4(3, 4, [0, 0, 5, 120], &quote[..28])));
+    gateway.receives(big4(1_381));
     let sent = gateway.sent();
-    assert_eq!((&sent[20..22], &sent[26..28]), (&[3, 4][..], &1_480_u16.to_be_bytes()[..]));
+    assert_eq!((&sent[20..22], &sent[26..28]), (&[3, 4][..], &1_380_u16.to_be_bytes()[..]));
 }
 
 #[test]
