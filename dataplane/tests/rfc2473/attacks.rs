@@ -353,3 +353,28 @@ fn what_a_table_names_is_translated_though_a_tunnel_has_a_prefix_of_it() {
         gateway.engine.set_tunnels(&[TunnelConfig::IpInIp(over4())], &[], &[]);
     }
 }
+
+#[test]
+fn each_segment_that_is_cut_has_an_identification_of_its_own() {
+    let mut gateway = with(over6());
+    let packet = v4(HERE4, THERE4).may_fragment().tcp(80, 4_000, 0x10, &[7; 4_380]);
+    let mut offload = described(SegmentKind::Tcp, 1_460);
+    offload.transport = 20;
+    let mut known = std::collections::BTreeSet::new();
+    for _again in 0..2 {
+        gateway.receives_with(unfinished(packet.clone()), offload);
+        for _segment in 0..3 {
+            let (first, second) = (gateway.sent(), gateway.sent());
+            assert_eq!((first[6], second[6], &first[44..48]), (44, 44, &second[44..48]));
+            assert!(known.insert(first[44..48].to_vec()), "another segment's");
+        }
+        gateway.sends_nothing();
+    }
+    let mut gateway = with(over4());
+    for size in [1_460, 1_000] {
+        gateway.receives_with(unfinished(packet.clone()), described(SegmentKind::Tcp, size));
+        let known: std::collections::BTreeSet<Vec<u8>> =
+            (0..gateway.waiting()).map(|_| gateway.sent()[4..6].to_vec()).collect();
+        assert_eq!(known.len(), 4_380_usize.div_ceil(size.into()));
+    }
+}
