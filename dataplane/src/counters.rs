@@ -87,9 +87,10 @@ counters! {
     ecn_possibly_dangerous = "tunnels.ecn_possibly_dangerous",
     /// Errors from inside tunnels that taught what a path carries (RFC 4213 §3.2.2).
     path_mtus_learnt = "tunnels.path_mtus.learnt",
-    /// Errors from inside tunnels that asked for less than 68 octets, or for more than was thought (RFC 1191 §3).
+    /// Errors from inside tunnels that asked for less than a path carries at least (68 octets; 576 for IPv4 in IPv4, 1,280 for IPv6), or for more than
+    /// was thought (RFC 1191 §3).
     path_mtus_refused = "tunnels.path_mtus.refused",
-    /// Errors from inside tunnels that became ICMPv6 errors (RFC 4213 §3.4).
+    /// Errors from inside tunnels that were passed on to the senders (RFC 4213 §3.4, RFC 2473 §8).
     tunnel_errors_relayed = "tunnels.errors_relayed",
     /// Frames joined to the super-frame of another.
     super_frames_joined = "super_frames.joined",

@@ -99,7 +99,7 @@ drop_reasons! {
     RoutingHeader => icmpv6(4, 0),
     /// An extension header behind the Fragment header, which IPv4 cannot carry (RFC 7915 §5.1.1).
     ExtensionAfterFragment => icmpv6(1, 1),
-    /// The translated packet is larger than the next link's MTU and may not be fragmented (RFC 7915 §4.1, §5.1).
+    /// The packet, translated or in its tunnel, is larger than the next link's MTU and may not be fragmented (RFC 7915 §4.1, §5.1; RFC 2473 §7).
     PacketTooBig => icmpv4(3, 4) icmpv6(2, 0),
     /// The translated packet is larger than an IPv4 packet can be.
     TooLongForIpv4 => silent,
@@ -138,12 +138,13 @@ drop_reasons! {
     ZeroInterfaceIdentifier => icmpv6(4, 0),
 
     // Tunnels (RFC 4213).
-    /// An encapsulated packet whose outer source is no tunnel's other end (RFC 4213 §3.6).
+    /// A tunnel packet between two addresses that no tunnel has for its ends (RFC 4213 §3.6), or of a family that the tunnel has no prefix of.
     NoTunnel => silent,
-    /// A packet in a tunnel from or to an IPv4 address of this host, or from or to an IPv6 address in which one stands, or from
-    /// one relay to another: it would go round (RFC 6324 §3, RFC 5969 §12).
+    /// A packet in a tunnel from or to an address of this host, or from or to an IPv6 address in which one stands, or from
+    /// one relay to another: it would run in a circle (RFC 6324 §3, RFC 5969 §12). Or an IPv4 tunnel packet of this host that is routed into a further
+    /// tunnel (RFC 2003 §3.2), as when its remote end is routed into the device.
     TunnelLoop => silent,
-    /// What the outer header says is an IPv6 packet is none (RFC 4213 §3.6).
+    /// What the outer header says is inside is not there: another IP version, or nothing (RFC 4213 §3.6).
     InnerNotIpv6 => silent,
     /// The outer IPv4 source is not the one embedded in the inner IPv6 source (RFC 3964 §5.2, RFC 5969 §9.2, RFC 5214 §7.3).
     SpoofedEmbeddedSource => silent,
@@ -156,7 +157,8 @@ drop_reasons! {
     /// An inner source that is not the tunnel's own kind, from an outer source that is none of its relays, border relays or
     /// routers (RFC 3964 §5.2, RFC 5969 §9.2, RFC 5214 §7.3).
     SourceNotRelay => silent,
-    /// An inner source that is not behind the tunnel's other end: spoofed, or of this side (RFC 4213 §3.6, RFC 5969 §9.2).
+    /// An inner source that is not behind the tunnel's remote end: spoofed, of this side, or the gateway's own address (RFC 4213 §3.6, RFC 5969
+    /// §9.2).
     SourceNotInTunnel => silent,
     /// An inner destination outside the site at which the tunnel ends (RFC 3964 §3.1, RFC 5969 §9.2).
     DestinationNotInSite => silent,
@@ -171,8 +173,8 @@ drop_reasons! {
     NoLocator => icmpv6(1, 3),
     /// The other end of the tunnel has not yet been heard of.
     NoRemote => icmpv4(3, 1) icmpv6(1, 3),
-    /// A packet that every IPv6 link carries, and the tunnel's first IPv4 link does not: the outer packet is larger, and the operator
-    /// forbids to fragment it. A Packet Too Big would ask for what the sender has sent (RFC 8200 §5).
+    /// A packet that fits the tunnel only in fragments, which the operator forbids. A smaller MTU would not help the sender (RFC 8200 §5), or
+    /// it did not set DF.
     OuterTooBig => icmpv4(3, 1) icmpv6(1, 3),
     /// A packet that may enter no further tunnel, by the Tunnel Encapsulation Limit that it bears (RFC 2473 §4.1.1).
     EncapsulationLimit => icmpv6(4, 0),

@@ -4,7 +4,7 @@
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use crate::mechanism::table::Kind;
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::{Ipv4Addr, Ipv6Addr};
 use core::ops::Range;
 use sixway_wire::{Endpoint4, Endpoint6};
 
@@ -110,18 +110,6 @@ pub enum Outer {
     },
 }
 
-impl Outer {
-    /// Where the packet goes next.
-    #[inline]
-    pub const fn destination(&self) -> IpAddr {
-        match *self {
-            Self::V4 { destination, .. } => IpAddr::V4(destination),
-            Self::V6 { destination, .. } => IpAddr::V6(destination),
-            Self::Udp4 { destination, .. } => IpAddr::V4(destination.address),
-        }
-    }
-}
-
 /// The endpoints that the packet quoted inside an ICMP error gets. It is the translated image of a packet that
 /// went the other way, so its source is an image of the error's destination side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,7 +135,7 @@ pub enum Quoted {
 }
 
 /// A mechanism of an engine: its kind, and its place among those of its kind.
-// The kind first: a drop reason in its place in a `Result` then lies on no octet of the index, which is not written octet by octet.
+// `kind` first: in a `Result` the drop reason then shares no octet with `index`, which is written in one store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(C)]
 pub struct MechanismId {

@@ -4,7 +4,7 @@ use crate::verdict::MechanismId;
 use core::net::Ipv4Addr;
 use sixway_wire::Prefix4;
 
-/// So many prefixes are compared one by one; more are searched by halves.
+/// So many prefixes are compared one by one; more are searched by bisection.
 const FEW: usize = 8;
 
 /// IPv4 prefixes and their owners. The longest prefix that holds an address owns it; of two alike, the first.
@@ -12,7 +12,7 @@ const FEW: usize = 8;
 pub struct Destinations4 {
     /// Longest first, where there are few.
     few: Vec<Entry>,
-    /// Where there are more: the addresses from which on somebody else owns, or nobody, in ascending order. The first is 0.
+    /// Otherwise: the first address of each range and its owner, ascending. The first range starts at 0.
     many: Vec<(u32, Option<MechanismId>)>,
 }
 

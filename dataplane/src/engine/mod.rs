@@ -4,7 +4,9 @@
 //!     batch    strides, cut into runs of packets of one mechanism      path   one packet: decided, executed, counted
 //!     walk     packets by themselves: ICMP errors, fragments, further passes, what another worker handed over
 //!     whole    fragments that wait for their packet                    owner  whose a packet is
-//!     ends     where IPv6-in-IPv4 tunnels end     pair_ends  where the other ones end     tunnel_errors  what their paths say     fast_path     beside  what leaves next to packets
+//!     ends     IPv6-in-IPv4 tunnels by local address                   pair_ends  other tunnels by both ends
+//!     tunnel_errors  ICMP errors from tunnel paths                     path_news  those that other workers learn
+//!     fast_path      sessions for the fast path                        beside     what leaves next to packets
 //! ```
 
 mod batch;
@@ -169,7 +171,8 @@ impl Engine {
             pair_ends.extend(config.ends().map(|ends| (ends, TunnelAt { id, policy })));
         }
         self.inside6.sort_by_key(|(claim, _)| core::cmp::Reverse(claim.sources.length()));
-        // Who takes the rest is asked about all of it, unless tunnels have prefixes: those come before the rest, and behind tables.
+        // The mechanism that takes the rest is asked about every other destination. If tunnels have IPv4 prefixes, those are asked first, after
+        // tables.
         self.names4.extend(self.sure4.take());
         if destinations4.iter().all(|(_, id): &(Prefix4, MechanismId)| id.kind.is_routed()) {
             self.sure4 =

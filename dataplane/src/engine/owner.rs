@@ -69,6 +69,7 @@ impl Engine {
                 return self.came_through(endpoint, frame, slot).map(Some);
             }
             Addresses::V4 { destination, .. } if self.steering.is_own4(destination) => Some(Owner::Gateway),
+            Addresses::V4 { destination, .. } if self.pair_ends.are_at4(destination) => Some(Owner::Gateway),
             Addresses::V4 { destination, .. } => {
                 self.all4.or_else(|| self.named4(destination).or(self.rest4)).map(Owner::Mechanism)
             }
@@ -171,7 +172,7 @@ impl Engine {
         owner.ok_or(DropReason::NoMechanism)
     }
 
-    /// The mechanism that owns an IPv4 destination: a pool's, or one that a table or an assignment names; or the one that is asked in any case,
+    /// The mechanism that owns an IPv4 destination: a pool's, a tunnel's, or one that a table or an assignment names; or the one that is asked in any case,
     /// and says itself what it does not map.
     #[inline(always)]
     pub(super) fn named4(&self, address: Ipv4Addr) -> Option<MechanismId> {

@@ -1,4 +1,4 @@
-//! Where tunnels of IP in IP end that are not of IPv6 in IPv4: each is known by its pair of ends, and by the family that it carries.
+//! Tunnels of IP in IP except IPv6 in IPv4, found by their two ends and the inner family.
 
 use super::ends::TunnelAt;
 use crate::parse::{Addresses, Packet, Transport};
@@ -52,6 +52,12 @@ impl PairEnds {
     /// The IPv6 addresses at which they end.
     pub(super) fn locals6(&self) -> &[Ipv6Addr] {
         &self.locals6
+    }
+
+    /// Whether any of them ends at this IPv4 address.
+    #[inline(always)]
+    pub(super) fn are_at4(&self, address: Ipv4Addr) -> bool {
+        !self.locals4.is_empty() && self.locals4.contains(&address)
     }
 
     /// Whether an IPv4 packet that came to `destination` is IPv4 in IPv4 of one of them, or a fragment of it.

@@ -1,10 +1,10 @@
-//! ICMP errors from the paths of tunnels that came as packets and were believed: the engines of other workers learn from them too
-//! ([`Engine::learn_path_error`]), or their packets would go on to be lost where the path is narrow.
+//! ICMP errors about tunnel paths that this worker accepted. The other workers learn from them too ([`Engine::learn_path_error`]), or they
+//! would keep sending packets that are too large.
 
 use super::Engine;
 use alloc::vec::Vec;
 
-/// Errors that wait at most; there will be more.
+/// At most this many wait; routers repeat errors.
 const MOST: usize = 8;
 
 /// Errors that wait for the other engines, whole.

@@ -1,4 +1,4 @@
-//! ICMP errors from the IPv4 paths of tunnels: what they tell of a path is learnt, and the sender of the packet is told (RFC 4213
+//! ICMP errors from the paths of tunnels: what they tell of a path is learnt, and the sender of the packet is told (RFC 4213
 //! §3.4).
 
 use super::Engine;
@@ -24,7 +24,7 @@ struct Heeded {
 }
 
 impl Engine {
-    /// The way of an ICMP error that came to an end of tunnels: it becomes the ICMPv6 error that goes to the sender of the packet in
+    /// The way of an ICMP error that came to an end of tunnels: it becomes the ICMP error that goes to the sender of the packet in
     /// the packet that it quotes.
     #[cold]
     pub(super) fn error_from_inside(
@@ -89,7 +89,7 @@ impl Engine {
         }
     }
 
-    /// An ICMPv4 error, whole, that another worker's engine has got as a frame: what it tells of a path is learnt here too, and nobody
+    /// An ICMP error, whole, that another worker's engine has got as a frame: what it tells of a path is learnt here too, and nobody
     /// is told. Whatever cannot be believed is ignored.
     pub fn learn_path_error(&mut self, octets: &[u8], now: Instant) {
         if let Ok(packet) = parse::parse(octets)

@@ -28,7 +28,7 @@ use sixway_wire::{Prefix4, Prefix6};
 pub struct IpInIpConfig {
     /// This end.
     pub local: IpAddr,
-    /// The other end, of the same family; none while it is not known, because its name has not been resolved.
+    /// The remote end, of the same family; `None`: not known yet.
     pub remote: Option<IpAddr>,
     /// IPv4 destinations behind the other end, which are routed into the tunnel.
     pub prefixes4: Vec<Prefix4>,
@@ -78,7 +78,7 @@ impl IpInIpConfig {
         Ok(())
     }
 
-    /// The other end. A name may lead anywhere.
+    /// The remote end, if it is one that a host can have.
     fn usable_remote(&self) -> Option<IpAddr> {
         self.remote.filter(|remote| match remote {
             IpAddr::V4(remote) => self.local.is_ipv4() && !is_martian4(*remote),
@@ -113,9 +113,6 @@ impl IpInIp {
     /// A packet that is routed into the tunnel.
     fn enter(&self, packet: &Packet, effects: &mut Effects) -> Result<Decision, DropReason> {
         let ends = Pair::of(packet.addresses);
-        if ends.destination == self.local {
-            return Err(DropReason::NestingLimit);
-        }
         let destination = self.remote.ok_or(DropReason::NoRemote)?;
         let tunnel = Pair { source: self.local, destination };
         let outer = tunnel.header().ok_or(DropReason::NoRemote)?;

@@ -51,8 +51,8 @@ impl Rewriter {
         let outer = effects.outer_at(encap.outer).ok_or(DropReason::NoMechanism)?;
         let (mtu4, mtu6) = match *outer {
             Outer::V4 { destination, .. } => {
-                let mtu = self.tunnel_mtu(encap.policy, destination);
-                (mtu, mtu)
+                let mtu4 = self.tunnel_mtu_ip_in_ip(encap.policy, outer, true);
+                (mtu4, self.tunnel_mtu(encap.policy, destination))
             }
             Outer::V6 { .. } | Outer::Udp4 { .. } => {
                 let mtu = |is_v4| self.tunnel_mtu_ip_in_ip(encap.policy, outer, is_v4);
@@ -125,8 +125,17 @@ fn image(edit: Edit, packet: &Packet, frame: &Frame) -> Result<Packet, DropReaso
         transport_at: front as u16,
         length: frame.len() as u32,
         fragment_header: 0,
+        dont_fragment: dont_fragment(frame),
         ..*packet
     })
+}
+
+/// IPv4's DF; always set for IPv6, as the parser has it.
+fn dont_fragment(frame: &Frame) -> bool {
+    match frame.bytes() {
+        [first, _, _, _, _, _, flags, ..] if first >> 4 == 4 => flags & 0x40 != 0,
+        [..] => true,
+    }
 }
 
 /// The TTL or hop limit of the packet in a frame.
@@ -152,6 +161,10 @@ mod tests {
         for (octets, ttl) in [(four, 33), (six, 44)] {
             let frame = Frame::holding(&octets);
             assert_eq!((traffic_class(&frame), hops(&frame)), (0xb9, ttl));
+            assert_eq!(dont_fragment(&frame), ttl == 44, "DF is clear in the IPv4 packet");
         }
+        let mut four = v4("10.0.0.1", "10.0.0.2", 17, &[0; 8]);
+        four[6] = 0x40;
+        assert!(dont_fragment(&Frame::holding(&four)));
     }
 }

@@ -1,4 +1,4 @@
-//! The outer header of a packet goes (RFC 4213 §3.6, RFC 2473 §3.3, RFC 2003 §3.6). The hop limit stays: who routes the result counts it down.
+//! Removes the outer header (RFC 4213 §3.6, RFC 2473 §3.3, RFC 2003 §3.6). The kernel, which routes the result, decrements the hop limit.
 
 use super::{Executed, Rewriter, encap};
 use crate::counters::Counters;

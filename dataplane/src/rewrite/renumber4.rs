@@ -38,6 +38,7 @@ impl Bench {
         let segment = transport_at + segment_payload(frame, packet, packet.length as usize - transport_at)?;
         let is_too_big = last && segment > usize::from(limits.mtu4);
         if is_too_big && packet.dont_fragment && !reassembled {
+            self.too_big_for = Some(limits.mtu4);
             return Err(DropReason::PacketTooBig);
         }
         if let Transport::IcmpError { .. } = packet.transport {

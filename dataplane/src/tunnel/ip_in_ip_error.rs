@@ -58,11 +58,11 @@ impl<'a> IpInIpError<'a> {
             return Err(DropReason::BadIcmpChecksum);
         }
         // RFC 4884 §4: behind the quote, whose length is told in words of the family, extensions may follow.
-        let (told, least, outer) = match addresses {
-            Addresses::V4 { .. } => (usize::from(head[5]) * 4, 128, QuotedPacket::v4(body)?),
-            Addresses::V6 { .. } => (usize::from(head[4]) * 8, 128, QuotedPacket::v6_any(body)?),
+        let (told, outer) = match addresses {
+            Addresses::V4 { .. } => (usize::from(head[5]) * 4, QuotedPacket::v4(body)?),
+            Addresses::V6 { .. } => (usize::from(head[4]) * 8, QuotedPacket::v6_any(body)?),
         };
-        let is_told = told >= least && matches!((addresses, head[0]), (Addresses::V4 { .. }, _) | (_, 1 | 3));
+        let is_told = told >= 128 && matches!((addresses, head[0]), (Addresses::V4 { .. }, _) | (_, 1 | 3));
         let body = if is_told { body.get(..told).unwrap_or(body) } else { body };
         let is_v4 = match outer.protocol {
             IPV4 => true,

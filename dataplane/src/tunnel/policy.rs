@@ -18,11 +18,11 @@ pub enum Ecn {
 pub enum TunnelMtu {
     /// So many octets of the inner packet; the outer one has DF clear (§3.2.1).
     Static(u16),
-    /// What the IPv4 path carries, as far as its ICMP errors tell, less the outer header (§3.2.2).
+    /// What the path carries, as far as its ICMP errors tell, less the outer header (§3.2.2).
     Dynamic,
 }
 
-/// What becomes of an outer packet that is larger than the next IPv4 link.
+/// What becomes of an outer packet that is larger than the next link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OuterFragments {
     /// It is cut.

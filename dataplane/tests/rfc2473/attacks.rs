@@ -378,3 +378,20 @@ fn each_segment_that_is_cut_has_an_identification_of_its_own() {
         assert_eq!(known.len(), 4_380_usize.div_ceil(size.into()));
     }
 }
+
+#[test]
+fn both_ends_here_answer_echo_requests_and_nothing_else_of_theirs_is_translated() {
+    use sixway_dataplane::mechanism::siit::SiitConfig;
+    let mut gateway = support::gateway(|config| {
+        let prefix = Some(support::prefix("2001:db8:64::/96"));
+        config.siit.push(SiitConfig { prefix, ..SiitConfig::default() });
+        config.tunnels.extend([over4(), over6()].map(TunnelConfig::IpInIp));
+    });
+    let echo = |kind| icmp4(kind, 0, [0, 1, 0, 2], b"ping");
+    gateway.receives(v4("198.51.100.1", LOCAL4).icmp(echo(8)));
+    gateway.sends(v4(LOCAL4, "198.51.100.1").icmp(echo(0)));
+    gateway.receives(v6(HERE6, LOCAL6).icmp(icmp6(128, 0, [0, 1, 0, 2], b"ping")));
+    gateway.sends(v6(LOCAL6, HERE6).icmp(icmp6(129, 0, [0, 1, 0, 2], b"ping")));
+    gateway.receives(v4("198.51.100.1", LOCAL4).udp(1, 2, b"data"));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::ToGateway));
+}

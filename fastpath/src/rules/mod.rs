@@ -92,11 +92,7 @@ impl fmt::Display for Why {
             Self::EngineAlone => f.write_str("the fast path has no rules for such a mechanism"),
             Self::Routing(why) => f.write_str(why),
             Self::OthersSources(kind) => {
-                write!(
-                    f,
-                    "packets may be those of {}, which the engine carries, by where they come from",
-                    kind.title()
-                )
+                write!(f, "packets may belong to {}, which the engine carries", kind.title())
             }
         }
     }

@@ -53,8 +53,10 @@ fn run(
         inner: None,
         pass: Pass { decrement: true, reassembled: false, may_renumber: true },
     };
-    let mut out = Outbox::new(64);
-    let executed = rewriter(1_500).execute(&work, &mut frame, &mut out, effects);
+    let (mut out, mut rewriter) = (Outbox::new(64), rewriter(1_500));
+    let executed = rewriter.execute(&work, &mut frame, &mut out, effects);
+    let is_too_big = executed == Err(DropReason::PacketTooBig);
+    assert_eq!(rewriter.tunnel_too_small(), is_too_big.then_some(1_500), "the sender is told of IPv4's link");
     if executed.is_err() {
         assert_eq!(frame.bytes(), octets, "what is refused is not changed");
     }
