@@ -11,11 +11,13 @@
 //! ```
 
 use crate::HeaderError;
-use crate::checksum::Sum;
+use crate::checksum::{Sum, update};
 use core::net::Ipv4Addr;
 
 /// Octets of the header without options.
 pub const IPV4_HEADER: usize = 20;
+/// RFC 791 §3.1: IHL is at most 15, so that the options have at most ten 32-bit words.
+const MOST_OPTION_WORDS: usize = 10;
 /// RFC 1700: the default TTL.
 const DEFAULT_TTL: u8 = 64;
 
@@ -88,6 +90,27 @@ impl Ipv4Header {
         octets[0..8].copy_from_slice(&front.to_be_bytes());
         octets[8..16].copy_from_slice(&middle.to_be_bytes());
         octets[16..20].copy_from_slice(&self.destination.octets());
+    }
+
+    /// Writes the header over `header`, whose options stay: behind the first 20 octets stand the options, padded to a multiple of
+    /// 4 octets (RFC 791 §3.1). IHL is the length of all of it, and the checksum covers the options too. Total Length is
+    /// written as it is in the value.
+    ///
+    /// Fails, with nothing written, with [`HeaderError::Truncated`] when `header` has fewer than 20 octets, and with
+    /// [`HeaderError::OptionBeyondEnd`] when IHL cannot count it: more than 60 octets, or no multiple of 4.
+    pub fn write_with_options(&self, header: &mut [u8]) -> Result<(), HeaderError> {
+        let (front, options) = header.split_first_chunk_mut::<IPV4_HEADER>().ok_or(HeaderError::Truncated)?;
+        let (words, odd) = options.as_chunks::<4>();
+        if words.len() > MOST_OPTION_WORDS || !odd.is_empty() {
+            return Err(HeaderError::OptionBeyondEnd);
+        }
+        self.write(front);
+        let words = words.len() as u8;
+        front[0] += words;
+        let added = Sum::ZERO.bytes(&[words, 0]).bytes(options);
+        let checksum = update(u16::from_be_bytes([front[10], front[11]]), Sum::ZERO, added);
+        front[10..12].copy_from_slice(&checksum.to_be_bytes());
+        Ok(())
     }
 
     /// The header's octets.
@@ -254,6 +277,43 @@ mod tests {
     }
 
     #[test]
+    fn options_stay_and_are_counted_by_ihl_and_checksum() {
+        let value = Ipv4Header::new(HOST, HOST, protocol::UDP, 20);
+        let mut header = [0xff; 32];
+        header[20..].copy_from_slice(&[1, 0x82, 3, 9, 7, 7, 4, 0, 0, 0, 0, 0]);
+        let options = header;
+        assert_eq!(value.write_with_options(&mut header), Ok(()));
+        assert_eq!(header[20..], options[20..]);
+        assert_eq!(header[0], 0x48);
+        assert_eq!(Sum::ZERO.bytes(&header).fold(), 0xffff);
+        assert_eq!(Ipv4Header::split_quoted(&header), Ok((value, &[][..])));
+    }
+
+    #[test]
+    fn without_options_the_header_is_written_as_ever() {
+        let value = Ipv4Header::new(HOST, HOST, protocol::UDP, 20);
+        let mut header = [0xff; IPV4_HEADER];
+        assert_eq!(value.write_with_options(&mut header), Ok(()));
+        assert_eq!(header, value.octets());
+    }
+
+    #[test]
+    fn options_that_ihl_cannot_count_are_refused_and_nothing_is_written() {
+        let value = Ipv4Header::new(HOST, HOST, protocol::UDP, 20);
+        for length in 0..80 {
+            let mut header = std::vec![0xaa; length];
+            let written = value.write_with_options(&mut header);
+            let expected = match length {
+                0..IPV4_HEADER => Err(HeaderError::Truncated),
+                20..=60 if length % 4 == 0 => Ok(()),
+                _ => Err(HeaderError::OptionBeyondEnd),
+            };
+            assert_eq!(written, expected, "{length}");
+            assert_eq!(written.is_err(), header.iter().all(|octet| *octet == 0xaa), "{length}");
+        }
+    }
+
+    #[test]
     fn a_payload_that_does_not_fit_gives_the_longest_packet() {
         assert_eq!(Ipv4Header::new(HOST, HOST, 17, 65_515).length, 65_535);
         assert_eq!(Ipv4Header::new(HOST, HOST, 17, usize::MAX).length, 65_535);
@@ -279,6 +339,19 @@ mod tests {
             };
             prop_assert_eq!(Ipv4Header::read(&header.octets()), Ok(header));
             prop_assert_eq!(Sum::ZERO.bytes(&header.octets()).fold(), 0xffff);
+        }
+
+        #[test]
+        fn a_header_with_options_of_any_kind_sums_to_all_ones(
+            (length, identification, options) in any::<(u16, u16, [u8; 40])>(),
+            words in 0_usize..=10,
+        ) {
+            let plain = Ipv4Header::new(HOST, HOST, protocol::UDP, 0);
+            let value = Ipv4Header { length, identification, ..plain };
+            let mut header = [&[0; IPV4_HEADER][..], &options[..4 * words]].concat();
+            prop_assert_eq!(value.write_with_options(&mut header), Ok(()));
+            prop_assert_eq!(Sum::ZERO.bytes(&header).fold(), 0xffff);
+            prop_assert_eq!(Ipv4Header::split_quoted(&header), Ok((value, &[][..])));
         }
 
         #[test]

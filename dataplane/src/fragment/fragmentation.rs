@@ -9,8 +9,7 @@ use crate::frame::Frame;
 use crate::parse::{FRAGMENT_HEADER, Fragment, IPV4_HEADER, IPV6_HEADER, Packet, parse};
 use crate::translate::header::fragment_header;
 use crate::verdict::Outbox;
-use sixway_wire::checksum::Sum;
-use sixway_wire::protocol;
+use sixway_wire::{FragmentHeader, Ipv4Header, protocol};
 
 /// Fragments' data is a multiple of this, but for the last one's (RFC 791 §3.1, RFC 8200 §4.5).
 const UNIT: usize = 8;
@@ -32,6 +31,7 @@ pub fn fragment4(frame: &Frame, mtu: u16, out: &mut Outbox) -> Result<u32, DropR
     let mut later_header = [0; 60];
     let later_header = copied_options(header, &mut later_header);
     let place = packet.fragment.unwrap_or(WHOLE);
+    let value = Ipv4Header::read(header).map_err(|_| DropReason::Truncated)?;
     all_or_nothing(out, |out| {
         let mut cut = Cut::new(place, data.len())?;
         while let Some((at, length, fragment)) =
@@ -43,7 +43,14 @@ pub fn fragment4(frame: &Frame, mtu: u16, out: &mut Outbox) -> Result<u32, DropR
             let octets = piece.bytes_mut();
             octets[..header.len()].copy_from_slice(header);
             octets[header.len()..].copy_from_slice(&data[at..at + length]);
-            label4(octets, header.len(), fragment);
+            let value = Ipv4Header {
+                length: octets.len() as u16,
+                more_fragments: fragment.more,
+                offset: fragment.offset,
+                ..value
+            };
+            let header = &mut octets[..header.len()];
+            value.write_with_options(header).map_err(|_| DropReason::BadIpv4Length)?;
         }
         Ok(cut.made)
     })
@@ -145,18 +152,7 @@ impl Cut {
     }
 }
 
-/// Writes a fragment's length, place and header checksum.
-fn label4(octets: &mut [u8], header: usize, fragment: Fragment) {
-    let length = octets.len() as u16;
-    let flags = u16::from(fragment.more) << 13 | fragment.offset >> 3;
-    octets[2..4].copy_from_slice(&length.to_be_bytes());
-    octets[6..8].copy_from_slice(&flags.to_be_bytes());
-    octets[10..12].fill(0);
-    let checksum = Sum::ZERO.bytes(&octets[..header]).checksum();
-    octets[10..12].copy_from_slice(&checksum.to_be_bytes());
-}
-
-/// RFC 791 §3.1: the header of every fragment but the first has only the options whose copied flag is set.
+/// RFC 791 §3.1: the header of every fragment but the first has only the options whose copied flag is set. IHL is still that of `header`.
 fn copied_options<'a>(header: &[u8], later: &'a mut [u8; 60]) -> &'a [u8] {
     let (fixed, mut options) = header.split_at(IPV4_HEADER);
     later[..IPV4_HEADER].copy_from_slice(fixed);
@@ -176,9 +172,7 @@ fn copied_options<'a>(header: &[u8], later: &'a mut [u8; 60]) -> &'a [u8] {
         options = behind;
     }
     // End of Options List, up to a multiple of four octets.
-    length = length.next_multiple_of(4);
-    later[0] = 0x40 | (length / 4) as u8;
-    &later[..length]
+    &later[..length.next_multiple_of(4)]
 }
 
 /// An IPv6 packet, divided at the place of its Fragment header (RFC 8200 §4.5).
@@ -209,12 +203,12 @@ fn divide6<'a>(packet: &Packet, octets: &'a [u8], identification: u32) -> Result
             break;
         };
         if next == protocol::FRAGMENT {
-            let [_, _, _, _, identification @ ..] = *header;
-            let identification = u32::from_be_bytes(identification);
+            let FragmentHeader { next_header, identification, .. } =
+                FragmentHeader::read(header).map_err(|_| DropReason::BadExtensionHeader)?;
             return Ok(Divided {
                 front: &octets[..at],
                 next_header_at: field,
-                next_header: header[0],
+                next_header,
                 data: &octets[at + FRAGMENT_HEADER..],
                 place: packet.fragment.unwrap_or(Fragment { identification, ..WHOLE }),
             });

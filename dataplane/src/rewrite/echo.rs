@@ -11,7 +11,7 @@ use crate::translate::header::{Ipv4Header, Ipv6Header};
 use crate::verdict::Outbox;
 use sixway_wire::checksum::{self, Sum};
 use sixway_wire::protocol::{ICMPV4, ICMPV6};
-use sixway_wire::{ICMP_HEADER, IcmpHeader, icmpv4, icmpv6};
+use sixway_wire::{ICMP_HEADER, IPV4_HEADER, IPV6_HEADER, IcmpHeader, icmpv4, icmpv6};
 
 /// The hop limit of what the gateway sends itself (RFC 1700).
 const HOPS: u8 = 64;
@@ -41,14 +41,16 @@ pub fn reply(
         (Addresses::V4 { source, destination }, icmpv4::ECHO_REQUEST) => {
             let header = Ipv4Header {
                 tos: packet.traffic_class,
-                identification: u16::from_be_bytes([frame.bytes()[4], frame.bytes()[5]]),
-                dont_fragment: packet.dont_fragment && 20 + payload <= usize::from(limits.mtu4),
+                identification: Ipv4Header::read(frame.bytes())
+                    .map_err(|_| DropReason::Truncated)?
+                    .identification,
+                dont_fragment: packet.dont_fragment && IPV4_HEADER + payload <= usize::from(limits.mtu4),
                 ttl: HOPS,
                 ..Ipv4Header::new(destination, source, ICMPV4, payload)
             };
-            frame.resize_front(transport_at, 20)?;
-            frame.bytes_mut()[..20].copy_from_slice(&header.octets());
-            (icmpv4::ECHO_REPLY, 20)
+            frame.resize_front(transport_at, IPV4_HEADER)?;
+            frame.bytes_mut()[..IPV4_HEADER].copy_from_slice(&header.octets());
+            (icmpv4::ECHO_REPLY, IPV4_HEADER)
         }
         (Addresses::V6 { source, destination }, icmpv6::ECHO_REQUEST) => {
             let header = Ipv6Header {
@@ -56,9 +58,9 @@ pub fn reply(
                 hop_limit: HOPS,
                 ..Ipv6Header::new(destination, source, ICMPV6, payload)
             };
-            frame.resize_front(transport_at, 40)?;
-            frame.bytes_mut()[..40].copy_from_slice(&header.octets());
-            (icmpv6::ECHO_REPLY, 40)
+            frame.resize_front(transport_at, IPV6_HEADER)?;
+            frame.bytes_mut()[..IPV6_HEADER].copy_from_slice(&header.octets());
+            (icmpv6::ECHO_REPLY, IPV6_HEADER)
         }
         _ => return Err(DropReason::IcmpUntranslatable),
     };
@@ -79,8 +81,8 @@ pub fn reply(
     let replied = head.rest;
     let before = out.len();
     let made = match at {
-        20 if frame.len() > usize::from(limits.mtu4) => fragment4(frame, limits.mtu4, out)?,
-        40 if frame.len() > usize::from(limits.mtu6) => {
+        IPV4_HEADER if frame.len() > usize::from(limits.mtu4) => fragment4(frame, limits.mtu4, out)?,
+        IPV6_HEADER if frame.len() > usize::from(limits.mtu6) => {
             // Identifier and sequence number tell replies apart.
             fragment6(frame, replied, limits.mtu6, out)?
         }

@@ -13,7 +13,7 @@ use crate::translate::header::Ipv6Header;
 use crate::verdict::Quoted;
 use core::net::Ipv6Addr;
 use sixway_wire::checksum::Sum;
-use sixway_wire::{IcmpHeader, protocol};
+use sixway_wire::{IcmpHeader, icmpv6, protocol};
 
 /// RFC 4443 §2.4 c: an ICMPv6 error quotes as much as keeps it within the least IPv6 MTU.
 const LONGEST: usize = 1_280;
@@ -26,41 +26,26 @@ const UNIT4: usize = 4;
 /// RFC 1191 §7, table 7-1: MTUs of links, as a guess where a router does not tell its own.
 const PLATEAUS: [u16; 7] = [65_535, 32_000, 17_914, 8_166, 4_352, 2_002, 1_492];
 
-/// Type, code and the four octets behind the checksum; and whether the ICMPv6 type knows extensions (RFC 4884 §4.6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Head {
-    kind: u8,
-    code: u8,
-    rest: u32,
-    extensible: bool,
+/// The tables of RFC 7915 §4.2; the checksum is still to be filled in. `total_length` is that of the quoted packet.
+fn translate(icmp: &IcmpHeader, total_length: u32, limits: &Limits) -> Result<IcmpHeader, DropReason> {
+    let (mtu, pointer) = (icmp.rest as u16, (icmp.rest >> 24) as u8);
+    let (kind, code, rest) = match (icmp.kind, icmp.code) {
+        (3, 0 | 1 | 5 | 6 | 7 | 8 | 11 | 12) => (1, 0, 0),
+        // The pointer shows the IPv6 Next Header field.
+        (3, 2) => (4, 1, 6),
+        (3, 3) => (1, 4, 0),
+        (3, 4) => (2, 0, packet_too_big(mtu, total_length, limits)),
+        (3, 9 | 10 | 13 | 15) => (1, 1, 0),
+        (11, code) => (3, code, 0),
+        (12, 0 | 2) => (4, 0, translate_pointer(pointer)?),
+        _ => return Err(DropReason::IcmpUntranslatable),
+    };
+    Ok(IcmpHeader::new(kind, code, rest))
 }
 
-impl Head {
-    /// A Destination Unreachable or Time Exceeded.
-    const fn plain(kind: u8, code: u8) -> Self {
-        Self { kind, code, rest: 0, extensible: true }
-    }
-
-    /// A Packet Too Big or Parameter Problem, with its MTU or pointer.
-    const fn with(kind: u8, code: u8, value: u32) -> Self {
-        Self { kind, code, rest: value, extensible: false }
-    }
-
-    /// The tables of RFC 7915 §4.2. `total_length` is that of the quoted packet.
-    fn translate(icmp: &IcmpHeader, total_length: u32, limits: &Limits) -> Result<Self, DropReason> {
-        let [pointer, _, mtu @ ..] = icmp.rest.to_be_bytes();
-        match (icmp.kind, icmp.code) {
-            (3, 0 | 1 | 5 | 6 | 7 | 8 | 11 | 12) => Ok(Self::plain(1, 0)),
-            // The pointer shows the IPv6 Next Header field.
-            (3, 2) => Ok(Self::with(4, 1, 6)),
-            (3, 3) => Ok(Self::plain(1, 4)),
-            (3, 4) => Ok(Self::with(2, 0, packet_too_big(u16::from_be_bytes(mtu), total_length, limits))),
-            (3, 9 | 10 | 13 | 15) => Ok(Self::plain(1, 1)),
-            (11, code) => Ok(Self::plain(3, code)),
-            (12, 0 | 2) => Ok(Self::with(4, 0, translate_pointer(pointer)?)),
-            _ => Err(DropReason::IcmpUntranslatable),
-        }
-    }
+/// Whether an ICMPv6 error of this type may have extensions (RFC 4884 §4.6).
+const fn is_extensible(kind: u8) -> bool {
+    matches!(kind, icmpv6::DESTINATION_UNREACHABLE | icmpv6::TIME_EXCEEDED)
 }
 
 /// RFC 7915 §4.2, code 4: 20 octets more, bounded by both links, and never less than 1,280. MTU 0 comes from a router that does not know
@@ -123,7 +108,7 @@ pub fn error_v4_to_v6(
     }
 
     let total_length = QuotedPacket::v4(body)?.length;
-    let translated = Head::translate(&head, total_length, limits)?;
+    let mut icmp = translate(&head, total_length, limits)?;
     let [_, length, ..] = head.rest.to_be_bytes();
     let body = Body::split(body, usize::from(length) * UNIT4);
 
@@ -131,10 +116,9 @@ pub fn error_v4_to_v6(
     append(&mut message, &[0; QUOTE_AT], LONGEST);
     let endpoints = (quoted_source, quoted_destination, keep_ports);
     quote::to_v6(body.quote, endpoints, policy, &mut message, LONGEST)?;
-    let mut rest = translated.rest;
-    if translated.extensible {
+    if is_extensible(icmp.kind) {
         let length = attach(&mut message, QUOTE_AT, body.extension, UNIT6, LONGEST);
-        rest |= u32::from(length) << 24;
+        icmp.rest |= u32::from(length) << 24;
     }
 
     let length = (message.len() - IPV6_HEADER) as u16;
@@ -147,7 +131,6 @@ pub fn error_v4_to_v6(
         destination,
     };
     message[..IPV6_HEADER].copy_from_slice(&header.octets());
-    let icmp = IcmpHeader::new(translated.kind, translated.code, rest);
     let icmp = icmp.with_checksum6(source, destination, &message[QUOTE_AT..]);
     message[IPV6_HEADER..QUOTE_AT].copy_from_slice(&icmp.octets());
 

@@ -13,7 +13,7 @@ use crate::translate::header::Ipv4Header;
 use crate::verdict::Quoted;
 use core::net::Ipv4Addr;
 use sixway_wire::checksum::pseudo6;
-use sixway_wire::{IcmpHeader, protocol};
+use sixway_wire::{FragmentHeader, IcmpHeader, protocol};
 
 /// RFC 1812 §4.3.2.3: an ICMPv4 error quotes as much as keeps it within 576 octets.
 const LONGEST: usize = 576;
@@ -25,43 +25,26 @@ const UNIT6: usize = 8;
 /// RFC 791 §3.2: the least MTU of IPv4.
 const LEAST_MTU4: u32 = 68;
 
-/// Type, code and the four octets behind the checksum.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Head {
-    kind: u8,
-    code: u8,
-    rest: u32,
+/// The tables of RFC 7915 §5.2; the checksum is still to be filled in. `fragment_header`: the quoted packet has one.
+fn translate(icmp: &IcmpHeader, fragment_header: bool, limits: &Limits) -> Result<IcmpHeader, DropReason> {
+    let (kind, code, rest) = match (icmp.kind, icmp.code) {
+        (1, 0 | 2 | 3) => (3, 1, 0),
+        (1, 1) => (3, 10, 0),
+        (1, 4) => (3, 3, 0),
+        (2, _) => (3, 4, fragmentation_needed(icmp.rest, fragment_header, limits).into()),
+        (3, code) => (11, code, 0),
+        (4, 0) => (12, 0, u32::from(translate_pointer(icmp.rest)?) << 24),
+        (4, 1) => (3, 2, 0),
+        _ => return Err(DropReason::IcmpUntranslatable),
+    };
+    Ok(IcmpHeader::new(kind, code, rest))
 }
 
-impl Head {
-    const fn plain(kind: u8, code: u8) -> Self {
-        Self { kind, code, rest: 0 }
-    }
-
-    /// The tables of RFC 7915 §5.2. `fragment_header`: the quoted packet has one.
-    fn translate(icmp: &IcmpHeader, fragment_header: bool, limits: &Limits) -> Result<Self, DropReason> {
-        let value = icmp.rest;
-        match (icmp.kind, icmp.code) {
-            (1, 0 | 2 | 3) => Ok(Self::plain(3, 1)),
-            (1, 1) => Ok(Self::plain(3, 10)),
-            (1, 4) => Ok(Self::plain(3, 3)),
-            (2, _) => {
-                let mtu = fragmentation_needed(value, fragment_header, limits);
-                Ok(Self { kind: 3, code: 4, rest: mtu.into() })
-            }
-            (3, code) => Ok(Self::plain(11, code)),
-            (4, 0) => Ok(Self { kind: 12, code: 0, rest: u32::from(translate_pointer(value)?) << 24 }),
-            (4, 1) => Ok(Self::plain(3, 2)),
-            _ => Err(DropReason::IcmpUntranslatable),
-        }
-    }
-
-    /// Whether the ICMPv6 message had a length attribute (RFC 4884 §4.4, §4.5): its first octet behind the checksum.
-    const fn attribute_of(icmp: &IcmpHeader) -> usize {
-        match icmp.kind {
-            1 | 3 => (icmp.rest >> 24) as usize * UNIT6,
-            _ => 0,
-        }
+/// The ICMPv6 message's length attribute in octets, if it may have one (RFC 4884 §4.4, §4.5): its first octet behind the checksum.
+const fn attribute_of(icmp: &IcmpHeader) -> usize {
+    match icmp.kind {
+        1 | 3 => (icmp.rest >> 24) as usize * UNIT6,
+        _ => 0,
     }
 }
 
@@ -126,27 +109,25 @@ pub fn error_v6_to_v4(
     }
 
     let fragment_header = QuotedPacket::v6(body)?.fragment_header.is_some();
-    let translated = Head::translate(&head, fragment_header, limits)?;
-    let body = Body::split(body, Head::attribute_of(&head));
+    let mut icmp = translate(&head, fragment_header, limits)?;
+    let body = Body::split(body, attribute_of(&head));
 
     let mut message = Message::new();
     append(&mut message, &[0; QUOTE_AT], LONGEST);
     let endpoints = (quoted_source, quoted_destination, keep_ports);
     quote::to_v4(body.quote, endpoints, policy, &mut message, LONGEST)?;
-    let mut rest = translated.rest;
     // Only types 1 and 3 have extensions here, and what they become, types 3 and 11, has them too.
     if !body.extension.is_empty() {
         let length = attach(&mut message, QUOTE_AT, body.extension, UNIT4, LONGEST);
-        rest |= u32::from(length) << 16;
+        icmp.rest |= u32::from(length) << 16;
     }
 
-    let icmp = IcmpHeader::new(translated.kind, translated.code, rest);
     let icmp = icmp.with_checksum4(&message[QUOTE_AT..]);
     message[IPV4_HEADER..QUOTE_AT].copy_from_slice(&icmp.octets());
 
-    let fragment_header = usize::from(packet.fragment_header);
-    let identification = match frame.bytes().get(fragment_header + 6..fragment_header + 8) {
-        Some(&[high, low]) if fragment_header != 0 => u16::from_be_bytes([high, low]),
+    let fragment_header = frame.bytes().get(packet.fragment_header.into()..).map(FragmentHeader::read);
+    let identification = match fragment_header {
+        Some(Ok(header)) if packet.fragment_header != 0 => header.identification as u16,
         Some(_) | None => icmp.checksum,
     };
     let header = Ipv4Header {
