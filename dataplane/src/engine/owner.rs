@@ -129,9 +129,13 @@ impl Engine {
         if is_own {
             return Err(DropReason::SourceNotInTunnel);
         }
-        let tunnel = match Arrived::of(packet, inner) {
-            Ok(arrived) => self.ends.came_through(endpoint, arrived, &self.mechanisms),
-            Err(_) => self.pair_ends.came_through(packet.addresses, inner.addresses),
+        // Not by `Arrived::of`: addresses in a `Result` are copied through memory, and the processor waits for the pieces.
+        let tunnel = match (packet.addresses, inner.addresses) {
+            (Addresses::V4 { source: from, .. }, Addresses::V6 { source, destination }) => {
+                let arrived = Arrived { from, source, destination };
+                self.ends.came_through(endpoint, arrived, &self.mechanisms)
+            }
+            (outer, inside) => self.pair_ends.came_through(outer, inside),
         };
         Ok(Owner::Mechanism(tunnel.ok_or(DropReason::NoTunnel)?.id))
     }
