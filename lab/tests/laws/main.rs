@@ -1,6 +1,7 @@
 //! The house's laws, as far as a machine can hold them beside clippy: each rule is a function over the tree's files, tried on samples that
 //! break it before it is trusted with the tree.
 
+mod arrows;
 mod crates;
 mod documents;
 mod rules;
@@ -65,6 +66,11 @@ fn drops_are_counted_by_the_engine() {
 #[test]
 fn mechanisms_do_not_import_one_another() {
     nothing_breaks(rules::mechanism_imports);
+}
+
+#[test]
+fn doors_hold_no_logic() {
+    nothing_breaks(rules::door);
 }
 
 #[test]

@@ -127,6 +127,35 @@ pub fn mechanism_imports(file: &File) -> Vec<Fault> {
     lines_with(file, "one mechanism imports another; what both need is a verb", imports)
 }
 
+/// The items of a door file (`mod.rs`, `lib.rs`) are `mod` and `use` only.
+pub fn door(file: &File) -> Vec<Fault> {
+    let is_door =
+        file.path.contains("/src/") && (file.path.ends_with("/mod.rs") || file.path.ends_with("/lib.rs"));
+    let held = DOORS.iter().any(|folder| file.path.starts_with(folder));
+    if !is_door || !held || file.is_test() {
+        return Vec::new();
+    }
+    let Ok(parsed) = syn::parse_file(&file.text) else { return vec![fault(file, 1, "is not Rust")] };
+    let opens = |item: &syn::Item| matches!(item, syn::Item::Mod(inner) if inner.content.is_none());
+    if !parsed.items.iter().any(opens) {
+        return Vec::new();
+    }
+    let door =
+        |item: &syn::Item| matches!(item, syn::Item::Mod(_) | syn::Item::Use(_) | syn::Item::ExternCrate(_));
+    let logic = parsed.items.iter().filter(|item| !door(item));
+    logic
+        .map(|item| fault(file, line_of(item), "a door file holds an item; move it to a file with a name"))
+        .collect()
+}
+
+/// Crates whose doors are held to be without logic.
+const DOORS: [&str; 2] = ["wire/", "trial/"];
+
+fn line_of(item: &syn::Item) -> usize {
+    use syn::spanned::Spanned;
+    item.span().start().line
+}
+
 /// No test that is switched off or cannot fail.
 pub fn idle_test(file: &File) -> Vec<Fault> {
     let signs = [concat!("#[ig", "nore"), concat!("#![cfg(a", "ny())]"), concat!("assert!(tr", "ue)")];
@@ -211,6 +240,14 @@ mod tests {
             breaks(mechanism_imports, "dataplane/src/engine.rs", "use crate::mechanism::nat64::Nat64;"),
             0
         );
+    }
+
+    #[test]
+    fn a_door_with_an_item_is_a_fault() {
+        assert_eq!(breaks(door, "wire/src/x/mod.rs", "//! x\nmod a;\npub use a::A;\n"), 0);
+        assert_eq!(breaks(door, "wire/src/x/mod.rs", "mod a;\npub struct B;\nfn c() {}\n"), 2);
+        assert_eq!(breaks(door, "wire/src/x.rs", "pub struct B;\n"), 0);
+        assert_eq!(breaks(door, "wire/src/lib.rs", "pub struct B;\n"), 0);
     }
 
     #[test]
