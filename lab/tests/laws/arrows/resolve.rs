@@ -68,12 +68,12 @@ fn inside<'a>(
     sure: bool,
     steps: usize,
 ) -> Option<&'a str> {
-    let Some((first, rest)) = path.split_first() else { return None };
+    let (first, rest) = path.split_first()?;
     if first == "super" {
         at.pop();
         return inside(modules, at, rest, sure, steps);
     }
-    let child = [at.as_slice(), &[first.clone()]].concat();
+    let child = [at.as_slice(), std::slice::from_ref(first)].concat();
     if modules.contains_key(&child) {
         return inside(modules, child, rest, sure, steps);
     }
