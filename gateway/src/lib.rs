@@ -12,7 +12,6 @@
 
 pub mod admin;
 pub mod command;
-pub mod config;
 pub mod daemon;
 pub mod dns64;
 pub mod fast_path;
@@ -20,3 +19,5 @@ pub mod host;
 pub mod metrics;
 pub mod show;
 pub mod worker;
+
+pub use sixway_config as config;

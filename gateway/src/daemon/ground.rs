@@ -13,7 +13,7 @@ use super::threads::Threads;
 use super::tunnels::Tunnels;
 use super::{engines, inheritance, offload, pool_keeper, serve, setup, takeover};
 use crate::admin::Device;
-use crate::config::{Config, Surroundings};
+use crate::config::Config;
 use crate::fast_path::Keeper;
 use crate::host::{Host, HostError};
 use crate::show::plural;
@@ -46,7 +46,7 @@ impl<'c> Ground<'c> {
         let seed = engines::seed().map_err(|error| RunError::Io("/dev/urandom".into(), error))?;
         let worker_key = engines::worker_key(directory, &config.gateway.name)
             .map_err(|error| RunError::Io("/dev/urandom".into(), error))?;
-        let now = Surroundings::of_this_host();
+        let now = crate::host::surroundings();
         let mut engines = match config.needs_device() {
             true => engines::engines(config, seed, worker_key, &now).map_err(RunError::Engine)?,
             false => Vec::new(),

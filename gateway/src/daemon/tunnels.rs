@@ -19,7 +19,7 @@ use crate::host::{Host, HostError, kernel_tunnels};
 use crate::metrics::Beside;
 use crate::worker::{Clock, Command, Inlet, Post, TunnelSet};
 use sixway_dataplane::engine::TunnelConfig;
-use sixway_fastpath::{Hook, OwnAddress, Steering};
+use sixway_fastpath::{Hook, OwnAddress, RANGES, Steering};
 use sixway_link::{RawTunnel, TunnelSender};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -27,6 +27,9 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::Receiver;
+
+// `check` refuses more ranges than the map has room for.
+const _: () = assert!(crate::config::SHARED_RANGES == RANGES);
 
 /// How often this host's addresses are looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -287,7 +290,7 @@ impl<'c> Tunnels<'c> {
             if seen == self.now {
                 tokio::select! {
                     _ = look.tick() => {
-                        seen = seen.looked_up();
+                        seen = crate::host::surroundings_now(seen);
                         self.each_second(gateway);
                         if let Some(offload) = offload {
                             offload.narrow(&[]);

@@ -5,6 +5,7 @@
 
 mod capability;
 mod device;
+mod facts;
 mod firewall;
 mod forwarding;
 mod inherited;
@@ -21,6 +22,7 @@ mod source_rules;
 
 pub use capability::{CAP_NET_ADMIN, has_capability};
 pub use device::{Host, HostError, Plan};
+pub use facts::{addresses, addresses_now, host_facts, surroundings, surroundings_now};
 pub use firewall::{Obstacle, obstacles};
 pub use forwarding::{Forwarding, device_settings, host_settings};
 pub use links::kernel_tunnels;
