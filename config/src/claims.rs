@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use sixway_wire::{Prefix4, Prefix6};
 
-use super::fault::{Place, Report};
-use super::host::HostFacts;
+use crate::fault::{Place, Report};
+use crate::host::HostFacts;
 
 /// Who claims a prefix; mechanisms and pools by their number.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Owner {
+pub(crate) enum Owner {
     /// This host, on an interface.
     Host(Arc<str>),
     /// The gateway's own address.
@@ -57,7 +57,7 @@ struct Claim<P> {
 
 /// Every claim of the configuration.
 #[derive(Debug, Default)]
-pub(super) struct Claims {
+pub(crate) struct Claims {
     v4: Vec<Claim<Prefix4>>,
     v6: Vec<Claim<Prefix6>>,
 }

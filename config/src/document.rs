@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use toml::de::{DeTable, Error};
 
-use super::fault::{Place, Report};
-use super::schema::{SECTIONS, Times};
+use crate::fault::{Place, Report};
+use crate::schema::{SECTIONS, Times};
 
 /// A configuration file's text, and where its lines begin.
 #[derive(Debug)]
-pub(super) struct Document {
+pub(crate) struct Document {
     file: Arc<str>,
     text: String,
     line_starts: Vec<usize>,

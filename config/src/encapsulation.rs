@@ -2,10 +2,10 @@
 
 use serde::{Serialize, Serializer};
 
-use super::fault::Report;
-use super::section::Reader;
-use super::text::words;
-use super::translation::HeaderByte;
+use crate::fault::Report;
+use crate::section::Reader;
+use crate::translation::HeaderByte;
+use crate::word::words;
 
 words! {
     /// What goes into the ECN field of the outer header (RFC 6040 §4.1).
@@ -63,7 +63,7 @@ pub struct Encapsulation {
 }
 
 impl Encapsulation {
-    pub(super) fn read(section: &Reader, device: Option<u16>, report: &mut Report) -> Option<Self> {
+    pub(crate) fn read(section: &Reader, device: Option<u16>, report: &mut Report) -> Option<Self> {
         let mtu = section.value("mtu", report).and_then(|v| {
             let mtu = v.integer_or::<u16>(report)?;
             if let Some(device) = device.filter(|device| mtu.is_some_and(|mtu| mtu > *device)) {

@@ -10,14 +10,14 @@ use sixway_dataplane::translate;
 use sixway_dataplane::{Limits, WorkerId};
 use sixway_wire::Prefix4;
 
-use super::gateway::{Fragments, Gateway};
-use super::load::Config;
-use super::nat64::{Filtering, Nat64, Static, StaticProtocol, Timeouts};
-use super::other::Other;
-use super::pool::Pool;
-use super::siit::{Hairpinning, Siit};
-use super::surroundings::Surroundings;
-use super::translation::{HeaderByte, Translation, UdpZeroChecksum};
+use crate::config::Config;
+use crate::gateway::{Fragments, Gateway};
+use crate::mechanism::Mechanism;
+use crate::nat64::{Filtering, Nat64, Static, StaticProtocol, Timeouts};
+use crate::pool::Pool;
+use crate::siit::{Hairpinning, Siit};
+use crate::surroundings::Surroundings;
+use crate::translation::{HeaderByte, Translation, UdpZeroChecksum};
 
 impl Config {
     /// What the engines are built from, one for each worker; `seed` is secret randomness that they share. Tables of mappings
@@ -38,7 +38,7 @@ impl Config {
             nat64: self.nat64.iter().map(|nat64| nat64.engine(self.pool(&nat64.pool), workers)).collect(),
             fragments: self.fragments.limits(),
             siit: self.siit.iter().map(|siit| siit.engine(&self.gateway)).collect(),
-            others: self.others.all().into_iter().map(Other::engine).collect(),
+            others: self.others.all().into_iter().map(Mechanism::engine).collect(),
             join: self.tun.super_frames,
             icmp_errors_per_second: self.gateway.icmp_errors_per_second.div_ceil(u32::from(workers)),
             worker,
@@ -115,7 +115,7 @@ impl Siit {
     }
 
     /// The dynamic pool, without the gateway's own address and those of mappings.
-    pub(super) fn dynamic(&self, prefix: Prefix4, gateway: &Gateway) -> DynamicPoolConfig {
+    pub(crate) fn dynamic(&self, prefix: Prefix4, gateway: &Gateway) -> DynamicPoolConfig {
         let own = gateway.ipv4_address.map(|own| Prefix4::holding(own, 32));
         let mapped = self.mappings.iter().map(|(ipv4, _)| ipv4);
         DynamicPoolConfig {

@@ -13,14 +13,14 @@ use sixway_dataplane::mechanism::six_to_four::{
 use sixway_dataplane::translate::HeaderByte as Byte;
 use sixway_dataplane::tunnel;
 
-use super::configured_tunnel::{ConfiguredTunnel, Remote};
-use super::encapsulation::{Ecn, Encapsulation, OuterFragments, TunnelMtu};
-use super::isatap::{Isatap, IsatapRole};
-use super::load::Config;
-use super::six_rd::{SixRd, SixRdRole};
-use super::six_to_four::{NativeSources, SixToFour, SixToFourRole};
-use super::surroundings::Surroundings;
-use super::translation::HeaderByte;
+use crate::config::Config;
+use crate::configured_tunnel::{ConfiguredTunnel, Remote};
+use crate::encapsulation::{Ecn, Encapsulation, OuterFragments, TunnelMtu};
+use crate::isatap::{Isatap, IsatapRole};
+use crate::six_rd::{SixRd, SixRdRole};
+use crate::six_to_four::{NativeSources, SixToFour, SixToFourRole};
+use crate::surroundings::Surroundings;
+use crate::translation::HeaderByte;
 
 impl Config {
     /// The tunnels that can be at the moment, with their names: those whose own address is known. They are in the order in which
@@ -170,7 +170,7 @@ impl Isatap {
 }
 
 impl Encapsulation {
-    pub(super) fn engine(&self) -> tunnel::TunnelPolicy {
+    pub(crate) fn engine(&self) -> tunnel::TunnelPolicy {
         let byte = |byte| match byte {
             HeaderByte::Copy => Byte::Copy,
             HeaderByte::Set(value) => Byte::Set(value),

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::fault::{Report, did_you_mean};
-use super::gateway::{NO_INTERFACE, is_interface_name};
-use super::host::HostFacts;
-use super::load::Config;
-use super::section::Reader;
-use super::text::{self, words};
-use super::value::Value;
+use crate::fault::{Report, did_you_mean};
+use crate::host::HostFacts;
+use crate::interface_name::{NO_INTERFACE, is_interface_name};
+use crate::schema::LEAST_FLOWS;
+use crate::section::Reader;
+use crate::text;
+use crate::value::Value;
+use crate::word::words;
 
 words! {
     /// Where the kernel is to carry packets on.
@@ -51,15 +52,11 @@ pub struct FastPath {
 
 /// The most flows without being told: 48 MiB of memory.
 const USUAL_FLOWS: u64 = 262_144;
-/// The fewest.
-pub(super) const LEAST_FLOWS: u64 = 1_024;
-/// The most that can be written.
-pub(super) const MOST_FLOWS: u64 = 16 << 20;
 /// Interfaces that the programs can hang at.
 pub const FAST_PATH_INTERFACES: usize = 16;
 
 impl FastPath {
-    pub(super) fn read(
+    pub(crate) fn read(
         section: &Reader,
         device: Option<&str>,
         host: &HostFacts,
@@ -107,18 +104,6 @@ impl FastPath {
     /// Whether the gateway does not start without it.
     pub fn is_demanded(&self) -> bool {
         matches!(self.mode, FastPathMode::Tc | FastPathMode::Xdp)
-    }
-}
-
-impl Config {
-    /// Whether the kernel is to carry packets on.
-    pub fn is_offloaded(&self) -> bool {
-        self.needs_device() && self.fast_path.as_ref().is_some_and(FastPath::is_on)
-    }
-
-    /// Sessions that there may be in all.
-    pub fn sessions(&self) -> u64 {
-        self.nat64.iter().map(|nat64| u64::from(nat64.max_sessions)).sum()
     }
 }
 

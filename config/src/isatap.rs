@@ -6,16 +6,17 @@ use std::time::Duration;
 use serde::Serialize;
 use sixway_wire::{Prefix4, Prefix6};
 
-use super::claims::Owner;
-use super::configured_tunnel::{NO_HOSTS, is_of_hosts, read_prefixes};
-use super::encapsulation::Encapsulation;
-use super::fault::Place;
-use super::local_address::LocalAddress;
-use super::outer_end;
-use super::section::Reader;
-use super::six_to_four::read_addresses;
-use super::text::{self, words};
-use super::tunnels::Around;
+use crate::claims::Owner;
+use crate::encapsulation::Encapsulation;
+use crate::fault::Place;
+use crate::host_prefixes::{NO_HOSTS, is_of_hosts, read_prefixes};
+use crate::local_address::LocalAddress;
+use crate::outer_end;
+use crate::section::Reader;
+use crate::text;
+use crate::tunnel_context::TunnelContext;
+use crate::unicast::read_unicast;
+use crate::word::words;
 
 words! {
     /// What a gateway is to an ISATAP site (RFC 5214 §8).
@@ -60,8 +61,8 @@ const MIN_SOLICIT_INTERVAL: Duration = Duration::from_secs(120);
 const PREFIX_LENGTH: u8 = 64;
 
 impl Isatap {
-    pub(super) fn read(section: &Reader, default_name: String, around: Around) -> Option<Self> {
-        let Around { index, mtu, host, claims, report } = around;
+    pub(crate) fn read(section: &Reader, default_name: String, context: TunnelContext) -> Option<Self> {
+        let TunnelContext { index, mtu, host, claims, report } = context;
         let name = section.value("name", report).map(|v| v.text(report));
         let role = section.value("role", report).and_then(|v| v.word::<IsatapRole>(report));
         let local = LocalAddress::read(section, "address", host, report);
@@ -101,7 +102,7 @@ impl Isatap {
                     report.fault(&v.place, "only a host has a potential router list; leave it out");
                 }
                 let place = v.place.clone();
-                let routers = read_addresses(v.items(), report);
+                let routers = read_unicast(v.items(), report);
                 for router in routers.iter().flatten() {
                     outer_end::check(*router, &place, host, claims, report);
                 }

@@ -4,12 +4,12 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
-use super::fault::{Place, Report, did_you_mean};
-use super::gateway::{NO_INTERFACE, is_interface_name};
-use super::host::HostFacts;
-use super::pool::is_unicast;
-use super::section::Reader;
-use super::surroundings::Surroundings;
+use crate::fault::{Place, Report, did_you_mean};
+use crate::host::HostFacts;
+use crate::interface_name::{NO_INTERFACE, is_interface_name};
+use crate::section::Reader;
+use crate::surroundings::Surroundings;
+use crate::unicast::is_unicast;
 
 /// Where the address comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct LocalAddress {
 
 impl LocalAddress {
     /// Reads `key` or `interface`. The place of the one that was written is returned beside it.
-    pub(super) fn read(
+    pub(crate) fn read(
         section: &Reader,
         key: &'static str,
         host: &HostFacts,

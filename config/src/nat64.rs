@@ -7,14 +7,15 @@ use sixway_dataplane::translate::address::non_global::non_global_part;
 use sixway_dataplane::translate::address::rfc6052::{Rfc6052, WELL_KNOWN_PREFIX};
 use sixway_wire::{Endpoint4, Endpoint6, Prefix6};
 
-use super::claims::{Claims, Owner};
-use super::fault::{Place, Report, did_you_mean};
-use super::pool::{Pool, ReadPool};
-use super::schema::{STATIC, TIMEOUTS};
-use super::section::Reader;
-use super::text::{self, words};
-use super::translation::Translation;
-use super::value::Value;
+use crate::claims::{Claims, Owner};
+use crate::fault::{Place, Report, did_you_mean};
+use crate::pool::{Pool, ReadPool};
+use crate::schema::{STATIC, TIMEOUTS};
+use crate::section::Reader;
+use crate::text;
+use crate::translation::Translation;
+use crate::translator_prefix::read_prefix;
+use crate::word::words;
 
 words! {
     /// Who may answer through a binding (RFC 6146 §3.5).
@@ -100,7 +101,7 @@ pub struct Nat64 {
 }
 
 /// What a NAT64 is read with.
-pub(super) struct Around<'r, 'p> {
+pub(crate) struct Nat64Context<'r, 'p> {
     pub index: usize,
     pub mtu: Option<u16>,
     pub pools: &'p [ReadPool],
@@ -111,8 +112,8 @@ pub(super) struct Around<'r, 'p> {
 }
 
 impl Nat64 {
-    pub(super) fn read(section: &Reader, default_name: String, around: Around) -> Option<Self> {
-        let Around { index, mtu, pools, taken, claims, report } = around;
+    pub(crate) fn read(section: &Reader, default_name: String, context: Nat64Context) -> Option<Self> {
+        let Nat64Context { index, mtu, pools, taken, claims, report } = context;
         let name = section.value("name", report).map(|v| v.text(report));
         let translation = Translation::read(section, mtu, report);
         let non_global = translation.as_ref().is_some_and(|t| t.translate_non_global);
@@ -162,12 +163,6 @@ impl Nat64 {
             static_bindings,
         })
     }
-}
-
-/// Reads a prefix that can embed IPv4 addresses (RFC 6052 §2.2).
-pub(super) fn read_prefix(value: &Value, non_global: bool, report: &mut Report) -> Option<Rfc6052> {
-    let prefix = value.prefix6(report)?;
-    Rfc6052::new(prefix, non_global).map_err(|error| report.fault(&value.place, error.to_string())).ok()
 }
 
 fn find_pool<'p>(name: &str, pools: &'p [ReadPool], place: &Place, report: &mut Report) -> Option<&'p Pool> {

@@ -4,12 +4,12 @@ use std::net::Ipv4Addr;
 
 use sixway_wire::Prefix4;
 
-use super::claims::{Claims, Owner};
-use super::fault::{Place, Report};
-use super::host::HostFacts;
+use crate::claims::{Claims, Owner};
+use crate::fault::{Place, Report};
+use crate::host::HostFacts;
 
 /// Claims the address of another end, and reports one that no single host has.
-pub(super) fn check(
+pub(crate) fn check(
     address: Ipv4Addr,
     place: &Place,
     host: &HostFacts,

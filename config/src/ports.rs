@@ -77,7 +77,7 @@ fn port(text: &str, whole: &str) -> Result<u16, String> {
 }
 
 /// A range as it is written: `80` or `1024-65535`.
-pub(super) struct Range<'a>(pub &'a RangeInclusive<u16>);
+pub(crate) struct Range<'a>(pub &'a RangeInclusive<u16>);
 
 impl fmt::Display for Range<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -12,19 +12,21 @@ use sixway_dataplane::translate::address::eam_file::parse_eam_file;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_wire::{Prefix4, Prefix6};
 
-use super::claims::{Claims, Owner};
-use super::fault::{Place, Report};
-use super::nat64::read_prefix;
-use super::pool::{is_unicast, read_addresses};
-use super::schema::EAM;
-use super::section::Reader;
-use super::text::{self, words};
-use super::translation::Translation;
+use crate::claims::{Claims, Owner};
+use crate::fault::{Place, Report};
+use crate::pool::read_addresses;
+use crate::schema::EAM;
+use crate::section::Reader;
+use crate::text;
+use crate::translation::Translation;
+use crate::translator_prefix::read_prefix;
+use crate::unicast::is_unicast;
+use crate::word::words;
 
 words! {
     /// How two hosts with EAMs reach one another by their mapped addresses (RFC 7757 §4.2).
     Hairpinning {
-        /// The translator turns the packets around (§4.2.2).
+        /// The translator turns the packets context (§4.2.2).
         Intrinsic = "intrinsic",
         /// They leave as IPv4 and come back (§4.2.1).
         Simple = "simple",
@@ -131,7 +133,7 @@ impl fmt::Debug for Mappings {
 }
 
 /// What a SIIT is read with.
-pub(super) struct Around<'r> {
+pub(crate) struct SiitContext<'r> {
     pub index: usize,
     /// The gateway's name.
     pub gateway: &'r str,
@@ -171,8 +173,8 @@ impl Siit {
             .flat_map(|p| (p.address().to_bits()..=p.last().to_bits()).map(Ipv4Addr::from_bits))
     }
 
-    pub(super) fn read(section: &Reader, default_name: String, around: Around) -> Option<Self> {
-        let Around { index, gateway, mtu, states, read_file, claims, report } = around;
+    pub(crate) fn read(section: &Reader, default_name: String, context: SiitContext) -> Option<Self> {
+        let SiitContext { index, gateway, mtu, states, read_file, claims, report } = context;
         let name = section.value("name", report).map(|v| v.text(report));
         let translation = Translation::read(section, mtu, report);
         let non_global = translation.as_ref().is_some_and(|t| t.translate_non_global);

@@ -6,16 +6,18 @@ use serde::Serialize;
 use sixway_dataplane::tunnel::address::Domain;
 use sixway_wire::{Prefix4, Prefix6};
 
-use super::claims::Owner;
-use super::configured_tunnel::read_prefixes;
-use super::encapsulation::Encapsulation;
-use super::fault::{Place, Report};
-use super::local_address::LocalAddress;
-use super::outer_end;
-use super::section::Reader;
-use super::six_to_four::{WAY_OUT, read_addresses};
-use super::text::{self, words};
-use super::tunnels::Around;
+use crate::claims::Owner;
+use crate::encapsulation::Encapsulation;
+use crate::fault::{Place, Report};
+use crate::host_prefixes::read_prefixes;
+use crate::local_address::LocalAddress;
+use crate::outer_end;
+use crate::route::DEFAULT_ROUTE6;
+use crate::section::Reader;
+use crate::text;
+use crate::tunnel_context::TunnelContext;
+use crate::unicast::read_unicast;
+use crate::word::words;
 
 words! {
     /// What a gateway is to a 6rd domain (RFC 5969 §3).
@@ -60,7 +62,7 @@ impl SixRd {
     /// What is routed into it.
     pub fn routes(&self) -> Vec<Prefix6> {
         let edge = self.role == SixRdRole::CustomerEdge;
-        std::iter::once(self.prefix).chain(edge.then_some(WAY_OUT)).collect()
+        std::iter::once(self.prefix).chain(edge.then_some(DEFAULT_ROUTE6)).collect()
     }
 
     /// The domain when this end has `address`.
@@ -75,8 +77,8 @@ impl SixRd {
         self.domain(address)?.delegated(address)
     }
 
-    pub(super) fn read(section: &Reader, default_name: String, around: Around) -> Option<Self> {
-        let Around { index, mtu, host, claims, report } = around;
+    pub(crate) fn read(section: &Reader, default_name: String, context: TunnelContext) -> Option<Self> {
+        let TunnelContext { index, mtu, host, claims, report } = context;
         let name = section.value("name", report).map(|v| v.text(report));
         let role = section.value("role", report).and_then(|v| v.word::<SixRdRole>(report));
         let mask = section.value("ipv4_mask_length", report).and_then(|v| v.integer::<u8>(report));
@@ -127,7 +129,7 @@ impl SixRd {
             relays
         });
         if role == Some(SixRdRole::CustomerEdge) {
-            claims.v6(WAY_OUT, Owner::WayOut, section.place());
+            claims.v6(DEFAULT_ROUTE6, Owner::WayOut, section.place());
         }
         let other_relays = read_other_relays(section, role, report);
         let encapsulation = Encapsulation::read(section, mtu, report);
@@ -160,7 +162,7 @@ fn read_border_relays(
                 report.fault(&v.place, "this gateway is the border relay; leave it out");
             }
             let place = v.place.clone();
-            let relays = read_addresses(v.items(), report);
+            let relays = read_unicast(v.items(), report);
             if let Some(own) = own.filter(|own| relays.as_ref().is_some_and(|relays| relays.contains(own))) {
                 report.fault(&place, format!("{own} is this end too; write the provider's address"));
             }

@@ -8,16 +8,19 @@ use sixway_dataplane::tunnel::address::embedded::is_public;
 use sixway_dataplane::tunnel::address::six_to_four::{PREFIX, prefix_of};
 use sixway_wire::Prefix6;
 
-use super::claims::Owner;
-use super::encapsulation::Encapsulation;
-use super::fault::{Place, Report};
-use super::local_address::LocalAddress;
-use super::outer_end;
-use super::pool::is_unicast;
-use super::section::Reader;
-use super::surroundings::Surroundings;
-use super::text::{self, words};
-use super::tunnels::Around;
+use crate::claims::Owner;
+use crate::encapsulation::Encapsulation;
+use crate::fault::{Place, Report};
+use crate::local_address::LocalAddress;
+use crate::outer_end;
+use crate::route::DEFAULT_ROUTE6;
+use crate::section::Reader;
+use crate::surroundings::Surroundings;
+use crate::text;
+use crate::tunnel_context::TunnelContext;
+use crate::unicast::is_unicast;
+use crate::unicast::read_unicast;
+use crate::word::words;
 
 words! {
     /// What a gateway is to 6to4 (RFC 3056 §1.1).
@@ -77,9 +80,6 @@ fn is_any(sources: &NativeSources) -> bool {
     *sources == NativeSources::Any
 }
 
-/// All of IPv6.
-pub const WAY_OUT: Prefix6 = Prefix6::holding(std::net::Ipv6Addr::UNSPECIFIED, 0);
-
 /// RFC 3068 §2.4: the anycast address of relays; deprecated by RFC 7526.
 pub const ANYCAST: Ipv4Addr = Ipv4Addr::new(192, 88, 99, 1);
 
@@ -91,7 +91,7 @@ fn unusable(address: Ipv4Addr) -> Option<&'static str> {
 impl SixToFour {
     /// What is routed into it.
     pub fn routes(&self) -> Vec<Prefix6> {
-        std::iter::once(PREFIX).chain(self.relay.map(|_| WAY_OUT)).collect()
+        std::iter::once(PREFIX).chain(self.relay.map(|_| DEFAULT_ROUTE6)).collect()
     }
 
     /// This end at the moment. `None`: it has no address, or one that was followed and has become one that 6to4 cannot be at (RFC 3056 §5.8).
@@ -110,8 +110,8 @@ impl SixToFour {
         }
     }
 
-    pub(super) fn read(section: &Reader, default_name: String, around: Around) -> Option<Self> {
-        let Around { index, mtu, host, claims, report } = around;
+    pub(crate) fn read(section: &Reader, default_name: String, context: TunnelContext) -> Option<Self> {
+        let TunnelContext { index, mtu, host, claims, report } = context;
         let name = section.value("name", report).map(|v| v.text(report));
         let role = section.value("role", report).and_then(|v| v.word::<SixToFourRole>(report));
         let local = LocalAddress::read(section, "address", host, report);
@@ -145,7 +145,7 @@ impl SixToFour {
                 report.warn(&v.place, "is the anycast address that RFC 7526 deprecates: nobody may answer there; write a relay that you know");
             }
             outer_end::check(relay, &v.place, host, claims, report);
-            claims.v6(WAY_OUT, Owner::WayOut, &v.place);
+            claims.v6(DEFAULT_ROUTE6, Owner::WayOut, &v.place);
             Some(relay)
         });
         let native_sources = section.value("native_sources", report).and_then(|v| match v.is_word("any") {
@@ -154,7 +154,7 @@ impl SixToFour {
                 if !is_site {
                     report.fault(&v.place, "a relay has no other relays before it; leave it out");
                 }
-                read_addresses(v.items(), report).map(NativeSources::Listed)
+                read_unicast(v.items(), report).map(NativeSources::Listed)
             }
         });
         if let (Some(role), Some((local, place))) = (role, &local) {
@@ -207,21 +207,4 @@ fn check_address(
             ),
         );
     }
-}
-
-/// Unicast addresses; `None` if one cannot be read.
-pub(super) fn read_addresses(items: Vec<super::value::Value>, report: &mut Report) -> Option<Vec<Ipv4Addr>> {
-    let mut whole = true;
-    let mut addresses = Vec::with_capacity(items.len());
-    for item in items {
-        match item.address4(report) {
-            Some(address) if is_unicast(address) => addresses.push(address),
-            Some(address) => {
-                report.fault(&item.place, format!("{address} is no address that a host can have"));
-                whole = false;
-            }
-            None => whole = false,
-        }
-    }
-    whole.then_some(addresses)
 }

@@ -2,9 +2,9 @@
 
 use serde::ser::{Serialize, Serializer};
 
-use super::fault::Report;
-use super::section::Reader;
-use super::text::words;
+use crate::fault::Report;
+use crate::section::Reader;
+use crate::word::words;
 
 words! {
     /// What becomes of IPv4 UDP packets without checksum (RFC 7915 §4.5).
@@ -52,7 +52,7 @@ pub struct Translation {
 }
 
 impl Translation {
-    pub(super) fn read(section: &Reader, mtu: Option<u16>, report: &mut Report) -> Option<Self> {
+    pub(crate) fn read(section: &Reader, mtu: Option<u16>, report: &mut Report) -> Option<Self> {
         let translate_non_global =
             section.value("translate_non_global", report).and_then(|v| v.boolean(report));
         let udp_zero_checksum = section.value("udp_zero_checksum", report).and_then(|v| v.word(report));

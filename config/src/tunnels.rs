@@ -5,17 +5,17 @@ use std::net::Ipv6Addr;
 
 use serde::Serialize;
 
-use super::claims::Claims;
-use super::configured_tunnel::{ConfiguredTunnel, Remote};
-use super::fault::{Place, Report, did_you_mean};
-use super::gateway::{NO_INTERFACE, is_interface_name};
-use super::host::HostFacts;
-use super::isatap::Isatap;
-use super::local_address::{LocalAddress, LocalSource};
-use super::section::Reader;
-use super::six_rd::SixRd;
-use super::six_to_four::SixToFour;
-use super::text::words;
+use crate::configured_tunnel::{ConfiguredTunnel, Remote};
+use crate::fault::{Place, Report, did_you_mean};
+use crate::host::HostFacts;
+use crate::interface_name::{NO_INTERFACE, is_interface_name};
+use crate::isatap::Isatap;
+use crate::local_address::{LocalAddress, LocalSource};
+use crate::pool::ReadPool;
+use crate::section::Reader;
+use crate::six_rd::SixRd;
+use crate::six_to_four::SixToFour;
+use crate::word::words;
 
 words! {
     /// Whether protocol 41 is steered into the device.
@@ -40,9 +40,9 @@ pub struct Tunnels {
 }
 
 impl Tunnels {
-    pub(super) fn read(
+    pub(crate) fn read(
         section: &Reader,
-        (device, tunnels): (Option<&str>, &[Seen]),
+        (device, tunnels): (Option<&str>, &[TunnelSummary]),
         host: &HostFacts,
         report: &mut Report,
     ) -> Option<Self> {
@@ -91,22 +91,24 @@ impl Tunnels {
     }
 }
 
+/// Reports shared pools where nothing may be steered.
+pub(crate) fn check_shared_pools(pools: &[ReadPool], tunnels: Option<&Tunnels>, report: &mut Report) {
+    if tunnels.is_none_or(|tunnels| tunnels.steering != Steering::Off) {
+        return;
+    }
+    for read in pools.iter().filter(|read| read.pool.as_ref().is_some_and(|pool| pool.shared)) {
+        let place = Place { key: format!("{}.shared", read.place.key).into(), ..read.place.clone() };
+        let what = "this host's own stack would take the packets: steering brings them to the gateway";
+        report.fault(&place, format!("{what}; write tunnels.steering = \"auto\""));
+    }
+}
+
 /// The interfaces that have the tunnels' addresses, if they are known and this one is none of them. A packet for an address on `lo`
 /// comes by any.
-fn holders_but(name: &str, tunnels: &[Seen]) -> Option<String> {
+fn holders_but(name: &str, tunnels: &[TunnelSummary]) -> Option<String> {
     let holders: Option<BTreeSet<&str>> = tunnels.iter().map(|seen| seen.local.holder.as_deref()).collect();
     let holders = holders.filter(|all| !(all.is_empty() || all.contains(name) || all.contains("lo")))?;
     Some(holders.into_iter().collect::<Vec<_>>().join(", "))
-}
-
-/// What a tunnel is read with.
-pub(super) struct Around<'r> {
-    pub index: usize,
-    /// That of the device.
-    pub mtu: Option<u16>,
-    pub host: &'r HostFacts,
-    pub claims: &'r mut Claims,
-    pub report: &'r mut Report,
 }
 
 /// How the packets of a tunnel are told from those of others at its address.
@@ -123,7 +125,7 @@ enum Mark {
 }
 
 /// What is known of one tunnel for the checks of all.
-pub(super) struct Seen {
+pub(crate) struct TunnelSummary {
     place: Place,
     name: String,
     local: LocalAddress,
@@ -131,7 +133,7 @@ pub(super) struct Seen {
     ipv6_address: Option<Ipv6Addr>,
 }
 
-impl Seen {
+impl TunnelSummary {
     pub fn six_to_four(it: &SixToFour, place: &Place) -> Self {
         Self::of(&it.name, &it.local, Mark::SixToFour, place)
     }
@@ -162,7 +164,7 @@ impl Seen {
 }
 
 /// Reports tunnels whose packets could not be told apart, and doubled names.
-pub(super) fn check_together(tunnels: &[Seen], report: &mut Report) {
+pub(crate) fn check_together(tunnels: &[TunnelSummary], report: &mut Report) {
     for (index, later) in tunnels.iter().enumerate() {
         for earlier in &tunnels[..index] {
             let there = earlier.place.seen_from(&later.place);
@@ -205,9 +207,14 @@ fn clash(one: &Mark, two: &Mark) -> Option<String> {
 
 /// Reports tunnel devices of the kernel that take protocol 41 for an address of ours. With steering, packets pass by a device that
 /// is down; without, the kernel's module alone answers them all with "port unreachable".
-pub(super) fn check_kernel(tunnels: &[Seen], steering: Steering, host: &HostFacts, report: &mut Report) {
+pub(crate) fn check_kernel(
+    tunnels: &[TunnelSummary],
+    steering: Steering,
+    host: &HostFacts,
+    report: &mut Report,
+) {
     for device in &host.tunnels {
-        let ours = |seen: &&Seen| {
+        let ours = |seen: &&TunnelSummary| {
             device.local.is_none() || seen.local.found.is_none() || device.local == seen.local.found
         };
         let Some(seen) = tunnels.iter().find(ours) else { continue };

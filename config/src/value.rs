@@ -8,29 +8,24 @@ use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6, PrefixError};
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::document::Document;
-use super::fault::{Place, Report, did_you_mean};
-use super::ports::Ports;
-use super::routes::Route;
-use super::schema::{Key, Kind};
-use super::text::{duration, octets};
+use crate::document::Document;
+use crate::fault::{Place, Report, did_you_mean};
+use crate::ports::Ports;
+use crate::route::Route;
+use crate::schema::{Key, Kind};
+use crate::text::{duration, octets};
+use crate::word::Word;
 
 /// A value from the document, or a default of the schema.
 #[derive(Debug)]
-pub(super) enum Held<'a> {
+pub(crate) enum Held<'a> {
     Written(&'a DeValue<'a>),
     Default(DeValue<'static>),
 }
 
-/// A word of a closed list, as the configuration writes it.
-pub(super) trait Word: Copy + 'static {
-    /// Every word with its meaning, in the schema's order.
-    const WORDS: &'static [(&'static str, Self)];
-}
-
 /// A value with its key and place.
 #[derive(Debug)]
-pub(super) struct Value<'a> {
+pub(crate) struct Value<'a> {
     pub document: &'a Document,
     pub key: &'static Key,
     pub place: Place,
@@ -313,7 +308,7 @@ fn parse_size(text: &str) -> Option<u64> {
 }
 
 /// Reads an IPv4 prefix, or says what is wrong with it.
-pub(super) fn parse_prefix4(text: &str) -> Result<Prefix4, String> {
+pub(crate) fn parse_prefix4(text: &str) -> Result<Prefix4, String> {
     text.parse::<Prefix4>().map_err(|error| match error {
         PrefixError::TooLong => "is longer than the 32 bits of an IPv4 address".into(),
         PrefixError::Syntax if text.contains(':') => {
@@ -328,7 +323,7 @@ pub(super) fn parse_prefix4(text: &str) -> Result<Prefix4, String> {
 }
 
 /// Reads an IPv6 prefix, or says what is wrong with it.
-pub(super) fn parse_prefix6(text: &str) -> Result<Prefix6, String> {
+pub(crate) fn parse_prefix6(text: &str) -> Result<Prefix6, String> {
     text.parse::<Prefix6>().map_err(|error| match error {
         PrefixError::TooLong => "is longer than the 128 bits of an IPv6 address".into(),
         PrefixError::Syntax if !text.contains(':') => {

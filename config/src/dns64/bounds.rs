@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use super::super::fault::Report;
-use super::super::section::Reader;
-use super::super::text;
+use crate::fault::Report;
+use crate::section::Reader;
+use crate::text;
 
 /// How long after their end records are given out (RFC 8767).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

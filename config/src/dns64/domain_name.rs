@@ -3,9 +3,9 @@
 use serde::Serialize;
 use sixway_control::dns64::Wire;
 
-use super::super::fault::Report;
-use super::super::router_advertisement::is_domain_name;
-use super::super::value::Value;
+use crate::domain_name::is_domain_name;
+use crate::fault::Report;
+use crate::value::Value;
 
 /// A domain name, in lower case and without the dot at its end; never the root.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -9,7 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use rustls::{self, RootCertStore};
 
-use super::super::fault::{Place, Report};
+use crate::fault::{Place, Report};
 
 /// The line that certificates begin with.
 pub(super) const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----";

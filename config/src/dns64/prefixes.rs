@@ -4,15 +4,15 @@ use serde::Serializer;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_wire::Prefix6;
 
-use super::super::fault::{Place, Report};
-use super::super::nat64::Nat64;
-use super::super::section::Reader;
-use super::super::siit::Siit;
-use super::super::text;
-use super::super::value::Value;
+use crate::fault::{Place, Report};
+use crate::nat64::Nat64;
+use crate::section::Reader;
+use crate::siit::Siit;
+use crate::text;
+use crate::value::Value;
 
 /// The translators of this gateway, as far as they have a prefix.
-pub(in super::super) struct Translators {
+pub(crate) struct Translators {
     /// Stateful ones first.
     prefixes: Vec<Rfc6052>,
     /// How many of them are stateful.

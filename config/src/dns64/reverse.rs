@@ -2,9 +2,9 @@
 
 use serde::{Serialize, Serializer};
 
-use super::super::fault::Report;
-use super::super::value::Value;
 use super::domain_name::Name;
+use crate::fault::Report;
+use crate::value::Value;
 
 /// PTR queries for addresses within the prefixes (RFC 6147 §5.3.1).
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,13 +4,14 @@ use serde::Serialize;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_wire::Prefix4;
 
-use super::super::fault::{Place, Report};
-use super::super::schema::RULE;
-use super::super::section::Reader;
-use super::super::text::{self, words};
 use super::domain_name::Name;
 use super::networks::Networks;
 use super::prefixes::{self, Beside};
+use crate::fault::{Place, Report};
+use crate::schema::RULE;
+use crate::section::Reader;
+use crate::text;
+use crate::word::words;
 
 words! {
     /// Whether AAAA records are made.

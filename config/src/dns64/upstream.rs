@@ -6,17 +6,17 @@ use std::path::PathBuf;
 use serde::{Serialize, Serializer};
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 
-use super::super::fault::{Place, Report};
-use super::super::router_advertisement::is_domain_name;
-use super::super::schema::UPSTREAM;
-use super::super::section::Reader;
-use super::super::text::words;
-use super::super::value::Value;
-use super::Around;
+use super::context::Dns64Context;
 use super::domain_name::Name;
 use super::listening::Listening;
 use super::pem;
 use super::prefixes::Beside;
+use crate::domain_name::is_domain_name;
+use crate::fault::{Place, Report};
+use crate::schema::UPSTREAM;
+use crate::section::Reader;
+use crate::value::Value;
+use crate::word::words;
 
 words! {
     /// How an upstream is asked.
@@ -75,7 +75,7 @@ pub struct Upstream {
 }
 
 fn through<S: Serializer>(value: &Option<Rfc6052>, serializer: S) -> Result<S::Ok, S::Error> {
-    super::super::text::optional_prefix(value, serializer)
+    crate::text::optional_prefix(value, serializer)
 }
 
 impl Upstream {
@@ -95,26 +95,26 @@ impl Upstream {
         beside: &Beside,
         own: Option<&[Rfc6052]>,
         listening: Option<&Listening>,
-        around: &mut Around,
+        context: &mut Dns64Context,
     ) -> Option<Self> {
         let transport: Option<Transport> =
-            row.value("transport", around.report).and_then(|v| v.word(around.report));
+            row.value("transport", context.report).and_then(|v| v.word(context.report));
         let port = transport.map_or(53, Transport::port);
-        let address = row.value("address", around.report).and_then(|v| {
-            let address = v.socket_at(port, around.report)?;
-            check_address(address, &v.place, listening, around).then_some(address)
+        let address = row.value("address", context.report).and_then(|v| {
+            let address = v.socket_at(port, context.report)?;
+            check_address(address, &v.place, listening, context).then_some(address)
         });
-        let name = read_name(row, transport, around.report);
-        let path = read_path(row, transport, around.report);
-        let ca = match row.value("ca", around.report) {
+        let name = read_name(row, transport, context.report);
+        let path = read_path(row, transport, context.report);
+        let ca = match row.value("ca", context.report) {
             None => Some(None),
-            Some(v) => read_ca(&v, transport, around),
+            Some(v) => read_ca(&v, transport, context),
         };
-        let through = match row.value("through", around.report) {
+        let through = match row.value("through", context.report) {
             None => Some(None),
-            Some(v) => read_through(&v, beside, own, address, around.report).map(Some),
+            Some(v) => read_through(&v, beside, own, address, context.report).map(Some),
         };
-        let names = Name::read_all(row.value("names", around.report), around.report);
+        let names = Name::read_all(row.value("names", context.report), context.report);
         Some(Self {
             address: address?,
             transport: transport?,
@@ -141,26 +141,26 @@ pub(super) fn read_all(
     beside: &Beside,
     own: Option<&[Rfc6052]>,
     listening: Option<&Listening>,
-    around: &mut Around,
+    context: &mut Dns64Context,
 ) -> Option<Vec<Upstream>> {
-    let rows = section.sections("upstream", &UPSTREAM, around.report);
+    let rows = section.sections("upstream", &UPSTREAM, context.report);
     if rows.is_empty() {
         // What is missing, or no table, is told by who reads the key.
-        if section.value("upstream", around.report).is_some_and(|v| v.items().is_empty()) {
+        if section.value("upstream", context.report).is_some_and(|v| v.items().is_empty()) {
             let key = format!("{}.upstream", section.place().key).into();
             let place = Place { key, ..section.place().clone() };
-            around.report.fault(&place, "is empty; write a server that questions go to");
+            context.report.fault(&place, "is empty; write a server that questions go to");
         }
         return None;
     }
     let mut upstreams: Vec<(Option<Upstream>, Place)> = Vec::with_capacity(rows.len());
     for row in &rows {
-        let one = Upstream::read(row, beside, own, listening, around);
+        let one = Upstream::read(row, beside, own, listening, context);
         if let Some(one) = &one {
             let same = upstreams.iter().find(|(other, _)| other.as_ref().is_some_and(|o| o.repeats(one)));
             if let Some((_, place)) = same {
                 let there = place.seen_from(row.place());
-                around.report.fault(row.place(), format!("is the same as another ({there}); leave one"));
+                context.report.fault(row.place(), format!("is the same as another ({there}); leave one"));
             }
         }
         upstreams.push((one, row.place().clone()));
@@ -168,7 +168,7 @@ pub(super) fn read_all(
     let upstreams: Vec<Upstream> = upstreams.into_iter().map(|(one, _)| one).collect::<Option<_>>()?;
     if !upstreams.is_empty() && upstreams.iter().all(|it| !it.names.is_empty()) {
         let what = "every upstream has names: nobody is asked about others, which are answered with SERVFAIL";
-        around.report.warn(section.place(), what);
+        context.report.warn(section.place(), what);
     }
     Some(upstreams)
 }
@@ -177,7 +177,7 @@ fn check_address(
     address: SocketAddr,
     place: &Place,
     listening: Option<&Listening>,
-    around: &mut Around,
+    context: &mut Dns64Context,
 ) -> bool {
     let ip = address.ip();
     let broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
@@ -189,12 +189,12 @@ fn check_address(
         "is no server's address; write a unicast address"
     } else if link_local {
         "is link-local and does not say where; append the interface's number, as in [fe80::1%2]:53"
-    } else if listening.is_some_and(|it| it.hears(address, around)) {
+    } else if listening.is_some_and(|it| it.hears(address, context)) {
         "is where this DNS64 itself listens: questions would go round for ever; write another server"
     } else {
         return true;
     };
-    around.report.fault(place, format!("{address} {what}"));
+    context.report.fault(place, format!("{address} {what}"));
     false
 }
 
@@ -238,16 +238,20 @@ fn read_path(row: &Reader, transport: Option<Transport>, report: &mut Report) ->
     Some(Some(path))
 }
 
-fn read_ca(value: &Value, transport: Option<Transport>, around: &mut Around) -> Option<Option<PathBuf>> {
-    let path = value.path(around.report)?;
+fn read_ca(
+    value: &Value,
+    transport: Option<Transport>,
+    context: &mut Dns64Context,
+) -> Option<Option<PathBuf>> {
+    let path = value.path(context.report)?;
     if transport.is_some_and(Transport::is_secured) {
-        let text = pem::read(&path, pem::CERTIFICATE, &value.place, around.read_file, around.report);
+        let text = pem::read(&path, pem::CERTIFICATE, &value.place, context.read_file, context.report);
         if let Some(text) = text {
-            pem::check_authorities(&text, &value.place, around.report);
+            pem::check_authorities(&text, &value.place, context.report);
         }
     } else if transport.is_some() {
         let what = "is for certificates; write transport = \"tls\" or \"https\", or leave it out";
-        around.report.fault(&value.place, what);
+        context.report.fault(&value.place, what);
     }
     Some(Some(path))
 }
@@ -263,7 +267,7 @@ fn read_through(
         // Without one, that of [dns64] was found missing already.
         true => beside.translators.first_nat64().or_else(|| own?.first().copied())?,
         false => {
-            let written = super::super::nat64::read_prefix(value, false, report)?;
+            let written = crate::translator_prefix::read_prefix(value, false, report)?;
             if !beside.elsewhere && beside.translators.lack(written.prefix()) {
                 let what = "questions through it reach nobody, unless translated_elsewhere = true says that another box translates it";
                 let prefix = written.prefix();

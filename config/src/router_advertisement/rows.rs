@@ -5,10 +5,11 @@ use std::time::Duration;
 use serde::Serialize;
 use sixway_wire::Prefix6;
 
-use super::super::fault::{Place, Report};
-use super::super::section::Reader;
-use super::super::text;
-use super::{Lifetime, Names, RouterPreference, read_lifetime};
+use super::lifetime::{Lifetime, RouterPreference, read_lifetime};
+use super::names::Names;
+use crate::fault::{Place, Report};
+use crate::section::Reader;
+use crate::text;
 
 /// A prefix of the link.
 #[derive(Clone, Debug, PartialEq, Serialize)]

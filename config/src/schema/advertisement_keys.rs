@@ -1,6 +1,6 @@
 //! The rows of the schema: router advertisements.
 
-use super::{Absent, Kind, Section, Times, key};
+use super::key::{Absent, Kind, Section, Times, key};
 
 const DAY: u64 = 86_400;
 const FOREVER: u64 = 0xffff_fffe;
@@ -8,7 +8,7 @@ const FALSE: Absent = Absent::Default("false");
 const PREFERENCES: Kind = Kind::Choice(&["low", "medium", "high"]);
 
 /// `[router_advertisement]`.
-pub(in super::super) static ROUTER_ADVERTISEMENT: Section = Section {
+pub(crate) static ROUTER_ADVERTISEMENT: Section = Section {
     name: "router_advertisement",
     times: Times::Several,
     groups: &[&[
@@ -122,7 +122,7 @@ pub(in super::super) static ROUTER_ADVERTISEMENT: Section = Section {
 };
 
 /// `router_advertisement.prefixes`.
-pub(in super::super) static ADVERTISED_PREFIX: Section = Section {
+pub(crate) static ADVERTISED_PREFIX: Section = Section {
     name: "router_advertisement.prefixes",
     times: Times::Several,
     groups: &[&[
@@ -167,7 +167,7 @@ pub(in super::super) static ADVERTISED_PREFIX: Section = Section {
 };
 
 /// `router_advertisement.routes`.
-pub(in super::super) static ADVERTISED_ROUTE: Section = Section {
+pub(crate) static ADVERTISED_ROUTE: Section = Section {
     name: "router_advertisement.routes",
     times: Times::Several,
     groups: &[&[

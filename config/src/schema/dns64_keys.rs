@@ -1,13 +1,13 @@
 //! The rows of the schema: DNS64.
 
-use super::{Absent, Kind, Section, Times, key};
+use super::key::{Absent, Kind, Section, Times, key};
 
 const DAY: u64 = 86_400;
 const TRUE: Absent = Absent::Default("true");
 const FALSE: Absent = Absent::Default("false");
 
 /// `[dns64]`.
-pub(in super::super) static DNS64: Section = Section {
+pub(crate) static DNS64: Section = Section {
     name: "dns64",
     times: Times::Once,
     groups: &[
@@ -196,7 +196,7 @@ const BOUNDS: &[super::Key] = &[
 ];
 
 /// `dns64.upstream`.
-pub(in super::super) static UPSTREAM: Section = Section {
+pub(crate) static UPSTREAM: Section = Section {
     name: "dns64.upstream",
     times: Times::Several,
     groups: &[&[
@@ -246,7 +246,7 @@ pub(in super::super) static UPSTREAM: Section = Section {
 };
 
 /// `dns64.rule`.
-pub(in super::super) static RULE: Section = Section {
+pub(crate) static RULE: Section = Section {
     name: "dns64.rule",
     times: Times::Several,
     groups: &[&[
@@ -275,7 +275,7 @@ pub(in super::super) static RULE: Section = Section {
 };
 
 /// `[dns64.dnssec]`.
-pub(in super::super) static DNSSEC: Section = Section {
+pub(crate) static DNSSEC: Section = Section {
     name: "dns64.dnssec",
     times: Times::Once,
     groups: &[&[

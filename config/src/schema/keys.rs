@@ -1,14 +1,18 @@
 //! The rows of the schema: the gateway itself and the translators.
 
-use super::{Absent, Key, Kind, Section, Times, key};
-use crate::fast_path::{LEAST_FLOWS, MOST_FLOWS};
+use super::key::{Absent, Key, Kind, Section, Times, key};
 
 const DAY: u64 = 86_400;
 const YEAR: u64 = 365 * DAY;
 const TRUE: Absent = Absent::Default("true");
 
+/// The fewest flows that the fast path can have room for.
+pub(crate) const LEAST_FLOWS: u64 = 1_024;
+/// The most flows.
+pub(crate) const MOST_FLOWS: u64 = 16 << 20;
+
 /// `[gateway]`.
-pub(in super::super) static GATEWAY: Section = Section {
+pub(crate) static GATEWAY: Section = Section {
     name: "gateway",
     times: Times::Once,
     groups: &[&[
@@ -70,7 +74,7 @@ pub(in super::super) static GATEWAY: Section = Section {
 };
 
 /// `[tun]`.
-pub(in super::super) static TUN: Section = Section {
+pub(crate) static TUN: Section = Section {
     name: "tun",
     times: Times::Once,
     groups: &[&[
@@ -109,7 +113,7 @@ pub(in super::super) static TUN: Section = Section {
 };
 
 /// `[pool]`.
-pub(in super::super) static POOL: Section = Section {
+pub(crate) static POOL: Section = Section {
     name: "pool",
     times: Times::Several,
     groups: &[&[
@@ -176,7 +180,7 @@ const TRANSLATION: &[Key] = &[
 ];
 
 /// `[nat64]`.
-pub(in super::super) static NAT64: Section = Section {
+pub(crate) static NAT64: Section = Section {
     name: "nat64",
     times: Times::Several,
     groups: &[
@@ -241,7 +245,7 @@ pub(in super::super) static NAT64: Section = Section {
 };
 
 /// `[nat64.timeouts]`.
-pub(in super::super) static TIMEOUTS: Section = Section {
+pub(crate) static TIMEOUTS: Section = Section {
     name: "nat64.timeouts",
     times: Times::Once,
     groups: &[&[
@@ -279,7 +283,7 @@ pub(in super::super) static TIMEOUTS: Section = Section {
 };
 
 /// `nat64.static`.
-pub(in super::super) static STATIC: Section = Section {
+pub(crate) static STATIC: Section = Section {
     name: "nat64.static",
     times: Times::Several,
     groups: &[&[
@@ -300,7 +304,7 @@ pub(in super::super) static STATIC: Section = Section {
 };
 
 /// `[siit]`.
-pub(in super::super) static SIIT: Section = Section {
+pub(crate) static SIIT: Section = Section {
     name: "siit",
     times: Times::Several,
     groups: &[
@@ -380,7 +384,7 @@ pub(in super::super) static SIIT: Section = Section {
 };
 
 /// `siit.eam`.
-pub(in super::super) static EAM: Section = Section {
+pub(crate) static EAM: Section = Section {
     name: "siit.eam",
     times: Times::Several,
     groups: &[&[
@@ -395,7 +399,7 @@ pub(in super::super) static EAM: Section = Section {
 };
 
 /// `[fragments]`.
-pub(in super::super) static FRAGMENTS: Section = Section {
+pub(crate) static FRAGMENTS: Section = Section {
     name: "fragments",
     times: Times::Once,
     groups: &[&[
@@ -433,7 +437,7 @@ pub(in super::super) static FRAGMENTS: Section = Section {
 };
 
 /// `[fastpath]`.
-pub(in super::super) static FASTPATH: Section = Section {
+pub(crate) static FASTPATH: Section = Section {
     name: "fastpath",
     times: Times::Once,
     groups: &[&[

@@ -1,6 +1,6 @@
 //! The rows of the schema: tunnels of IPv6 in IPv4.
 
-use super::{Absent, Key, Kind, Section, Times, key};
+use super::key::{Absent, Key, Kind, Section, Times, key};
 
 /// This end of a tunnel, for the mechanisms that call it `address`.
 const LOCAL: &[Key] = &[
@@ -27,7 +27,7 @@ const MTU: &[Key] = &[key(
 )];
 
 /// Keys that every tunnel has: its outer header (RFC 4213 §3).
-pub(in super::super) const OUTER_HEADER: &[Key] = &[
+pub(crate) const OUTER_HEADER: &[Key] = &[
     key(
         "ttl",
         Kind::IntegerOr { word: "copy", min: 1, max: 255 },
@@ -61,7 +61,7 @@ pub(in super::super) const OUTER_HEADER: &[Key] = &[
 ];
 
 /// `[six_to_four]`.
-pub(in super::super) static SIX_TO_FOUR: Section = Section {
+pub(crate) static SIX_TO_FOUR: Section = Section {
     name: "six_to_four",
     times: Times::Several,
     groups: &[
@@ -106,7 +106,7 @@ pub(in super::super) static SIX_TO_FOUR: Section = Section {
 };
 
 /// `[six_rd]`.
-pub(in super::super) static SIX_RD: Section = Section {
+pub(crate) static SIX_RD: Section = Section {
     name: "six_rd",
     times: Times::Several,
     groups: &[
@@ -163,7 +163,7 @@ pub(in super::super) static SIX_RD: Section = Section {
 };
 
 /// `[tunnel]`.
-pub(in super::super) static TUNNEL: Section = Section {
+pub(crate) static TUNNEL: Section = Section {
     name: "tunnel",
     times: Times::Several,
     groups: &[
@@ -229,7 +229,7 @@ pub(in super::super) static TUNNEL: Section = Section {
 };
 
 /// `[isatap]`.
-pub(in super::super) static ISATAP: Section = Section {
+pub(crate) static ISATAP: Section = Section {
     name: "isatap",
     times: Times::Several,
     groups: &[
@@ -280,7 +280,7 @@ pub(in super::super) static ISATAP: Section = Section {
 };
 
 /// `[tunnels]`.
-pub(in super::super) static TUNNELS: Section = Section {
+pub(crate) static TUNNELS: Section = Section {
     name: "tunnels",
     times: Times::Once,
     groups: &[&[

@@ -1,13 +1,9 @@
-//! The routes into the device that the mechanisms need, as plain data: the daemon sets them and removes them.
+//! A route into the device as plain data, and the fewest prefixes for a set of addresses.
 
 use std::fmt;
+use std::net::Ipv6Addr;
 
-use serde::ser::{Serialize, SerializeSeq as _, Serializer};
 use sixway_wire::{Prefix4, Prefix6};
-use toml::de::DeValue;
-
-use super::fault::Report;
-use super::value::{Held, Value, parse_prefix4, parse_prefix6};
 
 /// A destination that is routed into the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,66 +23,11 @@ impl fmt::Display for Route {
     }
 }
 
-/// `tun.routes`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RouteChoice {
-    /// Whether the routes that the mechanisms need are set.
-    pub auto: bool,
-    /// Further routes.
-    pub further: Vec<Route>,
-}
-
-impl RouteChoice {
-    pub(super) fn read(value: Value, report: &mut Report) -> Option<Self> {
-        let none = matches!(&value.held, Held::Written(DeValue::String(text)) if text == "none");
-        if none {
-            return Some(Self { auto: false, further: Vec::new() });
-        }
-        let (mut choice, mut whole) = (Self { auto: false, further: Vec::new() }, true);
-        for item in value.items() {
-            let Some(text) = item.text(report) else {
-                whole = false;
-                continue;
-            };
-            let route = match &*text {
-                "auto" => {
-                    choice.auto = true;
-                    continue;
-                }
-                prefix if prefix.contains(':') => parse_prefix6(prefix).map(Route::V6),
-                prefix if prefix.contains('.') => parse_prefix4(prefix).map(Route::V4),
-                _ => Err("is no route; write \"auto\", \"none\" or prefixes".into()),
-            };
-            match route {
-                Ok(route) => choice.further.push(route),
-                Err(what) => {
-                    report.fault(&item.place, format!("\"{text}\" {what}"));
-                    whole = false;
-                }
-            }
-        }
-        whole.then_some(choice)
-    }
-}
-
-impl Serialize for RouteChoice {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.further.is_empty() {
-            return serializer.serialize_str(if self.auto { "auto" } else { "none" });
-        }
-        let mut list = serializer.serialize_seq(None)?;
-        if self.auto {
-            list.serialize_element("auto")?;
-        }
-        for route in &self.further {
-            list.serialize_element(&format_args!("{route}"))?;
-        }
-        list.end()
-    }
-}
+/// `::/0`.
+pub const DEFAULT_ROUTE6: Prefix6 = Prefix6::holding(Ipv6Addr::UNSPECIFIED, 0);
 
 /// A prefix that can be joined with its neighbour.
-pub(super) trait Join: Copy + Ord {
+pub(crate) trait Join: Copy + Ord {
     /// Whether all of `other` lies in it.
     fn holds(self, other: Self) -> bool;
     /// The prefix one bit shorter, if `self` and `other` are its two halves, in this order.
@@ -111,7 +52,7 @@ join!(Prefix4);
 join!(Prefix6);
 
 /// The fewest prefixes that hold exactly the same addresses, ascending.
-pub(super) fn aggregated<P: Join>(mut prefixes: Vec<P>) -> Vec<P> {
+pub(crate) fn aggregated<P: Join>(mut prefixes: Vec<P>) -> Vec<P> {
     prefixes.sort_unstable();
     let mut joined: Vec<P> = Vec::new();
     for mut prefix in prefixes {

@@ -1,4 +1,4 @@
-//! `[[router_advertisement]]`: what hosts on a link are told (RFC 4861 §6.2).
+//! The section itself: what all its keys become.
 
 use std::net::Ipv6Addr;
 use std::time::Duration;
@@ -6,61 +6,17 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use sixway_wire::Prefix6;
 
-use super::fault::{Place, Report};
-use super::gateway::{NO_INTERFACE, is_interface_name};
-use super::host::HostFacts;
-use super::schema::{ADVERTISED_PREFIX, ADVERTISED_ROUTE};
-use super::section::Reader;
-use super::text::{self, words};
-use super::value::Value;
+use crate::domain_name::is_domain_name;
+use crate::fault::Report;
+use crate::interface_name::{NO_INTERFACE, is_interface_name};
+use crate::schema::{ADVERTISED_PREFIX, ADVERTISED_ROUTE};
+use crate::section::Reader;
+use crate::text;
+use crate::value::Value;
 
-mod rows;
-
-pub use rows::{AdvertisedPrefix, AdvertisedRoute};
-
-words! {
-    /// A router's or route's preference (RFC 4191 §2.1).
-    RouterPreference {
-        /// Below others.
-        Low = "low",
-        /// As others.
-        Medium = "medium",
-        /// Above others.
-        High = "high",
-    }
-}
-
-/// How long something holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lifetime {
-    /// For ever.
-    Infinite,
-    /// So long.
-    For(Duration),
-}
-
-impl Serialize for Lifetime {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Infinite => serializer.serialize_str("infinite"),
-            Self::For(time) => text::as_duration(time, serializer),
-        }
-    }
-}
-
-impl Lifetime {
-    fn of(read: Option<Duration>) -> Self {
-        read.map_or(Self::Infinite, Self::For)
-    }
-
-    fn is_less_than(self, other: Self) -> bool {
-        match (self, other) {
-            (Self::For(one), Self::For(two)) => one < two,
-            (Self::For(_), Self::Infinite) => true,
-            (Self::Infinite, Self::For(_) | Self::Infinite) => false,
-        }
-    }
-}
+use super::lifetime::{Lifetime, RouterPreference, read_lifetime, warn_of_short};
+use super::names::Names;
+use super::rows::{AdvertisedPrefix, AdvertisedRoute};
 
 /// Which NAT64 prefix hosts are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,17 +104,6 @@ pub struct RouterAdvertisement {
     pub routes: Vec<AdvertisedRoute>,
 }
 
-/// What the names in the section may mean.
-pub(super) struct Names<'r> {
-    /// Mechanisms with a delegated prefix, and its length as far as it is known.
-    pub delegated: &'r [(String, Option<u8>)],
-    /// ISATAP routers.
-    pub isatap: &'r [String],
-    pub host: &'r HostFacts,
-    /// The gateway's device.
-    pub device: Option<&'r str>,
-}
-
 /// RFC 4861 §6.2.1: AdvDefaultLifetime is at most so long.
 const LONGEST: Duration = Duration::from_secs(9_000);
 
@@ -166,7 +111,7 @@ const LONGEST: Duration = Duration::from_secs(9_000);
 const LONGEST_URI: usize = 255;
 
 impl RouterAdvertisement {
-    pub(super) fn read(section: &Reader, names: &Names, report: &mut Report) -> Option<Self> {
+    pub(crate) fn read(section: &Reader, names: &Names, report: &mut Report) -> Option<Self> {
         let (interface, over) = read_link(section, names, report)?;
         let max_interval = section.value("max_interval", report).and_then(|v| v.duration(report));
         let three = max_interval.map(|max| 3 * max);
@@ -337,42 +282,6 @@ fn read_list<T>(
     (read.len() == items.len()).then_some(read)
 }
 
-fn read_lifetime(
-    value: Option<Value>,
-    default: Option<Duration>,
-    three: Option<Duration>,
-    report: &mut Report,
-) -> Option<Lifetime> {
-    match value {
-        None => default.map(Lifetime::For),
-        Some(v) => {
-            let lifetime = Lifetime::of(v.duration_or(report)?);
-            warn_of_short(lifetime, three, &v.place, report);
-            Some(lifetime)
-        }
-    }
-}
-
-/// Two advertisements may be lost before what they say is. Zero is said on purpose.
-fn warn_of_short(lifetime: Lifetime, three: Option<Duration>, place: &Place, report: &mut Report) {
-    let Some(three) = three else { return };
-    if lifetime != Lifetime::For(Duration::ZERO) && lifetime.is_less_than(Lifetime::For(three)) {
-        let what = "the loss of two advertisements ends it";
-        report
-            .warn(place, format!("is less than three times max_interval, {}: {what}", text::duration(three)));
-    }
-}
-
-/// Whether the DNS may know it (RFC 1035 §2.3.4).
-pub(super) fn is_domain_name(name: &str) -> bool {
-    let name = name.strip_suffix('.').unwrap_or(name);
-    let label = |label: &str| {
-        (1..=63).contains(&label.len())
-            && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
-    };
-    name.len() <= 253 && name.split('.').all(label)
-}
-
 fn read_pref64(value: &Value, report: &mut Report) -> Option<Pref64> {
     if value.is_word("auto") {
         return Some(Pref64::Auto);
@@ -380,5 +289,5 @@ fn read_pref64(value: &Value, report: &mut Report) -> Option<Pref64> {
     if value.is_word("none") {
         return Some(Pref64::None);
     }
-    super::nat64::read_prefix(value, false, report).map(|prefix| Pref64::Prefix(prefix.prefix()))
+    crate::translator_prefix::read_prefix(value, false, report).map(|prefix| Pref64::Prefix(prefix.prefix()))
 }

@@ -5,45 +5,13 @@ use sixway_dataplane::mechanism::MechanismConfig;
 use sixway_dataplane::mechanism::npt66::{Npt66Config, Prefixes};
 use sixway_wire::Prefix6;
 
-use super::{FromSection, Other};
 use crate::claims::Owner;
-use crate::routes::Route;
-use crate::schema::{Absent, Kind, Section, Times, key};
+use crate::mechanism::{FromSection, Mechanism};
+use crate::route::Route;
+use crate::schema::NPT66;
 use crate::section::Reader;
 use crate::text;
-use crate::tunnels::Around;
-
-/// The section's keys.
-pub(crate) static NPT66: Section = Section {
-    name: "npt66",
-    times: Times::Several,
-    groups: &[&[
-        key(
-            "name",
-            Kind::Text,
-            Absent::Means("`npt66`; of several, `npt66-1`, `npt66-2`, …"),
-            "What it is called in `sixway show` and in metrics.",
-        ),
-        key(
-            "inside",
-            Kind::Prefix6,
-            Absent::FaultSuch("\"fd01:203:405::/48\""),
-            "The prefix of the site's own addresses, at most 64 bits long.",
-        ),
-        key(
-            "outside",
-            Kind::Prefix6,
-            Absent::FaultSuch("\"2001:db8:1::/48\""),
-            "The prefix that the outside sees in its place. The shorter of the two is extended with zeros (RFC 6296 §3.1).",
-        ),
-        key(
-            "except",
-            Kind::Prefixes6,
-            Absent::Means("none but `inside`"),
-            "Further destinations that the site reaches under its own addresses: nothing is translated on the way there.",
-        ),
-    ]],
-};
+use crate::tunnel_context::TunnelContext;
 
 /// A prefix translator, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -65,8 +33,13 @@ pub struct Npt66 {
 }
 
 impl FromSection for Npt66 {
-    fn read(section: &Reader, default_name: String, before: &[Option<Self>], around: Around) -> Option<Self> {
-        let Around { index, claims, report, .. } = around;
+    fn read(
+        section: &Reader,
+        default_name: String,
+        before: &[Option<Self>],
+        context: TunnelContext,
+    ) -> Option<Self> {
+        let TunnelContext { index, claims, report, .. } = context;
         let name = section.value("name", report).map(|v| v.text(report));
         let inside = section.value("inside", report).and_then(|v| v.prefix6(report));
         let outside = section.value("outside", report);
@@ -90,7 +63,7 @@ impl FromSection for Npt66 {
     }
 }
 
-impl Other for Npt66 {
+impl Mechanism for Npt66 {
     fn name(&self) -> &str {
         &self.name
     }

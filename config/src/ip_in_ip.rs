@@ -9,72 +9,18 @@ use sixway_dataplane::mechanism::ip_in_ip::{IpInIpConfig, IpInIpFault};
 use sixway_dataplane::tunnel::TunnelPolicy;
 use sixway_wire::{Prefix4, Prefix6};
 
-use super::{FromSection, Other};
 use crate::claims::{Claims, Owner};
-use crate::configured_tunnel::{NO_HOSTS, is_of_hosts};
 use crate::encapsulation::Encapsulation;
 use crate::fault::{Place, Report};
 use crate::host::HostFacts;
+use crate::host_prefixes::{NO_HOSTS, is_of_hosts};
+use crate::mechanism::{FromSection, Mechanism};
 use crate::outer_end;
-use crate::routes::Route;
-use crate::schema::{Absent, Kind, OUTER_HEADER, Section, Times, key};
+use crate::route::Route;
 use crate::section::Reader;
 use crate::text;
-use crate::tunnels::Around;
+use crate::tunnel_context::TunnelContext;
 use crate::value::Value;
-
-/// The section's keys.
-pub(crate) static IP_IN_IP: Section = Section {
-    name: "ip_in_ip",
-    times: Times::Several,
-    groups: &[
-        &[
-            key(
-                "name",
-                Kind::Text,
-                Absent::Means("`ip_in_ip`; of several, `ip_in_ip-1`, `ip_in_ip-2`, …"),
-                "What it is called in `sixway show` and in metrics.",
-            ),
-            key(
-                "local",
-                Kind::Address,
-                Absent::FaultSuch("\"2001:db8::1\""),
-                "This end: an address that is routed to this host and is on none of its interfaces. Tunnels may share it, and it may be the gateway's own.",
-            ),
-            key(
-                "remote",
-                Kind::Address,
-                Absent::FaultSuch("\"2001:db8:7::1\""),
-                "The other end, of the same family.",
-            ),
-            key(
-                "prefixes",
-                Kind::Networks,
-                Absent::FaultSuch("[\"10.7.0.0/16\", \"2001:db8:70::/48\"]"),
-                "What is behind the other end: it is routed into the tunnel, the longest prefix first. Between IPv4 ends only IPv4 prefixes.",
-            ),
-            key(
-                "strict_sources",
-                Kind::Boolean,
-                Absent::Default("true"),
-                "Take only packets whose inner source lies within `prefixes`.",
-            ),
-            key(
-                "encapsulation_limit",
-                Kind::IntegerOr { word: "none", min: 0, max: 255 },
-                Absent::Default("4"),
-                "How many more tunnels a packet may enter, if it does not say so itself (RFC 2473 §6.6); `\"none\"`: no such option, and 8 octets less. Only with IPv6 ends.",
-            ),
-            key(
-                "mtu",
-                Kind::IntegerOr { word: "dynamic", min: 1_280, max: 65_515 },
-                Absent::Default("\"dynamic\""),
-                "Octets of packet that go in whole: a number up to `tun.mtu`, or what the path to the other end is found to carry (RFC 2473 §6.7, RFC 2003 §5.1).",
-            ),
-        ],
-        OUTER_HEADER,
-    ],
-};
 
 /// A tunnel, resolved.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -201,8 +147,13 @@ const fn mend(fault: IpInIpFault) -> &'static str {
 }
 
 impl FromSection for IpInIp {
-    fn read(section: &Reader, default_name: String, before: &[Option<Self>], around: Around) -> Option<Self> {
-        let Around { index, mtu, host, claims, report } = around;
+    fn read(
+        section: &Reader,
+        default_name: String,
+        before: &[Option<Self>],
+        context: TunnelContext,
+    ) -> Option<Self> {
+        let TunnelContext { index, mtu, host, claims, report } = context;
         let name = section.value("name", report).map(|v| v.text(report));
         let local = read_end(section, "local", report);
         let remote = read_end(section, "remote", report);
@@ -290,7 +241,7 @@ impl IpInIp {
     }
 }
 
-impl Other for IpInIp {
+impl Mechanism for IpInIp {
     fn name(&self) -> &str {
         &self.name
     }

@@ -2,18 +2,18 @@
 
 use std::net::Ipv6Addr;
 
-use super::super::fault::{Place, Report};
-use super::super::host::HostFacts;
-use super::super::load::Config;
-use super::super::router_advertisement::RouterAdvertisement;
-use super::super::section::Reader;
-use super::super::surroundings::Surroundings;
-use super::Dns64;
-use super::upstream::Transport;
+use crate::config::Config;
+use crate::dns64::{Dns64, Transport};
+use crate::fault::{Place, Report};
+use crate::host::HostFacts;
+use crate::router_advertisement::RouterAdvertisement;
+use crate::section::Reader;
+use crate::section::place_of;
+use crate::surroundings::Surroundings;
 
 impl Config {
     /// Warns of what the DNS64 and the rest of the configuration say otherwise of one another. `advertisements` are the sections as written.
-    pub(in super::super) fn check_dns64(
+    pub(crate) fn check_dns64(
         &self,
         section: &Reader,
         advertisements: &[Reader],
@@ -122,9 +122,4 @@ impl Dns64 {
         let place = Place { key, ..section.place().clone() };
         report.warn(&place, format!("the AD bit of {address} comes by {transport}: {what}"));
     }
-}
-
-/// The place of a key as it was written, else of its section.
-pub(super) fn place_of(written: &Reader, name: &str) -> Place {
-    written.value(name, &mut Report::default()).map_or_else(|| written.place().clone(), |value| value.place)
 }

@@ -1,57 +1,17 @@
-//! Every section and key of the configuration: what is read, what is checked for unknown keys, and the tables of
-//! `docs/configuration.md` come from this one list.
+//! Keys and sections: what values a key takes, and what holds when it is not written.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::other::{IP_IN_IP, NPT66};
-use super::text::{duration, octets};
+use crate::text::{duration, octets};
 
-mod advertisement_keys;
-mod dns64_keys;
-mod keys;
-mod tunnel_keys;
-
-pub(super) use advertisement_keys::{ADVERTISED_PREFIX, ADVERTISED_ROUTE, ROUTER_ADVERTISEMENT};
-pub(super) use dns64_keys::{DNS64, DNSSEC, RULE, UPSTREAM};
-pub(super) use keys::{EAM, FASTPATH, FRAGMENTS, GATEWAY, NAT64, POOL, SIIT, STATIC, TIMEOUTS, TUN};
-pub(super) use tunnel_keys::{ISATAP, OUTER_HEADER, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};
-
-/// Every section, in the order of the document.
-pub(super) static SECTIONS: [&Section; 24] = [
-    &GATEWAY,
-    &TUN,
-    &POOL,
-    &NAT64,
-    &TIMEOUTS,
-    &STATIC,
-    &SIIT,
-    &EAM,
-    &NPT66,
-    &SIX_TO_FOUR,
-    &SIX_RD,
-    &TUNNEL,
-    &ISATAP,
-    &TUNNELS,
-    &IP_IN_IP,
-    &ROUTER_ADVERTISEMENT,
-    &ADVERTISED_PREFIX,
-    &ADVERTISED_ROUTE,
-    &DNS64,
-    &UPSTREAM,
-    &RULE,
-    &DNSSEC,
-    &FRAGMENTS,
-    &FASTPATH,
-];
-
-pub(super) const fn key(name: &'static str, kind: Kind, absent: Absent, meaning: &'static str) -> Key {
+pub(crate) const fn key(name: &'static str, kind: Kind, absent: Absent, meaning: &'static str) -> Key {
     Key { name, kind, absent, meaning }
 }
 
 /// What values a key takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Text,
     Path,
     /// A path, or the word.
@@ -213,7 +173,7 @@ impl Kind {
 
 /// What holds when a key is not written.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Absent {
+pub(crate) enum Absent {
     /// It must be written.
     Fault,
     /// It must be written, and this value (in TOML) shows how better than another of its kind.
@@ -226,7 +186,7 @@ pub(super) enum Absent {
 
 /// A key of a section.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Key {
+pub(crate) struct Key {
     pub name: &'static str,
     pub kind: Kind,
     pub absent: Absent,
@@ -235,7 +195,7 @@ pub(super) struct Key {
 
 /// How often a section may be written.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Times {
+pub(crate) enum Times {
     /// `[section]`, at most once.
     Once,
     /// `[section]`, or `[[section]]` as often as needed.
@@ -244,7 +204,7 @@ pub(super) enum Times {
 
 /// A section: its name as a path, and its keys in groups (sections share some).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Section {
+pub(crate) struct Section {
     pub name: &'static str,
     pub times: Times,
     pub groups: &'static [&'static [Key]],
@@ -262,7 +222,7 @@ impl Section {
     }
 
     /// The table of keys in Markdown, as it stands in `docs/configuration.md`.
-    fn table(&self) -> String {
+    pub fn table(&self) -> String {
         let mut text = String::from("| Key | Value | Default | Meaning |\n|---|---|---|---|\n");
         for key in self.keys() {
             let default = match key.absent {
@@ -275,9 +235,4 @@ impl Section {
         }
         text
     }
-}
-
-/// The tables of keys, by section name, as `docs/configuration.md` shows them.
-pub fn tables() -> Vec<(&'static str, String)> {
-    SECTIONS.iter().map(|section| (section.name, section.table())).collect()
 }

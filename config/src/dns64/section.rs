@@ -1,43 +1,25 @@
-//! `[dns64]`: AAAA records for IPv4-only names (RFC 6147).
+//! The section itself: what all its keys become.
 
-use std::io;
-use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_wire::Prefix6;
 
-use super::fault::{Place, Report};
-use super::host::HostFacts;
-use super::schema::DNSSEC;
-use super::section::Reader;
-use super::text::{self, words};
-
-mod bounds;
-mod check;
-mod dnssec;
-mod domain_name;
-mod listening;
-mod networks;
-mod pem;
-mod pref64;
-mod prefixes;
-mod reverse;
-mod rule;
-mod settings;
-mod upstream;
-
-pub use bounds::{Bounds, Stale};
-pub use dnssec::{CheckingDisabled, Dnssec, DnssecOk};
-pub use domain_name::Name;
-pub use listening::Listening;
-pub use networks::Networks;
-pub(super) use prefixes::Translators;
-pub use reverse::Reverse;
-pub use rule::{ARecords, Rule, Synthesis};
-pub use upstream::{Transport, Upstream};
+use super::bounds::Bounds;
+use super::context::Dns64Context;
+use super::dnssec::Dnssec;
+use super::listening::Listening;
+use super::networks::Networks;
+use super::prefixes::{self};
+use super::reverse::Reverse;
+use super::rule::Rule;
+use super::upstream::{self, Upstream};
+use crate::fault::{Place, Report};
+use crate::schema::DNSSEC;
+use crate::section::Reader;
+use crate::text;
+use crate::word::words;
 
 words! {
     /// Who answers for `ipv4only.arpa` (RFC 8880 §7.1).
@@ -107,29 +89,15 @@ pub struct Dns64 {
     pub dnssec: Dnssec,
 }
 
-/// What a DNS64 is read with.
-pub(super) struct Around<'r> {
-    pub host: &'r HostFacts,
-    /// `gateway.name`.
-    pub gateway: &'r str,
-    /// `gateway.metrics`.
-    pub metrics: Option<SocketAddr>,
-    /// The gateway's own addresses, which the host's stack does not have.
-    pub own: Vec<IpAddr>,
-    pub translators: &'r Translators,
-    pub read_file: &'r mut dyn FnMut(&Path) -> io::Result<String>,
-    pub report: &'r mut Report,
-}
-
 impl Dns64 {
-    pub(super) fn read(section: &Reader, around: &mut Around) -> Option<Self> {
-        let listening = Listening::read(section, around);
-        let report = &mut *around.report;
+    pub(crate) fn read(section: &Reader, context: &mut Dns64Context) -> Option<Self> {
+        let listening = Listening::read(section, context);
+        let report = &mut *context.report;
         let translated_elsewhere =
             section.value("translated_elsewhere", report).and_then(|v| v.boolean(report));
         let translate_non_global = section.value("translate_non_global", report).map(|v| v.boolean(report));
         let beside = prefixes::Beside {
-            translators: around.translators,
+            translators: context.translators,
             elsewhere: translated_elsewhere.unwrap_or(true),
             non_global: translate_non_global.flatten(),
         };
@@ -148,10 +116,11 @@ impl Dns64 {
         let bounds = Bounds::read(section, report);
         let query_log = section.value("query_log", report).and_then(|v| v.boolean(report));
         let rules = Rule::read_all(section, allow.as_ref().and_then(Option::as_ref), &beside, report);
-        let upstreams = upstream::read_all(section, &beside, prefixes.as_deref(), listening.as_ref(), around);
-        let dnssec = match &section.sections("dnssec", &DNSSEC, around.report)[..] {
-            [written, ..] => Dnssec::read(written, around),
-            [] => Dnssec::read(&section.child("dnssec", &DNSSEC), around),
+        let upstreams =
+            upstream::read_all(section, &beside, prefixes.as_deref(), listening.as_ref(), context);
+        let dnssec = match &section.sections("dnssec", &DNSSEC, context.report)[..] {
+            [written, ..] => Dnssec::read(written, context),
+            [] => Dnssec::read(&section.child("dnssec", &DNSSEC), context),
         };
         Some(Self {
             listening: listening?,
