@@ -16,14 +16,13 @@ use crate::section::Reader;
 use crate::text;
 use crate::tunnel_context::TunnelContext;
 use crate::unicast::read_unicast;
-use crate::word::words;
+use crate::word::{self, words_of};
 
-words! {
-    /// What a gateway is to an ISATAP site (RFC 5214 §8).
+pub use sixway_dataplane::mechanism::isatap::Role as IsatapRole;
+
+words_of! {
     IsatapRole {
-        /// An advertising router.
         Router = "router",
-        /// A host.
         Host = "host",
     }
 }
@@ -34,6 +33,7 @@ pub struct Isatap {
     /// What it is called.
     pub name: String,
     /// What the gateway is.
+    #[serde(serialize_with = "word::serialize")]
     pub role: IsatapRole,
     /// This end.
     #[serde(flatten)]

@@ -15,27 +15,22 @@ use crate::section::Reader;
 use crate::text;
 use crate::translation::Translation;
 use crate::translator_prefix::read_prefix;
-use crate::word::words;
+use crate::word::{self, Word, words_of};
 
-words! {
-    /// Who may answer through a binding (RFC 6146 §3.5).
-    Filtering {
-        /// Anyone.
-        EndpointIndependent = "endpoint-independent",
-        /// Addresses that the inside host has sent to.
-        AddressDependent = "address-dependent",
+pub use sixway_dataplane::nat::{Filtering, NatProtocol};
+
+words_of! {
+    NatProtocol {
+        Tcp = "tcp",
+        Udp = "udp",
+        Icmp = "icmp",
     }
 }
 
-words! {
-    /// A protocol with bindings (RFC 6146 §3.1).
-    StaticProtocol {
-        /// TCP.
-        Tcp = "tcp",
-        /// UDP.
-        Udp = "udp",
-        /// ICMP queries, by identifier.
-        Icmp = "icmp",
+words_of! {
+    Filtering {
+        EndpointIndependent = "endpoint-independent",
+        AddressDependent = "address-dependent",
     }
 }
 
@@ -43,7 +38,8 @@ words! {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Static {
     /// Its protocol.
-    pub protocol: StaticProtocol,
+    #[serde(serialize_with = "word::serialize")]
+    pub protocol: NatProtocol,
     /// The host inside and its port.
     #[serde(serialize_with = "text::one")]
     pub inside: Endpoint6,
@@ -83,6 +79,7 @@ pub struct Nat64 {
     /// The name of its pool.
     pub pool: String,
     /// Who may answer through a binding.
+    #[serde(serialize_with = "word::serialize")]
     pub filtering: Filtering,
     /// Most sessions, of all workers.
     pub max_sessions: u32,
@@ -242,7 +239,7 @@ fn read_static(
             }
             Some((outside, v.place))
         });
-        let is_icmp = protocol == Some(StaticProtocol::Icmp);
+        let is_icmp = protocol == Some(NatProtocol::Icmp);
         let ports = [inside.as_ref().map(|(e, p)| (e.port, p)), outside.as_ref().map(|(e, p)| (e.port, p))];
         for (_, place) in ports.into_iter().flatten().filter(|(port, _)| *port == 0 && !is_icmp) {
             report.fault(place, "port 0 is none; ports are 1 to 65535");

@@ -21,16 +21,14 @@ use crate::text;
 use crate::translation::Translation;
 use crate::translator_prefix::read_prefix;
 use crate::unicast::is_unicast;
-use crate::word::words;
+use crate::word::{self, words, words_of};
 
-words! {
-    /// How two hosts with EAMs reach one another by their mapped addresses (RFC 7757 §4.2).
+pub use sixway_dataplane::mechanism::siit::Hairpinning;
+
+words_of! {
     Hairpinning {
-        /// The translator turns the packets context (§4.2.2).
         Intrinsic = "intrinsic",
-        /// They leave as IPv4 and come back (§4.2.1).
         Simple = "simple",
-        /// They are translated like all others.
         Off = "off",
     }
 }
@@ -72,6 +70,7 @@ pub struct Siit {
     /// The side of the mappings that is routed to the gateway.
     pub eam_routes: EamRoutes,
     /// How mapped hosts reach one another.
+    #[serde(serialize_with = "word::serialize")]
     pub hairpinning: Hairpinning,
     /// Sources of ICMP errors from routers that cannot be translated.
     #[serde(serialize_with = "text::many")]

@@ -17,14 +17,13 @@ use crate::section::Reader;
 use crate::text;
 use crate::tunnel_context::TunnelContext;
 use crate::unicast::read_unicast;
-use crate::word::words;
+use crate::word::{self, words_of};
 
-words! {
-    /// What a gateway is to a 6rd domain (RFC 5969 §3).
+pub use sixway_dataplane::mechanism::six_rd::Role as SixRdRole;
+
+words_of! {
     SixRdRole {
-        /// A customer's router.
         CustomerEdge = "customer_edge",
-        /// The provider's way to the rest of IPv6.
         BorderRelay = "border_relay",
     }
 }
@@ -35,6 +34,7 @@ pub struct SixRd {
     /// What it is called.
     pub name: String,
     /// What the gateway is.
+    #[serde(serialize_with = "word::serialize")]
     pub role: SixRdRole,
     /// 6rdPrefix.
     #[serde(serialize_with = "text::one")]

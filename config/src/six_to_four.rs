@@ -20,35 +20,22 @@ use crate::text;
 use crate::tunnel_context::TunnelContext;
 use crate::unicast::is_unicast;
 use crate::unicast::read_unicast;
-use crate::word::words;
+use crate::word::{self, words_of};
 
-words! {
-    /// What a gateway is to 6to4 (RFC 3056 §1.1).
+pub use sixway_dataplane::mechanism::six_to_four::{NativeSources, Role as SixToFourRole};
+
+words_of! {
     SixToFourRole {
-        /// A relay between 6to4 sites and native IPv6.
         Relay = "relay",
-        /// The router of a site.
         Router = "router",
-        /// A single host.
         Host = "host",
     }
 }
 
-/// The relays that packets from native IPv6 are accepted from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NativeSources {
-    /// All of them.
-    Any,
-    /// These.
-    Listed(Vec<Ipv4Addr>),
-}
-
-impl Serialize for NativeSources {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Any => serializer.serialize_str("any"),
-            Self::Listed(relays) => text::many(relays, serializer),
-        }
+fn native_sources<S: Serializer>(sources: &NativeSources, serializer: S) -> Result<S::Ok, S::Error> {
+    match sources {
+        NativeSources::AnyRelay => serializer.serialize_str("any"),
+        NativeSources::Listed(relays) => text::many(relays, serializer),
     }
 }
 
@@ -58,6 +45,7 @@ pub struct SixToFour {
     /// What it is called.
     pub name: String,
     /// What the gateway is.
+    #[serde(serialize_with = "word::serialize")]
     pub role: SixToFourRole,
     /// This end.
     #[serde(flatten)]
@@ -69,7 +57,7 @@ pub struct SixToFour {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relay: Option<Ipv4Addr>,
     /// The relays that packets from native IPv6 are accepted from.
-    #[serde(skip_serializing_if = "is_any")]
+    #[serde(serialize_with = "native_sources", skip_serializing_if = "is_any")]
     pub native_sources: NativeSources,
     /// How packets are put into IPv4.
     #[serde(flatten)]
@@ -77,7 +65,7 @@ pub struct SixToFour {
 }
 
 fn is_any(sources: &NativeSources) -> bool {
-    *sources == NativeSources::Any
+    *sources == NativeSources::AnyRelay
 }
 
 /// RFC 3068 §2.4: the anycast address of relays; deprecated by RFC 7526.
@@ -149,7 +137,7 @@ impl SixToFour {
             Some(relay)
         });
         let native_sources = section.value("native_sources", report).and_then(|v| match v.is_word("any") {
-            true => Some(NativeSources::Any),
+            true => Some(NativeSources::AnyRelay),
             false => {
                 if !is_site {
                     report.fault(&v.place, "a relay has no other relays before it; leave it out");

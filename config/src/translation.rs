@@ -1,36 +1,24 @@
 //! The keys that every translating mechanism has: the choices of RFC 7915.
 
-use serde::ser::{Serialize, Serializer};
+use serde::Serializer;
 
 use crate::fault::Report;
 use crate::section::Reader;
-use crate::word::words;
+use crate::word::{self, words_of};
 
-words! {
-    /// What becomes of IPv4 UDP packets without checksum (RFC 7915 §4.5).
+pub use sixway_dataplane::translate::{HeaderByte, UdpZeroChecksum};
+
+words_of! {
     UdpZeroChecksum {
-        /// It is computed.
         Compute = "compute",
-        /// The packet is dropped.
         Drop = "drop",
     }
 }
 
-/// What becomes of the TOS octet or Traffic Class (RFC 7915 §4.1, §5.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HeaderByte {
-    /// It is copied.
-    Copy,
-    /// It is set to this value.
-    Set(u8),
-}
-
-impl Serialize for HeaderByte {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Copy => serializer.serialize_str("copy"),
-            Self::Set(value) => serializer.serialize_u8(*value),
-        }
+pub(crate) fn header_byte<S: Serializer>(byte: &HeaderByte, serializer: S) -> Result<S::Ok, S::Error> {
+    match byte {
+        HeaderByte::Copy => serializer.serialize_str("copy"),
+        HeaderByte::Set(value) => serializer.serialize_u8(*value),
     }
 }
 
@@ -40,12 +28,15 @@ pub struct Translation {
     /// Whether the well-known prefix may stand before non-global IPv4 addresses.
     pub translate_non_global: bool,
     /// What becomes of IPv4 UDP packets without checksum.
+    #[serde(serialize_with = "word::serialize")]
     pub udp_zero_checksum: UdpZeroChecksum,
     /// IPv4 packets that may be fragmented become IPv6 packets of at most so many octets.
     pub lowest_ipv6_mtu: u16,
     /// Traffic Class of IPv6 packets.
+    #[serde(serialize_with = "header_byte")]
     pub traffic_class: HeaderByte,
     /// TOS of IPv4 packets.
+    #[serde(serialize_with = "header_byte")]
     pub tos: HeaderByte,
     /// Whether the MSS of TCP SYNs is lowered to what fits.
     pub clamp_mss: bool,

@@ -1,9 +1,25 @@
 //! Closed lists of words that values are written in.
 
 /// A word of a closed list, as the configuration writes it.
-pub(crate) trait Word: Copy + 'static {
+pub trait Word: Copy + 'static {
     /// Every word with its meaning, in the schema's order.
     const WORDS: &'static [(&'static str, Self)];
+
+    /// The word, as the configuration writes it.
+    fn as_str(self) -> &'static str
+    where
+        Self: PartialEq,
+    {
+        Self::WORDS.iter().find(|(_, value)| *value == self).map_or("", |(word, _)| word)
+    }
+}
+
+/// Writes the word of a value; for types of other crates.
+pub(crate) fn serialize<T: Word + PartialEq, S: serde::Serializer>(
+    value: &T,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(value.as_str())
 }
 
 /// A closed list of words, read and written as in the configuration.
@@ -34,3 +50,13 @@ macro_rules! words {
     };
 }
 pub(crate) use words;
+
+/// The words for the values of the data plane's own type.
+macro_rules! words_of {
+    ($type:ty { $($variant:ident = $word:literal,)+ }) => {
+        impl $crate::word::Word for $type {
+            const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$variant)),+];
+        }
+    };
+}
+pub(crate) use words_of;
