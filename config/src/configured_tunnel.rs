@@ -40,7 +40,7 @@ impl Remote {
     fn read(text: &str, place: &Place, report: &mut Report) -> Option<Self> {
         if let Ok(address) = text.parse::<Ipv4Addr>() {
             if !is_unicast(address) {
-                report.fault(place, "is no address that a host can have; write a unicast address");
+                report.fault(place, "is not a valid host address; write a unicast address");
                 return None;
             }
             return Some(Self::Address(address));
@@ -99,7 +99,7 @@ impl ConfiguredTunnel {
                 |address: Ipv4Addr| host.addresses.iter().find(|it| it.address == IpAddr::V4(address));
             match &remote {
                 Remote::Address(address) if own == Some(*address) => {
-                    report.fault(&v.place, "is this end too; write the other end's address");
+                    report.fault(&v.place, "is also the local end; write the address of the remote end");
                 }
                 // RFC 6324 §3: what goes there would come back.
                 Remote::Address(address) => {
@@ -108,7 +108,7 @@ impl ConfiguredTunnel {
                         let what = "is this host's own address on";
                         report.fault(
                             &v.place,
-                            format!("{what} {}; write the other end's address", held.interface),
+                            format!("{what} {}; write the address of the remote end", held.interface),
                         );
                     }
                 }
@@ -119,7 +119,7 @@ impl ConfiguredTunnel {
         let remote_refresh = section.value("remote_refresh", report).and_then(|v| v.duration(report));
         let within = section.value("remote_within", report);
         if let (Some(Remote::Address(_)), Some(v)) = (&remote, &within) {
-            report.fault(&v.place, "is for a remote that is a name; leave it out");
+            report.fault(&v.place, "applies only to a remote that is a name; remove it");
         }
         let remote_within = read_prefixes(within, report);
         let prefixes = section.value("prefixes", report).and_then(|v| {
@@ -137,7 +137,8 @@ impl ConfiguredTunnel {
                 }
             }
             if whole && prefixes.is_empty() {
-                report.fault(&place, "is empty; write what is behind the other end, such as [\"::/0\"]");
+                report
+                    .fault(&place, "is empty; write the prefixes behind the remote end, such as [\"::/0\"]");
             }
             whole.then_some(prefixes)
         });
@@ -145,7 +146,7 @@ impl ConfiguredTunnel {
         let ipv6_address = section.value("ipv6_address", report).map(|v| {
             let address = v.address6(report)?;
             if address.is_unspecified() || address.is_loopback() || address.is_multicast() {
-                report.fault(&v.place, "is no address that a host can have; write a unicast address");
+                report.fault(&v.place, "is not a valid host address; write a unicast address");
             }
             Some(address)
         });

@@ -51,8 +51,8 @@ impl Config {
         let found = !dns64.interfaces(&host.addresses).is_empty();
         if found && single4 && single6 {
             let what =
-                "there are no hosts on the networks of the listening addresses; write your clients' prefixes";
-            report.warn(&place, format!("is not written, and only this host may ask: {what}"));
+                "the networks of the listening addresses have no other hosts; write your clients' prefixes";
+            report.warn(&place, format!("is not set, and only this host may query: {what}"));
         }
     }
 
@@ -72,7 +72,8 @@ impl Config {
         if told.iter().any(listened) || told.contains(first) {
             return;
         }
-        let what = "hosts that ask others get no addresses for IPv4-only names; add it, or leave rdnss out";
+        let what =
+            "hosts that query other servers get no addresses for IPv4-only names; add it, or remove rdnss";
         report.warn(
             &place_of(written, "rdnss"),
             format!("leaves out {first}, where [dns64] listens on this link: {what}"),
@@ -96,11 +97,11 @@ impl Config {
         for row in &told.prefixes {
             let held = allow.v6.iter().any(|p| p.length() <= row.prefix.length() && p.overlaps(row.prefix));
             if !held {
-                let what = "hosts there are told to ask [dns64], and would be refused; add it";
+                let what = "hosts there are configured to query [dns64], which would refuse them; add it";
                 let prefix = row.prefix;
                 report.warn(
                     &place_of(written, "prefixes"),
-                    format!("dns64.allow does not hold {prefix}: {what}"),
+                    format!("dns64.allow does not contain {prefix}: {what}"),
                 );
             }
         }
@@ -118,8 +119,8 @@ impl Dns64 {
         };
         let key = format!("{}.dnssec.trust_upstream_ad", section.place().key).into();
         let (address, transport) = (exposed.address, exposed.transport.as_str());
-        let what = "anybody on the way can set it (RFC 6840 §5.8); use TLS, or validate = true";
+        let what = "anyone on the path can set it (RFC 6840 §5.8); use TLS, or validate = true";
         let place = Place { key, ..section.place().clone() };
-        report.warn(&place, format!("the AD bit of {address} comes by {transport}: {what}"));
+        report.warn(&place, format!("the AD bit of {address} is received over {transport}: {what}"));
     }
 }

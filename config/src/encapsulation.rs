@@ -58,7 +58,7 @@ impl Encapsulation {
         let mtu = section.value("mtu", report).and_then(|v| {
             let mtu = v.integer_or::<u16>(report)?;
             if let Some(device) = device.filter(|device| mtu.is_some_and(|mtu| mtu > *device)) {
-                report.fault(&v.place, format!("is more than tun.mtu, {device}; lower it, or raise that"));
+                report.fault(&v.place, format!("is more than tun.mtu, {device}; lower it, or raise tun.mtu"));
             }
             Some(mtu)
         });

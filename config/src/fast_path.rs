@@ -70,7 +70,7 @@ impl FastPath {
         let pin_path = section.value("pin_path", report).and_then(|v| {
             let path = v.path(report)?;
             if !path.is_absolute() {
-                report.fault(&v.place, "is no absolute path; write one such as \"/run/sixway/bpf\"");
+                report.fault(&v.place, "is not an absolute path; write one such as \"/run/sixway/bpf\"");
                 return None;
             }
             Some(path)
@@ -123,14 +123,14 @@ fn interfaces(
             return None;
         }
         if name == "lo" || Some(&*name) == device {
-            let what = "nothing is forwarded from it by itself; write the interfaces that packets come by";
+            let what = "no packets are forwarded from it; write the interfaces that packets arrive on";
             report.fault(&item.place, format!("\"{name}\" is this host's own: {what}"));
             return None;
         }
         if known().next().is_some() && !known().any(|own| own == name) {
             let near = did_you_mean(&name, known());
             let near = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
-            report.warn(&item.place, format!("no interface is called \"{name}\" at the moment{near}"));
+            report.warn(&item.place, format!("there is no interface \"{name}\" now{near}"));
         }
         Some(name)
     });

@@ -82,7 +82,7 @@ impl Gateway {
             if !plain || name.starts_with('.') {
                 report.fault(
                     &v.place,
-                    "is no name; write up to 64 letters, digits, -, _ and ., not first a dot",
+                    "is not a valid name; write up to 64 letters, digits, -, _ and ., not starting with a dot",
                 );
                 return None;
             }
@@ -91,7 +91,7 @@ impl Gateway {
         let ipv4_address = section.value("ipv4_address", report).and_then(|v| {
             let address = v.address4(report)?;
             if !crate::unicast::is_unicast(address) {
-                report.fault(&v.place, "is no address that a host can have; write a unicast address");
+                report.fault(&v.place, "is not a valid host address; write a unicast address");
             }
             claims.v4(Prefix4::holding(address, 32), Owner::Gateway, &v.place);
             Some(address)
@@ -99,7 +99,7 @@ impl Gateway {
         let ipv6_address = section.value("ipv6_address", report).and_then(|v| {
             let address = v.address6(report)?;
             if address.is_unspecified() || address.is_loopback() || address.is_multicast() {
-                report.fault(&v.place, "is no address that a host can have; write a unicast address");
+                report.fault(&v.place, "is not a valid host address; write a unicast address");
             }
             claims.v6(Prefix6::holding(address, 128), Owner::Gateway, &v.place);
             Some(address)
@@ -165,7 +165,7 @@ impl Tun {
             // `lo` is there already; the other two are the kernel's names for settings of every device.
             let taken = matches!(&*name, "lo" | "all" | "default");
             if !is_interface_name(&name) || !plain || taken {
-                report.fault(&v.place, "is no device name; write up to 15 letters and digits");
+                report.fault(&v.place, "is not a valid device name; write up to 15 letters and digits");
                 return None;
             }
             Some(name)
@@ -216,7 +216,7 @@ impl Fragments {
         if let Some(v) = per_source.filter(|_| packets_per_source > packets) {
             report.fault(
                 &v.place,
-                format!("is more than fragments.packets, {packets}, for all sources together; lower it"),
+                format!("is more than fragments.packets, {packets}, which applies to all sources together; lower it"),
             );
         }
         Some(Self {

@@ -24,7 +24,7 @@ pub(crate) fn read_prefixes(value: Option<Value>, report: &mut Report) -> Option
     let place = value.as_ref().map(|v| v.place.clone());
     let items = value.map(Value::items).unwrap_or_default();
     if let Some(place) = place.filter(|_| items.is_empty()) {
-        report.fault(&place, "is empty; write networks such as [\"192.0.2.0/28\"], or leave it out");
+        report.fault(&place, "is empty; write networks such as [\"192.0.2.0/28\"], or remove it");
     }
     let read: Vec<Prefix4> = items.iter().filter_map(|item| item.prefix4(report)).collect();
     (read.len() == items.len()).then_some(read)

@@ -75,7 +75,7 @@ impl EncapsulationLimit {
         let limit = value.integer_or(report)?;
         if ends.is_some_and(|end| end.is_ipv4()) {
             if value.is_written() {
-                report.fault(&value.place, "is for tunnels over IPv6; leave it out");
+                report.fault(&value.place, "applies only to tunnels over IPv6; remove it");
             }
             return Some(Self::Inapplicable);
         }
@@ -94,7 +94,7 @@ fn read_end(section: &Reader, key: &str, report: &mut Report) -> Option<(IpAddr,
     if is_no_hosts {
         report.fault(
             &value.place,
-            "is no address that a host can have beyond its link; write a unicast address",
+            "is not a valid host address; write a unicast address that is not link-local",
         );
         return None;
     }
@@ -108,7 +108,8 @@ fn check_remote(remote: IpAddr, place: &Place, host: &HostFacts, claims: &mut Cl
         IpAddr::V6(remote) => claims.v6(Prefix6::holding(remote, 128), Owner::OuterEnd, place),
     }
     if let Some(held) = host.addresses.iter().find(|it| it.address == remote) {
-        let what = format!("is this host's own address on {}; write the other end's address", held.interface);
+        let what =
+            format!("is this host's own address on {}; write the address of the remote end", held.interface);
         report.fault(place, what);
     }
 }
@@ -132,7 +133,7 @@ fn read_prefixes(value: Value, index: usize, claims: &mut Claims, report: &mut R
         prefixes.push(prefix);
     }
     if whole && prefixes.is_empty() {
-        report.fault(&place, "is empty; write what is behind the other end, such as [\"10.7.0.0/16\"]");
+        report.fault(&place, "is empty; write the prefixes behind the remote end, such as [\"10.7.0.0/16\"]");
     }
     whole.then_some(prefixes)
 }
@@ -140,9 +141,9 @@ fn read_prefixes(value: Value, index: usize, claims: &mut Claims, report: &mut R
 /// How a fault is mended.
 const fn mend(fault: IpInIpFault) -> &'static str {
     match fault {
-        IpInIpFault::SameEnds => "write the other end's address as remote",
+        IpInIpFault::SameEnds => "write the address of the remote end as remote",
         IpInIpFault::MixedEnds => "write two addresses of one family",
-        IpInIpFault::SixInFour => "write them in a [[tunnel]], whose local end is an address of this host",
+        IpInIpFault::SixInFour => "use a [[tunnel]], whose local end is an address of this host",
     }
 }
 
@@ -186,8 +187,7 @@ impl FromSection for IpInIp {
         check_remote(remote, &remote_at, host, claims, report);
         tunnel.check_way_to_remote(&remote_at, report);
         if let Some(other) = before.iter().flatten().find(|it| (it.local, it.remote) == (local, remote)) {
-            let what =
-                "runs between the same two ends; write one [[ip_in_ip]] with all prefixes, or another local";
+            let what = "has the same two ends; write one [[ip_in_ip]] with all prefixes, or use another local address";
             report.fault(section.place(), format!("{} {what}", other.name));
         }
         Some(tunnel)
@@ -232,11 +232,12 @@ impl IpInIp {
             }
         };
         if self.prefixes.contains(&whole) {
-            let what = "the tunnel's own packets would be routed into it; leave it out of them";
+            let what = "the tunnel's own packets would be routed into it; remove it from prefixes";
             report.fault(place, format!("is one of prefixes: {what}"));
         } else if let Some(prefix) = holding {
-            let what = "the tunnel's own packets need a narrower route, that does not lead into the device";
-            report.warn(place, format!("lies in {prefix}, one of prefixes: {what}"));
+            let what =
+                "the tunnel's own packets need a more specific route that does not lead into the device";
+            report.warn(place, format!("is within {prefix}, one of prefixes: {what}"));
         }
     }
 }

@@ -75,10 +75,10 @@ impl Isatap {
         let prefix = prefix.map(|v| {
             let prefix = v.prefix6(report)?;
             if role == Some(IsatapRole::Host) {
-                report.fault(&v.place, "a host learns its prefix from a router; leave it out");
+                report.fault(&v.place, "a host learns its prefix from a router; remove it");
             }
             if prefix.length() != PREFIX_LENGTH {
-                let what = "ISATAP's interface identifiers leave 64 (RFC 5214 §6.1)";
+                let what = "an ISATAP prefix must be 64 bits long (RFC 5214 §6.1)";
                 report.fault(&v.place, format!("is {} bits long; {what}", prefix.length()));
                 return None;
             }
@@ -91,7 +91,7 @@ impl Isatap {
         if no_prefix && role == Some(IsatapRole::Router) {
             report.fault(
                 &missing("prefix"),
-                "is missing; write prefix = \"2001:db8:1::/64\", which hosts are told",
+                "is missing; write the prefix to advertise, such as prefix = \"2001:db8:1::/64\"",
             );
         }
         let routers = section.value("potential_routers", report);
@@ -99,7 +99,7 @@ impl Isatap {
             None => Some(Vec::new()),
             Some(v) => {
                 if role == Some(IsatapRole::Router) {
-                    report.fault(&v.place, "only a host has a potential router list; leave it out");
+                    report.fault(&v.place, "only a host has a potential router list; remove it");
                 }
                 let place = v.place.clone();
                 let routers = read_unicast(v.items(), report);
@@ -108,7 +108,8 @@ impl Isatap {
                 }
                 let own = local.as_ref().and_then(|(local, _)| local.found);
                 if let Some(own) = own.filter(|own| routers.as_ref().is_some_and(|all| all.contains(own))) {
-                    report.fault(&place, format!("{own} is this end too; write the routers' addresses"));
+                    report
+                        .fault(&place, format!("{own} is also the local end; write the routers' addresses"));
                 }
                 routers
             }
@@ -121,7 +122,7 @@ impl Isatap {
             None => Some((role == Some(IsatapRole::Host)).then_some(MIN_SOLICIT_INTERVAL)),
             Some(v) => {
                 if role == Some(IsatapRole::Router) {
-                    report.fault(&v.place, "only a host solicits routers; leave it out");
+                    report.fault(&v.place, "only a host solicits routers; remove it");
                 }
                 v.duration(report).map(Some)
             }
@@ -133,8 +134,8 @@ impl Isatap {
             && !(locators.is_empty() || routers.is_empty())
             && !routers.iter().any(|router| locators.iter().any(|network| network.contains(*router)))
         {
-            let what = "no router is heard; add the routers' networks";
-            report.warn(&place, format!("holds none of the potential routers: {what}"));
+            let what = "packets of the routers are dropped; add their networks";
+            report.warn(&place, format!("contains none of the potential routers: {what}"));
         }
         let encapsulation = Encapsulation::read(section, mtu, report);
         Some(Self {

@@ -72,7 +72,7 @@ impl Config {
         match (config, faults) {
             (Some(config), None) => Ok((config, warnings)),
             (_, Some(faults)) => Err(faults),
-            (None, None) => Err(Faults::of_file(file, "cannot be understood")),
+            (None, None) => Err(Faults::of_file(file, "cannot be parsed")),
         }
     }
 }
@@ -81,9 +81,9 @@ fn read_file(path: &Path) -> io::Result<String> {
     // Before it is opened: a named pipe would keep us waiting for ever.
     let there = std::fs::metadata(path)?;
     if !there.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("not a regular file"));
     }
-    let too_large = || io::Error::other("it is larger than 512 MiB");
+    let too_large = || io::Error::other("larger than 512 MiB");
     if there.len() > MAX_FILE {
         return Err(too_large());
     }
@@ -291,7 +291,7 @@ fn read_advertisements(
             let there = place.seen_from(section.place());
             report.fault(
                 section.place(),
-                format!("{link} has its advertisements already ({there}); write one section for each link"),
+                format!("{link} already has advertisements ({there}); write one section for each link"),
             );
         }
         for row in &one.prefixes {
@@ -301,7 +301,7 @@ fn read_advertisements(
                 let there = place.seen_from(section.place());
                 report.fault(
                     section.place(),
-                    format!("subnet {number} of {from} is on a link already ({there}); write another number for each"),
+                    format!("subnet {number} of {from} is already used on a link ({there}); use a different number for each link"),
                 );
             }
             subnets.push((from.clone(), row.subnet, section.place().clone()));
@@ -357,7 +357,7 @@ fn read_pools(
         if let Some(same) = pools.iter().find(|other| other.name.is_some() && other.name == pool.name) {
             let there = same.place.seen_from(&pool.place);
             report
-                .fault(&pool.place, format!("another pool has this name ({there}); write a name of its own"));
+                .fault(&pool.place, format!("another pool has this name ({there}); choose a different name"));
         }
         pools.push(pool);
     }
@@ -388,16 +388,16 @@ fn warn_of_silence(config: &Config, host: &HostFacts, document: &Document, repor
     ];
     for (key, family, _) in without.into_iter().filter(|(_, _, missing)| *missing) {
         let place = Place { key: key.into(), ..file.clone() };
-        let what = "no ICMP errors are sent to hosts of it, and their path MTU discovery will fail";
-        report.warn(&place, format!("is not set: without a source of {family}, {what}"));
+        let what = "no ICMP errors are sent, and path MTU discovery of its hosts will fail";
+        report.warn(&place, format!("is not set: without an {family} source address {what}"));
     }
     for siit in config.siit.iter().filter(|_| config.tun.routes.auto) {
         if let Err(count) = eam_routes(siit) {
             let place = Place { key: siit.name.as_str().into(), ..file.clone() };
-            let what = "none is set: write shorter prefixes that hold them in tun.routes";
+            let what = "no route is added; write shorter prefixes that cover them in tun.routes";
             report.warn(
                 &place,
-                format!("its mappings would need {count} routes, more than {MAX_EAM_ROUTES}; {what}"),
+                format!("the mappings need {count} routes, more than {MAX_EAM_ROUTES}; {what}"),
             );
         }
     }

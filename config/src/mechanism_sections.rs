@@ -9,10 +9,7 @@ const MAX_MECHANISMS: usize = 64;
 /// Tells of more sections of a kind than a gateway has.
 pub(crate) fn too_many(written: &[Reader], report: &mut Report) {
     if let Some(section) = written.get(MAX_MECHANISMS) {
-        report.fault(
-            section.place(),
-            format!("is one too many; a gateway has {MAX_MECHANISMS} of a kind at most"),
-        );
+        report.fault(section.place(), format!("is one too many; maximum {MAX_MECHANISMS} of a kind"));
     }
 }
 

@@ -101,7 +101,7 @@ fn read_all<M: FromSection>(
         if let Some(one) = &one
             && read.iter().flatten().any(|other| other.name() == one.name())
         {
-            let what = format!("another has the name {} already; write a name of its own", one.name());
+            let what = format!("the name {} is already used; choose a different name", one.name());
             context.report.fault(section.place(), what);
         }
         read.push(one);

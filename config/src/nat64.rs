@@ -126,7 +126,7 @@ impl Nat64 {
                 let (other, there) = (place.path(), place.seen_from(&v.place));
                 report.fault(
                     &v.place,
-                    format!("is {other}'s pool already ({there}); write a [[pool]] for each"),
+                    format!("is already used by {other} ({there}); write a [[pool]] for each"),
                 );
             }
             taken.push((name.clone(), v.place.clone()));
@@ -171,7 +171,7 @@ fn find_pool<'p>(name: &str, pools: &'p [ReadPool], place: &Place, report: &mut 
         (Some(near), _) => format!("did you mean \"{near}\"?"),
         (None, 0) => format!("write a [[pool]] with name = \"{name}\""),
         (None, _) => {
-            format!("there are {}", names().map(|n| format!("\"{n}\"")).collect::<Vec<_>>().join(", "))
+            format!("the pools are {}", names().map(|n| format!("\"{n}\"")).collect::<Vec<_>>().join(", "))
         }
     };
     report.fault(place, format!("no pool has this name; {mend}"));
@@ -219,7 +219,10 @@ fn read_static(
         let inside = row.value("inside", report).and_then(|v| {
             let inside = v.endpoint6(report)?;
             if prefix.is_some_and(|prefix| prefix.contains(inside.address)) {
-                report.fault(&v.place, "lies in this NAT64's own prefix; write the address of a host inside");
+                report.fault(
+                    &v.place,
+                    "is within this NAT64's own prefix; write the address of an inside host",
+                );
             }
             Some((inside, v.place))
         });
@@ -228,13 +231,13 @@ fn read_static(
             if let Some(pool) = pool.filter(|pool| !pool.holds(outside.address)) {
                 let (name, first) = (&pool.name, pool.addresses.first());
                 let such = first.map(|p| format!(" such as {}", p.address())).unwrap_or_default();
-                report.fault(&v.place, format!("is no address of pool {name}; write one of it{such}"));
+                report.fault(&v.place, format!("is not an address of pool {name}; write one{such}"));
             } else if let Some(pool) = pool.filter(|pool| pool.shared && !pool.ports.contain(outside.port)) {
                 let (name, ports) = (&pool.name, &pool.ports);
-                let what = "the others of its addresses are this host's own";
+                let what = "the host keeps the other ports of its addresses";
                 report.fault(
                     &v.place,
-                    format!("is no port of pool {name}, {ports}, and {what}; write one of these"),
+                    format!("is not a port of pool {name}, {ports}, and {what}; write one of these"),
                 );
             }
             Some((outside, v.place))
@@ -242,7 +245,7 @@ fn read_static(
         let is_icmp = protocol == Some(NatProtocol::Icmp);
         let ports = [inside.as_ref().map(|(e, p)| (e.port, p)), outside.as_ref().map(|(e, p)| (e.port, p))];
         for (_, place) in ports.into_iter().flatten().filter(|(port, _)| *port == 0 && !is_icmp) {
-            report.fault(place, "port 0 is none; ports are 1 to 65535");
+            report.fault(place, "port 0 is not valid; write 1 to 65535");
         }
         let (Some(protocol), Some((inside, _)), Some((outside, _))) = (protocol, inside, outside) else {
             continue;
@@ -259,7 +262,7 @@ fn read_static(
             let protocol = protocol.as_str();
             report.fault(
                 row.place(),
-                format!("{protocol} {what} has a static binding already ({there}); leave one"),
+                format!("{protocol} {what} already has a static binding ({there}); remove one"),
             );
         }
         bindings.push((binding, row.place().clone()));

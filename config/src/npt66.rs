@@ -54,8 +54,8 @@ impl FromSection for Npt66 {
         if let Some(other) =
             before.iter().flatten().find(|other| other.prefixes.inside() == prefixes.inside())
         {
-            let what = "a site has one outside prefix at a gateway (RFC 6296 §3.1)";
-            report.fault(&place, format!("{inside} is translated by {} already; {what}", other.name));
+            let what = "an inside prefix can have only one outside prefix (RFC 6296 §3.1)";
+            report.fault(&place, format!("{inside} is already translated by {}; {what}", other.name));
         }
         let whole = except.len() == items.len();
         let name = name.unwrap_or(Some(default_name))?;

@@ -20,7 +20,7 @@ pub(crate) fn check(
     if let Some((network, interface)) = host.broadcast(address) {
         report.fault(
             place,
-            format!("{address} is the broadcast address of {network} on {interface}; write the address of one host"),
+            format!("{address} is the broadcast address of {network} on {interface}; write a host address"),
         );
     }
 }

@@ -73,8 +73,10 @@ impl Pool {
                 report.fault(&place, "is empty; write the pool's addresses, such as [\"192.0.2.0/28\"]");
             }
             if count(&addresses) > MAX_ADDRESSES {
-                report
-                    .fault(&place, format!("holds {} addresses; {MAX_ADDRESSES} at most", count(&addresses)));
+                report.fault(
+                    &place,
+                    format!("contains {} addresses; maximum {MAX_ADDRESSES}", count(&addresses)),
+                );
                 return None;
             }
             if is_shared {
@@ -115,7 +117,7 @@ pub(crate) fn read_addresses(
         if !is_unicast(prefix.address()) || !is_unicast(prefix.last()) {
             report.fault(
                 &item.place,
-                format!("{prefix} holds addresses that no host can have; write unicast addresses"),
+                format!("{prefix} contains addresses that are not unicast; write unicast addresses"),
             );
             whole = false;
             continue;

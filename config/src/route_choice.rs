@@ -35,7 +35,7 @@ impl RouteChoice {
                 }
                 prefix if prefix.contains(':') => parse_prefix6(prefix).map(Route::V6),
                 prefix if prefix.contains('.') => parse_prefix4(prefix).map(Route::V4),
-                _ => Err("is no route; write \"auto\", \"none\" or prefixes".into()),
+                _ => Err("is not a valid route; write \"auto\", \"none\" or prefixes".into()),
             };
             match route {
                 Ok(route) => choice.further.push(route),

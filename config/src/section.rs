@@ -35,10 +35,8 @@ impl<'a> Reader<'a> {
                 Times::Once => format!("[{}]", schema.name),
                 Times::Several => format!("[[{}]]", schema.name),
             };
-            report.fault(
-                &place,
-                format!("is of type {kind}, but a section; write {header}, and its keys below it"),
-            );
+            report
+                .fault(&place, format!("must be a table, not a {kind}; write {header}, with its keys below"));
             return None;
         };
         for (key, _) in table {
@@ -128,7 +126,7 @@ pub(crate) fn readers<'a>(
 ) -> Vec<Reader<'a>> {
     match written.get_ref().as_array() {
         Some(items) if items.len() > 1 && schema.times == Times::Once => {
-            report.fault(&document.place(written.span(), path), format!("[{path}] may be written only once"));
+            report.fault(&document.place(written.span(), path), format!("[{path}] can be written only once"));
             Vec::new()
         }
         Some(items) => items

@@ -23,13 +23,13 @@ pub(crate) fn check_addresses(addresses: &[Prefix4], place: &Place, host: &HostF
             report.fault(
                 place,
                 format!(
-                    "{prefix} is a network; write this host's own addresses one by one, or leave `shared` out"
+                    "{prefix} is a network; write this host's own addresses one by one, or remove `shared`"
                 ),
             );
         } else if !host.addresses.is_empty() && !is_own(host, prefix.address()) {
             let address = prefix.address();
             let what = "this host does not have this address";
-            let mend = format!("add it (ip address add {address}/32 dev INTERFACE), or leave `shared` out");
+            let mend = format!("add it (ip address add {address}/32 dev INTERFACE), or remove `shared`");
             report.fault(place, format!("{address}: {what}; {mend}"));
         }
     }
@@ -55,14 +55,16 @@ pub(crate) fn check_ports(
         let what = "overlaps net.ipv4.ip_local_port_range; the host's own connections would collide";
         report.fault(
             &value.place,
-            format!("{} {what}; write others, such as {}", Range(&overlap), Range(&free)),
+            format!("{} {what}; choose other ports, such as {}", Range(&overlap), Range(&free)),
         );
     }
     let count = ports.ranges().len();
     if count > SHARED_RANGES {
         report.fault(
             &value.place,
-            format!("are {count} ranges; packets for {SHARED_RANGES} at most can be steered: join some"),
+            format!(
+                "{count} ranges are too many: packets can be steered for at most {SHARED_RANGES}; merge some"
+            ),
         );
     }
 }

@@ -200,13 +200,13 @@ impl Siit {
                 read_addresses(v.items(), Owner::IcmpSource(index), claims, report).filter(|pool| {
                     let count: u64 = pool.iter().map(|p| 1_u64 << (32 - p.length())).sum();
                     if count > MAX_ICMP_SOURCES {
-                        report.fault(&place, format!("holds {count} addresses; {MAX_ICMP_SOURCES} at most"));
+                        report.fault(&place, format!("contains {count} addresses; maximum {MAX_ICMP_SOURCES}"));
                     }
                     if let Some(private) =
                         pool.iter().find(|pool| PRIVATE.iter().any(|net| net.overlaps(**pool)))
                     {
                         let what =
-                            "their ICMP errors are dropped where sources are checked; write public addresses";
+                            "networks that filter source addresses drop these ICMP errors; write public addresses";
                         report.warn(&place, format!("{private} is private (RFC 6791 §3.1): {what}"));
                     }
                     count <= MAX_ICMP_SOURCES
@@ -216,7 +216,10 @@ impl Siit {
         let dynamic_pool = section.value("dynamic_pool", report).map(|v| {
             let pool = v.prefix4(report)?;
             if !is_unicast(pool.address()) || !is_unicast(pool.last()) || pool.length() < 8 {
-                report.fault(&v.place, "is no pool of unicast addresses; write a prefix of 8 bits or more");
+                report.fault(
+                    &v.place,
+                    "is not a prefix of unicast addresses; write a prefix of 8 bits or more",
+                );
                 return None;
             }
             claims.v4(pool, Owner::Dynamic(index), &v.place);
@@ -229,7 +232,7 @@ impl Siit {
                 let lifetime = text::duration(lifetime);
                 report.fault(
                     &v.place,
-                    format!("is less than dynamic_lifetime, {lifetime}; raise it, or lower that"),
+                    format!("is less than dynamic_lifetime, {lifetime}; raise it, or lower dynamic_lifetime"),
                 );
             }
             Some(remembered)
@@ -247,8 +250,9 @@ impl Siit {
             if dynamic_pool.is_some() {
                 if let Some((_, place)) = states.iter().find(|(other, _)| *other == path) {
                     let (other, there) = (place.path(), place.seen_from(&here));
-                    let what =
-                        format!("is {other}'s file already ({there}); write dynamic_state = another file");
+                    let what = format!(
+                        "is already the state file of {other} ({there}); set dynamic_state to another file"
+                    );
                     report.fault(&here, what);
                 }
                 states.push((path.clone(), here));
@@ -256,10 +260,7 @@ impl Siit {
             path
         });
         if prefix.is_none() && eam.is_empty() && eam_file.is_none() {
-            report.fault(
-                section.place(),
-                "has neither prefix nor eam nor eam_file; write what it shall translate",
-            );
+            report.fault(section.place(), "has no prefix, eam or eam_file; write at least one");
         }
         let (rows, eam_file) = match eam_file {
             Some(read) => read.map(|(rows, path)| (rows, Some(path)))?,
@@ -345,9 +346,9 @@ impl Table<'_> {
     fn admit(&mut self, (ipv4, ipv6): Eam, place: &Place) {
         let (suffix4, suffix6) = (32 - ipv4.length(), 128 - ipv6.length());
         if suffix4 > suffix6 {
-            let what = "the IPv6 side must leave as many or more (RFC 7757 §3.2)";
+            let what = "the IPv6 side must have at least as many suffix bits (RFC 7757 §3.2)";
             self.report
-                .fault(place, format!("{ipv4} leaves {suffix4} suffix bits, {ipv6} only {suffix6}; {what}"));
+                .fault(place, format!("{ipv4} has {suffix4} suffix bits, {ipv6} only {suffix6}; {what}"));
         }
         self.claims.v4(ipv4, self.owner4.clone(), place);
         self.claims.v6(ipv6, self.owner6.clone(), place);

@@ -94,9 +94,9 @@ impl SixRd {
                 }
             };
             if length > 64 {
-                let what = "no site has room for a /64, and its hosts cannot make addresses of it";
+                let what = "a site needs at least a /64 for its hosts";
                 let what = format!(
-                    "customers' prefixes are {length} bits long: {what}; write a shorter prefix (RFC 5969 §4)"
+                    "the delegated prefixes are {length} bits long: {what}; write a shorter prefix (RFC 5969 §4)"
                 );
                 report.warn(&v.place, what);
             }
@@ -118,8 +118,8 @@ impl SixRd {
             (role, &local, ipv4_common)
             && let Some(address) = local.found.filter(|address| !common.contains(*address))
         {
-            let what = "the domain's customers have addresses of it (RFC 5969 §4)";
-            report.fault(place, format!("{address} is outside of ipv4_common, {common}: {what}"));
+            let what = "all customers' addresses must be within it (RFC 5969 §4)";
+            report.fault(place, format!("{address} is not within ipv4_common, {common}: {what}"));
         }
         let own = local.as_ref().and_then(|(local, _)| local.found);
         let border_relays = read_border_relays(section, role, own, report).map(|(relays, place)| {
@@ -159,12 +159,12 @@ fn read_border_relays(
         None => Some(Vec::new()),
         Some(v) => {
             if role == Some(SixRdRole::BorderRelay) {
-                report.fault(&v.place, "this gateway is the border relay; leave it out");
+                report.fault(&v.place, "this gateway is the border relay; remove it");
             }
             let place = v.place.clone();
             let relays = read_unicast(v.items(), report);
             if let Some(own) = own.filter(|own| relays.as_ref().is_some_and(|relays| relays.contains(own))) {
-                report.fault(&place, format!("{own} is this end too; write the provider's address"));
+                report.fault(&place, format!("{own} is also the local end; write the provider's address"));
             }
             at = place;
             relays
@@ -173,7 +173,7 @@ fn read_border_relays(
     if role == Some(SixRdRole::CustomerEdge) && relays.is_empty() {
         report.fault(
             &at,
-            "is missing; write border_relays = [\"192.0.2.254\"], which the provider tells (RFC 5969 §7.1.1)",
+            "is missing; write border_relays = [\"192.0.2.254\"], as given by the provider (RFC 5969 §7.1.1)",
         );
         return None;
     }
@@ -185,10 +185,10 @@ fn read_other_relays(section: &Reader, role: Option<SixRdRole>, report: &mut Rep
     let place = v.place.clone();
     let relays = read_prefixes(Some(v), report)?;
     if relays.iter().any(|network| network.length() == 0) {
-        let what = "holds every address, the customers' too; write the networks of the relays alone";
+        let what = "contains every address, including the customers'; write only the networks of the relays";
         report.fault(&place, format!("0.0.0.0/0 {what}"));
     } else if role == Some(SixRdRole::CustomerEdge) {
-        report.warn(&place, "has no effect: only a border relay heeds it; leave it out");
+        report.warn(&place, "has no effect: only a border relay uses it; remove it");
     }
     Some(relays)
 }

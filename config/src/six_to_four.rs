@@ -106,14 +106,11 @@ impl SixToFour {
         let nat_address = section.value("nat_address", report).map(|v| {
             let address = v.address4(report)?;
             if role == Some(SixToFourRole::Relay) {
-                report.fault(
-                    &v.place,
-                    "a relay is in the IPv4 Internet without a NAT before it (RFC 6343 §4.4); leave it out",
-                );
+                report.fault(&v.place, "a relay must not be behind a NAT (RFC 6343 §4.4); remove it");
             } else if let Some(purpose) = unusable(address) {
                 report.fault(
                     &v.place,
-                    format!("is not global ({purpose}); write the address outside of the outermost NAT"),
+                    format!("is not global ({purpose}); write the outer address of the outermost NAT"),
                 );
             }
             Some(address)
@@ -122,15 +119,15 @@ impl SixToFour {
         let relay = section.value("relay", report).map(|v| {
             let relay = v.address4(report)?;
             if !is_site {
-                report.fault(&v.place, "a relay reaches native destinations by itself; leave it out");
+                report.fault(&v.place, "a relay reaches native destinations directly; remove it");
             } else if !is_unicast(relay) {
-                report.fault(&v.place, "is no address that a host can have; write a relay's address");
+                report.fault(&v.place, "is not a valid host address; write a relay's address");
             } else if local.as_ref().is_some_and(|(local, _)| local.found == Some(relay))
                 || nat_address == Some(Some(relay))
             {
-                report.fault(&v.place, "is this end too; write the address of another router, or leave it out");
+                report.fault(&v.place, "is also the local end; write the address of another router, or remove it");
             } else if relay == ANYCAST {
-                report.warn(&v.place, "is the anycast address that RFC 7526 deprecates: nobody may answer there; write a relay that you know");
+                report.warn(&v.place, "is the anycast address that RFC 7526 deprecates: perhaps no relay answers there; write the address of a known relay");
             }
             outer_end::check(relay, &v.place, host, claims, report);
             claims.v6(DEFAULT_ROUTE6, Owner::WayOut, &v.place);
@@ -140,7 +137,7 @@ impl SixToFour {
             true => Some(NativeSources::AnyRelay),
             false => {
                 if !is_site {
-                    report.fault(&v.place, "a relay has no other relays before it; leave it out");
+                    report.fault(&v.place, "applies only to routers and hosts; remove it");
                 }
                 read_unicast(v.items(), report).map(NativeSources::Listed)
             }
@@ -178,7 +175,7 @@ fn check_address(
                  prefer an address of your own",
             ),
             SixToFourRole::Router | SixToFourRole::Host => {
-                report.fault(place, "is the anycast address of relays, no site's (RFC 3068 §2.4); write an address of this host alone");
+                report.fault(place, "is the anycast address of relays and cannot be a site's (RFC 3068 §2.4); write an address that only this host has");
             }
         }
     }

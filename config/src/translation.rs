@@ -50,7 +50,7 @@ impl Translation {
         let lowest_ipv6_mtu = section.value("lowest_ipv6_mtu", report).and_then(|v| {
             let lowest: u16 = v.integer(report)?;
             if let Some(mtu) = mtu.filter(|mtu| lowest > *mtu) {
-                report.fault(&v.place, format!("is more than tun.mtu, {mtu}; lower it, or raise that"));
+                report.fault(&v.place, format!("is more than tun.mtu, {mtu}; lower it, or raise tun.mtu"));
             }
             Some(lowest)
         });

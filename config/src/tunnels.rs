@@ -59,7 +59,7 @@ impl Tunnels {
                         return None;
                     }
                     if name == "lo" || Some(&*name) == device {
-                        let what = "no tunnel's packet comes by it from elsewhere; write the interface that it comes by";
+                        let what = "tunnel packets do not arrive on it; write the interface that they arrive on";
                         report.fault(&item.place, format!("\"{name}\" is this host's own: {what}"));
                         return None;
                     }
@@ -68,10 +68,10 @@ impl Tunnels {
                         let near = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
                         report.warn(
                             &item.place,
-                            format!("no interface is called \"{name}\" at the moment{near}"),
+                            format!("there is no interface \"{name}\" now{near}"),
                         );
                     } else if let Some(holders) = holders_but(&name, tunnels) {
-                        let what = "leave it out, unless their packets come by it";
+                        let what = "remove it, unless their packets arrive on it";
                         report.warn(
                             &item.place,
                             format!("\"{name}\" has none of the tunnels' addresses, which are on {holders}; {what}"),
@@ -98,7 +98,7 @@ pub(crate) fn check_shared_pools(pools: &[ReadPool], tunnels: Option<&Tunnels>, 
     }
     for read in pools.iter().filter(|read| read.pool.as_ref().is_some_and(|pool| pool.shared)) {
         let place = Place { key: format!("{}.shared", read.place.key).into(), ..read.place.clone() };
-        let what = "this host's own stack would take the packets: steering brings them to the gateway";
+        let what = "without steering this host's own stack would take the packets";
         report.fault(&place, format!("{what}; write tunnels.steering = \"auto\""));
     }
 }
@@ -171,19 +171,19 @@ pub(crate) fn check_together(tunnels: &[TunnelSummary], report: &mut Report) {
             let of = &earlier.place.key;
             if earlier.name == later.name {
                 let what =
-                    format!("{of} ({there}) has the name {} already; write a name of its own", later.name);
+                    format!("{of} ({there}) already has the name {}; choose a different name", later.name);
                 report.fault(&later.place, what);
             }
             if let Some(address) = later.ipv6_address.filter(|_| later.ipv6_address == earlier.ipv6_address) {
                 let key = format!("{}.ipv6_address", later.place.key).into();
                 let place = Place { key, ..later.place.clone() };
-                let what = "a host has an address once; leave one";
-                report.fault(&place, format!("{address} is that of {of} ({there}) already: {what}"));
+                let what = "an address can be used only once; remove one";
+                report.fault(&place, format!("{address} is already used by {of} ({there}): {what}"));
             }
             if let Some(why) =
                 clash(&earlier.mark, &later.mark).filter(|_| later.shares_its_end_with(earlier))
             {
-                let what = format!("its packets could not be told from those of {of} ({there}): {why}");
+                let what = format!("its packets cannot be distinguished from those of {of} ({there}): {why}");
                 report.fault(&later.place, what);
             }
         }
@@ -195,12 +195,14 @@ fn clash(one: &Mark, two: &Mark) -> Option<String> {
     let elsewhere = "give one of them another address of this host";
     match (one, two) {
         (Remote(one), Remote(two)) if one == two => Some(format!(
-            "both run between the same two ends; write one [[tunnel]] with all prefixes, or {elsewhere}"
+            "both have the same two ends; write one [[tunnel]] with all prefixes, or {elsewhere}"
         )),
         (SixToFour, SixToFour) => {
-            Some(format!("both are 6to4 at the same address; leave one, or {elsewhere}"))
+            Some(format!("both are 6to4 with the same address; remove one, or {elsewhere}"))
         }
-        (Isatap, Isatap) => Some(format!("both are ISATAP at the same address; leave one, or {elsewhere}")),
+        (Isatap, Isatap) => {
+            Some(format!("both are ISATAP with the same address; remove one, or {elsewhere}"))
+        }
         (Remote(_) | SixToFour | SixRd | Isatap, _) => None,
     }
 }
@@ -224,7 +226,7 @@ pub(crate) fn check_kernel(
         if device.up || steering == Steering::Off {
             report.fault(&seen.place, format!("{what}; remove it: {remove}"));
         } else {
-            let then = "while it is down and protocol 41 is steered, it does no harm";
+            let then = "it has no effect while it is down and protocol 41 is steered";
             report.warn(&seen.place, format!("{what}; {then}; to remove it: {remove}"));
         }
     }

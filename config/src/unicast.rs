@@ -19,7 +19,7 @@ pub(crate) fn read_unicast(items: Vec<Value>, report: &mut Report) -> Option<Vec
         match item.address4(report) {
             Some(address) if is_unicast(address) => addresses.push(address),
             Some(address) => {
-                report.fault(&item.place, format!("{address} is no address that a host can have"));
+                report.fault(&item.place, format!("{address} is not a valid host address"));
                 whole = false;
             }
             None => whole = false,

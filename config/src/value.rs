@@ -83,7 +83,7 @@ impl<'a> Value<'a> {
     fn wrong_type<T>(&self, report: &mut Report) -> Option<T> {
         let (kind, example) = (self.key.kind.in_words().replace('`', ""), self.key.kind.example());
         let found = self.get().type_str();
-        self.wrong(&format!("is of type {found}; write {kind}, such as {example}"), report)
+        self.wrong(&format!("must be {kind}, not {found}; such as {example}"), report)
     }
 
     /// The text of a string.
@@ -91,7 +91,7 @@ impl<'a> Value<'a> {
         match self.get().as_str() {
             Some("") => self.wrong(&format!("is empty; write {}", self.key.kind.example()), report),
             Some(text) if text.contains(char::is_control) => {
-                self.wrong("has control characters; write it without them", report)
+                self.wrong("contains control characters; remove them", report)
             }
             Some(text) => Some(text.to_owned()),
             None => self.wrong_type(report),
@@ -161,7 +161,7 @@ impl<'a> Value<'a> {
                 self.wrong(&format!("is out of range; write {} to {}", duration(min), duration(max)), report)
             }
             Err(_) => self.wrong(
-                "is no duration; write numbers with units, such as \"5 min\" or \"2 h 4 min\"",
+                "is not a valid duration; write numbers with units, such as \"5 min\" or \"2 h 4 min\"",
                 report,
             ),
         }
@@ -180,9 +180,10 @@ impl<'a> Value<'a> {
             Some(_) => {
                 self.wrong(&format!("is out of range; write {} to {}", octets(min), octets(max)), report)
             }
-            None => {
-                self.wrong("is no size; write a number with B, KiB, MiB or GiB, such as \"16 MiB\"", report)
-            }
+            None => self.wrong(
+                "is not a valid size; write a number with B, KiB, MiB or GiB, such as \"16 MiB\"",
+                report,
+            ),
         }
     }
 
@@ -215,29 +216,30 @@ impl<'a> Value<'a> {
     /// An IPv4 address.
     pub fn address4(&self, report: &mut Report) -> Option<Ipv4Addr> {
         self.read(report, |text| {
-            text.parse().map_err(|_| "is no IPv4 address; write one such as 192.0.2.254".into())
+            text.parse().map_err(|_| "is not an IPv4 address; write one such as 192.0.2.254".into())
         })
     }
 
     /// An IPv6 address.
     pub fn address6(&self, report: &mut Report) -> Option<Ipv6Addr> {
         self.read(report, |text| {
-            text.parse().map_err(|_| "is no IPv6 address; write one such as 2001:db8::fe".into())
+            text.parse().map_err(|_| "is not an IPv6 address; write one such as 2001:db8::fe".into())
         })
     }
 
     /// An address of either family.
     pub fn address(&self, report: &mut Report) -> Option<IpAddr> {
         self.read(report, |text| {
-            text.parse().map_err(|_| "is no address; write one such as 2001:db8::1 or 192.0.2.1".into())
+            text.parse().map_err(|_| "is not an address; write one such as 2001:db8::1 or 192.0.2.1".into())
         })
     }
 
     /// An IPv4 address with a port.
     pub fn endpoint4(&self, report: &mut Report) -> Option<Endpoint4> {
         self.read(report, |text| {
-            let socket: SocketAddrV4 =
-                text.parse().map_err(|_| "is no IPv4 address with a port; write both as in 192.0.2.1:80")?;
+            let socket: SocketAddrV4 = text
+                .parse()
+                .map_err(|_| "is not an IPv4 address with a port; write both, such as 192.0.2.1:80")?;
             Ok(Endpoint4::new(*socket.ip(), socket.port()))
         })
     }
@@ -247,7 +249,7 @@ impl<'a> Value<'a> {
         self.read(report, |text| {
             let socket: SocketAddrV6 = text
                 .parse()
-                .map_err(|_| "is no IPv6 address with a port; write both as in [2001:db8::80]:80")?;
+                .map_err(|_| "is not an IPv6 address with a port; write both, such as [2001:db8::80]:80")?;
             Ok(Endpoint6::new(*socket.ip(), socket.port()))
         })
     }
@@ -255,7 +257,7 @@ impl<'a> Value<'a> {
     /// An address of either family with a port.
     pub fn socket(&self, report: &mut Report) -> Option<SocketAddr> {
         self.read(report, |text| {
-            text.parse().map_err(|_| "is no address with a port; write it as in [::1]:9464".into())
+            text.parse().map_err(|_| "is not an address with a port; write both, such as [::1]:9464".into())
         })
     }
 
@@ -267,7 +269,7 @@ impl<'a> Value<'a> {
                 (Ok(address), _) => Ok(SocketAddr::new(address, port)),
                 (_, Ok(socket)) => Ok(socket),
                 (Err(_), Err(_)) => Err(format!(
-                    "is no address; write one such as 2001:db8::53, or with its port as in [2001:db8::53]:{port}"
+                    "is not an address; write one such as 2001:db8::53, or with a port, such as [2001:db8::53]:{port}"
                 )),
             }
         })
@@ -278,7 +280,7 @@ impl<'a> Value<'a> {
         self.read(report, |text| match text.contains(':') {
             true => parse_prefix6(text).map(Route::V6),
             false if text.contains('.') => parse_prefix4(text).map(Route::V4),
-            false => Err("is no prefix; write one such as 2001:db8:1::/64 or 192.0.2.0/24".into()),
+            false => Err("is not a prefix; write one such as 2001:db8:1::/64 or 192.0.2.0/24".into()),
         })
     }
 
@@ -314,7 +316,7 @@ pub(crate) fn parse_prefix4(text: &str) -> Result<Prefix4, String> {
         PrefixError::Syntax if text.contains(':') => {
             "is not IPv4; write a prefix such as 192.0.2.0/28".into()
         }
-        PrefixError::Syntax => "is no IPv4 prefix; write one such as 192.0.2.0/28".into(),
+        PrefixError::Syntax => "is not an IPv4 prefix; write one such as 192.0.2.0/28".into(),
         PrefixError::HostBits => {
             let prefix = split(text).map(|(address, length)| Prefix4::holding(address, length).to_string());
             host_bits(text, prefix)
@@ -329,7 +331,7 @@ pub(crate) fn parse_prefix6(text: &str) -> Result<Prefix6, String> {
         PrefixError::Syntax if !text.contains(':') => {
             "is not IPv6; write a prefix such as 64:ff9b::/96".into()
         }
-        PrefixError::Syntax => "is no IPv6 prefix; write one such as 64:ff9b::/96".into(),
+        PrefixError::Syntax => "is not an IPv6 prefix; write one such as 64:ff9b::/96".into(),
         PrefixError::HostBits => {
             let prefix = split(text).map(|(address, length)| Prefix6::holding(address, length).to_string());
             host_bits(text, prefix)

@@ -77,7 +77,7 @@ impl Dnssec {
         let state = section.value("trust_anchor_state", report);
         for place in [trust_anchor.as_ref().map(|(_, place)| place), state.as_ref().map(|v| &v.place)] {
             if let Some(place) = place.filter(|_| validate == Some(false)) {
-                report.warn(place, "means nothing without validate = true");
+                report.warn(place, "has no effect without validate = true");
             }
         }
         let trust_anchor_state = match state {
@@ -87,13 +87,13 @@ impl Dnssec {
         };
         let insecure = section.value("insecure", report);
         if let Some(v) = insecure.as_ref().filter(|_| validate == Some(false)) {
-            report.warn(&v.place, "means nothing without validate = true");
+            report.warn(&v.place, "has no effect without validate = true");
         }
         let insecure = Name::read_all(insecure, report);
         let trust = section.value("trust_upstream_ad", report);
         let trust_upstream_ad = trust.as_ref().and_then(|v| v.boolean(report));
         if let Some(v) = trust.filter(|_| trust_upstream_ad == Some(true) && validate == Some(true)) {
-            report.warn(&v.place, "means nothing with validate = true: answers are validated here");
+            report.warn(&v.place, "has no effect with validate = true: answers are validated here");
         }
         let checking_disabled = section.value("checking_disabled", report).and_then(|v| v.word(report));
         let proofs = section.value("dnssec_ok", report);
@@ -104,7 +104,7 @@ impl Dnssec {
         let without_do = without_do.filter(|_| ad_without_do == Some(true));
         let knows_nothing = validate == Some(false) && trust_upstream_ad == Some(false);
         for v in proofs.iter().chain(&without_do).filter(|_| knows_nothing) {
-            let what = "means nothing without validate = true or trust_upstream_ad = true: nothing is known to be signed";
+            let what = "has no effect without validate = true or trust_upstream_ad = true";
             report.warn(&v.place, what);
         }
         let anchors = match &trust_anchor {
@@ -136,7 +136,7 @@ fn read_anchors(path: &Path, place: &Place, context: &mut Dns64Context) -> Optio
     };
     match trust_anchor::read(&text) {
         Ok(anchors) if anchors.is_empty() => {
-            context.report.fault(place, "has no record; write DS or DNSKEY records into it, one on a line");
+            context.report.fault(place, "has no records; write DS or DNSKEY records into it, one per line");
             None
         }
         Ok(anchors) => Some(anchors),

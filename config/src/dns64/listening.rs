@@ -113,14 +113,12 @@ fn read_socket(
     }
     if let Some((_, place)) = taken.iter().find(|(other, _)| *other == socket) {
         let there = place.seen_from(&item.place);
-        context
-            .report
-            .fault(&item.place, format!("{socket} is listened at already ({there}); write another port"));
+        context.report.fault(&item.place, format!("{socket} is already used ({there}); write another port"));
     }
     if context.metrics == Some(socket) {
         context
             .report
-            .fault(&item.place, format!("{socket} is where gateway.metrics is; write another port"));
+            .fault(&item.place, format!("{socket} is already used by gateway.metrics; write another port"));
     }
     taken.push((socket, item.place.clone()));
     warn_of_foreign(socket, &item.place, context);
@@ -130,16 +128,16 @@ fn read_socket(
 /// What is wrong with an address to listen at, on whatever host.
 fn unusable(socket: SocketAddr) -> Option<&'static str> {
     match socket.ip() {
-        _ if socket.port() == 0 => Some("has port 0, which is none; ports are 1 to 65535"),
-        address if address.is_multicast() => Some("is a multicast address; write one of this host's"),
+        _ if socket.port() == 0 => Some("port 0 is not valid; write 1 to 65535"),
+        address if address.is_multicast() => Some("is a multicast address; write an address of this host"),
         IpAddr::V4(address) if address.is_broadcast() => {
-            Some("is a broadcast address; write one of this host's")
+            Some("is a broadcast address; write an address of this host")
         }
         IpAddr::V6(address) if address.to_ipv4_mapped().is_some() => {
-            Some("is an IPv4 address in disguise; write it as IPv4")
+            Some("is an IPv4-mapped address; write it as IPv4")
         }
         IpAddr::V6(address) if address.is_unicast_link_local() && scope(socket) == 0 => {
-            Some("is link-local and does not say where; append the interface's number, as in [fe80::1%2]:53")
+            Some("is link-local and needs an interface; append its number, such as [fe80::1%2]:53")
         }
         IpAddr::V4(_) | IpAddr::V6(_) => None,
     }
@@ -159,10 +157,8 @@ fn warn_of_foreign(socket: SocketAddr, place: &Place, context: &mut Dns64Context
         return;
     }
     let what = match context.own.contains(&address) {
-        true => {
-            "is the gateway's own address, which its device has and this host has not; write one of this host's"
-        }
-        false => "is no address of this host yet; it is listened at as soon as it is",
+        true => "is the gateway's own address, which this host does not have; write an address of this host",
+        false => "is not an address of this host yet; will be bound when the address appears",
     };
     context.report.warn(place, format!("{address} {what}"));
 }
@@ -189,7 +185,7 @@ fn read_pem(
     };
     let path = value.path(context.report)?;
     if !needed {
-        let what = "means nothing without listen_tls or listen_https; write one of them, or leave this out";
+        let what = "has no effect without listen_tls or listen_https; set one of them, or remove this";
         context.report.warn(&value.place, what);
         return Some(Some(Pem { path, place: value.place, text: None }));
     }

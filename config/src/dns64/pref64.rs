@@ -83,19 +83,17 @@ impl Dns64 {
         let what = match (it.pref64, self.prefixes_for(hosts)) {
             (Pref64::None, _) | (Pref64::Auto, Ok(_)) => return,
             (Pref64::Auto, Err(Undecided(one, other))) => format!(
-                "a [[dns64.rule]] holds for some hosts of this link only: addresses are made with {} or {}, and one advertisement tells all \
-                 the same; write the one that is meant, or \"none\"",
+                "a [[dns64.rule]] holds for some hosts of this link only: addresses are made with {} or {}, and one advertisement tells all the same; write the one that is meant, or \"none\"",
                 listed(one),
                 listed(other)
             ),
             (Pref64::Prefix(told), Ok(own)) if !has(own, told) => format!(
-                "[dns64] makes addresses with {}: hosts make other addresses than they are told; leave pref64 out, or write one of the two \
-                 in both",
+                "[dns64] synthesises with {}, and hosts would use a different prefix; remove pref64, or write the same prefix in both",
                 listed(own)
             ),
             (Pref64::Prefix(told), Err(Undecided(one, other))) if !has(one, told) && !has(other, told) => {
                 format!(
-                    "[dns64] makes addresses with {} or {}: hosts make other addresses than they are told; write one of these",
+                    "[dns64] synthesises with {} or {}, and hosts would use a different prefix; write one of these",
                     listed(one),
                     listed(other)
                 )

@@ -28,7 +28,7 @@ impl Reverse {
             "off" => Self::Off,
             // A name of one label is more likely a word that was meant to be one of the three.
             name if !name.contains('.') => {
-                let what = "is not \"cname\" or \"ptr\" or \"off\", and no domain name; write one of them";
+                let what = "is not \"cname\" or \"ptr\" or \"off\", and not a domain name; write one of them";
                 report.fault(&value.place, what);
                 return None;
             }

@@ -50,7 +50,7 @@ pub struct Dns64 {
     /// Pref64::/n, one AAAA record each; at least one.
     #[serde(rename = "prefix", serialize_with = "prefixes::many")]
     pub prefixes: Vec<Rfc6052>,
-    /// Whether another box translates them.
+    /// Whether another machine translates them.
     pub translated_elsewhere: bool,
     /// Whether the well-known prefix may stand before non-global addresses; `None`: as the translator here has it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -151,10 +151,10 @@ fn read_exclude(section: &Reader, own: Option<&[Rfc6052]>, report: &mut Report) 
         let Some(prefix) = item.prefix6(report) else { continue };
         let covered = own.unwrap_or_default().iter().find(|own| prefix.overlaps(own.prefix()));
         if prefix.length() == 0 {
-            let what = "holds every address: no AAAA record is believed; a [[dns64.rule]] with synthesis = \"always\" says so plainly";
+            let what = "contains every address: all AAAA records are ignored; a [[dns64.rule]] with synthesis = \"always\" does the same explicitly";
             report.warn(&item.place, what);
         } else if let Some(own) = covered {
-            let what = "the prefix that AAAA records are made with: those that zones or upstreams have in it are not given out";
+            let what = "the prefix for synthesis: existing AAAA records within it are ignored";
             report.warn(&item.place, format!("{prefix} overlaps {}, {what}", own.prefix()));
         }
         read.push(prefix);
@@ -167,7 +167,7 @@ fn read_reverse_ttl(section: &Reader, reverse: Option<&Reverse>, report: &mut Re
     let makes_none = matches!(reverse, Some(Reverse::Ptr | Reverse::Off));
     let ttl = value.duration(report)?;
     if makes_none && value.is_written() {
-        let what = "means nothing with reverse = \"ptr\" or \"off\": nothing is made that it would be of; leave it out";
+        let what = "has no effect with reverse = \"ptr\" or \"off\"; remove it";
         report.warn(&value.place, what);
     }
     Some(ttl)
@@ -179,12 +179,15 @@ fn read_allow(section: &Reader, report: &mut Report) -> Option<Option<Networks>>
     let place: Place = value.place.clone();
     let networks = Networks::read(value, report)?;
     if networks.is_empty() {
-        report.fault(&place, "is empty: nobody could ask; write your clients' prefixes, or leave it out");
+        report.fault(
+            &place,
+            "is empty: every client would be refused; write your clients' prefixes, or remove it",
+        );
     }
     if let Some(all) = networks.everyone() {
         let what =
-            "an open resolver is soon part of attacks on others (RFC 5358); write your clients' prefixes";
-        report.warn(&place, format!("{all} lets everyone ask: {what}"));
+            "an open resolver is abused for reflection attacks (RFC 5358); write your clients' prefixes";
+        report.warn(&place, format!("{all} lets everyone query: {what}"));
     }
     Some(Some(networks))
 }

@@ -149,7 +149,7 @@ pub(super) fn read_all(
         if section.value("upstream", context.report).is_some_and(|v| v.items().is_empty()) {
             let key = format!("{}.upstream", section.place().key).into();
             let place = Place { key, ..section.place().clone() };
-            context.report.fault(&place, "is empty; write a server that questions go to");
+            context.report.fault(&place, "is empty; write at least one DNS server");
         }
         return None;
     }
@@ -160,14 +160,14 @@ pub(super) fn read_all(
             let same = upstreams.iter().find(|(other, _)| other.as_ref().is_some_and(|o| o.repeats(one)));
             if let Some((_, place)) = same {
                 let there = place.seen_from(row.place());
-                context.report.fault(row.place(), format!("is the same as another ({there}); leave one"));
+                context.report.fault(row.place(), format!("is the same as another ({there}); remove one"));
             }
         }
         upstreams.push((one, row.place().clone()));
     }
     let upstreams: Vec<Upstream> = upstreams.into_iter().map(|(one, _)| one).collect::<Option<_>>()?;
     if !upstreams.is_empty() && upstreams.iter().all(|it| !it.names.is_empty()) {
-        let what = "every upstream has names: nobody is asked about others, which are answered with SERVFAIL";
+        let what = "every upstream has names: other names are answered with SERVFAIL";
         context.report.warn(section.place(), what);
     }
     Some(upstreams)
@@ -184,13 +184,13 @@ fn check_address(
     let link_local =
         matches!(address, SocketAddr::V6(it) if it.ip().is_unicast_link_local() && it.scope_id() == 0);
     let what = if address.port() == 0 {
-        "has port 0, which is none; ports are 1 to 65535"
+        "port 0 is not valid; write 1 to 65535"
     } else if ip.is_unspecified() || ip.is_multicast() || broadcast {
-        "is no server's address; write a unicast address"
+        "is not a valid server address; write a unicast address"
     } else if link_local {
-        "is link-local and does not say where; append the interface's number, as in [fe80::1%2]:53"
+        "is link-local and needs an interface; append its number, such as [fe80::1%2]:53"
     } else if listening.is_some_and(|it| it.hears(address, context)) {
-        "is where this DNS64 itself listens: questions would go round for ever; write another server"
+        "is where this DNS64 itself listens: queries would loop; write another server"
     } else {
         return true;
     };
@@ -203,8 +203,10 @@ fn read_name(row: &Reader, transport: Option<Transport>, report: &mut Report) ->
     let Some(value) = row.value("name", report) else {
         if secured {
             let place = Place { key: format!("{}.name", row.place().key).into(), ..row.place().clone() };
-            report
-                .fault(&place, "is missing: the certificate is checked for it; write name = \"dns.example\"");
+            report.fault(
+                &place,
+                "is missing: it is compared with the certificate; write name = \"dns.example\"",
+            );
             return None;
         }
         return Some(None);
@@ -213,11 +215,11 @@ fn read_name(row: &Reader, transport: Option<Transport>, report: &mut Report) ->
     if !secured && transport.is_some() {
         report.fault(
             &value.place,
-            "is for certificates; write transport = \"tls\" or \"https\", or leave it out",
+            "applies only to certificates; set transport = \"tls\" or \"https\", or remove it",
         );
     }
     if !is_domain_name(&name) && name.parse::<IpAddr>().is_err() {
-        report.fault(&value.place, "is no name of a server; write one such as dns.example");
+        report.fault(&value.place, "is not a valid server name; write one such as dns.example");
         return None;
     }
     Some(Some(name))
@@ -229,11 +231,11 @@ fn read_path(row: &Reader, transport: Option<Transport>, report: &mut Report) ->
     let path = value.text(report)?;
     let plain = path.bytes().all(|b| b.is_ascii_graphic() && !b"{}#\"<>\\^`|".contains(&b));
     if !path.starts_with('/') || !plain {
-        report.fault(&value.place, "is no path; write one such as /dns-query");
+        report.fault(&value.place, "is not a valid path; write one such as /dns-query");
         return None;
     }
     if !https && transport.is_some() {
-        report.fault(&value.place, "is for HTTPS; write transport = \"https\", or leave it out");
+        report.fault(&value.place, "applies only to HTTPS; set transport = \"https\", or remove it");
     }
     Some(Some(path))
 }
@@ -250,7 +252,7 @@ fn read_ca(
             pem::check_authorities(&text, &value.place, context.report);
         }
     } else if transport.is_some() {
-        let what = "is for certificates; write transport = \"tls\" or \"https\", or leave it out";
+        let what = "applies only to certificates; set transport = \"tls\" or \"https\", or remove it";
         context.report.fault(&value.place, what);
     }
     Some(Some(path))
@@ -269,7 +271,7 @@ fn read_through(
         false => {
             let written = crate::translator_prefix::read_prefix(value, false, report)?;
             if !beside.elsewhere && beside.translators.lack(written.prefix()) {
-                let what = "questions through it reach nobody, unless translated_elsewhere = true says that another box translates it";
+                let what = "queries through it get no answer, unless another machine translates it (translated_elsewhere = true)";
                 let prefix = written.prefix();
                 report.warn(&value.place, format!("no translator here has {prefix}: {what}"));
             }
@@ -278,8 +280,10 @@ fn read_through(
     };
     match address.map(|address| address.ip()) {
         Some(IpAddr::V6(_)) => {
-            report
-                .fault(&value.place, "is for IPv4 upstreams; this one is asked by IPv6 anyway: leave it out");
+            report.fault(
+                &value.place,
+                "applies only to IPv4 upstreams; this one has an IPv6 address: remove it",
+            );
         }
         Some(IpAddr::V4(address)) if prefix.permit(address).is_err() => {
             let what = "is not global, and 64:ff9b::/96 may not stand before it (RFC 6052 §3.1); write translate_non_global = true \

@@ -73,7 +73,7 @@ pub(crate) fn read_lifetime(
 pub(crate) fn warn_of_short(lifetime: Lifetime, three: Option<Duration>, place: &Place, report: &mut Report) {
     let Some(three) = three else { return };
     if lifetime != Lifetime::For(Duration::ZERO) && lifetime.is_less_than(Lifetime::For(three)) {
-        let what = "the loss of two advertisements ends it";
+        let what = "it expires when two advertisements are lost";
         report
             .warn(place, format!("is less than three times max_interval, {}: {what}", text::duration(three)));
     }

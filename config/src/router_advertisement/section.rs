@@ -122,7 +122,7 @@ impl RouterAdvertisement {
                     let most = text::duration(max * 3 / 4);
                     report.fault(
                         &v.place,
-                        format!("is more than three quarters of max_interval; write {most} at most"),
+                        format!("is more than three quarters of max_interval; maximum {most}"),
                     );
                 }
             }),
@@ -131,7 +131,7 @@ impl RouterAdvertisement {
             None => three.map(|three| three.min(LONGEST)),
             Some(v) => v.duration(report).inspect(|lifetime| {
                 if !lifetime.is_zero() && max_interval.is_some_and(|max| *lifetime < max) {
-                    report.fault(&v.place, "is less than max_interval: hosts would forget the router in between; write 0 s or more than that");
+                    report.fault(&v.place, "is less than max_interval: the router would expire between advertisements; write 0 s or a longer time");
                 } else {
                     warn_of_short(Lifetime::For(*lifetime), three, &v.place, report);
                 }
@@ -149,7 +149,7 @@ impl RouterAdvertisement {
         let rdnss = read_list(rdnss, report, |item, report| {
             let address = item.address6(report)?;
             if address.is_unspecified() || address.is_loopback() || address.is_multicast() {
-                report.fault(&item.place, format!("{address} is no server's address"));
+                report.fault(&item.place, format!("{address} is not a valid server address"));
             }
             Some(address)
         });
@@ -158,7 +158,7 @@ impl RouterAdvertisement {
             if !is_domain_name(&name) {
                 report.fault(
                     &item.place,
-                    format!("\"{name}\" is no domain name; write one such as site.example"),
+                    format!("\"{name}\" is not a domain name; write one such as site.example"),
                 );
             }
             Some(name)
@@ -168,7 +168,7 @@ impl RouterAdvertisement {
             let uri = v.text(report)?;
             let absolute = uri.starts_with("https://") || uri.starts_with("urn:");
             if !absolute || uri.len() > LONGEST_URI || !uri.bytes().all(|b| b.is_ascii_graphic()) {
-                let what = "is no URI of an API; write one that begins with https://, of at most 255 octets (RFC 8910 §2)";
+                let what = "is not a valid API URI; write one that begins with https://, at most 255 octets (RFC 8910 §2)";
                 report.fault(&v.place, what);
             }
             Some(uri)
@@ -234,7 +234,7 @@ fn read_link(
             None
         }
         (Some(_), Some((_, place))) => {
-            report.fault(&place, "stands beside interface; leave one");
+            report.fault(&place, "cannot be combined with interface; remove one");
             None
         }
         (Some((interface, place)), None) => {
@@ -242,10 +242,8 @@ fn read_link(
             let device = names.device == Some(&*interface);
             if device || interface == "lo" || !is_interface_name(&interface) {
                 let what = match device {
-                    true => {
-                        "is the gateway's own device: no hosts are there; write an interface with hosts on it"
-                    }
-                    false if interface == "lo" => "has no hosts; write an interface with hosts on it",
+                    true => "is the gateway's own device and has no hosts; write an interface with hosts",
+                    false if interface == "lo" => "has no hosts; write an interface with hosts",
                     false => NO_INTERFACE,
                 };
                 report.fault(&place, what);
@@ -253,7 +251,7 @@ fn read_link(
             }
             let known = names.host.addresses.iter().any(|own| own.interface == interface);
             if !known && !names.host.addresses.is_empty() {
-                let what = "no interface of this name has an address yet; advertisements begin when it has a link-local one";
+                let what = "this interface has no address yet; advertisements start when it has a link-local address";
                 report.warn(&place, what);
             }
             Some((Some(interface), None))
@@ -263,7 +261,7 @@ fn read_link(
             if !names.isatap.contains(&over) {
                 report.fault(
                     &place,
-                    "no [isatap] with role = \"router\" has this name; write one, or its name",
+                    "no [isatap] with role = \"router\" has this name; add one, or write the name of one",
                 );
             }
             Some((None, Some(over)))
