@@ -1,8 +1,7 @@
 //! Port blocks that move between workers: a lone host has the ports of all, nobody loses what is in use, and nobody is left without.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{v4, v6};
 use proptest::prelude::*;
 use sixway_dataplane::engine::{Engine, EngineConfig};
 use sixway_dataplane::nat::{
@@ -13,7 +12,6 @@ use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv6Addr;
 use std::ops::RangeInclusive;
-use support::{v4, v6};
 
 const SERVER: &str = "203.0.113.2";
 const SERVER6: &str = "64:ff9b::203.0.113.2";

@@ -1,9 +1,9 @@
 //! Sessions move to the fast path and back while packets arrive, wait, get lost and leave in any order of events: no packet overtakes an
 //! earlier one of its flow, every entry has its session, and what was counted is what came.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::fast_path::{Fate, MemoryFastPath};
+use crate::support::{v4, v6};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use sixway_dataplane::engine::{Engine, EngineConfig};
@@ -15,8 +15,6 @@ use sixway_dataplane::{Frame, Instant, Outbox};
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
-use support::fast_path::{Fate, MemoryFastPath};
-use support::{v4, v6};
 
 const SERVER: &str = "203.0.113.2";
 const SERVER6: &str = "64:ff9b::203.0.113.2";

@@ -1,8 +1,7 @@
 //! What comes out of tunnels is joined to super-frames, which are on the wire what was put into the tunnel.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support::super_frame::{on_the_wire, unfinished};
+use crate::support::{Build, configured, in_ipv4, v6};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -10,8 +9,6 @@ use sixway_dataplane::engine::{Engine, EngineConfig, TunnelConfig};
 use sixway_dataplane::frame::MAX_PACKET;
 use sixway_dataplane::{Checksum, Frame, Instant, Offload, Outbox, SegmentKind, Verdict};
 use std::collections::BTreeMap;
-use support::super_frame::{on_the_wire, unfinished};
-use support::{Build, configured, in_ipv4, v6};
 
 const LOCAL: &str = "192.0.2.9";
 const REMOTE: &str = "198.51.100.7";

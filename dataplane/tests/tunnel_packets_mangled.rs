@@ -1,9 +1,8 @@
 //! Tunnel packets with octets changed, cut off and added, at a gateway with tunnels of every kind: it accounts for each of them,
 //! and never sends more than came in.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Build, Gateway, configured, icmp4, icmp6, in_ipv4, v4, v6};
 use proptest::prelude::*;
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::mechanism::ip_in_ip::IpInIpConfig;
@@ -11,7 +10,6 @@ use sixway_dataplane::mechanism::table::{Kind, Way};
 use sixway_dataplane::mechanism::{isatap, six_rd, six_to_four};
 use sixway_dataplane::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
 use sixway_dataplane::{Checksum, Offload, SegmentKind, Segments};
-use support::{Build, Gateway, configured, icmp4, icmp6, in_ipv4, v4, v6};
 
 /// Two tunnels at each of two addresses.
 fn gateway() -> Gateway {

@@ -19,6 +19,11 @@
 //! }
 //! ```
 
+mod budget;
+mod clock;
+
+pub use budget::budget;
+pub use clock::timed;
 pub use inventory;
 pub use sixway_trial_attribute::test;
 
@@ -58,11 +63,27 @@ pub fn why_ignored(end: &(dyn Any + Send)) -> Option<&str> {
 ///
 /// If the binary has no test: its `#[test]` is then the standard one, which nobody runs.
 pub fn main() {
+    main_with(1);
+}
+
+/// The same for tests that wait more than they compute: `on_each` of them for each CPU at once, if the command line does not say how many.
+///
+/// # Panics
+///
+/// As [`main`].
+pub fn main_with(on_each: usize) {
     let mut tests: Vec<Test> = inventory::iter::<Test>.into_iter().copied().collect();
     assert!(!tests.is_empty(), "no test: `#[macro_use] extern crate sixway_trial;` is missing");
     tests.sort_by_key(|test| test.name);
-    let trials = tests.into_iter().map(|test| Trial::ignorable_test(title(test.name), move || outcome(test)));
-    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit();
+    let trials = tests.into_iter().map(|test| {
+        let name = title(test.name);
+        Trial::ignorable_test(name, move || timed(name, || outcome(test)))
+    });
+    let mut arguments = Arguments::from_args();
+    arguments
+        .test_threads
+        .get_or_insert_with(|| std::thread::available_parallelism().map_or(1, usize::from) * on_each);
+    libtest_mimic::run(&arguments, trials.collect()).exit();
 }
 
 /// The path within the binary.

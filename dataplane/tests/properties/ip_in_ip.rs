@@ -2,8 +2,8 @@
 
 use super::judge::is_right;
 use super::packets::{Load, Shape, build, described, plain_load};
-use super::support::super_frame::on_the_wire;
 use super::tunnels::{hold, policies, sent};
+use crate::support::super_frame::on_the_wire;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;

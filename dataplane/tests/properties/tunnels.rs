@@ -2,8 +2,8 @@
 
 use super::judge::{folded, is_right, sum};
 use super::packets::{Load, Shape, build, described, plain_load};
-use super::support::super_frame::on_the_wire;
-use super::support::{configured, hex, in_ipv4};
+use crate::support::super_frame::on_the_wire;
+use crate::support::{configured, hex, in_ipv4};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -188,7 +188,7 @@ proptest! {
                 let quoted = in_ipv4(THERE, HERE, &outer[20..]).octets();
                 let quote = &quoted[..quoted.len().min(usize::from(what[2]) * 4)];
                 let rest = [0, 0, what[0], what[1]];
-                outer = super::support::v4("203.0.113.1", THERE).icmp(super::support::icmp4(3, what[1] % 16, rest, quote)).octets();
+                outer = crate::support::v4("203.0.113.1", THERE).icmp(crate::support::icmp4(3, what[1] % 16, rest, quote)).octets();
             }
             frames.push(hold(&outer, if is_error { Offload::default() } else { offload }));
         }

@@ -1,6 +1,6 @@
 //! A NAT64 at the gateway's own address: the host keeps its ports, the translator has its own.
 
-use crate::network::Network;
+use super::network::Network;
 use std::time::Duration;
 
 const SHARED: &str = "[[pool]]\nname = \"main\"\naddresses = [\"203.0.113.1\"]\nshared = true\nports = \"61000-65535\"\n\
@@ -195,7 +195,7 @@ fn the_packet_filters_table_stays_while_the_gateway_is_away_and_goes_at_a_clean_
         gateway.end();
         assert_eq!(table(&network), if signal == "TERM" { before.clone() } else { during });
     }
-    network.on("gateway", crate::SIXWAY, &["cleanup"]);
+    network.on("gateway", super::SIXWAY, &["cleanup"]);
     assert_eq!(table(&network), before);
 }
 

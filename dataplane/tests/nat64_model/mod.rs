@@ -3,7 +3,6 @@
 //!
 //! The model keeps lists and searches them from end to end. Where the RFC leaves a choice (which outside port), it takes the
 //! real one's and checks that it is lawful.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 mod model;
 mod step;

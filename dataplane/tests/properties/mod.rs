@@ -1,13 +1,12 @@
 //! What holds for every packet: checksums, sizes, conservation, independence of batches, there and back again.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 mod ip_in_ip;
 mod judge;
 mod packets;
-#[path = "../support/mod.rs"]
-mod support;
 mod tunnels;
 
+use crate::support;
+use crate::support::{eam, hex, prefix, siit};
 use judge::{is_right, judge, segments_of};
 use packets::{Input, Load, Shape, build, frames, hold, plain_load};
 use proptest::collection::vec;
@@ -22,7 +21,6 @@ use sixway_dataplane::{Checksum, Counters, DropReason, Frame, Instant, Limits, O
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use support::{eam, hex, prefix, siit};
 
 const LIMITS: Limits = Limits { mtu4: 1_400, mtu6: 1_500 };
 

@@ -1,0 +1,9 @@
+//! The integration tests, one program: each file is a module, and `cargo test -p sixway-control --test all dns64_words::` runs one of them.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod dns64;
+mod dns64_upstream;
+mod dns64_words;
+mod isatap_host;
+mod replay;
+mod router_advert;
