@@ -8,6 +8,7 @@ use sixway_dataplane::nat::{
     BindingRow, BlockMove, Inside, NatProtocol, Outside, PORTS_PER_BLOCK, Selection, StaticBinding,
 };
 use sixway_dataplane::{Frame, Instant, Outbox, Verdict, WorkerId};
+use sixway_trial::budget;
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv6Addr;
@@ -389,7 +390,7 @@ fn check(gateway: &mut Workers) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(budget(48)))]
 
     /// Hosts open and end flows, workers ask for blocks, and messages arrive in any order between senders: no port is ever owned by two
     /// workers, and when all messages have arrived everyone knows the same.

@@ -12,6 +12,7 @@ use sixway_dataplane::nat::{
 };
 use sixway_dataplane::offload::FastPath;
 use sixway_dataplane::{Frame, Instant, Outbox};
+use sixway_trial::budget;
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -419,7 +420,7 @@ fn run(most: usize, steps: &[Step]) -> World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(budget(600)))]
 
     #[test]
     fn no_packet_overtakes_another_and_every_entry_has_its_session(

@@ -8,6 +8,7 @@ use proptest::strategy::ValueTree;
 use sixway_dataplane::engine::{Engine, EngineConfig, TunnelConfig};
 use sixway_dataplane::frame::MAX_PACKET;
 use sixway_dataplane::{Checksum, Frame, Instant, Offload, Outbox, SegmentKind, Verdict};
+use sixway_trial::budget;
 use std::collections::BTreeMap;
 
 const LOCAL: &str = "192.0.2.9";

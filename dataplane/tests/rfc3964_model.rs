@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use sixway_dataplane::Verdict;
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::mechanism::six_to_four::Role;
+use sixway_trial::budget;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 const OWN: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 8);
@@ -136,7 +137,7 @@ fn is_teredo_or_isatap(address: Ipv6Addr) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(budget(4_000)))]
 
     #[test]
     fn the_engine_decides_as_the_pseudo_code_does(

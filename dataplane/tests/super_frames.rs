@@ -10,6 +10,7 @@ use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::nat::{Selection, SessionRow};
 use sixway_dataplane::translate::UdpZeroChecksum;
 use sixway_dataplane::{Checksum, DropReason, Frame, Limits, Offload, Outbox, SegmentKind, Verdict};
+use sixway_trial::budget;
 
 const HOST4: &str = "198.51.100.9";
 const HOST6: &str = "2001:db8:1::1";
@@ -179,7 +180,7 @@ fn comparable(mut packet: Vec<u8>, df: bool) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(budget(500)))]
     #[test]
     fn a_super_frame_leaves_as_each_of_its_segments_would(case in cases()) {
         let mut whole = gateway(case.limits, case.lowest);

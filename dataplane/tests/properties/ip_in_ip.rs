@@ -12,6 +12,7 @@ use sixway_dataplane::mechanism::ip_in_ip::IpInIpConfig;
 use sixway_dataplane::parse::parse;
 use sixway_dataplane::tunnel::TunnelPolicy;
 use sixway_dataplane::{DropReason, Frame, Instant, Limits, Offload, Outbox, Verdict};
+use sixway_trial::budget;
 
 /// Both ends of a tunnel over IPv4, and of one over IPv6.
 const ENDS: [[&str; 2]; 2] = [["192.0.2.9", "198.51.100.7"], ["2001:db8:ff::9", "2001:db8:ff::7"]];

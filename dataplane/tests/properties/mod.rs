@@ -18,6 +18,7 @@ use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
 use sixway_dataplane::nat::{Inside, NatProtocol, Outside, PoolConfig, Selection, SessionRow, StaticBinding};
 use sixway_dataplane::parse::parse;
 use sixway_dataplane::{Checksum, Counters, DropReason, Frame, Instant, Limits, Outbox, Verdict, WorkerId};
+use sixway_trial::budget;
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -12,6 +12,7 @@ use sixway_dataplane::parse::{Addresses, parse};
 use sixway_dataplane::translate::HeaderByte;
 use sixway_dataplane::tunnel::{Ecn, OuterFragments, TunnelMtu, TunnelPolicy};
 use sixway_dataplane::{DropReason, Frame, Instant, Limits, Offload, Outbox, Verdict};
+use sixway_trial::budget;
 
 const HERE: &str = "192.0.2.9";
 const THERE: &str = "198.51.100.7";

@@ -126,10 +126,10 @@ impl Interop {
     }
 
     fn into_trial(self) -> Trial {
-        Trial::ignorable_test(self.title(), move || match self.lacks() {
+        let title = self.title();
+        Trial::ignorable_test(title.clone(), move || match self.lacks() {
             Some(why) => Ok(Completion::ignored_with(why)),
-            None => self
-                .run()
+            None => sixway_trial::timed(&title, || self.run())
                 .map(|()| Completion::Completed)
                 .map_err(|failure| Failed::from(failure.to_string())),
         })

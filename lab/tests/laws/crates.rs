@@ -1,6 +1,6 @@
 //! Which crate may know which: the arrows of the house, read from Cargo itself.
 
-use crate::tree::top;
+use crate::tree::{File, top, tree};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -100,4 +100,103 @@ fn unsafe_is_forbidden_by_the_compiler_where_it_has_no_room() {
         );
     }
     assert!(read("lab/Cargo.toml").contains("unsafe_code = \"deny\""));
+}
+
+/// Files of tests that no program of their crate holds: they would not run.
+fn tests_of_no_program(files: &[&File], folder: &str, manifest: &str) -> Vec<String> {
+    let holds = |holder: String, name: &str| {
+        let file = files.iter().find(|file| file.path == holder);
+        file.is_some_and(|file| {
+            file.text.lines().any(|line| line.trim_start_matches("pub ") == format!("mod {name};"))
+        })
+    };
+    let is_lost = |path: &str| {
+        let within = path.strip_suffix("/mod.rs").or_else(|| path.strip_suffix(".rs")).unwrap_or(path);
+        let (above, name) = within.rsplit_once('/').unwrap_or(("", within));
+        let is_program = match above {
+            "" => name == "main" || manifest.contains(&format!("[[test]]\nname = \"{name}\"\n")),
+            _ => manifest.contains(&format!("path = \"tests/{within}.rs\"")),
+        };
+        let holders = match above {
+            "" => vec![format!("{folder}main.rs")],
+            _ => ["/mod.rs", "/main.rs", ".rs"].map(|end| format!("{folder}{above}{end}")).to_vec(),
+        };
+        !is_program && !holders.into_iter().any(|holder| holds(holder, name))
+    };
+    let paths = files.iter().filter(|file| file.is_rust()).filter_map(|file| {
+        file.path.strip_prefix(folder).filter(|path| is_lost(path)).map(|_| file.path.clone())
+    });
+    paths.collect()
+}
+
+/// The folders of the crates, each with its manifest.
+fn manifests() -> Vec<(String, String)> {
+    let paths =
+        tree().iter().filter(|file| file.path.ends_with("/Cargo.toml") && !file.path.starts_with("fuzz/"));
+    paths.map(|file| (file.path.replace("Cargo.toml", ""), file.text.clone())).collect()
+}
+
+#[test]
+fn every_file_of_tests_is_part_of_a_program_that_runs() {
+    let files: Vec<_> = tree().iter().collect();
+    for (folder, manifest) in manifests() {
+        let lost = tests_of_no_program(&files, &format!("{folder}tests/"), &manifest);
+        assert!(lost.is_empty(), "in no program, they do not run: {lost:?}");
+    }
+}
+
+#[test]
+fn a_file_of_tests_that_is_in_no_program_is_seen() {
+    let files = [
+        File::sample("a/tests/main.rs", "mod one;\nmod two;\n"),
+        File::sample("a/tests/one.rs", ""),
+        File::sample("a/tests/two/mod.rs", "pub mod three;\n"),
+        File::sample("a/tests/two/three.rs", ""),
+        File::sample("a/tests/two/four.rs", ""),
+        File::sample("a/tests/five/main.rs", ""),
+        File::sample("a/tests/six/main.rs", ""),
+        File::sample("a/tests/alone.rs", ""),
+        File::sample("a/tests/lost.rs", ""),
+    ];
+    let manifest = "[[test]]\nname = \"alone\"\n\n[[test]]\nname = \"five\"\npath = \"tests/five/main.rs\"\n";
+    let lost = tests_of_no_program(&files.iter().collect::<Vec<_>>(), "a/tests/", manifest);
+    assert_eq!(lost, ["a/tests/two/four.rs", "a/tests/six/main.rs", "a/tests/lost.rs"]);
+}
+
+/// Our harness knows no test of another attribute, and would leave it out without a word.
+#[test]
+fn tests_of_our_harness_have_its_attribute() {
+    for (folder, _) in manifests().iter().filter(|(_, manifest)| manifest.contains("harness = false")) {
+        for file in tree().iter().filter(|file| file.path.starts_with(&format!("{folder}tests/"))) {
+            assert!(!file.text.contains(concat!("#[tokio::te", "st]")), "{}", file.path);
+            let is_ours = file.text.contains("\nfn main() {") && file.text.contains("sixway_trial::main");
+            let takes = file.text.contains("#[macro_use]\nextern crate sixway_trial;\n");
+            assert!(!is_ours || takes, "{}: its tests are the standard ones, which nobody runs", file.path);
+        }
+    }
+}
+
+/// Whether documentation holds an example that `cargo test` would run.
+fn has_example(file: &File) -> bool {
+    let comments = file.text.lines().filter_map(|line| {
+        let line = line.trim_start();
+        line.strip_prefix("///").or_else(|| line.strip_prefix("//!"))
+    });
+    let mut within = false;
+    comments.filter_map(|line| line.trim_start().strip_prefix("```")).any(|language| {
+        within = !within;
+        within && (language.is_empty() || language.starts_with("rust") || language.contains("no_run"))
+    })
+}
+
+#[test]
+fn crates_whose_examples_are_not_run_have_none() {
+    for (folder, _) in manifests().iter().filter(|(_, manifest)| manifest.contains("doctest = false")) {
+        let with =
+            tree().iter().filter(|file| file.is_rust() && file.path.starts_with(&format!("{folder}src/")));
+        let with: Vec<_> = with.filter(|file| has_example(file)).map(|file| &file.path).collect();
+        assert!(with.is_empty(), "{with:?}");
+    }
+    assert!(has_example(&File::sample("a.rs", "/// ```\n/// x();\n/// ```\n")));
+    assert!(!has_example(&File::sample("a.rs", "/// ```text\n/// x();\n/// ```\n")));
 }
