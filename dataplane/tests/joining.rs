@@ -367,7 +367,7 @@ fn flow_of(packet: &[u8]) -> (u8, Vec<u8>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(budget(256)) })]
 
     #[test]
     fn what_was_joined_is_cut_into_the_very_packets_in_the_order_of_their_flow(

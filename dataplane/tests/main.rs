@@ -1,5 +1,6 @@
 //! The integration tests, one program: each file is a module, and `cargo test -p sixway-dataplane --test all rfc6146::` runs one of them.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#![allow(clippy::duplicate_mod, reason = "each fuzz target brings what it needs")]
 
 mod adoption;
 mod attacks;
@@ -9,6 +10,7 @@ mod configured;
 mod configured_sources;
 mod conformance_pages;
 mod drop_reasons;
+mod drops_page;
 mod errors_from_non_global_sources;
 mod errors_of_routers;
 mod fast_path;

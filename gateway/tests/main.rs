@@ -1,5 +1,6 @@
 //! The integration tests, one program: each file is a module, and `cargo test -p sixway --test all life::` runs one of them.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#![allow(clippy::duplicate_mod, reason = "each fuzz target brings what it needs")]
 
 #[macro_use]
 extern crate sixway_trial;

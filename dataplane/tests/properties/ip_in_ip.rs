@@ -72,7 +72,7 @@ fn outbound(is_v4: bool) -> impl Strategy<Value = (Vec<u8>, Offload)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(budget(256)) })]
 
     #[test]
     fn what_goes_into_a_tunnel_comes_out_as_it_was_and_fits_the_link_between(

@@ -137,7 +137,7 @@ fn run(input: &[Input], batch: usize) -> Seen {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(budget(256)) })]
 
     #[test]
     fn whatever_comes_what_leaves_is_right_and_fits_and_every_frame_is_accounted_for(

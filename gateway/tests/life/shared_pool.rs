@@ -39,11 +39,18 @@ pub(crate) struct Answering(std::process::Child);
 
 impl Answering {
     pub(crate) fn on(network: &Network, host: &str, script: &str) -> Self {
-        let host = network.host(host);
         let mut command = std::process::Command::new("ip");
-        let child = command.args(["netns", "exec", &host, "python3", "-c", script]).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(500));
-        Self(child)
+        let answering = Self(
+            command.args(["netns", "exec", &network.host(host), "python3", "-c", script]).spawn().unwrap(),
+        );
+        // The last of its sockets is the one for datagrams, at port 7; `ss` prints no line but for such a one.
+        let listens = || !network.on(host, "ss", &["-Hlun", "sport = :7"]).stdout.is_empty();
+        let start = std::time::Instant::now();
+        while !listens() {
+            assert!(start.elapsed() < Duration::from_secs(10), "nobody listens on {host}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        answering
     }
 }
 
