@@ -178,10 +178,20 @@ fn all() -> Vec<Interop> {
     let tests = [waiting, busy.into_iter().map(Interop::busy).collect()].concat();
     let again = fast_path::again(&tests);
     let alone = fast_path::tests().into_iter().map(Interop::busy).collect();
-    let mut all = [alone, again, tests].concat();
-    // What takes long begins first: guests take their time.
-    all.sort_by_key(|test| !test.programs.contains(&"linux.uml"));
-    all
+    mixed([alone, again, tests].concat())
+}
+
+/// Those that are busy among those that wait, so that the CPUs have something to do all the time; of either, guests first, which take long.
+fn mixed(mut tests: Vec<Interop>) -> Vec<Interop> {
+    tests.sort_by_key(|test| !test.programs.contains(&"linux.uml"));
+    let (busy, waiting): (Vec<_>, Vec<_>) = tests.into_iter().partition(|test| test.share() > 1);
+    let spread = |tests: Vec<Interop>| {
+        let count = tests.len();
+        tests.into_iter().enumerate().map(move |(at, test)| (at * 1_000 / count, test))
+    };
+    let mut all: Vec<_> = spread(busy).chain(spread(waiting)).collect();
+    all.sort_by_key(|(place, _)| *place);
+    all.into_iter().map(|(_, test)| test).collect()
 }
 
 fn main() {
