@@ -96,7 +96,7 @@ impl Interop {
     }
 
     /// The same, which has as much room as two that wait.
-    fn busy(self) -> Self {
+    const fn busy(self) -> Self {
         Self { is_busy: true, ..self }
     }
 
@@ -167,14 +167,14 @@ fn all() -> Vec<Interop> {
         npt66::TESTS,
         path_mtu::TESTS,
         decoder::TESTS,
-        super_frames::TESTS,
         advertisements::TESTS,
         &dns64_clients::tests(),
         dns64_daemon::TESTS,
         &dns64_upstreams::tests(),
     ]
     .concat();
-    let busy = [ip_in_ip::TESTS, &tunnels::tests(), &dns64::tests(), experiments::TESTS].concat();
+    let busy = [ip_in_ip::TESTS, super_frames::TESTS, &tunnels::tests(), &dns64::tests(), experiments::TESTS]
+        .concat();
     let tests = [waiting, busy.into_iter().map(Interop::busy).collect()].concat();
     let again = fast_path::again(&tests);
     let alone = fast_path::tests().into_iter().map(Interop::busy).collect();
