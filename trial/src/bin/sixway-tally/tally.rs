@@ -183,7 +183,12 @@ impl Tally {
 
     /// Seconds of all tests of a kind, one after the other.
     fn seconds(&self, kind: Kind) -> f64 {
-        self.times.iter().filter(|(of, ..)| *of == kind).map(|(.., time)| time.as_secs_f64()).sum()
+        self.times
+            .iter()
+            .filter(|(of, ..)| *of == kind)
+            .map(|(.., time)| *time)
+            .sum::<Duration>()
+            .as_secs_f64()
     }
 }
 
