@@ -1,12 +1,10 @@
 //! Configured tunnels (RFC 4213 §3.6, §4, §5): whose packets are taken, and what is neighbour discovery between the ends.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Build, Gateway, configured, icmp4, icmp6, in_ipv4, tunnelling, v4, v6};
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::mechanism::configured::{ConfiguredConfig, ConfiguredFault};
 use sixway_dataplane::{DropReason, Verdict};
-use support::{Build, Gateway, configured, icmp4, icmp6, in_ipv4, tunnelling, v4, v6};
 
 const LOCAL: &str = "192.0.2.9";
 const REMOTE: &str = "198.51.100.7";

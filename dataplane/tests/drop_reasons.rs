@@ -1,10 +1,9 @@
 //! Every reason to drop a packet, provoked: it is counted, and the sender is told what the list says, or nothing.
 //!
 //! The `match` has no default arm: who adds a reason says here how it comes about.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Build, Gateway, eam, icmp4, icmp6, in_ipv4, siit, tunnelling, v4, v6};
 use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
 use sixway_dataplane::frame::HEADROOM;
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
@@ -21,7 +20,6 @@ use sixway_dataplane::translate::{Policy, UdpZeroChecksum};
 use sixway_dataplane::tunnel::{OuterFragments, TunnelPolicy};
 use sixway_dataplane::{DropReason, Frame, Offload, Outbox, SegmentKind, Segments, Verdict};
 use std::time::Duration;
-use support::{Build, Gateway, eam, icmp4, icmp6, in_ipv4, siit, tunnelling, v4, v6};
 
 /// A host of the explicit table, and a host of the IPv4 Internet, as both sides see them.
 const HOST4: &str = "198.51.100.9";

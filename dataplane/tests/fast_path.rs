@@ -1,16 +1,14 @@
 //! Sessions and the fast path: who is given to it and when it begins, what it says of them, and how they come back.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::fast_path::{Fate, MemoryFastPath, Word};
+use crate::support::{Gateway, v4, v6};
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::nat::{Inside, NatProtocol, Outside, Selection, SessionRow, StaticBinding};
 use sixway_dataplane::{Frame, Instant, Outbox, Verdict};
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::time::Duration;
-use support::fast_path::{Fate, MemoryFastPath, Word};
-use support::{Gateway, v4, v6};
 
 const HOST: &str = "2001:db8:1::1";
 const SERVER: &str = "203.0.113.2";

@@ -1,9 +1,9 @@
 //! Sessions move to the fast path and back while packets arrive, wait, get lost and leave in any order of events: no packet overtakes an
 //! earlier one of its flow, every entry has its session, and what was counted is what came.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::fast_path::{Fate, MemoryFastPath};
+use crate::support::{v4, v6};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use sixway_dataplane::engine::{Engine, EngineConfig};
@@ -12,11 +12,10 @@ use sixway_dataplane::nat::{
 };
 use sixway_dataplane::offload::FastPath;
 use sixway_dataplane::{Frame, Instant, Outbox};
+use sixway_trial::budget;
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
-use support::fast_path::{Fate, MemoryFastPath};
-use support::{v4, v6};
 
 const SERVER: &str = "203.0.113.2";
 const SERVER6: &str = "64:ff9b::203.0.113.2";
@@ -421,7 +420,7 @@ fn run(most: usize, steps: &[Step]) -> World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(budget(600)))]
 
     #[test]
     fn no_packet_overtakes_another_and_every_entry_has_its_session(

@@ -1,12 +1,10 @@
 //! ISATAP (RFC 5214) with the checks of RFC 6324: router 10.0.0.1, host 10.1.2.3, prefix 2001:db8:1:2::/64.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Build, Gateway, icmp4, icmp6, in_ipv4, isatap, tunnelling, v4, v6};
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::mechanism::isatap::{IsatapConfig, Role};
 use sixway_dataplane::{DropReason, Verdict};
-use support::{Build, Gateway, icmp4, icmp6, in_ipv4, isatap, tunnelling, v4, v6};
 
 const ROUTER: &str = "10.0.0.1";
 const ROUTER6: &str = "2001:db8:1:2:0:5efe:10.0.0.1";

@@ -1,8 +1,8 @@
 //! The tunnel itself, whatever mechanism decides about it (RFC 4213 §3): MTU, fragments, outer headers, errors from inside.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::super_frame::{described, on_the_wire, unfinished};
+use crate::support::{Build, Gateway, checksum_is_right, configured, icmp4, icmp6, in_ipv4, v4, v6};
 use sixway_dataplane::engine::{EngineConfig, PathErrorJudge, TunnelConfig};
 use sixway_dataplane::mechanism::six_to_four;
 use sixway_dataplane::translate::HeaderByte;
@@ -10,8 +10,6 @@ use sixway_dataplane::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
 use sixway_dataplane::{DropReason, Frame, SegmentKind, Verdict, WorkerId};
 use std::collections::BTreeSet;
 use std::time::Duration;
-use support::super_frame::{described, on_the_wire, unfinished};
-use support::{Build, Gateway, checksum_is_right, configured, icmp4, icmp6, in_ipv4, v4, v6};
 
 const LOCAL: &str = "192.0.2.9";
 const REMOTE: &str = "198.51.100.7";

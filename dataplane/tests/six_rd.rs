@@ -1,15 +1,13 @@
 //! 6rd (RFC 5969), with the example of §7.1.1: 6rd prefix 2001:db8::/32, IPv4MaskLen 8, customer edge 10.100.100.1, border
 //! relay 10.0.0.1.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Build, Gateway, icmp4, in_ipv4, six_rd, tunnelling, v4, v6};
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::mechanism::six_rd::{Domain, Role, SixRdConfig, SixRdFault};
 use sixway_dataplane::translate::HeaderByte;
 use sixway_dataplane::tunnel::{OuterFragments, TunnelMtu};
 use sixway_dataplane::{DropReason, Verdict};
-use support::{Build, Gateway, icmp4, in_ipv4, six_rd, tunnelling, v4, v6};
 
 const EDGE: &str = "10.100.100.1";
 const CUSTOMER: &str = "2001:db8:6464:100::7";

@@ -1,8 +1,8 @@
 //! Super-frames: what leaves for one is, on the wire, what would leave for each of its segments.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::super_frame::{described, on_the_wire, unfinished};
+use crate::support::{Build, Gateway, checksum_is_right, eam, hex, icmp4, icmp6, prefix, v4, v6};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use sixway_dataplane::engine::EngineConfig;
@@ -10,8 +10,7 @@ use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::nat::{Selection, SessionRow};
 use sixway_dataplane::translate::UdpZeroChecksum;
 use sixway_dataplane::{Checksum, DropReason, Frame, Limits, Offload, Outbox, SegmentKind, Verdict};
-use support::super_frame::{described, on_the_wire, unfinished};
-use support::{Build, Gateway, checksum_is_right, eam, hex, icmp4, icmp6, prefix, v4, v6};
+use sixway_trial::budget;
 
 const HOST4: &str = "198.51.100.9";
 const HOST6: &str = "2001:db8:1::1";
@@ -181,7 +180,7 @@ fn comparable(mut packet: Vec<u8>, df: bool) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(budget(500)))]
     #[test]
     fn a_super_frame_leaves_as_each_of_its_segments_would(case in cases()) {
         let mut whole = gateway(case.limits, case.lowest);

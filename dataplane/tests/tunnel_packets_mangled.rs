@@ -1,9 +1,8 @@
 //! Tunnel packets with octets changed, cut off and added, at a gateway with tunnels of every kind: it accounts for each of them,
 //! and never sends more than came in.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Build, Gateway, configured, icmp4, icmp6, in_ipv4, v4, v6};
 use proptest::prelude::*;
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::mechanism::ip_in_ip::IpInIpConfig;
@@ -11,7 +10,7 @@ use sixway_dataplane::mechanism::table::{Kind, Way};
 use sixway_dataplane::mechanism::{isatap, six_rd, six_to_four};
 use sixway_dataplane::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
 use sixway_dataplane::{Checksum, Offload, SegmentKind, Segments};
-use support::{Build, Gateway, configured, icmp4, icmp6, in_ipv4, v4, v6};
+use sixway_trial::budget;
 
 /// Two tunnels at each of two addresses.
 fn gateway() -> Gateway {
@@ -73,7 +72,7 @@ fn seal(octets: &mut [u8]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(budget(1_000)))]
 
     #[test]
     fn whatever_is_done_to_tunnel_packets_they_are_accounted_for_and_grow_into_no_more(
@@ -185,7 +184,7 @@ fn good_ip_in_ip() -> Vec<Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(budget(2_000)))]
 
     #[test]
     fn the_same_of_tunnels_of_ip_in_ip_with_any_offload(

@@ -2,6 +2,7 @@
 
 use super::errors::error6;
 use super::*;
+use crate::support;
 
 #[test]
 fn nothing_runs_in_a_circle() {

@@ -1,6 +1,7 @@
 //! ICMP errors from inside of tunnels (RFC 2473 §8), and what is learnt from them.
 
 use super::*;
+use crate::support;
 
 /// An ICMPv6 error from a router inside, about a tunnel packet.
 pub fn error6(kind: u8, code: u8, rest: u32, outer: &Build) -> Build {

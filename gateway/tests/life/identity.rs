@@ -1,9 +1,9 @@
 //! Flows and sessions stay with the translator that made them: in whatever order the configuration has it, from one process to the next, and
 //! across a version whose maps are others.
 
-use crate::fast_path::{build, instead_of_siit, wait_until};
-use crate::network::{Network, Running, SIXWAY};
-use crate::shared_pool::Answering;
+use super::fast_path::{build, instead_of_siit, wait_until};
+use super::network::{Network, Running, SIXWAY};
+use super::shared_pool::Answering;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

@@ -1,18 +1,15 @@
 //! Tunnels of either family over IPv6 (RFC 2473) and of IPv4 in IPv4 (RFC 2003).
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 mod attacks;
 mod errors;
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::support;
+use crate::support::super_frame::{described, on_the_wire, unfinished};
+use crate::support::{Build, Gateway, checksum_is_right, hex, icmp4, icmp6, v4, v6};
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::mechanism::ip_in_ip::{IpInIpConfig, IpInIpFault};
 use sixway_dataplane::translate::HeaderByte;
 use sixway_dataplane::tunnel::{Ecn, OuterFragments, TunnelMtu, TunnelPolicy};
 use sixway_dataplane::{DropReason, SegmentKind, Verdict};
-use support::super_frame::{described, on_the_wire, unfinished};
-use support::{Build, Gateway, checksum_is_right, hex, icmp4, icmp6, v4, v6};
 
 /// Both ends over IPv6, and over IPv4.
 const LOCAL6: &str = "2001:db8:ff::9";

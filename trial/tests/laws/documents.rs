@@ -1,64 +1,7 @@
-//! Documents and the lists in the code: one is generated from the other, or compared with it here. And the documents' language.
-//! `BLESS=1 cargo test -p sixway-lab --test laws` writes those that are generated.
+//! Documents: their links, the index of the decisions, and their language. Pages that are generated from lists in the code are compared with
+//! them by tests whose names end with `_page`.
 
 use crate::tree::{File, top, tree};
-use sixway_dataplane::Counters;
-use sixway_dataplane::drop_reason::{Answer, DropReason};
-
-fn drops() -> String {
-    let mut text = "# Counters and drop reasons\n\nGenerated from the lists in the code (`drop_reason.rs` and `counters.rs` in `dataplane/src`).\n\n\
-         ## Drop reasons\n\nThe last column is the ICMP error that the sender gets, rate-limited: type and code.\n\n\
-         | Reason | Meaning | ICMP error |\n|---|---|---|\n"
-        .to_owned();
-    for reason in DropReason::ALL {
-        text +=
-            &format!("| `{}` | {} | {} |\n", reason.name(), reason.help(), answered_with(reason.answer()));
-    }
-    text += &format!(
-        "\n## Other counters\n\nAt any time `{}`. The remaining counters are not part of this sum.\n\n\
-         | Counter | What it counts |\n|---|---|\n",
-        Counters::CONSERVATION
-    );
-    for (name, help, _) in Counters::default().named() {
-        text += &format!("| `{name}` | {help} |\n");
-    }
-    text
-}
-
-fn answered_with(answer: Answer) -> String {
-    let side =
-        |family: &str, error: Option<(u8, u8)>| error.map(|(kind, code)| format!("{family} {kind}/{code}"));
-    let sides: Vec<_> =
-        [side("ICMPv4", answer.icmpv4), side("ICMPv6", answer.icmpv6)].into_iter().flatten().collect();
-    if sides.is_empty() { "none".to_owned() } else { sides.join(", ") }
-}
-
-#[test]
-fn the_list_of_drops_and_counters_is_made_from_the_code() {
-    let path = top().join("docs/drops.md");
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, drops()).expect("docs/drops.md can be written");
-    }
-    let written = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        written == drops(),
-        "docs/drops.md is not what the code says; BLESS=1 cargo test -p sixway-lab --test laws"
-    );
-}
-
-#[test]
-fn the_table_of_dns64_peers_is_made_from_the_code() {
-    let path = top().join("docs/conformance/dns64-peers.md");
-    let document = sixway_lab::dns64::document::document();
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, &document).expect("docs/conformance/dns64-peers.md can be written");
-    }
-    let written = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        written == document,
-        "docs/conformance/dns64-peers.md is not what the code says; BLESS=1 cargo test -p sixway-lab --test laws"
-    );
-}
 
 /// Relative links of a document.
 fn links(file: &File) -> Vec<String> {
@@ -106,18 +49,6 @@ fn decisions_have_numbers_of_their_own_and_stand_in_the_index() {
         assert!(text.starts_with(&format!("# {number}: ")), "{record} does not begin with its number");
     }
     assert!(records.len() >= 10, "{records:?}");
-}
-
-#[test]
-fn documents_state_the_conservation_of_frames_as_the_code_has_it() {
-    for name in ["CONTRIBUTING.md", "docs/architecture.md"] {
-        let text = std::fs::read_to_string(top().join(name)).expect("the document can be read");
-        let sum = format!("`{}`", Counters::CONSERVATION);
-        assert!(
-            text.split_whitespace().collect::<Vec<_>>().join(" ").contains(&sum),
-            "{name} does not have {sum}"
-        );
-    }
 }
 
 /// The longest line of prose, in characters.

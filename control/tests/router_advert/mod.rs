@@ -1,5 +1,4 @@
 //! Whole lives of an advertising router in fake time: when it speaks, to whom, and what it says (RFC 4861 §6.2).
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 mod consistency;
 mod contents;

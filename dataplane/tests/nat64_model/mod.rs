@@ -3,7 +3,6 @@
 //!
 //! The model keeps lists and searches them from end to end. Where the RFC leaves a choice (which outside port), it takes the
 //! real one's and checks that it is lawful.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 mod model;
 mod step;
@@ -23,6 +22,7 @@ use sixway_dataplane::parse::{Addresses, Packet, QuotedTuple, Transport};
 use sixway_dataplane::translate::Policy;
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_dataplane::{Decision, DropReason, Edit, Frame, Instant, Next, PolicyId, Quoted, WorkerId};
+use sixway_trial::budget;
 use sixway_wire::protocol::{ICMPV4, ICMPV6, TCP, UDP};
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::BTreeMap;
@@ -403,7 +403,7 @@ fn run(filtering: Filtering, seed: [u64; 2], steps: &[Step]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(budget(400)))]
 
     #[test]
     fn with_endpoint_independent_filtering_the_real_nat64_does_what_the_model_does(

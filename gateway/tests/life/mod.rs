@@ -1,11 +1,6 @@
 //! A gateway's life on a real host, in network namespaces of its own: what it sets up, and that nothing is left of it.
 //! These tests want root, `ip` and `ping`; without them they are ignored.
 
-#![allow(clippy::unwrap_used)] // in a test a panic is the report
-
-#[macro_use]
-extern crate sixway_trial;
-
 mod check;
 mod fast_path;
 mod identity;
@@ -254,8 +249,4 @@ fn without_the_capability_one_line_says_which() {
     let line = error.lines().rfind(|line| !line.starts_with("warning")).unwrap();
     assert!(line.starts_with("sixway needs CAP_NET_ADMIN to create sixway0."), "{error}");
     assert_eq!(output.status.code(), Some(1));
-}
-
-fn main() {
-    sixway_trial::main();
 }

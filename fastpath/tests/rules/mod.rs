@@ -1,11 +1,4 @@
 //! What each stateless mechanism's rules carry, and what they pass on: examples, at both hooks.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
-#[macro_use]
-extern crate sixway_trial;
-
-#[path = "../../../link/tests/support/mod.rs"]
-mod namespace;
 
 mod bench;
 mod configured;
@@ -15,6 +8,7 @@ mod siit;
 mod six_rd;
 mod six_to_four;
 
+use crate::support as namespace;
 use bench::Bench;
 use packets::settled;
 
@@ -44,8 +38,4 @@ fn hex(packet: Option<Vec<u8>>) -> String {
     let Some(packet) = packet else { return "passed on".into() };
     let octets = packet.iter().take(80).map(|octet| format!("{octet:02x}")).collect::<String>();
     format!("{} octets, {octets}", packet.len())
-}
-
-fn main() {
-    sixway_trial::main();
 }

@@ -1,13 +1,12 @@
 //! What holds for every packet: checksums, sizes, conservation, independence of batches, there and back again.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 mod ip_in_ip;
 mod judge;
 mod packets;
-#[path = "../support/mod.rs"]
-mod support;
 mod tunnels;
 
+use crate::support;
+use crate::support::{eam, hex, prefix, siit};
 use judge::{is_right, judge, segments_of};
 use packets::{Input, Load, Shape, build, frames, hold, plain_load};
 use proptest::collection::vec;
@@ -19,10 +18,10 @@ use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
 use sixway_dataplane::nat::{Inside, NatProtocol, Outside, PoolConfig, Selection, SessionRow, StaticBinding};
 use sixway_dataplane::parse::parse;
 use sixway_dataplane::{Checksum, Counters, DropReason, Frame, Instant, Limits, Outbox, Verdict, WorkerId};
+use sixway_trial::budget;
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use support::{eam, hex, prefix, siit};
 
 const LIMITS: Limits = Limits { mtu4: 1_400, mtu6: 1_500 };
 
@@ -138,7 +137,7 @@ fn run(input: &[Input], batch: usize) -> Seen {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(budget(256)) })]
 
     #[test]
     fn whatever_comes_what_leaves_is_right_and_fits_and_every_frame_is_accounted_for(

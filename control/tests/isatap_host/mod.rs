@@ -1,5 +1,4 @@
 //! Whole lives of an ISATAP host in fake time, against advertising routers of our own and against messages made by hand (RFC 5214 §8).
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 mod addresses;
 mod finding;

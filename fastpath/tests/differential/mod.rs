@@ -7,9 +7,6 @@
 //! ```
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
-#[macro_use]
-extern crate sixway_trial;
-
 mod proof;
 mod states;
 
@@ -53,8 +50,4 @@ fn what_is_forwarded_in_the_driver_is_what_the_engine_sends() {
 #[test]
 fn what_is_forwarded_at_tc_ingress_is_what_the_engine_sends() {
     prove(Hook::Tc);
-}
-
-fn main() {
-    sixway_trial::main();
 }

@@ -1,5 +1,4 @@
 //! What upstreams say and what clients are given of it.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 mod allocations;
 mod belief;

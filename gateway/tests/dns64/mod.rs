@@ -1,11 +1,6 @@
 //! A gateway that is a DNS64 and nothing else, on the loopback interface: it needs no device and changes nothing on its host.
 //! These tests want root, since state files are in /run/sixway; without it they are ignored.
 
-#![allow(clippy::unwrap_used)] // in a test a panic is the report
-
-#[macro_use]
-extern crate sixway_trial;
-
 mod signed_keys;
 mod trust_anchors;
 
@@ -309,8 +304,4 @@ fn a_name_with_an_a_record_gets_an_aaaa_record_and_all_of_it_is_told() {
     let before = Instant::now();
     assert_eq!(gateway.end(), 0, "{}", gateway.log());
     assert!(before.elapsed() < Duration::from_secs(2));
-}
-
-fn main() {
-    sixway_trial::main();
 }

@@ -36,8 +36,8 @@ impl File {
 
 /// Top of the tree.
 pub fn top() -> PathBuf {
-    let lab = Path::new(env!("CARGO_MANIFEST_DIR"));
-    lab.parent().expect("the lab is a folder of the tree").to_owned()
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().expect("this crate is a folder of the tree").to_owned()
 }
 
 /// Every text file that is part of the project.
