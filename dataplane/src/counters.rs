@@ -1,7 +1,8 @@
 //! What the engine counts. Plain numbers, one set for each worker; whoever shows them adds the workers up.
 
+use crate::direction::Direction;
 use crate::drop_reason::DropReason;
-use crate::mechanism::table::{Kind, Way};
+use crate::kind::Kind;
 
 macro_rules! counters {
     ($($(#[doc = $doc:literal])+ $field:ident = $name:literal,)+) => {
@@ -9,7 +10,7 @@ macro_rules! counters {
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Counters {
             $($(#[doc = $doc])+ pub $field: u64,)+
-            /// Frames that passed the mechanisms of a [`Kind`], by [`Way`].
+            /// Frames that passed the mechanisms of a [`Kind`], by [`Direction`].
             pub passed: [[u64; 2]; Kind::COUNT],
             /// Frames dropped, by [`DropReason`].
             pub dropped: [u64; DropReason::COUNT],
@@ -117,7 +118,7 @@ counters! {
 impl Counters {
     /// A frame passed a mechanism.
     #[inline(always)]
-    pub const fn pass(&mut self, kind: Kind, way: Way) {
+    pub const fn pass(&mut self, kind: Kind, way: Direction) {
         self.passed[kind as usize][way as usize] += 1;
     }
 
@@ -128,7 +129,7 @@ impl Counters {
 
     /// The counters of the mechanisms: name, what it counts, value.
     fn of_mechanisms(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
-        let ways = Kind::ALL.iter().flat_map(|kind| [(*kind, Way::In), (*kind, Way::Out)]);
+        let ways = Kind::ALL.iter().flat_map(|kind| [(*kind, Direction::In), (*kind, Direction::Out)]);
         ways.map(|(kind, way)| (kind.counter(way), kind.help(way), self.passed[kind as usize][way as usize]))
     }
 

@@ -6,6 +6,8 @@
 use crate::drop_reason::DropReason;
 use crate::verdict::Verdict;
 use core::ops::Range;
+use sixway_wire::protocol::{TCP, UDP};
+use sixway_wire::{TCP_HEADER, UDP_HEADER};
 
 /// Octets kept free in front of a received packet: translation and encapsulation grow headers (20 octets from IPv4 to
 /// IPv6, 8 for a Fragment header, 40 for an outer IPv6 header), and a link may put its own header there.
@@ -23,6 +25,29 @@ pub enum SegmentKind {
     TcpEcn,
     /// UDP segmentation offload (USO).
     Udp,
+}
+
+impl SegmentKind {
+    /// Whether this is what is segmented of packets of that protocol.
+    #[inline]
+    pub const fn is_of(self, protocol: u8) -> bool {
+        match self {
+            Self::Tcp | Self::TcpEcn => protocol == TCP,
+            Self::Udp => protocol == UDP,
+        }
+    }
+
+    /// Octets of the transport header at the start of `data`; `None` where it is cut short.
+    #[inline]
+    pub fn header_length(self, data: &[u8]) -> Option<usize> {
+        let length = match self {
+            Self::Udp => UDP_HEADER,
+            Self::Tcp | Self::TcpEcn => {
+                Some(usize::from(data.get(12)? >> 4) * 4).filter(|length| *length >= TCP_HEADER)?
+            }
+        };
+        (length <= data.len()).then_some(length)
+    }
 }
 
 /// How a super-frame is to be cut: payload octets a segment, and of what protocol.

@@ -7,18 +7,22 @@ extern crate alloc;
 
 pub mod classify;
 pub mod counters;
+pub mod direction;
 pub mod drop_reason;
 pub mod effects;
 pub mod engine;
 pub mod fragment;
 pub mod frame;
+pub mod identity;
 pub mod instant;
+pub mod kind;
 pub mod limits;
 pub mod mechanism;
 pub mod nat;
-pub mod offload;
+pub mod outbox;
 pub mod parse;
 pub mod rewrite;
+pub mod source_check;
 pub mod translate;
 pub mod tunnel;
 pub mod verdict;
@@ -31,6 +35,6 @@ pub use drop_reason::DropReason;
 pub use frame::{Checksum, Frame, Offload, SegmentKind, Segments};
 pub use instant::Instant;
 pub use limits::Limits;
-pub use verdict::{
-    Action, Decision, Edit, MechanismId, Next, Outbox, Outer, PolicyId, Quoted, Verdict, WorkerId,
-};
+pub use nat::offload;
+pub use outbox::Outbox;
+pub use verdict::{Action, Decision, Edit, MechanismId, Next, Outer, PolicyId, Quoted, Verdict, WorkerId};

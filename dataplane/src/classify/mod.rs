@@ -2,7 +2,6 @@
 
 mod destinations4;
 pub mod ownership;
-pub mod source_check;
 mod steering;
 
 pub use destinations4::Destinations4;

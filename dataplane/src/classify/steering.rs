@@ -109,7 +109,7 @@ impl Steering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mechanism::table::Kind;
+    use crate::kind::Kind;
 
     #[test]
     fn the_longest_prefix_owns_and_own_addresses_come_first() {

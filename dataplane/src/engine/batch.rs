@@ -1,44 +1,16 @@
 //! A batch goes through in strides, and a stride in runs of packets of one mechanism: a run is prepared, warmed stage by stage, so that its
 //! cache misses overlap, and then decided and executed packet by packet. One loop serves all mechanisms, and is compiled for each.
 
-use super::path::{Batch, Path, Subject};
-use super::{Engine, STRIDE};
+use super::Engine;
+use super::bounds::STRIDE;
+use super::path::{Batch, Path};
+use super::slot::Slot;
 use crate::classify::Owner;
 use crate::frame::Frame;
 use crate::mechanism::contract::Mechanism;
 use crate::mechanism::table::{Row, with_row};
 use crate::parse::{self, Packet, Transport};
 use crate::verdict::{MechanismId, Verdict};
-
-/// A packet of the stride between the steps.
-#[derive(Clone, Copy)]
-pub(super) struct Slot {
-    pub(super) packet: Packet,
-    /// The packet inside, of one that came through a tunnel.
-    pub(super) inner: Option<Packet>,
-    pub(super) owner: Owner,
-    /// It goes by itself: an ICMP error, a fragment, a further pass, or the gateway's own.
-    pub(super) alone: bool,
-    /// Position in the stride.
-    pub(super) frame: u32,
-}
-
-impl Slot {
-    pub(super) const EMPTY: Self =
-        Self { packet: Packet::EMPTY, inner: None, owner: Owner::Gateway, alone: true, frame: 0 };
-
-    /// The packet, and how far its look-up is.
-    #[inline(always)]
-    fn subject<'a, P>(&'a self, probe: &'a P) -> Subject<'a, P> {
-        Subject { packet: &self.packet, inner: self.inner.as_ref(), probe }
-    }
-
-    /// Whether the slot goes on with the run of a mechanism.
-    #[inline(always)]
-    fn is_of(&self, id: MechanismId) -> bool {
-        !self.alone && self.owner == Owner::Mechanism(id)
-    }
-}
 
 impl Engine {
     pub(super) fn go(&mut self, frames: &mut [Frame], mut batch: Batch<'_>) {

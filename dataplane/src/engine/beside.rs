@@ -1,7 +1,8 @@
 //! What leaves next to the packets: what mechanisms send on their own account, and answers to packets that were held.
 
+use super::Engine;
+use super::bounds::EXPIRED_AT_ONCE;
 use super::path::{Batch, Path};
-use super::{EXPIRED_AT_ONCE, Engine};
 use crate::drop_reason::DropReason;
 use crate::effects::Beside;
 use crate::fragment::Reassembly;

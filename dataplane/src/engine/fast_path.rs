@@ -2,8 +2,8 @@
 
 use super::Engine;
 use crate::instant::Instant;
+use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use crate::nat::{NatProtocol, NotAdopted, Outside, PortLedger};
-use crate::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use sixway_wire::Endpoint4;
 
 /// Packets of a direction after which a session is given to the fast path.

@@ -1,7 +1,8 @@
 //! Which ICMP errors an engine learns a smaller path MTU from, said without an engine: for who must know where what it would learn is.
 
+use super::config::{EngineConfig, TunnelConfig};
 use super::ends::{Ends, TunnelAt};
-use super::{EngineConfig, TunnelConfig, tunnel_states};
+use super::share::tunnel_states;
 use crate::instant::Instant;
 use crate::mechanism::table::Mechanisms;
 use crate::tunnel::TunnelPolicy;

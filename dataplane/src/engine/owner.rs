@@ -1,15 +1,16 @@
 //! Whose a packet is: which mechanism's, and which worker's.
 
 use super::Engine;
-use super::batch::Slot;
 use super::pair_ends::PairEnds;
-use crate::classify::{Owner, ownership, source_check};
+use super::slot::Slot;
+use crate::classify::{Owner, ownership};
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use crate::mechanism::contract::Mechanism;
 use crate::mechanism::table::{Row, with_row_ref};
 use crate::parse::{Addresses, Packet, Transport};
 use crate::rewrite::decap;
+use crate::source_check;
 use crate::tunnel::decision::Arrived;
 use crate::verdict::{MechanismId, WorkerId};
 use core::net::{Ipv4Addr, Ipv6Addr};

@@ -2,17 +2,20 @@
 
 use super::ends::Hosts;
 use super::original::Original;
+use crate::direction::Direction;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::frame::Frame;
 use crate::instant::Instant;
+use crate::kind::Kind;
 use crate::limits::Limits;
 use crate::mechanism::contract::{Arrival, Mechanism};
-use crate::mechanism::table::{Kind, Way};
+use crate::outbox::Outbox;
 use crate::parse::{Addresses, Packet};
 use crate::rewrite::icmp_error::{IcmpDetail, IcmpErrors};
-use crate::rewrite::{Executed, IPV6_MIN_MTU, Pass, Rewriter, Work};
-use crate::verdict::{Decision, Edit, Next, Outbox, Outer, Verdict};
+use crate::rewrite::{Executed, Pass, Rewriter, Work};
+use crate::verdict::{Decision, Edit, Next, Outer, Verdict};
+use sixway_wire::IPV6_MIN_MTU;
 
 /// What packets need that have found their mechanism.
 pub(super) struct Path {
@@ -108,7 +111,7 @@ impl Path {
         }
         let executed = self.rewriter.execute(work, frame, batch.out, &mut self.effects)?;
         if decision.action.decap.is_some() {
-            self.effects.counters.pass(kind, Way::In);
+            self.effects.counters.pass(kind, Direction::In);
         }
         match executed {
             Executed::InPlace => Ok(Verdict::Forward),
@@ -186,32 +189,32 @@ impl Path {
 
 /// The way of a packet through its mechanism.
 #[inline(always)]
-fn way_of(kind: Kind, packet: &Packet, inner: Option<&Packet>, decision: &Decision) -> Way {
+fn way_of(kind: Kind, packet: &Packet, inner: Option<&Packet>, decision: &Decision) -> Direction {
     if kind.keeps_family() {
         return way_by_destination(packet, decision.action.edit);
     }
     match (packet.addresses, inner) {
-        (_, Some(_)) => Way::In,
-        (Addresses::V4 { .. }, None) if kind.is_routed() => Way::In,
+        (_, Some(_)) => Direction::In,
+        (Addresses::V4 { .. }, None) if kind.is_routed() => Direction::In,
         // Into a tunnel either family goes.
-        (Addresses::V4 { .. } | Addresses::V6 { .. }, None) => Way::Out,
+        (Addresses::V4 { .. } | Addresses::V6 { .. }, None) => Direction::Out,
     }
 }
 
 /// The way through a mechanism that keeps the family: a packet comes in by its destination, which is another afterwards.
-fn way_by_destination(packet: &Packet, edit: Option<Edit>) -> Way {
+fn way_by_destination(packet: &Packet, edit: Option<Edit>) -> Direction {
     match (packet.addresses, edit) {
         (Addresses::V6 { destination, .. }, Some(Edit::Renumber6 { destination: new, .. }))
             if new != destination =>
         {
-            Way::In
+            Direction::In
         }
         (Addresses::V4 { destination, .. }, Some(Edit::Renumber4 { destination: new, .. }))
             if new.address != destination =>
         {
-            Way::In
+            Direction::In
         }
-        (Addresses::V6 { .. } | Addresses::V4 { .. }, _) => Way::Out,
+        (Addresses::V6 { .. } | Addresses::V4 { .. }, _) => Direction::Out,
     }
 }
 

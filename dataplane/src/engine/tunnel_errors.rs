@@ -14,6 +14,7 @@ use crate::tunnel::ip_in_ip_error::{IpInIpError, RelayedEither};
 use crate::tunnel::path_mtu::Learnt;
 use crate::tunnel::relayed_error::{Says, TunnelError};
 use crate::verdict::Verdict;
+use alloc::vec::Vec;
 use sixway_wire::protocol::IPV4;
 
 /// What an error that was believed did here.
@@ -87,6 +88,11 @@ impl Engine {
             Some(Learnt::Refused) => self.path.effects.counters.path_mtus_refused += 1,
             None => {}
         }
+    }
+
+    /// The errors that this engine has believed since the last time, for the engines of the other workers.
+    pub fn take_path_errors(&mut self) -> Vec<Vec<u8>> {
+        self.path_news.take()
     }
 
     /// An ICMP error, whole, that another worker's engine has got as a frame: what it tells of a path is learnt here too, and nobody

@@ -1,9 +1,10 @@
 //! Packets by themselves: ICMP errors, fragments, packets for the gateway, further passes of packets whose result is ours again, and what
 //! another worker handed over on the way.
 
-use super::batch::Slot;
+use super::Engine;
+use super::bounds::MAX_PASSES;
 use super::path::Batch;
-use super::{Engine, MAX_PASSES};
+use super::slot::Slot;
 use crate::classify::Owner;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;

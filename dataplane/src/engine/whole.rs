@@ -3,8 +3,8 @@
 //! ends one more, so that whoever floods the one does not fill the other.
 
 use super::Engine;
-use super::batch::Slot;
 use super::path::Batch;
+use super::slot::Slot;
 use crate::classify::Owner;
 use crate::drop_reason::DropReason;
 use crate::fragment::{Admission, Refused};

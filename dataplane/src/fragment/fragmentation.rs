@@ -6,9 +6,9 @@
 
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
+use crate::outbox::Outbox;
 use crate::parse::{FRAGMENT_HEADER, Fragment, IPV4_HEADER, IPV6_HEADER, Packet, parse};
 use crate::translate::header::fragment_header;
-use crate::verdict::Outbox;
 use sixway_wire::{FragmentHeader, Ipv4Header, protocol};
 
 /// Fragments' data is a multiple of this, but for the last one's (RFC 791 §3.1, RFC 8200 §4.5).

@@ -6,36 +6,13 @@
 
 use crate::drop_reason::DropReason;
 use crate::frame::{SegmentKind, Segments};
-use crate::parse::{Addresses, IPV6_HEADER, Packet, TCP_HEADER, UDP_HEADER, parse};
+use crate::parse::{Addresses, IPV6_HEADER, Packet, parse};
 use sixway_wire::checksum::{Sum, pseudo4, pseudo6};
-use sixway_wire::protocol::{TCP, UDP};
+use sixway_wire::protocol::UDP;
 
 const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
-
-impl SegmentKind {
-    /// Whether this is what is segmented of packets of that protocol.
-    #[inline]
-    pub const fn is_of(self, protocol: u8) -> bool {
-        match self {
-            Self::Tcp | Self::TcpEcn => protocol == TCP,
-            Self::Udp => protocol == UDP,
-        }
-    }
-
-    /// Octets of the transport header at the start of `data`; `None` where it is cut short.
-    #[inline]
-    pub fn header_length(self, data: &[u8]) -> Option<usize> {
-        let length = match self {
-            Self::Udp => UDP_HEADER,
-            Self::Tcp | Self::TcpEcn => {
-                Some(usize::from(data.get(12)? >> 4) * 4).filter(|length| *length >= TCP_HEADER)?
-            }
-        };
-        (length <= data.len()).then_some(length)
-    }
-}
 
 /// A super-frame, taken apart.
 #[derive(Clone, Copy, Debug)]

@@ -9,15 +9,16 @@
 
 use super::contract::{self, Build, Claims, Share};
 use super::six_in_four::Tunnel;
-use super::table::{BuildFault, Kind};
-use crate::classify::source_check::is_martian4;
 use crate::drop_reason::DropReason;
+use crate::kind::Kind;
 use crate::parse::Packet;
+use crate::source_check::is_martian4;
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::decision::Arrived;
 use crate::tunnel::neighbour_discovery::Discovery;
 use crate::verdict::PolicyId;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::Prefix6;
@@ -118,8 +119,9 @@ impl contract::Configured for ConfiguredConfig {
 
 impl Build for ConfiguredConfig {
     type State = Configured;
+    type Fault = Infallible;
 
-    fn build(&self, policy: PolicyId, _share: &Share) -> Result<Configured, BuildFault> {
+    fn build(&self, policy: PolicyId, _share: &Share) -> Result<Configured, Infallible> {
         Ok(Configured::new(self, policy))
     }
 }

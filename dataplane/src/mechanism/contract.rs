@@ -1,12 +1,12 @@
 //! What a mechanism is to the engine: it decides, and changes no octet.
 
-use super::table::{BuildFault, Kind};
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::frame::{Frame, Ingress};
 use crate::instant::Instant;
+use crate::kind::Kind;
+use crate::nat::offload::mark;
 use crate::nat::{Arriving, NatProtocol};
-use crate::offload::mark;
 use crate::parse::{self, Addresses, Packet, QuotedTuple, Transport};
 use crate::translate::Policy;
 use crate::tunnel::TunnelPolicy;
@@ -304,11 +304,13 @@ pub(crate) trait Configured {
     }
 }
 
-/// How a mechanism is made.
+/// How a mechanism is built.
 pub(crate) trait Build {
     /// The mechanism.
     type State: Mechanism;
+    /// Why it cannot be built.
+    type Fault;
 
-    /// The share of a worker. Fails where a dynamic pool cannot be what it is configured to be.
-    fn build(&self, policy: PolicyId, share: &Share) -> Result<Self::State, BuildFault>;
+    /// The share of a worker.
+    fn build(&self, policy: PolicyId, share: &Share) -> Result<Self::State, Self::Fault>;
 }

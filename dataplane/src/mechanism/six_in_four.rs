@@ -1,12 +1,12 @@
 //! What all tunnels of IPv6 in IPv4 have in common as mechanisms (RFC 4213 §3). Each says by [`Tunnel`] what its own RFC says.
 
 use super::contract::{Arrival, Mechanism};
-use super::table::Kind;
-use crate::classify::source_check;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
+use crate::kind::Kind;
 use crate::parse::Packet;
+use crate::source_check;
 use crate::tunnel::decision::Arrived;
 use crate::verdict::{Decision, Next, Outer, PolicyId};
 use core::net::{Ipv4Addr, Ipv6Addr};

@@ -8,8 +8,8 @@
 
 use super::contract::{self, Build, Claims, Share};
 use super::six_in_four::Tunnel;
-use super::table::{BuildFault, Kind};
 use crate::drop_reason::DropReason;
+use crate::kind::Kind;
 use crate::parse::Packet;
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::address::six_to_four::RELAY_ANYCAST_PREFIX;
@@ -18,6 +18,7 @@ use crate::tunnel::decision::{Arrived, routed};
 use crate::verdict::PolicyId;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Prefix4, Prefix6};
@@ -244,8 +245,9 @@ impl contract::Configured for SixRdConfig {
 
 impl Build for SixRdConfig {
     type State = SixRd;
+    type Fault = Infallible;
 
-    fn build(&self, policy: PolicyId, share: &Share) -> Result<SixRd, BuildFault> {
+    fn build(&self, policy: PolicyId, share: &Share) -> Result<SixRd, Infallible> {
         Ok(SixRd::new(self, &share.own_addresses, policy))
     }
 }

@@ -10,8 +10,8 @@
 
 use super::contract::{self, Build, Claims, Share};
 use super::six_in_four::Tunnel;
-use super::table::{BuildFault, Kind};
 use crate::drop_reason::DropReason;
+use crate::kind::Kind;
 use crate::parse::Packet;
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::address::embedded::is_public;
@@ -21,6 +21,7 @@ use crate::tunnel::decision::{Arrived, routed};
 use crate::verdict::PolicyId;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Prefix4, Prefix6};
@@ -241,8 +242,9 @@ impl contract::Configured for SixToFourConfig {
 
 impl Build for SixToFourConfig {
     type State = SixToFour;
+    type Fault = Infallible;
 
-    fn build(&self, policy: PolicyId, share: &Share) -> Result<SixToFour, BuildFault> {
+    fn build(&self, policy: PolicyId, share: &Share) -> Result<SixToFour, Infallible> {
         Ok(SixToFour::new(self, &share.own_addresses, policy))
     }
 }

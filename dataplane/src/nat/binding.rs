@@ -7,11 +7,11 @@
 use super::index::Index;
 use super::inside_key::{InsideHost, InsideKey, address_word};
 use super::keyed::{Purpose, TupleHash};
+use super::not_adopted::NotAdopted;
 use super::pool::{Pool, PoolSlot};
 use super::port_ledger::PortLedger;
 use super::protocol::NatProtocol;
 use super::quarantine::{MOST_QUARANTINED, Quarantine};
-use super::revival::NotAdopted;
 use super::session::NONE;
 use super::sides::{Inside, Outside};
 use super::slab::Slab;

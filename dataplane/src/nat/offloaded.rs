@@ -7,13 +7,13 @@ use super::inside_key::InsideKey;
 use super::offloading::last_of;
 use super::session::{NONE, Session, lived};
 use super::session_state::SessionState;
-use super::sides::Direction;
 use super::state_tables::StateTables;
 use super::timeouts::Clock;
 use crate::counters::Counters;
+use crate::direction::Direction;
+use crate::identity::Identity;
 use crate::instant::Instant;
-use crate::mechanism::identity::Identity;
-use crate::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
+use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 
 /// Halves that waited and are looked at after one batch: more than a batch of 256 packets can leave behind.
 const WAITS_ENDED_AT_ONCE: usize = 640;

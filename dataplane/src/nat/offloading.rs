@@ -14,10 +14,10 @@
 //! queue before the engine was empty once. Nobody sees the marks of a half that waits: if one is found on it, it is taken away, and the half
 //! waits once more.
 
-use super::sides::Direction;
+use crate::direction::Direction;
+use crate::identity::Identity;
 use crate::instant::Instant;
-use crate::mechanism::identity::Identity;
-use crate::offload::{FastPath, FlowHandle, HalfUsage, OffloadedFlow, Usage};
+use crate::nat::offload::{FastPath, FlowHandle, HalfUsage, OffloadedFlow, Usage};
 use arrayvec::ArrayVec;
 use core::time::Duration;
 use std::collections::VecDeque;

@@ -9,12 +9,13 @@ use super::inside_key::{InsideKey, Softwire, address_word};
 use super::keyed::{Purpose, TupleHash};
 use super::protocol::NatProtocol;
 use super::session_state::{Segment, SessionState, Timer, next_state};
-use super::sides::{Direction, Inside, Outside};
+use super::sides::{Inside, Outside};
 use super::slab::Slab;
 use super::timeouts::{Clock, Lifetimes};
 use super::wheel::Wheel;
+use crate::direction::Direction;
 use crate::instant::Instant;
-use crate::offload::{FlowHandle, Usage};
+use crate::nat::offload::{FlowHandle, Usage};
 use sixway_wire::{Endpoint4, Endpoint6};
 
 /// No slot.

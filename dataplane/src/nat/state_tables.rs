@@ -1,7 +1,7 @@
 //! Bindings, sessions, permits and stored SYNs as one: what must change together changes here.
 
 use super::binding::{BindingKind, BindingTable, StaticBinding, StaticBindingError};
-use super::engine::Config;
+use super::config::Config;
 use super::inside_key::InsideKey;
 use super::offloading::Offloading;
 use super::permit::Permits;
@@ -9,10 +9,11 @@ use super::pool::{Pool, PoolSlot};
 use super::protocol::NatProtocol;
 use super::session::{NONE, NewSession, Session, SessionTable};
 use super::session_state::SessionState;
-use super::sides::{Direction, Inside, Outside};
+use super::sides::{Inside, Outside};
 use super::stored_syn::{STORED_SYNS, StoredSyns};
 use super::timeouts::Clock;
 use crate::counters::Counters;
+use crate::direction::Direction;
 use crate::drop_reason::DropReason;
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::VecDeque;

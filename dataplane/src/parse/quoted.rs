@@ -4,9 +4,32 @@
 //! Nothing here is trusted: whoever sends the error may quote what was never sent. The quoted header checksum is not looked
 //! at, as routers on the way may have changed the header (RFC 1812 §4.3.2.3).
 
-use super::{Addresses, Fragment, IPV6_HEADER, QuotedTuple, ipv6};
+use super::{Addresses, Fragment, IPV6_HEADER, ipv6};
 use crate::drop_reason::DropReason;
 use sixway_wire::{Endpoint4, Endpoint6, Ipv4Header, Ipv6Header, protocol};
+
+/// The five-tuple of a packet quoted inside an ICMP error, as it stands there (not swapped).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuotedTuple {
+    /// An IPv4 packet. The ports are 0 where it has none; an echo message has its identifier in both.
+    V4 {
+        /// Source as quoted.
+        source: Endpoint4,
+        /// Destination as quoted.
+        destination: Endpoint4,
+        /// Protocol.
+        protocol: u8,
+    },
+    /// An IPv6 packet.
+    V6 {
+        /// Source as quoted.
+        source: Endpoint6,
+        /// Destination as quoted.
+        destination: Endpoint6,
+        /// Last Next Header of its chain.
+        protocol: u8,
+    },
+}
 
 /// A quoted packet: what its IP headers say and where its transport header stands in the quote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

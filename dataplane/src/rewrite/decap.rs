@@ -1,6 +1,8 @@
 //! Removes the outer header (RFC 4213 §3.6, RFC 2473 §3.3, RFC 2003 §3.6). The kernel, which routes the result, decrements the hop limit.
 
-use super::{Executed, Rewriter, encap};
+use super::encap;
+use super::rewriter::Rewriter;
+use super::work::Executed;
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
@@ -45,13 +47,13 @@ impl Rewriter {
         let Some(policy) = self.tunnels.get(usize::from(policy.0)) else { return };
         let mss = match (outer.addresses, inner.addresses) {
             (Addresses::V4 { source, .. }, Addresses::V6 { .. }) if outer.protocol != UDP => {
-                self.bench.tunnel_room(policy, source).mtu.saturating_sub(60)
+                self.writer.tunnel_room(policy, source).mtu.saturating_sub(60)
             }
             (_, Addresses::V6 { .. }) => {
-                self.bench.room_ip_in_ip(policy, &back(outer), false).mss.saturating_sub(60)
+                self.writer.room_ip_in_ip(policy, &back(outer), false).mss.saturating_sub(60)
             }
             (_, Addresses::V4 { .. }) => {
-                self.bench.room_ip_in_ip(policy, &back(outer), true).mss.saturating_sub(40)
+                self.writer.room_ip_in_ip(policy, &back(outer), true).mss.saturating_sub(40)
             }
         };
         encap::clamp(frame, inner, inner.transport_at.into(), mss);

@@ -10,21 +10,24 @@
 //!       +-------------+                 +-------------+
 //! ```
 
+use super::job::segment_payload;
+use super::mss;
+use super::rewriter::HeaderWriter;
 use super::segments::{Family, Made, finish, fragment};
-use super::{Bench, Executed, mss, segment_payload};
+use super::work::Executed;
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::fragment::SuperFrame;
 use crate::frame::{Checksum, Frame, MAX_PACKET, Offload, Segments};
+use crate::outbox::Outbox;
 use crate::parse::{IPV4_HEADER, Packet, SYN, Transport};
 use crate::translate::header::Ipv4Header;
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::ecn::ECN;
-use crate::verdict::Outbox;
 use core::net::Ipv4Addr;
 use sixway_wire::protocol::{IPV6, TCP};
 
-impl Bench {
+impl HeaderWriter {
     /// Puts a packet into an IPv4 packet from `source` to `destination`.
     #[inline(always)]
     pub(super) fn encap_4(

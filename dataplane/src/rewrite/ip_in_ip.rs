@@ -15,19 +15,23 @@
 //! ```
 
 use super::encap::clamp;
+use super::job::segment_payload;
+use super::rewriter::HeaderWriter;
 use super::segments::{Family, Made, finish, fragment};
-use super::{Bench, Executed, IPV6_MIN_MTU, segment_payload};
+use super::work::Executed;
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::fragment::SuperFrame;
 use crate::frame::{Frame, MAX_PACKET, Offload, Segments};
+use crate::outbox::Outbox;
 use crate::parse::{Addresses, IPV4_HEADER, IPV6_HEADER, Packet};
 use crate::translate::header::{Ipv4Header, Ipv6Header};
 use crate::tunnel::ecn::ECN;
 use crate::tunnel::encapsulation_limit::{Borne, borne};
 use crate::tunnel::path_mtu::LEAST_UNCUT;
 use crate::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
-use crate::verdict::{Outbox, Outer};
+use crate::verdict::Outer;
+use sixway_wire::IPV6_MIN_MTU;
 use sixway_wire::protocol::{DESTINATION_OPTIONS, IPV4, IPV6, UDP};
 use sixway_wire::{ENCAPSULATION_LIMIT_HEADER, EncapsulationLimit, UDP_HEADER, UdpHeader};
 
@@ -50,7 +54,7 @@ enum Front {
     Udp4 { header: Ipv4Header, ports: (u16, u16) },
 }
 
-impl Bench {
+impl HeaderWriter {
     /// What a tunnel of this policy carries behind an outer header: of a packet that is IPv4 with DF, or of one that is IPv6 (RFC 2473 §7,
     /// RFC 2003 §5.1).
     pub(super) fn room_ip_in_ip(&self, policy: &TunnelPolicy, outer: &Outer, is_v4: bool) -> IpInIpRoom {

@@ -1,13 +1,15 @@
 //! Packets and super-frames whose result is too large for the next link but may be cut: super-frames into segments, and each of
 //! them into fragments where it is too large itself (RFC 7915 §4.1, §5.1). It is seldom, and off the path of all others.
 
-use super::{Bench, Executed, transport};
+use super::rewriter::HeaderWriter;
+use super::transport;
+use super::work::Executed;
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::fragment::{SuperFrame, fragment4, fragment6};
 use crate::frame::{Checksum, Frame, MAX_PACKET, Offload, Segments};
+use crate::outbox::Outbox;
 use crate::parse::{Packet, parse};
-use crate::verdict::Outbox;
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
@@ -20,7 +22,7 @@ pub(super) enum Family {
     V6 { identification: u32 },
 }
 
-impl Bench {
+impl HeaderWriter {
     /// Cuts the finished packet or super-frame in `frame` into pieces of at most `mtu` octets, at the end of `out`.
     ///
     /// Fails, leaving `out` as it was, with [`DropReason::OutboxFull`], and as [`SuperFrame::read`] and [`fragment6`] do.

@@ -2,10 +2,10 @@
 
 use super::ends::Pair;
 use super::relayed_error::{Inner, Relayed, Says};
-use crate::classify::source_check::is_martian4;
 use crate::drop_reason::DropReason;
 use crate::parse::quoted::QuotedPacket;
 use crate::parse::{Addresses, ICMP_HEADER, IPV6_HEADER};
+use crate::source_check::is_martian4;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::checksum::{Sum, pseudo6};
 use sixway_wire::protocol::{ICMPV4, ICMPV6, IPV4, IPV6};

@@ -1,7 +1,7 @@
 //! The choices that the tunnels' RFCs leave to the operator, one set for each configured tunnel.
 
-use crate::rewrite::IPV6_MIN_MTU;
 use crate::translate::HeaderByte;
+use sixway_wire::IPV6_MIN_MTU;
 
 /// How the tunnel's ingress treats the ECN field (RFC 6040 §4.1, §4.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

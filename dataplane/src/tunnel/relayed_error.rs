@@ -10,8 +10,8 @@
 use crate::drop_reason::DropReason;
 use crate::parse::quoted::QuotedPacket;
 use crate::parse::{Addresses, IPV6_HEADER};
-use crate::rewrite::IPV6_MIN_MTU;
 use core::net::{Ipv4Addr, Ipv6Addr};
+use sixway_wire::IPV6_MIN_MTU;
 use sixway_wire::checksum::Sum;
 use sixway_wire::protocol::{ICMPV6, IPV6};
 use sixway_wire::{IcmpHeader, Ipv6Header};

@@ -1,12 +1,12 @@
 //! ICMP errors (RFC 6146 §3.4, §3.6.1): which packets they are about, and what becomes of their quotes.
 
 use super::Nat64;
-use crate::classify::source_check::is_martian4;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::mechanism::contract::Arrival;
 use crate::nat::{Inside, NatProtocol, Outside};
 use crate::parse::{Addresses, QuotedTuple};
+use crate::source_check::is_martian4;
 use crate::verdict::{Decision, Edit, Next, Quoted};
 use core::net::Ipv4Addr;
 use sixway_wire::protocol::{ICMPV4, ICMPV6};

@@ -3,11 +3,11 @@
 use super::Nat64;
 use crate::counters::Counters;
 use crate::instant::Instant;
+use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use crate::nat::{
     BindingRow, BlockMove, Blocks, Entry, Inside, NatProtocol, NotAdopted, Outside, PortLedger, SavedSession,
     Selection, SessionRow, StaticBinding, StaticBindingError,
 };
-use crate::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use crate::verdict::WorkerId;
 use sixway_wire::{Endpoint4, Endpoint6};
 

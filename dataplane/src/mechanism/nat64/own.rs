@@ -1,8 +1,8 @@
 //! What is NAT64's own: the prefix, which addresses may pass (RFC 6146 §3.5, RFC 6052 §3.1), and the translation (RFC 6146 §3.6).
 
-use crate::classify::source_check::{is_martian4, is_martian6};
 use crate::drop_reason::DropReason;
 use crate::nat::{Inside, Mechanism, Outside};
+use crate::source_check::{is_martian4, is_martian6};
 use crate::translate::address::rfc6052::Rfc6052;
 use crate::verdict::{Decision, Edit, Next, PolicyId};
 use core::net::{Ipv4Addr, Ipv6Addr};

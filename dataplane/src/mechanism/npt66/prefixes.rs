@@ -1,6 +1,6 @@
 //! The two prefixes and the algorithm between them (RFC 6296 §3): stateless, one to one, and without effect on any checksum.
 
-use crate::classify::source_check::is_martian6;
+use crate::source_check::is_martian6;
 use core::fmt;
 use core::net::Ipv6Addr;
 use sixway_wire::Prefix6;

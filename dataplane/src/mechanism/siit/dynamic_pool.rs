@@ -27,6 +27,7 @@ use crate::drop_reason::DropReason;
 use crate::instant::Instant;
 use crate::nat::Subscribers;
 use crate::verdict::WorkerId;
+use core::convert::Infallible;
 use core::fmt;
 use core::hash::BuildHasher as _;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -140,6 +141,12 @@ pub enum DynamicPoolFault {
     NoLifetime,
     /// Hosts would be forgotten before they are released.
     RememberedShorterThanLifetime,
+}
+
+impl From<Infallible> for DynamicPoolFault {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
 }
 
 impl fmt::Display for DynamicPoolFault {

@@ -2,16 +2,18 @@
 
 use super::{Arriving, Engine, Mechanism, Probe};
 use crate::counters::Counters;
+use crate::direction::Direction;
+use crate::identity::Identity;
 use crate::instant::Instant;
-use crate::mechanism::identity::Identity;
 use crate::nat::inside_key::InsideKey;
+use crate::nat::not_adopted::NotAdopted;
+use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage, mark};
 use crate::nat::port_ledger::PortLedger;
 use crate::nat::protocol::NatProtocol;
-use crate::nat::revival::{NotAdopted, Revival, SavedSession};
+use crate::nat::revival::{Revival, SavedSession};
 use crate::nat::session_state::{Segment, SessionState};
-use crate::nat::sides::{Direction, Inside, Outside};
+use crate::nat::sides::{Inside, Outside};
 use crate::nat::timeouts::Clock;
-use crate::offload::{FastPath, FlowHandle, OffloadedFlow, Usage, mark};
 use crate::verdict::WorkerId;
 use core::time::Duration;
 use sixway_wire::Endpoint4;

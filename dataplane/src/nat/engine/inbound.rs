@@ -4,13 +4,14 @@
 
 use super::{Arriving, Engine, Mechanism, Probe};
 use crate::counters::Counters;
+use crate::direction::Direction;
 use crate::drop_reason::DropReason;
 use crate::instant::Instant;
 use crate::nat::binding::BindingKind;
 use crate::nat::inside_key::InsideKey;
 use crate::nat::protocol::NatProtocol;
 use crate::nat::session_state::{Segment, SessionState};
-use crate::nat::sides::{Direction, Inside, Outside};
+use crate::nat::sides::{Inside, Outside};
 use sixway_wire::Endpoint4;
 
 /// By what a packet is translated.

@@ -2,9 +2,10 @@
 //! warmed, then decided. Each step's load is independent of the other packets'.
 
 use super::Engine;
+use crate::direction::Direction;
 use crate::nat::inside_key::InsideKey;
 use crate::nat::protocol::NatProtocol;
-use crate::nat::sides::{Direction, Inside, Outside};
+use crate::nat::sides::{Inside, Outside};
 use crate::parse::{Addresses, Packet, Transport};
 use core::net::Ipv4Addr;
 use sixway_wire::Endpoint4;

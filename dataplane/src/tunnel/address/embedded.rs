@@ -3,8 +3,8 @@
 //! Whoever wrote that IPv6 address chose where the gateway sends: to a broadcast address, to itself, into a network that is
 //! not meant (RFC 3964 §4.1.4, §5.3.1). Addresses for documentation (RFC 5737) are nobody's, and so do no harm.
 
-use crate::classify::source_check::is_martian4;
 use crate::drop_reason::DropReason;
+use crate::source_check::is_martian4;
 use core::net::Ipv4Addr;
 use sixway_wire::Prefix4;
 

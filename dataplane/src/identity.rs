@@ -1,6 +1,6 @@
 //! Which mechanism a flow or a session belongs to, in words that outlive the configuration's order and the process.
 
-use super::table::Kind;
+use crate::kind::Kind;
 use core::fmt;
 use sixway_wire::Prefix6;
 

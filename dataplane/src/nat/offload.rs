@@ -4,9 +4,10 @@
 //! It is armed first: its packets still come to the engine, and each leaves a [`mark`] behind. When the last packet that the engine has sent is
 //! the last that left its mark, none is under way, and the half becomes active: so a flow's packets never overtake one another.
 
+use crate::direction::Direction;
+use crate::identity::Identity;
 use crate::instant::Instant;
-use crate::mechanism::identity::Identity;
-use crate::nat::{Direction, Inside, NatProtocol, Outside};
+use crate::nat::{Inside, NatProtocol, Outside};
 use sixway_wire::{Endpoint4, Endpoint6};
 
 /// A session as an entry has it.

@@ -1,0 +1,173 @@
+//! An engine: what it holds, and how it is built from its configuration.
+
+use super::bounds::STRIDE;
+use super::config::{EngineConfig, TunnelConfig};
+use super::ends::{Ends, Hosts, TunnelAt};
+use super::original::Original;
+use super::pair_ends::PairEnds;
+use super::path::Path;
+use super::path_news::PathNews;
+use super::share::share;
+use super::slot::Slot;
+use crate::classify::{Destinations4, Steering};
+use crate::effects::Effects;
+use crate::fragment::{Joining, Reassembly};
+use crate::kind::Kind;
+use crate::mechanism::contract::InsideClaim;
+use crate::mechanism::siit::dynamic_pool::DynamicPoolFault;
+use crate::mechanism::table::{Mechanisms, with_row_ref};
+use crate::rewrite::Rewriter;
+use crate::rewrite::icmp_error::IcmpErrors;
+use crate::tunnel::identification::Identifications;
+use crate::verdict::{MechanismId, PolicyId};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::net::{Ipv4Addr, Ipv6Addr};
+use sixway_wire::{Prefix4, Prefix6};
+
+/// One worker's engine.
+pub struct Engine {
+    pub(super) steering: Steering,
+    pub(super) mechanisms: Mechanisms,
+    /// Who names IPv4 addresses, in the order in which they are asked.
+    pub(super) names4: Vec<MechanismId>,
+    /// The one that is asked about all others in any case.
+    pub(super) sure4: Option<MechanismId>,
+    /// The one that is asked about all, where nobody else names any.
+    pub(super) all4: Option<MechanismId>,
+    /// Who names IPv6 addresses by a table.
+    pub(super) names6: Vec<MechanismId>,
+    /// What mechanisms claim by where it comes from: the longest prefixes first.
+    pub(super) inside6: Vec<(InsideClaim, MechanismId)>,
+    /// The mechanism that takes IPv4 destinations that nobody names.
+    pub(super) rest4: Option<MechanismId>,
+    pub(super) ends: Ends,
+    pub(super) pair_ends: PairEnds,
+    pub(super) own6: Option<Ipv6Addr>,
+    pub(super) path_news: PathNews,
+    pub(super) path: Path,
+    pub(super) reassembly: Reassembly,
+    /// Fragments of what comes through tunnels, from anyone.
+    pub(super) outer_reassembly: Reassembly,
+    /// The same from the other ends of tunnels that have but one: a table that strangers cannot fill.
+    pub(super) peer_reassembly: Reassembly,
+    pub(super) joining: Joining,
+    pub(super) join: bool,
+    pub(super) slots: Vec<Slot>,
+    /// What it was made from, and may be made from again.
+    pub(super) config: EngineConfig,
+    pub(super) workers: u8,
+}
+
+impl Engine {
+    /// An engine with empty tables.
+    ///
+    /// Fails where a dynamic pool cannot be what it is configured to be.
+    pub fn new(config: &EngineConfig) -> Result<Self, DynamicPoolFault> {
+        let seed = config.seed;
+        let identifications = Identifications::new(config.worker, config.workers, seed[0]);
+        let rewriter = Rewriter::new(config.limits, identifications, seed[1]);
+        let errors = IcmpErrors::new(config.icmp_errors_per_second, config.own4, config.own6, seed[1]);
+        let mut engine = Self {
+            steering: Steering::default(),
+            mechanisms: Mechanisms::default(),
+            names4: Vec::new(),
+            sure4: None,
+            all4: None,
+            names6: Vec::new(),
+            inside6: Vec::new(),
+            rest4: None,
+            ends: Ends::default(),
+            pair_ends: PairEnds::default(),
+            own6: config.own6,
+            path_news: PathNews::default(),
+            path: Path {
+                rewriter,
+                errors,
+                effects: Effects::default(),
+                original: Original::default(),
+                hosts: Hosts::default(),
+                aside: None,
+            },
+            reassembly: Reassembly::new(config.fragments, seed[0] ^ seed[1].rotate_left(32)),
+            outer_reassembly: Reassembly::new(config.fragments, seed[0].rotate_left(16) ^ seed[1]),
+            peer_reassembly: Reassembly::new(config.fragments, seed[0].rotate_left(48) ^ seed[1]),
+            joining: Joining::default(),
+            join: config.join,
+            slots: vec![Slot::EMPTY; STRIDE],
+            config: config.clone(),
+            workers: config.workers.max(1),
+        };
+        engine.build(0)?;
+        Ok(engine)
+    }
+
+    /// Makes the mechanisms from this place of the configuration on.
+    fn build(&mut self, first: usize) -> Result<(), DynamicPoolFault> {
+        let share = share(&self.config, self.own6);
+        let (mut policies, mut tunnel_policies) = (Vec::new(), Vec::new());
+        let (mut destinations, mut tunnels): (Vec<(Prefix6, MechanismId)>, Vec<_>) = (Vec::new(), Vec::new());
+        let (mut destinations4, mut pair_ends) = (Vec::new(), Vec::new());
+        let mut known = [0_u16; Kind::COUNT];
+        for (number, config) in self.config.all().enumerate() {
+            let (policy, claims) = (PolicyId(number as u16), config.claims());
+            policies.push(config.policy());
+            tunnel_policies.push(config.tunnel_policy());
+            let index = &mut known[config.kind() as usize];
+            let id = MechanismId { kind: config.kind(), index: *index };
+            *index += 1;
+            if number >= first {
+                self.mechanisms.add(&config, policy, &share)?;
+                if claims.names {
+                    self.names4.push(id);
+                    self.names6.push(id);
+                }
+                self.rest4 = self.rest4.or(claims.rest4.then_some(id));
+                self.inside6.extend(claims.inside6.into_iter().map(|claim| (claim, id)));
+            }
+            destinations.extend(claims.destinations6.into_iter().map(|prefix| (prefix, id)));
+            destinations4.extend(claims.destinations4.into_iter().map(|prefix| (prefix, id)));
+            tunnels.extend(config.local().map(|local| (TunnelAt { id, policy }, local)));
+            pair_ends.extend(config.ends().map(|ends| (ends, TunnelAt { id, policy })));
+        }
+        self.inside6.sort_by_key(|(claim, _)| core::cmp::Reverse(claim.sources.length()));
+        // The mechanism that takes the rest is asked about every other destination. If tunnels have IPv4 prefixes, those are asked first, after
+        // tables.
+        self.names4.extend(self.sure4.take());
+        if destinations4.iter().all(|(_, id): &(Prefix4, MechanismId)| id.kind.is_routed()) {
+            self.sure4 =
+                self.names4.pop_if(|id| with_row_ref!(self.mechanisms, id.kind, row => row.takes_rest()));
+        }
+        self.ends = Ends::new(tunnels.into_iter(), &self.mechanisms, self.config.seed[1]);
+        self.pair_ends = PairEnds::new(&pair_ends, self.config.seed[1]);
+        self.pair_ends.locals4().iter().for_each(|address| self.ends.add_address(*address));
+        self.path.hosts = Hosts::new(&self.config, self.own6);
+        self.path.rewriter.set_policies(policies, tunnel_policies);
+        let destinations4 = Destinations4::new(destinations4);
+        self.all4 = self.sure4.filter(|_| self.names4.is_empty() && destinations4.is_empty());
+        // An address that the host shares with a pool: what comes to the gateway of it is the pool's. It is behind no tunnel.
+        let is_shared = |own: &Ipv4Addr| destinations4.owner(*own).is_some_and(|id| id.kind.is_routed());
+        let own4 = self.config.own4.filter(|own| !is_shared(own));
+        self.steering = Steering::new(own4, self.own6, destinations, destinations4);
+        self.steering.set_ends6(self.pair_ends.locals6());
+        Ok(())
+    }
+
+    /// Another address of the gateway's own from now on: one that follows a tunnel's. The tunnels learn of it when they are set.
+    pub fn set_own6(&mut self, own6: Option<Ipv6Addr>) {
+        self.own6 = own6;
+        self.steering.set_own6(own6);
+        self.path.errors.set_own6(own6);
+    }
+
+    /// Other tunnels from now on, and other addresses of this host: an address has changed. What is known of the paths stays.
+    pub fn set_tunnels(&mut self, configs: &[TunnelConfig], host4: &[Ipv4Addr], host6: &[Ipv6Addr]) {
+        for config in &self.config.tunnels {
+            self.mechanisms.clear(config.kind());
+        }
+        self.config.tunnels = configs.to_vec();
+        (self.config.host4, self.config.host6) = (host4.to_vec(), host6.to_vec());
+        // Only a dynamic pool can fail, and those stay as they are.
+        let _built = self.build(self.config.fixed());
+    }
+}
