@@ -133,21 +133,49 @@ impl Counters {
         ways.map(|(kind, way)| (kind.counter(way), kind.help(way), self.passed[kind as usize][way as usize]))
     }
 
+    /// Counts frames that are dropped. Nothing else raises these counters.
+    #[inline(always)]
+    pub const fn drop_frames(&mut self, reason: DropReason, frames: u64) {
+        self.dropped[reason as usize] += frames;
+    }
+
+    /// Counts frames that were held and are dropped.
+    pub const fn drop_held(&mut self, reason: DropReason, frames: u64) {
+        self.held = self.held.saturating_sub(frames);
+        self.drop_frames(reason, frames);
+    }
+
     /// Frames dropped for any reason.
     pub fn dropped_total(&self) -> u64 {
         self.dropped.iter().sum()
     }
 
-    /// Whether every frame is accounted for: the house's third law.
+    /// Whether every frame is accounted for: the two sides of [`CONSERVATION`] are equal.
     pub fn frames_are_conserved(&self) -> bool {
-        self.received + self.taken_over
-            == self.forwarded
-                + self.answered
-                + self.punted
-                + self.to_control
-                + self.handed_over
-                + self.held
-                + self.merged
-                + self.dropped_total()
+        let [came, became] = CONSERVATION.map(|side| side.iter().map(|(_, count)| count(self)).sum::<u64>());
+        came == became
     }
+}
+
+/// A term of [`CONSERVATION`]: its name and its value.
+pub type Term = (&'static str, fn(&Counters) -> u64);
+
+/// Two sums of frames that are equal at any moment: those that came in, and what became of them.
+pub const CONSERVATION: [&[Term]; 2] = [
+    &[("received", |counters| counters.received), ("taken_over", |counters| counters.taken_over)],
+    &[
+        ("forwarded", |counters| counters.forwarded),
+        ("answered", |counters| counters.answered),
+        ("punted", |counters| counters.punted),
+        ("to_control", |counters| counters.to_control),
+        ("handed_over", |counters| counters.handed_over),
+        ("held", |counters| counters.held),
+        ("merged", |counters| counters.merged),
+        ("dropped", Counters::dropped_total),
+    ],
+];
+
+/// [`CONSERVATION`] as an equation of counters' names.
+pub fn conservation() -> String {
+    CONSERVATION.map(|side| side.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" + ")).join(" = ")
 }

@@ -13,11 +13,15 @@ use crate::classify::{Destinations4, Steering};
 use crate::effects::Effects;
 use crate::fragment::{Joining, Reassembly};
 use crate::kind::Kind;
-use crate::mechanism::contract::InsideClaim;
+use crate::mechanism::MechanismConfig;
+use crate::mechanism::contract::{Claims, InsideClaim};
 use crate::mechanism::siit::dynamic_pool::DynamicPoolFault;
 use crate::mechanism::table::{Mechanisms, with_row_ref};
 use crate::rewrite::Rewriter;
 use crate::rewrite::icmp_error::IcmpErrors;
+use crate::translate::Policy;
+use crate::tunnel::TunnelPolicy;
+use crate::tunnel::ends::TunnelEnds;
 use crate::tunnel::identification::Identifications;
 use crate::verdict::{MechanismId, PolicyId};
 use alloc::vec;
@@ -57,6 +61,32 @@ pub struct Engine {
     /// What it was made from, and may be made from again.
     pub(super) config: EngineConfig,
     pub(super) workers: u8,
+}
+
+/// What steers packets to the mechanisms, and their policies by number.
+#[derive(Default)]
+struct Routes {
+    policies: Vec<Policy>,
+    tunnel_policies: Vec<TunnelPolicy>,
+    destinations6: Vec<(Prefix6, MechanismId)>,
+    destinations4: Vec<(Prefix4, MechanismId)>,
+    /// Tunnels of IPv6 in IPv4, each with its local address.
+    tunnels: Vec<(TunnelAt, Ipv4Addr)>,
+    /// The other tunnels, each with both ends.
+    pair_tunnels: Vec<(TunnelEnds, TunnelAt)>,
+}
+
+impl Routes {
+    /// Adds the next mechanism of the configuration.
+    fn add(&mut self, tunnel: TunnelAt, config: &MechanismConfig, claims: Claims) {
+        let id = tunnel.id;
+        self.policies.push(config.policy());
+        self.tunnel_policies.push(config.tunnel_policy());
+        self.destinations6.extend(claims.destinations6.into_iter().map(|prefix| (prefix, id)));
+        self.destinations4.extend(claims.destinations4.into_iter().map(|prefix| (prefix, id)));
+        self.tunnels.extend(config.local().map(|local| (tunnel, local)));
+        self.pair_tunnels.extend(config.ends().map(|ends| (ends, tunnel)));
+    }
 }
 
 impl Engine {
@@ -102,17 +132,13 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Makes the mechanisms from this place of the configuration on.
+    /// Builds the mechanisms from number `first` of the configuration on, and steers to all of them.
     fn build(&mut self, first: usize) -> Result<(), DynamicPoolFault> {
         let share = share(&self.config, self.own6);
-        let (mut policies, mut tunnel_policies) = (Vec::new(), Vec::new());
-        let (mut destinations, mut tunnels): (Vec<(Prefix6, MechanismId)>, Vec<_>) = (Vec::new(), Vec::new());
-        let (mut destinations4, mut pair_ends) = (Vec::new(), Vec::new());
+        let mut routes = Routes::default();
         let mut known = [0_u16; Kind::COUNT];
         for (number, config) in self.config.all().enumerate() {
             let (policy, claims) = (PolicyId(number as u16), config.claims());
-            policies.push(config.policy());
-            tunnel_policies.push(config.tunnel_policy());
             let index = &mut known[config.kind() as usize];
             let id = MechanismId { kind: config.kind(), index: *index };
             *index += 1;
@@ -123,23 +149,28 @@ impl Engine {
                     self.names6.push(id);
                 }
                 self.rest4 = self.rest4.or(claims.rest4.then_some(id));
-                self.inside6.extend(claims.inside6.into_iter().map(|claim| (claim, id)));
+                self.inside6.extend(claims.inside6.iter().map(|claim| (claim.clone(), id)));
             }
-            destinations.extend(claims.destinations6.into_iter().map(|prefix| (prefix, id)));
-            destinations4.extend(claims.destinations4.into_iter().map(|prefix| (prefix, id)));
-            tunnels.extend(config.local().map(|local| (TunnelAt { id, policy }, local)));
-            pair_ends.extend(config.ends().map(|ends| (ends, TunnelAt { id, policy })));
+            routes.add(TunnelAt { id, policy }, &config, claims);
         }
         self.inside6.sort_by_key(|(claim, _)| core::cmp::Reverse(claim.sources.length()));
+        self.steer(routes);
+        Ok(())
+    }
+
+    /// Steers to the mechanisms.
+    fn steer(&mut self, routes: Routes) {
+        let Routes { policies, tunnel_policies, destinations6, destinations4, tunnels, pair_tunnels } =
+            routes;
         // The mechanism that takes the rest is asked about every other destination. If tunnels have IPv4 prefixes, those are asked first, after
         // tables.
         self.names4.extend(self.sure4.take());
-        if destinations4.iter().all(|(_, id): &(Prefix4, MechanismId)| id.kind.is_routed()) {
+        if destinations4.iter().all(|(_, id)| id.kind.is_routed()) {
             self.sure4 =
                 self.names4.pop_if(|id| with_row_ref!(self.mechanisms, id.kind, row => row.takes_rest()));
         }
         self.ends = Ends::new(tunnels.into_iter(), &self.mechanisms, self.config.seed[1]);
-        self.pair_ends = PairEnds::new(&pair_ends, self.config.seed[1]);
+        self.pair_ends = PairEnds::new(&pair_tunnels, self.config.seed[1]);
         self.pair_ends.locals4().iter().for_each(|address| self.ends.add_address(*address));
         self.path.hosts = Hosts::new(&self.config, self.own6);
         self.path.rewriter.set_policies(policies, tunnel_policies);
@@ -148,9 +179,8 @@ impl Engine {
         // An address that the host shares with a pool: what comes to the gateway of it is the pool's. It is behind no tunnel.
         let is_shared = |own: &Ipv4Addr| destinations4.owner(*own).is_some_and(|id| id.kind.is_routed());
         let own4 = self.config.own4.filter(|own| !is_shared(own));
-        self.steering = Steering::new(own4, self.own6, destinations, destinations4);
+        self.steering = Steering::new(own4, self.own6, destinations6, destinations4);
         self.steering.set_ends6(self.pair_ends.locals6());
-        Ok(())
     }
 
     /// Another address of the gateway's own from now on: one that follows a tunnel's. The tunnels learn of it when they are set.
@@ -162,12 +192,52 @@ impl Engine {
 
     /// Other tunnels from now on, and other addresses of this host: an address has changed. What is known of the paths stays.
     pub fn set_tunnels(&mut self, configs: &[TunnelConfig], host4: &[Ipv4Addr], host6: &[Ipv6Addr]) {
-        for config in &self.config.tunnels {
-            self.mechanisms.clear(config.kind());
-        }
+        let mut kept = [0; Kind::COUNT];
+        self.config.all().take(self.config.fixed()).for_each(|config| kept[config.kind() as usize] += 1);
+        Kind::ALL.iter().for_each(|kind| self.mechanisms.truncate(*kind, kept[*kind as usize]));
         self.config.tunnels = configs.to_vec();
         (self.config.host4, self.config.host6) = (host4.to_vec(), host6.to_vec());
         // Only a dynamic pool can fail, and those stay as they are.
         let _built = self.build(self.config.fixed());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::Frame;
+    use crate::instant::Instant;
+    use crate::mechanism::configured::ConfiguredConfig;
+    use crate::outbox::Outbox;
+    use crate::samples::v6;
+    use crate::verdict::Verdict;
+
+    fn tunnel(remote: &str, prefix: &str) -> TunnelConfig {
+        let config = ConfiguredConfig {
+            local: "192.0.2.1".parse().unwrap(),
+            remote: Some(remote.parse().unwrap()),
+            prefixes: vec![prefix.parse().unwrap()],
+            strict_sources: false,
+            policy: TunnelPolicy::default(),
+        };
+        config.into()
+    }
+
+    #[test]
+    fn other_tunnels_leave_the_fixed_mechanisms_of_their_kind_in_place() {
+        let (fixed, old) =
+            (tunnel("198.51.100.1", "2001:db8:1::/48"), tunnel("198.51.100.2", "2001:db8:2::/48"));
+        let config = EngineConfig { others: vec![fixed], tunnels: vec![old], ..EngineConfig::default() };
+        let mut engine = Engine::new(&config).unwrap();
+        engine.set_tunnels(&[tunnel("198.51.100.3", "2001:db8:3::/48")], &[], &[]);
+        let outer_destination = |engine: &mut Engine, destination: &str| {
+            let mut frames = [Frame::holding(&v6("2001:db8::1", destination, 59, &[]))];
+            engine.process(&mut frames, Instant(0), &mut Outbox::new(8));
+            let [frame] = frames;
+            (frame.verdict == Verdict::Forward).then(|| frame.bytes()[16..20].to_vec())
+        };
+        assert_eq!(outer_destination(&mut engine, "2001:db8:1::1"), Some(vec![198, 51, 100, 1]));
+        assert_eq!(outer_destination(&mut engine, "2001:db8:2::1"), None);
+        assert_eq!(outer_destination(&mut engine, "2001:db8:3::1"), Some(vec![198, 51, 100, 3]));
     }
 }

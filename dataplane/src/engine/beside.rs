@@ -1,11 +1,8 @@
 //! What leaves next to the packets: what mechanisms send on their own account, and answers to packets that were held.
 
-use super::Engine;
-use super::bounds::EXPIRED_AT_ONCE;
 use super::path::{Batch, Path};
 use crate::drop_reason::DropReason;
 use crate::effects::Beside;
-use crate::fragment::Reassembly;
 use crate::frame::Frame;
 use crate::parse;
 use crate::rewrite::icmp_error::IcmpDetail;
@@ -50,36 +47,6 @@ impl Path {
                 batch.out,
                 counters,
             );
-        }
-    }
-}
-
-impl Engine {
-    /// Where fragments wait for their packet.
-    #[inline]
-    pub(super) const fn fragment_tables(&self) -> [&Reassembly; 3] {
-        [&self.reassembly, &self.outer_reassembly, &self.peer_reassembly]
-    }
-
-    /// Fragments whose packet did not become complete in time end, a bounded number of them.
-    #[cold]
-    pub(super) fn expire_fragments(&mut self, batch: &mut Batch<'_>) {
-        let path = &mut self.path;
-        self.reassembly.expire(batch.now, EXPIRED_AT_ONCE, |expired| {
-            let counters = &mut path.effects.counters;
-            counters.held -= u64::from(expired.fragments);
-            counters.dropped[DropReason::FragmentTimeout as usize] += u64::from(expired.fragments);
-            if let Some(first) = &expired.first {
-                path.answer_later(DropReason::FragmentTimeout, first, batch);
-            }
-        });
-        // Nobody is told: the outer source may be anyone's, and what it sent lies behind the error's quote.
-        let counters = &mut self.path.effects.counters;
-        for table in [&mut self.outer_reassembly, &mut self.peer_reassembly] {
-            table.expire(batch.now, EXPIRED_AT_ONCE, |expired| {
-                counters.held -= u64::from(expired.fragments);
-                counters.dropped[DropReason::FragmentTimeout as usize] += u64::from(expired.fragments);
-            });
         }
     }
 }

@@ -54,7 +54,7 @@ impl Engine {
         frame.verdict = Verdict::Dropped(DropReason::HandoverFull);
         let counters = &mut self.path.effects.counters;
         counters.handed_over -= 1;
-        counters.dropped[DropReason::HandoverFull as usize] += 1;
+        counters.drop_frames(DropReason::HandoverFull, 1);
     }
 
     /// Time passes: what has expired ends, a bounded amount of it. Call it after each batch and when nothing comes.

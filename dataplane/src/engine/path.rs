@@ -164,7 +164,7 @@ impl Path {
         batch: &mut Batch<'_>,
     ) {
         frame.verdict = Verdict::Dropped(reason);
-        self.effects.counters.dropped[reason as usize] += 1;
+        self.effects.counters.drop_frames(reason, 1);
         let original = self.original.packet.take();
         let tunnel = self.rewriter.tunnel_too_small();
         let mtu = |packet| match tunnel {

@@ -3,11 +3,12 @@
 //! ends one more, so that whoever floods the one does not fill the other.
 
 use super::Engine;
+use super::bounds::EXPIRED_AT_ONCE;
 use super::path::Batch;
 use super::slot::Slot;
 use crate::classify::Owner;
 use crate::drop_reason::DropReason;
-use crate::fragment::{Admission, Refused};
+use crate::fragment::{Admission, Reassembly, Refused};
 use crate::frame::Frame;
 use crate::instant::Instant;
 use crate::parse::{self, Addresses, Packet};
@@ -30,9 +31,7 @@ impl Engine {
             Ok(Admission::Held) => return Ok(Verdict::Held),
             Ok(Admission::Whole(whole)) => whole,
             Err(refused) => {
-                let counters = &mut self.path.effects.counters;
-                counters.held -= u64::from(refused.released);
-                counters.dropped[refused.reason as usize] += u64::from(refused.released);
+                self.path.effects.counters.drop_held(refused.reason, refused.released.into());
                 return Err(refused.reason);
             }
         };
@@ -53,7 +52,7 @@ impl Engine {
                     self.path.conclude(Verdict::Forward, leaving);
                     self.path.effects.counters.forwarded += held;
                 }
-                Err(reason) => self.path.effects.counters.dropped[reason as usize] += held + 1,
+                Err(reason) => self.path.effects.counters.drop_frames(reason, held + 1),
             },
             Ok(verdict) => {
                 self.path.effects.counters.merged += held;
@@ -67,7 +66,7 @@ impl Engine {
             Err(reason) => {
                 let packet = parsed.is_ok().then_some(&slot.packet);
                 self.path.refuse(reason, &mut whole.frame, packet, batch);
-                self.path.effects.counters.dropped[reason as usize] += held;
+                self.path.effects.counters.drop_frames(reason, held);
             }
         }
         frame.pieces = batch.out.since(before);
@@ -93,6 +92,32 @@ impl Engine {
             }
             (Owner::Endpoint(_), _) => self.outer_reassembly.admit(frame, packet, now),
             (Owner::Gateway | Owner::Mechanism(_), _) => self.reassembly.admit(frame, packet, now),
+        }
+    }
+
+    /// Where fragments wait for their packet.
+    #[inline]
+    pub(super) const fn fragment_tables(&self) -> [&Reassembly; 3] {
+        [&self.reassembly, &self.outer_reassembly, &self.peer_reassembly]
+    }
+
+    /// Fragments whose packet did not become complete in time end, a bounded number of them.
+    #[cold]
+    pub(super) fn expire_fragments(&mut self, batch: &mut Batch<'_>) {
+        let path = &mut self.path;
+        self.reassembly.expire(batch.now, EXPIRED_AT_ONCE, |expired| {
+            let counters = &mut path.effects.counters;
+            counters.drop_held(DropReason::FragmentTimeout, expired.fragments.into());
+            if let Some(first) = &expired.first {
+                path.answer_later(DropReason::FragmentTimeout, first, batch);
+            }
+        });
+        // Nobody is told: the outer source may be anyone's, and what it sent lies behind the error's quote.
+        let counters = &mut self.path.effects.counters;
+        for table in [&mut self.outer_reassembly, &mut self.peer_reassembly] {
+            table.expire(batch.now, EXPIRED_AT_ONCE, |expired| {
+                counters.drop_held(DropReason::FragmentTimeout, expired.fragments.into());
+            });
         }
     }
 }

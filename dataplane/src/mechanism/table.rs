@@ -95,9 +95,9 @@ macro_rules! mechanisms {
                 Ok(MechanismId { kind: config.kind(), index: index as u16 })
             }
 
-            /// Forgets all mechanisms of a kind.
-            pub(crate) fn clear(&mut self, kind: Kind) {
-                match kind { $(Kind::$kind => self.$module.all.clear(),)+ }
+            /// Removes the mechanisms of a kind but the first `kept`.
+            pub(crate) fn truncate(&mut self, kind: Kind, kept: usize) {
+                match kind { $(Kind::$kind => self.$module.all.truncate(kept),)+ }
             }
         }
 

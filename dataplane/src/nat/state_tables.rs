@@ -403,6 +403,5 @@ impl<I: InsideKey> StateTables<I> {
 
 /// A stored SYN is counted as held until it is dropped, whether its sender is told or not.
 fn stored_packet_dropped(counters: &mut Counters) {
-    counters.held = counters.held.saturating_sub(1);
-    counters.dropped[DropReason::InboundSyn as usize] += 1;
+    counters.drop_held(DropReason::InboundSyn, 1);
 }

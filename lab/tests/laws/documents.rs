@@ -2,7 +2,7 @@
 //! `BLESS=1 cargo test -p sixway-lab --test laws` writes those that are made.
 
 use crate::tree::{File, top, tree};
-use sixway_dataplane::Counters;
+use sixway_dataplane::counters::{Counters, conservation};
 use sixway_dataplane::drop_reason::{Answer, DropReason};
 
 fn drops() -> String {
@@ -14,9 +14,10 @@ fn drops() -> String {
         text +=
             &format!("| `{}` | {} | {} |\n", reason.name(), reason.help(), answered_with(reason.answer()));
     }
-    text += "\n## What is counted beside the drops\n\n\
-             received + taken_over = forwarded + answered + punted + handed_over + held + merged + dropped, at any moment (columns that cut or make \
-             packets beside it).\n\n| Counter | What it counts |\n|---|---|\n";
+    text += &format!(
+        "\n## Other counters\n\nAt any moment `{}`.\n\n| Counter | What it counts |\n|---|---|\n",
+        conservation()
+    );
     for (name, help, _) in Counters::default().named() {
         text += &format!("| `{name}` | {help} |\n");
     }
