@@ -10,11 +10,11 @@ use arrayvec::ArrayVec;
 const SCRATCH: usize = 64;
 
 /// Packets and messages that wait until they are sent; further ones are lost, as any packet may be.
-const MOST_BESIDE: usize = 256;
+const MAX_GENERATED: usize = 256;
 
 /// What leaves next to the packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Beside {
+pub enum Generated {
     /// A packet that asks a silent connection whether it lives.
     Probe(Box<[u8]>),
     /// A packet that was held is dropped for this reason, and its sender is told. It is counted already. Its octets may be cut short.
@@ -28,7 +28,7 @@ pub struct Effects {
     pub counters: Counters,
     outers: ArrayVec<Outer, SCRATCH>,
     quoted: ArrayVec<Quoted, SCRATCH>,
-    beside: Vec<Beside>,
+    generated: Vec<Generated>,
 }
 
 impl Effects {
@@ -72,20 +72,20 @@ impl Effects {
 
     /// Sends something next to the packets, if there is room.
     #[cold]
-    pub fn send(&mut self, beside: Beside) {
-        if self.beside.len() < MOST_BESIDE {
-            self.beside.push(beside);
+    pub fn send(&mut self, generated: Generated) {
+        if self.generated.len() < MAX_GENERATED {
+            self.generated.push(generated);
         }
     }
 
     /// Whether anything waits to be sent.
     #[inline(always)]
-    pub fn has_beside(&self) -> bool {
-        !self.beside.is_empty()
+    pub fn has_generated(&self) -> bool {
+        !self.generated.is_empty()
     }
 
     /// What waits to be sent.
-    pub fn take_beside(&mut self) -> Vec<Beside> {
-        core::mem::take(&mut self.beside)
+    pub fn take_generated(&mut self) -> Vec<Generated> {
+        core::mem::take(&mut self.generated)
     }
 }

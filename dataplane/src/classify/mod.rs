@@ -5,4 +5,4 @@ pub mod ownership;
 mod steering;
 
 pub use destinations4::Destinations4;
-pub use steering::{Owner, Steering};
+pub use steering::{Owner, Steering, TunnelAddress};

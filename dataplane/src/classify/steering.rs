@@ -12,9 +12,17 @@ pub enum Owner {
     Gateway,
     /// A mechanism.
     Mechanism(MechanismId),
-    /// An address of this host at which tunnels end: fragments, and ICMP errors about what went through them. The number is that of an IPv4
-    /// address.
-    Endpoint(u8),
+    /// A tunnel address of this host, for fragments and for ICMP errors about what went through its tunnels.
+    TunnelAddress(TunnelAddress),
+}
+
+/// An address of this host at which tunnels end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TunnelAddress {
+    /// The IPv4 address of this number.
+    V4(u8),
+    /// An IPv6 address.
+    V6,
 }
 
 /// IPv6 prefixes and their owners, longest first, IPv4 prefixes and theirs, and the gateway's own addresses. There are a handful of IPv6

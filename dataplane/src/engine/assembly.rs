@@ -1,14 +1,14 @@
 //! An engine: what it holds, and how it is built from its configuration.
 
 use super::bounds::STRIDE;
+use super::build_context::build_context;
 use super::config::{EngineConfig, TunnelConfig};
-use super::ends::{Ends, Hosts, TunnelAt};
 use super::original::Original;
 use super::pair_ends::PairEnds;
 use super::path::Path;
 use super::path_news::PathNews;
-use super::share::share;
 use super::slot::Slot;
+use super::tunnel_addresses::{HostAddresses, TunnelAddresses, TunnelAt};
 use crate::classify::{Destinations4, Steering};
 use crate::effects::Effects;
 use crate::fragment::{Joining, Reassembly};
@@ -45,7 +45,7 @@ pub struct Engine {
     pub(super) inside6: Vec<(InsideClaim, MechanismId)>,
     /// The mechanism that takes IPv4 destinations that nobody names.
     pub(super) rest4: Option<MechanismId>,
-    pub(super) ends: Ends,
+    pub(super) tunnel_addresses: TunnelAddresses,
     pub(super) pair_ends: PairEnds,
     pub(super) own6: Option<Ipv6Addr>,
     pub(super) path_news: PathNews,
@@ -107,7 +107,7 @@ impl Engine {
             names6: Vec::new(),
             inside6: Vec::new(),
             rest4: None,
-            ends: Ends::default(),
+            tunnel_addresses: TunnelAddresses::default(),
             pair_ends: PairEnds::default(),
             own6: config.own6,
             path_news: PathNews::default(),
@@ -116,7 +116,7 @@ impl Engine {
                 errors,
                 effects: Effects::default(),
                 original: Original::default(),
-                hosts: Hosts::default(),
+                host: HostAddresses::default(),
                 aside: None,
             },
             reassembly: Reassembly::new(config.fragments, seed[0] ^ seed[1].rotate_left(32)),
@@ -134,7 +134,7 @@ impl Engine {
 
     /// Builds the mechanisms from number `first` of the configuration on, and steers to all of them.
     fn build(&mut self, first: usize) -> Result<(), DynamicPoolFault> {
-        let share = share(&self.config, self.own6);
+        let context = build_context(&self.config, self.own6);
         let mut routes = Routes::default();
         let mut known = [0_u16; Kind::COUNT];
         for (number, config) in self.config.all().enumerate() {
@@ -143,7 +143,7 @@ impl Engine {
             let id = MechanismId { kind: config.kind(), index: *index };
             *index += 1;
             if number >= first {
-                self.mechanisms.add(&config, policy, &share)?;
+                self.mechanisms.add(&config, policy, &context)?;
                 if claims.names {
                     self.names4.push(id);
                     self.names6.push(id);
@@ -169,10 +169,11 @@ impl Engine {
             self.sure4 =
                 self.names4.pop_if(|id| with_row_ref!(self.mechanisms, id.kind, row => row.takes_rest()));
         }
-        self.ends = Ends::new(tunnels.into_iter(), &self.mechanisms, self.config.seed[1]);
+        self.tunnel_addresses =
+            TunnelAddresses::new(tunnels.into_iter(), &self.mechanisms, self.config.seed[1]);
         self.pair_ends = PairEnds::new(&pair_tunnels, self.config.seed[1]);
-        self.pair_ends.locals4().iter().for_each(|address| self.ends.add_address(*address));
-        self.path.hosts = Hosts::new(&self.config, self.own6);
+        self.pair_ends.locals4().iter().for_each(|address| self.tunnel_addresses.add_address(*address));
+        self.path.host = HostAddresses::new(&self.config, self.own6);
         self.path.rewriter.set_policies(policies, tunnel_policies);
         let destinations4 = Destinations4::new(destinations4);
         self.all4 = self.sure4.filter(|_| self.names4.is_empty() && destinations4.is_empty());

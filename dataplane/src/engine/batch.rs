@@ -17,19 +17,19 @@ impl Engine {
         self.path.rewriter.set_time(batch.now);
         if let [frame] = frames {
             self.one(frame, &mut batch);
-            return self.path.send_beside(&mut batch);
+            return self.path.send_generated(&mut batch);
         }
         let mut slots = core::mem::take(&mut self.slots);
         for stride in frames.chunks_mut(STRIDE) {
             self.path.effects.begin();
             let count = self.read(stride, &mut slots, &mut batch);
             self.run_all(&slots[..count], stride, &mut batch);
-            if self.join && !self.ends.is_empty() {
+            if self.join && !self.tunnel_addresses.is_empty() {
                 self.join_decapsulated(stride, &slots[..count]);
             }
         }
         self.slots = slots;
-        self.path.send_beside(&mut batch);
+        self.path.send_generated(&mut batch);
     }
 
     /// A packet by itself, with no run to find.
@@ -51,7 +51,9 @@ impl Engine {
                     self.walk_on(&slot, frame, batch);
                 }
             }
-            Owner::Mechanism(_) | Owner::Gateway | Owner::Endpoint(_) => self.walk_alone(&slot, frame, batch),
+            Owner::Mechanism(_) | Owner::Gateway | Owner::TunnelAddress(_) => {
+                self.walk_alone(&slot, frame, batch)
+            }
         }
     }
 
@@ -113,7 +115,7 @@ impl Engine {
                     rest = behind;
                     self.run(id, run, stride, batch);
                 }
-                Owner::Mechanism(_) | Owner::Gateway | Owner::Endpoint(_) => {
+                Owner::Mechanism(_) | Owner::Gateway | Owner::TunnelAddress(_) => {
                     rest = behind;
                     self.walk_alone(slot, &mut stride[slot.frame as usize], batch);
                 }
@@ -145,7 +147,7 @@ impl Engine {
         let counters = &mut self.path.effects.counters;
         let mut candidates = 0;
         let from_tunnels =
-            slots.iter().filter(|slot| slot.inner.is_some() || matches!(slot.owner, Owner::Endpoint(_)));
+            slots.iter().filter(|slot| slot.inner.is_some() || matches!(slot.owner, Owner::TunnelAddress(_)));
         for slot in from_tunnels {
             let frame = &stride[slot.frame as usize];
             let is_v6 = frame.bytes().first().is_some_and(|first| first >> 4 == 6);

@@ -67,7 +67,7 @@ impl Engine {
             });
         }
         let mut batch = Batch { now, out };
-        self.path.send_beside(&mut batch);
+        self.path.send_generated(&mut batch);
         if self.fragment_tables().iter().any(|table| !table.is_empty()) {
             self.expire_fragments(&mut batch);
         }

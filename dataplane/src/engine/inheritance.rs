@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// Both ends of a session.
 pub type SessionEnds = (Inside<Endpoint6>, NatProtocol, Outside<Endpoint4>);
 
-/// Hosts and blocks that hang together.
+/// HostAddresses and blocks that hang together.
 #[derive(Default)]
 struct Group {
     hosts: Vec<Ipv6Addr>,

@@ -11,12 +11,12 @@
 
 mod assembly;
 mod batch;
-mod beside;
 mod bounds;
+mod build_context;
 mod config;
-mod ends;
 mod entry;
 mod fast_path;
+mod generated;
 mod inheritance;
 mod narrow_path;
 mod original;
@@ -24,8 +24,8 @@ mod owner;
 mod pair_ends;
 mod path;
 mod path_news;
-mod share;
 mod slot;
+mod tunnel_addresses;
 mod tunnel_errors;
 mod walk;
 mod whole;

@@ -1,7 +1,7 @@
 //! One packet's path behind classification: it is decided, executed, and counted, once, with its verdict or its reason.
 
-use super::ends::Hosts;
 use super::original::Original;
+use super::tunnel_addresses::HostAddresses;
 use crate::direction::Direction;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
@@ -23,7 +23,7 @@ pub(super) struct Path {
     pub(super) errors: IcmpErrors,
     pub(super) effects: Effects,
     pub(super) original: Original,
-    pub(super) hosts: Hosts,
+    pub(super) host: HostAddresses,
     /// The decision of the packet that a run stopped at.
     pub(super) aside: Option<Decision>,
 }
@@ -96,14 +96,14 @@ impl Path {
         if let Some(encap) = decision.action.encap
             && let Some(outer) = self.effects.outer_at(encap.outer)
             && match outer {
-                Outer::V4 { destination, .. } => self.hosts.hold(*destination),
-                Outer::V6 { destination, .. } => self.hosts.hold6(*destination),
-                Outer::Udp4 { destination, .. } => self.hosts.hold(destination.address),
+                Outer::V4 { destination, .. } => self.host.has4(*destination),
+                Outer::V6 { destination, .. } => self.host.has6(*destination),
+                Outer::Udp4 { destination, .. } => self.host.has4(destination.address),
             }
         {
             return Err(DropReason::TunnelLoop); // RFC 6324 §3.1
         }
-        if kind == Kind::IpInIp && decision.action.encap.is_some() && self.hosts.tunnelled(packet) {
+        if kind == Kind::IpInIp && decision.action.encap.is_some() && self.host.encapsulated(packet) {
             return Err(DropReason::TunnelLoop);
         }
         if decision.action.decap.is_none() {

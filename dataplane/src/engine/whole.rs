@@ -6,7 +6,7 @@ use super::Engine;
 use super::bounds::EXPIRED_AT_ONCE;
 use super::path::Batch;
 use super::slot::Slot;
-use crate::classify::Owner;
+use crate::classify::{Owner, TunnelAddress};
 use crate::drop_reason::DropReason;
 use crate::fragment::{Admission, Reassembly, Refused};
 use crate::frame::Frame;
@@ -82,15 +82,15 @@ impl Engine {
         now: Instant,
     ) -> Result<Admission, Refused> {
         match (owner, packet.addresses) {
-            (Owner::Endpoint(endpoint), Addresses::V4 { source, .. })
-                if self.ends.only_to(endpoint, source).is_some() =>
+            (Owner::TunnelAddress(TunnelAddress::V4(number)), Addresses::V4 { source, .. })
+                if self.tunnel_addresses.only_to(number, source).is_some() =>
             {
                 self.peer_reassembly.admit_of_peer(frame, packet, now)
             }
-            (Owner::Endpoint(_), outer) if self.pair_ends.may_come(outer) => {
+            (Owner::TunnelAddress(_), outer) if self.pair_ends.may_come(outer) => {
                 self.peer_reassembly.admit_of_peer(frame, packet, now)
             }
-            (Owner::Endpoint(_), _) => self.outer_reassembly.admit(frame, packet, now),
+            (Owner::TunnelAddress(_), _) => self.outer_reassembly.admit(frame, packet, now),
             (Owner::Gateway | Owner::Mechanism(_), _) => self.reassembly.admit(frame, packet, now),
         }
     }

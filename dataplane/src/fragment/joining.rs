@@ -25,7 +25,7 @@ const ECE: u8 = 0x40;
 /// Joins the frames of a stride.
 #[derive(Debug)]
 pub struct Joining {
-    places: [Place; PLACES],
+    places: [OpenPacket; PLACES],
     /// Places of other strides are empty.
     stride: u32,
 }
@@ -33,7 +33,7 @@ pub struct Joining {
 /// An open super-frame: the frame that holds its first segment and what was joined to it. Until a second frame of its flow comes
 /// it is not looked into.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct OpenPacket {
     stride: u32,
     /// Position of the frame in the stride.
     frame: u8,
@@ -55,7 +55,7 @@ enum State {
     Verified,
 }
 
-const EMPTY: Place = Place { stride: 0, frame: 0, state: State::Fresh, size: 0, next: 0 };
+const EMPTY: OpenPacket = OpenPacket { stride: 0, frame: 0, state: State::Fresh, size: 0, next: 0 };
 
 /// Whose order a packet matters to.
 enum Flow {
@@ -155,12 +155,13 @@ impl Joining {
                 }
                 let ends = segment.is_last || segment.payload < usize::from(open.size);
                 self.places[place] =
-                    Place { stride: if ends { 0 } else { self.stride }, state, next, ..open };
+                    OpenPacket { stride: if ends { 0 } else { self.stride }, state, next, ..open };
                 return Some(segment.headers);
             }
         }
         let stride = if segment.is_last { 0 } else { self.stride };
-        self.places[place] = Place { stride, frame: at as u8, state, size: segment.payload as u16, next };
+        self.places[place] =
+            OpenPacket { stride, frame: at as u8, state, size: segment.payload as u16, next };
         None
     }
 
@@ -177,7 +178,7 @@ impl Joining {
     }
 }
 
-impl Place {
+impl OpenPacket {
     /// Whether the first segment can be joined to. It is read now if it was not before.
     #[inline]
     fn is_read(&mut self, first: &Frame) -> bool {

@@ -7,7 +7,7 @@
 //!
 //! Whoever configures the tunnel says where the other end is. Packets never do: one with a spoofed source would move the tunnel.
 
-use super::contract::{self, Build, Claims, Share};
+use super::contract::{self, Build, BuildContext, Claims};
 use super::six_in_four::Tunnel;
 use crate::drop_reason::DropReason;
 use crate::kind::Kind;
@@ -121,7 +121,7 @@ impl Build for ConfiguredConfig {
     type State = Configured;
     type Fault = Infallible;
 
-    fn build(&self, policy: PolicyId, _share: &Share) -> Result<Configured, Infallible> {
+    fn build(&self, policy: PolicyId, _context: &BuildContext) -> Result<Configured, Infallible> {
         Ok(Configured::new(self, policy))
     }
 }

@@ -34,7 +34,7 @@ pub struct Arrival<'a> {
     /// The softwire that it came out of.
     pub softwire: Option<SoftwireId>,
     /// Of a packet that passed a mechanism already: the mark that it came with, if it left one (see [`mark`]).
-    pub came: Option<u32>,
+    pub earlier_mark: Option<u32>,
     /// Whether it is the result of an earlier pass.
     pub again: bool,
 }
@@ -43,7 +43,7 @@ impl<'a> Arrival<'a> {
     /// A packet that came from a link.
     #[inline(always)]
     pub const fn new(frame: &'a Frame, packet: &'a Packet, inner: Option<&'a Packet>) -> Self {
-        Self { frame, packet, inner, quoted: None, softwire: None, came: None, again: false }
+        Self { frame, packet, inner, quoted: None, softwire: None, earlier_mark: None, again: false }
     }
 
     /// Its octets.
@@ -89,8 +89,8 @@ impl Arriving for Arrival<'_> {
         Arrival::segments(self)
     }
 
-    fn came(&self) -> Option<u32> {
-        self.came.filter(|_| self.again)
+    fn earlier_mark(&self) -> Option<u32> {
+        self.earlier_mark.filter(|_| self.again)
     }
 }
 
@@ -129,7 +129,7 @@ impl Quotes {
 
 /// A worker's share of a gateway, as a mechanism is made for it.
 #[derive(Clone, Debug)]
-pub struct Share {
+pub struct BuildContext {
     /// The worker.
     pub worker: WorkerId,
     /// How many workers there are.
@@ -312,5 +312,5 @@ pub(crate) trait Build {
     type Fault;
 
     /// The share of a worker.
-    fn build(&self, policy: PolicyId, share: &Share) -> Result<Self::State, Self::Fault>;
+    fn build(&self, policy: PolicyId, context: &BuildContext) -> Result<Self::State, Self::Fault>;
 }

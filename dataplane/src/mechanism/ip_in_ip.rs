@@ -7,7 +7,7 @@
 //!
 //! A tunnel has two ends. Both are known, and no packet is taken from anyone else.
 
-use super::contract::{self, Arrival, Build, Claims, Mechanism, Share};
+use super::contract::{self, Arrival, Build, BuildContext, Claims, Mechanism};
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
@@ -178,7 +178,7 @@ impl Build for IpInIpConfig {
     type State = IpInIp;
     type Fault = Infallible;
 
-    fn build(&self, policy: PolicyId, _share: &Share) -> Result<IpInIp, Infallible> {
+    fn build(&self, policy: PolicyId, _context: &BuildContext) -> Result<IpInIp, Infallible> {
         Ok(IpInIp::new(self, policy))
     }
 }

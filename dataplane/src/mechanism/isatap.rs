@@ -7,7 +7,7 @@
 //!
 //! A host's prefixes and routers are what control has learnt from advertisements.
 
-use super::contract::{self, Build, Claims, Share};
+use super::contract::{self, Build, BuildContext, Claims};
 use super::six_in_four::Tunnel;
 use crate::drop_reason::DropReason;
 use crate::kind::Kind;
@@ -180,8 +180,8 @@ impl Build for IsatapConfig {
     type State = Isatap;
     type Fault = Infallible;
 
-    fn build(&self, policy: PolicyId, share: &Share) -> Result<Isatap, Infallible> {
-        Ok(Isatap::new(self, &share.own_addresses, policy))
+    fn build(&self, policy: PolicyId, context: &BuildContext) -> Result<Isatap, Infallible> {
+        Ok(Isatap::new(self, &context.own_addresses, policy))
     }
 }
 

@@ -6,7 +6,7 @@
 //!                            ╚══════════ CE 10.9.8.7 ─── site 2001:db8:908:700::/56
 //! ```
 
-use super::contract::{self, Build, Claims, Share};
+use super::contract::{self, Build, BuildContext, Claims};
 use super::six_in_four::Tunnel;
 use crate::drop_reason::DropReason;
 use crate::kind::Kind;
@@ -247,8 +247,8 @@ impl Build for SixRdConfig {
     type State = SixRd;
     type Fault = Infallible;
 
-    fn build(&self, policy: PolicyId, share: &Share) -> Result<SixRd, Infallible> {
-        Ok(SixRd::new(self, &share.own_addresses, policy))
+    fn build(&self, policy: PolicyId, context: &BuildContext) -> Result<SixRd, Infallible> {
+        Ok(SixRd::new(self, &context.own_addresses, policy))
     }
 }
 

@@ -8,7 +8,7 @@
 //!
 //! A host is a router whose site it is alone.
 
-use super::contract::{self, Build, Claims, Share};
+use super::contract::{self, Build, BuildContext, Claims};
 use super::six_in_four::Tunnel;
 use crate::drop_reason::DropReason;
 use crate::kind::Kind;
@@ -244,8 +244,8 @@ impl Build for SixToFourConfig {
     type State = SixToFour;
     type Fault = Infallible;
 
-    fn build(&self, policy: PolicyId, share: &Share) -> Result<SixToFour, Infallible> {
-        Ok(SixToFour::new(self, &share.own_addresses, policy))
+    fn build(&self, policy: PolicyId, context: &BuildContext) -> Result<SixToFour, Infallible> {
+        Ok(SixToFour::new(self, &context.own_addresses, policy))
     }
 }
 

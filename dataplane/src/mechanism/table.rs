@@ -2,7 +2,7 @@
 //!
 //! A new mechanism is a kind, a row here, a file or folder in this folder, a section of the configuration and a page of the docs.
 
-use super::contract::{Build as _, Claims, Configured, Mechanism, Share};
+use super::contract::{Build as _, BuildContext, Claims, Configured, Mechanism};
 use super::siit::dynamic_pool::DynamicPoolFault;
 use super::{configured, ip_in_ip, isatap, nat64, npt66, siit, six_rd, six_to_four};
 use crate::translate::Policy;
@@ -83,11 +83,11 @@ macro_rules! mechanisms {
                 &mut self,
                 config: &MechanismConfig,
                 policy: PolicyId,
-                share: &Share,
+                context: &BuildContext,
             ) -> Result<MechanismId, DynamicPoolFault> {
                 let index = match config {
                     $(MechanismConfig::$kind(config) => {
-                        let built = config.build(policy, share).map_err(DynamicPoolFault::from)?;
+                        let built = config.build(policy, context).map_err(DynamicPoolFault::from)?;
                         self.$module.all.push(built);
                         self.$module.all.len() - 1
                     })+

@@ -29,7 +29,7 @@ pub(crate) struct Binding<I> {
     pub(crate) kind: BindingKind,
     pool_slot: PoolSlot,
     host: u32,
-    /// Its sessions, linked through their places.
+    /// Its sessions, a linked list.
     pub(super) first: u32,
     pub(crate) sessions: u32,
 }

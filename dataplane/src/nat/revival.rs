@@ -79,7 +79,7 @@ impl<I: InsideKey> StateTables<I> {
         self.permits.add(protocol, outside, remote.address);
         self.sessions.absorb(slot, &counts(&revival.saved));
         self.sessions.resume(slot, revival.started, revival.last_packet);
-        self.sessions.place_mut(slot).set_flow(revival.flow);
+        self.sessions.links_mut(slot).set_flow(revival.flow);
         Ok(())
     }
 
@@ -107,13 +107,13 @@ impl<I: InsideKey> StateTables<I> {
     pub(crate) fn save(&mut self, slot: u32, clock: Clock) -> Option<SavedSession<I>> {
         self.touch(slot);
         let present = self.present(slot);
-        let (session, place) = (present.session, self.sessions.place(slot));
+        let (session, links) = (present.session, self.sessions.links(slot));
         let waits = matches!(session.state, SessionState::Free | SessionState::OutsideInitStored);
         if waits
-            || place.binding == NONE
+            || links.binding == NONE
             || present.flow.is_some()
             || clock.floor >= self.sessions.closes(&session)
-            || self.bindings.get(place.binding).kind == BindingKind::Free
+            || self.bindings.get(links.binding).kind == BindingKind::Free
         {
             return None;
         }
@@ -128,7 +128,7 @@ impl<I: InsideKey> StateTables<I> {
             idle: since(session.last_packet),
             packets: present.packets,
             octets: present.octets,
-            from_outside: place.from_outside,
+            from_outside: links.from_outside,
         })
     }
 }

@@ -231,13 +231,13 @@ impl<I: InsideKey> StateTables<I> {
                 slot
             }
         };
-        self.sessions.place_mut(slot).stored = self.stored.insert(packet).unwrap_or(NONE);
+        self.sessions.links_mut(slot).stored = self.stored.insert(packet).unwrap_or(NONE);
         Ok(())
     }
 
     /// A SYN from inside came for a session that waited for it: the stored one is silently dropped (RFC 5382 REQ-4).
     pub(crate) fn answered_from_inside(&mut self, slot: u32, counters: &mut Counters) {
-        let stored = std::mem::replace(&mut self.sessions.place_mut(slot).stored, NONE);
+        let stored = std::mem::replace(&mut self.sessions.links_mut(slot).stored, NONE);
         if stored != NONE {
             self.stored.discard(stored);
             let session = self.sessions.get(slot);
@@ -250,10 +250,10 @@ impl<I: InsideKey> StateTables<I> {
         let bound = self.bindings.get_mut(binding);
         let next = std::mem::replace(&mut bound.first, slot);
         bound.sessions += 1;
-        let place = self.sessions.place_mut(slot);
-        (place.binding, place.next, place.previous) = (binding, next, NONE);
+        let links = self.sessions.links_mut(slot);
+        (links.binding, links.next, links.previous) = (binding, next, NONE);
         if next != NONE {
-            self.sessions.place_mut(next).previous = slot;
+            self.sessions.links_mut(next).previous = slot;
         }
     }
 
@@ -273,34 +273,34 @@ impl<I: InsideKey> StateTables<I> {
     fn end(&mut self, slot: u32, why: Ending, counters: &mut Counters) {
         // No packet may go by its entry when its port is another's.
         self.take_back(slot);
-        let place = *self.sessions.place(slot);
+        let links = *self.sessions.links(slot);
         let session = self.sessions.remove(slot);
         counters.sessions_ended += 1;
-        if place.stored != NONE {
+        if links.stored != NONE {
             match why {
-                Ending::Lifetime => self.stored.give_up(place.stored),
-                Ending::Order => self.stored.discard(place.stored),
+                Ending::Lifetime => self.stored.give_up(links.stored),
+                Ending::Order => self.stored.discard(links.stored),
             }
             stored_packet_dropped(counters);
-        } else if place.binding != NONE {
+        } else if links.binding != NONE {
             self.permits.remove(session.protocol, session.outside, session.remote.address);
         }
-        if place.binding == NONE {
+        if links.binding == NONE {
             return;
         }
-        if place.next != NONE {
-            self.sessions.place_mut(place.next).previous = place.previous;
+        if links.next != NONE {
+            self.sessions.links_mut(links.next).previous = links.previous;
         }
-        if place.previous != NONE {
-            self.sessions.place_mut(place.previous).next = place.next;
+        if links.previous != NONE {
+            self.sessions.links_mut(links.previous).next = links.next;
         }
-        let binding = self.bindings.get_mut(place.binding);
+        let binding = self.bindings.get_mut(links.binding);
         if binding.first == slot {
-            binding.first = place.next;
+            binding.first = links.next;
         }
         binding.sessions -= 1;
         if binding.sessions == 0 && binding.kind == BindingKind::Dynamic {
-            self.bindings.remove(place.binding);
+            self.bindings.remove(links.binding);
             counters.bindings_ended += 1;
         }
     }

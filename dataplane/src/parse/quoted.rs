@@ -6,7 +6,7 @@
 
 use super::{Addresses, Fragment, IPV6_HEADER, ipv6};
 use crate::drop_reason::DropReason;
-use sixway_wire::{Endpoint4, Endpoint6, Ipv4Header, Ipv6Header, protocol};
+use sixway_wire::{Endpoint4, Endpoint6, Ipv4Header, Ipv6Header, icmpv4, icmpv6, protocol};
 
 /// The five-tuple of a packet quoted inside an ICMP error, as it stands there (not swapped).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,7 +154,8 @@ impl QuotedPacket {
             };
             match (v4, kind) {
                 (true, 0 | 8) | (false, 128 | 129) => {}
-                (true, 3 | 4 | 5 | 11 | 12) | (false, 0..=127) => return Err(DropReason::QuoteIsIcmpError),
+                (true, kind) if icmpv4::is_error(kind) => return Err(DropReason::QuoteIsIcmpError),
+                (false, kind) if icmpv6::is_error(kind) => return Err(DropReason::QuoteIsIcmpError),
                 (true | false, _) => return Err(DropReason::QuoteUnusable),
             }
             return Ok((transport.len() >= 6).then(|| (word(transport, 4), word(transport, 4))));

@@ -50,10 +50,10 @@ impl Rewriter {
                 self.writer.tunnel_room(policy, source).mtu.saturating_sub(60)
             }
             (_, Addresses::V6 { .. }) => {
-                self.writer.room_ip_in_ip(policy, &back(outer), false).mss.saturating_sub(60)
+                self.writer.room_ip_in_ip(policy, &back(outer), false).uncut.saturating_sub(60)
             }
             (_, Addresses::V4 { .. }) => {
-                self.writer.room_ip_in_ip(policy, &back(outer), true).mss.saturating_sub(40)
+                self.writer.room_ip_in_ip(policy, &back(outer), true).uncut.saturating_sub(40)
             }
         };
         encap::clamp(frame, inner, inner.transport_at.into(), mss);

@@ -11,6 +11,7 @@ use crate::instant::Instant;
 use crate::outbox::Outbox;
 use crate::parse::{Addresses, Fragment, ICMP_HEADER, IPV4_HEADER, IPV6_HEADER, Packet, Transport};
 use crate::rewrite::segments::on_the_wire;
+use crate::source_check::{is_martian4, is_martian6};
 use crate::translate::header::{Ipv4Header, Ipv6Header};
 use crate::tunnel::relayed_error::Relayed;
 use arrayvec::ArrayVec;
@@ -18,7 +19,7 @@ use core::hash::BuildHasher as _;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use foldhash::quality::FixedState;
 use sixway_wire::IcmpHeader;
-use sixway_wire::protocol;
+use sixway_wire::{icmpv6, protocol};
 
 /// RFC 1812 §4.3.2.3: as much of the packet as keeps the error within 576 octets.
 const LONGEST4: usize = 576;
@@ -197,36 +198,20 @@ const fn network(source: Ipv6Addr) -> u128 {
 /// §3.2 demands a Packet Too Big for each packet), nothing that was sent to many or whose source is no single host's (RFC 1812
 /// §4.3.2.7, RFC 4443 §2.4 e).
 fn may_be_answered(packet: &Packet) -> bool {
-    /// RFC 4861 §4.5: Redirect.
-    const REDIRECT6: u8 = 137;
     let v6 = matches!(packet.addresses, Addresses::V6 { .. });
     if !v6 && !packet.fragment.is_none_or(Fragment::is_first) {
         return false;
     }
     let is_error = match packet.transport {
         Transport::IcmpError { .. } => true,
-        Transport::IcmpQuery { kind, .. } => v6 && kind == REDIRECT6,
+        Transport::IcmpQuery { kind, .. } => v6 && kind == icmpv6::REDIRECT,
         Transport::Ports { .. } | Transport::Opaque => false,
     };
     let single_hosts = match packet.addresses {
-        Addresses::V4 { source, destination } => [source, destination].into_iter().all(is_host4),
-        Addresses::V6 { source, destination } => [source, destination].into_iter().all(is_host6),
+        Addresses::V4 { source, destination } => ![source, destination].into_iter().any(is_martian4),
+        Addresses::V6 { source, destination } => ![source, destination].into_iter().any(is_martian6),
     };
     !is_error && single_hosts
-}
-
-/// RFC 1812 §5.3.7: not network 0, loopback, multicast, class E, broadcast.
-const fn is_host4(address: Ipv4Addr) -> bool {
-    let [first, ..] = address.octets();
-    first != 0 && first != 127 && first < 224
-}
-
-/// RFC 4291 §2.5, §2.7: not unspecified, loopback, multicast, nor link-local, which is not reached from here.
-const fn is_host6(address: Ipv6Addr) -> bool {
-    !address.is_unspecified()
-        && !address.is_loopback()
-        && !address.is_multicast()
-        && !address.is_unicast_link_local()
 }
 
 /// The ICMP header in front of the quote, the checksum still 0.

@@ -9,6 +9,7 @@ pub mod icmp_error;
 mod ip_in_ip;
 mod job;
 mod mss;
+mod outer_header;
 mod renumber;
 mod renumber4;
 mod rewriter;

@@ -1,17 +1,16 @@
 //! ICMP errors about the packets of tunnels of IP in IP (RFC 2473 §8, RFC 2003 §4), beside those about IPv6 in IPv4.
 
 use super::ends::Pair;
-use super::relayed_error::{Inner, Relayed, Says};
+use super::relayed_error::{Inner, LEAST_TRANSPORT, Relayed, Says};
 use crate::drop_reason::DropReason;
 use crate::parse::quoted::QuotedPacket;
 use crate::parse::{Addresses, ICMP_HEADER, IPV6_HEADER};
 use crate::source_check::is_martian4;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::checksum::{Sum, pseudo6};
+use sixway_wire::icmpv4;
 use sixway_wire::protocol::{ICMPV4, ICMPV6, IPV4, IPV6};
 
-/// What must be quoted of an IPv4 packet behind its header (RFC 792).
-const LEAST_TRANSPORT: usize = 8;
 /// Where the limit is in a tunnel packet (RFC 2473 §5.1).
 const LIMIT_AT: usize = IPV6_HEADER + 4;
 
@@ -120,9 +119,7 @@ impl<'a> IpInIpError<'a> {
         if is_martian4(source) || is_martian4(destination) || !packet.has_transport_header() || too_little {
             return Err(DropReason::ErrorForTunnelAlone);
         }
-        if packet.protocol == ICMPV4
-            && transport.first().is_none_or(|kind| matches!(kind, 3 | 4 | 5 | 11 | 12))
-        {
+        if packet.protocol == ICMPV4 && transport.first().is_none_or(|kind| icmpv4::is_error(*kind)) {
             return Err(DropReason::QuoteIsIcmpError);
         }
         Ok(RelayedEither::V4(relayed, source))

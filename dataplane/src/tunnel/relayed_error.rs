@@ -10,16 +10,15 @@
 use crate::drop_reason::DropReason;
 use crate::parse::quoted::QuotedPacket;
 use crate::parse::{Addresses, IPV6_HEADER};
+use crate::source_check::is_martian6;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::IPV6_MIN_MTU;
 use sixway_wire::checksum::Sum;
 use sixway_wire::protocol::{ICMPV6, IPV6};
-use sixway_wire::{IcmpHeader, Ipv6Header};
+use sixway_wire::{IcmpHeader, Ipv6Header, icmpv6};
 
 /// What must be quoted of the inner packet behind its headers, so that its sender knows which of his packets it was (RFC 792).
-const LEAST_TRANSPORT: usize = 8;
-/// RFC 4861 §4.5: Redirect; no error is sent about it (RFC 4443 §2.4 e).
-const REDIRECT: u8 = 137;
+pub(super) const LEAST_TRANSPORT: usize = 8;
 
 /// What an error from inside a tunnel says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +131,7 @@ impl<'a> Inner<'a> {
             Says::Unreachable => Relayed { kind: 1, code: 3, rest: 0 },
             Says::TooBig(_) | Says::Else => return Err(DropReason::ErrorForTunnelAlone),
         };
-        if !is_single_host(self.source) || self.destination.is_multicast() {
+        if is_martian6(self.source) || self.destination.is_multicast() {
             return Err(DropReason::ErrorForTunnelAlone);
         }
         let packet = QuotedPacket::v6_any(self.quote).map_err(|_| DropReason::ErrorForTunnelAlone)?;
@@ -140,7 +139,7 @@ impl<'a> Inner<'a> {
         if transport.len() < LEAST_TRANSPORT.min(packet.upper_length() as usize) {
             return Err(DropReason::ErrorForTunnelAlone);
         }
-        let is_error = |kind: &u8| *kind < 128 || *kind == REDIRECT;
+        let is_error = |kind: &u8| icmpv6::is_error(*kind) || *kind == icmpv6::REDIRECT;
         if packet.protocol == ICMPV6
             && packet.has_transport_header()
             && transport.first().is_none_or(is_error)
@@ -149,14 +148,6 @@ impl<'a> Inner<'a> {
         }
         Ok(relayed)
     }
-}
-
-/// RFC 4443 §2.4 e: an address that an error may be sent to.
-const fn is_single_host(address: Ipv6Addr) -> bool {
-    !address.is_unspecified()
-        && !address.is_loopback()
-        && !address.is_multicast()
-        && !address.is_unicast_link_local()
 }
 
 #[cfg(test)]

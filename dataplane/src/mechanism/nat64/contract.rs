@@ -5,7 +5,7 @@ use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
 use crate::kind::Kind;
-use crate::mechanism::contract::{self, Arrival, Build, Claims, Mechanism, Quotes, Share};
+use crate::mechanism::contract::{self, Arrival, Build, BuildContext, Claims, Mechanism, Quotes};
 use crate::parse::{Packet, QuotedTuple};
 use crate::translate::Policy;
 use crate::verdict::{Decision, PolicyId, WorkerId};
@@ -26,11 +26,11 @@ impl Build for Nat64Config {
     type State = Nat64;
     type Fault = Infallible;
 
-    fn build(&self, policy: PolicyId, share: &Share) -> Result<Nat64, Infallible> {
-        let worker = (share.worker, share.workers);
-        let mut nat64 = Nat64::keyed(self, policy, worker, share.seed, share.worker_key);
+    fn build(&self, policy: PolicyId, context: &BuildContext) -> Result<Nat64, Infallible> {
+        let worker = (context.worker, context.workers);
+        let mut nat64 = Nat64::keyed(self, policy, worker, context.seed, context.worker_key);
         let own = self.prefix.prefix();
-        nat64.refuse_sources(share.translation_prefixes.iter().copied().filter(|prefix| *prefix != own));
+        nat64.refuse_sources(context.translation_prefixes.iter().copied().filter(|prefix| *prefix != own));
         Ok(nat64)
     }
 }

@@ -13,11 +13,11 @@
 //! A packet costs one look-up. A batch goes through [`Nat64::probe`] and [`Nat64::warm`] first, so that its cache misses
 //! overlap, and then through [`Nat64::decide`].
 
+mod address_rules;
 mod config;
 mod contract;
 mod icmp_error;
 mod operator;
-mod own;
 mod ownership;
 mod time;
 mod translator;

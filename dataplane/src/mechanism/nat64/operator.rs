@@ -154,7 +154,7 @@ impl Nat64 {
         now: Instant,
         counters: &mut Counters,
     ) -> Result<(), NotAdopted> {
-        self.nat.adopt(&Entry { handle, flow, usage }, &self.own, now, counters)
+        self.nat.adopt(&Entry { handle, flow, usage }, &self.rules, now, counters)
     }
 
     /// See [`crate::nat::Engine::restore`].
@@ -167,7 +167,7 @@ impl Nat64 {
         now: Instant,
         counters: &mut Counters,
     ) -> Result<(), NotAdopted> {
-        self.nat.restore(saved, &self.own, now, counters)
+        self.nat.restore(saved, &self.rules, now, counters)
     }
 
     /// See [`crate::nat::Engine::export`].

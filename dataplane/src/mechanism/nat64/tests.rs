@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::drop_reason::DropReason;
-use crate::effects::Beside;
 use crate::effects::Effects;
+use crate::effects::Generated;
 use crate::frame::{Frame, SegmentKind, Segments};
 use crate::instant::Instant;
 use crate::mechanism::contract::Arrival;
@@ -170,9 +170,9 @@ impl Bench {
         self.now = self.now + time;
     }
 
-    fn expire(&mut self) -> Vec<Beside> {
+    fn expire(&mut self) -> Vec<Generated> {
         self.nat64.expire(self.now, usize::MAX, &mut self.effects);
-        self.effects.take_beside()
+        self.effects.take_generated()
     }
 
     fn sessions(&self) -> Vec<SessionRow> {

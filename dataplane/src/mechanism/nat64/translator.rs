@@ -1,7 +1,7 @@
 //! The translator itself: how a packet is looked up and decided on.
 
 use super::Nat64Config;
-use super::own::Own;
+use super::address_rules::AddressRules;
 use crate::direction::Direction;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
@@ -21,7 +21,7 @@ pub type Probe = crate::nat::Probe<Endpoint6>;
 
 /// A stateful NAT64: one worker's share of it.
 pub struct Nat64 {
-    pub(super) own: Own,
+    pub(super) rules: AddressRules,
     pub(super) nat: Engine<Endpoint6>,
 }
 
@@ -46,23 +46,23 @@ impl Nat64 {
         seed: [u64; 2],
         worker_key: [u64; 2],
     ) -> Self {
-        let own = Own { prefix: config.prefix, other_prefixes: Vec::new(), policy };
-        Self { own, nat: Engine::new(&config.nat(), worker, seed, worker_key) }
+        let rules = AddressRules { prefix: config.prefix, other_prefixes: Vec::new(), policy };
+        Self { rules, nat: Engine::new(&config.nat(), worker, seed, worker_key) }
     }
 
     /// The translation prefix, Pref64::/n.
     pub const fn prefix(&self) -> &Rfc6052 {
-        &self.own.prefix
+        &self.rules.prefix
     }
 
     /// Who it is, for flows and sessions that outlive this process.
     pub const fn identity(&self) -> Identity {
-        Identity::of_nat64(self.own.prefix.prefix())
+        Identity::of_nat64(self.rules.prefix.prefix())
     }
 
     /// Tells of the gateway's other NAT64s' prefixes: a source under one is refused like one under the own prefix.
     pub fn refuse_sources(&mut self, other_prefixes: impl IntoIterator<Item = Prefix6>) {
-        self.own.other_prefixes.extend(other_prefixes);
+        self.rules.other_prefixes.extend(other_prefixes);
     }
 
     /// Whether the address is one of the pool's.
@@ -93,7 +93,7 @@ impl Nat64 {
         match packet.addresses {
             Addresses::V6 { source, destination } => {
                 let Some(ports) = Ports::of(packet, Direction::Out) else { return };
-                let Ok(remote) = self.own.prefix.extract_any(destination) else { return };
+                let Ok(remote) = self.rules.prefix.extract_any(destination) else { return };
                 let inside = Inside(Endpoint6::new(source, ports.from));
                 self.nat.look_inside(inside, Endpoint4::new(remote, ports.to), ports, probe);
             }
@@ -125,8 +125,8 @@ impl Nat64 {
     ) -> Result<Decision, DropReason> {
         let counters = &mut effects.counters;
         match probe.side {
-            Side::Inside(inside) => self.nat.outbound(arrival, (inside, probe, now), &self.own, counters),
-            Side::Outside(outside) => self.nat.inbound(arrival, (outside, probe, now), &self.own, counters),
+            Side::Inside(inside) => self.nat.outbound(arrival, (inside, probe, now), &self.rules, counters),
+            Side::Outside(outside) => self.nat.inbound(arrival, (outside, probe, now), &self.rules, counters),
             // Of a batch's packets none is an error: that is known where this is compiled for them, and their decisions need no memory.
             Side::Neither if arrival.quoted.is_none() => Err(self.refusal(arrival.packet)),
             Side::Neither => self.of_error(arrival, effects),
@@ -142,7 +142,7 @@ impl Nat64 {
     #[cold]
     fn of_error(&self, arrival: &Arrival<'_>, effects: &mut Effects) -> Result<Decision, DropReason> {
         if let Addresses::V6 { source, .. } = arrival.packet.addresses {
-            self.own.refuse_own_source(source)?;
+            self.rules.refuse_own_source(source)?;
         }
         self.icmp_error(arrival, effects)
     }
@@ -152,7 +152,7 @@ impl Nat64 {
     #[inline(never)]
     fn refusal(&self, packet: &Packet) -> DropReason {
         if let Addresses::V6 { source, .. } = packet.addresses
-            && let Err(reason) = self.own.refuse_own_source(source)
+            && let Err(reason) = self.rules.refuse_own_source(source)
         {
             return reason;
         }
@@ -168,7 +168,7 @@ impl Nat64 {
             // What it quotes cannot be read.
             Transport::IcmpError { .. } => DropReason::QuoteUnusable,
             Transport::Ports { .. } | Transport::IcmpQuery { .. } => {
-                let unreachable = destination.and_then(|address| self.own.prefix.extract(address).err());
+                let unreachable = destination.and_then(|address| self.rules.prefix.extract(address).err());
                 unreachable.unwrap_or(DropReason::IcmpUntranslatable)
             }
         }

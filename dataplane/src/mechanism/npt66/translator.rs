@@ -6,7 +6,9 @@ use crate::effects::Effects;
 use crate::frame::Ingress;
 use crate::instant::Instant;
 use crate::kind::Kind;
-use crate::mechanism::contract::{self, Arrival, Build, Claims, InsideClaim, Mechanism, Quotes, Share};
+use crate::mechanism::contract::{
+    self, Arrival, Build, BuildContext, Claims, InsideClaim, Mechanism, Quotes,
+};
 use crate::parse::{Addresses, QuotedTuple, Transport};
 use crate::verdict::{Decision, Edit, Next, PolicyId, Quoted};
 use alloc::vec::Vec;
@@ -118,7 +120,7 @@ impl Build for Npt66Config {
     type State = Npt66;
     type Fault = Infallible;
 
-    fn build(&self, policy: PolicyId, _share: &Share) -> Result<Npt66, Infallible> {
+    fn build(&self, policy: PolicyId, _context: &BuildContext) -> Result<Npt66, Infallible> {
         Ok(Npt66 { prefixes: self.prefixes, ingress: self.ingress, policy })
     }
 }

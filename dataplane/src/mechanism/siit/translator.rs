@@ -5,7 +5,7 @@ use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
 use crate::kind::Kind;
-use crate::mechanism::contract::{self, Arrival, Build, Claims, Mechanism, Quotes, Share};
+use crate::mechanism::contract::{self, Arrival, Build, BuildContext, Claims, Mechanism, Quotes};
 use crate::parse::{Addresses, Packet, QuotedTuple, Transport};
 use crate::source_check::is_martian4;
 use crate::translate::Policy;
@@ -87,19 +87,23 @@ const fn is_ipv6_header(number: u8) -> bool {
 
 impl Siit {
     /// A translator for one worker's engine.
-    pub fn new(config: &SiitConfig, policy: PolicyId, share: &Share) -> Result<Self, DynamicPoolFault> {
+    pub fn new(
+        config: &SiitConfig,
+        policy: PolicyId,
+        context: &BuildContext,
+    ) -> Result<Self, DynamicPoolFault> {
         let mut icmp_sources4 = config.icmp_source_pool.clone();
         if icmp_sources4.is_empty() {
-            icmp_sources4.extend(share.own4);
+            icmp_sources4.extend(context.own4);
         }
         let pool = config.dynamic_pool.as_ref();
-        let pool = pool.map(|pool| DynamicPool::new(pool, share.worker, share.workers, share.seed));
+        let pool = pool.map(|pool| DynamicPool::new(pool, context.worker, context.workers, context.seed));
         Ok(Self {
             prefix: config.prefix,
             eam: Arc::clone(&config.eam),
             hairpinning: config.hairpinning,
             icmp_sources4,
-            icmp_source6: share.own6,
+            icmp_source6: context.own6,
             pool: pool.transpose()?,
             policy,
         })
@@ -336,8 +340,8 @@ impl Build for SiitConfig {
     type State = Siit;
     type Fault = DynamicPoolFault;
 
-    fn build(&self, policy: PolicyId, share: &Share) -> Result<Siit, DynamicPoolFault> {
-        Siit::new(self, policy, share)
+    fn build(&self, policy: PolicyId, context: &BuildContext) -> Result<Siit, DynamicPoolFault> {
+        Siit::new(self, policy, context)
     }
 }
 

@@ -49,7 +49,7 @@ impl<I: InsideKey> Engine<I> {
     /// The state machine has not seen it yet.
     #[cold]
     #[inline(never)]
-    pub(super) fn heed(
+    pub(super) fn offload_or_reclaim(
         &mut self,
         slot: u32,
         way: Direction,
@@ -60,9 +60,9 @@ impl<I: InsideKey> Engine<I> {
         let packet = arrival.packet();
         let now = self.clock.now();
         let transport = usize::from(packet.transport_at)..packet.length as usize;
-        let came = arrival.came();
+        let earlier = arrival.earlier_mark();
         let octets = || arrival.octets().get(transport).unwrap_or_default();
-        let its_mark = || came.unwrap_or_else(|| mark(probe.protocol, octets()));
+        let its_mark = || earlier.unwrap_or_else(|| mark(probe.protocol, octets()));
         if Segment::of(probe.flags) != Segment::Data {
             self.tables.reclaim(slot, counters);
         } else if !self.tables.moves(slot, way, its_mark, now) {

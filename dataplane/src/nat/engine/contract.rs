@@ -19,7 +19,7 @@ pub trait Arriving {
 
     /// The mark that it came with, if it was translated already: a hairpin on its way back, which left that mark at this pass's
     /// session too.
-    fn came(&self) -> Option<u32>;
+    fn earlier_mark(&self) -> Option<u32>;
 }
 
 /// The mechanism that an engine works for: what it answers, and which addresses it lets through.

@@ -51,7 +51,7 @@ impl Arriving for Plain {
         1
     }
 
-    fn came(&self) -> Option<u32> {
+    fn earlier_mark(&self) -> Option<u32> {
         None
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::effects::Effects;
-use crate::frame::{Checksum, SegmentKind};
+use crate::frame::{Checksum, Offload, SegmentKind, Segments};
 use crate::limits::Limits;
 use crate::parse::parse;
 use crate::rewrite::{Pass, Rewriter, Work, decap};
@@ -8,7 +8,7 @@ use crate::samples::{is_sound, seal, tcp, udp, v4, v6};
 use crate::tunnel::identification::Identifications;
 use crate::verdict::{Decision, PolicyId, WorkerId};
 use sixway_wire::Endpoint4;
-use sixway_wire::protocol::TCP;
+use sixway_wire::protocol::{TCP, UDP};
 
 fn rewriter(mtu4: u16) -> Rewriter {
     let limits = Limits { mtu4, ..Limits::default() };

@@ -1,16 +1,16 @@
 //! A worker's share of the gateway, and the tunnels of one without an engine.
 
 use super::config::EngineConfig;
-use super::ends::{TunnelAt, own_addresses};
-use crate::mechanism::contract::Share;
+use super::tunnel_addresses::{TunnelAt, own_addresses};
+use crate::mechanism::contract::BuildContext;
 use crate::mechanism::table::Mechanisms;
 use crate::verdict::PolicyId;
 use alloc::sync::Arc;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 /// A worker's share, as its mechanisms are made for it.
-pub(super) fn share(config: &EngineConfig, own6: Option<Ipv6Addr>) -> Share {
-    Share {
+pub(super) fn build_context(config: &EngineConfig, own6: Option<Ipv6Addr>) -> BuildContext {
+    BuildContext {
         worker: config.worker,
         workers: config.workers,
         seed: config.seed,
@@ -24,11 +24,11 @@ pub(super) fn share(config: &EngineConfig, own6: Option<Ipv6Addr>) -> Share {
 
 /// The tunnels alone, each with where it ends; their policies are numbered from zero.
 pub(super) fn tunnel_states(config: &EngineConfig) -> (Mechanisms, Vec<(TunnelAt, Ipv4Addr)>) {
-    let (share, mut mechanisms, mut tunnels) =
-        (share(config, config.own6), Mechanisms::default(), Vec::new());
+    let (context, mut mechanisms, mut tunnels) =
+        (build_context(config, config.own6), Mechanisms::default(), Vec::new());
     for (number, one) in config.tunnels.iter().enumerate() {
         let policy = PolicyId(number as u16);
-        if let (Ok(id), Some(local)) = (mechanisms.add(one, policy, &share), one.local()) {
+        if let (Ok(id), Some(local)) = (mechanisms.add(one, policy, &context), one.local()) {
             tunnels.push((TunnelAt { id, policy }, local));
         }
     }

@@ -2,7 +2,7 @@
 
 use super::path::{Batch, Path};
 use crate::drop_reason::DropReason;
-use crate::effects::Beside;
+use crate::effects::Generated;
 use crate::frame::Frame;
 use crate::parse;
 use crate::rewrite::icmp_error::IcmpDetail;
@@ -10,24 +10,24 @@ use crate::rewrite::icmp_error::IcmpDetail;
 impl Path {
     /// Sends what mechanisms have left to be sent.
     #[inline(always)]
-    pub(super) fn send_beside(&mut self, batch: &mut Batch<'_>) {
-        if self.effects.has_beside() {
+    pub(super) fn send_generated(&mut self, batch: &mut Batch<'_>) {
+        if self.effects.has_generated() {
             self.send_all(batch);
         }
     }
 
     #[cold]
     fn send_all(&mut self, batch: &mut Batch<'_>) {
-        for beside in self.effects.take_beside() {
-            match beside {
+        for generated in self.effects.take_generated() {
+            match generated {
                 // A probe that finds no room in the outbox is lost; the session then ends as if it was not answered.
-                Beside::Probe(packet) => {
+                Generated::Probe(packet) => {
                     if let Ok(frame) = batch.out.push(packet.len()) {
                         frame.bytes_mut().copy_from_slice(&packet);
                         self.effects.counters.tcp_probes_made += 1;
                     }
                 }
-                Beside::Answer(reason, octets) => {
+                Generated::Answer(reason, octets) => {
                     self.answer_later(reason, &as_long_as_it_says(octets), batch);
                 }
             }
