@@ -16,13 +16,14 @@ pub enum Owner {
     TunnelAddress(TunnelAddress),
 }
 
-/// An address of this host at which tunnels end.
+/// An address of this host at which tunnels end: the number of an IPv4 address, or [`Self::V6`]. The packet's family says which.
+// Not an enum: that makes `Owner` larger, and every packet pays for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TunnelAddress {
-    /// The IPv4 address of this number.
-    V4(u8),
-    /// An IPv6 address.
-    V6,
+pub struct TunnelAddress(pub u8);
+
+impl TunnelAddress {
+    /// Any IPv6 address. Its tunnels are found by both ends, without a number.
+    pub const V6: Self = Self(0);
 }
 
 /// IPv6 prefixes and their owners, longest first, IPv4 prefixes and theirs, and the gateway's own addresses. There are a handful of IPv6

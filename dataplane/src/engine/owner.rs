@@ -108,7 +108,7 @@ impl Engine {
         if packet.protocol != IPV6 && !is_error && !self.pair_ends.take_four_in_four(packet, destination) {
             return None;
         }
-        self.tunnel_addresses.at(destination).map(TunnelAddress::V4)
+        self.tunnel_addresses.at(destination).map(TunnelAddress)
     }
 
     /// The tunnel that a packet came through; of a fragment or an ICMP error, of which that is not known yet, the end.
@@ -136,16 +136,12 @@ impl Engine {
             return Err(DropReason::SourceNotInTunnel);
         }
         // Not by `Arrived::of`: addresses in a `Result` are copied through memory, and the processor waits for the pieces.
-        let tunnel = match (address, packet.addresses, inner.addresses) {
-            (
-                TunnelAddress::V4(number),
-                Addresses::V4 { source: from, .. },
-                Addresses::V6 { source, destination },
-            ) => {
+        let tunnel = match (packet.addresses, inner.addresses) {
+            (Addresses::V4 { source: from, .. }, Addresses::V6 { source, destination }) => {
                 let arrived = Arrived { from, source, destination };
-                self.tunnel_addresses.came_through(number, arrived, &self.mechanisms)
+                self.tunnel_addresses.came_through(address.0, arrived, &self.mechanisms)
             }
-            (_, outer, inside) => self.pair_ends.came_through(outer, inside),
+            (outer, inside) => self.pair_ends.came_through(outer, inside),
         };
         Ok(Owner::Mechanism(tunnel.ok_or(DropReason::NoTunnel)?.id))
     }
@@ -155,11 +151,11 @@ impl Engine {
         if self.path.host.has_source(packet) {
             return Err(DropReason::TunnelLoop);
         }
-        let may = match (address, packet.addresses) {
-            (TunnelAddress::V4(number), Addresses::V4 { source, .. }) if packet.protocol == IPV6 => {
-                self.tunnel_addresses.may_come_from(number, source, &self.mechanisms)
+        let may = match packet.addresses {
+            Addresses::V4 { source, .. } if packet.protocol == IPV6 => {
+                self.tunnel_addresses.may_come_from(address.0, source, &self.mechanisms)
             }
-            (_, outer) => self.pair_ends.may_come(outer),
+            outer => self.pair_ends.may_come(outer),
         };
         if may { Ok(()) } else { Err(DropReason::NoTunnel) }
     }

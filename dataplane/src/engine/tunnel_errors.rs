@@ -36,12 +36,11 @@ impl Engine {
         address: TunnelAddress,
         now: Instant,
     ) -> Result<Verdict, DropReason> {
-        let TunnelAddress::V4(number) = address else { return self.ip_in_ip_error(frame, packet, now) };
-        if quotes_ipv4(frame.bytes(), packet) {
+        if matches!(packet.addresses, Addresses::V6 { .. }) || quotes_ipv4(frame.bytes(), packet) {
             return self.ip_in_ip_error(frame, packet, now);
         }
         let error = TunnelError::read(message_of(frame.bytes(), packet)?)?;
-        let Accepted { mtu, learnt } = self.learn_from(&error, number)?;
+        let Accepted { mtu, learnt } = self.learn_from(&error, address.0)?;
         self.count(learnt);
         let inner = error.inner.ok_or(DropReason::ErrorForTunnelAlone)?;
         let relayed = inner.relayed(error.says, mtu)?;

@@ -82,7 +82,7 @@ impl Engine {
         now: Instant,
     ) -> Result<Admission, Refused> {
         match (owner, packet.addresses) {
-            (Owner::TunnelAddress(TunnelAddress::V4(number)), Addresses::V4 { source, .. })
+            (Owner::TunnelAddress(TunnelAddress(number)), Addresses::V4 { source, .. })
                 if self.tunnel_addresses.only_to(number, source).is_some() =>
             {
                 self.peer_reassembly.admit_of_peer(frame, packet, now)
