@@ -50,13 +50,6 @@ macro_rules! kinds {
                 match self { $(Self::$kind => $stateful,)+ }
             }
 
-            /// The name of the counter of a direction, without the kind's.
-            pub const fn verb(self, direction: Direction) -> &'static str {
-                match (self, direction) {
-                    $((Self::$kind, Direction::Out) => $out, (Self::$kind, Direction::In) => $in,)+
-                }
-            }
-
             /// The whole name of the counter of a direction.
             pub const fn counter(self, direction: Direction) -> &'static str {
                 match (self, direction) {
@@ -164,11 +157,6 @@ impl Kind {
 
     /// One more than the greatest number that a kind may have in the fast path.
     pub const NUMBERS: usize = 32;
-
-    /// The kind of a number in the fast path's maps.
-    pub fn of_number(number: u8) -> Option<Self> {
-        Self::ALL.iter().copied().find(|kind| kind.number() == number)
-    }
 }
 
 #[cfg(test)]
@@ -180,10 +168,9 @@ mod tests {
         for (index, kind) in Kind::ALL.iter().enumerate() {
             assert_eq!(*kind as usize, index);
             assert!((1..Kind::NUMBERS).contains(&kind.number().into()), "{kind:?}");
-            assert_eq!(Kind::of_number(kind.number()), Some(*kind));
+            assert!(Kind::ALL[index + 1..].iter().all(|other| other.number() != kind.number()), "{kind:?}");
             assert!(Kind::ALL[index + 1..].iter().all(|other| other.name() != kind.name()), "{kind:?}");
         }
-        assert_eq!(Kind::of_number(0), None);
     }
 
     #[test]

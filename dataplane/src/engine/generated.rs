@@ -5,7 +5,7 @@ use crate::drop_reason::DropReason;
 use crate::effects::Generated;
 use crate::frame::Frame;
 use crate::parse;
-use crate::rewrite::icmp_error::IcmpDetail;
+use crate::rewrite::icmp_error::{DroppedPacket, IcmpDetail};
 
 impl Path {
     /// Sends what mechanisms have left to be sent.
@@ -38,15 +38,8 @@ impl Path {
     pub(super) fn answer_later(&mut self, reason: DropReason, frame: &Frame, batch: &mut Batch<'_>) {
         if let Ok(packet) = parse::parse(frame.bytes()) {
             let counters = &mut self.effects.counters;
-            self.errors.answer(
-                reason,
-                frame,
-                Some(&packet),
-                IcmpDetail::None,
-                batch.now,
-                batch.out,
-                counters,
-            );
+            let dropped = DroppedPacket { reason, frame, packet: Some(&packet), detail: IcmpDetail::None };
+            self.errors.answer(dropped, batch.now, batch.out, counters);
         }
     }
 }

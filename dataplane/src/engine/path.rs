@@ -12,7 +12,7 @@ use crate::limits::Limits;
 use crate::mechanism::contract::{Arrival, Mechanism};
 use crate::outbox::Outbox;
 use crate::parse::{Addresses, Packet};
-use crate::rewrite::icmp_error::{IcmpDetail, IcmpErrors};
+use crate::rewrite::icmp_error::{DroppedPacket, IcmpDetail, IcmpErrors};
 use crate::rewrite::{Executed, Pass, Rewriter, Work};
 use crate::verdict::{Decision, Edit, Next, Outer, Verdict};
 use sixway_wire::IPV6_MIN_MTU;
@@ -183,7 +183,8 @@ impl Path {
             Some(_) | None => IcmpDetail::None,
         };
         let counters = &mut self.effects.counters;
-        self.errors.answer(reason, frame, packet, detail, batch.now, batch.out, counters);
+        let dropped = DroppedPacket { reason, frame, packet, detail };
+        self.errors.answer(dropped, batch.now, batch.out, counters);
     }
 }
 

@@ -15,7 +15,7 @@ use crate::kind::Kind;
 use crate::parse::Packet;
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::address::embedded::is_public;
-use crate::tunnel::address::six_to_four::{PREFIX, prefix_of, site_of};
+use crate::tunnel::address::six_to_four::{PREFIX, site_of};
 use crate::tunnel::address::{Acceptable, OwnAddresses, Scope};
 use crate::tunnel::decision::{Arrived, routed};
 use crate::verdict::PolicyId;
@@ -106,11 +106,6 @@ impl SixToFourConfig {
     /// The address that the prefix embeds.
     pub fn site(&self) -> Ipv4Addr {
         self.nat_address.unwrap_or(self.address)
-    }
-
-    /// The prefix of the gateway's own site (RFC 3056 §2).
-    pub fn site_prefix(&self) -> Prefix6 {
-        prefix_of(self.site())
     }
 
     /// IPv6 destinations that are sent through the tunnel: those of other sites, and all native ones where there is a relay.

@@ -54,6 +54,15 @@ pub(crate) enum Fired<I> {
     Silent(SilentSession<I>),
 }
 
+/// A flow from inside that has no session yet.
+pub(crate) struct NewFlow<I> {
+    pub(crate) protocol: NatProtocol,
+    pub(crate) inside: Inside<I>,
+    pub(crate) remote: Endpoint4,
+    /// The state of its session after the first packet.
+    pub(crate) state: SessionState,
+}
+
 /// The tables.
 pub(crate) struct StateTables<I: InsideKey> {
     pub(crate) sessions: SessionTable<I>,
@@ -83,13 +92,11 @@ impl<I: InsideKey> StateTables<I> {
     /// same endpoints is answered by it: the session that waits becomes this one.
     pub(crate) fn open_from_inside(
         &mut self,
-        protocol: NatProtocol,
-        inside: Inside<I>,
-        remote: Endpoint4,
-        state: SessionState,
+        new: NewFlow<I>,
         clock: Clock,
         counters: &mut Counters,
     ) -> Result<u32, DropReason> {
+        let NewFlow { protocol, inside, remote, state } = new;
         if self.sessions.is_full() {
             self.make_room(clock, counters);
         }
@@ -121,7 +128,7 @@ impl<I: InsideKey> StateTables<I> {
                 self.answered_from_inside(waiting, counters);
                 Ok(waiting)
             }
-            None => self.open(binding, remote, state, Direction::Out, clock, counters),
+            None => self.open(binding, remote, (state, Direction::Out), clock, counters),
         };
         if opened.is_err() && found.is_none() {
             self.bindings.remove(binding);
@@ -182,7 +189,7 @@ impl<I: InsideKey> StateTables<I> {
         if self.sessions.is_full_for_outside() && !self.sessions.is_full() {
             return Err(DropReason::OutsideSessionsFull);
         }
-        self.open(binding, remote, state, Direction::In, clock, counters)
+        self.open(binding, remote, (state, Direction::In), clock, counters)
     }
 
     /// Makes a session of a binding.
@@ -190,8 +197,7 @@ impl<I: InsideKey> StateTables<I> {
         &mut self,
         binding: u32,
         remote: Endpoint4,
-        state: SessionState,
-        opened: Direction,
+        (state, opened): (SessionState, Direction),
         clock: Clock,
         counters: &mut Counters,
     ) -> Result<u32, DropReason> {
@@ -211,8 +217,7 @@ impl<I: InsideKey> StateTables<I> {
     pub(crate) fn store(
         &mut self,
         binding: Option<u32>,
-        outside: Outside<Endpoint4>,
-        remote: Endpoint4,
+        (outside, remote): (Outside<Endpoint4>, Endpoint4),
         packet: &[u8],
         clock: Clock,
         counters: &mut Counters,
@@ -222,7 +227,7 @@ impl<I: InsideKey> StateTables<I> {
         }
         let state = SessionState::OutsideInitStored;
         let slot = match binding {
-            Some(binding) => self.open(binding, remote, state, Direction::In, clock, counters)?,
+            Some(binding) => self.open(binding, remote, (state, Direction::In), clock, counters)?,
             None => {
                 let (protocol, opened) = (NatProtocol::Tcp, Direction::In);
                 let new = NewSession { inside: None, outside, remote, protocol, state, opened };

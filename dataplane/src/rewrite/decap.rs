@@ -9,9 +9,9 @@ use crate::frame::Frame;
 use crate::parse::{self, Addresses, Packet, SYN, Transport};
 use crate::tunnel::ecn;
 use crate::verdict::{Outer, PolicyId};
+use sixway_wire::Endpoint4;
 use sixway_wire::checksum::{self, Sum};
 use sixway_wire::protocol::{IPV4, UDP};
-use sixway_wire::{Endpoint4, UDP_HEADER};
 
 impl Rewriter {
     /// Takes the outer header off and carries its congestion mark on (RFC 6040 §4.2): `outer` is the frame's packet, `inner` what is in
@@ -69,11 +69,6 @@ fn back(outer: &Packet) -> Outer {
         }
         (Addresses::V4 { source, destination }, _) => Outer::V4 { source: destination, destination: source },
     }
-}
-
-/// The outer packet of one that came in UDP, as [`Rewriter::decap`] and [`inner`] take it: the UDP header is a part of what goes.
-pub fn of_udp(outer: &Packet) -> Packet {
-    Packet { transport_at: outer.transport_at + UDP_HEADER as u16, ..*outer }
 }
 
 /// Writes the Traffic Class or TOS of a packet, and IPv4's header checksum.

@@ -35,8 +35,7 @@ impl HeaderWriter {
         policy: &TunnelPolicy,
         frame: &mut Frame,
         packet: &Packet,
-        out: &mut Outbox,
-        counters: &mut Counters,
+        (out, counters): (&mut Outbox, &mut Counters),
     ) -> Result<Executed, DropReason> {
         let transport_at = usize::from(packet.transport_at);
         let payload = packet.length as usize - transport_at;

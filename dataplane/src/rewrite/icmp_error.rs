@@ -46,6 +46,19 @@ pub enum IcmpDetail {
     Pointer(u32),
 }
 
+/// A packet that is dropped, for the error about it.
+#[derive(Clone, Copy)]
+pub struct DroppedPacket<'a> {
+    /// Why.
+    pub reason: DropReason,
+    /// The packet as it was received.
+    pub frame: &'a Frame,
+    /// What was parsed of it; `None`: nothing, and no error is sent.
+    pub packet: Option<&'a Packet>,
+    /// What the error says in addition to its type and code.
+    pub detail: IcmpDetail,
+}
+
 /// Makes ICMP errors, as many as it may.
 pub struct IcmpErrors {
     own4: Option<Ipv4Addr>,
@@ -77,22 +90,18 @@ impl IcmpErrors {
         self.own6 = own6;
     }
 
-    /// Answers a dropped packet with the ICMP error that [`DropReason::answer`] names, if the sender may be told, through `out`. `frame` holds
-    /// the packet as it was received, `packet` what was parsed of it.
+    /// Answers a dropped packet with the ICMP error that [`DropReason::answer`] names, if the sender may be told, through `out`.
     ///
     /// A Packet Too Big needs [`IcmpDetail::Mtu`], a parameter problem [`IcmpDetail::Pointer`] (that of a routing header is known from
     /// `packet`); without it no error is made.
-    #[expect(clippy::too_many_arguments, reason = "all of it decides whether and what is said")]
     pub fn answer(
         &mut self,
-        reason: DropReason,
-        frame: &Frame,
-        packet: Option<&Packet>,
-        detail: IcmpDetail,
+        dropped: DroppedPacket<'_>,
         now: Instant,
         out: &mut Outbox,
         counters: &mut Counters,
     ) {
+        let DroppedPacket { reason, frame, packet, detail } = dropped;
         let Some(packet) = packet.filter(|packet| may_be_answered(packet)) else {
             return;
         };

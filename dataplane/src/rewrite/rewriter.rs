@@ -202,9 +202,13 @@ impl Rewriter {
         let policy = self.tunnels.get(usize::from(encap.policy.0)).ok_or(DropReason::NoMechanism)?;
         // By reference: a copy of the whole would wait for the pieces in which it was just written.
         match (effects.outer_at(encap.outer).ok_or(DropReason::NoMechanism)?, packet.addresses) {
-            (&Outer::V4 { source, destination }, Addresses::V6 { .. }) => {
-                self.writer.encap_4((source, destination), policy, frame, packet, out, &mut effects.counters)
-            }
+            (&Outer::V4 { source, destination }, Addresses::V6 { .. }) => self.writer.encap_4(
+                (source, destination),
+                policy,
+                frame,
+                packet,
+                (out, &mut effects.counters),
+            ),
             (outer, _) => {
                 let outer = *outer;
                 self.writer.encap_ip_in_ip(outer, policy, frame, packet, (out, &mut effects.counters))

@@ -115,7 +115,7 @@ impl<I: InsideKey> Engine<I> {
         (outside, probe): (Outside<Endpoint4>, &Probe<I>),
         counters: &mut Counters,
     ) -> Result<Found<I>, DropReason> {
-        self.tables.store(binding, outside, probe.remote, arrival.octets(), self.clock, counters)?;
+        self.tables.store(binding, (outside, probe.remote), arrival.octets(), self.clock, counters)?;
         Ok(Found::Stored)
     }
 

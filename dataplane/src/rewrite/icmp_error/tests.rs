@@ -30,7 +30,8 @@ impl HeaderWriter {
     fn drop_frame(&mut self, reason: DropReason, frame: &Frame, detail: IcmpDetail) -> Option<Vec<u8>> {
         let (packet, before) = (parse(frame.bytes()).ok(), self.out.len());
         let Self { errors, out, counters, now } = self;
-        errors.answer(reason, frame, packet.as_ref(), detail, *now, out, counters);
+        let dropped = DroppedPacket { reason, frame, packet: packet.as_ref(), detail };
+        errors.answer(dropped, *now, out, counters);
         let made = self.out.frames().get(before).map(|frame| frame.bytes().to_vec());
         if let Some(made) = &made {
             assert!(is_sound(made), "{made:02x?}");

@@ -10,6 +10,11 @@ use crate::verdict::{Decision, PolicyId, WorkerId};
 use sixway_wire::Endpoint4;
 use sixway_wire::protocol::{TCP, UDP};
 
+/// The outer packet of one that came in UDP, as decapsulation takes it: the UDP header is part of what is removed.
+fn of_udp(outer: &Packet) -> Packet {
+    Packet { transport_at: outer.transport_at + UDP_HEADER as u16, ..*outer }
+}
+
 fn rewriter(mtu4: u16) -> Rewriter {
     let limits = Limits { mtu4, ..Limits::default() };
     let mut rewriter = Rewriter::new(limits, Identifications::new(WorkerId(0), 1, 7), 7);
@@ -39,7 +44,7 @@ fn in_udp(rewriter: &mut Rewriter, octets: &[u8], offload: Offload) -> Result<Ve
 
 /// What is inside such a packet.
 fn out_of_udp(octets: &[u8]) -> Vec<u8> {
-    let (outer, mut inner) = (decap::of_udp(&parse(octets).unwrap()), Packet::EMPTY);
+    let (outer, mut inner) = (of_udp(&parse(octets).unwrap()), Packet::EMPTY);
     let mut frame = Frame::holding(octets);
     decap::inner(&frame, &outer, &mut inner).unwrap();
     let counters = &mut Counters::default();

@@ -21,9 +21,6 @@ use sixway_wire::Prefix6;
 /// RFC 6052 §2.1: the well-known prefix, 64:ff9b::/96.
 pub const WELL_KNOWN_PREFIX: Prefix6 = Prefix6::holding(Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
 
-/// RFC 8215 §5: 64:ff9b:1::/48, for translation within a network; the rules on the well-known prefix do not apply to it.
-pub const LOCAL_USE_PREFIX: Prefix6 = Prefix6::holding(Ipv6Addr::new(0x64, 0xff9b, 1, 0, 0, 0, 0, 0), 48);
-
 /// RFC 6052 §2.2: the lengths a prefix may have, in bits.
 pub const PREFIX_LENGTHS: [u8; 6] = [32, 40, 48, 56, 64, 96];
 
@@ -223,6 +220,9 @@ const fn halves(address: Ipv6Addr) -> (u64, u64) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// RFC 8215 §5: 64:ff9b:1::/48, for translation within a network; the rules on the well-known prefix do not apply to it.
+    const LOCAL_USE_PREFIX: Prefix6 = Prefix6::holding(Ipv6Addr::new(0x64, 0xff9b, 1, 0, 0, 0, 0, 0), 48);
 
     fn translator(prefix: &str) -> Rfc6052 {
         Rfc6052::new(prefix.parse().unwrap(), false).unwrap()
