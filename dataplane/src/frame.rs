@@ -1,6 +1,6 @@
 //! One whole IP packet in a buffer with room to grow at the front, as links and the engine hand it to one another.
 //!
-//! A frame may be a super-frame: one set of headers for many TCP or UDP segments, which the kernel (or a network card)
+//! A frame may be a GSO packet: one set of headers for many TCP or UDP segments, which the kernel (or a network card)
 //! cuts or joins. Its transport checksum may be unfinished, holding only the sum of the pseudo-header.
 
 use crate::drop_reason::DropReason;
@@ -16,7 +16,7 @@ pub const HEADROOM: usize = 128;
 /// The largest packet: an IPv6 header with a full 16-bit Payload Length.
 pub const MAX_PACKET: usize = 40 + 65_535;
 
-/// Which transport protocol's segments a super-frame holds.
+/// Which transport protocol's segments a GSO packet holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentKind {
     /// TCP segmentation offload (TSO, GRO).
@@ -50,7 +50,7 @@ impl SegmentKind {
     }
 }
 
-/// How a super-frame is to be cut: payload octets a segment, and of what protocol.
+/// How a GSO packet is to be cut: payload octets a segment, and of what protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segments {
     /// Payload octets in each segment but the last; never zero.
@@ -75,7 +75,7 @@ pub enum Checksum {
 pub struct Offload {
     /// The state of the transport checksum.
     pub checksum: Checksum,
-    /// `Some` for a super-frame.
+    /// `Some` for a GSO packet.
     pub segments: Option<Segments>,
     /// Octets from the start of the packet to its transport header. The engine sets it on what it forwards, so that a
     /// link can tell the kernel where to finish the checksum; links need not set it on what they receive.
@@ -242,7 +242,7 @@ impl Frame {
         (self.verdict, self.passes, self.ingress) = (other.verdict, other.passes, other.ingress);
     }
 
-    /// Number of packets on the wire: 1, or a super-frame's segments. `behind` octets from `transport_at` on are its transport
+    /// Number of packets on the wire: 1, or a GSO packet's segments. `behind` octets from `transport_at` on are its transport
     /// header and its payload.
     #[inline]
     pub fn segment_count(&self, transport_at: usize, behind: usize) -> u32 {

@@ -96,8 +96,8 @@ kinds! {
         title: "6to4",
         number: 3,
         stateful: false,
-        out: "encap" = "Frames that went into a 6to4 tunnel.",
-        in: "decap" = "Frames that came out of a 6to4 tunnel.",
+        out: "encap" = "Frames encapsulated by 6to4 tunnels.",
+        in: "decap" = "Frames decapsulated by 6to4 tunnels.",
     }
     /// 6rd (RFC 5969).
     SixRd {
@@ -106,8 +106,8 @@ kinds! {
         title: "6rd",
         number: 4,
         stateful: false,
-        out: "encap" = "Frames that went into a 6rd tunnel.",
-        in: "decap" = "Frames that came out of a 6rd tunnel.",
+        out: "encap" = "Frames encapsulated by 6rd tunnels.",
+        in: "decap" = "Frames decapsulated by 6rd tunnels.",
     }
     /// Configured tunnels (RFC 4213, RFC 2473).
     Configured {
@@ -116,8 +116,8 @@ kinds! {
         title: "configured",
         number: 5,
         stateful: false,
-        out: "encap" = "Frames that went into a configured tunnel.",
-        in: "decap" = "Frames that came out of a configured tunnel.",
+        out: "encap" = "Frames encapsulated by configured tunnels.",
+        in: "decap" = "Frames decapsulated by configured tunnels.",
     }
     /// ISATAP (RFC 5214).
     Isatap {
@@ -126,8 +126,8 @@ kinds! {
         title: "isatap",
         number: 6,
         stateful: false,
-        out: "encap" = "Frames that went into an ISATAP tunnel.",
-        in: "decap" = "Frames that came out of an ISATAP tunnel.",
+        out: "encap" = "Frames encapsulated by ISATAP tunnels.",
+        in: "decap" = "Frames decapsulated by ISATAP tunnels.",
     }
     /// NPTv6 (RFC 6296).
     Npt66 {
@@ -136,8 +136,8 @@ kinds! {
         title: "npt66",
         number: 7,
         stateful: false,
-        out: "to_outside" = "Frames whose source became an outside address by NPTv6.",
-        in: "to_inside" = "Frames whose destination became an inside address by NPTv6.",
+        out: "to_outside" = "Frames whose source NPTv6 translated to an outside address.",
+        in: "to_inside" = "Frames whose destination NPTv6 translated to an inside address.",
     }
     /// Tunnels of IP in IP that are not of IPv6 in IPv4 (RFC 2473, RFC 2003).
     IpInIp {
@@ -146,8 +146,8 @@ kinds! {
         title: "ip-in-ip",
         number: 8,
         stateful: false,
-        out: "encap" = "Frames that went into an IP-in-IP tunnel.",
-        in: "decap" = "Frames that came out of an IP-in-IP tunnel.",
+        out: "encap" = "Frames encapsulated by IP-in-IP tunnels.",
+        in: "decap" = "Frames decapsulated by IP-in-IP tunnels.",
     }
 }
 

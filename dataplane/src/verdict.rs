@@ -220,7 +220,7 @@ pub enum Verdict {
     /// own buffer is spent.
     InPieces,
     /// It was the last fragment of a packet that is complete; the packet stands in the outbox, or was dropped and counted. Or it was
-    /// joined to a super-frame that stands in another frame of the batch.
+    /// joined to a GSO packet that stands in another frame of the batch.
     Merged,
     /// It belongs to another worker; its buffer is as far as this worker went.
     HandOver(WorkerId),

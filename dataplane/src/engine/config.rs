@@ -33,7 +33,7 @@ pub struct EngineConfig {
     pub host4: Vec<Ipv4Addr>,
     /// This host's IPv6 addresses: what it sends from them into a tunnel runs in no circle.
     pub host6: Vec<Ipv6Addr>,
-    /// Whether TCP segments and UDP datagrams that come out of tunnels are joined to super-frames.
+    /// Whether TCP segments and UDP datagrams that come out of tunnels are joined to GSO packets.
     pub join: bool,
     /// ICMP errors made in a second, at most; 0: none.
     pub icmp_errors_per_second: u32,

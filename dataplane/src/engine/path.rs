@@ -156,6 +156,7 @@ impl Path {
 
     /// Counts a drop, and tells the sender where the reason has an answer.
     #[cold]
+    #[inline(never)]
     pub(super) fn refuse(
         &mut self,
         reason: DropReason,

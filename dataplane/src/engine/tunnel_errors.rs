@@ -42,7 +42,7 @@ impl Engine {
         let error = TunnelError::read(message_of(frame.bytes(), packet)?)?;
         let Accepted { mtu, learnt } = self.learn_from(&error, address.0)?;
         self.count(learnt);
-        let inner = error.inner.ok_or(DropReason::ErrorForTunnelAlone)?;
+        let inner = error.inner.ok_or(DropReason::ErrorNotRelayable)?;
         let relayed = inner.relayed(error.says, mtu)?;
         let (to, quote) = (inner.source, inner.quote);
         let told = self.path.errors.relay(relayed, to, quote, now, &mut self.path.effects.counters);
@@ -77,7 +77,7 @@ impl Engine {
     /// The error that the sender gets takes the place of the one that came.
     fn tell(&mut self, told: Option<&[u8]>, front: usize, frame: &mut Frame) -> Result<Verdict, DropReason> {
         let told = told.filter(|told| told.len() <= frame.space().len());
-        let told = told.ok_or(DropReason::ErrorForTunnelAlone)?;
+        let told = told.ok_or(DropReason::ErrorNotRelayable)?;
         frame.fill(told, Offload { transport: front as u16, ..Offload::default() });
         self.path.effects.counters.tunnel_errors_relayed += 1;
         Ok(Verdict::Answered)
@@ -85,7 +85,7 @@ impl Engine {
 
     const fn count(&mut self, learnt: Option<Learnt>) {
         match learnt {
-            Some(Learnt::Mtu(_)) => self.path.effects.counters.path_mtus_learnt += 1,
+            Some(Learnt::Mtu(_)) => self.path.effects.counters.path_mtus_learned += 1,
             Some(Learnt::Refused) => self.path.effects.counters.path_mtus_refused += 1,
             None => {}
         }
@@ -116,7 +116,7 @@ impl Engine {
     /// Learns from an error, if it is to be believed.
     fn learn_from(&mut self, error: &TunnelError<'_>, number: u8) -> Result<Accepted, DropReason> {
         let through = self.tunnel_addresses.sent_what_is_quoted(error, number, &self.mechanisms);
-        let policy = through.ok_or(DropReason::ErrorAboutNothingSent)?.policy;
+        let policy = through.ok_or(DropReason::ErrorNotForTunnel)?.policy;
         let remote = error.outer_destination;
         let learnt = match error.says {
             Says::TooBig(told) => self.path.rewriter.learn_path_mtu(policy, remote, told, error.outer_length),
@@ -132,7 +132,7 @@ impl Engine {
         error: &IpInIpError<'_>,
         packet: &Packet,
     ) -> Result<Accepted, DropReason> {
-        let nothing_sent = DropReason::ErrorAboutNothingSent;
+        let nothing_sent = DropReason::ErrorNotForTunnel;
         if error.outer.source != Pair::of(packet.addresses).destination {
             return Err(nothing_sent);
         }

@@ -25,7 +25,7 @@ impl Engine {
         batch: &mut Batch<'_>,
     ) -> Result<Verdict, DropReason> {
         if frame.offload.segments.is_some() {
-            return Err(DropReason::BadSuperFrame);
+            return Err(DropReason::BadGso);
         }
         let mut whole = match self.admit(frame, packet, owner, batch.now) {
             Ok(Admission::Held) => return Ok(Verdict::Held),

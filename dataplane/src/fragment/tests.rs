@@ -425,7 +425,7 @@ fn what_may_not_or_cannot_be_cut_is_refused_and_nothing_is_sent() {
     assert_eq!(fragment6(&Frame::holding(&udp6(9)), 1, 55, &mut out), Err(DropReason::PacketTooBig));
     let mut frame = Frame::holding(&whole);
     frame.offload.segments = Some(Segments { size: 500, kind: SegmentKind::Udp });
-    assert_eq!(fragment4(&frame, 576, &mut out), Err(DropReason::BadSuperFrame));
+    assert_eq!(fragment4(&frame, 576, &mut out), Err(DropReason::BadGso));
     whole[6] = 0x40;
     let whole = header_sealed(whole);
     assert_eq!(fragment4(&Frame::holding(&whole), 576, &mut out), Err(DropReason::PacketTooBig));

@@ -52,7 +52,7 @@ impl<'a> Arrival<'a> {
         self.frame.bytes()
     }
 
-    /// Packets that a wire would carry: more than one for a super-frame.
+    /// Packets that a wire would carry: more than one for a GSO packet.
     #[inline(always)]
     pub fn segments(&self) -> u32 {
         let at = usize::from(self.packet.transport_at);
@@ -113,7 +113,7 @@ impl Quotes {
             return Ok(None);
         }
         if frame.offload.segments.is_some() {
-            return Err(DropReason::BadSuperFrame);
+            return Err(DropReason::BadGso);
         }
         let from = usize::from(packet.transport_at) + parse::ICMP_HEADER;
         let quote = frame.bytes().get(from..packet.length as usize).ok_or(DropReason::QuoteUnusable)?;

@@ -107,15 +107,6 @@ pub(crate) struct BindingTable<I: InsideKey> {
     ledger: Option<Box<dyn PortLedger>>,
 }
 
-/// What a new binding consists of.
-struct NewBinding<I> {
-    protocol: NatProtocol,
-    inside: Inside<I>,
-    outside: Outside<Endpoint4>,
-    kind: BindingKind,
-    pool_slot: PoolSlot,
-}
-
 impl<I: InsideKey> BindingTable<I> {
     /// For `most` bindings, and `most_of_each` dynamic ones of each subscriber, who has a prefix of `bits`; 0: as many as there may be.
     pub(super) fn new(most: u32, (most_of_each, bits): (u32, u8), pool: Pool, seed: [u64; 2]) -> Self {
@@ -234,10 +225,7 @@ impl<I: InsideKey> BindingTable<I> {
         let (slot, outside) =
             self.pool.allocate(paired, protocol, inside.0.port()).ok_or(DropReason::PortPoolEmpty)?;
         let binding = self
-            .insert(
-                NewBinding { protocol, inside, outside, kind: BindingKind::Dynamic, pool_slot: slot },
-                host,
-            )
+            .insert(protocol, inside, outside, BindingKind::Dynamic, (slot, host))
             .ok_or(DropReason::BindingTableFull)?;
         self.subscribers.has_more(inside.0.host());
         self.given(protocol, outside);
@@ -260,10 +248,7 @@ impl<I: InsideKey> BindingTable<I> {
         self.leave_quarantine(protocol, outside);
         let slot = self.pool.take(protocol, outside).ok_or(NotAdopted::PortNotGiven)?;
         let host = self.find_host(Inside(inside.0.host()));
-        let binding = self.insert(
-            NewBinding { protocol, inside, outside, kind: BindingKind::Dynamic, pool_slot: slot },
-            host,
-        );
+        let binding = self.insert(protocol, inside, outside, BindingKind::Dynamic, (slot, host));
         self.subscribers.has_more(inside.0.host());
         self.given(protocol, outside);
         binding.ok_or(NotAdopted::TableFull)
@@ -317,11 +302,8 @@ impl<I: InsideKey> BindingTable<I> {
         }
         let slot = self.reserve(protocol, outside)?;
         let host = self.find_host(Inside(inside.0.host()));
-        self.insert(
-            NewBinding { protocol, inside, outside, kind: BindingKind::Static, pool_slot: slot },
-            host,
-        )
-        .ok_or(StaticBindingError::TableFull)
+        self.insert(protocol, inside, outside, BindingKind::Static, (slot, host))
+            .ok_or(StaticBindingError::TableFull)
     }
 
     /// Keeps an outside endpoint from being allocated: it belongs to a static binding, here or at another worker.
@@ -342,8 +324,14 @@ impl<I: InsideKey> BindingTable<I> {
         self.pool.release(slot, protocol, port);
     }
 
-    fn insert(&mut self, new: NewBinding<I>, host: Option<u32>) -> Option<u32> {
-        let NewBinding { protocol, inside, outside, kind, pool_slot } = new;
+    fn insert(
+        &mut self,
+        protocol: NatProtocol,
+        inside: Inside<I>,
+        outside: Outside<Endpoint4>,
+        kind: BindingKind,
+        (pool_slot, host): (PoolSlot, Option<u32>),
+    ) -> Option<u32> {
         let host = match host {
             Some(host) => host,
             None => {

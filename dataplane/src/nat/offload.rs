@@ -32,7 +32,7 @@ pub struct FlowHandle(pub u32);
 /// What an entry's half has seen since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HalfUsage {
-    /// Packets forwarded by the fast path, a super-frame's segments each.
+    /// Packets forwarded by the fast path, a GSO packet's segments each.
     pub packets: u64,
     /// Octets of IP packets as they came.
     pub octets: u64,

@@ -102,7 +102,7 @@ impl<I: InsideKey> StateTables<I> {
         }
         // First those that move: they may leave their slots to those that wait.
         if moving {
-            counters.flows_moved_unquietly += self.offloading.settle(now).unquietly;
+            counters.flows_moved_busy += self.offloading.settle(now).unquietly;
         }
         if waiting {
             self.end_waits(now, counters);
@@ -117,9 +117,9 @@ impl<I: InsideKey> StateTables<I> {
             // The session may have ended, and its slot and its entry may be another's.
             if self.sessions.links(waiting.slot).flow() == Some(waiting.handle) {
                 let moved = self.offloading.end_wait(waiting, now);
-                counters.flows_moved_unquietly += moved.unquietly;
+                counters.flows_moved_busy += moved.unquietly;
                 if moved.stays {
-                    counters.flows_taken_back += u64::from(self.take_back(waiting.slot));
+                    counters.flows_withdrawn += u64::from(self.take_back(waiting.slot));
                 }
             }
         }
@@ -139,7 +139,7 @@ impl<I: InsideKey> StateTables<I> {
     pub(crate) fn take_back_under_way(&mut self, counters: &mut Counters) {
         for (slot, handle) in self.offloading.under_way() {
             if self.sessions.links(slot).flow() == Some(handle) {
-                counters.flows_taken_back += u64::from(self.take_back(slot));
+                counters.flows_withdrawn += u64::from(self.take_back(slot));
             }
         }
     }
@@ -147,7 +147,7 @@ impl<I: InsideKey> StateTables<I> {
     /// A SYN, FIN or RST has come: whoever carries on is the state machine.
     #[cold]
     pub(crate) fn reclaim(&mut self, slot: u32, counters: &mut Counters) {
-        counters.flows_taken_back += u64::from(self.take_back(slot));
+        counters.flows_withdrawn += u64::from(self.take_back(slot));
     }
 
     /// Whether a session whose lifetime seems to be over had packets in the fast path since. If not, it is taken out of there.
@@ -160,7 +160,7 @@ impl<I: InsideKey> StateTables<I> {
             return true;
         }
         // What went by in between is seen here.
-        counters.flows_taken_back += u64::from(self.take_back(slot));
+        counters.flows_withdrawn += u64::from(self.take_back(slot));
         !self.sessions.is_overdue(slot, clock)
     }
 

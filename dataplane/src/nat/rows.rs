@@ -78,7 +78,7 @@ pub struct SessionRow<I = Endpoint6> {
     pub idle: Duration,
     /// Time until the session ends if no packet comes. An established TCP session becomes transitory first, which counts.
     pub ends_in: Duration,
-    /// Packets out, a super-frame's segments each.
+    /// Packets out, a GSO packet's segments each.
     pub packets_out: u64,
     /// Packets in.
     pub packets_in: u64,

@@ -54,15 +54,6 @@ pub(crate) enum Fired<I> {
     Silent(SilentSession<I>),
 }
 
-/// A flow from inside that has no session yet.
-pub(crate) struct NewFlow<I> {
-    pub(crate) protocol: NatProtocol,
-    pub(crate) inside: Inside<I>,
-    pub(crate) remote: Endpoint4,
-    /// The state of its session after the first packet.
-    pub(crate) state: SessionState,
-}
-
 /// The tables.
 pub(crate) struct StateTables<I: InsideKey> {
     pub(crate) sessions: SessionTable<I>,
@@ -92,11 +83,12 @@ impl<I: InsideKey> StateTables<I> {
     /// same endpoints is answered by it: the session that waits becomes this one.
     pub(crate) fn open_from_inside(
         &mut self,
-        new: NewFlow<I>,
+        protocol: NatProtocol,
+        inside: Inside<I>,
+        (remote, state): (Endpoint4, SessionState),
         clock: Clock,
         counters: &mut Counters,
     ) -> Result<u32, DropReason> {
-        let NewFlow { protocol, inside, remote, state } = new;
         if self.sessions.is_full() {
             self.make_room(clock, counters);
         }

@@ -29,7 +29,7 @@ pub fn reply(
 ) -> Result<Executed, DropReason> {
     let Transport::IcmpQuery { kind, .. } = packet.transport else { return Err(DropReason::ToGateway) };
     if frame.offload.segments.is_some() {
-        return Err(DropReason::BadSuperFrame);
+        return Err(DropReason::BadGso);
     }
     if packet.fragment.is_some() {
         return Err(DropReason::ToGateway);

@@ -32,10 +32,10 @@ impl HeaderWriter {
     pub(super) fn encap_4(
         &mut self,
         (source, destination): (Ipv4Addr, Ipv4Addr),
-        policy: &TunnelPolicy,
+        (policy, packet): (&TunnelPolicy, &Packet),
         frame: &mut Frame,
-        packet: &Packet,
-        (out, counters): (&mut Outbox, &mut Counters),
+        out: &mut Outbox,
+        counters: &mut Counters,
     ) -> Result<Executed, DropReason> {
         let transport_at = usize::from(packet.transport_at);
         let payload = packet.length as usize - transport_at;

@@ -94,6 +94,8 @@ impl IcmpErrors {
     ///
     /// A Packet Too Big needs [`IcmpDetail::Mtu`], a parameter problem [`IcmpDetail::Pointer`] (that of a routing header is known from
     /// `packet`); without it no error is made.
+    // Inlined: an argument that lies in memory would make the compiler believe that every caller's packet may be changed behind its back.
+    #[inline(always)]
     pub fn answer(
         &mut self,
         dropped: DroppedPacket<'_>,
@@ -119,12 +121,12 @@ impl IcmpErrors {
         };
         let made = match packet.addresses {
             Addresses::V4 { source, .. } => {
-                let Some(own) = self.own4 else { return counters.icmp_errors_unsourced += 1 };
+                let Some(own) = self.own4 else { return counters.icmp_errors_no_source += 1 };
                 let quote = || Quote::new(frame, packet, LONGEST4 - IPV4_HEADER);
                 self.limit(source.to_bits().into(), now) && compose4(head, own, source, &quote(), out).is_ok()
             }
             Addresses::V6 { source, .. } => {
-                let Some(own) = self.own6 else { return counters.icmp_errors_unsourced += 1 };
+                let Some(own) = self.own6 else { return counters.icmp_errors_no_source += 1 };
                 let quote = || Quote::new(frame, packet, LONGEST6 - IPV6_HEADER);
                 self.limit(network(source), now) && compose6(head, own, source, &quote(), out).is_ok()
             }
@@ -147,7 +149,7 @@ impl IcmpErrors {
         counters: &mut Counters,
     ) -> Option<ArrayVec<u8, LONGEST6>> {
         let Some(own) = self.own6 else {
-            counters.icmp_errors_unsourced += 1;
+            counters.icmp_errors_no_source += 1;
             return None;
         };
         if !self.limit(network(to), now) {
@@ -170,7 +172,7 @@ impl IcmpErrors {
         counters: &mut Counters,
     ) -> Option<ArrayVec<u8, LONGEST6>> {
         let Some(own) = self.own4 else {
-            counters.icmp_errors_unsourced += 1;
+            counters.icmp_errors_no_source += 1;
             return None;
         };
         if !self.limit(to.to_bits().into(), now) {
@@ -248,7 +250,7 @@ fn head_of(reason: DropReason, packet: &Packet, detail: IcmpDetail) -> Option<Ic
     Some(IcmpHeader::new(kind, code, rest))
 }
 
-/// The start of the dropped packet, as it would have been on the wire; of a super-frame, that of the first segment.
+/// The start of the dropped packet, as it would have been on the wire; of a GSO packet, that of the first segment.
 struct Quote(ArrayVec<u8, LONGEST6>);
 
 impl Quote {

@@ -2,7 +2,7 @@
 
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
-use crate::fragment::SuperFrame;
+use crate::fragment::GsoPacket;
 use crate::frame::Frame;
 use crate::limits::Limits;
 use crate::outbox::Outbox;
@@ -31,13 +31,13 @@ pub(super) const fn mss_limit(limits: Limits) -> u16 {
     if v4 < v6 { v4 } else { v6 }
 }
 
-/// Octets of one packet on the wire behind the IP headers: those of the whole packet, or of a super-frame's first segment.
+/// Octets of one packet on the wire behind the IP headers: those of the whole packet, or of a GSO packet's first segment.
 #[inline(always)]
 pub(super) fn segment_payload(frame: &Frame, packet: &Packet, payload: usize) -> Result<usize, DropReason> {
     match frame.offload.segments {
         None => Ok(payload),
         Some(segments) => {
-            let first = SuperFrame::of(frame.bytes(), packet, segments)?;
+            let first = GsoPacket::of(frame.bytes(), packet, segments)?;
             Ok(first.length(0) - first.transport_at())
         }
     }

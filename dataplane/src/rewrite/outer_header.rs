@@ -1,9 +1,9 @@
-//! The outer headers of tunnels, and the tunnel packets that a super-frame becomes.
+//! The outer headers of tunnels, and the tunnel packets that a GSO packet becomes.
 
 use super::rewriter::HeaderWriter;
 use super::segments::{Family, Made, fragment};
 use crate::drop_reason::DropReason;
-use crate::fragment::SuperFrame;
+use crate::fragment::GsoPacket;
 use crate::frame::{Frame, MAX_PACKET, Offload, Segments};
 use crate::outbox::Outbox;
 use crate::parse::{Addresses, IPV4_HEADER, IPV6_HEADER, Packet};
@@ -55,7 +55,7 @@ impl HeaderWriter {
         })
     }
 
-    /// Cuts a super-frame into tunnel packets, in order, and those into fragments that are too large for the path.
+    /// Cuts a GSO packet into tunnel packets, in order, and those into fragments that are too large for the path.
     #[cold]
     pub(super) fn encap_segments(
         &mut self,
@@ -64,23 +64,23 @@ impl HeaderWriter {
         (frame, packet, segments): (&Frame, &Packet, Segments),
         out: &mut Outbox,
     ) -> Result<Made, DropReason> {
-        let super_frame = SuperFrame::of(frame.bytes(), packet, segments)?;
-        let count = super_frame.count();
+        let gso = GsoPacket::of(frame.bytes(), packet, segments)?;
+        let count = gso.count();
         if count > out.room() {
             return Err(DropReason::OutboxFull);
         }
         let mut fragments = 0;
         for number in 0..count {
-            let length = front.length() + super_frame.length(number);
+            let length = front.length() + gso.length(number);
             if length <= usize::from(mtu) {
                 let piece = out.push(length)?;
-                super_frame.write(number, &mut piece.bytes_mut()[front.length()..])?;
+                gso.write(number, &mut piece.bytes_mut()[front.length()..])?;
                 front.write(piece.bytes_mut(), number);
                 continue;
             }
             let whole = self.segment.get_or_insert_with(|| Frame::with_capacity(MAX_PACKET));
             whole.received(length, Offload::default());
-            super_frame.write(number, &mut whole.bytes_mut()[front.length()..])?;
+            gso.write(number, &mut whole.bytes_mut()[front.length()..])?;
             front.write(whole.bytes_mut(), number);
             let family = match family {
                 Family::V4 => Family::V4,
@@ -113,7 +113,7 @@ impl OuterHeader {
         }
     }
 
-    /// Writes it to the start of a packet, the `number`th of those that a super-frame became.
+    /// Writes it to the start of a packet, the `number`th of those that a GSO packet became.
     pub(super) fn write(&self, octets: &mut [u8], number: usize) {
         let length = (octets.len() - self.uncounted()) as u16;
         match self {

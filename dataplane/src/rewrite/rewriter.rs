@@ -204,10 +204,10 @@ impl Rewriter {
         match (effects.outer_at(encap.outer).ok_or(DropReason::NoMechanism)?, packet.addresses) {
             (&Outer::V4 { source, destination }, Addresses::V6 { .. }) => self.writer.encap_4(
                 (source, destination),
-                policy,
+                (policy, packet),
                 frame,
-                packet,
-                (out, &mut effects.counters),
+                out,
+                &mut effects.counters,
             ),
             (outer, _) => {
                 let outer = *outer;

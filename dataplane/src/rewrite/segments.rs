@@ -1,4 +1,4 @@
-//! Packets and super-frames whose result is too large for the next link but may be cut: super-frames into segments, and each of
+//! Packets and GSO packets whose result is too large for the next link but may be cut: GSO packets into segments, and each of
 //! them into fragments where it is too large itself (RFC 7915 §4.1, §5.1). It is seldom, and off the path of all others.
 
 use super::rewriter::HeaderWriter;
@@ -6,14 +6,14 @@ use super::transport;
 use super::work::Executed;
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
-use crate::fragment::{SuperFrame, fragment4, fragment6};
+use crate::fragment::{GsoPacket, fragment4, fragment6};
 use crate::frame::{Checksum, Frame, MAX_PACKET, Offload, Segments};
 use crate::outbox::Outbox;
 use crate::parse::{Packet, parse};
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
-/// How a packet that is no super-frame is cut at last.
+/// How a packet that is no GSO packet is cut at last.
 #[derive(Clone, Copy)]
 pub(super) enum Family {
     /// IPv4, by the identification in its header.
@@ -23,9 +23,9 @@ pub(super) enum Family {
 }
 
 impl HeaderWriter {
-    /// Cuts the finished packet or super-frame in `frame` into pieces of at most `mtu` octets, at the end of `out`.
+    /// Cuts the finished packet or GSO packet in `frame` into pieces of at most `mtu` octets, at the end of `out`.
     ///
-    /// Fails, leaving `out` as it was, with [`DropReason::OutboxFull`], and as [`SuperFrame::read`] and [`fragment6`] do.
+    /// Fails, leaving `out` as it was, with [`DropReason::OutboxFull`], and as [`GsoPacket::read`] and [`fragment6`] do.
     #[cold]
     pub(super) fn cut(
         &mut self,
@@ -55,22 +55,22 @@ impl HeaderWriter {
         mtu: u16,
         out: &mut Outbox,
     ) -> Result<Made, DropReason> {
-        let super_frame = SuperFrame::read(frame.bytes(), segments)?;
-        let count = super_frame.count();
+        let gso = GsoPacket::read(frame.bytes(), segments)?;
+        let count = gso.count();
         if count > out.room() {
             return Err(DropReason::OutboxFull);
         }
         let mut fragments = 0;
         for number in 0..count {
-            let length = super_frame.length(number);
+            let length = gso.length(number);
             if length <= usize::from(mtu) {
                 let piece = out.push(length)?;
-                super_frame.write(number, piece.bytes_mut())?;
-                piece.offload.transport = super_frame.transport_at() as u16;
+                gso.write(number, piece.bytes_mut())?;
+                piece.offload.transport = gso.transport_at() as u16;
                 continue;
             }
             let segment = self.segment.get_or_insert_with(|| Frame::with_capacity(MAX_PACKET));
-            let length = super_frame.write(number, segment.space())?;
+            let length = gso.write(number, segment.space())?;
             segment.received(length, Offload::default());
             fragments += fragment(segment, family.counted_up(number), mtu, out)?;
         }
@@ -135,8 +135,8 @@ pub(super) fn finish(frame: &mut Frame) {
     }
 }
 
-/// The packet as it would have been on the wire: of a super-frame its first segment, with its checksum finished. A
-/// super-frame that is none is given back as it is.
+/// The packet as it would have been on the wire: of a GSO packet its first segment, with its checksum finished. A
+/// GSO packet that is none is given back as it is.
 pub(super) fn on_the_wire<'a>(frame: &'a Frame, packet: &Packet) -> Cow<'a, [u8]> {
     let octets = frame.bytes();
     let octets = &octets[..octets.len().min(packet.length as usize)];
@@ -144,9 +144,9 @@ pub(super) fn on_the_wire<'a>(frame: &'a Frame, packet: &Packet) -> Cow<'a, [u8]
     match frame.offload {
         Offload { segments: Some(segments), .. } => {
             let mut segment = Vec::new();
-            let written = SuperFrame::of(octets, packet, segments).and_then(|super_frame| {
-                segment.resize(super_frame.length(0), 0);
-                super_frame.write(0, &mut segment)
+            let written = GsoPacket::of(octets, packet, segments).and_then(|gso| {
+                segment.resize(gso.length(0), 0);
+                gso.write(0, &mut segment)
             });
             if written.is_ok() { segment.into() } else { octets.into() }
         }

@@ -98,12 +98,12 @@ impl<'a> IpInIpError<'a> {
     /// [`Inner::relayed`] does.
     pub fn relayed(&self, mtu: u16) -> Result<RelayedEither, DropReason> {
         if !self.is_v4 {
-            let inner = Inner::read(self.quote).ok_or(DropReason::ErrorForTunnelAlone)?;
+            let inner = Inner::read(self.quote).ok_or(DropReason::ErrorNotRelayable)?;
             return Ok(RelayedEither::V6(inner.relayed(self.says, mtu)?, inner.source));
         }
-        let packet = QuotedPacket::v4(self.quote).map_err(|_| DropReason::ErrorForTunnelAlone)?;
+        let packet = QuotedPacket::v4(self.quote).map_err(|_| DropReason::ErrorNotRelayable)?;
         let Addresses::V4 { source, destination } = packet.addresses else {
-            return Err(DropReason::ErrorForTunnelAlone);
+            return Err(DropReason::ErrorNotRelayable);
         };
         let may_not_be_cut = self.quote.get(6).is_some_and(|flags| flags & 0x40 != 0);
         let relayed = match self.says {
@@ -111,13 +111,13 @@ impl<'a> IpInIpError<'a> {
                 Relayed { kind: 3, code: 4, rest: mtu.into() }
             }
             Says::Unreachable => Relayed { kind: 3, code: 1, rest: 0 },
-            Says::TooBig(_) | Says::Else => return Err(DropReason::ErrorForTunnelAlone),
+            Says::TooBig(_) | Says::Else => return Err(DropReason::ErrorNotRelayable),
         };
         // RFC 1812 §4.3.2.7.
         let transport = packet.transport(self.quote);
         let too_little = transport.len() < LEAST_TRANSPORT.min(packet.upper_length() as usize);
         if is_martian4(source) || is_martian4(destination) || !packet.has_transport_header() || too_little {
-            return Err(DropReason::ErrorForTunnelAlone);
+            return Err(DropReason::ErrorNotRelayable);
         }
         if packet.protocol == ICMPV4 && transport.first().is_none_or(|kind| icmpv4::is_error(*kind)) {
             return Err(DropReason::QuoteIsIcmpError);

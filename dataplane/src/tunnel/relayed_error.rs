@@ -120,7 +120,7 @@ impl<'a> Inner<'a> {
 
     /// The error that the packet's source gets, if it may be told; `mtu` is what the tunnel carries, in octets.
     ///
-    /// Fails with [`DropReason::QuoteIsIcmpError`] about an ICMPv6 error or redirect, and with [`DropReason::ErrorForTunnelAlone`] when
+    /// Fails with [`DropReason::QuoteIsIcmpError`] about an ICMPv6 error or redirect, and with [`DropReason::ErrorNotRelayable`] when
     /// too little is quoted, when the source or destination is no single host's (RFC 4443 §2.4 e), or when nothing that the source
     /// could do would help: it cannot send less than 1,280 octets.
     pub fn relayed(&self, says: Says, mtu: u16) -> Result<Relayed, DropReason> {
@@ -129,15 +129,15 @@ impl<'a> Inner<'a> {
                 Relayed { kind: 2, code: 0, rest: u32::from(mtu).max(IPV6_MIN_MTU as u32) }
             }
             Says::Unreachable => Relayed { kind: 1, code: 3, rest: 0 },
-            Says::TooBig(_) | Says::Else => return Err(DropReason::ErrorForTunnelAlone),
+            Says::TooBig(_) | Says::Else => return Err(DropReason::ErrorNotRelayable),
         };
         if is_martian6(self.source) || self.destination.is_multicast() {
-            return Err(DropReason::ErrorForTunnelAlone);
+            return Err(DropReason::ErrorNotRelayable);
         }
-        let packet = QuotedPacket::v6_any(self.quote).map_err(|_| DropReason::ErrorForTunnelAlone)?;
+        let packet = QuotedPacket::v6_any(self.quote).map_err(|_| DropReason::ErrorNotRelayable)?;
         let transport = packet.transport(self.quote);
         if transport.len() < LEAST_TRANSPORT.min(packet.upper_length() as usize) {
-            return Err(DropReason::ErrorForTunnelAlone);
+            return Err(DropReason::ErrorNotRelayable);
         }
         let is_error = |kind: &u8| icmpv6::is_error(*kind) || *kind == icmpv6::REDIRECT;
         if packet.protocol == ICMPV6
@@ -179,7 +179,7 @@ mod tests {
 
     fn relayed(message: &[u8], mtu: u16) -> Result<Relayed, DropReason> {
         let error = TunnelError::read(message)?;
-        error.inner.ok_or(DropReason::ErrorForTunnelAlone)?.relayed(error.says, mtu)
+        error.inner.ok_or(DropReason::ErrorNotRelayable)?.relayed(error.says, mtu)
     }
 
     #[test]
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn every_type_becomes_what_rfc_2473_section_8_says() {
         let unreachable = Ok(Relayed { kind: 1, code: 3, rest: 0 });
-        let alone = Err(DropReason::ErrorForTunnelAlone);
+        let alone = Err(DropReason::ErrorNotRelayable);
         for code in (0..=15).filter(|code| *code != 4) {
             assert_eq!(relayed(&about(3, code, 0, &inner(), 548), 1_280), unreachable, "3/{code}");
         }
@@ -234,7 +234,7 @@ mod tests {
         let message = about(3, 4, 576, &inner(), 548);
         assert_eq!(relayed(&message, 1_280), Ok(Relayed { kind: 2, code: 0, rest: 1_280 }));
         let small = v6("2001:db8:1::1", "2001:db8:7::1", protocol::UDP, &udp(1, 2, 1_232));
-        assert_eq!(relayed(&about(3, 4, 576, &small, 548), 1_280), Err(DropReason::ErrorForTunnelAlone));
+        assert_eq!(relayed(&about(3, 4, 576, &small, 548), 1_280), Err(DropReason::ErrorNotRelayable));
     }
 
     #[test]
@@ -252,14 +252,14 @@ mod tests {
         for (source, destination) in
             [("::", there), ("::1", there), ("ff02::1", there), ("fe80::1", there), (here, "ff0e::1")]
         {
-            assert_eq!(carried(source, destination, &echo), Err(DropReason::ErrorForTunnelAlone), "{source}");
+            assert_eq!(carried(source, destination, &echo), Err(DropReason::ErrorNotRelayable), "{source}");
         }
     }
 
     #[test]
     fn who_cannot_tell_which_packet_it_was_is_not_told() {
         let inner = inner();
-        assert_eq!(relayed(&about(3, 1, 0, &inner, 67), 1_280), Err(DropReason::ErrorForTunnelAlone));
+        assert_eq!(relayed(&about(3, 1, 0, &inner, 67), 1_280), Err(DropReason::ErrorNotRelayable));
         assert!(relayed(&about(3, 1, 0, &inner, 68), 1_280).is_ok());
         // Extension headers that the quote does not show to their end may hide an ICMPv6 error.
         let hidden = v6(
@@ -268,7 +268,7 @@ mod tests {
             60,
             &[&[58, 1][..], &[1; 14], &icmp(1, 0, [0; 4], b"")].concat(),
         );
-        assert_eq!(relayed(&about(3, 1, 0, &hidden, 68), 1_280), Err(DropReason::ErrorForTunnelAlone));
+        assert_eq!(relayed(&about(3, 1, 0, &hidden, 68), 1_280), Err(DropReason::ErrorNotRelayable));
         assert_eq!(relayed(&about(3, 1, 0, &hidden, 200), 1_280), Err(DropReason::QuoteIsIcmpError));
     }
 

@@ -9,7 +9,6 @@ use crate::nat::inside_key::InsideKey;
 use crate::nat::protocol::NatProtocol;
 use crate::nat::session_state::{Segment, SessionState};
 use crate::nat::sides::{Inside, Outside};
-use crate::nat::state_tables::NewFlow;
 use sixway_wire::Endpoint4;
 
 /// What a packet is translated by.
@@ -88,7 +87,7 @@ impl<I: InsideKey> Engine<I> {
             }
         };
         self.tables
-            .open_from_inside(NewFlow { protocol, inside, remote, state }, self.clock, counters)
+            .open_from_inside(protocol, inside, (remote, state), self.clock, counters)
             .map(Found::Session)
     }
 

@@ -154,7 +154,7 @@ fn without_an_own_address_the_family_is_told_nothing() {
     bench.errors = IcmpErrors::new(100, Some(OWN4.parse().unwrap()), None, 7);
     assert!(bench.drop(DropReason::NoMechanism, &udp4(0), IcmpDetail::None).is_some());
     assert!(bench.drop(DropReason::NoMechanism, &udp6(0), IcmpDetail::None).is_none());
-    assert_eq!(bench.counters.icmp_errors_unsourced, 1);
+    assert_eq!(bench.counters.icmp_errors_no_source, 1);
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn a_full_outbox_counts_as_limited() {
 }
 
 #[test]
-fn of_a_super_frame_the_first_segment_is_quoted() {
+fn of_a_gso_packet_the_first_segment_is_quoted() {
     let mut bench = HeaderWriter::with(100);
     let segments = |size, kind| Offload { segments: Some(Segments { size, kind }), ..Offload::default() };
     let octets = seal(v4(A4, B4, protocol::TCP, &tcp(1, 2, 3_000)));

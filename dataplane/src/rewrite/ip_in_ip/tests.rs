@@ -70,7 +70,7 @@ fn a_packet_of_either_family_goes_into_udp_and_comes_out_as_it_was() {
 }
 
 #[test]
-fn the_segments_of_a_super_frame_go_into_udp_each_by_itself() {
+fn the_segments_of_a_gso_packet_go_into_udp_each_by_itself() {
     let whole = v6("2001:db8::1", "2001:db8::2", TCP, &tcp(1, 2, 3_000));
     let segments = Some(Segments { size: 1_200, kind: SegmentKind::Tcp });
     let mut unfinished = whole.clone();
