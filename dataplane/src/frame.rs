@@ -70,7 +70,7 @@ pub enum Checksum {
     Partial,
 }
 
-/// What a link knows of a frame beside its octets.
+/// What a link knows about a frame in addition to its octets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offload {
     /// The state of the transport checksum.
@@ -112,7 +112,7 @@ pub struct Frame {
     pub verdict: Verdict,
     /// How many mechanisms it has passed; not zero for a frame that another worker handed over on the way.
     pub passes: u8,
-    /// Which frames of the outbox were made of it, to be sent at its place among the others; the engine writes it.
+    /// Which frames of the outbox it became, to be sent at its place among the others; the engine writes it.
     pub pieces: Range<u16>,
     /// Where it came in; the link writes it, and it stays until the next packet.
     pub ingress: Ingress,

@@ -1,7 +1,7 @@
 //! The gateway's core: a batch of packets in, a verdict for each out.
 //!
 //! It does no I/O, reads no clock and no random source: `now` is an argument, the seed comes in through `new`.
-//! The path of a packet is `engine`; what it is made of stands beside it.
+//! The path of a packet is `engine`; the other modules are its parts.
 
 extern crate alloc;
 

@@ -1,11 +1,11 @@
-//! What leaves the engine in addition to the frames that came in.
+//! The packets that leave the engine in addition to the frames that came in.
 
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use crate::verdict::Verdict;
 use core::ops::Range;
 
-/// What leaves beside the packets themselves: fragments, ICMP errors, released packets. Bounded; buffers are reused.
+/// Packets that leave in addition to the frames: fragments, ICMP errors, probes. Bounded; buffers are reused.
 pub struct Outbox {
     frames: Vec<Frame>,
     used: usize,

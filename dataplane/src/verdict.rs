@@ -216,11 +216,11 @@ pub enum Verdict {
     Control,
     /// It is the host's own business (its own MLD or router solicitation on our device): leave it alone.
     Punted,
-    /// It was forwarded as fragments or segments, or became an answer that is sent as fragments. They stand in the outbox; its
+    /// It was forwarded as fragments or segments, or became an answer that is sent as fragments. They are in the outbox; its
     /// own buffer is spent.
     InPieces,
-    /// It was the last fragment of a packet that is complete; the packet stands in the outbox, or was dropped and counted. Or it was
-    /// joined to a GSO packet that stands in another frame of the batch.
+    /// It was the last fragment of a packet that is complete; the packet is in the outbox, or was dropped and counted. Or it was
+    /// joined to a GSO packet in another frame of the batch.
     Merged,
     /// It belongs to another worker; its buffer is as far as this worker went.
     HandOver(WorkerId),

@@ -37,7 +37,7 @@ pub const HIP: u8 = 139;
 /// Shim6 (RFC 5533).
 pub const SHIM6: u8 = 140;
 
-/// Where the checksum stands in a transport header whose checksum covers a pseudo-header with addresses.
+/// The offset of the checksum in a transport header whose checksum covers a pseudo-header with addresses.
 /// `None` for every other protocol. ICMPv6 is not listed: it has no counterpart with a pseudo-header in IPv4.
 #[inline]
 pub const fn checksum_offset(protocol: u8) -> Option<usize> {

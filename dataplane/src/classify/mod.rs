@@ -1,4 +1,4 @@
-//! Which mechanism owns a packet, and whether its addresses are fit to be forwarded at all.
+//! Which mechanism owns a packet, and whether its addresses may be forwarded.
 
 mod destinations4;
 pub mod ownership;

@@ -53,7 +53,7 @@ pub struct Engine {
     pub(super) reassembly: Reassembly,
     /// Fragments of what comes through tunnels, from anyone.
     pub(super) outer_reassembly: Reassembly,
-    /// The same from the other ends of tunnels that have but one: a table that strangers cannot fill.
+    /// Fragments from the remote ends of point-to-point tunnels: a table that strangers cannot fill.
     pub(super) peer_reassembly: Reassembly,
     pub(super) joining: Joining,
     pub(super) join: bool,
@@ -92,7 +92,7 @@ impl Routes {
 impl Engine {
     /// An engine with empty tables.
     ///
-    /// Fails where a dynamic pool cannot be what it is configured to be.
+    /// Fails where the configuration of a dynamic pool is invalid.
     pub fn new(config: &EngineConfig) -> Result<Self, DynamicPoolFault> {
         let seed = config.seed;
         let identifications = Identifications::new(config.worker, config.workers, seed[0]);
@@ -184,14 +184,14 @@ impl Engine {
         self.steering.set_ends6(self.pair_ends.locals6());
     }
 
-    /// Another address of the gateway's own from now on: one that follows a tunnel's. The tunnels learn of it when they are set.
+    /// Sets the gateway's own IPv6 address. The tunnels use it from the next [`Self::set_tunnels`] on.
     pub fn set_own6(&mut self, own6: Option<Ipv6Addr>) {
         self.own6 = own6;
         self.steering.set_own6(own6);
         self.path.errors.set_own6(own6);
     }
 
-    /// Other tunnels from now on, and other addresses of this host: an address has changed. What is known of the paths stays.
+    /// Replaces the tunnels and the addresses of this host. Path MTUs that were learned are kept.
     pub fn set_tunnels(&mut self, configs: &[TunnelConfig], host4: &[Ipv4Addr], host6: &[Ipv6Addr]) {
         let mut kept = [0; Kind::COUNT];
         self.config.all().take(self.config.fixed()).for_each(|config| kept[config.kind() as usize] += 1);

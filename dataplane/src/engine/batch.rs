@@ -32,7 +32,7 @@ impl Engine {
         self.path.send_generated(&mut batch);
     }
 
-    /// A packet by itself, with no run to find.
+    /// A single packet, without runs.
     #[inline(always)]
     fn one(&mut self, frame: &mut Frame, batch: &mut Batch<'_>) {
         self.path.effects.begin();
@@ -123,7 +123,7 @@ impl Engine {
         }
     }
 
-    /// A run: the mechanism's kind is told apart once.
+    /// A run. The mechanism's kind is matched once.
     #[inline(always)]
     fn run(&mut self, id: MechanismId, run: &[Slot], stride: &mut [Frame], batch: &mut Batch<'_>) {
         let index = usize::from(id.index);

@@ -16,7 +16,7 @@ use crate::outbox::Outbox;
 use crate::verdict::Verdict;
 
 impl Engine {
-    /// What was counted since the start.
+    /// The counters since the start.
     pub const fn counters(&self) -> &Counters {
         &self.path.effects.counters
     }
@@ -43,13 +43,13 @@ impl Engine {
         self.go(frames, Batch { now, out });
     }
 
-    /// The same for frames that another worker's engine handed over.
+    /// As [`Self::process`], for frames that another worker handed over.
     pub fn take_over(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
         self.path.effects.counters.taken_over += frames.len() as u64;
         self.go(frames, Batch { now, out });
     }
 
-    /// A frame that was to be handed over found the ring full: it is dropped after all.
+    /// A frame could not be handed over because the ring is full: it is dropped.
     pub fn refused_handover(&mut self, frame: &mut Frame) {
         frame.verdict = Verdict::Dropped(DropReason::HandoverFull);
         let counters = &mut self.path.effects.counters;
@@ -57,7 +57,7 @@ impl Engine {
         counters.drop_frames(DropReason::HandoverFull, 1);
     }
 
-    /// Time passes: what has expired ends, a bounded amount of it. Call it after each batch and when nothing comes.
+    /// Ends what has expired, a bounded amount of it. Call it after each batch and when idle.
     pub fn tick(&mut self, now: Instant, out: &mut Outbox) {
         for kind in Kind::ALL {
             with_row!(self.mechanisms, kind, row => {

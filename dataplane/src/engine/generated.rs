@@ -1,4 +1,4 @@
-//! What leaves next to the packets: what mechanisms send on their own account, and answers to packets that were held.
+//! Packets that the gateway generates: probes of mechanisms, and ICMP errors about packets that were held.
 
 use super::path::{Batch, Path};
 use crate::drop_reason::DropReason;
@@ -8,7 +8,7 @@ use crate::parse;
 use crate::rewrite::icmp_error::{DroppedPacket, IcmpDetail};
 
 impl Path {
-    /// Sends what mechanisms have left to be sent.
+    /// Sends the packets that mechanisms generated.
     #[inline(always)]
     pub(super) fn send_generated(&mut self, batch: &mut Batch<'_>) {
         if self.effects.has_generated() {
@@ -34,7 +34,7 @@ impl Path {
         }
     }
 
-    /// Tells the sender of a packet that was held and is dropped.
+    /// Sends an ICMP error about a packet that was held and is dropped.
     pub(super) fn answer_later(&mut self, reason: DropReason, frame: &Frame, batch: &mut Batch<'_>) {
         if let Ok(packet) = parse::parse(frame.bytes()) {
             let counters = &mut self.effects.counters;

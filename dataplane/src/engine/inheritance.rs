@@ -1,7 +1,7 @@
 //! Sessions of another process, before the workers run: one worker has to own both ends of each.
 //!
-//! The other process had its workers, too: the hosts and the blocks of one of them hang together by their sessions, and those of two never do.
-//! So what hangs together goes to one worker here. Where the key is the same, that is the worker of the hosts, and the blocks that had
+//! The other process had its workers, too: sessions connect hosts and blocks of the same worker, never of two workers.
+//! So each connected group goes to one worker here. Where the key is the same, that is the worker of the hosts, and the blocks that had
 //! moved move there again. Where it is not, it is the worker of most of the blocks, and hosts that belong elsewhere stay with them.
 
 use super::Engine;
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// Both ends of a session.
 pub type SessionEnds = (Inside<Endpoint6>, NatProtocol, Outside<Endpoint4>);
 
-/// HostAddresses and blocks that hang together.
+/// Hosts and blocks that sessions connect.
 #[derive(Default)]
 struct Group {
     hosts: Vec<Ipv6Addr>,
@@ -57,7 +57,7 @@ impl Engine {
     }
 }
 
-/// What hangs together by these sessions.
+/// The groups that these sessions connect.
 fn groups(sessions: impl IntoIterator<Item = SessionEnds>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let (mut of_host, mut of_block) = (BTreeMap::new(), BTreeMap::new());

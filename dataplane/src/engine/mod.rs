@@ -6,7 +6,7 @@
 //!     whole    fragments that wait for their packet                    owner  whose a packet is
 //!     ends     IPv6-in-IPv4 tunnels by local address                   pair_ends  other tunnels by both ends
 //!     tunnel_errors  ICMP errors from tunnel paths                     path_news  those that other workers learn
-//!     fast_path      sessions for the fast path                        beside     what leaves next to packets
+//!     fast_path      sessions for the fast path                        generated  probes and answers
 //! ```
 
 mod assembly;

@@ -31,7 +31,7 @@ impl PathErrorJudge {
         Self { mechanisms, ends, policies, mtu4: config.limits.mtu4, seed }
     }
 
-    /// The other end of a tunnel to which less fits than its first link carries, if an ICMPv4 error, whole, says so and is to be believed:
+    /// The remote end of a tunnel whose path MTU is below that of its first link, if a whole ICMPv4 error says so and is plausible:
     /// it quotes what the tunnel sends, whose packets are not fragmented at will, and the MTU is one that a link can have (RFC 1191 §3).
     pub fn narrow(&self, octets: &[u8]) -> Option<Ipv4Addr> {
         let (error, number) = self.ends.error_in(octets)?;

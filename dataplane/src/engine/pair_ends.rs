@@ -66,7 +66,7 @@ impl PairEnds {
         packet.protocol == IPV4 && self.locals4.contains(&destination)
     }
 
-    /// The tunnel that a packet came through; `outer` is as the other end writes it.
+    /// The tunnel that a packet came through; `outer` is as the remote end writes it.
     #[inline]
     pub(super) fn came_through(&self, outer: Addresses, inner: Addresses) -> Option<TunnelAt> {
         let Pair { source, destination } = Pair::of(outer);
@@ -84,7 +84,7 @@ impl PairEnds {
         }
     }
 
-    /// Whether packets of any of them may come with these outer addresses: asked of fragments, which show no more.
+    /// Whether packets of any of them may come with these outer addresses: for fragments, which contain nothing else to check.
     pub(super) fn may_come(&self, outer: Addresses) -> bool {
         let Pair { source, destination } = Pair::of(outer);
         let pair = Pair { source: destination, destination: source };

@@ -76,7 +76,7 @@ impl Path {
         true
     }
 
-    /// Only here a decision is copied, so that all others need not pass through memory.
+    /// The only place that copies a decision, so that no other decision has to pass through memory.
     #[cold]
     #[inline(never)]
     fn set_aside(&mut self, decision: &Decision) {

@@ -12,7 +12,7 @@ pub(super) struct Slot {
     /// The packet inside, of one that came through a tunnel.
     pub(super) inner: Option<Packet>,
     pub(super) owner: Owner,
-    /// It goes by itself: an ICMP error, a fragment, a further pass, or the gateway's own.
+    /// It is processed alone: an ICMP error, a fragment, a further pass, or a packet for the gateway.
     pub(super) alone: bool,
     /// Position in the stride.
     pub(super) frame: u32,

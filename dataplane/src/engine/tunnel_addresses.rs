@@ -104,7 +104,7 @@ struct LocalAddress {
 }
 
 impl LocalAddress {
-    /// The tunnel that has this address for its other end.
+    /// The tunnel with this remote end.
     #[inline(always)]
     fn exactly(&self, remote: Ipv4Addr) -> Option<TunnelAt> {
         match self.one {
@@ -162,8 +162,8 @@ impl TunnelAddresses {
         self.0.iter().position(|one| one.address == address).map(|at| at as u8)
     }
 
-    /// The tunnel that a packet which came to a local address belongs to: the one that has its outer source for its other end, or the
-    /// first that claims it. What none of them claims is shown to the likeliest, so that the packet is told what it lacks.
+    /// The tunnel that a packet which came to a local address belongs to: the one whose remote end is its outer source, or the
+    /// first that claims it. What no tunnel claims goes to the likeliest one, so that the drop reason is specific.
     #[inline(always)]
     pub(super) fn came_through(
         &self,
@@ -209,7 +209,7 @@ impl TunnelAddresses {
         tunnels.find(|tunnel| sent(tunnel.id))
     }
 
-    /// The tunnel of a local address whose only other end this is.
+    /// The tunnel of a local address with this only remote end.
     pub(super) fn only_to(&self, number: u8, remote: Ipv4Addr) -> Option<TunnelAt> {
         self.0[usize::from(number)].exactly(remote)
     }

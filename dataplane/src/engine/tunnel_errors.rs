@@ -1,4 +1,4 @@
-//! ICMP errors from the paths of tunnels: what they tell of a path is learnt, and the sender of the packet is told (RFC 4213
+//! ICMP errors from inside tunnels: the path MTU is learned, and the error is relayed to the sender of the inner packet (RFC 4213
 //! §3.4).
 
 use super::Engine;
@@ -97,7 +97,7 @@ impl Engine {
     }
 
     /// An ICMP error, whole, that another worker's engine has got as a frame: what it tells of a path is learnt here too, and nobody
-    /// is told. Whatever cannot be believed is ignored.
+    /// is notified. An error that is not plausible is ignored.
     pub fn learn_path_error(&mut self, octets: &[u8], now: Instant) {
         if let Ok(packet) = parse::parse(octets)
             && let Ok(message) = message_of(octets, &packet)
@@ -169,7 +169,7 @@ impl TunnelAddresses {
 
     /// The tunnel of a local address that an error is about. Believed is what quotes a packet that one of them sends: the quoted outer source
     /// is the number, and the inner destination leads where the outer one is. Where the inner header is not quoted, the outer
-    /// destination must be the other end of a tunnel that has but one.
+    /// destination must be the only remote end of a tunnel.
     pub(super) fn sent_what_is_quoted(
         &self,
         error: &TunnelError<'_>,

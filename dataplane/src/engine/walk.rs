@@ -1,4 +1,4 @@
-//! Packets by themselves: ICMP errors, fragments, packets for the gateway, further passes of packets whose result is ours again, and what
+//! Packets that are processed alone: ICMP errors, fragments, packets for the gateway, further passes of packets whose result is ours again, and what
 //! another worker handed over on the way.
 
 use super::Engine;
@@ -26,7 +26,7 @@ struct PassState {
 }
 
 impl Engine {
-    /// A packet that goes by itself, from its owner to its verdict.
+    /// A packet that is processed alone, from its owner to its verdict.
     #[cold]
     #[inline(never)]
     pub(super) fn walk_alone(&mut self, slot: &Slot, frame: &mut Frame, batch: &mut Batch<'_>) {

@@ -112,7 +112,7 @@ impl Engine {
                 path.answer_later(DropReason::FragmentTimeout, first, batch);
             }
         });
-        // Nobody is told: the outer source may be anyone's, and what it sent lies behind the error's quote.
+        // No ICMP error: the outer source may be spoofed, and the inner packet is beyond what the error would quote.
         let counters = &mut self.path.effects.counters;
         for table in [&mut self.outer_reassembly, &mut self.peer_reassembly] {
             table.expire(batch.now, EXPIRED_AT_ONCE, |expired| {

@@ -84,10 +84,10 @@ pub fn fragment6(frame: &Frame, identification: u32, mtu: u16, out: &mut Outbox)
     })
 }
 
-/// The place of a packet that is no fragment.
+/// The fragment fields of a whole packet.
 const WHOLE: Fragment = Fragment { offset: 0, more: false, identification: 0 };
 
-/// The packet without padding, if it is no GSO packet.
+/// The packet without padding; fails for a GSO packet.
 fn whole(frame: &Frame) -> Result<(Packet, &[u8]), DropReason> {
     if frame.offload.segments.is_some() {
         return Err(DropReason::BadGso);

@@ -31,7 +31,7 @@ pub struct IpInIpConfig {
     pub local: IpAddr,
     /// The remote end, of the same family; `None`: not known yet.
     pub remote: Option<IpAddr>,
-    /// IPv4 destinations behind the other end, which are routed into the tunnel.
+    /// IPv4 destinations behind the remote end, routed into the tunnel.
     pub prefixes4: Vec<Prefix4>,
     /// The same of IPv6; none where the ends are IPv4 addresses.
     pub prefixes6: Vec<Prefix6>,

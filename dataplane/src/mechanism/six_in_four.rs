@@ -20,7 +20,7 @@ pub(crate) trait Tunnel {
     /// The policy of its packets.
     fn policy(&self) -> PolicyId;
 
-    /// This end, and the other end that a packet which is routed into the tunnel goes to.
+    /// The local end, and the remote end for a packet that is routed into the tunnel.
     fn ends(&self, packet: &Packet) -> Result<(Ipv4Addr, Ipv4Addr), DropReason>;
 
     /// Whether the tunnel takes what arrived.
@@ -40,7 +40,7 @@ pub(crate) trait Tunnel {
     /// Whether a packet is its own, when several tunnels end at one address.
     fn claims(&self, arrived: Arrived) -> bool;
 
-    /// Whether its packets may have this outer source: asked of fragments, which show no more.
+    /// Whether its packets may have this outer source: for fragments, which contain nothing else to check.
     fn may_come_from(&self, outer: Ipv4Addr) -> bool;
 
     /// Whether it sends packets between these inner addresses to that outer destination.

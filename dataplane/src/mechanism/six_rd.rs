@@ -84,7 +84,7 @@ impl std::error::Error for SixRdFault {}
 
 impl SixRdConfig {
     /// The prefix delegated to the gateway: the customer's, or the border relay's own (RFC 5969 §4, §5). A border relay whose
-    /// address is none of the customers' kind has none.
+    /// address is outside the customers' prefix has none.
     pub fn delegated(&self) -> Option<Prefix6> {
         self.domain.delegated(self.address)
     }
@@ -108,7 +108,7 @@ impl SixRdConfig {
         self.delegated().map(Prefix6::address)
     }
 
-    /// Whether it can be.
+    /// Checks the configuration.
     pub fn check(&self) -> Result<(), SixRdFault> {
         if self.role == Role::BorderRelay {
             return Ok(());

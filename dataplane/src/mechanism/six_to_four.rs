@@ -85,9 +85,9 @@ impl fmt::Display for SixToFourFault {
         match self {
             Self::NotPublic(address) => write!(
                 f,
-                "{address} is no public IPv4 address, and a 6to4 prefix made of it leads nowhere: 6to4 belongs at the \
-                 outermost NAT (RFC 3056 §2, §5.8). If that NAT passes protocol 41 to this host, give its outer address as \
-                 nat_address"
+                "{address} is not a public IPv4 address, so its 6to4 prefix is not reachable: run 6to4 on the \
+                 outermost NAT (RFC 3056 §2, §5.8). If that NAT forwards protocol 41 to this host, set \
+                 nat_address to its outer address"
             ),
             Self::RelayBehindNat => {
                 f.write_str("a relay must be connected to global IPv4 without NAT (RFC 6343 §4.4)")
@@ -114,7 +114,7 @@ impl SixToFourConfig {
         core::iter::once(PREFIX).chain(native).collect()
     }
 
-    /// Whether it can be.
+    /// Checks the configuration.
     pub fn check(&self) -> Result<(), SixToFourFault> {
         if !is_public(self.site()) {
             return Err(SixToFourFault::NotPublic(self.site()));

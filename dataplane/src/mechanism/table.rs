@@ -101,7 +101,7 @@ macro_rules! mechanisms {
             }
         }
 
-        /// Does something with the row of a kind: the one place where kinds are told apart. Each arm is compiled for its own mechanism.
+        /// Does something with the row of a kind: the only place that matches on the kind. Each arm is compiled for its own mechanism.
         macro_rules! with_row {
             ($d mechanisms:expr, $d kind:expr, $d row:ident => $d what:expr) => {
                 match $d kind {
@@ -149,7 +149,7 @@ mechanisms! { $
 }
 
 impl MechanismConfig {
-    /// What is its business.
+    /// The packets that it handles.
     pub fn claims(&self) -> Claims {
         self.own().claims()
     }

@@ -81,9 +81,9 @@ pub enum StaticBindingError {
 impl fmt::Display for StaticBindingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NotInPool => "the outside address is not one of the pool's",
-            Self::InsideInUse => "the inside address and port have another binding",
-            Self::OutsideInUse => "the outside address and port have another binding",
+            Self::NotInPool => "the outside address is not in the pool",
+            Self::InsideInUse => "the inside address and port already have another binding",
+            Self::OutsideInUse => "the outside address and port already have another binding",
             Self::TableFull => "the table of bindings is full",
         })
     }

@@ -2,10 +2,10 @@
 
 use core::fmt;
 
-/// Why a session of another process is not carried on.
+/// Why a session of another process is not restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotAdopted {
-    /// There is no such translator.
+    /// Its translator does not exist.
     NoTranslator,
     /// A fast path does not carry this protocol, or a session in this state waits for what the other process has.
     NotCarried,
@@ -30,16 +30,16 @@ pub enum NotAdopted {
 impl fmt::Display for NotAdopted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoTranslator => "there is no such translator",
-            Self::NotCarried => "such a session cannot be carried on",
-            Self::OtherWorker => "its endpoints belong to different workers, or to another one",
+            Self::NoTranslator => "its translator does not exist",
+            Self::NotCarried => "a session in this state cannot be restored",
+            Self::OtherWorker => "its endpoints belong to different workers, or to another worker",
             Self::AddressRefused => "an address is refused by the configuration",
-            Self::PortNotGiven => "the outside endpoint is not the pool's to give, or belongs to another",
+            Self::PortNotGiven => "the outside endpoint is not in the pool, or belongs to another binding",
             Self::EndpointInUse => "one of its endpoints has another binding",
-            Self::SessionExists => "there is such a session",
+            Self::SessionExists => "the session already exists",
             Self::TableFull => "a table is full",
-            Self::SubscriberLimit => "its subscriber has as many bindings as it may have",
-            Self::Expired => "its lifetime is over",
+            Self::SubscriberLimit => "its subscriber has reached the limit of bindings",
+            Self::Expired => "its lifetime has expired",
         })
     }
 }

@@ -144,7 +144,7 @@ impl<I: InsideKey> StateTables<I> {
         }
     }
 
-    /// A SYN, FIN or RST has come: whoever carries on is the state machine.
+    /// A SYN, FIN or RST has come: from now on the state machine decides.
     #[cold]
     pub(crate) fn reclaim(&mut self, slot: u32, counters: &mut Counters) {
         counters.flows_withdrawn += u64::from(self.take_back(slot));

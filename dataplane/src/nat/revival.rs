@@ -54,7 +54,7 @@ pub(crate) struct Revival<I> {
 }
 
 impl<I: InsideKey> StateTables<I> {
-    /// Makes a session again, and its binding if there is none.
+    /// Restores a session, and its binding if it does not exist.
     pub(crate) fn revive(
         &mut self,
         revival: &Revival<I>,

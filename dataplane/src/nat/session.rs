@@ -28,7 +28,7 @@ pub(crate) struct Session<I: InsideKey> {
     alignment: [I::Alignment; 0],
     pub(crate) inside: Inside<I>,
     pub(crate) outside: Outside<Endpoint4>,
-    /// The other end; for ICMP its port is 0.
+    /// The remote endpoint; its port is 0 for ICMP.
     pub(crate) remote: Endpoint4,
     pub(crate) protocol: NatProtocol,
     pub(crate) state: SessionState,
@@ -83,7 +83,7 @@ impl SessionLinks {
     }
 }
 
-/// One session in so many is kept for hosts inside: those that packets from outside make take the others at most. Whoever
+/// One session of this many is reserved for inside hosts: sessions created from outside take at most the others. Whoever
 /// is outside can make sessions with one port of an inside host and as many of its own as it likes, so what it may take
 /// is a matter of policy (RFC 6146 §3.5.1, §3.5.2.2: "if resources and policy permit"; §5.3).
 pub const KEPT_FOR_INSIDE: u32 = 4;
@@ -340,7 +340,7 @@ impl<I: InsideKey> SessionTable<I> {
         ((before ^ packets) | self.notable.moving) > (before | self.notable.below)
     }
 
-    /// Whether it was these segments by which the session's packets of this direction are so many that it is ripe.
+    /// Whether these segments made the session due for the fast path in this direction.
     pub(super) fn is_ripe(&self, slot: u32, way: Direction, segments: u32) -> bool {
         let packets = self.hot[slot].packets[way as usize];
         self.notable.is_ripe(packets.wrapping_sub(segments), packets)

@@ -18,16 +18,16 @@ use crate::drop_reason::DropReason;
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::VecDeque;
 
-/// Sessions that are looked at to make room when there is none.
+/// Sessions that one attempt to make room examines.
 const SETTLED_FOR_ROOM: usize = 32;
 
-/// Silent sessions that were found while room was made and wait to be probed. When there are so many, room is made no more.
+/// Maximum number of silent sessions that wait to be probed, found while room was made. At this number no further room is made.
 const MOST_SILENT: usize = 1_024;
 
 /// Why a session ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
-    /// Its lifetime is over: who sent its stored SYN is told.
+    /// Its lifetime is over: the sender of its stored SYN gets an ICMP error.
     Lifetime,
     /// The administrator ends it.
     Order,
@@ -41,7 +41,7 @@ pub struct SilentSession<I = Endpoint6> {
     pub inside: Inside<I>,
     /// How the inside end is seen outside.
     pub outside: Outside<Endpoint4>,
-    /// The other end.
+    /// The remote endpoint.
     pub remote: Endpoint4,
 }
 
@@ -154,7 +154,7 @@ impl<I: InsideKey> StateTables<I> {
         }
     }
 
-    /// Ends what is overdue and was not come by yet, a bounded amount of it; what must be told to someone waits for
+    /// Ends what is overdue and was not come by yet, a bounded amount of it; what must be sent waits for
     /// [`StateTables::expire`].
     #[cold]
     fn make_room(&mut self, clock: Clock, counters: &mut Counters) {
@@ -254,7 +254,7 @@ impl<I: InsideKey> StateTables<I> {
         }
     }
 
-    /// Makes of a session what time has made of it; whether it still lives.
+    /// Applies what time has changed to a session. Whether it still exists.
     pub(crate) fn settle(&mut self, slot: u32, clock: Clock, counters: &mut Counters) -> bool {
         while self.sessions.is_overdue(slot, clock) && !self.lives_elsewhere(slot, clock, counters) {
             if self.sessions.get(slot).state != SessionState::Established {
@@ -347,7 +347,7 @@ impl<I: InsideKey> StateTables<I> {
         self.bindings.release(slot, protocol, port);
     }
 
-    /// Ends what is due and yields what must be told to someone, looking at no more than `budget` sessions.
+    /// Ends what is due and reports what must be sent, examining no more than `budget` sessions.
     pub(crate) fn expire(
         &mut self,
         clock: Clock,
@@ -398,7 +398,7 @@ impl<I: InsideKey> StateTables<I> {
     }
 }
 
-/// A stored SYN is counted as held until it is dropped, whether its sender is told or not.
+/// A stored SYN is counted as held until it is dropped, whether an ICMP error is sent or not.
 fn stored_packet_dropped(counters: &mut Counters) {
     counters.drop_held(DropReason::InboundSyn, 1);
 }

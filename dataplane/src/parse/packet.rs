@@ -22,7 +22,7 @@ pub enum Addresses {
     },
 }
 
-/// Where a fragment stands in its packet. An atomic fragment (offset 0, no more) is none (RFC 6946 §4), though its header
+/// The position of a fragment in its packet. An atomic fragment (offset 0, none follow) counts as a whole packet (RFC 6946 §4), though its header
 /// is still there: see [`Packet::fragment_header`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
@@ -97,7 +97,7 @@ pub struct Packet {
     pub fragment_header: u16,
     /// What follows the IP headers.
     pub transport: Transport,
-    /// Where the Segments Left of a routing header stands that is not zero (RFC 7915 §5.1); 0: there is none.
+    /// Where a routing header has a Segments Left that is not zero (RFC 7915 §5.1); 0: nowhere.
     pub segments_left_at: u16,
     /// IPv4: an unexpired source route among the options (RFC 7915 §4.1).
     pub source_route: bool,

@@ -31,7 +31,7 @@ pub enum QuotedTuple {
     },
 }
 
-/// A quoted packet: what its IP headers say and where its transport header stands in the quote.
+/// A quoted packet: what its IP headers say and where its transport header is in the quote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuotedPacket {
     /// Source and destination.
@@ -116,7 +116,7 @@ impl QuotedPacket {
         self.length - self.transport_at as u32
     }
 
-    /// Whether the packet was a fragment; an atomic one is none (RFC 6946 §4).
+    /// Whether the packet was a fragment; an atomic fragment is not one (RFC 6946 §4).
     pub fn is_fragment(&self) -> bool {
         self.fragment_header.is_some_and(|place| place.offset != 0 || place.more)
     }

@@ -31,10 +31,10 @@ const INTERNETWORK_CONTROL: u8 = 0xc0;
 const HOPS: u8 = 64;
 /// How many buckets the sources share.
 const SOURCE_BUCKETS: usize = 1_024;
-/// What part of all errors one source may have: one in so many.
+/// One source may have at most one of this many errors.
 const SHARE: u32 = 8;
 
-/// What an ICMP error says beside its type and code.
+/// What an ICMP error says in addition to its type and code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IcmpDetail {
     /// Nothing.
@@ -71,7 +71,7 @@ pub struct IcmpErrors {
 }
 
 impl IcmpErrors {
-    /// At most `per_second` errors a second, an eighth of that to one source (an IPv4 address, or an IPv6 /64); 0 is none. They are sent
+    /// At most `per_second` errors a second, an eighth of that to one source (an IPv4 address, or an IPv6 /64); 0 disables them. They are sent
     /// from `own4` and `own6`; none to a family without such an address. `seed` makes the sharing of buckets unpredictable.
     pub fn new(per_second: u32, own4: Option<Ipv4Addr>, own6: Option<Ipv6Addr>, seed: u64) -> Self {
         Self {
@@ -205,8 +205,8 @@ const fn network(source: Ipv6Addr) -> u128 {
     source.to_bits() >> 64 | 1 << 64
 }
 
-/// What may be answered with an ICMP error at all: no ICMP error or redirect, no later fragment of IPv4 (RFC 4443 has no such rule, and
-/// §3.2 demands a Packet Too Big for each packet), nothing that was sent to many or whose source is no single host's (RFC 1812
+/// What may be answered with an ICMP error: no ICMP error or redirect, no later fragment of IPv4 (RFC 4443 has no such rule, and
+/// §3.2 demands a Packet Too Big for each packet), nothing that was sent to many or whose source is not unicast (RFC 1812
 /// §4.3.2.7, RFC 4443 §2.4 e).
 fn may_be_answered(packet: &Packet) -> bool {
     let v6 = matches!(packet.addresses, Addresses::V6 { .. });
@@ -329,7 +329,7 @@ fn emit(parts: &[&[u8]], transport: usize, out: &mut Outbox) -> Result<(), DropR
     Ok(())
 }
 
-/// A rate, with a second's worth as burst: nanoseconds for one error; 0 is none at all.
+/// A rate, with a second's worth as burst: nanoseconds for one error; 0: no errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rate {
     interval: u64,

@@ -40,7 +40,7 @@ impl HeaderWriter {
             tos: policy.outer_traffic_class(packet.traffic_class),
             length: 0,
             identification: self.identifications.reserve(destination, segments),
-            // RFC 4380 §5.1.2: not with UDP, where the other end may be behind a NAT that no error passes.
+            // RFC 4380 §5.1.2: not with UDP, where the remote end may be behind a NAT that ICMP errors do not pass.
             dont_fragment: packet.dont_fragment && ports.is_none(),
             more_fragments: false,
             offset: 0,

@@ -13,7 +13,7 @@ use crate::parse::{Packet, parse};
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
-/// How a packet that is no GSO packet is cut at last.
+/// How a packet that is not a GSO packet is fragmented.
 #[derive(Clone, Copy)]
 pub(super) enum Family {
     /// IPv4, by the identification in its header.
@@ -86,7 +86,7 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// Counts the pieces, which `frame` became and which stand in the outbox behind the first `before` frames.
+    /// Counts the pieces, that `frame` became: those in the outbox after the first `before` frames.
     pub(super) fn into_pieces(
         self,
         frame: &mut Frame,
@@ -136,7 +136,7 @@ pub(super) fn finish(frame: &mut Frame) {
 }
 
 /// The packet as it would have been on the wire: of a GSO packet its first segment, with its checksum finished. A
-/// GSO packet that is none is given back as it is.
+/// GSO packet with an invalid description is returned as it is.
 pub(super) fn on_the_wire<'a>(frame: &'a Frame, packet: &Packet) -> Cow<'a, [u8]> {
     let octets = frame.bytes();
     let octets = &octets[..octets.len().min(packet.length as usize)];

@@ -1,4 +1,4 @@
-//! ICMP errors about the packets of tunnels of IP in IP (RFC 2473 §8, RFC 2003 §4), beside those about IPv6 in IPv4.
+//! ICMP errors about the packets of tunnels of IP in IP (RFC 2473 §8, RFC 2003 §4), except IPv6 in IPv4.
 
 use super::ends::Pair;
 use super::relayed_error::{Inner, LEAST_TRANSPORT, Relayed, Says};
@@ -56,7 +56,7 @@ impl<'a> IpInIpError<'a> {
         if pseudo.bytes(message).fold() != 0xffff {
             return Err(DropReason::BadIcmpChecksum);
         }
-        // RFC 4884 §4: behind the quote, whose length is told in words of the family, extensions may follow.
+        // RFC 4884 §4: extensions may follow the quote, whose length is given in words of the family.
         let (told, outer) = match addresses {
             Addresses::V4 { .. } => (usize::from(head[5]) * 4, QuotedPacket::v4(body)?),
             Addresses::V6 { .. } => (usize::from(head[4]) * 8, QuotedPacket::v6_any(body)?),

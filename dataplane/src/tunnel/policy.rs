@@ -16,10 +16,10 @@ pub enum TunnelMtu {
 /// What becomes of an outer packet that is larger than the next link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OuterFragments {
-    /// It is cut.
+    /// It is fragmented.
     #[default]
     Allowed,
-    /// It is refused; the sender is told what would fit.
+    /// It is refused; the sender gets an ICMP error with the MTU.
     Never,
 }
 

@@ -25,7 +25,7 @@ pub(super) const LEAST_TRANSPORT: usize = 8;
 pub enum Says {
     /// The packet is too big for a link (RFC 792 3/4); the link's MTU, or 0 from an old router (RFC 1191 §4).
     TooBig(u16),
-    /// The other end is not to be reached: destination unreachable, or the TTL ran out on the way.
+    /// The remote end is unreachable: destination unreachable, or the TTL expired on the way.
     Unreachable,
     /// Something that concerns the tunnel alone.
     Else,
@@ -80,7 +80,7 @@ impl<'a> TunnelError<'a> {
             return Err(DropReason::BadIcmpChecksum);
         }
         let [_, words, high, low] = head.rest.to_be_bytes();
-        // RFC 4884 §4: behind the quote, whose length in words is told, extensions may follow.
+        // RFC 4884 §4: extensions may follow the quote, whose length is given in words.
         let told = usize::from(words) * 4;
         let quote = if told >= 128 { body.get(..told).unwrap_or(body) } else { body };
         let outer = QuotedPacket::v4(quote)?;
@@ -121,7 +121,7 @@ impl<'a> Inner<'a> {
     /// The error that the packet's source gets, if it may be told; `mtu` is what the tunnel carries, in octets.
     ///
     /// Fails with [`DropReason::QuoteIsIcmpError`] about an ICMPv6 error or redirect, and with [`DropReason::ErrorNotRelayable`] when
-    /// too little is quoted, when the source or destination is no single host's (RFC 4443 §2.4 e), or when nothing that the source
+    /// too little is quoted, when the source or destination is not a unicast address (RFC 4443 §2.4 e), or when nothing that the source
     /// could do would help: it cannot send less than 1,280 octets.
     pub fn relayed(&self, says: Says, mtu: u16) -> Result<Relayed, DropReason> {
         let relayed = match says {

@@ -160,7 +160,7 @@ impl Nat64 {
     /// See [`crate::nat::Engine::restore`].
     ///
     /// # Errors
-    /// Why it is not carried on; nothing is changed.
+    /// Why it is not restored; nothing is changed.
     pub fn restore(
         &mut self,
         saved: &SavedSession,

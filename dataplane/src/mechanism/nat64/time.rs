@@ -13,7 +13,7 @@ use sixway_wire::{IPV6_HEADER, Ipv6Header, TCP_HEADER, TcpHeader};
 const PROBE_OCTETS: usize = IPV6_HEADER + TCP_HEADER;
 
 impl Nat64 {
-    /// Ends what is due, looking at no more than `budget` sessions, and hands out what is to be sent. Whatever is left
+    /// Ends what is due, examining at most `budget` sessions, and hands out what is to be sent. Whatever is left
     /// waits for the next call; a packet of a session that is due but not ended finds it ended all the same.
     pub fn expire(&mut self, now: Instant, budget: usize, effects: &mut Effects) {
         let (prefix, mut generated) = (self.rules.prefix, Vec::new());

@@ -111,7 +111,7 @@ impl Nat64 {
         self.nat.warm(probe);
     }
 
-    /// Decides on a packet (RFC 6146 §3.4 to §3.6). `probe` is what [`Nat64::probe`] made of this very packet.
+    /// Decides on a packet (RFC 6146 §3.4 to §3.6). `probe` is the result of [`Nat64::probe`] for this packet.
     ///
     /// # Errors
     /// Why it is dropped.

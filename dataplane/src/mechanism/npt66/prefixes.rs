@@ -19,7 +19,7 @@ const IDENTIFIER: [u32; 4] = [48, 32, 16, 0];
 pub enum PrefixesFault {
     /// One is longer than 64 bits.
     TooLong(Prefix6),
-    /// One is no prefix of unicast addresses (§4.1).
+    /// One is not a prefix of unicast addresses (§4.1).
     NotUnicast(Prefix6),
     /// They have addresses in common.
     Overlap,

@@ -21,7 +21,7 @@ use sixway_wire::{Endpoint4, Endpoint6};
 /// How packets between two hosts that the EAM table maps reach one another by their IPv4 addresses (RFC 7757 §4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hairpinning {
-    /// The translator turns them around by itself (§4.2.2).
+    /// The translator hairpins them itself (§4.2.2).
     #[default]
     Intrinsic,
     /// They leave as IPv4 and come back from the IPv4 network (§4.2.1).

@@ -1,4 +1,4 @@
-//! The fast path: which sessions it is given, and how what it carried on alone becomes sessions again; so do those of another process.
+//! Sessions and the fast path: which sessions are offloaded, and how flows of the fast path and sessions of another process become sessions here.
 
 use super::{Arriving, Engine, Mechanism, Probe};
 use crate::counters::Counters;
@@ -120,10 +120,10 @@ impl<I: InsideKey> Engine<I> {
         Ok(())
     }
 
-    /// Carries a session on that another process had.
+    /// Restores a session of another process.
     ///
     /// # Errors
-    /// Why it is not carried on; nothing is changed.
+    /// Why it is not restored; nothing is changed.
     pub fn restore(
         &mut self,
         saved: &SavedSession<I>,
@@ -191,7 +191,7 @@ impl<I: InsideKey> Engine<I> {
 
     /// Keeps a free endpoint of the pool from being given before `until`: after an unclean stop somebody may still send to whom it
     /// belonged. Whether it is kept: it is not if it belongs to a binding, is another worker's or none of the pool's, or if there is no room
-    /// ([`crate::nat::MOST_QUARANTINED`]). What is carried on is to be adopted before.
+    /// ([`crate::nat::MOST_QUARANTINED`]). Restore sessions first.
     pub fn quarantine(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>, until: Instant) -> bool {
         self.owns_outside(outside.0.address)
             && self.ownership.worker_of_outside(protocol, outside.0) == self.worker

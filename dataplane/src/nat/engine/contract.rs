@@ -25,7 +25,7 @@ pub trait Arriving {
 /// The mechanism that an engine works for: what it answers, and which addresses it lets through.
 ///
 /// It is asked for its answer where the session is found, so that nothing is copied in between. Ports are those that the packet has
-/// when it leaves; an ICMP query's identifier stands in both.
+/// when it leaves; of an ICMP query both are the identifier.
 pub trait Mechanism<I> {
     /// What the mechanism answers a packet with.
     type Outcome;
@@ -53,6 +53,6 @@ pub trait Mechanism<I> {
     /// Why not.
     fn may_come_in(&self, remote: Ipv4Addr) -> Result<(), DropReason>;
 
-    /// Whether a session of these two, which another process had, may be carried on.
+    /// Whether a session between these two may be restored from another process.
     fn may_go_on(&self, inside: Inside<I>, remote: Ipv4Addr) -> bool;
 }

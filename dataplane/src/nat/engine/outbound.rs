@@ -20,7 +20,7 @@ enum Found {
 }
 
 impl<I: InsideKey> Engine<I> {
-    /// Decides on a packet from inside. `probe` is what the look-ups made of this very packet.
+    /// Decides on a packet from inside. `probe` is the result of its look-up.
     ///
     /// # Errors
     /// Why it is dropped.

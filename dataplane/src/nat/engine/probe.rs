@@ -34,7 +34,7 @@ pub enum Side<I> {
 pub struct Probe<I> {
     /// Where its NAT side is.
     pub side: Side<I>,
-    /// The other end; its port is 0 for ICMP.
+    /// The remote endpoint; its port is 0 for ICMP.
     pub(super) remote: Endpoint4,
     pub(super) protocol: NatProtocol,
     /// TCP's flags, else 0.
@@ -47,7 +47,7 @@ pub struct Probe<I> {
 }
 
 impl<I> Probe<I> {
-    /// A place for a probe.
+    /// An empty probe.
     pub const EMPTY: Self = Self {
         side: Side::Neither,
         remote: Endpoint4::new(Ipv4Addr::UNSPECIFIED, 0),
@@ -71,7 +71,7 @@ impl<I> Probe<I> {
 pub struct Ports {
     /// Its protocol.
     pub protocol: NatProtocol,
-    /// The sender's port. Of an ICMP query the identifier is the inside end's, and the other end has 0.
+    /// The sender's port. Of an ICMP query the identifier belongs to the inside endpoint, and the remote endpoint has 0.
     pub from: u16,
     /// The receiver's port.
     pub to: u16,

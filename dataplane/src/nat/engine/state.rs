@@ -86,7 +86,7 @@ impl<I: InsideKey> Engine<I> {
         self.tables.memory()
     }
 
-    /// Ends what is due, looking at no more than `budget` sessions, and hands out what must be told to someone. Whatever is left
+    /// Ends what is due, examining at most `budget` sessions, and reports what must be sent. Whatever is left
     /// waits for the next call; a packet of a session that is due but not ended finds it ended all the same.
     pub(crate) fn expire(
         &mut self,

@@ -191,7 +191,7 @@ impl EamTable {
         self.places.len()
     }
 
-    /// Whether there is no row.
+    /// Whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }

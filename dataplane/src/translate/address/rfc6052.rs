@@ -35,7 +35,7 @@ const BELOW_OCTET_U: u64 = u64::MAX >> 8;
 /// Why a prefix cannot embed IPv4 addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rfc6052Error {
-    /// The length is none of [`PREFIX_LENGTHS`] (RFC 6052 §2.2).
+    /// The length is not one of [`PREFIX_LENGTHS`] (RFC 6052 §2.2).
     Length(u8),
     /// Bits 64 to 71 of a /96 are not zero (RFC 6052 §2.2).
     OctetU,
@@ -99,7 +99,7 @@ impl Rfc6052 {
     /// Takes a prefix of one of the six lengths.
     ///
     /// `translate_non_global` lifts the rule of RFC 6052 §3.1 that the well-known prefix must not represent non-global
-    /// IPv4 addresses; for other prefixes there is no such rule.
+    /// IPv4 addresses; other prefixes have no such rule.
     pub fn new(prefix: Prefix6, translate_non_global: bool) -> Result<Self, Rfc6052Error> {
         let length = prefix.length();
         if !PREFIX_LENGTHS.contains(&length) {
