@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
-use sixway_dataplane::classify::source_check::{is_martian4, is_martian6};
 use sixway_dataplane::mechanism::MechanismConfig;
 use sixway_dataplane::mechanism::ip_in_ip::{IpInIpConfig, IpInIpFault};
+use sixway_dataplane::source_check::{is_martian4, is_martian6};
 use sixway_dataplane::tunnel::TunnelPolicy;
 use sixway_wire::{Prefix4, Prefix6};
 

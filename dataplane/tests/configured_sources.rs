@@ -173,7 +173,7 @@ fn an_icmp_error_must_quote_a_packet_that_went_through_the_tunnel() {
     ] {
         let quote = in_ipv4(source, destination, inner).octets();
         let error = v4("203.0.113.1", LOCAL).icmp(icmp4(3, 1, [0; 4], &quote));
-        tunnel().refuses(error, DropReason::ErrorAboutNothingSent);
+        tunnel().refuses(error, DropReason::ErrorNotForTunnel);
     }
 }
 

@@ -151,7 +151,7 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
         DropReason::TransportTruncated => {
             (after(stateless(), [v4(PEER4, HOST4).protocol(6, &[0; 19], None)]), four)
         }
-        DropReason::BadSuperFrame => {
+        DropReason::BadGso => {
             let mut gateway = stateless();
             let segments = Some(Segments { size: 0, kind: SegmentKind::Tcp });
             gateway.receives_with(
@@ -233,12 +233,12 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
         DropReason::InnerNotEct => {
             (after(tunnel(), [in_ipv4("198.51.100.7", END4, tunnel_packet()).tos(3)]), four)
         }
-        DropReason::ErrorForTunnelAlone => {
+        DropReason::ErrorNotRelayable => {
             let inner = v6("2001:db8:1::1", "2001:db8:7::1").udp(1, 2, b"data");
             let quote = in_ipv4(END4, "198.51.100.7", inner).octets();
             (after(tunnel(), [v4(PEER4, END4).icmp(icmp4(12, 0, [0; 4], &quote))]), four)
         }
-        DropReason::ErrorAboutNothingSent => {
+        DropReason::ErrorNotForTunnel => {
             let quote = in_ipv4(END4, "198.51.100.8", tunnel_packet()).octets();
             (after(tunnel(), [v4(PEER4, END4).icmp(icmp4(3, 1, [0; 4], &quote))]), four)
         }

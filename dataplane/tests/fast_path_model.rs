@@ -277,7 +277,7 @@ impl World {
     fn leaves(&mut self, number: u64) {
         let Some(lane) = self.lanes.get(&number) else { return };
         let before = self.left.insert(*lane, number).unwrap_or(0);
-        let is_forced = self.engine.counters().flows_moved_unquietly > 0;
+        let is_forced = self.engine.counters().flows_moved_busy > 0;
         assert!(before < number || is_forced, "{before} has overtaken {number} of {lane:?}");
     }
 
@@ -322,7 +322,7 @@ impl World {
         let mut before = self.rows();
         let mut saved: Vec<SavedSession> = Vec::new();
         self.engine.nat64()[0].export(0, u32::MAX, self.now, &mut saved);
-        let unquietly = self.engine.counters().flows_moved_unquietly;
+        let unquietly = self.engine.counters().flows_moved_busy;
         let ended = self.engine.counters().sessions_ended;
         let mut engine = Engine::new(&config()).unwrap();
         engine.set_fast_path(Box::new(self.path.clone()), PACKETS);
@@ -346,7 +346,7 @@ impl World {
         for session in &saved {
             nat64[0].restore(session, self.now, counters).unwrap();
         }
-        counters.flows_moved_unquietly = unquietly;
+        counters.flows_moved_busy = unquietly;
         // What a session had before its entry is known to nobody.
         counters.sessions_ended += ended + 1;
         self.engine = engine;
@@ -444,8 +444,8 @@ fn the_steps_reach_what_they_should() {
         let counters = world.engine.counters();
         forwarded += world.forwarded;
         turned += world.turned;
-        unquietly += counters.flows_moved_unquietly;
-        taken_back += counters.flows_taken_back;
+        unquietly += counters.flows_moved_busy;
+        taken_back += counters.flows_withdrawn;
         refused += counters.flows_offload_refused;
         adopted += counters.flows_adopted;
     }

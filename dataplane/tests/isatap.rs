@@ -249,7 +249,7 @@ fn an_icmp_error_must_quote_a_packet_that_this_node_could_have_sent() {
         let quote = in_ipv4(local, destination, inner).octets();
         let error = v4("10.7.7.7", local).icmp(icmp4(3, 1, [0; 4], &quote));
         let mut gateway = gateway;
-        gateway.refuses(error, DropReason::ErrorAboutNothingSent);
+        gateway.refuses(error, DropReason::ErrorNotForTunnel);
     }
 }
 

@@ -76,7 +76,7 @@ struct Out {
 
 impl Out {
     fn joined(&self) -> u64 {
-        self.engine.counters().super_frames_joined
+        self.engine.counters().gso_joined
     }
 
     fn wire(&self) -> Vec<Vec<u8>> {
@@ -109,7 +109,7 @@ fn receive_with(join: bool, packets: &[(Vec<u8>, bool)], capacity: usize) -> Out
     let counters = engine.counters();
     assert!(counters.frames_are_conserved(), "{counters:?}");
     let merged = frames.iter().filter(|frame| frame.verdict == Verdict::Merged).count() as u64;
-    assert_eq!((counters.merged, counters.super_frames_joined), (merged, merged));
+    assert_eq!((counters.merged, counters.gso_joined), (merged, merged));
     let leaving = frames.iter().filter(|frame| frame.verdict.leaves());
     let left: Vec<_> = leaving.map(|frame| (frame.bytes().to_vec(), frame.offload)).collect();
     assert_eq!(counters.octets, left.iter().map(|(octets, _)| octets.len() as u64).sum::<u64>());

@@ -222,7 +222,7 @@ fn without_an_address_of_its_own_the_gateway_is_silent_and_counts_it() {
     gateway.receives(to_v6().udp(1, 2, b"data"));
     gateway.receives(to_v4().udp(1, 2, b"data"));
     gateway.sends_nothing();
-    gateway.counted([("NoMechanism", 2), ("icmp_errors.unsourced", 2)]);
+    gateway.counted([("NoMechanism", 2), ("icmp_errors.no_source", 2)]);
 }
 
 #[test]

@@ -210,7 +210,7 @@ fn an_icmp_error_must_quote_a_packet_that_this_relay_could_have_sent() {
     ] {
         let quote = in_ipv4(RELAY, destination, inner).octets();
         let error = v4("198.51.100.77", RELAY).icmp(icmp4(3, 1, [0; 4], &quote));
-        gateway.refuses(error, DropReason::ErrorAboutNothingSent);
+        gateway.refuses(error, DropReason::ErrorNotForTunnel);
     }
 }
 

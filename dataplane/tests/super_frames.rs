@@ -440,13 +440,13 @@ fn what_cannot_be_a_super_frame_is_refused() {
     ];
     for (packet, kind, size) in refused {
         gateway.receives_with(packet.octets(), described(kind, size));
-        assert_eq!(gateway.last, Verdict::Dropped(DropReason::BadSuperFrame), "{packet:?}");
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::BadGso), "{packet:?}");
         gateway.sends_nothing();
     }
     let mut offset_beyond_the_end = v4(PEER4, HOST4).tcp(80, 4_000, ACK, b"data").octets();
     offset_beyond_the_end[32] = 0xf0;
     gateway.receives_with(offset_beyond_the_end, described(SegmentKind::Tcp, 2));
-    assert_eq!(gateway.last, Verdict::Dropped(DropReason::BadSuperFrame));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::BadGso));
 }
 
 #[test]

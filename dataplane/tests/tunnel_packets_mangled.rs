@@ -4,9 +4,10 @@
 use crate::support;
 use crate::support::{Build, Gateway, configured, icmp4, icmp6, in_ipv4, v4, v6};
 use proptest::prelude::*;
+use sixway_dataplane::direction::Direction;
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::mechanism::ip_in_ip::IpInIpConfig;
-use sixway_dataplane::mechanism::table::{Kind, Way};
+use sixway_dataplane::mechanism::table::Kind;
 use sixway_dataplane::mechanism::{isatap, six_rd, six_to_four};
 use sixway_dataplane::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
 use sixway_dataplane::{Checksum, Offload, SegmentKind, Segments};
@@ -123,8 +124,8 @@ fn what_is_mangled_here_would_pass() {
     assert_eq!(counters.tunnel_errors_relayed, 4, "{counters:?}");
     let tunnels = [Kind::Configured, Kind::SixRd, Kind::SixToFour, Kind::Isatap];
     let passed = |way| tunnels.map(|kind| counters.passed[kind as usize][way as usize]);
-    assert_eq!(passed(Way::In), [2; 4], "whole, and of two fragments");
-    assert_eq!(passed(Way::Out).iter().sum::<u64>(), 4);
+    assert_eq!(passed(Direction::In), [2; 4], "whole, and of two fragments");
+    assert_eq!(passed(Direction::Out).iter().sum::<u64>(), 4);
 }
 
 /// Tunnels of IP in IP behind which everything is.
@@ -238,5 +239,5 @@ fn what_is_mangled_of_ip_in_ip_would_pass() {
     let counters = gateway.engine.counters();
     assert_eq!(counters.tunnel_errors_relayed, 3, "{counters:?}");
     let passed = counters.passed[Kind::IpInIp as usize];
-    assert_eq!((passed[Way::In as usize], passed[Way::Out as usize]), (6, 3), "{counters:?}");
+    assert_eq!((passed[Direction::In as usize], passed[Direction::Out as usize]), (6, 3), "{counters:?}");
 }

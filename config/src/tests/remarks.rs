@@ -176,7 +176,7 @@ fn faults_of_a_file_of_mappings_have_its_name_and_lines() {
         [
             "etc/eam.txt:2  198.51.100.8/29 has 3 suffix bits, 2001:db8:1::/126 only 2; the IPv6 side must have at least as many suffix bits (RFC 7757 §3.2)",
             "etc/eam.txt:4  198.51.100.16 is already mapped (line 3); each prefix may be mapped once (RFC 7757 §5)",
-            "etc/eam.txt:5  `198.51.100.17` stands alone; a row is an IPv4 prefix and an IPv6 prefix",
+            "etc/eam.txt:5  `198.51.100.17` is incomplete; a row is an IPv4 prefix and an IPv6 prefix",
             "etc/eam.txt:6  2001:db8:2::1 is already mapped (line 3); each prefix may be mapped once (RFC 7757 §5)",
             "etc/eam.txt:7  203.0.113.7 is this host's own address on eth0; packets for it would never reach the gateway; choose another address",
         ]
@@ -272,7 +272,7 @@ fn more_mechanisms_than_the_engine_can_number_are_refused() {
 #[test]
 fn a_dynamic_pool_with_nothing_left_to_give_is_refused() {
     let text = "[siit]\nprefix = \"2001:db8:1::/96\"\ndynamic_pool = \"192.0.2.254/31\"\neam = [{ ipv4 = \"192.0.2.255\", ipv6 = \"2001:db8:2::1\" }]\n";
-    let said = "sixway.toml:4  siit.dynamic_pool  no address is left to give once the reserved and excluded ones are taken out";
+    let said = "sixway.toml:4  siit.dynamic_pool  no address remains after the reserved and excluded ones";
     faults(&format!("{OWN}{text}"), &[said]);
 }
 

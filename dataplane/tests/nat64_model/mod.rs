@@ -11,7 +11,7 @@ use model::{
     Binding, Expected, MOST_BINDINGS, MOST_SESSIONS, Model, POOL, PORTS, SECOND, Session, State, image,
 };
 use proptest::prelude::*;
-use sixway_dataplane::effects::{Beside, Effects};
+use sixway_dataplane::effects::{Effects, Generated};
 use sixway_dataplane::mechanism::contract::Arrival;
 use sixway_dataplane::mechanism::nat64::{Nat64, Nat64Config, Probe};
 use sixway_dataplane::nat::{
@@ -221,10 +221,10 @@ impl Pair {
         let (mut unanswered, mut probes) = (0, 0);
         let now = self.now();
         self.real.expire(now, usize::MAX, &mut self.effects);
-        for beside in self.effects.take_beside() {
-            match beside {
-                Beside::Answer(..) => unanswered += 1,
-                Beside::Probe(_) => probes += 1,
+        for generated in self.effects.take_generated() {
+            match generated {
+                Generated::Answer(..) => unanswered += 1,
+                Generated::Probe(_) => probes += 1,
             }
         }
         assert_eq!((unanswered, probes), expected, "stored SYNs answered, connections probed");

@@ -299,11 +299,11 @@ fn the_packets_of_these_properties_reach_what_they_should() {
         "taken_over",
         "handed_over",
         "merged",
-        "icmp_errors.unsourced",
+        "icmp_errors.no_source",
         "tcp_probes.made",
         "punted",
         "to_control",
-        "super_frames.joined",
+        "gso.joined",
     ];
     let is_elsewhere = |name: &str| {
         name.ends_with(".encap")

@@ -13,7 +13,8 @@ use crate::admin::{
 };
 use crate::metrics::{self, Beside, Gauge, Sample};
 use crate::worker::{BindingEntry, Command, Dump, DumpPage, Position, Post, Report, SessionEntry, Table};
-use sixway_dataplane::mechanism::table::{Kind, Way};
+use sixway_dataplane::direction::Direction;
+use sixway_dataplane::mechanism::table::Kind;
 use sixway_dataplane::{Counters, DropReason};
 use sixway_wire::Prefix4;
 use std::net::Ipv4Addr;
@@ -128,7 +129,7 @@ impl Gateway {
     /// Whether packets went into ISATAP tunnels lately.
     pub(super) fn isatap_is_used(&self) -> bool {
         let (history, kind) = (self.history(), Kind::Isatap);
-        history.rate(|counters| counters.passed[kind as usize][Way::Out as usize]) > 0.0
+        history.rate(|counters| counters.passed[kind as usize][Direction::Out as usize]) > 0.0
             || history.carried(|counts| words::carried(counts, kind)) > 0.0
     }
 

@@ -19,7 +19,9 @@ impl Gateway {
         let mut refusal = String::from("there is no nat64");
         for mechanism in self.stateful() {
             if self.static_inside(mechanism, named).await?.is_some() {
-                return Err(AdminError::Conflict("the outside address and port have another binding".into()));
+                return Err(AdminError::Conflict(
+                    "the outside address and port already have another binding".into(),
+                ));
             }
             // The worker of the host makes the binding; the others send packets there, and keep their hands off its endpoint.
             let mut refused = None;

@@ -1,4 +1,4 @@
-//! What a NAT is built from.
+//! The configuration of a NAT.
 
 use crate::nat::binding::{StaticBinding, StaticBindingError};
 use crate::nat::inside_key::{InsideHost, InsideKey};
@@ -19,13 +19,13 @@ pub struct Config<I = Endpoint6> {
     pub static_bindings: Vec<StaticBinding<I>>,
     /// Lifetimes; those below the RFCs' floors are raised to them.
     pub timeouts: Timeouts,
-    /// Most bindings of a worker; when they are used up, new ones are refused.
+    /// Maximum number of bindings of a worker. When it is reached, new ones are refused.
     pub max_bindings: u32,
     /// Most dynamic bindings of a subscriber at a worker (RFC 6888 REQ-4); 0: no limit of its own.
     pub max_bindings_per_subscriber: u32,
     /// Bits of the inside prefix that a subscriber has.
     pub subscriber_bits: u8,
-    /// Most sessions of a worker; when they are used up, new ones are refused.
+    /// Maximum number of sessions of a worker. When it is reached, new ones are refused.
     pub max_sessions: u32,
 }
 

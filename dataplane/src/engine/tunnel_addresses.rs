@@ -27,16 +27,16 @@ pub(super) fn own_addresses(config: &EngineConfig, own6: Option<Ipv6Addr>) -> Ow
 
 /// The addresses of this host.
 #[derive(Debug, Default)]
-pub(super) struct Hosts {
+pub(super) struct HostAddresses {
     /// Ascending.
     addresses: Vec<Ipv4Addr>,
     /// A bit for each of their last six bits, which spares most others the search.
-    ends: u64,
+    last_bits: u64,
     /// Of IPv6, ascending.
     addresses6: Vec<Ipv6Addr>,
 }
 
-impl Hosts {
+impl HostAddresses {
     /// The host's addresses, and those at which its tunnels end.
     pub(super) fn new(config: &EngineConfig, own6: Option<Ipv6Addr>) -> Self {
         let mut addresses: Vec<Ipv4Addr> = config.host4.clone();
@@ -51,41 +51,41 @@ impl Hosts {
         addresses6.sort_unstable();
         addresses.sort_unstable();
         addresses.dedup();
-        let ends = addresses.iter().fold(0, |ends, address| ends | 1 << (address.to_bits() % 64));
-        Self { addresses, ends, addresses6 }
+        let last_bits = addresses.iter().fold(0, |bits, address| bits | 1 << (address.to_bits() % 64));
+        Self { addresses, last_bits, addresses6 }
     }
 
     /// Whether the address is this host's: what is sent there in a tunnel would come back, and nothing comes from there
     /// (RFC 6324).
     #[inline(always)]
-    pub(super) fn hold(&self, address: Ipv4Addr) -> bool {
-        self.ends >> (address.to_bits() % 64) & 1 == 1 && self.addresses.binary_search(&address).is_ok()
+    pub(super) fn has4(&self, address: Ipv4Addr) -> bool {
+        self.last_bits >> (address.to_bits() % 64) & 1 == 1 && self.addresses.binary_search(&address).is_ok()
     }
 
     /// The same of an IPv6 address.
-    pub(super) fn hold6(&self, address: Ipv6Addr) -> bool {
+    pub(super) fn has6(&self, address: Ipv6Addr) -> bool {
         self.addresses6.binary_search(&address).is_ok()
     }
 
     /// Whether this host made an IPv4 packet with another one inside: routed into a second tunnel, it may come back for ever (RFC 2003
     /// §3.2), for IPv4 has no encapsulation limit.
     #[inline(always)]
-    pub(super) fn tunnelled(&self, packet: &Packet) -> bool {
+    pub(super) fn encapsulated(&self, packet: &Packet) -> bool {
         matches!(packet.protocol, IPV4 | IPV6)
-            && matches!(packet.addresses, Addresses::V4 { source, .. } if self.hold(source))
+            && matches!(packet.addresses, Addresses::V4 { source, .. } if self.has4(source))
     }
 
     /// Whether the source of a packet is this host's.
     #[inline(always)]
-    pub(super) fn hold_source(&self, packet: &Packet) -> bool {
+    pub(super) fn has_source(&self, packet: &Packet) -> bool {
         match packet.addresses {
-            Addresses::V4 { source, .. } => self.hold(source),
-            Addresses::V6 { source, .. } => self.hold6(source),
+            Addresses::V4 { source, .. } => self.has4(source),
+            Addresses::V6 { source, .. } => self.has6(source),
         }
     }
 }
 
-/// A tunnel of an endpoint.
+/// A tunnel of an local.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TunnelAt {
     pub(super) id: MechanismId,
@@ -93,7 +93,7 @@ pub(super) struct TunnelAt {
 }
 
 /// An IPv4 address of this host at which tunnels end.
-struct Endpoint {
+struct LocalAddress {
     address: Ipv4Addr,
     /// Tunnels with one outer source.
     exact: HashMap<Ipv4Addr, TunnelAt, FixedState>,
@@ -103,8 +103,8 @@ struct Endpoint {
     rest: Vec<TunnelAt>,
 }
 
-impl Endpoint {
-    /// The tunnel that has this address for its other end.
+impl LocalAddress {
+    /// The tunnel with this remote end.
     #[inline(always)]
     fn exactly(&self, remote: Ipv4Addr) -> Option<TunnelAt> {
         match self.one {
@@ -117,38 +117,38 @@ impl Endpoint {
 
 /// All addresses at which tunnels end.
 #[derive(Default)]
-pub(super) struct Ends(Vec<Endpoint>);
+pub(super) struct TunnelAddresses(Vec<LocalAddress>);
 
-impl Ends {
+impl TunnelAddresses {
     /// Those of these tunnels, each with the address at which it ends.
     pub(super) fn new(
         tunnels: impl Iterator<Item = (TunnelAt, Ipv4Addr)>,
         mechanisms: &Mechanisms,
         seed: u64,
     ) -> Self {
-        let mut endpoints: Vec<Endpoint> = Vec::new();
+        let mut locals: Vec<LocalAddress> = Vec::new();
         for (tunnel, address) in tunnels {
-            let at = endpoints.iter().position(|endpoint| endpoint.address == address).unwrap_or_else(|| {
+            let at = locals.iter().position(|one| one.address == address).unwrap_or_else(|| {
                 let exact = HashMap::with_hasher(FixedState::with_seed(seed));
-                endpoints.push(Endpoint { address, exact, one: None, rest: Vec::new() });
-                endpoints.len() - 1
+                locals.push(LocalAddress { address, exact, one: None, rest: Vec::new() });
+                locals.len() - 1
             });
             match remote(mechanisms, tunnel.id) {
                 Some(remote) => {
-                    endpoints[at].one = Some((remote, tunnel));
-                    endpoints[at].exact.insert(remote, tunnel);
+                    locals[at].one = Some((remote, tunnel));
+                    locals[at].exact.insert(remote, tunnel);
                 }
-                None => endpoints[at].rest.push(tunnel),
+                None => locals[at].rest.push(tunnel),
             }
         }
-        Self(endpoints)
+        Self(locals)
     }
 
     /// Adds an address at which other tunnels end.
     pub(super) fn add_address(&mut self, address: Ipv4Addr) {
         if self.at(address).is_none() {
             let exact = HashMap::default();
-            self.0.push(Endpoint { address, exact, one: None, rest: Vec::new() });
+            self.0.push(LocalAddress { address, exact, one: None, rest: Vec::new() });
         }
     }
 
@@ -156,24 +156,24 @@ impl Ends {
         self.0.is_empty()
     }
 
-    /// The number of the endpoint that has this address.
+    /// The number of a local address.
     #[inline(always)]
     pub(super) fn at(&self, address: Ipv4Addr) -> Option<u8> {
-        self.0.iter().position(|endpoint| endpoint.address == address).map(|at| at as u8)
+        self.0.iter().position(|one| one.address == address).map(|at| at as u8)
     }
 
-    /// The tunnel that a packet which came to an endpoint belongs to: the one that has its outer source for its other end, or the
-    /// first that claims it. What none of them claims is shown to the likeliest, so that the packet is told what it lacks.
+    /// The tunnel that a packet which came to a local address belongs to: the one whose remote end is its outer source, or the
+    /// first that claims it. What no tunnel claims goes to the likeliest one, so that the drop reason is specific.
     #[inline(always)]
     pub(super) fn came_through(
         &self,
-        endpoint: u8,
+        number: u8,
         arrived: Arrived,
         mechanisms: &Mechanisms,
     ) -> Option<TunnelAt> {
-        let endpoint = &self.0[usize::from(endpoint)];
-        let exact = endpoint.exactly(arrived.from);
-        match (exact, &endpoint.rest[..]) {
+        let local = &self.0[usize::from(number)];
+        let exact = local.exactly(arrived.from);
+        match (exact, &local.rest[..]) {
             (Some(tunnel), []) => Some(tunnel),
             (None, [tunnel]) => Some(*tunnel),
             (_, rest) => {
@@ -185,33 +185,33 @@ impl Ends {
     }
 
     /// Whether packets of any tunnel that ends there may have this outer source.
-    pub(super) fn may_come_from(&self, endpoint: u8, outer: Ipv4Addr, mechanisms: &Mechanisms) -> bool {
-        let endpoint = &self.0[usize::from(endpoint)];
+    pub(super) fn may_come_from(&self, number: u8, outer: Ipv4Addr, mechanisms: &Mechanisms) -> bool {
+        let local = &self.0[usize::from(number)];
         let may = |id: MechanismId| with_row_ref!(mechanisms, id.kind, row => row.all[usize::from(id.index)].may_come_from(outer));
-        endpoint.exactly(outer).is_some() || endpoint.rest.iter().any(|tunnel| may(tunnel.id))
+        local.exactly(outer).is_some() || local.rest.iter().any(|tunnel| may(tunnel.id))
     }
 
-    /// The tunnel of an endpoint that sends packets between these inner addresses to that outer destination.
+    /// The tunnel of a local address that sends packets between these inner addresses to that outer destination.
     pub(super) fn went_through(
         &self,
-        endpoint: u8,
+        number: u8,
         (source, destination): (Ipv6Addr, Ipv6Addr),
         outer: Ipv4Addr,
         mechanisms: &Mechanisms,
     ) -> Option<TunnelAt> {
-        let endpoint = &self.0[usize::from(endpoint)];
-        let exact = endpoint.exactly(outer);
+        let local = &self.0[usize::from(number)];
+        let exact = local.exactly(outer);
         let sent = |id: MechanismId| {
             with_row_ref!(mechanisms, id.kind,
                 row => row.all[usize::from(id.index)].sent(source, destination, outer))
         };
-        let mut tunnels = exact.into_iter().chain(endpoint.rest.iter().copied());
+        let mut tunnels = exact.into_iter().chain(local.rest.iter().copied());
         tunnels.find(|tunnel| sent(tunnel.id))
     }
 
-    /// The tunnel of an endpoint whose only other end this is.
-    pub(super) fn only_to(&self, endpoint: u8, remote: Ipv4Addr) -> Option<TunnelAt> {
-        self.0[usize::from(endpoint)].exactly(remote)
+    /// The tunnel of a local address with this only remote end.
+    pub(super) fn only_to(&self, number: u8, remote: Ipv4Addr) -> Option<TunnelAt> {
+        self.0[usize::from(number)].exactly(remote)
     }
 }
 

@@ -1,8 +1,8 @@
 //! What is NAT64's own: the prefix, which addresses may pass (RFC 6146 §3.5, RFC 6052 §3.1), and the translation (RFC 6146 §3.6).
 
-use crate::classify::source_check::{is_martian4, is_martian6};
 use crate::drop_reason::DropReason;
 use crate::nat::{Inside, Mechanism, Outside};
+use crate::source_check::{is_martian4, is_martian6};
 use crate::translate::address::rfc6052::Rfc6052;
 use crate::verdict::{Decision, Edit, Next, PolicyId};
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -10,7 +10,7 @@ use sixway_wire::{Endpoint4, Endpoint6, Prefix6};
 
 /// What its answers follow from.
 #[derive(Clone, Debug)]
-pub(super) struct Own {
+pub(super) struct AddressRules {
     /// The translation prefix, Pref64::/n.
     pub(super) prefix: Rfc6052,
     /// Prefixes of the gateway's other NAT64s: no host's address lies under one.
@@ -19,7 +19,7 @@ pub(super) struct Own {
     pub(super) policy: PolicyId,
 }
 
-impl Own {
+impl AddressRules {
     /// RFC 6146 §3.5: a source under the prefix, or another NAT64's, would make hairpins loop.
     pub(super) fn refuse_own_source(&self, source: Ipv6Addr) -> Result<(), DropReason> {
         if self.is_image(source) { Err(DropReason::SourceInTranslationPrefix) } else { Ok(()) }
@@ -31,7 +31,7 @@ impl Own {
     }
 }
 
-impl Mechanism<Endpoint6> for Own {
+impl Mechanism<Endpoint6> for AddressRules {
     type Outcome = Decision;
 
     #[inline(always)]

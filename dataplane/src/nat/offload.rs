@@ -1,15 +1,16 @@
-//! Flows that the kernel carries on by itself: what the engine tells a fast path, and what it asks of it.
+//! Flows that the kernel forwards without the engine: the interface between the engine and a fast path.
 //!
-//! The engine decides; the fast path repeats. An entry stands for a session of a stateful translator, with one half for each direction.
-//! It is armed first: its packets still come to the engine, and each leaves a [`mark`] behind. When the last packet that the engine has sent is
-//! the last that left its mark, none is under way, and the half becomes active: so a flow's packets never overtake one another.
+//! The engine decides; the fast path repeats the decision. An entry is a session of a stateful translator, with one half for each direction.
+//! An entry is armed first: its packets still come to the engine, and each leaves a [`mark`]. When the last packet that the engine has sent is
+//! the last that left its mark, no packet is in flight, and the half becomes active. So the packets of a flow are never reordered.
 
+use crate::direction::Direction;
+use crate::identity::Identity;
 use crate::instant::Instant;
-use crate::mechanism::identity::Identity;
-use crate::nat::{Direction, Inside, NatProtocol, Outside};
+use crate::nat::{Inside, NatProtocol, Outside};
 use sixway_wire::{Endpoint4, Endpoint6};
 
-/// A session as an entry has it.
+/// The session of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OffloadedFlow {
     /// The stateful translator.
@@ -20,18 +21,18 @@ pub struct OffloadedFlow {
     pub inside: Inside<Endpoint6>,
     /// Outside endpoint.
     pub outside: Outside<Endpoint4>,
-    /// The other end.
+    /// The remote endpoint.
     pub remote: Endpoint4,
 }
 
-/// Names an entry for as long as it is not removed; below `u32::MAX`.
+/// Identifies an entry until it is removed; below `u32::MAX`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FlowHandle(pub u32);
 
 /// What an entry's half has seen since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HalfUsage {
-    /// Packets forwarded by the fast path, a super-frame's segments each.
+    /// Packets forwarded by the fast path, a GSO packet's segments each.
     pub packets: u64,
     /// Octets of IP packets as they came.
     pub octets: u64,
@@ -48,7 +49,7 @@ pub trait FastPath: Send {
     /// Another handle of the same worker to the same fast path: each translator has one of its own.
     fn handle(&self) -> Box<dyn FastPath>;
 
-    /// Makes an armed entry, both halves. `None`: there is no room, or it is off.
+    /// Creates an armed entry, both halves. `None`: the fast path is full or off.
     fn arm(&mut self, flow: &OffloadedFlow) -> Option<FlowHandle>;
 
     /// Makes a half active if the last packet that went by it left this mark. Whether it is active now.
@@ -60,13 +61,13 @@ pub trait FastPath: Send {
     /// Makes both halves active whatever is under way. Whether one was not.
     fn force(&mut self, handle: FlowHandle) -> bool;
 
-    /// Takes an entry out. No packet is forwarded by it from a millisecond later on. Returns what it had seen.
+    /// Removes an entry and returns its usage. At the latest one millisecond later it forwards no packet.
     fn remove(&mut self, handle: FlowHandle) -> Usage;
 
     /// The flow had packets elsewhere, the last at this time: no half is taken for one that was idle for longer.
     fn touch(&mut self, handle: FlowHandle, last: Instant);
 
-    /// What an entry has seen.
+    /// The usage of an entry.
     fn usage(&self, handle: FlowHandle) -> Usage;
 }
 

@@ -1,6 +1,6 @@
 //! Which mechanism a flow or a session belongs to, in words that outlive the configuration's order and the process.
 
-use super::table::Kind;
+use crate::kind::Kind;
 use core::fmt;
 use sixway_wire::Prefix6;
 
@@ -18,7 +18,7 @@ impl Identity {
         Self::of(Kind::Nat64, prefix)
     }
 
-    /// A mechanism of this kind that is told from others by a prefix.
+    /// The mechanism of this kind with this prefix.
     const fn of(kind: Kind, prefix: Prefix6) -> Self {
         let hash = fnv1a(FNV_BASIS, &[kind.number(), prefix.length()]);
         let hash = fnv1a(hash, &prefix.address().octets());
