@@ -14,9 +14,11 @@ pub mod admin;
 pub mod command;
 pub mod config;
 pub mod daemon;
-pub mod dns64;
 pub mod fast_path;
 pub mod host;
 pub mod metrics;
 pub mod show;
+pub mod view;
 pub mod worker;
+
+pub use sixway_dns64 as dns64;

@@ -4,12 +4,7 @@
 mod dns64;
 mod fast_path;
 
-use crate::admin::{AdminError, Backend, Dns64Row, FastPathRow, RouterAdvertisementRow};
-use axum::Router;
-use axum::extract::State;
-use axum::http::header;
-use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use crate::view::{Dns64Row, FastPathRow, RouterAdvertisementRow};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
 use prometheus_client::metrics::MetricType;
@@ -20,20 +15,9 @@ use sixway_dataplane::{Counters, DropReason};
 use sixway_fastpath::Taken;
 use sixway_link::LinkCounters;
 use std::fmt;
-use std::sync::Arc;
 
-/// OpenMetrics 1.0.0 §4.2.
-const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-/// The one route of the metrics endpoint.
-pub(crate) fn routes<B: Backend>() -> Router<Arc<B>> {
-    Router::new().route("/metrics", get(metrics::<B>))
-}
-
-async fn metrics<B: Backend>(State(backend): State<Arc<B>>) -> Result<Response, AdminError> {
-    let text = backend.metrics().await?;
-    Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response())
-}
+/// The media type of the text: OpenMetrics 1.0.0 §4.2.
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// How full a bounded table is.
 #[derive(Clone, Debug, PartialEq, Eq)]

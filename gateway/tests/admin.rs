@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 
-use sixway::admin::{
-    AdminError, Backend, BindingRow, Client, ClientError, CounterRow, Dns64Row, DropRow, FastPathRow, Flush,
-    Flushed, Named, NewRemote, Page, Query, RouterAdvertisementRow, SessionRow, SixRdRow, Status, router,
+use sixway::admin::{AdminError, Backend, Client, ClientError, Named, Query, router};
+use sixway::view::{
+    BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Flush, Flushed, NewRemote, Page,
+    RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
 use std::io::{Read, Write};
 use std::path::PathBuf;

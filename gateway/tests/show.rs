@@ -2,11 +2,11 @@
 
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 
-use sixway::admin::{
+use sixway::show::{self, Colour};
+use sixway::view::{
     AdvertisedRow, BindingRow, CounterRow, Device, Dns64Row, DropRow, FastPathShare, MechanismRow, Page,
     Rates, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
-use sixway::show::{self, Colour};
 
 fn session() -> SessionRow {
     SessionRow {

@@ -1,39 +1,13 @@
 //! What the admin API asks the gateway: a trait, so that the API is tested without one.
 
-use super::dns64_rows::{Dns64Row, Flush, Flushed};
 use super::edit::Named;
+use super::error::AdminError;
 use super::filter::Query;
-use super::rows::{
-    BindingRow, CounterRow, DropRow, FastPathRow, NewRemote, Page, RouterAdvertisementRow, SessionRow,
-    SixRdRow, Status,
+use crate::view::{
+    BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Flush, Flushed, NewRemote, Page,
+    RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
-use std::fmt;
 use std::future::Future;
-
-/// Why a request was not answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AdminError {
-    /// The request is wrong: what is, and how to mend it.
-    BadRequest(String),
-    /// What it names does not exist.
-    NotFound(String),
-    /// It contradicts what there is.
-    Conflict(String),
-    /// A worker did not answer in time.
-    Busy(String),
-}
-
-impl fmt::Display for AdminError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::BadRequest(what) | Self::NotFound(what) | Self::Conflict(what) | Self::Busy(what) => {
-                f.write_str(what)
-            }
-        }
-    }
-}
-
-impl std::error::Error for AdminError {}
 
 /// The running gateway, as the admin API sees it.
 pub trait Backend: Send + Sync + 'static {

@@ -1,6 +1,6 @@
 //! Asks a running gateway: one HTTP/1.0 request over its Unix socket, so that the answer ends where the connection ends.
 
-use super::rows::Fault;
+use crate::view::Fault;
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::io::{self, Read, Write};

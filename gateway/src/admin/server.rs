@@ -1,10 +1,11 @@
 //! The routes of the admin API. Requests have a bounded body and query; answers are pages of at most [`MAX_LIMIT`] rows.
 
-use super::backend::{AdminError, Backend};
-use super::dns64_rows::Flush;
+use super::backend::Backend;
 use super::edit::Named;
+use super::error::AdminError;
 use super::filter::Query;
-use super::rows::{Fault, Left, NewRemote, RouterAdvertisementRow, SixRdRow};
+use super::metrics_route::metrics_route;
+use crate::view::{Fault, Flush, Left, NewRemote, RouterAdvertisementRow, SixRdRow};
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Query as UrlQuery, State};
 use axum::http::{Method, StatusCode, Uri};
@@ -20,18 +21,6 @@ pub const DEFAULT_LIMIT: usize = 1_000;
 pub const MAX_LIMIT: usize = 10_000;
 /// The longest request body in octets.
 const MAX_BODY: usize = 16 * 1_024;
-
-impl IntoResponse for AdminError {
-    fn into_response(self) -> Response {
-        let status = match &self {
-            Self::BadRequest(_) => StatusCode::BAD_REQUEST,
-            Self::NotFound(_) => StatusCode::NOT_FOUND,
-            Self::Conflict(_) => StatusCode::CONFLICT,
-            Self::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
-        };
-        (status, Json(Fault { error: self.to_string() })).into_response()
-    }
-}
 
 /// The API over `backend`, to be served on a Unix socket. `/metrics` is answered here too.
 pub fn router<B: Backend>(backend: Arc<B>) -> Router {
@@ -49,7 +38,7 @@ pub fn router<B: Backend>(backend: Arc<B>) -> Router {
         .route("/v1/fastpath", get(fast_path::<B>).delete(end_fast_path::<B>))
         .route("/v1/leave", post(leave::<B>))
         .route("/v1/config", get(config::<B>))
-        .merge(crate::metrics::routes::<B>())
+        .merge(metrics_route::<B>())
         .fallback(nothing_there)
         .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(MAX_BODY))

@@ -1,9 +1,12 @@
 //! `sixway dns64`: what a running DNS64 keeps is forgotten.
 
+use super::failure::Failure;
+use super::output::say;
+use super::run_directory::RUN_DIRECTORY;
 use super::show::{failure, json, only_socket};
-use super::{Failure, RUN_DIRECTORY, say};
-use crate::admin::{Client, Flushed};
+use crate::admin::Client;
 use crate::show::plural;
+use crate::view::Flushed;
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
 

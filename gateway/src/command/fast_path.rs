@@ -1,6 +1,8 @@
 //! `sixway fastpath`: what the kernel carries on by itself is removed, whoever made it.
 
-use super::{Failure, RUN_DIRECTORY, say};
+use super::failure::Failure;
+use super::output::say;
+use super::run_directory::RUN_DIRECTORY;
 use crate::admin::Client;
 use crate::host;
 use clap::{Args, Subcommand};

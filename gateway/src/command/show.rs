@@ -1,11 +1,14 @@
 //! `sixway show`: asks the running gateway and prints what it says.
 
-use super::{Failure, RUN_DIRECTORY, ShowArguments, ShowKind};
-use crate::admin::{
-    BindingRow, Client, ClientError, CounterRow, Dns64Row, DropRow, FastPathRow, MAX_LIMIT, Page, Query,
-    RouterAdvertisementRow, SessionRow, SixRdRow, Status,
-};
+use super::failure::Failure;
+use super::run_directory::RUN_DIRECTORY;
+use super::show_arguments::{ShowArguments, ShowKind};
+use crate::admin::{Client, ClientError, MAX_LIMIT, Query};
 use crate::show::{self, Colour};
+use crate::view::{
+    BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Page, RouterAdvertisementRow, SessionRow,
+    SixRdRow, Status,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{self, IsTerminal, Write};

@@ -1,6 +1,8 @@
 //! `sixway six-rd`: the arithmetic of RFC 5969 §4, both ways, off line.
 
-use super::{Failure, say};
+use super::failure::Failure;
+use super::output::say;
+
 use clap::{Args, Subcommand};
 use sixway_dataplane::tunnel::address::Domain;
 use sixway_wire::{Prefix4, Prefix6};

@@ -1,6 +1,6 @@
 //! Router advertisements on the links of this host (RFC 4861 §6.2): a task for each.
 
-use crate::admin::{AdvertisedRow, RouterAdvertisementRow};
+use crate::view::{AdvertisedRow, RouterAdvertisementRow};
 use crate::worker::Clock;
 use sixway_control::Instant;
 use sixway_control::neighbour_discovery::Received;

@@ -1,9 +1,9 @@
 //! The trust anchors: read at the start, followed as their zones change their keys (RFC 5011), kept on disk.
 
-use super::dns64::Dns64View;
-use crate::admin::AnchorRow;
+use super::dns64_view::Dns64View;
 use crate::config::dns64::Dns64;
 use crate::dns64::{Message, ReplyTo, UpstreamQuery};
+use crate::view::AnchorRow;
 use crate::worker::Clock;
 use sixway_control::dns64::trust_anchor::{Change, Event, TrustAnchors};
 use sixway_control::dns64::{Anchor, Wire};

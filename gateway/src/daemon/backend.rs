@@ -1,21 +1,21 @@
 //! Answers the admin API by asking the workers.
 
 use super::carried::{Carried, Seen};
-use super::dns64::Dns64View;
+use super::dns64_view::Dns64View;
+use super::facts::Facts;
 use super::rates::History;
 use super::remote_names::{self, RemoteReceiver, RemoteSender};
 use super::tunnel_view::TunnelView;
 use super::words;
-use crate::admin::{
-    AdminError, Backend, BindingRow, CounterRow, Device, Dns64Row, DropRow, FastPathRow, FastPathShare,
-    Filter, Flush, Flushed, MechanismRow, Named, NewRemote, Page, Query, RouterAdvertisementRow, SessionRow,
-    SixRdRow, Status,
-};
+use crate::admin::{AdminError, Backend, Filter, Named, Query};
 use crate::metrics::{self, Beside, Gauge, Sample};
+use crate::view::{
+    BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, FastPathShare, Flush, Flushed, MechanismRow,
+    NewRemote, Page, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
+};
 use crate::worker::{BindingEntry, Command, Dump, DumpPage, Position, Post, Report, SessionEntry, Table};
 use sixway_dataplane::mechanism::table::{Kind, Way};
 use sixway_dataplane::{Counters, DropReason};
-use sixway_wire::Prefix4;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -26,36 +26,6 @@ const PATIENCE: Duration = Duration::from_secs(8);
 
 /// How long an answer may take to be written.
 const ANSWERED: Duration = Duration::from_millis(50);
-
-/// What does not change while the gateway runs.
-#[derive(Clone, Debug)]
-pub struct Facts {
-    /// The gateway's name.
-    pub name: String,
-    /// Its device; `None`: it needs none.
-    pub device: Option<Device>,
-    /// Its mechanisms, in the order of the workers' tables.
-    pub mechanisms: Vec<Mechanism>,
-    /// Where metrics are served.
-    pub metrics: Option<String>,
-    /// Links that router advertisements are sent on, and what they say, in a few words.
-    pub advertised: Vec<(String, String)>,
-    /// Tunnels whose remote is a name, and where it may lead; nowhere named: anywhere.
-    pub named_remotes: Vec<(String, Vec<Prefix4>)>,
-    /// The configuration in force.
-    pub config: serde_json::Value,
-}
-
-/// A configured mechanism.
-#[derive(Clone, Debug)]
-pub struct Mechanism {
-    /// What the configuration calls it.
-    pub name: String,
-    /// What it serves, in a few words.
-    pub serves: String,
-    /// What it is.
-    pub kind: Kind,
-}
 
 /// The running gateway, as the admin API sees it.
 #[derive(Debug)]

@@ -2,9 +2,9 @@
 //! configured tunnels (RFC 4213 §3.8). The messages come out of the tunnels to the workers, who hand them over, and go out by raw sockets.
 
 use super::advertiser;
-use super::path_errors::undelivered;
-use crate::admin::RouterAdvertisementRow;
+use super::undelivered::undelivered;
 use crate::config::{Config, Isatap, IsatapRole, Learnt, Surroundings, TunnelMtu};
+use crate::view::RouterAdvertisementRow;
 use crate::worker::Clock;
 use sixway_control::Instant;
 use sixway_control::isatap_host::{HostAction, IsatapHost};

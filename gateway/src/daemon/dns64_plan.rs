@@ -1,8 +1,10 @@
 //! From the configuration to what the DNS64's threads are made of.
 
-use crate::config::dns64::Upstream;
+use crate::config::dns64::{Dns64, Transport, Upstream};
 use crate::config::{Config, HostAddress, Surroundings};
-use crate::dns64::{Facts, Plan};
+use crate::dns64::Plan;
+use crate::dns64::streams::{Bounds, StreamSettings, TransportSettings, UpstreamSettings, request};
+use crate::view::Dns64Facts;
 use sixway_control::dns64::{Access, Anchor};
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use std::net::SocketAddr;
@@ -29,9 +31,36 @@ pub(super) fn plan(config: &Config, access: Access, anchors: Vec<Anchor>) -> Opt
     })
 }
 
+/// What is served and asked by streams.
+pub(super) fn streams(dns64: &Dns64) -> StreamSettings {
+    let listening = &dns64.listening;
+    StreamSettings {
+        tcp: listening.listen.clone(),
+        tls: listening.listen_tls.clone(),
+        https: listening.listen_https.clone(),
+        certificate: listening.certificate.clone().zip(listening.key.clone()),
+        upstreams: dns64.upstreams.iter().map(stream_upstream).collect(),
+        bounds: Bounds::default(),
+    }
+}
+
+fn stream_upstream(upstream: &Upstream) -> UpstreamSettings {
+    let name = || upstream.name.clone().unwrap_or_else(|| upstream.address.ip().to_string());
+    let way = match upstream.transport {
+        Transport::Udp | Transport::Tcp => TransportSettings::Tcp,
+        Transport::Tls => TransportSettings::Tls { name: name(), ca: upstream.ca.clone() },
+        Transport::Https => TransportSettings::Https {
+            name: name(),
+            ca: upstream.ca.clone(),
+            path: upstream.path.clone().unwrap_or_else(|| request::PATH.to_owned()),
+        },
+    };
+    UpstreamSettings { address: upstream.endpoint(), way }
+}
+
 /// What is said of it as long as it runs.
-pub(super) fn facts(config: &Config, plan: &Plan) -> Facts {
-    let Some(dns64) = &config.dns64 else { return Facts::default() };
+pub(super) fn facts(config: &Config, plan: &Plan) -> Dns64Facts {
+    let Some(dns64) = &config.dns64 else { return Dns64Facts::default() };
     let listening = &dns64.listening;
     let with = |addresses: &[SocketAddr], what: &str| -> Vec<String> {
         addresses.iter().map(|address| format!("{address}{what}")).collect()
@@ -40,7 +69,7 @@ pub(super) fn facts(config: &Config, plan: &Plan) -> Facts {
     places.extend(with(&listening.listen_tls, " (tls)"));
     places.extend(with(&listening.listen_https, " (https)"));
     let prefixes: Vec<String> = dns64.prefixes.iter().map(|prefix| whose(config, *prefix)).collect();
-    Facts {
+    Dns64Facts {
         serves: format!("{} · {}", places.join(", "), prefixes.join(", ")),
         upstreams: plan.names.clone(),
         cache: dns64.bounds.cache,

@@ -146,7 +146,7 @@ impl Gateway {
 
 #[cfg(test)]
 mod tests {
-    use super::super::backend::{Facts, Mechanism};
+    use super::super::facts::{Facts, Mechanism};
     use super::*;
     use crate::worker::{DumpPage, Mailbox, mailbox};
     use sixway_dataplane::mechanism::table::Kind;

@@ -1,22 +1,24 @@
 //! What a gateway has beside its workers: the host that is set up, tunnels, pools, the fast path, the sockets that others come in by.
 
-use super::backend::{Facts, Gateway};
+use super::backend::Gateway;
 use super::carried::Carried;
 use super::dns64::Dns64;
+use super::error::RunError;
+use super::facts::Facts;
 use super::offload::{Begin, Offload};
 use super::pool_file::PoolFile;
 use super::pool_keeper::PoolKeeper;
 use super::predecessor::Predecessor;
-use super::run::{RunError, Start};
 use super::signals::Signals;
+use super::start::Start;
 use super::threads::Threads;
 use super::tunnels::Tunnels;
 use super::{engines, inheritance, offload, pool_keeper, serve, setup, takeover};
-use crate::admin::Device;
 use crate::config::{Config, Surroundings};
 use crate::fast_path::Keeper;
 use crate::host::{Host, HostError};
 use crate::show::plural;
+use crate::view::Device;
 use crate::worker::{Clock, Translator};
 use sixway_dataplane::engine::Engine;
 use sixway_link::Tun;

@@ -3,7 +3,7 @@
 
 use super::port_ledger::{Ledger, MOST_ADDRESSES};
 use super::predecessor::Predecessor;
-use super::run::Start;
+use super::start::Start;
 use super::takeover;
 use crate::config::Config;
 use crate::show::plural;

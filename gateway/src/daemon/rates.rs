@@ -1,6 +1,6 @@
 //! What passed lately: the counters of the last seconds, one sample each second.
 
-use crate::admin::Rates;
+use crate::view::Rates;
 use sixway_dataplane::{Counters, DropReason};
 use sixway_fastpath::Counts;
 use std::collections::VecDeque;

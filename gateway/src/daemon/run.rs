@@ -1,17 +1,20 @@
 //! From the start to the end of a gateway.
 
-use super::backend::{Facts, Gateway};
+use super::backend::Gateway;
 use super::dns64::Dns64;
+use super::error::RunError;
+use super::facts::Facts;
 use super::ground::{Doors, Ground};
 use super::signals::{Signals, Told};
+use super::start::Start;
 use super::threads::Threads;
 use super::{log, offload, pool_keeper, serve, takeover};
-use crate::admin::{Backend, Device};
+use crate::admin::Backend;
 use crate::config::Config;
-use crate::host::{self, HostError};
+use crate::host;
 use crate::show::plural;
+use crate::view::Device;
 use sixway_link::Tun;
-use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -20,40 +23,6 @@ use tokio::sync::mpsc::channel;
 
 /// Packets for control protocols that wait.
 const CONTROL: usize = 256;
-
-/// Why a gateway did not start, or ended by itself. Everything was put back.
-#[derive(Debug)]
-pub enum RunError {
-    /// The host cannot be set up.
-    Host(HostError),
-    /// Something else cannot be had: what, and what the kernel said.
-    Io(String, io::Error),
-    /// An engine cannot be made.
-    Engine(String),
-    /// A worker ended by itself.
-    Worker(String),
-    /// Tunnels cannot be what they are to be: a line each.
-    Tunnels(String),
-    /// The DNS64 cannot be had, or ended by itself.
-    Dns64(String),
-    /// The fast path is demanded and cannot be had.
-    FastPath(String),
-    /// Another process does not make way, or this one cannot become another.
-    Takeover(String),
-}
-
-/// What a gateway is started with.
-#[derive(Clone, Copy, Debug)]
-pub struct Start<'a> {
-    /// Its configuration.
-    pub config: &'a Config,
-    /// The file that this was read from; SIGHUP reads it again.
-    pub file: &'a Path,
-    /// Where state files are kept.
-    pub directory: &'a Path,
-    /// The process that runs this gateway is to make way.
-    pub takeover: bool,
-}
 
 /// How a gateway ends.
 enum End {
@@ -64,23 +33,6 @@ enum End {
     /// This process goes on as another.
     Anew,
 }
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Host(error) => error.fmt(f),
-            Self::Io(what, error) => write!(f, "{what}: {error}"),
-            Self::Engine(what)
-            | Self::Worker(what)
-            | Self::Tunnels(what)
-            | Self::Dns64(what)
-            | Self::FastPath(what)
-            | Self::Takeover(what) => f.write_str(what),
-        }
-    }
-}
-
-impl std::error::Error for RunError {}
 
 /// Runs a gateway until it is told to end by a signal (SIGTERM, SIGINT; SIGHUP if it has no fast path), or another process takes over.
 ///

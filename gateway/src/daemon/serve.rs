@@ -2,7 +2,7 @@
 //! connect can hold the gateway's memory or its descriptors.
 
 use super::backend::Gateway;
-use crate::{admin, metrics};
+use crate::admin;
 use axum::Router;
 use axum::serve::Listener;
 use std::fs;
@@ -79,7 +79,7 @@ pub(super) async fn admin(listener: UnixListener, gateway: Arc<Gateway>) {
 /// Serves the metrics, for ever, if they are to be served.
 pub(super) async fn metrics(listener: Option<TcpListener>, gateway: Arc<Gateway>) {
     match listener {
-        Some(listener) => serve(listener, metrics::routes().with_state(gateway)).await,
+        Some(listener) => serve(listener, admin::metrics_route().with_state(gateway)).await,
         None => pending().await,
     }
 }

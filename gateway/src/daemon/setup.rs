@@ -1,6 +1,6 @@
 //! From the configuration to what the gateway is made of.
 
-use super::backend::Mechanism;
+use super::facts::Mechanism;
 use super::tunnel_view::TunnelView;
 use crate::config::{Config, Nat64, Remote, Route, Siit};
 use crate::host::{Forwarding, Plan};

@@ -3,13 +3,15 @@
 //! The one that leaves stops its workers, writes down the sessions that the fast path does not carry, and ends without putting anything
 //! back: device, routes, settings and what is pinned stay. The lock of the state file is free then, and the other goes on with all of it.
 
+use super::error::RunError;
 use super::handover_file::{self, Found, Handed};
 use super::predecessor::Predecessor;
-use super::run::{RunError, Start};
-use crate::admin::{Client, ClientError, Left};
+use super::start::Start;
+use crate::admin::{Client, ClientError};
 use crate::config::Config;
 use crate::host;
 use crate::show::plural;
+use crate::view::Left;
 use crate::worker::Clock;
 use sixway_dataplane::engine::Engine;
 use sixway_dataplane::mechanism::identity::Identity;

@@ -1,7 +1,7 @@
 //! The workers' threads.
 
+use super::error::RunError;
 use super::handover_file::Handed;
-use super::run::RunError;
 use crate::worker::{
     Clock, Command, ControlSender, Post, Unreachable, Wake, Worker, exchanges, mailbox, rings,
 };

@@ -1,10 +1,10 @@
 //! What `sixway show` sees of the tunnels at the moment.
 
-use crate::admin::{RouterAdvertisementRow, SixRdRow};
 use crate::config::{
     Config, ConfiguredTunnel, Isatap, IsatapRole, LocalAddress, Remote, SixRd, SixRdRole, SixToFour,
     Surroundings,
 };
+use crate::view::{RouterAdvertisementRow, SixRdRow};
 use sixway_fastpath::Taken;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;

@@ -7,12 +7,12 @@
 use super::advertiser::Advertiser;
 use super::backend::Gateway;
 use super::discovery::Discovery;
+use super::error::RunError;
 use super::offload::Offload;
 use super::packet_filter::PacketFilter;
 use super::path_errors::{self, PathErrorRelay};
 use super::promises::Promises;
 use super::remote_names::RemoteNames;
-use super::run::RunError;
 use super::tunnel_view::TunnelView;
 use crate::config::{Config, RouterAdvertisement, Steering as Wanted, Surroundings};
 use crate::host::{Host, HostError, kernel_tunnels};

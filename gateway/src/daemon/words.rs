@@ -1,7 +1,7 @@
 //! Values of the engine, put into words.
 
 use super::carried::Seen;
-use crate::admin::{CarriedRow, CounterRow, FastPathRow, FastPathShare, PassedRow};
+use crate::view::{CarriedRow, CounterRow, FastPathRow, FastPathShare, PassedRow};
 use sixway_dataplane::Counters;
 use sixway_dataplane::drop_reason::Answer;
 use sixway_dataplane::mechanism::table::Kind;

@@ -7,6 +7,7 @@ use super::facts::{Attached, Facts};
 use super::look::Look;
 use super::neighbours::{matters, to_probe};
 use super::octets::{messages, write_attribute};
+use super::used_hop::UsedHop;
 use super::watch::Watch;
 use crate::worker::Wake;
 use nix::errno::Errno;
@@ -21,19 +22,6 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-
-/// A neighbour that the programs send to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UsedHop {
-    /// The device of the kernel's route.
-    pub ifindex: u32,
-    /// Its address.
-    pub address: IpAddr,
-    /// The Ethernet address that is sent to.
-    pub mac: [u8; 6],
-    /// How long ago a packet was sent.
-    pub idle: Duration,
-}
 
 /// The programs' maps, as far as they are kept here.
 pub trait Maps: Send + Sync {

@@ -18,8 +18,10 @@ mod neighbours;
 mod octets;
 mod pace;
 mod plain;
+mod used_hop;
 mod watch;
 
 pub use facts::{Attached, Facts, Interface};
-pub use keeper::{Keeper, Maps, ProgramMaps, UsedHop};
+pub use keeper::{Keeper, Maps, ProgramMaps};
 pub use look::facts_now;
+pub use used_hop::UsedHop;

@@ -1,7 +1,7 @@
 //! The neighbours that the programs send to: which news of them matters, and which are to be asked whether they are still there.
 
 use super::event::Neighbour;
-use super::keeper::UsedHop;
+use super::used_hop::UsedHop;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::Duration;

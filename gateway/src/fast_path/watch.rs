@@ -1,9 +1,9 @@
 //! What the events of a moment ask for: a new generation, a look at links and rules, a look at the routes.
 
 use super::event::Event;
-use super::keeper::UsedHop;
 use super::neighbours::matters;
 use super::pace::Pace;
+use super::used_hop::UsedHop;
 use std::time::{Duration, Instant};
 
 /// Not more often: a flood of routes must not keep every flow asking the kernel.

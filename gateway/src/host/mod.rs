@@ -5,6 +5,7 @@
 
 mod capability;
 mod device;
+mod error;
 mod firewall;
 mod forwarding;
 mod inherited;
@@ -20,7 +21,8 @@ mod route;
 mod source_rules;
 
 pub use capability::{CAP_NET_ADMIN, has_capability};
-pub use device::{Host, HostError, Plan};
+pub use device::{Host, Plan};
+pub use error::HostError;
 pub use firewall::{Obstacle, obstacles};
 pub use forwarding::{Forwarding, device_settings, host_settings};
 pub use links::kernel_tunnels;

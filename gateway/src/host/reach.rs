@@ -1,7 +1,7 @@
 //! What the tunnels need of this host's kernel: set, changed, and removed. Routes into the device and addresses on it vanish with
 //! it; the rest is recorded before it is done.
 
-use super::device::HostError;
+use super::error::HostError;
 use super::kernel::{self, Network, Refusal, Route6};
 use super::record::{Record, RecordError};
 use super::route::RouteError;

@@ -1,6 +1,6 @@
 //! Metrics of the DNS64: every outcome with its help text from the one list, the fill of its tables, and its upstreams.
 
-use crate::admin::{Dns64Row, UpstreamRow};
+use crate::view::{Dns64Row, UpstreamRow};
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
@@ -95,7 +95,7 @@ fn upstreams(row: &Dns64Row, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result
 mod tests {
     use super::super::{Beside, encode};
     use super::*;
-    use crate::admin::{CountedRow, OutcomeRow};
+    use crate::view::{CountedRow, OutcomeRow};
 
     #[test]
     fn every_outcome_has_its_count_and_its_help() {

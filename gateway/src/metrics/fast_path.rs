@@ -1,6 +1,6 @@
 //! Metrics of the fast path.
 
-use crate::admin::FastPathRow;
+use crate::view::FastPathRow;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;

@@ -1,9 +1,9 @@
 //! `sixway show counters` and `sixway show drops`.
 
-use super::Colour;
+use super::colour::Colour;
 use super::quantity::{ago, count};
 use super::table::Table;
-use crate::admin::{CounterRow, DropRow};
+use crate::view::{CounterRow, DropRow};
 
 /// The table of counters; one column for each worker if there are several.
 pub fn counters(rows: &[CounterRow], colour: Colour) -> String {

@@ -1,10 +1,9 @@
 //! `sixway show dns64`.
 
-use super::Colour;
-use super::quantity::{count, memory};
-use super::summary::plural;
+use super::colour::Colour;
+use super::quantity::{count, memory, plural};
 use super::table::Table;
-use crate::admin::{AnchorRow, CountedRow, Dns64Row, OutcomeRow, UpstreamRow};
+use crate::view::{AnchorRow, CountedRow, Dns64Row, OutcomeRow, UpstreamRow};
 
 /// The DNS64: a few lines, then what became of queries, the upstreams, and what else was counted.
 pub fn dns64(row: &Option<Dns64Row>, colour: Colour) -> String {

@@ -1,10 +1,10 @@
 //! `sixway show fastpath`.
 
-use super::Colour;
-use super::quantity::{count, scaled};
-use super::summary::{plural, share};
+use super::colour::Colour;
+use super::quantity::{count, plural, scaled};
+use super::summary::share;
 use super::table::Table;
-use crate::admin::FastPathRow;
+use crate::view::FastPathRow;
 
 /// The fast path: a line, what it carried on, and what it passed on.
 pub fn fast_path(row: &Option<FastPathRow>, colour: Colour) -> String {
@@ -46,7 +46,7 @@ pub fn fast_path(row: &Option<FastPathRow>, colour: Colour) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admin::{CarriedRow, FastPathShare, PassedRow};
+    use crate::view::{CarriedRow, FastPathShare, PassedRow};
 
     #[test]
     fn it_says_where_how_much_and_why_not() {

@@ -69,6 +69,11 @@ pub(super) fn percent(part: f64, whole: f64) -> String {
     if value >= 0.1 { format!("{value:.1} %") } else { format!("{value:.3} %") }
 }
 
+/// `1 worker`, `2 workers`.
+pub(crate) fn plural(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

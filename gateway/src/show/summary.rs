@@ -1,10 +1,10 @@
 //! `sixway show`: the gateway in two lines and a row for each mechanism.
 
-use super::Colour;
+use super::colour::Colour;
 use super::dns64;
-use super::quantity::{count, duration, percent, scaled};
+use super::quantity::{count, duration, percent, plural, scaled};
 use super::table::Table;
-use crate::admin::{FastPathShare, MechanismRow, Status};
+use crate::view::{FastPathShare, MechanismRow, Status};
 
 /// The summary.
 pub fn summary(status: &Status, colour: Colour) -> String {
@@ -61,9 +61,4 @@ fn state(mechanism: &MechanismRow) -> String {
         (false, 0) => "stateless".into(),
         (false, capacity) => format!("{bindings} of {} addresses given out", count(capacity)),
     }
-}
-
-/// `1 worker`, `2 workers`.
-pub(crate) fn plural(number: u64, noun: &str) -> String {
-    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }

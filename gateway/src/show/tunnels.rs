@@ -1,9 +1,9 @@
 //! `sixway show six-rd` and `sixway show router-advertisements`.
 
-use super::Colour;
+use super::colour::Colour;
 use super::quantity::{count, duration};
 use super::table::Table;
-use crate::admin::{AdvertisedRow, RouterAdvertisementRow, SixRdRow};
+use crate::view::{AdvertisedRow, RouterAdvertisementRow, SixRdRow};
 
 /// The 6rd domains.
 pub fn six_rd(rows: &[SixRdRow], colour: Colour) -> String {

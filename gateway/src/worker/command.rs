@@ -1,26 +1,23 @@
 //! What a worker can be asked between two batches, through a bounded ring.
 
+use super::answer::Answer;
 use super::dump::Dump;
 use super::translator::{BindingEntry, Edited, Report, SessionEntry};
 use super::tunnels::{Inlet, TunnelSet};
-use super::wake::Wake;
 use crate::admin::Edit;
 use sixway_dataplane::WorkerId;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record};
 use sixway_dataplane::nat::{BlockMove, SavedSession};
+use sixway_link::Wake;
 use std::fmt;
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use tokio::sync::oneshot;
 
 /// Commands that wait at most.
 pub(super) const RING: usize = 64;
-
-/// Where an answer goes; nobody may be waiting any more.
-pub type Answer<T> = oneshot::Sender<T>;
 
 /// What a worker is asked.
 #[derive(Debug)]

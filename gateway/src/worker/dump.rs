@@ -1,6 +1,6 @@
 //! Reading a table while packets pass: some rows each batch, so that a million sessions do not stall the data path.
 
-use super::command::Answer;
+use super::answer::Answer;
 use super::translator::{BindingEntry, Position, SessionEntry, Translator};
 use crate::admin::Filter;
 use sixway_dataplane::Instant;

@@ -1,8 +1,8 @@
 //! A worker's loop.
 
+use super::answer::Answer;
 use super::blocks::BlockExchange;
-use super::clock::Clock;
-use super::command::{Answer, Command, Mailbox, Post, RING};
+use super::command::{Command, Mailbox, Post, RING};
 use super::dump::Dumps;
 use super::handover::{Handover, Onward};
 use super::translator::{Report, Translator};
@@ -10,7 +10,7 @@ use super::tunnels::{ControlSender, Inlet};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use sixway_dataplane::frame::MAX_PACKET;
 use sixway_dataplane::{Frame, Offload, Outbox, Verdict};
-use sixway_link::{Link, LinkCounters};
+use sixway_link::{Clock, Link, LinkCounters};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::TryRecvError;

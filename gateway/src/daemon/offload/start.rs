@@ -1,12 +1,12 @@
 //! How a fast path begins: what the host's links are, the maps of the gateway before, its flows made sessions again, programs for all of
 //! it, and then the programs at the interfaces.
 
-use super::Offload;
 use super::choice::{Choice, Chosen, interfaces};
 use super::exchange::{Exchange, hooked};
+use super::keep::Offload;
 use crate::config::{Config, FastPathMode, Surroundings};
 use crate::daemon::carried::Carried;
-use crate::daemon::run::RunError;
+use crate::daemon::error::RunError;
 use crate::daemon::takeover::Refused;
 use crate::fast_path::{Attached, Facts, Keeper, Maps, UsedHop};
 use crate::host::Host;

@@ -1,0 +1,33 @@
+//! DNS64: the resolver's threads and the sockets around them.
+//!
+//! ```text
+//!   clients, UDP ─────▶ ┌────────────────────┐ ──▶ upstreams, UDP
+//!                       │ thread: a Resolver │
+//!   clients, TCP,       └──▲──────────────┬──┘     upstreams, TCP,
+//!   TLS, HTTPS ── Posts::ask              UpstreamQuery ──▶ TLS, HTTPS
+//! ```
+//!
+//! - A thread owns its [`Resolver`](sixway_control::dns64::Resolver), its server sockets and the sockets to upstreams; nothing is shared between threads.
+//! - What comes by streams is read elsewhere and put to a thread by [`Posts`]; what is to go to an upstream by a stream leaves as an [`UpstreamQuery`].
+
+mod events;
+mod exchanges;
+mod post;
+mod query_log;
+mod rates;
+mod report;
+mod servers;
+mod service;
+pub mod streams;
+mod thread;
+mod ticket;
+mod watch;
+
+pub use post::{
+    Mailbox, Message, Post, Posts, ReplyTo, StreamQuery, Unanswered, UpstreamQuery, Waiting, mailbox,
+};
+pub use rates::Rates;
+pub use report::{Report, SocketCounters};
+pub use service::{Plan, Service, ServiceError};
+pub use thread::{Parts, Thread};
+pub use ticket::Ticket;

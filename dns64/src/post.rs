@@ -1,0 +1,376 @@
+//! The way into a DNS thread: queries that came by streams, replies of upstreams that were asked by streams, and what operators want.
+//!
+//! A ring is bounded. Who finds it full is told so and has nothing to wait for; a reply that finds it full is lost, as a datagram would be.
+
+use super::report::Report;
+use sixway_control::dns64::{Access, Anchor, Exchange, Failure, Transport, Wire};
+use sixway_link::UdpServer;
+use sixway_link::Wake;
+use std::fmt;
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+/// Messages that wait for a thread at most.
+const RING: usize = 8_192;
+/// How long a thread may take to say something of itself.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A client's query that came by a stream.
+#[derive(Debug)]
+pub struct StreamQuery {
+    /// The client.
+    pub address: IpAddr,
+    /// How it came.
+    pub transport: Transport,
+    /// The query, without a length field.
+    pub message: Vec<u8>,
+    /// Where the answer goes; dropped when there is none.
+    pub answer: oneshot::Sender<Vec<u8>>,
+}
+
+/// What a DNS thread is told.
+#[derive(Debug)]
+pub enum Message {
+    /// A client's query.
+    Query(StreamQuery),
+    /// What came of an exchange with an upstream.
+    Reply(Exchange, Result<Vec<u8>, Failure>),
+    /// Counters and what is shown.
+    Report(oneshot::Sender<Report>),
+    /// What is kept of a name and of those below it is to be forgotten, of all for the root; how many answers were.
+    Flush(Wire, oneshot::Sender<usize>),
+    /// Others may ask from now on.
+    Access(Access),
+    /// Other keys are believed in from now on.
+    Anchors(Vec<Anchor>),
+    /// A further socket where clients ask.
+    Listen(UdpServer),
+    /// The end.
+    Stop,
+}
+
+/// The way to one DNS thread.
+#[derive(Clone, Debug)]
+pub struct Post {
+    messages: SyncSender<Message>,
+    wake: Wake,
+}
+
+/// The thread's end of it.
+#[derive(Debug)]
+pub struct Mailbox {
+    messages: Receiver<Message>,
+    wake: Wake,
+}
+
+/// Why a query has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unanswered {
+    /// It gets none: it was no query. The stream is of no further use.
+    Ignored,
+    /// Too many wait. The stream may be closed.
+    Busy,
+    /// The thread has ended.
+    Gone,
+}
+
+impl fmt::Display for Unanswered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ignored => "it was no query",
+            Self::Busy => "the DNS thread has too many messages waiting",
+            Self::Gone => "the DNS thread has ended",
+        })
+    }
+}
+
+impl std::error::Error for Unanswered {}
+
+/// A ring of messages to one thread.
+///
+/// # Errors
+/// The kernel has no file descriptor left.
+pub fn mailbox() -> io::Result<(Post, Mailbox)> {
+    let (sender, receiver) = sync_channel(RING);
+    let wake = Wake::new()?;
+    Ok((Post { messages: sender, wake: wake.clone() }, Mailbox { messages: receiver, wake }))
+}
+
+impl Post {
+    /// Leaves a message and wakes the thread.
+    ///
+    /// # Errors
+    /// The ring is full, or the thread has ended.
+    pub fn send(&self, message: Message) -> Result<(), Unanswered> {
+        self.try_send(message).map_err(|(why, _)| why)
+    }
+
+    /// The same; what could not be left comes back.
+    pub(super) fn try_send(&self, message: Message) -> Result<(), (Unanswered, Message)> {
+        self.messages.try_send(message).map_err(|error| match error {
+            TrySendError::Full(message) => (Unanswered::Busy, message),
+            TrySendError::Disconnected(message) => (Unanswered::Gone, message),
+        })?;
+        self.wake.wake();
+        Ok(())
+    }
+}
+
+impl Mailbox {
+    /// What wakes this thread.
+    pub fn wake(&self) -> &Wake {
+        &self.wake
+    }
+
+    /// The next message; `None`: none waits.
+    pub fn next(&self) -> Option<Message> {
+        match self.messages.try_recv() {
+            Ok(message) => Some(message),
+            Err(TryRecvError::Empty) => None,
+            // Nobody is left who could tell it to stop.
+            Err(TryRecvError::Disconnected) => Some(Message::Stop),
+        }
+    }
+}
+
+/// The ways to all DNS threads of a gateway.
+#[derive(Clone, Debug)]
+pub struct Posts(Arc<[Post]>);
+
+impl Posts {
+    /// Of these threads, one at least.
+    #[must_use]
+    pub fn new(posts: Vec<Post>) -> Self {
+        Self(posts.into())
+    }
+
+    /// All of them, in order.
+    #[must_use]
+    pub fn all(&self) -> &[Post] {
+        &self.0
+    }
+
+    /// Puts a client's query and waits for the answer; neither has a stream's length field. One client's queries all go to one thread, since rates
+    /// are counted there. To be dropped when the client is gone.
+    ///
+    /// # Errors
+    /// There will be no answer.
+    pub async fn ask(
+        &self,
+        address: IpAddr,
+        transport: Transport,
+        message: Vec<u8>,
+    ) -> Result<Vec<u8>, Unanswered> {
+        let (answer, receiver) = oneshot::channel();
+        let post = self.0.get(self.place(address)).ok_or(Unanswered::Gone)?;
+        post.send(Message::Query(StreamQuery { address, transport, message, answer }))?;
+        receiver.await.map_err(|_| Unanswered::Ignored)
+    }
+
+    /// What all threads say of themselves.
+    ///
+    /// # Errors
+    /// One does not answer.
+    pub async fn report(&self) -> Result<Report, Unanswered> {
+        let mut sum = Report::default();
+        for report in self.each(Message::Report).await? {
+            sum.add(&report);
+        }
+        Ok(sum)
+    }
+
+    /// Forgets what is kept of a name and of those below it, of all for the root; how many answers that were.
+    ///
+    /// # Errors
+    /// A thread does not answer.
+    pub async fn flush(&self, name: &Wire) -> Result<usize, Unanswered> {
+        let counts = self.each(|answer| Message::Flush(name.clone(), answer)).await?;
+        Ok(counts.into_iter().sum())
+    }
+
+    /// Asks all threads, and waits for their answers.
+    async fn each<T>(&self, message: impl Fn(oneshot::Sender<T>) -> Message) -> Result<Vec<T>, Unanswered> {
+        let mut answers = Vec::with_capacity(self.0.len());
+        for post in self.0.iter() {
+            let (sender, receiver) = oneshot::channel();
+            post.send(message(sender))?;
+            match timeout(PATIENCE, receiver).await {
+                Ok(answer) => answers.push(answer.map_err(|_| Unanswered::Gone)?),
+                Err(_) => return Err(Unanswered::Busy),
+            }
+        }
+        Ok(answers)
+    }
+
+    /// The thread for a client: by its /64, or its IPv4 address.
+    fn place(&self, address: IpAddr) -> usize {
+        let number = match address.to_canonical() {
+            IpAddr::V4(address) => u64::from(address.to_bits()),
+            IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
+        };
+        // Fibonacci hashing: neighbours are spread.
+        let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        spread as usize % self.0.len().max(1)
+    }
+}
+
+/// A question for an upstream that is to go by its stream: TCP, TLS or HTTPS. Bounded like the exchanges of a resolver.
+#[derive(Debug)]
+pub struct UpstreamQuery {
+    /// The upstream's place in the configuration.
+    pub upstream: usize,
+    /// The query, whole, without a length field. Its ID is the resolver's, and the reply must bear it.
+    pub message: Vec<u8>,
+    /// Where the reply goes.
+    pub reply: ReplyTo,
+}
+
+/// Where the reply to an [`UpstreamQuery`] goes. Dropping it says that the stream was closed.
+#[derive(Debug)]
+pub struct ReplyTo {
+    /// `None`: it has been given.
+    back: Option<Back>,
+    cancelled: oneshot::Receiver<()>,
+}
+
+/// Who waits for a reply.
+#[derive(Debug)]
+enum Back {
+    /// A thread.
+    Thread(Exchange, Post),
+    /// Somebody else.
+    Waiting(oneshot::Sender<Result<Vec<u8>, Failure>>),
+}
+
+impl Back {
+    /// No more than the ring's being full can be wrong, or that nobody waits any more: then it is lost.
+    fn give(self, reply: Result<Vec<u8>, Failure>) {
+        match self {
+            Self::Thread(exchange, post) => drop(post.send(Message::Reply(exchange, reply))),
+            Self::Waiting(sender) => drop(sender.send(reply)),
+        }
+    }
+}
+
+impl ReplyTo {
+    /// The way back to `post` for an exchange. What is beside it is to be kept as long as a reply is wanted: dropping it cancels.
+    #[must_use]
+    pub fn new(exchange: Exchange, post: Post) -> (Self, oneshot::Sender<()>) {
+        let (wanted, cancelled) = oneshot::channel();
+        (Self { back: Some(Back::Thread(exchange, post)), cancelled }, wanted)
+    }
+
+    /// The way back to who waits for the reply himself.
+    #[must_use]
+    pub fn waiting() -> (Self, Waiting) {
+        let ((wanted, cancelled), (sender, reply)) = (oneshot::channel(), oneshot::channel());
+        (Self { back: Some(Back::Waiting(sender)), cancelled }, Waiting { reply, _wanted: wanted })
+    }
+
+    /// Gives the reply, without a length field; or why there is none.
+    pub fn give(mut self, reply: Result<Vec<u8>, Failure>) {
+        if let Some(back) = self.back.take() {
+            back.give(reply);
+        }
+    }
+
+    /// Waits until nobody wants the reply any more.
+    pub async fn cancelled(&mut self) {
+        let _ = (&mut self.cancelled).await;
+    }
+
+    /// Whether nobody wants the reply any more.
+    #[must_use]
+    pub fn is_cancelled(&mut self) -> bool {
+        matches!(self.cancelled.try_recv(), Err(oneshot::error::TryRecvError::Closed))
+    }
+}
+
+/// Where a reply comes to; dropping it says that none is wanted any more.
+#[derive(Debug)]
+pub struct Waiting {
+    reply: oneshot::Receiver<Result<Vec<u8>, Failure>>,
+    _wanted: oneshot::Sender<()>,
+}
+
+impl Waiting {
+    /// Waits for the reply.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub async fn reply(self) -> Result<Vec<u8>, Failure> {
+        self.reply.await.unwrap_or(Err(Failure::Closed))
+    }
+}
+
+impl Drop for ReplyTo {
+    fn drop(&mut self) {
+        if let Some(back) = self.back.take() {
+            back.give(Err(Failure::Closed));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_query_is_answered_by_the_thread_of_its_client() {
+        let (post, mailbox) = mailbox().unwrap();
+        let posts = Posts::new(vec![post]);
+        let thread = std::thread::spawn(move || {
+            loop {
+                match mailbox.next() {
+                    Some(Message::Query(query)) if query.message.is_empty() => drop(query.answer),
+                    Some(Message::Query(query)) => query.answer.send(query.message).unwrap(),
+                    Some(Message::Stop) => return,
+                    Some(other) => panic!("{other:?}"),
+                    None => std::thread::yield_now(),
+                }
+            }
+        });
+        let client = "2001:db8::1".parse().unwrap();
+        assert_eq!(posts.ask(client, Transport::Tcp, vec![7]).await, Ok(vec![7]));
+        assert_eq!(posts.ask(client, Transport::Tcp, vec![]).await, Err(Unanswered::Ignored));
+        posts.all()[0].send(Message::Stop).unwrap();
+        thread.join().unwrap();
+        assert_eq!(posts.ask(client, Transport::Tcp, vec![7]).await, Err(Unanswered::Gone));
+    }
+
+    #[test]
+    fn a_reply_that_is_dropped_says_that_the_stream_was_closed() {
+        let (post, mailbox) = mailbox().unwrap();
+        let (reply, _wanted) = ReplyTo::new(Exchange(7), post.clone());
+        drop(reply);
+        let Some(Message::Reply(exchange, reply)) = mailbox.next() else { panic!("no reply") };
+        assert_eq!((exchange, reply), (Exchange(7), Err(Failure::Closed)));
+
+        let (mut reply, wanted) = ReplyTo::new(Exchange(8), post.clone());
+        assert!(!reply.is_cancelled());
+        drop(wanted);
+        assert!(reply.is_cancelled());
+        reply.give(Ok(vec![1]));
+        assert!(matches!(mailbox.next(), Some(Message::Reply(Exchange(8), Ok(_)))));
+        assert!(mailbox.next().is_none());
+        drop(post);
+        assert!(matches!(mailbox.next(), Some(Message::Stop)));
+    }
+
+    #[test]
+    fn the_hosts_of_a_subnet_have_one_thread_and_subnets_are_spread() {
+        let (post, _mailbox) = mailbox().unwrap();
+        let posts = Posts::new(vec![post; 4]);
+        let place = |text: &str| posts.place(text.parse().unwrap());
+        assert_eq!(place("2001:db8::1"), place("2001:db8::2"));
+        assert_eq!(place("192.0.2.1"), place("::ffff:192.0.2.1"));
+        let places: std::collections::HashSet<usize> =
+            (0..64).map(|subnet| place(&format!("2001:db8:0:{subnet:x}::1"))).collect();
+        assert_eq!(places.len(), 4);
+    }
+}

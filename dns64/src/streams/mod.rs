@@ -1,0 +1,34 @@
+//! DNS64 by streams: clients that ask over TCP (RFC 7766), TLS (RFC 7858) or HTTPS (RFC 8484), and upstreams that are asked so.
+//!
+//! ```text
+//!   clients ─▶ listener ─▶ admission ─▶ TLS ─▶ connection (TCP, TLS) ─▶ Posts::ask ─▶ a resolver's thread
+//!                                          └─▶ https ─▶ request ─────▲
+//!   a resolver's thread ─▶ UpstreamQuery ─▶ upstream::Keeper ─▶ connections ─▶ upstreams
+//! ```
+//!
+//! Everything that a stranger may take is bounded, in [`Bounds`].
+
+mod admission;
+pub mod base64url;
+mod bounds;
+mod certificate;
+mod connection;
+mod counters;
+pub mod framing;
+pub mod freshness;
+mod gate;
+mod https;
+mod listener;
+pub mod request;
+mod service;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod upstream;
+
+pub use bounds::{Bounds, LONGEST_QUERY};
+pub use certificate::CertificateFault;
+pub use counters::{Event, StreamCounters};
+pub use service::{Around, StreamView, Streams};
+pub use settings::{StreamFault, StreamSettings, TransportSettings, UpstreamSettings};
+pub use upstream::TrustFault;

@@ -1,0 +1,137 @@
+//! What `sixway` understands, and who does it.
+
+use super::dns64::{self, Dns64Command};
+use super::failure::Failure;
+use super::fast_path::{self, FastPathCommand};
+use super::output::{complain, say};
+use super::run_directory::RUN_DIRECTORY;
+use super::show;
+use super::show_arguments::ShowArguments;
+use super::six_rd::{self, SixRdCommand};
+use crate::config::{Config, Warning, write_aligned};
+use crate::{daemon, host};
+use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// One gateway for every way between IPv4 and IPv6.
+#[derive(Debug, Parser)]
+#[command(name = "sixway", version, arg_required_else_help = true)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a gateway until a signal ends it.
+    Run(RunArguments),
+    /// Check a configuration and touch nothing.
+    Check(ConfigArguments),
+    /// Put back what gateways left behind that ended suddenly.
+    Cleanup,
+    /// Look at a running gateway.
+    Show(ShowArguments),
+    /// Compute 6rd prefixes and addresses; nothing needs to run.
+    #[command(subcommand)]
+    SixRd(SixRdCommand),
+    /// What the kernel carries on by itself.
+    #[command(subcommand)]
+    Fastpath(FastPathCommand),
+    /// Change what a running DNS64 keeps.
+    #[command(subcommand)]
+    Dns64(Dns64Command),
+}
+
+/// What `sixway run` takes.
+#[derive(Debug, Args)]
+struct RunArguments {
+    #[command(flatten)]
+    config: ConfigArguments,
+    /// Take over from the process that runs this gateway: sessions go on, and what the kernel carries on is not interrupted.
+    #[arg(long)]
+    takeover: bool,
+}
+
+/// What `sixway run` and `sixway check` take.
+#[derive(Debug, Args)]
+struct ConfigArguments {
+    /// The configuration file.
+    #[arg(short, long, value_name = "FILE", default_value = "/etc/sixway/sixway.toml")]
+    config: PathBuf,
+}
+
+/// Runs the command that `arguments` (the program's name first) ask for.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let line = match CommandLine::try_parse_from(arguments) {
+        Ok(line) => line,
+        Err(error) => {
+            let asked_for_help = !error.use_stderr();
+            // Where nobody reads, there is nobody to tell.
+            let _ = error.print();
+            return if asked_for_help { ExitCode::SUCCESS } else { ExitCode::from(2) };
+        }
+    };
+    let outcome = match &line.command {
+        Command::Run(arguments) => load(&arguments.config.config).and_then(|config| {
+            let start = daemon::Start {
+                config: &config,
+                file: &arguments.config.config,
+                directory: Path::new(RUN_DIRECTORY),
+                takeover: arguments.takeover,
+            };
+            daemon::run(&start).map_err(|error| Failure::Failed(error.to_string()))
+        }),
+        Command::Check(arguments) => load(&arguments.config).map(|config| check(&config)),
+        Command::Cleanup => cleanup(),
+        Command::Show(arguments) => show::run(arguments),
+        Command::SixRd(command) => six_rd::run(command),
+        Command::Fastpath(command) => fast_path::run(command),
+        Command::Dns64(command) => dns64::run(command),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Failed(what)) => complain(&what, 1),
+        Err(Failure::Wrong(what)) => complain(&what, 2),
+    }
+}
+
+/// The configuration without faults; its warnings are told.
+fn load(path: &Path) -> Result<Config, Failure> {
+    let (config, warnings) = Config::load(path).map_err(|faults| Failure::Wrong(faults.to_string()))?;
+    warn(&warnings);
+    Ok(config)
+}
+
+fn warn(warnings: &[Warning]) {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = write_aligned(&mut text, warnings);
+    for line in text.lines() {
+        // Where nobody reads, there is nobody to tell.
+        let _ = writeln!(io::stderr(), "warning: {line}");
+    }
+}
+
+/// There are no faults. What a start would say of the fast path is remarked upon, for nothing is wrong with it.
+fn check(config: &Config) {
+    for line in daemon::left_to_the_engine(config) {
+        // Where nobody reads, there is nobody to tell.
+        let _ = writeln!(io::stderr(), "remark: fast path: {line}");
+    }
+    say("No faults.");
+}
+
+fn cleanup() -> Result<(), Failure> {
+    let mut failed = Vec::new();
+    for (name, outcome) in host::leftovers(Path::new(RUN_DIRECTORY)) {
+        match outcome {
+            Ok(left) => say(&format!("{name}: {left}")),
+            Err(host::RecordError::Taken { .. }) => say(&format!("{name} runs and is left alone")),
+            Err(error) => failed.push(error.to_string()),
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { Err(Failure::Failed(failed.join("\n"))) }
+}

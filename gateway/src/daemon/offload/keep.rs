@@ -1,0 +1,117 @@
+//! Keeps the programs as the host and the tunnels change.
+
+use super::exchange::Exchange;
+use super::offered::{not_carried, not_hooked};
+use crate::config::Surroundings;
+use crate::daemon::carried::Carried;
+use crate::fast_path::{Facts, Keeper};
+use sixway_fastpath::{FastPathError, Loaded, Prepared};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+/// What keeps the programs' view of the host.
+pub(in crate::daemon) struct Offload<'c> {
+    exchange: Mutex<Exchange<'c>>,
+    /// Other programs are wanted, perhaps.
+    changed: Notify,
+    carried: Arc<Carried>,
+}
+
+impl<'c> Offload<'c> {
+    pub(super) fn new(exchange: Exchange<'c>, carried: Arc<Carried>) -> Self {
+        Self { exchange: Mutex::new(exchange), changed: Notify::default(), carried }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Exchange<'c>> {
+        self.exchange.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What it carries, for who shows it.
+    pub(in crate::daemon) fn carried(&self) -> &Arc<Carried> {
+        &self.carried
+    }
+
+    /// Lives with what becomes of the host's links, as the keeper says, or with its end.
+    fn learn(&self, facts: Option<Facts>) {
+        match facts {
+            Some(facts) => self.lock().learn(facts),
+            None => tracing::error!(
+                "the fast path no longer learns of changes: what it knows is asked for again each second"
+            ),
+        }
+    }
+
+    /// Other addresses and tunnels from now on; to be called before the engines know of them. From here on nothing is forwarded that they
+    /// would not.
+    pub(in crate::daemon) fn change(&self, now: &Surroundings) {
+        self.lock().change(now);
+        self.changed.notify_one();
+    }
+
+    /// ICMPv4 errors, whole, tell that less fits on the paths to ends of tunnels than was thought, if they are to be believed; to be called
+    /// each second too, for the ends of which that is forgotten.
+    pub(in crate::daemon) fn narrow(&self, errors: &[Arc<[u8]>]) {
+        self.lock().narrow(errors);
+    }
+
+    /// What the operator is told at the start: where packets are carried on, and what is left to the engine.
+    pub(in crate::daemon) fn lines(&self) -> Vec<String> {
+        let exchange = self.lock();
+        let choice = exchange.choice;
+        let flows = crate::show::count(self.carried.capacity().into());
+        let pins = choice.wanted.pin_path.join(&choice.config.gateway.name);
+        let mut lines = vec![format!("{} · {flows} flows · pins {}", self.carried.places(), pins.display())];
+        lines.extend(not_hooked(choice.wanted, &exchange.facts.interfaces));
+        lines.extend(self.carried.left_out());
+        lines.extend(not_carried(choice.config, &exchange.now, &exchange.chosen.offer));
+        lines
+    }
+}
+
+/// Lives with what the keeper says and with what is changed, for ever.
+pub(in crate::daemon) async fn keep(keeper: &mut Option<Keeper>, offload: Option<&Offload<'_>>) {
+    let (Some(keeper), Some(offload)) = (keeper, offload) else { return std::future::pending().await };
+    let (mut loading, mut hears) = (None, true);
+    loop {
+        let due = offload.lock().due();
+        tokio::select! {
+            facts = keeper.next(), if hears => {
+                hears = facts.is_some();
+                offload.learn(facts);
+            }
+            () = offload.changed.notified() => {}
+            () = until(due) => loading = offload.lock().prepare().map(load),
+            loaded = end_of(&mut loading) => {
+                if let Some(attached) = offload.lock().hang(loaded) {
+                    keeper.set_attached(attached);
+                }
+            }
+        }
+    }
+}
+
+type Loading = JoinHandle<Result<Loaded, FastPathError>>;
+
+/// The kernel takes a second or two: neither who asks what is carried nor anybody else waits for it.
+fn load(prepared: Prepared) -> Loading {
+    tokio::task::spawn_blocking(|| prepared.load())
+}
+
+/// Waits for what is being loaded, which is nothing then; where nothing is, for ever.
+async fn end_of(loading: &mut Option<Loading>) -> Result<Loaded, FastPathError> {
+    let Some(thread) = loading else { return std::future::pending().await };
+    let loaded = thread.await;
+    *loading = None;
+    loaded.unwrap_or_else(|panic| {
+        Err(FastPathError::Refused { doing: "load the programs".into(), error: panic.into() })
+    })
+}
+
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due.into()).await,
+        None => std::future::pending().await,
+    }
+}

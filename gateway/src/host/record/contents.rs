@@ -1,0 +1,96 @@
+//! What a state file holds.
+
+use super::bequest::{Bequest, Heir};
+use super::settings::Changed;
+use crate::config::LinkAddress;
+use crate::host::kernel;
+use crate::host::namespace;
+use crate::host::source_rules::Recorded;
+use serde::{Deserialize, Serialize};
+use sixway_link::interface;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::net::Ipv6Addr;
+use std::path::PathBuf;
+
+/// What a state file holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Contents {
+    /// The process that writes it; 0 once it has ended.
+    pub(super) process: u32,
+    /// The network namespace that the changes were made in, as `/proc/self/ns/net` names it.
+    pub(super) namespace: String,
+    /// The Unix socket of the admin API.
+    pub(super) socket: Option<PathBuf>,
+    /// Kernel settings changed, in order.
+    pub(super) settings: Vec<Changed>,
+    /// Destinations made unreachable.
+    #[serde(default)]
+    pub(super) unreachable: Vec<String>,
+    /// Addresses given on interfaces that are not ours.
+    #[serde(default)]
+    pub(super) addresses: Vec<Given>,
+    /// Interfaces with a steering program that stays behind the process.
+    #[serde(default)]
+    pub(super) steered: Vec<String>,
+    /// What outlives the process, so that the kernel goes on without it.
+    #[serde(default)]
+    #[serde(rename = "estate")]
+    pub(super) bequest: Option<Bequest>,
+    /// Rules that route by source.
+    #[serde(default)]
+    pub(super) rules: Vec<Recorded>,
+    /// Whether there is a table of ours in the packet filter.
+    #[serde(default)]
+    pub(super) table: bool,
+}
+
+impl Contents {
+    /// Whether only the network namespace that it was written in can be cleared up.
+    pub(super) fn is_of_namespace(&self) -> bool {
+        !(self.settings.is_empty()
+            && self.unreachable.is_empty()
+            && self.rules.is_empty()
+            && self.addresses.is_empty()
+            && self.steered.is_empty()
+            && self.bequest.is_none()
+            && !self.table)
+    }
+
+    /// Whether a gateway of this will goes on with what is here.
+    pub(super) fn goes_to(&self, heir: Option<&Heir>) -> bool {
+        let Some(bequest) = self.bequest.as_ref().filter(|_| self.namespace == namespace::own()) else {
+            return false;
+        };
+        heir.is_some_and(|heir| heir.device == bequest.device) && bequest.is_there()
+    }
+}
+
+/// An address given on an interface.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Given {
+    pub(super) interface: String,
+    pub(super) address: Ipv6Addr,
+    pub(super) length: u8,
+}
+
+impl From<&LinkAddress> for Given {
+    fn from(it: &LinkAddress) -> Self {
+        Self { interface: it.interface.clone(), address: it.address, length: it.length }
+    }
+}
+
+impl Given {
+    /// Takes it away. Whether it was there.
+    pub(super) fn remove(&self) -> bool {
+        let index = interface::index(&self.interface);
+        index.is_ok_and(|index| kernel::remove_address(index, self.address, self.length).is_ok())
+    }
+}
+
+/// What the file says; nothing if it was cut short.
+pub(super) fn read(mut file: &File) -> Contents {
+    let mut text = String::new();
+    let whole = file.rewind().and_then(|()| file.read_to_string(&mut text));
+    whole.ok().and_then(|_| serde_json::from_str(&text).ok()).unwrap_or_default()
+}

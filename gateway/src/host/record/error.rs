@@ -1,0 +1,41 @@
+//! Why a state file cannot be had.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// Why a state file cannot be had.
+#[derive(Debug)]
+pub enum RecordError {
+    /// Another process holds it: its number, if it says so.
+    Taken {
+        /// The gateway's name.
+        name: String,
+        /// The process.
+        process: Option<u32>,
+    },
+    /// A file operation failed.
+    Io(PathBuf, io::Error),
+    /// It was written in another network namespace that is still there: only from inside can its settings be put back.
+    Elsewhere(String),
+}
+
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Taken { name, process } => {
+                write!(f, "a gateway named {name} runs already")?;
+                if let Some(process) = process {
+                    write!(f, " (process {process})")?;
+                }
+                f.write_str("; end it first, or give this one another `gateway.name`")
+            }
+            Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Elsewhere(name) => {
+                write!(f, "{name} ran in another network namespace; clear up after it there")
+            }
+        }
+    }
+}
+
+impl std::error::Error for RecordError {}

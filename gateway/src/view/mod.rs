@@ -1,0 +1,13 @@
+//! What is shown of a running gateway: the rows that the admin API answers with, `sixway show` prints and metrics count.
+
+mod dns64;
+mod dns64_rows;
+mod rows;
+
+pub use dns64::{Dns64Facts, dns64_row};
+pub use dns64_rows::{AnchorRow, CountedRow, Dns64Row, Flush, Flushed, OutcomeRow, UpstreamRow};
+pub use rows::{
+    AdvertisedRow, BindingRow, CarriedRow, CounterRow, Device, DropRow, FastPathRow, FastPathShare, Fault,
+    Left, MechanismRow, NewRemote, Page, PassedRow, Rates, RouterAdvertisementRow, SessionRow, SixRdRow,
+    Status,
+};
