@@ -14,6 +14,7 @@ mod error;
 mod facts;
 mod ground;
 mod handover_file;
+mod ingress;
 mod inheritance;
 mod log;
 mod narrow_paths;
