@@ -134,7 +134,7 @@ fn not_sent(error: &io::Error) -> Sent {
 
 #[cfg(test)]
 mod tests {
-    use super::super::post::{Message, mailbox};
+    use super::super::post::{ThreadMessage, mailbox};
     use super::*;
     use std::net::UdpSocket;
     use std::time::Duration;
@@ -210,7 +210,7 @@ mod tests {
         let mut exchanges = Exchanges::new(vec![], Some(sender));
         assert_eq!(exchanges.send(question(1, 4, Way::Stream), &watch, &post), Sent::Yes);
         assert_eq!(exchanges.send(question(2, 4, Way::Stream), &watch, &post), Sent::Lost);
-        assert!(matches!(mailbox.next(), Some(Message::Reply(Exchange(2), Err(Failure::Closed)))));
+        assert!(matches!(mailbox.next(), Some(ThreadMessage::Reply(Exchange(2), Err(Failure::Closed)))));
         let mut order = orders.try_recv().unwrap();
         assert_eq!((order.upstream, order.message), (4, vec![1, 2, 3]));
         assert!(!order.reply.is_cancelled());

@@ -24,10 +24,10 @@ mod ticket;
 mod watch;
 
 pub use post::{
-    Mailbox, Message, Post, Posts, ReplyTo, StreamQuery, Unanswered, UpstreamQuery, Waiting, mailbox,
+    Mailbox, Post, Posts, ReplyTo, StreamQuery, ThreadMessage, Unanswered, UpstreamQuery, Waiting, mailbox,
 };
 pub use rates::Rates;
 pub use report::{Report, SocketCounters};
-pub use service::{Plan, Service, ServiceError};
-pub use thread::{Parts, Thread};
+pub use service::{Service, ServiceError, ServiceSettings};
+pub use thread::{Thread, ThreadParts};
 pub use ticket::Ticket;

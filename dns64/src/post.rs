@@ -35,7 +35,7 @@ pub struct StreamQuery {
 
 /// What a DNS thread is told.
 #[derive(Debug)]
-pub enum Message {
+pub enum ThreadMessage {
     /// A client's query.
     Query(StreamQuery),
     /// What came of an exchange with an upstream.
@@ -57,14 +57,14 @@ pub enum Message {
 /// The way to one DNS thread.
 #[derive(Clone, Debug)]
 pub struct Post {
-    messages: SyncSender<Message>,
+    messages: SyncSender<ThreadMessage>,
     wake: Wake,
 }
 
 /// The thread's end of it.
 #[derive(Debug)]
 pub struct Mailbox {
-    messages: Receiver<Message>,
+    messages: Receiver<ThreadMessage>,
     wake: Wake,
 }
 
@@ -106,12 +106,12 @@ impl Post {
     ///
     /// # Errors
     /// The ring is full, or the thread has ended.
-    pub fn send(&self, message: Message) -> Result<(), Unanswered> {
+    pub fn send(&self, message: ThreadMessage) -> Result<(), Unanswered> {
         self.try_send(message).map_err(|(why, _)| why)
     }
 
     /// The same; what could not be left comes back.
-    pub(super) fn try_send(&self, message: Message) -> Result<(), (Unanswered, Message)> {
+    pub(super) fn try_send(&self, message: ThreadMessage) -> Result<(), (Unanswered, ThreadMessage)> {
         self.messages.try_send(message).map_err(|error| match error {
             TrySendError::Full(message) => (Unanswered::Busy, message),
             TrySendError::Disconnected(message) => (Unanswered::Gone, message),
@@ -128,12 +128,12 @@ impl Mailbox {
     }
 
     /// The next message; `None`: none waits.
-    pub fn next(&self) -> Option<Message> {
+    pub fn next(&self) -> Option<ThreadMessage> {
         match self.messages.try_recv() {
             Ok(message) => Some(message),
             Err(TryRecvError::Empty) => None,
             // Nobody is left who could tell it to stop.
-            Err(TryRecvError::Disconnected) => Some(Message::Stop),
+            Err(TryRecvError::Disconnected) => Some(ThreadMessage::Stop),
         }
     }
 }
@@ -168,7 +168,7 @@ impl Posts {
     ) -> Result<Vec<u8>, Unanswered> {
         let (answer, receiver) = oneshot::channel();
         let post = self.0.get(self.place(address)).ok_or(Unanswered::Gone)?;
-        post.send(Message::Query(StreamQuery { address, transport, message, answer }))?;
+        post.send(ThreadMessage::Query(StreamQuery { address, transport, message, answer }))?;
         receiver.await.map_err(|_| Unanswered::Ignored)
     }
 
@@ -178,7 +178,7 @@ impl Posts {
     /// One does not answer.
     pub async fn report(&self) -> Result<Report, Unanswered> {
         let mut sum = Report::default();
-        for report in self.each(Message::Report).await? {
+        for report in self.each(ThreadMessage::Report).await? {
             sum.add(&report);
         }
         Ok(sum)
@@ -189,12 +189,15 @@ impl Posts {
     /// # Errors
     /// A thread does not answer.
     pub async fn flush(&self, name: &Wire) -> Result<usize, Unanswered> {
-        let counts = self.each(|answer| Message::Flush(name.clone(), answer)).await?;
+        let counts = self.each(|answer| ThreadMessage::Flush(name.clone(), answer)).await?;
         Ok(counts.into_iter().sum())
     }
 
     /// Asks all threads, and waits for their answers.
-    async fn each<T>(&self, message: impl Fn(oneshot::Sender<T>) -> Message) -> Result<Vec<T>, Unanswered> {
+    async fn each<T>(
+        &self,
+        message: impl Fn(oneshot::Sender<T>) -> ThreadMessage,
+    ) -> Result<Vec<T>, Unanswered> {
         let mut answers = Vec::with_capacity(self.0.len());
         for post in self.0.iter() {
             let (sender, receiver) = oneshot::channel();
@@ -251,7 +254,7 @@ impl Back {
     /// No more than the ring's being full can be wrong, or that nobody waits any more: then it is lost.
     fn give(self, reply: Result<Vec<u8>, Failure>) {
         match self {
-            Self::Thread(exchange, post) => drop(post.send(Message::Reply(exchange, reply))),
+            Self::Thread(exchange, post) => drop(post.send(ThreadMessage::Reply(exchange, reply))),
             Self::Waiting(sender) => drop(sender.send(reply)),
         }
     }
@@ -327,9 +330,9 @@ mod tests {
         let thread = std::thread::spawn(move || {
             loop {
                 match mailbox.next() {
-                    Some(Message::Query(query)) if query.message.is_empty() => drop(query.answer),
-                    Some(Message::Query(query)) => query.answer.send(query.message).unwrap(),
-                    Some(Message::Stop) => return,
+                    Some(ThreadMessage::Query(query)) if query.message.is_empty() => drop(query.answer),
+                    Some(ThreadMessage::Query(query)) => query.answer.send(query.message).unwrap(),
+                    Some(ThreadMessage::Stop) => return,
                     Some(other) => panic!("{other:?}"),
                     None => std::thread::yield_now(),
                 }
@@ -338,7 +341,7 @@ mod tests {
         let client = "2001:db8::1".parse().unwrap();
         assert_eq!(posts.ask(client, Transport::Tcp, vec![7]).await, Ok(vec![7]));
         assert_eq!(posts.ask(client, Transport::Tcp, vec![]).await, Err(Unanswered::Ignored));
-        posts.all()[0].send(Message::Stop).unwrap();
+        posts.all()[0].send(ThreadMessage::Stop).unwrap();
         thread.join().unwrap();
         assert_eq!(posts.ask(client, Transport::Tcp, vec![7]).await, Err(Unanswered::Gone));
     }
@@ -348,7 +351,7 @@ mod tests {
         let (post, mailbox) = mailbox().unwrap();
         let (reply, _wanted) = ReplyTo::new(Exchange(7), post.clone());
         drop(reply);
-        let Some(Message::Reply(exchange, reply)) = mailbox.next() else { panic!("no reply") };
+        let Some(ThreadMessage::Reply(exchange, reply)) = mailbox.next() else { panic!("no reply") };
         assert_eq!((exchange, reply), (Exchange(7), Err(Failure::Closed)));
 
         let (mut reply, wanted) = ReplyTo::new(Exchange(8), post.clone());
@@ -356,10 +359,10 @@ mod tests {
         drop(wanted);
         assert!(reply.is_cancelled());
         reply.give(Ok(vec![1]));
-        assert!(matches!(mailbox.next(), Some(Message::Reply(Exchange(8), Ok(_)))));
+        assert!(matches!(mailbox.next(), Some(ThreadMessage::Reply(Exchange(8), Ok(_)))));
         assert!(mailbox.next().is_none());
         drop(post);
-        assert!(matches!(mailbox.next(), Some(Message::Stop)));
+        assert!(matches!(mailbox.next(), Some(ThreadMessage::Stop)));
     }
 
     #[test]

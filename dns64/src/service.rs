@@ -1,7 +1,7 @@
 //! The DNS threads, from start to end.
 
-use super::post::{Message, Post, Posts, Unanswered, UpstreamQuery, mailbox};
-use super::thread::{Parts, Thread};
+use super::post::{Post, Posts, ThreadMessage, Unanswered, UpstreamQuery, mailbox};
+use super::thread::{Thread, ThreadParts};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sixway_control::dns64::{Access, Settings};
 use sixway_link::Clock;
@@ -19,7 +19,7 @@ const STREAM_QUERIES: usize = 4_096;
 
 /// What is to be started.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct ServiceSettings {
     /// What each thread's resolver does.
     pub settings: Settings,
     /// How many threads.
@@ -84,7 +84,10 @@ impl Service {
     ///
     /// # Errors
     /// What cannot be had. Nothing is left behind.
-    pub fn start(plan: Plan, clock: Clock) -> Result<(Self, mpsc::Receiver<UpstreamQuery>), ServiceError> {
+    pub fn start(
+        plan: ServiceSettings,
+        clock: Clock,
+    ) -> Result<(Self, mpsc::Receiver<UpstreamQuery>), ServiceError> {
         raise_descriptors();
         let threads = plan.threads.max(1);
         let mut sockets: Vec<Vec<UdpServer>> = (0..threads).map(|_| Vec::new()).collect();
@@ -142,7 +145,7 @@ impl Service {
             Ok(Some(sockets)) => {
                 tracing::info!("{address} is listened at");
                 for (post, socket) in posts.all().iter().zip(sockets) {
-                    send(post, Message::Listen(socket));
+                    send(post, ThreadMessage::Listen(socket));
                 }
                 false
             }
@@ -156,7 +159,7 @@ impl Service {
     /// Others may ask from now on.
     pub fn set_access(&self, access: Access) {
         for post in self.posts.all() {
-            send(post, Message::Access(access.clone()));
+            send(post, ThreadMessage::Access(access.clone()));
         }
     }
 
@@ -168,7 +171,7 @@ impl Service {
     /// Tells all threads to stop, and waits until they have; their sockets are closed then.
     pub fn stop(&mut self) {
         for (post, handle) in self.posts.all().iter().zip(self.handles.drain(..)) {
-            send(post, Message::Stop);
+            send(post, ThreadMessage::Stop);
             // A panic was caught and told in the thread.
             let _ = handle.join();
         }
@@ -190,10 +193,14 @@ fn listen(address: SocketAddr, threads: usize) -> Result<Option<Vec<UdpServer>>,
     }
 }
 
-fn parts(plan: &Plan, sockets: Vec<UdpServer>, streams: &mpsc::Sender<UpstreamQuery>) -> io::Result<Parts> {
+fn parts(
+    plan: &ServiceSettings,
+    sockets: Vec<UdpServer>,
+    streams: &mpsc::Sender<UpstreamQuery>,
+) -> io::Result<ThreadParts> {
     let mut seed = [0; 32];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut seed)?;
-    Ok(Parts {
+    Ok(ThreadParts {
         settings: plan.settings.clone(),
         seed,
         sockets,
@@ -219,7 +226,7 @@ fn spawn(number: usize, thread: Thread, said: UnboundedSender<String>) -> io::Re
 }
 
 /// Leaves a message that must not be lost.
-fn send(post: &Post, message: Message) {
+fn send(post: &Post, message: ThreadMessage) {
     let mut message = Some(message);
     while let Some(again) = message.take() {
         match post.try_send(again) {

@@ -2,7 +2,7 @@
 
 use super::events;
 use super::exchanges::{Exchanges, Sent};
-use super::post::{Mailbox, Message, Post, StreamQuery, UpstreamQuery};
+use super::post::{Mailbox, Post, StreamQuery, ThreadMessage, UpstreamQuery};
 use super::query_log;
 use super::report::{Report, SocketCounters};
 use super::servers::Servers;
@@ -28,7 +28,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// What a thread is made of.
 #[derive(Debug)]
-pub struct Parts {
+pub struct ThreadParts {
     /// What its resolver does.
     pub settings: Settings,
     /// Randomness that nobody can guess.
@@ -74,7 +74,7 @@ impl Thread {
     ///
     /// # Errors
     /// The kernel has no file descriptor left.
-    pub fn new(parts: Parts, clock: Clock, post: Post, mailbox: Mailbox) -> io::Result<Self> {
+    pub fn new(parts: ThreadParts, clock: Clock, post: Post, mailbox: Mailbox) -> io::Result<Self> {
         let now = clock.now();
         let watch = Watch::new()?;
         watch.add(mailbox.wake().fd(), Ready::Mailbox)?;
@@ -224,27 +224,27 @@ impl Thread {
         for _ in 0..MESSAGES {
             let Some(message) = self.mailbox.next() else { return Stopped::No };
             match message {
-                Message::Query(query) => self.ask(query, now),
-                Message::Reply(exchange, reply) => {
+                ThreadMessage::Query(query) => self.ask(query, now),
+                ThreadMessage::Reply(exchange, reply) => {
                     if reply.is_err() {
                         self.exchanges.end(exchange);
                     }
                     self.resolver.handle_reply(now, exchange, reply.as_deref().map_err(|failure| *failure));
                 }
-                Message::Report(answer) => {
+                ThreadMessage::Report(answer) => {
                     let _ = answer.send(self.report());
                 }
-                Message::Flush(name, answer) => {
+                ThreadMessage::Flush(name, answer) => {
                     let _ = answer.send(self.resolver.flush(&name.0));
                 }
-                Message::Access(access) => self.resolver.set_access(access),
-                Message::Anchors(anchors) => self.resolver.set_anchors(anchors),
-                Message::Listen(socket) => {
+                ThreadMessage::Access(access) => self.resolver.set_access(access),
+                ThreadMessage::Anchors(anchors) => self.resolver.set_anchors(anchors),
+                ThreadMessage::Listen(socket) => {
                     if let Err(error) = self.servers.add(socket, &self.watch) {
                         tracing::error!("DNS64: a socket cannot be watched: {error}");
                     }
                 }
-                Message::Stop => return Stopped::Yes,
+                ThreadMessage::Stop => return Stopped::Yes,
             }
         }
         // There may be more.

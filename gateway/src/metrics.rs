@@ -34,7 +34,7 @@ pub struct Gauge {
 
 /// What one worker reports.
 #[derive(Clone, Debug)]
-pub struct Sample {
+pub struct WorkerSample {
     /// Its number.
     pub worker: u8,
     /// Its engine's counters.
@@ -47,7 +47,7 @@ pub struct Sample {
 
 /// What is counted outside of the workers.
 #[derive(Clone, Debug, Default)]
-pub struct Beside {
+pub struct GatewaySample {
     /// Router advertisements, a row for each link.
     pub advertisements: Vec<RouterAdvertisementRow>,
     /// What steering took to the device; `None` where nothing is steered.
@@ -59,19 +59,19 @@ pub struct Beside {
 }
 
 /// The metrics of all workers, and of what is beside them, as text.
-pub fn encode(samples: Vec<Sample>, beside: Beside) -> Result<String, fmt::Error> {
+pub fn encode(samples: Vec<WorkerSample>, gateway: GatewaySample) -> Result<String, fmt::Error> {
     let mut registry = Registry::with_prefix("sixway");
-    registry.register_collector(Box::new(Samples(samples)));
-    registry.register_collector(Box::new(beside));
+    registry.register_collector(Box::new(WorkerSamples(samples)));
+    registry.register_collector(Box::new(gateway));
     let mut text = String::new();
     text::encode(&mut text, &registry)?;
     Ok(text)
 }
 
 #[derive(Debug)]
-struct Samples(Vec<Sample>);
+struct WorkerSamples(Vec<WorkerSample>);
 
-impl Collector for Samples {
+impl Collector for WorkerSamples {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         self.counters(&mut encoder)?;
         self.link(&mut encoder)?;
@@ -80,7 +80,7 @@ impl Collector for Samples {
     }
 }
 
-impl Collector for Beside {
+impl Collector for GatewaySample {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         self.advertisements(&mut encoder)?;
         self.steered(&mut encoder)?;
@@ -102,7 +102,7 @@ const OF_LINKS: [OfLink; 6] = [
     ("router_advertisements_contradicted", "What other routers said otherwise.", |row| row.inconsistencies),
 ];
 
-impl Beside {
+impl GatewaySample {
     fn advertisements(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         for (name, help, value) in OF_LINKS {
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
@@ -128,7 +128,7 @@ impl Beside {
     }
 }
 
-impl Samples {
+impl WorkerSamples {
     fn counters(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         for (index, (name, help, _)) in Counters::default().named().enumerate() {
             // It goes down when a packet is complete.
@@ -217,8 +217,8 @@ mod tests {
         let row =
             RouterAdvertisementRow { link: "eth1".into(), unicast: 6, ..RouterAdvertisementRow::default() };
         let steered = Some(Taken { packets: 8, octets: 900 });
-        let beside = Beside { advertisements: vec![row], steered, dns64: None, fast_path: None };
-        encode(vec![Sample { worker: 1, counters, link, gauges: vec![gauge] }], beside).unwrap()
+        let gateway = GatewaySample { advertisements: vec![row], steered, dns64: None, fast_path: None };
+        encode(vec![WorkerSample { worker: 1, counters, link, gauges: vec![gauge] }], gateway).unwrap()
     }
 
     #[test]

@@ -12,11 +12,11 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Admission {
     bounds: Bounds,
-    taken: Arc<Mutex<Taken>>,
+    taken: Arc<Mutex<Usage>>,
 }
 
 #[derive(Debug, Default)]
-struct Taken {
+struct Usage {
     all: usize,
     addresses: HashMap<IpAddr, usize>,
     subnets: HashMap<u64, usize>,
@@ -33,7 +33,7 @@ pub enum Refusal {
 
 /// A connection's place, until it is dropped.
 #[derive(Debug)]
-pub struct Place {
+pub struct ConnectionSlot {
     address: IpAddr,
     of: Admission,
 }
@@ -48,7 +48,7 @@ impl Admission {
     ///
     /// # Errors
     /// There is none.
-    pub fn admit(&self, address: IpAddr) -> Result<Place, Refusal> {
+    pub fn admit(&self, address: IpAddr) -> Result<ConnectionSlot, Refusal> {
         let address = address.to_canonical();
         let mut taken = self.taken();
         if taken.all >= self.bounds.connections {
@@ -64,7 +64,7 @@ impl Admission {
         if let Some(subnet) = subnet(address) {
             *taken.subnets.entry(subnet).or_default() += 1;
         }
-        Ok(Place { address, of: self.clone() })
+        Ok(ConnectionSlot { address, of: self.clone() })
     }
 
     /// So long a connection may be idle at present.
@@ -83,12 +83,12 @@ impl Admission {
         self.taken().all
     }
 
-    fn taken(&self) -> MutexGuard<'_, Taken> {
+    fn taken(&self) -> MutexGuard<'_, Usage> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut taken = self.of.taken();
         taken.all = taken.all.saturating_sub(1);
@@ -153,7 +153,7 @@ mod tests {
     fn beyond_all_places_nobody_is_admitted_and_before_that_the_idle_go_sooner() {
         let admission = admission();
         let idle = admission.idle_time();
-        let places: Vec<Place> =
+        let places: Vec<ConnectionSlot> =
             (0..8).map(|host| admission.admit(IpAddr::from([192, 0, 2, host])).unwrap()).collect();
         assert_eq!(admission.admit(address("192.0.2.99")).unwrap_err(), Refusal::Crowded);
         assert!(admission.idle_time() < idle);

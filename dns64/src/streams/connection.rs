@@ -23,7 +23,7 @@ pub struct Client {
 
 /// Why a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum CloseReason {
     /// The client ended it, and has all its answers.
     Finished,
     /// Nothing came for so long.
@@ -32,28 +32,33 @@ pub enum End {
     Cut,
 }
 
-impl From<io::Error> for End {
+impl From<io::Error> for CloseReason {
     fn from(_: io::Error) -> Self {
         Self::Finished
     }
 }
 
 /// Serves a connection to its end.
-pub async fn serve<S>(mut stream: S, client: Client, posts: &Posts, admission: &Admission) -> End
+pub async fn serve<S>(mut stream: S, client: Client, posts: &Posts, admission: &Admission) -> CloseReason
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let end = match converse(&mut stream, client, posts, admission).await {
         Ok(end) | Err(end) => end,
     };
-    if end != End::Cut {
+    if end != CloseReason::Cut {
         // TLS says so; a client that does not listen is left.
         let _ = timeout(admission.bounds().write, stream.shutdown()).await;
     }
     end
 }
 
-async fn converse<S>(stream: &mut S, client: Client, posts: &Posts, admission: &Admission) -> Result<End, End>
+async fn converse<S>(
+    stream: &mut S,
+    client: Client,
+    posts: &Posts,
+    admission: &Admission,
+) -> Result<CloseReason, CloseReason>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -65,12 +70,12 @@ where
     let mut ended = false;
     loop {
         while waiting.len() < bounds.in_flight {
-            let Some(query) = inbound.next(LONGEST_QUERY).map_err(|_| End::Cut)? else { break };
+            let Some(query) = inbound.next(LONGEST_QUERY).map_err(|_| CloseReason::Cut)? else { break };
             waiting.push(posts.ask(client.address, client.transport, query));
             heard = Instant::now();
         }
         if ended && waiting.is_empty() {
-            return Ok(End::Finished);
+            return Ok(CloseReason::Finished);
         }
         let has_room = waiting.len() < bounds.in_flight;
         // Who is crowded out is looked for more often than he may be idle.
@@ -88,7 +93,7 @@ where
             read = inbound.fill(stream), if has_room && !ended => ended = read? == 0,
             () = sleep_until(look), if waiting.is_empty() => {
                 if heard.elapsed() >= admission.idle_time() {
-                    return Ok(End::Idle);
+                    return Ok(CloseReason::Idle);
                 }
             }
         }
@@ -96,13 +101,17 @@ where
 }
 
 /// An answer joins those that leave at once (RFC 7766 §8: a length and its message in one segment).
-fn take_up(answer: Result<Vec<u8>, Unanswered>, outbound: &mut Vec<u8>) -> Result<(), End> {
-    append(outbound, &answer.map_err(|_| End::Cut)?);
+fn take_up(answer: Result<Vec<u8>, Unanswered>, outbound: &mut Vec<u8>) -> Result<(), CloseReason> {
+    append(outbound, &answer.map_err(|_| CloseReason::Cut)?);
     Ok(())
 }
 
 /// Writes all of it.
-async fn write<S>(stream: &mut S, outbound: &mut Vec<u8>, patience: std::time::Duration) -> Result<(), End>
+async fn write<S>(
+    stream: &mut S,
+    outbound: &mut Vec<u8>,
+    patience: std::time::Duration,
+) -> Result<(), CloseReason>
 where
     S: AsyncWrite + Unpin,
 {
@@ -110,7 +119,7 @@ where
         stream.write_all(outbound).await?;
         stream.flush().await
     };
-    timeout(patience, written).await.map_err(|_| End::Cut)??;
+    timeout(patience, written).await.map_err(|_| CloseReason::Cut)??;
     outbound.clear();
     if outbound.capacity() > OUTBOUND {
         *outbound = Vec::new();

@@ -1,7 +1,7 @@
 //! A client's connection over HTTPS: HTTP/2 or HTTP/1.1, as was agreed on in TLS (RFC 7301, RFC 8484 §5.2).
 
 use super::admission::Admission;
-use super::connection::{Client, End};
+use super::connection::{Client, CloseReason};
 use super::counters::{Event, StreamCounters};
 use super::request::{answered, query, refused};
 use crate::{Posts, Unanswered};
@@ -66,7 +66,7 @@ pub async fn serve<S>(
     posts: &Posts,
     admission: &Admission,
     counters: &StreamCounters,
-) -> End
+) -> CloseReason
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -123,14 +123,14 @@ async fn watch<C>(
     used: &Used,
     admission: &Admission,
     patience: std::time::Duration,
-) -> End
+) -> CloseReason
 where
     C: Future<Output = hyper::Result<()>>,
 {
     let mut look = Instant::now() + admission.bounds().idle_when_crowded;
     loop {
         tokio::select! {
-            ended = connection.as_mut() => return if ended.is_ok() { End::Finished } else { End::Cut },
+            ended = connection.as_mut() => return if ended.is_ok() { CloseReason::Finished } else { CloseReason::Cut },
             () = sleep_until(look) => {}
         }
         let now = Instant::now();
@@ -141,7 +141,7 @@ where
         if idle {
             shut(connection.as_mut());
             let _ = timeout(patience, connection).await;
-            return End::Idle;
+            return CloseReason::Idle;
         }
         look = now + admission.bounds().idle_when_crowded;
     }

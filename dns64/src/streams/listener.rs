@@ -1,7 +1,7 @@
 //! The sockets that clients connect to. A connection that may not be is closed before it cost more than its `accept`.
 
-use super::admission::{Admission, Place, Refusal};
-use super::connection::{self, Client, End};
+use super::admission::{Admission, ConnectionSlot, Refusal};
+use super::connection::{self, Client, CloseReason};
 use super::counters::{Event, StreamCounters};
 use super::gate::Gate;
 use super::https;
@@ -92,7 +92,7 @@ pub async fn listen(listener: TcpListener, transport: ClientTransport, shared: S
     }
 }
 
-fn let_in(address: IpAddr, shared: &Shared) -> Option<Place> {
+fn let_in(address: IpAddr, shared: &Shared) -> Option<ConnectionSlot> {
     if !shared.gate.admits(address) {
         shared.counters.count(Event::Refused);
         return None;
@@ -127,7 +127,7 @@ impl ClientTransport {
 async fn converse(
     stream: TcpStream,
     client: Client,
-    place: Place,
+    place: ConnectionSlot,
     transport: ClientTransport,
     shared: Shared,
 ) {
@@ -150,9 +150,9 @@ async fn converse(
     };
     drop(place);
     match end {
-        Some(End::Idle) => counters.count(Event::Idle),
-        Some(End::Cut) => counters.count(Event::Cut),
-        Some(End::Finished) => {}
+        Some(CloseReason::Idle) => counters.count(Event::Idle),
+        Some(CloseReason::Cut) => counters.count(Event::Cut),
+        Some(CloseReason::Finished) => {}
         None => counters.count(Event::NoTls),
     }
 }

@@ -29,6 +29,6 @@ mod upstream;
 pub use bounds::{Bounds, LONGEST_QUERY};
 pub use certificate::CertificateFault;
 pub use counters::{Event, StreamCounters};
-pub use service::{Around, StreamView, Streams};
+pub use service::{StreamContext, StreamView, Streams};
 pub use settings::{StreamFault, StreamSettings, TransportSettings, UpstreamSettings};
 pub use upstream::TrustFault;

@@ -61,7 +61,7 @@ impl StreamView {
 }
 
 /// What the streams stand between.
-pub struct Around {
+pub struct StreamContext {
     /// The way to the resolvers.
     pub posts: Posts,
     /// Who may connect; who may not is cut before anything is read.
@@ -75,18 +75,18 @@ impl Streams {
     ///
     /// # Errors
     /// What is wrong with the settings, or what the kernel refuses.
-    pub fn start(settings: &StreamSettings, around: Around) -> Result<Self, StreamFault> {
+    pub fn start(settings: &StreamSettings, context: StreamContext) -> Result<Self, StreamFault> {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(StreamFault::Thread)?;
         let mut streams = Self {
             counters: StreamCounters::default(),
             admission: Admission::new(settings.bounds),
-            gate: Gate::new(around.access.clone()),
+            gate: Gate::new(context.access.clone()),
             changed: Arc::default(),
             stop: None,
             thread: None,
             listening: Vec::new(),
         };
-        match streams.begin(&runtime, settings, around) {
+        match streams.begin(&runtime, settings, context) {
             Ok(()) => streams.run(runtime),
             Err(fault) => {
                 // Whoever asked may be within a runtime, where one may not be waited for.
@@ -101,13 +101,13 @@ impl Streams {
         &mut self,
         runtime: &Runtime,
         settings: &StreamSettings,
-        around: Around,
+        context: StreamContext,
     ) -> Result<(), StreamFault> {
         let certificate = certificate(settings)?;
         let upstreams: Result<Vec<_>, _> = settings.upstreams.iter().map(|it| it.prepare()).collect();
         let upstreams = upstreams?;
         let shared = Shared {
-            posts: around.posts,
+            posts: context.posts,
             admission: self.admission.clone(),
             gate: self.gate.clone(),
             counters: self.counters.clone(),
@@ -116,7 +116,7 @@ impl Streams {
         if let Some(certificate) = certificate {
             runtime.spawn(keep(certificate, Arc::clone(&self.changed)));
         }
-        runtime.spawn(deal_out(upstreams, around.queries, self.counters.clone()));
+        runtime.spawn(deal_out(upstreams, context.queries, self.counters.clone()));
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use super::edit::Named;
 use super::error::AdminError;
 use super::filter::Query;
 use super::metrics_route::metrics_route;
-use crate::view::{Fault, Flush, Left, NewRemote, RouterAdvertisementRow, SixRdRow};
+use crate::view::{Fault, Flush, Leaving, NewRemote, RouterAdvertisementRow, SixRdRow};
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Query as UrlQuery, State};
 use axum::http::{Method, StatusCode, Uri};
@@ -133,8 +133,8 @@ async fn end_fast_path<B: Backend>(State(backend): State<Arc<B>>) -> Answer<impl
     backend.end_fast_path().await.map(Json)
 }
 
-async fn leave<B: Backend>(State(backend): State<Arc<B>>) -> Answer<Left> {
-    backend.leave().await.map(|()| Json(Left { process: std::process::id() }))
+async fn leave<B: Backend>(State(backend): State<Arc<B>>) -> Answer<Leaving> {
+    backend.leave().await.map(|()| Json(Leaving { process: std::process::id() }))
 }
 
 async fn config<B: Backend>(State(backend): State<Arc<B>>) -> Json<serde_json::Value> {

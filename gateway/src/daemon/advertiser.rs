@@ -36,13 +36,13 @@ enum Wish {
 /// The advertisements on one interface.
 pub(super) struct Advertiser {
     wish: watch::Sender<Wish>,
-    seen: Arc<Mutex<Seen>>,
+    state: Arc<Mutex<AdvertiserState>>,
     task: JoinHandle<()>,
 }
 
 /// What a task lets others see.
 #[derive(Default)]
-struct Seen {
+struct AdvertiserState {
     row: RouterAdvertisementRow,
     /// The prefixes that hosts may believe in.
     believed: Vec<StalePrefix>,
@@ -59,17 +59,17 @@ impl Advertiser {
     ) -> Self {
         let (wish, wishes) = watch::channel(Wish::Say(Box::new(settings)));
         let row = row(interface, None, clock.now());
-        let seen = Arc::new(Mutex::new(Seen { row, believed: promised.clone() }));
+        let state = Arc::new(Mutex::new(AdvertiserState { row, believed: promised.clone() }));
         let task = Task {
             interface: interface.to_owned(),
             seed,
             clock,
             wishes,
-            seen: Arc::clone(&seen),
+            state: Arc::clone(&state),
             told: None,
             promised,
         };
-        Self { wish, seen, task: tokio::spawn(task.run()) }
+        Self { wish, state, task: tokio::spawn(task.run()) }
     }
 
     /// Something else is to be said from now on.
@@ -84,12 +84,12 @@ impl Advertiser {
 
     /// How it goes.
     pub(super) fn row(&self) -> RouterAdvertisementRow {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).row.clone()
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).row.clone()
     }
 
     /// The prefixes that hosts may believe in.
     pub(super) fn believed(&self) -> Vec<StalePrefix> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).believed.clone()
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).believed.clone()
     }
 
     /// Begins to say farewell.
@@ -116,7 +116,7 @@ struct Task {
     seed: u64,
     clock: Clock,
     wishes: watch::Receiver<Wish>,
-    seen: Arc<Mutex<Seen>>,
+    state: Arc<Mutex<AdvertiserState>>,
     /// What an earlier run promised.
     promised: Vec<StalePrefix>,
     /// The last trouble that was told, so that it is told once.
@@ -287,10 +287,10 @@ impl Task {
         if !advertises {
             row.state = self.told.clone().unwrap_or_else(|| "waits".into());
         }
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.row = row;
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.row = row;
         if let Some(router) = router {
-            seen.believed = router.believed_prefixes(self.clock.now()).collect();
+            state.believed = router.believed_prefixes(self.clock.now()).collect();
         }
     }
 }
@@ -301,7 +301,7 @@ fn forwards() -> bool {
     value.map_or(true, |value| value.trim() != "0")
 }
 
-/// What is seen of an advertising interface.
+/// What is state of an advertising interface.
 pub(super) fn row(link: &str, router: Option<&RouterAdvert>, now: Instant) -> RouterAdvertisementRow {
     let Some(router) = router else {
         return RouterAdvertisementRow {

@@ -2,7 +2,7 @@
 
 use super::dns64_view::Dns64View;
 use crate::config::dns64::Dns64;
-use crate::dns64::{Message, ReplyTo, UpstreamQuery};
+use crate::dns64::{ReplyTo, ThreadMessage, UpstreamQuery};
 use crate::view::AnchorRow;
 use crate::worker::Clock;
 use sixway_control::dns64::trust_anchor::{Change, Event, TrustAnchors};
@@ -82,7 +82,7 @@ impl AnchorKeeper {
             }
         }
         if events.iter().any(|event| event.changes_anchors()) {
-            view.tell(|| Message::Anchors(self.anchors.anchors()));
+            view.tell(|| ThreadMessage::Anchors(self.anchors.anchors()));
         }
         self.write();
         warnings

@@ -6,7 +6,7 @@ use super::dns64_view::Dns64View;
 use super::error::RunError;
 use crate::config::{Config, addresses, addresses_now};
 use crate::dns64::Service;
-use crate::dns64::streams::{Around, StreamFault, Streams};
+use crate::dns64::streams::{StreamContext, StreamFault, Streams};
 use crate::worker::Clock;
 use sixway_control::dns64::Access;
 use std::io;
@@ -44,8 +44,8 @@ impl<'c> Dns64<'c> {
         let (service, queries) =
             Service::start(plan, clock).map_err(|error| RunError::Dns64(error.to_string()))?;
         let posts = service.posts().clone();
-        let around = Around { posts: posts.clone(), access: access.clone(), queries };
-        let streams = Streams::start(&streams(dns64), around).map_err(refused)?;
+        let context = StreamContext { posts: posts.clone(), access: access.clone(), queries };
+        let streams = Streams::start(&streams(dns64), context).map_err(refused)?;
         let view = Dns64View::new(posts, facts, streams.view());
         Ok(Some(Self { config, streams: Some(streams), service, view: Arc::new(view), anchors, access }))
     }

@@ -2,7 +2,7 @@
 
 use crate::config::dns64::{Dns64, Transport, Upstream};
 use crate::config::{Config, HostAddress, Surroundings};
-use crate::dns64::Plan;
+use crate::dns64::ServiceSettings;
 use crate::dns64::streams::{Bounds, StreamSettings, TransportSettings, UpstreamSettings, request};
 use crate::view::Dns64Facts;
 use sixway_control::dns64::{Access, Anchor};
@@ -15,9 +15,9 @@ pub(super) fn access(config: &Config, addresses: &[HostAddress]) -> Access {
 }
 
 /// What the threads are made of.
-pub(super) fn plan(config: &Config, access: Access, anchors: Vec<Anchor>) -> Option<Plan> {
+pub(super) fn plan(config: &Config, access: Access, anchors: Vec<Anchor>) -> Option<ServiceSettings> {
     let dns64 = config.dns64.as_ref()?;
-    Some(Plan {
+    Some(ServiceSettings {
         settings: config.dns64_settings(access, anchors)?,
         threads: dns64.bounds.threads.into(),
         listen: dns64.listening.listen.clone(),
@@ -59,7 +59,7 @@ fn stream_upstream(upstream: &Upstream) -> UpstreamSettings {
 }
 
 /// What is said of it as long as it runs.
-pub(super) fn facts(config: &Config, plan: &Plan) -> Dns64Facts {
+pub(super) fn facts(config: &Config, plan: &ServiceSettings) -> Dns64Facts {
     let Some(dns64) = &config.dns64 else { return Dns64Facts::default() };
     let listening = &dns64.listening;
     let with = |addresses: &[SocketAddr], what: &str| -> Vec<String> {

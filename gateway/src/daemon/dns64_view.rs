@@ -2,7 +2,7 @@
 
 use crate::admin::AdminError;
 use crate::dns64::streams::{Event, StreamView};
-use crate::dns64::{Message, Posts, Rates, Unanswered};
+use crate::dns64::{Posts, Rates, ThreadMessage, Unanswered};
 use crate::view::{AnchorRow, CountedRow, Dns64Row, Flush, Flushed};
 use crate::view::{Dns64Facts, dns64_row};
 use sixway_control::dns64::Wire;
@@ -68,7 +68,7 @@ impl Dns64View {
     }
 
     /// Tells all threads something.
-    pub(super) fn tell(&self, message: impl Fn() -> Message) {
+    pub(super) fn tell(&self, message: impl Fn() -> ThreadMessage) {
         for post in self.posts.all() {
             if let Err(error) = post.send(message()) {
                 tracing::error!("DNS64: {error}");

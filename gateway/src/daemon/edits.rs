@@ -1,6 +1,6 @@
 //! Changes at run time, carried to the workers that they concern.
 
-use super::backend::Gateway;
+use super::gateway::Gateway;
 use crate::admin::{AdminError, Edit, Filter, Named};
 use crate::worker::{Command, Dump, Edited, Position};
 use sixway_dataplane::nat::{Inside, StaticBinding};

@@ -18,14 +18,14 @@ use std::time::Duration;
 const HOLD_DOWN: Duration = Duration::from_secs(120);
 
 /// The ports that were given when the gateway before this one ended.
-pub(super) struct Given(Option<Ledger>);
+pub(super) struct PreviousPorts(Option<Ledger>);
 
 /// Begins a ledger of this gateway's own, which its engines keep, and returns the one before.
-pub(super) fn begin_ledger(start: &Start<'_>, engines: &mut [Engine]) -> Given {
+pub(super) fn begin_ledger(start: &Start<'_>, engines: &mut [Engine]) -> PreviousPorts {
     let path = file(start.directory, &start.config.gateway.name);
     let before = Ledger::open(&path);
     if !start.config.is_offloaded() {
-        return Given(before);
+        return PreviousPorts(before);
     }
     let pools = start.config.nat64.iter().filter_map(|nat64| start.config.pool(&nat64.pool));
     let addresses: Vec<_> = pools.flat_map(|pool| pool.addresses.iter().copied()).collect();
@@ -43,7 +43,7 @@ pub(super) fn begin_ledger(start: &Start<'_>, engines: &mut [Engine]) -> Given {
             path.display()
         ),
     }
-    Given(before)
+    PreviousPorts(before)
 }
 
 /// Goes on with the sessions that were handed over, and keeps the ports from others that nobody goes on with. Flows that the fast path
@@ -51,7 +51,7 @@ pub(super) fn begin_ledger(start: &Start<'_>, engines: &mut [Engine]) -> Given {
 pub(super) fn settle(
     start: &Start<'_>,
     from: &Predecessor,
-    given: Given,
+    given: PreviousPorts,
     engines: &mut [Engine],
     clock: Clock,
 ) {

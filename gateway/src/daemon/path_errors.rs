@@ -1,6 +1,6 @@
 //! ICMPv4 errors about tunnel packets, from their socket to the workers.
 
-use super::backend::Gateway;
+use super::gateway::Gateway;
 use super::readable::Readable;
 use crate::worker::Command;
 use sixway_dataplane::Frame;

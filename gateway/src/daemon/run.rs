@@ -1,11 +1,11 @@
 //! From the start to the end of a gateway.
 
-use super::backend::Gateway;
 use super::dns64::Dns64;
+use super::environment::{ApiSockets, Environment};
 use super::error::RunError;
 use super::facts::Facts;
-use super::ground::{Doors, Ground};
-use super::signals::{Signals, Told};
+use super::gateway::Gateway;
+use super::signals::{Request, Signals};
 use super::start::Start;
 use super::threads::Threads;
 use super::{log, offload, pool_keeper, serve, takeover};
@@ -25,7 +25,7 @@ use tokio::sync::mpsc::channel;
 const CONTROL: usize = 256;
 
 /// How a gateway ends.
-enum End {
+enum Ending {
     /// It is to end, or has to.
     Whole(Result<(), RunError>),
     /// Another process goes on.
@@ -50,9 +50,9 @@ pub fn run(start: &Start<'_>) -> Result<(), RunError> {
     // A name that the DNS is still being asked for must not hold the end up.
     runtime.shutdown_background();
     match end {
-        Err(error) | Ok(End::Whole(Err(error))) => Err(error),
-        Ok(End::Whole(Ok(())) | End::MakingWay) => Ok(()),
-        Ok(End::Anew) => {
+        Err(error) | Ok(Ending::Whole(Err(error))) => Err(error),
+        Ok(Ending::Whole(Ok(())) | Ending::MakingWay) => Ok(()),
+        Ok(Ending::Anew) => {
             let error = takeover::become_anew();
             // What cannot be put back is in the state file for the next.
             let _ = host::clear_up(start.directory, &start.config.gateway.name);
@@ -61,43 +61,49 @@ pub fn run(start: &Start<'_>) -> Result<(), RunError> {
     }
 }
 
-async fn live(start: &Start<'_>, started: Instant) -> Result<End, RunError> {
+async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
     let config = start.config;
     // Before anything is changed: from here on, a signal ends the gateway in order.
     let mut signals = Signals::open().map_err(|error| RunError::Io("signals".into(), error))?;
-    let Some((mut ground, engines, tun)) = Ground::lay(start, &mut signals).await? else {
-        return Ok(End::Whole(Ok(())));
+    let Some((mut environment, engines, tun)) = Environment::set_up_all(start, &mut signals).await? else {
+        return Ok(Ending::Whole(Ok(())));
     };
     let device = tun.as_ref().map(|tun| device(config, tun));
-    let doors = Doors::open(config, &mut ground.host).await?;
+    let sockets = ApiSockets::open(config, &mut environment.host).await?;
     let (control, mut controlled) = channel(CONTROL);
     let queues = tun.map_or_else(Default::default, |tun| (tun.queues, tun.blocks));
-    let mut threads = Threads::start(engines, queues, ground.clock, &control)?;
-    let mut dns64 = ground.begin(config, &mut threads)?;
-    let facts = ground.facts(config, device);
-    say_ready(&facts, threads.posts.len(), &ground.lines(dns64.as_ref()).await, started, &doors.socket);
+    let mut threads = Threads::start(engines, queues, environment.clock, &control)?;
+    let mut dns64 = environment.begin(config, &mut threads)?;
+    let facts = environment.facts(config, device);
+    say_ready(
+        &facts,
+        threads.posts.len(),
+        &environment.lines(dns64.as_ref()).await,
+        started,
+        &sockets.socket,
+    );
     let gateway = Gateway::new(facts, threads.posts.clone(), dns64.as_ref().map(Dns64::view));
-    let gateway = Arc::new(gateway.with_fast_path(ground.carried()));
-    let Ground { host, tunnels, pools, keeper, offload, seed, .. } = &mut ground;
+    let gateway = Arc::new(gateway.with_fast_path(environment.carried()));
+    let Environment { host, tunnels, pools, keeper, offload, seed, .. } = &mut environment;
     let offload = offload.as_ref();
     let end = tokio::select! {
         end = told(&mut signals, start, *seed, &gateway) => end,
-        () = gateway.asked_to_leave() => End::MakingWay,
-        error = threads.first_end() => End::Whole(Err(RunError::Worker(error))),
-        error = keep(&mut dns64) => End::Whole(Err(RunError::Dns64(error))),
-        () = serve::admin(doors.admin, Arc::clone(&gateway)) => End::Whole(Ok(())),
-        () = serve::metrics(doors.metrics, Arc::clone(&gateway)) => End::Whole(Ok(())),
-        () = gateway.watch() => End::Whole(Ok(())),
-        () = pool_keeper::keep(pools, &gateway) => End::Whole(Ok(())),
-        () = tunnels.keep(host, &gateway, &mut controlled, offload) => End::Whole(Ok(())),
-        () = offload::keep(keeper, offload) => End::Whole(Ok(())),
+        () = gateway.asked_to_leave() => Ending::MakingWay,
+        error = threads.first_end() => Ending::Whole(Err(RunError::Worker(error))),
+        error = keep(&mut dns64) => Ending::Whole(Err(RunError::Dns64(error))),
+        () = serve::admin(sockets.admin, Arc::clone(&gateway)) => Ending::Whole(Ok(())),
+        () = serve::metrics(sockets.metrics, Arc::clone(&gateway)) => Ending::Whole(Ok(())),
+        () = gateway.watch() => Ending::Whole(Ok(())),
+        () = pool_keeper::keep(pools, &gateway) => Ending::Whole(Ok(())),
+        () = tunnels.keep(host, &gateway, &mut controlled, offload) => Ending::Whole(Ok(())),
+        () = offload::keep(keeper, offload) => Ending::Whole(Ok(())),
     };
     if let Some(dns64) = &mut dns64 {
         dns64.stop();
     }
     match end {
-        End::MakingWay | End::Anew => ground.leave(start, gateway, &mut threads).await?,
-        End::Whole(_) => ground.end(gateway, &mut threads).await,
+        Ending::MakingWay | Ending::Anew => environment.leave(start, gateway, &mut threads).await?,
+        Ending::Whole(_) => environment.end(gateway, &mut threads).await,
     }
     Ok(end)
 }
@@ -145,16 +151,16 @@ fn say_ready(facts: &Facts, workers: usize, further: &[(&str, String)], started:
 }
 
 /// Waits for a signal that ends the gateway, or makes it begin anew.
-async fn told(signals: &mut Signals, start: &Start<'_>, seed: [u64; 2], gateway: &Gateway) -> End {
+async fn told(signals: &mut Signals, start: &Start<'_>, seed: [u64; 2], gateway: &Gateway) -> Ending {
     let ending = |name: &str| {
         tracing::info!("{name}: ending");
-        End::Whole(Ok(()))
+        Ending::Whole(Ok(()))
     };
     loop {
         match signals.next().await {
-            Told::End(name) => return ending(name),
-            Told::HungUp if start.config.fast_path.is_none() => return ending("SIGHUP"),
-            Told::HungUp => {}
+            Request::End(name) => return ending(name),
+            Request::HungUp if start.config.fast_path.is_none() => return ending("SIGHUP"),
+            Request::HungUp => {}
         }
         let Some(config) = takeover::reloaded(start) else { continue };
         // Nobody carries the packets of the engines between two processes: what takes long is done before.
@@ -172,7 +178,7 @@ async fn told(signals: &mut Signals, start: &Start<'_>, seed: [u64; 2], gateway:
         // The file may be another by now, and there is no way back from the process that reads it next.
         if takeover::reloaded(start).is_some() {
             tracing::info!("SIGHUP: beginning anew");
-            return End::Anew;
+            return Ending::Anew;
         }
     }
 }

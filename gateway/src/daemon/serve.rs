@@ -1,7 +1,7 @@
 //! The sockets of the admin API and of the metrics. Connections are bounded in number and in time, so that nobody who may
 //! connect can hold the gateway's memory or its descriptors.
 
-use super::backend::Gateway;
+use super::gateway::Gateway;
 use crate::admin;
 use axum::Router;
 use axum::serve::Listener;

@@ -3,14 +3,14 @@
 use super::facts::Mechanism;
 use super::tunnel_view::TunnelView;
 use crate::config::{Config, Nat64, Remote, Route, Siit};
-use crate::host::{Forwarding, Plan};
+use crate::host::{Forwarding, HostPlan};
 use crate::show::{count, plural};
 use sixway_dataplane::mechanism::table::Kind;
 use sixway_wire::Prefix4;
 use std::path::{Path, PathBuf};
 
 /// What the host is to be set up with; `directory` is where state files are kept.
-pub(super) fn plan(config: &Config, directory: &Path, worker_key: [u64; 2]) -> Plan {
+pub(super) fn plan(config: &Config, directory: &Path, worker_key: [u64; 2]) -> HostPlan {
     let (mut routes4, mut routes6) = (Vec::new(), Vec::new());
     for route in config.routes() {
         match route {
@@ -18,7 +18,7 @@ pub(super) fn plan(config: &Config, directory: &Path, worker_key: [u64; 2]) -> P
             Route::V6(prefix) => routes6.push(prefix),
         }
     }
-    Plan {
+    HostPlan {
         gateway: config.gateway.name.clone(),
         directory: directory.into(),
         device: config.tun.name.clone(),

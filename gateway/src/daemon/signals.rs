@@ -15,7 +15,7 @@ pub(super) struct Signals {
 
 /// What is told by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum Request {
     /// By this one: the gateway is to end.
     End(&'static str),
     /// SIGHUP.
@@ -44,9 +44,9 @@ impl Signals {
     }
 
     /// Waits for the next one.
-    pub(super) async fn next(&mut self) -> Told {
+    pub(super) async fn next(&mut self) -> Request {
         if std::mem::take(&mut self.hung_up) {
-            return Told::HungUp;
+            return Request::HungUp;
         }
         self.read().await
     }
@@ -55,13 +55,13 @@ impl Signals {
     pub(super) async fn end(&mut self) -> &'static str {
         loop {
             match self.read().await {
-                Told::End(name) => return name,
-                Told::HungUp => self.hung_up = true,
+                Request::End(name) => return name,
+                Request::HungUp => self.hung_up = true,
             }
         }
     }
 
-    async fn read(&mut self) -> Told {
+    async fn read(&mut self) -> Request {
         loop {
             let Ok(mut ready) = self.file.readable_mut().await else {
                 // The runtime ends.
@@ -75,12 +75,12 @@ impl Signals {
     }
 }
 
-fn told(number: u32) -> Told {
+fn told(number: u32) -> Request {
     const HANGUP: u32 = Signal::SIGHUP as u32;
     const INTERRUPT: u32 = Signal::SIGINT as u32;
     match number {
-        HANGUP => Told::HungUp,
-        INTERRUPT => Told::End("SIGINT"),
-        _ => Told::End("SIGTERM"),
+        HANGUP => Request::HungUp,
+        INTERRUPT => Request::End("SIGINT"),
+        _ => Request::End("SIGTERM"),
     }
 }

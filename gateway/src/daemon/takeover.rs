@@ -11,7 +11,7 @@ use crate::admin::{Client, ClientError};
 use crate::config::Config;
 use crate::host;
 use crate::show::plural;
-use crate::view::Left;
+use crate::view::Leaving;
 use crate::worker::Clock;
 use sixway_dataplane::engine::Engine;
 use sixway_dataplane::mechanism::identity::Identity;
@@ -45,9 +45,9 @@ pub(super) async fn make_room(start: &Start<'_>) -> Result<Predecessor, RunError
         tracing::info!("the process that runs takes its flows back from the fast path: {why}");
         take_flows_back(&client).await.map_err(|why| failed(&why))?;
     }
-    match client.post::<Left>("/v1/leave") {
+    match client.post::<Leaving>("/v1/leave") {
         // It may be gone before its answer is read.
-        Ok(Left { .. }) | Err(ClientError::Garbled(_)) => {}
+        Ok(Leaving { .. }) | Err(ClientError::Garbled(_)) => {}
         Err(error) => return Err(failed(&error.to_string())),
     }
     let asked = Instant::now();

@@ -5,9 +5,9 @@
 //! a tunnel's packet with "protocol unreachable".
 
 use super::advertiser::Advertiser;
-use super::backend::Gateway;
 use super::discovery::Discovery;
 use super::error::RunError;
+use super::gateway::Gateway;
 use super::ingress::{Ingress, tunnel_ends};
 use super::offload::Offload;
 use super::packet_filter::PacketFilter;
@@ -17,7 +17,7 @@ use super::remote_names::RemoteNames;
 use super::tunnel_view::TunnelView;
 use crate::config::{Config, RouterAdvertisement, Surroundings};
 use crate::host::{Host, HostError};
-use crate::metrics::Beside;
+use crate::metrics::GatewaySample;
 use crate::worker::{Clock, Command, Inlet, Post, TunnelSet};
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_link::{RawTunnel, TunnelSender};
@@ -226,7 +226,11 @@ impl<'c> Tunnels<'c> {
         }
         let lans = self.advertisers.iter().map(|(_, advertiser)| advertiser.row());
         let advertisements = lans.chain(discovery.rows()).collect();
-        gateway.see_beside(Beside { advertisements, steered: self.ingress.counters(), ..Beside::default() });
+        gateway.note_gateway_sample(GatewaySample {
+            advertisements,
+            steered: self.ingress.counters(),
+            ..GatewaySample::default()
+        });
     }
 
     /// Other addresses from now on.
@@ -245,7 +249,7 @@ impl<'c> Tunnels<'c> {
                 (_, _) => {}
             }
         }
-        self.tell_of_taken_ends(&was);
+        self.warn_of_taken_ends(&was);
         if before != after {
             let list =
                 |set: &BTreeSet<Ipv4Addr>| set.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -290,7 +294,7 @@ impl<'c> Tunnels<'c> {
     }
 
     /// An address at which tunnels of IP in IP end is on an interface since a moment ago, or no longer.
-    fn tell_of_taken_ends(&self, was: &Surroundings) {
+    fn warn_of_taken_ends(&self, was: &Surroundings) {
         let holder = |seen: &Surroundings, address| {
             seen.holder_of(address).filter(|name| *name != self.device).map(str::to_owned)
         };
@@ -356,7 +360,7 @@ impl<'c> Tunnels<'c> {
     }
 
     /// Says farewell to the links.
-    pub(super) async fn say_farewell(&mut self) {
+    pub(super) async fn send_final_advertisements(&mut self) {
         self.keep_promises();
         self.advertisers.iter().for_each(|(_, advertiser)| advertiser.end());
         for (_, advertiser) in self.advertisers.drain(..) {

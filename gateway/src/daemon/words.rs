@@ -1,6 +1,6 @@
 //! Values of the engine, put into words.
 
-use super::carried::Seen;
+use super::fast_path_handle::FastPathState;
 use crate::view::{CarriedRow, CounterRow, FastPathRow, FastPathShare, PassedRow};
 use sixway_dataplane::Counters;
 use sixway_dataplane::drop_reason::Answer;
@@ -25,7 +25,7 @@ pub(super) fn passed(counters: &Counters, kind: Kind) -> u64 {
 }
 
 /// The fast path, as the admin API says it.
-pub(super) fn fast_path(summary: FastPathShare, seen: &Seen) -> FastPathRow {
+pub(super) fn fast_path(summary: FastPathShare, seen: &FastPathState) -> FastPathRow {
     let carried = seen.counts.carried().map(|(mechanism, out, back)| CarriedRow {
         mechanism: mechanism.title().into(),
         packets_out: out.packets,
@@ -45,7 +45,7 @@ pub(super) fn fast_path(summary: FastPathShare, seen: &Seen) -> FastPathRow {
 }
 
 /// What the programs have counted, among the counters: `fastpath.nat64.out`, `fastpath.passed.flags`.
-pub(super) fn fast_path_counters(seen: &Seen) -> Vec<CounterRow> {
+pub(super) fn fast_path_counters(seen: &FastPathState) -> Vec<CounterRow> {
     let row = |name: String, help: String, value| CounterRow { name, help, value, by_worker: Vec::new() };
     let carried = seen.counts.carried().flat_map(|(mechanism, out, back)| {
         [("out", "to IPv4 or into a tunnel", out), ("in", "to IPv6 or out of a tunnel", back)].map(

@@ -1,6 +1,6 @@
 //! What the kernel says of its own accord.
 
-use super::octets::{self, Message, attribute, number16, number32};
+use super::octets::{self, NetlinkMessage, attribute, number16, number32};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A change, as far as it matters.
@@ -60,7 +60,7 @@ const NLMSG_OVERRUN: u16 = 4;
 
 impl Event {
     /// What a message says; `None`: nothing that matters.
-    pub fn of(message: &Message) -> Option<Self> {
+    pub fn of(message: &NetlinkMessage) -> Option<Self> {
         match message.kind {
             RTM_NEWLINK | RTM_DELLINK | RTM_NEWNETCONF | RTM_DELNETCONF => Some(Self::Link),
             RTM_NEWADDR | RTM_DELADDR => Some(Self::Address),

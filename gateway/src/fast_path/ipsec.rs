@@ -1,7 +1,7 @@
 //! Whether the host has IPsec policies for what it sends or forwards, or lets nothing pass without one (linux/xfrm.h). The programs do not ask them: they would send in the clear
 //! what is to be encrypted, and take what must not come in the clear.
 
-use super::asking::Asking;
+use super::netlink::NetlinkSocket;
 use super::octets::{attribute, number32};
 use rtnetlink::sys::Socket;
 use rtnetlink::sys::protocols::NETLINK_XFRM;
@@ -26,7 +26,7 @@ const UNKNOWN: &str = "the kernel does not say whether this host has IPsec polic
 
 /// Watches for policies.
 #[derive(Debug, Default)]
-pub(super) struct Policies(Watch<Asking>);
+pub(super) struct Policies(Watch<NetlinkSocket>);
 
 impl Policies {
     /// Why nothing may be carried on at the moment, to be on the safe side; `None`: it may. Nobody who may not ask can have the programs.
@@ -40,14 +40,14 @@ impl Policies {
     }
 }
 
-fn open() -> io::Result<Asking> {
-    Asking::by(Socket::new(NETLINK_XFRM)?.as_fd().try_clone_to_owned()?)
+fn open() -> io::Result<NetlinkSocket> {
+    NetlinkSocket::by(Socket::new(NETLINK_XFRM)?.as_fd().try_clone_to_owned()?)
 }
 
-fn ask(asking: &mut Asking) -> io::Result<Option<&'static str>> {
+fn ask(netlink: &mut NetlinkSocket) -> io::Result<Option<&'static str>> {
     let (mut counted, mut blocked) = (None, None);
-    asking.request(XFRM_MSG_GETSPDINFO, &[0; HEADER], |answer| counted = counts(answer))?;
-    match asking.request(XFRM_MSG_GETDEFAULT, &[0; HEADER], |answer| blocked = blocks(answer)) {
+    netlink.request(XFRM_MSG_GETSPDINFO, &[0; HEADER], |answer| counted = counts(answer))?;
+    match netlink.request(XFRM_MSG_GETDEFAULT, &[0; HEADER], |answer| blocked = blocks(answer)) {
         // Before Linux 5.15 what no policy is for passes.
         Err(error) if error.raw_os_error() == Some(nix::libc::EINVAL) => blocked = Some(false),
         outcome => outcome?,

@@ -1,11 +1,11 @@
 //! The thread that keeps the programs' view of the host: it hears the kernel's events, says that the gateway is there, asks the
 //! neighbours in use whether they are, and tells the daemon what has changed.
 
-use super::asking::listening;
 use super::event::{self, Event};
 use super::facts::{Attached, Facts};
-use super::look::Look;
+use super::host_view::HostView;
 use super::neighbours::{matters, to_probe};
+use super::netlink::listening;
 use super::octets::{messages, write_attribute};
 use super::used_hop::UsedHop;
 use super::watch::Watch;
@@ -142,7 +142,7 @@ struct Work {
     maps: Arc<dyn Maps>,
     told: UnboundedSender<Facts>,
     events: OwnedFd,
-    kernel: Look,
+    kernel: HostView,
     attached: Vec<Attached>,
     watch: Watch,
     last: Option<Facts>,
@@ -158,7 +158,7 @@ impl Work {
             told,
             // Before the first look, so that nothing happens in between unheard.
             events: listening(event::GROUPS)?,
-            kernel: Look::open()?,
+            kernel: HostView::open()?,
             attached: Vec::new(),
             watch: Watch::new(Instant::now()),
             last: None,
@@ -251,7 +251,7 @@ impl Work {
         }
         let mut known = Vec::new();
         let take = |body: &[u8]| known.extend(event::Neighbour::read(body));
-        if let Err(error) = self.kernel.asking.dump(RTM_GETNEIGH, &[0; event::NEIGHBOUR_HEADER], take) {
+        if let Err(error) = self.kernel.netlink.dump(RTM_GETNEIGH, &[0; event::NEIGHBOUR_HEADER], take) {
             return tracing::debug!("neighbours: {error}");
         }
         if known.iter().any(|neighbour| matters(neighbour, &used)) {
@@ -259,7 +259,7 @@ impl Work {
         }
         for (ifindex, address) in to_probe(&used, &known, TICK) {
             // It fails where the neighbour has just gone.
-            let _ = self.kernel.asking.change(event::RTM_NEWNEIGH, &probing(ifindex, address));
+            let _ = self.kernel.netlink.change(event::RTM_NEWNEIGH, &probing(ifindex, address));
         }
     }
 

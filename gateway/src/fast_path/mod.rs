@@ -6,15 +6,15 @@
 //!        └◀── probes of the neighbours in use, each two seconds
 //! ```
 
-mod asking;
 mod event;
 mod facts;
 mod features;
+mod host_view;
 mod ipsec;
 mod keeper;
 mod link;
-mod look;
 mod neighbours;
+mod netlink;
 mod octets;
 mod pace;
 mod plain;
@@ -22,6 +22,6 @@ mod used_hop;
 mod watch;
 
 pub use facts::{Attached, Facts, Interface};
+pub use host_view::facts_now;
 pub use keeper::{Keeper, Maps, ProgramMaps};
-pub use look::facts_now;
 pub use used_hop::UsedHop;

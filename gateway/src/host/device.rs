@@ -4,8 +4,8 @@ use super::error::HostError;
 use super::forwarding::{Forwarding, Setting, device_settings, host_settings};
 use super::inherited::Inherited;
 use super::notrack;
-use super::reach::Reached;
-use super::record::{Heir, Leftovers, Record};
+use super::reach::AppliedReach;
+use super::record::{Leftovers, Record, Successor};
 use super::reserved_ports;
 use super::route::Routes;
 use crate::config::{Ports, Reach, Untracked};
@@ -21,7 +21,7 @@ const SUBSCRIBER_BITS: u8 = <std::net::Ipv6Addr as InsideHost>::SUBSCRIBER_BITS;
 
 /// What is to be set up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct HostPlan {
     /// The gateway's name.
     pub gateway: String,
     /// Where state files are kept.
@@ -60,7 +60,7 @@ pub struct Host {
     device: u32,
     name: String,
     pins: PathBuf,
-    reached: Reached,
+    reached: AppliedReach,
     persistence: Option<Persistence>,
     adopted: bool,
 }
@@ -70,13 +70,13 @@ impl Host {
     ///
     /// # Errors
     /// What could not be done; the host is as it was before.
-    pub async fn set_up(plan: &Plan) -> Result<(Self, Tun), HostError> {
+    pub async fn set_up(plan: &HostPlan) -> Result<(Self, Tun), HostError> {
         if !super::has_capability(super::CAP_NET_ADMIN) {
             return Err(HostError::NotPermitted(plan.device.clone()));
         }
-        let heir = Heir { device: &plan.device, pins: &plan.pins };
+        let successor = Successor { device: &plan.device, pins: &plan.pins };
         let (record, left) =
-            Record::take_as(&plan.directory, &plan.gateway, Some(&heir)).map_err(HostError::Record)?;
+            Record::take_as(&plan.directory, &plan.gateway, Some(&successor)).map_err(HostError::Record)?;
         tell_leftovers(&plan.gateway, &left);
         // From here on, whatever fails drops this, which puts back what was done.
         let mut host = Self::of(record);
@@ -109,14 +109,14 @@ impl Host {
             device: 0,
             name: String::new(),
             pins: PathBuf::new(),
-            reached: Reached::default(),
+            reached: AppliedReach::default(),
             persistence: None,
             adopted: false,
         }
     }
 
     /// Routes into the device: those that an adopted one has already are left as they are.
-    async fn route(&mut self, plan: &Plan) -> Result<(), HostError> {
+    async fn route(&mut self, plan: &HostPlan) -> Result<(), HostError> {
         let mut inherited = Inherited::default();
         if let Some(record) = self.record.as_ref().filter(|_| self.adopted) {
             inherited = Inherited::of(self.device, record).map_err(HostError::Route)?;
@@ -133,12 +133,12 @@ impl Host {
         }
         // The others may be a tunnel's: whatever is not wanted goes when it is known what is.
         inherited.reach.routes.retain(|route| !plan.routes6.contains(&route.prefix));
-        self.reached = Reached::of(inherited.reach);
+        self.reached = AppliedReach::of(inherited.reach);
         Ok(())
     }
 
     /// Whether a gateway before this one left the device, and what carries packets on, to this one.
-    pub fn is_heir(&self) -> bool {
+    pub fn is_successor(&self) -> bool {
         self.adopted
     }
 
@@ -151,16 +151,16 @@ impl Host {
     ///
     /// # Errors
     /// The state file cannot be written, or the kernel refused.
-    pub fn bequeath(&mut self) -> Result<(), HostError> {
+    pub fn keep_for_successor(&mut self) -> Result<(), HostError> {
         let (Some(record), Some(persistence)) = (&mut self.record, &self.persistence) else { return Ok(()) };
-        record.bequeath(&self.name, self.device, &self.pins).map_err(HostError::Record)?;
+        record.keep_for_successor(&self.name, self.device, &self.pins).map_err(HostError::Record)?;
         persistence.set(true).map_err(|error| HostError::Device(self.name.clone(), error))
     }
 
     /// The device vanishes with the process again: nothing is carried on without it.
     ///
     /// # Errors
-    /// As for [`Self::bequeath`].
+    /// As for [`Self::keep_for_successor`].
     pub fn keep_to_itself(&mut self) -> Result<(), HostError> {
         let (Some(record), Some(persistence)) = (&mut self.record, &self.persistence) else { return Ok(()) };
         persistence.set(false).map_err(|error| HostError::Device(self.name.clone(), error))?;
@@ -170,9 +170,9 @@ impl Host {
     /// Gives everything up as it is, for who takes over.
     ///
     /// # Errors
-    /// As for [`Self::bequeath`]; then everything is put back.
+    /// As for [`Self::keep_for_successor`]; then everything is put back.
     pub fn leave(mut self) -> Result<(), HostError> {
-        self.bequeath()?;
+        self.keep_for_successor()?;
         if let Some(record) = self.record.take() {
             record.leave();
         }
@@ -248,7 +248,7 @@ impl Drop for Host {
     }
 }
 
-fn open(plan: &Plan, persist: bool) -> Result<Tun, HostError> {
+fn open(plan: &HostPlan, persist: bool) -> Result<Tun, HostError> {
     let abilities = if plan.super_frames {
         Abilities::ALL
     } else {

@@ -21,7 +21,7 @@ mod route;
 mod source_rules;
 
 pub use capability::{CAP_NET_ADMIN, has_capability};
-pub use device::{Host, Plan};
+pub use device::{Host, HostPlan};
 pub use error::HostError;
 pub use firewall::{Obstacle, obstacles};
 pub use forwarding::{Forwarding, device_settings, host_settings};
@@ -29,6 +29,6 @@ pub use links::kernel_tunnels;
 pub use nft::NftError;
 pub use notrack::remove as remove_table;
 pub use record::{
-    Heir, Leftovers, Record, RecordError, RunningGateway, clear_up, leftovers, pinned, running,
+    Leftovers, Record, RecordError, RunningGateway, Successor, clear_up, leftovers, pinned, running,
 };
 pub use route::{RouteError, Routes};

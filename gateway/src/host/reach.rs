@@ -13,11 +13,11 @@ use std::net::{IpAddr, Ipv6Addr};
 
 /// What was set so far.
 #[derive(Debug, Default)]
-pub(super) struct Reached {
+pub(super) struct AppliedReach {
     present: Reach,
 }
 
-impl Reached {
+impl AppliedReach {
     /// What is there already.
     pub(super) fn of(present: Reach) -> Self {
         Self { present }

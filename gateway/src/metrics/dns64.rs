@@ -93,7 +93,7 @@ fn upstreams(row: &Dns64Row, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Beside, encode};
+    use super::super::{GatewaySample, encode};
     use super::*;
     use crate::view::{CountedRow, OutcomeRow};
 
@@ -117,7 +117,7 @@ mod tests {
             }],
             ..Dns64Row::default()
         };
-        let text = encode(vec![], Beside { dns64: Some(row), ..Beside::default() }).unwrap();
+        let text = encode(vec![], GatewaySample { dns64: Some(row), ..GatewaySample::default() }).unwrap();
         for line in [
             "sixway_dns64_queries_total 9\n",
             "sixway_dns64_answers_total{outcome=\"synthesised\"} 7\n",

@@ -311,7 +311,7 @@ pub struct NewRemote {
 
 /// A gateway's process makes way for another one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Left {
+pub struct Leaving {
     /// The process.
     pub process: u32,
 }

@@ -50,7 +50,7 @@ pub struct Worker<L, T> {
 
 /// What one turn of the loop leaves to do.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum LoopState {
     /// There is more.
     Busy,
     /// Nothing waits.
@@ -108,14 +108,14 @@ impl<L: Link, T: Translator> Worker<L, T> {
     pub fn run(mut self) -> io::Result<()> {
         loop {
             match self.turn()? {
-                Turn::Busy => {}
-                Turn::Idle => self.wait()?,
-                Turn::Stop => return Ok(()),
+                LoopState::Busy => {}
+                LoopState::Idle => self.wait()?,
+                LoopState::Stop => return Ok(()),
             }
         }
     }
 
-    fn turn(&mut self) -> io::Result<Turn> {
+    fn turn(&mut self) -> io::Result<LoopState> {
         let mut busy = false;
         for link in 0..self.links.len() {
             busy |= self.batch(link)?;
@@ -139,13 +139,13 @@ impl<L: Link, T: Translator> Worker<L, T> {
         }
         self.translator.settle(now);
         match self.commands()? {
-            Turn::Idle => {}
-            Turn::Busy => busy = true,
-            Turn::Stop => return Ok(Turn::Stop),
+            LoopState::Idle => {}
+            LoopState::Busy => busy = true,
+            LoopState::Stop => return Ok(LoopState::Stop),
         }
         busy |= self.blocks.turn(&mut self.translator, now);
         busy |= self.dumps.step(&mut self.translator, now);
-        Ok(if busy { Turn::Busy } else { Turn::Idle })
+        Ok(if busy { LoopState::Busy } else { LoopState::Idle })
     }
 
     /// Receives and sends one batch. Whether there was any.
@@ -227,7 +227,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
     }
 
     /// Obeys the commands that wait, as many as the ring holds.
-    fn commands(&mut self) -> io::Result<Turn> {
+    fn commands(&mut self) -> io::Result<LoopState> {
         for _ in 0..RING {
             match self.mailbox.commands.try_recv() {
                 Ok(Command::Report(answer)) => give(answer, self.report()),
@@ -271,14 +271,14 @@ impl<L: Link, T: Translator> Worker<L, T> {
                 }
                 Ok(Command::Leave(answer)) => {
                     give(answer, self.translator.export(self.clock.now()));
-                    return Ok(Turn::Stop);
+                    return Ok(LoopState::Stop);
                 }
-                Err(TryRecvError::Empty) => return Ok(Turn::Idle),
+                Err(TryRecvError::Empty) => return Ok(LoopState::Idle),
                 // Nobody is left who could tell it to stop.
-                Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Ok(Turn::Stop),
+                Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Ok(LoopState::Stop),
             }
         }
-        Ok(Turn::Busy)
+        Ok(LoopState::Busy)
     }
 
     fn report(&mut self) -> Report {

@@ -9,7 +9,7 @@ mod upstreams;
 pub use certificates::{Authority, Folder};
 pub use resolver::{Resolver, answer, query};
 
-use super::{Around, Bounds, StreamSettings, Streams};
+use super::{Bounds, StreamContext, StreamSettings, Streams};
 use sixway_control::dns64::Access;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -37,8 +37,8 @@ pub fn serve(settings: &StreamSettings, resolver: &Resolver) -> Streams {
 }
 
 /// What servers need that have no upstreams.
-pub fn around(resolver: &Resolver, access: Access) -> Around {
-    Around { posts: resolver.posts(), access, queries: mpsc::channel(1).1 }
+pub fn around(resolver: &Resolver, access: Access) -> StreamContext {
+    StreamContext { posts: resolver.posts(), access, queries: mpsc::channel(1).1 }
 }
 
 /// Whoever there is.

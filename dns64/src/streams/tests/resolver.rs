@@ -1,6 +1,6 @@
 //! A resolver that answers by what the name says: `late` after a while, `never`, `big` with much, all others at once.
 
-use crate::{Mailbox, Message, Post, Posts, StreamQuery, mailbox};
+use crate::{Mailbox, Post, Posts, StreamQuery, ThreadMessage, mailbox};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ impl Resolver {
 
 impl Drop for Resolver {
     fn drop(&mut self) {
-        let _ = self.post.send(Message::Stop);
+        let _ = self.post.send(ThreadMessage::Stop);
         let ended = self.thread.take().map(JoinHandle::join);
         assert!(ended.is_none_or(|ended| ended.is_ok()) || thread::panicking());
     }
@@ -34,8 +34,8 @@ fn run(mailbox: &Mailbox) {
     let mut kept = Vec::new();
     loop {
         match mailbox.next() {
-            Some(Message::Query(query)) => kept.extend(reply(query)),
-            Some(Message::Stop) => return,
+            Some(ThreadMessage::Query(query)) => kept.extend(reply(query)),
+            Some(ThreadMessage::Stop) => return,
             Some(_) => {}
             None => thread::sleep(Duration::from_micros(200)),
         }

@@ -4,7 +4,7 @@ use super::{Resolver, answer, bounds, loopback, query, serve};
 use crate::streams::framing::{Inbound, append};
 use crate::streams::upstream::{Keeper, StreamUpstream, UpstreamTransport};
 use crate::streams::{Event, StreamCounters, StreamSettings};
-use crate::{Mailbox, Message, Post, ReplyTo, UpstreamQuery, mailbox};
+use crate::{Mailbox, Post, ReplyTo, ThreadMessage, UpstreamQuery, mailbox};
 use sixway_control::dns64::{Exchange, Failure};
 use std::collections::HashMap;
 use std::future::Future;
@@ -43,7 +43,7 @@ impl Asker {
         let next = async {
             loop {
                 match self.mailbox.next() {
-                    Some(Message::Reply(exchange, reply)) => return (exchange.0, reply),
+                    Some(ThreadMessage::Reply(exchange, reply)) => return (exchange.0, reply),
                     Some(_) => panic!("nothing but replies"),
                     None => sleep(Duration::from_millis(1)).await,
                 }

@@ -1,15 +1,15 @@
-//! What hangs at the interfaces, what is to hang there, and the way from one to the other.
+//! What hangs at the interfaces, what is to attach there, and the way from one to the other.
 //!
 //! ```text
 //!     the host, the tunnels: changed ─▶ chosen ── differs ──▶ prepared ─▶ loaded (1–2 s, elsewhere) ─▶ hung ─▶ as chosen?
 //!                                         └ wrong by now: nothing is forwarded until then                 └ no: again
 //! ```
 
-use super::choice::{Choice, Chosen};
+use super::choice::{ChosenPrograms, ProgramChoice};
 use super::offered::rests;
-use super::turn::Turn;
+use super::retry_timer::RetryTimer;
 use crate::config::Surroundings;
-use crate::daemon::carried::Carried;
+use crate::daemon::fast_path_handle::FastPathHandle;
 use crate::daemon::narrow_paths::NarrowPaths;
 use crate::fast_path::{Attached, Facts};
 use sixway_fastpath::layout::Port;
@@ -19,18 +19,18 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// The programs of a running gateway.
-pub(super) struct Exchange<'c> {
-    pub choice: Choice<'c>,
+pub(super) struct ProgramExchange<'c> {
+    pub choice: ProgramChoice<'c>,
     pub now: Surroundings,
     pub facts: Facts,
-    /// What is to hang.
-    pub chosen: Chosen,
+    /// What is to attach.
+    pub chosen: ChosenPrograms,
     /// What hangs; `None`: an exchange failed on its way, and some may be others.
     in_force: Option<Arc<Offer>>,
     /// What the kernel is going through.
-    loading: Option<Chosen>,
-    turn: Turn,
-    carried: Arc<Carried>,
+    loading: Option<ChosenPrograms>,
+    turn: RetryTimer,
+    carried: Arc<FastPathHandle>,
     /// The programs pass everything on, for what they would do is wrong by now.
     halted: bool,
     narrow: NarrowPaths,
@@ -38,14 +38,14 @@ pub(super) struct Exchange<'c> {
     trouble: Option<String>,
 }
 
-impl<'c> Exchange<'c> {
+impl<'c> ProgramExchange<'c> {
     /// What is chosen hangs; what should not be as it is there is told.
     pub fn new(
-        choice: Choice<'c>,
+        choice: ProgramChoice<'c>,
         now: Surroundings,
         facts: Facts,
-        chosen: Chosen,
-        carried: Arc<Carried>,
+        chosen: ChosenPrograms,
+        carried: Arc<FastPathHandle>,
     ) -> Self {
         let exchange = Self {
             choice,
@@ -54,7 +54,7 @@ impl<'c> Exchange<'c> {
             in_force: Some(Arc::clone(&chosen.offer)),
             chosen,
             loading: None,
-            turn: Turn::default(),
+            turn: RetryTimer::default(),
             carried,
             halted: false,
             narrow: NarrowPaths::default(),
@@ -79,9 +79,9 @@ impl<'c> Exchange<'c> {
             || self.facts.ports.iter().any(|port| port.vlan != 0 && is_refused(port.ifindex));
         let before = std::mem::replace(&mut self.facts, facts).ipsec;
         if before != self.facts.ipsec {
-            self.heed_policies();
+            self.apply_ipsec_policies();
         }
-        self.choose(is_wrong || self.hangs_where_it_must_not());
+        self.choose(is_wrong || self.is_attached_where_refused());
     }
 
     /// The addresses and tunnels are these from now on.
@@ -107,8 +107,8 @@ impl<'c> Exchange<'c> {
         self.turn.want(Instant::now());
     }
 
-    /// Whether programs hang at an interface that has become a part of another, whose rules they pass by, or the like.
-    fn hangs_where_it_must_not(&self) -> bool {
+    /// Whether programs attach at an interface that has become a part of another, whose rules they pass by, or the like.
+    fn is_attached_where_refused(&self) -> bool {
         let refused =
             |ifindex| self.facts.interfaces.iter().any(|it| it.ifindex == ifindex && it.refused.is_some());
         let hangs =
@@ -116,9 +116,9 @@ impl<'c> Exchange<'c> {
         matches!(hangs, Ok(Some(true)))
     }
 
-    /// Whether what hangs is as chosen, and so is what may hang in a moment.
+    /// Whether what hangs is as chosen, and so is what may attach in a moment.
     fn is_all_there_will_be(&self) -> bool {
-        if self.hangs_where_it_must_not() {
+        if self.is_attached_where_refused() {
             return false;
         }
         let is_chosen = |offer: &Offer| offer.rules.make_the_same(&self.chosen.offer.rules);
@@ -131,10 +131,10 @@ impl<'c> Exchange<'c> {
         self.turn.due().filter(|_| self.loading.is_none())
     }
 
-    /// Prepares the programs that are to hang; [`Self::hang`] has to follow. `None`: there is nothing to be loaded.
+    /// Prepares the programs that are to attach; [`Self::attach`] has to follow. `None`: there is nothing to be loaded.
     pub fn prepare(&mut self) -> Option<Prepared> {
         self.turn.begin();
-        let Chosen { offer, interfaces, .. } = &self.chosen;
+        let ChosenPrograms { offer, interfaces, .. } = &self.chosen;
         let is_in_force = self.in_force.as_ref().is_some_and(|it| it.rules.make_the_same(&offer.rules));
         let prepared = self.carried.with(|fast_path| {
             fast_path.set_devices(&self.facts.devices)?;
@@ -156,8 +156,8 @@ impl<'c> Exchange<'c> {
     }
 
     /// Hangs what was loaded. What hangs where, if that has changed.
-    pub fn hang(&mut self, loaded: Result<Loaded, FastPathError>) -> Option<Vec<Attached>> {
-        let Chosen { offer, interfaces, .. } = self.loading.take()?;
+    pub fn attach(&mut self, loaded: Result<Loaded, FastPathError>) -> Option<Vec<Attached>> {
+        let ChosenPrograms { offer, interfaces, .. } = self.loading.take()?;
         let hung = loaded.and_then(|loaded| {
             self.in_force = None;
             self.carried.with(|fast_path| {
@@ -221,7 +221,7 @@ impl<'c> Exchange<'c> {
     }
 
     /// IPsec policies came, or went.
-    fn heed_policies(&mut self) {
+    fn apply_ipsec_policies(&mut self) {
         self.halt(self.halted);
         self.carried.set_resting(self.facts.ipsec);
         match self.facts.ipsec {
@@ -253,7 +253,7 @@ impl<'c> Exchange<'c> {
     }
 }
 
-/// The interfaces that the programs were to hang at.
+/// The interfaces that the programs were to attach at.
 fn tried(fast_path: &FastPath) -> Vec<String> {
     let hung = fast_path.attached().iter().map(|it| it.interface.clone());
     let mut names: Vec<_> = hung.chain(fast_path.left_out().iter().map(|it| it.interface.clone())).collect();
@@ -268,7 +268,7 @@ fn all_there(fast_path: &FastPath) -> bool {
         && fast_path.left_out().iter().all(|it| number(&it.interface) == it.ifindex)
 }
 
-/// Where the programs hang, for the keeper.
+/// Where the programs attach, for the keeper.
 pub(super) fn hooked(fast_path: &FastPath) -> Vec<Attached> {
     let hooked =
         |it: &sixway_fastpath::Attached| Attached { ifindex: it.ifindex, xdp: it.place == Place::Xdp };

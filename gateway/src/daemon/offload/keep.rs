@@ -1,9 +1,9 @@
 //! Keeps the programs as the host and the tunnels change.
 
-use super::exchange::Exchange;
+use super::exchange::ProgramExchange;
 use super::offered::{not_carried, not_hooked};
 use crate::config::Surroundings;
-use crate::daemon::carried::Carried;
+use crate::daemon::fast_path_handle::FastPathHandle;
 use crate::fast_path::{Facts, Keeper};
 use sixway_fastpath::{FastPathError, Loaded, Prepared};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,23 +13,23 @@ use tokio::task::JoinHandle;
 
 /// What keeps the programs' view of the host.
 pub(in crate::daemon) struct Offload<'c> {
-    exchange: Mutex<Exchange<'c>>,
+    exchange: Mutex<ProgramExchange<'c>>,
     /// Other programs are wanted, perhaps.
     changed: Notify,
-    carried: Arc<Carried>,
+    carried: Arc<FastPathHandle>,
 }
 
 impl<'c> Offload<'c> {
-    pub(super) fn new(exchange: Exchange<'c>, carried: Arc<Carried>) -> Self {
+    pub(super) fn new(exchange: ProgramExchange<'c>, carried: Arc<FastPathHandle>) -> Self {
         Self { exchange: Mutex::new(exchange), changed: Notify::default(), carried }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Exchange<'c>> {
+    fn lock(&self) -> MutexGuard<'_, ProgramExchange<'c>> {
         self.exchange.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What it carries, for who shows it.
-    pub(in crate::daemon) fn carried(&self) -> &Arc<Carried> {
+    pub(in crate::daemon) fn carried(&self) -> &Arc<FastPathHandle> {
         &self.carried
     }
 
@@ -84,7 +84,7 @@ pub(in crate::daemon) async fn keep(keeper: &mut Option<Keeper>, offload: Option
             () = offload.changed.notified() => {}
             () = until(due) => loading = offload.lock().prepare().map(load),
             loaded = end_of(&mut loading) => {
-                if let Some(attached) = offload.lock().hang(loaded) {
+                if let Some(attached) = offload.lock().attach(loaded) {
                     keeper.set_attached(attached);
                 }
             }

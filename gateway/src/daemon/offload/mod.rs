@@ -7,9 +7,9 @@ mod choice;
 mod exchange;
 mod keep;
 mod offered;
+mod retry_timer;
 mod start;
-mod turn;
 
 pub(super) use keep::{Offload, keep};
 pub use offered::left_to_the_engine;
-pub(super) use start::{Begin, begin, leave_ahead, load_ahead};
+pub(super) use start::{FastPathStart, begin, leave_ahead, load_ahead};

@@ -1,6 +1,6 @@
 //! What the fast path carries of a configuration on a host, and what it leaves to the engine: said at the start, and by a check before it.
 
-use super::choice::{Choice, usable, wants};
+use super::choice::{ProgramChoice, usable, wants};
 use crate::config::{Config, FAST_PATH_INTERFACES, FastPath as Wanted, Surroundings};
 use crate::fast_path::{Interface, facts_now};
 use sixway_fastpath::rules::{Mechanism, Offer};
@@ -13,7 +13,7 @@ pub(super) fn rests(why: &str) -> String {
 /// What a start of this configuration would leave to the engine on this host as it is, in the words of the start. What the kernel does
 /// not tell is left out.
 pub fn left_to_the_engine(config: &Config) -> Vec<String> {
-    let Some(choice) = Choice::of(config, [0, 0], 0) else { return Vec::new() };
+    let Some(choice) = ProgramChoice::of(config, [0, 0], 0) else { return Vec::new() };
     let (now, facts) = (Surroundings::of_this_host(), facts_now());
     let mut lines =
         facts.as_ref().map(|facts| not_hooked(choice.wanted, &facts.interfaces)).unwrap_or_default();
@@ -24,7 +24,7 @@ pub fn left_to_the_engine(config: &Config) -> Vec<String> {
     lines
 }
 
-/// The interfaces that no programs hang at though they are meant, and why.
+/// The interfaces that no programs attach at though they are meant, and why.
 pub(super) fn not_hooked(wanted: &Wanted, there: &[Interface]) -> Vec<String> {
     let refused = there.iter().filter(|it| wants(wanted, it));
     let mut lines: Vec<String> =
@@ -38,7 +38,7 @@ pub(super) fn not_hooked(wanted: &Wanted, there: &[Interface]) -> Vec<String> {
     }
     for name in usable(wanted, there).into_iter().skip(FAST_PATH_INTERFACES) {
         lines.push(format!(
-            "not {name}: programs hang at {FAST_PATH_INTERFACES} interfaces at most; name those that matter in fastpath.interfaces"
+            "not {name}: programs attach at {FAST_PATH_INTERFACES} interfaces at most; name those that matter in fastpath.interfaces"
         ));
     }
     lines
@@ -95,6 +95,6 @@ mod tests {
         assert!(told[1].starts_with("not eth9: there is no such interface") && told.len() == 2, "{told:?}");
         let many: Vec<_> = (10..28).map(|number| there(&format!("port{number}"), None)).collect();
         let told = not_hooked(&wanted(""), &many);
-        assert!(told.len() == 2 && told[0].starts_with("not port26: programs hang at 16"), "{told:?}");
+        assert!(told.len() == 2 && told[0].starts_with("not port26: programs attach at 16"), "{told:?}");
     }
 }

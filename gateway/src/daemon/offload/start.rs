@@ -1,12 +1,12 @@
 //! How a fast path begins: what the host's links are, the maps of the gateway before, its flows made sessions again, programs for all of
 //! it, and then the programs at the interfaces.
 
-use super::choice::{Choice, Chosen, interfaces};
-use super::exchange::{Exchange, hooked};
+use super::choice::{ChosenPrograms, ProgramChoice, interfaces};
+use super::exchange::{ProgramExchange, hooked};
 use super::keep::Offload;
 use crate::config::{Config, FastPathMode, Surroundings};
-use crate::daemon::carried::Carried;
 use crate::daemon::error::RunError;
+use crate::daemon::fast_path_handle::FastPathHandle;
 use crate::daemon::takeover::Refused;
 use crate::fast_path::{Attached, Facts, Keeper, Maps, UsedHop};
 use crate::host::Host;
@@ -62,7 +62,7 @@ pub(in crate::daemon) async fn load_ahead(
     now: &Surroundings,
 ) -> Option<Ahead> {
     let tun = sixway_link::interface::index(&config.tun.name).ok()?;
-    let choice = Choice::of(config, seed, tun)?;
+    let choice = ProgramChoice::of(config, seed, tun)?;
     let (_keeper, facts) = look(&choice, Arc::new(Later::default())).await.ok()?;
     let settings = choice.settings(&choice.choose(now, &facts).ok()?);
     let loaded = tokio::task::spawn_blocking(move || Ahead::load(&settings)).await.ok()?;
@@ -81,7 +81,7 @@ pub(in crate::daemon) async fn leave_ahead(config: &Config, seed: [u64; 2]) {
 }
 
 /// What a fast path is begun with.
-pub(in crate::daemon) struct Begin<'a, 'c> {
+pub(in crate::daemon) struct FastPathStart<'a, 'c> {
     pub config: &'c Config,
     pub seed: [u64; 2],
     pub now: &'a Surroundings,
@@ -96,18 +96,18 @@ pub(in crate::daemon) struct Begin<'a, 'c> {
 /// # Errors
 /// It is demanded, and cannot be had.
 pub(in crate::daemon) async fn begin<'c>(
-    begin: Begin<'_, 'c>,
+    begin: FastPathStart<'_, 'c>,
     engines: &mut [Engine],
     host: &mut Host,
 ) -> Result<Option<(Offload<'c>, Keeper)>, RunError> {
-    let Some(choice) = Choice::of(begin.config, begin.seed, host.device()) else {
-        if host.is_heir() {
+    let Some(choice) = ProgramChoice::of(begin.config, begin.seed, host.device()) else {
+        if host.is_successor() {
             // What a gateway before this one had meant to outlive it does not outlive this one.
             host.keep_to_itself().map_err(RunError::Host)?;
         }
         return Ok(None);
     };
-    host.bequeath().map_err(RunError::Host)?;
+    host.keep_for_successor().map_err(RunError::Host)?;
     match start(choice, begin, engines).await {
         Ok(begun) => Ok(Some(begun)),
         Err(why) => {
@@ -124,7 +124,7 @@ pub(in crate::daemon) async fn begin<'c>(
 }
 
 /// Takes away what was begun.
-fn go_without(choice: Choice<'_>, engines: &mut [Engine], host: &mut Host) -> Result<(), RunError> {
+fn go_without(choice: ProgramChoice<'_>, engines: &mut [Engine], host: &mut Host) -> Result<(), RunError> {
     engines.iter_mut().for_each(Engine::clear_fast_path);
     let (pin_path, name) = (&choice.wanted.pin_path, &choice.config.gateway.name);
     if let Err(error) = sixway_fastpath::remove_all(pin_path, name) {
@@ -134,8 +134,8 @@ fn go_without(choice: Choice<'_>, engines: &mut [Engine], host: &mut Host) -> Re
 }
 
 async fn start<'c>(
-    choice: Choice<'c>,
-    begin: Begin<'_, 'c>,
+    choice: ProgramChoice<'c>,
+    begin: FastPathStart<'_, 'c>,
     engines: &mut [Engine],
 ) -> Result<(Offload<'c>, Keeper), String> {
     let maps = Arc::new(Later::default());
@@ -146,15 +146,15 @@ async fn start<'c>(
     let mut fast_path = load(&choice.settings(&chosen), begin.ahead, &mut flows).map_err(failed)?;
     // It is there from here on.
     let _ = maps.0.set((Arc::clone(fast_path.control()), Arc::clone(fast_path.next_hops())));
-    hang(&mut fast_path, &facts, &chosen).map_err(failed)?;
+    attach(&mut fast_path, &facts, &chosen).map_err(failed)?;
     keeper.set_attached(hooked(&fast_path));
-    let carried = Arc::new(Carried::new(fast_path, choice.capacity()));
-    let exchange = Exchange::new(choice, begin.now.clone(), facts, chosen, Arc::clone(&carried));
+    let carried = Arc::new(FastPathHandle::new(fast_path, choice.capacity()));
+    let exchange = ProgramExchange::new(choice, begin.now.clone(), facts, chosen, Arc::clone(&carried));
     Ok((Offload::new(exchange, carried), keeper))
 }
 
 /// Who keeps an eye on the host, and what it is like, with the ports of the interfaces that will be chosen.
-async fn look(choice: &Choice<'_>, maps: Arc<dyn Maps>) -> Result<(Keeper, Facts), String> {
+async fn look(choice: &ProgramChoice<'_>, maps: Arc<dyn Maps>) -> Result<(Keeper, Facts), String> {
     let mut keeper = Keeper::start(choice.tun, maps).map_err(|error| format!("netlink: {error}"))?;
     let mut facts = next_facts(&mut keeper).await?;
     let names = interfaces(choice.wanted, &facts.interfaces);
@@ -193,7 +193,7 @@ fn load(settings: &Settings, ahead: Option<Ahead>, flows: &mut Flows<'_>) -> Res
 }
 
 /// Hangs the programs at the interfaces, and lets them forward.
-fn hang(fast_path: &mut FastPath, facts: &Facts, chosen: &Chosen) -> Result<(), FastPathError> {
+fn attach(fast_path: &mut FastPath, facts: &Facts, chosen: &ChosenPrograms) -> Result<(), FastPathError> {
     fast_path.set_devices(&facts.devices)?;
     // What the process before had learnt nobody would forget.
     fast_path.set_narrow_paths(&[])?;

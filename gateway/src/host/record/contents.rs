@@ -1,6 +1,6 @@
 //! What a state file holds.
 
-use super::bequest::{Bequest, Heir};
+use super::persistent::{Persistent, Successor};
 use super::settings::Changed;
 use crate::config::LinkAddress;
 use crate::host::kernel;
@@ -27,16 +27,16 @@ pub(super) struct Contents {
     /// Destinations made unreachable.
     #[serde(default)]
     pub(super) unreachable: Vec<String>,
-    /// Addresses given on interfaces that are not ours.
+    /// Addresses added on interfaces that are not ours.
     #[serde(default)]
-    pub(super) addresses: Vec<Given>,
+    pub(super) addresses: Vec<AddedAddress>,
     /// Interfaces with a steering program that stays behind the process.
     #[serde(default)]
     pub(super) steered: Vec<String>,
     /// What outlives the process, so that the kernel goes on without it.
     #[serde(default)]
     #[serde(rename = "estate")]
-    pub(super) bequest: Option<Bequest>,
+    pub(super) persistent: Option<Persistent>,
     /// Rules that route by source.
     #[serde(default)]
     pub(super) rules: Vec<Recorded>,
@@ -53,34 +53,34 @@ impl Contents {
             && self.rules.is_empty()
             && self.addresses.is_empty()
             && self.steered.is_empty()
-            && self.bequest.is_none()
+            && self.persistent.is_none()
             && !self.table)
     }
 
     /// Whether a gateway of this will goes on with what is here.
-    pub(super) fn goes_to(&self, heir: Option<&Heir>) -> bool {
-        let Some(bequest) = self.bequest.as_ref().filter(|_| self.namespace == namespace::own()) else {
+    pub(super) fn goes_to(&self, successor: Option<&Successor>) -> bool {
+        let Some(persistent) = self.persistent.as_ref().filter(|_| self.namespace == namespace::own()) else {
             return false;
         };
-        heir.is_some_and(|heir| heir.device == bequest.device) && bequest.is_there()
+        successor.is_some_and(|successor| successor.device == persistent.device) && persistent.is_there()
     }
 }
 
-/// An address given on an interface.
+/// An address added on an interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Given {
+pub(super) struct AddedAddress {
     pub(super) interface: String,
     pub(super) address: Ipv6Addr,
     pub(super) length: u8,
 }
 
-impl From<&LinkAddress> for Given {
+impl From<&LinkAddress> for AddedAddress {
     fn from(it: &LinkAddress) -> Self {
         Self { interface: it.interface.clone(), address: it.address, length: it.length }
     }
 }
 
-impl Given {
+impl AddedAddress {
     /// Takes it away. Whether it was there.
     pub(super) fn remove(&self) -> bool {
         let index = interface::index(&self.interface);

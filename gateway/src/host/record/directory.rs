@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// The gateways that have programs and maps pinned, as their state files say, and where.
 pub fn pinned(directory: &Path) -> Vec<(String, PathBuf)> {
     let of = |path: PathBuf| {
-        let pins = read(&File::open(&path).ok()?).bequest?.pins;
+        let pins = read(&File::open(&path).ok()?).persistent?.pins;
         let name = path.file_stem()?.to_str()?.to_owned();
         (!pins.as_os_str().is_empty()).then_some((name, pins))
     };

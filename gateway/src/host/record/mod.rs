@@ -1,22 +1,22 @@
 //! The state file of a running gateway: a lock, so that there is one gateway of a name, and a record of what it changed
 //! on the host, written before each change. Kernel settings of a gateway that ends while others of its network namespace run
 //! stay in its file: they may need them. Who ends last puts back all of them. What was meant to outlive its process, so that
-//! packets are carried on without it, goes to the next gateway of the name ([`Heir`]).
+//! packets are carried on without it, goes to the next gateway of the name ([`Successor`]).
 
-mod bequest;
 mod contents;
 mod directory;
 mod error;
 mod leftovers;
 mod listing;
 mod lock;
+mod persistent;
 mod settings;
 mod state_file;
 #[cfg(test)]
 mod tests;
 
-pub use bequest::Heir;
 pub use directory::{RunningGateway, clear_up, leftovers, pinned, running};
 pub use error::RecordError;
 pub use leftovers::Leftovers;
+pub use persistent::Successor;
 pub use state_file::Record;

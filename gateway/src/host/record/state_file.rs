@@ -1,11 +1,11 @@
 //! A gateway's state file: what it changed on the host, written before it is done.
 
-use super::bequest::{Bequest, Heir};
-use super::contents::{Contents, Given, read};
+use super::contents::{AddedAddress, Contents, read};
 use super::error::RecordError;
 use super::leftovers::Leftovers;
 use super::listing::states;
 use super::lock::{lock, turn};
+use super::persistent::{Persistent, Successor};
 use super::settings::{self, Changed, sysctl};
 use crate::config::{LinkAddress, SourceRule};
 use crate::host::forwarding::Setting;
@@ -45,14 +45,14 @@ impl Record {
         Self::take_as(directory, name, None)
     }
 
-    /// As [`Self::take`]; but what the gateway before it meant to outlive it is left as it is, if this one is its heir.
+    /// As [`Self::take`]; but what the gateway before it meant to outlive it is left as it is, if this one is its successor.
     ///
     /// # Errors
     /// As there.
     pub fn take_as(
         directory: &Path,
         name: &str,
-        heir: Option<&Heir>,
+        successor: Option<&Successor>,
     ) -> Result<(Self, Leftovers), RecordError> {
         fs::DirBuilder::new()
             .recursive(true)
@@ -60,24 +60,27 @@ impl Record {
             .create(directory)
             .map_err(|error| RecordError::Io(directory.into(), error))?;
         let _turn = turn(directory);
-        Self::take_in_turn(directory, name, heir)
+        Self::take_in_turn(directory, name, successor)
     }
 
     pub(super) fn take_in_turn(
         directory: &Path,
         name: &str,
-        heir: Option<&Heir>,
+        successor: Option<&Successor>,
     ) -> Result<(Self, Leftovers), RecordError> {
         let path = directory.join(format!("{name}.state"));
         let file = lock(&path, name)?;
         let mut record = Self { contents: read(&file), path, file };
         // The gateway that made it is gone: who listens there now is somebody else.
         record.contents.socket.take_if(|socket| UnixStream::connect(socket).is_ok());
-        if record.contents.goes_to(heir) {
-            let other =
-                record.contents.bequest.as_ref().filter(|it| heir.is_some_and(|heir| heir.pins != it.pins));
-            if let Some(bequest) = other {
-                bequest.remove_fast_path(name);
+        if record.contents.goes_to(successor) {
+            let other = record
+                .contents
+                .persistent
+                .as_ref()
+                .filter(|it| successor.is_some_and(|successor| successor.pins != it.pins));
+            if let Some(persistent) = other {
+                persistent.remove_fast_path(name);
             }
             record.contents.process = std::process::id();
             record.write()?;
@@ -154,24 +157,24 @@ impl Record {
         self.contents.rules.iter().filter_map(Recorded::rule).collect()
     }
 
-    /// Notes an address that is about to be given.
+    /// Notes an address that is about to be added.
     pub(in crate::host) fn link_address(&mut self, address: &LinkAddress) -> Result<(), RecordError> {
         self.contents.addresses.push(address.into());
         self.write()
     }
 
-    /// It was not given after all.
+    /// It was not added after all.
     pub(in crate::host) fn forget_link_address(&mut self, address: &LinkAddress) -> Result<(), RecordError> {
-        let given = Given::from(address);
-        self.contents.addresses.retain(|one| *one != given);
+        let added = AddedAddress::from(address);
+        self.contents.addresses.retain(|one| *one != added);
         self.write()
     }
 
-    /// Takes it away, if it was given here.
+    /// Takes it away, if it was added here.
     pub(in crate::host) fn remove_link_address(&mut self, address: &LinkAddress) -> Result<(), RecordError> {
-        let given = Given::from(address);
-        if self.contents.addresses.contains(&given) {
-            given.remove();
+        let added = AddedAddress::from(address);
+        if self.contents.addresses.contains(&added) {
+            added.remove();
         }
         self.forget_link_address(address)
     }
@@ -186,14 +189,14 @@ impl Record {
     }
 
     /// Notes that the device outlives the process from now on, and what carries packets on.
-    pub fn bequeath(&mut self, device: &str, index: u32, pins: &Path) -> Result<(), RecordError> {
-        self.contents.bequest = Some(Bequest { device: device.into(), index, pins: pins.into() });
+    pub fn keep_for_successor(&mut self, device: &str, index: u32, pins: &Path) -> Result<(), RecordError> {
+        self.contents.persistent = Some(Persistent { device: device.into(), index, pins: pins.into() });
         self.write()
     }
 
     /// Nothing outlives the process.
     pub fn keep_to_itself(&mut self) -> Result<(), RecordError> {
-        self.contents.bequest = None;
+        self.contents.persistent = None;
         self.write()
     }
 
@@ -204,8 +207,8 @@ impl Record {
 
     /// Addresses that a gateway before this one gave on links.
     pub(in crate::host) fn inherited_addresses(&self) -> Vec<LinkAddress> {
-        let given = self.contents.addresses.iter();
-        given
+        let added = self.contents.addresses.iter();
+        added
             .map(|it| LinkAddress { interface: it.interface.clone(), address: it.address, length: it.length })
             .collect()
     }
@@ -270,11 +273,11 @@ impl Record {
         let contents = std::mem::take(&mut self.contents);
         self.forget_sessions();
         if contents.namespace == namespace::own() {
-            if let Some(bequest) = &contents.bequest {
-                left.fast_path = bequest.remove_fast_path(self.name());
-                left.device = bequest.remove_device();
+            if let Some(persistent) = &contents.persistent {
+                left.fast_path = persistent.remove_fast_path(self.name());
+                left.device = persistent.remove_device();
             }
-            left.addresses = contents.addresses.iter().filter(|given| given.remove()).count();
+            left.addresses = contents.addresses.iter().filter(|added| added.remove()).count();
             left.routes = contents.unreachable.iter().filter(|prefix| reachable_again(prefix)).count();
             // What leads into the device before what is excepted.
             left.routes += contents.rules.iter().rev().filter(|rule| rule.remove()).count();

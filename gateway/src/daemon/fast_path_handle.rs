@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The fast path, until it is ended.
-pub struct Carried {
+pub struct FastPathHandle {
     fast_path: Mutex<Option<FastPath>>,
     /// What the programs had counted before this process.
     before: Counts,
@@ -14,15 +14,15 @@ pub struct Carried {
     resting: Mutex<Option<&'static str>>,
 }
 
-impl fmt::Debug for Carried {
+impl fmt::Debug for FastPathHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Carried").finish_non_exhaustive()
+        f.debug_struct("FastPathHandle").finish_non_exhaustive()
     }
 }
 
 /// What is shown of it at a moment.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct FastPathState {
     /// What the programs have counted since this process began.
     pub counts: Counts,
     /// Flows in the table.
@@ -31,7 +31,7 @@ pub(super) struct Seen {
     pub next_hops: usize,
 }
 
-impl Carried {
+impl FastPathHandle {
     pub(super) fn new(fast_path: FastPath, capacity: u32) -> Self {
         let before = fast_path.counts().unwrap_or_default();
         Self { fast_path: Mutex::new(Some(fast_path)), before, capacity, resting: Mutex::default() }
@@ -107,7 +107,7 @@ impl Carried {
     }
 
     /// What there is to see; `None`: it was ended.
-    pub(super) fn seen(&self) -> Option<Seen> {
+    pub(super) fn seen(&self) -> Option<FastPathState> {
         let fast_path = self.lock();
         let fast_path = fast_path.as_ref()?;
         let mut counts = fast_path.counts().ok()?;
@@ -116,7 +116,7 @@ impl Carried {
             now.octets = now.octets.saturating_sub(before.octets);
         }
         let flows = fast_path.table().used();
-        Some(Seen { counts, flows, next_hops: fast_path.next_hops().in_use().len() })
+        Some(FastPathState { counts, flows, next_hops: fast_path.next_hops().in_use().len() })
     }
 
     /// Ends it: programs, links and maps are removed. Whether it was there.

@@ -9,14 +9,14 @@ const LONGEST: Duration = Duration::from_secs(30);
 
 /// When it is tried.
 #[derive(Debug, Default)]
-pub(super) struct Turn {
+pub(super) struct RetryTimer {
     due: Option<Instant>,
     /// How long the next failure is waited after.
     pause: Option<Duration>,
     failing: bool,
 }
 
-impl Turn {
+impl RetryTimer {
     /// Others are wanted: it is tried at once, and what failed before says nothing of them.
     pub fn want(&mut self, now: Instant) {
         (self.due, self.pause) = (Some(now), None);
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     /// Seconds between the tries of something that fails.
-    fn pauses(turn: &mut Turn, mut now: Instant) -> Vec<u64> {
+    fn pauses(turn: &mut RetryTimer, mut now: Instant) -> Vec<u64> {
         let try_again = |_| {
             turn.begin();
             turn.failed(now);
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn what_fails_is_tried_again_ever_more_rarely_and_at_once_when_others_are_wanted() {
-        let (mut turn, start) = (Turn::default(), Instant::now());
+        let (mut turn, start) = (RetryTimer::default(), Instant::now());
         assert_eq!(turn.due(), None);
         turn.want(start);
         assert_eq!(turn.due(), Some(start));
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn what_is_wanted_while_another_is_tried_does_not_wait_for_its_failure() {
-        let (mut turn, start) = (Turn::default(), Instant::now());
+        let (mut turn, start) = (RetryTimer::default(), Instant::now());
         turn.want(start);
         turn.begin();
         turn.want(start);
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn the_first_failure_is_told_and_that_it_works_again() {
-        let (mut turn, start) = (Turn::default(), Instant::now());
+        let (mut turn, start) = (RetryTimer::default(), Instant::now());
         assert!(!turn.worked(), "it always has");
         assert_eq!([(); 3].map(|()| turn.failed(start)), [true, false, false]);
         turn.want(start);

@@ -22,13 +22,13 @@ const DATAGRAM: usize = 64 << 10;
 
 /// A netlink socket.
 #[derive(Debug)]
-pub(super) struct Asking {
+pub(super) struct NetlinkSocket {
     socket: OwnedFd,
     sequence: u32,
     buffer: Vec<u8>,
 }
 
-impl Asking {
+impl NetlinkSocket {
     /// A socket of a protocol of netlink's.
     ///
     /// # Errors

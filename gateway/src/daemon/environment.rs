@@ -1,11 +1,11 @@
 //! What a gateway has beside its workers: the host that is set up, tunnels, pools, the fast path, the sockets that others come in by.
 
-use super::backend::Gateway;
-use super::carried::Carried;
 use super::dns64::Dns64;
 use super::error::RunError;
 use super::facts::Facts;
-use super::offload::{Begin, Offload};
+use super::fast_path_handle::FastPathHandle;
+use super::gateway::Gateway;
+use super::offload::{FastPathStart, Offload};
 use super::pool_file::PoolFile;
 use super::pool_keeper::PoolKeeper;
 use super::predecessor::Predecessor;
@@ -27,7 +27,7 @@ use std::sync::Arc;
 use tokio::net::{TcpListener, UnixListener};
 
 /// What a gateway has beside its workers. What is dropped is put back, in this order.
-pub(super) struct Ground<'c> {
+pub(super) struct Environment<'c> {
     pub(super) seed: [u64; 2],
     pub(super) clock: Clock,
     pub(super) keeper: Option<Keeper>,
@@ -38,12 +38,15 @@ pub(super) struct Ground<'c> {
 }
 
 /// It, the workers' engines, and the device.
-type Laid<'c> = (Ground<'c>, Vec<Engine>, Option<Tun>);
+type SetUp<'c> = (Environment<'c>, Vec<Engine>, Option<Tun>);
 
-impl<'c> Ground<'c> {
+impl<'c> Environment<'c> {
     /// Lays it, in place of the process that is to make way, if one is. With it come the workers' engines, and the device. `None`: it was
     /// told to end before anything was changed.
-    pub(super) async fn lay(start: &Start<'c>, signals: &mut Signals) -> Result<Option<Laid<'c>>, RunError> {
+    pub(super) async fn set_up_all(
+        start: &Start<'c>,
+        signals: &mut Signals,
+    ) -> Result<Option<SetUp<'c>>, RunError> {
         let Start { config, directory, .. } = *start;
         let seed = engines::seed().map_err(|error| RunError::Io("/dev/urandom".into(), error))?;
         let worker_key = engines::worker_key(directory, &config.gateway.name)
@@ -73,7 +76,7 @@ impl<'c> Ground<'c> {
         let tunnels = Tunnels::open(config, now, tun.as_ref().map_or("", |tun| &tun.name))?;
         let pools = restore_pools(config, &mut engines, clock)?;
         let given = inheritance::begin_ledger(start, &mut engines);
-        let begin = Begin { config, seed, now: &tunnels.now, clock, ahead };
+        let begin = FastPathStart { config, seed, now: &tunnels.now, clock, ahead };
         let (offload, keeper) = offload::begin(begin, &mut engines, &mut host).await?.unzip();
         inheritance::settle(start, &predecessor, given, &mut engines, clock);
         if let Some(blocks) = tun.as_ref().and_then(|tun| tun.blocks.as_ref()) {
@@ -125,7 +128,7 @@ impl<'c> Ground<'c> {
         lines
     }
 
-    pub(super) fn carried(&self) -> Option<Arc<Carried>> {
+    pub(super) fn carried(&self) -> Option<Arc<FastPathHandle>> {
         self.offload.as_ref().map(|offload| Arc::clone(offload.carried()))
     }
 
@@ -148,7 +151,7 @@ impl<'c> Ground<'c> {
         if let Some(Err(error)) = self.carried().map(|carried| carried.end()) {
             tracing::error!("something of the fast path may be left: {error}");
         }
-        self.tunnels.say_farewell().await;
+        self.tunnels.send_final_advertisements().await;
         self.tunnels.finish(&mut self.host);
         pool_keeper::finish(&mut self.pools, &gateway).await;
         drop(gateway);
@@ -160,14 +163,14 @@ impl<'c> Ground<'c> {
 }
 
 /// Where others come in.
-pub(super) struct Doors {
+pub(super) struct ApiSockets {
     /// Where the admin API is.
     pub(super) socket: PathBuf,
     pub(super) admin: UnixListener,
     pub(super) metrics: Option<TcpListener>,
 }
 
-impl Doors {
+impl ApiSockets {
     pub(super) async fn open(config: &Config, host: &mut Host) -> Result<Self, RunError> {
         let socket = config.gateway.admin_socket.clone();
         let refused = |error| RunError::Io(socket.display().to_string(), error);

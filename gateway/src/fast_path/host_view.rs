@@ -1,11 +1,11 @@
 //! A look at the host: its links, policy rules, routes and features, and the facts that follow from them.
 
-use super::asking::Asking;
 use super::event;
 use super::facts::{Attached, Facts, View};
 use super::features::Asker;
 use super::ipsec::Policies;
 use super::link::Link;
+use super::netlink::NetlinkSocket;
 use super::plain::{Routing, extra_rule};
 use nix::sys::socket::SockProtocol;
 use std::io;
@@ -15,20 +15,20 @@ const RTM_GETROUTE: u16 = 26;
 const RTM_GETRULE: u16 = 34;
 
 /// The sockets that the kernel is asked by.
-pub(super) struct Look {
-    pub asking: Asking,
+pub(super) struct HostView {
+    pub netlink: NetlinkSocket,
     features: Option<Asker>,
     policies: Policies,
 }
 
-impl Look {
+impl HostView {
     /// Where the kernel does not tell of features, there are none.
     ///
     /// # Errors
     /// There is no netlink.
     pub fn open() -> io::Result<Self> {
         Ok(Self {
-            asking: Asking::open(SockProtocol::NetlinkRoute)?,
+            netlink: NetlinkSocket::open(SockProtocol::NetlinkRoute)?,
             features: Asker::open().ok(),
             policies: Policies::default(),
         })
@@ -41,7 +41,7 @@ impl Look {
         let mut ask = |family: i32| {
             let mut body = [0; 12];
             body[0] = family as u8;
-            self.asking.dump(RTM_GETROUTE, &body, |route| several |= !event::is_plain_route(route))
+            self.netlink.dump(RTM_GETROUTE, &body, |route| several |= !event::is_plain_route(route))
         };
         let asked = ask(nix::libc::AF_INET).and_then(|()| ask(nix::libc::AF_INET6));
         if let Err(error) = &asked {
@@ -56,8 +56,8 @@ impl Look {
     /// The kernel's.
     pub fn facts(&mut self, tun: u32, attached: &[Attached], several: bool) -> io::Result<Facts> {
         let (mut links, mut rule) = (Vec::new(), None);
-        self.asking.dump(RTM_GETLINK, &[0; 16], |body| links.extend(Link::read(body)))?;
-        self.asking.dump(RTM_GETRULE, &[0; 12], |body| rule = rule.take().or_else(|| extra_rule(body)))?;
+        self.netlink.dump(RTM_GETLINK, &[0; 16], |body| links.extend(Link::read(body)))?;
+        self.netlink.dump(RTM_GETRULE, &[0; 12], |body| rule = rule.take().or_else(|| extra_rule(body)))?;
         let ethernet = links.iter().filter(|link| link.is_ethernet && link.up).map(|link| link.ifindex);
         let features = self.features.as_mut().map(|asker| asker.features(ethernet)).unwrap_or_default();
         let view = View { links: &links, features: &features, attached, tun, strict: &is_strict };
@@ -77,7 +77,7 @@ impl Look {
 /// # Errors
 /// The kernel's.
 pub fn facts_now() -> io::Result<Facts> {
-    let mut kernel = Look::open()?;
+    let mut kernel = HostView::open()?;
     let several = kernel.leads_several_ways();
     let facts = kernel.facts(0, &[], several)?;
     Ok(Facts { ipsec: facts.ipsec.filter(|_| kernel.policies.are_known()), ..facts })

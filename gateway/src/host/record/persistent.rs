@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// What outlives the process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Bequest {
+pub(super) struct Persistent {
     /// The device's name.
     pub device: String,
     /// The kernel's number of it: one of this name that somebody else made has another.
@@ -18,14 +18,14 @@ pub(super) struct Bequest {
 
 /// A gateway that would go on with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heir<'a> {
+pub struct Successor<'a> {
     /// Its device's name.
     pub device: &'a str,
     /// Its directory of pinned programs and maps.
     pub pins: &'a Path,
 }
 
-impl Bequest {
+impl Persistent {
     /// Whether the device is still there.
     pub fn is_there(&self) -> bool {
         interface::index(&self.device).is_ok_and(|index| index == self.index)
