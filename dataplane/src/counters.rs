@@ -136,17 +136,25 @@ impl Counters {
     pub fn dropped_total(&self) -> u64 {
         self.dropped.iter().sum()
     }
-
-    /// Whether every frame is accounted for: the house's third law.
-    pub fn frames_are_conserved(&self) -> bool {
-        self.received + self.taken_over
-            == self.forwarded
-                + self.answered
-                + self.punted
-                + self.to_control
-                + self.handed_over
-                + self.held
-                + self.merged
-                + self.dropped_total()
-    }
 }
+
+macro_rules! conservation {
+    ($received:ident $(+ $taken:ident)* = $left:ident $(+ $kept:ident)*; dropped) => {
+        impl Counters {
+            /// The conservation of frames, as an equation of counters: the documents quote it.
+            pub const CONSERVATION: &str = concat!(
+                stringify!($received), $(" + ", stringify!($taken),)* " = ",
+                stringify!($left), $(" + ", stringify!($kept),)* " + dropped",
+            );
+
+            /// Whether [`Counters::CONSERVATION`] holds.
+            pub fn frames_are_conserved(&self) -> bool {
+                self.$received $(+ self.$taken)* == self.$left $(+ self.$kept)* + self.dropped_total()
+            }
+        }
+    };
+}
+
+conservation!(
+    received + taken_over = forwarded + answered + punted + to_control + handed_over + held + merged; dropped
+);

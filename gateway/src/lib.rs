@@ -12,7 +12,6 @@
 
 pub mod admin;
 pub mod command;
-pub mod config;
 pub mod daemon;
 pub mod fast_path;
 pub mod host;
@@ -21,4 +20,5 @@ pub mod show;
 pub mod view;
 pub mod worker;
 
+pub use sixway_config as config;
 pub use sixway_dns64 as dns64;

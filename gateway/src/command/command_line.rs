@@ -100,7 +100,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// The configuration without faults; its warnings are told.
 fn load(path: &Path) -> Result<Config, Failure> {
-    let (config, warnings) = Config::load(path).map_err(|faults| Failure::Wrong(faults.to_string()))?;
+    let (config, warnings) =
+        Config::load(path, &host::host_facts()).map_err(|faults| Failure::Wrong(faults.to_string()))?;
     warn(&warnings);
     Ok(config)
 }

@@ -14,7 +14,7 @@ use super::start::Start;
 use super::threads::Threads;
 use super::tunnels::Tunnels;
 use super::{engines, inheritance, offload, pool_keeper, serve, setup, takeover};
-use crate::config::{Config, Surroundings};
+use crate::config::Config;
 use crate::fast_path::Keeper;
 use crate::host::{Host, HostError};
 use crate::show::plural;
@@ -51,7 +51,7 @@ impl<'c> Environment<'c> {
         let seed = engines::seed().map_err(|error| RunError::Io("/dev/urandom".into(), error))?;
         let worker_key = engines::worker_key(directory, &config.gateway.name)
             .map_err(|error| RunError::Io("/dev/urandom".into(), error))?;
-        let now = Surroundings::of_this_host();
+        let now = crate::host::surroundings();
         let mut engines = match config.needs_device() {
             true => engines::engines(config, seed, worker_key, &now).map_err(RunError::Engine)?,
             false => Vec::new(),

@@ -3,9 +3,12 @@
 use super::error::RunError;
 use crate::config::{Config, Steering as Wanted, Surroundings};
 use crate::host::{Host, kernel_tunnels};
-use sixway_fastpath::{Hook, OwnAddress, Steering, Taken};
+use sixway_fastpath::{Hook, OwnAddress, RANGES, Steering, Taken};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
+
+// `check` refuses more ranges than the map has room for.
+const _: () = assert!(crate::config::SHARED_RANGES == RANGES);
 
 /// An interface, and the kernel's number of it: one that is made anew has another, and nothing is steered from it.
 type Interface = (String, Option<u32>);

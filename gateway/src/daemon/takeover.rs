@@ -206,7 +206,7 @@ fn same_file(program: &Path) -> bool {
 
 /// What a gateway would be told by SIGHUP: the configuration as it is now, if it could be taken over to.
 pub(super) fn reloaded(start: &Start<'_>) -> Option<Config> {
-    match Config::load(start.file) {
+    match Config::load(start.file, &crate::host::host_facts()) {
         Ok((config, _)) if config.gateway.name != start.config.gateway.name => {
             tracing::error!("not reloaded: gateway.name is another; end this one and start that");
             None

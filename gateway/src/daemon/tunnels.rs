@@ -176,7 +176,7 @@ impl<'c> Tunnels<'c> {
             if seen == self.now {
                 tokio::select! {
                     _ = look.tick() => {
-                        seen = seen.looked_up();
+                        seen = crate::host::surroundings_now(seen);
                         self.each_second(gateway);
                         if let Some(offload) = offload {
                             offload.narrow(&[]);

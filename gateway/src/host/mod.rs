@@ -6,6 +6,7 @@
 mod capability;
 mod device;
 mod error;
+mod facts;
 mod firewall;
 mod forwarding;
 mod inherited;
@@ -23,6 +24,7 @@ mod source_rules;
 pub use capability::{CAP_NET_ADMIN, has_capability};
 pub use device::{Host, HostPlan};
 pub use error::HostError;
+pub use facts::{addresses, addresses_now, host_facts, surroundings, surroundings_now};
 pub use firewall::{Obstacle, obstacles};
 pub use forwarding::{Forwarding, device_settings, host_settings};
 pub use links::kernel_tunnels;

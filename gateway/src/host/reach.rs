@@ -2,11 +2,12 @@
 //! it; the rest is recorded before it is done.
 
 use super::error::HostError;
+use super::facts::addresses;
 use super::kernel::{self, Network, Refusal, Route6};
 use super::record::{Record, RecordError};
 use super::route::RouteError;
 use super::source_rules::{self, Recorded};
-use crate::config::{LinkAddress, Reach, SourceRule, TunnelRoute, addresses};
+use crate::config::{LinkAddress, Reach, SourceRule, TunnelRoute};
 use sixway_link::interface;
 use sixway_wire::Prefix6;
 use std::net::{IpAddr, Ipv6Addr};

@@ -14,7 +14,7 @@ pub(super) fn rests(why: &str) -> String {
 /// not tell is left out.
 pub fn left_to_the_engine(config: &Config) -> Vec<String> {
     let Some(choice) = ProgramChoice::of(config, [0, 0], 0) else { return Vec::new() };
-    let (now, facts) = (Surroundings::of_this_host(), facts_now());
+    let (now, facts) = (crate::host::surroundings(), facts_now());
     let mut lines =
         facts.as_ref().map(|facts| not_hooked(choice.wanted, &facts.interfaces)).unwrap_or_default();
     lines.extend(facts.as_ref().ok().and_then(|facts| facts.ipsec).map(rests));

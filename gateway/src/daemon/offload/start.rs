@@ -74,7 +74,7 @@ pub(in crate::daemon) async fn load_ahead(
 
 /// The same for the process that this one becomes: what it would load is left beside the maps.
 pub(in crate::daemon) async fn leave_ahead(config: &Config, seed: [u64; 2]) {
-    let ahead = load_ahead(config, seed, &Surroundings::of_this_host()).await;
+    let ahead = load_ahead(config, seed, &crate::host::surroundings()).await;
     if let Some(Err(error)) = ahead.map(Ahead::leave) {
         tracing::debug!("programs are not left: {error}");
     }

@@ -3,11 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::pem::{Error, PemObject};
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio_rustls::rustls::sign::CertifiedKey;
-use tokio_rustls::rustls::{self, RootCertStore};
+use rustls::crypto::ring;
+use rustls::pki_types::pem::{Error, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
+use rustls::{self, RootCertStore};
 
 use super::super::fault::{Place, Report};
 

@@ -1,7 +1,7 @@
 //! The rows of the schema: the gateway itself and the translators.
 
 use super::{Absent, Key, Kind, Section, Times, key};
-use crate::config::fast_path::{LEAST_FLOWS, MOST_FLOWS};
+use crate::fast_path::{LEAST_FLOWS, MOST_FLOWS};
 
 const DAY: u64 = 86_400;
 const YEAR: u64 = 365 * DAY;

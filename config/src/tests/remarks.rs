@@ -149,14 +149,15 @@ fn each_line_of_toml_that_cannot_be_read_is_told() {
 
 #[test]
 fn a_file_that_cannot_be_read_is_told() {
-    let faults = Config::load(Path::new("/nonexistent/sixway.toml")).map(|_| ()).unwrap_err();
+    let faults =
+        Config::load(Path::new("/nonexistent/sixway.toml"), &HostFacts::default()).map(|_| ()).unwrap_err();
     let line = "/nonexistent/sixway.toml  cannot be read: No such file or directory (os error 2)";
     assert_eq!(faults.to_string(), format!("{line}\n1 fault. Nothing was changed."));
-    let faults = Config::load(Path::new("/dev/null")).map(|_| ()).unwrap_err();
+    let faults = Config::load(Path::new("/dev/null"), &HostFacts::default()).map(|_| ()).unwrap_err();
     assert!(faults.to_string().starts_with("/dev/null  cannot be read: it is no regular file\n"));
     let pipe = std::env::temp_dir().join(format!("sixway-pipe-{}", std::process::id()));
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    let faults = Config::load(&pipe).unwrap_err();
+    let faults = Config::load(&pipe, &HostFacts::default()).unwrap_err();
     std::fs::remove_file(&pipe).unwrap();
     assert!(faults.to_string().contains("it is no regular file"), "{faults}");
 }

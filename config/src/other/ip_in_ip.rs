@@ -10,21 +10,21 @@ use sixway_dataplane::tunnel::TunnelPolicy;
 use sixway_wire::{Prefix4, Prefix6};
 
 use super::{FromSection, Other};
-use crate::config::claims::{Claims, Owner};
-use crate::config::configured_tunnel::{NO_HOSTS, is_of_hosts};
-use crate::config::encapsulation::Encapsulation;
-use crate::config::fault::{Place, Report};
-use crate::config::host::HostFacts;
-use crate::config::outer_end;
-use crate::config::routes::Route;
-use crate::config::schema::{Absent, Kind, OUTER_HEADER, Section, Times, key};
-use crate::config::section::Reader;
-use crate::config::text;
-use crate::config::tunnels::Around;
-use crate::config::value::Value;
+use crate::claims::{Claims, Owner};
+use crate::configured_tunnel::{NO_HOSTS, is_of_hosts};
+use crate::encapsulation::Encapsulation;
+use crate::fault::{Place, Report};
+use crate::host::HostFacts;
+use crate::outer_end;
+use crate::routes::Route;
+use crate::schema::{Absent, Kind, OUTER_HEADER, Section, Times, key};
+use crate::section::Reader;
+use crate::text;
+use crate::tunnels::Around;
+use crate::value::Value;
 
 /// The section's keys.
-pub(in crate::config) static IP_IN_IP: Section = Section {
+pub(crate) static IP_IN_IP: Section = Section {
     name: "ip_in_ip",
     times: Times::Several,
     groups: &[

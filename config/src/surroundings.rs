@@ -48,17 +48,9 @@ impl Surroundings {
         Self { addresses: own.collect(), addresses6: own6.collect(), ..Self::default() }
     }
 
-    /// With the addresses that this host has at the moment.
-    pub fn of_this_host() -> Self {
-        Self::default().looked_up()
-    }
-
-    /// The same with the addresses that this host has at the moment; as it is where the kernel does not say.
-    pub fn looked_up(self) -> Self {
-        let Some(now) = super::host::addresses_now() else { return self };
-        let Self { addresses, addresses6, .. } = Self::of(&now);
-        let number = |name: &str| nix::net::if_::if_nametoindex(name).ok();
-        let numbers = addresses.iter().filter_map(|(name, ..)| Some((name.clone(), number(name)?))).collect();
+    /// The same with these addresses, and the kernel's numbers of the interfaces that have them.
+    pub fn with_addresses(self, addresses: &[HostAddress], numbers: BTreeMap<String, u32>) -> Self {
+        let Self { addresses, addresses6, .. } = Self::of(addresses);
         Self { addresses, addresses6, numbers, ..self }
     }
 

@@ -1,7 +1,7 @@
 //! The list of keys beside the code that reads them.
 
 use super::*;
-use crate::config::schema::{Kind, SECTIONS, Section, Times};
+use crate::schema::{Kind, SECTIONS, Section, Times};
 
 /// A good configuration in which one key of a section can be written last.
 fn with(section: &Section, line: &str) -> String {

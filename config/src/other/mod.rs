@@ -25,7 +25,7 @@ pub(super) use ip_in_ip::IP_IN_IP;
 pub(super) use npt66::NPT66;
 
 /// Such a mechanism.
-pub(crate) trait Other {
+pub trait Other {
     /// What it is called.
     fn name(&self) -> &str;
     /// What its engine is built from.
@@ -76,7 +76,7 @@ impl Others {
     }
 
     /// All of them, in the order of the configuration.
-    pub(crate) fn all(&self) -> Vec<&dyn Other> {
+    pub fn all(&self) -> Vec<&dyn Other> {
         let npt66 = self.npt66.iter().map(|it| it as &dyn Other);
         npt66.chain(self.ip_in_ip.iter().map(|it| it as &dyn Other)).collect()
     }
@@ -107,7 +107,7 @@ impl Others {
     }
 
     /// The addresses at which tunnels end, with the tunnels' names.
-    pub(crate) fn locals(&self) -> Vec<(&str, IpAddr)> {
+    pub fn locals(&self) -> Vec<(&str, IpAddr)> {
         self.all().into_iter().filter_map(|it| Some((it.name(), it.local()?))).collect()
     }
 

@@ -1,7 +1,7 @@
 //! Tunnels: what is read, and what is said of what cannot be.
 
 use super::*;
-use crate::config::encapsulation::Ecn;
+use crate::encapsulation::Ecn;
 use std::time::Duration;
 
 /// A good configuration with these lines of it; the first is line 4.

@@ -3,7 +3,6 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
 
-use sixway_fastpath::RANGES;
 use sixway_wire::Prefix4;
 
 use super::fault::{Place, Report};
@@ -13,6 +12,9 @@ use super::pool::ReadPool;
 use super::ports::{Ports, Range};
 use super::tunnels::{Steering, Tunnels};
 use super::value::Value;
+
+/// Most ranges of ports of one address that packets can be steered for: what the program at tc ingress has room for.
+pub const SHARED_RANGES: usize = 8;
 
 /// What stands where nothing is known of the host.
 const USUAL: RangeInclusive<u16> = 61_000..=65_535;
@@ -60,10 +62,10 @@ pub(super) fn check_ports(
         );
     }
     let count = ports.ranges().len();
-    if count > RANGES {
+    if count > SHARED_RANGES {
         report.fault(
             &value.place,
-            format!("are {count} ranges; packets for {RANGES} at most can be steered: join some"),
+            format!("are {count} ranges; packets for {SHARED_RANGES} at most can be steered: join some"),
         );
     }
 }

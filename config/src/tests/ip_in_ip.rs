@@ -1,7 +1,7 @@
 //! Tunnels of IP in IP (RFC 2473, RFC 2003).
 
 use super::*;
-use crate::config::{Route, Surroundings};
+use crate::{Route, Surroundings};
 use sixway_dataplane::mechanism::MechanismConfig;
 use sixway_dataplane::tunnel::{TunnelMtu, TunnelPolicy};
 

@@ -111,7 +111,7 @@ macro_rules! words {
             }
         }
 
-        impl $crate::config::value::Word for $name {
+        impl $crate::value::Word for $name {
             const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$variant)),+];
         }
 

@@ -93,15 +93,15 @@ fn sections_of_mechanisms() -> impl Iterator<Item = &'static str> {
 const MAX_EAM_ROUTES: usize = 4_096;
 
 impl Config {
-    /// Reads and checks a configuration file against the facts of this host.
+    /// Reads and checks a configuration file against the facts of a host.
     ///
     /// # Errors
     /// Every fault in the file and in the files that it names.
-    pub fn load(path: &Path) -> Result<(Self, Vec<Warning>), Faults> {
+    pub fn load(path: &Path, host: &HostFacts) -> Result<(Self, Vec<Warning>), Faults> {
         let file = path.to_string_lossy();
         let text =
             read_file(path).map_err(|error| Faults::of_file(&file, format!("cannot be read: {error}")))?;
-        Self::parse(&file, &text, &HostFacts::of_this_host(), &mut read_file)
+        Self::parse(&file, &text, host, &mut read_file)
     }
 
     /// Reads and checks the text of a configuration file; `read_file` reads the files that it names.

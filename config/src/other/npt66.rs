@@ -6,15 +6,15 @@ use sixway_dataplane::mechanism::npt66::{Npt66Config, Prefixes};
 use sixway_wire::Prefix6;
 
 use super::{FromSection, Other};
-use crate::config::claims::Owner;
-use crate::config::routes::Route;
-use crate::config::schema::{Absent, Kind, Section, Times, key};
-use crate::config::section::Reader;
-use crate::config::text;
-use crate::config::tunnels::Around;
+use crate::claims::Owner;
+use crate::routes::Route;
+use crate::schema::{Absent, Kind, Section, Times, key};
+use crate::section::Reader;
+use crate::text;
+use crate::tunnels::Around;
 
 /// The section's keys.
-pub(in crate::config) static NPT66: Section = Section {
+pub(crate) static NPT66: Section = Section {
     name: "npt66",
     times: Times::Several,
     groups: &[&[

@@ -1,7 +1,7 @@
 //! Prefix translators (RFC 6296).
 
 use super::*;
-use crate::config::{Route, SourceRule, Surroundings};
+use crate::{Route, SourceRule, Surroundings};
 
 const SITE: &str =
     "[npt66]\ninside = \"fd01:203:405::/48\"\noutside = \"2001:db8:1:aa00::/56\"\nexcept = [\"fd0e::/16\"]\n";

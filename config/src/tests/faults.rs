@@ -255,12 +255,11 @@ fn a_pools_addresses_are_this_gateways_and_no_ones_else() {
 #[test]
 fn a_socket_path_that_is_too_long_and_a_key_with_control_characters_are_told_in_plain_words() {
     let text = format!("[gateway]\nadmin_socket = \"/{}\"\n\"a\\u001b[2Jb\" = 1\n", "x".repeat(200));
-    let faults =
-        crate::config::Config::parse("s.toml", &text, &crate::config::HostFacts::default(), &mut |_| {
-            Err(std::io::Error::from(std::io::ErrorKind::NotFound))
-        })
-        .unwrap_err()
-        .to_string();
+    let faults = crate::Config::parse("s.toml", &text, &crate::HostFacts::default(), &mut |_| {
+        Err(std::io::Error::from(std::io::ErrorKind::NotFound))
+    })
+    .unwrap_err()
+    .to_string();
     assert!(faults.contains("is too long for a socket; write a path of up to 107 octets"), "{faults}");
     assert!(faults.contains("\\u{1b}[2Jb") && !faults.contains('\u{1b}'), "{faults}");
 }

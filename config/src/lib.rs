@@ -56,13 +56,12 @@ pub use fast_path::{FAST_PATH_INTERFACES, FastPath, FastPathMode};
 pub use fault::{Faults, Place, Remark, Warning, write_aligned};
 pub use gateway::{Fragments, Gateway, LogFormat, LogLevel, Tun};
 pub use host::{HostAddress, HostFacts, KernelTunnel};
-pub(crate) use host::{addresses, addresses_now};
 pub use isatap::{Isatap, IsatapRole};
 pub use load::Config;
 pub use local_address::{LocalAddress, LocalSource};
 pub use nat64::{Filtering, Nat64, Static, StaticProtocol, Timeouts};
 
-pub use other::Others;
+pub use other::{Other, Others};
 pub use pool::Pool;
 pub use ports::Ports;
 pub use reach::{LinkAddress, Reach, SourceRule, TunnelRoute};
@@ -71,6 +70,7 @@ pub use router_advertisement::{
 };
 pub use routes::{Route, RouteChoice};
 pub use schema::tables;
+pub use shared_pool::SHARED_RANGES;
 pub use siit::{EamRoutes, EamRow, Hairpinning, Mappings, Siit};
 pub use six_rd::{SixRd, SixRdRole};
 pub use six_to_four::{NativeSources, SixToFour, SixToFourRole};
