@@ -82,7 +82,7 @@ pub enum Unanswered {
 impl fmt::Display for Unanswered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Ignored => "it was no query",
+            Self::Ignored => "not a query",
             Self::Busy => "the DNS thread has too many messages waiting",
             Self::Gone => "the DNS thread has ended",
         })

@@ -67,7 +67,7 @@ impl Rates {
 
     /// The part of all queries that was answered without waiting; `None`: there were none.
     #[must_use]
-    pub fn cached_part(&self) -> Option<f64> {
+    pub fn cache_hit_ratio(&self) -> Option<f64> {
         let (queries, _) = self.grown(|sample| sample.queries);
         let (cached, _) = self.grown(|sample| sample.cached);
         (queries > 0).then(|| cached as f64 / queries as f64)
@@ -82,14 +82,14 @@ mod tests {
     fn rates_are_averaged_over_the_window() {
         let start = Instant::now();
         let mut rates = Rates::new(start);
-        assert_eq!((rates.queries(), rates.cached_part()), (0.0, None));
+        assert_eq!((rates.queries(), rates.cache_hit_ratio()), (0.0, None));
         for second in 1..=20 {
             let mut report = Report::default();
             (report.counters.queries, report.counters.cached) = (second * 100, second * 92);
             report.counters.outcomes[Outcome::Synthesised as usize] = second * 10;
             rates.add(start + Duration::from_secs(second), &report);
         }
-        assert_eq!((rates.queries(), rates.cached_part()), (100.0, Some(0.92)));
+        assert_eq!((rates.queries(), rates.cache_hit_ratio()), (100.0, Some(0.92)));
         assert_eq!((rates.outcome(Outcome::Synthesised), rates.outcome(Outcome::Bogus)), (10.0, 0.0));
         assert!(rates.samples.len() <= 7);
     }

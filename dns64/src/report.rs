@@ -10,7 +10,7 @@ pub struct Report {
     pub counters: Counters,
     /// The sockets' counters.
     pub sockets: SocketCounters,
-    /// Queries that wait for an answer.
+    /// Queries waiting for an answer.
     pub waiting: usize,
     /// Exchanges with upstreams that are under way.
     pub exchanges: usize,
@@ -27,9 +27,9 @@ pub struct Report {
 pub struct SocketCounters {
     /// Queries that there was no room for when they came.
     pub overflowed: u64,
-    /// Answers that the kernel would not send.
+    /// Answers that the kernel refused to send.
     pub unsent: u64,
-    /// Questions to upstreams that could not be put for want of a descriptor or of room.
+    /// Queries to upstreams not sent: no file descriptor or no room in the socket buffer.
     pub lost: u64,
 }
 

@@ -49,16 +49,15 @@ impl fmt::Display for ServiceError {
             Self::Listen(address, error) => match error.kind() {
                 io::ErrorKind::PermissionDenied => write!(
                     f,
-                    "sixway needs CAP_NET_BIND_SERVICE to listen at {address} (UDP): ports below 1024 are reserved. Run it as \
+                    "sixway needs CAP_NET_BIND_SERVICE to listen on {address} (UDP): ports below 1024 are reserved. Run it as \
                      root, or: setcap cap_net_bind_service+ep $(command -v sixway)"
                 ),
                 io::ErrorKind::AddrInUse => write!(
                     f,
-                    "somebody listens at {address} (UDP) already; see who: ss -ulpn 'sport = :{}', and end that, or write \
-                     another address in dns64.listen",
+                    "{address} (UDP) is already in use; find the process with: ss -ulpn 'sport = :{}', and stop it, or set another address in dns64.listen",
                     address.port()
                 ),
-                _ => write!(f, "{address} (UDP) cannot be listened at: {error}"),
+                _ => write!(f, "cannot listen on {address} (UDP): {error}"),
             },
             Self::Io(what, error) => write!(f, "DNS64: {what}: {error}"),
         }
@@ -97,7 +96,7 @@ impl Service {
                 Some(all) => sockets.iter_mut().zip(all).for_each(|(hand, socket)| hand.push(socket)),
                 None => {
                     tracing::warn!(
-                        "{address} (UDP) is no address of this host yet; it is listened at as soon as it is"
+                        "{address} (UDP) is not an address of this host: will be bound when the address appears"
                     );
                     absent.push(*address);
                 }
@@ -143,7 +142,7 @@ impl Service {
         self.absent.retain(|address| match listen(*address, threads) {
             Ok(None) => true,
             Ok(Some(sockets)) => {
-                tracing::info!("{address} is listened at");
+                tracing::info!("listening on {address} (UDP)");
                 for (post, socket) in posts.all().iter().zip(sockets) {
                     send(post, ThreadMessage::Listen(socket));
                 }

@@ -156,7 +156,7 @@ impl Thread {
             Ok(_) => self.failing = false,
             // An interface that is down comes up again; the socket stays what it is.
             Err(error) if !self.failing => {
-                tracing::error!("DNS64: queries cannot be received: {error}");
+                tracing::error!("DNS64: a thread cannot receive queries: {error}");
                 self.failing = true;
             }
             Err(_) => {}

@@ -94,12 +94,24 @@ type OfLink = (&'static str, &'static str, fn(&RouterAdvertisementRow) -> u64);
 
 /// The counters of advertising interfaces.
 const OF_LINKS: [OfLink; 6] = [
-    ("router_advertisements_multicast", "Advertisements to all nodes of the link.", |row| row.multicast),
-    ("router_advertisements_unicast", "Advertisements to a host that asked.", |row| row.unicast),
-    ("router_solicitations", "Router solicitations that are answered.", |row| row.solicitations),
-    ("router_solicitations_too_many", "Solicitations beyond what is answered at a time.", |row| row.too_many),
-    ("neighbour_discovery_malformed", "Messages that failed a check.", |row| row.malformed),
-    ("router_advertisements_contradicted", "What other routers said otherwise.", |row| row.inconsistencies),
+    ("router_advertisements_multicast", "Advertisements multicast to all nodes of the link.", |row| {
+        row.multicast
+    }),
+    ("router_advertisements_unicast", "Advertisements unicast to a soliciting host.", |row| row.unicast),
+    ("router_solicitations", "Router solicitations received.", |row| row.solicitations),
+    (
+        "router_solicitations_dropped",
+        "Router solicitations dropped: too many were waiting for a response.",
+        |row| row.solicitations_dropped,
+    ),
+    ("neighbour_discovery_malformed", "Neighbour discovery messages that failed validation.", |row| {
+        row.malformed
+    }),
+    (
+        "router_advertisements_inconsistent",
+        "Advertisements of other routers that contradict ours (RFC 4861 section 6.2.7).",
+        |row| row.inconsistencies,
+    ),
 ];
 
 impl GatewaySample {
@@ -117,8 +129,8 @@ impl GatewaySample {
     fn steered(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let Some(taken) = self.steered else { return Ok(()) };
         let counters = [
-            ("steered_packets", "Tunnel packets that were steered into the device.", taken.packets),
-            ("steered_octets", "Their octets, outer IPv4 header included.", taken.octets),
+            ("steered_packets", "Tunnel packets steered into the device.", taken.packets),
+            ("steered_octets", "Octets steered into the device, outer IPv4 header included.", taken.octets),
         ];
         for (name, help, value) in counters {
             let encoder = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
@@ -174,7 +186,7 @@ impl WorkerSamples {
         }
         let mut family = encoder.encode_descriptor(
             "drop_reason",
-            "What each reason for drops means.",
+            "Description of each drop reason.",
             None,
             MetricType::Gauge,
         )?;

@@ -45,7 +45,7 @@ impl Backend for Fake {
         named.binding().map(|_| ()).map_err(AdminError::BadRequest)
     }
     async fn end_binding(&self, _: Named) -> Result<(), AdminError> {
-        Err(AdminError::NotFound("there is no such binding".into()))
+        Err(AdminError::NotFound("no such binding".into()))
     }
     async fn end_session(&self, _: Named) -> Result<(), AdminError> {
         Ok(())
@@ -75,7 +75,7 @@ impl Backend for Fake {
         match (flush.name, flush.all) {
             (Some(name), None) => Ok(Flushed { answers: name.len() as u64 }),
             (None, Some(true)) => Ok(Flushed { answers: 99 }),
-            (_, _) => Err(AdminError::BadRequest("name is missing; or all=true".into())),
+            (_, _) => Err(AdminError::BadRequest("name is missing; pass name, or all=true".into())),
         }
     }
     fn config(&self) -> serde_json::Value {

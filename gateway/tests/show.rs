@@ -34,12 +34,7 @@ fn the_summary_has_two_lines_and_a_row_for_each_mechanism() {
         version: "0.1.0".into(),
         uptime_seconds: 273_600,
         workers: 2,
-        device: Some(Device {
-            name: "sixway0".into(),
-            mtu: 1_500,
-            queues: 2,
-            super_frames: "TCP, UDP".into(),
-        }),
+        device: Some(Device { name: "sixway0".into(), mtu: 1_500, queues: 2, gso: "TCP, UDP".into() }),
         rates: Rates {
             bits: 1.2e9,
             packets: 412_000.0,
@@ -73,7 +68,7 @@ fn the_summary_has_two_lines_and_a_row_for_each_mechanism() {
         dns64: Some(Dns64Row {
             serves: "[2001:db8:1::1]:53".into(),
             queries_per_second: 1_204.0,
-            cached_part: Some(0.92),
+            cache_hit_ratio: Some(0.92),
             cache_answers: 38_112,
             ..Dns64Row::default()
         }),
@@ -137,7 +132,7 @@ fn drops_are_sorted_and_what_never_occurred_is_left_out() {
         count,
         last_seconds,
         help: format!("{reason}, in a sentence."),
-        answer: "silence".into(),
+        answer: "none".into(),
     };
     let rows =
         [row("Igmp", 0, None), row("HopLimitExceeded", 112, Some(41.0)), row("NoBinding", 18_211, Some(0.2))];
@@ -148,7 +143,7 @@ fn drops_are_sorted_and_what_never_occurred_is_left_out() {
          HopLimitExceeded  112     41 s   HopLimitExceeded, in a sentence.  silence\n"
             .replace("MEANS                    A", "MEANS                     A")
     );
-    assert_eq!(show::drops(&rows[..1], Colour::Never), "Nothing was dropped.\n");
+    assert_eq!(show::drops(&rows[..1], Colour::Never), "No packets were dropped.\n");
 }
 
 #[test]
@@ -197,7 +192,7 @@ fn six_rd_domains_show_the_delegated_prefix_or_that_there_is_none_yet() {
          home  customer edge  2001:db8::/32  10.0.0.0/8   10.100.100.1  2001:db8:6464:100::/56  10.0.0.1\n\
          home  customer edge  2001:db8::/32  /8           –             –                       10.0.0.1\n"
     );
-    assert_eq!(show::six_rd(&[], Colour::Never), "There is no 6rd domain.\n");
+    assert_eq!(show::six_rd(&[], Colour::Never), "No 6rd domain is configured.\n");
 }
 
 #[test]

@@ -26,9 +26,9 @@ struct Usage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// There are as many as there may be.
-    Crowded,
+    ConnectionLimit,
     /// Its address, or its /64, has as many as it may have.
-    Greedy,
+    AddressLimit,
 }
 
 /// A connection's place, until it is dropped.
@@ -52,12 +52,12 @@ impl Admission {
         let address = address.to_canonical();
         let mut taken = self.taken();
         if taken.all >= self.bounds.connections {
-            return Err(Refusal::Crowded);
+            return Err(Refusal::ConnectionLimit);
         }
         let of_address = taken.addresses.get(&address).copied().unwrap_or(0);
         let of_subnet = subnet(address).and_then(|subnet| taken.subnets.get(&subnet)).copied().unwrap_or(0);
         if of_address >= self.bounds.per_address || of_subnet >= self.bounds.per_subnet {
-            return Err(Refusal::Greedy);
+            return Err(Refusal::AddressLimit);
         }
         taken.all += 1;
         *taken.addresses.entry(address).or_default() += 1;
@@ -132,10 +132,10 @@ mod tests {
         let admission = admission();
         let one = admission.admit(address("2001:db8::1")).unwrap();
         let _two = admission.admit(address("2001:db8::1")).unwrap();
-        assert_eq!(admission.admit(address("2001:db8::1")).unwrap_err(), Refusal::Greedy);
+        assert_eq!(admission.admit(address("2001:db8::1")).unwrap_err(), Refusal::AddressLimit);
         let _three = admission.admit(address("2001:db8::2")).unwrap();
         let _four = admission.admit(address("2001:db8::3")).unwrap();
-        assert_eq!(admission.admit(address("2001:db8::4")).unwrap_err(), Refusal::Greedy);
+        assert_eq!(admission.admit(address("2001:db8::4")).unwrap_err(), Refusal::AddressLimit);
         drop(one);
         assert!(admission.admit(address("2001:db8::4")).is_ok());
     }
@@ -155,7 +155,7 @@ mod tests {
         let idle = admission.idle_time();
         let places: Vec<ConnectionSlot> =
             (0..8).map(|host| admission.admit(IpAddr::from([192, 0, 2, host])).unwrap()).collect();
-        assert_eq!(admission.admit(address("192.0.2.99")).unwrap_err(), Refusal::Crowded);
+        assert_eq!(admission.admit(address("192.0.2.99")).unwrap_err(), Refusal::ConnectionLimit);
         assert!(admission.idle_time() < idle);
         drop(places);
         assert_eq!((admission.connections(), admission.idle_time()), (0, idle));

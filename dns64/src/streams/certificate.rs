@@ -34,7 +34,7 @@ impl fmt::Display for CertificateFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreadable(path, error) => write!(f, "{} cannot be read: {error}", path.display()),
-            Self::NotPem(path, error) => write!(f, "{} is no PEM file: {error}", path.display()),
+            Self::NotPem(path, error) => write!(f, "{} is not a PEM file: {error}", path.display()),
             Self::NoCertificate(path) => {
                 write!(
                     f,
@@ -50,12 +50,12 @@ impl fmt::Display for CertificateFault {
                 )
             }
             Self::Unusable(_, key, error) if matches!(**error, rustls::Error::InconsistentKeys(_)) => {
-                write!(f, "the key in {} is not that of the first certificate", key.display())
+                write!(f, "the key in {} does not match the first certificate", key.display())
             }
             Self::Unusable(certificate, key, error) => {
                 write!(f, "{} with the key in {}: {error}", certificate.display(), key.display())
             }
-            Self::Cryptography(error) => write!(f, "TLS cannot be used: {error}"),
+            Self::Cryptography(error) => write!(f, "TLS is not available: {error}"),
         }
     }
 }

@@ -33,17 +33,17 @@ macro_rules! events {
 }
 
 events! {
-    Accepted = "accepted", "Connections of clients that were let in.";
-    Refused = "refused", "Connections refused: their address may not ask.";
-    Crowded = "crowded", "Connections refused: there were as many as there may be.";
-    Greedy = "greedy", "Connections refused: their address or /64 had as many as it may have.";
-    NoTls = "no_tls", "Connections on which TLS was not agreed on, or not in time.";
-    Idle = "idle", "Connections closed since nothing came.";
-    Cut = "cut", "Connections cut: too long or not a query, no room for it, or the client took no answers.";
-    HttpFault = "http_fault", "Requests answered with an HTTP error.";
-    UpstreamOpened = "upstream_opened", "Connections to upstreams that were made.";
-    UpstreamFailed = "upstream_failed", "Connections to upstreams that could not be made.";
-    UpstreamClosed = "upstream_closed", "Connections to upstreams that ended while questions waited.";
+    Accepted = "accepted", "Client connections accepted.";
+    Refused = "refused", "Connections refused: the address is not allowed to query.";
+    ConnectionLimit = "connection_limit", "Connections refused: the limit of all connections was reached.";
+    AddressLimit = "address_limit", "Connections refused: the limit of the address or its /64 was reached.";
+    TlsFailed = "tls_failed", "Connections with a failed TLS handshake, or one that timed out.";
+    Idle = "idle", "Connections closed because they were idle.";
+    Aborted = "aborted", "Connections aborted: a message that is too long or not a query, no room for it, or a client that does not read answers.";
+    HttpError = "http_errors", "Requests answered with an HTTP error.";
+    UpstreamOpened = "upstream_opened", "Connections to upstreams established.";
+    UpstreamFailed = "upstream_failed", "Connections to upstreams that failed.";
+    UpstreamClosed = "upstream_closed", "Connections to upstreams that closed while queries were waiting.";
 }
 
 /// How often each came.

@@ -166,7 +166,7 @@ async fn respond(
     };
     answer.map_or_else(
         |status| {
-            counters.count(Event::HttpFault);
+            counters.count(Event::HttpError);
             refused(status, is_head)
         },
         answered,

@@ -83,7 +83,7 @@ pub async fn listen(listener: TcpListener, transport: ClientTransport, shared: S
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
                 if !is_failing {
-                    warn!("DNS clients' connections cannot be accepted: {error}");
+                    warn!("DNS connections cannot be accepted; retrying: {error}");
                 }
                 is_failing = true;
                 sleep(BREATH).await;
@@ -102,12 +102,12 @@ fn let_in(address: IpAddr, shared: &Shared) -> Option<ConnectionSlot> {
             shared.counters.count(Event::Accepted);
             Some(place)
         }
-        Err(Refusal::Crowded) => {
-            shared.counters.count(Event::Crowded);
+        Err(Refusal::ConnectionLimit) => {
+            shared.counters.count(Event::ConnectionLimit);
             None
         }
-        Err(Refusal::Greedy) => {
-            shared.counters.count(Event::Greedy);
+        Err(Refusal::AddressLimit) => {
+            shared.counters.count(Event::AddressLimit);
             None
         }
     }
@@ -151,9 +151,9 @@ async fn converse(
     drop(place);
     match end {
         Some(CloseReason::Idle) => counters.count(Event::Idle),
-        Some(CloseReason::Cut) => counters.count(Event::Cut),
+        Some(CloseReason::Cut) => counters.count(Event::Aborted),
         Some(CloseReason::Finished) => {}
-        None => counters.count(Event::NoTls),
+        None => counters.count(Event::TlsFailed),
     }
 }
 
@@ -166,7 +166,7 @@ async fn handshake(
     match agreed {
         Ok(Ok(stream)) => Some(stream),
         Ok(Err(error)) => {
-            debug!("a DNS client did not agree on TLS: {error}");
+            debug!("TLS handshake with a DNS client failed: {error}");
             None
         }
         Err(_) => None,

@@ -88,13 +88,13 @@ pub fn answered(answer: Vec<u8>) -> Response<Full<Bytes>> {
 /// An HTTP error, with a line for whoever reads it; without one to HEAD, which has no body (RFC 9110 §9.3.2).
 pub fn refused(status: StatusCode, is_head: bool) -> Response<Full<Bytes>> {
     let line = match status {
-        StatusCode::NOT_FOUND => "DNS queries are taken at /dns-query (RFC 8484)\n",
-        StatusCode::METHOD_NOT_ALLOWED => "GET with ?dns=, or POST\n",
+        StatusCode::NOT_FOUND => "Send DNS queries to /dns-query (RFC 8484)\n",
+        StatusCode::METHOD_NOT_ALLOWED => "use GET with ?dns=, or POST\n",
         StatusCode::UNSUPPORTED_MEDIA_TYPE => "the body must be of type application/dns-message\n",
         StatusCode::PAYLOAD_TOO_LARGE | StatusCode::URI_TOO_LONG => "the query is too long\n",
         StatusCode::REQUEST_TIMEOUT => "the query came too slowly\n",
         StatusCode::SERVICE_UNAVAILABLE => "too many queries are waiting\n",
-        _ => "this is no DNS query\n",
+        _ => "not a DNS query\n",
     };
     let line = if is_head { "" } else { line };
     let mut response = Response::new(Full::new(Bytes::from_static(line.as_bytes())));

@@ -215,10 +215,10 @@ fn start_listening(
             Ok(bound)
         }
         Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
-            warn!("{address} (TCP) is no address of this host yet; it is listened at as soon as it is");
+            warn!("{address} (TCP) is not an address of this host: will be bound when the address appears");
             runtime.spawn(async move {
                 let Some(listener) = bind_later(address).await else { return };
-                info!("{address} (TCP) is listened at");
+                info!("listening on {address} (TCP)");
                 listen(listener, transport, shared).await;
             });
             Ok(address)
@@ -247,9 +247,9 @@ async fn keep(certificate: Arc<Certificate>, changed: Arc<Notify>) {
     loop {
         let _ = timeout(LOOK, changed.notified()).await;
         match certificate.look_again() {
-            Ok(true) => info!("a new certificate serves DNS over TLS and HTTPS"),
+            Ok(true) => info!("loaded a new certificate for DNS over TLS and HTTPS"),
             Ok(false) => {}
-            Err(fault) => warn!("{fault}; the certificate that was read before serves on"),
+            Err(fault) => warn!("{fault}; the previous certificate stays in use"),
         }
     }
 }

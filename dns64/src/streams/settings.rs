@@ -81,25 +81,27 @@ pub enum StreamFault {
 impl fmt::Display for StreamFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Thread(error) => write!(f, "the thread for DNS by streams cannot be started: {error}"),
+            Self::Thread(error) => {
+                write!(f, "the thread for DNS over TCP, TLS and HTTPS cannot be started: {error}")
+            }
             Self::Listen(address, error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 write!(
                     f,
-                    "{address} (TCP) cannot be listened at: ports as low need the capability CAP_NET_BIND_SERVICE"
+                    "cannot listen on {address} (TCP): ports below 1024 need the capability CAP_NET_BIND_SERVICE"
                 )
             }
             Self::Listen(address, error) if error.kind() == io::ErrorKind::AddrInUse => {
                 write!(
                     f,
-                    "somebody listens at {address} (TCP) already; find out with `ss -ltnp`, or write another port"
+                    "{address} (TCP) is already in use; find the process with `ss -ltnp` and stop it, or set another port"
                 )
             }
-            Self::Listen(address, error) => write!(f, "{address} (TCP) cannot be listened at: {error}"),
+            Self::Listen(address, error) => write!(f, "cannot listen on {address} (TCP): {error}"),
             Self::NoCertificate => f.write_str("TLS and HTTPS need a certificate and its key"),
             Self::Certificate(fault) => fault.fmt(f),
             Self::Trust(address, fault) => write!(f, "upstream {address}: {fault}"),
-            Self::Name(address, name) => write!(f, "upstream {address}: {name:?} is no name of a server"),
-            Self::Path(address, path) => write!(f, "upstream {address}: {path:?} is no path"),
+            Self::Name(address, name) => write!(f, "upstream {address}: {name:?} is not a valid server name"),
+            Self::Path(address, path) => write!(f, "upstream {address}: {path:?} is not a valid path"),
         }
     }
 }
@@ -161,7 +163,7 @@ mod tests {
         assert_eq!(uri("192.0.2.1:443", "2001:db8::1", "/q"), "https://[2001:db8::1]/q");
         assert_eq!(
             uri("192.0.2.1:443", "dns.example", "/a b"),
-            "upstream 192.0.2.1:443: \"/a b\" is no path"
+            "upstream 192.0.2.1:443: \"/a b\" is not a valid path"
         );
     }
 }

@@ -157,12 +157,12 @@ fn limited(query: Written) -> Result<Query, AdminError> {
 
 async fn nothing_there(uri: Uri) -> AdminError {
     AdminError::NotFound(format!(
-        "there is no {}; there are /v1/status, /v1/counters, /v1/drops, /v1/sessions, /v1/bindings, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes, /v1/fastpath, /v1/leave and /v1/config",
+        "unknown path {}; the paths are /v1/status, /v1/counters, /v1/drops, /v1/sessions, /v1/bindings, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes, /v1/fastpath, /v1/leave and /v1/config",
         uri.path()
     ))
 }
 
 async fn wrong_method(method: Method, uri: Uri) -> Response {
-    let fault = Fault { error: format!("{} cannot be asked for {method}", uri.path()) };
+    let fault = Fault { error: format!("{} does not support {method}", uri.path()) };
     (StatusCode::METHOD_NOT_ALLOWED, Json(fault)).into_response()
 }

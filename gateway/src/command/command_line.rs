@@ -26,21 +26,21 @@ struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a gateway until a signal ends it.
+    /// Run a gateway until SIGTERM or SIGINT; SIGHUP reloads the configuration if it has a fast path.
     Run(RunArguments),
-    /// Check a configuration and touch nothing.
+    /// Check a configuration file without changing anything.
     Check(ConfigArguments),
-    /// Put back what gateways left behind that ended suddenly.
+    /// Restore the host settings that crashed gateways left behind.
     Cleanup,
-    /// Look at a running gateway.
+    /// Show the state of a running gateway.
     Show(ShowArguments),
-    /// Compute 6rd prefixes and addresses; nothing needs to run.
+    /// Compute 6rd prefixes and addresses; no running gateway is needed.
     #[command(subcommand)]
     SixRd(SixRdCommand),
-    /// What the kernel carries on by itself.
+    /// Manage the fast path, which forwards packets in the kernel.
     #[command(subcommand)]
     Fastpath(FastPathCommand),
-    /// Change what a running DNS64 keeps.
+    /// Change the cache of a running DNS64.
     #[command(subcommand)]
     Dns64(Dns64Command),
 }
@@ -50,7 +50,7 @@ enum Command {
 struct RunArguments {
     #[command(flatten)]
     config: ConfigArguments,
-    /// Take over from the process that runs this gateway: sessions go on, and what the kernel carries on is not interrupted.
+    /// Take over from the running process of this gateway: sessions continue, and the fast path is not interrupted.
     #[arg(long)]
     takeover: bool,
 }
@@ -130,7 +130,7 @@ fn cleanup() -> Result<(), Failure> {
     for (name, outcome) in host::leftovers(Path::new(RUN_DIRECTORY)) {
         match outcome {
             Ok(left) => say(&format!("{name}: {left}")),
-            Err(host::RecordError::Taken { .. }) => say(&format!("{name} runs and is left alone")),
+            Err(host::RecordError::Taken { .. }) => say(&format!("{name} is running: left unchanged")),
             Err(error) => failed.push(error.to_string()),
         }
     }

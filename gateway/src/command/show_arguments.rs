@@ -6,51 +6,51 @@ use std::path::PathBuf;
 /// What `sixway show` takes.
 #[derive(Debug, Args)]
 pub(super) struct ShowArguments {
-    /// What to look at; nothing: the gateway in a few lines.
+    /// What to show; without it, a summary of the gateway.
     pub(super) kind: Option<ShowKind>,
     /// Print JSON instead of a table.
     #[arg(long)]
     pub(super) json: bool,
-    /// Only with this inside endpoint: ADDRESS, PREFIX/LENGTH or [ADDRESS]:PORT.
+    /// Only rows with this inside endpoint: ADDRESS, PREFIX/LENGTH or [ADDRESS]:PORT.
     #[arg(long)]
     pub(super) inside: Option<String>,
-    /// Only with this outside endpoint: ADDRESS, PREFIX/LENGTH or ADDRESS:PORT.
+    /// Only rows with this outside endpoint: ADDRESS, PREFIX/LENGTH or ADDRESS:PORT.
     #[arg(long)]
     pub(super) outside: Option<String>,
-    /// Only with this remote endpoint: ADDRESS, PREFIX/LENGTH or ADDRESS:PORT.
+    /// Only sessions with this remote endpoint: ADDRESS, PREFIX/LENGTH or ADDRESS:PORT.
     #[arg(long)]
     pub(super) remote: Option<String>,
-    /// Only with this port or ICMP identifier on any side.
+    /// Only rows with this port or ICMP identifier in any endpoint.
     #[arg(long)]
     pub(super) port: Option<u16>,
-    /// Only of this protocol: tcp, udp or icmp.
+    /// Only rows of this protocol: tcp, udp or icmp.
     #[arg(long)]
     pub(super) protocol: Option<String>,
-    /// At most so many rows.
+    /// Maximum number of rows.
     #[arg(long, default_value_t = 1_000)]
     pub(super) limit: usize,
-    /// The gateway's socket, if it is not the only one in /run/sixway.
+    /// The admin socket of the gateway; needed if several gateways run on this host.
     #[arg(long)]
     pub(super) socket: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum ShowKind {
-    /// Inside endpoints and the outside endpoints they have.
+    /// Bindings of inside to outside endpoints.
     Bindings,
-    /// Who talks to whom.
+    /// Sessions: inside, outside and remote endpoints, state and lifetime.
     Sessions,
-    /// Every counter.
+    /// All counters.
     Counters,
-    /// Why packets were dropped.
+    /// Dropped packets by reason.
     Drops,
-    /// 6rd domains and the prefixes that are delegated in them.
+    /// 6rd domains and delegated prefixes.
     SixRd,
-    /// What hosts on the links are told.
+    /// Router advertisements per link.
     RouterAdvertisements,
-    /// The DNS64: its upstreams, what became of queries, what is kept.
+    /// DNS64: upstreams, query outcomes, cache and counters.
     Dns64,
-    /// What the kernel carries on by itself, and what it leaves to the engine.
+    /// The fast path: packets forwarded in the kernel, and those passed to the engine.
     Fastpath,
     /// The configuration in force.
     Config,

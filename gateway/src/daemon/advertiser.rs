@@ -193,7 +193,7 @@ impl Task {
         mut socket: Readable<NeighbourDiscovery>,
     ) -> io::Result<()> {
         if self.told.take().is_some() {
-            tracing::info!("{}: router advertisements go on", self.interface);
+            tracing::info!("{}: router advertisements resumed", self.interface);
         }
         let mut look = tokio::time::interval(LOOK);
         loop {
@@ -277,7 +277,10 @@ impl Task {
     /// Says a trouble once.
     fn trouble(&mut self, what: &str) {
         if self.told.as_deref() != Some(what) {
-            tracing::warn!("{}: no router advertisements: {what}", self.interface);
+            tracing::warn!(
+                "{}: not sending router advertisements until this is resolved: {what}",
+                self.interface
+            );
             self.told = Some(what.to_owned());
         }
     }
@@ -336,7 +339,7 @@ pub(super) fn row(link: &str, router: Option<&RouterAdvert>, now: Instant) -> Ro
         unicast: counters.unicast,
         neighbours: counters.neighbours,
         solicitations: counters.solicitations,
-        too_many: counters.too_many,
+        solicitations_dropped: counters.too_many,
         malformed: counters.malformed,
         inconsistencies: counters.inconsistencies,
     }

@@ -78,7 +78,7 @@ impl AnchorKeeper {
         for event in &events {
             tracing::warn!("trust anchor: {event}");
             if is_failure(event) {
-                warnings.push(format!("{event}; do the upstreams pass DNSSEC records on?"));
+                warnings.push(format!("{event}; check that the upstreams return DNSSEC records"));
             }
         }
         if events.iter().any(|event| event.changes_anchors()) {
@@ -134,7 +134,7 @@ impl AnchorKeeper {
             Err(_) if self.failing => {}
             Err(error) => {
                 tracing::warn!(
-                    "{}: {error}; what is learnt of trust anchors is lost at the end",
+                    "{}: {error}; changes of trust anchors are lost when the gateway ends; make the file writable",
                     self.file.display()
                 );
                 self.failing = true;
@@ -147,10 +147,7 @@ impl AnchorKeeper {
 fn restore(configured: &[Anchor], file: &Path, now: u64) -> Result<TrustAnchors, String> {
     match fs::read_to_string(file) {
         Ok(text) => Ok(TrustAnchors::restored(configured, &text, now).unwrap_or_else(|damaged| {
-            tracing::warn!(
-                "{}: {damaged}; the configured trust anchors are believed in anew",
-                file.display()
-            );
+            tracing::warn!("{}: {damaged}; using the configured trust anchors instead", file.display());
             TrustAnchors::new(configured, now)
         })),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(TrustAnchors::new(configured, now)),

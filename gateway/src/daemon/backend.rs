@@ -113,16 +113,16 @@ impl Backend for Gateway {
         let NewRemote { tunnel, remote } = remote;
         let (_, within) =
             self.facts.named_remotes.iter().find(|(name, _)| *name == tunnel).ok_or_else(|| {
-                AdminError::NotFound(format!("no tunnel called {tunnel} has a name for its remote"))
+                AdminError::NotFound(format!("no tunnel named {tunnel} has a host name as its remote"))
             })?;
         let address: Ipv4Addr = remote
             .parse()
-            .map_err(|_| AdminError::BadRequest(format!("remote = {remote:?} is no IPv4 address")))?;
+            .map_err(|_| AdminError::BadRequest(format!("remote = {remote:?} is not an IPv4 address")))?;
         if remote_names::chosen(&[address], within).is_none() {
             return Err(AdminError::Conflict(format!("{address} is not within remote_within of {tunnel}")));
         }
         let told = self.remotes.try_send((tunnel, address));
-        told.map_err(|_| AdminError::Busy("too many remotes change at a time; ask again".into()))
+        told.map_err(|_| AdminError::Busy("too many remotes are changing; retry".into()))
     }
 
     fn router_advertisements(&self) -> Vec<RouterAdvertisementRow> {
@@ -139,7 +139,7 @@ impl Backend for Gateway {
     async fn flush(&self, flush: Flush) -> Result<Flushed, AdminError> {
         match &self.dns64 {
             Some(view) => view.flush(&flush).await,
-            None => Err(AdminError::NotFound("there is no [dns64] in the configuration".into())),
+            None => Err(AdminError::NotFound("[dns64] is not configured".into())),
         }
     }
 
@@ -155,12 +155,15 @@ impl Backend for Gateway {
         for worker in 0..self.workers() {
             self.ask(worker, Command::EndFastPath).await?;
         }
-        carried.end().map_err(|error| AdminError::Conflict(format!("something may be left: {error}")))
+        carried
+            .end()
+            .map_err(|error| AdminError::Conflict(format!("parts of the fast path may remain: {error}")))
     }
 
     async fn leave(&self) -> Result<(), AdminError> {
         if self.facts.device.is_none() {
-            let what = "it has no device: there is nothing to take over. End it, then start the other";
+            let what =
+                "the gateway has no device, so it cannot be taken over; stop it, then start the new one";
             return Err(AdminError::Conflict(what.into()));
         }
         self.leaving.notify_one();
@@ -204,7 +207,9 @@ impl Gateway {
             None => Cursor::default(),
             Some(text) => {
                 Cursor::read(text).filter(|cursor| cursor.worker < self.posts.len()).ok_or_else(|| {
-                    AdminError::BadRequest(format!("cursor = {text:?} is none that was given out"))
+                    AdminError::BadRequest(format!(
+                        "cursor = {text:?} is not a cursor from an earlier response"
+                    ))
                 })?
             }
         };
@@ -286,11 +291,11 @@ impl Gateway {
             let translates = matches!(mechanism.kind, Kind::Nat64 | Kind::Siit);
             if mechanism.kind == Kind::Nat64 {
                 add("sessions", "Live sessions.", table.sessions);
-                add("sessions_capacity", "How many sessions there may be.", table.sessions_capacity);
+                add("sessions_capacity", "Maximum number of sessions.", table.sessions_capacity);
             }
             if translates {
-                add("bindings", "Live bindings, or addresses given out.", table.bindings);
-                add("bindings_capacity", "How many bindings there may be.", table.bindings_capacity);
+                add("bindings", "Live bindings, or addresses in use.", table.bindings);
+                add("bindings_capacity", "Maximum number of bindings.", table.bindings_capacity);
             }
         }
         gauges

@@ -249,22 +249,25 @@ fn act(
             HostAction::LookUpRouters => host.set_potential_routers(now, &config.potential_routers, None),
             HostAction::SetAddress(address) => {
                 if !learnt.prefixes.contains(&address.prefix) {
-                    tracing::info!("{}: {} is its address", config.name, address.address);
+                    tracing::info!("{}: address {} configured", config.name, address.address);
                     learnt.prefixes.push(address.prefix);
                 }
             }
             HostAction::RemoveAddress(address) => {
-                tracing::info!("{}: {address} is its address no more", config.name);
+                tracing::info!("{}: address {address} removed", config.name);
                 learnt.prefixes.retain(|prefix| !prefix.contains(address));
             }
             HostAction::SetDefaultRoute(route) => {
                 if learnt.router != Some(route.router) {
-                    tracing::info!("{}: {} is its router", config.name, route.router);
+                    tracing::info!("{}: default router is {}", config.name, route.router);
                 }
                 learnt.router = Some(route.router);
             }
             HostAction::RemoveDefaultRoute => {
-                tracing::warn!("{}: it has no router any more", config.name);
+                tracing::warn!(
+                    "{}: no default router left; packets beyond the ISATAP prefixes are dropped until one answers",
+                    config.name
+                );
                 learnt.router = None;
             }
         }

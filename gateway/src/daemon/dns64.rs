@@ -111,7 +111,7 @@ impl<'c> Dns64<'c> {
 fn refused(fault: StreamFault) -> RunError {
     RunError::Dns64(match &fault {
         StreamFault::Listen(address, error) if error.kind() == io::ErrorKind::PermissionDenied => format!(
-            "sixway needs CAP_NET_BIND_SERVICE to listen at {address} (TCP): ports below 1024 are reserved. Run it as root, or: \
+            "sixway needs CAP_NET_BIND_SERVICE to listen on {address} (TCP): ports below 1024 are reserved. Run it as root, or: \
              setcap cap_net_bind_service+ep $(command -v sixway)"
         ),
         fault => fault.to_string(),

@@ -95,15 +95,16 @@ fn which(flush: &Flush) -> Result<Wire, String> {
     match (&flush.name, flush.all) {
         (None, Some(true)) => Ok(Wire([0].into())),
         (Some(name), None | Some(false)) => wire(name),
-        (Some(_), Some(true)) => Err("name and all cannot stand together".into()),
-        (None, None | Some(false)) => Err("name is missing; or all=true".into()),
+        (Some(_), Some(true)) => Err("name and all cannot be combined; pass one".into()),
+        (None, None | Some(false)) => Err("name is missing; pass name, or all=true".into()),
     }
 }
 
 /// A name in lower-case wire form; else what is wrong with it.
 fn wire(text: &str) -> Result<Wire, String> {
     use domain::base::name::{Name, ToName};
-    let name: Name<Vec<u8>> = text.parse().map_err(|error| format!("{text:?} is no domain name: {error}"))?;
+    let name: Name<Vec<u8>> =
+        text.parse().map_err(|error| format!("{text:?} is not a domain name: {error}"))?;
     Ok(Wire(name.to_canonical_name::<Vec<u8>>().into_octets().into()))
 }
 

@@ -16,10 +16,12 @@ impl Gateway {
     pub(super) async fn make_binding(&self, named: &Named) -> Result<(), AdminError> {
         let binding = named.binding().map_err(AdminError::BadRequest)?;
         let _alone = self.edits.lock().await;
-        let mut refusal = String::from("there is no nat64");
+        let mut refusal = String::from("[nat64] is not configured");
         for mechanism in self.stateful() {
             if self.static_inside(mechanism, named).await?.is_some() {
-                return Err(AdminError::Conflict("the outside address and port have another binding".into()));
+                return Err(AdminError::Conflict(
+                    "the outside address and port belong to another binding".into(),
+                ));
             }
             // The worker of the host makes the binding; the others send packets there, and keep their hands off its endpoint.
             let mut refused = None;
@@ -81,7 +83,7 @@ impl Gateway {
             }
             return Ok(());
         }
-        Err(AdminError::NotFound("there is no such binding".into()))
+        Err(AdminError::NotFound("no such binding".into()))
     }
 
     /// Ends a session.
@@ -96,7 +98,7 @@ impl Gateway {
                 }
             }
         }
-        Err(AdminError::NotFound("there is no such session".into()))
+        Err(AdminError::NotFound("no such session".into()))
     }
 
     async fn edit(&self, worker: usize, mechanism: u16, edit: Edit) -> Result<Edited, AdminError> {

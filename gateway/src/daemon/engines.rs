@@ -46,7 +46,7 @@ pub(super) fn keep_worker_key(directory: &Path, name: &str, key: [u64; 2]) {
     });
     if let Err(error) = written {
         tracing::warn!(
-            "{}: {error}: sessions of several workers may not go on after a restart",
+            "{}: {error}: sessions may be lost at the next restart; make the directory writable",
             path.display()
         );
     }

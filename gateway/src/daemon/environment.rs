@@ -62,7 +62,7 @@ impl<'c> Environment<'c> {
             // Nobody carries the packets of the engines between two processes: what takes long is done before.
             tokio::select! {
                 name = signals.end() => {
-                    tracing::info!("{name}: ending; the gateway that runs goes on");
+                    tracing::info!("{name}: stopping; the running gateway is unchanged");
                     return Ok(None);
                 }
                 programs = offload::load_ahead(config, seed, &now) => ahead = programs,
@@ -149,7 +149,9 @@ impl<'c> Environment<'c> {
     /// Puts everything back.
     pub(super) async fn end(mut self, gateway: Arc<Gateway>, threads: &mut Threads) {
         if let Some(Err(error)) = self.carried().map(|carried| carried.end()) {
-            tracing::error!("something of the fast path may be left: {error}");
+            tracing::error!(
+                "parts of the fast path may remain: {error}; remove them with: sixway fastpath off"
+            );
         }
         self.tunnels.send_final_advertisements().await;
         self.tunnels.finish(&mut self.host);
@@ -209,7 +211,7 @@ fn restore_pools(config: &Config, engines: &mut [Engine], clock: Clock) -> Resul
         let (file, loaded) = PoolFile::load(path).map_err(failed)?;
         if !loaded.faults.is_empty() {
             tracing::warn!(
-                "{}: {} unreadable, the first is line {}",
+                "{}: {} ignored: not valid; the first is line {}",
                 path.display(),
                 plural(loaded.faults.len() as u64, "line"),
                 loaded.faults[0]

@@ -60,7 +60,7 @@ impl FastPathHandle {
     }
 
     /// Where packets are carried on, in a few words: `eth0 XDP · eth1 tc (why)`.
-    pub(super) fn places(&self) -> String {
+    pub(super) fn attached(&self) -> String {
         let fast_path = self.lock();
         let Some(fast_path) = fast_path.as_ref() else { return "off".into() };
         let place = |it: &sixway_fastpath::Attached| {
@@ -69,9 +69,9 @@ impl FastPathHandle {
             format!("{} {how}{why}", it.interface)
         };
         let places: Vec<String> = fast_path.attached().iter().map(place).collect();
-        let places = if places.is_empty() { "no interface yet".into() } else { places.join(" · ") };
+        let places = if places.is_empty() { "no interface attached yet".into() } else { places.join(" · ") };
         match *self.resting.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(why) => format!("at rest: {why} · {places}"),
+            Some(why) => format!("suspended: {why} · {places}"),
             None => places,
         }
     }

@@ -119,7 +119,7 @@ impl Gateway {
         loop {
             second.tick().await;
             if let Err(error) = self.reports().await {
-                tracing::warn!("no sample of the counters: {error}");
+                tracing::warn!("counters were not sampled: {error}; rates are incomplete");
             }
         }
     }
@@ -146,8 +146,8 @@ impl Gateway {
         self.posts[worker].send(command(sender)).map_err(|error| busy(&error.to_string()))?;
         match tokio::time::timeout(PATIENCE, receiver).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(_)) => Err(busy("too many requests at a time")),
-            Err(_) => Err(busy("it did not answer in time")),
+            Ok(Err(_)) => Err(busy("too many requests; retry")),
+            Err(_) => Err(busy("no response in time; retry")),
         }
     }
 
@@ -169,7 +169,7 @@ impl Gateway {
         let carried = self.fast_path.as_ref()?;
         Some(FastPathShare {
             share: self.history().share(),
-            places: carried.places(),
+            attached: carried.attached(),
             flows: self.seen().map_or(0, |seen| seen.flows.into()),
             flows_capacity: carried.capacity().into(),
         })

@@ -77,7 +77,7 @@ pub(super) fn write(path: &Path, sessions: &[Handed]) -> io::Result<()> {
 /// It is not there, or was written by another version.
 pub(super) fn read(path: &Path, places: &[Option<Identity>]) -> io::Result<Found> {
     let octets = fs::read(path)?;
-    let strange = || io::Error::new(io::ErrorKind::InvalidData, "it was written by another version");
+    let strange = || io::Error::new(io::ErrorKind::InvalidData, "written by an incompatible version");
     let (header, records) = octets.split_first_chunk::<HEADER>().ok_or_else(strange)?;
     let written = u64::from_le_bytes(*header.last_chunk().ok_or_else(strange)?);
     let passed = Duration::from_nanos(now().saturating_sub(written));

@@ -60,12 +60,12 @@ impl<'c> Ingress<'c> {
     /// Attaches steering, if it is to be.
     pub(super) fn start(&mut self, now: &Surroundings, host: &mut Host) -> Result<(), RunError> {
         let why = match self.config.tunnels.steering {
-            Wanted::Off => "tunnels.steering is off".to_owned(),
+            Wanted::Off => "tunnels.steering is \"off\"".to_owned(),
             Wanted::Auto | Wanted::On => match self.attach(now, host) {
                 Ok(()) => return Ok(()),
                 Err(why) if self.shares() => {
                     return Err(RunError::Tunnels(format!(
-                        "this host's own address cannot be shared with a pool: its packets cannot be steered: {why}"
+                        "a pool cannot share this host's own address: steering failed: {why}"
                     )));
                 }
                 Err(why) => why,
@@ -73,19 +73,18 @@ impl<'c> Ingress<'c> {
         };
         if self.config.tunnels.steering == Wanted::On {
             return Err(RunError::Tunnels(format!(
-                "protocol 41 cannot be steered: {why}; mend it, or write tunnels.steering = \"auto\""
+                "protocol 41 cannot be steered: {why}; resolve this, or set tunnels.steering = \"auto\""
             )));
         }
         // What keeps out of a steered packet's way answers one that comes by the local stack.
         if let Some(device) = kernel_tunnels().into_iter().find(|device| device.local.is_none()) {
             return Err(RunError::Tunnels(format!(
-                "{}, a tunnel device of the kernel, answers protocol 41 before raw sockets do, and it cannot be steered past it \
-                 ({why}); remove it: {}",
+                "the kernel tunnel device {} receives protocol 41 before raw sockets do, and steering is not available ({why}); remove the device: {}",
                 device.name,
                 device.how_to_remove()
             )));
         }
-        tracing::info!("protocol 41 comes through raw sockets: {why}");
+        tracing::info!("protocol 41 is received through raw sockets: {why}");
         self.path = IngressPath::Raw;
         Ok(())
     }
@@ -149,12 +148,16 @@ impl<'c> Ingress<'c> {
             IngressPath::Steered(..) | IngressPath::Raw => self.attach(now, host),
         };
         match outcome {
-            Err(why) if self.shares() => tracing::error!("the pools' packets are not steered: {why}"),
+            Err(why) if self.shares() => {
+                tracing::error!("packets for the pools' shared ports are not steered and are lost: {why}")
+            }
             Err(why) if !was_raw => {
-                tracing::warn!("protocol 41 comes through raw sockets from now on: {why}");
+                tracing::warn!(
+                    "steering failed; protocol 41 is received through raw sockets, which is slower: {why}"
+                );
                 self.path = IngressPath::Raw;
             }
-            Ok(()) if !stays => tracing::info!("{} from now on", self.describe()),
+            Ok(()) if !stays => tracing::info!("{}", self.describe()),
             Err(_) | Ok(()) => {}
         }
     }
@@ -167,9 +170,11 @@ impl<'c> Ingress<'c> {
             (_, false) => "protocol 41",
         };
         match &self.path {
-            IngressPath::Steered(_, from) if from.is_empty() => "nothing comes in without an address".into(),
+            IngressPath::Steered(_, from) if from.is_empty() => {
+                "nothing can come in: no interface has the address".into()
+            }
             IngressPath::Steered(_, from) => format!("{what} steered from {}", names(from)),
-            IngressPath::Raw => "protocol 41 through raw sockets".into(),
+            IngressPath::Raw => "protocol 41 received through raw sockets".into(),
         }
     }
 

@@ -36,10 +36,10 @@ pub(super) fn begin_ledger(start: &Start<'_>, engines: &mut [Engine]) -> Previou
             }
         }
         Ok(None) => tracing::warn!(
-            "pools of more than {MOST_ADDRESSES} addresses: after a sudden end, ports may be given again at once"
+            "the pools have more than {MOST_ADDRESSES} addresses: after a crash, ports are not quarantined and may be reused at once"
         ),
         Err(error) => tracing::warn!(
-            "after a sudden end, ports may be given again at once: {}: {error}",
+            "after a crash, ports are not quarantined and may be reused at once: {}: {error}",
             path.display()
         ),
     }
@@ -63,7 +63,7 @@ pub(super) fn settle(
         kept += u64::from(engines.iter_mut().any(|engine| engine.quarantine(protocol, outside, until)));
     });
     if kept > 0 {
-        tracing::info!("{} kept back for a while, whose sessions are gone", plural(kept, "port"));
+        tracing::info!("{} quarantined: their sessions were lost", plural(kept, "port"));
     }
 }
 
@@ -73,7 +73,9 @@ pub(super) fn steer(engines: &mut [Engine], blocks: &BlockMap) {
     for block in 0..=u16::MAX / PORTS_PER_BLOCK {
         let owner = nat64.ownership().worker_of_block(block * PORTS_PER_BLOCK);
         if let Err(error) = blocks.set(block.into(), owner.0) {
-            tracing::warn!("packets are not steered to the workers of their blocks: {error}");
+            tracing::warn!(
+                "packets are not steered to the workers that own their port blocks: {error}; forwarding between workers costs throughput"
+            );
             return;
         }
     }

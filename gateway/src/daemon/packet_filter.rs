@@ -37,8 +37,9 @@ impl PacketFilter {
 
     fn tell(&mut self, what: String) {
         if self.trouble.as_ref() != Some(&what) {
-            let then = "connection tracking sees some packets of a flow and not others, and a firewall may take them for a broken one";
-            tracing::warn!("{what}: without its table, {then}");
+            let then =
+                "connection tracking sees only some packets of a flow, and a stateful firewall may drop them";
+            tracing::warn!("{what}: the nftables table is missing: {then}");
         }
         self.trouble = Some(what);
     }
@@ -49,8 +50,13 @@ fn look(config: &Config, device: &str) {
     let by_raw_sockets = config.has_tunnels() && config.tunnels.steering == Steering::Off;
     match obstacles(device, by_raw_sockets) {
         Ok(found) => found.iter().for_each(|one| {
-            tracing::warn!("the packet filter's chain {} {}; add: {}", one.chain, one.why, one.cure);
+            tracing::warn!(
+                "the packet filter's chain {} {}; add this rule: {}",
+                one.chain,
+                one.why,
+                one.cure
+            );
         }),
-        Err(error) => tracing::info!("the packet filter's rules were not looked at: {error}"),
+        Err(error) => tracing::info!("the packet filter's rules were not checked for conflicts: {error}"),
     }
 }

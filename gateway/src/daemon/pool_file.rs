@@ -49,8 +49,7 @@ impl PoolFile {
         // A line that was cut short has no end; whole lines of which none is a record were written by somebody else.
         if loaded.records.is_empty() && !loaded.faults.is_empty() && text.contains('\n') {
             return Err(io::Error::other(
-                "this is no state of a dynamic pool and would be overwritten; remove it, or choose another \
-                 `siit.dynamic_state`",
+                "not the state file of a dynamic pool; remove it, or set another `siit.dynamic_state`",
             ));
         }
         Ok((Self { path: path.into(), whole: 0, appended: loaded.records.len() }, loaded))

@@ -47,13 +47,13 @@ impl Predecessor {
             return None;
         }
         let Some(wanted) = config.fast_path.as_ref().filter(|_| config.is_offloaded()) else {
-            return Some("the new one has none".into());
+            return Some("the new process has none".into());
         };
         if self.device != config.tun.name {
-            return Some(format!("the new one has another device, {}", config.tun.name));
+            return Some(format!("the new process has another device, {}", config.tun.name));
         }
         if self.pins != wanted.pin_path {
-            return Some(format!("the new one pins its own in {}", wanted.pin_path.display()));
+            return Some(format!("the new process pins its own in {}", wanted.pin_path.display()));
         }
         sixway_fastpath::unusable(&self.pins, &config.gateway.name, wanted.flows(config.sessions()))
     }
@@ -93,7 +93,7 @@ mod tests {
         let old = config("[fastpath]\npin_path = \"/nowhere\"\n");
         let loses = |text: &str| Predecessor::with(&old).loses_flows_to(&config(text));
         assert_eq!(loses("[fastpath]\npin_path = \"/nowhere\"\n"), None, "there are no maps");
-        assert_eq!(loses("").unwrap(), "the new one has none");
+        assert_eq!(loses("").unwrap(), "the new process has none");
         assert!(loses("[fastpath]\n").unwrap().contains("/run/sixway/bpf"));
         let elsewhere = "[tun]\nname = \"six0\"\n[fastpath]\npin_path = \"/nowhere\"\n";
         assert_eq!(loses(elsewhere).unwrap(), "the new one has another device, six0");

@@ -95,7 +95,7 @@ impl Promises {
             Err(_) if self.failing => {}
             Err(error) => {
                 tracing::warn!(
-                    "{}: {error}; the next run cannot take back what is advertised",
+                    "{}: {error}; after a restart, advertised prefixes cannot be withdrawn; make the file writable",
                     self.path.display()
                 );
                 self.failing = true;

@@ -81,7 +81,11 @@ async fn ask(name: Name, answers: RemoteSender) {
                 told = false;
             }
             Err(what) if !told => {
-                tracing::warn!("{}: {}: {what}; the remote stays as it was", name.tunnel, name.name);
+                tracing::warn!(
+                    "{}: {}: {what}; the previous remote address stays in use",
+                    name.tunnel,
+                    name.name
+                );
                 told = true;
             }
             Err(_) => {}

@@ -56,7 +56,7 @@ pub fn run(start: &Start<'_>) -> Result<(), RunError> {
             let error = takeover::become_anew();
             // What cannot be put back is in the state file for the next.
             let _ = host::clear_up(start.directory, &start.config.gateway.name);
-            Err(RunError::Takeover(format!("the gateway ends: it cannot be started anew: {error}")))
+            Err(RunError::Takeover(format!("the gateway stopped: it could not be restarted: {error}")))
         }
     }
 }
@@ -121,7 +121,7 @@ fn device(config: &Config, tun: &Tun) -> Device {
         name: tun.name.clone(),
         mtu: config.tun.mtu.into(),
         queues: tun.queues.len(),
-        super_frames: tun.abilities.to_string(),
+        gso: tun.abilities.to_string(),
     }
 }
 
@@ -130,7 +130,7 @@ fn say_ready(facts: &Facts, workers: usize, further: &[(&str, String)], started:
     let device = facts.device.as_ref().map(|device| {
         let queues = plural(device.queues as u64, "queue");
         let workers = plural(workers as u64, "worker");
-        format!(" · {workers} · {} up (super-frames: {}; {queues})", device.name, device.super_frames)
+        format!(" · {workers} · {} up (GSO: {}; {queues})", device.name, device.gso)
     });
     let device = device.unwrap_or_default();
     let mut text = format!("sixway {} · {}{device}\n", env!("CARGO_PKG_VERSION"), facts.name);
@@ -169,15 +169,15 @@ async fn told(signals: &mut Signals, start: &Start<'_>, seed: [u64; 2], gateway:
             () = offload::leave_ahead(&config, seed) => {}
         }
         if let Some(why) = takeover::loses_flows_to(start, &config).await {
-            tracing::info!("SIGHUP: flows are taken back from the fast path: {why}");
+            tracing::info!("SIGHUP: moving flows from the fast path to the engine: {why}");
             if let Err(error) = Backend::end_fast_path(gateway).await {
-                tracing::error!("not reloaded: sessions on the fast path would be lost: {error}");
+                tracing::error!("not reloaded: sessions in the fast path would be lost: {error}");
                 continue;
             }
         }
         // The file may be another by now, and there is no way back from the process that reads it next.
         if takeover::reloaded(start).is_some() {
-            tracing::info!("SIGHUP: beginning anew");
+            tracing::info!("SIGHUP: reloading");
             return Ending::Anew;
         }
     }

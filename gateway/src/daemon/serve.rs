@@ -38,13 +38,13 @@ pub(super) fn make_way(path: &Path) -> io::Result<()> {
         if !there.file_type().is_socket() {
             return Err(io::Error::new(
                 io::ErrorKind::AlreadyExists,
-                "there is something that is no socket; remove it, or choose another `gateway.admin_socket`",
+                "the path exists and is not a socket; remove it, or set another `gateway.admin_socket`",
             ));
         }
         if std::os::unix::net::UnixStream::connect(path).is_ok() {
             return Err(io::Error::new(
                 io::ErrorKind::AddrInUse,
-                "another process listens there; end it, or choose another `gateway.admin_socket`",
+                "another process listens on it; stop that, or set another `gateway.admin_socket`",
             ));
         }
         fs::remove_file(path)?;
@@ -90,7 +90,7 @@ where
 {
     let bounded = Bounded { listener, free: Arc::new(Semaphore::new(CONNECTIONS)) };
     if let Err(error) = axum::serve(bounded, router).await {
-        tracing::error!("a socket is served no more: {error}");
+        tracing::error!("stopped serving a socket: {error}");
         pending().await
     }
 }

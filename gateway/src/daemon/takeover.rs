@@ -33,7 +33,7 @@ const STEP: Duration = Duration::from_millis(2);
 pub(super) async fn make_room(start: &Start<'_>) -> Result<Predecessor, RunError> {
     let name = &start.config.gateway.name;
     let Some(running) = host::running(start.directory, name) else {
-        tracing::info!("there is no gateway {name} to take over: it is started");
+        tracing::info!("no gateway {name} to take over: starting a new one");
         return Ok(Predecessor::default());
     };
     let socket = running.socket.unwrap_or_else(|| start.config.gateway.admin_socket.clone());
@@ -42,7 +42,7 @@ pub(super) async fn make_room(start: &Start<'_>) -> Result<Predecessor, RunError
     let config = client.get("/v1/config", &[]).map_err(|error| failed(&error.to_string()))?;
     let predecessor = Predecessor::that_says(&config);
     if let Some(why) = predecessor.loses_flows_to(start.config) {
-        tracing::info!("the process that runs takes its flows back from the fast path: {why}");
+        tracing::info!("moving flows of the running process from the fast path to its engine: {why}");
         take_flows_back(&client).await.map_err(|why| failed(&why))?;
     }
     match client.post::<Leaving>("/v1/leave") {
@@ -53,7 +53,7 @@ pub(super) async fn make_room(start: &Start<'_>) -> Result<Predecessor, RunError
     let asked = Instant::now();
     while host::running(start.directory, name).is_some() {
         if asked.elapsed() > PATIENCE {
-            return Err(failed("it does not make way; end it, then start this one"));
+            return Err(failed("the running process does not stop; stop it, then start this one"));
         }
         tokio::time::sleep(STEP).await;
     }
@@ -67,7 +67,7 @@ async fn take_flows_back(client: &Client) -> Result<(), String> {
         match client.delete::<bool>("/v1/fastpath", &[]) {
             Ok(_) => return Ok(()),
             Err(error) if asked.elapsed() > PATIENCE => {
-                return Err(format!("its sessions on the fast path would be lost: {error}"));
+                return Err(format!("its sessions in the fast path would be lost: {error}"));
             }
             // A worker may be busy.
             Err(_) => tokio::time::sleep(STEP).await,
@@ -108,18 +108,18 @@ pub(super) fn take_over(start: &Start<'_>, from: &Predecessor, engines: &mut [En
     let restored = sessions.iter().filter(|handed| match restore(handed, engines, clock) {
         Ok(()) => true,
         Err(why) => {
-            tracing::debug!("a session of {} with {} ends: {why}", handed.1.inside.0, handed.1.remote);
+            tracing::debug!("session of {} with {} ended: {why}", handed.1.inside.0, handed.1.remote);
             refused.add(why, 1);
             false
         }
     });
     let kept = restored.count();
-    tracing::info!("{kept} of {} go on", plural(all, "session"));
+    tracing::info!("{kept} of {} continue", plural(all, "session"));
     refused.tell("session");
     if nobodys > 0 {
         let what = plural(nobodys as u64, "session");
         tracing::warn!(
-            "{what} end: the process before named their translators by their places, and they are not known"
+            "{what} lost: the previous process identified their translators by position, and the positions changed"
         );
     }
 }
@@ -180,9 +180,9 @@ pub(super) async fn loses_flows_to(start: &Start<'_>, config: &Config) -> Option
     let layout = tokio::task::spawn_blocking(layout_of_the_file);
     match tokio::time::timeout(PATIENCE, layout).await {
         Ok(Ok(Some(layout))) if layout == LAYOUT_VERSION => None,
-        Ok(Ok(Some(layout))) => Some(format!("the program's file is of layout version {layout}")),
+        Ok(Ok(Some(layout))) => Some(format!("the program file has map layout version {layout}")),
         Ok(Ok(None)) | Ok(Err(_)) | Err(_) => {
-            Some("the program's file does not say of which layout version it is".into())
+            Some("the program file does not report its map layout version".into())
         }
     }
 }
@@ -208,7 +208,7 @@ fn same_file(program: &Path) -> bool {
 pub(super) fn reloaded(start: &Start<'_>) -> Option<Config> {
     match Config::load(start.file, &crate::host::host_facts()) {
         Ok((config, _)) if config.gateway.name != start.config.gateway.name => {
-            tracing::error!("not reloaded: gateway.name is another; end this one and start that");
+            tracing::error!("not reloaded: gateway.name changed: restart required");
             None
         }
         Ok((config, _)) => Some(config),

@@ -111,7 +111,7 @@ impl<'c> Tunnels<'c> {
         for raw in self.opened.drain(..) {
             let inlet = Inlet { address: raw.address(), link: Box::new(raw) };
             if let Err(error) = post.send(Command::AddInlet(inlet)) {
-                tracing::error!("a raw socket is of no use: {error}");
+                tracing::error!("a raw socket could not be given to a worker; its packets are lost: {error}");
             }
         }
     }
@@ -242,10 +242,10 @@ impl<'c> Tunnels<'c> {
             match (was.holder(*address), self.now.holder(*address)) {
                 (Some(name), None) => {
                     tracing::info!(
-                        "{address}, an end of tunnels, is no longer on {name}: nothing comes until it is back"
+                        "{name} lost the tunnel address {address}: nothing can come in until it returns"
                     );
                 }
-                (None, Some(name)) => tracing::info!("{address}, an end of tunnels, is back on {name}"),
+                (None, Some(name)) => tracing::info!("the tunnel address {address} is back on {name}"),
                 (_, _) => {}
             }
         }
@@ -254,8 +254,8 @@ impl<'c> Tunnels<'c> {
             let list =
                 |set: &BTreeSet<Ipv4Addr>| set.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
             tracing::info!(
-                "tunnels end at {} from now on",
-                if after.is_empty() { "no address".into() } else { list(&after) }
+                "local tunnel addresses: {}",
+                if after.is_empty() { "none".into() } else { list(&after) }
             );
         }
         if self.config.has_tunnels() {
@@ -278,7 +278,7 @@ impl<'c> Tunnels<'c> {
             for worker in 0..gateway.workers() {
                 let change = |answer| Command::Tunnels(Arc::clone(&set), answer);
                 if let Err(error) = gateway.ask(worker, change).await {
-                    tracing::error!("tunnels of worker {worker} stay as they were: {error}");
+                    tracing::error!("worker {worker} keeps its previous tunnels: {error}");
                 }
             }
         }
@@ -301,10 +301,10 @@ impl<'c> Tunnels<'c> {
         for (tunnel, local) in self.config.others.locals() {
             match (holder(was, local), holder(&self.now, local)) {
                 (None, Some(name)) => tracing::warn!(
-                    "{local}, an end of {tunnel}, is an address of {name} now: the kernel takes the tunnel's packets; remove it there"
+                    "{local}, the local address of tunnel {tunnel}, was added to {name}: the kernel receives the tunnel's packets; remove the address from {name}"
                 ),
                 (Some(name), None) => {
-                    tracing::info!("{local}, an end of {tunnel}, is no longer an address of {name}")
+                    tracing::info!("{local}, the local address of tunnel {tunnel}, was removed from {name}")
                 }
                 (_, _) => {}
             }
@@ -332,12 +332,12 @@ impl<'c> Tunnels<'c> {
             self.senders.remove(&address);
             let removed = gateway.posts().first().map(|post| post.send(Command::RemoveInlet(address)));
             if let Some(Err(error)) = removed {
-                tracing::warn!("the raw socket of {address} stays open: {error}");
+                tracing::warn!("the raw socket of {address} could not be closed: {error}");
             }
         }
         let all: Vec<Ipv4Addr> = self.senders.keys().copied().collect();
         if let Some(Err(error)) = self.errors.as_mut().map(|errors| errors.set_addresses(&all)) {
-            tracing::warn!("path errors: {error}");
+            tracing::warn!("the addresses for ICMP path errors could not be changed: {error}");
         }
     }
 
@@ -396,7 +396,7 @@ async fn relay(errors: &mut Option<PathErrorRelay>, gateway: &Gateway) -> Vec<Ar
             found
         }
         Err(error) => {
-            tracing::error!("path errors are no longer heard: {error}");
+            tracing::error!("stopped receiving ICMP path errors; tunnel MTUs are no longer learnt: {error}");
             *errors = None;
             Vec::new()
         }

@@ -50,14 +50,14 @@ pub(super) fn fast_path_counters(seen: &FastPathState) -> Vec<CounterRow> {
     let carried = seen.counts.carried().flat_map(|(mechanism, out, back)| {
         [("out", "to IPv4 or into a tunnel", out), ("in", "to IPv6 or out of a tunnel", back)].map(
             |(direction, whither, count)| {
-                let help = format!("Packets that the fast path carried, {whither}.");
+                let help = format!("Packets forwarded by the fast path, {whither}.");
                 row(format!("fastpath.{}.{direction}", mechanism.title()), help, count.packets)
             },
         )
     });
     let lost = CAUSES.last().map(|cause| (*cause, seen.counts.lost()));
     let passed = seen.counts.passed().chain(lost).map(|(cause, count)| {
-        let help = format!("Packets that the fast path left to the engine: {}.", cause.help);
+        let help = format!("Packets that the fast path passed to the engine: {}.", cause.help);
         match cause.name {
             "lost" => row("fastpath.lost".into(), format!("Packets {}.", cause.help), count.packets),
             name => row(format!("fastpath.passed.{name}"), help, count.packets),
@@ -88,11 +88,11 @@ pub(super) fn answer(answer: Answer) -> String {
         _ => "error",
     });
     match (icmpv4, icmpv6) {
-        (None, None) => "silence".into(),
+        (None, None) => "none".into(),
         (Some(one), Some(other)) if one == other => format!("ICMP {one}, rate-limited"),
         (Some(one), Some(other)) => format!("ICMP {one}, ICMPv6 {other}, rate-limited"),
-        (Some(one), None) => format!("ICMP {one}, rate-limited; silence in IPv6"),
-        (None, Some(one)) => format!("ICMPv6 {one}, rate-limited; silence in IPv4"),
+        (Some(one), None) => format!("ICMP {one}, rate-limited; none for IPv6"),
+        (None, Some(one)) => format!("ICMPv6 {one}, rate-limited; none for IPv4"),
     }
 }
 
@@ -118,6 +118,6 @@ mod tests {
         }
         assert_eq!(answer(DropReason::HopLimitExceeded.answer()), "ICMP time exceeded, rate-limited");
         assert_eq!(answer(DropReason::PacketTooBig.answer()), "ICMP too big, rate-limited");
-        assert_eq!(answer(DropReason::Igmp.answer()), "silence");
+        assert_eq!(answer(DropReason::Igmp.answer()), "none");
     }
 }

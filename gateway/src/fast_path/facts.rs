@@ -132,12 +132,14 @@ impl View<'_> {
             if let Some(master) = link.master {
                 let name = self.links.iter().find(|one| one.ifindex == master).map(|one| &*one.name);
                 let name = name.unwrap_or("another interface");
-                return Some(format!("it is a part of {name}, whose rules would be passed by; write {name}"));
+                return Some(format!(
+                    "it belongs to {name}, whose rules would be bypassed; configure {name} instead"
+                ));
             }
             let lists = self.features.gro_lists.contains(&link.ifindex);
             let mend = format!("ethtool -K {} rx-gro-list off", link.name);
             lists.then(|| {
-                format!("it joins packets to lists, which cannot be translated as one; mend it: {mend}")
+                format!("its rx-gro-list feature builds packet lists, which cannot be translated; disable it: {mend}")
             })
         };
         let interface = |link: &Link| Interface {

@@ -20,9 +20,9 @@ const OUT: usize = 4;
 const FORWARDED: usize = 8;
 
 /// What keeps the programs from carrying anything on.
-const POLICIES: &str = "this host has IPsec policies (ip xfrm policy), which would be passed by";
-const REFUSES: &str = "this host refuses what no IPsec policy is for (ip xfrm policy getdefault)";
-const UNKNOWN: &str = "the kernel does not say whether this host has IPsec policies";
+const POLICIES: &str = "this host has IPsec policies (ip xfrm policy), which the fast path would bypass";
+const REFUSES: &str = "this host blocks packets without an IPsec policy (ip xfrm policy getdefault)";
+const UNKNOWN: &str = "the kernel does not report IPsec policies";
 
 /// Watches for policies.
 #[derive(Debug, Default)]
@@ -105,8 +105,8 @@ impl<S> Watch<S> {
             Err(error) if self.is_silent => tracing::debug!("IPsec policies: {error}"),
             Err(error) => {
                 match self.last {
-                    Some(_) => tracing::warn!("fast path: {UNKNOWN} as before: {error}"),
-                    None => tracing::warn!("fast path: it rests as long as {UNKNOWN}: {error}"),
+                    Some(_) => tracing::warn!("fast path: {UNKNOWN}; assuming no change: {error}"),
+                    None => tracing::warn!("fast path suspended while {UNKNOWN}: {error}"),
                 }
                 self.is_silent = true;
             }

@@ -37,7 +37,7 @@ pub(super) struct Routing {
 impl Routing {
     /// Why answers may not be remembered by the destination.
     pub fn why_not(&self) -> Option<String> {
-        let route = "a route that leads several ways, or not by the destination alone";
+        let route = "a multipath route, or one that depends on more than the destination";
         self.rule.clone().or_else(|| self.several.then(|| route.to_owned()))
     }
 }

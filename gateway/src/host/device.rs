@@ -236,7 +236,7 @@ impl Host {
     fn change(&mut self, setting: &Setting) -> Result<(), HostError> {
         let Some(record) = &mut self.record else { return Ok(()) };
         if record.change(setting).map_err(HostError::Record)? {
-            tracing::info!("{} is {} until the end", setting_name(&setting.0), setting.1);
+            tracing::info!("{} set to {} until the gateway stops", setting_name(&setting.0), setting.1);
         }
         Ok(())
     }
@@ -274,10 +274,10 @@ fn open(plan: &HostPlan, persist: bool) -> Result<Tun, HostError> {
 
 fn tell_leftovers(name: &str, left: &Leftovers) {
     if left.adopted {
-        tracing::info!("what a gateway before {name} left goes on");
+        tracing::info!("{name}: continuing with the device and programs of the previous process");
     }
     if !left.is_empty() {
-        tracing::warn!("a gateway before {name} did not end properly: {left}");
+        tracing::warn!("{name}: the previous process crashed: {left}");
     }
 }
 

@@ -37,20 +37,19 @@ impl fmt::Display for HostError {
             Self::Record(error) => error.fmt(f),
             Self::Device(device, error) => match error.kind() {
                 io::ErrorKind::ResourceBusy => {
-                    write!(f, "{device} is in use by another process; end that, or choose another `tun.name`")
+                    write!(f, "{device} is in use by another process; stop that, or set another `tun.name`")
                 }
                 io::ErrorKind::NotFound => {
-                    write!(f, "{device}: {error}; is there a tun module? modprobe tun")
+                    write!(f, "{device}: {error}; load the tun module: modprobe tun")
                 }
                 io::ErrorKind::InvalidInput => write!(
                     f,
-                    "{device}: {error}; a device of this name that is no TUN device with several queues must be \
-                     removed (ip link delete {device}), or choose another `tun.name`"
+                    "{device}: {error}; a device of this name exists that is not a multi-queue TUN device: remove it (ip link delete {device}), or set another `tun.name`"
                 ),
                 _ => write!(f, "{device}: {error}"),
             },
             Self::Setting(path, error) if path.starts_with("/proc/sys/net/ipv6") => {
-                write!(f, "{}: {error}; is IPv6 switched off on this host?", path.display())
+                write!(f, "{}: {error}; IPv6 may be disabled on this host", path.display())
             }
             Self::Setting(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Route(error) => error.fmt(f),

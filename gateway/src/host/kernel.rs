@@ -28,9 +28,11 @@ pub(super) enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Exists => f.write_str("it is there already"),
-            Self::Absent => f.write_str("it is not there"),
-            Self::SwitchedOff => f.write_str("IPv6 is switched off there (disable_ipv6 under net.ipv6.conf)"),
+            Self::Exists => f.write_str("it exists already"),
+            Self::Absent => f.write_str("it does not exist"),
+            Self::SwitchedOff => {
+                f.write_str("IPv6 is disabled on the interface (disable_ipv6 under net.ipv6.conf)")
+            }
             Self::Other(what) => f.write_str(what),
         }
     }

@@ -25,7 +25,7 @@ pub enum NftError {
 impl fmt::Display for NftError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing => f.write_str("there is no nft; install the package nftables"),
+            Self::Missing => f.write_str("nft not found; install the package nftables"),
             Self::Io(error) => write!(f, "nft: {error}"),
             Self::Refused(what) => write!(f, "nft: {what}"),
         }
@@ -93,7 +93,7 @@ fn wait(child: &mut Child) -> io::Result<bool> {
         if Instant::now() > until {
             let _ = child.kill();
             let _ = child.wait();
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "it does not end"));
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "it does not finish"));
         }
         std::thread::sleep(STEP);
     }

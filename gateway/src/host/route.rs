@@ -22,7 +22,7 @@ impl fmt::Display for RouteError {
                 let family = if prefix.contains(':') { "-6 " } else { "" };
                 write!(
                     f,
-                    "there is another route to {prefix}; remove it (see: ip {family}route show {prefix}), or leave this one out of `tun.routes`"
+                    "another route to {prefix} exists; remove it (see: ip {family}route show {prefix}), or remove this one from `tun.routes`"
                 )
             }
             Self::Kernel(what, error) => write!(f, "{what}: {error}"),

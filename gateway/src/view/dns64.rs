@@ -12,7 +12,7 @@ pub struct Dns64Facts {
     pub serves: String,
     /// What upstreams are called.
     pub upstreams: Vec<String>,
-    /// Octets that the cache may take.
+    /// Maximum cache size in octets.
     pub cache: u64,
     /// Queries that may wait.
     pub waiting: u64,
@@ -24,20 +24,22 @@ type Counted = (&'static str, &'static str, fn(&Report) -> u64);
 /// What is counted beside outcomes.
 const COUNTED: [Counted; 11] = [
     ("cached", "Queries answered without waiting for an upstream.", |it| it.counters.cached),
-    ("asked", "Questions put to upstreams.", |it| it.counters.asked),
-    ("replies", "Replies of upstreams that were believed.", |it| it.counters.replies),
-    ("disbelieved", "Replies that were not: of another question, or malformed.", |it| {
+    ("queries_sent", "Queries sent to upstreams.", |it| it.counters.asked),
+    ("replies", "Replies accepted from upstreams.", |it| it.counters.replies),
+    ("rejected", "Replies rejected: they did not match a query or were malformed.", |it| {
         it.counters.disbelieved
     }),
-    ("unanswered", "Questions to upstreams without a reply in time.", |it| it.counters.unanswered),
-    ("evicted", "Answers in the cache that made way for others before their end.", |it| it.counters.evicted),
-    ("validations", "Validations begun.", |it| it.counters.validations),
-    ("prefetched", "Questions asked ahead of an answer's end.", |it| it.counters.prefetched),
-    ("overflowed", "Queries that the sockets had no room for when they came.", |it| it.sockets.overflowed),
-    ("unsent", "Answers that the kernel would not send.", |it| it.sockets.unsent),
-    ("lost", "Questions to upstreams that could not be put for want of a descriptor or of room.", |it| {
-        it.sockets.lost
-    }),
+    ("timeouts", "Queries to upstreams that timed out.", |it| it.counters.unanswered),
+    ("evicted", "Answers evicted from the cache before they expired.", |it| it.counters.evicted),
+    ("validations", "DNSSEC validations started.", |it| it.counters.validations),
+    ("prefetched", "Queries sent to refresh an answer before it expires.", |it| it.counters.prefetched),
+    ("overflowed", "Queries lost because a socket buffer was full.", |it| it.sockets.overflowed),
+    ("unsent", "Answers that the kernel refused to send.", |it| it.sockets.unsent),
+    (
+        "queries_unsent",
+        "Queries to upstreams not sent: no file descriptor or no room in the socket buffer.",
+        |it| it.sockets.lost,
+    ),
 ];
 
 /// The row. What streams and trust anchors add is added by who knows it.
@@ -48,7 +50,7 @@ pub fn dns64_row(facts: &Dns64Facts, report: &Report, rates: &Rates) -> Dns64Row
     Dns64Row {
         serves: format!("{} · upstream {healthy} of {all} healthy", facts.serves),
         queries_per_second: rates.queries(),
-        cached_part: rates.cached_part(),
+        cache_hit_ratio: rates.cache_hit_ratio(),
         queries: report.counters.queries,
         waiting: report.waiting as u64,
         waiting_capacity: facts.waiting,
@@ -80,12 +82,12 @@ fn outcomes(report: &Report, rates: &Rates) -> Vec<OutcomeRow> {
 }
 
 fn upstream((name, row): (&String, &Row)) -> UpstreamRow {
-    let mut remarks = Vec::new();
+    let mut notes = Vec::new();
     if row.without_edns {
-        remarks.push("without EDNS, which it does not understand");
+        notes.push("no EDNS: not supported by the upstream");
     }
     if row.by_stream {
-        remarks.push("by TCP, since it changes the case of names");
+        notes.push("TCP only: it changes the case of names");
     }
     UpstreamRow {
         name: name.clone(),
@@ -96,15 +98,15 @@ fn upstream((name, row): (&String, &Row)) -> UpstreamRow {
         }
         .into(),
         latency_seconds: row.latency.map(|latency| latency.as_secs_f64()),
-        open: row.open as u64,
-        asked: row.asked,
+        in_flight: row.open as u64,
+        queries: row.asked,
         replies: row.replies,
-        failed: row.failed,
-        unanswered: row.unanswered,
+        failures: row.failed,
+        timeouts: row.unanswered,
         unreachable: row.unreachable,
-        disbelieved: row.disbelieved,
+        rejected: row.disbelieved,
         truncated: row.truncated,
-        remarks: remarks.join("; "),
+        notes: notes.join("; "),
     }
 }
 
@@ -127,6 +129,6 @@ mod tests {
         assert_eq!(row.outcomes.len(), Outcome::ALL.len());
         let health: Vec<&str> = row.upstreams.iter().map(|row| &*row.health).collect();
         assert_eq!(health, ["up", "down"]);
-        assert!(row.upstreams[0].remarks.is_empty() && row.upstreams[1].remarks.contains("EDNS"));
+        assert!(row.upstreams[0].notes.is_empty() && row.upstreams[1].notes.contains("EDNS"));
     }
 }

@@ -2,32 +2,32 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The DNS64: what it serves, what became of queries, what is kept, and its upstreams.
+/// The DNS64: what it serves, query outcomes, the cache and the upstreams.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Dns64Row {
-    /// Where clients ask, with which prefix, and how many upstreams answer.
+    /// Where clients send queries, the prefix, and how many upstreams are healthy.
     pub serves: String,
     /// Queries a second, averaged over the last seconds.
     pub queries_per_second: f64,
-    /// The part of them that was answered without waiting for an upstream, of the last seconds; `None`: there were none.
-    pub cached_part: Option<f64>,
+    /// The fraction of queries in the last seconds answered without waiting for an upstream; `None`: no queries.
+    pub cache_hit_ratio: Option<f64>,
     /// Queries since the start.
     pub queries: u64,
-    /// Queries that wait for an answer.
+    /// Queries waiting for an answer.
     pub waiting: u64,
-    /// How many may wait.
+    /// Maximum number of waiting queries.
     pub waiting_capacity: u64,
     /// Answers in the cache.
     pub cache_answers: u64,
-    /// Octets that the cache takes.
+    /// Cache size in octets.
     pub cache_octets: u64,
-    /// Octets that it may take.
+    /// Maximum cache size in octets.
     pub cache_capacity: u64,
-    /// Connections of clients; 0 where there are none.
+    /// Open client connections.
     pub connections: u64,
-    /// What became of queries, all of it.
+    /// Queries by outcome.
     pub outcomes: Vec<OutcomeRow>,
-    /// What else is counted.
+    /// Further counters.
     pub counters: Vec<CountedRow>,
     /// Events of streams.
     pub streams: Vec<CountedRow>,
@@ -35,11 +35,11 @@ pub struct Dns64Row {
     pub upstreams: Vec<UpstreamRow>,
     /// Trust anchors, where answers are validated.
     pub anchors: Vec<AnchorRow>,
-    /// What the operator should look at.
+    /// What needs the operator's attention.
     pub warnings: Vec<String>,
 }
 
-/// What became of queries.
+/// How often queries had one outcome.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OutcomeRow {
     /// Its name.
@@ -66,33 +66,33 @@ pub struct CountedRow {
 /// An upstream.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct UpstreamRow {
-    /// Where it is and how it is asked.
+    /// Its address and transport.
     pub name: String,
     /// `up`, `suspected`, `down`.
     pub health: String,
-    /// Smoothed time from question to reply, in seconds; `None`: there was no reply yet.
+    /// Smoothed round-trip time in seconds; `None`: no reply yet.
     pub latency_seconds: Option<f64>,
-    /// Questions that wait for its reply.
-    pub open: u64,
-    /// Questions put to it.
-    pub asked: u64,
-    /// Replies that were believed.
+    /// Queries waiting for its reply.
+    pub in_flight: u64,
+    /// Queries sent to it.
+    pub queries: u64,
+    /// Replies accepted.
     pub replies: u64,
-    /// Of these, such as were of no use.
-    pub failed: u64,
-    /// Questions without a reply in time.
-    pub unanswered: u64,
-    /// Questions that could not be put to it.
+    /// Failure replies among these (SERVFAIL, REFUSED and others).
+    pub failures: u64,
+    /// Queries that timed out.
+    pub timeouts: u64,
+    /// Queries that could not be sent: the upstream was unreachable.
     pub unreachable: u64,
-    /// Replies that were not believed.
-    pub disbelieved: u64,
+    /// Replies rejected: no matching query, or malformed.
+    pub rejected: u64,
     /// Replies that were truncated.
     pub truncated: u64,
-    /// What is unusual about it; empty: nothing.
-    pub remarks: String,
+    /// What is unusual about it; empty if nothing is.
+    pub notes: String,
 }
 
-/// A key that is believed in, or may come to be (RFC 5011).
+/// A trust anchor, or a key that may become one (RFC 5011).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AnchorRow {
     /// The zone.
@@ -103,7 +103,7 @@ pub struct AnchorRow {
     pub state: String,
 }
 
-/// What is to be forgotten; neither: nothing is.
+/// What to remove from the cache.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flush {
@@ -113,7 +113,7 @@ pub struct Flush {
     pub all: Option<bool>,
 }
 
-/// What was forgotten.
+/// What was removed from the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flushed {
     /// Answers.

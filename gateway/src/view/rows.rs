@@ -43,7 +43,7 @@ pub struct Device {
     /// Number of queues.
     pub queues: usize,
     /// What it passes whole: `TCP, UDP`, `TCP` or nothing.
-    pub super_frames: String,
+    pub gso: String,
 }
 
 /// Rates over the last seconds.
@@ -67,7 +67,7 @@ pub struct FastPathShare {
     /// The part of all packets that it carried in the last seconds; `None`: there were none.
     pub share: Option<f64>,
     /// Where: `eth0 XDP · eth1 tc`, or `off`.
-    pub places: String,
+    pub attached: String,
     /// Flows that it carries.
     pub flows: u64,
     /// How many there may be.
@@ -77,7 +77,7 @@ pub struct FastPathShare {
 impl FastPathShare {
     /// It was there, and was removed while the gateway runs.
     pub fn is_off(&self) -> bool {
-        self.places == "off"
+        self.attached == "off"
     }
 }
 
@@ -135,7 +135,7 @@ pub struct MechanismRow {
     pub sessions: u64,
     /// Live bindings; for a dynamic pool, hosts that hold an address.
     pub bindings: u64,
-    /// How many bindings there may be.
+    /// Maximum number of bindings.
     pub bindings_capacity: u64,
 }
 
@@ -279,9 +279,9 @@ pub struct RouterAdvertisementRow {
     pub neighbours: u64,
     /// Router solicitations heard that are answered.
     pub solicitations: u64,
-    /// Solicitations beyond what is answered at a time.
-    pub too_many: u64,
-    /// Messages that failed a check.
+    /// Router solicitations dropped: too many were waiting for a response.
+    pub solicitations_dropped: u64,
+    /// Neighbour discovery messages that failed validation.
     pub malformed: u64,
     /// Other routers' contradictions that were told.
     pub inconsistencies: u64,

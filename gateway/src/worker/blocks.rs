@@ -108,8 +108,7 @@ impl BlockExchange {
             if self.told.is_none_or(|told| now.since(told) >= TOLD) {
                 self.told = Some(now);
                 tracing::warn!(
-                    "worker {}: ports are running out, and no worker has a block of them to give: connections may be refused; \
-                     give the pool more addresses or ports",
+                    "worker {}: the pool is running out of port blocks: new connections may be refused; add addresses or ports to the pool",
                     self.worker
                 );
             }
@@ -147,7 +146,7 @@ impl BlockExchange {
     /// The kernel brings the block's packets to its owner from now on. Without that they are handed over.
     fn steer(&self, moved: BlockMove) {
         if let Some(Err(error)) = self.map.as_ref().map(|map| map.set(moved.block.into(), moved.to.0)) {
-            tracing::debug!("block {} is not steered: {error}", moved.block);
+            tracing::debug!("port block {} is not steered: {error}", moved.block);
         }
     }
 

@@ -82,7 +82,7 @@ pub enum Unreachable {
 impl fmt::Display for Unreachable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Busy => "the worker has too many requests waiting; ask again",
+            Self::Busy => "the worker has too many requests waiting; retry",
             Self::Gone => "the worker has ended",
         })
     }

@@ -177,7 +177,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
                 Err(error) => {
                     let inlet = self.inlets.swap_remove(place);
                     self.closed.add(inlet.link.counters());
-                    tracing::error!("packets for {} are no longer received: {error}", inlet.address);
+                    tracing::error!("stopped receiving tunnel packets for {}: {error}", inlet.address);
                 }
             }
         }

@@ -105,11 +105,11 @@ pub struct Position {
 pub struct Table {
     /// Live sessions.
     pub sessions: u64,
-    /// How many sessions there may be.
+    /// Maximum number of sessions.
     pub sessions_capacity: u64,
-    /// Live bindings, or addresses given out.
+    /// Live bindings, or addresses in use.
     pub bindings: u64,
-    /// How many bindings there may be.
+    /// Maximum number of bindings.
     pub bindings_capacity: u64,
 }
 

@@ -122,7 +122,7 @@ fn it_can_be_switched_off_with_and_without_a_gateway() {
     assert_eq!(network.pinned(), [] as [String; 0]);
     network.ping(TARGET);
     assert!(network.show(&[]).contains("fast path off"), "{}", network.show(&[]));
-    assert!(off().contains("there was no fast path"));
+    assert!(off().contains("no fast path was found"));
     gateway.signal("TERM");
     drop(gateway);
 
@@ -144,7 +144,7 @@ fn who_may_not_remove_it_is_told_who_may() {
         let output = crate::as_nobody(&network, one);
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{one:?}: {error}");
-        assert!(error.contains("this needs root: sudo sixway fastpath off"), "{one:?}: {error}");
+        assert!(error.contains("root is required: sudo sixway fastpath off"), "{one:?}: {error}");
     }
     network.ping(TARGET);
     assert!(network.pinned().iter().any(|name| name == "flows"), "{:?}", network.pinned());
@@ -220,7 +220,7 @@ fn programs_that_could_not_be_exchanged_are_tried_again_until_they_are() {
     std::thread::sleep(Duration::from_millis(1_500));
     assert!(!gateway.said().contains("as it is to be again"), "{}", gateway.said());
     std::fs::rename(&away, network.pins()).unwrap();
-    wait_until("it is tried again", || gateway.said().contains("the fast path is as it is to be again"));
+    wait_until("it is tried again", || gateway.said().contains("fast path restored"));
     let said = gateway.said();
     assert_eq!(said.matches(told).count(), 1, "{said}");
     assert!(said.contains("in1 tc"), "{said}");
@@ -252,7 +252,7 @@ fn tunnels_follow_an_address_without_waiting_for_programs_which_follow_even_if_t
     wait_until("the failure is told", || gateway.said().contains(told));
     wait_until("the tunnels follow", || gateway.said().contains("tunnels end at 203.0.113.7 from now on"));
     std::fs::rename(&away, network.pins()).unwrap();
-    wait_until("it is tried again", || gateway.said().contains("the fast path is as it is to be again"));
+    wait_until("it is tried again", || gateway.said().contains("fast path restored"));
     gateway.signal("TERM");
     assert_eq!(gateway.end(), 0, "{}", gateway.said());
 }

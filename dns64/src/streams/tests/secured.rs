@@ -156,7 +156,7 @@ async fn a_client_that_says_nothing_or_nonsense_instead_of_tls_is_cut() {
     let _ = loud.read_to_end(&mut octets).await;
     assert!(start.elapsed() < Duration::from_secs(2));
     sleep(Duration::from_millis(50)).await;
-    assert_eq!((secured.streams.view().of(Event::NoTls), secured.streams.view().connections()), (2, 0));
+    assert_eq!((secured.streams.view().of(Event::TlsFailed), secured.streams.view().connections()), (2, 0));
 }
 
 /// One request by HTTP/1.1.
@@ -181,7 +181,7 @@ async fn http_1_1_is_spoken_too_and_says_how_long_an_answer_is_fresh() {
     assert_eq!(found.body()[found.body().len() - 4..], [192, 0, 2, 1]);
     assert_eq!(get(&secured, "/").await.status(), 404);
     assert_eq!(get(&secured, "/dns-query?dns=AAAA").await.status(), 400);
-    assert_eq!(secured.streams.view().of(Event::HttpFault), 2);
+    assert_eq!(secured.streams.view().of(Event::HttpError), 2);
 }
 
 #[tokio::test]

@@ -123,7 +123,7 @@ async fn a_query_that_is_too_long_or_none_ends_its_connection() {
         let took = closed(&mut client).await;
         assert!(took.as_millis() < 250, "{garbage:?} took {took:?}");
     }
-    assert_eq!(counted(&streams, Event::Cut).await, 5);
+    assert_eq!(counted(&streams, Event::Aborted).await, 5);
 }
 
 #[tokio::test]
@@ -140,7 +140,7 @@ async fn a_client_that_takes_no_answers_is_cut() {
             break;
         }
     }
-    assert_eq!(counted(&streams, Event::Cut).await, 1);
+    assert_eq!(counted(&streams, Event::Aborted).await, 1);
 }
 
 #[tokio::test]
@@ -154,7 +154,7 @@ async fn beyond_its_share_an_address_is_refused_until_it_closes_a_connection() {
         clients.push(client);
     }
     closed(&mut connect(&streams).await).await;
-    assert_eq!(streams.view().of(Event::Greedy), 1);
+    assert_eq!(streams.view().of(Event::AddressLimit), 1);
     clients.pop();
     for _ in 0..100 {
         if streams.view().connections() < 4 {

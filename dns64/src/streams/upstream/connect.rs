@@ -61,14 +61,14 @@ pub async fn tls(
     };
     timeout(PATIENCE, agreed)
         .await
-        .map_err(|_| Fault::new(Failure::Unreachable, "TLS was not agreed on in time"))?
+        .map_err(|_| Fault::new(Failure::Unreachable, "the TLS handshake timed out"))?
 }
 
 fn not_agreed(error: &io::Error) -> Fault {
     let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match tls {
         Some(tls) => Fault::new(Failure::Untrusted, untrusted(tls)),
-        None => Fault::new(Failure::Closed, format!("closed before TLS was agreed on: {error}")),
+        None => Fault::new(Failure::Closed, format!("closed during the TLS handshake: {error}")),
     }
 }
 
@@ -76,13 +76,12 @@ fn not_agreed(error: &io::Error) -> Fault {
 fn untrusted(error: &rustls::Error) -> String {
     match error {
         rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
-            "no authority that is trusted here vouches for its certificate; name the authority's in `ca`".to_owned()
+            "its certificate is not signed by a trusted authority; set `ca` to a file with the authority's certificate".to_owned()
         }
         rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(why)))
             if format!("{why:?}") == "CaUsedAsEndEntity" =>
         {
-            "its certificate is that of an authority (CA:TRUE), which no server may show (RFC 5280 §4.2.1.9); \
-             have it made anew with -addext basicConstraints=critical,CA:FALSE"
+            "its certificate is that of an authority (CA:TRUE), which a server must not present (RFC 5280 §4.2.1.9); reissue it with -addext basicConstraints=critical,CA:FALSE"
                 .to_owned()
         }
         error => error.to_string(),

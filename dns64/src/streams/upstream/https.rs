@@ -124,7 +124,7 @@ async fn ask(
         .header(ACCEPT, MESSAGE)
         .body(Full::new(Bytes::from(message)));
     let Ok(request) = request else {
-        return (waiting, Err(Fault::new(Failure::Malformed, "its path is none")));
+        return (waiting, Err(Fault::new(Failure::Malformed, "its path is invalid")));
     };
     let reply = timeout(SILENCE, replied(&mut sender, request)).await;
     let reply = reply.unwrap_or_else(|_| Err(Fault::new(Failure::Closed, "no response came in time")));
@@ -149,7 +149,7 @@ async fn replied(
     }
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if !kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(MESSAGE) {
-        return Err(Fault::new(Failure::Malformed, format!("its response is of type {kind:?}")));
+        return Err(Fault::new(Failure::Malformed, format!("its response has content type {kind:?}")));
     }
     let body = Limited::new(response.into_body(), LONGEST).collect().await;
     let body = body.map_err(|error| match error.downcast::<hyper::Error>() {

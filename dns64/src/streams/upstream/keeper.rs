@@ -118,7 +118,7 @@ impl Keeper {
             Some(fault) if !was_of_use => self.tell_failing(fault),
             Some(_) | None => {
                 if self.failing.take().is_some() {
-                    info!("upstream {} is connected to again", self.upstream.address);
+                    info!("connected to upstream {} again", self.upstream.address);
                 }
             }
         }

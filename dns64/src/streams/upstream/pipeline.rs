@@ -86,7 +86,7 @@ impl Pipeline {
                 }
                 () = backlog.arrived(), if self.flying.len() < backlog.at_a_time() => {}
                 () = sleep_until(quiet + if is_idle { IDLE } else { SILENCE }) => {
-                    return if is_idle { Ok(()) } else { Err(Fault::new(Failure::Closed, "no reply came by it for too long")) };
+                    return if is_idle { Ok(()) } else { Err(Fault::new(Failure::Closed, "no reply on the connection for too long")) };
                 }
             }
         }
@@ -95,8 +95,8 @@ impl Pipeline {
     /// The upstream ended the connection while questions waited.
     fn cut_off(&self, is_within: bool) -> Fault {
         match self.answered == 0 && is_within {
-            true => Fault::new(Failure::Malformed, "it speaks no DNS"),
-            false => Fault::new(Failure::Closed, "it closed the connection before it had replied"),
+            true => Fault::new(Failure::Malformed, "it does not speak DNS"),
+            false => Fault::new(Failure::Closed, "it closed the connection before replying"),
         }
     }
 
@@ -125,13 +125,13 @@ impl Pipeline {
     /// A reply goes to whom it is for. One that nobody asked for is overlooked.
     fn give(&mut self, mut reply: Vec<u8>) -> Result<(), Fault> {
         let Some(id) = reply.first_chunk_mut::<2>() else {
-            return Err(Fault::new(Failure::Malformed, "it speaks no DNS"));
+            return Err(Fault::new(Failure::Malformed, "it does not speak DNS"));
         };
         let Some(flying) = self.flying.remove(&u16::from_be_bytes(*id)) else { return Ok(()) };
         *id = flying.id;
         if reply.len() < HEADER {
             flying.waiting.query.reply.give(Err(Failure::Malformed));
-            return Err(Fault::new(Failure::Malformed, "its reply has no whole header"));
+            return Err(Fault::new(Failure::Malformed, "its reply has an incomplete header"));
         }
         self.answered += 1;
         flying.waiting.query.reply.give(Ok(reply));
@@ -152,6 +152,6 @@ async fn write<S: AsyncWrite + Unpin>(stream: &mut S, outbound: &mut Vec<u8>) ->
     match written {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => Err(Fault::new(Failure::Closed, error.to_string())),
-        Err(_) => Err(Fault::new(Failure::Closed, "it takes no more questions")),
+        Err(_) => Err(Fault::new(Failure::Closed, "it accepts no more queries")),
     }
 }

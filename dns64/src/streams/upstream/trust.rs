@@ -26,8 +26,8 @@ impl fmt::Display for TrustFault {
         match self {
             Self::File(fault) => fault.fmt(f),
             Self::Unusable(path, error) => write!(f, "{} holds a certificate that cannot be used: {error}", path.display()),
-            Self::NoneHere => f.write_str("this system has no certificate authorities (Debian: the package ca-certificates); `ca` can name a file of them"),
-            Self::Cryptography(error) => write!(f, "TLS cannot be used: {error}"),
+            Self::NoneHere => f.write_str("this system has no certificate authorities; install them (Debian: package ca-certificates), or set `ca` to a file of them"),
+            Self::Cryptography(error) => write!(f, "TLS is not available: {error}"),
         }
     }
 }

@@ -44,7 +44,7 @@ impl<'c> ProgramChoice<'c> {
     /// The configuration makes no engine.
     pub fn choose(&self, now: &Surroundings, facts: &Facts) -> Result<ChosenPrograms, String> {
         let engines = self.config.engines(self.seed, now);
-        let engine = engines.first().ok_or("there is no engine")?;
+        let engine = engines.first().ok_or("the configuration has no engine")?;
         let offer = Arc::new(Offer::of(engine, &self.around(facts)));
         let judge = Rc::new(PathErrorJudge::new(engine));
         Ok(ChosenPrograms { offer, judge, interfaces: interfaces(self.wanted, &facts.interfaces) })

@@ -96,7 +96,7 @@ impl<'c> ProgramExchange<'c> {
             Ok(chosen) => self.chosen = chosen,
             Err(why) => {
                 self.halt(is_wrong || self.halted);
-                return tracing::error!("the fast path stays as it was: {why}");
+                return tracing::error!("the fast path was not changed: {why}");
             }
         }
         if is_wrong && !self.is_all_there_will_be() {
@@ -174,7 +174,7 @@ impl<'c> ProgramExchange<'c> {
                     self.settle();
                 }
                 if hung.is_some() {
-                    tracing::info!("fast path: {} from now on", self.carried.places());
+                    tracing::info!("fast path attached: {}", self.carried.attached());
                     self.carried.left_out().iter().for_each(|line| tracing::warn!("fast path: {line}"));
                     self.warn();
                 }
@@ -193,19 +193,21 @@ impl<'c> ProgramExchange<'c> {
             self.halt(false);
         }
         if self.turn.worked() {
-            tracing::info!("the fast path is as it is to be again");
+            tracing::info!("fast path restored");
         }
     }
 
     fn failed(&mut self, error: &FastPathError) {
         let then = match (self.halted, &self.in_force) {
-            (true, _) => "passes everything to the engine",
-            (false, Some(_)) => "stays as it was",
-            (false, None) => "is not everywhere as it is to be",
+            (true, _) => "passes all packets to the engine",
+            (false, Some(_)) => "keeps its previous rules",
+            (false, None) => "differs between interfaces",
         };
         match self.turn.failed(Instant::now()) {
-            true => tracing::error!("the fast path {then} until it can be changed: {error}"),
-            false => tracing::debug!("the fast path still {then}: {error}"),
+            true => {
+                tracing::error!("changing the fast path failed: it {then} until a retry succeeds: {error}")
+            }
+            false => tracing::debug!("retry failed; the fast path {then}: {error}"),
         }
     }
 
@@ -226,7 +228,7 @@ impl<'c> ProgramExchange<'c> {
         self.carried.set_resting(self.facts.ipsec);
         match self.facts.ipsec {
             Some(why) => tracing::warn!("fast path: {}", rests(why)),
-            None => tracing::info!("fast path: no IPsec policy is in the way any more; it carries on again"),
+            None => tracing::info!("fast path resumed: no IPsec policy prevents it any longer"),
         }
     }
 
@@ -247,7 +249,9 @@ impl<'c> ProgramExchange<'c> {
         }
         let trouble = set.err().map(|error| error.to_string());
         if let Some(what) = trouble.as_ref().filter(|_| trouble != self.trouble) {
-            tracing::error!("the fast path sends what is too large for some paths: {what}");
+            tracing::error!(
+                "the fast path may send packets larger than the path MTU of some tunnels: {what}"
+            );
         }
         self.trouble = trouble;
     }

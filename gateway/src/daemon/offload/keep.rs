@@ -38,7 +38,7 @@ impl<'c> Offload<'c> {
         match facts {
             Some(facts) => self.lock().learn(facts),
             None => tracing::error!(
-                "the fast path no longer learns of changes: what it knows is asked for again each second"
+                "the fast path receives no more netlink events; it polls the kernel each second instead"
             ),
         }
     }
@@ -62,7 +62,8 @@ impl<'c> Offload<'c> {
         let choice = exchange.choice;
         let flows = crate::show::count(self.carried.capacity().into());
         let pins = choice.wanted.pin_path.join(&choice.config.gateway.name);
-        let mut lines = vec![format!("{} · {flows} flows · pins {}", self.carried.places(), pins.display())];
+        let mut lines =
+            vec![format!("{} · {flows} flows · pins {}", self.carried.attached(), pins.display())];
         lines.extend(not_hooked(choice.wanted, &exchange.facts.interfaces));
         lines.extend(self.carried.left_out());
         lines.extend(not_carried(choice.config, &exchange.now, &exchange.chosen.offer));

@@ -7,7 +7,7 @@ use sixway_fastpath::rules::{Mechanism, Offer};
 
 /// What is said while nothing may be carried on.
 pub(super) fn rests(why: &str) -> String {
-    format!("it carries nothing on: {why}")
+    format!("suspended: {why}")
 }
 
 /// What a start of this configuration would leave to the engine on this host as it is, in the words of the start. What the kernel does
@@ -31,14 +31,14 @@ pub(super) fn not_hooked(wanted: &Wanted, there: &[Interface]) -> Vec<String> {
         refused.filter_map(|it| Some(format!("not {}: {}", it.name, it.refused.as_ref()?))).collect();
     for name in wanted.interfaces.iter().filter(|name| !there.iter().any(|it| it.name == **name)) {
         let why = match nix::net::if_::if_nametoindex(name.as_str()) {
-            Ok(_) => "it is down, or no Ethernet device; it is taken in when that changes",
-            Err(_) => "there is no such interface; it is taken in when it comes",
+            Ok(_) => "the interface is down or not an Ethernet device; attached when that changes",
+            Err(_) => "no such interface; attached when it appears",
         };
         lines.push(format!("not {name}: {why}"));
     }
     for name in usable(wanted, there).into_iter().skip(FAST_PATH_INTERFACES) {
         lines.push(format!(
-            "not {name}: programs attach at {FAST_PATH_INTERFACES} interfaces at most; name those that matter in fastpath.interfaces"
+            "not {name}: at most {FAST_PATH_INTERFACES} interfaces can be attached; list the important ones in fastpath.interfaces"
         ));
     }
     lines

@@ -67,7 +67,7 @@ pub(in crate::daemon) async fn load_ahead(
     let settings = choice.settings(&choice.choose(now, &facts).ok()?);
     let loaded = tokio::task::spawn_blocking(move || Ahead::load(&settings)).await.ok()?;
     loaded.unwrap_or_else(|error| {
-        tracing::debug!("programs are not loaded ahead: {error}");
+        tracing::debug!("the programs could not be preloaded: {error}");
         None
     })
 }
@@ -76,7 +76,7 @@ pub(in crate::daemon) async fn load_ahead(
 pub(in crate::daemon) async fn leave_ahead(config: &Config, seed: [u64; 2]) {
     let ahead = load_ahead(config, seed, &crate::host::surroundings()).await;
     if let Some(Err(error)) = ahead.map(Ahead::leave) {
-        tracing::debug!("programs are not left: {error}");
+        tracing::debug!("the programs could not be left for the next process: {error}");
     }
 }
 
@@ -113,11 +113,10 @@ pub(in crate::daemon) async fn begin<'c>(
         Err(why) => {
             go_without(choice, engines, host)?;
             if choice.wanted.is_demanded() {
-                let mend =
-                    "mend it, or write fastpath.mode = \"auto\", with which the gateway goes on without";
-                return Err(RunError::FastPath(format!("there is no fast path: {why}; {mend}")));
+                let mend = "resolve this, or set fastpath.mode = \"auto\" to run without it";
+                return Err(RunError::FastPath(format!("the fast path cannot be started: {why}; {mend}")));
             }
-            tracing::warn!("there is no fast path, the engine carries everything: {why}");
+            tracing::warn!("the fast path cannot be started, the engine forwards all packets: {why}");
             Ok(None)
         }
     }
@@ -172,7 +171,7 @@ async fn look(choice: &ProgramChoice<'_>, maps: Arc<dyn Maps>) -> Result<(Keeper
 
 async fn next_facts(keeper: &mut Keeper) -> Result<Facts, String> {
     let facts = tokio::time::timeout(PATIENCE, keeper.next()).await.ok().flatten();
-    facts.ok_or_else(|| "the kernel does not say what links there are".to_owned())
+    facts.ok_or_else(|| "the kernel does not list the links".to_owned())
 }
 
 /// Opens the maps, or makes them, and loads the programs, if they are not already; the engines' flows are in the table then.
@@ -187,7 +186,7 @@ fn load(settings: &Settings, ahead: Option<Ahead>, flows: &mut Flows<'_>) -> Res
         flows.connect(fast_path.table());
     }
     if let Found::Replaced(why) = fast_path.found() {
-        tracing::warn!("flows of a gateway before this one are lost, and its programs removed: {why}");
+        tracing::warn!("flows of the previous process are lost and its programs were removed: {why}");
     }
     Ok(fast_path)
 }
@@ -235,14 +234,14 @@ impl Flows<'_> {
                 }
             }
             if let Err(why) = outcome {
-                tracing::debug!("a flow of {} with {} ends: {why}", flow.inside.0, flow.remote);
+                tracing::debug!("flow of {} with {} ended: {why}", flow.inside.0, flow.remote);
                 refused.add(why, 1);
             }
             outcome.is_ok()
         });
         refused.add(NotAdopted::NoTranslator, adopted.gone.into());
         let ended = [adopted.refused, adopted.gone, adopted.strays].map(u64::from).iter().sum::<u64>();
-        tracing::info!("{} go on in the fast path, {ended} ended", plural(adopted.kept.into(), "flow"));
+        tracing::info!("{} continue in the fast path, {ended} ended", plural(adopted.kept.into(), "flow"));
         refused.tell("flow");
     }
 }

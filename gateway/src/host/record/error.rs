@@ -24,15 +24,15 @@ impl fmt::Display for RecordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Taken { name, process } => {
-                write!(f, "a gateway named {name} runs already")?;
+                write!(f, "a gateway named {name} is already running")?;
                 if let Some(process) = process {
                     write!(f, " (process {process})")?;
                 }
-                f.write_str("; end it first, or give this one another `gateway.name`")
+                f.write_str("; stop it first, or set another `gateway.name`")
             }
             Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Elsewhere(name) => {
-                write!(f, "{name} ran in another network namespace; clear up after it there")
+                write!(f, "{name} ran in another network namespace; run sixway cleanup there")
             }
         }
     }

@@ -35,9 +35,9 @@ impl fmt::Display for Leftovers {
             count => Some(format!("{count} {many} {}", done[1])),
         };
         let removed = ["was removed", "were removed"];
-        let staying = ["stays while another gateway runs here", "stay while another gateway runs here"];
+        let staying = ["kept while another gateway is running", "kept while another gateway is running"];
         let parts = [
-            several(self.settings, "a kernel setting", "kernel settings", ["was put back", "were put back"]),
+            several(self.settings, "a kernel setting", "kernel settings", ["restored", "restored"]),
             several(self.routes, "a route", "routes", removed),
             several(self.addresses, "an address", "addresses", removed),
             several(self.programs, "a steering program", "steering programs", removed),
@@ -48,11 +48,7 @@ impl fmt::Display for Leftovers {
             several(self.staying, "a kernel setting", "kernel settings", staying),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
-        if parts.is_empty() {
-            f.write_str("nothing was to be put back")
-        } else {
-            f.write_str(&parts.join(", "))
-        }
+        if parts.is_empty() { f.write_str("nothing to restore") } else { f.write_str(&parts.join(", ")) }
     }
 }
 

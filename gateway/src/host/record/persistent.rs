@@ -44,7 +44,9 @@ impl Persistent {
         match sixway_fastpath::remove_all(&self.pins, gateway) {
             Ok(count) => count > 0,
             Err(error) => {
-                tracing::error!("what carries packets on is still there: {error}");
+                tracing::error!(
+                    "the fast path could not be removed: {error}; remove it with: sixway fastpath off"
+                );
                 false
             }
         }
