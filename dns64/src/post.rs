@@ -1,6 +1,5 @@
 //! The way into a DNS thread: queries that came by streams, replies of upstreams that were asked by streams, and what operators want.
-//!
-//! A ring is bounded. Who finds it full is told so and has nothing to wait for; a reply that finds it full is lost, as a datagram would be.
+//! A ring is bounded. Sending to a full ring fails at once; a reply is lost then, as a datagram would be.
 
 use super::report::Report;
 use sixway_control::dns64::{Access, Anchor, Exchange, Failure, Transport, Wire};
@@ -17,7 +16,7 @@ use tokio::time::timeout;
 
 /// Messages that wait for a thread at most.
 const RING: usize = 8_192;
-/// How long a thread may take to say something of itself.
+/// How long a thread may take to report.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A client's query that came by a stream.
@@ -29,11 +28,11 @@ pub struct StreamQuery {
     pub transport: Transport,
     /// The query, without a length field.
     pub message: Vec<u8>,
-    /// Where the answer goes; dropped when there is none.
+    /// Where the answer goes; dropped without an answer.
     pub answer: oneshot::Sender<Vec<u8>>,
 }
 
-/// What a DNS thread is told.
+/// A message to a DNS thread.
 #[derive(Debug)]
 pub enum ThreadMessage {
     /// A client's query.
@@ -42,13 +41,13 @@ pub enum ThreadMessage {
     Reply(Exchange, Result<Vec<u8>, Failure>),
     /// Counters and what is shown.
     Report(oneshot::Sender<Report>),
-    /// What is kept of a name and of those below it is to be forgotten, of all for the root; how many answers were.
+    /// Remove a name and those below it from the cache (everything for the root); returns the number of answers.
     Flush(Wire, oneshot::Sender<usize>),
-    /// Others may ask from now on.
+    /// The new list of clients that may query.
     Access(Access),
-    /// Other keys are believed in from now on.
+    /// The new trust anchors.
     Anchors(Vec<Anchor>),
-    /// A further socket where clients ask.
+    /// A further listening socket.
     Listen(UdpServer),
     /// The end.
     Stop,
@@ -71,7 +70,7 @@ pub struct Mailbox {
 /// Why a query has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unanswered {
-    /// It gets none: it was no query. The stream is of no further use.
+    /// Not a query. Close the stream.
     Ignored,
     /// Too many wait. The stream may be closed.
     Busy,
@@ -172,7 +171,7 @@ impl Posts {
         receiver.await.map_err(|_| Unanswered::Ignored)
     }
 
-    /// What all threads say of themselves.
+    /// The sum of all threads' reports.
     ///
     /// # Errors
     /// One does not answer.
@@ -261,7 +260,7 @@ impl Back {
 }
 
 impl ReplyTo {
-    /// The way back to `post` for an exchange. What is beside it is to be kept as long as a reply is wanted: dropping it cancels.
+    /// The reply channel to `post` for an exchange. Keep the other value as long as a reply is wanted: dropping it cancels.
     #[must_use]
     pub fn new(exchange: Exchange, post: Post) -> (Self, oneshot::Sender<()>) {
         let (wanted, cancelled) = oneshot::channel();
@@ -275,7 +274,7 @@ impl ReplyTo {
         (Self { back: Some(Back::Waiting(sender)), cancelled }, Waiting { reply, _wanted: wanted })
     }
 
-    /// Gives the reply, without a length field; or why there is none.
+    /// Delivers the reply, without a length field, or the failure.
     pub fn give(mut self, reply: Result<Vec<u8>, Failure>) {
         if let Some(back) = self.back.take() {
             back.give(reply);
@@ -305,7 +304,7 @@ impl Waiting {
     /// Waits for the reply.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The failure.
     pub async fn reply(self) -> Result<Vec<u8>, Failure> {
         self.reply.await.unwrap_or(Err(Failure::Closed))
     }

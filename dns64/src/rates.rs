@@ -5,7 +5,7 @@ use sixway_control::dns64::Outcome;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Rates are averaged over so many seconds.
+/// The time over which rates are averaged, in seconds.
 const WINDOW: Duration = Duration::from_secs(5);
 
 /// Counters at a moment.

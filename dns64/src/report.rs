@@ -1,4 +1,4 @@
-//! What a DNS thread says of itself.
+//! The report of a DNS thread.
 
 use sixway_control::dns64::Counters;
 use sixway_control::dns64::upstream::{Health, Row};

@@ -74,7 +74,7 @@ impl Servers {
         Ok(count)
     }
 
-    /// An answer that comes later, to be [flushed](Self::flush). What stands in `answer` afterwards is anything.
+    /// Queues an answer that comes later, to be [flushed](Self::flush). The content of `answer` is unspecified afterwards.
     pub(super) fn answer(&mut self, place: u16, path: Path, answer: &mut Vec<u8>) {
         let Some(server) = self.servers.get_mut(usize::from(place)) else { return };
         swap(server.departures.room(), answer);

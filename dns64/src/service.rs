@@ -39,7 +39,7 @@ pub struct ServiceSettings {
 pub enum ServiceError {
     /// An address cannot be listened at.
     Listen(SocketAddr, io::Error),
-    /// Something else cannot be had: what, and what the kernel said.
+    /// A system call failed: what for, and the error.
     Io(&'static str, io::Error),
 }
 
@@ -155,7 +155,7 @@ impl Service {
         });
     }
 
-    /// Others may ask from now on.
+    /// The new list of clients that may query.
     pub fn set_access(&self, access: Access) {
         for post in self.posts.all() {
             send(post, ThreadMessage::Access(access.clone()));

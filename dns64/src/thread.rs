@@ -23,10 +23,10 @@ const LONGEST: usize = 65_535;
 const MESSAGES: usize = 64;
 /// Replies that are read from one socket in a turn: whoever guesses at them must not hold the others up.
 const REPLIES: usize = 16;
-/// So often the wall clock is told.
+/// How often the resolver gets the wall-clock time.
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What a thread is made of.
+/// The parts of a thread.
 #[derive(Debug)]
 pub struct ThreadParts {
     /// What its resolver does.
@@ -60,7 +60,7 @@ pub struct Thread {
     answer: Vec<u8>,
     /// Where replies are read.
     reply: Box<[u8]>,
-    /// When the wall clock is told again.
+    /// When the resolver next gets the wall-clock time.
     next_second: Instant,
     lost: u64,
     failing: bool,
@@ -97,7 +97,7 @@ impl Thread {
         })
     }
 
-    /// Works until it is told to stop.
+    /// Runs until it is stopped.
     ///
     /// # Errors
     /// It cannot wait any more: what the kernel said.

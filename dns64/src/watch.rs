@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// Events that are heard at a time.
 const EVENTS: usize = 128;
-/// No wait is longer, in milliseconds: the wall clock is told each second.
+/// Maximum wait in milliseconds: the resolver gets the wall-clock time each second.
 const LONGEST: u16 = 1_000;
 /// Its tag stands above the number.
 const TAG: u32 = 32;

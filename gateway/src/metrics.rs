@@ -1,5 +1,5 @@
 //! Metrics for Prometheus, in the OpenMetrics text format: every counter and drop reason with its help text from the
-//! engine's own lists, and the fill of every bounded table, all by worker; and what is counted beside the workers.
+//! engine's own lists, and the fill of every bounded table, all by worker; and the gateway's own counters.
 
 mod dns64;
 mod fast_path;
@@ -58,7 +58,7 @@ pub struct GatewaySample {
     pub fast_path: Option<FastPathRow>,
 }
 
-/// The metrics of all workers, and of what is beside them, as text.
+/// The metrics of all workers and of the gateway, as text.
 pub fn encode(samples: Vec<WorkerSample>, gateway: GatewaySample) -> Result<String, fmt::Error> {
     let mut registry = Registry::with_prefix("sixway");
     registry.register_collector(Box::new(WorkerSamples(samples)));

@@ -188,8 +188,8 @@ fn answers_are_forgotten_by_name_or_all_of_them() {
     let served = served();
     let socket = served.socket.to_str().unwrap();
     let flush = |arguments: &[&str]| sixway(&[&["dns64", "flush", "--socket", socket], arguments].concat());
-    assert_eq!(flush(&["example"]), (0, "7 answers forgotten\n".into(), String::new()));
-    assert_eq!(flush(&["--all"]).1, "99 answers forgotten\n");
+    assert_eq!(flush(&["example"]), (0, "7 answers removed from the cache\n".into(), String::new()));
+    assert_eq!(flush(&["--all"]).1, "99 answers removed from the cache\n");
     assert_eq!(flush(&["--all", "--json"]).1, "{\n  \"answers\": 99\n}\n");
     assert_eq!((flush(&[]).0, flush(&["example", "--all"]).0), (2, 2));
     let row: Dns64Row = Client::new(&served.socket).get("/v1/dns64", &[]).unwrap();
@@ -244,7 +244,7 @@ fn a_gateway_that_cannot_answer_makes_show_fail() {
 fn without_a_gateway_show_says_so_in_one_line() {
     let (status, out, error) = sixway(&["show", "--socket", "/nonexistent/gw1.sock"]);
     assert_eq!((status, out.as_str()), (1, ""));
-    assert_eq!(error, "no gateway runs here: there is no /nonexistent/gw1.sock\n");
+    assert_eq!(error, "no gateway is running: /nonexistent/gw1.sock does not exist\n");
 
     let directory = std::env::temp_dir().join(format!("sixway-stale-{}", std::process::id()));
     std::fs::create_dir(&directory).unwrap();

@@ -1,6 +1,6 @@
 //! Base64 for URLs without padding (RFC 4648 §5, as RFC 8484 §4.1 wants it).
 
-/// The octets that `text` stands for; `None`: it is no base64url. Padding, which has no place here, is overlooked.
+/// Decodes `text`; `None`: not base64url. Padding, which is not allowed here, is ignored.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let text = text.trim_end_matches('=').as_bytes();
     let mut octets = Vec::with_capacity(text.len() / 4 * 3 + 2);

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The longest query that is read, in octets. A name, an OPT record and generous padding (RFC 8467) fit; who sends more is cut.
 pub const LONGEST_QUERY: usize = 4_096;
 
-/// Answers that wait to be written to one connection, in octets: no more are taken up before they are gone.
+/// Maximum octets of answers waiting to be written to one connection; no further query is read until they are written.
 pub const OUTBOUND: usize = 65_536;
 
 /// Bounds of the servers.

@@ -38,7 +38,7 @@ impl From<io::Error> for CloseReason {
     }
 }
 
-/// Serves a connection to its end.
+/// Serves a connection until it closes.
 pub async fn serve<S>(mut stream: S, client: Client, posts: &Posts, admission: &Admission) -> CloseReason
 where
     S: AsyncRead + AsyncWrite + Unpin,

@@ -58,7 +58,7 @@ fn change(used: &Used, how: impl FnOnce(&mut Use)) {
     used.since = Instant::now();
 }
 
-/// Serves a connection to its end.
+/// Serves a connection until it closes.
 pub async fn serve<S>(
     stream: S,
     is_http2: bool,

@@ -123,7 +123,7 @@ impl ClientTransport {
     }
 }
 
-/// A connection from its first octet to its end.
+/// The lifetime of a connection.
 async fn converse(
     stream: TcpStream,
     client: Client,

@@ -9,15 +9,15 @@
 //! | `GET /v1/bindings?…` | a [`Page`](crate::view::Page) of [`BindingRow`](crate::view::BindingRow)s |
 //! | `GET /v1/six-rd` | [`SixRdRow`](crate::view::SixRdRow)s |
 //! | `GET /v1/router-advertisements` | [`RouterAdvertisementRow`](crate::view::RouterAdvertisementRow)s |
-//! | `GET /v1/dns64` | a [`Dns64Row`](crate::view::Dns64Row), or `null` where there is none |
-//! | `DELETE /v1/dns64/cache?name=` or `?all=true` | answers are forgotten: [`Flushed`](crate::view::Flushed) |
+//! | `GET /v1/dns64` | a [`Dns64Row`](crate::view::Dns64Row), or `null` without DNS64 |
+//! | `DELETE /v1/dns64/cache?name=` or `?all=true` | removes answers from the cache: [`Flushed`](crate::view::Flushed) |
 //! | `GET /v1/config` | the configuration in force |
-//! | `POST /v1/remotes` with a [`NewRemote`](crate::view::NewRemote) | the remote of a tunnel is there, until the DNS says something new |
-//! | `POST /v1/bindings` with a [`Named`] | a static binding is made |
-//! | `DELETE /v1/bindings?protocol=&outside=` | a binding ends, with its sessions |
-//! | `DELETE /v1/sessions?protocol=&inside=&remote=` | a session ends |
+//! | `POST /v1/remotes` with a [`NewRemote`](crate::view::NewRemote) | sets the remote of a tunnel until the DNS returns a new one |
+//! | `POST /v1/bindings` with a [`Named`] | creates a static binding |
+//! | `DELETE /v1/bindings?protocol=&outside=` | ends a binding and its sessions |
+//! | `DELETE /v1/sessions?protocol=&inside=&remote=` | ends a session |
 //!
-//! What cannot be answered has a 4xx or 5xx status and a [`Fault`](crate::view::Fault).
+//! Errors have a 4xx or 5xx status and a [`Fault`](crate::view::Fault).
 
 mod backend;
 mod client;

@@ -1,4 +1,4 @@
-//! `sixway fastpath`: what the kernel carries on by itself is removed, whoever made it.
+//! `sixway fastpath`: removes the fast path of any gateway.
 
 use super::failure::Failure;
 use super::output::say;

@@ -60,7 +60,7 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<(), Failure> {
     }
     .map_err(failure)?;
     match io::stdout().lock().write_all(text.as_bytes()) {
-        // `sixway show sessions | head` is no failure.
+        // `sixway show sessions | head` is not an error.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::Failed(format!("standard output: {error}")))
         }

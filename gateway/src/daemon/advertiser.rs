@@ -24,7 +24,7 @@ const ROOM: usize = 9_216;
 /// Messages read between two looks at the time.
 const AT_ONCE: usize = 64;
 
-/// What a task is told.
+/// A command to the task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Wish {
     /// This is to be said.
@@ -49,7 +49,7 @@ struct AdvertiserState {
 }
 
 impl Advertiser {
-    /// Begins, and takes back what an earlier run promised and this one does not say.
+    /// Starts advertising, and deprecates prefixes of an earlier run that are not configured now.
     pub(super) fn start(
         interface: &str,
         settings: Settings,
@@ -92,7 +92,7 @@ impl Advertiser {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).believed.clone()
     }
 
-    /// Begins to say farewell.
+    /// Starts sending final advertisements.
     pub(super) fn end(&self) {
         self.wish.send_replace(Wish::End);
     }
@@ -119,7 +119,7 @@ struct Task {
     state: Arc<Mutex<AdvertiserState>>,
     /// What an earlier run promised.
     promised: Vec<StalePrefix>,
-    /// The last trouble that was told, so that it is told once.
+    /// The last problem logged, so that it is logged once.
     told: Option<String>,
 }
 
@@ -166,7 +166,7 @@ impl Task {
         Readable::new(socket).map_err(|error| error.to_string())
     }
 
-    /// What is to be said. A host that does not forward is no default router (RFC 4861 §6.2.5).
+    /// The settings to advertise. A host that does not forward is not a default router (RFC 4861 §6.2.5).
     fn settings(&self) -> Settings {
         let wished = match &*self.wishes.borrow() {
             Wish::Say(settings) => (**settings).clone(),

@@ -34,7 +34,7 @@ pub(super) struct AnchorKeeper {
 }
 
 impl AnchorKeeper {
-    /// What is believed in at the start, and who follows it, where it is to be followed.
+    /// The trust anchors at start, and their keeper if RFC 5011 updates are configured.
     ///
     /// # Errors
     /// What is wrong with what the operator wrote.
@@ -143,7 +143,7 @@ impl AnchorKeeper {
     }
 }
 
-/// The anchors as they were, else anew.
+/// The stored anchors, or the configured ones.
 fn restore(configured: &[Anchor], file: &Path, now: u64) -> Result<TrustAnchors, String> {
     match fs::read_to_string(file) {
         Ok(text) => Ok(TrustAnchors::restored(configured, &text, now).unwrap_or_else(|damaged| {
@@ -155,7 +155,7 @@ fn restore(configured: &[Anchor], file: &Path, now: u64) -> Result<TrustAnchors,
     }
 }
 
-/// Whole or not at all: a file that is cut short would be damaged.
+/// Replaces the file atomically: a truncated file would be damaged.
 fn write(file: &Path, text: &str) -> io::Result<()> {
     if let Some(directory) = file.parent() {
         fs::create_dir_all(directory)?;

@@ -61,7 +61,7 @@ impl<'c> Dns64<'c> {
         self.view.serves().await
     }
 
-    /// Lives until a thread ends by itself; says why.
+    /// Runs until a thread fails; returns why.
     pub(super) async fn keep(&mut self) -> String {
         let mut second = tokio::time::interval(LOOK);
         let (streams, view) = (self.service.streams(), Arc::clone(&self.view));

@@ -1,4 +1,4 @@
-//! From the configuration to what the DNS64's threads are made of.
+//! From the configuration to the settings of the DNS64's threads.
 
 use crate::config::dns64::{Dns64, Transport, Upstream};
 use crate::config::{Config, HostAddress, Surroundings};
@@ -14,7 +14,7 @@ pub(super) fn access(config: &Config, addresses: &[HostAddress]) -> Access {
     config.dns64_access(addresses, &Surroundings::of(addresses))
 }
 
-/// What the threads are made of.
+/// The settings of the threads.
 pub(super) fn plan(config: &Config, access: Access, anchors: Vec<Anchor>) -> Option<ServiceSettings> {
     let dns64 = config.dns64.as_ref()?;
     Some(ServiceSettings {

@@ -7,7 +7,7 @@ use sixway_dataplane::nat::{Inside, StaticBinding};
 use sixway_wire::Prefix4;
 use std::time::Duration;
 
-/// How often a worker that does not answer is told to take a binding back, and the pause in between.
+/// How often removal of a binding is retried at a worker that does not answer, and the pause in between.
 const TRIES: usize = 1_000;
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -32,7 +32,7 @@ impl Gateway {
                     Err(error) => Some(error),
                 };
                 if refused.is_some() {
-                    // One that did not answer may do it yet: it is told, too.
+                    // A worker that did not answer may still create the binding: undo it there, too.
                     self.take_back(0..=worker, mechanism, binding).await;
                     break;
                 }
@@ -157,7 +157,7 @@ mod tests {
     /// What a worker was told, in order.
     type Told = Arc<Mutex<Vec<Edit>>>;
 
-    /// Stands in for a worker: does what it is told, and does not answer the first change if it is busy.
+    /// A worker for tests: executes each change, and does not answer the first one if it is busy.
     fn stand_in(mailbox: Mailbox, told: Told, mut busy: bool) {
         std::thread::spawn(move || {
             while let Some(command) = mailbox.next() {

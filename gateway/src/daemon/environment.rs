@@ -1,4 +1,4 @@
-//! What a gateway has beside its workers: the host that is set up, tunnels, pools, the fast path, the sockets that others come in by.
+//! What a gateway needs in addition to its workers: the configured host, tunnels, pools, the fast path and the API sockets.
 
 use super::dns64::Dns64;
 use super::error::RunError;
@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::net::{TcpListener, UnixListener};
 
-/// What a gateway has beside its workers. What is dropped is put back, in this order.
+/// What a gateway needs in addition to its workers. Dropping it restores the host, in the order of the fields.
 pub(super) struct Environment<'c> {
     pub(super) seed: [u64; 2],
     pub(super) clock: Clock,

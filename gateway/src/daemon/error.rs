@@ -4,24 +4,24 @@ use crate::host::HostError;
 use std::fmt;
 use std::io;
 
-/// Why a gateway did not start, or ended by itself. Everything was put back.
+/// Why a gateway did not start, or failed. The host was restored.
 #[derive(Debug)]
 pub enum RunError {
-    /// The host cannot be set up.
+    /// Setting up the host failed.
     Host(HostError),
-    /// Something else cannot be had: what, and what the kernel said.
+    /// A system call failed: what for, and the error.
     Io(String, io::Error),
-    /// An engine cannot be made.
+    /// The configuration gives no engine.
     Engine(String),
-    /// A worker ended by itself.
+    /// A worker failed.
     Worker(String),
-    /// Tunnels cannot be what they are to be: a line each.
+    /// Tunnels could not be set up: a line for each reason.
     Tunnels(String),
-    /// The DNS64 cannot be had, or ended by itself.
+    /// DNS64 did not start, or failed.
     Dns64(String),
-    /// The fast path is demanded and cannot be had.
+    /// The fast path is required by the configuration and did not start.
     FastPath(String),
-    /// Another process does not make way, or this one cannot become another.
+    /// Taking over from another process failed, or restarting this one.
     Takeover(String),
 }
 

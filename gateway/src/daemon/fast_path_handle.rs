@@ -1,4 +1,4 @@
-//! What the fast path carries, for whoever shows it, and its end.
+//! The running fast path: its counters for the admin API, and its removal.
 
 use sixway_fastpath::{Counts, FastPath, FastPathError, Place};
 use std::fmt;
@@ -59,7 +59,7 @@ impl FastPathHandle {
         self.capacity
     }
 
-    /// Where packets are carried on, in a few words: `eth0 XDP · eth1 tc (why)`.
+    /// Where programs are attached: `eth0 XDP · eth1 tc (why)`.
     pub(super) fn attached(&self) -> String {
         let fast_path = self.lock();
         let Some(fast_path) = fast_path.as_ref() else { return "off".into() };

@@ -86,9 +86,9 @@ impl Gateway {
     }
 
     /// Takes note of how router advertisements go, and of what was steered.
-    pub(super) fn note_gateway_sample(&self, beside: GatewaySample) {
+    pub(super) fn note_gateway_sample(&self, sample: GatewaySample) {
         let mut tunnels = self.tunnels();
-        (tunnels.advertisements, tunnels.steered) = (beside.advertisements, beside.steered);
+        (tunnels.advertisements, tunnels.steered) = (sample.advertisements, sample.steered);
     }
 
     /// Whether packets went into ISATAP tunnels lately.

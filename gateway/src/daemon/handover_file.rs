@@ -47,11 +47,11 @@ pub(super) type Handed = (Identity, SavedSession);
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Found {
     pub sessions: Vec<Handed>,
-    /// Sessions of which it does not say whose they are.
+    /// Sessions whose translator is unknown.
     pub nobodys: usize,
 }
 
-/// Writes the file anew.
+/// Rewrites the file.
 ///
 /// # Errors
 /// The kernel's.

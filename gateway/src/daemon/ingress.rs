@@ -10,7 +10,7 @@ use std::net::Ipv4Addr;
 // `check` refuses more ranges than the map has room for.
 const _: () = assert!(crate::config::SHARED_RANGES == RANGES);
 
-/// An interface, and the kernel's number of it: one that is made anew has another, and nothing is steered from it.
+/// An interface and its index. A recreated interface has another index, and no program is attached to it.
 type Interface = (String, Option<u32>);
 
 fn names(interfaces: &[Interface]) -> String {
@@ -157,7 +157,7 @@ impl<'c> Ingress<'c> {
                 );
                 self.path = IngressPath::Raw;
             }
-            Ok(()) if !stays => tracing::info!("{}", self.describe()),
+            Ok(()) if !stays => tracing::info!("steering changed: {}", self.describe()),
             Err(_) | Ok(()) => {}
         }
     }
@@ -214,7 +214,7 @@ pub(super) fn tunnel_ends(config: &Config, now: &Surroundings) -> BTreeSet<Ipv4A
     config.tunnels(now).iter().filter_map(|(_, tunnel)| tunnel.local()).collect()
 }
 
-/// Hangs a program that stays at interfaces which are new or were made anew. Where it is already, it is not interrupted.
+/// Attaches the program to interfaces that are new or were recreated. Existing attachments are not interrupted.
 fn add_interfaces(
     steering: &mut Steering,
     from: &mut Vec<Interface>,

@@ -1,4 +1,4 @@
-//! The running gateway: what it is made of, from start to end.
+//! The running gateway, from start to end.
 
 mod advertiser;
 mod anchors;

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 /// How long a destination is left to the engine after less was found to fit on its path (RFC 1191 §6.3).
 const NARROW: Duration = Duration::from_secs(600);
-/// Destinations that are known to be narrow at a time: the room of the programs' map. Of more, those that were found so longest ago are
+/// Maximum destinations with a reduced path MTU: the size of the programs' map. Of more, those that were found so longest ago are
 /// forgotten; if the programs send what does not fit there, the next error says so.
 const NARROW_PATHS: usize = 4_096;
-/// The programs are not told more often: what they have remembered of next hops is asked for anew each time.
+/// Minimum time between updates of the programs: each one flushes their next hops.
 const PACE: Duration = Duration::from_millis(100);
 
 /// The destinations, with the time at which each was last found narrow.

@@ -6,16 +6,16 @@ use crate::host::{Host, obstacles};
 /// The table as it was made.
 #[derive(Debug, Default)]
 pub(super) struct PacketFilter {
-    /// What is in it; `None`: there is none.
+    /// Its content; `None`: no table.
     made: Option<Untracked>,
-    /// What was refused, so that it is told once.
+    /// The last failure, so that it is logged once.
     trouble: Option<String>,
     /// The other rules were looked at.
     looked: bool,
 }
 
 impl PacketFilter {
-    /// Makes the table, changes it or removes it, if another is wanted. What cannot be done is told, and tried again the next time.
+    /// Creates, changes or removes the table as needed. A failure is logged, and the next call retries.
     pub(super) fn keep(&mut self, config: &Config, now: &Surroundings, device: &str, host: &mut Host) {
         let fast_path = config.fast_path.as_ref();
         let offloads = fast_path.is_some_and(|it| it.mode != FastPathMode::Off && it.notrack);

@@ -41,7 +41,7 @@ impl PathErrorRelay {
     /// Waits for errors.
     ///
     /// # Errors
-    /// The socket is of no further use.
+    /// The socket failed and must be closed.
     pub(super) async fn next(&mut self) -> io::Result<Vec<Arc<[u8]>>> {
         loop {
             let mut ready = self.socket.ready().await?;

@@ -40,7 +40,7 @@ struct Network {
 }
 
 impl Ledger {
-    /// Begins anew, with no port given. `None`: there are too many addresses.
+    /// Creates an empty ledger. `None`: too many addresses.
     ///
     /// # Errors
     /// The file cannot be made.
@@ -60,7 +60,7 @@ impl Ledger {
         Ok(Self::of(file))
     }
 
-    /// That of a gateway before this one. `None`: there is none that can be read.
+    /// Opens the ledger of the previous process. `None`: missing or unreadable.
     pub(super) fn open(path: &Path) -> Option<Self> {
         Self::of(SharedFile::open(path).ok()?)
     }

@@ -28,7 +28,7 @@ impl Predecessor {
         }
     }
 
-    /// One that says of itself `GET /v1/config`, in the words of whatever version it is.
+    /// From the response to `GET /v1/config`, which may be of another version.
     pub fn that_says(config: &Value) -> Self {
         let identity = |section: &Value| Some(Identity::of_nat64(section["prefix"].as_str()?.parse().ok()?));
         let text = |section: &str, key: &str| config[section][key].as_str().unwrap_or_default().to_owned();
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(loses("").unwrap(), "the new process has none");
         assert!(loses("[fastpath]\n").unwrap().contains("/run/sixway/bpf"));
         let elsewhere = "[tun]\nname = \"six0\"\n[fastpath]\npin_path = \"/nowhere\"\n";
-        assert_eq!(loses(elsewhere).unwrap(), "the new one has another device, six0");
+        assert_eq!(loses(elsewhere).unwrap(), "the new process has another device, six0");
         assert_eq!(
             Predecessor::with(&config("")).loses_flows_to(&config("[fastpath]\n")),
             None,

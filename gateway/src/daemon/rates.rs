@@ -6,7 +6,7 @@ use sixway_fastpath::Counts;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Rates are averaged over so many seconds.
+/// The time over which rates are averaged, in seconds.
 const WINDOW: Duration = Duration::from_secs(5);
 
 /// Samples closer than this replace one another, so that many requests do not make many samples.

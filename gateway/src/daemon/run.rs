@@ -34,10 +34,10 @@ enum Ending {
     Anew,
 }
 
-/// Runs a gateway until it is told to end by a signal (SIGTERM, SIGINT; SIGHUP if it has no fast path), or another process takes over.
+/// Runs a gateway until a signal stops it (SIGTERM, SIGINT; SIGHUP without a fast path), or another process takes over.
 ///
 /// # Errors
-/// It could not start, or ended by itself; everything was put back.
+/// It could not start, or failed; the host was restored.
 pub fn run(start: &Start<'_>) -> Result<(), RunError> {
     let started = Instant::now();
     Signals::hold().map_err(|error| RunError::Io("signals".into(), error))?;
@@ -53,7 +53,7 @@ pub fn run(start: &Start<'_>) -> Result<(), RunError> {
         Err(error) | Ok(Ending::Whole(Err(error))) => Err(error),
         Ok(Ending::Whole(Ok(())) | Ending::MakingWay) => Ok(()),
         Ok(Ending::Anew) => {
-            let error = takeover::become_anew();
+            let error = takeover::re_execute();
             // What cannot be put back is in the state file for the next.
             let _ = host::clear_up(start.directory, &start.config.gateway.name);
             Err(RunError::Takeover(format!("the gateway stopped: it could not be restarted: {error}")))
@@ -108,7 +108,7 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
     Ok(end)
 }
 
-/// Lives until a DNS thread ends by itself; says why.
+/// Runs until a DNS thread fails; returns why.
 async fn keep(dns64: &mut Option<Dns64<'_>>) -> String {
     match dns64 {
         Some(dns64) => dns64.keep().await,
@@ -150,7 +150,7 @@ fn say_ready(facts: &Facts, workers: usize, further: &[(&str, String)], started:
     let _ = io::stdout().lock().write_all(text.as_bytes());
 }
 
-/// Waits for a signal that ends the gateway, or makes it begin anew.
+/// Waits for a signal that stops or reloads the gateway.
 async fn told(signals: &mut Signals, start: &Start<'_>, seed: [u64; 2], gateway: &Gateway) -> Ending {
     let ending = |name: &str| {
         tracing::info!("{name}: ending");
@@ -175,7 +175,7 @@ async fn told(signals: &mut Signals, start: &Start<'_>, seed: [u64; 2], gateway:
                 continue;
             }
         }
-        // The file may be another by now, and there is no way back from the process that reads it next.
+        // The file may have changed meanwhile, and after re-execution there is no way back.
         if takeover::reloaded(start).is_some() {
             tracing::info!("SIGHUP: reloading");
             return Ending::Anew;

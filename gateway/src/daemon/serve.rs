@@ -165,7 +165,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
 
-    /// Asks once and reads for so long.
+    /// Sends one request and reads the response for this long.
     fn answer(mut asking: &UnixStream, patience: Duration) -> String {
         asking.set_read_timeout(Some(patience)).unwrap();
         let mut octets = [0; 64];

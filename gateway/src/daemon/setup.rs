@@ -1,4 +1,4 @@
-//! From the configuration to what the gateway is made of.
+//! From the configuration to the parts of a gateway.
 
 use super::facts::Mechanism;
 use super::tunnel_view::TunnelView;

@@ -1,4 +1,4 @@
-//! The signals that end a gateway, or make it begin anew: read from a file, not caught. One that nobody has read waits, also for the process
+//! The signals that stop or reload a gateway: read from a signalfd, not caught. A signal that nobody has read stays pending, also for the process
 //! that this one becomes.
 
 use nix::sys::signal::{SigSet, Signal};
@@ -13,10 +13,10 @@ pub(super) struct Signals {
     hung_up: bool,
 }
 
-/// What is told by one.
+/// What a signal requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Request {
-    /// By this one: the gateway is to end.
+    /// Stop the gateway; the name of the signal.
     End(&'static str),
     /// SIGHUP.
     HungUp,

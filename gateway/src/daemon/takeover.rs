@@ -166,7 +166,7 @@ impl Refused {
     /// Says how many ended and why.
     pub(super) fn tell(&self, noun: &str) {
         for (why, count) in &self.0 {
-            tracing::info!("{} end: {why}", plural(*count, noun));
+            tracing::info!("{} ended: {why}", plural(*count, noun));
         }
     }
 }
@@ -220,7 +220,7 @@ pub(super) fn reloaded(start: &Start<'_>) -> Option<Config> {
 }
 
 /// This process becomes one of the program's file as it is now, with the same arguments. Returns if that cannot be.
-pub(super) fn become_anew() -> io::Error {
+pub(super) fn re_execute() -> io::Error {
     match std::env::current_exe() {
         Ok(program) => {
             let mut arguments = std::env::args_os();
@@ -234,7 +234,7 @@ pub(super) fn become_anew() -> io::Error {
     }
 }
 
-/// A file that was replaced while its program runs is told with a mark behind its name.
+/// The kernel appends a mark to the path of a running program whose file was replaced.
 fn without_mark(program: PathBuf) -> PathBuf {
     let text = program.to_string_lossy();
     match text.strip_suffix(" (deleted)") {

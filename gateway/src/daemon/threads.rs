@@ -49,7 +49,7 @@ impl Threads {
             let worker = Worker::new(queues, engine, clock, mailbox, handover)
                 .with_control(control.clone())
                 .exchanging(blocks)
-                .beside(all_but(&posts, number));
+                .with_peers(all_but(&posts, number));
             let worker = if number == 0 { worker.answering_path_errors() } else { worker };
             let worker = move || worker.run();
             let said = said.clone();
@@ -67,7 +67,7 @@ impl Threads {
         Ok(threads)
     }
 
-    /// Waits until a worker ends by itself, and says why; where there are none, for ever.
+    /// Waits until a worker fails, and returns why; without workers, forever.
     pub(super) async fn first_end(&mut self) -> String {
         if self.handles.is_empty() {
             return std::future::pending().await;
@@ -75,7 +75,7 @@ impl Threads {
         self.ends.recv().await.unwrap_or_else(|| "all workers have ended".into())
     }
 
-    /// Tells all workers to stop, and waits until they have; the sessions that another process is to carry on.
+    /// Stops all workers and waits for them; returns the sessions for the next process.
     pub(super) async fn leave(&mut self) -> Vec<Handed> {
         let mut exports = Vec::new();
         for post in self.posts.drain(..) {
@@ -89,7 +89,7 @@ impl Threads {
         }
         let mut sessions = Vec::new();
         for exported in exports {
-            // One that has ended by itself has none.
+            // A worker that failed has none.
             sessions.extend(exported.await.unwrap_or_default());
         }
         for handle in self.handles.drain(..) {

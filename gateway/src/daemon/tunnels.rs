@@ -46,7 +46,7 @@ pub(super) struct Tunnels<'c> {
     clock: Option<Clock>,
     discovery: Option<Discovery<'c>>,
     packet_filter: PacketFilter,
-    /// What the kernel refused, so that it is told once.
+    /// What the kernel refused, so that it is logged once.
     trouble: Option<String>,
 }
 
@@ -320,7 +320,7 @@ impl<'c> Tunnels<'c> {
         self.trouble = trouble;
     }
 
-    /// Closes what belongs to addresses that are no more.
+    /// Closes the sockets of removed addresses.
     fn let_go(&mut self, kept: &BTreeSet<Ipv4Addr>, gateway: &Gateway) {
         let old: Vec<Ipv4Addr> =
             self.senders.keys().filter(|address| !kept.contains(*address)).copied().collect();
@@ -359,7 +359,7 @@ impl<'c> Tunnels<'c> {
         TunnelView::of(self.config, &self.now, &self.ingress.describe())
     }
 
-    /// Says farewell to the links.
+    /// Sends final advertisements (RFC 4861 §6.2.5).
     pub(super) async fn send_final_advertisements(&mut self) {
         self.keep_promises();
         self.advertisers.iter().for_each(|(_, advertiser)| advertiser.end());

@@ -22,7 +22,7 @@ pub(super) fn undelivered(error: &[u8]) -> Option<(Ipv4Addr, Ipv4Addr)> {
 mod tests {
     use super::*;
 
-    /// An ICMPv4 error, its header so many words long, about a packet from 192.0.2.1 to 10.0.0.1.
+    /// An ICMPv4 error with a header of `words` words about a packet from 192.0.2.1 to 10.0.0.1.
     fn error(words: u8, kind: u8, code: u8) -> Vec<u8> {
         let mut octets = vec![0; usize::from(words) * 4];
         octets[0] = 0x40 | words;

@@ -71,7 +71,7 @@ pub(super) fn carried(counts: &Counts, kind: Kind) -> u64 {
     counts.of(kind).iter().map(|counter| counter.packets).sum()
 }
 
-/// What the sender of a dropped packet is told.
+/// The ICMP error that the sender of a dropped packet gets.
 pub(super) fn answer(answer: Answer) -> String {
     let icmpv4 = answer.icmpv4.map(|(kind, code)| match (kind, code) {
         (3, 4) => "too big",

@@ -1,4 +1,4 @@
-//! What the kernel says of its own accord.
+//! Netlink notifications.
 
 use super::octets::{self, NetlinkMessage, attribute, number16, number32};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -118,7 +118,7 @@ fn is_of_ip(body: &[u8]) -> bool {
 }
 
 impl Neighbour {
-    /// A neighbour of IPv4 or IPv6; others, as a bridge's, are none.
+    /// An IPv4 or IPv6 neighbour; bridge entries are ignored.
     pub fn read(body: &[u8]) -> Option<Self> {
         if !is_of_ip(body) {
             return None;

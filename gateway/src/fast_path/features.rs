@@ -47,7 +47,7 @@ impl Asker {
     /// Learns what the kernel can be asked.
     ///
     /// # Errors
-    /// There is no generic netlink.
+    /// Generic netlink is not available.
     pub fn open() -> io::Result<Self> {
         let mut netlink = NetlinkSocket::open(SockProtocol::NetlinkGeneric)?;
         let mut family = |name: &str| {

@@ -22,10 +22,10 @@ pub(super) struct HostView {
 }
 
 impl HostView {
-    /// Where the kernel does not tell of features, there are none.
+    /// If the kernel does not report features, none are assumed.
     ///
     /// # Errors
-    /// There is no netlink.
+    /// Netlink is not available.
     pub fn open() -> io::Result<Self> {
         Ok(Self {
             netlink: NetlinkSocket::open(SockProtocol::NetlinkRoute)?,
@@ -72,7 +72,7 @@ impl HostView {
     }
 }
 
-/// What there is at the moment, for who hangs no programs anywhere: policies that the kernel does not tell of (to who may not ask) are left out.
+/// The current state, for callers that attach no programs. Policies that the kernel does not show to unprivileged users are left out.
 ///
 /// # Errors
 /// The kernel's.

@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::AsFd;
 
 const XFRM_MSG_GETSPDINFO: u16 = 0x25;
-/// Flags, of which there are none.
+/// Flags; none are defined.
 const HEADER: usize = 4;
 const XFRMA_SPD_INFO: u16 = 1;
 /// Answered by a `struct xfrm_userpolicy_default`: what becomes of packets that no policy is for, those that are received, forwarded, sent.
@@ -29,7 +29,7 @@ const UNKNOWN: &str = "the kernel does not report IPsec policies";
 pub(super) struct Policies(Watch<NetlinkSocket>);
 
 impl Policies {
-    /// Why nothing may be carried on at the moment, to be on the safe side; `None`: it may. Nobody who may not ask can have the programs.
+    /// Why the fast path must be suspended; `None`: it need not be. Whoever can attach programs may also read policies.
     pub fn in_the_way(&mut self) -> Option<&'static str> {
         self.0.look(open, ask)
     }
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use crate::fast_path::octets::write_attribute;
 
-    /// What a kernel says of so many policies: in, out, forwarded, the sockets' the same.
+    /// A kernel's answer with these numbers of policies: in, out, forwarded; the same for sockets.
     fn answer(counts: [u32; 6]) -> Vec<u8> {
         let mut body = vec![0; HEADER];
         write_attribute(XFRMA_SPD_INFO, &counts.map(u32::to_ne_bytes).concat(), &mut body);

@@ -34,7 +34,7 @@ pub trait Maps: Send + Sync {
     /// The neighbours in use; one may be there more than once.
     fn in_use(&self) -> Vec<UsedHop>;
 
-    /// Frees the next hops that were not used for so long. May take 100 ms.
+    /// Frees next hops unused for this time. May take 100 ms.
     fn free(&self, idle: Duration);
 }
 
@@ -85,14 +85,14 @@ pub struct Keeper {
 const BEAT: Duration = Duration::from_millis(200);
 /// How often neighbours are asked, and settings looked at that no event tells of.
 const TICK: Duration = Duration::from_secs(2);
-/// Next hops that were not used for so long are freed.
+/// Next hops unused for this time are freed.
 const IDLE: Duration = Duration::from_secs(60);
 
 impl Keeper {
     /// Starts the thread; `tun` is the index of the gateway's device. The first facts come at once.
     ///
     /// # Errors
-    /// There is no netlink, or no thread to be had.
+    /// Netlink is not available, or the thread cannot be started.
     pub fn start(tun: u32, maps: Arc<dyn Maps>) -> io::Result<Self> {
         let (told, facts) = unbounded_channel();
         let (commands, said) = channel();
@@ -114,13 +114,13 @@ impl Keeper {
         Some(facts)
     }
 
-    /// The programs hang at these interfaces from now on; what follows from it comes as facts.
+    /// Sets the interfaces with attached programs; new facts follow.
     pub fn set_attached(&self, attached: Vec<Attached>) {
         self.say(Command::Attached(attached));
     }
 
     fn say(&self, command: Command) {
-        // It fails when the thread has ended, which is told by `next`.
+        // It fails only when the thread has ended, which `next` reports.
         let _ = self.commands.send(command);
         self.wake.wake();
     }

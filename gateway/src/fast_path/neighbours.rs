@@ -17,7 +17,7 @@ pub(super) fn matters(neighbour: &Neighbour, used: &[UsedHop]) -> bool {
 pub(super) fn to_probe(used: &[UsedHop], known: &[Neighbour], span: Duration) -> BTreeSet<(u32, IpAddr)> {
     let recent = used.iter().filter(|hop| hop.idle <= span);
     let mut wanted: BTreeSet<(u32, IpAddr)> = recent.map(|hop| (hop.ifindex, hop.address)).collect();
-    // What the kernel does not know as a neighbour is none: a probe would make it one.
+    // Do not probe addresses that are not neighbours: the probe would create an entry.
     wanted.retain(|key| {
         known.iter().any(|one| (one.ifindex, one.address) == *key && one.mac.is_some() && !one.settled)
     });

@@ -17,7 +17,7 @@ const NLM_F_REPLACE: u16 = 0x100;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 
-/// The kernel writes no more at once.
+/// The most octets that the kernel writes at once.
 const DATAGRAM: usize = 64 << 10;
 
 /// A netlink socket.
@@ -93,7 +93,7 @@ pub(super) fn listening(groups: u32) -> io::Result<OwnedFd> {
     use nix::sys::socket::sockopt::{RcvBuf, RcvBufForce};
     const ROOM: usize = 4 << 20;
     let socket = open(SockProtocol::NetlinkRoute, groups)?;
-    // Without the right to more than usual, events are lost sooner, which is told.
+    // Without the privilege for a larger buffer, events are lost sooner; the loss is reported.
     if setsockopt(&socket, RcvBufForce, &ROOM).is_err() {
         setsockopt(&socket, RcvBuf, &ROOM)?;
     }

@@ -28,9 +28,9 @@ pub(super) fn extra_rule(body: &[u8]) -> Option<String> {
 /// What is known of the routes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Routing {
-    /// A policy rule beside the usual ones.
+    /// A policy rule in addition to the default ones.
     pub rule: Option<String>,
-    /// There is a route that leads several ways, or depends on more than the destination.
+    /// A multipath route exists, or one that depends on more than the destination.
     pub several: bool,
 }
 

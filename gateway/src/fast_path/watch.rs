@@ -6,7 +6,7 @@ use super::pace::Pace;
 use super::used_hop::UsedHop;
 use std::time::{Duration, Instant};
 
-/// Not more often: a flood of routes must not keep every flow netlink the kernel.
+/// Not more often: a flood of routes must not keep every flow asking the kernel.
 const GENERATIONS: Duration = Duration::from_millis(20);
 /// A look takes a millisecond for each few hundred links.
 const LOOKS: Duration = Duration::from_millis(50);

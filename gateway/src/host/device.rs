@@ -38,15 +38,15 @@ pub struct HostPlan {
     pub workers: u8,
     /// The secret by which subscribers are spread over them.
     pub worker_key: [u64; 2],
-    /// Whether super-frames pass whole, as far as the kernel can.
+    /// Whether GSO packets pass unsegmented, as far as the kernel can.
     pub super_frames: bool,
     /// IPv4 routes into it.
     pub routes4: Vec<Prefix4>,
     /// IPv6 routes into it.
     pub routes6: Vec<Prefix6>,
-    /// What this host has to forward beside the device.
+    /// Which families this host must forward on other interfaces.
     pub forwarding: Forwarding,
-    /// The directory of pinned programs and maps, if packets are to be carried on without the process; else empty.
+    /// The directory of pinned programs and maps, if the fast path outlives the process; else empty.
     pub pins: PathBuf,
     /// Ports of this host's own addresses that its own connections must not take.
     pub shared_ports: Vec<Ports>,
@@ -157,7 +157,7 @@ impl Host {
         persistence.set(true).map_err(|error| HostError::Device(self.name.clone(), error))
     }
 
-    /// The device vanishes with the process again: nothing is carried on without it.
+    /// Makes the device vanish with the process again.
     ///
     /// # Errors
     /// As for [`Self::keep_for_successor`].
@@ -198,7 +198,7 @@ impl Host {
         record.socket(path).map_err(HostError::Record)
     }
 
-    /// Gives the tunnels what they need of the kernel, and takes away what they need no more.
+    /// Configures what the tunnels need in the kernel, and removes what they no longer need.
     ///
     /// # Errors
     /// Everything that could not be done; it is tried again the next time.
@@ -219,7 +219,7 @@ impl Host {
     /// Makes our table in the packet filter, with the device of this name, or changes it to what is wanted, or removes it.
     ///
     /// # Errors
-    /// The state file cannot be written, there is no nft, or it refused; what was there is there.
+    /// The state file cannot be written, or nft is missing or failed; the previous table is unchanged.
     pub fn untrack(&mut self, device: &str, wanted: Option<&Untracked>) -> Result<(), HostError> {
         let Some(record) = &mut self.record else { return Ok(()) };
         let Some(wanted) = wanted else { return record.remove_table().map_err(HostError::Record) };

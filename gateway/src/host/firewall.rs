@@ -73,7 +73,7 @@ fn comparisons(rule: &Value) -> impl Iterator<Item = &Value> {
     expressions(rule).iter().filter_map(|one| one.get("match"))
 }
 
-/// Whether a comparison is with this word, by itself or among others.
+/// Whether a comparison is with this word, alone or in a set.
 fn names(comparison: &Value, word: &str) -> bool {
     let right = &comparison["right"];
     let listed = |list: &Value| list.as_array().is_some_and(|all| all.iter().any(|one| one == word));

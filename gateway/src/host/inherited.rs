@@ -11,7 +11,7 @@ use sixway_wire::{Prefix4, Prefix6};
 pub(super) struct Inherited {
     /// IPv4 routes into the device.
     pub routes4: Vec<Prefix4>,
-    /// IPv6 routes into it, and what tunnels need beside.
+    /// IPv6 routes into it, and what tunnels need in addition.
     pub reach: Reach,
 }
 

@@ -17,7 +17,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub(super) enum Refusal {
     /// There is such a thing already.
     Exists,
-    /// There is no such thing.
+    /// It does not exist.
     Absent,
     /// IPv6 is switched off on the interface.
     SwitchedOff,
@@ -84,7 +84,7 @@ where
 pub(super) enum Route6 {
     /// Into the device of this index, with the MTU that this host's own connections begin with.
     Into(Prefix6, u32, Option<u16>),
-    /// Nowhere; its sender is told.
+    /// Unreachable; the sender gets an ICMP error.
     Unreachable(Prefix6),
 }
 
@@ -185,7 +185,7 @@ fn mtu(route: &RouteMessage) -> Option<u16> {
     })
 }
 
-/// The IPv6 addresses of the device of this index: the kernel gives it none by itself.
+/// The IPv6 addresses of the device with this index: the kernel assigns none automatically.
 pub(super) fn addresses6(device: u32) -> Result<Vec<Ipv6Addr>, Refusal> {
     let ask_for = |handle: Handle| async move {
         handle.address().get().set_link_index_filter(device).execute().try_collect::<Vec<_>>().await

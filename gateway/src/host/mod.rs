@@ -1,6 +1,5 @@
 //! What the gateway changes on its host, and how it is put back.
-//!
-//! Everything that does not vanish with the device by itself is written to a state file before it is done, so that
+//! Every change that does not vanish with the device is written to a state file before it is made, so that
 //! whoever starts after a sudden end, or `sixway cleanup`, can put it back.
 
 mod capability;

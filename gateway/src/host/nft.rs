@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Longer than this a ruleset of some hundred thousand elements does not take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Octets of an answer that are read; a longer one is of no use.
+/// Maximum octets of output that are read.
 const ANSWER: u64 = 16 << 20;
 
 /// Why nft did not do it.
@@ -16,7 +16,7 @@ const ANSWER: u64 = 16 << 20;
 pub enum NftError {
     /// It is not installed.
     Missing,
-    /// It did not run, or not to its end.
+    /// It did not run, or did not finish.
     Io(io::Error),
     /// It refused: its words.
     Refused(String),
@@ -82,7 +82,7 @@ fn read(from: impl io::Read) -> String {
     String::from_utf8_lossy(&octets).into_owned()
 }
 
-/// Waits for its end; whether it succeeded.
+/// Waits until it exits; whether it succeeded.
 fn wait(child: &mut Child) -> io::Result<bool> {
     const STEP: Duration = Duration::from_millis(2);
     let until = Instant::now() + PATIENCE;

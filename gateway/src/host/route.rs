@@ -66,7 +66,7 @@ impl Routes {
     /// Takes such a route away.
     ///
     /// # Errors
-    /// There is none, or the kernel refused.
+    /// It does not exist, or the kernel refused.
     pub async fn remove4(&self, prefix: Prefix4, device: u32) -> Result<(), RouteError> {
         let message = RouteMessageBuilder::<Ipv4Addr>::new()
             .destination_prefix(prefix.address(), prefix.length())

@@ -7,7 +7,7 @@ use crate::view::{AnchorRow, CountedRow, Dns64Row, OutcomeRow, UpstreamRow};
 
 /// The DNS64: a few lines, then what became of queries, the upstreams, and what else was counted.
 pub fn dns64(row: &Option<Dns64Row>, colour: Colour) -> String {
-    let Some(row) = row else { return "There is no [dns64] in the configuration.\n".into() };
+    let Some(row) = row else { return "[dns64] is not configured.\n".into() };
     let mut text = format!("{}\n", row.serves);
     text.push_str(&format!("{} · {}\n", queries(row), state(row)));
     text.push_str(&format!(
@@ -158,6 +158,6 @@ mod tests {
         assert!(lines[6].starts_with("192.0.2.53:53  up      12.3 ms  0"), "{text}");
         assert!(lines[9].starts_with("synthesised  9,000  700  made"), "{text}");
         assert_eq!(lines.len(), 11, "{text}");
-        assert!(dns64(&None, Colour::Never).contains("no [dns64]"));
+        assert!(dns64(&None, Colour::Never).contains("[dns64] is not"));
     }
 }

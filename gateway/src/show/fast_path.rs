@@ -6,7 +6,7 @@ use super::summary::share;
 use super::table::Table;
 use crate::view::FastPathRow;
 
-/// The fast path: a line, what it carried on, and what it passed on.
+/// The fast path: a summary, packets forwarded, and packets passed to the engine.
 pub fn fast_path(row: &Option<FastPathRow>, colour: Colour) -> String {
     let Some(row) = row else {
         return "No fast path is running. It needs a [fastpath] section with a mode other than \"off\"; if there is one, the log at startup says why it did not start.\n"
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(lines[0], "fast path 97.3 % · eth0 XDP · eth1 tc");
         assert_eq!(lines[1], "1,200 of 262,144 flows · 2 next hops");
         assert!(lines[4].starts_with("nat64      1,204/0"), "{text}");
-        assert!(lines[7].starts_with("flags               12       SYN, FIN or RST"), "{text}");
+        assert!(lines[7].starts_with("flags             12       SYN, FIN or RST"), "{text}");
         assert_eq!(lines.len(), 8, "{text}");
         assert!(fast_path(&None, Colour::Never).contains("[fastpath]"));
         let off = FastPathShare { attached: "off".into(), ..FastPathShare::default() };

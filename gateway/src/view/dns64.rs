@@ -18,10 +18,10 @@ pub struct Dns64Facts {
     pub waiting: u64,
 }
 
-/// Something that is counted: its name, what it counts, and where it stands in a report.
+/// A counter: name, description, and its value in a report.
 type Counted = (&'static str, &'static str, fn(&Report) -> u64);
 
-/// What is counted beside outcomes.
+/// Counters in addition to outcomes.
 const COUNTED: [Counted; 11] = [
     ("cached", "Queries answered without waiting for an upstream.", |it| it.counters.cached),
     ("queries_sent", "Queries sent to upstreams.", |it| it.counters.asked),

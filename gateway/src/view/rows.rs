@@ -53,7 +53,7 @@ pub struct Rates {
     pub bits: f64,
     /// Packets a second as a wire would carry them.
     pub packets: f64,
-    /// Frames a second received from the device; a super-frame is one.
+    /// Frames per second received from the device; a GSO packet counts as one.
     pub frames: f64,
     /// Frames a second dropped.
     pub drops: f64,
@@ -81,25 +81,25 @@ impl FastPathShare {
     }
 }
 
-/// The fast path: what it carried on, and what it left to the engine. All since this process began.
+/// The fast path: packets forwarded, and those passed to the engine, since this process started.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FastPathRow {
     /// In a few numbers.
     pub summary: FastPathShare,
     /// Next hops that it sends to.
     pub next_hops: u64,
-    /// What it carried on, by mechanism and direction.
+    /// Packets forwarded, by mechanism and direction.
     pub carried: Vec<CarriedRow>,
     /// What it passed on to the kernel, and so to the engine, by cause.
     pub passed: Vec<PassedRow>,
 }
 
-/// What was carried on of a mechanism.
+/// Packets of one mechanism that the fast path forwarded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CarriedRow {
     /// The mechanism.
     pub mechanism: String,
-    /// Packets from IPv6 to IPv4, or into tunnels; a super-frame's segments each.
+    /// Packets from IPv6 to IPv4, or into tunnels; each segment of a GSO packet counts.
     pub packets_out: u64,
     /// Their octets, as they came.
     pub octets_out: u64,
@@ -163,7 +163,7 @@ pub struct DropRow {
     pub last_seconds: Option<f64>,
     /// What it means.
     pub help: String,
-    /// What the sender is told.
+    /// The ICMP error that the sender gets.
     pub answer: String,
 }
 
@@ -242,7 +242,7 @@ pub struct SixRdRow {
     pub prefix: String,
     /// IPv4MaskLen.
     pub ipv4_mask_length: u8,
-    /// The IPv4 prefix that all customers' addresses have, if it is known.
+    /// The IPv4 prefix common to all customers' addresses, if known.
     pub ipv4_common: Option<String>,
     /// This end, if it has an address.
     pub address: Option<String>,
@@ -263,7 +263,7 @@ pub struct RouterAdvertisementRow {
     pub source: Option<String>,
     /// AdvDefaultLifetime.
     pub router_lifetime_seconds: u16,
-    /// Prefixes, those that are taken back included.
+    /// Advertised prefixes, including deprecated ones.
     pub prefixes: Vec<AdvertisedRow>,
     /// More specific routes.
     pub routes: Vec<String>,
@@ -296,7 +296,7 @@ pub struct AdvertisedRow {
     pub valid_seconds: u32,
     /// AdvPreferredLifetime; 4,294,967,295: for ever.
     pub preferred_seconds: u32,
-    /// Whether it is being taken back (RFC 9096 §3.5).
+    /// Whether it is deprecated (RFC 9096 §3.5).
     pub deprecated: bool,
 }
 

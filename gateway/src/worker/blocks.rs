@@ -65,7 +65,7 @@ pub struct BlockExchange {
     told: Option<Instant>,
 }
 
-/// The parts of as many workers as there are `posts`, which have so many stateful mechanisms.
+/// One exchange for each worker in `posts`, for this number of stateful mechanisms.
 pub fn exchanges(posts: &[Post], mechanisms: usize, map: Option<&BlockMap>) -> Vec<BlockExchange> {
     if posts.len() < 2 || mechanisms == 0 {
         return posts.iter().map(|_| BlockExchange::default()).collect();

@@ -44,9 +44,9 @@ pub enum Command {
     PathError(Arc<[u8]>),
     /// An ICMP error about a tunnel packet, whole, that another worker has got as a packet and answered.
     LearnPathError(Arc<[u8]>),
-    /// Sessions are no longer given to the fast path; those that it has are taken back.
+    /// Stop offloading sessions; move offloaded ones back to the engine.
     EndFastPath(Answer<()>),
-    /// Another worker wants port blocks of a stateful mechanism, and has so many itself.
+    /// Another worker, which has this many port blocks of a stateful mechanism, needs more.
     GiveBlocks(u16, WorkerId, u32),
     /// Port blocks of a stateful mechanism have other owners.
     BlocksMoved(u16, Arc<[BlockMove]>),
@@ -116,7 +116,7 @@ impl Post {
 }
 
 impl Mailbox {
-    /// The next command, for a test that stands in for a worker; `None`: nobody can send one any more.
+    /// The next command, for tests without a worker; `None`: all senders are gone.
     #[cfg(test)]
     pub fn next(&self) -> Option<Command> {
         self.commands.recv().ok()

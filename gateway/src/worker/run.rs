@@ -17,9 +17,9 @@ use std::sync::mpsc::TryRecvError;
 
 /// Frames of a batch.
 pub const BATCH: usize = 64;
-/// Frames that may leave beside a batch: each may become many fragments.
+/// Additional frames that a batch may produce: each frame may become many fragments.
 const OUTBOX: usize = 1_024;
-/// While packets come by the links and none by the inlets, these are looked at each so many turns: what is steered does not come by
+/// While packets come by the links and none by the inlets, inlets are polled only once in this many turns: steered packets do not come by
 /// them, and asking costs.
 const INLET_TURNS: u8 = 8;
 /// The engine hears of the time at least so often, in milliseconds.
@@ -40,9 +40,9 @@ pub struct Worker<L, T> {
     /// What inlets counted that are closed.
     closed: LinkCounters,
     control: Option<ControlSender>,
-    /// The other workers, which learn of paths what this one is told.
+    /// The other workers, which get the path errors that this one receives.
     others: Vec<Post>,
-    /// Whether path errors are answered here, beside being learnt.
+    /// Whether this worker also answers path errors.
     answers_path_errors: bool,
     frames: Vec<Frame>,
     outbox: Outbox,
@@ -91,8 +91,8 @@ impl<L: Link, T: Translator> Worker<L, T> {
         Self { blocks, ..self }
     }
 
-    /// What this worker is told of the paths of tunnels goes to these, too.
-    pub fn beside(self, others: Vec<Post>) -> Self {
+    /// Forwards path errors about tunnels to these workers, too.
+    pub fn with_peers(self, others: Vec<Post>) -> Self {
         Self { others, ..self }
     }
 
@@ -101,10 +101,10 @@ impl<L: Link, T: Translator> Worker<L, T> {
         Self { answers_path_errors: true, ..self }
     }
 
-    /// Works until it is told to stop.
+    /// Runs until it is stopped.
     ///
     /// # Errors
-    /// A link is of no further use.
+    /// A link failed and must be closed.
     pub fn run(mut self) -> io::Result<()> {
         loop {
             match self.turn()? {
@@ -326,7 +326,7 @@ fn emit(
 ) -> io::Result<()> {
     let mut sent = 0;
     for (place, frame) in frames.iter_mut().enumerate() {
-        // What is made of a frame leaves at its place, or a later packet of its flow would overtake it.
+        // The pieces of a frame leave at its position, or a later packet of its flow would overtake it.
         for piece in outbox.frames().get_mut(sent..frame.pieces.end.into()).unwrap_or_default() {
             link.send(piece)?;
             sent += 1;

@@ -24,9 +24,9 @@ pub trait Translator: Send + 'static {
     fn emptied(&mut self, now: Instant);
     /// What was decided on so far has been sent.
     fn settle(&mut self, now: Instant);
-    /// Gives no more sessions to the fast path, and takes back those that it has.
+    /// Stops offloading sessions, and moves offloaded ones back to the engine.
     fn end_fast_path(&mut self);
-    /// The sessions that another process is to carry on, those left out that the fast path carries; their mechanisms before them.
+    /// The sessions for the next process with their mechanisms, except those in the fast path.
     fn export(&mut self, now: Instant) -> Vec<(Identity, SavedSession)>;
     /// What was counted.
     fn counters(&self) -> Counters;
@@ -63,7 +63,7 @@ pub trait Translator: Send + 'static {
     fn set_tunnels(&mut self, set: &TunnelSet);
     /// Learns what an ICMP error says of a tunnel's path, without answering it: another worker does.
     fn learn_path_error(&mut self, error: &[u8], now: Instant);
-    /// ICMP errors about tunnel packets that came as packets and were believed since the last time: the other workers are to learn from
+    /// ICMP errors about tunnel packets accepted since the last call: the other workers must learn from
     /// them.
     fn take_path_errors(&mut self) -> Vec<Vec<u8>>;
     /// How many port blocks a stateful mechanism has.

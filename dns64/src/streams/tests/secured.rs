@@ -235,5 +235,5 @@ fn what_is_wrong_with_a_certificate_is_said() {
     assert!(fault(&folder.file("gone.pem"), &key).contains("gone.pem cannot be read: No such file"));
     assert!(fault(&key, &key).contains("holds no certificate"));
     assert!(fault(&certificate, &certificate).contains("holds no private key"));
-    assert!(fault(&certificate, &other).contains("is not that of the first certificate"));
+    assert!(fault(&certificate, &other).contains("does not match the first certificate"));
 }

@@ -1,5 +1,4 @@
-//! Questions for one upstream that no connection has taken up yet. Connections take them as they have room, and the upstream shows how much
-//! they have: one that closes connections after so many replies is asked no more at a time, for what else is under way would be lost.
+//! Queries for one upstream that no connection has sent yet. Connections take them as they have room. An upstream that closes connections after a number of replies gets at most that many queries at a time: further ones would be lost.
 
 use super::limits::IN_FLIGHT;
 use crate::UpstreamQuery;
@@ -42,7 +41,7 @@ impl Backlog {
         self.at_a_time.load(Ordering::Relaxed)
     }
 
-    /// A connection has answered so many until now: one that answers more than it has room for may have more.
+    /// Notes how many queries a connection has answered so far: one that answers more than the limit gets a higher limit.
     pub fn has_answered(&self, replies: usize) {
         let now = self.at_a_time();
         if now < IN_FLIGHT && replies > now * 2 {
@@ -50,15 +49,15 @@ impl Backlog {
         }
     }
 
-    /// A connection was closed after so many replies, while questions waited for theirs.
+    /// Notes that a connection closed after this many replies, while queries were waiting.
     pub fn was_closed_after(&self, replies: usize) {
         self.at_a_time.fetch_min(replies.max(1), Ordering::Relaxed);
     }
 
-    /// One more at the end; given back if there is no room.
+    /// Appends a query; returns it if the backlog is full.
     ///
     /// # Errors
-    /// There is no room.
+    /// The backlog is full.
     pub fn put(&self, query: UpstreamQuery) -> Result<(), UpstreamQuery> {
         let mut waiting = self.waiting();
         if waiting.len() >= ROOM {

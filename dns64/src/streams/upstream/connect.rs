@@ -18,9 +18,9 @@ pub const PATIENCE: Duration = Duration::from_secs(2);
 /// A connection that could not be made, or that ended; and what is said of it in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What the resolver is told.
+    /// The failure for the resolver.
     pub failure: Failure,
-    /// What the operator is told.
+    /// The message for the operator.
     pub why: String,
 }
 
@@ -72,7 +72,7 @@ fn not_agreed(error: &io::Error) -> Fault {
     }
 }
 
-/// Why it is not believed, and what would mend it.
+/// Why its certificate is not trusted, and how to resolve that.
 fn untrusted(error: &rustls::Error) -> String {
     match error {
         rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => {

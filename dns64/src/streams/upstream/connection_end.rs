@@ -6,13 +6,13 @@ use super::connect::Fault;
 /// A connection's end.
 #[derive(Debug)]
 pub(super) struct ConnectionEnd {
-    /// Questions that it took up and did not answer.
+    /// Queries sent and not answered.
     pub(super) unanswered: Vec<Waiting>,
     /// How many it answered.
     pub(super) answered: usize,
     /// What was wrong.
     pub(super) fault: Option<Fault>,
-    /// Whether there was a connection at all.
+    /// Whether the connection was established.
     pub(super) was_open: bool,
 }
 

@@ -22,9 +22,9 @@ use tokio_rustls::client::TlsStream;
 
 /// The longest reply, as by TCP.
 const LONGEST: usize = 65_535;
-/// A connection that is silent so long while questions wait is asked whether it lives (RFC 9113 §6.7) …
+/// A connection that is silent for this time while queries wait gets a PING (RFC 9113 §6.7) …
 const PING: Duration = Duration::from_secs(2);
-/// … and has this time to say so.
+/// … and has this time to respond.
 const PONG: Duration = Duration::from_secs(2);
 /// Streams before the upstream has said how many it allows (RFC 9113 §6.5.2): those beyond would be refused.
 const EAGER: usize = 16;

@@ -124,7 +124,7 @@ impl Keeper {
         }
     }
 
-    /// A connection was of no use. If it was the only one, what waits shares its fate.
+    /// A connection failed. If it was the only one, waiting queries fail, too.
     fn tell_failing(&mut self, fault: Fault) {
         let is_new = self.failing.as_ref().is_none_or(|(_, known)| *known != fault);
         if is_new {
@@ -148,7 +148,7 @@ impl Drop for Opening {
     }
 }
 
-/// A connection from its first octet to its end.
+/// The lifetime of a connection.
 async fn converse(
     upstream: &StreamUpstream,
     backlog: &Backlog,

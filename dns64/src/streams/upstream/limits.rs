@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-/// Questions under way on one connection at most; some servers end one that has more.
+/// Maximum queries in flight on one connection; some servers close one that has more.
 pub(super) const IN_FLIGHT: usize = 100;
 
-/// A connection without a question is closed after this time (RFC 7766 §6.2.3).
+/// A connection without queries is closed after this time (RFC 7766 §6.2.3).
 pub(super) const IDLE: Duration = Duration::from_secs(10);
 
-/// A connection that yields nothing for so long, while questions wait for replies, is of no use.
+/// A connection without any reply for this time, while queries wait, is closed.
 pub(super) const SILENCE: Duration = Duration::from_secs(4);

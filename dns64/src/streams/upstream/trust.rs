@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
-/// Why nobody can be believed.
+/// Why no authority can be trusted.
 #[derive(Debug)]
 pub enum TrustFault {
     /// The file of authorities is faulty.
@@ -37,7 +37,7 @@ impl std::error::Error for TrustFault {}
 /// TLS as a client for DNS over TLS, or over HTTPS. Sessions are remembered and resumed (RFC 8446 §2.2).
 ///
 /// # Errors
-/// Nobody can be believed.
+/// No authority can be trusted.
 pub fn client(ca: Option<&Path>, is_https: bool) -> Result<Arc<ClientConfig>, TrustFault> {
     let roots = match ca {
         Some(path) => roots_of_file(path)?,
@@ -60,7 +60,7 @@ fn roots_of_file(path: &Path) -> Result<RootCertStore, TrustFault> {
     Ok(roots)
 }
 
-/// Those that can be read; a bad one among hundreds is no reason to believe none.
+/// The readable ones: a bad one among hundreds must not make all unusable.
 fn roots_of_system() -> Result<RootCertStore, TrustFault> {
     let mut roots = RootCertStore::empty();
     let (added, _) = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

@@ -25,7 +25,7 @@ pub(super) struct ProgramChoice<'c> {
 #[derive(Clone)]
 pub(super) struct ChosenPrograms {
     pub offer: Arc<Offer>,
-    /// Of what is told of the paths of these tunnels.
+    /// Judges ICMP errors about the paths of these tunnels.
     pub judge: Rc<PathErrorJudge>,
     pub interfaces: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! What hangs at the interfaces, what is to attach there, and the way from one to the other.
+//! The programs attached to interfaces, those that should be, and the replacement of one by the other.
 //!
 //! ```text
 //!     the host, the tunnels: changed ─▶ chosen ── differs ──▶ prepared ─▶ loaded (1–2 s, elsewhere) ─▶ hung ─▶ as chosen?
@@ -25,7 +25,7 @@ pub(super) struct ProgramExchange<'c> {
     pub facts: Facts,
     /// What is to attach.
     pub chosen: ChosenPrograms,
-    /// What hangs; `None`: an exchange failed on its way, and some may be others.
+    /// The rules in force; `None`: a replacement failed halfway, and interfaces may differ.
     in_force: Option<Arc<Offer>>,
     /// What the kernel is going through.
     loading: Option<ChosenPrograms>,
@@ -34,12 +34,12 @@ pub(super) struct ProgramExchange<'c> {
     /// The programs pass everything on, for what they would do is wrong by now.
     halted: bool,
     narrow: NarrowPaths,
-    /// What was refused of the narrow paths, so that it is told once.
+    /// The last failure to set path MTUs, so that it is logged once.
     trouble: Option<String>,
 }
 
 impl<'c> ProgramExchange<'c> {
-    /// What is chosen hangs; what should not be as it is there is told.
+    /// The chosen programs are attached; logs warnings about the host.
     pub fn new(
         choice: ProgramChoice<'c>,
         now: Surroundings,
@@ -90,7 +90,7 @@ impl<'c> ProgramExchange<'c> {
         self.choose(true);
     }
 
-    /// Chooses anew. Programs of rules that are wrong by now pass everything on until they are exchanged.
+    /// Chooses again. Programs with rules that became wrong pass all packets to the engine until they are replaced.
     fn choose(&mut self, is_wrong: bool) {
         match self.choice.choose(&self.now, &self.facts) {
             Ok(chosen) => self.chosen = chosen,
@@ -111,12 +111,12 @@ impl<'c> ProgramExchange<'c> {
     fn is_attached_where_refused(&self) -> bool {
         let refused =
             |ifindex| self.facts.interfaces.iter().any(|it| it.ifindex == ifindex && it.refused.is_some());
-        let hangs =
+        let attached =
             self.carried.with(|fast_path| Ok(fast_path.attached().iter().any(|it| refused(it.ifindex))));
-        matches!(hangs, Ok(Some(true)))
+        matches!(attached, Ok(Some(true)))
     }
 
-    /// Whether what hangs is as chosen, and so is what may attach in a moment.
+    /// Whether the attached programs, and any being loaded, are the chosen ones.
     fn is_all_there_will_be(&self) -> bool {
         if self.is_attached_where_refused() {
             return false;
@@ -148,14 +148,14 @@ impl<'c> ProgramExchange<'c> {
                 self.loading = Some(self.chosen.clone());
                 return Some(prepared);
             }
-            // Those that are there may stay, or there is no fast path any more.
+            // The attached programs may stay, or the fast path was removed.
             Ok(None) => self.settle(),
             Err(error) => self.failed(&error),
         }
         None
     }
 
-    /// Hangs what was loaded. What hangs where, if that has changed.
+    /// Attaches the loaded programs. Returns the attachments if they changed.
     pub fn attach(&mut self, loaded: Result<Loaded, FastPathError>) -> Option<Vec<Attached>> {
         let ChosenPrograms { offer, interfaces, .. } = self.loading.take()?;
         let hung = loaded.and_then(|loaded| {
@@ -187,7 +187,7 @@ impl<'c> ProgramExchange<'c> {
         }
     }
 
-    /// What hangs is as chosen.
+    /// The attached programs are the chosen ones.
     fn settle(&mut self) {
         if self.halted {
             self.halt(false);
@@ -232,13 +232,13 @@ impl<'c> ProgramExchange<'c> {
         }
     }
 
-    /// What is carried on and should not be, or is not and should be.
+    /// Warns about what is forwarded and should not be, or the reverse.
     fn warn(&self) {
         self.carried.warnings().iter().for_each(|line| tracing::warn!("fast path: {line}"));
         self.facts.ipsec.iter().for_each(|why| tracing::warn!("fast path: {}", rests(why)));
     }
 
-    /// Less fits on the paths to ends of tunnels than was thought, if these ICMPv4 errors are to be believed.
+    /// Reduces the path MTUs to remote ends of tunnels as these ICMPv4 errors say, if they are credible.
     pub fn narrow(&mut self, errors: &[Arc<[u8]>]) {
         let (judge, now) = (&self.chosen.judge, Instant::now());
         let destinations = errors.iter().filter_map(|error| judge.narrow(error));
@@ -265,7 +265,7 @@ fn tried(fast_path: &FastPath) -> Vec<String> {
     names
 }
 
-/// Whether what hangs still hangs, and what could not be used is what it was: an interface that is made anew has another number.
+/// Whether attached programs still are, and unusable interfaces are unchanged: a recreated interface has another index.
 fn all_there(fast_path: &FastPath) -> bool {
     let number = |name: &str| nix::net::if_::if_nametoindex(name).ok();
     fast_path.attached().iter().all(|it| number(&it.interface) == Some(it.ifindex))

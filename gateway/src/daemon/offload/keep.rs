@@ -33,7 +33,7 @@ impl<'c> Offload<'c> {
         &self.carried
     }
 
-    /// Lives with what becomes of the host's links, as the keeper says, or with its end.
+    /// Applies changes of the host's links; `None`: the keeper has ended.
     fn learn(&self, facts: Option<Facts>) {
         match facts {
             Some(facts) => self.lock().learn(facts),
@@ -50,13 +50,12 @@ impl<'c> Offload<'c> {
         self.changed.notify_one();
     }
 
-    /// ICMPv4 errors, whole, tell that less fits on the paths to ends of tunnels than was thought, if they are to be believed; to be called
-    /// each second too, for the ends of which that is forgotten.
+    /// Learns reduced path MTUs to remote ends of tunnels from complete ICMPv4 errors, if they are credible. Call it each second, too, so that old ones expire.
     pub(in crate::daemon) fn narrow(&self, errors: &[Arc<[u8]>]) {
         self.lock().narrow(errors);
     }
 
-    /// What the operator is told at the start: where packets are carried on, and what is left to the engine.
+    /// The lines printed at start: where programs are attached, and what is passed to the engine.
     pub(in crate::daemon) fn lines(&self) -> Vec<String> {
         let exchange = self.lock();
         let choice = exchange.choice;

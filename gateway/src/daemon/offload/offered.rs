@@ -5,7 +5,7 @@ use crate::config::{Config, FAST_PATH_INTERFACES, FastPath as Wanted, Surroundin
 use crate::fast_path::{Interface, facts_now};
 use sixway_fastpath::rules::{Mechanism, Offer};
 
-/// What is said while nothing may be carried on.
+/// The message while the fast path is suspended.
 pub(super) fn rests(why: &str) -> String {
     format!("suspended: {why}")
 }
@@ -92,9 +92,9 @@ mod tests {
         let all = [there("eth1", None), there("eth0", None), there("eth2", Some("a part of br0"))];
         let told = not_hooked(&wanted("interfaces = [\"eth1\", \"eth2\", \"eth9\"]"), &all);
         assert_eq!(told[0], "not eth2: a part of br0");
-        assert!(told[1].starts_with("not eth9: there is no such interface") && told.len() == 2, "{told:?}");
+        assert!(told[1].starts_with("not eth9: no such interface") && told.len() == 2, "{told:?}");
         let many: Vec<_> = (10..28).map(|number| there(&format!("port{number}"), None)).collect();
         let told = not_hooked(&wanted(""), &many);
-        assert!(told.len() == 2 && told[0].starts_with("not port26: programs attach at 16"), "{told:?}");
+        assert!(told.len() == 2 && told[0].starts_with("not port26: at most 16"), "{told:?}");
     }
 }

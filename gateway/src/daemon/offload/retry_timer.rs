@@ -22,7 +22,7 @@ impl RetryTimer {
         (self.due, self.pause) = (Some(now), None);
     }
 
-    /// When it is tried next; `None`: there is no need.
+    /// When to retry; `None`: not needed.
     pub fn due(&self) -> Option<Instant> {
         self.due
     }

@@ -54,7 +54,7 @@ impl Maps for Later {
     }
 }
 
-/// Loads programs while another process still runs the gateway, for when it has made way. `None`: there is none with a fast path that could be
+/// Preloads programs while another process still runs the gateway. `None`: the configuration has no fast path that could be
 /// gone on with, or what is wrong will be told at the start.
 pub(in crate::daemon) async fn load_ahead(
     config: &Config,
@@ -72,7 +72,7 @@ pub(in crate::daemon) async fn load_ahead(
     })
 }
 
-/// The same for the process that this one becomes: what it would load is left beside the maps.
+/// The same for the process after re-execution: the programs are pinned next to the maps.
 pub(in crate::daemon) async fn leave_ahead(config: &Config, seed: [u64; 2]) {
     let ahead = load_ahead(config, seed, &crate::host::surroundings()).await;
     if let Some(Err(error)) = ahead.map(Ahead::leave) {
@@ -90,8 +90,7 @@ pub(in crate::daemon) struct FastPathStart<'a, 'c> {
     pub ahead: Option<Ahead>,
 }
 
-/// Begins, if the configuration wants it: flows of the gateway before are sessions of the engines then, and packets are carried on.
-/// Where it cannot be had the gateway goes on without, unless it is demanded.
+/// Starts the fast path if it is configured. Flows of the previous process become sessions of the engines. Without it the gateway continues, unless the configuration requires it.
 ///
 /// # Errors
 /// It is demanded, and cannot be had.

@@ -1,7 +1,7 @@
 //! The state file of a running gateway: a lock, so that there is one gateway of a name, and a record of what it changed
 //! on the host, written before each change. Kernel settings of a gateway that ends while others of its network namespace run
 //! stay in its file: they may need them. Who ends last puts back all of them. What was meant to outlive its process, so that
-//! packets are carried on without it, goes to the next gateway of the name ([`Successor`]).
+//! forwarding continues without it, goes to the next process of the gateway ([`Successor`]).
 
 mod contents;
 mod directory;

@@ -12,7 +12,7 @@ pub(super) struct Persistent {
     pub device: String,
     /// The kernel's number of it: one of this name that somebody else made has another.
     pub index: u32,
-    /// The directory of pinned programs and maps; empty: there are none.
+    /// The directory of pinned programs and maps; empty without a fast path.
     pub pins: PathBuf,
 }
 

@@ -86,7 +86,7 @@ impl Record {
             record.write()?;
             return Ok((record, Leftovers { adopted: true, ..Leftovers::default() }));
         }
-        // What keeps packets from the host's own stack stays until it is made anew.
+        // What keeps packets from the host's own stack stays until it is replaced.
         let guards = record.take_guards();
         let left = record.put_back();
         record.contents = Contents {
@@ -216,7 +216,7 @@ impl Record {
     /// Leaves everything as it is, for who takes over.
     pub fn leave(mut self) {
         self.contents.process = 0;
-        // The number is told in messages alone.
+        // The process ID is used only in messages.
         let _ = self.write();
     }
 
@@ -332,7 +332,7 @@ impl Record {
         self.path.file_stem().and_then(|name| name.to_str()).unwrap_or_default()
     }
 
-    /// The records of other gateways of the network namespace, all of which have ended; none if one still runs.
+    /// The records of the other gateways of the network namespace if all have ended; `None` if one still runs.
     fn ended_here(&self, namespace: &str) -> Option<Vec<Self>> {
         let mut ended = Vec::new();
         for path in states(self.path.parent()?).into_iter().filter(|path| *path != self.path) {
