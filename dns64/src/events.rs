@@ -1,4 +1,4 @@
-//! What happens to upstreams, in words for the log.
+//! Log messages about upstreams.
 
 use sixway_control::dns64::upstream::Event;
 

@@ -1,4 +1,4 @@
-//! Questions on their way to upstreams: a socket for each that goes by a datagram, a hand-over for each that goes by a stream.
+//! Queries in flight to upstreams: a socket for each one over UDP, a channel for each one over TCP, TLS or HTTPS.
 
 use super::post::{Post, ReplyTo, UpstreamQuery};
 use super::watch::{Ready, Watch};

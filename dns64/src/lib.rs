@@ -8,7 +8,7 @@
 //! ```
 //!
 //! - A thread owns its [`Resolver`](sixway_control::dns64::Resolver), its server sockets and the sockets to upstreams; nothing is shared between threads.
-//! - What comes by streams is read elsewhere and put to a thread by [`Posts`]; what is to go to an upstream by a stream leaves as an [`UpstreamQuery`].
+//! - Queries over TCP, TLS and HTTPS reach a thread through [`Posts`]; queries to upstreams over these leave as an [`UpstreamQuery`].
 
 mod events;
 mod exchanges;

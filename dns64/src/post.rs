@@ -1,4 +1,4 @@
-//! The way into a DNS thread: queries that came by streams, replies of upstreams that were asked by streams, and what operators want.
+//! Messages to a DNS thread: queries and replies over TCP, TLS and HTTPS, and operators' commands.
 //! A ring is bounded. Sending to a full ring fails at once; a reply is lost then, as a datagram would be.
 
 use super::report::Report;
@@ -49,7 +49,7 @@ pub enum ThreadMessage {
     Anchors(Vec<Anchor>),
     /// A further listening socket.
     Listen(UdpServer),
-    /// The end.
+    /// Stop.
     Stop,
 }
 
@@ -131,7 +131,7 @@ impl Mailbox {
         match self.messages.try_recv() {
             Ok(message) => Some(message),
             Err(TryRecvError::Empty) => None,
-            // Nobody is left who could tell it to stop.
+            // All senders are gone: nobody can stop it otherwise.
             Err(TryRecvError::Disconnected) => Some(ThreadMessage::Stop),
         }
     }
@@ -183,7 +183,7 @@ impl Posts {
         Ok(sum)
     }
 
-    /// Forgets what is kept of a name and of those below it, of all for the root; how many answers that were.
+    /// Removes a name and those below it from the cache (everything for the root). Returns the number of answers.
     ///
     /// # Errors
     /// A thread does not answer.
@@ -232,7 +232,7 @@ pub struct UpstreamQuery {
     pub reply: ReplyTo,
 }
 
-/// Where the reply to an [`UpstreamQuery`] goes. Dropping it says that the stream was closed.
+/// The sending end of the reply to an [`UpstreamQuery`]. Dropping it means that the connection closed.
 #[derive(Debug)]
 pub struct ReplyTo {
     /// `None`: it has been given.
@@ -281,19 +281,19 @@ impl ReplyTo {
         }
     }
 
-    /// Waits until nobody wants the reply any more.
+    /// Waits until the receiver is gone.
     pub async fn cancelled(&mut self) {
         let _ = (&mut self.cancelled).await;
     }
 
-    /// Whether nobody wants the reply any more.
+    /// Whether the receiver is gone.
     #[must_use]
     pub fn is_cancelled(&mut self) -> bool {
         matches!(self.cancelled.try_recv(), Err(oneshot::error::TryRecvError::Closed))
     }
 }
 
-/// Where a reply comes to; dropping it says that none is wanted any more.
+/// The receiving end of a reply; dropping it cancels.
 #[derive(Debug)]
 pub struct Waiting {
     reply: oneshot::Receiver<Result<Vec<u8>, Failure>>,

@@ -1,4 +1,4 @@
-//! Who asked what, and what became of it: a line for each query, where the operator wants it.
+//! The query log: one line per query, if configured.
 
 use domain::base::{Message, Rtype, ToName};
 use sixway_control::dns64::{Asker, Outcome, Transport};
@@ -11,7 +11,7 @@ pub(super) fn note<T>(asker: &Asker<T>, answer: &[u8], outcome: Outcome) {
         Transport::Tcp => "tcp",
         Transport::Tls => "tls",
         Transport::Https => "https",
-        // Nobody asked.
+        // No client.
         Transport::Inside => return,
     };
     tracing::info!("query {} {transport} {} {}", asker.address, Question(answer), outcome.name());

@@ -1,4 +1,4 @@
-//! What became of queries lately: counters of the last seconds, one sample each second.
+//! Query rates: counters of the last seconds, one sample each second.
 
 use super::report::Report;
 use sixway_control::dns64::Outcome;

@@ -1,4 +1,4 @@
-//! Where clients ask by datagrams: answers to a batch leave as a batch.
+//! The UDP sockets for clients: answers to a batch leave as a batch.
 
 use super::watch::{Ready, Watch};
 use sixway_link::UdpServer;

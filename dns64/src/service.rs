@@ -24,7 +24,7 @@ pub struct ServiceSettings {
     pub settings: Settings,
     /// How many threads.
     pub threads: usize,
-    /// Where clients ask by datagrams.
+    /// The UDP sockets for clients.
     pub listen: Vec<SocketAddr>,
     /// Where upstreams are, in the order of the settings.
     pub upstreams: Vec<SocketAddr>,
@@ -37,7 +37,7 @@ pub struct ServiceSettings {
 /// Why there is no DNS64.
 #[derive(Debug)]
 pub enum ServiceError {
-    /// An address cannot be listened at.
+    /// Listening on an address failed.
     Listen(SocketAddr, io::Error),
     /// A system call failed: what for, and the error.
     Io(&'static str, io::Error),
@@ -171,7 +171,7 @@ impl Service {
     pub fn stop(&mut self) {
         for (post, handle) in self.posts.all().iter().zip(self.handles.drain(..)) {
             send(post, ThreadMessage::Stop);
-            // A panic was caught and told in the thread.
+            // A panic was caught and reported by the thread.
             let _ = handle.join();
         }
     }

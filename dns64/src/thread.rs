@@ -1,4 +1,4 @@
-//! A DNS thread's loop: datagrams of clients, replies of upstreams, messages; after each turn what the resolver wants done.
+//! A DNS thread's loop: client datagrams, upstream replies, messages; after each turn the resolver's actions.
 
 use super::events;
 use super::exchanges::{Exchanges, Sent};
@@ -31,9 +31,9 @@ const SECOND: Duration = Duration::from_secs(1);
 pub struct ThreadParts {
     /// What its resolver does.
     pub settings: Settings,
-    /// Randomness that nobody can guess.
+    /// Unpredictable randomness.
     pub seed: [u8; 32],
-    /// Where clients ask by datagrams.
+    /// The UDP sockets for clients.
     pub sockets: Vec<UdpServer>,
     /// Where upstreams are, in the order of the settings.
     pub upstreams: Vec<SocketAddr>,

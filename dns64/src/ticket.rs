@@ -1,4 +1,4 @@
-//! How an answer finds the client that waits for it.
+//! Which client waits for an answer.
 
 use sixway_link::udp::Path;
 use tokio::sync::oneshot;

@@ -1,12 +1,12 @@
 //! The gateway: configuration, workers, the host's device and routes, the admin API, metrics and the command line.
 //!
 //! ```text
-//!     command ─▶ daemon ─▶ host      device, addresses, routes, sysctls; put back at the end
+//!     command ─▶ daemon ─▶ host      device, addresses, routes, sysctls; restored at the end
 //!        │          ├────▶ worker    one thread and one engine each
 //!        │          ├────▶ dns64     resolvers, their sockets and streams
 //!        │          ├────▶ admin     HTTP and JSON over a Unix socket
 //!        ▼          └────▶ metrics   for Prometheus
-//!      show                tables from what admin answers
+//!      show                tables of what admin returns
 //!      config              TOML, checked: every fault at once
 //! ```
 

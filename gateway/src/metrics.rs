@@ -52,9 +52,9 @@ pub struct GatewaySample {
     pub advertisements: Vec<RouterAdvertisementRow>,
     /// What steering took to the device; `None` where nothing is steered.
     pub steered: Option<Taken>,
-    /// The DNS64, if there is one.
+    /// DNS64, if configured.
     pub dns64: Option<Dns64Row>,
-    /// The fast path, if there is one.
+    /// The fast path, if configured.
     pub fast_path: Option<FastPathRow>,
 }
 

@@ -1,5 +1,5 @@
-//! Who may have one more connection. Refused is: the one too many in all, of an address, of a /64. Nobody is cut to make room, but who is idle goes
-//! sooner when it is crowded.
+//! Admission of connections: limits in total, per address and per /64. No connection is closed to make room, but the idle timeout is
+//! shorter when many are open.
 
 use super::bounds::Bounds;
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The connections that there are.
+/// The open connections.
 #[derive(Clone, Debug)]
 pub struct Admission {
     bounds: Bounds,
@@ -25,13 +25,13 @@ struct Usage {
 /// Why a connection is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// There are as many as there may be.
+    /// The total limit was reached.
     ConnectionLimit,
-    /// Its address, or its /64, has as many as it may have.
+    /// The limit of its address or /64 was reached.
     AddressLimit,
 }
 
-/// A connection's place, until it is dropped.
+/// One admitted connection, until this is dropped.
 #[derive(Debug)]
 pub struct ConnectionSlot {
     address: IpAddr,
@@ -39,7 +39,7 @@ pub struct ConnectionSlot {
 }
 
 impl Admission {
-    /// Nobody is there.
+    /// Without connections.
     pub fn new(bounds: Bounds) -> Self {
         Self { bounds, taken: Arc::default() }
     }

@@ -1,4 +1,4 @@
-//! Base64 for URLs without padding (RFC 4648 §5, as RFC 8484 §4.1 wants it).
+//! Base64 for URLs without padding (RFC 4648 §5, as RFC 8484 §4.1 requires).
 
 /// Decodes `text`; `None`: not base64url. Padding, which is not allowed here, is ignored.
 pub fn decode(text: &str) -> Option<Vec<u8>> {

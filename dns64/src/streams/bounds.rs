@@ -1,4 +1,4 @@
-//! What a stranger may take of us by streams: connections, time, octets.
+//! Limits for clients over TCP, TLS and HTTPS: connections, time, octets.
 
 use std::time::Duration;
 

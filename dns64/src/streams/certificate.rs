@@ -1,4 +1,4 @@
-//! The certificate that clients see, and its key: PEM files, read again when they change. While new ones are faulty, the old ones serve on.
+//! The server certificate and its key: PEM files, reloaded when they change. If the new ones are invalid, the old ones stay in use.
 
 use std::fmt;
 use std::fs;

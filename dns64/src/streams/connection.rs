@@ -1,4 +1,4 @@
-//! A client's connection over TCP (RFC 7766) or TLS (RFC 7858): queries are taken up as they come, answers leave as they are ready.
+//! A client's connection over TCP (RFC 7766) or TLS (RFC 7858): queries are read as they arrive, answers leave as they are ready.
 
 use super::admission::Admission;
 use super::bounds::{LONGEST_QUERY, OUTBOUND};

@@ -1,4 +1,4 @@
-//! What is counted about streams: one closed list, from which metrics and documents come.
+//! The counters of TCP, TLS and HTTPS: one closed list, from which metrics and documents come.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Makes the list: variant, name, help.
 macro_rules! events {
     ($($variant:ident = $name:literal, $help:literal;)+) => {
-        /// Something that is counted about streams.
+        /// An event that is counted.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
         pub enum Event {

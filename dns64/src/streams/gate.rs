@@ -1,4 +1,4 @@
-//! Which addresses may connect at all. Who may not is cut before anything is read of him.
+//! Which addresses may connect. Others are closed before anything is read.
 
 use sixway_control::dns64::Access;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! A client's connection over HTTPS: HTTP/2 or HTTP/1.1, as was agreed on in TLS (RFC 7301, RFC 8484 §5.2).
+//! A client's connection over HTTPS: HTTP/2 or HTTP/1.1, as negotiated in TLS (RFC 7301, RFC 8484 §5.2).
 
 use super::admission::Admission;
 use super::connection::{Client, CloseReason};

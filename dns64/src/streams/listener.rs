@@ -1,4 +1,4 @@
-//! The sockets that clients connect to. A connection that may not be is closed before it cost more than its `accept`.
+//! The listening sockets. A connection that is not allowed is closed right after `accept`.
 
 use super::admission::{Admission, ConnectionSlot, Refusal};
 use super::connection::{self, Client, CloseReason};
@@ -44,7 +44,7 @@ pub enum ClientTransport {
 /// What all connections share.
 #[derive(Clone)]
 pub struct Shared {
-    /// The way to the resolvers.
+    /// The channels to the resolvers.
     pub posts: Posts,
     /// Places.
     pub admission: Admission,

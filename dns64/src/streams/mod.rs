@@ -1,12 +1,11 @@
-//! DNS64 by streams: clients that ask over TCP (RFC 7766), TLS (RFC 7858) or HTTPS (RFC 8484), and upstreams that are asked so.
+//! DNS64 over TCP (RFC 7766), TLS (RFC 7858) and HTTPS (RFC 8484), for clients and upstreams.
 //!
 //! ```text
 //!   clients ─▶ listener ─▶ admission ─▶ TLS ─▶ connection (TCP, TLS) ─▶ Posts::ask ─▶ a resolver's thread
 //!                                          └─▶ https ─▶ request ─────▲
 //!   a resolver's thread ─▶ UpstreamQuery ─▶ upstream::Keeper ─▶ connections ─▶ upstreams
 //! ```
-//!
-//! Everything that a stranger may take is bounded, in [`Bounds`].
+//! All resources that a client can use are limited by [`Bounds`].
 
 mod admission;
 pub mod base64url;

@@ -1,4 +1,4 @@
-//! One request over HTTPS (RFC 8484): what it asks, or the HTTP error that says what is wrong with it.
+//! One request over HTTPS (RFC 8484): its DNS query, or the HTTP error.
 
 use super::base64url;
 use super::bounds::LONGEST_QUERY;

@@ -1,4 +1,4 @@
-//! The thread of the streams. It has a runtime of its own: TLS handshakes would hold up the resolvers, and clients' connections the control thread.
+//! The thread for TCP, TLS and HTTPS. It has its own runtime: TLS handshakes would delay the resolvers, and clients' connections the control thread.
 
 use super::admission::Admission;
 use super::certificate::Certificate;
@@ -20,14 +20,14 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 use tracing::{error, info, warn};
 
-/// How often the certificate's files are looked at.
+/// How often the certificate files are checked for changes.
 const LOOK: Duration = Duration::from_secs(10);
-/// How often an address that is not this host's yet is tried again.
+/// How often binding an address is retried that is not this host's yet.
 const AGAIN: Duration = Duration::from_secs(1);
 /// Questions that wait for one upstream's connections to look at them.
 const ROOM: usize = 1_024;
 
-/// The streams, served and asked until this is dropped.
+/// The running servers and upstream connections; they end when this is dropped.
 #[derive(Debug)]
 pub struct Streams {
     counters: StreamCounters,
@@ -39,7 +39,7 @@ pub struct Streams {
     listening: Vec<SocketAddr>,
 }
 
-/// What is shown of the streams.
+/// The counters for the admin API.
 #[derive(Clone, Debug)]
 pub struct StreamView {
     counters: StreamCounters,
@@ -60,13 +60,13 @@ impl StreamView {
     }
 }
 
-/// What the streams stand between.
+/// The parts that the connections need.
 pub struct StreamContext {
-    /// The way to the resolvers.
+    /// The channels to the resolvers.
     pub posts: Posts,
-    /// Who may connect; who may not is cut before anything is read.
+    /// Which clients may connect; others are closed before anything is read.
     pub access: Access,
-    /// Questions for upstreams.
+    /// Queries for upstreams.
     pub queries: mpsc::Receiver<UpstreamQuery>,
 }
 

@@ -1,4 +1,4 @@
-//! What is served and asked by streams, as the operator wrote it, and what can be wrong with it.
+//! The settings for TCP, TLS and HTTPS, and their errors.
 
 use super::bounds::Bounds;
 use super::certificate::CertificateFault;
@@ -32,14 +32,14 @@ pub struct StreamSettings {
 pub struct UpstreamSettings {
     /// Where packets go.
     pub address: SocketAddr,
-    /// How it is asked by a stream.
+    /// Its transport.
     pub way: TransportSettings,
 }
 
-/// How an upstream is asked by a stream.
+/// The transport of an upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TransportSettings {
-    /// By TCP, as one that is asked by UDP is when a reply is truncated.
+    /// TCP; also for an upstream queried over UDP whose reply was truncated.
     Tcp,
     /// By TLS.
     Tls {
@@ -59,12 +59,12 @@ pub enum TransportSettings {
     },
 }
 
-/// Why streams cannot be served or asked.
+/// Why TCP, TLS or HTTPS cannot be set up.
 #[derive(Debug)]
 pub enum StreamFault {
-    /// The kernel refuses what every thread needs.
+    /// The thread cannot be started.
     Thread(io::Error),
-    /// An address cannot be listened at.
+    /// Listening on an address failed.
     Listen(SocketAddr, io::Error),
     /// TLS or HTTPS without a certificate.
     NoCertificate,

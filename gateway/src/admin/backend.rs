@@ -1,4 +1,4 @@
-//! What the admin API asks the gateway: a trait, so that the API is tested without one.
+//! The gateway as the admin API needs it: a trait, so that the API can be tested without a gateway.
 
 use super::edit::Named;
 use super::error::AdminError;
@@ -33,11 +33,11 @@ pub trait Backend: Send + Sync + 'static {
     fn router_advertisements(&self) -> Vec<RouterAdvertisementRow>;
     /// The remote of a tunnel is elsewhere.
     fn set_remote(&self, remote: NewRemote) -> impl Future<Output = Result<(), AdminError>> + Send;
-    /// The DNS64, if there is one.
+    /// DNS64, if configured.
     fn dns64(&self) -> impl Future<Output = Result<Option<Dns64Row>, AdminError>> + Send;
     /// Answers in the DNS64's cache are to be forgotten.
     fn flush(&self, flush: Flush) -> impl Future<Output = Result<Flushed, AdminError>> + Send;
-    /// The fast path, if there is one.
+    /// The fast path, if configured.
     fn fast_path(&self) -> impl Future<Output = Result<Option<FastPathRow>, AdminError>> + Send;
     /// The fast path is to be removed at once; whether there was one.
     fn end_fast_path(&self) -> impl Future<Output = Result<bool, AdminError>> + Send;

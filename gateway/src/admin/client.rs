@@ -1,4 +1,4 @@
-//! Asks a running gateway: one HTTP/1.0 request over its Unix socket, so that the answer ends where the connection ends.
+//! A client of the admin API: one HTTP/1.0 request over the Unix socket, so that the response ends with the connection.
 
 use crate::view::Fault;
 use serde::de::DeserializeOwned;
@@ -18,12 +18,12 @@ pub struct Client {
     socket: PathBuf,
 }
 
-/// Why there is no answer.
+/// Why a request failed.
 #[derive(Debug)]
 pub enum ClientError {
     /// The socket cannot be reached.
     Unreachable(PathBuf, io::Error),
-    /// The gateway refused: HTTP status and what it says.
+    /// The gateway refused the request: HTTP status and message.
     Refused(u16, String),
     /// The answer cannot be read.
     Garbled(String),
@@ -80,7 +80,7 @@ impl Client {
         read(&self.ask("GET", path, query)?)
     }
 
-    /// Deletes `path` with `query` as its parameters, and reads what is said of it.
+    /// Deletes `path` with `query` as its parameters, and reads the response.
     pub fn delete<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -89,7 +89,7 @@ impl Client {
         read(&self.ask("DELETE", path, query)?)
     }
 
-    /// Posts nothing to `path`, and reads what is said of it.
+    /// Posts nothing to `path`, and reads the response.
     pub fn post<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
         read(&self.ask("POST", path, &[])?)
     }

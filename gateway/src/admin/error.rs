@@ -13,7 +13,7 @@ pub enum AdminError {
     BadRequest(String),
     /// What it names does not exist.
     NotFound(String),
-    /// It contradicts what there is.
+    /// It conflicts with the current state.
     Conflict(String),
     /// A worker did not answer in time.
     Busy(String),

@@ -143,7 +143,7 @@ async fn config<B: Backend>(State(backend): State<Arc<B>>) -> Json<serde_json::V
 
 type Written = Result<UrlQuery<Query>, QueryRejection>;
 
-/// The query with its limit set; what is wrong with it is said here, once.
+/// Validates the query and sets its limit.
 fn limited(query: Written) -> Result<Query, AdminError> {
     let UrlQuery(mut query) = query.map_err(|rejection| AdminError::BadRequest(rejection.body_text()))?;
     query.filter().map_err(|error| AdminError::BadRequest(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! What `sixway` understands, and who does it.
+//! The command line of `sixway` and its dispatch.
 
 use super::dns64::{self, Dns64Command};
 use super::failure::Failure;
@@ -63,13 +63,13 @@ struct ConfigArguments {
     config: PathBuf,
 }
 
-/// Runs the command that `arguments` (the program's name first) ask for.
+/// Parses `arguments` (the program's name first) and runs the command.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let line = match CommandLine::try_parse_from(arguments) {
         Ok(line) => line,
         Err(error) => {
             let asked_for_help = !error.use_stderr();
-            // Where nobody reads, there is nobody to tell.
+            // If the output is closed, nobody can be notified.
             let _ = error.print();
             return if asked_for_help { ExitCode::SUCCESS } else { ExitCode::from(2) };
         }
@@ -98,7 +98,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// The configuration without faults; its warnings are told.
+/// Loads the configuration and prints its warnings.
 fn load(path: &Path) -> Result<Config, Failure> {
     let (config, warnings) =
         Config::load(path, &host::host_facts()).map_err(|faults| Failure::Wrong(faults.to_string()))?;
@@ -111,7 +111,7 @@ fn warn(warnings: &[Warning]) {
     // Writing to a string cannot fail.
     let _ = write_aligned(&mut text, warnings);
     for line in text.lines() {
-        // Where nobody reads, there is nobody to tell.
+        // If the output is closed, nobody can be notified.
         let _ = writeln!(io::stderr(), "warning: {line}");
     }
 }
@@ -119,7 +119,7 @@ fn warn(warnings: &[Warning]) {
 /// There are no faults. What a start would say of the fast path is remarked upon, for nothing is wrong with it.
 fn check(config: &Config) {
     for line in daemon::left_to_the_engine(config) {
-        // Where nobody reads, there is nobody to tell.
+        // If the output is closed, nobody can be notified.
         let _ = writeln!(io::stderr(), "remark: fast path: {line}");
     }
     say("No faults.");

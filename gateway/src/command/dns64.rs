@@ -1,4 +1,4 @@
-//! `sixway dns64`: what a running DNS64 keeps is forgotten.
+//! `sixway dns64`: removes answers from the cache of a running DNS64.
 
 use super::failure::Failure;
 use super::output::say;
@@ -32,7 +32,7 @@ pub(super) struct FlushArguments {
     socket: Option<PathBuf>,
 }
 
-/// Does what is asked for.
+/// Runs the command.
 pub(super) fn run(command: &Dns64Command) -> Result<(), Failure> {
     let Dns64Command::Flush(arguments) = command;
     let socket = match &arguments.socket {

@@ -1,10 +1,10 @@
 //! How a command fails.
 
-/// Why a command did not do what it was asked.
+/// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// It failed: exit status 1.
+    /// Failure: exit status 1.
     Failed(String),
-    /// The request was wrong: exit status 2.
+    /// Invalid request: exit status 2.
     Wrong(String),
 }

@@ -11,7 +11,7 @@ use sixway_fastpath::layout::LAYOUT_VERSION;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What is said of a gateway that has none.
+/// The message for a gateway without a fast path.
 const NOTHING: &str = "no fast path was found";
 
 #[derive(Debug, Subcommand)]
@@ -33,7 +33,7 @@ pub(super) struct OffArguments {
     pin_path: PathBuf,
 }
 
-/// Does what is asked for.
+/// Runs the command.
 pub(super) fn run(command: &FastPathCommand) -> Result<(), Failure> {
     match command {
         FastPathCommand::Off(arguments) => run_off(arguments),
@@ -74,7 +74,7 @@ fn run_off(arguments: &OffArguments) -> Result<(), Failure> {
 }
 
 fn off(name: &str, pin_path: &Path) -> Result<&'static str, String> {
-    // One that runs takes its sessions back first. One that does not understand goes on all the same: its engine knows every session.
+    // A running gateway moves its sessions to the engine first. If it does not answer, continue: its engine knows every session.
     let running = host::running(Path::new(RUN_DIRECTORY), name);
     let socket = running.as_ref().and_then(|running| running.socket.as_deref());
     let told = socket.and_then(|socket| Client::new(socket).delete::<bool>("/v1/fastpath", &[]).ok());

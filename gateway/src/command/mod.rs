@@ -1,4 +1,4 @@
-//! The command line: what `sixway` understands. Exit status 0: done; 1: it failed; 2: the request was wrong.
+//! The command line. Exit status 0: success; 1: failure; 2: invalid request.
 
 mod command_line;
 mod dns64;

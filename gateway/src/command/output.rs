@@ -5,13 +5,13 @@ use std::process::ExitCode;
 
 /// Prints a line.
 pub(super) fn say(what: &str) {
-    // Where nobody reads, there is nobody to tell.
+    // If the output is closed, nobody can be notified.
     let _ = writeln!(io::stdout(), "{what}");
 }
 
 /// Prints what went wrong; the exit status.
 pub(super) fn complain(what: &str, status: u8) -> ExitCode {
-    // Where nobody reads, there is nobody to tell.
+    // If the output is closed, nobody can be notified.
     let _ = writeln!(io::stderr(), "{}", what.trim_end());
     ExitCode::from(status)
 }

@@ -1,4 +1,4 @@
-//! `sixway show`: asks the running gateway and prints what it says.
+//! `sixway show`: queries the running gateway and prints the response.
 
 use super::failure::Failure;
 use super::run_directory::RUN_DIRECTORY;
@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-/// Prints what is asked for.
+/// Runs the command.
 pub(super) fn run(arguments: &ShowArguments) -> Result<(), Failure> {
     let query = arguments.query();
     query.filter().map_err(|error| Failure::Wrong(format!("--{error}")))?;

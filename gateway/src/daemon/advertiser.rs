@@ -17,7 +17,7 @@ use super::readable::Readable;
 
 /// How often the interface is looked at, and tried again when it is not there.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long the end may take to be told: one MIN_DELAY_BETWEEN_RAS (RFC 4861 §10) and a little.
+/// Maximum time for final advertisements: MIN_DELAY_BETWEEN_RAS (RFC 4861 §10) and a margin.
 const FAREWELL: Duration = Duration::from_millis(3_500);
 /// The longest message that is read; a jumbo frame's.
 const ROOM: usize = 9_216;
@@ -27,7 +27,7 @@ const AT_ONCE: usize = 64;
 /// A command to the task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Wish {
-    /// This is to be said.
+    /// Advertise these settings.
     Say(Box<Settings>),
     /// It is to end.
     End,
@@ -72,7 +72,7 @@ impl Advertiser {
         Self { wish, state, task: tokio::spawn(task.run()) }
     }
 
-    /// Something else is to be said from now on.
+    /// Advertises other settings.
     pub(super) fn say(&self, settings: Settings) {
         let wish = Wish::Say(Box::new(settings));
         self.wish.send_if_modified(|before| {
@@ -97,12 +97,12 @@ impl Advertiser {
         self.wish.send_replace(Wish::End);
     }
 
-    /// Ends without a word: another process goes on.
+    /// Ends without final advertisements: another process continues.
     pub(super) fn leave(self) {
         self.task.abort();
     }
 
-    /// Waits until it is said, for a while.
+    /// Waits until they were sent, with a timeout.
     pub(super) async fn ended(self) {
         let handle = self.task.abort_handle();
         if timeout(FAREWELL, self.task).await.is_err() {
@@ -125,7 +125,7 @@ struct Task {
 
 impl Task {
     async fn run(mut self) {
-        // What was said before the interface went away is said again when it comes back.
+        // Advertise again when the interface returns.
         let mut router: Option<RouterAdvert> = None;
         loop {
             match self.open(&mut router) {
@@ -186,7 +186,7 @@ impl Task {
         })
     }
 
-    /// Says what is to be said until the end; an error: the interface is gone or down.
+    /// Advertises until the end. An error means that the interface is gone or down.
     async fn advertise(
         &mut self,
         router: &mut RouterAdvert,
@@ -239,7 +239,7 @@ impl Task {
         while let Some(sent) = router.poll_transmit(self.clock.now()) {
             if let Err(error) = socket.get_mut().send(&sent.message, sent.destination) {
                 match error.kind() {
-                    // A host that is not there, or a queue that is full: it asks again.
+                    // The host is gone or a queue is full: it will solicit again.
                     io::ErrorKind::WouldBlock | io::ErrorKind::HostUnreachable => {
                         tracing::debug!("{}: {error}", self.interface);
                     }

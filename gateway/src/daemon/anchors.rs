@@ -27,9 +27,9 @@ pub(super) struct AnchorKeeper {
     anchors: TrustAnchors,
     file: PathBuf,
     clock: Clock,
-    /// The names that each upstream is asked about.
+    /// The names that each upstream is queried for.
     upstreams: Vec<Vec<Wire>>,
-    /// The file cannot be written, which was told.
+    /// The file cannot be written, and this was logged.
     failing: bool,
 }
 
@@ -66,7 +66,7 @@ impl AnchorKeeper {
         }
     }
 
-    /// Asks for a zone's keys, tells what has changed, and says what the operator should look at.
+    /// Queries a zone's keys, applies changes, and returns warnings for the operator.
     async fn look_up(
         &mut self,
         zone: &Wire,
@@ -88,7 +88,7 @@ impl AnchorKeeper {
         warnings
     }
 
-    /// Asks one upstream after the other, until one has replied with keys that are verified: another may strip DNSSEC records.
+    /// Queries one upstream after the other until one replies with verified keys: some may strip DNSSEC records.
     async fn observe(&mut self, zone: &Wire, streams: &mpsc::Sender<UpstreamQuery>) -> Vec<Event> {
         let (mut events, mut failures) = (Vec::new(), Vec::new());
         for upstream in self.upstreams_for(zone) {
@@ -100,7 +100,7 @@ impl AnchorKeeper {
             if failed.is_empty() {
                 return events;
             }
-            // Keys that are wrong tell more than none.
+            // Wrong keys are more informative than no keys.
             if failures.is_empty() || failed.iter().any(|event| event.change == Change::Unverified) {
                 failures = failed;
             }
@@ -165,14 +165,14 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
     fs::rename(&fresh, file)
 }
 
-/// What an upstream replies to the question for a zone's keys.
+/// Queries an upstream for a zone's keys.
 async fn ask(upstream: usize, zone: &Wire, streams: &mpsc::Sender<UpstreamQuery>) -> Option<Vec<u8>> {
     let (reply, waiting) = ReplyTo::waiting();
     streams.try_send(UpstreamQuery { upstream, message: question(zone), reply }).ok()?;
     timeout(PATIENCE, waiting.reply()).await.ok()?.ok()
 }
 
-/// Whether nothing that is verified was heard.
+/// Whether no verified keys were received.
 fn is_failure(event: &Event) -> bool {
     matches!(event.change, Change::Unverified | Change::Unanswered)
 }

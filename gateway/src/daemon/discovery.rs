@@ -61,7 +61,7 @@ impl<'c> Discovery<'c> {
         }
     }
 
-    /// Other surroundings from now on.
+    /// Sets the current addresses and links of the host.
     pub(super) fn set(&mut self, now: &Surroundings) {
         let ends = self.config.configured_tunnels.iter().filter_map(|tunnel| {
             let (local, remote) = (tunnel.local.now(now)?, tunnel.remote_now(now)?);
@@ -120,7 +120,7 @@ impl<'c> Discovery<'c> {
         }
     }
 
-    /// An ICMPv4 error about a tunnel packet: a host whose router it was sent to asks that router whether it lives (RFC 5214 §7.2).
+    /// Notes an ICMPv4 error about a tunnel packet: an ISATAP host then probes the router that the packet was sent to (RFC 5214 §7.2).
     pub(super) fn note_path_error(&mut self, error: &[u8]) {
         let Some((local, remote)) = undelivered(error) else { return };
         let now = self.clock.now();
@@ -131,7 +131,7 @@ impl<'c> Discovery<'c> {
         }
     }
 
-    /// Packets go through the tunnels: hosts see to it that their routers are there.
+    /// Notes traffic through the tunnels: ISATAP hosts then check that their routers are reachable.
     pub(super) fn note_traffic(&mut self) {
         let now = self.clock.now();
         for interface in &mut self.interfaces {
@@ -141,7 +141,7 @@ impl<'c> Discovery<'c> {
         }
     }
 
-    /// How long there is nothing to do; `None`: for ever.
+    /// The time until the next action; `None`: no timer.
     pub(super) fn idle(&self) -> Option<Duration> {
         let timeouts = self.interfaces.iter().filter_map(|interface| match &interface.role {
             Role::Router(router) => router.poll_timeout(),
@@ -150,7 +150,7 @@ impl<'c> Discovery<'c> {
         timeouts.min().map(|at| at.since(self.clock.now()))
     }
 
-    /// Does what there is to do; sends by the sockets of the local addresses. What hosts have learnt.
+    /// Runs due actions and sends through the sockets of the local addresses. Returns what hosts have learnt.
     pub(super) fn work(&mut self, senders: &BTreeMap<Ipv4Addr, TunnelSender>) -> &BTreeMap<String, Learnt> {
         let now = self.clock.now();
         for (local, answer) in self.answers.drain(..) {

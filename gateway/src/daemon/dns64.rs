@@ -1,4 +1,4 @@
-//! The DNS64 of a gateway: its threads and streams, who may ask, and what is said of it.
+//! The DNS64 of a gateway: its threads, its connections and its access list.
 
 use super::anchors::AnchorKeeper;
 use super::dns64_plan::{access, facts, plan, streams};
@@ -21,12 +21,12 @@ const LOOK: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Dns64<'c> {
     config: &'c Config,
-    /// Before the threads, which it asks: it ends first.
+    /// Before the threads, which it queries: it is dropped first.
     streams: Option<Streams>,
     service: Service,
     view: Arc<Dns64View>,
     anchors: Option<AnchorKeeper>,
-    /// Who may ask.
+    /// Which clients may query.
     access: Access,
 }
 
@@ -56,7 +56,7 @@ impl<'c> Dns64<'c> {
         Arc::clone(&self.view)
     }
 
-    /// What it serves, in a few words.
+    /// A summary of what it serves.
     pub(super) async fn serves(&self) -> String {
         self.view.serves().await
     }
@@ -83,7 +83,7 @@ impl<'c> Dns64<'c> {
 
     async fn each_second(&mut self) {
         self.service.look_for_addresses();
-        // Where the kernel does not say what addresses there are, who might ask still may.
+        // If the kernel does not list addresses, the access list stays.
         if let Some(addresses) = addresses_now() {
             self.admit(access(self.config, &addresses));
         }

@@ -9,7 +9,7 @@ use sixway_control::dns64::{Access, Anchor};
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use std::net::SocketAddr;
 
-/// Who may ask, with these addresses of this host.
+/// Which clients may query, given these addresses of this host.
 pub(super) fn access(config: &Config, addresses: &[HostAddress]) -> Access {
     config.dns64_access(addresses, &Surroundings::of(addresses))
 }
@@ -31,7 +31,7 @@ pub(super) fn plan(config: &Config, access: Access, anchors: Vec<Anchor>) -> Opt
     })
 }
 
-/// What is served and asked by streams.
+/// The settings for TCP, TLS and HTTPS.
 pub(super) fn streams(dns64: &Dns64) -> StreamSettings {
     let listening = &dns64.listening;
     StreamSettings {
@@ -58,7 +58,7 @@ fn stream_upstream(upstream: &Upstream) -> UpstreamSettings {
     UpstreamSettings { address: upstream.endpoint(), way }
 }
 
-/// What is said of it as long as it runs.
+/// Constant facts for the admin API.
 pub(super) fn facts(config: &Config, plan: &ServiceSettings) -> Dns64Facts {
     let Some(dns64) = &config.dns64 else { return Dns64Facts::default() };
     let listening = &dns64.listening;

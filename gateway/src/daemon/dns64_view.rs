@@ -26,7 +26,7 @@ impl Dns64View {
         Self { posts, facts, rates, streams, trust: Mutex::default() }
     }
 
-    /// What it serves, in a few words.
+    /// A summary of what it serves.
     pub(super) async fn serves(&self) -> String {
         self.row().await.map_or_else(|_| self.facts.serves.clone(), |row| row.serves)
     }

@@ -46,7 +46,7 @@ impl Gateway {
         Err(AdminError::Conflict(refusal))
     }
 
-    /// Takes a binding back that was made in part. Whoever is busy is asked until it answers.
+    /// Removes a partly created binding. Retries at busy workers until they answer.
     async fn take_back(
         &self,
         workers: std::ops::RangeInclusive<usize>,
@@ -154,7 +154,7 @@ mod tests {
     use sixway_dataplane::mechanism::table::Kind;
     use std::sync::{Arc, Mutex};
 
-    /// What a worker was told, in order.
+    /// The changes that a worker got, in order.
     type Told = Arc<Mutex<Vec<Edit>>>;
 
     /// A worker for tests: executes each change, and does not answer the first one if it is busy.

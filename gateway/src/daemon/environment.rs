@@ -42,7 +42,7 @@ type SetUp<'c> = (Environment<'c>, Vec<Engine>, Option<Tun>);
 
 impl<'c> Environment<'c> {
     /// Lays it, in place of the process that is to make way, if one is. With it come the workers' engines, and the device. `None`: it was
-    /// told to end before anything was changed.
+    /// stopped before anything was changed.
     pub(super) async fn set_up_all(
         start: &Start<'c>,
         signals: &mut Signals,
@@ -116,7 +116,7 @@ impl<'c> Environment<'c> {
         }
     }
 
-    /// What is said at the start of names and of the fast path: what, and how it is.
+    /// The lines about DNS64 and the fast path printed at start: title and text.
     pub(super) async fn lines(&self, dns64: Option<&Dns64<'_>>) -> Vec<(&'static str, String)> {
         let mut lines = Vec::new();
         if let Some(dns64) = dns64 {

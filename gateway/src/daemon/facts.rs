@@ -15,7 +15,7 @@ pub struct Facts {
     pub mechanisms: Vec<Mechanism>,
     /// Where metrics are served.
     pub metrics: Option<String>,
-    /// Links that router advertisements are sent on, and what they say, in a few words.
+    /// Links with router advertisements, and a summary of these.
     pub advertised: Vec<(String, String)>,
     /// Tunnels whose remote is a name, and where it may lead; nowhere named: anywhere.
     pub named_remotes: Vec<(String, Vec<Prefix4>)>,
@@ -28,7 +28,7 @@ pub struct Facts {
 pub struct Mechanism {
     /// What the configuration calls it.
     pub name: String,
-    /// What it serves, in a few words.
+    /// A summary of what it serves.
     pub serves: String,
     /// What it is.
     pub kind: Kind,

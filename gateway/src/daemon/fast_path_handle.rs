@@ -10,7 +10,7 @@ pub struct FastPathHandle {
     /// What the programs had counted before this process.
     before: Counts,
     capacity: u32,
-    /// Why it carries nothing though it is there.
+    /// Why it is suspended; `None`: it is not.
     resting: Mutex<Option<&'static str>>,
 }
 
@@ -54,7 +54,7 @@ impl FastPathHandle {
         self.lock().as_mut().map(work).transpose()
     }
 
-    /// Flows that there is room for.
+    /// Maximum number of flows.
     pub(super) fn capacity(&self) -> u32 {
         self.capacity
     }
@@ -106,7 +106,7 @@ impl FastPathHandle {
         }
     }
 
-    /// What there is to see; `None`: it was ended.
+    /// Its current counters; `None`: it was removed.
     pub(super) fn seen(&self) -> Option<FastPathState> {
         let fast_path = self.lock();
         let fast_path = fast_path.as_ref()?;

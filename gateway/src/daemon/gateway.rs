@@ -1,4 +1,4 @@
-//! The running gateway: asks its workers, and keeps what is shown of them.
+//! The running gateway: sends commands to its workers and keeps their counters.
 
 use super::dns64_view::Dns64View;
 use super::facts::Facts;
@@ -31,7 +31,7 @@ pub struct Gateway {
     history: Mutex<History>,
     tunnels: Mutex<TunnelView>,
     pub(super) remotes: RemoteSender,
-    /// Until somebody lives by them.
+    /// Until the tunnels take them.
     new_remotes: Mutex<Option<RemoteReceiver>>,
     pub(super) dns64: Option<Arc<Dns64View>>,
     pub(super) started: Instant,
@@ -67,7 +67,7 @@ impl Gateway {
         Self { fast_path, ..self }
     }
 
-    /// New remotes of tunnels, and where further ones are told; `None` when somebody has taken them.
+    /// The channel of new tunnel remotes; `None` if already taken.
     pub(super) fn new_remotes(&self) -> Option<(RemoteSender, RemoteReceiver)> {
         let receiver = self.new_remotes.lock().unwrap_or_else(PoisonError::into_inner).take();
         Some((self.remotes.clone(), receiver?))
@@ -102,12 +102,12 @@ impl Gateway {
         self.tunnels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many workers there are.
+    /// The number of workers.
     pub(super) fn workers(&self) -> usize {
         self.posts.len()
     }
 
-    /// Waits until another process asks for the gateway, and has its answer.
+    /// Waits until another process requests a takeover and has its response.
     pub(super) async fn asked_to_leave(&self) {
         self.leaving.notified().await;
         tokio::time::sleep(ANSWERED).await;
@@ -160,7 +160,7 @@ impl Gateway {
         self.facts.mechanisms.get(usize::from(index)).map_or_else(String::new, |one| one.name.clone())
     }
 
-    /// The fast path at this moment, if there is one.
+    /// The current counters of the fast path, if it runs.
     pub(super) fn seen(&self) -> Option<FastPathState> {
         self.fast_path.as_ref()?.seen()
     }

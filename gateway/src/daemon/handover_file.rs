@@ -1,4 +1,4 @@
-//! Sessions on their way from a gateway to the one that takes over: a file that is read once.
+//! The file with sessions for the process that takes over. It is read once.
 //!
 //! ```text
 //!     "6way", version, when it was written (ns since the machine's start), then for each session, little end first:

@@ -157,12 +157,15 @@ impl<'c> Ingress<'c> {
                 );
                 self.path = IngressPath::Raw;
             }
+            Ok(()) if !stays && matches!(&self.path, IngressPath::Steered(_, from) if from.is_empty()) => {
+                tracing::warn!("steering changed: {}; check the addresses of the tunnels", self.describe());
+            }
             Ok(()) if !stays => tracing::info!("steering changed: {}", self.describe()),
             Err(_) | Ok(()) => {}
         }
     }
 
-    /// How the packets come in, in a few words.
+    /// A summary of how packets come in.
     pub(super) fn describe(&self) -> String {
         let what = match (self.config.has_tunnels(), self.shares()) {
             (true, true) => "protocol 41 and the pools' ports",
@@ -203,7 +206,7 @@ impl<'c> Ingress<'c> {
         }
     }
 
-    /// Nothing is steered from now on.
+    /// Stops steering.
     pub(super) fn end(&mut self) {
         self.path = IngressPath::Raw;
     }

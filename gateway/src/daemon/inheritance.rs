@@ -1,5 +1,5 @@
-//! What a gateway before this one left to it: flows that the fast path carries, sessions that were handed over, and ports that were given
-//! and are nobody's any more. They are kept from others for a while, since somebody may still send to whom they belonged.
+//! What the previous process left: flows in the fast path, sessions handed over, and ports without a session. These are quarantined:
+//! remote hosts may still send to their former users.
 
 use super::port_ledger::{Ledger, MOST_ADDRESSES};
 use super::predecessor::Predecessor;
@@ -17,10 +17,10 @@ use std::time::Duration;
 /// RFC 6888 REQ-8: how long a port is not given again at least.
 const HOLD_DOWN: Duration = Duration::from_secs(120);
 
-/// The ports that were given when the gateway before this one ended.
+/// The ports in use when the previous process ended.
 pub(super) struct PreviousPorts(Option<Ledger>);
 
-/// Begins a ledger of this gateway's own, which its engines keep, and returns the one before.
+/// Creates the ledger that this gateway's engines keep, and returns the previous one.
 pub(super) fn begin_ledger(start: &Start<'_>, engines: &mut [Engine]) -> PreviousPorts {
     let path = file(start.directory, &start.config.gateway.name);
     let before = Ledger::open(&path);
@@ -46,8 +46,7 @@ pub(super) fn begin_ledger(start: &Start<'_>, engines: &mut [Engine]) -> Previou
     PreviousPorts(before)
 }
 
-/// Goes on with the sessions that were handed over, and keeps the ports from others that nobody goes on with. Flows that the fast path
-/// carries have to be sessions again before.
+/// Restores the sessions handed over, and quarantines ports without a session. Flows in the fast path must be sessions again before.
 pub(super) fn settle(
     start: &Start<'_>,
     from: &Predecessor,
@@ -67,7 +66,7 @@ pub(super) fn settle(
     }
 }
 
-/// Tells the kernel of the blocks that have moved to the workers of sessions that go on.
+/// Steers the port blocks of restored sessions to their workers.
 pub(super) fn steer(engines: &mut [Engine], blocks: &BlockMap) {
     let Some(nat64) = engines.first_mut().and_then(|engine| engine.nat64().first()) else { return };
     for block in 0..=u16::MAX / PORTS_PER_BLOCK {

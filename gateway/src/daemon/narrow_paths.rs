@@ -1,4 +1,4 @@
-//! Ends of tunnels to which less fits than the configuration says: packets to them are left to the engine for a while.
+//! Remote ends of tunnels with a reduced path MTU: packets to them are passed to the engine for a while.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -20,7 +20,7 @@ pub(super) struct NarrowPaths {
     order: BTreeSet<(Instant, Ipv4Addr)>,
     /// The programs know others.
     untold: bool,
-    /// When the programs were told last.
+    /// When the programs were last updated.
     told: Option<Instant>,
 }
 

@@ -1,4 +1,4 @@
-//! Our table in the host's packet filter, kept as the addresses of the moment want it; and a word on rules of others that stand in the way.
+//! Our table in the host's packet filter, updated when addresses change; and warnings about conflicting rules.
 
 use crate::config::{Config, FastPathMode, Steering, Surroundings, Untracked};
 use crate::host::{Host, obstacles};

@@ -30,7 +30,7 @@ impl PathErrorRelay {
         Ok(Self { socket, frames: (0..AT_ONCE).map(|_| Frame::with_capacity(ROOM)).collect() })
     }
 
-    /// Other addresses from now on.
+    /// Sets other addresses.
     ///
     /// # Errors
     /// The kernel refused; the former ones stay.

@@ -22,7 +22,7 @@ const PORTS: usize = 65_536 / 32;
 const PROTOCOLS: [NatProtocol; 3] = [NatProtocol::Tcp, NatProtocol::Udp, NatProtocol::Icmp];
 /// Words of an address.
 const ADDRESS: usize = PORTS * PROTOCOLS.len();
-/// Addresses that a ledger is kept of, 24 KiB each; pools of more have none.
+/// Maximum addresses of a ledger, 24 KiB each; larger pools have no ledger.
 pub(super) const MOST_ADDRESSES: u64 = 4_096;
 
 /// The ledger, shared by all workers.

@@ -1,5 +1,4 @@
-//! The process that runs a gateway, as the one that takes over from it must know it: who its translators are, and whether the flows that its
-//! fast path carries could go on there.
+//! What a new process must know of the running one: its translators, and whether the flows in its fast path can continue.
 
 use super::setup;
 use crate::config::Config;
@@ -40,7 +39,7 @@ impl Predecessor {
         }
     }
 
-    /// Why flows that its fast path carries end where they are if a process with this configuration goes on; `None`: they go on, or there are
+    /// Why the flows in its fast path cannot continue under a process with this configuration; `None`: they can, or there are
     /// none.
     pub fn loses_flows_to(&self, config: &Config) -> Option<String> {
         if self.pins.as_os_str().is_empty() {

@@ -1,4 +1,4 @@
-//! The prefixes that hosts were told of, kept on disk, so that the next run deprecates those that it does not advertise (RFC 9096 §3.5).
+//! The prefixes advertised to hosts, kept on disk, so that the next run deprecates those that it does not advertise (RFC 9096 §3.5).
 
 use crate::worker::Clock;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ const DIRECTORY: &str = "/var/lib/sixway";
 /// Lifetimes are extended by each advertisement: the file lags behind by at most this time.
 const BEHIND: Duration = Duration::from_secs(300);
 
-/// A promise as it is kept.
+/// A stored prefix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Promise {
     /// The interface.

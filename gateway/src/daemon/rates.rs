@@ -1,4 +1,4 @@
-//! What passed lately: the counters of the last seconds, one sample each second.
+//! Rates: the counters of the last seconds, one sample each second.
 
 use crate::view::Rates;
 use sixway_dataplane::{Counters, DropReason};

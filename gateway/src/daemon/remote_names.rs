@@ -1,4 +1,4 @@
-//! Remotes that are names: the DNS is asked for each, again and again.
+//! Tunnel remotes given as names: each is resolved periodically.
 
 use crate::config::{Config, Remote};
 use sixway_wire::Prefix4;
@@ -24,7 +24,7 @@ pub(super) fn remotes() -> (RemoteSender, RemoteReceiver) {
 /// The remotes of a gateway that are names.
 pub(super) struct RemoteNames {
     answers: RemoteReceiver,
-    /// Keeps the channel open where there are no names.
+    /// Keeps the channel open without names.
     _open: RemoteSender,
     /// They end with this.
     _asking: JoinSet<()>,

@@ -28,9 +28,9 @@ const CONTROL: usize = 256;
 enum Ending {
     /// It is to end, or has to.
     Whole(Result<(), RunError>),
-    /// Another process goes on.
+    /// Another process continues.
     MakingWay,
-    /// This process goes on as another.
+    /// This process re-executes itself.
     Anew,
 }
 
@@ -47,14 +47,14 @@ pub fn run(start: &Start<'_>) -> Result<(), RunError> {
         .build()
         .map_err(|error| RunError::Io("runtime".into(), error))?;
     let end = runtime.block_on(live(start, started));
-    // A name that the DNS is still being asked for must not hold the end up.
+    // A pending DNS lookup must not delay the end.
     runtime.shutdown_background();
     match end {
         Err(error) | Ok(Ending::Whole(Err(error))) => Err(error),
         Ok(Ending::Whole(Ok(())) | Ending::MakingWay) => Ok(()),
         Ok(Ending::Anew) => {
             let error = takeover::re_execute();
-            // What cannot be put back is in the state file for the next.
+            // What cannot be restored stays in the state file for the next process.
             let _ = host::clear_up(start.directory, &start.config.gateway.name);
             Err(RunError::Takeover(format!("the gateway stopped: it could not be restarted: {error}")))
         }
@@ -146,7 +146,7 @@ fn say_ready(facts: &Facts, workers: usize, further: &[(&str, String)], started:
     let metrics = facts.metrics.as_ref().map_or_else(String::new, |url| format!(" · metrics {url}"));
     let milliseconds = started.elapsed().as_millis();
     text.push_str(&format!("ready in {milliseconds} ms · admin {}{metrics}\n", socket.display()));
-    // Where nobody reads, there is nobody to tell.
+    // If the output is closed, nobody can be notified.
     let _ = io::stdout().lock().write_all(text.as_bytes());
 }
 

@@ -1,5 +1,5 @@
-//! The sockets of the admin API and of the metrics. Connections are bounded in number and in time, so that nobody who may
-//! connect can hold the gateway's memory or its descriptors.
+//! The sockets of the admin API and of the metrics. Connections are bounded in number and in time, so that
+//! no client can exhaust the gateway's memory or descriptors.
 
 use super::gateway::Gateway;
 use crate::admin;
@@ -25,8 +25,8 @@ const CONNECTIONS: usize = 32;
 /// How long a connection may last.
 const LIFETIME: Duration = Duration::from_secs(60);
 
-/// Makes room for the admin socket: one that a gateway left behind makes way. Until this has succeeded what is there belongs
-/// to somebody else, and must not be noted as ours.
+/// Removes a stale admin socket. Until this has succeeded, an existing path belongs to another process and must not be recorded as
+/// ours.
 ///
 /// # Errors
 /// Somebody listens there, something else is in its place, or the kernel refused.
@@ -95,7 +95,7 @@ where
     }
 }
 
-/// A listener that accepts while there is room.
+/// A listener that accepts up to a limit of connections.
 struct Bounded<L> {
     listener: L,
     free: Arc<Semaphore>,

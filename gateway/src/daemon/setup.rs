@@ -9,7 +9,7 @@ use sixway_dataplane::mechanism::table::Kind;
 use sixway_wire::Prefix4;
 use std::path::{Path, PathBuf};
 
-/// What the host is to be set up with; `directory` is where state files are kept.
+/// The settings of the host; `directory` holds state files.
 pub(super) fn plan(config: &Config, directory: &Path, worker_key: [u64; 2]) -> HostPlan {
     let (mut routes4, mut routes6) = (Vec::new(), Vec::new());
     for route in config.routes() {
@@ -36,7 +36,7 @@ pub(super) fn plan(config: &Config, directory: &Path, worker_key: [u64; 2]) -> H
     }
 }
 
-/// Where what carries packets on without the process is pinned; empty: nothing is.
+/// Where the fast path is pinned; empty without one.
 pub(super) fn pins(config: &Config) -> PathBuf {
     let fast_path = config.fast_path.as_ref().filter(|it| it.is_on());
     fast_path.map_or_else(PathBuf::new, |it| it.pin_path.clone())

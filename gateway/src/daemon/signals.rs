@@ -1,5 +1,5 @@
 //! The signals that stop or reload a gateway: read from a signalfd, not caught. A signal that nobody has read stays pending, also for the process
-//! that this one becomes.
+//! after re-execution.
 
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -9,7 +9,7 @@ use tokio::io::unix::AsyncFd;
 /// Those that are waited for.
 pub(super) struct Signals {
     file: AsyncFd<SignalFd>,
-    /// SIGHUP came while nobody waited for it.
+    /// SIGHUP arrived while nothing waited for it.
     hung_up: bool,
 }
 

@@ -10,7 +10,7 @@ pub struct Start<'a> {
     pub config: &'a Config,
     /// The file that this was read from; SIGHUP reads it again.
     pub file: &'a Path,
-    /// Where state files are kept.
+    /// The directory of state files.
     pub directory: &'a Path,
     /// The process that runs this gateway is to make way.
     pub takeover: bool,

@@ -1,7 +1,6 @@
-//! One process of a gateway makes way for another: by `sixway run --takeover`, or for itself on SIGHUP.
-//!
-//! The one that leaves stops its workers, writes down the sessions that the fast path does not carry, and ends without putting anything
-//! back: device, routes, settings and what is pinned stay. The lock of the state file is free then, and the other goes on with all of it.
+//! One process of a gateway hands over to another: to `sixway run --takeover`, or to itself on SIGHUP.
+//! The old process stops its workers, writes the sessions that are not in the fast path to a file, and ends without restoring anything:
+//! device, routes, settings and pinned objects stay. This releases the lock of the state file, and the new process continues with all of it.
 
 use super::error::RunError;
 use super::handover_file::{self, Found, Handed};
@@ -75,7 +74,7 @@ async fn take_flows_back(client: &Client) -> Result<(), String> {
     }
 }
 
-/// Where the sessions are while nobody has them.
+/// The file with the sessions between the two processes.
 pub(super) fn file(directory: &Path, name: &str) -> PathBuf {
     directory.join(format!("{name}.handover"))
 }
@@ -100,7 +99,7 @@ pub(super) fn take_over(start: &Start<'_>, from: &Predecessor, engines: &mut [En
             Found::default()
         }
     };
-    // They are told once.
+    // They are handed over once.
     let _ = std::fs::remove_file(&path);
     let all = (sessions.len() + nobodys) as u64;
     unite(&sessions, engines);
@@ -204,7 +203,7 @@ fn same_file(program: &Path) -> bool {
     own.is_some() && own == number(program)
 }
 
-/// What a gateway would be told by SIGHUP: the configuration as it is now, if it could be taken over to.
+/// The configuration that SIGHUP loads, if the gateway can continue with it.
 pub(super) fn reloaded(start: &Start<'_>) -> Option<Config> {
     match Config::load(start.file, &crate::host::host_facts()) {
         Ok((config, _)) if config.gateway.name != start.config.gateway.name => {

@@ -93,13 +93,13 @@ impl Threads {
             sessions.extend(exported.await.unwrap_or_default());
         }
         for handle in self.handles.drain(..) {
-            // A panic was caught and told in the thread.
+            // A panic was caught and reported by the thread.
             let _ = handle.join();
         }
         sessions
     }
 
-    /// Tells all workers to stop, and waits until they have; their queues are closed then.
+    /// Stops all workers and waits for them; their queues are closed then.
     pub(super) fn stop(&mut self) {
         for post in self.posts.drain(..) {
             while post.send(Command::Stop) == Err(Unreachable::Busy) {
@@ -107,7 +107,7 @@ impl Threads {
             }
         }
         for handle in self.handles.drain(..) {
-            // A panic was caught and told in the thread.
+            // A panic was caught and reported by the thread.
             let _ = handle.join();
         }
     }
@@ -122,7 +122,7 @@ fn dealt(queues: Vec<TunQueue>, workers: usize) -> Vec<Vec<TunQueue>> {
     hands
 }
 
-/// Says it when a worker ends that was not told to: one that panics must not leave the gateway without it.
+/// Reports a worker that ends unexpectedly: after a panic the gateway must not continue without it.
 fn guard(number: usize, worker: impl FnOnce() -> io::Result<()>, said: &UnboundedSender<String>) {
     let what = match catch_unwind(AssertUnwindSafe(worker)) {
         Ok(Ok(())) => return,

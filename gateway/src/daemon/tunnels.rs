@@ -201,7 +201,7 @@ impl<'c> Tunnels<'c> {
                 }
             }
             if seen != self.now {
-                // What a rule stands for is there as long as the rule is in force.
+                // A rule must not be in force longer than what it stands for.
                 if let Some(offload) = offload {
                     offload.change(&seen);
                 }
@@ -233,7 +233,7 @@ impl<'c> Tunnels<'c> {
         });
     }
 
-    /// Other addresses from now on.
+    /// Sets other addresses.
     pub(super) async fn change(&mut self, seen: Surroundings, host: &mut Host, gateway: &Gateway) {
         let before = tunnel_ends(self.config, &self.now);
         let was = std::mem::replace(&mut self.now, seen);
@@ -241,7 +241,7 @@ impl<'c> Tunnels<'c> {
         for address in before.intersection(&after) {
             match (was.holder(*address), self.now.holder(*address)) {
                 (Some(name), None) => {
-                    tracing::info!(
+                    tracing::warn!(
                         "{name} lost the tunnel address {address}: nothing can come in until it returns"
                     );
                 }
@@ -251,12 +251,11 @@ impl<'c> Tunnels<'c> {
         }
         self.warn_of_taken_ends(&was);
         if before != after {
-            let list =
-                |set: &BTreeSet<Ipv4Addr>| set.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            tracing::info!(
-                "local tunnel addresses: {}",
-                if after.is_empty() { "none".into() } else { list(&after) }
-            );
+            let list = after.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            match after.is_empty() {
+                true => tracing::warn!("no local tunnel address is left: tunnels are down until one returns"),
+                false => tracing::info!("local tunnel addresses: {list}"),
+            }
         }
         if self.config.has_tunnels() {
             if let Err(error) = self.open_sockets() {
@@ -341,7 +340,7 @@ impl<'c> Tunnels<'c> {
         }
     }
 
-    /// What is advertised where, in a few words.
+    /// The links with advertisements, and a summary of each.
     pub(super) fn advertised(&self) -> Vec<(String, String)> {
         let links = self.config.router_advertisements.iter().map(|it| {
             let link = it.interface.clone().or_else(|| it.over.clone()).unwrap_or_default();
@@ -368,14 +367,14 @@ impl<'c> Tunnels<'c> {
         }
     }
 
-    /// Leaves everything as it is for who takes over. The raw sockets stay open while this lives.
+    /// Leaves everything unchanged for the next process. The raw sockets stay open until this is dropped.
     pub(super) fn leave(&mut self) {
         self.keep_promises();
         self.advertisers.drain(..).for_each(|(_, advertiser)| advertiser.leave());
         self.ingress.leave();
     }
 
-    /// The first part of the end: nothing is steered, nothing is routed into the device. The raw sockets stay open while this lives.
+    /// The first part of the end: removes steering and the routes into the device. The raw sockets stay open until this is dropped.
     pub(super) fn finish(&mut self, host: &mut Host) {
         self.ingress.end();
         // What is not removed vanishes with the device, or is in the record.
@@ -387,7 +386,7 @@ fn told(errors: &[HostError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// Gives path errors to the workers when there are some, and back.
+/// Waits for path errors, passes them to the workers, and returns them.
 async fn relay(errors: &mut Option<PathErrorRelay>, gateway: &Gateway) -> Vec<Arc<[u8]>> {
     let Some(relay) = errors else { return std::future::pending().await };
     match relay.next().await {

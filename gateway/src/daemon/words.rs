@@ -1,4 +1,4 @@
-//! Values of the engine, put into words.
+//! Values of the engine as text.
 
 use super::fast_path_handle::FastPathState;
 use crate::view::{CarriedRow, CounterRow, FastPathRow, FastPathShare, PassedRow};
@@ -24,7 +24,7 @@ pub(super) fn passed(counters: &Counters, kind: Kind) -> u64 {
     counters.passed_total(kind)
 }
 
-/// The fast path, as the admin API says it.
+/// The fast path for the admin API.
 pub(super) fn fast_path(summary: FastPathShare, seen: &FastPathState) -> FastPathRow {
     let carried = seen.counts.carried().map(|(mechanism, out, back)| CarriedRow {
         mechanism: mechanism.title().into(),

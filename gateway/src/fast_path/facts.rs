@@ -1,4 +1,4 @@
-//! From what the kernel says of its links to what the programs are told.
+//! From the kernel's links to the facts that the programs need.
 
 use super::features::Features;
 use super::link::Link;

@@ -1,5 +1,5 @@
-//! What drivers can do, by generic netlink: whether XDP frames can be sent by a device, whether it joins packets to lists, and whether it
-//! cuts what is in a tunnel.
+//! Driver features, by generic netlink: whether a device can send XDP frames, whether it builds packet lists, and whether it segments
+//! tunnelled packets.
 
 use super::netlink::NetlinkSocket;
 use super::octets::{attribute, attributes, number16, number32, number64, text, write_attribute};
@@ -44,7 +44,7 @@ pub(super) struct Asker {
 }
 
 impl Asker {
-    /// Learns what the kernel can be asked.
+    /// Looks up the netlink families.
     ///
     /// # Errors
     /// Generic netlink is not available.

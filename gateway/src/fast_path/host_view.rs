@@ -1,4 +1,4 @@
-//! A look at the host: its links, policy rules, routes and features, and the facts that follow from them.
+//! Reads the host's links, policy rules, routes and features, and derives facts from them.
 
 use super::event;
 use super::facts::{Attached, Facts, View};
@@ -14,7 +14,7 @@ const RTM_GETLINK: u16 = 18;
 const RTM_GETROUTE: u16 = 26;
 const RTM_GETRULE: u16 = 34;
 
-/// The sockets that the kernel is asked by.
+/// The sockets for requests to the kernel.
 pub(super) struct HostView {
     pub netlink: NetlinkSocket,
     features: Option<Asker>,
@@ -34,7 +34,7 @@ impl HostView {
         })
     }
 
-    /// Whether there is a route that leads several ways, or depends on more than the destination: all routes are read. What cannot be
+    /// Whether a route is multipath or depends on more than the destination: reads all routes. What cannot be
     /// known is not relied upon.
     pub fn leads_several_ways(&mut self) -> bool {
         let mut several = false;
@@ -50,7 +50,7 @@ impl HostView {
         several || asked.is_err()
     }
 
-    /// What there is; `tun` is the index of the gateway's device.
+    /// The current facts; `tun` is the index of the gateway's device.
     ///
     /// # Errors
     /// The kernel's.

@@ -1,5 +1,5 @@
-//! The thread that keeps the programs' view of the host: it hears the kernel's events, says that the gateway is there, asks the
-//! neighbours in use whether they are, and tells the daemon what has changed.
+//! The thread that keeps the programs' view of the host: it receives netlink events, sends the heartbeat of the gateway, probes neighbours in
+//! use, and reports changes to the daemon.
 
 use super::event::{self, Event};
 use super::facts::{Attached, Facts};
@@ -23,12 +23,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// The programs' maps, as far as they are kept here.
+/// The programs' maps that the keeper updates.
 pub trait Maps: Send + Sync {
-    /// Says that the gateway is there.
+    /// Sends the heartbeat of the gateway.
     fn beat(&self);
 
-    /// Begins a new generation: whatever was found in the kernel's tables is asked for again.
+    /// Starts a new generation: programs look up cached kernel results again.
     fn bump(&self);
 
     /// The neighbours in use; one may be there more than once.
@@ -67,7 +67,7 @@ impl Maps for ProgramMaps {
     }
 }
 
-/// What is said to the thread.
+/// A message to the thread.
 enum Command {
     Attached(Vec<Attached>),
     End,
@@ -83,7 +83,7 @@ pub struct Keeper {
 
 /// Well below the two seconds after which the gateway is taken to be away.
 const BEAT: Duration = Duration::from_millis(200);
-/// How often neighbours are asked, and settings looked at that no event tells of.
+/// How often neighbours are probed, and settings without events are read.
 const TICK: Duration = Duration::from_secs(2);
 /// Next hops unused for this time are freed.
 const IDLE: Duration = Duration::from_secs(60);
@@ -231,7 +231,7 @@ impl Work {
         }
     }
 
-    /// Asks neighbours, frees what is not used, and looks at what no event tells of.
+    /// Probes neighbours, frees unused next hops, and reads settings without events.
     fn each_tick(&mut self) {
         self.probe();
         self.look();
@@ -243,7 +243,7 @@ impl Work {
         }
     }
 
-    /// A silent change of an Ethernet address would be a hole: no packet of the kernel's own asks for it.
+    /// Without probes, a changed Ethernet address would go unnoticed: the kernel sends no packets of its own there.
     fn probe(&mut self) {
         let used = self.maps.in_use();
         if used.is_empty() {
@@ -267,7 +267,7 @@ impl Work {
         self.watch.several = self.kernel.leads_several_ways();
     }
 
-    /// Looks at links, rules and features, and tells what has become of them.
+    /// Reads links, rules and features, and reports the facts.
     fn look(&mut self) {
         match self.kernel.facts(self.tun, &self.attached, self.watch.several) {
             Ok(facts) if self.last.as_ref() != Some(&facts) => {

@@ -1,4 +1,4 @@
-//! The links of this host, as netlink tells them.
+//! The links of this host, from netlink.
 
 use super::octets::{attribute, number16, number32, text};
 

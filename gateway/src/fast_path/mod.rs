@@ -1,4 +1,4 @@
-//! What the fast path's programs need to know of the host while they run, kept by a thread of its own.
+//! What the fast path's programs need to know of the host, kept current by a thread.
 //!
 //! ```text
 //!     netlink ─▶ event ─▶ relevance ─▶ pace ─▶ a new generation: whatever was found in the kernel's tables is asked for again

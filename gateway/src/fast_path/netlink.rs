@@ -1,4 +1,4 @@
-//! Questions to the kernel by netlink, and its answers: on a socket of their own, so that no event stands between them.
+//! Netlink requests and responses, on a separate socket without events.
 
 use super::octets::{message, messages, number32};
 use nix::sys::socket::sockopt::ReceiveTimeout;
@@ -37,17 +37,17 @@ impl NetlinkSocket {
         Self::by(open(protocol, 0)?)
     }
 
-    /// The same by a socket that is there.
+    /// The same with an open socket.
     ///
     /// # Errors
     /// The kernel's.
     pub fn by(socket: OwnedFd) -> io::Result<Self> {
-        // It answers at once; whatever keeps it, the heartbeat must not stop for ever.
+        // The kernel answers at once; should it not, the heartbeat must not stop forever.
         setsockopt(&socket, ReceiveTimeout, &TimeVal::new(1, 0))?;
         Ok(Self { socket, sequence: 0, buffer: vec![0; DATAGRAM] })
     }
 
-    /// All that the kernel has of a kind: the messages' bodies, given to `take`.
+    /// Dumps all objects of a kind: passes the messages' bodies to `take`.
     ///
     /// # Errors
     /// The kernel's.
@@ -55,7 +55,7 @@ impl NetlinkSocket {
         self.ask(kind, NLM_F_DUMP, body, take)
     }
 
-    /// One question.
+    /// Sends one request.
     ///
     /// # Errors
     /// The kernel's.
@@ -63,7 +63,7 @@ impl NetlinkSocket {
         self.ask(kind, NLM_F_ACK, body, take)
     }
 
-    /// A change of something that is there.
+    /// Changes an existing object.
     ///
     /// # Errors
     /// The kernel's: it is not there.

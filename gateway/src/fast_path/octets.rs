@@ -1,4 +1,4 @@
-//! Netlink messages and attributes (linux/netlink.h): octets in, pieces out. A piece that is cut short ends the walk.
+//! Netlink messages and attributes (linux/netlink.h): octets in, pieces out. A truncated piece ends the iteration.
 
 /// `struct nlmsghdr`.
 const MESSAGE_HEADER: usize = 16;

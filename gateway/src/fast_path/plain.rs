@@ -1,4 +1,4 @@
-//! Whether the kernel's routes depend on the destination alone, so that an answer may be remembered by it.
+//! Whether the kernel's routes depend on the destination alone, so that a lookup can be cached by destination.
 
 use super::octets::{attribute, number32};
 

@@ -1,4 +1,4 @@
-//! Setting the host up for a gateway, and putting it back.
+//! Sets up the host for a gateway, and restores it.
 
 use super::error::HostError;
 use super::forwarding::{Forwarding, Setting, device_settings, host_settings};
@@ -24,7 +24,7 @@ const SUBSCRIBER_BITS: u8 = <std::net::Ipv6Addr as InsideHost>::SUBSCRIBER_BITS;
 pub struct HostPlan {
     /// The gateway's name.
     pub gateway: String,
-    /// Where state files are kept.
+    /// The directory of state files.
     pub directory: PathBuf,
     /// The device's name.
     pub device: String,
@@ -52,7 +52,7 @@ pub struct HostPlan {
     pub shared_ports: Vec<Ports>,
 }
 
-/// A host that is set up. What vanishes with the device is put back by closing the device; the rest by [`Host::end`], or
+/// A configured host. What vanishes with the device is restored by closing the device; the rest by [`Host::end`], or
 /// when this is dropped.
 #[derive(Debug)]
 pub struct Host {
@@ -78,7 +78,7 @@ impl Host {
         let (record, left) =
             Record::take_as(&plan.directory, &plan.gateway, Some(&successor)).map_err(HostError::Record)?;
         tell_leftovers(&plan.gateway, &left);
-        // From here on, whatever fails drops this, which puts back what was done.
+        // From here on, any failure drops this, which reverts the changes.
         let mut host = Self::of(record);
         (host.adopted, host.pins) = (left.adopted, plan.pins.clone());
         let tun = open(plan, left.adopted)?;
@@ -170,7 +170,7 @@ impl Host {
     /// Gives everything up as it is, for who takes over.
     ///
     /// # Errors
-    /// As for [`Self::keep_for_successor`]; then everything is put back.
+    /// As for [`Self::keep_for_successor`]; then everything is restored.
     pub fn leave(mut self) -> Result<(), HostError> {
         self.keep_for_successor()?;
         if let Some(record) = self.record.take() {
@@ -182,7 +182,7 @@ impl Host {
     /// Sets nothing up but the state file: a gateway that needs no device changes nothing on its host.
     ///
     /// # Errors
-    /// The state file cannot be had.
+    /// The state file cannot be used.
     pub fn without_device(directory: &Path, gateway: &str) -> Result<Self, HostError> {
         let (record, left) = Record::take(directory, gateway).map_err(HostError::Record)?;
         tell_leftovers(gateway, &left);

@@ -7,20 +7,20 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a host cannot be set up. What was done was put back.
+/// Why setting up the host failed. Changes were reverted.
 #[derive(Debug)]
 pub enum HostError {
     /// CAP_NET_ADMIN is missing; the device's name.
     NotPermitted(String),
-    /// The state file cannot be had.
+    /// The state file cannot be used.
     Record(RecordError),
-    /// The device cannot be had: its name, and what the kernel said.
+    /// The device cannot be created: its name and the error.
     Device(String, io::Error),
     /// A setting under `/proc/sys` cannot be made.
     Setting(PathBuf, io::Error),
     /// A route cannot be set.
     Route(RouteError),
-    /// An address cannot be given: which, and what the kernel said.
+    /// An address cannot be added: which, and the error.
     Address(String, String),
     /// The table in the packet filter cannot be made.
     PacketFilter(NftError),

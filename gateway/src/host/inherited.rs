@@ -1,4 +1,4 @@
-//! What a gateway before this one set, and the kernel still has: so that the next one changes only what is to be another.
+//! What the previous process configured in the kernel, so that this one changes only the differences.
 
 use super::kernel;
 use super::record::Record;

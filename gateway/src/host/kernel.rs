@@ -12,7 +12,7 @@ use sixway_wire::{Prefix4, Prefix6};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Why the kernel did not do what it was asked.
+/// Why a request to the kernel failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// There is such a thing already.

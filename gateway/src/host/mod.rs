@@ -1,6 +1,6 @@
-//! What the gateway changes on its host, and how it is put back.
+//! What the gateway changes on its host, and how that is restored.
 //! Every change that does not vanish with the device is written to a state file before it is made, so that
-//! whoever starts after a sudden end, or `sixway cleanup`, can put it back.
+//! the next start after a crash, or `sixway cleanup`, can restore it.
 
 mod capability;
 mod device;

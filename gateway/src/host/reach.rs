@@ -19,7 +19,7 @@ pub(super) struct AppliedReach {
 }
 
 impl AppliedReach {
-    /// What is there already.
+    /// What exists already.
     pub(super) fn of(present: Reach) -> Self {
         Self { present }
     }

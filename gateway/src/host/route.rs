@@ -11,7 +11,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 pub enum RouteError {
     /// There is another route to the same prefix.
     Exists(String),
-    /// The kernel refused: what was asked, and what it said.
+    /// The kernel refused: the request and the error.
     Kernel(String, String),
 }
 
@@ -41,7 +41,7 @@ impl Routes {
     /// Connects.
     ///
     /// # Errors
-    /// The netlink socket cannot be had.
+    /// The netlink socket cannot be opened.
     pub fn connect() -> Result<Self, RouteError> {
         let (connection, handle, _) = rtnetlink::new_connection()
             .map_err(|error| RouteError::Kernel("netlink".into(), error.to_string()))?;

@@ -1,6 +1,6 @@
 //! Whether a table is coloured.
 
-/// Whether a table may be coloured: only on a terminal that was not told otherwise.
+/// Whether to colour tables: only on a terminal, unless `NO_COLOR` is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
     /// Plain text.

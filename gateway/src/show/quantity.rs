@@ -13,7 +13,7 @@ pub(crate) fn count(value: u64) -> String {
     text
 }
 
-/// A count that may not be kept.
+/// A count that may be unknown.
 pub(super) fn count_or_dash(value: Option<u64>) -> String {
     value.map_or_else(|| "–".into(), count)
 }

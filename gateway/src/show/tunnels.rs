@@ -36,7 +36,7 @@ pub fn six_rd(rows: &[SixRdRow], colour: Colour) -> String {
     table.text(colour)
 }
 
-/// What hosts on the links are told.
+/// Router advertisements per link.
 pub fn router_advertisements(rows: &[RouterAdvertisementRow], colour: Colour) -> String {
     if rows.is_empty() {
         return "No router advertisements are configured.\n".into();

@@ -8,13 +8,13 @@ use sixway_control::dns64::upstream::{Health, Row};
 /// What does not change while it runs.
 #[derive(Clone, Debug, Default)]
 pub struct Dns64Facts {
-    /// Where clients ask and with which prefix, in a few words.
+    /// A summary of listening addresses and prefix.
     pub serves: String,
-    /// What upstreams are called.
+    /// The upstreams' names.
     pub upstreams: Vec<String>,
     /// Maximum cache size in octets.
     pub cache: u64,
-    /// Queries that may wait.
+    /// Maximum number of waiting queries.
     pub waiting: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What the admin API says of the DNS64.
+//! The rows of DNS64 in the admin API.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What is shown of a running gateway: the rows that the admin API answers with, `sixway show` prints and metrics count.
+//! The state of a running gateway as rows: the admin API returns them, `sixway show` prints them and metrics export them.
 
 mod dns64;
 mod dns64_rows;

@@ -1,4 +1,4 @@
-//! What the admin API says: plain values, the same for the server that writes them and for `sixway show` that reads them.
+//! The rows of the admin API: plain values, used by the server that writes them and by `sixway show` that reads them.
 
 use super::dns64_rows::Dns64Row;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub struct Status {
     pub device: Option<Device>,
     /// What passes, averaged over the last seconds.
     pub rates: Rates,
-    /// The fast path, if there is one.
+    /// The fast path, if configured.
     #[serde(default)]
     pub fast_path: Option<FastPathShare>,
     /// Sessions of all mechanisms.
@@ -27,7 +27,7 @@ pub struct Status {
     pub bindings: u64,
     /// One row for each configured mechanism.
     pub mechanisms: Vec<MechanismRow>,
-    /// The DNS64, if there is one.
+    /// DNS64, if configured.
     pub dns64: Option<Dns64Row>,
     /// Where metrics are served, if they are.
     pub metrics: Option<String>,
@@ -125,7 +125,7 @@ pub struct PassedRow {
 pub struct MechanismRow {
     /// `nat64`, `siit`.
     pub name: String,
-    /// What it serves, in a few words: its prefix and pool.
+    /// A summary of what it serves: its prefix and pool.
     pub serves: String,
     /// Frames a second that it translated; shared by all mechanisms of one name.
     pub frames: f64,
@@ -184,7 +184,7 @@ pub struct SessionRow {
     pub remote: String,
     /// TCP's state by the RFC's name, or `open`.
     pub state: String,
-    /// Seconds since its last packet, if that is kept.
+    /// Seconds since its last packet, if known.
     pub idle_seconds: Option<u64>,
     /// Seconds until it ends if nothing comes.
     pub ends_in_seconds: u64,
@@ -220,7 +220,7 @@ pub struct BindingRow {
     pub sessions: u64,
 }
 
-/// Some rows of a table, and how to ask for those that follow.
+/// A page of a table, and the cursor of the next page.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Page<T> {
     /// The rows.
@@ -273,7 +273,7 @@ pub struct RouterAdvertisementRow {
     pub pref64: Option<String>,
     /// Packets with advertisements to all nodes.
     pub multicast: u64,
-    /// Packets with advertisements to a host that asked.
+    /// Advertisements unicast to a soliciting host.
     pub unicast: u64,
     /// Neighbour advertisements over ISATAP.
     pub neighbours: u64,
@@ -283,7 +283,7 @@ pub struct RouterAdvertisementRow {
     pub solicitations_dropped: u64,
     /// Neighbour discovery messages that failed validation.
     pub malformed: u64,
-    /// Other routers' contradictions that were told.
+    /// Inconsistent advertisements of other routers (RFC 4861 §6.2.7).
     pub inconsistencies: u64,
 }
 
@@ -300,7 +300,7 @@ pub struct AdvertisedRow {
     pub deprecated: bool,
 }
 
-/// Where a tunnel whose remote is a name leads from now on.
+/// The new remote address of a tunnel whose remote is a name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NewRemote {
     /// The tunnel's name.

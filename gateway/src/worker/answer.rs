@@ -2,5 +2,5 @@
 
 use tokio::sync::oneshot;
 
-/// Where an answer goes; nobody may be waiting any more.
+/// Where an answer goes; the receiver may be gone.
 pub type Answer<T> = oneshot::Sender<T>;

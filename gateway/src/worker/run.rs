@@ -55,7 +55,7 @@ enum LoopState {
     Busy,
     /// Nothing waits.
     Idle,
-    /// It was told to stop.
+    /// A stop command arrived.
     Stop,
 }
 
@@ -274,7 +274,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
                     return Ok(LoopState::Stop);
                 }
                 Err(TryRecvError::Empty) => return Ok(LoopState::Idle),
-                // Nobody is left who could tell it to stop.
+                // All senders are gone: nobody can stop it otherwise.
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Ok(LoopState::Stop),
             }
         }
@@ -310,7 +310,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
     }
 }
 
-/// Answers; who asked may have given up in between.
+/// Sends the answer; the receiver may be gone.
 fn give<T>(to: Answer<T>, answer: T) {
     let _ = to.send(answer);
 }

@@ -1,4 +1,4 @@
-//! A connection to an upstream: TCP, and TLS over it if that is its way. Whatever is wrong is known within [`PATIENCE`].
+//! A connection to an upstream: TCP, with TLS if configured. Any failure is detected within [`PATIENCE`].
 
 use sixway_control::dns64::Failure;
 use std::io;

@@ -1,4 +1,4 @@
-//! DNS over one HTTP/2 connection to an upstream (RFC 8484): each question is a POST in a stream of its own.
+//! DNS over one HTTP/2 connection to an upstream (RFC 8484): each query is a POST in its own stream.
 
 use super::backlog::{Backlog, Waiting};
 use super::connect::Fault;

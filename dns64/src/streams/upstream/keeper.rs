@@ -1,4 +1,4 @@
-//! Keeps the connections to one upstream: opens them when questions wait, and says what became of the questions of those that ended.
+//! The connections to one upstream: opens them when queries wait, and retries or fails the queries of closed ones.
 
 use super::backlog::Backlog;
 use super::connect::{self, Fault};

@@ -1,4 +1,4 @@
-//! Upstreams that are asked by streams: TCP, TLS, HTTPS. Connections are kept and reused; each takes up questions as it has room.
+//! Upstreams queried over TCP, TLS and HTTPS. Connections are kept and reused; each takes queries as it has room.
 //!
 //! ```text
 //!   UpstreamQuery ─▶ Keeper (one for each upstream) ─▶ Backlog ─▶ connection: pipeline, or https

@@ -1,5 +1,5 @@
-//! DNS over one TCP or TLS connection to an upstream (RFC 7766 §6.2.1.1): many questions at a time, each under an ID of the connection's own, and replies in
-//! any order.
+//! DNS over one TCP or TLS connection to an upstream (RFC 7766 §6.2.1.1): many queries at a time, each under an ID of the connection's own, and
+//! replies in any order.
 
 use super::backlog::{Backlog, Waiting};
 use super::connect::Fault;

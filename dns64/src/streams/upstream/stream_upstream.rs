@@ -1,4 +1,4 @@
-//! An upstream that is asked by streams.
+//! An upstream queried over TCP, TLS or HTTPS.
 
 use hyper::Uri;
 use std::net::SocketAddr;
@@ -6,25 +6,25 @@ use std::sync::Arc;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-/// How an upstream is asked.
+/// The transport of an upstream.
 #[derive(Clone, Debug)]
 pub enum UpstreamTransport {
     /// DNS over TCP.
     Tcp,
-    /// DNS over TLS, with whoever can prove to be `name`.
+    /// DNS over TLS; the certificate must be for `name`.
     Tls {
         /// A host name or an address.
         name: ServerName<'static>,
-        /// Whom we believe.
+        /// The trusted authorities.
         config: Arc<ClientConfig>,
     },
     /// DNS over HTTPS.
     Https {
         /// A host name or an address.
         name: ServerName<'static>,
-        /// Whom we believe.
+        /// The trusted authorities.
         config: Arc<ClientConfig>,
-        /// Where it takes queries.
+        /// The URI for queries.
         uri: Uri,
     },
 }
@@ -34,6 +34,6 @@ pub enum UpstreamTransport {
 pub struct StreamUpstream {
     /// Where it is.
     pub address: SocketAddr,
-    /// How it is asked.
+    /// Its transport.
     pub transport: UpstreamTransport,
 }

@@ -1,4 +1,4 @@
-//! Whom a client of TLS believes: the system's certificate authorities, or those of a file.
+//! Trusted certificate authorities for TLS: the system's, or those of a file.
 
 use super::super::certificate::{CertificateFault, certificates};
 use super::super::listener::{DOT, HTTP2};

@@ -1,8 +1,8 @@
 //! The programs attached to interfaces, those that should be, and the replacement of one by the other.
 //!
 //! ```text
-//!     the host, the tunnels: changed ─▶ chosen ── differs ──▶ prepared ─▶ loaded (1–2 s, elsewhere) ─▶ hung ─▶ as chosen?
-//!                                         └ wrong by now: nothing is forwarded until then                 └ no: again
+//!     the host, the tunnels: changed ─▶ chosen ── differs ──▶ prepared ─▶ loaded (1–2 s, elsewhere) ─▶ attached ─▶ as chosen?
+//!                                         └ now wrong: nothing is forwarded until then                 └ no: again
 //! ```
 
 use super::choice::{ChosenPrograms, ProgramChoice};
@@ -23,7 +23,7 @@ pub(super) struct ProgramExchange<'c> {
     pub choice: ProgramChoice<'c>,
     pub now: Surroundings,
     pub facts: Facts,
-    /// What is to attach.
+    /// The programs that should be attached.
     pub chosen: ChosenPrograms,
     /// The rules in force; `None`: a replacement failed halfway, and interfaces may differ.
     in_force: Option<Arc<Offer>>,
@@ -65,7 +65,7 @@ impl<'c> ProgramExchange<'c> {
         exchange
     }
 
-    /// The host is like this from now on.
+    /// Applies new facts about the host.
     pub fn learn(&mut self, facts: Facts) {
         let is_stricter = |port: &Port| {
             let before = self.facts.ports.iter().find(|it| it.ifindex == port.ifindex);
@@ -84,7 +84,7 @@ impl<'c> ProgramExchange<'c> {
         self.choose(is_wrong || self.is_attached_where_refused());
     }
 
-    /// The addresses and tunnels are these from now on.
+    /// Applies new addresses and tunnels.
     pub fn change(&mut self, now: &Surroundings) {
         self.now = now.clone();
         self.choose(true);
@@ -107,7 +107,7 @@ impl<'c> ProgramExchange<'c> {
         self.turn.want(Instant::now());
     }
 
-    /// Whether programs attach at an interface that has become a part of another, whose rules they pass by, or the like.
+    /// Whether programs are attached to an interface that has become part of another, whose rules they would bypass, or similar.
     fn is_attached_where_refused(&self) -> bool {
         let refused =
             |ifindex| self.facts.interfaces.iter().any(|it| it.ifindex == ifindex && it.refused.is_some());
@@ -131,7 +131,7 @@ impl<'c> ProgramExchange<'c> {
         self.turn.due().filter(|_| self.loading.is_none())
     }
 
-    /// Prepares the programs that are to attach; [`Self::attach`] has to follow. `None`: there is nothing to be loaded.
+    /// Prepares the programs to load; [`Self::attach`] must follow. `None`: nothing to load.
     pub fn prepare(&mut self) -> Option<Prepared> {
         self.turn.begin();
         let ChosenPrograms { offer, interfaces, .. } = &self.chosen;
@@ -211,7 +211,7 @@ impl<'c> ProgramExchange<'c> {
         }
     }
 
-    /// The engine carries everything from now on, or what the programs know of no longer.
+    /// Passes all packets to the engine, or stops doing so.
     fn halt(&mut self, halted: bool) {
         self.halted = halted;
         let enabled = !halted && self.facts.ipsec.is_none();
@@ -257,7 +257,7 @@ impl<'c> ProgramExchange<'c> {
     }
 }
 
-/// The interfaces that the programs were to attach at.
+/// The interfaces that the programs should be attached to.
 fn tried(fast_path: &FastPath) -> Vec<String> {
     let hung = fast_path.attached().iter().map(|it| it.interface.clone());
     let mut names: Vec<_> = hung.chain(fast_path.left_out().iter().map(|it| it.interface.clone())).collect();
@@ -272,7 +272,7 @@ fn all_there(fast_path: &FastPath) -> bool {
         && fast_path.left_out().iter().all(|it| number(&it.interface) == it.ifindex)
 }
 
-/// Where the programs attach, for the keeper.
+/// Where the programs are attached, for the keeper.
 pub(super) fn hooked(fast_path: &FastPath) -> Vec<Attached> {
     let hooked =
         |it: &sixway_fastpath::Attached| Attached { ifindex: it.ifindex, xdp: it.place == Place::Xdp };

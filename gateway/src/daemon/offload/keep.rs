@@ -11,10 +11,10 @@ use std::time::Instant;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-/// What keeps the programs' view of the host.
+/// The programs and their view of the host.
 pub(in crate::daemon) struct Offload<'c> {
     exchange: Mutex<ProgramExchange<'c>>,
-    /// Other programs are wanted, perhaps.
+    /// Other programs may be needed.
     changed: Notify,
     carried: Arc<FastPathHandle>,
 }
@@ -28,7 +28,7 @@ impl<'c> Offload<'c> {
         self.exchange.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What it carries, for who shows it.
+    /// The handle for counters.
     pub(in crate::daemon) fn carried(&self) -> &Arc<FastPathHandle> {
         &self.carried
     }
@@ -43,8 +43,7 @@ impl<'c> Offload<'c> {
         }
     }
 
-    /// Other addresses and tunnels from now on; to be called before the engines know of them. From here on nothing is forwarded that they
-    /// would not.
+    /// Applies other addresses and tunnels. Call it before the engines get them: from then on nothing is forwarded that they would drop.
     pub(in crate::daemon) fn change(&self, now: &Surroundings) {
         self.lock().change(now);
         self.changed.notify_one();
@@ -70,7 +69,7 @@ impl<'c> Offload<'c> {
     }
 }
 
-/// Lives with what the keeper says and with what is changed, for ever.
+/// Applies events of the keeper and changes, forever.
 pub(in crate::daemon) async fn keep(keeper: &mut Option<Keeper>, offload: Option<&Offload<'_>>) {
     let (Some(keeper), Some(offload)) = (keeper, offload) else { return std::future::pending().await };
     let (mut loading, mut hears) = (None, true);
@@ -94,12 +93,12 @@ pub(in crate::daemon) async fn keep(keeper: &mut Option<Keeper>, offload: Option
 
 type Loading = JoinHandle<Result<Loaded, FastPathError>>;
 
-/// The kernel takes a second or two: neither who asks what is carried nor anybody else waits for it.
+/// Loading takes the kernel a second or two: it runs in another thread.
 fn load(prepared: Prepared) -> Loading {
     tokio::task::spawn_blocking(|| prepared.load())
 }
 
-/// Waits for what is being loaded, which is nothing then; where nothing is, for ever.
+/// Waits for the programs being loaded; forever if there are none.
 async fn end_of(loading: &mut Option<Loading>) -> Result<Loaded, FastPathError> {
     let Some(thread) = loading else { return std::future::pending().await };
     let loaded = thread.await;

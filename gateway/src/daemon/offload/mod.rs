@@ -1,7 +1,6 @@
-//! The fast path of a running gateway: begun before the workers, kept as the host and the tunnels change, ended or left behind.
-//!
-//! Changed: an entry is gone before what it stands for is. So is a rule: programs that would do what is wrong by now forward nothing until
-//! others are in their place, for which nobody waits.
+//! The fast path of a running gateway: started before the workers, updated as the host and the tunnels change, removed or left behind.
+//! On a change, an entry or a rule is removed before what it stands for. Programs with wrong rules forward nothing until others replace
+//! them; nothing waits for that.
 
 mod choice;
 mod exchange;

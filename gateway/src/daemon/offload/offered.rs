@@ -1,4 +1,4 @@
-//! What the fast path carries of a configuration on a host, and what it leaves to the engine: said at the start, and by a check before it.
+//! What the fast path forwards of a configuration, and what it passes to the engine: printed at start and by `sixway check`.
 
 use super::choice::{ProgramChoice, usable, wants};
 use crate::config::{Config, FAST_PATH_INTERFACES, FastPath as Wanted, Surroundings};
@@ -24,7 +24,7 @@ pub fn left_to_the_engine(config: &Config) -> Vec<String> {
     lines
 }
 
-/// The interfaces that no programs attach at though they are meant, and why.
+/// The configured interfaces without programs, and why.
 pub(super) fn not_hooked(wanted: &Wanted, there: &[Interface]) -> Vec<String> {
     let refused = there.iter().filter(|it| wants(wanted, it));
     let mut lines: Vec<String> =

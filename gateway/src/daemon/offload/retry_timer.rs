@@ -1,4 +1,4 @@
-//! When programs are exchanged: at once when others are wanted, and again, ever more rarely, while that fails.
+//! When programs are replaced: at once on a change, then with increasing delays while that fails.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ pub(super) struct RetryTimer {
 }
 
 impl RetryTimer {
-    /// Others are wanted: it is tried at once, and what failed before says nothing of them.
+    /// Requests other programs: tried at once, whatever failed before.
     pub fn want(&mut self, now: Instant) {
         (self.due, self.pause) = (Some(now), None);
     }

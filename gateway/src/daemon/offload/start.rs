@@ -1,5 +1,5 @@
-//! How a fast path begins: what the host's links are, the maps of the gateway before, its flows made sessions again, programs for all of
-//! it, and then the programs at the interfaces.
+//! How a fast path starts: read the host's links, open the maps of the previous process, turn its flows into sessions, load the programs,
+//! and attach them to the interfaces.
 
 use super::choice::{ChosenPrograms, ProgramChoice, interfaces};
 use super::exchange::{ProgramExchange, hooked};
@@ -20,10 +20,10 @@ use sixway_fastpath::{
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// How long the kernel may take to say what links there are.
+/// How long the kernel may take to list the links.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The maps, as soon as there are some.
+/// The maps, once they exist.
 #[derive(Default)]
 struct Later(OnceLock<(Arc<Control>, Arc<NextHops>)>);
 
@@ -93,7 +93,7 @@ pub(in crate::daemon) struct FastPathStart<'a, 'c> {
 /// Starts the fast path if it is configured. Flows of the previous process become sessions of the engines. Without it the gateway continues, unless the configuration requires it.
 ///
 /// # Errors
-/// It is demanded, and cannot be had.
+/// It is required by the configuration and cannot be started.
 pub(in crate::daemon) async fn begin<'c>(
     begin: FastPathStart<'_, 'c>,
     engines: &mut [Engine],

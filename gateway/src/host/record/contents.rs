@@ -57,7 +57,7 @@ impl Contents {
             && !self.table)
     }
 
-    /// Whether a gateway of this will goes on with what is here.
+    /// Whether this successor continues with what exists.
     pub(super) fn goes_to(&self, successor: Option<&Successor>) -> bool {
         let Some(persistent) = self.persistent.as_ref().filter(|_| self.namespace == namespace::own()) else {
             return false;
@@ -88,7 +88,7 @@ impl AddedAddress {
     }
 }
 
-/// What the file says; nothing if it was cut short.
+/// Reads the file; a truncated file gives the default.
 pub(super) fn read(mut file: &File) -> Contents {
     let mut text = String::new();
     let whole = file.rewind().and_then(|()| file.read_to_string(&mut text));

@@ -1,13 +1,13 @@
-//! Why a state file cannot be had.
+//! Why a state file cannot be used.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a state file cannot be had.
+/// Why a state file cannot be used.
 #[derive(Debug)]
 pub enum RecordError {
-    /// Another process holds it: its number, if it says so.
+    /// Another process holds it: its process ID, if recorded.
     Taken {
         /// The gateway's name.
         name: String,
@@ -16,7 +16,7 @@ pub enum RecordError {
     },
     /// A file operation failed.
     Io(PathBuf, io::Error),
-    /// It was written in another network namespace that is still there: only from inside can its settings be put back.
+    /// It was written in another, existing network namespace: its settings can be restored only from inside.
     Elsewhere(String),
 }
 

@@ -1,11 +1,11 @@
-//! What was put back.
+//! What was restored.
 
 use std::fmt;
 
-/// What was put back of a gateway.
+/// What was restored or removed of a gateway.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leftovers {
-    /// Kernel settings put back.
+    /// Kernel settings restored.
     pub settings: usize,
     /// Kernel settings that stay, because another gateway runs in this network namespace.
     pub staying: usize,
@@ -19,7 +19,7 @@ pub struct Leftovers {
     pub device: Option<String>,
     /// Whether the fast path was removed.
     pub fast_path: bool,
-    /// Nothing was put back: what carries packets on goes on.
+    /// Nothing was restored: the next process continues with the device and the fast path.
     pub adopted: bool,
     /// Whether the table in the packet filter was removed.
     pub table: bool,
@@ -53,7 +53,7 @@ impl fmt::Display for Leftovers {
 }
 
 impl Leftovers {
-    /// Whether nothing was put back.
+    /// Whether nothing was restored.
     pub fn is_empty(&self) -> bool {
         *self == Self { staying: self.staying, adopted: self.adopted, ..Self::default() }
     }

@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-/// Opens and locks the file; whoever held it before may have removed it in between, then there is a new one.
+/// Opens and locks the file. If the previous holder removed it meanwhile, opens the new one.
 pub(super) fn lock(path: &Path, name: &str) -> Result<Flock<File>, RecordError> {
     let failed = |error| RecordError::Io(path.into(), error);
     loop {

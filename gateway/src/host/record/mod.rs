@@ -1,6 +1,6 @@
-//! The state file of a running gateway: a lock, so that there is one gateway of a name, and a record of what it changed
-//! on the host, written before each change. Kernel settings of a gateway that ends while others of its network namespace run
-//! stay in its file: they may need them. Who ends last puts back all of them. What was meant to outlive its process, so that
+//! The state file of a running gateway: a lock, so that only one gateway of a name runs, and a record of its changes to the host, written
+//! before each change. Kernel settings of a gateway that ends while others of its network namespace run
+//! stay in its file: they may need them. The last to end restores all of them. What outlives its process, so that
 //! forwarding continues without it, goes to the next process of the gateway ([`Successor`]).
 
 mod contents;

@@ -1,4 +1,4 @@
-//! What a gateway means to outlive it: the device, and what carries packets on while it is away.
+//! What outlives the process: the device and the fast path.
 
 use crate::host::kernel;
 use serde::{Deserialize, Serialize};
@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 pub(super) struct Persistent {
     /// The device's name.
     pub device: String,
-    /// The kernel's number of it: one of this name that somebody else made has another.
+    /// Its index: a device of the same name created by somebody else has another.
     pub index: u32,
     /// The directory of pinned programs and maps; empty without a fast path.
     pub pins: PathBuf,
 }
 
-/// A gateway that would go on with it.
+/// The process that would continue with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Successor<'a> {
     /// Its device's name.

@@ -1,4 +1,4 @@
-//! Changed kernel settings, perhaps of several gateways, and how they are put back.
+//! Changed kernel settings, possibly of several gateways, and their restoration.
 
 use nix::time::ClockId;
 use serde::{Deserialize, Serialize};

@@ -188,7 +188,7 @@ impl Record {
         self.write()
     }
 
-    /// Notes that the device outlives the process from now on, and what carries packets on.
+    /// Notes that the device and the fast path outlive the process.
     pub fn keep_for_successor(&mut self, device: &str, index: u32, pins: &Path) -> Result<(), RecordError> {
         self.contents.persistent = Some(Persistent { device: device.into(), index, pins: pins.into() });
         self.write()
@@ -307,7 +307,7 @@ impl Record {
         left
     }
 
-    /// Gives the file up: it stays if there is still something to put back.
+    /// Releases the file. It stays if something still has to be restored.
     fn give_up(mut self) {
         if self.contents.is_of_namespace() || self.contents.socket.is_some() {
             self.contents.process = 0;
@@ -319,7 +319,7 @@ impl Record {
         }
     }
 
-    /// Removes what nobody is to read any more.
+    /// Removes files that are no longer valid.
     fn forget_sessions(&self) {
         for extension in ["handover", "ports"] {
             // They are not always there.
