@@ -181,7 +181,7 @@ fn facts_follow_links_vlans_rules_and_routes() {
         }
         ip("route add 198.51.100.0/24 nexthop via 192.0.2.2 nexthop via 192.0.2.3");
         host.settle();
-        assert!(host.facts.not_plain.as_ref().is_some_and(|said| said.contains("several ways")));
+        assert!(host.facts.not_plain.as_ref().is_some_and(|said| said.contains("multipath")));
         ip("link set b0 down");
         host.settle();
         assert_eq!(host.facts.devices.get(&b), None);

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use sixway::dns64::streams::Event;
-use sixway::dns64::{Facts, Rates, Report, row};
+use sixway::dns64::{Rates, Report};
+use sixway::view::{Dns64Facts, dns64_row};
 
 fn page() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operations.md")
@@ -18,7 +19,7 @@ fn table<'r>(title: &str, rows: impl Iterator<Item = (&'r str, &'r str)>) -> Str
 
 /// The tables, by the mark that they stand behind.
 fn tables() -> [(&'static str, String); 3] {
-    let row = row(&Facts::default(), &Report::default(), &Rates::new(Instant::now()));
+    let row = dns64_row(&Dns64Facts::default(), &Report::default(), &Rates::new(Instant::now()));
     let outcomes = row.outcomes.iter().map(|row| (&*row.outcome, &*row.help));
     let counters = row.counters.iter().map(|row| (&*row.name, row.help.trim_end_matches('.')));
     let streams = Event::ALL.iter().map(|event| (event.name(), event.help().trim_end_matches('.')));

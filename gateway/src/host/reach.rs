@@ -1,7 +1,7 @@
 //! What the tunnels need of this host's kernel: set, changed, and removed. Routes into the device and addresses on it vanish with
 //! it; the rest is recorded before it is done.
 
-use super::device::HostError;
+use super::error::HostError;
 use super::facts::addresses;
 use super::kernel::{self, Network, Refusal, Route6};
 use super::record::{Record, RecordError};
@@ -14,12 +14,12 @@ use std::net::{IpAddr, Ipv6Addr};
 
 /// What was set so far.
 #[derive(Debug, Default)]
-pub(super) struct Reached {
+pub(super) struct AppliedReach {
     present: Reach,
 }
 
-impl Reached {
-    /// What is there already.
+impl AppliedReach {
+    /// What exists already.
     pub(super) fn of(present: Reach) -> Self {
         Self { present }
     }

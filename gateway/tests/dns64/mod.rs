@@ -112,10 +112,10 @@ fn a_dns64_alone_needs_no_capability_and_leaves_its_host_alone() {
 
     let summary = gateway.prints(&["show"]);
     assert!(summary.contains(&serves) && summary.contains("q/s"), "{summary}");
-    assert!(gateway.prints(&["show", "dns64"]).contains("No query has come yet."));
+    assert!(gateway.prints(&["show", "dns64"]).contains("No queries yet."));
     assert!(gateway.prints(&["show", "dns64", "--json"]).contains("\"waiting_capacity\": 10000"));
     assert_eq!(gateway.prints(&["show", "sessions", "--json"]).matches("\"total\": 0").count(), 1);
-    assert_eq!(gateway.prints(&["dns64", "flush", "--all"]), "0 answers forgotten\n");
+    assert_eq!(gateway.prints(&["dns64", "flush", "--all"]), "0 answers removed from the cache\n");
     assert!(!gateway.sixway(&["dns64", "flush", "a..b"]).status.success());
     assert_eq!(gateway.end(), 0, "{}", gateway.log());
     assert!(UdpSocket::bind(("127.0.0.1", port)).is_ok());
@@ -129,7 +129,7 @@ fn an_address_that_somebody_listens_at_is_told_with_what_to_do() {
     assert!(!gateway.said.contains("ready"));
     assert_eq!(gateway.child.wait().unwrap().code(), Some(1));
     let log = gateway.log();
-    assert!(log.contains(&format!("somebody listens at 127.0.0.1:{port} (UDP) already")), "{log}");
+    assert!(log.contains(&format!("127.0.0.1:{port} (UDP) is already in use")), "{log}");
 }
 
 #[test]

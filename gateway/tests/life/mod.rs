@@ -66,7 +66,7 @@ fn a_killed_gateway_is_cleared_up_by_the_next_start() {
     assert_ne!(network.settings(), settings);
 
     let mut second = network.start(NAT64);
-    assert!(second.said().contains("did not end properly"), "{}", second.said());
+    assert!(second.said().contains("the previous process crashed"), "{}", second.said());
     assert!(network.has_device());
     assert!(network.show(&[]).contains("nat64"));
     second.signal("INT");
@@ -95,7 +95,7 @@ fn a_second_gateway_of_the_same_name_is_refused_and_disturbs_nothing() {
     let mut first = network.start(NAT64);
     let mut second = network.start(NAT64);
     assert_eq!(second.end(), 1);
-    assert!(second.said().contains("runs already (process "), "{}", second.said());
+    assert!(second.said().contains("is already running (process "), "{}", second.said());
     assert!(network.show(&[]).contains("nat64"));
     network.ping("64:ff9b::203.0.113.2");
     first.signal("TERM");

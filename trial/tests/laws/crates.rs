@@ -6,12 +6,13 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 /// What each of our crates may depend on among our own; an arrow that is not here does not exist.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("sixway-wire", &[]),
     ("sixway-dataplane", &["sixway-wire"]),
     ("sixway-control", &["sixway-dataplane", "sixway-wire"]),
     ("sixway-link", &["sixway-dataplane", "sixway-wire"]),
     ("sixway-fastpath", &["sixway-dataplane", "sixway-wire"]),
+    ("sixway-dns64", &["sixway-control", "sixway-dataplane", "sixway-link"]),
     ("sixway-config", &["sixway-control", "sixway-dataplane", "sixway-wire"]),
     (
         "sixway",
@@ -19,6 +20,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
             "sixway-config",
             "sixway-control",
             "sixway-dataplane",
+            "sixway-dns64",
             "sixway-fastpath",
             "sixway-link",
             "sixway-wire",
@@ -34,6 +36,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
             "sixway-config",
             "sixway-control",
             "sixway-dataplane",
+            "sixway-dns64",
             "sixway-fastpath",
             "sixway-link",
             "sixway-trial",
@@ -117,7 +120,7 @@ fn a_dependency_too_many_is_seen() {
 fn unsafe_is_forbidden_by_the_compiler_where_it_has_no_room() {
     let read = |path: &str| std::fs::read_to_string(top().join(path)).expect("it is there");
     assert!(read("Cargo.toml").contains("unsafe_code = \"forbid\""));
-    for name in ["wire", "dataplane", "control", "config", "gateway", "trial", "trial/attribute"] {
+    for name in ["wire", "dataplane", "control", "config", "dns64", "gateway", "trial", "trial/attribute"] {
         assert!(
             read(&format!("{name}/Cargo.toml")).contains("[lints]\nworkspace = true"),
             "{name} inherits the lints"
