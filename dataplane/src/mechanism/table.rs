@@ -174,7 +174,7 @@ impl MechanismConfig {
         self.own().ends()
     }
 
-    /// The IPv4 address in its site's prefix, which may be another that stands for this host at a NAT.
+    /// The IPv4 address embedded in its site's prefix: this host's, or that of a NAT in front of it.
     pub fn stands_for(&self) -> Option<Ipv4Addr> {
         self.own().stands_for()
     }

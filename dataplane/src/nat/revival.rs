@@ -135,6 +135,10 @@ impl<I: InsideKey> StateTables<I> {
 
 /// What a session had, as if elsewhere.
 fn counts<I>(saved: &SavedSession<I>) -> Usage {
-    let half = |way: usize| HalfUsage { packets: saved.packets[way], octets: saved.octets[way], last: None };
+    let half = |direction: usize| HalfUsage {
+        packets: saved.packets[direction],
+        octets: saved.octets[direction],
+        last: None,
+    };
     [half(0), half(1)]
 }

@@ -328,7 +328,7 @@ impl<I: InsideKey> StateTables<I> {
         true
     }
 
-    /// Makes a static binding.
+    /// Creates a static binding.
     pub(crate) fn bind_static(&mut self, new: &StaticBinding<I>) -> Result<(), StaticBindingError> {
         self.bindings.bind_static(new).map(|_| ())
     }

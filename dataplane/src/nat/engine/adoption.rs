@@ -52,7 +52,7 @@ impl<I: InsideKey> Engine<I> {
     pub(super) fn offload_or_reclaim(
         &mut self,
         slot: u32,
-        way: Direction,
+        direction: Direction,
         arrival: &impl Arriving,
         probe: &Probe<I>,
         counters: &mut Counters,
@@ -65,8 +65,8 @@ impl<I: InsideKey> Engine<I> {
         let its_mark = || earlier.unwrap_or_else(|| mark(probe.protocol, octets()));
         if Segment::of(probe.flags) != Segment::Data {
             self.tables.reclaim(slot, counters);
-        } else if !self.tables.moves(slot, way, its_mark, now) {
-            self.tables.offload(slot, (way, arrival.segments()), now, counters);
+        } else if !self.tables.moves(slot, direction, its_mark, now) {
+            self.tables.offload(slot, (direction, arrival.segments()), now, counters);
         }
     }
 
@@ -75,12 +75,12 @@ impl<I: InsideKey> Engine<I> {
         self.tables.take_back_under_way(counters);
     }
 
-    /// Nothing waits before the engine now, and what was decided on has been sent.
+    /// No packet waits before the engine, and everything decided on has been sent.
     pub(crate) const fn emptied(&mut self, now: Instant) {
         self.tables.emptied(now);
     }
 
-    /// What was decided on has been sent.
+    /// Everything decided on has been sent.
     pub(crate) fn settle_moving(&mut self, now: Instant, counters: &mut Counters) {
         self.tables.settle_moving(now, counters);
     }

@@ -14,7 +14,7 @@ pub trait Arriving {
     /// Its octets, from the IP header on: an inbound SYN may have to be stored.
     fn octets(&self) -> &[u8];
 
-    /// Packets that a wire would carry: more than one for a GSO packet.
+    /// Packets on the wire: more than one for a GSO packet.
     fn segments(&self) -> u32;
 
     /// The mark that it came with, if it was translated already: a hairpin on its way back, which left that mark at this pass's

@@ -117,7 +117,7 @@ impl<I: InsideKey> Engine<I> {
         Some(self.tables.end_binding(slot, budget, counters))
     }
 
-    /// Makes a static binding. Every worker is asked: that of the inside host makes it, the others send packets there, and the one in whose
+    /// Creates a static binding. Every worker is asked: that of the inside host makes it, the others send packets there, and the one in whose
     /// block the outside endpoint lies keeps its hands off it.
     ///
     /// # Errors
