@@ -65,7 +65,7 @@ pub(super) struct SessionLinks {
     packets: [u64; 2],
     /// Slot of its stored SYN, or [`NONE`].
     pub(super) stored: u32,
-    /// Whether a packet from outside made it.
+    /// Whether a packet from outside created it.
     pub(super) from_outside: bool,
     /// Its entry's number in the fast path, or [`NONE`].
     flow: u32,
@@ -96,11 +96,11 @@ pub(super) struct NewSession<I> {
     pub(super) remote: Endpoint4,
     pub(super) protocol: NatProtocol,
     pub(super) state: SessionState,
-    /// Which way the packet went that makes it.
+    /// The direction of the packet that creates it.
     pub(super) opened: Direction,
 }
 
-/// Of which packets [`SessionTable::count`] tells.
+/// The packets that [`SessionTable::count`] reports.
 #[derive(Clone, Copy, Debug)]
 struct Notable {
     /// One less than a power of two: packets by which a direction's count reaches that power or a later one.
@@ -270,7 +270,7 @@ impl<I: InsideKey> SessionTable<I> {
         self.hot.is_full()
     }
 
-    /// Whether packets from outside made as many sessions as they may.
+    /// Whether packets from outside have reached their limit of sessions.
     pub(crate) const fn is_full_for_outside(&self) -> bool {
         self.from_outside >= self.most_from_outside
     }
@@ -364,7 +364,7 @@ impl<I: InsideKey> SessionTable<I> {
         lived(&mut self.hot[slot], last);
     }
 
-    /// Adds what the session had elsewhere. It does not make the session ripe, nor keep it from being ripe soon.
+    /// Adds the session's traffic in the fast path. It does not make the session due for offloading.
     pub(super) fn absorb(&mut self, slot: u32, usage: &Usage) {
         let (session, links) = (&mut self.hot[slot], &mut self.links[slot as usize]);
         for (direction, half) in usage.iter().enumerate() {
@@ -469,7 +469,7 @@ impl<I: InsideKey> SessionTable<I> {
         Some(slot)
     }
 
-    /// Gives an inside endpoint to a session that had none, because a packet from inside asks for it.
+    /// Sets the inside endpoint of a session without one, for a packet from inside.
     pub(super) fn set_inside(&mut self, slot: u32, inside: Inside<I>) {
         self.forget_outside(slot);
         self.hot[slot].inside = inside;

@@ -25,7 +25,7 @@ pub enum Side<I> {
     Inside(Inside<I>),
     /// It goes to this outside endpoint.
     Outside(Outside<Endpoint4>),
-    /// It has no session of its own: an ICMP error, or nothing that is translated.
+    /// It has no session: an ICMP error, or a packet that is not translated.
     Neither,
 }
 
@@ -58,7 +58,7 @@ impl<I> Probe<I> {
         touched: 0,
     };
 
-    /// Makes it a packet's that has no session of its own.
+    /// Resets it for a packet without session.
     #[inline(always)]
     pub fn clear(&mut self) {
         self.side = Side::Neither;
