@@ -25,7 +25,7 @@ mod tunnels;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use sixway_lab::failure::{Failure, Result};
 use sixway_lab::fast_path::{Hook, Share, with};
-use sixway_lab::forwarder::sixway;
+use sixway_lab::sixway::sixway;
 use sixway_lab::{kernel_peer, programs};
 
 /// In the place of a program: the tunnel module with 6rd for a Linux guest, which `make peer` builds.
