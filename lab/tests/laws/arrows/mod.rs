@@ -13,7 +13,7 @@ use resolve::{Arrow, arrows};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The crates whose files are read, by folder.
-const CRATES: [&str; 3] = ["wire", "fastpath", "link"];
+const CRATES: [&str; 5] = ["wire", "control", "fastpath", "lab", "link"];
 
 /// The folders that hold one of these files, at any depth.
 fn folders<'a>(files: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
