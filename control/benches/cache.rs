@@ -10,7 +10,7 @@ use median::median;
 use sixway_control::Instant as Moment;
 use sixway_control::dns64::answer::{Answer, Bounds};
 use sixway_control::dns64::cache::Cache;
-use sixway_control::dns64::compose::{self, Dress, Embedded};
+use sixway_control::dns64::compose::{self, Embedded, ResponseOptions};
 use sixway_control::dns64::key::Key;
 use sixway_control::dns64::query::Query;
 use std::hint::black_box;
@@ -85,9 +85,9 @@ fn embed(four: std::net::Ipv4Addr, list: &mut Embedded) {
     list.push((0x0064_ff9b << 96 | u128::from(four.to_bits())).into());
 }
 
-fn dress() -> Dress<'static> {
+fn dress() -> ResponseOptions<'static> {
     let now = Moment::from_secs(1_010);
-    Dress { now, udp_payload: 1232, limit: Some(1232), ..Dress::default() }
+    ResponseOptions { now, udp_payload: 1232, limit: Some(1232), ..ResponseOptions::default() }
 }
 
 /// Query to answer: AAAA is looked for, then A, of which AAAA is made.

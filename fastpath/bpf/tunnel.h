@@ -71,3 +71,37 @@ static __always_inline int is_not_global6(__u64 high)
 {
 	return high >> 48 == 0 || (high >> 48 & 0xffc0) == 0xfec0;
 }
+
+/// Set in an answer about an address that is not a 6to4 address.
+#define IS_NATIVE (1ull << 33)
+
+/// Whether a tunnel takes packets with this inner address of its own side: the source of what goes into the tunnel, the destination of
+/// what comes out of it. 1 or IS_NATIVE; 0: the engine decides. `is_source` is a constant, so each caller keeps its own half.
+static __always_inline __u64 takes_inner(const volatile struct tunnel *tunnel, __u64 high, __u64 low, int is_source)
+{
+#define LOOPS_BACK(domain) (is_source ? stands_in_source(high, low, domain) : stands_in(high, low, domain))
+	if (tunnel->kind == KIND_CONFIGURED)
+		return 1;
+	if (tunnel->kind == KIND_SIX_TO_FOUR) {
+		__u64 site = site_of(high);
+		if (is_not_global6(high))
+			return 0;
+		if (site)
+			return site == FOUND4(bpf_ntohl(tunnel->site));
+		// Only a relay delivers to the native Internet.
+		if (!is_source && tunnel->role != ROLE_RELAY)
+			return 0;
+		return LOOPS_BACK(0) ? 0 : IS_NATIVE;
+	}
+	if (tunnel->kind == KIND_SIX_RD) {
+		if (tunnel->role == ROLE_CUSTOMER_EDGE)
+			return customer_edge_of(tunnel, high, low) == FOUND4(bpf_ntohl(tunnel->local));
+		return is_of_domain(tunnel, high, low) || !LOOPS_BACK(tunnel->domain);
+	}
+	if (tunnel->kind != KIND_ISATAP)
+		return 0;
+	if (tunnel->role == ROLE_HOST)
+		return is_own_isatap(tunnel, high, low);
+	return is_behind(tunnel, high, low) || !LOOPS_BACK(0);
+#undef LOOPS_BACK
+}

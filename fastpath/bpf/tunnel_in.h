@@ -126,26 +126,5 @@ __noinline __u32 came_through(__be32 local, __be32 from, __u64 high, __u64 low)
 /// Whether a tunnel takes packets to this inner destination.
 __noinline int takes_destination(__u32 index, __u64 high, __u64 low)
 {
-	const volatile struct tunnel *tunnel = tunnel_at(index);
-
-	if (tunnel->kind == KIND_CONFIGURED)
-		return 1;
-	if (tunnel->kind == KIND_SIX_TO_FOUR) {
-		__u64 site = site_of(high);
-		if (is_not_global6(high))
-			return 0;
-		if (site)
-			return site == FOUND4(bpf_ntohl(tunnel->site));
-		return tunnel->role == ROLE_RELAY && !stands_in(high, low, 0);
-	}
-	if (tunnel->kind == KIND_SIX_RD) {
-		if (tunnel->role == ROLE_CUSTOMER_EDGE)
-			return customer_edge_of(tunnel, high, low) == FOUND4(bpf_ntohl(tunnel->local));
-		return is_of_domain(tunnel, high, low) || !stands_in(high, low, tunnel->domain);
-	}
-	if (tunnel->kind != KIND_ISATAP)
-		return 0;
-	if (tunnel->role == ROLE_HOST)
-		return is_own_isatap(tunnel, high, low);
-	return is_behind(tunnel, high, low) || !stands_in(high, low, 0);
+	return takes_inner(tunnel_at(index), high, low, 0) != 0;
 }

@@ -6,9 +6,6 @@
 #include "maps.h"
 #include "tunnel.h"
 
-/// Said of an address: it is no 6to4 address.
-#define IS_NATIVE (1ull << 33)
-
 /// An IPv4 address that an IPv6 destination embeds, if it may be an end.
 static __always_inline __u64 if_acceptable(const volatile struct tunnel *tunnel, __u64 found)
 {
@@ -70,29 +67,8 @@ __noinline __u64 other_end(__u32 index, __u64 high, __u64 low)
 	return tunnel->learns && bpf_map_lookup_elem(&narrow_paths, &address) ? 0 : end;
 }
 
-/// Whether a tunnel takes packets from an IPv6 source: 1, or IS_NATIVE; 0: they are the engine's.
+/// Whether a tunnel takes packets from an IPv6 source: 1, or IS_NATIVE; 0: the engine decides.
 __noinline __u64 takes_source(__u32 index, __u64 high, __u64 low)
 {
-	const volatile struct tunnel *tunnel = tunnel_at(index);
-
-	if (tunnel->kind == KIND_CONFIGURED)
-		return 1;
-	if (tunnel->kind == KIND_SIX_TO_FOUR) {
-		__u64 site = site_of(high);
-		if (is_not_global6(high))
-			return 0;
-		if (site)
-			return site == FOUND4(bpf_ntohl(tunnel->site));
-		return stands_in_source(high, low, 0) ? 0 : IS_NATIVE;
-	}
-	if (tunnel->kind == KIND_SIX_RD) {
-		if (tunnel->role == ROLE_CUSTOMER_EDGE)
-			return customer_edge_of(tunnel, high, low) == FOUND4(bpf_ntohl(tunnel->local));
-		return is_of_domain(tunnel, high, low) || !stands_in_source(high, low, tunnel->domain);
-	}
-	if (tunnel->kind != KIND_ISATAP)
-		return 0;
-	if (tunnel->role == ROLE_HOST)
-		return is_own_isatap(tunnel, high, low);
-	return is_behind(tunnel, high, low) || !stands_in_source(high, low, 0);
+	return takes_inner(tunnel_at(index), high, low, 1);
 }

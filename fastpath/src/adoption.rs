@@ -1,10 +1,9 @@
 //! Flows that a gateway before this one left in the table: found again, asked for, kept or put to rest.
 
-use crate::flows::FlowTable;
+use crate::flows::{FlowTable, plain};
+use crate::layout::flow_state;
 use crate::layout::{FLOW_ACTIVE, FLOW_ARMED, FLOW_BUSY, FLOW_FREE, FLOW_RESTING, Flow, TO_OUTSIDE};
-use crate::layout::{flow_state, flow_word};
 use crate::slots::Slots;
-use crate::ticks;
 use sixway_dataplane::nat::{Inside, NatProtocol, Outside};
 use sixway_dataplane::offload::{FlowHandle, OffloadedFlow};
 use sixway_wire::{Endpoint4, Endpoint6};
@@ -124,19 +123,10 @@ impl FlowTable {
         strays
     }
 
-    pub(crate) fn rest(&self, slot: usize) {
-        self.entry(slot).word.store(flow_word(FLOW_RESTING, ticks::now()), Release);
-    }
-
     /// Whether a half is active.
     pub fn is_active(&self, slot: usize) -> bool {
         flow_state(self.entry(slot).word.load(Acquire)) == FLOW_ACTIVE
     }
-}
-
-/// A half without what changes: its flow, and what is computed from it.
-pub(crate) fn plain(half: &Flow) -> Flow {
-    Flow { word: 0, next_hop: 0, packets: 0, octets: 0, last: 0, ingress: 0, ..*half }
 }
 
 /// The flow that a half says it belongs to.
@@ -155,7 +145,7 @@ fn flow_of(half: &Flow, owners: &Slots) -> Option<OffloadedFlow> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::{Config, KIND_NAT64};
+    use crate::layout::{Config, KIND_NAT64, flow_word};
     use sixway_dataplane::mechanism::identity::Identity;
 
     fn table() -> FlowTable {

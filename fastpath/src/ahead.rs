@@ -2,13 +2,14 @@
 //! process is about to become: the kernel takes a second or two for them.
 
 use crate::attach::wish;
-use crate::fast_path::{complete, strange};
-use crate::fault::FastPathError;
+use crate::error::FastPathError;
 use crate::flows::FlowTable;
+use crate::inherited::strange;
 use crate::pins::Pins;
-use crate::programs::{Objects, Programs, TC_OBJECT, Wish, XDP_OBJECT};
-use crate::settings::{Rules, Settings};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use crate::probe::complete;
+use crate::programs::{Objects, Programs};
+use crate::settings::Settings;
+use crate::stamp::Stamp;
 
 /// Programs on the maps of a gateway that runs; none hangs anywhere.
 #[derive(Debug)]
@@ -16,21 +17,6 @@ pub struct Ahead {
     programs: Programs,
     stamp: Stamp,
     pins: Pins,
-}
-
-/// What programs are made of: their code, their rules, the kernel's numbers of their maps. Other programs have another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp(pub u64);
-
-impl Stamp {
-    pub fn of(rules: &Rules, wish: Wish, pins: &Pins) -> Self {
-        let mut rules = rules.clone();
-        // Wherever they begin to count is right.
-        rules.config.identification = 0;
-        let mut hasher = DefaultHasher::new();
-        (TC_OBJECT, XDP_OBJECT, rules.config.octets(), &rules.tables, wish, pins.numbers()).hash(&mut hasher);
-        Self(hasher.finish())
-    }
 }
 
 impl Ahead {
@@ -46,7 +32,7 @@ impl Ahead {
         }
         let (rules, wish) = (complete(&settings.rules), wish(settings.mode, &settings.interfaces));
         // Asked before they are opened: what is found under these numbers later is what was opened.
-        let stamp = Stamp::of(&rules, wish, &pins);
+        let stamp = Programs::stamp(&rules, wish, &pins);
         let programs = Objects::open(&rules, &pins, buckets, wish)?.load()?;
         Ok(Some(Self { programs, stamp, pins }))
     }

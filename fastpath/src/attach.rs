@@ -1,7 +1,8 @@
 //! Hanging the programs at an interface: in place of those of before, without a moment between, or anew.
 
 use crate::choose::{Driver, hidden_tags};
-use crate::fault::FastPathError;
+use crate::error::FastPathError;
+use crate::interface;
 use crate::pins::{PRIORITY, Pins};
 use crate::programs::{Programs, Wish};
 use crate::settings::{Attached, Mode, Place};
@@ -9,7 +10,6 @@ use aya::programs::links::{FdLink, PinnedLink};
 use aya::programs::tc::{NlOptions, SchedClassifierLink, TcAttachOptions, qdisc_add_clsact};
 use aya::programs::xdp::{XdpLink, XdpMode};
 use aya::programs::{LinkOrder, ProgramError, TcAttachType};
-use std::ffi::CString;
 
 /// Hangs the programs at an interface.
 pub(crate) fn attach(
@@ -164,12 +164,6 @@ fn attach_clsact(programs: &mut Programs, pins: &Pins, interface: &str) -> Resul
 }
 
 /// The interface's index.
-pub(crate) fn index(interface: &str) -> Result<u32, FastPathError> {
-    let missing = || FastPathError::NoInterface(interface.to_owned());
-    let name = CString::new(interface).map_err(|_| missing())?;
-    // SAFETY: the name is a C string that outlives the call.
-    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
-        0 => Err(missing()),
-        index => Ok(index),
-    }
+fn index(name: &str) -> Result<u32, FastPathError> {
+    interface::index(name).ok_or_else(|| FastPathError::NoInterface(name.to_owned()))
 }

@@ -1,7 +1,7 @@
 //! BPF file systems that gateways mount: the kernel's table of mounts says which those are, so that whichever gateway ends last, and no
 //! other's is unmounted.
 
-use crate::pin_path::turn;
+use crate::mount_lock::turn;
 use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::io;

@@ -1,21 +1,31 @@
-//! Why steering is not possible, and what can be done about it.
+//! Why there is no fast path, and what can be done about it.
 
-use crate::{ADDRESSES, RANGES};
+use crate::kernel_error::{in_full, os_error};
 use std::fmt;
 use std::io;
-use std::net::Ipv4Addr;
+use std::path::PathBuf;
 
-/// Why packets are not steered. Whatever it is, tunnel packets still come through raw sockets.
+/// Why packets are not carried on in the kernel. Whatever it is, the engine carries them.
 #[derive(Debug)]
-pub enum SteeringError {
-    /// The program was left out when this was built.
+pub enum FastPathError {
+    /// The programs were left out when this was built.
     NotBuilt,
     /// There is no interface of that name.
     NoInterface(String),
-    /// More local addresses than [`ADDRESSES`].
-    TooManyAddresses(usize),
-    /// More ranges of ports of this address than [`RANGES`].
-    TooManyRanges(Ipv4Addr),
+    /// The folder of the pins cannot be used.
+    PinPath {
+        /// It.
+        path: PathBuf,
+        /// Why not, and what can be done.
+        why: String,
+    },
+    /// The interface's driver does not run programs, which was demanded.
+    NoDriver {
+        /// It.
+        interface: String,
+        /// What was said.
+        why: String,
+    },
     /// The kernel does not let this process load or attach programs.
     NotPermitted {
         /// What was tried.
@@ -30,88 +40,66 @@ pub enum SteeringError {
     },
 }
 
-impl SteeringError {
+#[cfg_attr(not(feature = "ebpf"), allow(dead_code, reason = "nothing is called then"))]
+impl FastPathError {
     /// Sorts what a call to the kernel said.
-    #[cfg_attr(not(feature = "ebpf"), allow(dead_code, reason = "nothing is called then"))]
-    pub(crate) fn new(doing: String, error: impl std::error::Error + Send + Sync + 'static) -> Self {
-        match os_error(&error).map(|error| error.kind()) {
-            Some(io::ErrorKind::PermissionDenied) => Self::NotPermitted { doing },
+    pub(crate) fn new(
+        doing: impl Into<String>,
+        error: impl std::error::Error + Send + Sync + 'static,
+    ) -> Self {
+        let doing = doing.into();
+        // EACCES, which `io::ErrorKind` takes for the same, is the verifier's: what it said is to be read.
+        match os_error(&error).and_then(io::Error::raw_os_error) {
+            Some(libc::EPERM) => Self::NotPermitted { doing },
             _ => Self::Refused { doing, error: Box::new(error) },
         }
     }
-}
 
-/// What was tried and everything that was said about it.
-pub(crate) fn in_full(doing: &str, error: &(dyn std::error::Error + 'static)) -> String {
-    let mut message = format!("{doing}: {error}");
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        let said = next.to_string();
-        // Some errors repeat their cause, some leave it to the reader.
-        if !message.contains(&said) {
-            message += &format!(": {said}");
-        }
-        cause = next.source();
+    /// For `map_err`: sorts what was said when this was tried.
+    pub(crate) fn when<E: std::error::Error + Send + Sync + 'static>(
+        doing: impl Into<String>,
+    ) -> impl FnOnce(E) -> Self {
+        move |error| Self::new(doing, error)
     }
-    message
-}
 
-/// The kernel's own word at the end of the chain.
-pub(crate) fn os_error<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a io::Error> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(found) = error.downcast_ref::<io::Error>() {
-            return Some(found);
+    /// The kernel's number, if it said one.
+    pub(crate) fn number(&self) -> Option<i32> {
+        match self {
+            Self::Refused { error, .. } => os_error(error.as_ref()).and_then(io::Error::raw_os_error),
+            _ => None,
         }
-        next = error.source();
     }
-    None
 }
 
-impl fmt::Display for SteeringError {
+impl fmt::Display for FastPathError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotBuilt => {
-                write!(f, "built without eBPF; build with clang installed and the feature \"ebpf\" on")
+                f.write_str("built without eBPF; build with clang installed and the feature \"ebpf\" on")
             }
             Self::NoInterface(name) => write!(f, "there is no interface {name}"),
-            Self::TooManyAddresses(count) => write!(f, "{count} local addresses; at most {ADDRESSES}"),
-            Self::TooManyRanges(address) => {
-                write!(f, "the ports of {address} are in too many ranges; at most {RANGES}")
+            Self::PinPath { path, why } => write!(f, "{}: {why}", path.display()),
+            Self::NoDriver { interface, why } => {
+                write!(
+                    f,
+                    "{interface}: its driver runs no XDP program ({why}); mode = \"tc\" or \"auto\" needs none"
+                )
             }
             Self::NotPermitted { doing } => write!(
                 f,
-                "{doing}: not permitted; run as root, or with CAP_BPF and CAP_NET_ADMIN (before Linux 5.8 CAP_SYS_ADMIN), and not in \
-                 a container that forbids bpf(2)"
+                "{doing}: not permitted; run as root, or with CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON, and not in a container that \
+                 forbids bpf(2)"
             ),
             Self::Refused { doing, error } => f.write_str(&in_full(doing, error.as_ref())),
         }
     }
 }
 
-impl std::error::Error for SteeringError {
+impl std::error::Error for FastPathError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Refused { error, .. } => Some(error.as_ref()),
-            Self::NotBuilt
-            | Self::NoInterface(_)
-            | Self::TooManyAddresses(_)
-            | Self::TooManyRanges(_)
-            | Self::NotPermitted { .. } => None,
+            _ => None,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn errors_say_how_to_mend() {
-        let denied = SteeringError::new("load".into(), io::Error::from_raw_os_error(1));
-        assert!(denied.to_string().contains("CAP_BPF"), "{denied}");
-        let refused = SteeringError::new("attach".into(), io::Error::from_raw_os_error(22));
-        assert!(refused.to_string().starts_with("attach: Invalid argument"), "{refused}");
-        assert!(SteeringError::NotBuilt.to_string().contains("clang"));
     }
 }

@@ -1,25 +1,25 @@
 //! The fast path as a whole: maps and links that outlive the process, programs that follow the configuration.
 
-use crate::ahead::{Ahead, Stamp};
-use crate::attach::{attach, detach, index, wish};
+use crate::ahead::Ahead;
+use crate::attach::{attach, detach, wish};
 use crate::control::Control;
 use crate::counts::Counts;
-use crate::fault::FastPathError;
+use crate::error::FastPathError;
 use crate::flows::FlowTable;
+use crate::inherited::{look, open_control, open_table};
+use crate::interface;
 use crate::layout::{COUNTERS, Counter, Device};
 use crate::next_hops::NextHops;
 use crate::pins::Pins;
-use crate::probe;
+use crate::probe::complete;
 use crate::programs::{Objects, Programs};
 use crate::settings::{Attached, Found, LeftOut, Mode, Rules, Settings};
-use crate::slots::Slots;
 use aya::maps::{HashMap, Map, MapData, MapError, PerCpuArray};
 use aya::programs::{SchedClassifier, Xdp};
 use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
-use std::path::Path;
 use std::sync::Arc;
 
 /// The programs, loaded, and the maps that they share with the gateway. Dropping it changes nothing: what is pinned goes on until
@@ -86,7 +86,7 @@ impl Opened {
     pub fn load(self, settings: &Settings) -> Result<FastPath, FastPathError> {
         let Self { pins, found, buckets, rules, table, ahead } = self;
         let wish = wish(settings.mode, &settings.interfaces);
-        let stamp = Stamp::of(&rules, wish, &pins);
+        let stamp = Programs::stamp(&rules, wish, &pins);
         let given = ahead.and_then(|ahead| ahead.programs(stamp));
         let programs = match given.or_else(|| Programs::left(&pins, stamp, wish)) {
             Some(programs) => programs,
@@ -171,7 +171,7 @@ impl FastPath {
             match attach(&mut self.programs, &self.pins, self.mode, interface) {
                 Ok(attached) => new.push(attached),
                 Err(error) => {
-                    let ifindex = index(interface).ok();
+                    let ifindex = interface::index(interface);
                     let why = error.to_string();
                     left_out.push(LeftOut { interface: interface.clone(), ifindex, why });
                     // Whatever was said, one that is gone was not the reason.
@@ -330,79 +330,6 @@ impl FastPath {
     pub fn xdp(&mut self) -> Result<&mut Xdp, FastPathError> {
         self.programs.xdp()
     }
-}
-
-/// Looks at what is pinned, and takes it away if it is not ours to use.
-fn look(settings: &Settings, buckets: u32) -> Result<(Pins, Found), FastPathError> {
-    let pins = Pins::open(&settings.pin_path, &settings.gateway)?;
-    if pins.is_empty() {
-        return Ok((pins, Found::Nothing));
-    }
-    let Some(why) = strange(&pins, &settings.gateway, buckets)? else { return Ok((pins, Found::Kept)) };
-    pins.remove_all()?;
-    Ok((Pins::open(&settings.pin_path, &settings.gateway)?, Found::Replaced(why)))
-}
-
-/// Why what is pinned is not ours to use; `None`: it is.
-pub(crate) fn strange(pins: &Pins, gateway: &str, buckets: u32) -> Result<Option<String>, FastPathError> {
-    if let Some(version) = layout_of(pins)? {
-        return Ok(Some(version));
-    }
-    match pins.strange(buckets) {
-        Some(why) => Ok(Some(why)),
-        None => Ok(open_control(pins)?.strange(gateway, buckets)),
-    }
-}
-
-/// Why what is pinned is of another version; `None`: it is of this one, or something else is wrong with it.
-fn layout_of(pins: &Pins) -> Result<Option<String>, FastPathError> {
-    if !pins.has_version() {
-        return Ok(None);
-    }
-    Ok(open_control(pins)?.strange_version())
-}
-
-/// Why what a gateway of this name has pinned could not be gone on with, by a table for so many flows; `None`: it could, or there is nothing.
-pub fn unusable(pin_path: &Path, gateway: &str, capacity: u32) -> Option<String> {
-    let pins = Pins::of(pin_path, gateway);
-    if pins.is_empty() {
-        return None;
-    }
-    strange(&pins, gateway, FlowTable::buckets_for(capacity)).unwrap_or_else(|error| Some(error.to_string()))
-}
-
-/// Where the translators are whose flows a gateway of this name has pinned.
-pub fn slots(pin_path: &Path, gateway: &str) -> Slots {
-    let pins = Pins::of(pin_path, gateway);
-    let is_ours = pins.has_version() && matches!(layout_of(&pins), Ok(None));
-    // Where nothing is, or nothing of this version, nobody has a slot.
-    let control = is_ours.then(|| open_control(&pins).ok()).flatten();
-    control.map_or_else(Slots::default, |control| control.slots())
-}
-
-fn open_control(pins: &Pins) -> Result<Control, FastPathError> {
-    let map = pins.map("control")?;
-    Control::of_map(map.fd().as_fd()).map_err(FastPathError::when("map the control page"))
-}
-
-fn open_table(
-    pins: &Pins,
-    control: Control,
-    capacity: u32,
-    rules: &Rules,
-) -> Result<(Arc<Control>, Arc<FlowTable>), FastPathError> {
-    let (control, flows) = (Arc::new(control), pins.map("flows")?);
-    let table = FlowTable::of_map(flows.fd().as_fd(), control.clone(), capacity);
-    let table = table.map_err(FastPathError::when("map the flow table"))?;
-    table.expect_translators(&rules.config);
-    Ok((control, Arc::new(table)))
-}
-
-/// The rules with what the kernel can do.
-pub(crate) fn complete(rules: &Rules) -> Rules {
-    let mut rules = rules.clone();
-    rules.config.can_decap_gso = u8::from(probe::can_decap_gso());
-    rules
 }
 
 /// Makes a map hold these elements and no others. Whether it held anything else.

@@ -9,7 +9,6 @@
 //! Whoever turns an entry's word from FREE (or rested) to BUSY writes it: so several workers may arm at the same time, without a lock.
 //! The programs write only what is theirs: counters, the time of the last packet, the next hop, an armed entry's mark.
 
-use crate::adoption::plain;
 use crate::control::Control;
 use crate::hash::{Keys, hash, slots, words};
 use crate::layout::{
@@ -224,6 +223,11 @@ impl FlowTable {
         slots.map(|slot| self.read(slot))
     }
 
+    /// Puts a half to rest: no program uses it, and its entry is free again later.
+    pub(crate) fn rest(&self, slot: usize) {
+        self.entry(slot).word.store(flow_word(FLOW_RESTING, ticks::now()), Release);
+    }
+
     /// No half counts as idle since before this tick.
     pub fn touch(&self, handle: FlowHandle, tick: u32) {
         for slot in self.halves_of(handle) {
@@ -382,6 +386,11 @@ impl FlowTable {
     pub(crate) fn set_used(&self, flows: u32) {
         self.used.store(flows, Relaxed);
     }
+}
+
+/// A half without what changes: its flow, and what is computed from it.
+pub(crate) fn plain(half: &Flow) -> Flow {
+    Flow { word: 0, next_hop: 0, packets: 0, octets: 0, last: 0, ingress: 0, ..*half }
 }
 
 /// One's complement sums are over the words of the header as this machine reads them.

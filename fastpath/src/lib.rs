@@ -30,16 +30,18 @@ mod counts;
 mod error;
 #[cfg(feature = "ebpf")]
 mod fast_path;
-#[cfg(not(feature = "ebpf"))]
-#[path = "fast_path_without_ebpf.rs"]
-mod fast_path;
-mod fault;
 mod flows;
 mod hash;
+#[cfg(feature = "ebpf")]
+mod inherited;
+#[cfg(feature = "ebpf")]
+mod interface;
+mod kernel_error;
 pub mod layout;
 mod memory;
+#[cfg(feature = "ebpf")]
+mod mount_lock;
 mod next_hops;
-mod own_address;
 #[cfg(feature = "ebpf")]
 mod patience;
 #[cfg(feature = "ebpf")]
@@ -48,19 +50,20 @@ mod pin_path;
 mod pins;
 #[cfg(feature = "ebpf")]
 mod probe;
+mod program_names;
 #[cfg(feature = "ebpf")]
 mod programs;
 pub mod rules;
 mod settings;
 mod slots;
 #[cfg(feature = "ebpf")]
-mod steering;
-#[cfg(not(feature = "ebpf"))]
-#[path = "without_ebpf.rs"]
+mod stamp;
 mod steering;
 #[cfg(feature = "ebpf")]
 pub mod test_run;
 mod ticks;
+#[cfg(not(feature = "ebpf"))]
+mod without_ebpf;
 mod writer;
 
 pub use adoption::Adopted;
@@ -68,54 +71,29 @@ pub use adoption::Adopted;
 pub use ahead::Ahead;
 pub use control::Control;
 pub use counts::{CAUSES, Cause, Counts};
-pub use error::SteeringError;
-#[cfg(not(feature = "ebpf"))]
-pub use fast_path::{Ahead, gateways, remove_all};
-pub use fast_path::{FastPath, Loaded, Opened, Prepared, slots, unusable};
-pub use fault::FastPathError;
+pub use error::FastPathError;
+#[cfg(feature = "ebpf")]
+pub use fast_path::{FastPath, Loaded, Opened, Prepared};
 pub use flows::FlowTable;
+#[cfg(feature = "ebpf")]
+pub use inherited::{slots, unusable};
 pub use next_hops::{Neighbour, NextHops};
-pub use own_address::{OwnAddress, RANGES};
 #[cfg(feature = "ebpf")]
 pub use patience::patiently;
 #[cfg(feature = "ebpf")]
 pub use pins::{gateways, remove_all};
 #[cfg(feature = "ebpf")]
 pub use probe::can_decap_gso;
+pub use program_names::{TC_PROGRAM, XDP_PROGRAM};
 #[cfg(feature = "ebpf")]
 pub use programs::{TC_OBJECT, XDP_OBJECT};
 pub use settings::{Attached, Found, LeftOut, Mode, Place, Rules, Settings, Table};
 pub use slots::Slots;
+#[cfg(feature = "ebpf")]
 pub use steering::Steering;
+pub use steering::{ADDRESSES, Hook, OwnAddress, RANGES, STEERING_PROGRAM, SteeringError, Taken};
+#[cfg(not(feature = "ebpf"))]
+pub use without_ebpf::{
+    Ahead, FastPath, Loaded, Opened, Prepared, Steering, gateways, remove_all, slots, unusable,
+};
 pub use writer::FastPathWriter;
-
-/// The name of the fast path's program in the driver, as `bpftool prog` shows it.
-pub const XDP_PROGRAM: &str = "sixway_xdp";
-
-/// The name of the fast path's program at tc ingress.
-pub const TC_PROGRAM: &str = "sixway_tc";
-
-/// The steering program's name in the kernel: `bpftool prog`, `tc filter show` and `bpftool net` show it.
-pub const PROGRAM: &str = "sixway_steer";
-
-/// The most local addresses that are steered; the program's map has room for so many.
-pub const ADDRESSES: usize = 1_024;
-
-/// What steering took to the TUN device since it was attached.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
-    /// Packets, a super-frame as one.
-    pub packets: u64,
-    /// Their octets, outer IPv4 header included.
-    pub octets: u64,
-}
-
-/// How the steering program hangs at an interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hook {
-    /// A TCX link (Linux 6.6): it goes with the process, even one that is killed.
-    Tcx,
-    /// A filter of the clsact queueing discipline: it stays behind a process that is killed, until
-    /// [`Steering::remove_leftovers`].
-    Clsact,
-}

@@ -1,15 +1,12 @@
 //! The folder of what outlives the process: a BPF file system, mounted if need be.
 
 use crate::bpf_mount::{is_bpf, mount};
-use crate::fault::FastPathError;
+use crate::error::FastPathError;
+use crate::mount_lock::turn;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-/// How long another gateway may take to mount or unmount.
-const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Makes sure that a BPF file system is there: makes the folder and mounts one if it is missing or empty. While what is returned is open
 /// nobody unmounts it.
@@ -26,21 +23,6 @@ pub(crate) fn ensure(path: &Path) -> Result<File, FastPathError> {
     let _turn = turn(path);
     // A gateway that ends at this moment may have taken folder and mount away between two steps.
     there_or_mounted(path).or_else(|_| there_or_mounted(path))
-}
-
-/// Waits until no other gateway mounts or unmounts anything there, but not for long: anybody can hold this lock, and nobody must be kept from
-/// beginning or ending by that. `None`: it was not to be had.
-pub(crate) fn turn(path: &Path) -> Option<File> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let parent = File::open(parent).ok()?;
-    let asked = Instant::now();
-    while parent.try_lock().is_err() {
-        if asked.elapsed() > PATIENCE {
-            return None;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    Some(parent)
 }
 
 fn there_or_mounted(path: &Path) -> Result<File, FastPathError> {
@@ -114,18 +96,6 @@ mod tests {
         for strange in ["a=", "a=2", "a=zz", "a=2ü", "=ff"] {
             assert_eq!(gateway(strange), None, "{strange}");
         }
-    }
-
-    #[test]
-    fn whoever_holds_the_parents_lock_keeps_nobody_waiting() {
-        let path = std::env::temp_dir().join(format!("sixway-turn-{}", std::process::id()));
-        std::fs::create_dir(&path).unwrap();
-        let held = turn(&path.join("bpf")).unwrap();
-        let asked = Instant::now();
-        assert!(turn(&path.join("bpf")).is_none() && asked.elapsed() < 4 * PATIENCE);
-        drop(held);
-        assert!(turn(&path.join("bpf")).is_some());
-        std::fs::remove_dir(&path).unwrap();
     }
 
     #[test]

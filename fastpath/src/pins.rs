@@ -1,12 +1,12 @@
 //! What outlives the process: maps and links, in the gateway's folder of a BPF file system.
 
-use crate::ahead::Stamp;
 use crate::bpf;
 use crate::bpf_mount;
-use crate::fault::FastPathError;
+use crate::error::FastPathError;
+use crate::interface;
 use crate::layout::{self, COUNTERS, NEXT_HOPS};
 use crate::pin_path;
-use crate::programs::AHEAD;
+use crate::stamp::Stamp;
 use aya::maps::{MapData, MapInfo, MapType};
 use aya::programs::TcAttachType;
 use aya::programs::links::Link;
@@ -22,6 +22,9 @@ pub(crate) const PRIORITY: u16 = 6;
 
 /// Octets of a control map that every version has: magic and version.
 const VERSIONED: usize = 8;
+
+/// Names of the pins of programs that were loaded ahead, before their stamp.
+const AHEAD: &str = "ahead_";
 
 /// BPF_F_MMAPABLE.
 const MMAPABLE: u32 = 1 << 10;
@@ -202,14 +205,14 @@ impl Pins {
 
     /// Takes away filters that hang by clsact at other interfaces than these.
     pub fn unfilter_all_but(&self, kept: &[String]) {
-        interfaces().iter().filter(|name| !kept.contains(name)).for_each(|name| {
+        interface::names().iter().filter(|name| !kept.contains(name)).for_each(|name| {
             self.unfilter(name);
         });
     }
 
     /// Takes everything away: links first, whoever has them open, then maps, then the folder. Returns how many things that were.
     pub fn remove_all(&self) -> Result<usize, FastPathError> {
-        let mut count = interfaces().iter().filter(|interface| self.unfilter(interface)).count();
+        let mut count = interface::names().iter().filter(|interface| self.unfilter(interface)).count();
         let mut entries = self.entries();
         // Links have a number behind their name; a name without comes last.
         entries.sort_by_key(|path| !path.to_string_lossy().ends_with(|last: char| last.is_ascii_digit()));
@@ -257,24 +260,4 @@ fn remove(path: &Path) -> io::Result<()> {
         let _ = bpf::detach(object.as_fd());
     }
     std::fs::remove_file(path)
-}
-
-/// Names of this namespace's interfaces.
-fn interfaces() -> Vec<String> {
-    let mut names = Vec::new();
-    // SAFETY: no argument; what it returns is freed below.
-    let first = unsafe { libc::if_nameindex() };
-    let mut next = first;
-    // SAFETY: the list ends with an entry without a name; each name is a C string until it is freed.
-    while let Some(entry) = unsafe { next.as_ref() }.filter(|entry| !entry.if_name.is_null()) {
-        // SAFETY: as above.
-        names.push(unsafe { std::ffi::CStr::from_ptr(entry.if_name) }.to_string_lossy().into_owned());
-        // SAFETY: there is one more, at least the last.
-        next = unsafe { next.add(1) };
-    }
-    if !first.is_null() {
-        // SAFETY: it came from if_nameindex.
-        unsafe { libc::if_freenameindex(first) };
-    }
-    names
 }

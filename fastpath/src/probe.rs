@@ -1,5 +1,6 @@
 //! What this kernel can do, found out by doing it once.
 
+use crate::settings::Rules;
 use crate::test_run::{Frame, run_tc};
 use aya::EbpfLoader;
 use aya::programs::SchedClassifier;
@@ -11,6 +12,13 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/pr
 pub fn can_decap_gso() -> bool {
     static KNOWN: OnceLock<bool> = OnceLock::new();
     *KNOWN.get_or_init(|| decapsulate().unwrap_or(false))
+}
+
+/// The rules with what the kernel can do.
+pub(crate) fn complete(rules: &Rules) -> Rules {
+    let mut rules = rules.clone();
+    rules.config.can_decap_gso = u8::from(can_decap_gso());
+    rules
 }
 
 fn decapsulate() -> Option<bool> {

@@ -1,12 +1,12 @@
 //! Loading the programs: their constants, their own maps, and those that are pinned.
 
-use crate::ahead::Stamp;
 use crate::bpf;
-use crate::fault::FastPathError;
+use crate::error::FastPathError;
 use crate::patience::patiently;
 use crate::pins::Pins;
+use crate::program_names::{TC_PROGRAM, XDP_PROGRAM};
 use crate::settings::{Rules, Table};
-use crate::{TC_PROGRAM, XDP_PROGRAM};
+use crate::stamp::Stamp;
 use aya::maps::{Map, MapData};
 use aya::programs::{ProgramError, SchedClassifier, Xdp};
 use aya::{Ebpf, EbpfLoader};
@@ -35,9 +35,6 @@ enum Source<P> {
     /// One before did.
     Pin(P),
 }
-
-/// Names of the pins of programs that were loaded ahead, before their stamp.
-pub(crate) const AHEAD: &str = "ahead_";
 
 /// Whether the program in the driver is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -94,6 +91,14 @@ impl Objects {
 }
 
 impl Programs {
+    /// What identifies the programs that [`Objects::open`] makes: their code, their rules, and the kernel's numbers of the pinned maps.
+    pub fn stamp(rules: &Rules, wish: Wish, pins: &Pins) -> Stamp {
+        let mut config = rules.config.clone();
+        // Only the start of the identification counter differs; programs with another start are as good.
+        config.identification = 0;
+        Stamp::of((TC_OBJECT, XDP_OBJECT, config.octets(), &rules.tables, wish, pins.numbers()))
+    }
+
     /// What a process before this one has left of this stamp.
     pub fn left(pins: &Pins, stamp: Stamp, wish: Wish) -> Option<Self> {
         let tc = SchedClassifier::from_pin(pins.ahead("tc", stamp)).ok()?;

@@ -1,6 +1,6 @@
 //! Packets through a program without a wire: the kernel's BPF_PROG_TEST_RUN.
 
-use crate::fault::FastPathError;
+use crate::error::FastPathError;
 use aya::programs::{SchedClassifier, TestRun, TestRunAttrs, TestRunOptions, Xdp};
 use std::time::Duration;
 

@@ -11,7 +11,7 @@ use domain::rdata::AllRecordData;
 use sixway_control::Instant;
 use sixway_control::dns64::answer::{Answer, Bounds, Kind, LONGEST_CHAIN, Part, Record, rtype};
 use sixway_control::dns64::cache::Cache;
-use sixway_control::dns64::compose::{self, Dress, Embedded, LocalRecord};
+use sixway_control::dns64::compose::{self, Embedded, LocalRecord, ResponseOptions};
 use sixway_control::dns64::key::Key;
 use sixway_control::dns64::name;
 use sixway_control::dns64::query::Query;
@@ -131,8 +131,13 @@ fn serve(query: &Query<'_>, answer: &Answer, later: Instant) {
     let mut out = Vec::new();
     let error = Some((22, "no upstream"));
     for limit in [None, Some(512), Some(query.edns.map_or(512, |edns| edns.payload))] {
-        let dress =
-            Dress { now: later, limit, extended_error: error, pad: limit.is_none(), ..Dress::default() };
+        let dress = ResponseOptions {
+            now: later,
+            limit,
+            extended_error: error,
+            pad: limit.is_none(),
+            ..ResponseOptions::default()
+        };
         compose::empty(&mut out, query, answer.rcode(), Some(answer), &dress);
         decode_within(&out, query, limit);
         let leading = LocalRecord { owner: None, rtype: rtype::CNAME, ttl: 60, data: answer_name(answer) };
@@ -161,7 +166,7 @@ fn answer_name(answer: &Answer) -> &'static [u8] {
     if answer.count(Part::Data) == 0 { b"\x07example\0" } else { b"\0" }
 }
 
-fn synthesise(query: &Query<'_>, answer: &Answer, dress: &Dress<'_>) {
+fn synthesise(query: &Query<'_>, answer: &Answer, dress: &ResponseOptions<'_>) {
     let embed = |four: Ipv4Addr, into: &mut Embedded| {
         into.extend(
             (0..four.to_bits() % 9)
@@ -191,7 +196,7 @@ fn read_again(query: &Query<'_>, answer: &Answer) {
         return;
     }
     let mut out = Vec::new();
-    compose::passed_on(&mut out, &query, answer, &Dress { now: NOW, ..Dress::default() });
+    compose::passed_on(&mut out, &query, answer, &ResponseOptions { now: NOW, ..ResponseOptions::default() });
     if out[2] & 2 != 0 {
         return;
     }

@@ -1,7 +1,8 @@
 //! `make demo`: an IPv6-only client opens a page on an IPv4-only server through Sixway, by its address and by its name, and shows what happened.
 
 use crate::failure::{Failure, Result};
-use crate::forwarder::{Forwarder, Running, show};
+use crate::forwarder::{Forwarder, Running};
+use crate::gateway::show;
 use crate::name_service::{self, DNS64, RESOLVER, Resolving};
 use crate::packet;
 use crate::probe::{

@@ -1,9 +1,10 @@
 //! Experiments with the fast path on: every gateway that a thread starts inside [`with`] has it, and what it carried is added up.
 
 use crate::failure::{Failure, Result};
-use crate::forwarder::{run_sixway, sixway, socket};
+
 use crate::interrupt;
 use crate::namespace::{Namespace, command};
+use crate::sixway::{sixway, socket};
 use crate::topology::Network;
 use serde_json::Value;
 use std::cell::RefCell;
@@ -149,19 +150,6 @@ fn shown_at(socket: &Path) -> Result<Value> {
 pub fn carried_of(shown: &Value) -> u64 {
     let ways = |row: &Value| ["packets_out", "packets_in"].map(|way| row[way].as_u64().unwrap_or(0));
     shown["carried"].as_array().into_iter().flatten().flat_map(ways).sum()
-}
-
-/// Starts Sixway on the host "gateway" with the fast path at this hook; its process id.
-pub fn start(network: &Network, hook: Hook, configuration: &str) -> Result<u32> {
-    start_with(network, hook, &format!("{configuration}{}", hook.section()))
-}
-
-/// The same, the section being in the configuration.
-pub fn start_with(network: &Network, hook: Hook, configuration: &str) -> Result<u32> {
-    if hook == Hook::Xdp {
-        make_ready_for_xdp(network, "gateway")?;
-    }
-    run_sixway(network, configuration)
 }
 
 /// How many packets of its TUN device the gateway's engine has sent.

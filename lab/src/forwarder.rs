@@ -2,14 +2,13 @@
 //! measured in turn.
 
 use crate::failure::{Failure, Result};
-use crate::fast_path;
+use crate::gateway::run_sixway;
 use crate::interrupt;
 use crate::namespace::command;
 use crate::probe::ping;
 use crate::programs;
+use crate::sixway::sixway;
 use crate::topology::{Network, client_gateway_server, client_router_server};
-use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
 
 /// What carries packets between the client and the server.
@@ -202,69 +201,4 @@ fn start_sixway(
     let configuration = configuration.replace("[gateway]\n", &format!("[gateway]\n{keys}"));
     let process = Some(run_sixway(&network, &configuration)?);
     Ok(Running { forwarder, network, process, target, listens: "203.0.113.2" })
-}
-
-/// Where the gateway's binary is: `$SIXWAY`, or beside this one, the optimised build first.
-pub fn sixway() -> Result<PathBuf> {
-    if let Some(path) = std::env::var_os("SIXWAY") {
-        return Ok(path.into());
-    }
-    let here = std::env::current_exe().unwrap_or_default();
-    let folders = || here.ancestors().skip(1);
-    let optimised = folders().map(|folder| folder.join("release/sixway"));
-    optimised
-        .chain(folders().map(|folder| folder.join("sixway")))
-        .find(|path| path.is_file())
-        .ok_or_else(|| Failure::Unexpected("sixway is not built: cargo build --release".to_owned()))
-}
-
-/// Starts `sixway run` on the host "gateway"; see [`run_sixway_on`].
-pub fn run_sixway(network: &Network, configuration: &str) -> Result<u32> {
-    run_sixway_on(network, "gateway", configuration)
-}
-
-/// Starts `sixway run` on a host with this configuration, which has a section `[gateway]`, and waits until it says that it is
-/// ready. Its name and socket are the network's and the host's own, so that any number of them can run on one machine.
-pub fn run_sixway_on(network: &Network, host: &str, configuration: &str) -> Result<u32> {
-    launch(network, host, configuration, &[])
-}
-
-/// Starts a `sixway run --takeover` in the place of the one that runs on the host "gateway", and waits until it says that it is ready.
-pub fn take_over(network: &Network, configuration: &str) -> Result<u32> {
-    launch(network, "gateway", configuration, &["--takeover"])
-}
-
-fn launch(network: &Network, host: &str, configuration: &str, words: &[&str]) -> Result<u32> {
-    let (name, socket) = (network.gateway_name(host), socket(network, host));
-    let configuration = fast_path::as_demanded(network, host, configuration)?;
-    let own = format!("[gateway]\nname = {name:?}\nadmin_socket = {socket:?}\n");
-    let file = network.file(&format!("sixway-{host}.toml"), &configuration.replace("[gateway]\n", &own))?;
-    let mut run = Command::new(sixway()?);
-    run.arg("run").args(words).arg("-c").arg(file);
-    let id = network.start(host, run)?;
-    fast_path::account_for(network, id, &socket)?;
-    interrupt::wait_until(Duration::from_secs(10), "sixway's \"ready\"", || {
-        network.with_process(id, |process| {
-            process.must_run()?;
-            Ok(process.stdout().contains("ready") || process.stderr().contains("ready"))
-        })?
-    })?;
-    Ok(id)
-}
-
-/// `sixway show` for the gateway that [`run_sixway`] started in this network.
-pub fn show(network: &Network, words: &[&str]) -> Result<Command> {
-    show_on(network, "gateway", words)
-}
-
-/// The same for the one that [`run_sixway_on`] started on a host.
-pub fn show_on(network: &Network, host: &str, words: &[&str]) -> Result<Command> {
-    let mut show = Command::new(sixway()?);
-    show.arg("show").args(words).arg("--socket").arg(socket(network, host));
-    Ok(show)
-}
-
-/// Where that gateway takes questions.
-pub fn socket(network: &Network, host: &str) -> PathBuf {
-    network.folder().join(format!("sixway-{host}.sock"))
 }

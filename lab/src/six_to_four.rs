@@ -9,7 +9,7 @@
 //! This machine's kernel need not know 6to4: the client is a 6to4 host by a Sixway of its own, or makes its tunnel packets itself.
 
 use crate::failure::Result;
-use crate::forwarder::run_sixway_on;
+use crate::gateway::run_sixway_on;
 use crate::interrupt;
 use crate::probe::ping;
 use crate::topology::Network;

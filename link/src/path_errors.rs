@@ -12,7 +12,7 @@
 //! (RFC 792; RFC 1812 §4.3.2.3: as much of the packet as fits into 576 octets; many routers quote 8 octets behind the header.)
 
 use crate::raw::Inbox;
-use crate::syscall::{annotate, raw_socket, set_option};
+use crate::syscall::{annotate, attach_filter, raw_socket, set_option};
 use crate::{Link, LinkCounters};
 use sixway_dataplane::Frame;
 use sixway_wire::checksum::Sum;
@@ -51,13 +51,7 @@ impl PathErrors {
         // SAFETY: ICMP_FILTER takes struct icmp_filter, a 32-bit number.
         unsafe { set_option(link.inbox.descriptor(), libc::SOL_RAW, ICMP_FILTER, &others, "ICMP_FILTER") }?;
         link.set_addresses(addresses)?;
-        // What came before the filters were in place may be anything.
-        let mut frames = [Frame::with_capacity(0)];
-        for _ in 0..100_000 {
-            if link.inbox.receive(&mut frames, &mut LinkCounters::default())? == 0 {
-                break;
-            }
-        }
+        link.inbox.discard_early()?;
         Ok(link)
     }
 
@@ -70,12 +64,7 @@ impl PathErrors {
             let message = format!("{} local addresses; at most {ADDRESSES}", addresses.len());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
-        let mut instructions = filter(addresses);
-        let program =
-            libc::sock_fprog { len: instructions.len() as libc::c_ushort, filter: instructions.as_mut_ptr() };
-        let socket = self.inbox.descriptor();
-        // SAFETY: SO_ATTACH_FILTER takes a sock_fprog; the instructions it points to outlive the call, which copies them.
-        unsafe { set_option(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program, "SO_ATTACH_FILTER") }
+        attach_filter(self.inbox.descriptor(), &mut filter(addresses))
     }
 }
 

@@ -31,6 +31,16 @@ pub(crate) fn interface_request(interface: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
+/// Attaches a classic BPF program to a socket, in place of an earlier one.
+///
+/// # Errors
+/// What the kernel said to SO_ATTACH_FILTER.
+pub(crate) fn attach_filter(fd: BorrowedFd<'_>, filter: &mut [libc::sock_filter]) -> io::Result<()> {
+    let program = libc::sock_fprog { len: filter.len() as libc::c_ushort, filter: filter.as_mut_ptr() };
+    // SAFETY: SO_ATTACH_FILTER takes a sock_fprog; the kernel copies the instructions, which outlive the call.
+    unsafe { set_option(fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program, "SO_ATTACH_FILTER") }
+}
+
 /// `ioctl` with a pointer to a value that the kernel may read and change.
 ///
 /// # Safety

@@ -13,11 +13,12 @@
 //! Names under IN-ADDR.ARPA of 192.0.0.170 and .171 are not special to a resolver (RFC 8880 §7.2, item 4).
 
 use super::answer::rtype;
-use super::compose::{self, Dress, LocalRecord};
+use super::compose::{self, LocalRecord, ResponseOptions};
 use super::policy::Policy;
 use super::query::Query;
-use super::reverse::{Ip6Name, WELL_KNOWN, embedded};
+use super::reverse::{Ip6Name, embedded};
 use super::settings::{Reverse, Settings, Wire};
+use super::special_address::WELL_KNOWN;
 use arrayvec::ArrayVec;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -138,12 +139,12 @@ impl<'a> LocalAnswer<'a> {
         Self { rcode: NO_ERROR, authoritative: true, answer, authority: None }
     }
 
-    /// Writes the whole message. AA is as the answer says, the rest of the dress is the caller's.
-    pub(super) fn write(&self, out: &mut Vec<u8>, query: &Query<'_>, dress: &Dress<'_>) {
+    /// Writes the whole message. AA is as the answer says, the rest of the options is the caller's.
+    pub(super) fn write(&self, out: &mut Vec<u8>, query: &Query<'_>, options: &ResponseOptions<'_>) {
         let answer: ArrayVec<LocalRecord<'_>, MOST_RECORDS> = self.answer.iter().map(Record::local).collect();
         let authority = self.authority.as_ref().map(Record::local);
-        let dress = Dress { authoritative: self.authoritative, ..*dress };
-        compose::local(out, query, u16::from(self.rcode), (&answer, authority.as_slice()), &dress);
+        let options = ResponseOptions { authoritative: self.authoritative, ..*options };
+        compose::local(out, query, u16::from(self.rcode), (&answer, authority.as_slice()), &options);
     }
 
     /// Nothing of the type (0), or no such name (3), in the zone that begins after so many octets of the name.

@@ -29,6 +29,7 @@ mod rate_limit;
 mod resolver;
 mod reverse;
 mod settings;
+mod special_address;
 pub mod trust_anchor;
 pub mod upstream;
 pub mod validator;

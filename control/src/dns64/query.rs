@@ -12,6 +12,9 @@ use super::name::{measure, skip};
 /// Octets of a message's header (RFC 1035 §4.1.1).
 pub(crate) const HEADER: usize = 12;
 
+/// RFC 1035 §3.2.4: the Internet.
+pub const IN: u16 = 1;
+
 /// RFC 6891 §6.1.1: the type of the OPT record.
 pub(crate) const OPT: u16 = 41;
 

@@ -1,6 +1,6 @@
 //! Names of addresses: from IP6.ARPA (RFC 3596 §2.5) through our prefixes to IN-ADDR.ARPA (RFC 1035 §3.5), all in lower-case wire form.
 
-use super::policy::is_no_host;
+use super::special_address::{WELL_KNOWN, is_no_host};
 use arrayvec::ArrayVec;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -10,9 +10,6 @@ const IP6_ARPA: &[u8] = b"\x03ip6\x04arpa\x00";
 
 /// RFC 1035 §3.5: `in-addr.arpa`.
 const IN_ADDR_ARPA: &[u8] = b"\x07in-addr\x04arpa\x00";
-
-/// RFC 7050 §8.2: the well-known IPv4 addresses; they stand under every prefix, though they are not global.
-pub(super) const WELL_KNOWN: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 0, 170), Ipv4Addr::new(192, 0, 0, 171)];
 
 /// Where a name stands under IP6.ARPA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What goes in and out of an ISATAP host beside messages.
 
-use super::addresses::HostAddress;
+use super::host_address::HostAddress;
 use super::reachability::Reachability;
 use crate::neighbour_discovery::Transmission;
 use core::net::{Ipv4Addr, Ipv6Addr};

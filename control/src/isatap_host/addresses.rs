@@ -1,54 +1,17 @@
 //! Addresses made of advertised prefixes (RFC 4862 §5.5.3, RFC 5214 §6.2).
 
-use super::HostAction;
-use crate::neighbour_discovery::{INFINITY, PrefixInformation};
-use core::net::{Ipv4Addr, Ipv6Addr};
-use core::time::Duration;
+use super::action::HostAction;
+use super::host_address::{HostAddress, NEVER, end};
+use crate::neighbour_discovery::PrefixInformation;
+use core::net::Ipv4Addr;
 use sixway_dataplane::Instant;
 use sixway_dataplane::tunnel::address::isatap;
-use sixway_wire::Prefix6;
 use std::collections::VecDeque;
 
 /// How many addresses a host makes; further prefixes are ignored.
 pub const MAX_ADDRESSES: usize = 16;
 /// RFC 4862 §5.5.3 e: no advertisement shortens the remaining life of an address below this at once, 2 h.
 pub const TWO_HOURS: u32 = 7_200;
-/// The end of what has none.
-const NEVER: Instant = Instant(u64::MAX);
-
-/// An address of the host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HostAddress {
-    /// The address.
-    pub address: Ipv6Addr,
-    /// The prefix that it is made of, a /64.
-    pub prefix: Prefix6,
-    /// L: neighbours under this prefix are reached directly.
-    pub on_link: bool,
-    preferred: Instant,
-    valid: Instant,
-}
-
-impl HostAddress {
-    /// Remaining preferred lifetime in seconds; [`INFINITY`] has no end.
-    pub fn preferred(&self, now: Instant) -> u32 {
-        left(self.preferred, now)
-    }
-
-    /// Remaining valid lifetime in seconds; [`INFINITY`] has no end.
-    pub fn valid(&self, now: Instant) -> u32 {
-        left(self.valid, now)
-    }
-}
-
-fn left(end: Instant, now: Instant) -> u32 {
-    if end == NEVER { INFINITY } else { u32::try_from(end.since(now).as_secs()).unwrap_or(INFINITY - 1) }
-}
-
-fn end(now: Instant, lifetime: u32) -> Instant {
-    if lifetime == INFINITY { NEVER } else { now + Duration::from_secs(u64::from(lifetime)) }
-}
-
 #[derive(Clone, Debug, Default)]
 pub(super) struct Addresses(Vec<HostAddress>);
 

@@ -1,7 +1,8 @@
 //! The host's machine: what it does and when.
 
 use super::action::{DefaultRoute, HostAction, HostSettings, PotentialRouter};
-use super::addresses::{Addresses, HostAddress};
+use super::addresses::Addresses;
+use super::host_address::HostAddress;
 use super::reachability::Step;
 use super::routers::{Router, Routers};
 use crate::neighbour_answer::AnswerLimit;

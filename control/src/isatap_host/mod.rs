@@ -39,14 +39,16 @@
 mod action;
 mod addresses;
 mod host;
+mod host_address;
 mod reachability;
 mod received;
 mod routers;
 mod solicitation;
 
 pub use action::{DefaultRoute, HostAction, HostHeard, HostSettings, PotentialRouter};
-pub use addresses::{HostAddress, MAX_ADDRESSES, TWO_HOURS};
+pub use addresses::{MAX_ADDRESSES, TWO_HOURS};
 pub use host::IsatapHost;
+pub use host_address::HostAddress;
 pub use reachability::{DELAY_FIRST_PROBE_TIME, MAX_UNICAST_SOLICIT, Reachability};
 pub use routers::MAX_ROUTERS;
 pub use solicitation::{

@@ -15,45 +15,16 @@
 //! |  Options …
 //! ```
 
-use super::{HOP_LIMIT, Malformed, NdOption, Received, is_link_local};
+use super::address::is_link_local;
+use super::malformed::Malformed;
+use super::option::NdOption;
+use super::packet::{HOP_LIMIT, Received};
+use super::preference::Preference;
 use core::net::Ipv6Addr;
 use sixway_wire::icmpv6::{
     NEIGHBOUR_ADVERTISEMENT, NEIGHBOUR_SOLICITATION, ROUTER_ADVERTISEMENT, ROUTER_SOLICITATION,
 };
 use sixway_wire::{checksum, protocol};
-
-/// How much a router, or its route, is preferred (RFC 4191 §2.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Preference {
-    /// 11
-    Low,
-    /// 00, also what was said before RFC 4191.
-    #[default]
-    Medium,
-    /// 01
-    High,
-}
-
-impl Preference {
-    /// The two bits on the wire.
-    pub(super) const fn bits(self) -> u8 {
-        match self {
-            Self::High => 1,
-            Self::Medium => 0,
-            Self::Low => 3,
-        }
-    }
-
-    /// From the two lowest bits; `None` for the reserved value.
-    pub(super) const fn from_bits(bits: u8) -> Option<Self> {
-        match bits & 3 {
-            0 => Some(Self::Medium),
-            1 => Some(Self::High),
-            3 => Some(Self::Low),
-            _ => None,
-        }
-    }
-}
 
 /// A host asks for advertisements (RFC 4861 §4.1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

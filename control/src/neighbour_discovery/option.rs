@@ -8,8 +8,10 @@
 //! +---------------+---------------+-------------------------------+
 //! ```
 
-use super::message::Preference;
-use super::{DomainName, Malformed, Pref64};
+use super::domain_name::DomainName;
+use super::malformed::Malformed;
+use super::pref64::Pref64;
+use super::preference::Preference;
 use core::net::Ipv6Addr;
 use sixway_wire::Prefix6;
 
@@ -23,6 +25,9 @@ const DNSSL: u8 = 31;
 const CAPTIVE_PORTAL: u8 = 37;
 const PREF64: u8 = 38;
 
+/// A lifetime of all one bits stands for infinity (RFC 4861 §4.6.2, RFC 4191 §2.3, RFC 8106 §5.1).
+pub const INFINITY: u32 = u32::MAX;
+
 /// The greatest length of an option: 255 units of 8 octets.
 const MAX_OPTION: usize = 2_040;
 
@@ -35,7 +40,7 @@ pub struct PrefixInformation {
     pub on_link: bool,
     /// A: hosts may make addresses of it (RFC 4862).
     pub autonomous: bool,
-    /// Valid Lifetime in seconds; [`super::INFINITY`] has no end.
+    /// Valid Lifetime in seconds; [`INFINITY`] has no end.
     pub valid: u32,
     /// Preferred Lifetime in seconds.
     pub preferred: u32,
@@ -48,7 +53,7 @@ pub struct RouteInformation {
     pub prefix: Prefix6,
     /// Which router is preferred, if several tell of this prefix.
     pub preference: Preference,
-    /// Route Lifetime in seconds; [`super::INFINITY`] has no end.
+    /// Route Lifetime in seconds; [`INFINITY`] has no end.
     pub lifetime: u32,
 }
 

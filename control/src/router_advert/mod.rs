@@ -19,6 +19,7 @@
 //! are refused by [`Settings::faults`].
 
 mod answers;
+mod check;
 mod consistency;
 mod contents;
 mod interface;
@@ -27,6 +28,7 @@ mod schedule;
 mod settings;
 
 pub use answers::MAX_WAITING;
+pub use check::MAX_PARTS;
 pub use consistency::{Inconsistency, Parameter};
 pub use interface::{Heard, RouterAdvert, RouterAdvertCounters};
 pub use prefixes::{MAX_STALE, StalePrefix};
@@ -34,6 +36,5 @@ pub use schedule::{
     MAX_INITIAL_RTR_ADVERT_INTERVAL, MAX_INITIAL_RTR_ADVERTISEMENTS, MAX_RA_DELAY_TIME, MIN_DELAY_BETWEEN_RAS,
 };
 pub use settings::{
-    AdvertisedPref64, AdvertisedPrefix, AdvertisedRoute, Link, MAX_PARTS, Setting, Settings, SettingsFault,
-    Solicited,
+    AdvertisedPref64, AdvertisedPrefix, AdvertisedRoute, Link, Setting, Settings, SettingsFault, Solicited,
 };

@@ -7,10 +7,6 @@ use core::time::Duration;
 use sixway_dataplane::Instant;
 use sixway_wire::Prefix6;
 
-pub use check::MAX_PARTS;
-
-mod check;
-
 /// The link that is advertised on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Link {
@@ -197,11 +193,6 @@ impl Settings {
             None => (max * 3 / 4).max(Duration::from_secs(3)),
         };
         (min, max)
-    }
-
-    /// Everything that is wrong with these settings on this link, all at once; empty if they are good.
-    pub fn faults(&self, link: &Link) -> Vec<SettingsFault> {
-        check::faults(self, link)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::upstream::{NOW, Reply, query, wire};
 use allocation_counter::measure;
 use sixway_control::dns64::cache::Cache;
-use sixway_control::dns64::compose::{self, Dress, Embedded, LocalRecord};
+use sixway_control::dns64::compose::{self, Embedded, LocalRecord, ResponseOptions};
 use sixway_control::dns64::query::{Query, Unreadable};
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -36,9 +36,13 @@ fn embed(four: Ipv4Addr, list: &mut Embedded) {
 /// One query of each kind, answered from the cache.
 fn answer_all(cache: &Cache, messages: &[Vec<u8>], out: &mut Vec<u8>) {
     let text = Some((22, "no upstream answered"));
-    let dress =
-        Dress { now: NOW + Duration::from_secs(9), extended_error: text, pad: true, ..Dress::default() };
-    let truncated = Dress { limit: Some(100), ..dress };
+    let dress = ResponseOptions {
+        now: NOW + Duration::from_secs(9),
+        extended_error: text,
+        pad: true,
+        ..ResponseOptions::default()
+    };
+    let truncated = ResponseOptions { limit: Some(100), ..dress };
     for message in messages {
         let query = Query::read(message).unwrap();
         let key = query.key(false);

@@ -2,7 +2,7 @@
 
 use super::upstream::{NOW, bounds, part, query, shown, wire};
 use sixway_control::dns64::answer::{Answer, Kind, Part};
-use sixway_control::dns64::compose::{self, Dress};
+use sixway_control::dns64::compose::{self, ResponseOptions};
 use sixway_control::dns64::key::Key;
 use sixway_control::dns64::query::Query;
 
@@ -34,7 +34,7 @@ fn read(name: &str, qtype: u16, hex: &str) -> (Vec<u8>, Answer) {
 fn served(name: &str, rtype: &str, answer: &Answer) -> [Vec<String>; 3] {
     let message = query(&wire(&name.to_ascii_uppercase()), rtype, None, [1, 0]);
     let mut out = Vec::new();
-    let dress = Dress { now: NOW, ..Dress::default() };
+    let dress = ResponseOptions { now: NOW, ..ResponseOptions::default() };
     compose::passed_on(&mut out, &Query::read(&message).unwrap(), answer, &dress);
     shown(&out)
 }

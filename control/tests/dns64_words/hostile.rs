@@ -2,7 +2,7 @@
 
 use super::upstream::{NOW, Reply, bounds, query, shown, wire};
 use sixway_control::dns64::answer::{Answer, Disbelieved, Part};
-use sixway_control::dns64::compose::{self, Dress, Embedded};
+use sixway_control::dns64::compose::{self, Embedded, ResponseOptions};
 use sixway_control::dns64::key::Key;
 use sixway_control::dns64::query::Query;
 
@@ -105,12 +105,18 @@ fn sixty_four_kibioctets_of_addresses_make_a_message_and_no_more() {
         into.extend((0..8).map(|prefix| (prefix << 64 | u128::from(four.to_bits())).into()));
     };
     let mut out = Vec::new();
-    let made =
-        compose::synthesised(&mut out, &query, &answer, None, embed, &Dress { now: NOW, ..Dress::default() });
+    let made = compose::synthesised(
+        &mut out,
+        &query,
+        &answer,
+        None,
+        embed,
+        &ResponseOptions { now: NOW, ..ResponseOptions::default() },
+    );
     assert_eq!((made, shown(&out)[0].len()), (2_330, 2_330));
     assert!(out.len() <= 65_535);
     let limit = Some(1232);
-    let dress = Dress { now: NOW, limit, ..Dress::default() };
+    let dress = ResponseOptions { now: NOW, limit, ..ResponseOptions::default() };
     compose::synthesised(&mut out, &query, &answer, None, embed, &dress);
     assert_eq!((out[2], out.len()), (0x83, 12 + 15 + 11), "TC");
 }

@@ -2,13 +2,13 @@
 
 use super::upstream::{NOW, Reply, query, shown, wire};
 use sixway_control::dns64::answer::Answer;
-use sixway_control::dns64::compose::{self, Dress, LocalRecord};
+use sixway_control::dns64::compose::{self, LocalRecord, ResponseOptions};
 use sixway_control::dns64::query::{Edns, Query, Unreadable};
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 const SOA: &str = "example.org. 3600 SOA ns.example.org. host.example.org. 1 7200 900 1209600 600";
-const DRESS: Dress<'static> = Dress {
+const DRESS: ResponseOptions<'static> = ResponseOptions {
     now: NOW,
     authentic: false,
     authoritative: false,
@@ -32,7 +32,7 @@ fn served(
     out
 }
 
-fn passed_on(reply: &Reply, edns: Option<(u16, bool)>, dress: &Dress<'_>) -> Vec<u8> {
+fn passed_on(reply: &Reply, edns: Option<(u16, bool)>, dress: &ResponseOptions<'_>) -> Vec<u8> {
     let answer = reply.read(true).unwrap();
     served((&reply.name, &reply.rtype), edns, |out, query| compose::passed_on(out, query, &answer, dress))
 }
@@ -56,7 +56,7 @@ fn signed() -> Reply {
 #[test]
 fn flags_are_those_of_the_query_and_of_the_dress() {
     let answer = addresses(1).read(false).unwrap();
-    let flags = |flags: [u8; 2], dress: Dress<'_>| {
+    let flags = |flags: [u8; 2], dress: ResponseOptions<'_>| {
         let message = query(&wire("a.example.org."), "AAAA", None, flags);
         let mut out = Vec::new();
         compose::passed_on(&mut out, &Query::read(&message).unwrap(), &answer, &dress);
@@ -64,7 +64,10 @@ fn flags_are_those_of_the_query_and_of_the_dress() {
     };
     assert_eq!(flags([0, 0], DRESS), [0x80, 0x80], "QR and RA");
     assert_eq!(flags([1, 0x30], DRESS), [0x81, 0x90], "RD and CD are copied, AD is not");
-    assert_eq!(flags([0, 0], Dress { authentic: true, authoritative: true, ..DRESS }), [0x84, 0xa0]);
+    assert_eq!(
+        flags([0, 0], ResponseOptions { authentic: true, authoritative: true, ..DRESS }),
+        [0x84, 0xa0]
+    );
 }
 
 #[test]
@@ -105,20 +108,20 @@ fn excluded_addresses_are_left_out_with_their_signatures() {
 #[test]
 fn ttls_are_what_is_left_of_them_or_what_is_stale_has() {
     let answer = addresses(1).read(false).unwrap();
-    let ttl = |dress: Dress<'_>| {
+    let ttl = |dress: ResponseOptions<'_>| {
         let message = served(("a.example.org.", "AAAA"), None, |out, query| {
             compose::passed_on(out, query, &answer, &dress);
         });
         shown(&message)[0][0].split(' ').nth(1).unwrap().parse::<u32>().unwrap()
     };
-    let after = |millis| ttl(Dress { now: NOW + Duration::from_millis(millis), ..DRESS });
+    let after = |millis| ttl(ResponseOptions { now: NOW + Duration::from_millis(millis), ..DRESS });
     assert_eq!([0, 999, 1_000, 299_999, 300_000, 900_000].map(after), [300, 300, 299, 1, 0, 0]);
-    assert_eq!(ttl(Dress { ttl: Some(30), now: NOW + Duration::from_secs(1_000), ..DRESS }), 30);
+    assert_eq!(ttl(ResponseOptions { ttl: Some(30), now: NOW + Duration::from_secs(1_000), ..DRESS }), 30);
 }
 
 #[test]
 fn an_opt_record_is_given_to_who_sent_one_with_the_error_in_detail() {
-    let dress = Dress { extended_error: Some((22, "no upstream")), ..DRESS };
+    let dress = ResponseOptions { extended_error: Some((22, "no upstream")), ..DRESS };
     let empty = |edns| served(("a.", "AAAA"), edns, |out, query| compose::empty(out, query, 2, None, &dress));
     assert_eq!(
         empty(None)[2..],
@@ -143,7 +146,7 @@ fn an_rcode_of_more_than_four_bits_is_in_the_opt_record() {
 fn an_answer_over_the_limit_is_truncated_whole() {
     let whole = passed_on(&addresses(40), Some((4_096, false)), &DRESS);
     let limit = |limit: usize| {
-        let dress = Dress { limit: Some(limit as u16), ..DRESS };
+        let dress = ResponseOptions { limit: Some(limit as u16), ..DRESS };
         passed_on(&addresses(40), Some((4_096, false)), &dress)
     };
     assert_eq!(limit(whole.len()), whole);
@@ -159,7 +162,8 @@ fn an_answer_over_the_limit_is_truncated_whole() {
 #[test]
 fn a_text_makes_way_before_records_do() {
     let plain = passed_on(&addresses(3), Some((512, false)), &DRESS);
-    let dress = Dress { limit: Some(plain.len() as u16 + 6), extended_error: Some((3, "stale")), ..DRESS };
+    let dress =
+        ResponseOptions { limit: Some(plain.len() as u16 + 6), extended_error: Some((3, "stale")), ..DRESS };
     let message = passed_on(&addresses(3), Some((512, false)), &dress);
     assert_eq!((message.len(), message[2]), (plain.len() + 6, 0x81));
     assert!(message.ends_with(&[0, 15, 0, 2, 0, 3]));
@@ -169,7 +173,7 @@ fn a_text_makes_way_before_records_do() {
 fn the_soa_record_of_no_is_not_spared() {
     let reply = Reply::to("a.example.org.", "AAAA", &[], &[SOA]).rcode(3);
     let whole = passed_on(&reply, None, &DRESS);
-    let dress = Dress { limit: Some(whole.len() as u16 - 1), ..DRESS };
+    let dress = ResponseOptions { limit: Some(whole.len() as u16 - 1), ..DRESS };
     let message = passed_on(&reply, None, &dress);
     assert_eq!(message[2..12], [0x83, 0x83, 0, 1, 0, 0, 0, 0, 0, 0]);
 }
@@ -184,12 +188,19 @@ fn a_padded_query_gets_a_padded_answer_where_that_hides_something() {
         let query = Query::read(&message).unwrap();
         assert_eq!(query.edns, Some(Edns { payload: 1232, dnssec_ok: false, padding: true }));
         let mut out = Vec::new();
-        compose::passed_on(&mut out, &query, &addresses(1).read(false).unwrap(), &Dress { pad, ..DRESS });
+        compose::passed_on(
+            &mut out,
+            &query,
+            &addresses(1).read(false).unwrap(),
+            &ResponseOptions { pad, ..DRESS },
+        );
         out.len()
     };
     assert_eq!(padded(true), 468);
     assert!(padded(false) < 100);
-    assert!(passed_on(&addresses(1), Some((1232, false)), &Dress { pad: true, ..DRESS }).len() < 100);
+    assert!(
+        passed_on(&addresses(1), Some((1232, false)), &ResponseOptions { pad: true, ..DRESS }).len() < 100
+    );
 }
 
 #[test]
@@ -198,7 +209,7 @@ fn what_is_known_here_is_written_as_it_is() {
     let host = wire("ipv4only.arpa.");
     let cname = LocalRecord { owner: None, rtype: 5, ttl: 60, data: &owner };
     let ptr = LocalRecord { owner: Some(&owner), rtype: 12, ttl: 70, data: &host };
-    let dress = Dress { authoritative: true, ..DRESS };
+    let dress = ResponseOptions { authoritative: true, ..DRESS };
     let message = served(("b.ip6.arpa.", "PTR"), None, |out, query| {
         compose::local(out, query, 0, (&[cname, ptr], &[]), &dress);
     });
@@ -224,7 +235,7 @@ fn an_answer_at_another_name_is_led_to_with_its_names_written_out() {
     let answer = reverse();
     let target = wire("1.2.0.192.in-addr.arpa.");
     let cname = LocalRecord { owner: None, rtype: 5, ttl: 60, data: &target };
-    let dress = Dress { now: NOW + Duration::from_secs(10), ..DRESS };
+    let dress = ResponseOptions { now: NOW + Duration::from_secs(10), ..DRESS };
     let message = served(("1.0.2.0.0.0.0.c.ip6.arpa.", "PTR"), None, |out, query| {
         compose::rewritten(out, query, &[cname], &answer, &dress);
     });

@@ -3,7 +3,7 @@
 use super::upstream::{Reply, query, shown};
 use sixway_control::Instant;
 use sixway_control::dns64::answer::{Answer, Bounds, Kind};
-use sixway_control::dns64::compose::{self, Dress, Embedded};
+use sixway_control::dns64::compose::{self, Embedded, ResponseOptions};
 use sixway_control::dns64::query::Query;
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -32,7 +32,11 @@ fn an_a_answer_with_a_chain_becomes_an_aaaa_answer_with_that_chain() {
     let now = Instant::from_secs(100);
     let answer = Answer::read(&query.key(false).with_type(1), &reply.octets(), now, &BOUNDS).unwrap();
     let mut out = Vec::new();
-    let dress = Dress { now: now + Duration::from_secs(60), udp_payload: 1232, ..Dress::default() };
+    let dress = ResponseOptions {
+        now: now + Duration::from_secs(60),
+        udp_payload: 1232,
+        ..ResponseOptions::default()
+    };
     assert_eq!(compose::synthesised(&mut out, &query, &answer, Some(100), embed, &dress), 2);
     let [records, authority, additional] = shown(&out);
     assert_eq!(
@@ -55,8 +59,8 @@ fn a_failure_has_no_records_and_is_kept_for_some_seconds() {
     let answer = Answer::read(&query.key(false), &reply, Instant::from_secs(1), &BOUNDS).unwrap();
     assert_eq!((answer.kind(), answer.lifetime()), (Kind::Failure(2), 5));
     let mut out = Vec::new();
-    assert_eq!(compose::synthesised(&mut out, &query, &answer, None, embed, &Dress::default()), 0);
+    assert_eq!(compose::synthesised(&mut out, &query, &answer, None, embed, &ResponseOptions::default()), 0);
     assert_eq!(out, []);
-    compose::passed_on(&mut out, &query, &answer, &Dress::default());
+    compose::passed_on(&mut out, &query, &answer, &ResponseOptions::default());
     assert_eq!(out[2..12], [0x81, 0x82, 0, 1, 0, 0, 0, 0, 0, 0]);
 }

@@ -5,7 +5,7 @@ use super::upstream::{NOW, Reply, query, shown, wire};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use sixway_control::dns64::answer::Kind;
-use sixway_control::dns64::compose::{self, Dress, Embedded, LocalRecord};
+use sixway_control::dns64::compose::{self, Embedded, LocalRecord, ResponseOptions};
 use sixway_control::dns64::query::Query;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -148,7 +148,7 @@ proptest! {
         let name = in_case(&made.names[0], bits);
         let message = query(&name, made.rtype, Some((1232, dnssec_ok)), [1, 0]);
         let (mut out, now) = (Vec::new(), NOW + Duration::from_secs(age.into()));
-        compose::passed_on(&mut out, &Query::read(&message).unwrap(), &answer, &Dress { now, ..Dress::default() });
+        compose::passed_on(&mut out, &Query::read(&message).unwrap(), &answer, &ResponseOptions { now, ..ResponseOptions::default() });
         prop_assert_eq!(&out[12..12 + name.len()], &name[..]);
         let [mut given, mut authority, _] = expected(&reply, age.min(made.ttl));
         if !dnssec_ok {
@@ -178,7 +178,7 @@ proptest! {
         let message = query(&in_case(&made.names[0], bits), "AAAA", Some((1232, dnssec_ok)), [1, 0]);
         let prefix = |at: u128, four: Ipv4Addr| Ipv6Addr::from_bits(0x0064_ff9b << 96 | at << 64 | u128::from(four.to_bits()));
         let embed = |four, into: &mut Embedded| into.extend((0..prefixes).map(|at| prefix(at, four)));
-        let (mut out, dress) = (Vec::new(), Dress { now: NOW, ..Dress::default() });
+        let (mut out, dress) = (Vec::new(), ResponseOptions { now: NOW, ..ResponseOptions::default() });
         let count = compose::synthesised(&mut out, &Query::read(&message).unwrap(), &answer, Some(bound), embed, &dress);
         prop_assert_eq!(count, made.data.len() * prefixes as usize);
         if count > 0 {
@@ -205,7 +205,7 @@ proptest! {
         let message = query(&wire("1.2.3.ip6.arpa."), "PTR", Some((1232, dnssec_ok)), [1, 0]);
         let (target, mut out) = (wire(&made.names[0]), Vec::new());
         let leading = LocalRecord { owner: None, rtype: 5, ttl: 60, data: &target };
-        let dress = Dress { now: NOW, ..Dress::default() };
+        let dress = ResponseOptions { now: NOW, ..ResponseOptions::default() };
         compose::rewritten(&mut out, &Query::read(&message).unwrap(), &[leading], &answer, &dress);
         let [mut given, ..] = expected(&reply, 0);
         if !dnssec_ok {
@@ -230,7 +230,7 @@ proptest! {
         let serve = |answer| {
             let message = query(&wire(&made.names[0]), made.rtype, Some((1232, true)), [1, 0]);
             let mut out = Vec::new();
-            compose::passed_on(&mut out, &Query::read(&message).unwrap(), answer, &Dress { now: NOW, ..Dress::default() });
+            compose::passed_on(&mut out, &Query::read(&message).unwrap(), answer, &ResponseOptions { now: NOW, ..ResponseOptions::default() });
             shown(&out)
         };
         prop_assert_eq!(serve(&joined), serve(&whole));

@@ -1,8 +1,8 @@
 //! Explicit address mappings as the programs' tables have them.
 
-use super::{Offer, Why};
+use super::unoffered::Why;
 use crate::layout::Eam;
-use crate::settings::Table;
+use crate::settings::{Rules, Table};
 use crate::slots::Places;
 use sixway_dataplane::engine::EngineConfig;
 use sixway_wire::{Prefix4, Prefix6};
@@ -13,25 +13,23 @@ pub const EAM_ROWS: usize = 131_072;
 /// Key and value as a table has them.
 type Row = (Vec<u8>, Vec<u8>);
 
-impl Offer {
-    pub(super) fn set_mappings(&mut self, engine: &EngineConfig, places: &Places) -> Result<(), Why> {
-        let count: usize = engine.siit.iter().map(|siit| siit.eam.len()).sum();
-        if count > EAM_ROWS {
-            return Err(Why::TooMany { what: "explicit address mappings", room: EAM_ROWS });
-        }
-        let (mut eam4, mut eam6) = (Vec::new(), Vec::with_capacity(count));
-        for (siit, slot) in engine.siit.iter().zip(&places.stateless) {
-            let translator = *slot as u8;
-            // The pool first: a mapping of the same prefix takes its place.
-            eam4.extend(siit.dynamic_pool.iter().map(|pool| pool_row(translator, pool.prefix)));
-            for (four, six) in siit.eam.iter() {
-                eam4.push(row4(translator, four, six));
-                eam6.push(row6(translator, four, six));
-            }
-        }
-        self.rules.tables = vec![Table { map: "eam4", rows: eam4 }, Table { map: "eam6", rows: eam6 }];
-        Ok(())
+pub(super) fn set_mappings(rules: &mut Rules, engine: &EngineConfig, places: &Places) -> Result<(), Why> {
+    let count: usize = engine.siit.iter().map(|siit| siit.eam.len()).sum();
+    if count > EAM_ROWS {
+        return Err(Why::TooMany { what: "explicit address mappings", room: EAM_ROWS });
     }
+    let (mut eam4, mut eam6) = (Vec::new(), Vec::with_capacity(count));
+    for (siit, slot) in engine.siit.iter().zip(&places.stateless) {
+        let translator = *slot as u8;
+        // The pool first: a mapping of the same prefix takes its place.
+        eam4.extend(siit.dynamic_pool.iter().map(|pool| pool_row(translator, pool.prefix)));
+        for (four, six) in siit.eam.iter() {
+            eam4.push(row4(translator, four, six));
+            eam6.push(row6(translator, four, six));
+        }
+    }
+    rules.tables = vec![Table { map: "eam4", rows: eam4 }, Table { map: "eam6", rows: eam6 }];
+    Ok(())
 }
 
 /// `struct eam4_key`, `struct eam6_key`: bits that count, the translator's number in four octets, the address.

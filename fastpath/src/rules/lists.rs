@@ -1,18 +1,13 @@
 //! Lists of tunnels, as parts of arrays that all share.
 
-use super::{Why, word};
+use super::header_form::{word, words};
+use super::unoffered::Why;
 use crate::layout::{ADDRESSES4, Config, NETWORKS4, Network4, PREFIXES6, Prefix6 as Place6};
 use core::net::Ipv4Addr;
 use sixway_wire::{Prefix4, Prefix6};
 
 /// A part of an array: first, count.
 pub(super) type Span = [u8; 2];
-
-/// A prefix and its mask as they stand in a header, in two words each.
-pub(super) fn words(prefix: Prefix6) -> ([u64; 2], [u64; 2]) {
-    let halves = |bits: u128| [((bits >> 64) as u64).to_be(), (bits as u64).to_be()];
-    (halves(prefix.address().to_bits()), halves(prefix.mask()))
-}
 
 /// What of the arrays is used.
 #[derive(Default)]

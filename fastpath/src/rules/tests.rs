@@ -2,7 +2,12 @@
 
 use super::*;
 use crate::layout::{ADDRESSES4, KIND_CONFIGURED, NETWORKS4, POOLS, PREFIXES6};
+use crate::layout::{KIND_ENGINE, KIND_NAT64, KIND_SIIT};
+use crate::slots::Slots;
+use core::net::{Ipv4Addr, Ipv6Addr};
+use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
+use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::isatap::{self, IsatapConfig};
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::SiitConfig;
@@ -13,6 +18,7 @@ use sixway_dataplane::translate::Policy;
 use sixway_dataplane::translate::address::{EamTable, Rfc6052};
 use sixway_dataplane::tunnel::TunnelPolicy;
 use sixway_wire::Prefix4;
+use sixway_wire::Prefix6;
 use std::sync::Arc;
 
 fn offer(engine: &EngineConfig) -> Offer {

@@ -1,6 +1,9 @@
 //! Translators and the pools of the stateful ones.
 
-use super::{Mechanism, Offer, Unoffered, Why, too_many_translators};
+use super::eam::set_mappings;
+use super::header_form::header_byte;
+use super::offer::Offer;
+use super::unoffered::{Mechanism, Why};
 use crate::layout::{
     HAIRPIN_INTRINSIC, HAIRPIN_OFF, HAIRPIN_SIMPLE, KIND_NAT64, KIND_NONE, KIND_SIIT, POOLS, Pool4,
     TRANSLATORS, Translator,
@@ -10,65 +13,59 @@ use sixway_dataplane::engine::EngineConfig;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::{Hairpinning, SiitConfig};
+use sixway_dataplane::translate::Policy;
 use sixway_dataplane::translate::address::Rfc6052;
-use sixway_dataplane::translate::{HeaderByte, Policy};
 use sixway_wire::Prefix4;
 
-impl Offer {
-    /// Puts translators where they are to be. An error: no stateless mechanism can be carried, for what is whose could not be said.
-    pub(super) fn set_translators(&mut self, engine: &EngineConfig, places: &Places) -> Result<(), Why> {
-        let config = &mut self.rules.config;
-        for (nat64, slot) in engine.nat64.iter().zip(&places.stateful) {
-            let Some(slot) = *slot else { continue };
-            config.translators[slot] = stateful(nat64, engine.limits.mtu6);
-        }
-        for (siit, slot) in engine.siit.iter().zip(places.stateless.iter().copied()) {
-            config.translators[slot] = stateless(siit, engine.limits.mtu6);
-            if siit.prefix.is_some() && config.default_siit == 0 {
-                config.default_siit = (slot + 1) as u8;
-            }
-        }
-        let last = config.translators.iter().rposition(|one| one.kind != KIND_NONE);
-        config.translators_count = last.map_or(0, |last| last + 1) as u8;
-        config.siit_count = engine.siit.len() as u8;
-        config.has_stateful = u8::from(places.stateful.iter().any(Option::is_some));
-        for (index, _) in engine.siit.iter().enumerate().filter(|(_, siit)| siit.dynamic_pool.is_some()) {
-            self.refuse(Mechanism::Siit(index), Why::DynamicPool);
-        }
-        for (index, _) in places.stateful.iter().enumerate().filter(|(_, slot)| slot.is_none()) {
-            self.refuse(Mechanism::Nat64(index), too_many_translators());
-        }
-        self.set_pools(engine)?;
-        if engine.nat64.len() + engine.siit.len() > TRANSLATORS {
-            return Err(too_many_translators());
-        }
-        self.set_mappings(engine, places)
+/// Puts translators where they are to be. An error: no stateless mechanism can be carried, for what is whose could not be said.
+pub(super) fn set_translators(offer: &mut Offer, engine: &EngineConfig, places: &Places) -> Result<(), Why> {
+    let config = &mut offer.rules.config;
+    for (nat64, slot) in engine.nat64.iter().zip(&places.stateful) {
+        let Some(slot) = *slot else { continue };
+        config.translators[slot] = stateful(nat64, engine.limits.mtu6);
     }
+    for (siit, slot) in engine.siit.iter().zip(places.stateless.iter().copied()) {
+        config.translators[slot] = stateless(siit, engine.limits.mtu6);
+        if siit.prefix.is_some() && config.default_siit == 0 {
+            config.default_siit = (slot + 1) as u8;
+        }
+    }
+    let last = config.translators.iter().rposition(|one| one.kind != KIND_NONE);
+    config.translators_count = last.map_or(0, |last| last + 1) as u8;
+    config.siit_count = engine.siit.len() as u8;
+    config.has_stateful = u8::from(places.stateful.iter().any(Option::is_some));
+    for (index, _) in engine.siit.iter().enumerate().filter(|(_, siit)| siit.dynamic_pool.is_some()) {
+        offer.refuse(Mechanism::Siit(index), Why::DynamicPool);
+    }
+    for (index, _) in places.stateful.iter().enumerate().filter(|(_, slot)| slot.is_none()) {
+        offer.refuse(Mechanism::Nat64(index), too_many_translators());
+    }
+    set_pools(offer, engine)?;
+    if engine.nat64.len() + engine.siit.len() > TRANSLATORS {
+        return Err(too_many_translators());
+    }
+    set_mappings(&mut offer.rules, engine, places)
+}
 
-    /// A translator whose pool finds no room keeps those flows that only leave; without all pools known, no IPv4 destination can be
-    /// said to be a stateless translator's.
-    fn set_pools(&mut self, engine: &EngineConfig) -> Result<(), Why> {
-        let mut pools: Vec<Pool4> = Vec::new();
-        let too_many = Why::TooMany { what: "IPv4 prefixes in pools", room: POOLS };
-        let mut result = Ok(());
-        for (index, nat64) in engine.nat64.iter().enumerate() {
-            let places = nat64.pool.addresses.iter().map(|prefix| pool(*prefix, engine));
-            let new: Vec<_> = places.filter(|place| !pools.contains(place)).collect();
-            if pools.len() + new.len() > POOLS {
-                self.refuse(Mechanism::Nat64(index), too_many.clone());
-                result = Err(too_many.clone());
-                continue;
-            }
-            pools.extend(new);
+/// A translator whose pool finds no room keeps those flows that only leave; without all pools known, no IPv4 destination can be
+/// said to be a stateless translator's.
+fn set_pools(offer: &mut Offer, engine: &EngineConfig) -> Result<(), Why> {
+    let mut pools: Vec<Pool4> = Vec::new();
+    let too_many = Why::TooMany { what: "IPv4 prefixes in pools", room: POOLS };
+    let mut result = Ok(());
+    for (index, nat64) in engine.nat64.iter().enumerate() {
+        let places = nat64.pool.addresses.iter().map(|prefix| pool(*prefix, engine));
+        let new: Vec<_> = places.filter(|place| !pools.contains(place)).collect();
+        if pools.len() + new.len() > POOLS {
+            offer.refuse(Mechanism::Nat64(index), too_many.clone());
+            result = Err(too_many.clone());
+            continue;
         }
-        self.rules.config.pools[..pools.len()].copy_from_slice(&pools);
-        self.rules.config.pools_count = pools.len() as u8;
-        result
+        pools.extend(new);
     }
-
-    pub(super) fn refuse(&mut self, mechanism: Mechanism, why: Why) {
-        self.unoffered.push(Unoffered { mechanism, why });
-    }
+    offer.rules.config.pools[..pools.len()].copy_from_slice(&pools);
+    offer.rules.config.pools_count = pools.len() as u8;
+    result
 }
 
 fn pool(prefix: Prefix4, engine: &EngineConfig) -> Pool4 {
@@ -113,10 +110,7 @@ fn translator(kind: u8, prefix: Option<&Rfc6052>, policy: &Policy, mtu6: u16) ->
     made
 }
 
-/// Whether an octet is set, and to what.
-pub(super) const fn header_byte(byte: HeaderByte) -> (u8, u8) {
-    match byte {
-        HeaderByte::Copy => (0, 0),
-        HeaderByte::Set(value) => (1, value),
-    }
+/// More translators than there is room for.
+const fn too_many_translators() -> Why {
+    Why::TooMany { what: "translators", room: TRANSLATORS }
 }

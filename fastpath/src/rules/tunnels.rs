@@ -1,21 +1,32 @@
 //! Tunnels.
 
+use super::header_form::{header_byte, word};
 use super::lists::Lists;
-use super::translators::header_byte;
-use super::{Mechanism, Offer, Why, kind, word};
-use crate::layout::{HOST4, ROLE_HOST, ROLE_RELAY, ROLE_ROUTER, TUNNELS, Tunnel};
+use super::offer::Offer;
+use super::unoffered::{Mechanism, Why};
+use crate::layout::{HOST4, KIND_ENGINE, ROLE_HOST, ROLE_RELAY, ROLE_ROUTER, TUNNELS, Tunnel};
 use core::net::{IpAddr, Ipv4Addr};
 use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
 use sixway_dataplane::mechanism::isatap::{self, IsatapConfig};
 use sixway_dataplane::mechanism::six_rd::{self, SixRdConfig};
 use sixway_dataplane::mechanism::six_to_four::{self, NativeSources, SixToFourConfig};
+use sixway_dataplane::mechanism::table::Kind;
 use sixway_dataplane::source_check::is_martian4;
 use sixway_dataplane::tunnel::address::six_to_four::RELAY_ANYCAST_PREFIX;
 use sixway_dataplane::tunnel::address::{Acceptable, Domain, Scope};
 use sixway_dataplane::tunnel::ends::TunnelEnds;
 use sixway_dataplane::tunnel::{Ecn, OuterFragments, TunnelMtu, TunnelPolicy, path_mtu};
 use sixway_wire::Prefix4;
+
+/// Tunnels that the programs have rules for.
+const TUNNELS_WITH_RULES: [Kind; 4] = [Kind::Configured, Kind::SixToFour, Kind::SixRd, Kind::Isatap];
+
+/// The tunnel's kind in the programs.
+pub(super) fn kind(tunnel: &TunnelConfig) -> u8 {
+    let kind = tunnel.kind();
+    if TUNNELS_WITH_RULES.contains(&kind) { kind.number() } else { KIND_ENGINE }
+}
 
 /// Every IPv4 address that this host is called by in a tunnel, and whether it is really the host's.
 pub(super) fn own_addresses(engine: &EngineConfig) -> Vec<(Ipv4Addr, bool)> {
@@ -48,30 +59,28 @@ pub(super) fn ends_of(engine: &EngineConfig) -> impl Iterator<Item = TunnelEnds>
     engine.others.iter().chain(&engine.tunnels).filter_map(TunnelConfig::ends)
 }
 
-impl Offer {
-    pub(super) fn set_tunnels(&mut self, engine: &EngineConfig) {
-        let mut lists = Lists::default();
-        let mut refused: Vec<(usize, Why)> = Vec::new();
-        for (index, config) in engine.tunnels.iter().enumerate() {
-            match tunnel(index, config, engine, &mut lists) {
-                Ok(tunnel) => self.rules.config.tunnels[index] = tunnel,
-                Err(why) => refused.push((index, why)),
-            }
+pub(super) fn set_tunnels(offer: &mut Offer, engine: &EngineConfig) {
+    let mut lists = Lists::default();
+    let mut refused: Vec<(usize, Why)> = Vec::new();
+    for (index, config) in engine.tunnels.iter().enumerate() {
+        match tunnel(index, config, engine, &mut lists) {
+            Ok(tunnel) => offer.rules.config.tunnels[index] = tunnel,
+            Err(why) => refused.push((index, why)),
         }
-        lists.write(&mut self.rules.config);
-        self.rules.config.tunnels_count = engine.tunnels.len().min(TUNNELS) as u8;
-        // What came to an address may be the other's who is not known here.
-        for (index, config) in engine.tunnels.iter().enumerate().take(TUNNELS) {
-            let is_known = !refused.iter().any(|(other, _)| *other == index);
-            let Some(local) = config.local().filter(|_| is_known) else { continue };
-            if refused.iter().any(|(other, _)| engine.tunnels[*other].local() == Some(local)) {
-                self.rules.config.tunnels[index] = Tunnel::zero();
-                self.refuse(Mechanism::Tunnel(index), Why::SharesEnd(local));
-            }
+    }
+    lists.write(&mut offer.rules.config);
+    offer.rules.config.tunnels_count = engine.tunnels.len().min(TUNNELS) as u8;
+    // What came to an address may be the other's who is not known here.
+    for (index, config) in engine.tunnels.iter().enumerate().take(TUNNELS) {
+        let is_known = !refused.iter().any(|(other, _)| *other == index);
+        let Some(local) = config.local().filter(|_| is_known) else { continue };
+        if refused.iter().any(|(other, _)| engine.tunnels[*other].local() == Some(local)) {
+            offer.rules.config.tunnels[index] = Tunnel::zero();
+            offer.refuse(Mechanism::Tunnel(index), Why::SharesEnd(local));
         }
-        for (index, why) in refused {
-            self.refuse(Mechanism::Tunnel(index), why);
-        }
+    }
+    for (index, why) in refused {
+        offer.refuse(Mechanism::Tunnel(index), why);
     }
 }
 

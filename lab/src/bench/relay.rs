@@ -6,13 +6,14 @@
 
 use super::{Figure, Options, Section, Target};
 use crate::failure::{Asking as _, Result};
-use crate::forwarder::{Forwarder, Running, sixway};
+use crate::forwarder::{Forwarder, Running};
 use crate::load::{discard_all, tunnel_socket};
 use crate::namespace::command;
 use crate::packet;
 use crate::probe::cpu::{cpus, process_cpu};
 use crate::probe::{BulkServer, Direction, PAYLOAD, SmallUdp, flooded, open, serve_bulk, small_udp};
 use crate::six_to_four::{RELAY, Relay, SERVER, SITE, Ways};
+use crate::sixway::sixway;
 use std::net::SocketAddr;
 use std::time::Duration;
 

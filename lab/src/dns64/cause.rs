@@ -1,11 +1,10 @@
 //! Why Sixway and a peer say different things to the same question. A difference without a cause fails the test.
 
 use super::facet::Facet::{self, Addresses, Authentic, Lifetime, Proof, Signatures};
-use super::query::Flags;
+use super::flags::{BOTH, CD, DO, Flags};
+use super::kind::Kind;
 use super::sample::{Sample, Trust};
 use super::server::Server;
-use super::table::{BOTH, CD, DO};
-use super::zone::Kind;
 
 /// Who has the RFC on his side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Where a peer is known not to say what is right about a generated name, and why. A difference that is not here fails the test.
 
+use super::kind::Kind;
 use super::sample::Sample;
 use super::server::Server;
-use super::zone::Kind;
 
 /// A known difference.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! What two answers to the same question are compared by.
 
+use super::expected::Expected;
 use super::query::Reply;
-use super::zone::Expected;
 
 /// A side of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,8 +1,8 @@
 //! Options that have Sixway say what a peer says: the tests hold each to the peer's cells of the table, and to its own in all others.
 
-use super::query::Flags;
+use super::flags::{AD, BOTH, CD, DO, Flags, PLAIN};
 use super::server::Server;
-use super::table::{AD, BOTH, CD, Case, DO, PLAIN};
+use super::table::Case;
 
 /// An option and whose cells it gives.
 #[derive(Clone, Copy, Debug)]

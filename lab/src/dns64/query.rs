@@ -1,6 +1,7 @@
 //! Questions over UDP, and what is said to them, in words that a test can compare.
 
-use super::zone::Expected;
+use super::expected::Expected;
+use super::flags::Flags;
 use crate::failure::{Asking as _, Failure, Result};
 use crate::namespace::Namespace;
 use domain::base::iana::Rtype;
@@ -17,39 +18,6 @@ use std::time::{Duration, Instant};
 
 /// How long an answer may take: the DNS64 may have to try its authority more than once.
 const PATIENCE: Duration = Duration::from_secs(6);
-
-/// What a client says about DNSSEC.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags {
-    /// CD: it validates itself.
-    pub checking_disabled: bool,
-    /// DO: it wants DNSSEC records.
-    pub dnssec_ok: bool,
-    /// AD: it wants to know whether the answer was validated (RFC 6840 §5.7).
-    pub authentic: bool,
-}
-
-impl Flags {
-    /// None of them.
-    pub const NONE: Self = Self { checking_disabled: false, dnssec_ok: false, authentic: false };
-
-    /// The four settings that RFC 6147 §5.5 tells apart.
-    pub const OF_A_VALIDATOR: [Self; 4] = [
-        Self::NONE,
-        Self { dnssec_ok: true, ..Self::NONE },
-        Self { checking_disabled: true, ..Self::NONE },
-        Self { checking_disabled: true, dnssec_ok: true, authentic: false },
-    ];
-}
-
-/// As a table shows it.
-impl std::fmt::Display for Flags {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let set = [(self.checking_disabled, "CD"), (self.dnssec_ok, "DO"), (self.authentic, "AD")];
-        let set: Vec<_> = set.iter().filter(|(set, _)| *set).map(|(_, name)| *name).collect();
-        f.write_str(&set.join(" "))
-    }
-}
 
 /// One record.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! A name to ask for: what there is, and so what is right.
 
-use super::query::Flags;
-use super::zone::{Expected, Kind, embedded};
+use super::expected::{Expected, embedded};
+use super::flags::Flags;
+use super::kind::Kind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// What a validator makes of the records, or of the proof that there are none.

@@ -1,8 +1,9 @@
 //! What each DNS64 says to the same questions, in a few words. The interop tests hold every server to its column, and the document is made from it.
 
-use super::query::{Flags, Reply};
+use super::expected::Expected;
+use super::flags::{AD, BOTH, CD, DO, Flags, PLAIN};
+use super::query::Reply;
 use super::server::Server;
-use super::zone::Expected;
 use std::net::IpAddr;
 
 /// A question, and what the servers say to it when they validate, in the order of [`Server::ALL`].
@@ -26,17 +27,6 @@ impl Case {
         self.said[Server::ALL.iter().position(|one| *one == server).unwrap_or(0)]
     }
 }
-
-/// No flag.
-pub const PLAIN: Flags = Flags::NONE;
-/// AD.
-pub const AD: Flags = Flags { authentic: true, ..PLAIN };
-/// DO.
-pub const DO: Flags = Flags { dnssec_ok: true, ..PLAIN };
-/// CD.
-pub const CD: Flags = Flags { checking_disabled: true, ..PLAIN };
-/// CD and DO.
-pub const BOTH: Flags = Flags { checking_disabled: true, ..DO };
 
 const fn aaaa(what: &'static str, name: &'static str, flags: Flags, said: [&'static str; 4]) -> Case {
     Case { what, name, kind: "AAAA", flags, said }

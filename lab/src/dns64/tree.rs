@@ -1,8 +1,9 @@
 //! All zones of an authority, from a root of our own down: unsigned ones, signed ones, and signed ones that lie.
 
+use super::kind::Kind;
 use super::sample::{Sample, Trust};
 use super::signing::{Signing, signed};
-use super::zone::{self, ELSEWHERE, Kind, TTL, address, head};
+use super::zone::{self, ELSEWHERE, TTL, address, head};
 use crate::failure::Result;
 use std::fmt::Write as _;
 use std::path::Path;

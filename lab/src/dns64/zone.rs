@@ -1,82 +1,12 @@
 //! A generated zone: names of every kind that a DNS64 meets, in turn, and what its client is to get for each. The same seed makes the same zone.
 
+use super::kind::Kind;
 use super::sample::{Sample, Trust};
 use std::fmt::Write as _;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// TTL of most records: none of them ends while a benchmark runs.
 pub const TTL: u32 = 86_400;
-
-/// What there is at a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// One to three A records.
-    VersionFour,
-    /// AAAA records only.
-    VersionSix,
-    /// Both.
-    Both,
-    /// A CNAME to a name of the same zone with A records only.
-    Alias,
-    /// A CNAME to a name of another zone with A records only.
-    AliasAcross,
-    /// Five CNAMEs, the last to a name with A records only.
-    Chain,
-    /// A name below a DNAME; its target has A records only.
-    Branch,
-    /// An AAAA record within ::ffff:0:0/96 (RFC 6147 §5.1.4), and an A record.
-    ExcludedOnly,
-    /// The same beside a proper AAAA record.
-    ExcludedBeside,
-    /// Covered by a wildcard that has an A record.
-    Wildcard,
-    /// Nothing, but there is a name below.
-    EmptyNonTerminal,
-    /// A TXT record only.
-    Text,
-    /// No such name.
-    Missing,
-    /// A CNAME to no such name.
-    DanglingAlias,
-}
-
-impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 14] = [
-        Self::VersionFour,
-        Self::VersionSix,
-        Self::Both,
-        Self::Alias,
-        Self::AliasAcross,
-        Self::Chain,
-        Self::Branch,
-        Self::ExcludedOnly,
-        Self::ExcludedBeside,
-        Self::Wildcard,
-        Self::EmptyNonTerminal,
-        Self::Text,
-        Self::Missing,
-        Self::DanglingAlias,
-    ];
-}
-
-/// What is said to a query for addresses.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Expected {
-    /// These addresses, in any order.
-    Addresses(Vec<IpAddr>),
-    /// NOERROR without addresses.
-    Empty,
-    /// NXDOMAIN.
-    NameError,
-    /// SERVFAIL.
-    Failure,
-}
-
-/// Embeds an address in 64:ff9b::/96 (RFC 6052 §2.1).
-pub fn embedded(address: Ipv4Addr) -> Ipv6Addr {
-    (0x0064_ff9b_u128 << 96 | u128::from(u32::from(address))).into()
-}
 
 /// The address of this number: a global one, so that it may be embedded in the well-known prefix (RFC 6052 §3.1). No packet is sent to it.
 pub fn address(number: u32) -> Ipv4Addr {
@@ -198,6 +128,7 @@ impl Numbers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dns64::embedded;
 
     fn made(seed: u64) -> (String, Vec<Sample>) {
         let mut text = head("x.test");

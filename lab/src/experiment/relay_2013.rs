@@ -12,7 +12,7 @@
 
 use super::echo_load::{Answers, EchoLoad};
 use crate::failure::{Failure, Result};
-use crate::forwarder::run_sixway_on;
+use crate::gateway::run_sixway_on;
 
 use crate::kernel_peer::KernelPeer;
 use crate::probe::cpu::process_cpu;

@@ -3,7 +3,7 @@
 
 use crate::Interop;
 use sixway_lab::failure::{Asking as _, Failure, Result};
-use sixway_lab::forwarder::run_sixway;
+use sixway_lab::gateway::run_sixway;
 use sixway_lab::interrupt;
 use sixway_lab::load::icmpv6_socket;
 use sixway_lab::namespace::command;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use sixway_lab::failure::{Asking as _, Failure, Result};
-use sixway_lab::forwarder::show;
+use sixway_lab::gateway::show;
 use sixway_lab::namespace::Namespace;
 use sixway_lab::process::RunsCommands;
 use sixway_lab::topology::Network;

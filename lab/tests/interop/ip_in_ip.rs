@@ -14,7 +14,7 @@ use crate::datagrams::pattern;
 use crate::tunnels::capture::{Capture, checksums_are_right};
 use crate::tunnels::carriage::{ethtool, pings_come_back};
 use sixway_lab::failure::{Asking as _, Failure, Result};
-use sixway_lab::forwarder::run_sixway;
+use sixway_lab::gateway::run_sixway;
 use sixway_lab::interrupt;
 use sixway_lab::kernel_peer::{Features, KernelPeer};
 use sixway_lab::namespace::command;

@@ -2,9 +2,11 @@
 
 use crate::Interop;
 use sixway_lab::failure::{Failure, Result};
-use sixway_lab::forwarder::{Forwarder, NAT64, Running, run_sixway, show, sixway};
+use sixway_lab::forwarder::{Forwarder, NAT64, Running};
+use sixway_lab::gateway::{run_sixway, show};
 use sixway_lab::namespace::command;
 use sixway_lab::probe::ping;
+use sixway_lab::sixway::sixway;
 use sixway_lab::topology::{Network, client_gateway_server};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;

@@ -27,7 +27,7 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use room::Room;
 use sixway_lab::failure::{Failure, Result};
 use sixway_lab::fast_path::{Hook, Share, with};
-use sixway_lab::forwarder::sixway;
+use sixway_lab::sixway::sixway;
 use sixway_lab::{kernel_peer, programs};
 use std::sync::Arc;
 

@@ -3,7 +3,8 @@
 use crate::Interop;
 use crate::datagrams::{arrives, pattern, socket};
 use sixway_lab::failure::Result;
-use sixway_lab::forwarder::{Forwarder, NAT64, run_sixway, show};
+use sixway_lab::forwarder::{Forwarder, NAT64};
+use sixway_lab::gateway::{run_sixway, show};
 use sixway_lab::load::{Pmtu, path_mtu_discovery, without_checksum};
 use sixway_lab::probe::{fetch, ping, serve_page};
 use sixway_lab::topology::{client_gateway_server, two_clients};

@@ -2,7 +2,7 @@
 
 use crate::Interop;
 use sixway_lab::failure::Result;
-use sixway_lab::forwarder::run_sixway;
+use sixway_lab::gateway::run_sixway;
 use sixway_lab::namespace::command;
 use sixway_lab::probe::{fetch, ping, serve_page};
 use sixway_lab::topology::Network;

@@ -3,7 +3,8 @@
 use crate::Interop;
 use crate::datagrams::{arrives, pattern, socket};
 use sixway_lab::failure::{Asking as _, Result};
-use sixway_lab::forwarder::{Forwarder, SIIT, run_sixway};
+use sixway_lab::forwarder::{Forwarder, SIIT};
+use sixway_lab::gateway::run_sixway;
 use sixway_lab::interrupt;
 use sixway_lab::load::{Pmtu, path_mtu_discovery, without_checksum};
 use sixway_lab::namespace::command;

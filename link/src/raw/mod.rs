@@ -1,9 +1,9 @@
 //! Raw IPv4 sockets: tunnel packets (protocol 41) for the host's own addresses, as the local stack hands them over.
 
+mod gso;
 mod receive;
-mod super_frame;
 mod tunnel;
 
+pub use gso::{Reading, reading};
 pub(crate) use receive::Inbox;
-pub use super_frame::{Reading, reading};
 pub use tunnel::{RawTunnel, TunnelSender};

@@ -38,6 +38,18 @@ impl Inbox {
         self.fd.as_fd()
     }
 
+    /// Throws away what came before the socket was bound and its filters were attached: it may be for anybody.
+    pub(crate) fn discard_early(&mut self) -> io::Result<()> {
+        let mut frames = [Frame::with_capacity(0)];
+        // A flood could go on for ever.
+        for _ in 0..100_000 {
+            if self.receive(&mut frames, &mut LinkCounters::default())? == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Receives packets into the frames, at most [`MESSAGES`], and counts them. None when nothing waits.
     pub(crate) fn receive(&mut self, frames: &mut [Frame], counters: &mut LinkCounters) -> io::Result<usize> {
         let count = frames.len().min(MESSAGES);

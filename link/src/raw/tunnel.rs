@@ -1,8 +1,8 @@
 //! The raw socket of one local address: what arrives there with protocol 41 (RFC 4213), and control messages the other way.
 
+use super::gso::{Reading, reading};
 use super::receive::Inbox;
-use super::super_frame::{Reading, reading};
-use crate::syscall::{annotate, failed, raw_socket, set_number, set_option, socket_address4};
+use crate::syscall::{annotate, attach_filter, failed, raw_socket, set_number, socket_address4};
 use crate::{Link, LinkCounters};
 use sixway_dataplane::Frame;
 use std::io;
@@ -42,10 +42,9 @@ impl RawTunnel {
         bind(witness.as_fd(), address)?;
         let fd = raw_socket(libc::AF_INET, libc::IPPROTO_IPV6)?;
         bind(fd.as_fd(), address)?;
-        let mut link =
-            Self { inbox: Inbox::new(fd)?, _witness: witness, address, counters: LinkCounters::default() };
-        link.discard_early()?;
-        Ok(link)
+        let mut inbox = Inbox::new(fd)?;
+        inbox.discard_early()?;
+        Ok(Self { inbox, _witness: witness, address, counters: LinkCounters::default() })
     }
 
     /// The local address.
@@ -70,17 +69,6 @@ impl RawTunnel {
         let fd = self.inbox.descriptor().try_clone_to_owned();
         Ok(TunnelSender { fd: fd.map_err(|error| annotate(error, "dup"))? })
     }
-
-    /// Throws away what came between opening and binding: it may be for other addresses.
-    fn discard_early(&mut self) -> io::Result<()> {
-        let mut frames = [Frame::with_capacity(0)];
-        for _ in 0..100_000 {
-            if self.inbox.receive(&mut frames, &mut LinkCounters::default())? == 0 {
-                break;
-            }
-        }
-        Ok(())
-    }
 }
 
 /// The sending half of a [`RawTunnel`].
@@ -101,10 +89,10 @@ impl TunnelSender {
 
 /// Lets a socket take every packet and keep none.
 fn keep_nothing(fd: BorrowedFd<'_>) -> io::Result<()> {
-    let mut refuse = libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: 0 };
-    let program = libc::sock_fprog { len: 1, filter: &raw mut refuse };
-    // SAFETY: SO_ATTACH_FILTER takes struct sock_fprog; the kernel copies its one instruction, which outlives the call.
-    unsafe { set_option(fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program, "SO_ATTACH_FILTER") }
+    attach_filter(
+        fd,
+        &mut [libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: 0 }],
+    )
 }
 
 fn bind(fd: BorrowedFd<'_>, address: Ipv4Addr) -> io::Result<()> {

@@ -1,7 +1,9 @@
 //! Datagrams that came together, and those that leave together. Their room is had once.
 
-use super::BATCH;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
+
+/// Datagrams that one system call receives or sends.
+pub const BATCH: usize = 64;
 
 /// Octets of a datagram that are received: no query is longer. One that is has its end cut off.
 pub(super) const LONGEST: usize = 2_048;

@@ -9,9 +9,6 @@ mod control;
 mod exchange;
 mod server;
 
-pub use batch::{Arrivals, Departures, Path};
+pub use batch::{Arrivals, BATCH, Departures, Path};
 pub use exchange::UdpExchange;
 pub use server::UdpServer;
-
-/// Datagrams that one system call receives or sends.
-pub const BATCH: usize = 64;

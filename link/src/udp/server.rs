@@ -1,9 +1,8 @@
 //! A UDP server's socket.
 
 use super::address::Address;
-use super::batch::LONGEST;
+use super::batch::{Arrivals, BATCH, Departures, LONGEST, Path};
 use super::control::{self, Control};
-use super::{Arrivals, BATCH, Departures, Path};
 use crate::syscall::{annotate, datagram_socket, failed, set_number, set_receive_room};
 use std::io;
 use std::mem::MaybeUninit;

@@ -1,11 +1,19 @@
 //! Which records of a reply are believed: the chain from the question's name, the records that it ends at, what signs them, and, of the
 //! authority section, what belongs to the names of the chain. All else an upstream has no business to say (RFC 5452 §6).
 
+use super::bounds::Bounds;
+use super::disbelieved::Disbelieved;
+use super::kind::Kind;
+use super::part::Part;
+use super::rcode::{NOERROR, NXDOMAIN};
 use super::record::{Record, rtype};
 use super::reply::Reply;
-use super::{Bounds, Disbelieved, Kind, LONGEST_CHAIN, NOERROR, NXDOMAIN, Part};
+
 use crate::dns64::key::Key;
 use crate::dns64::name::{LONGEST_NAME, is_within, same};
+
+/// More links than this, and a chain of CNAME records is not believed to end.
+pub const LONGEST_CHAIN: usize = 16;
 
 /// More signatures than this of a section are not looked at: each is held against each record, and a stranger may have made up 64 KiB of them.
 const MOST_SIGNATURES: usize = 128;

@@ -9,7 +9,7 @@
 //! nothing precedes that is ever left out; never against anything else. So signatures and proofs may be left out, records too, and A
 //! records may be written as longer AAAA records: nothing that is pointed at moves.
 
-use super::Part;
+use super::part::Part;
 use super::record::{Layout, Record, rtype};
 use crate::dns64::key::Key;
 use crate::dns64::name::{Name, expand, labels, same};

@@ -1,8 +1,10 @@
 //! An upstream's reply, taken apart: the records of its answer and authority sections with their names written out, and what its header and
 //! OPT record say. Nothing is judged here beyond form.
 
+use super::disbelieved::Disbelieved;
+use super::extended_error::ExtendedError;
 use super::record::{Record, expand_data, rtype};
-use super::{Disbelieved, ExtendedError};
+
 use crate::dns64::key::Key;
 use crate::dns64::name::{Name, expand, same};
 use crate::dns64::query::{HEADER, OPT};

@@ -1,7 +1,7 @@
 //! Records of an answer, copied into a message: as they are if it is the answer to this very question, with names written out if not.
 
-use super::Dress;
 use super::message::{Message, QUESTION_NAME};
+use super::options::ResponseOptions;
 use crate::dns64::answer::{Answer, Kind, Part, RawRecord, rtype};
 use crate::dns64::name::{LONGEST_NAME, Name, same};
 use crate::dns64::query::Query;
@@ -17,9 +17,9 @@ pub(super) enum Ageing {
 }
 
 impl Ageing {
-    pub(super) fn of(answer: &Answer, dress: &Dress<'_>) -> Self {
-        let left = || Self::Left { age: answer.age(dress.now), longest: answer.longest() };
-        dress.ttl.map_or_else(left, Self::Fixed)
+    pub(super) fn of(answer: &Answer, options: &ResponseOptions<'_>) -> Self {
+        let left = || Self::Left { age: answer.age(options.now), longest: answer.longest() };
+        options.ttl.map_or_else(left, Self::Fixed)
     }
 
     pub(super) fn ttl(self, ttl: u32) -> u32 {
@@ -44,11 +44,11 @@ impl<'s, 'm> Section<'s, 'm> {
         message: &'s mut Message<'m>,
         query: &Query<'_>,
         answer: &'s Answer,
-        dress: &Dress<'_>,
+        options: &ResponseOptions<'_>,
     ) -> Self {
         let question = answer.question();
         let is_own = same(&question[..question.len() - 4], query.name);
-        Self { message, answer, ageing: Ageing::of(answer, dress), is_own }
+        Self { message, answer, ageing: Ageing::of(answer, options), is_own }
     }
 
     /// The chain is not written, or not at once: nothing may point at it.

@@ -1,6 +1,6 @@
 //! The frame of a message: header, question, counts, OPT record, truncation, padding.
 
-use super::{Dress, LocalRecord};
+use super::options::{LocalRecord, ResponseOptions};
 use crate::dns64::answer::Part;
 use crate::dns64::query::{HEADER, OPT, PADDING, Query, Unreadable};
 
@@ -21,7 +21,7 @@ pub(super) struct Message<'a> {
     pub(super) out: &'a mut Vec<u8>,
     query: &'a Query<'a>,
     rcode: u16,
-    dress: &'a Dress<'a>,
+    options: &'a ResponseOptions<'a>,
     question_end: usize,
     /// Where the authority section begins, once it has begun.
     authority_at: Option<usize>,
@@ -36,7 +36,7 @@ impl<'a> Message<'a> {
         out: &'a mut Vec<u8>,
         query: &'a Query<'a>,
         rcode: u16,
-        dress: &'a Dress<'a>,
+        options: &'a ResponseOptions<'a>,
     ) -> Self {
         out.clear();
         let question_end = HEADER + query.name.len() + 4;
@@ -45,7 +45,7 @@ impl<'a> Message<'a> {
             out,
             query,
             rcode,
-            dress,
+            options,
             question_end,
             authority_at: None,
             answers: 0,
@@ -75,7 +75,7 @@ impl<'a> Message<'a> {
 
     /// All of it will be truncated, or the section that is being written left out: there is no use in writing more with care.
     pub(super) fn is_too_large(&self) -> bool {
-        self.dress.limit.is_some_and(|limit| self.out.len() > usize::from(limit))
+        self.options.limit.is_some_and(|limit| self.out.len() > usize::from(limit))
     }
 
     pub(super) fn local(&mut self, record: &LocalRecord<'_>, part: Part) {
@@ -83,7 +83,7 @@ impl<'a> Message<'a> {
         self.out.extend_from_slice(&record.rtype.to_be_bytes());
         let class = self.query.qclass;
         self.out.extend_from_slice(&class.to_be_bytes());
-        self.out.extend_from_slice(&self.dress.ttl.unwrap_or(record.ttl).to_be_bytes());
+        self.out.extend_from_slice(&self.options.ttl.unwrap_or(record.ttl).to_be_bytes());
         self.out.extend_from_slice(&(record.data.len() as u16).to_be_bytes());
         self.out.extend_from_slice(record.data);
         self.count(part, 1);
@@ -91,8 +91,8 @@ impl<'a> Message<'a> {
 
     /// Header, OPT record and padding; what is too large loses its authority section if it can be spared, else all its records.
     pub(super) fn finish(mut self) {
-        let limit = self.dress.limit.map_or(LARGEST, usize::from);
-        let mut text = self.dress.extended_error.map_or("", |(_, text)| text);
+        let limit = self.options.limit.map_or(LARGEST, usize::from);
+        let mut text = self.options.extended_error.map_or("", |(_, text)| text);
         let mut truncated = false;
         if self.out.len() + self.opt_length(text) > limit {
             text = "";
@@ -114,10 +114,10 @@ impl<'a> Message<'a> {
     fn write_header(&mut self, truncated: bool) {
         let query = self.query;
         let header = [
-            0x80 | u8::from(self.dress.authoritative) << 2
+            0x80 | u8::from(self.options.authoritative) << 2
                 | u8::from(truncated) << 1
                 | u8::from(query.recursion_desired),
-            0x80 | u8::from(self.dress.authentic) << 5
+            0x80 | u8::from(self.options.authentic) << 5
                 | u8::from(query.checking_disabled) << 4
                 | (self.rcode & 0xf) as u8,
         ];
@@ -129,7 +129,7 @@ impl<'a> Message<'a> {
     }
 
     fn opt_length(&self, text: &str) -> usize {
-        match (self.query.edns, self.dress.extended_error) {
+        match (self.query.edns, self.options.extended_error) {
             (None, _) => 0,
             (Some(_), None) => 11,
             (Some(_), Some(_)) => 11 + 6 + text.len(),
@@ -138,17 +138,17 @@ impl<'a> Message<'a> {
 
     fn write_opt(&mut self, text: &str, limit: usize) {
         let Some(edns) = self.query.edns else { return };
-        let [payload0, payload1] = self.dress.udp_payload.to_be_bytes();
+        let [payload0, payload1] = self.options.udp_payload.to_be_bytes();
         let dnssec_ok = u8::from(edns.dnssec_ok) << 7;
         self.out.extend_from_slice(&[0, 0, OPT as u8, payload0, payload1]);
         self.out.extend_from_slice(&[(self.rcode >> 4) as u8, 0, dnssec_ok, 0, 0, 0]);
         let options_at = self.out.len();
-        if let Some((code, _)) = self.dress.extended_error {
+        if let Some((code, _)) = self.options.extended_error {
             self.write_option(EXTENDED_ERROR, text.len() + 2);
             self.out.extend_from_slice(&code.to_be_bytes());
             self.out.extend_from_slice(text.as_bytes());
         }
-        if self.dress.pad && edns.padding {
+        if self.options.pad && edns.padding {
             let padded = (self.out.len() + 4).next_multiple_of(BLOCK).min(limit);
             if let Some(octets) = padded.checked_sub(self.out.len() + 4) {
                 self.write_option(PADDING, octets);

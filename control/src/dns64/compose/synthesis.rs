@@ -2,7 +2,7 @@
 
 use super::copy::{Ageing, Section};
 use super::message::Message;
-use super::{Dress, Embedded};
+use super::options::{Embedded, ResponseOptions};
 use crate::dns64::answer::{Answer, NOERROR, Part, RawRecord, rtype};
 use crate::dns64::query::Query;
 use std::net::Ipv4Addr;
@@ -18,13 +18,13 @@ pub fn synthesised(
     a: &Answer,
     bound: Option<u32>,
     mut embed: impl FnMut(Ipv4Addr, &mut Embedded),
-    dress: &Dress<'_>,
+    options: &ResponseOptions<'_>,
 ) -> usize {
     let mut made = 0;
     let mut addresses = Embedded::new();
-    let ageing = Ageing::of(a, dress);
-    let mut message = Message::begin(out, query, NOERROR, dress);
-    Section::of(&mut message, query, a, dress).part(Part::Chain);
+    let ageing = Ageing::of(a, options);
+    let mut message = Message::begin(out, query, NOERROR, options);
+    Section::of(&mut message, query, a, options).part(Part::Chain);
     for record in a.raw_records(Part::Data).filter(|record| record.rtype == rtype::A) {
         if message.is_too_large() {
             break;
@@ -49,7 +49,7 @@ pub fn synthesised(
         out.clear();
         return 0;
     }
-    let mut section = Section::of(&mut message, query, a, dress);
+    let mut section = Section::of(&mut message, query, a, options);
     if query.dnssec_ok() {
         section.records(Part::Signatures, |record| !record.covers(rtype::A));
     }

@@ -33,7 +33,7 @@ fn ask_as(settings: &Settings, client: &str, untouched: bool, name: &str, rtype:
     };
     let answer = local.answer(&policy, asked)?;
     let mut out = Vec::new();
-    answer.write(&mut out, &Query::read(&message).unwrap(), &Dress::default());
+    answer.write(&mut out, &Query::read(&message).unwrap(), &ResponseOptions::default());
     Some(told(&out))
 }
 

@@ -3,6 +3,7 @@
 //! A query's client and name give a [`Ruling`]; it then judges each A record. Nothing here allocates after [`Policy::new`].
 
 mod clients;
+mod compiled;
 mod names;
 mod ranges;
 mod rules;
@@ -11,91 +12,7 @@ mod ruling;
 #[cfg(test)]
 mod tests;
 
-pub(super) use ruling::{Embedded, Ruling, is_no_host};
-
-use super::settings::Settings;
-use ranges::Addresses;
-use rules::Rules;
-use sixway_dataplane::translate::address::rfc6052::{Rfc6052, WELL_KNOWN_PREFIX};
-use std::net::{IpAddr, Ipv6Addr};
-
-/// Prefixes that may stand for one IPv4 address at the same time; further ones are not used.
-pub(super) const MOST_PREFIXES: usize = 8;
-
-/// The settings, made ready to be asked.
-#[derive(Clone, Debug)]
-pub(super) struct Policy {
-    access: Addresses,
-    exclude: Addresses,
-    prefixes: Vec<Rfc6052>,
-    all_prefixes: Vec<Rfc6052>,
-    rules: Rules,
-}
-
-impl Policy {
-    /// Takes what matters of the settings.
-    pub(super) fn new(settings: &Settings) -> Self {
-        Self {
-            access: Addresses::new(&settings.access.v4, &settings.access.v6),
-            exclude: Addresses::new(&[], &settings.exclude),
-            prefixes: settings.prefixes.clone(),
-            all_prefixes: all_prefixes(settings),
-            rules: Rules::new(&settings.rules),
-        }
-    }
-
-    /// Other clients may ask from now on.
-    pub(super) fn set_access(&mut self, access: &super::settings::Access) {
-        self.access = Addresses::new(&access.v4, &access.v6);
-    }
-
-    /// Whether the client may ask.
-    pub(super) fn admits(&self, client: IpAddr) -> bool {
-        self.access.contains(client)
-    }
-
-    /// What holds for a query of this client for this name, in lower-case wire form.
-    pub(super) fn for_query(&self, client: IpAddr, name: &[u8]) -> Ruling<'_> {
-        Ruling::new(&self.rules, &self.prefixes, self.rules.for_name(name), client)
-    }
-
-    /// The prefixes that this client's addresses are made with, whatever the name and the address: those of the first rule for clients alone, else
-    /// the settings'. For `ipv4only.arpa` (RFC 7050 §3).
-    pub(super) fn prefixes_of(&self, client: IpAddr) -> &[Rfc6052] {
-        match self.rules.first_unnamed(client) {
-            Some(rule) if !rule.prefixes.is_empty() => &rule.prefixes,
-            Some(_) | None => &self.prefixes,
-        }
-    }
-
-    /// Every prefix that stands for IPv4 here, the rules' and the well-known one included (RFC 6147 §5.3.1), the longest first.
-    pub(super) fn all_prefixes(&self) -> &[Rfc6052] {
-        &self.all_prefixes
-    }
-
-    /// Whether an AAAA record with this address counts as absent (RFC 6147 §5.1.4).
-    pub(super) fn excluded(&self, address: Ipv6Addr) -> bool {
-        self.exclude.contains6(address)
-    }
-
-    /// Whether nothing is excluded, so that no AAAA record needs to be looked at.
-    pub(super) fn excludes_nothing(&self) -> bool {
-        self.exclude.is_empty()
-    }
-}
-
-fn all_prefixes(settings: &Settings) -> Vec<Rfc6052> {
-    let written = settings.prefixes.iter().chain(settings.rules.iter().flat_map(|rule| &rule.prefixes));
-    let well_known = Rfc6052::new(WELL_KNOWN_PREFIX, false).ok();
-    let mut all: Vec<Rfc6052> = Vec::new();
-    for prefix in written.copied().chain(well_known) {
-        if all.iter().all(|known| known.prefix() != prefix.prefix()) {
-            all.push(prefix);
-        }
-    }
-    all.sort_by_key(|prefix| std::cmp::Reverse(prefix.prefix().length()));
-    all
-}
-
+pub(super) use compiled::Policy;
+pub(super) use ruling::{Embedded, Ruling};
 #[cfg(test)]
 pub(super) use tests::{settings, wire};

@@ -1,27 +1,14 @@
 //! What holds for one query.
 
-use super::MOST_PREFIXES;
 use super::rules::{Rule, Rules};
-use crate::dns64::reverse::WELL_KNOWN;
 use crate::dns64::settings::Synthesis;
+use crate::dns64::special_address::{WELL_KNOWN, is_no_host};
 use arrayvec::ArrayVec;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
-use sixway_wire::Prefix4;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// No host on the Internet has such an address: "this network", loopback, multicast, reserved (RFC 6890 §2.2.2, RFC 5771 §3). An AAAA record for one
-/// would lead packets for the client itself, or for a group, to the translator.
-const NO_HOST: [Prefix4; 4] = [
-    Prefix4::holding(Ipv4Addr::new(0, 0, 0, 0), 8),
-    Prefix4::holding(Ipv4Addr::new(127, 0, 0, 0), 8),
-    Prefix4::holding(Ipv4Addr::new(224, 0, 0, 0), 4),
-    Prefix4::holding(Ipv4Addr::new(240, 0, 0, 0), 4),
-];
-
-/// Whether the address is one that no AAAA record is ever made of, whatever the prefix.
-pub(in crate::dns64) fn is_no_host(address: Ipv4Addr) -> bool {
-    NO_HOST.iter().any(|block| block.contains(address))
-}
+/// Prefixes that may stand for one IPv4 address at the same time; further ones are not used.
+pub(in crate::dns64) const MOST_PREFIXES: usize = 8;
 
 /// What came of an A record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,12 +1,13 @@
 //! Rules against queries: scenarios, and the whole against a slow reading of the same rules.
 
-use super::ruling::Embedded;
+use super::ruling::MOST_PREFIXES;
 use super::*;
 use crate::dns64::settings::*;
 use arrayvec::ArrayVec;
 use proptest::prelude::*;
+use sixway_dataplane::translate::address::rfc6052::{Rfc6052, WELL_KNOWN_PREFIX};
 use sixway_wire::{Prefix4, Prefix6};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 /// A name in wire form.

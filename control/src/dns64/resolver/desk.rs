@@ -6,15 +6,15 @@
 use super::super::answer::{Answer, Kind};
 use super::super::ask::{Asker, Security, Transport};
 use super::super::cache::Cache;
-use super::super::compose::Dress;
+use super::super::compose::ResponseOptions;
 use super::super::key::Key;
 use super::super::local::Local;
 use super::super::outcome::Outcome;
 use super::super::policy::Policy;
-use super::super::query::Query;
+use super::super::query::{IN, Query};
 use super::super::settings::{Settings, Stale};
 use super::failures::{Failed, Failures};
-use super::look::IN;
+use super::info_code::{STALE_ANSWER, STALE_NXDOMAIN};
 use crate::Instant;
 use arrayvec::ArrayVec;
 use std::net::IpAddr;
@@ -22,11 +22,6 @@ use std::time::Duration;
 
 /// So long AAAA records are waited for before A records are asked for: then the timeout of RFC 6147 §5.1.3 has come.
 pub(super) const AAAA_PATIENCE: Duration = Duration::from_secs(2);
-
-/// RFC 8914 §4.4: Stale Answer.
-const STALE_ANSWER: u16 = 3;
-/// RFC 8914 §4.20: Stale NXDOMAIN Answer.
-const STALE_NXDOMAIN: u16 = 19;
 
 /// What must be found out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,8 +122,8 @@ impl<'q> Case<'q> {
     }
 
     /// How an answer is written.
-    pub(super) fn dress(&self) -> Dress<'static> {
-        Dress {
+    pub(super) fn response_options(&self) -> ResponseOptions<'static> {
+        ResponseOptions {
             now: self.now,
             authentic: false,
             authoritative: false,
@@ -141,9 +136,13 @@ impl<'q> Case<'q> {
     }
 
     /// How one is written from an entry that may have expired.
-    pub(super) fn dressed(&self, stale: Option<Stale>, kind: Kind) -> Dress<'static> {
+    pub(super) fn dressed(&self, stale: Option<Stale>, kind: Kind) -> ResponseOptions<'static> {
         let code = if kind == Kind::NameError { STALE_NXDOMAIN } else { STALE_ANSWER };
-        Dress { ttl: stale.map(|stale| stale.ttl), extended_error: stale.map(|_| (code, "")), ..self.dress() }
+        ResponseOptions {
+            ttl: stale.map(|stale| stale.ttl),
+            extended_error: stale.map(|_| (code, "")),
+            ..self.response_options()
+        }
     }
 }
 

@@ -5,20 +5,14 @@ use super::super::ask::Security;
 use super::super::key::Key;
 use super::super::query::Query;
 use super::super::upstream::{Exhausted, Number, Question, Reply};
-use super::Resolver;
 use super::desk::{Need, Types, fetch, may_be_stale};
 use super::failures::{Failed, HOLD, HOLD_FULL, HOLD_STALE};
+use super::forwarder::Resolver;
+use super::info_code::{NETWORK_ERROR, NO_REACHABLE_AUTHORITY, OTHER};
 use super::lookups::{Lookup, MOST_LINKS};
 use super::waiting::Waiter;
 use crate::Instant;
 use std::time::Duration;
-
-/// RFC 8914 §4.23: no upstream answered.
-const NO_REACHABLE_AUTHORITY: u16 = 22;
-/// RFC 8914 §4.24: none could be reached.
-const NETWORK_ERROR: u16 = 23;
-/// RFC 8914 §4.1.
-const OTHER: u16 = 0;
 
 impl<T: Copy> Resolver<T> {
     /// Asks for what is needed, unless it is being asked for; the waiter is woken by the answer.

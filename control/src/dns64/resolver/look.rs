@@ -2,16 +2,15 @@
 
 use super::super::answer::{Answer, Kind, Part, rtype};
 use super::super::ask::Security;
-use super::super::compose::{self, Dress};
+use super::super::compose::{self, ResponseOptions};
 use super::super::key::Key;
 use super::super::local::Asked;
 use super::super::outcome::Outcome;
+use super::super::query::IN;
 use super::desk::{Case, Desk, Entry, Look, Types};
-use super::refusals::OTHER;
+use super::info_code::OTHER;
 use std::net::IpAddr;
 
-/// RFC 1035 §3.2.4: the Internet.
-pub(super) const IN: u16 = 1;
 /// RFC 1035 §3.2.4: CHAOS, in which servers tell their names and versions. Nobody else can for them.
 const CHAOS: u16 = 3;
 /// RFC 1035 §3.2.3: zone transfers, and what stands in no question.
@@ -35,7 +34,7 @@ impl Desk {
             untouched: case.is_untouched(),
         };
         if let Some(known) = self.local.answer(&self.policy, asked) {
-            known.write(out, query, &case.dress());
+            known.write(out, query, &case.response_options());
             return Look::said(Outcome::Local);
         }
         match query.qtype {
@@ -48,11 +47,11 @@ impl Desk {
 
     fn a(&self, case: &Case<'_>, key: &Key, out: &mut Vec<u8>) -> Look {
         if !case.is_untouched() && self.policy.for_query(case.client, key.name()).hide_a() {
-            let dress = Dress {
+            let options = ResponseOptions {
                 extended_error: Some((OTHER, "A records are not given out by local rule")),
-                ..case.dress()
+                ..case.response_options()
             };
-            compose::empty(out, case.query, 0, None, &dress);
+            compose::empty(out, case.query, 0, None, &options);
             return Look::said(Outcome::NoData);
         }
         self.plain(case, key, None, out)
@@ -100,13 +99,13 @@ impl Desk {
         // What is left out of it leaves nothing.
         let is_emptied = !whole && excludes && answer.addresses6().all(|it| self.policy.excluded(it));
         let note = note.filter(|_| answer.kind() == Kind::NoData || is_emptied);
-        let dress = Dress { authentic, ..self.explained(case, entry, note) };
+        let options = ResponseOptions { authentic, ..self.explained(case, entry, note) };
         let left_out = match whole {
             true => {
-                compose::passed_on(out, case.query, answer, &dress);
+                compose::passed_on(out, case.query, answer, &options);
                 0
             }
-            false => compose::filtered(out, case.query, answer, excluded, &dress),
+            false => compose::filtered(out, case.query, answer, excluded, &options),
         };
         let outcome = match answer.kind() {
             Kind::Failure(_) => Outcome::UpstreamFailure,
@@ -121,17 +120,17 @@ impl Desk {
     }
 
     /// How an answer is written from an entry, and what is said of it in more detail than an RCODE; `note`: why there is nothing in it.
-    fn explained<'e>(&self, case: &Case<'_>, entry: Entry<'e>, note: Option<&'e str>) -> Dress<'e> {
+    fn explained<'e>(&self, case: &Case<'_>, entry: Entry<'e>, note: Option<&'e str>) -> ResponseOptions<'e> {
         let Entry { answer, stale } = entry;
-        let dress = case.dressed(self.settings.stale.filter(|_| stale), answer.kind());
+        let options = case.dressed(self.settings.stale.filter(|_| stale), answer.kind());
         let why = match (answer.kind(), note, answer.extended_error()) {
             (_, Some(note), _) if !stale => Some((OTHER, note)),
             (Kind::Failure(_), _, Some(error)) => Some(error),
             // Why it counts as unsigned though it is signed (RFC 8914 §4.2, §4.3).
             (_, _, Some(error)) if !stale && self.is_found_insecure(case, answer) => Some(error),
-            _ => dress.extended_error,
+            _ => options.extended_error,
         };
-        Dress { extended_error: why, ..dress }
+        ResponseOptions { extended_error: why, ..options }
     }
 
     /// Whether this client's answer was looked at by our validator, and counts as unsigned.

@@ -25,9 +25,9 @@ impl Desk {
             Ok(entry) => entry,
             Err(look) => return look,
         };
-        let dress = case.dressed(self.settings.stale.filter(|_| stale), answer.kind());
+        let options = case.dressed(self.settings.stale.filter(|_| stale), answer.kind());
         if answer.kind() != Kind::Data {
-            compose::renamed(out, case.query, answer, &dress);
+            compose::renamed(out, case.query, answer, &options);
             return Look::said(match answer.kind() {
                 Kind::NameError => Outcome::NameError,
                 Kind::Failure(_) => Outcome::UpstreamFailure,
@@ -38,9 +38,9 @@ impl Desk {
             // RFC 6147 §5.3.1: a name that is an alias itself gets no alias that leads to it.
             Some(ttl) if answer.count(Part::Chain) == 0 => {
                 let leading = LocalRecord { owner: None, rtype: rtype::CNAME, ttl, data: &name };
-                compose::rewritten(out, case.query, &[leading], answer, &dress);
+                compose::rewritten(out, case.query, &[leading], answer, &options);
             }
-            Some(_) | None => compose::renamed(out, case.query, answer, &dress),
+            Some(_) | None => compose::renamed(out, case.query, answer, &options),
         }
         Look::said(Outcome::Reverse)
     }

@@ -1,33 +1,27 @@
 //! Answers without data: what may not be asked, what failed, what does not validate.
 
 use super::super::answer::Answer;
-use super::super::compose::{self, Dress};
+use super::super::compose::{self, ResponseOptions};
 use super::super::outcome::Outcome;
 use super::desk::{Case, Desk};
 use super::failures::Failed;
+use super::info_code::{
+    BOGUS, INDETERMINATE, NO_REACHABLE_AUTHORITY, NOT_AUTHORITATIVE, NOT_SUPPORTED, OTHER, PROHIBITED,
+};
 
 /// RFC 1035 §4.1.1.
 const SERVFAIL: u16 = 2;
 /// RFC 1035 §4.1.1.
 const REFUSED: u16 = 5;
-/// RFC 8914 §4.1: Other.
-pub(super) const OTHER: u16 = 0;
-/// RFC 8914 §4.6: DNSSEC Indeterminate.
-const INDETERMINATE: u16 = 5;
-/// RFC 8914 §4.7: DNSSEC Bogus.
-const BOGUS: u16 = 6;
-/// RFC 8914 §4.19: Prohibited.
-const PROHIBITED: u16 = 18;
-/// RFC 8914 §4.21: Not Authoritative, for a query without RD.
-const NOT_AUTHORITATIVE: u16 = 20;
-/// RFC 8914 §4.22: Not Supported.
-const NOT_SUPPORTED: u16 = 21;
-/// RFC 8914 §4.23: No Reachable Authority.
-const NO_REACHABLE_AUTHORITY: u16 = 22;
-
 impl Desk {
     fn say(case: &Case<'_>, rcode: u16, why: (u16, &str), outcome: Outcome, out: &mut Vec<u8>) -> Outcome {
-        compose::empty(out, case.query, rcode, None, &Dress { extended_error: Some(why), ..case.dress() });
+        compose::empty(
+            out,
+            case.query,
+            rcode,
+            None,
+            &ResponseOptions { extended_error: Some(why), ..case.response_options() },
+        );
         outcome
     }
 

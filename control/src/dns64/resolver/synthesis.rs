@@ -2,13 +2,13 @@
 
 use super::super::answer::{Answer, Kind, rtype};
 use super::super::ask::Security;
-use super::super::compose::{self, Dress};
+use super::super::compose::{self, ResponseOptions};
 use super::super::key::Key;
 use super::super::outcome::Outcome;
 use super::super::policy::{Embedded, Ruling};
 use super::super::settings::{CheckingDisabled, DnssecOk, Synthesis, SynthesisedTtl};
 use super::desk::{AAAA_PATIENCE, Case, Desk, Entry, Found, Known, Look, Need, Needs, fetch};
-use super::refusals::OTHER;
+use super::info_code::OTHER;
 
 /// Why AAAA records are made: there are none that could be used (RFC 6147 §5.1.2 to §5.1.6).
 #[derive(Clone, Copy, Debug)]
@@ -144,10 +144,13 @@ impl Desk {
         let ruling = self.policy.for_query(case.client, aaaa.name());
         let is_secure = other == Some(Security::Secure) && answer.security() == Security::Secure;
         let authentic = shown && !stale && is_secure && is_embedded_whole(answer, &ruling);
-        let dress = Dress { authentic, ..case.dressed(self.settings.stale.filter(|_| stale), answer.kind()) };
+        let options = ResponseOptions {
+            authentic,
+            ..case.dressed(self.settings.stale.filter(|_| stale), answer.kind())
+        };
         let mut why = "";
         let embed = |address, into: &mut compose::Embedded| why = ruling.embed(address, into).text();
-        if compose::synthesised(out, case.query, answer, bound, embed, &dress) > 0 {
+        if compose::synthesised(out, case.query, answer, bound, embed, &options) > 0 {
             let refresh = self.refresh(case, aaaa, &aaaa.with_type(rtype::A), stale);
             let outcome = if stale { Outcome::Stale } else { Outcome::Synthesised };
             return Look::Answered { outcome, refresh };
@@ -155,8 +158,9 @@ impl Desk {
         match basis {
             Basis::NoData { .. } => self.plain(case, aaaa, Some(why), out),
             Basis::Excluded | Basis::Failed | Basis::Rule => {
-                let dress = Dress { authentic: false, extended_error: Some((OTHER, why)), ..dress };
-                compose::empty(out, case.query, 0, None, &dress);
+                let options =
+                    ResponseOptions { authentic: false, extended_error: Some((OTHER, why)), ..options };
+                compose::empty(out, case.query, 0, None, &options);
                 Look::said(Outcome::NoData)
             }
         }

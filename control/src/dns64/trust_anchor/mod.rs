@@ -21,6 +21,7 @@ mod observation;
 mod point;
 mod presentation;
 mod root;
+mod row;
 mod state;
 mod text;
 mod timers;
@@ -28,8 +29,9 @@ mod timers;
 #[cfg(test)]
 mod tests;
 
-pub use anchors::{Row, TrustAnchors};
+pub use anchors::TrustAnchors;
 pub use event::{Change, Event};
 pub use presentation::{Fault, read};
 pub use root::root;
+pub use row::Row;
 pub use text::Damaged;

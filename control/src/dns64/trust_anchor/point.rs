@@ -1,9 +1,9 @@
 //! A trust point: a zone, the keys that are known of it, and how they change (RFC 5011 §4).
 
-use super::anchors::Row;
 use super::dnskey::Dnskey;
 use super::event::{Change, Event, presentation};
 use super::observation::Published;
+use super::row::Row;
 use super::state::{Known, State};
 use super::timers::{ADD_HOLD_DOWN, LONGEST_REFRESH, Lifetimes, REMOVE_HOLD_DOWN, refresh, retry};
 use crate::dns64::settings::{Anchor, AnchorKey, Wire};

@@ -3,9 +3,15 @@
 use super::super::ask::Way;
 use super::query_message::Style;
 use super::question::{Question, Reply};
-use super::upstreams::{DEADLINE, MAX_TRIES};
 use crate::Instant;
 use arrayvec::ArrayVec;
+use core::time::Duration;
+
+/// A question has its outcome within this time.
+pub const DEADLINE: Duration = Duration::from_millis(4_500);
+
+/// A question is put so many times, to whichever upstreams.
+pub const MAX_TRIES: usize = 6;
 
 /// How a try ended, or whether it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

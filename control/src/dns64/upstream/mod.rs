@@ -31,6 +31,7 @@ mod tries;
 mod upstreams;
 mod zones;
 
+pub use in_flight::{DEADLINE, MAX_TRIES};
 pub use question::{Exhausted, Number, Question, Reply};
 pub use row::{Event, Health, Row};
-pub use upstreams::{DEADLINE, MAX_EXCHANGES, MAX_TRIES, Upstreams};
+pub use upstreams::{MAX_EXCHANGES, Upstreams};

@@ -10,16 +10,9 @@ use super::question::{Exhausted, Number, Question, Reply};
 use super::row::{Event, Row};
 use super::zones::Zones;
 use crate::Instant;
-use core::time::Duration;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::collections::VecDeque;
-
-/// A question has its outcome within this time.
-pub const DEADLINE: Duration = Duration::from_millis(4_500);
-
-/// A question is put so many times, to whichever upstreams.
-pub const MAX_TRIES: usize = 6;
 
 /// How many exchanges may be open, if nothing else is said.
 pub const MAX_EXCHANGES: usize = 4_096;

@@ -1,6 +1,6 @@
 //! Questions that validations ask, each once, whoever waits for it.
 
-use super::validations::Validation;
+use super::validation::Validation;
 use crate::dns64::Wire;
 use std::collections::{BTreeMap, VecDeque};
 

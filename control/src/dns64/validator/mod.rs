@@ -26,6 +26,7 @@ mod reply;
 mod signature;
 #[cfg(test)]
 mod tests;
+mod validation;
 mod validations;
 mod verdict;
 mod walk;
@@ -33,5 +34,6 @@ mod zone;
 
 pub use lookups::Lookup;
 pub use reply::{Reply, Unreadable};
-pub use validations::{Validation, Validator};
+pub use validation::Validation;
+pub use validations::Validator;
 pub use verdict::Verdict;

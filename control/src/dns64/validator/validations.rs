@@ -5,15 +5,12 @@ use super::cuts::Cuts;
 use super::lookups::{Lookup, Lookups};
 use super::message::Message;
 use super::reply::Reply;
+use super::validation::Validation;
 use super::verdict::Verdict;
 use super::walk::Around;
 use crate::Instant;
 use crate::dns64::{Anchor, Wire};
 use std::collections::{BTreeMap, VecDeque};
-
-/// A validation under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Validation(pub u64);
 
 /// Validates answers. How many at a time is its caller's to bound; what each of them may cost is bounded here.
 #[derive(Debug)]

@@ -102,10 +102,10 @@ mod tests {
     #[test]
     fn a_hostile_word_is_shown_short_and_harmless() {
         let (_, row) = parse_eam_file("\u{1b}[2J\0").next().unwrap();
-        assert!(row.unwrap_err().to_string().starts_with("`\\u{1b}[2J\\u{0}` stands alone"));
+        assert!(row.unwrap_err().to_string().starts_with("`\\u{1b}[2J\\u{0}` is incomplete"));
         let long = "x".repeat(1_000_000);
         let said = parse_eam_file(&long).next().unwrap().1.unwrap_err().to_string();
-        assert!(said.starts_with("`xxx") && said.contains("x…` stands alone") && said.len() < 200, "{said}");
+        assert!(said.starts_with("`xxx") && said.contains("x…` is incomplete") && said.len() < 200, "{said}");
     }
 
     #[test]

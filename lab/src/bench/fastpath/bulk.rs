@@ -1,10 +1,11 @@
 //! Bulk TCP through the fast path at tc ingress, super-frames whole.
 
-use super::left_out;
+use super::left_out::left_out;
 use super::settings::{Mode, relay, router, section};
 use crate::bench::{Figure, Options, Section, Target};
 use crate::failure::Result;
-use crate::forwarder::{Forwarder, Running, masquerade, run_sixway_on};
+use crate::forwarder::{Forwarder, Running, masquerade};
+use crate::gateway::run_sixway_on;
 use crate::probe::{BulkServer, Direction, serve_bulk};
 use crate::topology::Network;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Round trips: a packet at a time.
 
-use super::left_out;
+use super::left_out::left_out;
 use super::settings::{Mode, section};
 use crate::bench::{Figure, Options, Section, Target};
 use crate::failure::{Failure, Result};

@@ -2,9 +2,9 @@
 
 use super::column::Column;
 use super::content::Content;
+use super::patterns::{MANY, many};
 use super::scene::Scene;
 use super::settings::{FLOWS, Mode, nat64};
-use super::small::{MANY, many};
 use crate::bench::{Figure, Section, Target};
 use crate::failure::{Asking as _, Failure, Result};
 use crate::fast_path::shown;

@@ -2,10 +2,10 @@
 
 use super::column::Column;
 use super::content::Content;
-use super::left_out;
+use super::left_out::left_out;
+use super::patterns::new_flows;
 use super::scene::Middle;
 use super::settings::{Mode, nat64};
-use super::small::new_flows;
 use crate::bench::{Figure, Options, Section, Target};
 use crate::failure::{Failure, Result};
 use std::rc::Rc;

@@ -10,10 +10,12 @@
 //! The pairs of devices have one queue each. Both ends count what arrives, and take it away.
 
 use crate::failure::{Failure, Result};
-use crate::forwarder::{masquerade, run_sharing_tayga, run_sixway, run_tayga, sixway};
+use crate::forwarder::{masquerade, run_sharing_tayga, run_tayga};
+use crate::gateway::run_sixway;
 use crate::load::{Onward, Sink, compile};
 use crate::namespace::command;
 use crate::programs;
+use crate::sixway::sixway;
 use crate::topology::Network;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! An engine with frames before it and a clock beside it.
 
+use super::cpu_time::undisturbed;
 use super::yardstick::{Round, Yardstick};
-use crate::failure::{Asking as _, Failure, Result};
+use crate::failure::{Failure, Result};
 use crate::interrupt;
-use nix::sys::resource::{UsageWho, getrusage};
 use sixway_dataplane::engine::Engine;
 use sixway_dataplane::{Frame, Instant, Offload, Outbox};
 use std::time::Duration;
@@ -115,21 +115,6 @@ impl Machine {
         }
         Ok(taken)
     }
-}
-
-/// How long some work takes, and whether the kernel left the CPU to it all the while.
-pub fn undisturbed(work: impl FnOnce()) -> Result<(Duration, bool)> {
-    let switches = involuntary_switches()?;
-    let start = std::time::Instant::now();
-    work();
-    let elapsed = start.elapsed();
-    Ok((elapsed, involuntary_switches()? == switches))
-}
-
-/// How often the kernel took the CPU from this thread.
-fn involuntary_switches() -> Result<i64> {
-    let usage = getrusage(UsageWho::RUSAGE_THREAD).asking(|| "getrusage".to_owned())?;
-    Ok(usage.involuntary_context_switches())
 }
 
 /// The numbers below `count` in an order that no prefetcher guesses, the same each time; another one for each `which`.

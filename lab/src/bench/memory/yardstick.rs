@@ -1,7 +1,7 @@
 //! Three small pieces of work, timed in between the engine's runs: nanoseconds differ from machine to machine, and from hour to hour on a shared
 //! one; multiples of what the same machine took at the same time do not.
 
-use super::machine::undisturbed;
+use super::cpu_time::undisturbed;
 use super::packets::{Flow, SIZE, read4, write6};
 use crate::bench::{Figure, Section, Target};
 use crate::failure::{Failure, Result};

@@ -3,7 +3,8 @@
 use crate::Interop;
 use sixway_lab::dns64::{Asker, Flags, Tree, start_authority};
 use sixway_lab::failure::Result;
-use sixway_lab::forwarder::{NAT64, run_sixway};
+use sixway_lab::forwarder::NAT64;
+use sixway_lab::gateway::run_sixway;
 use sixway_lab::interrupt;
 use sixway_lab::namespace::command;
 use sixway_lab::probe::serve_page;

@@ -3,7 +3,8 @@
 use super::{RECORDS, SERVER};
 use crate::Interop;
 use sixway_lab::failure::{Failure, Result};
-use sixway_lab::forwarder::{NAT64, run_sixway};
+use sixway_lab::forwarder::NAT64;
+use sixway_lab::gateway::run_sixway;
 use sixway_lab::name_service::{RESOLVER, serve};
 use sixway_lab::namespace::command;
 use sixway_lab::probe::serve_page;

@@ -7,7 +7,7 @@ use super::{RESOLVER, Scene, for_each};
 use crate::Interop;
 use sixway_lab::dns64::{Asker, Flags};
 use sixway_lab::failure::{Failure, Result};
-use sixway_lab::forwarder::show;
+use sixway_lab::gateway::show;
 use std::net::SocketAddr;
 use std::time::Duration;
 

@@ -11,7 +11,7 @@ pub mod upstream;
 use crate::Interop;
 use message::PREFIX;
 use sixway_lab::failure::{Asking as _, Failure, Result};
-use sixway_lab::forwarder::run_sixway;
+use sixway_lab::gateway::run_sixway;
 use sixway_lab::topology::{Network, client_gateway_server};
 use upstream::{Manner, Upstream};
 

@@ -5,7 +5,7 @@ use super::{PREFIX, RESOLVER};
 use crate::Interop;
 use sixway_lab::dns64::{Asker, Flags, Reply};
 use sixway_lab::failure::{Asking as _, Failure, Result};
-use sixway_lab::forwarder::run_sixway;
+use sixway_lab::gateway::run_sixway;
 use sixway_lab::interrupt;
 use sixway_lab::namespace::command;
 use sixway_lab::programs;

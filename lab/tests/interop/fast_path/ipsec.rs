@@ -2,8 +2,9 @@
 
 use crate::{IPSEC, Interop};
 use sixway_lab::failure::Result;
-use sixway_lab::fast_path::{Hook, carried, shown, start};
+use sixway_lab::fast_path::{Hook, carried, shown};
 use sixway_lab::forwarder::SIIT;
+use sixway_lab::gateway::run_on_fast_path;
 use sixway_lab::interrupt;
 use sixway_lab::probe::ping;
 use sixway_lab::topology::{Network, client_gateway_server};
@@ -35,7 +36,7 @@ fn rests(network: &Network, resting: bool) -> Result<()> {
 
 fn policies(hook: Hook) -> Result<()> {
     let network = client_gateway_server()?;
-    start(&network, hook, SIIT)?;
+    run_on_fast_path(&network, hook, SIIT)?;
     carried_of_pings(&network, 5)?;
     interrupt::pause(Duration::from_millis(1_200))?;
     assert!(carried_of_pings(&network, 20)? >= 30, "{}", shown(&network)?);

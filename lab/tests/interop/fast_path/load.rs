@@ -1,8 +1,9 @@
 //! The load of the tests with faults: 1,000 flows of numbered packets through NAT64.
 
 use sixway_lab::failure::{Failure, Result};
-use sixway_lab::fast_path::{Hook, sent_by_engine, shown, start, start_with, wait_until_moved};
-use sixway_lab::forwarder::{NAT64, take_over};
+use sixway_lab::fast_path::{Hook, sent_by_engine, shown, wait_until_moved};
+use sixway_lab::forwarder::NAT64;
+use sixway_lab::gateway::{run_on_fast_path, run_ready_for, take_over};
 use sixway_lab::interrupt;
 use sixway_lab::probe::numbered::{Account, Numbered, Plan};
 use sixway_lab::topology::{Network, client_gateway_server};
@@ -28,20 +29,20 @@ impl Gateway {
     }
 
     pub fn start_in(network: Network, hook: Hook, configuration: &str) -> Result<Self> {
-        let process = start(&network, hook, configuration)?;
+        let process = run_on_fast_path(&network, hook, configuration)?;
         Ok(Self { network, process, hook })
     }
 
     /// The same with room for so many flows.
     pub fn start_with_room(network: Network, hook: Hook, configuration: &str, flows: u32) -> Result<Self> {
         let configuration = format!("{configuration}{}", hook.section_with_room(flows));
-        let process = start_with(&network, hook, &configuration)?;
+        let process = run_ready_for(&network, hook, &configuration)?;
         Ok(Self { network, process, hook })
     }
 
     /// Starts the gateway again, as it was or with another configuration.
     pub fn start_again(&mut self, configuration: &str) -> Result<()> {
-        self.process = start(&self.network, self.hook, configuration)?;
+        self.process = run_on_fast_path(&self.network, self.hook, configuration)?;
         Ok(())
     }
 

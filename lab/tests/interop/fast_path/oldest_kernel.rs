@@ -11,8 +11,9 @@ use crate::datagrams::pattern;
 use serde_json::Value;
 use sixway_lab::failure::{Failure, Result};
 use sixway_lab::fast_path::Hook;
-use sixway_lab::forwarder::{NAT64, SIIT, sixway};
+use sixway_lab::forwarder::{NAT64, SIIT};
 use sixway_lab::kernel_peer::{Features, KernelPeer};
+use sixway_lab::sixway::sixway;
 use sixway_lab::topology::Network;
 use std::time::Duration;
 

@@ -11,7 +11,7 @@ use crate::counters::wrong_checksums;
 use crate::datagrams::pattern;
 use sixway_lab::failure::{Asking as _, Failure, Result};
 use sixway_lab::fast_path::{Hook, demanded};
-use sixway_lab::forwarder::run_sixway;
+use sixway_lab::gateway::run_sixway;
 use sixway_lab::kernel_peer::KernelPeer;
 use sixway_lab::namespace::command;
 use sixway_lab::probe::{fetch, fetch_from, ping, serve_page};

@@ -4,7 +4,7 @@
 use super::carriage::{Ends, NEEDS, Near, SERVER, network, pings_come_back};
 use crate::Interop;
 use sixway_lab::failure::Result;
-use sixway_lab::forwarder::run_sixway;
+use sixway_lab::gateway::run_sixway;
 use sixway_lab::interrupt;
 use sixway_lab::kernel_peer::KernelPeer;
 use std::time::Duration;

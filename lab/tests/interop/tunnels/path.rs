@@ -11,7 +11,7 @@ use crate::Interop;
 use crate::counters::dropped;
 use nix::sys::signal::Signal;
 use sixway_lab::failure::{Asking as _, Failure, Result};
-use sixway_lab::forwarder::run_sixway;
+use sixway_lab::gateway::run_sixway;
 use sixway_lab::interrupt;
 use sixway_lab::kernel_peer::KernelPeer;
 use sixway_lab::load::{discard_all, flood, tunnel_socket};

@@ -3,7 +3,7 @@
 use super::carriage::{Ends, NEEDS, Near, SERVER, gro, network, number_site, pings_come_back};
 use crate::Interop;
 use sixway_lab::failure::{Failure, Result};
-use sixway_lab::forwarder::run_sixway;
+use sixway_lab::gateway::run_sixway;
 use sixway_lab::kernel_peer::KernelPeer;
 use sixway_lab::namespace::command;
 use sixway_lab::process::RunsCommands;

@@ -1,7 +1,7 @@
 //! Proofs by NSEC records (RFC 4035 §5.4).
 
 use super::super::name;
-use super::NoDs;
+use super::denied::NoDs;
 use super::type_bitmap::Types;
 use crate::dns64::Wire;
 use std::cmp::Ordering;

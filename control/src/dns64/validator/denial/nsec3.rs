@@ -3,8 +3,8 @@
 use super::super::fault::Fault;
 use super::super::limits::{self, Work};
 use super::super::name;
+use super::denied::{Denied, NoDs};
 use super::type_bitmap::Types;
-use super::{Denied, NoDs};
 use domain::crypto::common::{DigestBuilder, DigestType};
 
 /// RFC 5155 §11: the hash algorithm SHA-1; its octets.

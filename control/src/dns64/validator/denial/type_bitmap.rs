@@ -1,6 +1,6 @@
 //! The types that exist at a name, as NSEC and NSEC3 records tell them.
 
-use super::NoDs;
+use super::denied::NoDs;
 
 /// NS.
 const NS: u16 = 2;

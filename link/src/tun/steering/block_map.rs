@@ -1,13 +1,11 @@
 //! The owners of the port blocks, in a map that the steering program reads.
 
-use super::Steering;
-use crate::syscall::annotate;
+use super::bpf::{self, Command};
+use super::queue_choice::Steering;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-const BPF_MAP_CREATE: libc::c_long = 0;
-const BPF_MAP_UPDATE_ELEM: libc::c_long = 2;
 const BPF_MAP_TYPE_ARRAY: u32 = 2;
 
 /// The beginning of union bpf_attr as BPF_MAP_CREATE reads it; the kernel takes what is missing for zeroes.
@@ -46,21 +44,8 @@ impl BlockMap {
             entries: steering.blocks(),
             flags: 0,
         };
-        // SAFETY: the attributes outlive the call, and the size is theirs.
-        let fd = unsafe {
-            libc::syscall(
-                libc::SYS_bpf,
-                BPF_MAP_CREATE,
-                std::ptr::from_ref(&attributes),
-                size_of::<MapCreate>(),
-            )
-        };
-        let fd = libc::c_int::try_from(fd).unwrap_or(-1);
-        if fd < 0 {
-            return Err(annotate(io::Error::last_os_error(), "BPF_MAP_CREATE"));
-        }
-        // SAFETY: fd was just opened and belongs to nobody else.
-        let map = Self(Arc::new(unsafe { OwnedFd::from_raw_fd(fd) }));
+        // SAFETY: the attributes are those of this command, without pointers.
+        let map = Self(Arc::new(unsafe { bpf::open(Command::MapCreate, &attributes) }?));
         for block in 0..steering.blocks() {
             map.set(block, steering.first_owner(block))?;
         }
@@ -79,20 +64,8 @@ impl BlockMap {
             value: std::ptr::from_ref(&value) as u64,
             flags: 0,
         };
-        // SAFETY: the attributes and what they point to outlive the call, the size is theirs, and key and value are four octets each as
-        // the map's are.
-        let result = unsafe {
-            libc::syscall(
-                libc::SYS_bpf,
-                BPF_MAP_UPDATE_ELEM,
-                std::ptr::from_ref(&attributes),
-                size_of::<MapUpdate>(),
-            )
-        };
-        if result < 0 {
-            return Err(annotate(io::Error::last_os_error(), "BPF_MAP_UPDATE_ELEM"));
-        }
-        Ok(())
+        // SAFETY: the attributes are those of this command; key and value outlive the call, four octets each as the map's are.
+        unsafe { bpf::bpf(Command::MapUpdateElement, &attributes) }.map(drop)
     }
 
     /// The map's number in this process, for a program that is about to be loaded.

@@ -1,9 +1,13 @@
 //! The same door without eBPF: there is no fast path.
 
+use crate::control::Control;
+use crate::counts::Counts;
+use crate::error::FastPathError;
+use crate::flows::FlowTable;
 use crate::layout::Device;
-use crate::{
-    Attached, Control, Counts, FastPathError, FlowTable, Found, LeftOut, NextHops, Rules, Settings, Slots,
-};
+use crate::next_hops::NextHops;
+use crate::settings::{Attached, Found, LeftOut, Rules, Settings};
+use crate::slots::Slots;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::Ipv4Addr;

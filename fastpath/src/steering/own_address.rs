@@ -3,6 +3,9 @@
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 
+/// The most local addresses that are steered, as many as the program's map has room for.
+pub const ADDRESSES: usize = 1_024;
+
 /// The most ranges of ports of one address; the program looks at each.
 pub const RANGES: usize = 8;
 

@@ -1,9 +1,9 @@
 //! The limits of each setting, with their clauses.
 
-use super::{AdvertisedPrefix, Link, Setting, Settings, SettingsFault};
+use super::contents;
+use super::settings::{AdvertisedPrefix, Link, Setting, Settings, SettingsFault};
 use crate::isatap;
 use crate::neighbour_discovery::{Pref64, ScaledLifetime, is_link_local};
-use crate::router_advert::contents;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::Prefix6;
 use std::collections::BTreeSet;
@@ -50,20 +50,23 @@ impl Faults {
     }
 }
 
-pub(super) fn faults(settings: &Settings, link: &Link) -> Vec<SettingsFault> {
-    let mut faults = Faults(Vec::new());
-    of_link(&mut faults, settings, link);
-    of_times(&mut faults, settings);
-    of_prefixes(&mut faults, settings);
-    of_options(&mut faults, settings);
-    if faults.0.is_empty() {
-        let parts = contents::most_parts(settings, link);
-        let why = format!(
-            "takes {parts:?} packets of the link's MTU; at most {MAX_PARTS} are sent for one advertisement"
-        );
-        faults.say(Setting::Everything, parts.is_none_or(|parts| parts > MAX_PARTS), why);
+impl Settings {
+    /// Everything that is wrong with these settings on this link, all at once; empty if they are valid.
+    pub fn faults(&self, link: &Link) -> Vec<SettingsFault> {
+        let mut faults = Faults(Vec::new());
+        of_link(&mut faults, self, link);
+        of_times(&mut faults, self);
+        of_prefixes(&mut faults, self);
+        of_options(&mut faults, self);
+        if faults.0.is_empty() {
+            let parts = contents::most_parts(self, link);
+            let why = format!(
+                "takes {parts:?} packets of the link's MTU; at most {MAX_PARTS} are sent for one advertisement"
+            );
+            faults.say(Setting::Everything, parts.is_none_or(|parts| parts > MAX_PARTS), why);
+        }
+        faults.0
     }
-    faults.0
 }
 
 fn of_link(faults: &mut Faults, settings: &Settings, link: &Link) {

@@ -1,6 +1,8 @@
-use super::*;
+use super::Cache;
 use crate::Instant;
-use crate::dns64::answer::{Bounds, Part};
+use crate::dns64::Security;
+use crate::dns64::answer::{Answer, Bounds, ExtendedError, Part};
+use crate::dns64::key::Key;
 
 const NOW: Instant = Instant::from_secs(1_000);
 const BOUNDS: Bounds =

@@ -1,6 +1,6 @@
 //! The same door without eBPF: nothing can be attached.
 
-use crate::{Hook, OwnAddress, SteeringError, Taken};
+use crate::steering::{Hook, OwnAddress, SteeringError, Taken};
 use std::convert::Infallible;
 
 /// Steering, which cannot exist: built without eBPF.

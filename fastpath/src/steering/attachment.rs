@@ -1,8 +1,11 @@
 //! Loading the steering program, hanging it at interfaces, and its maps.
 
-use crate::error::os_error;
+use super::error::SteeringError;
+use super::hook::{Hook, STEERING_PROGRAM, Taken};
+use super::own_address::{ADDRESSES, OwnAddress, RANGES};
+use crate::interface;
+use crate::kernel_error::os_error;
 use crate::patience::patiently;
-use crate::{ADDRESSES, Hook, OwnAddress, PROGRAM, RANGES, SteeringError, Taken};
 use aya::maps::{HashMap, MapData, PerCpuArray};
 use aya::programs::tc::{NlOptions, TcAttachOptions, qdisc_add_clsact, qdisc_detach_program};
 use aya::programs::{LinkOrder, SchedClassifier, TcAttachType};
@@ -100,12 +103,12 @@ impl Steering {
         let program = EbpfLoader::new()
             .override_global("tun", &index, true)
             .load(OBJECT)
-            .map_err(|error| SteeringError::new(format!("load {PROGRAM}"), error))?;
+            .map_err(|error| SteeringError::new(format!("load {STEERING_PROGRAM}"), error))?;
         let mut steering = Self { program, hook, addresses: BTreeMap::new() };
         steering.set_addresses(addresses)?;
         let classifier = steering.classifier()?;
         patiently(|| classifier.load())
-            .map_err(|error| SteeringError::new(format!("load {PROGRAM}"), error))?;
+            .map_err(|error| SteeringError::new(format!("load {STEERING_PROGRAM}"), error))?;
         for interface in interfaces {
             hang(classifier, hook, interface)?;
         }
@@ -166,7 +169,7 @@ impl Steering {
     /// Removes programs of this name that hang at an interface by clsact: those that a killed process left behind, on kernels
     /// without TCX. Returns whether there were any.
     pub fn remove_leftovers(interface: &str) -> bool {
-        qdisc_detach_program(interface, TcAttachType::Ingress, PROGRAM).is_ok()
+        qdisc_detach_program(interface, TcAttachType::Ingress, STEERING_PROGRAM).is_ok()
     }
 
     /// Lets what hangs there by clsact stay, as after a sudden end: another process takes it over, or removes it.
@@ -178,8 +181,8 @@ impl Steering {
     }
 
     fn classifier(&mut self) -> Result<&mut SchedClassifier, SteeringError> {
-        let program = self.program.program_mut(PROGRAM).ok_or_else(|| strange(PROGRAM))?;
-        program.try_into().map_err(|error| SteeringError::new(format!("load {PROGRAM}"), error))
+        let program = self.program.program_mut(STEERING_PROGRAM).ok_or_else(|| strange(STEERING_PROGRAM))?;
+        program.try_into().map_err(|error| SteeringError::new(format!("load {STEERING_PROGRAM}"), error))
     }
 }
 
@@ -197,7 +200,7 @@ fn hang(classifier: &mut SchedClassifier, hook: Hook, interface: &str) -> Result
     classifier
         .attach_with_options(interface, TcAttachType::Ingress, options)
         .map(|_| ())
-        .map_err(|error| SteeringError::new(format!("attach {PROGRAM} to {interface}"), error))
+        .map_err(|error| SteeringError::new(format!("attach {STEERING_PROGRAM} to {interface}"), error))
 }
 
 /// Before Linux 6.6, bpf(2) does not know the kind of link.
@@ -206,14 +209,8 @@ fn knows_no_tcx(error: &(dyn std::error::Error + 'static)) -> bool {
 }
 
 /// The interface's index.
-fn index(interface: &str) -> Result<u32, SteeringError> {
-    let missing = || SteeringError::NoInterface(interface.to_owned());
-    let name = std::ffi::CString::new(interface).map_err(|_| missing())?;
-    // SAFETY: the name is a C string that outlives the call.
-    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
-        0 => Err(missing()),
-        index => Ok(index),
-    }
+fn index(name: &str) -> Result<u32, SteeringError> {
+    interface::index(name).ok_or_else(|| SteeringError::NoInterface(name.to_owned()))
 }
 
 /// The program's file lacks what this file looks for in it.

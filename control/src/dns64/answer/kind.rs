@@ -1,0 +1,16 @@
+//! What an answer amounts to.
+
+/// What an answer amounts to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// There are such records.
+    Data,
+    /// The name has no such records.
+    NoData,
+    /// The name at the chain's end does not exist.
+    NameError,
+    /// Another RCODE.
+    Failure(u16),
+    /// A chain, whose [target](super::Answer::target) is yet to be asked about.
+    Unfinished,
+}

@@ -1,0 +1,21 @@
+//! The parts of an answer.
+
+/// A part of an answer, in the order in which it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// CNAME and DNAME records that lead from the question's name to the data's.
+    Chain,
+    /// The records asked for.
+    Data,
+    /// Signatures of both.
+    Signatures,
+    /// SOA of a "no", NS of a "yes".
+    Authority,
+    /// NSEC and NSEC3 records, and the authority section's signatures.
+    Proofs,
+}
+
+impl Part {
+    /// All, in order.
+    pub const ALL: [Self; 5] = [Self::Chain, Self::Data, Self::Signatures, Self::Authority, Self::Proofs];
+}

@@ -1,0 +1,42 @@
+//! What a message is given in addition to an upstream's records.
+
+use crate::Instant;
+use arrayvec::ArrayVec;
+use std::net::Ipv6Addr;
+
+/// Addresses that one A record becomes: one for each prefix.
+pub type Embedded = ArrayVec<Ipv6Addr, 8>;
+
+/// What a message is given beside its records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ResponseOptions<'a> {
+    /// The time: TTLs are what is left of them.
+    pub now: Instant,
+    /// AD.
+    pub authentic: bool,
+    /// AA.
+    pub authoritative: bool,
+    /// All TTLs are this one: of what is stale (RFC 8767 §4).
+    pub ttl: Option<u32>,
+    /// A larger message is truncated; `None`: a stream's, which takes 65,535 octets.
+    pub limit: Option<u16>,
+    /// What an EDNS client is told beyond the RCODE (RFC 8914).
+    pub extended_error: Option<(u16, &'a str)>,
+    /// The payload that the OPT record says we take, in octets.
+    pub udp_payload: u16,
+    /// The message is padded if the client padded its query (RFC 8467): only where it is encrypted.
+    pub pad: bool,
+}
+
+/// A record that is known here. Names in its data are written out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LocalRecord<'a> {
+    /// Whose it is; `None`: the question's name.
+    pub owner: Option<&'a [u8]>,
+    /// TYPE.
+    pub rtype: u16,
+    /// TTL, in seconds.
+    pub ttl: u32,
+    /// RDATA.
+    pub data: &'a [u8],
+}

@@ -1,0 +1,323 @@
+//! The resolver itself: what it is given, and what it says is to be sent.
+
+use super::desk::{AAAA_PATIENCE, Case, Desk, Look, Need};
+use super::failures::Failures;
+use super::lookups::Lookups;
+use super::validations::Validations;
+use super::waiting::{Waiter, Waiting, WaitingRoom};
+use crate::Instant;
+use crate::dns64::ask::{Asker, Exchange, Failure, Heard, Transmit, Transport};
+use crate::dns64::cache::Cache;
+use crate::dns64::compose;
+use crate::dns64::local::Local;
+use crate::dns64::outcome::{Counters, Outcome};
+use crate::dns64::policy::Policy;
+use crate::dns64::query::Query;
+use crate::dns64::rate_limit::RateLimit;
+use crate::dns64::settings::{Access, Anchor, Settings};
+use crate::dns64::upstream::{Event, MAX_EXCHANGES, Row, Upstreams};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// A query is looked at so often at the most; one that is not answered then would never be.
+const MOST_LOOKS: u8 = 48;
+
+/// A DNS64 forwarder. `T` is what the caller needs to send an answer.
+#[derive(Debug)]
+pub struct Resolver<T> {
+    pub(super) desk: Desk,
+    pub(super) rate_limit: RateLimit,
+    pub(super) upstreams: Upstreams,
+    pub(super) lookups: Lookups,
+    pub(super) validations: Validations,
+    pub(super) waiting: WaitingRoom<T>,
+    /// Answers that are to be fetched, each no larger than it is: many may come at once.
+    pub(super) answers: VecDeque<(Asker<T>, Box<[u8]>, Outcome)>,
+    /// Where they are written.
+    pub(super) sheet: Vec<u8>,
+    /// Queries that are to be looked at again.
+    pub(super) woken: VecDeque<Waiter>,
+    pub(super) counters: Counters,
+    pub(super) wall: WallClock,
+}
+
+/// The wall clock, as it was told last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct WallClock {
+    at: Instant,
+    seconds: u64,
+}
+
+impl WallClock {
+    pub(super) fn at(self, now: Instant) -> u64 {
+        self.seconds + now.since(self.at).as_secs()
+    }
+}
+
+impl<T: Copy> Resolver<T> {
+    /// A resolver with an empty cache. The same seed gives the same run; nobody else may know it.
+    #[must_use]
+    pub fn new(settings: Settings, seed: [u8; 32], now: Instant) -> Self {
+        let mut random = StdRng::from_seed(seed);
+        let mut upstream_seed = [0; 32];
+        random.fill_bytes(&mut upstream_seed);
+        let mut seed = || random.next_u64();
+        Self {
+            rate_limit: RateLimit::new(settings.limits.per_client, seed()),
+            upstreams: Upstreams::new(&settings.upstreams, upstream_seed, MAX_EXCHANGES, now),
+            lookups: Lookups::new(seed()),
+            validations: Validations::new(&settings.dnssec, seed()),
+            waiting: WaitingRoom::new(settings.limits.waiting, seed()),
+            answers: VecDeque::new(),
+            sheet: Vec::new(),
+            woken: VecDeque::new(),
+            counters: Counters::default(),
+            wall: WallClock::default(),
+            desk: Desk {
+                policy: Policy::new(&settings),
+                local: Local::new(&settings),
+                cache: Cache::new(settings.limits.cache, seed()),
+                failures: Failures::new(seed()),
+                settings,
+            },
+        }
+    }
+
+    /// A client's query, without a stream's length field. If it can be answered at once, the answer is written to `answer`, which is cleared
+    /// first; nothing is allocated then as long as `answer` has room.
+    pub fn handle_query(
+        &mut self,
+        now: Instant,
+        asker: &Asker<T>,
+        query: &[u8],
+        answer: &mut Vec<u8>,
+    ) -> Heard {
+        self.counters.queries += 1;
+        answer.clear();
+        let outcome = match Query::read(query) {
+            Err(unreadable) => {
+                let payload = self.desk.settings.limits.udp_payload;
+                match compose::unreadable(answer, query, unreadable, payload) {
+                    true => Outcome::Malformed,
+                    false => Outcome::Ignored,
+                }
+            }
+            Ok(read) => match self.receive(now, asker, &read, answer) {
+                Some(outcome) => outcome,
+                None => return Heard::Waiting,
+            },
+        };
+        self.counters.count(outcome);
+        match outcome {
+            Outcome::Ignored => Heard::Ignored,
+            outcome => Heard::Answered(outcome),
+        }
+    }
+
+    /// Looks at a query for the first time; `None`: it waits.
+    fn receive(
+        &mut self,
+        now: Instant,
+        asker: &Asker<T>,
+        query: &Query<'_>,
+        answer: &mut Vec<u8>,
+    ) -> Option<Outcome> {
+        let case = Case::new(query, asker, (now, now), &self.desk.settings);
+        if asker.transport != Transport::Inside {
+            if !self.desk.policy.admits(asker.address) {
+                return Some(Desk::forbid(&case, answer));
+            }
+            if !self.rate_limit.admit(now, asker.address) {
+                return Some(Desk::forbid_for_now(&case, answer));
+            }
+        }
+        let needs = match self.desk.look(&case, answer) {
+            Look::Answered { outcome, refresh } => {
+                self.counters.cached += 1;
+                self.refresh(now, query, &refresh);
+                return Some(outcome);
+            }
+            Look::Needs(needs) => needs,
+        };
+        if !query.recursion_desired {
+            return Some(Desk::refuse_recursion(&case, answer));
+        }
+        let waiting = Waiting { asker: *asker, query: query.message.into(), since: now, looks: 0 };
+        let Some(waiter) = self.waiting.admit(waiting, &self.alarms()) else {
+            return Some(Desk::overloaded(&case, answer));
+        };
+        self.find_out(now, waiter, &needs);
+        self.work(now);
+        None
+    }
+
+    /// When a query that waits is looked at again at the latest, after its arrival.
+    fn alarms(&self) -> [Duration; 3] {
+        let settings = &self.desk.settings;
+        let patience = settings.stale.map_or(AAAA_PATIENCE, |stale| stale.patience);
+        [patience, AAAA_PATIENCE, settings.limits.deadline]
+    }
+
+    /// The next answer to a query that was [waiting](Heard::Waiting), and what it is.
+    pub fn poll_answer(&mut self, now: Instant, answer: &mut Vec<u8>) -> Option<(Asker<T>, Outcome)> {
+        self.work(now);
+        let (asker, message, outcome) = self.answers.pop_front()?;
+        answer.clear();
+        answer.extend_from_slice(&message);
+        Some((asker, outcome))
+    }
+
+    /// The next question for an upstream.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        self.work(now);
+        self.upstreams.poll_transmit().inspect(|_| self.counters.asked += 1)
+    }
+
+    /// An exchange that nobody waits for any more: its socket may be closed.
+    pub fn poll_cancel(&mut self) -> Option<Exchange> {
+        self.upstreams.poll_cancel()
+    }
+
+    /// What came of an exchange. A reply that is not to its question is counted and otherwise ignored: the exchange goes on.
+    pub fn handle_reply(&mut self, now: Instant, exchange: Exchange, reply: Result<&[u8], Failure>) {
+        self.upstreams.handle_reply(now, exchange, reply);
+        self.work(now);
+    }
+
+    /// The wall clock, in seconds since 1970 (Unix time): signatures are valid by it. To be told at the start and each second or so.
+    pub fn set_wall_clock(&mut self, now: Instant, seconds: u64) {
+        self.wall = WallClock { at: now, seconds };
+    }
+
+    /// Other keys are believed in from now on (RFC 5011): what was found with the old ones is to be found anew.
+    pub fn set_anchors(&mut self, anchors: Vec<Anchor>) {
+        self.validations.set_anchors(anchors);
+        if self.desk.settings.dnssec.validate {
+            self.desk.cache.forget_verdicts();
+        }
+    }
+
+    /// Others may ask from now on.
+    pub fn set_access(&mut self, access: Access) {
+        self.desk.policy.set_access(&access);
+        self.desk.settings.access = access;
+    }
+
+    /// When the polls are to be made again, if nothing happens before.
+    #[must_use]
+    pub fn poll_timeout(&mut self) -> Option<Instant> {
+        let alarm = self.waiting.next_alarm();
+        alarm.into_iter().chain(self.upstreams.poll_timeout()).min()
+    }
+
+    /// What happened to an upstream, for the log.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.upstreams.poll_event()
+    }
+
+    /// Forgets what is kept of a name and of those below it; of all names for the root. Says how many answers that were.
+    pub fn flush(&mut self, name: &[u8]) -> usize {
+        self.desk.failures.clear();
+        self.validations.forget();
+        self.desk.cache.remove_below(&name.to_ascii_lowercase(), false)
+    }
+
+    /// What has been counted.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        let rows = self.upstreams.rows();
+        let (replies, unanswered) =
+            rows.fold((0, 0), |(replies, silent), row| (replies + row.replies, silent + row.unanswered));
+        Counters {
+            replies,
+            unanswered,
+            disbelieved: self.upstreams.disbelieved(),
+            evicted: self.desk.cache.evicted(),
+            ..self.counters.clone()
+        }
+    }
+
+    /// Queries that wait for an answer.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Answers in the cache, and the octets that they take.
+    #[must_use]
+    pub fn cached(&self) -> (usize, usize) {
+        (self.desk.cache.len(), self.desk.cache.octets())
+    }
+
+    /// Each upstream, in the order of the settings.
+    pub fn upstreams(&self) -> impl ExactSizeIterator<Item = Row> + '_ {
+        self.upstreams.rows()
+    }
+
+    /// Does what has become due, until nothing is.
+    fn work(&mut self, now: Instant) {
+        if self.upstreams.poll_timeout().is_some_and(|at| at <= now) {
+            self.upstreams.handle_timeout(now);
+        }
+        loop {
+            while let Some((number, outcome)) = self.upstreams.poll_outcome() {
+                self.hear(now, number, outcome);
+            }
+            self.validate(now);
+            if let Some(waiter) = self.woken.pop_front().or_else(|| self.waiting.alarmed(now)) {
+                self.look_again(now, waiter);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// A query that waits is looked at once more.
+    fn look_again(&mut self, now: Instant, waiter: Waiter) {
+        let Some(waiting) = self.waiting.look(waiter) else { return };
+        waiting.looks += 1;
+        let (asker, since, looks) = (waiting.asker, waiting.since, waiting.looks);
+        let octets = std::mem::take(&mut waiting.query);
+        // It was read when it came.
+        let Ok(query) = Query::read(&octets) else { return };
+        let case = Case::new(&query, &asker, (now, since), &self.desk.settings);
+        let mut answer = std::mem::take(&mut self.sheet);
+        let over = looks >= MOST_LOOKS || now >= since + self.desk.settings.limits.deadline;
+        let outcome = match self.desk.look(&case, &mut answer) {
+            Look::Answered { outcome, refresh } => {
+                self.refresh(now, &query, &refresh);
+                Some(outcome)
+            }
+            Look::Needs(_) if over => Some(Desk::too_late(&case, &mut answer)),
+            Look::Needs(needs) => {
+                self.find_out(now, waiter, &needs);
+                None
+            }
+        };
+        match outcome {
+            Some(outcome) => {
+                self.waiting.dismiss(waiter);
+                self.counters.count(outcome);
+                self.answers.push_back((asker, answer.as_slice().into(), outcome));
+            }
+            None => {
+                if let Some(waiting) = self.waiting.look(waiter) {
+                    waiting.query = octets;
+                }
+            }
+        }
+        self.sheet = answer;
+    }
+
+    /// Sees to it that a waiting query's needs are met, and that it is woken then.
+    fn find_out(&mut self, now: Instant, waiter: Waiter, needs: &[Need]) {
+        for need in needs {
+            match need.validate {
+                true => self.begin_validation(now, need.key, Some(waiter)),
+                false => self.look_up(now, need, Some(waiter), false),
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Addresses, prefixes and octets in the form that the programs find in a header.
+
+use core::net::Ipv4Addr;
+use sixway_dataplane::translate::HeaderByte;
+use sixway_wire::Prefix6;
+
+/// An address as it stands in a header.
+pub(super) const fn word(address: Ipv4Addr) -> u32 {
+    u32::from_ne_bytes(address.octets())
+}
+
+/// A prefix and its mask as they stand in a header, in two words each.
+pub(super) fn words(prefix: Prefix6) -> ([u64; 2], [u64; 2]) {
+    let halves = |bits: u128| [((bits >> 64) as u64).to_be(), (bits as u64).to_be()];
+    (halves(prefix.address().to_bits()), halves(prefix.mask()))
+}
+
+/// Whether an octet is set, and to what.
+pub(super) const fn header_byte(byte: HeaderByte) -> (u8, u8) {
+    match byte {
+        HeaderByte::Copy => (0, 0),
+        HeaderByte::Set(value) => (1, value),
+    }
+}

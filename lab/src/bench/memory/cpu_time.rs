@@ -1,0 +1,20 @@
+//! How long work takes, as far as this thread had the CPU.
+
+use crate::failure::{Asking as _, Result};
+use nix::sys::resource::{UsageWho, getrusage};
+use std::time::Duration;
+
+/// How long some work takes, and whether the kernel left the CPU to it all the while.
+pub fn undisturbed(work: impl FnOnce()) -> Result<(Duration, bool)> {
+    let switches = involuntary_switches()?;
+    let start = std::time::Instant::now();
+    work();
+    let elapsed = start.elapsed();
+    Ok((elapsed, involuntary_switches()? == switches))
+}
+
+/// How often the kernel took the CPU from this thread.
+fn involuntary_switches() -> Result<i64> {
+    let usage = getrusage(UsageWho::RUSAGE_THREAD).asking(|| "getrusage".to_owned())?;
+    Ok(usage.involuntary_context_switches())
+}
