@@ -11,13 +11,13 @@ use sixway_control::router_advert::{
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_wire::Prefix6;
 
-use super::fault::{Place, Report};
-use super::isatap::{Isatap, IsatapRole};
-use super::load::Config;
-use super::router_advertisement::{
+use crate::config::Config;
+use crate::fault::{Place, Report};
+use crate::isatap::{Isatap, IsatapRole};
+use crate::router_advertisement::{
     AdvertisedPrefix, AdvertisedRoute, Lifetime, Pref64, RouterAdvertisement, RouterPreference,
 };
-use super::surroundings::Surroundings;
+use crate::surroundings::Surroundings;
 
 /// NAT64 prefixes that an advertisement tells of.
 const MOST_PREF64: usize = 4;
@@ -89,7 +89,7 @@ impl Config {
     }
 
     /// Where the hosts of a link have their addresses, as far as it is known: in the prefixes that they are told, else beside the gateway's.
-    pub(super) fn hosts_of(&self, it: &RouterAdvertisement, now: &Surroundings) -> Vec<Prefix6> {
+    pub(crate) fn hosts_of(&self, it: &RouterAdvertisement, now: &Surroundings) -> Vec<Prefix6> {
         let told: Vec<Prefix6> = self.advertised_prefixes(it, now).iter().map(|row| row.prefix).collect();
         if !told.is_empty() {
             return told;
@@ -115,7 +115,7 @@ impl Config {
     }
 
     /// Where hosts on the link find the DNS64, if it listens there.
-    pub(super) fn dns64_servers(&self, it: &RouterAdvertisement, now: &Surroundings) -> Vec<Ipv6Addr> {
+    pub(crate) fn dns64_servers(&self, it: &RouterAdvertisement, now: &Surroundings) -> Vec<Ipv6Addr> {
         let found = self.dns64.as_ref().zip(it.interface.as_deref());
         found.map(|(dns64, interface)| dns64.servers_on(interface, now)).unwrap_or_default()
     }
@@ -138,7 +138,7 @@ impl Config {
     }
 
     /// Reports what no advertisement can say, whatever the link.
-    pub(super) fn check_advertisement(&self, it: &RouterAdvertisement, place: &Place, report: &mut Report) {
+    pub(crate) fn check_advertisement(&self, it: &RouterAdvertisement, place: &Place, report: &mut Report) {
         let address = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
         let link = Link::Multicast { address, link_layer: Some([2, 0, 0, 0, 0, 1]), mtu: u16::MAX };
         for fault in self.advertised(it, &Surroundings::default()).faults(&link) {

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use sixway_wire::{Prefix4, Prefix6};
 
-use super::fault::{Place, Report};
-use super::host::HostFacts;
+use crate::fault::{Place, Report};
+use crate::host::HostFacts;
 
 /// Who claims a prefix; mechanisms and pools by their number.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Owner {
+pub(crate) enum Owner {
     /// This host, on an interface.
     Host(Arc<str>),
     /// The gateway's own address.
@@ -57,7 +57,7 @@ struct Claim<P> {
 
 /// Every claim of the configuration.
 #[derive(Debug, Default)]
-pub(super) struct Claims {
+pub(crate) struct Claims {
     v4: Vec<Claim<Prefix4>>,
     v6: Vec<Claim<Prefix6>>,
 }
@@ -224,39 +224,39 @@ fn tell<P: Block>(clash: Clash, earlier: &Claim<P>, later: &Claim<P>, report: &m
     match (clash, &earlier.owner) {
         (Clash::HostsOwn, Owner::Host(interface)) => {
             let address = earlier.prefix.plain();
-            let what = "packets for it would never reach the gateway: choose another";
+            let what = "packets for it would never reach the gateway; choose another address";
             report
                 .fault(&later.place, format!("{address} is this host's own address on {interface}; {what}"));
         }
         (Clash::HostsOwnPool, Owner::Host(interface)) => {
             let address = earlier.prefix.plain();
-            let what = "share it with `shared = true` and a port range, or choose another";
+            let what = "share it with `shared = true` and a port range, or choose another address";
             report
                 .fault(&later.place, format!("{address} is this host's own address on {interface}; {what}"));
         }
         (Clash::HostsOwnMinor, Owner::Host(interface)) => {
             let address = earlier.prefix.plain();
-            let what = "and lies in this prefix; packets for it will not reach the gateway";
+            let what = "and is within this prefix; packets for it will not reach the gateway";
             report.warn(&later.place, format!("{address} is this host's own address on {interface} {what}"));
         }
         (Clash::HostsOwnEnd, Owner::Host(interface)) => {
             let address = earlier.prefix.plain();
-            let what = "the kernel would take the tunnel's packets: remove it there, or write one that is routed to this host and on none of its interfaces";
+            let what = "the kernel would take the tunnel's packets; remove it from the interface, or use an address that is routed to this host but not configured on an interface";
             report
                 .fault(&later.place, format!("{address} is this host's own address on {interface}; {what}"));
         }
         (Clash::MappedTwice, _) => {
             let what = "each prefix may be mapped once (RFC 7757 §5)";
             report
-                .fault(&later.place, format!("{} is mapped already ({there}); {what}", later.prefix.plain()));
+                .fault(&later.place, format!("{} is already mapped ({there}); {what}", later.prefix.plain()));
         }
         (Clash::Outer, _) => {
-            let what = "the tunnel's packets would come back into the device: choose other addresses";
+            let what = "the tunnel's packets would be routed back into the device; choose other addresses";
             let (this, that) = (later.prefix.plain(), earlier.prefix.plain());
             report.fault(&later.place, format!("{this} overlaps {that} of {of} ({there}); {what}"));
         }
         (_, _) => {
-            let what = "no address may belong to both";
+            let what = "an address can belong to only one of them";
             let (this, that) = (later.prefix.plain(), earlier.prefix.plain());
             report.fault(&later.place, format!("{this} overlaps {that} of {of} ({there}); {what}"));
         }

@@ -6,17 +6,17 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use sixway_wire::{Prefix4, Prefix6};
 
-use super::claims::Owner;
-use super::encapsulation::Encapsulation;
-use super::fault::{Place, Report};
-use super::local_address::LocalAddress;
-use super::outer_end;
-use super::pool::is_unicast;
-use super::router_advertisement::is_domain_name;
-use super::section::Reader;
-use super::text;
-use super::tunnels::Around;
-use super::value::Value;
+use crate::claims::Owner;
+use crate::domain_name::is_domain_name;
+use crate::encapsulation::Encapsulation;
+use crate::fault::{Place, Report};
+use crate::host_prefixes::{NO_HOSTS, is_of_hosts, read_prefixes};
+use crate::local_address::LocalAddress;
+use crate::outer_end;
+use crate::section::Reader;
+use crate::text;
+use crate::tunnel_context::TunnelContext;
+use crate::unicast::is_unicast;
 
 /// The other end of a tunnel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Remote {
     fn read(text: &str, place: &Place, report: &mut Report) -> Option<Self> {
         if let Ok(address) = text.parse::<Ipv4Addr>() {
             if !is_unicast(address) {
-                report.fault(place, "is no address that a host can have; write a unicast address");
+                report.fault(place, "is not a valid host address; write a unicast address");
                 return None;
             }
             return Some(Self::Address(address));
@@ -88,8 +88,8 @@ pub struct ConfiguredTunnel {
 }
 
 impl ConfiguredTunnel {
-    pub(super) fn read(section: &Reader, default_name: String, around: Around) -> Option<Self> {
-        let Around { index, mtu, host, claims, report } = around;
+    pub(crate) fn read(section: &Reader, default_name: String, context: TunnelContext) -> Option<Self> {
+        let TunnelContext { index, mtu, host, claims, report } = context;
         let name = section.value("name", report).map(|v| v.text(report));
         let local = LocalAddress::read(section, "local", host, report);
         let remote = section.value("remote", report).and_then(|v| {
@@ -99,7 +99,7 @@ impl ConfiguredTunnel {
                 |address: Ipv4Addr| host.addresses.iter().find(|it| it.address == IpAddr::V4(address));
             match &remote {
                 Remote::Address(address) if own == Some(*address) => {
-                    report.fault(&v.place, "is this end too; write the other end's address");
+                    report.fault(&v.place, "is also the local end; write the address of the remote end");
                 }
                 // RFC 6324 §3: what goes there would come back.
                 Remote::Address(address) => {
@@ -108,7 +108,7 @@ impl ConfiguredTunnel {
                         let what = "is this host's own address on";
                         report.fault(
                             &v.place,
-                            format!("{what} {}; write the other end's address", held.interface),
+                            format!("{what} {}; write the address of the remote end", held.interface),
                         );
                     }
                 }
@@ -119,7 +119,7 @@ impl ConfiguredTunnel {
         let remote_refresh = section.value("remote_refresh", report).and_then(|v| v.duration(report));
         let within = section.value("remote_within", report);
         if let (Some(Remote::Address(_)), Some(v)) = (&remote, &within) {
-            report.fault(&v.place, "is for a remote that is a name; leave it out");
+            report.fault(&v.place, "applies only to a remote that is a name; remove it");
         }
         let remote_within = read_prefixes(within, report);
         let prefixes = section.value("prefixes", report).and_then(|v| {
@@ -137,7 +137,8 @@ impl ConfiguredTunnel {
                 }
             }
             if whole && prefixes.is_empty() {
-                report.fault(&place, "is empty; write what is behind the other end, such as [\"::/0\"]");
+                report
+                    .fault(&place, "is empty; write the prefixes behind the remote end, such as [\"::/0\"]");
             }
             whole.then_some(prefixes)
         });
@@ -145,7 +146,7 @@ impl ConfiguredTunnel {
         let ipv6_address = section.value("ipv6_address", report).map(|v| {
             let address = v.address6(report)?;
             if address.is_unspecified() || address.is_loopback() || address.is_multicast() {
-                report.fault(&v.place, "is no address that a host can have; write a unicast address");
+                report.fault(&v.place, "is not a valid host address; write a unicast address");
             }
             Some(address)
         });
@@ -162,27 +163,4 @@ impl ConfiguredTunnel {
             encapsulation: encapsulation?,
         })
     }
-}
-
-/// What is said of a prefix that is not [of hosts](is_of_hosts).
-pub(super) const NO_HOSTS: &str = "is link-local or multicast; write a prefix of hosts' addresses";
-
-/// Whether hosts beyond one link can have addresses of it (RFC 4291 §2.4).
-pub(super) fn is_of_hosts(prefix: Prefix6) -> bool {
-    let nobodys = [
-        Prefix6::holding(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10),
-        Prefix6::holding(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8),
-    ];
-    !nobodys.iter().any(|nobody| nobody.length() <= prefix.length() && nobody.overlaps(prefix))
-}
-
-/// IPv4 prefixes, none if nothing is written. An empty list would say the contrary of what it means. `None` if one cannot be read.
-pub(super) fn read_prefixes(value: Option<Value>, report: &mut Report) -> Option<Vec<Prefix4>> {
-    let place = value.as_ref().map(|v| v.place.clone());
-    let items = value.map(Value::items).unwrap_or_default();
-    if let Some(place) = place.filter(|_| items.is_empty()) {
-        report.fault(&place, "is empty; write networks such as [\"192.0.2.0/28\"], or leave it out");
-    }
-    let read: Vec<Prefix4> = items.iter().filter_map(|item| item.prefix4(report)).collect();
-    (read.len() == items.len()).then_some(read)
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use toml::de::{DeTable, Error};
 
-use super::fault::{Place, Report};
-use super::schema::{SECTIONS, Times};
+use crate::fault::{Place, Report};
+use crate::schema::{SECTIONS, Times};
 
 /// A configuration file's text, and where its lines begin.
 #[derive(Debug)]
-pub(super) struct Document {
+pub(crate) struct Document {
     file: Arc<str>,
     text: String,
     line_starts: Vec<usize>,
@@ -60,13 +60,13 @@ impl Document {
             written.split_once('=').is_some_and(|(_, v)| v.contains([':', '/']) && !v.contains(['"', '\'']));
         let mend = if message.starts_with("duplicate key") && written.starts_with('[') {
             match several(section) {
-                true => format!("; to have the section several times, write [[{section}]] each time"),
-                false => "; the section was written before: join the two".to_owned(),
+                true => format!("; to repeat the section, write [[{section}]] each time"),
+                false => "; the section exists already: merge the two".to_owned(),
             }
         } else if message.starts_with("duplicate key") {
-            "; it was written before in this section".to_owned()
+            "; the key is already set in this section".to_owned()
         } else if unquoted || message.starts_with("string values must be quoted") {
-            "; write \"…\" around the value".to_owned()
+            "; put the value in quotes: \"…\"".to_owned()
         } else {
             String::new()
         };

@@ -2,46 +2,32 @@
 
 use serde::{Serialize, Serializer};
 
-use super::fault::Report;
-use super::section::Reader;
-use super::text::words;
-use super::translation::HeaderByte;
+use crate::fault::Report;
+use crate::section::Reader;
+use crate::translation::header_byte;
+use crate::word::{self, words_of};
+use sixway_dataplane::translate::HeaderByte;
 
-words! {
-    /// What goes into the ECN field of the outer header (RFC 6040 §4.1).
-    Ecn {
-        /// The field of the packet inside.
-        Normal = "normal",
-        /// Zero.
-        Compatibility = "compatibility",
-    }
-}
+pub use sixway_dataplane::tunnel::{Ecn, OuterFragments, TunnelMtu};
 
-words! {
-    /// What becomes of a tunnel packet larger than the next link.
+words_of! {
     OuterFragments {
-        /// It may be cut.
         Allowed = "allowed",
-        /// It is refused.
         Never = "never",
     }
 }
 
-/// Octets of packet that go in whole (RFC 4213 §3.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TunnelMtu {
-    /// As many, whatever the path.
-    Static(u16),
-    /// What the path is found to carry.
-    Dynamic,
+words_of! {
+    Ecn {
+        Normal = "normal",
+        Compatibility = "compatibility",
+    }
 }
 
-impl Serialize for TunnelMtu {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Static(octets) => serializer.serialize_u16(*octets),
-            Self::Dynamic => serializer.serialize_str("dynamic"),
-        }
+fn tunnel_mtu<S: Serializer>(mtu: &TunnelMtu, serializer: S) -> Result<S::Ok, S::Error> {
+    match mtu {
+        TunnelMtu::Static(octets) => serializer.serialize_u16(*octets),
+        TunnelMtu::Dynamic => serializer.serialize_str("dynamic"),
     }
 }
 
@@ -49,25 +35,30 @@ impl Serialize for TunnelMtu {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Encapsulation {
     /// The largest packet that goes in whole.
+    #[serde(serialize_with = "tunnel_mtu")]
     pub mtu: TunnelMtu,
     /// TTL or hop limit of the outer header.
+    #[serde(serialize_with = "header_byte")]
     pub ttl: HeaderByte,
     /// DSCP of the outer header.
+    #[serde(serialize_with = "header_byte")]
     pub traffic_class: HeaderByte,
     /// ECN field of the outer header.
+    #[serde(serialize_with = "word::serialize")]
     pub ecn: Ecn,
     /// Tunnel packets larger than the next link.
+    #[serde(serialize_with = "word::serialize")]
     pub outer_fragments: OuterFragments,
     /// Whether the MSS of TCP SYNs is lowered to what fits.
     pub clamp_mss: bool,
 }
 
 impl Encapsulation {
-    pub(super) fn read(section: &Reader, device: Option<u16>, report: &mut Report) -> Option<Self> {
+    pub(crate) fn read(section: &Reader, device: Option<u16>, report: &mut Report) -> Option<Self> {
         let mtu = section.value("mtu", report).and_then(|v| {
             let mtu = v.integer_or::<u16>(report)?;
             if let Some(device) = device.filter(|device| mtu.is_some_and(|mtu| mtu > *device)) {
-                report.fault(&v.place, format!("is more than tun.mtu, {device}; lower it, or raise that"));
+                report.fault(&v.place, format!("is more than tun.mtu, {device}; lower it, or raise tun.mtu"));
             }
             Some(mtu)
         });

@@ -3,21 +3,21 @@
 use sixway_dataplane::engine::EngineConfig;
 use sixway_dataplane::fragment::FragmentLimits;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
+use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
-use sixway_dataplane::mechanism::siit::{Hairpinning as SiitHairpinning, SiitConfig};
-use sixway_dataplane::nat::{self, NatProtocol, PoolConfig};
+use sixway_dataplane::nat::{self, PoolConfig};
 use sixway_dataplane::translate;
 use sixway_dataplane::{Limits, WorkerId};
 use sixway_wire::Prefix4;
 
-use super::gateway::{Fragments, Gateway};
-use super::load::Config;
-use super::nat64::{Filtering, Nat64, Static, StaticProtocol, Timeouts};
-use super::other::Other;
-use super::pool::Pool;
-use super::siit::{Hairpinning, Siit};
-use super::surroundings::Surroundings;
-use super::translation::{HeaderByte, Translation, UdpZeroChecksum};
+use crate::config::Config;
+use crate::gateway::{Fragments, Gateway};
+use crate::mechanism::Mechanism;
+use crate::nat64::{Nat64, Static, Timeouts};
+use crate::pool::Pool;
+use crate::siit::Siit;
+use crate::surroundings::Surroundings;
+use crate::translation::Translation;
 
 impl Config {
     /// What the engines are built from, one for each worker; `seed` is secret randomness that they share. Tables of mappings
@@ -38,7 +38,7 @@ impl Config {
             nat64: self.nat64.iter().map(|nat64| nat64.engine(self.pool(&nat64.pool), workers)).collect(),
             fragments: self.fragments.limits(),
             siit: self.siit.iter().map(|siit| siit.engine(&self.gateway)).collect(),
-            others: self.others.all().into_iter().map(Other::engine).collect(),
+            others: self.others.all().into_iter().map(Mechanism::engine).collect(),
             join: self.tun.super_frames,
             icmp_errors_per_second: self.gateway.icmp_errors_per_second.div_ceil(u32::from(workers)),
             worker,
@@ -57,10 +57,7 @@ impl Nat64 {
                 addresses: pool.map(|pool| pool.addresses.clone()).unwrap_or_default(),
                 ports: pool.map(|pool| pool.ports.ranges().to_vec()).unwrap_or_default(),
             },
-            filtering: match self.filtering {
-                Filtering::EndpointIndependent => nat::Filtering::EndpointIndependent,
-                Filtering::AddressDependent => nat::Filtering::AddressDependent,
-            },
+            filtering: self.filtering,
             static_bindings: self.static_bindings.iter().map(Static::engine).collect(),
             timeouts: self.timeouts.engine(),
             max_bindings: self.max_bindings.div_ceil(u32::from(workers)),
@@ -75,11 +72,7 @@ impl Nat64 {
 impl Static {
     fn engine(&self) -> nat::StaticBinding {
         nat::StaticBinding {
-            protocol: match self.protocol {
-                StaticProtocol::Tcp => NatProtocol::Tcp,
-                StaticProtocol::Udp => NatProtocol::Udp,
-                StaticProtocol::Icmp => NatProtocol::Icmp,
-            },
+            protocol: self.protocol,
             inside: nat::Inside(self.inside),
             outside: nat::Outside(self.outside),
         }
@@ -103,11 +96,7 @@ impl Siit {
         SiitConfig {
             prefix: self.prefix,
             eam: self.mappings.table(),
-            hairpinning: match self.hairpinning {
-                Hairpinning::Intrinsic => SiitHairpinning::Intrinsic,
-                Hairpinning::Simple => SiitHairpinning::Simple,
-                Hairpinning::Off => SiitHairpinning::Off,
-            },
+            hairpinning: self.hairpinning,
             icmp_source_pool: self.icmp_sources().collect(),
             dynamic_pool: self.dynamic_pool.map(|prefix| self.dynamic(prefix, gateway)),
             policy: self.translation.engine(),
@@ -115,7 +104,7 @@ impl Siit {
     }
 
     /// The dynamic pool, without the gateway's own address and those of mappings.
-    pub(super) fn dynamic(&self, prefix: Prefix4, gateway: &Gateway) -> DynamicPoolConfig {
+    pub(crate) fn dynamic(&self, prefix: Prefix4, gateway: &Gateway) -> DynamicPoolConfig {
         let own = gateway.ipv4_address.map(|own| Prefix4::holding(own, 32));
         let mapped = self.mappings.iter().map(|(ipv4, _)| ipv4);
         DynamicPoolConfig {
@@ -130,17 +119,10 @@ impl Siit {
 
 impl Translation {
     fn engine(&self) -> translate::Policy {
-        let byte = |byte| match byte {
-            HeaderByte::Copy => translate::HeaderByte::Copy,
-            HeaderByte::Set(value) => translate::HeaderByte::Set(value),
-        };
         translate::Policy {
-            traffic_class: byte(self.traffic_class),
-            tos: byte(self.tos),
-            udp_zero_checksum: match self.udp_zero_checksum {
-                UdpZeroChecksum::Compute => translate::UdpZeroChecksum::Compute,
-                UdpZeroChecksum::Drop => translate::UdpZeroChecksum::Drop,
-            },
+            traffic_class: self.traffic_class,
+            tos: self.tos,
+            udp_zero_checksum: self.udp_zero_checksum,
             lowest_ipv6_mtu: self.lowest_ipv6_mtu,
             clamp_mss: self.clamp_mss,
         }

@@ -5,22 +5,18 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use sixway_control::isatap_host::HostSettings;
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
-use sixway_dataplane::mechanism::isatap::{IsatapConfig, Role as IsatapPart};
-use sixway_dataplane::mechanism::six_rd::{Role as SixRdPart, SixRdConfig};
-use sixway_dataplane::mechanism::six_to_four::{
-    NativeSources as Sources, Role as SixToFourPart, SixToFourConfig,
-};
-use sixway_dataplane::translate::HeaderByte as Byte;
+use sixway_dataplane::mechanism::isatap::IsatapConfig;
+use sixway_dataplane::mechanism::six_rd::SixRdConfig;
+use sixway_dataplane::mechanism::six_to_four::SixToFourConfig;
 use sixway_dataplane::tunnel;
 
-use super::configured_tunnel::{ConfiguredTunnel, Remote};
-use super::encapsulation::{Ecn, Encapsulation, OuterFragments, TunnelMtu};
-use super::isatap::{Isatap, IsatapRole};
-use super::load::Config;
-use super::six_rd::{SixRd, SixRdRole};
-use super::six_to_four::{NativeSources, SixToFour, SixToFourRole};
-use super::surroundings::Surroundings;
-use super::translation::HeaderByte;
+use crate::config::Config;
+use crate::configured_tunnel::{ConfiguredTunnel, Remote};
+use crate::encapsulation::Encapsulation;
+use crate::isatap::Isatap;
+use crate::six_rd::{SixRd, SixRdRole};
+use crate::six_to_four::SixToFour;
+use crate::surroundings::Surroundings;
 
 impl Config {
     /// The tunnels that can be at the moment, with their names: those whose own address is known. They are in the order in which
@@ -58,18 +54,11 @@ impl Config {
 impl SixToFour {
     fn engine(&self, now: &Surroundings) -> Option<TunnelConfig> {
         let config = SixToFourConfig {
-            role: match self.role {
-                SixToFourRole::Relay => SixToFourPart::Relay,
-                SixToFourRole::Router => SixToFourPart::Router,
-                SixToFourRole::Host => SixToFourPart::Host,
-            },
+            role: self.role,
             address: self.now(now)?,
             nat_address: self.nat_address,
             relay: self.relay,
-            native_sources: match &self.native_sources {
-                NativeSources::Any => Sources::AnyRelay,
-                NativeSources::Listed(relays) => Sources::Listed(relays.clone()),
-            },
+            native_sources: self.native_sources.clone(),
             subnets: now.subnets(),
             policy: self.encapsulation.engine(),
         };
@@ -83,10 +72,7 @@ impl SixRd {
         let address = self.local.now(now)?;
         let config = SixRdConfig {
             domain: self.domain(address)?,
-            role: match self.role {
-                SixRdRole::CustomerEdge => SixRdPart::CustomerEdge,
-                SixRdRole::BorderRelay => SixRdPart::BorderRelay,
-            },
+            role: self.role,
             address,
             border_relays: self.border_relays.clone(),
             other_relays: self.other_relays.clone(),
@@ -155,10 +141,7 @@ impl Isatap {
 
     fn engine(&self, now: &Surroundings) -> Option<TunnelConfig> {
         Some(TunnelConfig::Isatap(IsatapConfig {
-            role: match self.role {
-                IsatapRole::Router => IsatapPart::Router,
-                IsatapRole::Host => IsatapPart::Host,
-            },
+            role: self.role,
             address: self.local.now(now)?,
             prefixes: self.prefixes(now),
             routers: self.routers(now),
@@ -170,26 +153,13 @@ impl Isatap {
 }
 
 impl Encapsulation {
-    pub(super) fn engine(&self) -> tunnel::TunnelPolicy {
-        let byte = |byte| match byte {
-            HeaderByte::Copy => Byte::Copy,
-            HeaderByte::Set(value) => Byte::Set(value),
-        };
+    pub(crate) fn engine(&self) -> tunnel::TunnelPolicy {
         tunnel::TunnelPolicy {
-            ttl: byte(self.ttl),
-            traffic_class: byte(self.traffic_class),
-            ecn: match self.ecn {
-                Ecn::Normal => tunnel::Ecn::Normal,
-                Ecn::Compatibility => tunnel::Ecn::Compatibility,
-            },
-            mtu: match self.mtu {
-                TunnelMtu::Static(octets) => tunnel::TunnelMtu::Static(octets),
-                TunnelMtu::Dynamic => tunnel::TunnelMtu::Dynamic,
-            },
-            outer_fragments: match self.outer_fragments {
-                OuterFragments::Allowed => tunnel::OuterFragments::Allowed,
-                OuterFragments::Never => tunnel::OuterFragments::Never,
-            },
+            ttl: self.ttl,
+            traffic_class: self.traffic_class,
+            ecn: self.ecn,
+            mtu: self.mtu,
+            outer_fragments: self.outer_fragments,
             clamp_mss: self.clamp_mss,
             ..tunnel::TunnelPolicy::default()
         }

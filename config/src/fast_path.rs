@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::fault::{Report, did_you_mean};
-use super::gateway::{NO_INTERFACE, is_interface_name};
-use super::host::HostFacts;
-use super::load::Config;
-use super::section::Reader;
-use super::text::{self, words};
-use super::value::Value;
+use crate::fault::{Report, did_you_mean};
+use crate::host::HostFacts;
+use crate::interface_name::{NO_INTERFACE, is_interface_name};
+use crate::schema::LEAST_FLOWS;
+use crate::section::Reader;
+use crate::text;
+use crate::value::Value;
+use crate::word::words;
 
 words! {
     /// Where the kernel is to carry packets on.
@@ -51,15 +52,11 @@ pub struct FastPath {
 
 /// The most flows without being told: 48 MiB of memory.
 const USUAL_FLOWS: u64 = 262_144;
-/// The fewest.
-pub(super) const LEAST_FLOWS: u64 = 1_024;
-/// The most that can be written.
-pub(super) const MOST_FLOWS: u64 = 16 << 20;
 /// Interfaces that the programs can hang at.
 pub const FAST_PATH_INTERFACES: usize = 16;
 
 impl FastPath {
-    pub(super) fn read(
+    pub(crate) fn read(
         section: &Reader,
         device: Option<&str>,
         host: &HostFacts,
@@ -73,7 +70,7 @@ impl FastPath {
         let pin_path = section.value("pin_path", report).and_then(|v| {
             let path = v.path(report)?;
             if !path.is_absolute() {
-                report.fault(&v.place, "is no absolute path; write one such as \"/run/sixway/bpf\"");
+                report.fault(&v.place, "is not an absolute path; write one such as \"/run/sixway/bpf\"");
                 return None;
             }
             Some(path)
@@ -110,18 +107,6 @@ impl FastPath {
     }
 }
 
-impl Config {
-    /// Whether the kernel is to carry packets on.
-    pub fn is_offloaded(&self) -> bool {
-        self.needs_device() && self.fast_path.as_ref().is_some_and(FastPath::is_on)
-    }
-
-    /// Sessions that there may be in all.
-    pub fn sessions(&self) -> u64 {
-        self.nat64.iter().map(|nat64| u64::from(nat64.max_sessions)).sum()
-    }
-}
-
 fn interfaces(
     list: Value<'_>,
     device: Option<&str>,
@@ -138,14 +123,14 @@ fn interfaces(
             return None;
         }
         if name == "lo" || Some(&*name) == device {
-            let what = "nothing is forwarded from it by itself; write the interfaces that packets come by";
+            let what = "no packets are forwarded from it; write the interfaces that packets arrive on";
             report.fault(&item.place, format!("\"{name}\" is this host's own: {what}"));
             return None;
         }
         if known().next().is_some() && !known().any(|own| own == name) {
             let near = did_you_mean(&name, known());
             let near = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
-            report.warn(&item.place, format!("no interface is called \"{name}\" at the moment{near}"));
+            report.warn(&item.place, format!("there is no interface \"{name}\" now{near}"));
         }
         Some(name)
     });

@@ -21,12 +21,12 @@ impl Place {
     }
 
     /// The key's path, without its value.
-    pub(super) fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         self.key.split(" = ").next().unwrap_or_default()
     }
 
     /// How another fault points here: `line 12` in the same file, `eam.txt:12` in another.
-    pub(super) fn seen_from(&self, other: &Self) -> String {
+    pub(crate) fn seen_from(&self, other: &Self) -> String {
         match self.file == other.file {
             true => format!("line {}", self.line),
             false => format!("{}:{}", self.file, self.line),
@@ -134,7 +134,7 @@ impl std::error::Error for Faults {}
 
 /// Faults and warnings as they are found.
 #[derive(Debug, Default)]
-pub(super) struct Report {
+pub(crate) struct Report {
     faults: Vec<Remark>,
     warnings: Vec<Remark>,
 }
@@ -167,7 +167,7 @@ impl Report {
 }
 
 /// The candidate that is most like what was written, if one is like it at all.
-pub(super) fn did_you_mean<'a>(
+pub(crate) fn did_you_mean<'a>(
     written: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {

@@ -7,12 +7,14 @@ use std::time::Duration;
 use serde::Serialize;
 use sixway_wire::{Prefix4, Prefix6};
 
-use super::claims::{Claims, Owner};
-use super::fault::Report;
-use super::host::HostFacts;
-use super::routes::RouteChoice;
-use super::section::Reader;
-use super::text::{self, words};
+use crate::claims::{Claims, Owner};
+use crate::fault::Report;
+use crate::host::HostFacts;
+use crate::interface_name::is_interface_name;
+use crate::route_choice::RouteChoice;
+use crate::section::Reader;
+use crate::text;
+use crate::word::words;
 
 words! {
     /// The least important message that is logged.
@@ -67,7 +69,7 @@ pub struct Gateway {
 const SOCKET_DIRECTORY: &str = "/run/sixway";
 
 impl Gateway {
-    pub(super) fn read(
+    pub(crate) fn read(
         section: &Reader,
         host: &HostFacts,
         claims: &mut Claims,
@@ -80,7 +82,7 @@ impl Gateway {
             if !plain || name.starts_with('.') {
                 report.fault(
                     &v.place,
-                    "is no name; write up to 64 letters, digits, -, _ and ., not first a dot",
+                    "is not a valid name; write up to 64 letters, digits, -, _ and ., not starting with a dot",
                 );
                 return None;
             }
@@ -88,8 +90,8 @@ impl Gateway {
         });
         let ipv4_address = section.value("ipv4_address", report).and_then(|v| {
             let address = v.address4(report)?;
-            if !super::pool::is_unicast(address) {
-                report.fault(&v.place, "is no address that a host can have; write a unicast address");
+            if !crate::unicast::is_unicast(address) {
+                report.fault(&v.place, "is not a valid host address; write a unicast address");
             }
             claims.v4(Prefix4::holding(address, 32), Owner::Gateway, &v.place);
             Some(address)
@@ -97,7 +99,7 @@ impl Gateway {
         let ipv6_address = section.value("ipv6_address", report).and_then(|v| {
             let address = v.address6(report)?;
             if address.is_unspecified() || address.is_loopback() || address.is_multicast() {
-                report.fault(&v.place, "is no address that a host can have; write a unicast address");
+                report.fault(&v.place, "is not a valid host address; write a unicast address");
             }
             claims.v6(Prefix6::holding(address, 128), Owner::Gateway, &v.place);
             Some(address)
@@ -155,27 +157,15 @@ pub struct Tun {
 /// unix(7): octets that a socket's path may have.
 const SOCKET_PATH: usize = 107;
 
-/// What is said of a name that [no interface](is_interface_name) can have.
-pub(super) const NO_INTERFACE: &str = "is no name that an interface can have; write one that `ip link` shows";
-
-/// Whether the kernel could call an interface so (dev_valid_name).
-pub(super) fn is_interface_name(name: &str) -> bool {
-    let allowed = |b: u8| !(b.is_ascii_whitespace() || b.is_ascii_control() || b"/:".contains(&b));
-    name.len() <= INTERFACE_NAME && !matches!(name, "" | "." | "..") && name.bytes().all(allowed)
-}
-
-/// IFNAMSIZ without its terminating zero.
-const INTERFACE_NAME: usize = 15;
-
 impl Tun {
-    pub(super) fn read(section: &Reader, report: &mut Report) -> Option<Self> {
+    pub(crate) fn read(section: &Reader, report: &mut Report) -> Option<Self> {
         let name = section.value("name", report).and_then(|v| {
             let name = v.text(report)?;
             let plain = name.bytes().all(|b| b.is_ascii_graphic() && !b"/:%".contains(&b));
             // `lo` is there already; the other two are the kernel's names for settings of every device.
             let taken = matches!(&*name, "lo" | "all" | "default");
             if !is_interface_name(&name) || !plain || taken {
-                report.fault(&v.place, "is no device name; write up to 15 letters and digits");
+                report.fault(&v.place, "is not a valid device name; write up to 15 letters and digits");
                 return None;
             }
             Some(name)
@@ -214,7 +204,7 @@ pub struct Fragments {
 }
 
 impl Fragments {
-    pub(super) fn read(section: &Reader, report: &mut Report) -> Option<Self> {
+    pub(crate) fn read(section: &Reader, report: &mut Report) -> Option<Self> {
         let memory = section.value("memory", report).and_then(|v| v.size(report));
         let packets = section.value("packets", report).and_then(|v| v.integer(report));
         let per_source = section.value("packets_per_source", report);
@@ -226,7 +216,7 @@ impl Fragments {
         if let Some(v) = per_source.filter(|_| packets_per_source > packets) {
             report.fault(
                 &v.place,
-                format!("is more than fragments.packets, {packets}, for all sources together; lower it"),
+                format!("is more than fragments.packets, {packets}, which applies to all sources together; lower it"),
             );
         }
         Some(Self {

@@ -54,7 +54,7 @@ pub struct HostFacts {
 
 impl HostFacts {
     /// The network whose broadcast address this is, and the interface there. Links of two addresses or one have none (RFC 3021 §2.1).
-    pub(super) fn broadcast(&self, address: Ipv4Addr) -> Option<(Prefix4, &str)> {
+    pub(crate) fn broadcast(&self, address: Ipv4Addr) -> Option<(Prefix4, &str)> {
         self.addresses.iter().find_map(|own| {
             let IpAddr::V4(there) = own.address else { return None };
             let network = (1..31).contains(&own.length).then(|| Prefix4::holding(there, own.length))?;

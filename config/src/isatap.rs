@@ -6,23 +6,23 @@ use std::time::Duration;
 use serde::Serialize;
 use sixway_wire::{Prefix4, Prefix6};
 
-use super::claims::Owner;
-use super::configured_tunnel::{NO_HOSTS, is_of_hosts, read_prefixes};
-use super::encapsulation::Encapsulation;
-use super::fault::Place;
-use super::local_address::LocalAddress;
-use super::outer_end;
-use super::section::Reader;
-use super::six_to_four::read_addresses;
-use super::text::{self, words};
-use super::tunnels::Around;
+use crate::claims::Owner;
+use crate::encapsulation::Encapsulation;
+use crate::fault::Place;
+use crate::host_prefixes::{NO_HOSTS, is_of_hosts, read_prefixes};
+use crate::local_address::LocalAddress;
+use crate::outer_end;
+use crate::section::Reader;
+use crate::text;
+use crate::tunnel_context::TunnelContext;
+use crate::unicast::read_unicast;
+use crate::word::{self, words_of};
 
-words! {
-    /// What a gateway is to an ISATAP site (RFC 5214 §8).
+pub use sixway_dataplane::mechanism::isatap::Role as IsatapRole;
+
+words_of! {
     IsatapRole {
-        /// An advertising router.
         Router = "router",
-        /// A host.
         Host = "host",
     }
 }
@@ -33,6 +33,7 @@ pub struct Isatap {
     /// What it is called.
     pub name: String,
     /// What the gateway is.
+    #[serde(serialize_with = "word::serialize")]
     pub role: IsatapRole,
     /// This end.
     #[serde(flatten)]
@@ -60,8 +61,8 @@ const MIN_SOLICIT_INTERVAL: Duration = Duration::from_secs(120);
 const PREFIX_LENGTH: u8 = 64;
 
 impl Isatap {
-    pub(super) fn read(section: &Reader, default_name: String, around: Around) -> Option<Self> {
-        let Around { index, mtu, host, claims, report } = around;
+    pub(crate) fn read(section: &Reader, default_name: String, context: TunnelContext) -> Option<Self> {
+        let TunnelContext { index, mtu, host, claims, report } = context;
         let name = section.value("name", report).map(|v| v.text(report));
         let role = section.value("role", report).and_then(|v| v.word::<IsatapRole>(report));
         let local = LocalAddress::read(section, "address", host, report);
@@ -74,10 +75,10 @@ impl Isatap {
         let prefix = prefix.map(|v| {
             let prefix = v.prefix6(report)?;
             if role == Some(IsatapRole::Host) {
-                report.fault(&v.place, "a host learns its prefix from a router; leave it out");
+                report.fault(&v.place, "a host learns its prefix from a router; remove it");
             }
             if prefix.length() != PREFIX_LENGTH {
-                let what = "ISATAP's interface identifiers leave 64 (RFC 5214 §6.1)";
+                let what = "an ISATAP prefix must be 64 bits long (RFC 5214 §6.1)";
                 report.fault(&v.place, format!("is {} bits long; {what}", prefix.length()));
                 return None;
             }
@@ -90,7 +91,7 @@ impl Isatap {
         if no_prefix && role == Some(IsatapRole::Router) {
             report.fault(
                 &missing("prefix"),
-                "is missing; write prefix = \"2001:db8:1::/64\", which hosts are told",
+                "is missing; write the prefix to advertise, such as prefix = \"2001:db8:1::/64\"",
             );
         }
         let routers = section.value("potential_routers", report);
@@ -98,16 +99,17 @@ impl Isatap {
             None => Some(Vec::new()),
             Some(v) => {
                 if role == Some(IsatapRole::Router) {
-                    report.fault(&v.place, "only a host has a potential router list; leave it out");
+                    report.fault(&v.place, "only a host has a potential router list; remove it");
                 }
                 let place = v.place.clone();
-                let routers = read_addresses(v.items(), report);
+                let routers = read_unicast(v.items(), report);
                 for router in routers.iter().flatten() {
                     outer_end::check(*router, &place, host, claims, report);
                 }
                 let own = local.as_ref().and_then(|(local, _)| local.found);
                 if let Some(own) = own.filter(|own| routers.as_ref().is_some_and(|all| all.contains(own))) {
-                    report.fault(&place, format!("{own} is this end too; write the routers' addresses"));
+                    report
+                        .fault(&place, format!("{own} is also the local end; write the routers' addresses"));
                 }
                 routers
             }
@@ -120,7 +122,7 @@ impl Isatap {
             None => Some((role == Some(IsatapRole::Host)).then_some(MIN_SOLICIT_INTERVAL)),
             Some(v) => {
                 if role == Some(IsatapRole::Router) {
-                    report.fault(&v.place, "only a host solicits routers; leave it out");
+                    report.fault(&v.place, "only a host solicits routers; remove it");
                 }
                 v.duration(report).map(Some)
             }
@@ -132,8 +134,8 @@ impl Isatap {
             && !(locators.is_empty() || routers.is_empty())
             && !routers.iter().any(|router| locators.iter().any(|network| network.contains(*router)))
         {
-            let what = "no router is heard; add the routers' networks";
-            report.warn(&place, format!("holds none of the potential routers: {what}"));
+            let what = "packets of the routers are dropped; add their networks";
+            report.warn(&place, format!("contains none of the potential routers: {what}"));
         }
         let encapsulation = Encapsulation::read(section, mtu, report);
         Some(Self {

@@ -1,96 +1,44 @@
 //! From the files to a [`Config`], or to every fault in them.
 
-use std::fmt;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use serde::Serialize;
 use sixway_dataplane::mechanism::table::Kind;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::claims::Claims;
-use super::configured_tunnel::ConfiguredTunnel;
-use super::dns64::{self, Dns64, Translators};
-use super::document::Document;
-use super::fast_path::FastPath;
-use super::fault::{Faults, Place, Report, Warning};
-use super::gateway::{Fragments, Gateway, Tun};
-use super::host::HostFacts;
-use super::isatap::{Isatap, IsatapRole};
-use super::nat64::{self, Nat64};
-use super::other::{Other, Others};
-use super::pool::{Pool, ReadPool};
-use super::router_advertisement::{Names, RouterAdvertisement};
-use super::routes::{Route, aggregated};
-use super::schema::{self, SECTIONS, Section};
-use super::section::{Reader, readers, unknown_section};
-use super::shared_pool;
-use super::siit::{self, EamRoutes, Siit};
-use super::six_rd::{SixRd, SixRdRole};
-use super::six_to_four::{SixToFour, SixToFourRole};
-use super::surroundings::Surroundings;
-use super::tunnels::{self, Around, Seen, Tunnels};
-
-/// A configuration without faults, every default filled in.
-///
-/// Its `Display` is a configuration file again, which reads as the same.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Config {
-    /// What the process is.
-    pub gateway: Gateway,
-    /// The device.
-    pub tun: Tun,
-    /// Fragments that wait.
-    pub fragments: Fragments,
-    /// Outside addresses.
-    #[serde(rename = "pool")]
-    pub pools: Vec<Pool>,
-    /// Stateful translators.
-    pub nat64: Vec<Nat64>,
-    /// Stateless translators.
-    pub siit: Vec<Siit>,
-    /// Mechanisms that need no more than their section.
-    #[serde(flatten)]
-    pub others: Others,
-    /// How the tunnels' packets come in.
-    pub tunnels: Tunnels,
-    /// 6to4.
-    pub six_to_four: Vec<SixToFour>,
-    /// 6rd domains.
-    pub six_rd: Vec<SixRd>,
-    /// Configured tunnels.
-    #[serde(rename = "tunnel")]
-    pub configured_tunnels: Vec<ConfiguredTunnel>,
-    /// ISATAP interfaces.
-    pub isatap: Vec<Isatap>,
-    /// What hosts are told.
-    #[serde(rename = "router_advertisement")]
-    pub router_advertisements: Vec<RouterAdvertisement>,
-    /// The DNS64.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dns64: Option<Dns64>,
-    /// What the kernel carries on by itself.
-    #[serde(rename = "fastpath", skip_serializing_if = "Option::is_none")]
-    pub fast_path: Option<FastPath>,
-    /// The gateway's own addresses that are not this host's.
-    #[serde(skip)]
-    own_routes: Vec<Route>,
-}
+use crate::claims::Claims;
+use crate::config::{Config, MAX_EAM_ROUTES, eam_routes};
+use crate::configured_tunnel::ConfiguredTunnel;
+use crate::dns64::{self, Dns64, Translators};
+use crate::document::Document;
+use crate::fast_path::FastPath;
+use crate::fault::{Faults, Place, Report, Warning};
+use crate::gateway::{Fragments, Gateway, Tun};
+use crate::host::HostFacts;
+use crate::isatap::{Isatap, IsatapRole};
+use crate::mechanism_sections::{default_name, too_many};
+use crate::mechanisms::Mechanisms;
+use crate::nat64::{self, Nat64};
+use crate::pool::{Pool, ReadPool};
+use crate::route::Route;
+use crate::router_advertisement::{Names, RouterAdvertisement};
+use crate::schema::{self, SECTIONS, Section};
+use crate::section::{Reader, readers, unknown_section};
+use crate::siit::{self, Siit};
+use crate::six_rd::{SixRd, SixRdRole};
+use crate::six_to_four::{SixToFour, SixToFourRole};
+use crate::surroundings::Surroundings;
+use crate::tunnel_context::TunnelContext;
+use crate::tunnels::{self, TunnelSummary, Tunnels};
 
 /// Files larger than this are not read.
 const MAX_FILE: u64 = 512 << 20;
-
-/// Mechanisms of a kind; the engine numbers them with an octet.
-const MAX_MECHANISMS: usize = 64;
 
 /// The sections one of which a gateway has at least.
 fn sections_of_mechanisms() -> impl Iterator<Item = &'static str> {
     Kind::ALL.iter().map(|kind| kind.section()).chain(["router_advertisement", "dns64"])
 }
-
-/// More routes than this are not set for the mappings of a SIIT.
-const MAX_EAM_ROUTES: usize = 4_096;
 
 impl Config {
     /// Reads and checks a configuration file against the facts of a host.
@@ -124,97 +72,8 @@ impl Config {
         match (config, faults) {
             (Some(config), None) => Ok((config, warnings)),
             (_, Some(faults)) => Err(faults),
-            (None, None) => Err(Faults::of_file(file, "cannot be understood")),
+            (None, None) => Err(Faults::of_file(file, "cannot be parsed")),
         }
-    }
-
-    /// The pool of this name.
-    pub fn pool(&self, name: &str) -> Option<&Pool> {
-        self.pools.iter().find(|pool| pool.name == name)
-    }
-
-    /// Whether there is a translator.
-    pub fn translates(&self) -> bool {
-        !self.nat64.is_empty() || !self.siit.is_empty()
-    }
-
-    /// Whether this host is a router between the tunnels, or advertised links, and others; hosts at the end of a tunnel are none.
-    pub fn routes_ipv6(&self) -> bool {
-        self.six_to_four.iter().any(|it| it.role != SixToFourRole::Host)
-            || self.isatap.iter().any(|it| it.role != IsatapRole::Host)
-            || !self.six_rd.is_empty()
-            || !self.configured_tunnels.is_empty()
-            || !self.router_advertisements.is_empty()
-            || self.others.are_reached_by_ipv6()
-    }
-
-    /// Whether this host forwards IPv4 packets for its mechanisms.
-    pub fn routes_ipv4(&self) -> bool {
-        self.translates() || self.others.are_reached_by_ipv4()
-    }
-
-    /// Whether there is a tunnel.
-    pub fn has_tunnels(&self) -> bool {
-        !(self.six_to_four.is_empty()
-            && self.six_rd.is_empty()
-            && self.configured_tunnels.is_empty()
-            && self.isatap.is_empty())
-    }
-
-    /// Whether there is anything for the device to carry: a DNS64 alone needs none, and leaves routes and forwarding as they are.
-    pub fn needs_device(&self) -> bool {
-        self.translates() || self.routes_ipv6() || self.has_tunnels() || !self.others.is_empty()
-    }
-
-    /// The queues of the device: as written, else one for each worker.
-    pub fn queues(&self) -> u8 {
-        self.tun.queues.unwrap_or(self.gateway.workers)
-    }
-
-    /// The routes that lead into the device, without doubles: what `tun.routes` says. Those of tunnels are in [`Config::reach`].
-    pub fn routes(&self) -> Vec<Route> {
-        if !self.needs_device() {
-            return Vec::new();
-        }
-        let mut routes = self.tun.routes.further.clone();
-        if self.tun.routes.auto {
-            routes.extend(self.own_routes.iter().copied());
-            for nat64 in &self.nat64 {
-                routes.push(Route::V6(nat64.prefix.prefix()));
-                let pool = self.pool(&nat64.pool).filter(|pool| !pool.shared);
-                let pool = pool.map(|pool| pool.addresses.clone()).unwrap_or_default();
-                routes.extend(aggregated(pool).into_iter().map(Route::V4));
-            }
-            for siit in &self.siit {
-                routes.extend(siit.prefix.map(|prefix| Route::V6(prefix.prefix())));
-                routes.extend(siit.dynamic_pool.map(Route::V4));
-                routes.extend(eam_routes(siit).unwrap_or_default());
-            }
-            routes.extend(self.others.all().into_iter().flat_map(Other::routes));
-        }
-        routes.sort_unstable();
-        routes.dedup();
-        routes
-    }
-}
-
-/// Where the mappings lead into the device; as an error, how many routes that would be, if they are too many.
-fn eam_routes(siit: &Siit) -> Result<Vec<Route>, usize> {
-    let routes: Vec<Route> = match siit.eam_routes {
-        EamRoutes::Ipv4 => {
-            aggregated(siit.mappings.iter().map(|(v4, _)| v4).collect()).into_iter().map(Route::V4).collect()
-        }
-        EamRoutes::Ipv6 => {
-            aggregated(siit.mappings.iter().map(|(_, v6)| v6).collect()).into_iter().map(Route::V6).collect()
-        }
-        EamRoutes::None => Vec::new(),
-    };
-    if routes.len() > MAX_EAM_ROUTES { Err(routes.len()) } else { Ok(routes) }
-}
-
-impl fmt::Display for Config {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&toml::to_string(self).map_err(|_| fmt::Error)?)
     }
 }
 
@@ -222,9 +81,9 @@ fn read_file(path: &Path) -> io::Result<String> {
     // Before it is opened: a named pipe would keep us waiting for ever.
     let there = std::fs::metadata(path)?;
     if !there.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("not a regular file"));
     }
-    let too_large = || io::Error::other("it is larger than 512 MiB");
+    let too_large = || io::Error::other("larger than 512 MiB");
     if there.len() > MAX_FILE {
         return Err(too_large());
     }
@@ -279,15 +138,15 @@ fn read<'a>(
     let written = sections.all(&schema::NAT64, report);
     too_many(&written, report);
     for (index, section) in written.iter().enumerate() {
-        let around =
-            nat64::Around { index, mtu, pools: &pools, taken: &mut taken, claims: &mut claims, report };
-        nat64.push(Nat64::read(section, default_name("nat64", index, written.len()), around));
+        let context =
+            nat64::Nat64Context { index, mtu, pools: &pools, taken: &mut taken, claims: &mut claims, report };
+        nat64.push(Nat64::read(section, default_name("nat64", index, written.len()), context));
     }
     let (mut siit, mut states) = (Vec::new(), Vec::new());
     let written = sections.all(&schema::SIIT, report);
     too_many(&written, report);
     for (index, section) in written.iter().enumerate() {
-        let around = siit::Around {
+        let context = siit::SiitContext {
             index,
             gateway: gateway.as_ref().map_or("", |gateway| &gateway.name),
             mtu,
@@ -296,17 +155,17 @@ fn read<'a>(
             claims: &mut claims,
             report,
         };
-        siit.push(Siit::read(section, default_name("siit", index, written.len()), around));
+        siit.push(Siit::read(section, default_name("siit", index, written.len()), context));
     }
 
-    let around = Around { index: 0, mtu, host, claims: &mut claims, report };
-    let others = Others::read(|schema, report| sections.all(schema, report), around);
+    let context = TunnelContext { index: 0, mtu, host, claims: &mut claims, report };
+    let others = Mechanisms::read(|schema, report| sections.all(schema, report), context);
 
     let device = tun.as_ref().map(|tun| &*tun.name);
     let tunnels = read_tunnels(&sections, (device, mtu), host, &mut claims, report);
     let advertisements = read_advertisements(&sections, &tunnels, host, device, report);
     let fast_path = read_fast_path(&sections, device, host, report);
-    shared_pool::check_steering(&pools, tunnels.section.as_ref(), report);
+    tunnels::check_shared_pools(&pools, tunnels.section.as_ref(), report);
     let translators = Translators::of(&nat64, &siit);
     let dns64 = read_dns64(&sections, gateway.as_ref(), &translators, host, read_file, report);
     claims.host(host, device);
@@ -387,18 +246,18 @@ fn read_tunnels(
             too_many(&written, report);
             let mut read = Vec::with_capacity(written.len());
             for (index, section) in written.iter().enumerate() {
-                let around = Around { index, mtu, host, claims, report };
-                let one = $mechanism::read(section, default_name($name, index, written.len()), around);
+                let context = TunnelContext { index, mtu, host, claims, report };
+                let one = $mechanism::read(section, default_name($name, index, written.len()), context);
                 seen.extend(one.iter().map(|one| $seen(one, section.place())));
                 read.push(one);
             }
             read
         }};
     }
-    let six_to_four = read_all!(SIX_TO_FOUR, "six_to_four", SixToFour, Seen::six_to_four);
-    let six_rd = read_all!(SIX_RD, "six_rd", SixRd, Seen::six_rd);
-    let configured = read_all!(TUNNEL, "tunnel", ConfiguredTunnel, Seen::configured);
-    let isatap = read_all!(ISATAP, "isatap", Isatap, Seen::isatap);
+    let six_to_four = read_all!(SIX_TO_FOUR, "six_to_four", SixToFour, TunnelSummary::six_to_four);
+    let six_rd = read_all!(SIX_RD, "six_rd", SixRd, TunnelSummary::six_rd);
+    let configured = read_all!(TUNNEL, "tunnel", ConfiguredTunnel, TunnelSummary::configured);
+    let isatap = read_all!(ISATAP, "isatap", Isatap, TunnelSummary::isatap);
     let section = Tunnels::read(&sections.one(&schema::TUNNELS, report), (device, &seen), host, report);
     tunnels::check_together(&seen, report);
     if let Some(section) = &section {
@@ -432,7 +291,7 @@ fn read_advertisements(
             let there = place.seen_from(section.place());
             report.fault(
                 section.place(),
-                format!("{link} has its advertisements already ({there}); write one section for each link"),
+                format!("{link} already has advertisements ({there}); write one section for each link"),
             );
         }
         for row in &one.prefixes {
@@ -442,7 +301,7 @@ fn read_advertisements(
                 let there = place.seen_from(section.place());
                 report.fault(
                     section.place(),
-                    format!("subnet {number} of {from} is on a link already ({there}); write another number for each"),
+                    format!("subnet {number} of {from} is already used on a link ({there}); use a different number for each link"),
                 );
             }
             subnets.push((from.clone(), row.subnet, section.place().clone()));
@@ -464,7 +323,7 @@ fn read_dns64(
     let section = sections.all(&schema::DNS64, report).pop()?;
     let own4 = gateway.and_then(|gateway| gateway.ipv4_address).map(Into::into);
     let own6 = gateway.and_then(|gateway| gateway.ipv6_address).map(Into::into);
-    let mut around = dns64::Around {
+    let mut context = dns64::Dns64Context {
         host,
         gateway: gateway.map_or("", |gateway| &gateway.name),
         metrics: gateway.and_then(|gateway| gateway.metrics),
@@ -473,7 +332,7 @@ fn read_dns64(
         read_file,
         report,
     };
-    Dns64::read(&section, &mut around)
+    Dns64::read(&section, &mut context)
 }
 
 fn read_fast_path(
@@ -484,16 +343,6 @@ fn read_fast_path(
 ) -> Option<FastPath> {
     let section = sections.all(&schema::FASTPATH, report).pop()?;
     FastPath::read(&section, device, host, report)
-}
-
-/// Tells of more sections of a kind than a gateway has.
-pub(super) fn too_many(written: &[Reader], report: &mut Report) {
-    if let Some(section) = written.get(MAX_MECHANISMS) {
-        report.fault(
-            section.place(),
-            format!("is one too many; a gateway has {MAX_MECHANISMS} of a kind at most"),
-        );
-    }
 }
 
 fn read_pools(
@@ -508,16 +357,11 @@ fn read_pools(
         if let Some(same) = pools.iter().find(|other| other.name.is_some() && other.name == pool.name) {
             let there = same.place.seen_from(&pool.place);
             report
-                .fault(&pool.place, format!("another pool has this name ({there}); write a name of its own"));
+                .fault(&pool.place, format!("another pool has this name ({there}); choose a different name"));
         }
         pools.push(pool);
     }
     pools
-}
-
-/// What a mechanism is called that has no name.
-pub(super) fn default_name(mechanism: &str, index: usize, count: usize) -> String {
-    if count == 1 { mechanism.to_owned() } else { format!("{mechanism}-{}", index + 1) }
 }
 
 /// The gateway's own addresses are routed into the device, unless the host has them on another.
@@ -544,16 +388,16 @@ fn warn_of_silence(config: &Config, host: &HostFacts, document: &Document, repor
     ];
     for (key, family, _) in without.into_iter().filter(|(_, _, missing)| *missing) {
         let place = Place { key: key.into(), ..file.clone() };
-        let what = "no ICMP errors are sent to hosts of it, and their path MTU discovery will fail";
-        report.warn(&place, format!("is not set: without a source of {family}, {what}"));
+        let what = "no ICMP errors are sent, and path MTU discovery of its hosts will fail";
+        report.warn(&place, format!("is not set: without an {family} source address {what}"));
     }
     for siit in config.siit.iter().filter(|_| config.tun.routes.auto) {
         if let Err(count) = eam_routes(siit) {
             let place = Place { key: siit.name.as_str().into(), ..file.clone() };
-            let what = "none is set: write shorter prefixes that hold them in tun.routes";
+            let what = "no route is added; write shorter prefixes that cover them in tun.routes";
             report.warn(
                 &place,
-                format!("its mappings would need {count} routes, more than {MAX_EAM_ROUTES}; {what}"),
+                format!("the mappings need {count} routes, more than {MAX_EAM_ROUTES}; {what}"),
             );
         }
     }

@@ -4,12 +4,12 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
-use super::fault::{Place, Report, did_you_mean};
-use super::gateway::{NO_INTERFACE, is_interface_name};
-use super::host::HostFacts;
-use super::pool::is_unicast;
-use super::section::Reader;
-use super::surroundings::Surroundings;
+use crate::fault::{Place, Report, did_you_mean};
+use crate::host::HostFacts;
+use crate::interface_name::{NO_INTERFACE, is_interface_name};
+use crate::section::Reader;
+use crate::surroundings::Surroundings;
+use crate::unicast::is_unicast;
 
 /// Where the address comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct LocalAddress {
 
 impl LocalAddress {
     /// Reads `key` or `interface`. The place of the one that was written is returned beside it.
-    pub(super) fn read(
+    pub(crate) fn read(
         section: &Reader,
         key: &'static str,
         host: &HostFacts,
@@ -54,7 +54,7 @@ impl LocalAddress {
                 let followed = interface.map(|v| (v.text(report), v.place));
                 match (fixed, followed) {
                     (Some(_), Some((_, place))) => {
-                        report.fault(&place, format!("stands beside {key}; leave one"));
+                        report.fault(&place, format!("cannot be combined with {key}; remove one"));
                         None
                     }
                     (Some((fixed, place)), None) => fixed
@@ -77,7 +77,7 @@ impl LocalAddress {
         report: &mut Report,
     ) -> Option<Self> {
         if !is_unicast(address) {
-            report.fault(place, "is no address that a host can have; write a unicast address");
+            report.fault(place, "is not a valid host address; write a unicast address");
             return None;
         }
         let holder = host.addresses.iter().find(|own| own.address == IpAddr::V4(address));
@@ -107,7 +107,7 @@ impl LocalAddress {
             let names = host.addresses.iter().map(|own| &*own.interface);
             let near = did_you_mean(&name, names).filter(|near| *near != name);
             let near = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
-            report.warn(place, format!("has no IPv4 address yet; the tunnel begins when it has one{near}"));
+            report.warn(place, format!("has no IPv4 address yet; the tunnel starts when it has one{near}"));
         }
         Some(Self { key, source: LocalSource::Interface(name.clone()), found, holder: Some(name) })
     }

@@ -7,34 +7,30 @@ use sixway_dataplane::translate::address::non_global::non_global_part;
 use sixway_dataplane::translate::address::rfc6052::{Rfc6052, WELL_KNOWN_PREFIX};
 use sixway_wire::{Endpoint4, Endpoint6, Prefix6};
 
-use super::claims::{Claims, Owner};
-use super::fault::{Place, Report, did_you_mean};
-use super::pool::{Pool, ReadPool};
-use super::schema::{STATIC, TIMEOUTS};
-use super::section::Reader;
-use super::text::{self, words};
-use super::translation::Translation;
-use super::value::Value;
+use crate::claims::{Claims, Owner};
+use crate::fault::{Place, Report, did_you_mean};
+use crate::pool::{Pool, ReadPool};
+use crate::schema::{STATIC, TIMEOUTS};
+use crate::section::Reader;
+use crate::text;
+use crate::translation::Translation;
+use crate::translator_prefix::read_prefix;
+use crate::word::{self, Word, words_of};
 
-words! {
-    /// Who may answer through a binding (RFC 6146 §3.5).
-    Filtering {
-        /// Anyone.
-        EndpointIndependent = "endpoint-independent",
-        /// Addresses that the inside host has sent to.
-        AddressDependent = "address-dependent",
+pub use sixway_dataplane::nat::{Filtering, NatProtocol};
+
+words_of! {
+    NatProtocol {
+        Tcp = "tcp",
+        Udp = "udp",
+        Icmp = "icmp",
     }
 }
 
-words! {
-    /// A protocol with bindings (RFC 6146 §3.1).
-    StaticProtocol {
-        /// TCP.
-        Tcp = "tcp",
-        /// UDP.
-        Udp = "udp",
-        /// ICMP queries, by identifier.
-        Icmp = "icmp",
+words_of! {
+    Filtering {
+        EndpointIndependent = "endpoint-independent",
+        AddressDependent = "address-dependent",
     }
 }
 
@@ -42,7 +38,8 @@ words! {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Static {
     /// Its protocol.
-    pub protocol: StaticProtocol,
+    #[serde(serialize_with = "word::serialize")]
+    pub protocol: NatProtocol,
     /// The host inside and its port.
     #[serde(serialize_with = "text::one")]
     pub inside: Endpoint6,
@@ -82,6 +79,7 @@ pub struct Nat64 {
     /// The name of its pool.
     pub pool: String,
     /// Who may answer through a binding.
+    #[serde(serialize_with = "word::serialize")]
     pub filtering: Filtering,
     /// Most sessions, of all workers.
     pub max_sessions: u32,
@@ -100,7 +98,7 @@ pub struct Nat64 {
 }
 
 /// What a NAT64 is read with.
-pub(super) struct Around<'r, 'p> {
+pub(crate) struct Nat64Context<'r, 'p> {
     pub index: usize,
     pub mtu: Option<u16>,
     pub pools: &'p [ReadPool],
@@ -111,8 +109,8 @@ pub(super) struct Around<'r, 'p> {
 }
 
 impl Nat64 {
-    pub(super) fn read(section: &Reader, default_name: String, around: Around) -> Option<Self> {
-        let Around { index, mtu, pools, taken, claims, report } = around;
+    pub(crate) fn read(section: &Reader, default_name: String, context: Nat64Context) -> Option<Self> {
+        let Nat64Context { index, mtu, pools, taken, claims, report } = context;
         let name = section.value("name", report).map(|v| v.text(report));
         let translation = Translation::read(section, mtu, report);
         let non_global = translation.as_ref().is_some_and(|t| t.translate_non_global);
@@ -128,7 +126,7 @@ impl Nat64 {
                 let (other, there) = (place.path(), place.seen_from(&v.place));
                 report.fault(
                     &v.place,
-                    format!("is {other}'s pool already ({there}); write a [[pool]] for each"),
+                    format!("is already used by {other} ({there}); write a [[pool]] for each"),
                 );
             }
             taken.push((name.clone(), v.place.clone()));
@@ -164,12 +162,6 @@ impl Nat64 {
     }
 }
 
-/// Reads a prefix that can embed IPv4 addresses (RFC 6052 §2.2).
-pub(super) fn read_prefix(value: &Value, non_global: bool, report: &mut Report) -> Option<Rfc6052> {
-    let prefix = value.prefix6(report)?;
-    Rfc6052::new(prefix, non_global).map_err(|error| report.fault(&value.place, error.to_string())).ok()
-}
-
 fn find_pool<'p>(name: &str, pools: &'p [ReadPool], place: &Place, report: &mut Report) -> Option<&'p Pool> {
     if let Some(found) = pools.iter().find(|pool| pool.name.as_deref() == Some(name)) {
         return found.pool.as_ref();
@@ -179,7 +171,7 @@ fn find_pool<'p>(name: &str, pools: &'p [ReadPool], place: &Place, report: &mut 
         (Some(near), _) => format!("did you mean \"{near}\"?"),
         (None, 0) => format!("write a [[pool]] with name = \"{name}\""),
         (None, _) => {
-            format!("there are {}", names().map(|n| format!("\"{n}\"")).collect::<Vec<_>>().join(", "))
+            format!("the pools are {}", names().map(|n| format!("\"{n}\"")).collect::<Vec<_>>().join(", "))
         }
     };
     report.fault(place, format!("no pool has this name; {mend}"));
@@ -227,7 +219,10 @@ fn read_static(
         let inside = row.value("inside", report).and_then(|v| {
             let inside = v.endpoint6(report)?;
             if prefix.is_some_and(|prefix| prefix.contains(inside.address)) {
-                report.fault(&v.place, "lies in this NAT64's own prefix; write the address of a host inside");
+                report.fault(
+                    &v.place,
+                    "is within this NAT64's own prefix; write the address of an inside host",
+                );
             }
             Some((inside, v.place))
         });
@@ -236,21 +231,21 @@ fn read_static(
             if let Some(pool) = pool.filter(|pool| !pool.holds(outside.address)) {
                 let (name, first) = (&pool.name, pool.addresses.first());
                 let such = first.map(|p| format!(" such as {}", p.address())).unwrap_or_default();
-                report.fault(&v.place, format!("is no address of pool {name}; write one of it{such}"));
+                report.fault(&v.place, format!("is not an address of pool {name}; write one{such}"));
             } else if let Some(pool) = pool.filter(|pool| pool.shared && !pool.ports.contain(outside.port)) {
                 let (name, ports) = (&pool.name, &pool.ports);
-                let what = "the others of its addresses are this host's own";
+                let what = "the host keeps the other ports of its addresses";
                 report.fault(
                     &v.place,
-                    format!("is no port of pool {name}, {ports}, and {what}; write one of these"),
+                    format!("is not a port of pool {name}, {ports}, and {what}; write one of these"),
                 );
             }
             Some((outside, v.place))
         });
-        let is_icmp = protocol == Some(StaticProtocol::Icmp);
+        let is_icmp = protocol == Some(NatProtocol::Icmp);
         let ports = [inside.as_ref().map(|(e, p)| (e.port, p)), outside.as_ref().map(|(e, p)| (e.port, p))];
         for (_, place) in ports.into_iter().flatten().filter(|(port, _)| *port == 0 && !is_icmp) {
-            report.fault(place, "port 0 is none; ports are 1 to 65535");
+            report.fault(place, "port 0 is not valid; write 1 to 65535");
         }
         let (Some(protocol), Some((inside, _)), Some((outside, _))) = (protocol, inside, outside) else {
             continue;
@@ -267,7 +262,7 @@ fn read_static(
             let protocol = protocol.as_str();
             report.fault(
                 row.place(),
-                format!("{protocol} {what} has a static binding already ({there}); leave one"),
+                format!("{protocol} {what} already has a static binding ({there}); remove one"),
             );
         }
         bindings.push((binding, row.place().clone()));

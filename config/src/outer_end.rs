@@ -4,12 +4,12 @@ use std::net::Ipv4Addr;
 
 use sixway_wire::Prefix4;
 
-use super::claims::{Claims, Owner};
-use super::fault::{Place, Report};
-use super::host::HostFacts;
+use crate::claims::{Claims, Owner};
+use crate::fault::{Place, Report};
+use crate::host::HostFacts;
 
 /// Claims the address of another end, and reports one that no single host has.
-pub(super) fn check(
+pub(crate) fn check(
     address: Ipv4Addr,
     place: &Place,
     host: &HostFacts,
@@ -20,7 +20,7 @@ pub(super) fn check(
     if let Some((network, interface)) = host.broadcast(address) {
         report.fault(
             place,
-            format!("{address} is the broadcast address of {network} on {interface}; write the address of one host"),
+            format!("{address} is the broadcast address of {network} on {interface}; write a host address"),
         );
     }
 }

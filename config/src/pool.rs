@@ -5,12 +5,13 @@ use std::net::Ipv4Addr;
 use serde::Serialize;
 use sixway_wire::Prefix4;
 
-use super::claims::{Claims, Owner};
-use super::fault::{Place, Report};
-use super::host::HostFacts;
-use super::ports::Ports;
-use super::section::Reader;
-use super::{shared_pool, text};
+use crate::claims::{Claims, Owner};
+use crate::fault::{Place, Report};
+use crate::host::HostFacts;
+use crate::ports::Ports;
+use crate::section::Reader;
+use crate::unicast::is_unicast;
+use crate::{shared_pool, text};
 
 /// A pool, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -29,7 +30,7 @@ pub struct Pool {
 
 /// A pool as it was read, and what is checked of it afterwards.
 #[derive(Debug)]
-pub(super) struct ReadPool {
+pub(crate) struct ReadPool {
     /// Its name, as far as it could be read.
     pub name: Option<String>,
     pub place: Place,
@@ -51,7 +52,7 @@ impl Pool {
         self.addresses.iter().any(|prefix| prefix.contains(address))
     }
 
-    pub(super) fn read(
+    pub(crate) fn read(
         section: &mut Reader,
         index: usize,
         host: &HostFacts,
@@ -72,8 +73,10 @@ impl Pool {
                 report.fault(&place, "is empty; write the pool's addresses, such as [\"192.0.2.0/28\"]");
             }
             if count(&addresses) > MAX_ADDRESSES {
-                report
-                    .fault(&place, format!("holds {} addresses; {MAX_ADDRESSES} at most", count(&addresses)));
+                report.fault(
+                    &place,
+                    format!("contains {} addresses; maximum {MAX_ADDRESSES}", count(&addresses)),
+                );
                 return None;
             }
             if is_shared {
@@ -98,8 +101,8 @@ impl Pool {
 }
 
 /// Reads IPv4 prefixes of unicast addresses and claims them. `None` if one cannot be read.
-pub(super) fn read_addresses(
-    items: Vec<super::value::Value>,
+pub(crate) fn read_addresses(
+    items: Vec<crate::value::Value>,
     owner: Owner,
     claims: &mut Claims,
     report: &mut Report,
@@ -114,7 +117,7 @@ pub(super) fn read_addresses(
         if !is_unicast(prefix.address()) || !is_unicast(prefix.last()) {
             report.fault(
                 &item.place,
-                format!("{prefix} holds addresses that no host can have; write unicast addresses"),
+                format!("{prefix} contains addresses that are not unicast; write unicast addresses"),
             );
             whole = false;
             continue;
@@ -127,10 +130,4 @@ pub(super) fn read_addresses(
 
 fn count(addresses: &[Prefix4]) -> u64 {
     addresses.iter().map(|prefix| 1_u64 << (32 - prefix.length())).sum()
-}
-
-/// Whether a host can have the address: not 0/8, 127/8, 224/4 or 240/4 (RFC 6890).
-pub(super) fn is_unicast(address: Ipv4Addr) -> bool {
-    let first = address.octets()[0];
-    first != 0 && first != 127 && first < 224
 }

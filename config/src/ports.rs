@@ -18,7 +18,7 @@ impl Ports {
             let (first, last) = item.split_once('-').unwrap_or((item, item));
             let range = port(first, text)?..=port(last, text)?;
             if range.is_empty() {
-                return Err(format!("{item} runs backwards; write {}-{}", range.end(), range.start()));
+                return Err(format!("{item} is reversed; write {}-{}", range.end(), range.start()));
             }
             ranges.push(range);
         }
@@ -66,18 +66,20 @@ impl Ports {
 
 fn port(text: &str, whole: &str) -> Result<u16, String> {
     match text.trim().parse::<u16>() {
-        Ok(0) => Err("port 0 is none; ports are 1 to 65535".into()),
+        Ok(0) => Err("port 0 is not valid; write 1 to 65535".into()),
         Ok(port) => Ok(port),
         Err(_) if !text.trim().is_empty() && text.trim().bytes().all(|b| b.is_ascii_digit()) => {
-            Err(format!("{} is no port; ports are 1 to 65535", text.trim()))
+            Err(format!("{} is not a valid port; write 1 to 65535", text.trim()))
         }
         Err(_) if whole.trim().is_empty() => Err("is empty; write ports such as 1024-65535".into()),
-        Err(_) => Err("is no list of ports; write numbers and ranges such as 80,443,1024-65535".into()),
+        Err(_) => {
+            Err("is not a valid list of ports; write numbers and ranges such as 80,443,1024-65535".into())
+        }
     }
 }
 
 /// A range as it is written: `80` or `1024-65535`.
-pub(super) struct Range<'a>(pub &'a RangeInclusive<u16>);
+pub(crate) struct Range<'a>(pub &'a RangeInclusive<u16>);
 
 impl fmt::Display for Range<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -117,13 +119,13 @@ mod tests {
     fn what_is_no_list_of_ports_says_why() {
         for (text, why) in [
             ("", "is empty; write ports such as 1024-65535"),
-            ("0-1023", "port 0 is none; ports are 1 to 65535"),
-            ("1-65536", "65536 is no port; ports are 1 to 65535"),
-            ("90-80", "90-80 runs backwards; write 80-90"),
+            ("0-1023", "port 0 is not valid; write 1 to 65535"),
+            ("1-65536", "65536 is not a valid port; write 1 to 65535"),
+            ("90-80", "90-80 is reversed; write 80-90"),
             ("80-90,85", "80-90 and 85 overlap; write each port once"),
-            ("http", "is no list of ports; write numbers and ranges such as 80,443,1024-65535"),
-            ("80,", "is no list of ports; write numbers and ranges such as 80,443,1024-65535"),
-            ("-5", "is no list of ports; write numbers and ranges such as 80,443,1024-65535"),
+            ("http", "is not a valid list of ports; write numbers and ranges such as 80,443,1024-65535"),
+            ("80,", "is not a valid list of ports; write numbers and ranges such as 80,443,1024-65535"),
+            ("-5", "is not a valid list of ports; write numbers and ranges such as 80,443,1024-65535"),
         ] {
             assert_eq!(Ports::parse(text), Err(why.to_owned()), "{text:?}");
         }

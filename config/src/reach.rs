@@ -4,12 +4,14 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use sixway_wire::Prefix6;
 
-use super::encapsulation::{Encapsulation, TunnelMtu};
-use super::isatap::IsatapRole;
-use super::load::Config;
-use super::six_rd::SixRdRole;
-use super::six_to_four::{SixToFourRole, WAY_OUT};
-use super::surroundings::Surroundings;
+use crate::config::Config;
+use crate::encapsulation::{Encapsulation, TunnelMtu};
+use crate::isatap::IsatapRole;
+use crate::route::DEFAULT_ROUTE6;
+use crate::six_rd::SixRdRole;
+use crate::six_to_four::SixToFourRole;
+use crate::source_rule::SourceRule;
+use crate::surroundings::Surroundings;
 
 /// A destination that is routed into the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,15 +20,6 @@ pub struct TunnelRoute {
     pub prefix: Prefix6,
     /// What this host's own connections begin with, if the tunnel's MTU is fixed.
     pub mtu: Option<u16>,
-}
-
-/// Packets with these sources are routed into the device, or by the main table if they go to `except`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SourceRule {
-    /// The sources.
-    pub from: Prefix6,
-    /// Destinations that are not routed into the device; `None`: all others are.
-    pub except: Option<Prefix6>,
 }
 
 /// An address that this host gets on an interface, and with it a route to its network there.
@@ -111,7 +104,7 @@ impl Config {
         for it in self.isatap.iter().filter(|it| it.local.now(now).is_some()) {
             let prefixes = it.prefixes(now);
             if it.role == IsatapRole::Host && it.router(now).is_some() {
-                reach.route(WAY_OUT, &it.encapsulation);
+                reach.route(DEFAULT_ROUTE6, &it.encapsulation);
             }
             prefixes.into_iter().for_each(|prefix| reach.route(prefix, &it.encapsulation));
             reach.addresses.extend(it.addresses(now));

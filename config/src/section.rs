@@ -3,14 +3,14 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::document::Document;
-use super::fault::{Place, Report, did_you_mean};
-use super::schema::{Absent, Key, SECTIONS, Section, Times};
-use super::value::{Held, Value};
+use crate::document::Document;
+use crate::fault::{Place, Report, did_you_mean};
+use crate::schema::{Absent, Key, SECTIONS, Section, Times};
+use crate::value::{Held, Value};
 
 /// A table of the document that is a section of the schema.
 #[derive(Debug)]
-pub(super) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     document: &'a Document,
     schema: &'static Section,
     /// `None`: the section was not written; every key is absent.
@@ -35,10 +35,8 @@ impl<'a> Reader<'a> {
                 Times::Once => format!("[{}]", schema.name),
                 Times::Several => format!("[[{}]]", schema.name),
             };
-            report.fault(
-                &place,
-                format!("is of type {kind}, but a section; write {header}, and its keys below it"),
-            );
+            report
+                .fault(&place, format!("must be a table, not a {kind}; write {header}, with its keys below"));
             return None;
         };
         for (key, _) in table {
@@ -119,7 +117,7 @@ impl<'a> Reader<'a> {
 }
 
 /// A table, or a list of tables, as readers; the items of a list are called `path[0]`, `path[1]`, ….
-pub(super) fn readers<'a>(
+pub(crate) fn readers<'a>(
     document: &'a Document,
     schema: &'static Section,
     written: &'a Spanned<DeValue<'a>>,
@@ -128,7 +126,7 @@ pub(super) fn readers<'a>(
 ) -> Vec<Reader<'a>> {
     match written.get_ref().as_array() {
         Some(items) if items.len() > 1 && schema.times == Times::Once => {
-            report.fault(&document.place(written.span(), path), format!("[{path}] may be written only once"));
+            report.fault(&document.place(written.span(), path), format!("[{path}] can be written only once"));
             Vec::new()
         }
         Some(items) => items
@@ -160,7 +158,7 @@ fn names(keys: impl Iterator<Item = &'static Key>) -> String {
 }
 
 /// What is said of a section that the schema does not have.
-pub(super) fn unknown_section(written: &str) -> String {
+pub(crate) fn unknown_section(written: &str) -> String {
     let top = || SECTIONS.iter().map(|section| section.name).filter(|name| !name.contains('.'));
     let below = SECTIONS.iter().find(|section| section.key(written).is_some());
     match (below, did_you_mean(written, top())) {
@@ -171,4 +169,9 @@ pub(super) fn unknown_section(written: &str) -> String {
             format!("unknown; the sections are {}", known.join(", "))
         }
     }
+}
+
+/// The place of a key as it was written, else of its section.
+pub(crate) fn place_of(written: &Reader, name: &str) -> Place {
+    written.value(name, &mut Report::default()).map_or_else(|| written.place().clone(), |value| value.place)
 }

@@ -5,13 +5,10 @@ use std::ops::RangeInclusive;
 
 use sixway_wire::Prefix4;
 
-use super::fault::{Place, Report};
-use super::host::HostFacts;
-use super::load::Config;
-use super::pool::ReadPool;
-use super::ports::{Ports, Range};
-use super::tunnels::{Steering, Tunnels};
-use super::value::Value;
+use crate::fault::{Place, Report};
+use crate::host::HostFacts;
+use crate::ports::{Ports, Range};
+use crate::value::Value;
 
 /// Most ranges of ports of one address that packets can be steered for: what the program at tc ingress has room for.
 pub const SHARED_RANGES: usize = 8;
@@ -20,26 +17,26 @@ pub const SHARED_RANGES: usize = 8;
 const USUAL: RangeInclusive<u16> = 61_000..=65_535;
 
 /// Reports what is not one of this host's addresses.
-pub(super) fn check_addresses(addresses: &[Prefix4], place: &Place, host: &HostFacts, report: &mut Report) {
+pub(crate) fn check_addresses(addresses: &[Prefix4], place: &Place, host: &HostFacts, report: &mut Report) {
     for prefix in addresses {
         if prefix.length() != 32 {
             report.fault(
                 place,
                 format!(
-                    "{prefix} is a network; write this host's own addresses one by one, or leave `shared` out"
+                    "{prefix} is a network; write this host's own addresses one by one, or remove `shared`"
                 ),
             );
         } else if !host.addresses.is_empty() && !is_own(host, prefix.address()) {
             let address = prefix.address();
             let what = "this host does not have this address";
-            let mend = format!("add it (ip address add {address}/32 dev INTERFACE), or leave `shared` out");
+            let mend = format!("add it (ip address add {address}/32 dev INTERFACE), or remove `shared`");
             report.fault(place, format!("{address}: {what}; {mend}"));
         }
     }
 }
 
 /// Reports ports that cannot be shared with the host, whose addresses these are or shall be.
-pub(super) fn check_ports(
+pub(crate) fn check_ports(
     ports: &Ports,
     value: &Value,
     (shared, addresses): (bool, &[Prefix4]),
@@ -58,14 +55,16 @@ pub(super) fn check_ports(
         let what = "overlaps net.ipv4.ip_local_port_range; the host's own connections would collide";
         report.fault(
             &value.place,
-            format!("{} {what}; write others, such as {}", Range(&overlap), Range(&free)),
+            format!("{} {what}; choose other ports, such as {}", Range(&overlap), Range(&free)),
         );
     }
     let count = ports.ranges().len();
     if count > SHARED_RANGES {
         report.fault(
             &value.place,
-            format!("are {count} ranges; packets for {SHARED_RANGES} at most can be steered: join some"),
+            format!(
+                "{count} ranges are too many: packets can be steered for at most {SHARED_RANGES}; merge some"
+            ),
         );
     }
 }
@@ -88,26 +87,4 @@ fn free_range(host: &HostFacts) -> RangeInclusive<u16> {
 
 fn is_own(host: &HostFacts, address: Ipv4Addr) -> bool {
     host.addresses.iter().any(|own| own.address == IpAddr::V4(address))
-}
-
-/// Reports shared pools where nothing may be steered.
-pub(super) fn check_steering(pools: &[ReadPool], tunnels: Option<&Tunnels>, report: &mut Report) {
-    if tunnels.is_none_or(|tunnels| tunnels.steering != Steering::Off) {
-        return;
-    }
-    for read in pools.iter().filter(|read| read.pool.as_ref().is_some_and(|pool| pool.shared)) {
-        let place = Place { key: format!("{}.shared", read.place.key).into(), ..read.place.clone() };
-        let what = "this host's own stack would take the packets: steering brings them to the gateway";
-        report.fault(&place, format!("{what}; write tunnels.steering = \"auto\""));
-    }
-}
-
-impl Config {
-    /// This host's own addresses, and the ports of them that are the translators'.
-    pub fn shared_ports(&self) -> Vec<(Ipv4Addr, Ports)> {
-        let pools = self.nat64.iter().filter_map(|nat64| self.pool(&nat64.pool)).filter(|pool| pool.shared);
-        pools
-            .flat_map(|pool| pool.addresses.iter().map(|prefix| (prefix.address(), pool.ports.clone())))
-            .collect()
-    }
 }

@@ -12,23 +12,23 @@ use sixway_dataplane::translate::address::eam_file::parse_eam_file;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_wire::{Prefix4, Prefix6};
 
-use super::claims::{Claims, Owner};
-use super::fault::{Place, Report};
-use super::nat64::read_prefix;
-use super::pool::{is_unicast, read_addresses};
-use super::schema::EAM;
-use super::section::Reader;
-use super::text::{self, words};
-use super::translation::Translation;
+use crate::claims::{Claims, Owner};
+use crate::fault::{Place, Report};
+use crate::pool::read_addresses;
+use crate::schema::EAM;
+use crate::section::Reader;
+use crate::text;
+use crate::translation::Translation;
+use crate::translator_prefix::read_prefix;
+use crate::unicast::is_unicast;
+use crate::word::{self, words, words_of};
 
-words! {
-    /// How two hosts with EAMs reach one another by their mapped addresses (RFC 7757 §4.2).
+pub use sixway_dataplane::mechanism::siit::Hairpinning;
+
+words_of! {
     Hairpinning {
-        /// The translator turns the packets around (§4.2.2).
         Intrinsic = "intrinsic",
-        /// They leave as IPv4 and come back (§4.2.1).
         Simple = "simple",
-        /// They are translated like all others.
         Off = "off",
     }
 }
@@ -70,6 +70,7 @@ pub struct Siit {
     /// The side of the mappings that is routed to the gateway.
     pub eam_routes: EamRoutes,
     /// How mapped hosts reach one another.
+    #[serde(serialize_with = "word::serialize")]
     pub hairpinning: Hairpinning,
     /// Sources of ICMP errors from routers that cannot be translated.
     #[serde(serialize_with = "text::many")]
@@ -131,7 +132,7 @@ impl fmt::Debug for Mappings {
 }
 
 /// What a SIIT is read with.
-pub(super) struct Around<'r> {
+pub(crate) struct SiitContext<'r> {
     pub index: usize,
     /// The gateway's name.
     pub gateway: &'r str,
@@ -171,8 +172,8 @@ impl Siit {
             .flat_map(|p| (p.address().to_bits()..=p.last().to_bits()).map(Ipv4Addr::from_bits))
     }
 
-    pub(super) fn read(section: &Reader, default_name: String, around: Around) -> Option<Self> {
-        let Around { index, gateway, mtu, states, read_file, claims, report } = around;
+    pub(crate) fn read(section: &Reader, default_name: String, context: SiitContext) -> Option<Self> {
+        let SiitContext { index, gateway, mtu, states, read_file, claims, report } = context;
         let name = section.value("name", report).map(|v| v.text(report));
         let translation = Translation::read(section, mtu, report);
         let non_global = translation.as_ref().is_some_and(|t| t.translate_non_global);
@@ -199,13 +200,13 @@ impl Siit {
                 read_addresses(v.items(), Owner::IcmpSource(index), claims, report).filter(|pool| {
                     let count: u64 = pool.iter().map(|p| 1_u64 << (32 - p.length())).sum();
                     if count > MAX_ICMP_SOURCES {
-                        report.fault(&place, format!("holds {count} addresses; {MAX_ICMP_SOURCES} at most"));
+                        report.fault(&place, format!("contains {count} addresses; maximum {MAX_ICMP_SOURCES}"));
                     }
                     if let Some(private) =
                         pool.iter().find(|pool| PRIVATE.iter().any(|net| net.overlaps(**pool)))
                     {
                         let what =
-                            "their ICMP errors are dropped where sources are checked; write public addresses";
+                            "networks that filter source addresses drop these ICMP errors; write public addresses";
                         report.warn(&place, format!("{private} is private (RFC 6791 §3.1): {what}"));
                     }
                     count <= MAX_ICMP_SOURCES
@@ -215,7 +216,10 @@ impl Siit {
         let dynamic_pool = section.value("dynamic_pool", report).map(|v| {
             let pool = v.prefix4(report)?;
             if !is_unicast(pool.address()) || !is_unicast(pool.last()) || pool.length() < 8 {
-                report.fault(&v.place, "is no pool of unicast addresses; write a prefix of 8 bits or more");
+                report.fault(
+                    &v.place,
+                    "is not a prefix of unicast addresses; write a prefix of 8 bits or more",
+                );
                 return None;
             }
             claims.v4(pool, Owner::Dynamic(index), &v.place);
@@ -228,7 +232,7 @@ impl Siit {
                 let lifetime = text::duration(lifetime);
                 report.fault(
                     &v.place,
-                    format!("is less than dynamic_lifetime, {lifetime}; raise it, or lower that"),
+                    format!("is less than dynamic_lifetime, {lifetime}; raise it, or lower dynamic_lifetime"),
                 );
             }
             Some(remembered)
@@ -246,8 +250,9 @@ impl Siit {
             if dynamic_pool.is_some() {
                 if let Some((_, place)) = states.iter().find(|(other, _)| *other == path) {
                     let (other, there) = (place.path(), place.seen_from(&here));
-                    let what =
-                        format!("is {other}'s file already ({there}); write dynamic_state = another file");
+                    let what = format!(
+                        "is already the state file of {other} ({there}); set dynamic_state to another file"
+                    );
                     report.fault(&here, what);
                 }
                 states.push((path.clone(), here));
@@ -255,10 +260,7 @@ impl Siit {
             path
         });
         if prefix.is_none() && eam.is_empty() && eam_file.is_none() {
-            report.fault(
-                section.place(),
-                "has neither prefix nor eam nor eam_file; write what it shall translate",
-            );
+            report.fault(section.place(), "has no prefix, eam or eam_file; write at least one");
         }
         let (rows, eam_file) = match eam_file {
             Some(read) => read.map(|(rows, path)| (rows, Some(path)))?,
@@ -344,9 +346,9 @@ impl Table<'_> {
     fn admit(&mut self, (ipv4, ipv6): Eam, place: &Place) {
         let (suffix4, suffix6) = (32 - ipv4.length(), 128 - ipv6.length());
         if suffix4 > suffix6 {
-            let what = "the IPv6 side must leave as many or more (RFC 7757 §3.2)";
+            let what = "the IPv6 side must have at least as many suffix bits (RFC 7757 §3.2)";
             self.report
-                .fault(place, format!("{ipv4} leaves {suffix4} suffix bits, {ipv6} only {suffix6}; {what}"));
+                .fault(place, format!("{ipv4} has {suffix4} suffix bits, {ipv6} only {suffix6}; {what}"));
         }
         self.claims.v4(ipv4, self.owner4.clone(), place);
         self.claims.v6(ipv6, self.owner6.clone(), place);

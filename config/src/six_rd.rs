@@ -6,23 +6,24 @@ use serde::Serialize;
 use sixway_dataplane::tunnel::address::Domain;
 use sixway_wire::{Prefix4, Prefix6};
 
-use super::claims::Owner;
-use super::configured_tunnel::read_prefixes;
-use super::encapsulation::Encapsulation;
-use super::fault::{Place, Report};
-use super::local_address::LocalAddress;
-use super::outer_end;
-use super::section::Reader;
-use super::six_to_four::{WAY_OUT, read_addresses};
-use super::text::{self, words};
-use super::tunnels::Around;
+use crate::claims::Owner;
+use crate::encapsulation::Encapsulation;
+use crate::fault::{Place, Report};
+use crate::host_prefixes::read_prefixes;
+use crate::local_address::LocalAddress;
+use crate::outer_end;
+use crate::route::DEFAULT_ROUTE6;
+use crate::section::Reader;
+use crate::text;
+use crate::tunnel_context::TunnelContext;
+use crate::unicast::read_unicast;
+use crate::word::{self, words_of};
 
-words! {
-    /// What a gateway is to a 6rd domain (RFC 5969 §3).
+pub use sixway_dataplane::mechanism::six_rd::Role as SixRdRole;
+
+words_of! {
     SixRdRole {
-        /// A customer's router.
         CustomerEdge = "customer_edge",
-        /// The provider's way to the rest of IPv6.
         BorderRelay = "border_relay",
     }
 }
@@ -33,6 +34,7 @@ pub struct SixRd {
     /// What it is called.
     pub name: String,
     /// What the gateway is.
+    #[serde(serialize_with = "word::serialize")]
     pub role: SixRdRole,
     /// 6rdPrefix.
     #[serde(serialize_with = "text::one")]
@@ -60,7 +62,7 @@ impl SixRd {
     /// What is routed into it.
     pub fn routes(&self) -> Vec<Prefix6> {
         let edge = self.role == SixRdRole::CustomerEdge;
-        std::iter::once(self.prefix).chain(edge.then_some(WAY_OUT)).collect()
+        std::iter::once(self.prefix).chain(edge.then_some(DEFAULT_ROUTE6)).collect()
     }
 
     /// The domain when this end has `address`.
@@ -75,8 +77,8 @@ impl SixRd {
         self.domain(address)?.delegated(address)
     }
 
-    pub(super) fn read(section: &Reader, default_name: String, around: Around) -> Option<Self> {
-        let Around { index, mtu, host, claims, report } = around;
+    pub(crate) fn read(section: &Reader, default_name: String, context: TunnelContext) -> Option<Self> {
+        let TunnelContext { index, mtu, host, claims, report } = context;
         let name = section.value("name", report).map(|v| v.text(report));
         let role = section.value("role", report).and_then(|v| v.word::<SixRdRole>(report));
         let mask = section.value("ipv4_mask_length", report).and_then(|v| v.integer::<u8>(report));
@@ -92,9 +94,9 @@ impl SixRd {
                 }
             };
             if length > 64 {
-                let what = "no site has room for a /64, and its hosts cannot make addresses of it";
+                let what = "a site needs at least a /64 for its hosts";
                 let what = format!(
-                    "customers' prefixes are {length} bits long: {what}; write a shorter prefix (RFC 5969 §4)"
+                    "the delegated prefixes are {length} bits long: {what}; write a shorter prefix (RFC 5969 §4)"
                 );
                 report.warn(&v.place, what);
             }
@@ -116,8 +118,8 @@ impl SixRd {
             (role, &local, ipv4_common)
             && let Some(address) = local.found.filter(|address| !common.contains(*address))
         {
-            let what = "the domain's customers have addresses of it (RFC 5969 §4)";
-            report.fault(place, format!("{address} is outside of ipv4_common, {common}: {what}"));
+            let what = "all customers' addresses must be within it (RFC 5969 §4)";
+            report.fault(place, format!("{address} is not within ipv4_common, {common}: {what}"));
         }
         let own = local.as_ref().and_then(|(local, _)| local.found);
         let border_relays = read_border_relays(section, role, own, report).map(|(relays, place)| {
@@ -127,7 +129,7 @@ impl SixRd {
             relays
         });
         if role == Some(SixRdRole::CustomerEdge) {
-            claims.v6(WAY_OUT, Owner::WayOut, section.place());
+            claims.v6(DEFAULT_ROUTE6, Owner::WayOut, section.place());
         }
         let other_relays = read_other_relays(section, role, report);
         let encapsulation = Encapsulation::read(section, mtu, report);
@@ -157,12 +159,12 @@ fn read_border_relays(
         None => Some(Vec::new()),
         Some(v) => {
             if role == Some(SixRdRole::BorderRelay) {
-                report.fault(&v.place, "this gateway is the border relay; leave it out");
+                report.fault(&v.place, "this gateway is the border relay; remove it");
             }
             let place = v.place.clone();
-            let relays = read_addresses(v.items(), report);
+            let relays = read_unicast(v.items(), report);
             if let Some(own) = own.filter(|own| relays.as_ref().is_some_and(|relays| relays.contains(own))) {
-                report.fault(&place, format!("{own} is this end too; write the provider's address"));
+                report.fault(&place, format!("{own} is also the local end; write the provider's address"));
             }
             at = place;
             relays
@@ -171,7 +173,7 @@ fn read_border_relays(
     if role == Some(SixRdRole::CustomerEdge) && relays.is_empty() {
         report.fault(
             &at,
-            "is missing; write border_relays = [\"192.0.2.254\"], which the provider tells (RFC 5969 §7.1.1)",
+            "is missing; write border_relays = [\"192.0.2.254\"], as given by the provider (RFC 5969 §7.1.1)",
         );
         return None;
     }
@@ -183,10 +185,10 @@ fn read_other_relays(section: &Reader, role: Option<SixRdRole>, report: &mut Rep
     let place = v.place.clone();
     let relays = read_prefixes(Some(v), report)?;
     if relays.iter().any(|network| network.length() == 0) {
-        let what = "holds every address, the customers' too; write the networks of the relays alone";
+        let what = "contains every address, including the customers'; write only the networks of the relays";
         report.fault(&place, format!("0.0.0.0/0 {what}"));
     } else if role == Some(SixRdRole::CustomerEdge) {
-        report.warn(&place, "has no effect: only a border relay heeds it; leave it out");
+        report.warn(&place, "has no effect: only a border relay uses it; remove it");
     }
     Some(relays)
 }

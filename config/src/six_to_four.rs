@@ -8,44 +8,34 @@ use sixway_dataplane::tunnel::address::embedded::is_public;
 use sixway_dataplane::tunnel::address::six_to_four::{PREFIX, prefix_of};
 use sixway_wire::Prefix6;
 
-use super::claims::Owner;
-use super::encapsulation::Encapsulation;
-use super::fault::{Place, Report};
-use super::local_address::LocalAddress;
-use super::outer_end;
-use super::pool::is_unicast;
-use super::section::Reader;
-use super::surroundings::Surroundings;
-use super::text::{self, words};
-use super::tunnels::Around;
+use crate::claims::Owner;
+use crate::encapsulation::Encapsulation;
+use crate::fault::{Place, Report};
+use crate::local_address::LocalAddress;
+use crate::outer_end;
+use crate::route::DEFAULT_ROUTE6;
+use crate::section::Reader;
+use crate::surroundings::Surroundings;
+use crate::text;
+use crate::tunnel_context::TunnelContext;
+use crate::unicast::is_unicast;
+use crate::unicast::read_unicast;
+use crate::word::{self, words_of};
 
-words! {
-    /// What a gateway is to 6to4 (RFC 3056 §1.1).
+pub use sixway_dataplane::mechanism::six_to_four::{NativeSources, Role as SixToFourRole};
+
+words_of! {
     SixToFourRole {
-        /// A relay between 6to4 sites and native IPv6.
         Relay = "relay",
-        /// The router of a site.
         Router = "router",
-        /// A single host.
         Host = "host",
     }
 }
 
-/// The relays that packets from native IPv6 are accepted from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NativeSources {
-    /// All of them.
-    Any,
-    /// These.
-    Listed(Vec<Ipv4Addr>),
-}
-
-impl Serialize for NativeSources {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Any => serializer.serialize_str("any"),
-            Self::Listed(relays) => text::many(relays, serializer),
-        }
+fn native_sources<S: Serializer>(sources: &NativeSources, serializer: S) -> Result<S::Ok, S::Error> {
+    match sources {
+        NativeSources::AnyRelay => serializer.serialize_str("any"),
+        NativeSources::Listed(relays) => text::many(relays, serializer),
     }
 }
 
@@ -55,6 +45,7 @@ pub struct SixToFour {
     /// What it is called.
     pub name: String,
     /// What the gateway is.
+    #[serde(serialize_with = "word::serialize")]
     pub role: SixToFourRole,
     /// This end.
     #[serde(flatten)]
@@ -66,7 +57,7 @@ pub struct SixToFour {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relay: Option<Ipv4Addr>,
     /// The relays that packets from native IPv6 are accepted from.
-    #[serde(skip_serializing_if = "is_any")]
+    #[serde(serialize_with = "native_sources", skip_serializing_if = "is_any")]
     pub native_sources: NativeSources,
     /// How packets are put into IPv4.
     #[serde(flatten)]
@@ -74,11 +65,8 @@ pub struct SixToFour {
 }
 
 fn is_any(sources: &NativeSources) -> bool {
-    *sources == NativeSources::Any
+    *sources == NativeSources::AnyRelay
 }
-
-/// All of IPv6.
-pub const WAY_OUT: Prefix6 = Prefix6::holding(std::net::Ipv6Addr::UNSPECIFIED, 0);
 
 /// RFC 3068 §2.4: the anycast address of relays; deprecated by RFC 7526.
 pub const ANYCAST: Ipv4Addr = Ipv4Addr::new(192, 88, 99, 1);
@@ -91,7 +79,7 @@ fn unusable(address: Ipv4Addr) -> Option<&'static str> {
 impl SixToFour {
     /// What is routed into it.
     pub fn routes(&self) -> Vec<Prefix6> {
-        std::iter::once(PREFIX).chain(self.relay.map(|_| WAY_OUT)).collect()
+        std::iter::once(PREFIX).chain(self.relay.map(|_| DEFAULT_ROUTE6)).collect()
     }
 
     /// This end at the moment. `None`: it has no address, or one that was followed and has become one that 6to4 cannot be at (RFC 3056 §5.8).
@@ -110,22 +98,19 @@ impl SixToFour {
         }
     }
 
-    pub(super) fn read(section: &Reader, default_name: String, around: Around) -> Option<Self> {
-        let Around { index, mtu, host, claims, report } = around;
+    pub(crate) fn read(section: &Reader, default_name: String, context: TunnelContext) -> Option<Self> {
+        let TunnelContext { index, mtu, host, claims, report } = context;
         let name = section.value("name", report).map(|v| v.text(report));
         let role = section.value("role", report).and_then(|v| v.word::<SixToFourRole>(report));
         let local = LocalAddress::read(section, "address", host, report);
         let nat_address = section.value("nat_address", report).map(|v| {
             let address = v.address4(report)?;
             if role == Some(SixToFourRole::Relay) {
-                report.fault(
-                    &v.place,
-                    "a relay is in the IPv4 Internet without a NAT before it (RFC 6343 §4.4); leave it out",
-                );
+                report.fault(&v.place, "a relay must not be behind a NAT (RFC 6343 §4.4); remove it");
             } else if let Some(purpose) = unusable(address) {
                 report.fault(
                     &v.place,
-                    format!("is not global ({purpose}); write the address outside of the outermost NAT"),
+                    format!("is not global ({purpose}); write the outer address of the outermost NAT"),
                 );
             }
             Some(address)
@@ -134,27 +119,27 @@ impl SixToFour {
         let relay = section.value("relay", report).map(|v| {
             let relay = v.address4(report)?;
             if !is_site {
-                report.fault(&v.place, "a relay reaches native destinations by itself; leave it out");
+                report.fault(&v.place, "a relay reaches native destinations directly; remove it");
             } else if !is_unicast(relay) {
-                report.fault(&v.place, "is no address that a host can have; write a relay's address");
+                report.fault(&v.place, "is not a valid host address; write a relay's address");
             } else if local.as_ref().is_some_and(|(local, _)| local.found == Some(relay))
                 || nat_address == Some(Some(relay))
             {
-                report.fault(&v.place, "is this end too; write the address of another router, or leave it out");
+                report.fault(&v.place, "is also the local end; write the address of another router, or remove it");
             } else if relay == ANYCAST {
-                report.warn(&v.place, "is the anycast address that RFC 7526 deprecates: nobody may answer there; write a relay that you know");
+                report.warn(&v.place, "is the anycast address that RFC 7526 deprecates: perhaps no relay answers there; write the address of a known relay");
             }
             outer_end::check(relay, &v.place, host, claims, report);
-            claims.v6(WAY_OUT, Owner::WayOut, &v.place);
+            claims.v6(DEFAULT_ROUTE6, Owner::WayOut, &v.place);
             Some(relay)
         });
         let native_sources = section.value("native_sources", report).and_then(|v| match v.is_word("any") {
-            true => Some(NativeSources::Any),
+            true => Some(NativeSources::AnyRelay),
             false => {
                 if !is_site {
-                    report.fault(&v.place, "a relay has no other relays before it; leave it out");
+                    report.fault(&v.place, "applies only to routers and hosts; remove it");
                 }
-                read_addresses(v.items(), report).map(NativeSources::Listed)
+                read_unicast(v.items(), report).map(NativeSources::Listed)
             }
         });
         if let (Some(role), Some((local, place))) = (role, &local) {
@@ -190,7 +175,7 @@ fn check_address(
                  prefer an address of your own",
             ),
             SixToFourRole::Router | SixToFourRole::Host => {
-                report.fault(place, "is the anycast address of relays, no site's (RFC 3068 §2.4); write an address of this host alone");
+                report.fault(place, "is the anycast address of relays and cannot be a site's (RFC 3068 §2.4); write an address that only this host has");
             }
         }
     }
@@ -207,21 +192,4 @@ fn check_address(
             ),
         );
     }
-}
-
-/// Unicast addresses; `None` if one cannot be read.
-pub(super) fn read_addresses(items: Vec<super::value::Value>, report: &mut Report) -> Option<Vec<Ipv4Addr>> {
-    let mut whole = true;
-    let mut addresses = Vec::with_capacity(items.len());
-    for item in items {
-        match item.address4(report) {
-            Some(address) if is_unicast(address) => addresses.push(address),
-            Some(address) => {
-                report.fault(&item.place, format!("{address} is no address that a host can have"));
-                whole = false;
-            }
-            None => whole = false,
-        }
-    }
-    whole.then_some(addresses)
 }

@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use sixway_wire::{Prefix4, Prefix6};
 
-use super::host::HostAddress;
-use super::pool::is_unicast;
+use crate::host::HostAddress;
+use crate::unicast::is_unicast;
 
 /// This host's addresses, and what was learnt of others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

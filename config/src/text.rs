@@ -7,12 +7,12 @@ use serde::ser::{SerializeSeq as _, Serializer};
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 
 /// As text.
-pub(super) fn one<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn one<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(value)
 }
 
 /// A list, each as text.
-pub(super) fn many<T: Display, S: Serializer>(values: &[T], serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn many<T: Display, S: Serializer>(values: &[T], serializer: S) -> Result<S::Ok, S::Error> {
     let mut list = serializer.serialize_seq(Some(values.len()))?;
     for value in values {
         list.serialize_element(&format_args!("{value}"))?;
@@ -21,7 +21,7 @@ pub(super) fn many<T: Display, S: Serializer>(values: &[T], serializer: S) -> Re
 }
 
 /// As text, if it is there.
-pub(super) fn optional<T: Display, S: Serializer>(
+pub(crate) fn optional<T: Display, S: Serializer>(
     value: &Option<T>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
@@ -32,12 +32,12 @@ pub(super) fn optional<T: Display, S: Serializer>(
 }
 
 /// A translation prefix, as text.
-pub(super) fn prefix<S: Serializer>(value: &Rfc6052, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn prefix<S: Serializer>(value: &Rfc6052, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&value.prefix())
 }
 
 /// A translation prefix as text, if it is there.
-pub(super) fn optional_prefix<S: Serializer>(
+pub(crate) fn optional_prefix<S: Serializer>(
     value: &Option<Rfc6052>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
@@ -45,12 +45,12 @@ pub(super) fn optional_prefix<S: Serializer>(
 }
 
 /// As `2 h 4 min`.
-pub(super) fn as_duration<S: Serializer>(value: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn as_duration<S: Serializer>(value: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&duration(*value))
 }
 
 /// As `2 h 4 min`, or not at all.
-pub(super) fn as_optional_duration<S: Serializer>(
+pub(crate) fn as_optional_duration<S: Serializer>(
     value: &Option<Duration>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
@@ -61,12 +61,12 @@ pub(super) fn as_optional_duration<S: Serializer>(
 }
 
 /// As `16 MiB`.
-pub(super) fn as_octets<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn as_octets<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&octets(*value))
 }
 
 /// A duration as an operator writes it: `2 h 4 min`.
-pub(super) fn duration(value: Duration) -> String {
+pub(crate) fn duration(value: Duration) -> String {
     const UNITS: [(&str, u128); 7] = [
         ("d", 86_400_000_000_000),
         ("h", 3_600_000_000_000),
@@ -87,39 +87,10 @@ pub(super) fn duration(value: Duration) -> String {
 }
 
 /// A number of octets as an operator writes it: `16 MiB`.
-pub(super) fn octets(count: u64) -> String {
+pub(crate) fn octets(count: u64) -> String {
     const UNITS: [(&str, u32); 3] = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
     UNITS
         .iter()
         .find(|(_, shift)| count != 0 && count.trailing_zeros() >= *shift)
         .map_or_else(|| format!("{count} B"), |(unit, shift)| format!("{} {unit}", count >> shift))
 }
-
-/// A closed list of words, read and written as in the configuration.
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$word_doc:meta])* $variant:ident = $word:literal,)+ }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name {
-            $($(#[$word_doc])* $variant,)+
-        }
-
-        impl $name {
-            /// The word, as the configuration writes it.
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word,)+ }
-            }
-        }
-
-        impl $crate::value::Word for $name {
-            const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$variant)),+];
-        }
-
-        impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.as_str())
-            }
-        }
-    };
-}
-pub(super) use words;

@@ -1,36 +1,24 @@
 //! The keys that every translating mechanism has: the choices of RFC 7915.
 
-use serde::ser::{Serialize, Serializer};
+use serde::Serializer;
 
-use super::fault::Report;
-use super::section::Reader;
-use super::text::words;
+use crate::fault::Report;
+use crate::section::Reader;
+use crate::word::{self, words_of};
 
-words! {
-    /// What becomes of IPv4 UDP packets without checksum (RFC 7915 §4.5).
+pub use sixway_dataplane::translate::{HeaderByte, UdpZeroChecksum};
+
+words_of! {
     UdpZeroChecksum {
-        /// It is computed.
         Compute = "compute",
-        /// The packet is dropped.
         Drop = "drop",
     }
 }
 
-/// What becomes of the TOS octet or Traffic Class (RFC 7915 §4.1, §5.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HeaderByte {
-    /// It is copied.
-    Copy,
-    /// It is set to this value.
-    Set(u8),
-}
-
-impl Serialize for HeaderByte {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Copy => serializer.serialize_str("copy"),
-            Self::Set(value) => serializer.serialize_u8(*value),
-        }
+pub(crate) fn header_byte<S: Serializer>(byte: &HeaderByte, serializer: S) -> Result<S::Ok, S::Error> {
+    match byte {
+        HeaderByte::Copy => serializer.serialize_str("copy"),
+        HeaderByte::Set(value) => serializer.serialize_u8(*value),
     }
 }
 
@@ -40,26 +28,29 @@ pub struct Translation {
     /// Whether the well-known prefix may stand before non-global IPv4 addresses.
     pub translate_non_global: bool,
     /// What becomes of IPv4 UDP packets without checksum.
+    #[serde(serialize_with = "word::serialize")]
     pub udp_zero_checksum: UdpZeroChecksum,
     /// IPv4 packets that may be fragmented become IPv6 packets of at most so many octets.
     pub lowest_ipv6_mtu: u16,
     /// Traffic Class of IPv6 packets.
+    #[serde(serialize_with = "header_byte")]
     pub traffic_class: HeaderByte,
     /// TOS of IPv4 packets.
+    #[serde(serialize_with = "header_byte")]
     pub tos: HeaderByte,
     /// Whether the MSS of TCP SYNs is lowered to what fits.
     pub clamp_mss: bool,
 }
 
 impl Translation {
-    pub(super) fn read(section: &Reader, mtu: Option<u16>, report: &mut Report) -> Option<Self> {
+    pub(crate) fn read(section: &Reader, mtu: Option<u16>, report: &mut Report) -> Option<Self> {
         let translate_non_global =
             section.value("translate_non_global", report).and_then(|v| v.boolean(report));
         let udp_zero_checksum = section.value("udp_zero_checksum", report).and_then(|v| v.word(report));
         let lowest_ipv6_mtu = section.value("lowest_ipv6_mtu", report).and_then(|v| {
             let lowest: u16 = v.integer(report)?;
             if let Some(mtu) = mtu.filter(|mtu| lowest > *mtu) {
-                report.fault(&v.place, format!("is more than tun.mtu, {mtu}; lower it, or raise that"));
+                report.fault(&v.place, format!("is more than tun.mtu, {mtu}; lower it, or raise tun.mtu"));
             }
             Some(lowest)
         });

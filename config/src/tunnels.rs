@@ -5,17 +5,17 @@ use std::net::Ipv6Addr;
 
 use serde::Serialize;
 
-use super::claims::Claims;
-use super::configured_tunnel::{ConfiguredTunnel, Remote};
-use super::fault::{Place, Report, did_you_mean};
-use super::gateway::{NO_INTERFACE, is_interface_name};
-use super::host::HostFacts;
-use super::isatap::Isatap;
-use super::local_address::{LocalAddress, LocalSource};
-use super::section::Reader;
-use super::six_rd::SixRd;
-use super::six_to_four::SixToFour;
-use super::text::words;
+use crate::configured_tunnel::{ConfiguredTunnel, Remote};
+use crate::fault::{Place, Report, did_you_mean};
+use crate::host::HostFacts;
+use crate::interface_name::{NO_INTERFACE, is_interface_name};
+use crate::isatap::Isatap;
+use crate::local_address::{LocalAddress, LocalSource};
+use crate::pool::ReadPool;
+use crate::section::Reader;
+use crate::six_rd::SixRd;
+use crate::six_to_four::SixToFour;
+use crate::word::words;
 
 words! {
     /// Whether protocol 41 is steered into the device.
@@ -40,9 +40,9 @@ pub struct Tunnels {
 }
 
 impl Tunnels {
-    pub(super) fn read(
+    pub(crate) fn read(
         section: &Reader,
-        (device, tunnels): (Option<&str>, &[Seen]),
+        (device, tunnels): (Option<&str>, &[TunnelSummary]),
         host: &HostFacts,
         report: &mut Report,
     ) -> Option<Self> {
@@ -59,7 +59,7 @@ impl Tunnels {
                         return None;
                     }
                     if name == "lo" || Some(&*name) == device {
-                        let what = "no tunnel's packet comes by it from elsewhere; write the interface that it comes by";
+                        let what = "tunnel packets do not arrive on it; write the interface that they arrive on";
                         report.fault(&item.place, format!("\"{name}\" is this host's own: {what}"));
                         return None;
                     }
@@ -68,10 +68,10 @@ impl Tunnels {
                         let near = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
                         report.warn(
                             &item.place,
-                            format!("no interface is called \"{name}\" at the moment{near}"),
+                            format!("there is no interface \"{name}\" now{near}"),
                         );
                     } else if let Some(holders) = holders_but(&name, tunnels) {
-                        let what = "leave it out, unless their packets come by it";
+                        let what = "remove it, unless their packets arrive on it";
                         report.warn(
                             &item.place,
                             format!("\"{name}\" has none of the tunnels' addresses, which are on {holders}; {what}"),
@@ -91,22 +91,24 @@ impl Tunnels {
     }
 }
 
+/// Reports shared pools where nothing may be steered.
+pub(crate) fn check_shared_pools(pools: &[ReadPool], tunnels: Option<&Tunnels>, report: &mut Report) {
+    if tunnels.is_none_or(|tunnels| tunnels.steering != Steering::Off) {
+        return;
+    }
+    for read in pools.iter().filter(|read| read.pool.as_ref().is_some_and(|pool| pool.shared)) {
+        let place = Place { key: format!("{}.shared", read.place.key).into(), ..read.place.clone() };
+        let what = "without steering this host's own stack would take the packets";
+        report.fault(&place, format!("{what}; write tunnels.steering = \"auto\""));
+    }
+}
+
 /// The interfaces that have the tunnels' addresses, if they are known and this one is none of them. A packet for an address on `lo`
 /// comes by any.
-fn holders_but(name: &str, tunnels: &[Seen]) -> Option<String> {
+fn holders_but(name: &str, tunnels: &[TunnelSummary]) -> Option<String> {
     let holders: Option<BTreeSet<&str>> = tunnels.iter().map(|seen| seen.local.holder.as_deref()).collect();
     let holders = holders.filter(|all| !(all.is_empty() || all.contains(name) || all.contains("lo")))?;
     Some(holders.into_iter().collect::<Vec<_>>().join(", "))
-}
-
-/// What a tunnel is read with.
-pub(super) struct Around<'r> {
-    pub index: usize,
-    /// That of the device.
-    pub mtu: Option<u16>,
-    pub host: &'r HostFacts,
-    pub claims: &'r mut Claims,
-    pub report: &'r mut Report,
 }
 
 /// How the packets of a tunnel are told from those of others at its address.
@@ -123,7 +125,7 @@ enum Mark {
 }
 
 /// What is known of one tunnel for the checks of all.
-pub(super) struct Seen {
+pub(crate) struct TunnelSummary {
     place: Place,
     name: String,
     local: LocalAddress,
@@ -131,7 +133,7 @@ pub(super) struct Seen {
     ipv6_address: Option<Ipv6Addr>,
 }
 
-impl Seen {
+impl TunnelSummary {
     pub fn six_to_four(it: &SixToFour, place: &Place) -> Self {
         Self::of(&it.name, &it.local, Mark::SixToFour, place)
     }
@@ -162,26 +164,26 @@ impl Seen {
 }
 
 /// Reports tunnels whose packets could not be told apart, and doubled names.
-pub(super) fn check_together(tunnels: &[Seen], report: &mut Report) {
+pub(crate) fn check_together(tunnels: &[TunnelSummary], report: &mut Report) {
     for (index, later) in tunnels.iter().enumerate() {
         for earlier in &tunnels[..index] {
             let there = earlier.place.seen_from(&later.place);
             let of = &earlier.place.key;
             if earlier.name == later.name {
                 let what =
-                    format!("{of} ({there}) has the name {} already; write a name of its own", later.name);
+                    format!("{of} ({there}) already has the name {}; choose a different name", later.name);
                 report.fault(&later.place, what);
             }
             if let Some(address) = later.ipv6_address.filter(|_| later.ipv6_address == earlier.ipv6_address) {
                 let key = format!("{}.ipv6_address", later.place.key).into();
                 let place = Place { key, ..later.place.clone() };
-                let what = "a host has an address once; leave one";
-                report.fault(&place, format!("{address} is that of {of} ({there}) already: {what}"));
+                let what = "an address can be used only once; remove one";
+                report.fault(&place, format!("{address} is already used by {of} ({there}): {what}"));
             }
             if let Some(why) =
                 clash(&earlier.mark, &later.mark).filter(|_| later.shares_its_end_with(earlier))
             {
-                let what = format!("its packets could not be told from those of {of} ({there}): {why}");
+                let what = format!("its packets cannot be distinguished from those of {of} ({there}): {why}");
                 report.fault(&later.place, what);
             }
         }
@@ -193,21 +195,28 @@ fn clash(one: &Mark, two: &Mark) -> Option<String> {
     let elsewhere = "give one of them another address of this host";
     match (one, two) {
         (Remote(one), Remote(two)) if one == two => Some(format!(
-            "both run between the same two ends; write one [[tunnel]] with all prefixes, or {elsewhere}"
+            "both have the same two ends; write one [[tunnel]] with all prefixes, or {elsewhere}"
         )),
         (SixToFour, SixToFour) => {
-            Some(format!("both are 6to4 at the same address; leave one, or {elsewhere}"))
+            Some(format!("both are 6to4 with the same address; remove one, or {elsewhere}"))
         }
-        (Isatap, Isatap) => Some(format!("both are ISATAP at the same address; leave one, or {elsewhere}")),
+        (Isatap, Isatap) => {
+            Some(format!("both are ISATAP with the same address; remove one, or {elsewhere}"))
+        }
         (Remote(_) | SixToFour | SixRd | Isatap, _) => None,
     }
 }
 
 /// Reports tunnel devices of the kernel that take protocol 41 for an address of ours. With steering, packets pass by a device that
 /// is down; without, the kernel's module alone answers them all with "port unreachable".
-pub(super) fn check_kernel(tunnels: &[Seen], steering: Steering, host: &HostFacts, report: &mut Report) {
+pub(crate) fn check_kernel(
+    tunnels: &[TunnelSummary],
+    steering: Steering,
+    host: &HostFacts,
+    report: &mut Report,
+) {
     for device in &host.tunnels {
-        let ours = |seen: &&Seen| {
+        let ours = |seen: &&TunnelSummary| {
             device.local.is_none() || seen.local.found.is_none() || device.local == seen.local.found
         };
         let Some(seen) = tunnels.iter().find(ours) else { continue };
@@ -217,7 +226,7 @@ pub(super) fn check_kernel(tunnels: &[Seen], steering: Steering, host: &HostFact
         if device.up || steering == Steering::Off {
             report.fault(&seen.place, format!("{what}; remove it: {remove}"));
         } else {
-            let then = "while it is down and protocol 41 is steered, it does no harm";
+            let then = "it has no effect while it is down and protocol 41 is steered";
             report.warn(&seen.place, format!("{what}; {then}; to remove it: {remove}"));
         }
     }

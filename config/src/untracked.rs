@@ -5,10 +5,10 @@ use std::net::Ipv4Addr;
 
 use sixway_wire::{Prefix4, Prefix6};
 
-use super::load::Config;
-use super::ports::Ports;
-use super::routes::{Route, aggregated};
-use super::surroundings::Surroundings;
+use crate::config::Config;
+use crate::ports::Ports;
+use crate::route::{Route, aggregated};
+use crate::surroundings::Surroundings;
 
 /// More destinations than this are not listed: the kernel's routes are asked instead.
 const MAX_DESTINATIONS: usize = 4_096;
@@ -76,7 +76,7 @@ impl Config {
 }
 
 /// The fewest prefixes, without those that are everything; whether the kernel's routes have to be asked for the rest.
-fn listed<P: super::routes::Join>(mut prefixes: Vec<P>, is_all: fn(&P) -> bool) -> (Vec<P>, bool) {
+fn listed<P: crate::route::Join>(mut prefixes: Vec<P>, is_all: fn(&P) -> bool) -> (Vec<P>, bool) {
     let before = prefixes.len();
     prefixes.retain(|prefix| !is_all(prefix));
     let all = prefixes.len() < before;

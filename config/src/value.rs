@@ -8,29 +8,24 @@ use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6, PrefixError};
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::document::Document;
-use super::fault::{Place, Report, did_you_mean};
-use super::ports::Ports;
-use super::routes::Route;
-use super::schema::{Key, Kind};
-use super::text::{duration, octets};
+use crate::document::Document;
+use crate::fault::{Place, Report, did_you_mean};
+use crate::ports::Ports;
+use crate::route::Route;
+use crate::schema::{Key, Kind};
+use crate::text::{duration, octets};
+use crate::word::Word;
 
 /// A value from the document, or a default of the schema.
 #[derive(Debug)]
-pub(super) enum Held<'a> {
+pub(crate) enum Held<'a> {
     Written(&'a DeValue<'a>),
     Default(DeValue<'static>),
 }
 
-/// A word of a closed list, as the configuration writes it.
-pub(super) trait Word: Copy + 'static {
-    /// Every word with its meaning, in the schema's order.
-    const WORDS: &'static [(&'static str, Self)];
-}
-
 /// A value with its key and place.
 #[derive(Debug)]
-pub(super) struct Value<'a> {
+pub(crate) struct Value<'a> {
     pub document: &'a Document,
     pub key: &'static Key,
     pub place: Place,
@@ -88,7 +83,7 @@ impl<'a> Value<'a> {
     fn wrong_type<T>(&self, report: &mut Report) -> Option<T> {
         let (kind, example) = (self.key.kind.in_words().replace('`', ""), self.key.kind.example());
         let found = self.get().type_str();
-        self.wrong(&format!("is of type {found}; write {kind}, such as {example}"), report)
+        self.wrong(&format!("must be {kind}, not {found}; such as {example}"), report)
     }
 
     /// The text of a string.
@@ -96,7 +91,7 @@ impl<'a> Value<'a> {
         match self.get().as_str() {
             Some("") => self.wrong(&format!("is empty; write {}", self.key.kind.example()), report),
             Some(text) if text.contains(char::is_control) => {
-                self.wrong("has control characters; write it without them", report)
+                self.wrong("contains control characters; remove them", report)
             }
             Some(text) => Some(text.to_owned()),
             None => self.wrong_type(report),
@@ -166,7 +161,7 @@ impl<'a> Value<'a> {
                 self.wrong(&format!("is out of range; write {} to {}", duration(min), duration(max)), report)
             }
             Err(_) => self.wrong(
-                "is no duration; write numbers with units, such as \"5 min\" or \"2 h 4 min\"",
+                "is not a valid duration; write numbers with units, such as \"5 min\" or \"2 h 4 min\"",
                 report,
             ),
         }
@@ -185,9 +180,10 @@ impl<'a> Value<'a> {
             Some(_) => {
                 self.wrong(&format!("is out of range; write {} to {}", octets(min), octets(max)), report)
             }
-            None => {
-                self.wrong("is no size; write a number with B, KiB, MiB or GiB, such as \"16 MiB\"", report)
-            }
+            None => self.wrong(
+                "is not a valid size; write a number with B, KiB, MiB or GiB, such as \"16 MiB\"",
+                report,
+            ),
         }
     }
 
@@ -220,29 +216,30 @@ impl<'a> Value<'a> {
     /// An IPv4 address.
     pub fn address4(&self, report: &mut Report) -> Option<Ipv4Addr> {
         self.read(report, |text| {
-            text.parse().map_err(|_| "is no IPv4 address; write one such as 192.0.2.254".into())
+            text.parse().map_err(|_| "is not an IPv4 address; write one such as 192.0.2.254".into())
         })
     }
 
     /// An IPv6 address.
     pub fn address6(&self, report: &mut Report) -> Option<Ipv6Addr> {
         self.read(report, |text| {
-            text.parse().map_err(|_| "is no IPv6 address; write one such as 2001:db8::fe".into())
+            text.parse().map_err(|_| "is not an IPv6 address; write one such as 2001:db8::fe".into())
         })
     }
 
     /// An address of either family.
     pub fn address(&self, report: &mut Report) -> Option<IpAddr> {
         self.read(report, |text| {
-            text.parse().map_err(|_| "is no address; write one such as 2001:db8::1 or 192.0.2.1".into())
+            text.parse().map_err(|_| "is not an address; write one such as 2001:db8::1 or 192.0.2.1".into())
         })
     }
 
     /// An IPv4 address with a port.
     pub fn endpoint4(&self, report: &mut Report) -> Option<Endpoint4> {
         self.read(report, |text| {
-            let socket: SocketAddrV4 =
-                text.parse().map_err(|_| "is no IPv4 address with a port; write both as in 192.0.2.1:80")?;
+            let socket: SocketAddrV4 = text
+                .parse()
+                .map_err(|_| "is not an IPv4 address with a port; write both, such as 192.0.2.1:80")?;
             Ok(Endpoint4::new(*socket.ip(), socket.port()))
         })
     }
@@ -252,7 +249,7 @@ impl<'a> Value<'a> {
         self.read(report, |text| {
             let socket: SocketAddrV6 = text
                 .parse()
-                .map_err(|_| "is no IPv6 address with a port; write both as in [2001:db8::80]:80")?;
+                .map_err(|_| "is not an IPv6 address with a port; write both, such as [2001:db8::80]:80")?;
             Ok(Endpoint6::new(*socket.ip(), socket.port()))
         })
     }
@@ -260,7 +257,7 @@ impl<'a> Value<'a> {
     /// An address of either family with a port.
     pub fn socket(&self, report: &mut Report) -> Option<SocketAddr> {
         self.read(report, |text| {
-            text.parse().map_err(|_| "is no address with a port; write it as in [::1]:9464".into())
+            text.parse().map_err(|_| "is not an address with a port; write both, such as [::1]:9464".into())
         })
     }
 
@@ -272,7 +269,7 @@ impl<'a> Value<'a> {
                 (Ok(address), _) => Ok(SocketAddr::new(address, port)),
                 (_, Ok(socket)) => Ok(socket),
                 (Err(_), Err(_)) => Err(format!(
-                    "is no address; write one such as 2001:db8::53, or with its port as in [2001:db8::53]:{port}"
+                    "is not an address; write one such as 2001:db8::53, or with a port, such as [2001:db8::53]:{port}"
                 )),
             }
         })
@@ -283,7 +280,7 @@ impl<'a> Value<'a> {
         self.read(report, |text| match text.contains(':') {
             true => parse_prefix6(text).map(Route::V6),
             false if text.contains('.') => parse_prefix4(text).map(Route::V4),
-            false => Err("is no prefix; write one such as 2001:db8:1::/64 or 192.0.2.0/24".into()),
+            false => Err("is not a prefix; write one such as 2001:db8:1::/64 or 192.0.2.0/24".into()),
         })
     }
 
@@ -313,13 +310,13 @@ fn parse_size(text: &str) -> Option<u64> {
 }
 
 /// Reads an IPv4 prefix, or says what is wrong with it.
-pub(super) fn parse_prefix4(text: &str) -> Result<Prefix4, String> {
+pub(crate) fn parse_prefix4(text: &str) -> Result<Prefix4, String> {
     text.parse::<Prefix4>().map_err(|error| match error {
         PrefixError::TooLong => "is longer than the 32 bits of an IPv4 address".into(),
         PrefixError::Syntax if text.contains(':') => {
             "is not IPv4; write a prefix such as 192.0.2.0/28".into()
         }
-        PrefixError::Syntax => "is no IPv4 prefix; write one such as 192.0.2.0/28".into(),
+        PrefixError::Syntax => "is not an IPv4 prefix; write one such as 192.0.2.0/28".into(),
         PrefixError::HostBits => {
             let prefix = split(text).map(|(address, length)| Prefix4::holding(address, length).to_string());
             host_bits(text, prefix)
@@ -328,13 +325,13 @@ pub(super) fn parse_prefix4(text: &str) -> Result<Prefix4, String> {
 }
 
 /// Reads an IPv6 prefix, or says what is wrong with it.
-pub(super) fn parse_prefix6(text: &str) -> Result<Prefix6, String> {
+pub(crate) fn parse_prefix6(text: &str) -> Result<Prefix6, String> {
     text.parse::<Prefix6>().map_err(|error| match error {
         PrefixError::TooLong => "is longer than the 128 bits of an IPv6 address".into(),
         PrefixError::Syntax if !text.contains(':') => {
             "is not IPv6; write a prefix such as 64:ff9b::/96".into()
         }
-        PrefixError::Syntax => "is no IPv6 prefix; write one such as 64:ff9b::/96".into(),
+        PrefixError::Syntax => "is not an IPv6 prefix; write one such as 64:ff9b::/96".into(),
         PrefixError::HostBits => {
             let prefix = split(text).map(|(address, length)| Prefix6::holding(address, length).to_string());
             host_bits(text, prefix)

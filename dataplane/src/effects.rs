@@ -1,4 +1,4 @@
-//! What a mechanism causes besides its decision: what it counts, packets that leave next to the packet, and what a
+//! The effects of a mechanism in addition to its decision: counters, packets that it generates, and what a
 //! decision refers to.
 
 use crate::counters::Counters;
@@ -9,15 +9,15 @@ use arrayvec::ArrayVec;
 /// Outer headers of a stride, and quoted packets: one for each of its packets.
 const SCRATCH: usize = 64;
 
-/// Packets and messages that wait until they are sent; further ones are lost, as any packet may be.
-const MOST_BESIDE: usize = 256;
+/// Maximum number of generated packets that wait to be sent; further ones are lost.
+const MAX_GENERATED: usize = 256;
 
-/// What leaves next to the packets.
+/// A packet that the gateway generates.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Beside {
-    /// A packet that asks a silent connection whether it lives.
+pub enum Generated {
+    /// A probe of a silent connection.
     Probe(Box<[u8]>),
-    /// A packet that was held is dropped for this reason, and its sender is told. It is counted already. Its octets may be cut short.
+    /// An ICMP error about a held packet that was dropped for this reason and is counted already. Its octets may be truncated.
     Answer(DropReason, Box<[u8]>),
 }
 
@@ -28,7 +28,7 @@ pub struct Effects {
     pub counters: Counters,
     outers: ArrayVec<Outer, SCRATCH>,
     quoted: ArrayVec<Quoted, SCRATCH>,
-    beside: Vec<Beside>,
+    generated: Vec<Generated>,
 }
 
 impl Effects {
@@ -70,22 +70,22 @@ impl Effects {
         self.quoted.get(usize::from(index.0)).copied()
     }
 
-    /// Sends something next to the packets, if there is room.
+    /// Queues a generated packet, if there is room.
     #[cold]
-    pub fn send(&mut self, beside: Beside) {
-        if self.beside.len() < MOST_BESIDE {
-            self.beside.push(beside);
+    pub fn send(&mut self, generated: Generated) {
+        if self.generated.len() < MAX_GENERATED {
+            self.generated.push(generated);
         }
     }
 
-    /// Whether anything waits to be sent.
+    /// Whether generated packets wait to be sent.
     #[inline(always)]
-    pub fn has_beside(&self) -> bool {
-        !self.beside.is_empty()
+    pub fn has_generated(&self) -> bool {
+        !self.generated.is_empty()
     }
 
-    /// What waits to be sent.
-    pub fn take_beside(&mut self) -> Vec<Beside> {
-        core::mem::take(&mut self.beside)
+    /// The generated packets that wait to be sent.
+    pub fn take_generated(&mut self) -> Vec<Generated> {
+        core::mem::take(&mut self.generated)
     }
 }

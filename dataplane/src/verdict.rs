@@ -2,10 +2,8 @@
 //! its [`Action`] in place, and the frame leaves the engine with a [`Verdict`].
 
 use crate::drop_reason::DropReason;
-use crate::frame::Frame;
-use crate::mechanism::table::Kind;
+use crate::kind::Kind;
 use core::net::{Ipv4Addr, Ipv6Addr};
-use core::ops::Range;
 use sixway_wire::{Endpoint4, Endpoint6};
 
 /// What to do with a packet's headers, in this order. One fixed shape, executed in one pass by `rewrite` in Rust (and by a kernel fast path).
@@ -218,11 +216,11 @@ pub enum Verdict {
     Control,
     /// It is the host's own business (its own MLD or router solicitation on our device): leave it alone.
     Punted,
-    /// It was forwarded as fragments or segments, or became an answer that is sent as fragments. They stand in the outbox; its
+    /// It was forwarded as fragments or segments, or became an answer that is sent as fragments. They are in the outbox; its
     /// own buffer is spent.
     InPieces,
-    /// It was the last fragment of a packet that is complete; the packet stands in the outbox, or was dropped and counted. Or it was
-    /// joined to a super-frame that stands in another frame of the batch.
+    /// It was the last fragment of a packet that is complete; the packet is in the outbox, or was dropped and counted. Or it was
+    /// joined to a GSO packet in another frame of the batch.
     Merged,
     /// It belongs to another worker; its buffer is as far as this worker went.
     HandOver(WorkerId),
@@ -242,70 +240,3 @@ impl Verdict {
 /// Number of a worker, from zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkerId(pub u8);
-
-/// What leaves beside the packets themselves: fragments, ICMP errors, released packets. Bounded; buffers are reused.
-pub struct Outbox {
-    frames: Vec<Frame>,
-    used: usize,
-    capacity: usize,
-}
-
-impl Outbox {
-    /// An outbox for at most `capacity` frames at a time; never more than 65,535, so that [`Frame::pieces`] can number them.
-    pub fn new(capacity: usize) -> Self {
-        Self { frames: Vec::new(), used: 0, capacity: capacity.min(u16::MAX.into()) }
-    }
-
-    /// A fresh frame at the end with room for a packet of `length` octets, or [`DropReason::OutboxFull`].
-    pub fn push(&mut self, length: usize) -> Result<&mut Frame, DropReason> {
-        if self.used == self.capacity {
-            return Err(DropReason::OutboxFull);
-        }
-        if self.used == self.frames.len() {
-            self.frames.push(Frame::with_capacity(length.max(2_048)));
-        }
-        let frame = &mut self.frames[self.used];
-        if frame.space().len() < length {
-            *frame = Frame::with_capacity(length);
-        }
-        frame.received(length, Default::default());
-        frame.verdict = Verdict::Forward;
-        self.used += 1;
-        Ok(&mut self.frames[self.used - 1])
-    }
-
-    /// How many more frames fit.
-    pub fn room(&self) -> usize {
-        self.capacity - self.used
-    }
-
-    /// Takes back the frames pushed since the outbox held `length` of them: what they belonged to was refused.
-    pub fn shorten(&mut self, length: usize) {
-        self.used = self.used.min(length);
-    }
-
-    /// The numbers of the frames pushed since the outbox held `length` of them: what becomes a frame's [`Frame::pieces`].
-    pub fn since(&self, length: usize) -> Range<u16> {
-        length as u16..self.used as u16
-    }
-
-    /// The frames to send, in order.
-    pub fn frames(&mut self) -> &mut [Frame] {
-        &mut self.frames[..self.used]
-    }
-
-    /// How many frames wait.
-    pub fn len(&self) -> usize {
-        self.used
-    }
-
-    /// Whether nothing waits.
-    pub fn is_empty(&self) -> bool {
-        self.used == 0
-    }
-
-    /// Forgets the frames; their buffers are kept for reuse.
-    pub fn clear(&mut self) {
-        self.used = 0;
-    }
-}

@@ -1,7 +1,8 @@
 //! What the programs count: packets and octets that they carried on, and what they left to the kernel, by cause.
 
 use crate::layout::{COUNTERS, Counter, PASSED};
-use sixway_dataplane::mechanism::table::{Kind, Way};
+use sixway_dataplane::direction::Direction;
+use sixway_dataplane::mechanism::table::Kind;
 
 /// Why a packet was not carried on: its name in metrics and output, and what it means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,12 +51,13 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// What was carried on by the mechanisms of a kind: [`Way::Out`] and [`Way::In`].
+    /// What was carried on by the mechanisms of a kind: [`Direction::Out`] and [`Direction::In`].
     pub fn of(&self, kind: Kind) -> [Counter; 2] {
-        [Way::Out, Way::In].map(|way| self.values[2 * usize::from(kind.number()) + way as usize])
+        [Direction::Out, Direction::In]
+            .map(|direction| self.values[2 * usize::from(kind.number()) + direction as usize])
     }
 
-    /// What was carried on, by kind of mechanism: [`Way::Out`], [`Way::In`].
+    /// What was carried on, by kind of mechanism: [`Direction::Out`], [`Direction::In`].
     pub fn carried(&self) -> impl Iterator<Item = (Kind, Counter, Counter)> {
         Kind::ALL.iter().map(|kind| {
             let [out, back] = self.of(*kind);

@@ -1,7 +1,5 @@
 //! The admin API over a Unix socket, with a gateway that is none behind it.
 
-#![allow(clippy::unwrap_used)] // in a test a panic is the report
-
 use sixway::admin::{AdminError, Backend, Client, ClientError, Named, Query, router};
 use sixway::view::{
     BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Flush, Flushed, NewRemote, Page,

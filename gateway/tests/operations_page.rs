@@ -1,5 +1,5 @@
 //! `docs/operations.md` beside the code: what the DNS64 counts stands there as the code has it.
-//! `BLESS=1 cargo test -p sixway --test operations_page` writes what is made.
+//! `BLESS=1 cargo test -p sixway --test all operations_page` writes what is made.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -43,7 +43,6 @@ fn what_the_dns64_counts_is_made_from_the_code() {
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(page(), &made).expect("the page can be written");
     }
-    let what =
-        "docs/operations.md is not what the code says; BLESS=1 cargo test -p sixway --test operations_page";
+    let what = "docs/operations.md is not what the code says; BLESS=1 cargo test -p sixway --test all operations_page";
     assert!(written == made || std::env::var_os("BLESS").is_some(), "{what}");
 }

@@ -1,5 +1,4 @@
 //! The fuzzers' corpora of configurations and requests and blind mutations of them, for a short time in every test run.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 #[path = "../../fuzz/targets/admin_request.rs"]
 mod admin_request;

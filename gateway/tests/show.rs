@@ -1,7 +1,5 @@
 //! What `sixway show` prints, letter by letter.
 
-#![allow(clippy::unwrap_used)] // in a test a panic is the report
-
 use sixway::show::{self, Colour};
 use sixway::view::{
     AdvertisedRow, BindingRow, CounterRow, Device, Dns64Row, DropRow, FastPathShare, MechanismRow, Page,

@@ -1,7 +1,5 @@
 //! Workers with a simple stand-in for the engine, over links in memory.
 
-#![allow(clippy::unwrap_used)] // in a test a panic is the report
-
 use sixway::admin::{Edit, Filter};
 use sixway::worker::{
     BindingEntry, Clock, Command, Dump, DumpPage, Edited, Handover, Inlet, Position, Post, SessionEntry,

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use super::super::fault::Report;
-use super::super::section::Reader;
-use super::super::text;
+use crate::fault::Report;
+use crate::section::Reader;
+use crate::text;
 
 /// How long after their end records are given out (RFC 8767).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Bounds {
             && negative > most
         {
             let most = text::duration(most);
-            report.fault(&v.place, format!("is more than max_ttl, {most}; lower it, or raise that"));
+            report.fault(&v.place, format!("is more than max_ttl, {most}; lower it, or raise max_ttl"));
         }
         let stale = section.value("stale", report).and_then(|v| v.duration_or(report));
         let prefetch = section.value("prefetch", report).and_then(|v| v.boolean(report));
@@ -98,8 +98,7 @@ fn read_haste(section: &Reader, report: &mut Report) -> Option<(Option<u32>, Opt
     match (rate, burst) {
         (None, None) => Some((None, None)),
         (None, Some((_, place))) => {
-            report
-                .fault(&place, "means nothing without queries_per_second; write that too, or leave this out");
+            report.fault(&place, "has no effect without queries_per_second; set that too, or remove this");
             None
         }
         (Some(rate), None) => Some((Some(rate?), Some(rate?.saturating_mul(2)))),

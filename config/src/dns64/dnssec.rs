@@ -6,11 +6,11 @@ use serde::{Serialize, Serializer};
 
 use sixway_control::dns64::{Anchor, trust_anchor};
 
-use super::super::fault::Place;
-use super::super::section::Reader;
-use super::super::text::words;
-use super::Around;
+use super::context::Dns64Context;
 use super::domain_name::Name;
+use crate::fault::Place;
+use crate::section::Reader;
+use crate::word::words;
 
 words! {
     /// What clients with CD=1 and DO=0 get.
@@ -70,30 +70,30 @@ fn or_off<S: Serializer>(value: &Option<PathBuf>, serializer: S) -> Result<S::Ok
 const STATE_DIRECTORY: &str = "/var/lib/sixway";
 
 impl Dnssec {
-    pub(super) fn read(section: &Reader, around: &mut Around) -> Option<Self> {
-        let report = &mut *around.report;
+    pub(super) fn read(section: &Reader, context: &mut Dns64Context) -> Option<Self> {
+        let report = &mut *context.report;
         let validate = section.value("validate", report).and_then(|v| v.boolean(report));
         let trust_anchor = section.value("trust_anchor", report).map(|v| (v.path(report), v.place));
         let state = section.value("trust_anchor_state", report);
         for place in [trust_anchor.as_ref().map(|(_, place)| place), state.as_ref().map(|v| &v.place)] {
             if let Some(place) = place.filter(|_| validate == Some(false)) {
-                report.warn(place, "means nothing without validate = true");
+                report.warn(place, "has no effect without validate = true");
             }
         }
         let trust_anchor_state = match state {
-            None => Some(Some(PathBuf::from(format!("{STATE_DIRECTORY}/{}.trust-anchor", around.gateway)))),
+            None => Some(Some(PathBuf::from(format!("{STATE_DIRECTORY}/{}.trust-anchor", context.gateway)))),
             Some(v) if v.is_word("off") => Some(None),
             Some(v) => v.path(report).map(Some),
         };
         let insecure = section.value("insecure", report);
         if let Some(v) = insecure.as_ref().filter(|_| validate == Some(false)) {
-            report.warn(&v.place, "means nothing without validate = true");
+            report.warn(&v.place, "has no effect without validate = true");
         }
         let insecure = Name::read_all(insecure, report);
         let trust = section.value("trust_upstream_ad", report);
         let trust_upstream_ad = trust.as_ref().and_then(|v| v.boolean(report));
         if let Some(v) = trust.filter(|_| trust_upstream_ad == Some(true) && validate == Some(true)) {
-            report.warn(&v.place, "means nothing with validate = true: answers are validated here");
+            report.warn(&v.place, "has no effect with validate = true: answers are validated here");
         }
         let checking_disabled = section.value("checking_disabled", report).and_then(|v| v.word(report));
         let proofs = section.value("dnssec_ok", report);
@@ -104,11 +104,11 @@ impl Dnssec {
         let without_do = without_do.filter(|_| ad_without_do == Some(true));
         let knows_nothing = validate == Some(false) && trust_upstream_ad == Some(false);
         for v in proofs.iter().chain(&without_do).filter(|_| knows_nothing) {
-            let what = "means nothing without validate = true or trust_upstream_ad = true: nothing is known to be signed";
+            let what = "has no effect without validate = true or trust_upstream_ad = true";
             report.warn(&v.place, what);
         }
         let anchors = match &trust_anchor {
-            Some((Some(path), place)) => read_anchors(path, place, around),
+            Some((Some(path), place)) => read_anchors(path, place, context),
             Some((None, _)) => None,
             None => Some(trust_anchor::root()),
         };
@@ -126,24 +126,24 @@ impl Dnssec {
     }
 }
 
-fn read_anchors(path: &Path, place: &Place, around: &mut Around) -> Option<Vec<Anchor>> {
-    let text = match (around.read_file)(path) {
+fn read_anchors(path: &Path, place: &Place, context: &mut Dns64Context) -> Option<Vec<Anchor>> {
+    let text = match (context.read_file)(path) {
         Ok(text) => text,
         Err(error) => {
-            around.report.fault(place, format!("cannot be read: {error}"));
+            context.report.fault(place, format!("cannot be read: {error}"));
             return None;
         }
     };
     match trust_anchor::read(&text) {
         Ok(anchors) if anchors.is_empty() => {
-            around.report.fault(place, "has no record; write DS or DNSKEY records into it, one on a line");
+            context.report.fault(place, "has no records; write DS or DNSKEY records into it, one per line");
             None
         }
         Ok(anchors) => Some(anchors),
         Err(fault) => {
             let line = u32::try_from(fault.line).unwrap_or(u32::MAX);
             let there = Place { line, key: "".into(), ..Place::file(&path.to_string_lossy()) };
-            around.report.fault(&there, fault.what);
+            context.report.fault(&there, fault.what);
             None
         }
     }

@@ -3,9 +3,9 @@
 use serde::Serialize;
 use sixway_control::dns64::Wire;
 
-use super::super::fault::Report;
-use super::super::router_advertisement::is_domain_name;
-use super::super::value::Value;
+use crate::domain_name::is_domain_name;
+use crate::fault::Report;
+use crate::value::Value;
 
 /// A domain name, in lower case and without the dot at its end; never the root.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -41,16 +41,16 @@ impl Name {
     /// Reads a name, or says what is wrong with it.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         if let Some(parent) = text.strip_prefix("*.").filter(|parent| is_domain_name(parent)) {
-            return Err(format!("has a *; names below are meant anyway: write {parent}"));
+            return Err(format!("contains a *; names below are included anyway: write {parent}"));
         }
         if text == "." {
-            return Err("is the root, and so every name; leave the key out for that".into());
+            return Err("is the root and matches every name; remove the key instead".into());
         }
         if !text.is_ascii() {
-            return Err("is not in ASCII; write the name as the DNS has it, with xn--".into());
+            return Err("is not ASCII; write the name in its DNS form, with xn--".into());
         }
         if !is_domain_name(text) {
-            return Err("is no domain name; write one such as site.example".into());
+            return Err("is not a domain name; write one such as site.example".into());
         }
         Ok(Self(text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase()))
     }
@@ -61,7 +61,7 @@ impl Name {
         let place = value.place.clone();
         let items = value.items();
         if items.is_empty() {
-            report.fault(&place, "is empty; write names, or leave it out");
+            report.fault(&place, "is empty; write names, or remove it");
         }
         let mut names = Vec::with_capacity(items.len());
         for item in &items {

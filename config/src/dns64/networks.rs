@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use serde::{Serialize, Serializer};
 use sixway_wire::{Prefix4, Prefix6};
 
-use super::super::fault::Report;
-use super::super::routes::Route;
-use super::super::text;
-use super::super::value::Value;
+use crate::fault::Report;
+use crate::route::Route;
+use crate::text;
+use crate::value::Value;
 
 /// Prefixes of both families.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

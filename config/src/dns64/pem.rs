@@ -9,7 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use rustls::{self, RootCertStore};
 
-use super::super::fault::{Place, Report};
+use crate::fault::{Place, Report};
 
 /// The line that certificates begin with.
 pub(super) const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----";
@@ -18,7 +18,7 @@ pub(super) const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----";
 pub(super) const KEY: &str = "PRIVATE KEY-----";
 
 /// What is said of a file that breaks off within a certificate or key, or has other than base64 there.
-const DAMAGED: &str = "is cut short or damaged; write the file anew";
+const DAMAGED: &str = "is truncated or damaged; replace the file";
 
 /// A file that was named.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub(super) fn read(
 ) -> Option<String> {
     let what = match read_file(path) {
         Ok(text) if text.contains(mark) => return Some(text),
-        Ok(_) => format!("has no line with {mark}; write a file in PEM"),
+        Ok(_) => format!("has no line with {mark}; write a PEM file"),
         Err(error) => format!("cannot be read: {error}"),
     };
     report.fault(place, what);
@@ -54,7 +54,7 @@ pub(super) fn check_pair(certificate: &Pem, key: &Pem, report: &mut Report) {
     let chain = certificates(chain, &certificate.place, report);
     let secret = PrivateKeyDer::from_pem_slice(secret.as_bytes()).map_err(|error| match error {
         Error::NoItemsFound => {
-            "holds no private key without a passphrase; write one, as BEGIN PRIVATE KEY".to_owned()
+            "contains no private key without a passphrase; write one as BEGIN PRIVATE KEY".to_owned()
         }
         _ => DAMAGED.to_owned(),
     });
@@ -65,9 +65,12 @@ pub(super) fn check_pair(certificate: &Pem, key: &Pem, report: &mut Report) {
             Ok(_) => {}
             Err(rustls::Error::InconsistentKeys(_)) => {
                 let path = certificate.path.display();
-                report.fault(&key.place, format!("is not the key of the first certificate in {path}; write the two that belong together"));
+                report.fault(
+                    &key.place,
+                    format!("does not match the first certificate in {path}; use the matching key"),
+                );
             }
-            Err(error) => report.fault(&key.place, format!("cannot be used with its certificate: {error}")),
+            Err(error) => report.fault(&key.place, format!("cannot be used with the certificate: {error}")),
         },
     }
 }
@@ -77,7 +80,7 @@ pub(super) fn check_authorities(text: &str, place: &Place, report: &mut Report) 
     let mut roots = RootCertStore::empty();
     for certificate in certificates(text, place, report).into_iter().flatten() {
         if let Err(error) = roots.add(certificate) {
-            report.fault(place, format!("holds a certificate that cannot be used: {error}"));
+            report.fault(place, format!("contains an invalid certificate: {error}"));
         }
     }
 }
@@ -87,7 +90,7 @@ fn certificates(text: &str, place: &Place, report: &mut Report) -> Option<Vec<Ce
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
     let what = match found {
         Ok(found) if !found.is_empty() => return Some(found),
-        Ok(_) => "holds no certificate; write a file in PEM",
+        Ok(_) => "contains no certificate; write a PEM file",
         Err(_) => DAMAGED,
     };
     report.fault(place, what);

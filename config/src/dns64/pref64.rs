@@ -3,16 +3,16 @@
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_wire::Prefix6;
 
-use super::super::fault::Report;
-use super::super::router_advertisement::{Pref64, RouterAdvertisement};
-use super::super::section::Reader;
-use super::Dns64;
-use super::check::place_of;
 use super::rule::Rule;
+use super::section::Dns64;
+use crate::fault::Report;
+use crate::router_advertisement::{Pref64, RouterAdvertisement};
+use crate::section::Reader;
+use crate::section::place_of;
 
 /// Clients get one or the other, and it is not known who.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in super::super) struct Undecided<'d>(&'d [Rfc6052], &'d [Rfc6052]);
+pub(crate) struct Undecided<'d>(&'d [Rfc6052], &'d [Rfc6052]);
 
 /// How many of a prefix's clients a rule holds for.
 enum Held {
@@ -42,7 +42,7 @@ impl Rule {
 impl Dns64 {
     /// The prefixes that the addresses of clients within `hosts` are made with, whatever the name and the address, as `ipv4only.arpa` tells them
     /// (RFC 7050 §3). Where `hosts` is empty nobody knows where they are.
-    pub(in super::super) fn prefixes_for(&self, hosts: &[Prefix6]) -> Result<&[Rfc6052], Undecided<'_>> {
+    pub(crate) fn prefixes_for(&self, hosts: &[Prefix6]) -> Result<&[Rfc6052], Undecided<'_>> {
         let Some((first, others)) = hosts.split_first() else { return self.prefixes_within(None) };
         let first = self.prefixes_within(Some(*first))?;
         for hosts in others {
@@ -73,7 +73,7 @@ impl Dns64 {
     }
 
     /// Another NAT64 prefix than the one that the addresses of these hosts are made with, or no one prefix that could be told.
-    pub(super) fn warn_of_other_prefix(
+    pub(crate) fn warn_of_other_prefix(
         &self,
         it: &RouterAdvertisement,
         hosts: &[Prefix6],
@@ -83,19 +83,17 @@ impl Dns64 {
         let what = match (it.pref64, self.prefixes_for(hosts)) {
             (Pref64::None, _) | (Pref64::Auto, Ok(_)) => return,
             (Pref64::Auto, Err(Undecided(one, other))) => format!(
-                "a [[dns64.rule]] holds for some hosts of this link only: addresses are made with {} or {}, and one advertisement tells all \
-                 the same; write the one that is meant, or \"none\"",
+                "a [[dns64.rule]] holds for some hosts of this link only: addresses are made with {} or {}, and one advertisement tells all the same; write the one that is meant, or \"none\"",
                 listed(one),
                 listed(other)
             ),
             (Pref64::Prefix(told), Ok(own)) if !has(own, told) => format!(
-                "[dns64] makes addresses with {}: hosts make other addresses than they are told; leave pref64 out, or write one of the two \
-                 in both",
+                "[dns64] synthesises with {}, and hosts would use a different prefix; remove pref64, or write the same prefix in both",
                 listed(own)
             ),
             (Pref64::Prefix(told), Err(Undecided(one, other))) if !has(one, told) && !has(other, told) => {
                 format!(
-                    "[dns64] makes addresses with {} or {}: hosts make other addresses than they are told; write one of these",
+                    "[dns64] synthesises with {} or {}, and hosts would use a different prefix; write one of these",
                     listed(one),
                     listed(other)
                 )

@@ -4,15 +4,15 @@ use serde::Serializer;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_wire::Prefix6;
 
-use super::super::fault::{Place, Report};
-use super::super::nat64::Nat64;
-use super::super::section::Reader;
-use super::super::siit::Siit;
-use super::super::text;
-use super::super::value::Value;
+use crate::fault::{Place, Report};
+use crate::nat64::Nat64;
+use crate::section::Reader;
+use crate::siit::Siit;
+use crate::text;
+use crate::value::Value;
 
 /// The translators of this gateway, as far as they have a prefix.
-pub(in super::super) struct Translators {
+pub(crate) struct Translators {
     /// Stateful ones first.
     prefixes: Vec<Rfc6052>,
     /// How many of them are stateful.
@@ -68,8 +68,7 @@ impl Beside<'_> {
                     key: format!("{}.prefix", section.place().key).into(),
                     ..section.place().clone()
                 };
-                let what = "nothing here has a prefix: write a [nat64], or prefix = \"64:ff9b::/96\" and translated_elsewhere = true \
-                            if another box translates it";
+                let what = "no translator here has a prefix: write a [nat64], or prefix = \"64:ff9b::/96\" and translated_elsewhere = true if another machine translates it";
                 report.fault(&place, what);
             }
             return None;
@@ -83,22 +82,19 @@ impl Beside<'_> {
         let place = value.place.clone();
         let items = value.items();
         if items.is_empty() {
-            report.fault(&place, "is empty; write a prefix, or leave it out");
+            report.fault(&place, "is empty; write a prefix, or remove it");
             return None;
         }
         let mut prefixes: Vec<Rfc6052> = Vec::with_capacity(items.len());
         for item in &items {
             let Some(prefix) = self.read(item, report) else { continue };
             if prefixes.contains(&prefix) {
-                report.fault(&item.place, format!("{} is written twice; leave one", prefix.prefix()));
+                report.fault(&item.place, format!("{} is written twice; remove one", prefix.prefix()));
             }
             prefixes.push(prefix);
         }
         if prefixes.len() > MOST {
-            let what = format!(
-                "has {} prefixes; at most {MOST} AAAA records are made of one A record",
-                prefixes.len()
-            );
+            let what = format!("has {} prefixes; maximum {MOST}", prefixes.len());
             report.fault(&place, what);
         }
         (prefixes.len() == items.len()).then_some(prefixes)
@@ -121,7 +117,7 @@ impl Beside<'_> {
                 report.fault(&item.place, format!("no translator here has {prefix}: {}", self.mend()));
             }
             Some(here) if here.is_global_only() && !read.is_global_only() && !self.elsewhere => {
-                let what = "the translator here refuses IPv4 addresses that are not global; write translate_non_global = true there too";
+                let what = "the translator here refuses IPv4 addresses that are not global; set translate_non_global = true there too";
                 report.fault(&item.place, format!("{prefix}: {what}"));
             }
             Some(_) | None => {}
@@ -131,7 +127,7 @@ impl Beside<'_> {
 
     fn mend(&self) -> String {
         let names: Vec<String> = self.translators.prefixes.iter().map(|it| it.prefix().to_string()).collect();
-        let elsewhere = "translated_elsewhere = true if another box translates it";
+        let elsewhere = "translated_elsewhere = true if another machine translates it";
         match &names[..] {
             [] => format!("write a [nat64] with it, or {elsewhere}"),
             names => format!("write {}, or {elsewhere}", names.join(" or ")),

@@ -2,9 +2,9 @@
 
 use serde::{Serialize, Serializer};
 
-use super::super::fault::Report;
-use super::super::value::Value;
 use super::domain_name::Name;
+use crate::fault::Report;
+use crate::value::Value;
 
 /// PTR queries for addresses within the prefixes (RFC 6147 §5.3.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Reverse {
             "off" => Self::Off,
             // A name of one label is more likely a word that was meant to be one of the three.
             name if !name.contains('.') => {
-                let what = "is not \"cname\" or \"ptr\" or \"off\", and no domain name; write one of them";
+                let what = "is not \"cname\" or \"ptr\" or \"off\", and not a domain name; write one of them";
                 report.fault(&value.place, what);
                 return None;
             }

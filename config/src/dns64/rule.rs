@@ -4,13 +4,14 @@ use serde::Serialize;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_wire::Prefix4;
 
-use super::super::fault::{Place, Report};
-use super::super::schema::RULE;
-use super::super::section::Reader;
-use super::super::text::{self, words};
 use super::domain_name::Name;
 use super::networks::Networks;
 use super::prefixes::{self, Beside};
+use crate::fault::{Place, Report};
+use crate::schema::RULE;
+use crate::section::Reader;
+use crate::text;
+use crate::word::words;
 
 words! {
     /// Whether AAAA records are made.
@@ -82,7 +83,7 @@ impl Rule {
                 let place = v.place.clone();
                 Networks::read(v, report).map(|networks| {
                     if networks.is_empty() {
-                        report.fault(&place, "is empty; write prefixes, or leave it out");
+                        report.fault(&place, "is empty; write prefixes, or remove it");
                     }
                     Some(networks)
                 })
@@ -100,7 +101,7 @@ impl Rule {
         let synthesis = row.value("synthesis", report).and_then(|v| {
             let synthesis = v.word(report)?;
             if synthesis == Synthesis::Always && addresses.as_ref().is_some_and(|list| !list.is_empty()) {
-                let what = "stands beside addresses, but it is decided before an A record is seen; leave one";
+                let what = "cannot be combined with addresses, because it is decided before A records are known; remove one";
                 report.fault(&v.place, what);
             }
             Some(synthesis)
@@ -109,7 +110,7 @@ impl Rule {
             None => Some(Vec::new()),
             Some(v) => {
                 if synthesis == Some(Synthesis::Never) {
-                    report.fault(&v.place, "stands beside synthesis = \"never\"; leave one");
+                    report.fault(&v.place, "cannot be combined with synthesis = \"never\"; remove one");
                 }
                 beside.read_all(v, report)
             }
@@ -154,14 +155,14 @@ impl Rule {
         let what = if let Some((_, other)) = first {
             let there = other.seen_from(place);
             format!(
-                "never matches: the rule at {there} holds for all of it, and the first that matches decides; put this one before it"
+                "never matches: the rule at {there} matches everything before it; move this rule before it"
             )
         } else if let (Some(clients), Some(allow)) = (&self.clients, allow)
             && !allow.meets(clients)
         {
-            "never matches: its clients may not ask; add them to dns64.allow".to_owned()
+            "never matches: its clients are refused; add them to dns64.allow".to_owned()
         } else if !self.names.is_empty() && self.names.iter().all(local) {
-            "never matches: ipv4only.arpa has answers of its own (RFC 8880 §7.1)".to_owned()
+            "never matches: ipv4only.arpa is answered specially (RFC 8880 §7.1)".to_owned()
         } else {
             return;
         };

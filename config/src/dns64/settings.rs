@@ -4,18 +4,16 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use sixway_control::dns64::{self as control, Access, Anchor, Limits, Settings};
-use sixway_wire::{Prefix4, Prefix6};
 
-use super::super::host::HostAddress;
-use super::super::load::Config;
-use super::super::surroundings::Surroundings;
 use super::bounds::Stale;
 use super::dnssec::{CheckingDisabled, Dnssec, DnssecOk};
 use super::domain_name::Name;
 use super::reverse::Reverse;
 use super::rule::{ARecords, Rule, Synthesis};
+use super::section::{Dns64, Ipv4OnlyArpa, SynthesisedTtl};
 use super::upstream::{Transport, Upstream};
-use super::{Dns64, Ipv4OnlyArpa, SynthesisedTtl};
+use crate::host::HostAddress;
+use crate::surroundings::Surroundings;
 
 /// RFC 8767 §5: so long a client waits before it gets what is stale.
 const STALE_ANSWER_CLIENT_TIMEOUT: Duration = Duration::from_millis(1_800);
@@ -29,52 +27,9 @@ const MOST_SERVERS: usize = 8;
 /// Every query has an answer within this time.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-impl Config {
-    /// What each of the DNS64's threads is told; memory and waiting queries are shared out to them. `access` is
-    /// [`Config::dns64_access`], `anchors` what is believed at the start: [`Dnssec::anchors`] and what has come since.
-    pub fn dns64_settings(&self, access: Access, anchors: Vec<Anchor>) -> Option<Settings> {
-        self.dns64.as_ref().map(|dns64| dns64.settings(access, anchors))
-    }
-
-    /// Who may ask the DNS64, with the addresses of the moment: as written, else the networks of the listening interfaces, the prefixes
-    /// that hosts there are told, link-local addresses and this host itself.
-    pub fn dns64_access(&self, addresses: &[HostAddress], now: &Surroundings) -> Access {
-        let Some(dns64) = &self.dns64 else { return Access::default() };
-        if let Some(allow) = &dns64.allow {
-            return Access { v4: allow.v4.clone(), v6: allow.v6.clone() };
-        }
-        let mut access = Access {
-            v4: vec![Prefix4::holding([127, 0, 0, 0].into(), 8)],
-            v6: vec![
-                Prefix6::holding(Ipv6Addr::LOCALHOST, 128),
-                Prefix6::holding(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10),
-            ],
-        };
-        let interfaces = dns64.interfaces(addresses);
-        for own in addresses.iter().filter(|own| interfaces.contains(&&*own.interface)) {
-            match own.address {
-                // A network of length 0 is not known.
-                _ if own.length == 0 => {}
-                IpAddr::V4(address) => access.v4.push(Prefix4::holding(address, own.length)),
-                IpAddr::V6(address) => access.v6.push(Prefix6::holding(address, own.length)),
-            }
-        }
-        for it in &self.router_advertisements {
-            if it.interface.as_deref().is_some_and(|name| interfaces.contains(&name)) {
-                access.v6.extend(self.advertised(it, now).prefixes.iter().map(|row| row.prefix));
-            }
-        }
-        access.v4.sort_unstable();
-        access.v4.dedup();
-        access.v6.sort_unstable();
-        access.v6.dedup();
-        access
-    }
-}
-
 impl Dns64 {
     /// Where hosts on an interface find this DNS64, by UDP at the usual port: what router advertisements tell them (RFC 8106).
-    pub(in super::super) fn servers_on(&self, interface: &str, now: &Surroundings) -> Vec<Ipv6Addr> {
+    pub(crate) fn servers_on(&self, interface: &str, now: &Surroundings) -> Vec<Ipv6Addr> {
         let here = || now.ipv6_of(interface);
         let mut servers: Vec<Ipv6Addr> = Vec::new();
         for it in self.listening.listen.iter().filter(|it| it.port() == 53) {
@@ -92,7 +47,7 @@ impl Dns64 {
     }
 
     /// The interfaces that have the listening addresses; with one that is unspecified, all of its family.
-    pub(super) fn interfaces<'a>(&self, addresses: &'a [HostAddress]) -> Vec<&'a str> {
+    pub(crate) fn interfaces<'a>(&self, addresses: &'a [HostAddress]) -> Vec<&'a str> {
         let heard = |own: &&HostAddress| {
             let any = |it: SocketAddr| it.ip().is_unspecified() && it.is_ipv6() == own.address.is_ipv6();
             self.listening.all().any(|it| it.ip() == own.address || any(it))
@@ -103,7 +58,7 @@ impl Dns64 {
         names
     }
 
-    fn settings(&self, access: Access, anchors: Vec<Anchor>) -> Settings {
+    pub(crate) fn settings(&self, access: Access, anchors: Vec<Anchor>) -> Settings {
         let reverse_ttl = seconds(self.reverse_ttl);
         Settings {
             upstreams: self.upstreams.iter().map(Upstream::control).collect(),

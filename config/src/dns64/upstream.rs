@@ -6,17 +6,17 @@ use std::path::PathBuf;
 use serde::{Serialize, Serializer};
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 
-use super::super::fault::{Place, Report};
-use super::super::router_advertisement::is_domain_name;
-use super::super::schema::UPSTREAM;
-use super::super::section::Reader;
-use super::super::text::words;
-use super::super::value::Value;
-use super::Around;
+use super::context::Dns64Context;
 use super::domain_name::Name;
 use super::listening::Listening;
 use super::pem;
 use super::prefixes::Beside;
+use crate::domain_name::is_domain_name;
+use crate::fault::{Place, Report};
+use crate::schema::UPSTREAM;
+use crate::section::Reader;
+use crate::value::Value;
+use crate::word::words;
 
 words! {
     /// How an upstream is asked.
@@ -75,7 +75,7 @@ pub struct Upstream {
 }
 
 fn through<S: Serializer>(value: &Option<Rfc6052>, serializer: S) -> Result<S::Ok, S::Error> {
-    super::super::text::optional_prefix(value, serializer)
+    crate::text::optional_prefix(value, serializer)
 }
 
 impl Upstream {
@@ -95,26 +95,26 @@ impl Upstream {
         beside: &Beside,
         own: Option<&[Rfc6052]>,
         listening: Option<&Listening>,
-        around: &mut Around,
+        context: &mut Dns64Context,
     ) -> Option<Self> {
         let transport: Option<Transport> =
-            row.value("transport", around.report).and_then(|v| v.word(around.report));
+            row.value("transport", context.report).and_then(|v| v.word(context.report));
         let port = transport.map_or(53, Transport::port);
-        let address = row.value("address", around.report).and_then(|v| {
-            let address = v.socket_at(port, around.report)?;
-            check_address(address, &v.place, listening, around).then_some(address)
+        let address = row.value("address", context.report).and_then(|v| {
+            let address = v.socket_at(port, context.report)?;
+            check_address(address, &v.place, listening, context).then_some(address)
         });
-        let name = read_name(row, transport, around.report);
-        let path = read_path(row, transport, around.report);
-        let ca = match row.value("ca", around.report) {
+        let name = read_name(row, transport, context.report);
+        let path = read_path(row, transport, context.report);
+        let ca = match row.value("ca", context.report) {
             None => Some(None),
-            Some(v) => read_ca(&v, transport, around),
+            Some(v) => read_ca(&v, transport, context),
         };
-        let through = match row.value("through", around.report) {
+        let through = match row.value("through", context.report) {
             None => Some(None),
-            Some(v) => read_through(&v, beside, own, address, around.report).map(Some),
+            Some(v) => read_through(&v, beside, own, address, context.report).map(Some),
         };
-        let names = Name::read_all(row.value("names", around.report), around.report);
+        let names = Name::read_all(row.value("names", context.report), context.report);
         Some(Self {
             address: address?,
             transport: transport?,
@@ -141,34 +141,34 @@ pub(super) fn read_all(
     beside: &Beside,
     own: Option<&[Rfc6052]>,
     listening: Option<&Listening>,
-    around: &mut Around,
+    context: &mut Dns64Context,
 ) -> Option<Vec<Upstream>> {
-    let rows = section.sections("upstream", &UPSTREAM, around.report);
+    let rows = section.sections("upstream", &UPSTREAM, context.report);
     if rows.is_empty() {
         // What is missing, or no table, is told by who reads the key.
-        if section.value("upstream", around.report).is_some_and(|v| v.items().is_empty()) {
+        if section.value("upstream", context.report).is_some_and(|v| v.items().is_empty()) {
             let key = format!("{}.upstream", section.place().key).into();
             let place = Place { key, ..section.place().clone() };
-            around.report.fault(&place, "is empty; write a server that questions go to");
+            context.report.fault(&place, "is empty; write at least one DNS server");
         }
         return None;
     }
     let mut upstreams: Vec<(Option<Upstream>, Place)> = Vec::with_capacity(rows.len());
     for row in &rows {
-        let one = Upstream::read(row, beside, own, listening, around);
+        let one = Upstream::read(row, beside, own, listening, context);
         if let Some(one) = &one {
             let same = upstreams.iter().find(|(other, _)| other.as_ref().is_some_and(|o| o.repeats(one)));
             if let Some((_, place)) = same {
                 let there = place.seen_from(row.place());
-                around.report.fault(row.place(), format!("is the same as another ({there}); leave one"));
+                context.report.fault(row.place(), format!("is the same as another ({there}); remove one"));
             }
         }
         upstreams.push((one, row.place().clone()));
     }
     let upstreams: Vec<Upstream> = upstreams.into_iter().map(|(one, _)| one).collect::<Option<_>>()?;
     if !upstreams.is_empty() && upstreams.iter().all(|it| !it.names.is_empty()) {
-        let what = "every upstream has names: nobody is asked about others, which are answered with SERVFAIL";
-        around.report.warn(section.place(), what);
+        let what = "every upstream has names: other names are answered with SERVFAIL";
+        context.report.warn(section.place(), what);
     }
     Some(upstreams)
 }
@@ -177,24 +177,24 @@ fn check_address(
     address: SocketAddr,
     place: &Place,
     listening: Option<&Listening>,
-    around: &mut Around,
+    context: &mut Dns64Context,
 ) -> bool {
     let ip = address.ip();
     let broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
     let link_local =
         matches!(address, SocketAddr::V6(it) if it.ip().is_unicast_link_local() && it.scope_id() == 0);
     let what = if address.port() == 0 {
-        "has port 0, which is none; ports are 1 to 65535"
+        "port 0 is not valid; write 1 to 65535"
     } else if ip.is_unspecified() || ip.is_multicast() || broadcast {
-        "is no server's address; write a unicast address"
+        "is not a valid server address; write a unicast address"
     } else if link_local {
-        "is link-local and does not say where; append the interface's number, as in [fe80::1%2]:53"
-    } else if listening.is_some_and(|it| it.hears(address, around)) {
-        "is where this DNS64 itself listens: questions would go round for ever; write another server"
+        "is link-local and needs an interface; append its number, such as [fe80::1%2]:53"
+    } else if listening.is_some_and(|it| it.hears(address, context)) {
+        "is where this DNS64 itself listens: queries would loop; write another server"
     } else {
         return true;
     };
-    around.report.fault(place, format!("{address} {what}"));
+    context.report.fault(place, format!("{address} {what}"));
     false
 }
 
@@ -203,8 +203,10 @@ fn read_name(row: &Reader, transport: Option<Transport>, report: &mut Report) ->
     let Some(value) = row.value("name", report) else {
         if secured {
             let place = Place { key: format!("{}.name", row.place().key).into(), ..row.place().clone() };
-            report
-                .fault(&place, "is missing: the certificate is checked for it; write name = \"dns.example\"");
+            report.fault(
+                &place,
+                "is missing: it is compared with the certificate; write name = \"dns.example\"",
+            );
             return None;
         }
         return Some(None);
@@ -213,11 +215,11 @@ fn read_name(row: &Reader, transport: Option<Transport>, report: &mut Report) ->
     if !secured && transport.is_some() {
         report.fault(
             &value.place,
-            "is for certificates; write transport = \"tls\" or \"https\", or leave it out",
+            "applies only to certificates; set transport = \"tls\" or \"https\", or remove it",
         );
     }
     if !is_domain_name(&name) && name.parse::<IpAddr>().is_err() {
-        report.fault(&value.place, "is no name of a server; write one such as dns.example");
+        report.fault(&value.place, "is not a valid server name; write one such as dns.example");
         return None;
     }
     Some(Some(name))
@@ -229,25 +231,29 @@ fn read_path(row: &Reader, transport: Option<Transport>, report: &mut Report) ->
     let path = value.text(report)?;
     let plain = path.bytes().all(|b| b.is_ascii_graphic() && !b"{}#\"<>\\^`|".contains(&b));
     if !path.starts_with('/') || !plain {
-        report.fault(&value.place, "is no path; write one such as /dns-query");
+        report.fault(&value.place, "is not a valid path; write one such as /dns-query");
         return None;
     }
     if !https && transport.is_some() {
-        report.fault(&value.place, "is for HTTPS; write transport = \"https\", or leave it out");
+        report.fault(&value.place, "applies only to HTTPS; set transport = \"https\", or remove it");
     }
     Some(Some(path))
 }
 
-fn read_ca(value: &Value, transport: Option<Transport>, around: &mut Around) -> Option<Option<PathBuf>> {
-    let path = value.path(around.report)?;
+fn read_ca(
+    value: &Value,
+    transport: Option<Transport>,
+    context: &mut Dns64Context,
+) -> Option<Option<PathBuf>> {
+    let path = value.path(context.report)?;
     if transport.is_some_and(Transport::is_secured) {
-        let text = pem::read(&path, pem::CERTIFICATE, &value.place, around.read_file, around.report);
+        let text = pem::read(&path, pem::CERTIFICATE, &value.place, context.read_file, context.report);
         if let Some(text) = text {
-            pem::check_authorities(&text, &value.place, around.report);
+            pem::check_authorities(&text, &value.place, context.report);
         }
     } else if transport.is_some() {
-        let what = "is for certificates; write transport = \"tls\" or \"https\", or leave it out";
-        around.report.fault(&value.place, what);
+        let what = "applies only to certificates; set transport = \"tls\" or \"https\", or remove it";
+        context.report.fault(&value.place, what);
     }
     Some(Some(path))
 }
@@ -263,9 +269,9 @@ fn read_through(
         // Without one, that of [dns64] was found missing already.
         true => beside.translators.first_nat64().or_else(|| own?.first().copied())?,
         false => {
-            let written = super::super::nat64::read_prefix(value, false, report)?;
+            let written = crate::translator_prefix::read_prefix(value, false, report)?;
             if !beside.elsewhere && beside.translators.lack(written.prefix()) {
-                let what = "questions through it reach nobody, unless translated_elsewhere = true says that another box translates it";
+                let what = "queries through it get no answer, unless another machine translates it (translated_elsewhere = true)";
                 let prefix = written.prefix();
                 report.warn(&value.place, format!("no translator here has {prefix}: {what}"));
             }
@@ -274,8 +280,10 @@ fn read_through(
     };
     match address.map(|address| address.ip()) {
         Some(IpAddr::V6(_)) => {
-            report
-                .fault(&value.place, "is for IPv4 upstreams; this one is asked by IPv6 anyway: leave it out");
+            report.fault(
+                &value.place,
+                "applies only to IPv4 upstreams; this one has an IPv6 address: remove it",
+            );
         }
         Some(IpAddr::V4(address)) if prefix.permit(address).is_err() => {
             let what = "is not global, and 64:ff9b::/96 may not stand before it (RFC 6052 §3.1); write translate_non_global = true \

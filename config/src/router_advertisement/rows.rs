@@ -5,10 +5,11 @@ use std::time::Duration;
 use serde::Serialize;
 use sixway_wire::Prefix6;
 
-use super::super::fault::{Place, Report};
-use super::super::section::Reader;
-use super::super::text;
-use super::{Lifetime, Names, RouterPreference, read_lifetime};
+use super::lifetime::{Lifetime, RouterPreference, read_lifetime};
+use super::names::Names;
+use crate::fault::{Place, Report};
+use crate::section::Reader;
+use crate::text;
 
 /// A prefix of the link.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -59,7 +60,7 @@ impl AdvertisedPrefix {
             let prefix = v.prefix6(report)?;
             let address = prefix.address();
             if address.is_unicast_link_local() || address.is_multicast() {
-                report.fault(&v.place, "is no prefix of hosts' addresses (RFC 4861 §4.6.2)");
+                report.fault(&v.place, "is not a valid prefix for hosts (RFC 4861 §4.6.2)");
             }
             Some((prefix, v.place))
         });
@@ -94,13 +95,13 @@ impl AdvertisedPrefix {
                 return None;
             }
             (Some(_), Some((_, place))) => {
-                report.fault(&place, "stands beside prefix; leave one");
+                report.fault(&place, "cannot be combined with prefix; remove one");
                 return None;
             }
             (Some(prefix), None) => {
                 let (prefix, place) = prefix?;
                 if autonomous == Some(true) && prefix.length() != 64 {
-                    let what = "hosts make addresses only of /64 (RFC 4862 §5.5.3 d); write autonomous = false, or a /64";
+                    let what = "hosts configure addresses only from a /64 (RFC 4862 §5.5.3 d); write autonomous = false, or a /64";
                     report.warn(&place, format!("is {} bits long: {what}", prefix.length()));
                 }
                 (Some(prefix), None)
@@ -131,17 +132,18 @@ fn check_subnet(
     report: &mut Report,
 ) {
     let Some((_, length)) = names.delegated.iter().find(|(name, _)| name == from) else {
-        let what =
-            "no [six_to_four] router and no [six_rd] customer edge has this name; write one, or its name";
+        let what = "no [six_to_four] router and no [six_rd] customer edge has this name; add one, or write the name of one";
         report.fault(place, what);
         return;
     };
     let (Some(length), Some((subnet, at))) = (length, subnet) else { return };
     match 64_u8.checked_sub(*length) {
-        None => report.fault(place, format!("its delegated prefix is {length} bits long, and has no /64")),
+        None => {
+            report.fault(place, format!("its delegated prefix is {length} bits long and contains no /64"))
+        }
         Some(bits) if bits < 32 && *subnet >> bits != 0 => {
             let most = (1_u64 << bits) - 1;
-            report.fault(at, format!("is more than the delegated /{length} has; write 0 to {most}"));
+            report.fault(at, format!("is out of range for the delegated /{length}; write 0 to {most}"));
         }
         Some(_) => {}
     }

@@ -1,20 +1,20 @@
 //! The rows of the schema: tunnels of IPv6 in IPv4.
 
-use super::{Absent, Key, Kind, Section, Times, key};
+use super::key::{Absent, Key, Kind, Section, Times, key};
 
 /// This end of a tunnel, for the mechanisms that call it `address`.
 const LOCAL: &[Key] = &[
     key(
         "address",
         Kind::Address4,
-        Absent::Means("that of `interface`"),
-        "This end: an IPv4 address that this host has.",
+        Absent::Means("the address of `interface`"),
+        "Local end of the tunnel: an IPv4 address of this host.",
     ),
     key(
         "interface",
         Kind::Text,
-        Absent::Means("`address` is written"),
-        "This end: the IPv4 address of this interface, followed when it changes. Either this or `address` is written.",
+        Absent::Means("set `address` instead"),
+        "Local end of the tunnel: the IPv4 address of this interface; the tunnel follows changes of it. Set either this or `address`.",
     ),
 ];
 
@@ -23,45 +23,45 @@ const MTU: &[Key] = &[key(
     "mtu",
     Kind::IntegerOr { word: "dynamic", min: 1_280, max: 65_515 },
     Absent::Default("1280"),
-    "Octets of IPv6 packet that go in whole: a number up to `tun.mtu`, whatever the path (RFC 4213 §3.2.1), or what the IPv4 path is found to carry (§3.2.2).",
+    "Tunnel MTU in octets: a number up to `tun.mtu`, whatever the path (RFC 4213 §3.2.1), or `\"dynamic\"`, the path MTU to the remote end (§3.2.2).",
 )];
 
 /// Keys that every tunnel has: its outer header (RFC 4213 §3).
-pub(in super::super) const OUTER_HEADER: &[Key] = &[
+pub(crate) const OUTER_HEADER: &[Key] = &[
     key(
         "ttl",
         Kind::IntegerOr { word: "copy", min: 1, max: 255 },
         Absent::Default("64"),
-        "TTL or hop limit of the outer header; `\"copy\"`: that of the packet inside (RFC 4213 §3.3, RFC 2473 §6.3).",
+        "TTL or hop limit of the outer header; `\"copy\"`: copied from the inner packet (RFC 4213 §3.3, RFC 2473 §6.3).",
     ),
     key(
         "traffic_class",
         Kind::IntegerOr { word: "copy", min: 0, max: 255 },
         Absent::Default("\"copy\""),
-        "DSCP of the outer header, in the upper six bits: that of the packet inside, or of this value (RFC 2983 §4.1).",
+        "DSCP of the outer header, in the upper six bits: copied from the inner packet, or this value (RFC 2983 §4.1).",
     ),
     key(
         "ecn",
         Kind::Choice(&["normal", "compatibility"]),
         Absent::Default("\"compatibility\""),
-        "What goes into the ECN field of the outer header: `\"normal\"` copies it, for an other end that follows RFC 6040; `\"compatibility\"` clears it (RFC 6040 §4.1). What comes out is always as RFC 6040 §4.2 says.",
+        "ECN field of the outer header: `\"normal\"` copies it, for a remote end that follows RFC 6040; `\"compatibility\"` clears it (RFC 6040 §4.1). Decapsulation always follows RFC 6040 §4.2.",
     ),
     key(
         "outer_fragments",
         Kind::Choice(&["allowed", "never"]),
         Absent::Default("\"allowed\""),
-        "A tunnel packet larger than the next link: it may be cut, or it is refused and its sender told what would fit.",
+        "Tunnel packets larger than the next link's MTU: fragmented, or dropped with a Packet Too Big to the sender.",
     ),
     key(
         "clamp_mss",
         Kind::Boolean,
         Absent::Default("true"),
-        "Lower the MSS option of TCP SYNs to what the tunnel's MTU carries.",
+        "Lower the MSS option of TCP SYNs to what the tunnel's MTU allows.",
     ),
 ];
 
 /// `[six_to_four]`.
-pub(in super::super) static SIX_TO_FOUR: Section = Section {
+pub(crate) static SIX_TO_FOUR: Section = Section {
     name: "six_to_four",
     times: Times::Several,
     groups: &[
@@ -69,14 +69,14 @@ pub(in super::super) static SIX_TO_FOUR: Section = Section {
             key(
                 "name",
                 Kind::Text,
-                Absent::Means("`six_to_four`; of several, `six_to_four-1`, `six_to_four-2`, …"),
-                "What it is called in `sixway show`, in metrics and by `router_advertisement`.",
+                Absent::Means("`six_to_four`; with several sections `six_to_four-1`, `six_to_four-2`, …"),
+                "Name in `sixway show`, in metrics and for `router_advertisement`.",
             ),
             key(
                 "role",
                 Kind::Choice(&["relay", "router", "host"]),
                 Absent::Fault,
-                "A relay between 6to4 sites and native IPv6, the router of a site, or a single host (RFC 3056 §1.1).",
+                "`\"relay\"` between 6to4 sites and native IPv6, `\"router\"` of a site, or single `\"host\"` (RFC 3056 §1.1).",
             ),
         ],
         LOCAL,
@@ -84,20 +84,20 @@ pub(in super::super) static SIX_TO_FOUR: Section = Section {
             key(
                 "nat_address",
                 Kind::Address4,
-                Absent::Means("this end's own address"),
-                "The IPv4 address that stands in the 6to4 prefix where a NAT before this host changes its own: that NAT hands protocol 41 to this host (RFC 3056 §5.8).",
+                Absent::Means("the local address"),
+                "Outer IPv4 address of the NAT in front of this host, if that NAT forwards protocol 41 to this host. The 6to4 prefix is derived from it (RFC 3056 §5.8).",
             ),
             key(
                 "relay",
                 Kind::Address4,
-                Absent::Means("only 6to4 destinations are reached"),
-                "The relay that packets to native IPv6 go to, for routers and hosts. With it there is a default route into the device.",
+                Absent::Means("only 6to4 destinations are reachable"),
+                "Relay for packets to native IPv6, for routers and hosts. It adds a default route into the device.",
             ),
             key(
                 "native_sources",
                 Kind::Addresses4Or("any"),
                 Absent::Default("\"any\""),
-                "The relays that packets from native IPv6 are accepted from, by routers and hosts: the way back is often another relay's (RFC 3964 §1).",
+                "Relays from which routers and hosts accept packets of native IPv6: the return path often uses another relay (RFC 3964 §1).",
             ),
         ],
         MTU,
@@ -106,7 +106,7 @@ pub(in super::super) static SIX_TO_FOUR: Section = Section {
 };
 
 /// `[six_rd]`.
-pub(in super::super) static SIX_RD: Section = Section {
+pub(crate) static SIX_RD: Section = Section {
     name: "six_rd",
     times: Times::Several,
     groups: &[
@@ -114,14 +114,14 @@ pub(in super::super) static SIX_RD: Section = Section {
             key(
                 "name",
                 Kind::Text,
-                Absent::Means("`six_rd`; of several, `six_rd-1`, `six_rd-2`, …"),
-                "What it is called in `sixway show`, in metrics and by `router_advertisement`.",
+                Absent::Means("`six_rd`; with several sections `six_rd-1`, `six_rd-2`, …"),
+                "Name in `sixway show`, in metrics and for `router_advertisement`.",
             ),
             key(
                 "role",
                 Kind::Choice(&["customer_edge", "border_relay"]),
                 Absent::Fault,
-                "A customer's router, or the provider's way to the rest of IPv6 (RFC 5969 §3).",
+                "The router of a customer, or the provider's relay to the rest of IPv6 (RFC 5969 §3).",
             ),
             key(
                 "prefix",
@@ -133,13 +133,13 @@ pub(in super::super) static SIX_RD: Section = Section {
                 "ipv4_mask_length",
                 Kind::Integer { min: 0, max: 32 },
                 Absent::Default("0"),
-                "IPv4MaskLen: so many leading bits are the same in all customers' IPv4 addresses, and left out of their prefixes (RFC 5969 §7.1.1).",
+                "IPv4MaskLen: number of leading bits that all customers' IPv4 addresses have in common; they are left out of the delegated prefixes (RFC 5969 §7.1.1).",
             ),
             key(
                 "ipv4_common",
                 Kind::Prefix4,
-                Absent::Means("the leading bits of this end's address"),
-                "These bits, where a border relay has an address outside of its customers'; as long as `ipv4_mask_length`.",
+                Absent::Means("the leading bits of the local address"),
+                "These common bits, if the border relay's own address is not within them; its length is `ipv4_mask_length`.",
             ),
         ],
         LOCAL,
@@ -153,8 +153,8 @@ pub(in super::super) static SIX_RD: Section = Section {
             key(
                 "other_relays",
                 Kind::Prefixes4,
-                Absent::Means("only those of 6to4, 192.88.99.0/24"),
-                "Where relays of other tunnels in the provider's network are: a border relay takes nothing from there and sends nothing there (RFC 5969 §12).",
+                Absent::Means("only the 6to4 anycast network, 192.88.99.0/24"),
+                "Networks of relays of other tunnels in the provider's network: a border relay accepts no packets from there and sends none there (RFC 5969 §12).",
             ),
         ],
         MTU,
@@ -163,7 +163,7 @@ pub(in super::super) static SIX_RD: Section = Section {
 };
 
 /// `[tunnel]`.
-pub(in super::super) static TUNNEL: Section = Section {
+pub(crate) static TUNNEL: Section = Section {
     name: "tunnel",
     times: Times::Several,
     groups: &[
@@ -171,56 +171,56 @@ pub(in super::super) static TUNNEL: Section = Section {
             key(
                 "name",
                 Kind::Text,
-                Absent::Means("`tunnel`; of several, `tunnel-1`, `tunnel-2`, …"),
-                "What it is called in `sixway show` and in metrics.",
+                Absent::Means("`tunnel`; with several sections `tunnel-1`, `tunnel-2`, …"),
+                "Name in `sixway show` and in metrics.",
             ),
             key(
                 "local",
                 Kind::Address4,
-                Absent::Means("that of `interface`"),
-                "This end: an IPv4 address that this host has.",
+                Absent::Means("the address of `interface`"),
+                "Local end of the tunnel: an IPv4 address of this host.",
             ),
             key(
                 "interface",
                 Kind::Text,
-                Absent::Means("`local` is written"),
-                "This end: the IPv4 address of this interface, followed when it changes. Either this or `local` is written.",
+                Absent::Means("set `local` instead"),
+                "Local end of the tunnel: the IPv4 address of this interface; the tunnel follows changes of it. Set either this or `local`.",
             ),
             key(
                 "remote",
                 Kind::Text,
                 Absent::Fault,
-                "The other end: an IPv4 address, or a name that the DNS knows, asked again each `remote_refresh`. It is never learnt from packets.",
+                "Remote end of the tunnel: an IPv4 address, or a DNS name, which is resolved again each `remote_refresh`. It is never learnt from packets.",
             ),
             key(
                 "remote_refresh",
                 Kind::Duration { min: 5, max: 86_400 },
                 Absent::Default("\"1 min\""),
-                "How often the DNS is asked for a `remote` that is a name.",
+                "How often a `remote` that is a name is resolved.",
             ),
             key(
                 "remote_within",
                 Kind::Prefixes4,
                 Absent::Means("anywhere"),
-                "Where the name may lead: other answers of the DNS are not taken.",
+                "Networks that the name may resolve to; other addresses are ignored.",
             ),
             key(
                 "prefixes",
                 Kind::Prefixes6,
                 Absent::Fault,
-                "What is behind the other end: it is routed into the tunnel. `\"::/0\"` for a way to the rest of IPv6.",
+                "Prefixes behind the remote end: they are routed into the tunnel. Use `\"::/0\"` for a default route.",
             ),
             key(
                 "strict_sources",
                 Kind::Boolean,
                 Absent::Default("true"),
-                "Take only packets whose inner source lies within `prefixes` (RFC 4213 §3.6).",
+                "Accept only packets whose inner source address is within `prefixes` (RFC 4213 §3.6).",
             ),
             key(
                 "ipv6_address",
                 Kind::Address6,
                 Absent::Means("none"),
-                "An IPv6 address that this host gets on the device, to speak through the tunnel itself.",
+                "IPv6 address of this host on the device, for its own traffic through the tunnel.",
             ),
         ],
         MTU,
@@ -229,7 +229,7 @@ pub(in super::super) static TUNNEL: Section = Section {
 };
 
 /// `[isatap]`.
-pub(in super::super) static ISATAP: Section = Section {
+pub(crate) static ISATAP: Section = Section {
     name: "isatap",
     times: Times::Several,
     groups: &[
@@ -237,8 +237,8 @@ pub(in super::super) static ISATAP: Section = Section {
             key(
                 "name",
                 Kind::Text,
-                Absent::Means("`isatap`; of several, `isatap-1`, `isatap-2`, …"),
-                "What it is called in `sixway show`, in metrics and by `router_advertisement`.",
+                Absent::Means("`isatap`; with several sections `isatap-1`, `isatap-2`, …"),
+                "Name in `sixway show`, in metrics and for `router_advertisement`.",
             ),
             key(
                 "role",
@@ -252,7 +252,7 @@ pub(in super::super) static ISATAP: Section = Section {
             key(
                 "prefix",
                 Kind::Prefix6,
-                Absent::Means("a host learns it"),
+                Absent::Means("learnt, by a host"),
                 "The site's prefix, 64 bits long, which a router advertises (RFC 5214 §8.3.2).",
             ),
             key(
@@ -265,13 +265,13 @@ pub(in super::super) static ISATAP: Section = Section {
                 "min_solicit_interval",
                 Kind::Duration { min: 4, max: 86_400 },
                 Absent::Means("2 min, for a host"),
-                "MinRouterSolicitInterval: a host asks the same router again no sooner (RFC 5214 §8.3.4).",
+                "MinRouterSolicitInterval: minimum time between two solicitations to the same router (RFC 5214 §8.3.4).",
             ),
             key(
                 "locators",
                 Kind::Prefixes4,
                 Absent::Means("anywhere"),
-                "The site's IPv4 networks: nothing comes from elsewhere or goes there (RFC 6324 §3.1).",
+                "The site's IPv4 networks: packets from other networks are dropped, and none are sent there (RFC 6324 §3.1).",
             ),
         ],
         MTU,
@@ -280,7 +280,7 @@ pub(in super::super) static ISATAP: Section = Section {
 };
 
 /// `[tunnels]`.
-pub(in super::super) static TUNNELS: Section = Section {
+pub(crate) static TUNNELS: Section = Section {
     name: "tunnels",
     times: Times::Once,
     groups: &[&[
@@ -288,7 +288,7 @@ pub(in super::super) static TUNNELS: Section = Section {
             "steering",
             Kind::Choice(&["auto", "on", "off"]),
             Absent::Default("\"auto\""),
-            "Whether an eBPF program brings protocol 41 from the interfaces into the device. `\"auto\"`: where the kernel allows it; else, and with `\"off\"`, it comes through raw sockets. `shared` pools cannot be without.",
+            "Whether an eBPF program steers protocol 41 from the interfaces into the device. `\"auto\"`: where the kernel supports it; otherwise, and with `\"off\"`, packets arrive through raw sockets. `shared` pools require steering.",
         ),
         key(
             "interfaces",
@@ -296,7 +296,7 @@ pub(in super::super) static TUNNELS: Section = Section {
             Absent::Means(
                 "the interface that has the tunnel's or pool's address; all but `lo` if that is `lo`",
             ),
-            "The interfaces that protocol 41, and the ports of `shared` pools, are steered from.",
+            "Interfaces from which protocol 41 and the ports of `shared` pools are steered.",
         ),
     ]],
 };

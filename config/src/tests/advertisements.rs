@@ -43,8 +43,7 @@ fn nothing_is_advertised_unless_it_is_written_and_nowhere_else() {
 /// RFC 5969 §4: the gateway does not know the lease of its IPv4 address.
 #[test]
 fn a_6rd_prefix_is_advertised_for_ninety_minutes_at_most() {
-    let edge = "[six_rd]\nrole = \"customer_edge\"\nprefix = \"2001:db8::/32\"\nipv4_mask_length = 0\ninterface = \"eth0\"\n\
-                border_relays = [\"198.51.100.1\"]\n";
+    let edge = "[six_rd]\nrole = \"customer_edge\"\nprefix = \"2001:db8::/32\"\nipv4_mask_length = 0\ninterface = \"eth0\"\nborder_relays = [\"198.51.100.1\"]\n";
     let one = good(&format!("{OWN}{edge}{LAN}prefixes = [{{ from = \"six_rd\" }}]\n"));
     let seconds = |seconds| Lifetime::For(Duration::from_secs(seconds));
     assert_eq!(
@@ -71,12 +70,7 @@ fn a_prefix_that_follows_has_the_lifetimes_of_rfc_9096() {
 
 #[test]
 fn everything_that_can_be_said_is_read_and_written_out_again() {
-    let text = "[router_advertisement]\ninterface = \"eth0\"\nmax_interval = \"20 s\"\nmin_interval = \"5 s\"\nrouter_lifetime = \"0 s\"\n\
-         preference = \"high\"\nmanaged = true\nother = true\nhop_limit = 0\nmtu = 1480\nreachable_time = \"30 s\"\n\
-         retransmit_timer = \"500 ms\"\nrdnss = [\"2001:db8::53\"]\ndnssl = [\"site.example\"]\ndns_lifetime = \"infinite\"\n\
-         captive_portal = \"https://portal.example/api\"\npref64 = \"64:ff9b::/96\"\npref64_lifetime = \"10 min\"\ngoodbye = false\n\
-         routes = [{ prefix = \"2001:db8:2::/48\", preference = \"low\", lifetime = \"1 h\" }]\n\
-         [[router_advertisement.prefixes]]\nprefix = \"2001:db8:1::/64\"\non_link = false\nvalid_lifetime = \"infinite\"\n";
+    let text = "[router_advertisement]\ninterface = \"eth0\"\nmax_interval = \"20 s\"\nmin_interval = \"5 s\"\nrouter_lifetime = \"0 s\"\npreference = \"high\"\nmanaged = true\nother = true\nhop_limit = 0\nmtu = 1480\nreachable_time = \"30 s\"\nretransmit_timer = \"500 ms\"\nrdnss = [\"2001:db8::53\"]\ndnssl = [\"site.example\"]\ndns_lifetime = \"infinite\"\ncaptive_portal = \"https://portal.example/api\"\npref64 = \"64:ff9b::/96\"\npref64_lifetime = \"10 min\"\ngoodbye = false\nroutes = [{ prefix = \"2001:db8:2::/48\", preference = \"low\", lifetime = \"1 h\" }]\n[[router_advertisement.prefixes]]\nprefix = \"2001:db8:1::/64\"\non_link = false\nvalid_lifetime = \"infinite\"\n";
     let one = good(text);
     assert_eq!((one.retransmit_timer, one.mtu), (Duration::from_millis(500), Some(1_480)));
     assert_eq!(one.routes[0].preference, RouterPreference::Low);
@@ -94,20 +88,23 @@ fn a_network_without_a_portal_may_say_so() {
 #[test]
 fn what_cannot_be_said_is_told() {
     for (line, said) in [
-        ("over = \"isatap\"", "over = \"isatap\"  stands beside interface; leave one"),
+        ("over = \"isatap\"", "over = \"isatap\"  cannot be combined with interface; remove one"),
         (
             "min_interval = \"9 min\"",
-            "min_interval = \"9 min\"  is more than three quarters of max_interval; write 7 min 30 s at most",
+            "min_interval = \"9 min\"  is more than three quarters of max_interval; maximum 7 min 30 s",
         ),
         (
             "router_lifetime = \"5 min\"",
-            "router_lifetime = \"5 min\"  is less than max_interval: hosts would forget the router in between; write 0 s or more than that",
+            "router_lifetime = \"5 min\"  is less than max_interval: the router would expire between advertisements; write 0 s or a longer time",
         ),
-        ("rdnss = \"ff02::1\"", "rdnss = \"ff02::1\"  ff02::1 is no server's address"),
-        ("dnssl = \"a..b\"", "dnssl = \"a..b\"  \"a..b\" is no domain name; write one such as site.example"),
+        ("rdnss = \"ff02::1\"", "rdnss = \"ff02::1\"  ff02::1 is not a valid server address"),
+        (
+            "dnssl = \"a..b\"",
+            "dnssl = \"a..b\"  \"a..b\" is not a domain name; write one such as site.example",
+        ),
         (
             "captive_portal = \"http://x\"",
-            "captive_portal = \"http://x\"  is no URI of an API; write one that begins with https://, of at most 255 octets (RFC 8910 §2)",
+            "captive_portal = \"http://x\"  is not a valid API URI; write one that begins with https://, at most 255 octets (RFC 8910 §2)",
         ),
         (
             "pref64 = \"2001:db8::/95\"",
@@ -119,11 +116,11 @@ fn what_cannot_be_said_is_told() {
         ),
         (
             "prefixes = [{ from = \"x\" }]",
-            "prefixes[0].from = \"x\"  no [six_to_four] router and no [six_rd] customer edge has this name; write one, or its name",
+            "prefixes[0].from = \"x\"  no [six_to_four] router and no [six_rd] customer edge has this name; add one, or write the name of one",
         ),
         (
             "prefixes = [{ prefix = \"fe80::/64\" }]",
-            "prefixes[0].prefix = \"fe80::/64\"  is no prefix of hosts' addresses (RFC 4861 §4.6.2)",
+            "prefixes[0].prefix = \"fe80::/64\"  is not a valid prefix for hosts (RFC 4861 §4.6.2)",
         ),
         (
             "prefixes = [{ prefix = \"2001:db8:1::/64\", valid_lifetime = \"1 d\", preferred_lifetime = \"2 d\" }]",
@@ -141,7 +138,7 @@ fn what_cannot_be_said_is_told() {
     faults(
         "[[router_advertisement]]\ninterface = \"eth0\"\n[[router_advertisement]]\ninterface = \"eth0\"\n",
         &[
-            "sixway.toml:3  router_advertisement[1]  eth0 has its advertisements already (line 1); write one section for each link",
+            "sixway.toml:3  router_advertisement[1]  eth0 already has advertisements (line 1); write one section for each link",
         ],
     );
 }
@@ -157,15 +154,14 @@ fn what_no_advertisement_has_room_for_is_told() {
 
 #[test]
 fn a_subnet_lies_within_the_delegated_prefix() {
-    let edge = "[six_rd]\nrole = \"customer_edge\"\nprefix = \"2001:db8::/32\"\nipv4_mask_length = 8\ninterface = \"eth0\"\n\
-                border_relays = \"198.51.100.1\"\n";
+    let edge = "[six_rd]\nrole = \"customer_edge\"\nprefix = \"2001:db8::/32\"\nipv4_mask_length = 8\ninterface = \"eth0\"\nborder_relays = \"198.51.100.1\"\n";
     let text =
         |subnet: u32| format!("{OWN}{edge}{LAN}prefixes = [{{ from = \"six_rd\", subnet = {subnet} }}]\n");
     good(&text(255));
     faults(
         &text(256),
         &[
-            "sixway.toml:12  router_advertisement.prefixes[0].subnet = 256  is more than the delegated /56 has; write 0 to 255",
+            "sixway.toml:12  router_advertisement.prefixes[0].subnet = 256  is out of range for the delegated /56; write 0 to 255",
         ],
     );
 }
@@ -177,12 +173,9 @@ fn lifetimes_that_two_lost_advertisements_end_are_warned_of() {
             "{LAN}router_lifetime = \"20 min\"\nprefixes = [{{ prefix = \"2001:db8::/48\", preferred_lifetime = \"1 min\" }}]\n"
         ),
         &[
-            "sixway.toml:3  router_advertisement.router_lifetime = \"20 min\"  is less than three times max_interval, 30 min: \
-             the loss of two advertisements ends it",
-            "sixway.toml:4  router_advertisement.prefixes[0].preferred_lifetime = \"1 min\"  is less than three times max_interval, \
-             30 min: the loss of two advertisements ends it",
-            "sixway.toml:4  router_advertisement.prefixes[0].prefix = \"2001:db8::/48\"  is 48 bits long: hosts make addresses only \
-             of /64 (RFC 4862 §5.5.3 d); write autonomous = false, or a /64",
+            "sixway.toml:3  router_advertisement.router_lifetime = \"20 min\"  is less than three times max_interval, 30 min: it expires when two advertisements are lost",
+            "sixway.toml:4  router_advertisement.prefixes[0].preferred_lifetime = \"1 min\"  is less than three times max_interval, 30 min: it expires when two advertisements are lost",
+            "sixway.toml:4  router_advertisement.prefixes[0].prefix = \"2001:db8::/48\"  is 48 bits long: hosts configure addresses only from a /64 (RFC 4862 §5.5.3 d); write autonomous = false, or a /64",
         ],
     );
 }
@@ -190,9 +183,9 @@ fn lifetimes_that_two_lost_advertisements_end_are_warned_of() {
 #[test]
 fn where_no_hosts_are_nothing_is_advertised() {
     for (interface, said) in [
-        ("lo", "has no hosts; write an interface with hosts on it"),
-        ("sixway0", "is the gateway's own device: no hosts are there; write an interface with hosts on it"),
-        ("../eth0", "is no name that an interface can have; write one that `ip link` shows"),
+        ("lo", "has no hosts; write an interface with hosts"),
+        ("sixway0", "is the gateway's own device and has no hosts; write an interface with hosts"),
+        ("../eth0", "is not a valid interface name; write one that `ip link` shows"),
     ] {
         let text = format!("[router_advertisement]\ninterface = \"{interface}\"\n");
         faults(&text, &[&format!("sixway.toml:2  router_advertisement.interface = \"{interface}\"  {said}")]);
@@ -210,7 +203,7 @@ fn a_subnet_is_on_one_link_and_comes_from_a_router() {
     faults(
         &format!("{router}{}{}", lan("eth0"), lan("sixway1")),
         &[
-            "sixway.toml:7  router_advertisement[1]  subnet 1 of six_to_four is on a link already (line 4); write another number for each",
+            "sixway.toml:7  router_advertisement[1]  subnet 1 of six_to_four is already used on a link (line 4); use a different number for each link",
         ],
     );
     let said =

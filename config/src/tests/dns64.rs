@@ -96,17 +96,7 @@ fn an_upstream_through_a_nat64_is_asked_by_ipv6() {
 
 #[test]
 fn everything_that_can_be_said_is_read_and_written_out_again() {
-    let text = "[dns64]\nlisten = [\"[2001:db8:ffff::7]:53\", \"203.0.113.7\"]\nprefix = [\"64:ff9b::/96\", \"2001:db8:64::/96\"]\n\
-         translated_elsewhere = true\ntranslate_non_global = true\nexclude = [\"::ffff:0:0/96\", \"2001:db8:bad::/48\"]\n\
-         allow = [\"2001:db8::/32\", \"192.0.2.0/24\"]\nreverse = \"Nat64.example.\"\nreverse_ttl = \"1 h\"\nsynthesised_ttl = \"a\"\nipv4only_arpa = \"upstream\"\n\
-         minimal_any = false\nparallel = false\nudp_payload = 1400\ncache = \"8 MiB\"\nthreads = 4\nmax_ttl = \"1 h\"\n\
-         stale = \"off\"\nprefetch = false\nwaiting = 1000\nqueries_per_second = 50\nquery_log = true\n\
-         [[dns64.upstream]]\naddress = \"[2001:db8:53::1]:5353\"\nnames = [\"Corp.Example\", \"10.in-addr.arpa\"]\n\
-         [[dns64.upstream]]\naddress = \"192.0.2.53\"\ntransport = \"https\"\nname = \"dns.example\"\npath = \"/q\"\nthrough = \"64:ff9b::/96\"\n\
-         [[dns64.rule]]\nclients = [\"2001:db8:2::/48\", \"192.0.2.0/25\"]\nnames = \"corp.example\"\naddresses = \"10.0.0.0/8\"\n\
-         synthesis = \"never\"\na_records = \"hide\"\n[[dns64.rule]]\nprefix = \"2001:db8:65::/96\"\nsynthesis = \"always\"\n\
-         [dns64.dnssec]\nvalidate = true\ntrust_anchor_state = \"off\"\ninsecure = [\"lan\"]\nchecking_disabled = \"pass_on\"\n\
-         dnssec_ok = \"pass_on\"\nad_without_do = true\n";
+    let text = "[dns64]\nlisten = [\"[2001:db8:ffff::7]:53\", \"203.0.113.7\"]\nprefix = [\"64:ff9b::/96\", \"2001:db8:64::/96\"]\ntranslated_elsewhere = true\ntranslate_non_global = true\nexclude = [\"::ffff:0:0/96\", \"2001:db8:bad::/48\"]\nallow = [\"2001:db8::/32\", \"192.0.2.0/24\"]\nreverse = \"Nat64.example.\"\nreverse_ttl = \"1 h\"\nsynthesised_ttl = \"a\"\nipv4only_arpa = \"upstream\"\nminimal_any = false\nparallel = false\nudp_payload = 1400\ncache = \"8 MiB\"\nthreads = 4\nmax_ttl = \"1 h\"\nstale = \"off\"\nprefetch = false\nwaiting = 1000\nqueries_per_second = 50\nquery_log = true\n[[dns64.upstream]]\naddress = \"[2001:db8:53::1]:5353\"\nnames = [\"Corp.Example\", \"10.in-addr.arpa\"]\n[[dns64.upstream]]\naddress = \"192.0.2.53\"\ntransport = \"https\"\nname = \"dns.example\"\npath = \"/q\"\nthrough = \"64:ff9b::/96\"\n[[dns64.rule]]\nclients = [\"2001:db8:2::/48\", \"192.0.2.0/25\"]\nnames = \"corp.example\"\naddresses = \"10.0.0.0/8\"\nsynthesis = \"never\"\na_records = \"hide\"\n[[dns64.rule]]\nprefix = \"2001:db8:65::/96\"\nsynthesis = \"always\"\n[dns64.dnssec]\nvalidate = true\ntrust_anchor_state = \"off\"\ninsecure = [\"lan\"]\nchecking_disabled = \"pass_on\"\ndnssec_ok = \"pass_on\"\nad_without_do = true\n";
     let text = text.replace("through = \"64:ff9b::/96\"", "through = \"2001:db8:64::/96\"");
     let told = settings(&good(&text));
     let corp = Wire(b"\x04corp\x07example\0".to_vec().into());
@@ -156,15 +146,13 @@ fn advertisements_that_contradict_the_dns64_are_warned_of() {
     warnings(
         &text("pref64 = \"2001:db8:64::/96\""),
         &[
-            "sixway.toml:8  router_advertisement.pref64 = \"2001:db8:64::/96\"  [dns64] makes addresses with 64:ff9b::/96: hosts make other \
-             addresses than they are told; leave pref64 out, or write one of the two in both",
+            "sixway.toml:8  router_advertisement.pref64 = \"2001:db8:64::/96\"  [dns64] synthesises with 64:ff9b::/96, and hosts would use a different prefix; remove pref64, or write the same prefix in both",
         ],
     );
     warnings(
         &text("rdnss = \"2001:db8::53\""),
         &[
-            "sixway.toml:8  router_advertisement.rdnss = \"2001:db8::53\"  leaves out 2001:db8:ffff::7, where [dns64] listens on this link: \
-             hosts that ask others get no addresses for IPv4-only names; add it, or leave rdnss out",
+            "sixway.toml:8  router_advertisement.rdnss = \"2001:db8::53\"  leaves out 2001:db8:ffff::7, where [dns64] listens on this link: hosts that query other servers get no addresses for IPv4-only names; add it, or remove rdnss",
         ],
     );
     let refused = text("prefixes = [{ prefix = \"2001:db8:5::/64\" }]")
@@ -172,8 +160,7 @@ fn advertisements_that_contradict_the_dns64_are_warned_of() {
     warnings(
         &refused,
         &[
-            "sixway.toml:9  router_advertisement.prefixes  dns64.allow does not hold 2001:db8:5::/64: hosts there are told to ask [dns64], \
-             and would be refused; add it",
+            "sixway.toml:9  router_advertisement.prefixes  dns64.allow does not contain 2001:db8:5::/64: hosts there are configured to query [dns64], which would refuse them; add it",
         ],
     );
 }

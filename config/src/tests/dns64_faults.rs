@@ -21,7 +21,7 @@ fn warning(line: &str, said: &str) {
 
 #[test]
 fn a_prefix_that_nothing_translates_is_told() {
-    let mend = "translated_elsewhere = true if another box translates it";
+    let mend = "translated_elsewhere = true if another machine translates it";
     faults(
         &format!("{DNS64}prefix = \"64:ff9b::/96\"\n"),
         &[&format!(
@@ -37,8 +37,7 @@ fn a_prefix_that_nothing_translates_is_told() {
     faults(
         DNS64,
         &[
-            "sixway.toml:1  dns64.prefix  nothing here has a prefix: write a [nat64], or prefix = \"64:ff9b::/96\" and \
-             translated_elsewhere = true if another box translates it",
+            "sixway.toml:1  dns64.prefix  no translator here has a prefix: write a [nat64], or prefix = \"64:ff9b::/96\" and translated_elsewhere = true if another machine translates it",
         ],
     );
     let nat64 = NAT64.replace("2001:db8:64::/96", "2001:db8::/95");
@@ -53,14 +52,13 @@ fn what_is_missing_is_told_with_what_would_mend_it() {
         "[dns64]\n",
         &[
             "sixway.toml:1  dns64.listen  is missing; write listen = [\"[2001:db8:ffff::7]:53\"], an address of this host",
-            "sixway.toml:1  dns64.prefix  nothing here has a prefix: write a [nat64], or prefix = \"64:ff9b::/96\" and \
-             translated_elsewhere = true if another box translates it",
+            "sixway.toml:1  dns64.prefix  no translator here has a prefix: write a [nat64], or prefix = \"64:ff9b::/96\" and translated_elsewhere = true if another machine translates it",
             "sixway.toml:1  dns64.upstream  is missing; write upstream = [{ address = \"192.0.2.53\" }]",
         ],
     );
     faults(
         &format!("[dns64]\nlisten = \"::1\"\nupstream = []\n{ELSEWHERE}"),
-        &["sixway.toml:1  dns64.upstream  is empty; write a server that questions go to"],
+        &["sixway.toml:1  dns64.upstream  is empty; write at least one DNS server"],
     );
 }
 
@@ -70,38 +68,39 @@ fn addresses_that_nobody_can_listen_at_are_told() {
         format!("[dns64]\n{ELSEWHERE}upstream = {{ address = \"198.51.100.53\" }}\nlisten = {address}\n")
     };
     for (address, said) in [
-        ("\"ff02::1\"", "[ff02::1]:53 is a multicast address; write one of this host's"),
-        ("\"[::1]:0\"", "[::1]:0 has port 0, which is none; ports are 1 to 65535"),
-        ("\"::ffff:192.0.2.1\"", "[::ffff:192.0.2.1]:53 is an IPv4 address in disguise; write it as IPv4"),
+        ("\"ff02::1\"", "[ff02::1]:53 is a multicast address; write an address of this host"),
+        ("\"[::1]:0\"", "[::1]:0 port 0 is not valid; write 1 to 65535"),
+        ("\"::ffff:192.0.2.1\"", "[::ffff:192.0.2.1]:53 is an IPv4-mapped address; write it as IPv4"),
         (
             "\"fe80::1\"",
-            "[fe80::1]:53 is link-local and does not say where; append the interface's number, as in [fe80::1%2]:53",
+            "[fe80::1]:53 is link-local and needs an interface; append its number, such as [fe80::1%2]:53",
         ),
         (
             "\"eth0\"",
-            "is no address; write one such as 2001:db8::53, or with its port as in [2001:db8::53]:53",
+            "is not an address; write one such as 2001:db8::53, or with a port, such as [2001:db8::53]:53",
         ),
     ] {
         faults(&listen(address), &[&format!("sixway.toml:5  dns64.listen = {address}  {said}")]);
     }
     faults(
         &listen("[\"::1\", \"[::1]:53\"]"),
-        &["sixway.toml:5  dns64.listen  [::1]:53 is listened at already (line 5); write another port"],
+        &["sixway.toml:5  dns64.listen  [::1]:53 is already used (line 5); write another port"],
     );
     faults(
         &format!("[gateway]\nmetrics = \"[::1]:443\"\n{}listen_https = \"::1\"\n", listen("\"::1\"")),
         &[
             "sixway.toml:3  dns64.certificate  is missing, for listen_tls and listen_https; write certificate = \"/etc/sixway/certificate.pem\"",
             "sixway.toml:3  dns64.key  is missing, for listen_tls and listen_https; write key = \"/etc/sixway/key.pem\"",
-            "sixway.toml:8  dns64.listen_https = \"::1\"  [::1]:443 is where gateway.metrics is; write another port",
+            "sixway.toml:8  dns64.listen_https = \"::1\"  [::1]:443 is already used by gateway.metrics; write another port",
         ],
     );
-    let foreign = "2001:db8:ffff::8 is no address of this host yet; it is listened at as soon as it is";
+    let foreign =
+        "2001:db8:ffff::8 is not an address of this host yet; will be bound when the address appears";
     warnings(
         &listen("\"2001:db8:ffff::8\""),
         &[&format!("sixway.toml:5  dns64.listen = \"2001:db8:ffff::8\"  {foreign}")],
     );
-    let own = "2001:db8::fe is the gateway's own address, which its device has and this host has not; write one of this host's";
+    let own = "2001:db8::fe is the gateway's own address, which this host does not have; write an address of this host";
     warnings(
         &format!("{OWN}{}", listen("\"2001:db8::fe\"")),
         &[&format!("sixway.toml:8  dns64.listen = \"2001:db8::fe\"  {own}")],
@@ -122,7 +121,7 @@ fn certificates_that_cannot_be_read_are_told() {
     let told = Config::parse("sixway.toml", &text, &host(), &mut other).unwrap_err();
     assert_eq!(
         lines(told.remarks()),
-        ["sixway.toml:8  dns64.key = \"b.pem\"  has no line with PRIVATE KEY-----; write a file in PEM"]
+        ["sixway.toml:8  dns64.key = \"b.pem\"  has no line with PRIVATE KEY-----; write a PEM file"]
     );
     assert_eq!(
         with_files(
@@ -130,13 +129,13 @@ fn certificates_that_cannot_be_read_are_told() {
             &[("a.pem", "-----BEGIN CERTIFICATE-----\n"), ("b.pem", "-----BEGIN PRIVATE KEY-----\n")]
         ),
         [
-            "sixway.toml:7  dns64.certificate = \"a.pem\"  is cut short or damaged; write the file anew",
-            "sixway.toml:8  dns64.key = \"b.pem\"  is cut short or damaged; write the file anew",
+            "sixway.toml:7  dns64.certificate = \"a.pem\"  is truncated or damaged; replace the file",
+            "sixway.toml:8  dns64.key = \"b.pem\"  is truncated or damaged; replace the file",
         ]
     );
     warning(
         "key = \"b.pem\"",
-        "key = \"b.pem\"  means nothing without listen_tls or listen_https; write one of them, or leave this out",
+        "key = \"b.pem\"  has no effect without listen_tls or listen_https; set one of them, or remove this",
     );
 }
 
@@ -160,66 +159,69 @@ fn a_key_that_is_not_the_certificates_is_told() {
     assert_eq!(
         told(&other.signing_key.serialize_pem()),
         [
-            "sixway.toml:8  dns64.key = \"b.pem\"  is not the key of the first certificate in a.pem; write the two that belong together"
+            "sixway.toml:8  dns64.key = \"b.pem\"  does not match the first certificate in a.pem; use the matching key"
         ]
     );
 }
 
 #[test]
 fn upstreams_that_cannot_be_asked_are_told() {
-    let loops = "is where this DNS64 itself listens: questions would go round for ever; write another server";
+    let loops = "is where this DNS64 itself listens: queries would loop; write another server";
     for (row, key, said) in [
         (
             "address = \"2001:db8:ffff::7\"",
             "address = \"2001:db8:ffff::7\"",
             &*format!("[2001:db8:ffff::7]:53 {loops}"),
         ),
-        ("address = \"::\"", "address = \"::\"", "[::]:53 is no server's address; write a unicast address"),
+        (
+            "address = \"::\"",
+            "address = \"::\"",
+            "[::]:53 is not a valid server address; write a unicast address",
+        ),
         (
             "address = \"::2\", transport = \"tls\"",
             "name",
-            "is missing: the certificate is checked for it; write name = \"dns.example\"",
+            "is missing: it is compared with the certificate; write name = \"dns.example\"",
         ),
         (
             "address = \"::2\", name = \"dns.example\"",
             "name = \"dns.example\"",
-            "is for certificates; write transport = \"tls\" or \"https\", or leave it out",
+            "applies only to certificates; set transport = \"tls\" or \"https\", or remove it",
         ),
         (
             "address = \"::2\", path = \"/q\"",
             "path = \"/q\"",
-            "is for HTTPS; write transport = \"https\", or leave it out",
+            "applies only to HTTPS; set transport = \"https\", or remove it",
         ),
         (
             "address = \"::2\", through = \"nat64\"",
             "through = \"nat64\"",
-            "is for IPv4 upstreams; this one is asked by IPv6 anyway: leave it out",
+            "applies only to IPv4 upstreams; this one has an IPv6 address: remove it",
         ),
         (
             "address = \"10.0.0.1\", through = \"nat64\"",
             "through = \"nat64\"",
-            "10.0.0.1 is not global, and 64:ff9b::/96 may not stand before it (RFC 6052 §3.1); write translate_non_global = true \
-             there, or another prefix",
+            "10.0.0.1 is not global, and 64:ff9b::/96 may not stand before it (RFC 6052 §3.1); write translate_non_global = true there, or another prefix",
         ),
         (
             "address = \"::2\", names = \"*.lan\"",
             "names = \"*.lan\"",
-            "\"*.lan\" has a *; names below are meant anyway: write lan",
+            "\"*.lan\" contains a *; names below are included anyway: write lan",
         ),
         (
             "address = \"::2\", names = \".\"",
             "names = \".\"",
-            "\".\" is the root, and so every name; leave the key out for that",
+            "\".\" is the root and matches every name; remove the key instead",
         ),
         (
             "address = \"::2\", names = \"a..b\"",
             "names = \"a..b\"",
-            "\"a..b\" is no domain name; write one such as site.example",
+            "\"a..b\" is not a domain name; write one such as site.example",
         ),
         (
             "address = \"::2\", names = \"bücher.example\"",
             "names = \"bücher.example\"",
-            "\"bücher.example\" is not in ASCII; write the name as the DNS has it, with xn--",
+            "\"bücher.example\" is not ASCII; write the name in its DNS form, with xn--",
         ),
     ] {
         let text = format!("[dns64]\nlisten = \"2001:db8:ffff::7\"\n{ELSEWHERE}upstream = [{{ {row} }}]\n");
@@ -229,7 +231,7 @@ fn upstreams_that_cannot_be_asked_are_told() {
         "[dns64]\nlisten = \"::\"\nallow = \"::1\"\n{ELSEWHERE}upstream = {{ address = \"2001:db8:ffff::7\" }}\n"
     );
     let told = parse(&any).unwrap_err().to_string();
-    assert!(told.contains("questions would go round"), "{told}");
+    assert!(told.contains("queries would loop"), "{told}");
     good(&any.replace("2001:db8:ffff::7", "127.0.0.1"));
 }
 
@@ -240,23 +242,21 @@ fn an_upstream_is_written_once_and_somebody_is_asked_about_every_name() {
             "[dns64]\nlisten = \"::1\"\nallow = \"::1\"\n{ELSEWHERE}[[dns64.upstream]]\naddress = \"::2\"\n{names}[[dns64.upstream]]\naddress = \"[::2]:53\"\n{names}"
         )
     };
-    faults(&two(""), &["sixway.toml:8  dns64.upstream[1]  is the same as another (line 6); leave one"]);
+    faults(&two(""), &["sixway.toml:8  dns64.upstream[1]  is the same as another (line 6); remove one"]);
     faults(
         &two("names = \"lan\"\n"),
-        &["sixway.toml:9  dns64.upstream[1]  is the same as another (line 6); leave one"],
+        &["sixway.toml:9  dns64.upstream[1]  is the same as another (line 6); remove one"],
     );
     warnings(
         &two("names = \"lan\"\n").replacen("\"lan\"", "\"example\"", 1),
-        &[
-            "sixway.toml:1  dns64  every upstream has names: nobody is asked about others, which are answered with SERVFAIL",
-        ],
+        &["sixway.toml:1  dns64  every upstream has names: other names are answered with SERVFAIL"],
     );
 }
 
 #[test]
 fn rules_that_never_match_are_warned_of() {
     let rule = |lines: &str| format!("{DNS64}{ELSEWHERE}[[dns64.rule]]\n{lines}");
-    let covered = "never matches: the rule at line 6 holds for all of it, and the first that matches decides; put this one before it";
+    let covered = "never matches: the rule at line 6 matches everything before it; move this rule before it";
     let second = "[[dns64.rule]]\nnames = \"a.corp.example\"\nsynthesis = \"never\"\n";
     warnings(
         &rule(&format!("names = \"corp.example\"\n{second}")),
@@ -273,13 +273,11 @@ fn rules_that_never_match_are_warned_of() {
         rule("clients = \"2001:db8:2::/48\"\n").replace("listen", "allow = \"2001:db8:1::/48\"\nlisten");
     warnings(
         &clients,
-        &["sixway.toml:7  dns64.rule[0]  never matches: its clients may not ask; add them to dns64.allow"],
+        &["sixway.toml:7  dns64.rule[0]  never matches: its clients are refused; add them to dns64.allow"],
     );
     warnings(
         &rule("names = \"ipv4only.arpa\"\n"),
-        &[
-            "sixway.toml:6  dns64.rule[0]  never matches: ipv4only.arpa has answers of its own (RFC 8880 §7.1)",
-        ],
+        &["sixway.toml:6  dns64.rule[0]  never matches: ipv4only.arpa is answered specially (RFC 8880 §7.1)"],
     );
 }
 
@@ -288,16 +286,16 @@ fn rules_that_contradict_themselves_are_told() {
     let rule = "[[dns64.rule]]\n";
     fault(
         &format!("{rule}synthesis = \"never\"\nprefix = \"64:ff9b::/96\""),
-        "rule[0].prefix = \"64:ff9b::/96\"  stands beside synthesis = \"never\"; leave one",
+        "rule[0].prefix = \"64:ff9b::/96\"  cannot be combined with synthesis = \"never\"; remove one",
     );
     fault(
         &format!("{rule}addresses = \"10.0.0.0/8\"\nsynthesis = \"always\""),
-        "rule[0].synthesis = \"always\"  stands beside addresses, but it is decided before an A record is seen; leave one",
+        "rule[0].synthesis = \"always\"  cannot be combined with addresses, because it is decided before A records are known; remove one",
     );
-    fault(&format!("{rule}clients = []"), "rule[0].clients  is empty; write prefixes, or leave it out");
+    fault(&format!("{rule}clients = []"), "rule[0].clients  is empty; write prefixes, or remove it");
     fault(
         &format!("{rule}clients = \"lan\""),
-        "rule[0].clients = \"lan\"  is no prefix; write one such as 2001:db8:1::/64 or 192.0.2.0/24",
+        "rule[0].clients = \"lan\"  is not a prefix; write one such as 2001:db8:1::/64 or 192.0.2.0/24",
     );
     fault(
         &format!("{rule}prefix = \"2001:db8::/95\""),
@@ -309,31 +307,30 @@ fn rules_that_contradict_themselves_are_told() {
 fn bounds_and_words_that_make_no_sense_are_told() {
     fault(
         "max_ttl = \"1 h\"\nmax_negative_ttl = \"2 h\"",
-        "max_negative_ttl = \"2 h\"  is more than max_ttl, 1 h; lower it, or raise that",
+        "max_negative_ttl = \"2 h\"  is more than max_ttl, 1 h; lower it, or raise max_ttl",
     );
-    fault(
-        "burst = 10",
-        "burst = 10  means nothing without queries_per_second; write that too, or leave this out",
-    );
+    fault("burst = 10", "burst = 10  has no effect without queries_per_second; set that too, or remove this");
     fault("stale = \"5 s\"", "stale = \"5 s\"  is out of range; write 30 s to 30 d");
-    fault("allow = []", "allow  is empty: nobody could ask; write your clients' prefixes, or leave it out");
+    fault(
+        "allow = []",
+        "allow  is empty: every client would be refused; write your clients' prefixes, or remove it",
+    );
     fault(
         "reverse = \"cnam\"",
-        "reverse = \"cnam\"  is not \"cname\" or \"ptr\" or \"off\", and no domain name; write one of them",
+        "reverse = \"cnam\"  is not \"cname\" or \"ptr\" or \"off\", and not a domain name; write one of them",
     );
-    fault("reverse = \"a..b\"", "reverse = \"a..b\"  is no domain name; write one such as site.example");
+    fault("reverse = \"a..b\"", "reverse = \"a..b\"  is not a domain name; write one such as site.example");
 }
 
 #[test]
 fn what_lets_everyone_or_nobody_ask_is_warned_of() {
-    let open = "lets everyone ask: an open resolver is soon part of attacks on others (RFC 5358); write your clients' prefixes";
+    let open = "lets everyone query: an open resolver is abused for reflection attacks (RFC 5358); write your clients' prefixes";
     warning("allow = \"::/0\"", &format!("allow = \"::/0\"  ::/0 {open}"));
     warning("allow = [\"::1\", \"0.0.0.0/0\"]", &format!("allow  0.0.0.0/0 {open}"));
     for (any, socket) in [("::", "[::]:53"), ("0.0.0.0", "0.0.0.0:53")] {
         let every = format!("{}{ELSEWHERE}", DNS64.replace("2001:db8:ffff::7", any));
         let said = format!(
-            "sixway.toml:1  dns64.allow  is missing: {socket} is every address of this host, those towards the Internet too; write your \
-             clients' prefixes, such as allow = [\"2001:db8:1::/64\"]"
+            "sixway.toml:1  dns64.allow  is missing: {socket} is every address of this host, those towards the Internet too; write your clients' prefixes, such as allow = [\"2001:db8:1::/64\"]"
         );
         faults(&every, &[&said]);
         warnings(&format!("{every}allow = \"2001:db8:ffff::/64\"\n"), &[]);
@@ -346,8 +343,7 @@ fn what_lets_everyone_or_nobody_ask_is_warned_of() {
     assert_eq!(
         lines(&told),
         [
-            "sixway.toml:1  dns64.allow  is not written, and only this host may ask: there are no hosts on the networks of the listening \
-             addresses; write your clients' prefixes"
+            "sixway.toml:1  dns64.allow  is not set, and only this host may query: the networks of the listening addresses have no other hosts; write your clients' prefixes"
         ]
     );
 }
@@ -357,10 +353,10 @@ fn keys_without_effect_are_warned_of() {
     let dnssec = "[dns64.dnssec]\n";
     warning(
         &format!("{dnssec}insecure = \"lan\""),
-        "dnssec.insecure = \"lan\"  means nothing without validate = true",
+        "dnssec.insecure = \"lan\"  has no effect without validate = true",
     );
     for key in ["dnssec_ok = \"pass_on\"", "ad_without_do = true"] {
-        let what = "means nothing without validate = true or trust_upstream_ad = true: nothing is known to be signed";
+        let what = "has no effect without validate = true or trust_upstream_ad = true";
         warning(&format!("{dnssec}{key}"), &format!("dnssec.{key}  {what}"));
         warnings(&format!("{DNS64}{ELSEWHERE}{dnssec}validate = true\n{key}\n"), &[]);
     }
@@ -370,7 +366,7 @@ fn keys_without_effect_are_warned_of() {
     for reverse in ["ptr", "off"] {
         warning(
             &format!("reverse = \"{reverse}\"\nreverse_ttl = \"1 h\""),
-            "reverse_ttl = \"1 h\"  means nothing with reverse = \"ptr\" or \"off\": nothing is made that it would be of; leave it out",
+            "reverse_ttl = \"1 h\"  has no effect with reverse = \"ptr\" or \"off\"; remove it",
         );
     }
     for reverse in ["cname", "nat64.example"] {
@@ -382,8 +378,7 @@ fn keys_without_effect_are_warned_of() {
 fn an_upstream_through_a_prefix_that_nothing_translates_is_warned_of() {
     let upstream = |prefix: &str| DNS64.replace(" }]", &format!(", through = \"{prefix}\" }}]"));
     let other = upstream("2001:db8:1::/96");
-    let said = "sixway.toml:12  dns64.upstream[0].through = \"2001:db8:1::/96\"  no translator here has 2001:db8:1::/96: questions through it \
-                reach nobody, unless translated_elsewhere = true says that another box translates it";
+    let said = "sixway.toml:12  dns64.upstream[0].through = \"2001:db8:1::/96\"  no translator here has 2001:db8:1::/96: queries through it get no answer, unless another machine translates it (translated_elsewhere = true)";
     warnings(&format!("{OWN}{POOL}{NAT64}{other}"), &[said]);
     warnings(&format!("{OWN}{POOL}{NAT64}{other}translated_elsewhere = true\n"), &[]);
     warnings(&format!("{OWN}{POOL}{NAT64}{}", upstream("2001:db8:64::/96")), &[]);
@@ -393,8 +388,7 @@ fn an_upstream_through_a_prefix_that_nothing_translates_is_warned_of() {
 fn exclusions_that_hold_the_prefix_are_warned_of() {
     warning(
         "exclude = \"64:ff9b::/64\"",
-        "exclude = \"64:ff9b::/64\"  64:ff9b::/64 overlaps 64:ff9b::/96, the prefix that AAAA records are made with: those that zones or \
-         upstreams have in it are not given out",
+        "exclude = \"64:ff9b::/64\"  64:ff9b::/64 overlaps 64:ff9b::/96, the prefix for synthesis: existing AAAA records within it are ignored",
     );
 }
 
@@ -407,23 +401,22 @@ fn dnssec_that_does_not_hold_is_told() {
     );
     warning(
         &format!("{dnssec}trust_anchor_state = \"off\""),
-        "dnssec.trust_anchor_state = \"off\"  means nothing without validate = true",
+        "dnssec.trust_anchor_state = \"off\"  has no effect without validate = true",
     );
     warning(
         &format!("{dnssec}validate = true\ntrust_upstream_ad = true"),
-        "dnssec.trust_upstream_ad = true  means nothing with validate = true: answers are validated here",
+        "dnssec.trust_upstream_ad = true  has no effect with validate = true: answers are validated here",
     );
     warnings(
         &format!("{DNS64}{ELSEWHERE}{dnssec}trust_upstream_ad = true\n"),
         &[
-            "sixway.toml:1  dns64.dnssec.trust_upstream_ad  the AD bit of 198.51.100.53:53 comes by udp: anybody on the way can set it \
-             (RFC 6840 §5.8); use TLS, or validate = true",
+            "sixway.toml:1  dns64.dnssec.trust_upstream_ad  the AD bit of 198.51.100.53:53 is received over udp: anyone on the path can set it (RFC 6840 §5.8); use TLS, or validate = true",
         ],
     );
     let text = format!("{DNS64}{ELSEWHERE}{dnssec}validate = true\ntrust_anchor = \"root.key\"\n");
     let mut empty = |_: &Path| Ok("; nothing\n".to_owned());
     let told = Config::parse("sixway.toml", &text, &host(), &mut empty).unwrap_err().to_string();
-    assert!(told.contains("has no record; write DS or DNSKEY records into it, one on a line"), "{told}");
+    assert!(told.contains("has no records; write DS or DNSKEY records into it, one per line"), "{told}");
     let mut wrong = |_: &Path| Ok("\n. IN A 192.0.2.1\n".to_owned());
     let told = Config::parse("sixway.toml", &text, &host(), &mut wrong).unwrap_err().to_string();
     assert!(told.starts_with("root.key:2  "), "{told}");

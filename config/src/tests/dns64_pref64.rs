@@ -75,8 +75,7 @@ fn hosts_are_told_the_prefix_that_ipv4only_arpa_gives_them() {
 
 #[test]
 fn where_hosts_of_a_link_get_different_prefixes_the_operator_is_asked_which_to_tell() {
-    let said = "sixway.toml:1  router_advertisement.pref64  a [[dns64.rule]] holds for some hosts of this link only: addresses are made with \
-                64:ff9b::/96 or 2001:db8:65::/96, and one advertisement tells all the same; write the one that is meant, or \"none\"";
+    let said = "sixway.toml:1  router_advertisement.pref64  a [[dns64.rule]] holds for some hosts of this link only: addresses are made with 64:ff9b::/96 or 2001:db8:65::/96, and one advertisement tells all the same; write the one that is meant, or \"none\"";
     let half = rule("clients = \"2001:db8:1::/65\"\n", "");
     let first = rule("clients = \"2001:db8:2::/64\"\n", "");
     let two = ["2001:db8:1::/64", "2001:db8:2::/64"];
@@ -91,8 +90,7 @@ fn where_hosts_of_a_link_get_different_prefixes_the_operator_is_asked_which_to_t
         warnings(
             &neither,
             &[
-                "sixway.toml:4  router_advertisement.pref64 = \"2001:db8:66::/96\"  [dns64] makes addresses with 64:ff9b::/96 or \
-               2001:db8:65::/96: hosts make other addresses than they are told; write one of these",
+                "sixway.toml:4  router_advertisement.pref64 = \"2001:db8:66::/96\"  [dns64] synthesises with 64:ff9b::/96 or 2001:db8:65::/96, and hosts would use a different prefix; write one of these",
             ],
         );
     }
@@ -104,8 +102,7 @@ fn a_prefix_that_is_another_links_is_warned_of() {
     warnings(
         &text(&west, &["2001:db8:1::/64"], &format!("pref64 = \"{OTHER}\"\n")),
         &[
-            "sixway.toml:4  router_advertisement.pref64 = \"2001:db8:65::/96\"  [dns64] makes addresses with 64:ff9b::/96: hosts make other \
-           addresses than they are told; leave pref64 out, or write one of the two in both",
+            "sixway.toml:4  router_advertisement.pref64 = \"2001:db8:65::/96\"  [dns64] synthesises with 64:ff9b::/96, and hosts would use a different prefix; remove pref64, or write the same prefix in both",
         ],
     );
     warnings(&text(&west, &["2001:db8:2::/64"], &format!("pref64 = \"{OTHER}\"\n")), &[]);

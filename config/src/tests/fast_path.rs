@@ -45,12 +45,13 @@ fn it_is_written_as_it_is_read() {
 #[test]
 fn interfaces_are_those_that_packets_come_by() {
     let section = format!("{NAT64}[fastpath]\n");
-    let own = "is this host's own: nothing is forwarded from it by itself; write the interfaces that packets come by";
+    let own =
+        "is this host's own: no packets are forwarded from it; write the interfaces that packets arrive on";
     for name in ["lo", "sixway0"] {
         let said = format!("fastpath.interfaces  \"{name}\" {own}");
         fault_in(&section, &format!("interfaces = [\"{name}\"]"), &said);
     }
-    let none = "fastpath.interfaces  is no name that an interface can have; write one that `ip link` shows";
+    let none = "fastpath.interfaces  is not a valid interface name; write one that `ip link` shows";
     fault_in(&section, "interfaces = [\"a/b\"]", none);
     let names: Vec<String> = (0..17).map(|number| format!("\"eth{number}\"")).collect();
     let text = format!("{OWN}{POOL}{section}interfaces = [{}]\n", names.join(", "));
@@ -58,9 +59,7 @@ fn interfaces_are_those_that_packets_come_by() {
     assert!(lines(found.remarks()).iter().any(|line| line.contains("are 17 interfaces; 16 at most")));
     warnings(
         &format!("{OWN}{POOL}{section}interfaces = [\"eth1\"]\n"),
-        &[
-            "sixway.toml:11  fastpath.interfaces  no interface is called \"eth1\" at the moment; did you mean \"eth0\"?",
-        ],
+        &["sixway.toml:11  fastpath.interfaces  there is no interface \"eth1\" now; did you mean \"eth0\"?"],
     );
     // One that has no address, as most that a gateway forwards between for others have none.
     warnings(&format!("{OWN}{POOL}{section}interfaces = [\"port0\"]\n"), &[]);
@@ -68,6 +67,6 @@ fn interfaces_are_those_that_packets_come_by() {
 
 #[test]
 fn the_directory_of_pins_is_found_from_anywhere() {
-    let said = "fastpath.pin_path = \"bpf\"  is no absolute path; write one such as \"/run/sixway/bpf\"";
+    let said = "fastpath.pin_path = \"bpf\"  is not an absolute path; write one such as \"/run/sixway/bpf\"";
     fault_in(&format!("{NAT64}[fastpath]\n"), "pin_path = \"bpf\"", said);
 }

@@ -5,8 +5,7 @@ use crate::{Route, Surroundings};
 use sixway_dataplane::mechanism::MechanismConfig;
 use sixway_dataplane::tunnel::{TunnelMtu, TunnelPolicy};
 
-const OVER_6: &str = "[ip_in_ip]\nlocal = \"2001:db8:1::1\"\nremote = \"2001:db8:7::1\"\n\
-                      prefixes = [\"10.7.0.0/16\", \"2001:db8:70::/48\"]\n";
+const OVER_6: &str = "[ip_in_ip]\nlocal = \"2001:db8:1::1\"\nremote = \"2001:db8:7::1\"\nprefixes = [\"10.7.0.0/16\", \"2001:db8:70::/48\"]\n";
 const OVER_4: &str =
     "[ip_in_ip]\nlocal = \"192.0.2.77\"\nremote = \"198.51.100.7\"\nprefixes = \"0.0.0.0/0\"\n";
 
@@ -69,7 +68,7 @@ fn no_encapsulation_limit_is_a_word() {
         let config = read(&format!("{OVER_6}encapsulation_limit = {written}\n"));
         assert_eq!(policy(&config).encapsulation_limit, limit);
     }
-    fault(&format!("{OVER_4}encapsulation_limit = 4\n"), "is for tunnels over IPv6; leave it out");
+    fault(&format!("{OVER_4}encapsulation_limit = 4\n"), "applies only to tunnels over IPv6; remove it");
 }
 
 #[test]
@@ -78,16 +77,19 @@ fn ends_that_cannot_be_are_told_with_what_mends_them() {
         OVER_6.replace("\"2001:db8:1::1\"", local).replace("\"2001:db8:7::1\"", remote)
     };
     let own = "\"2001:db8:1::1\"";
-    fault(&ends(own, own), "have the same address; write the other end's address as remote");
+    fault(&ends(own, own), "have the same address; write the address of the remote end as remote");
     fault(&ends(own, "\"192.0.2.7\""), "the other an IPv6 address; write two addresses of one family");
-    fault(&ends("\"192.0.2.77\"", "\"192.0.2.7\""), "(RFC 4213); write them in a [[tunnel]]");
-    fault(&ends(own, "\"fe80::1\""), "is no address that a host can have beyond its link");
-    fault(&ends(own, "\"gw.example\""), "is no address; write one such as 2001:db8::1 or 192.0.2.1");
+    fault(&ends("\"192.0.2.77\"", "\"192.0.2.7\""), "(RFC 4213); use a [[tunnel]]");
+    fault(
+        &ends(own, "\"fe80::1\""),
+        "is not a valid host address; write a unicast address that is not link-local",
+    );
+    fault(&ends(own, "\"gw.example\""), "is not an address; write one such as 2001:db8::1 or 192.0.2.1");
     fault(
         &ends(own, "\"2001:db8:ffff::7\""),
-        "is this host's own address on eth0; write the other end's address",
+        "is this host's own address on eth0; write the address of the remote end",
     );
-    let taken = "2001:db8:ffff::7 is this host's own address on eth0; the kernel would take the tunnel's packets: remove it there";
+    let taken = "2001:db8:ffff::7 is this host's own address on eth0; the kernel would take the tunnel's packets; remove it from the interface";
     fault(&ends("\"2001:db8:ffff::7\"", "\"2001:db8:7::1\""), taken);
     fault(
         &OVER_4.replace("192.0.2.77", "203.0.113.7"),
@@ -108,7 +110,7 @@ fn prefixes_belong_to_one_tunnel_and_the_longest_decides() {
     fault(&format!("{OVER_6}{tunnel}"), "2001:db8:70::/48 overlaps 2001:db8:70::/48 of ip_in_ip.prefixes");
     fault(
         &OVER_6.replace("[\"10.7.0.0/16\", \"2001:db8:70::/48\"]", "[]"),
-        "is empty; write what is behind the other end",
+        "is empty; write the prefixes behind the remote end",
     );
     fault(&OVER_6.replace("2001:db8:70::/48", "ff00::/8"), "is link-local or multicast");
     // What a pool has may lie in a prefix, but not the other way round.
@@ -133,11 +135,14 @@ fn several_tunnels_share_an_end_but_not_both() {
     read(&two("2001:db8:1::2", "2001:db8:7::1"));
     fault(
         &two("2001:db8:1::1", "2001:db8:7::1"),
-        "runs between the same two ends; write one [[ip_in_ip]] with all prefixes",
+        "has the same two ends; write one [[ip_in_ip]] with all prefixes",
     );
-    fault(&two("2001:db8:7::1", "2001:db8:8::1"), "the tunnel's packets would come back into the device");
+    fault(
+        &two("2001:db8:7::1", "2001:db8:8::1"),
+        "the tunnel's packets would be routed back into the device",
+    );
     let named = |text: String| text.replace("[[ip_in_ip]]", "[[ip_in_ip]]\nname = \"one\"");
-    fault(&named(two("2001:db8:1::1", "2001:db8:8::1")), "another has the name one already");
+    fault(&named(two("2001:db8:1::1", "2001:db8:8::1")), "the name one is already used");
     // The gateway's own address may be an end.
     read(&OVER_6.replace("2001:db8:1::1", "2001:db8::fe"));
 }
@@ -147,11 +152,11 @@ fn the_way_to_the_other_end_does_not_lead_into_the_tunnel() {
     let through = |prefix: &str| format!("{OWN}{}", OVER_6.replace("2001:db8:70::/48", prefix));
     warning(
         &through("::/0"),
-        &["lies in ::/0, one of prefixes: the tunnel's own packets need a narrower route"],
+        &["is within ::/0, one of prefixes: the tunnel's own packets need a more specific route"],
     );
     fault(&OVER_6.replace("2001:db8:70::/48", "2001:db8:7::1/128"), "is one of prefixes");
     let translated = "[npt66]\ninside = \"fd01::/48\"\noutside = \"2001:db8:7::/48\"\n";
-    fault(&format!("{OVER_6}{translated}"), "the tunnel's packets would come back into the device");
+    fault(&format!("{OVER_6}{translated}"), "the tunnel's packets would be routed back into the device");
 }
 
 #[test]

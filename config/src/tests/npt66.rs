@@ -41,5 +41,5 @@ fn prefixes_that_cannot_be_are_told() {
     let twice =
         SITE.replace("[npt66]", "[[npt66]]") + &SITE.replace("[npt66]", "[[npt66]]").replace("aa00", "bb00");
     let faults = parse(&format!("{OWN}{twice}")).unwrap_err().to_string();
-    assert!(faults.contains("translated by npt66-1 already"), "{faults}");
+    assert!(faults.contains("already translated by npt66-1"), "{faults}");
 }

@@ -38,14 +38,14 @@ fn a_shared_pool_has_ports_that_the_host_leaves() {
     faults(
         &pool(&SHARED.replace("61000", "60000")),
         &[&format!(
-            "sixway.toml:8  pool.main.ports = \"60000-65535\"  60000-60999 {overlaps}; write others, such as 61000-65535"
+            "sixway.toml:8  pool.main.ports = \"60000-65535\"  60000-60999 {overlaps}; choose other ports, such as 61000-65535"
         )],
     );
     let many = "1,3,5,7,9,11,13,15,17";
     faults(
         &pool(&SHARED.replace("61000-65535", many)),
         &[&format!(
-            "sixway.toml:8  pool.main.ports = \"{many}\"  are 9 ranges; packets for 8 at most can be steered: join some"
+            "sixway.toml:8  pool.main.ports = \"{many}\"  9 ranges are too many: packets can be steered for at most 8; merge some"
         )],
     );
 }
@@ -54,14 +54,14 @@ fn a_shared_pool_has_ports_that_the_host_leaves() {
 fn what_is_no_address_of_this_host_is_not_shared() {
     faults(
         &pool(&SHARED.replace("203.0.113.7", "203.0.113.9")),
-        &["sixway.toml:6  pool.main.addresses  203.0.113.9: this host does not have this address; add it \
-           (ip address add 203.0.113.9/32 dev INTERFACE), or leave `shared` out"],
+        &[
+            "sixway.toml:6  pool.main.addresses  203.0.113.9: this host does not have this address; add it (ip address add 203.0.113.9/32 dev INTERFACE), or remove `shared`",
+        ],
     );
     faults(
         &pool(&SHARED.replace("203.0.113.7", "203.0.113.0/28")),
         &[
-            "sixway.toml:6  pool.main.addresses  203.0.113.0/28 is a network; write this host's own addresses one by one, \
-           or leave `shared` out",
+            "sixway.toml:6  pool.main.addresses  203.0.113.0/28 is a network; write this host's own addresses one by one, or remove `shared`",
         ],
     );
     let twice = format!("{}[[pool]]\nname = \"two\"\n{SHARED}\n", pool(SHARED));
@@ -74,8 +74,7 @@ fn shared_pools_want_steering() {
     faults(
         &format!("{}[tunnels]\nsteering = \"off\"\n", pool(SHARED)),
         &[
-            "sixway.toml:4  pool.main.shared  this host's own stack would take the packets: steering brings them to the gateway; \
-           write tunnels.steering = \"auto\"",
+            "sixway.toml:4  pool.main.shared  without steering this host's own stack would take the packets; write tunnels.steering = \"auto\"",
         ],
     );
 }
@@ -90,8 +89,7 @@ fn static_bindings_of_a_shared_pool_have_its_ports() {
     faults(
         &binding(80),
         &[
-            "sixway.toml:15  nat64.static[0].outside = \"203.0.113.7:80\"  is no port of pool main, 61000-65535, and the others of its \
-           addresses are this host's own; write one of these",
+            "sixway.toml:15  nat64.static[0].outside = \"203.0.113.7:80\"  is not a port of pool main, 61000-65535, and the host keeps the other ports of its addresses; write one of these",
         ],
     );
 }

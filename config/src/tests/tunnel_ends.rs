@@ -22,7 +22,7 @@ fn a_tunnels_mtu_is_no_more_than_the_devices() {
     warnings(&with(&format!("{RELAY}mtu = 1500\n")), &[]);
     fault(
         &format!("{RELAY}mtu = 1501\n"),
-        "sixway.toml:7  six_to_four.mtu = 1501  is more than tun.mtu, 1500; lower it, or raise that",
+        "sixway.toml:7  six_to_four.mtu = 1501  is more than tun.mtu, 1500; lower it, or raise tun.mtu",
     );
     warnings(&with(&format!("{RELAY}mtu = 1501\n[tun]\nmtu = 9000\n")), &[]);
 }
@@ -34,8 +34,7 @@ fn tunnels_come_in_by_interfaces_of_others_than_this_host() {
         fault(
             &steered(name),
             &format!(
-                "sixway.toml:8  tunnels.interfaces  \"{name}\" is this host's own: no tunnel's packet comes by it from elsewhere; \
-                 write the interface that it comes by"
+                "sixway.toml:8  tunnels.interfaces  \"{name}\" is this host's own: tunnel packets do not arrive on it; write the interface that they arrive on"
             ),
         );
     }
@@ -53,8 +52,7 @@ fn tunnels_come_in_by_interfaces_of_others_than_this_host() {
     assert_eq!(
         told(&host, &steered("eth1")),
         [
-            "sixway.toml:8  tunnels.interfaces  \"eth1\" has none of the tunnels' addresses, which are on eth0; leave it out, unless \
-          their packets come by it"
+            "sixway.toml:8  tunnels.interfaces  \"eth1\" has none of the tunnels' addresses, which are on eth0; remove it, unless their packets arrive on it"
         ]
     );
     assert_eq!(told(&host, &steered("eth0")), [""; 0]);
@@ -64,7 +62,7 @@ fn tunnels_come_in_by_interfaces_of_others_than_this_host() {
 
 #[test]
 fn no_pool_holds_an_end_of_a_tunnel() {
-    let what = "the tunnel's packets would come back into the device: choose other addresses";
+    let what = "the tunnel's packets would be routed back into the device; choose other addresses";
     let pool = "[[pool]]\nname = \"main\"\naddresses = \"198.51.100.0/28\"\n";
     let ends = [
         (tunnel("198.51.100.1", ""), 6, 8, "tunnel.remote = \"198.51.100.1\"", "tunnel.remote"),
@@ -82,8 +80,7 @@ fn no_pool_holds_an_end_of_a_tunnel() {
         fault(
             &format!("{text}{pool}{NAT64}"),
             &format!(
-                "sixway.toml:{}  pool.main.addresses = \"198.51.100.0/28\"  198.51.100.0/28 overlaps 198.51.100.1 of {path} \
-                 (line {line}); {what}",
+                "sixway.toml:{}  pool.main.addresses = \"198.51.100.0/28\"  198.51.100.0/28 overlaps 198.51.100.1 of {path} (line {line}); {what}",
                 next + 2
             ),
         );
@@ -114,8 +111,7 @@ fn no_pool_holds_an_end_of_a_tunnel() {
 
 #[test]
 fn a_broadcast_address_is_no_end_of_a_tunnel() {
-    let said =
-        "203.0.113.255 is the broadcast address of 203.0.113.0/24 on eth0; write the address of one host";
+    let said = "203.0.113.255 is the broadcast address of 203.0.113.0/24 on eth0; write a host address";
     fault(&tunnel("203.0.113.255", ""), &format!("sixway.toml:6  tunnel.remote = \"203.0.113.255\"  {said}"));
     fault(
         &format!("{ROUTER}relay = \"203.0.113.255\"\n"),
@@ -131,11 +127,11 @@ fn a_broadcast_address_is_no_end_of_a_tunnel() {
     );
     fault(
         &tunnel("255.255.255.255", ""),
-        "sixway.toml:6  tunnel.remote = \"255.255.255.255\"  is no address that a host can have; write a unicast address",
+        "sixway.toml:6  tunnel.remote = \"255.255.255.255\"  is not a valid host address; write a unicast address",
     );
     fault(
         &ISATAP.replace("198.51.100.1", "255.255.255.255"),
-        "sixway.toml:7  isatap.potential_routers  255.255.255.255 is no address that a host can have",
+        "sixway.toml:7  isatap.potential_routers  255.255.255.255 is not a valid host address",
     );
 }
 
@@ -143,7 +139,7 @@ fn a_broadcast_address_is_no_end_of_a_tunnel() {
 fn names_have_no_control_characters_and_none_reaches_the_terminal() {
     fault(
         &tunnel("198.51.100.1", "name = \"a\\u001b[2Jb\"\n"),
-        "sixway.toml:8  tunnel.name = \"a\\u001b[2Jb\"  has control characters; write it without them",
+        "sixway.toml:8  tunnel.name = \"a\\u001b[2Jb\"  contains control characters; remove them",
     );
     for text in
         ["\"\\u001b[2J\" = 1\n", "[nat64]\npool = \"\\u0007\"\n", "[pool]\n\"\\u009b\" = \"\\u009b\"\n"]
@@ -161,7 +157,7 @@ fn two_tunnels_do_not_give_the_host_the_same_address() {
     };
     fault(
         &(named("a", "198.51.100.1", "2a00:1::/48") + &named("b", "198.51.100.2", "2a00:2::/48")),
-        "sixway.toml:10  tunnel[1].ipv6_address  2001:db8:ffff:1::2 is that of tunnel[0] (line 4) already: a host has an address once; leave one",
+        "sixway.toml:10  tunnel[1].ipv6_address  2001:db8:ffff:1::2 is already used by tunnel[0] (line 4): an address can be used only once; remove one",
     );
 }
 
@@ -169,9 +165,9 @@ fn two_tunnels_do_not_give_the_host_the_same_address() {
 fn locators_are_some_networks_and_the_routers_lie_in_them() {
     fault(
         &format!("{ISATAP}locators = []\n"),
-        "sixway.toml:8  isatap.locators  is empty; write networks such as [\"192.0.2.0/28\"], or leave it out",
+        "sixway.toml:8  isatap.locators  is empty; write networks such as [\"192.0.2.0/28\"], or remove it",
     );
-    let warned = "sixway.toml:8  isatap.locators  holds none of the potential routers: no router is heard; add the routers' networks";
+    let warned = "sixway.toml:8  isatap.locators  contains none of the potential routers: packets of the routers are dropped; add their networks";
     let told = |network: &str| {
         let text = with(&format!("{ISATAP}locators = [\"{network}\"]\n"));
         let warnings = lines(&parse(&text).unwrap().1);
@@ -185,10 +181,10 @@ fn locators_are_some_networks_and_the_routers_lie_in_them() {
 fn other_relays_are_a_border_relays_and_not_everybody() {
     warnings(
         &with(&edge("other_relays = [\"10.0.0.0/8\"]\n")),
-        &["sixway.toml:9  six_rd.other_relays  has no effect: only a border relay heeds it; leave it out"],
+        &["sixway.toml:9  six_rd.other_relays  has no effect: only a border relay uses it; remove it"],
     );
     let border = "[six_rd]\nrole = \"border_relay\"\nprefix = \"2a00::/32\"\naddress = \"203.0.113.7\"\n";
-    let what = "six_rd.other_relays  0.0.0.0/0 holds every address, the customers' too; write the networks of the relays alone";
+    let what = "six_rd.other_relays  0.0.0.0/0 contains every address, including the customers'; write only the networks of the relays";
     fault(&format!("{border}other_relays = [\"0.0.0.0/0\"]\n"), &format!("sixway.toml:8  {what}"));
     fault(&edge("other_relays = [\"0.0.0.0/0\"]\n"), &format!("sixway.toml:9  {what}"));
 }

@@ -19,14 +19,7 @@ pub(super) fn fault(text: &str, said: &str) {
     faults(&with(text), &[said]);
 }
 
-const ALL: &str = "[six_to_four]\nrole = \"relay\"\naddress = \"203.0.113.7\"\nmtu = \"dynamic\"\necn = \"normal\"\n\
-    [[six_rd]]\nrole = \"border_relay\"\nprefix = \"2001:db8::/32\"\nipv4_mask_length = 8\nipv4_common = \"10.0.0.0/8\"\n\
-    interface = \"eth0\"\n\
-    [[tunnel]]\nname = \"one\"\nlocal = \"203.0.113.7\"\nremote = \"198.51.100.1\"\nprefixes = [\"::/0\"]\n\
-    ipv6_address = \"2001:db8:ffff:1::2\"\n\
-    [[tunnel]]\ninterface = \"eth0\"\nremote = \"gw.example\"\nremote_within = [\"198.51.100.0/24\"]\nprefixes = \"2a00:1::/48\"\nttl = \"copy\"\n\
-    [isatap]\nrole = \"router\"\naddress = \"203.0.113.7\"\nprefix = \"2a00:2::/64\"\n\
-    [tunnels]\nsteering = \"off\"\ninterfaces = [\"eth0\"]\n";
+const ALL: &str = "[six_to_four]\nrole = \"relay\"\naddress = \"203.0.113.7\"\nmtu = \"dynamic\"\necn = \"normal\"\n[[six_rd]]\nrole = \"border_relay\"\nprefix = \"2001:db8::/32\"\nipv4_mask_length = 8\nipv4_common = \"10.0.0.0/8\"\ninterface = \"eth0\"\n[[tunnel]]\nname = \"one\"\nlocal = \"203.0.113.7\"\nremote = \"198.51.100.1\"\nprefixes = [\"::/0\"]\nipv6_address = \"2001:db8:ffff:1::2\"\n[[tunnel]]\ninterface = \"eth0\"\nremote = \"gw.example\"\nremote_within = [\"198.51.100.0/24\"]\nprefixes = \"2a00:1::/48\"\nttl = \"copy\"\n[isatap]\nrole = \"router\"\naddress = \"203.0.113.7\"\nprefix = \"2a00:2::/64\"\n[tunnels]\nsteering = \"off\"\ninterfaces = [\"eth0\"]\n";
 
 #[test]
 fn all_kinds_of_tunnels_may_share_one_address_and_read_again_as_written_out() {
@@ -56,8 +49,7 @@ fn all_kinds_of_tunnels_may_share_one_address_and_read_again_as_written_out() {
 
 #[test]
 fn a_site_gets_its_prefix_from_the_address_and_loses_it_with_the_address() {
-    let text = "[six_to_four]\nrole = \"router\"\ninterface = \"eth0\"\nrelay = \"198.51.100.1\"\n\
-                [router_advertisement]\ninterface = \"lan0\"\nprefixes = [{ from = \"six_to_four\", subnet = 1 }]\n";
+    let text = "[six_to_four]\nrole = \"router\"\ninterface = \"eth0\"\nrelay = \"198.51.100.1\"\n[router_advertisement]\ninterface = \"lan0\"\nprefixes = [{ from = \"six_to_four\", subnet = 1 }]\n";
     let config = parse(text).unwrap().0;
     let reach = config.reach(&Surroundings::of(&host().addresses));
     assert_eq!(reach.unreachable, ["2002:cb00:7107::/48".parse().unwrap()]);
@@ -77,14 +69,14 @@ fn the_dns_knows_a_remote_or_it_is_an_address() {
     good(&tunnel("gw.example"));
     for (remote, said) in [
         ("198.51.100", "is neither an IPv4 address nor a name; write one such as 198.51.100.1 or gw.example"),
-        ("127.0.0.1", "is no address that a host can have; write a unicast address"),
-        ("203.0.113.7", "is this end too; write the other end's address"),
+        ("127.0.0.1", "is not a valid host address; write a unicast address"),
+        ("203.0.113.7", "is also the local end; write the address of the remote end"),
     ] {
         fault(&tunnel(remote), &format!("sixway.toml:6  tunnel.remote = \"{remote}\"  {said}"));
     }
     fault(
         &format!("{}remote_within = \"198.51.100.0/24\"\n", tunnel("198.51.100.1")),
-        "sixway.toml:8  tunnel.remote_within = \"198.51.100.0/24\"  is for a remote that is a name; leave it out",
+        "sixway.toml:8  tunnel.remote_within = \"198.51.100.0/24\"  applies only to a remote that is a name; remove it",
     );
 }
 
@@ -97,21 +89,20 @@ fn a_tunnel_has_an_address_of_this_host_and_one_way_to_name_it() {
     );
     fault(
         &format!("{tunnel}local = \"203.0.113.7\"\ninterface = \"eth0\"\n"),
-        "sixway.toml:8  tunnel.interface = \"eth0\"  stands beside local; leave one",
+        "sixway.toml:8  tunnel.interface = \"eth0\"  cannot be combined with local; remove one",
     );
     fault(
         &format!("{tunnel}local = \"203.0.113.8\"\n"),
-        "sixway.toml:7  tunnel.local = \"203.0.113.8\"  this host does not have this address; add it (ip address add \
-         203.0.113.8/32 dev INTERFACE), or write one of 203.0.113.7 (eth0), 192.0.2.254 (sixway0)",
+        "sixway.toml:7  tunnel.local = \"203.0.113.8\"  this host does not have this address; add it (ip address add 203.0.113.8/32 dev INTERFACE), or write one of 203.0.113.7 (eth0), 192.0.2.254 (sixway0)",
     );
     fault(
         &format!("{tunnel}local = \"224.0.0.1\"\n"),
-        "sixway.toml:7  tunnel.local = \"224.0.0.1\"  is no address that a host can have; write a unicast address",
+        "sixway.toml:7  tunnel.local = \"224.0.0.1\"  is not a valid host address; write a unicast address",
     );
     warnings(
         &with(&format!("{tunnel}interface = \"eht0\"\n")),
         &[
-            "sixway.toml:7  tunnel.interface = \"eht0\"  has no IPv4 address yet; the tunnel begins when it has one; did you mean \"eth0\"?",
+            "sixway.toml:7  tunnel.interface = \"eht0\"  has no IPv4 address yet; the tunnel starts when it has one; did you mean \"eth0\"?",
         ],
     );
 }
@@ -119,7 +110,8 @@ fn a_tunnel_has_an_address_of_this_host_and_one_way_to_name_it() {
 #[test]
 fn an_interface_that_is_not_there_is_told_with_the_one_that_was_meant() {
     let text = "[six_to_four]\nrole = \"relay\"\naddress = \"203.0.113.7\"\n[tunnels]\ninterfaces = [\"eth1\", \"eth0\"]\n";
-    let said = "sixway.toml:8  tunnels.interfaces  no interface is called \"eth1\" at the moment; did you mean \"eth0\"?";
+    let said =
+        "sixway.toml:8  tunnels.interfaces  there is no interface \"eth1\" now; did you mean \"eth0\"?";
     warnings(&with(text), &[said]);
 }
 
@@ -138,8 +130,7 @@ fn six_to_four_behind_a_nat_is_refused_with_the_reason() {
         Err(faults) => Err(lines(faults.remarks())),
     };
     let router = "[six_to_four]\nrole = \"router\"\naddress = \"192.168.1.5\"\n";
-    let what = "not global (private use): 6to4 belongs at the outermost NAT (RFC 3056 §5.8); run it there, or, if that NAT hands \
-                protocol 41 to this host, write nat_address = its outer address";
+    let what = "not global (private use): 6to4 belongs at the outermost NAT (RFC 3056 §5.8); run it there, or, if that NAT hands protocol 41 to this host, write nat_address = its outer address";
     let said = format!("sixway.toml:6  six_to_four.address = \"192.168.1.5\"  is {what}");
     assert_eq!(check(router), Err(vec![said]));
     let followed = router.replace("address = \"192.168.1.5\"", "interface = \"lan0\"");
@@ -147,8 +138,7 @@ fn six_to_four_behind_a_nat_is_refused_with_the_reason() {
     assert_eq!(check(&followed), Err(vec![said]));
     let outer = check(&format!("{router}nat_address = \"192.0.2.1\"\n"));
     assert_eq!(outer, Ok(Some("2002:c000:201::/48".into())));
-    let said = "sixway.toml:7  six_to_four.nat_address = \"10.0.0.1\"  is not global (private use); write the address outside of the \
-                outermost NAT";
+    let said = "sixway.toml:7  six_to_four.nat_address = \"10.0.0.1\"  is not global (private use); write the outer address of the outermost NAT";
     assert_eq!(check(&format!("{router}nat_address = \"10.0.0.1\"\n")), Err(vec![said.into()]));
 }
 
@@ -172,7 +162,9 @@ fn the_anycast_address_is_for_relays_and_has_its_warning() {
         "{at} 6to4 relays, which RFC 7526 deprecates: routes to it are filtered in many networks; prefer an address of your own"
     );
     assert_eq!(check("relay"), [said]);
-    let said = format!("{at} relays, no site's (RFC 3068 §2.4); write an address of this host alone");
+    let said = format!(
+        "{at} relays and cannot be a site's (RFC 3068 §2.4); write an address that only this host has"
+    );
     assert_eq!(check("host"), [said]);
 }
 
@@ -181,25 +173,25 @@ fn what_only_another_role_has_is_told() {
     let relay = "[six_to_four]\nrole = \"relay\"\naddress = \"203.0.113.7\"\n";
     fault(
         &format!("{relay}relay = \"198.51.100.1\"\n"),
-        "sixway.toml:7  six_to_four.relay = \"198.51.100.1\"  a relay reaches native destinations by itself; leave it out",
+        "sixway.toml:7  six_to_four.relay = \"198.51.100.1\"  a relay reaches native destinations directly; remove it",
     );
     fault(
         &format!("{relay}native_sources = [\"198.51.100.1\"]\n"),
-        "sixway.toml:7  six_to_four.native_sources  a relay has no other relays before it; leave it out",
+        "sixway.toml:7  six_to_four.native_sources  applies only to routers and hosts; remove it",
     );
     let border = "[six_rd]\nrole = \"border_relay\"\nprefix = \"2001:db8::/32\"\naddress = \"203.0.113.7\"\n";
     fault(
         &format!("{border}border_relays = [\"198.51.100.1\"]\n"),
-        "sixway.toml:8  six_rd.border_relays  this gateway is the border relay; leave it out",
+        "sixway.toml:8  six_rd.border_relays  this gateway is the border relay; remove it",
     );
     fault(
         &border.replace("border_relay\"", "customer_edge\""),
-        "sixway.toml:4  six_rd.border_relays  is missing; write border_relays = [\"192.0.2.254\"], which the provider tells (RFC 5969 §7.1.1)",
+        "sixway.toml:4  six_rd.border_relays  is missing; write border_relays = [\"192.0.2.254\"], as given by the provider (RFC 5969 §7.1.1)",
     );
     let router = "[isatap]\nrole = \"router\"\naddress = \"203.0.113.7\"\n";
     fault(
         router,
-        "sixway.toml:4  isatap.prefix  is missing; write prefix = \"2001:db8:1::/64\", which hosts are told",
+        "sixway.toml:4  isatap.prefix  is missing; write the prefix to advertise, such as prefix = \"2001:db8:1::/64\"",
     );
     fault(
         &router.replace("router", "host"),
@@ -207,7 +199,7 @@ fn what_only_another_role_has_is_told() {
     );
     fault(
         &format!("{router}prefix = \"2001:db8:1::/48\"\n"),
-        "sixway.toml:7  isatap.prefix = \"2001:db8:1::/48\"  is 48 bits long; ISATAP's interface identifiers leave 64 (RFC 5214 §6.1)",
+        "sixway.toml:7  isatap.prefix = \"2001:db8:1::/48\"  is 48 bits long; an ISATAP prefix must be 64 bits long (RFC 5214 §6.1)",
     );
 }
 
@@ -229,7 +221,7 @@ fn how_often_a_host_asks_its_routers_is_the_operators() {
     let router = "[isatap]\nrole = \"router\"\naddress = \"203.0.113.7\"\nprefix = \"2001:db8:1::/64\"\n";
     fault(
         &format!("{router}min_solicit_interval = \"5 min\"\n"),
-        "sixway.toml:8  isatap.min_solicit_interval = \"5 min\"  only a host solicits routers; leave it out",
+        "sixway.toml:8  isatap.min_solicit_interval = \"5 min\"  only a host solicits routers; remove it",
     );
 }
 
@@ -265,14 +257,12 @@ fn a_prefix_that_does_not_fit_its_lengths_is_told_what_would() {
     };
     fault(
         &six_rd("2001:db8::/100", 0),
-        "sixway.toml:6  six_rd.prefix = \"2001:db8::/100\"  the delegated prefixes would be 132 bits long, and an address has 128 \
-         (RFC 5969 §7.1.1): shorten the 6rd prefix, or lengthen the IPv4 prefix that the domain shares",
+        "sixway.toml:6  six_rd.prefix = \"2001:db8::/100\"  the delegated prefixes would be 132 bits long, and an address has 128 (RFC 5969 §7.1.1): shorten the 6rd prefix, or lengthen the IPv4 prefix that the domain shares",
     );
     warnings(
         &with(&six_rd("2001:db8::/48", 0)),
         &[
-            "sixway.toml:6  six_rd.prefix = \"2001:db8::/48\"  customers' prefixes are 80 bits long: no site has room for a /64, and its \
-           hosts cannot make addresses of it; write a shorter prefix (RFC 5969 §4)",
+            "sixway.toml:6  six_rd.prefix = \"2001:db8::/48\"  the delegated prefixes are 80 bits long: a site needs at least a /64 for its hosts; write a shorter prefix (RFC 5969 §4)",
         ],
     );
     fault(
@@ -286,8 +276,7 @@ fn a_prefix_that_does_not_fit_its_lengths_is_told_what_would() {
     let edge = six_rd("2001:db8::/32", 8).replace("border_relay", "customer_edge");
     fault(
         &format!("{edge}ipv4_common = \"10.0.0.0/8\"\nborder_relays = \"10.0.0.1\"\n"),
-        "sixway.toml:8  six_rd.address = \"203.0.113.7\"  203.0.113.7 is outside of ipv4_common, 10.0.0.0/8: the domain's customers have \
-         addresses of it (RFC 5969 §4)",
+        "sixway.toml:8  six_rd.address = \"203.0.113.7\"  203.0.113.7 is not within ipv4_common, 10.0.0.0/8: all customers' addresses must be within it (RFC 5969 §4)",
     );
 }
 
@@ -299,16 +288,14 @@ fn tunnels_whose_packets_could_not_be_told_apart_are_named() {
     let fixed = "remote = \"198.51.100.1\"";
     fault(
         &(tunnel("a", fixed, "2a00:1::/48") + &tunnel("b", fixed, "2a00:2::/48")),
-        "sixway.toml:9  tunnel[1]  its packets could not be told from those of tunnel[0] (line 4): both run between the same two \
-         ends; write one [[tunnel]] with all prefixes, or give one of them another address of this host",
+        "sixway.toml:9  tunnel[1]  its packets cannot be distinguished from those of tunnel[0] (line 4): both have the same two ends; write one [[tunnel]] with all prefixes, or give one of them another address of this host",
     );
     let six = |name: &str| {
         format!("[[six_to_four]]\nname = \"{name}\"\nrole = \"relay\"\naddress = \"203.0.113.7\"\n")
     };
     fault(
         &(six("a") + &six("b")),
-        "sixway.toml:8  six_to_four[1]  its packets could not be told from those of six_to_four[0] (line 4): both are 6to4 at the same \
-         address; leave one, or give one of them another address of this host",
+        "sixway.toml:8  six_to_four[1]  its packets cannot be distinguished from those of six_to_four[0] (line 4): both are 6to4 with the same address; remove one, or give one of them another address of this host",
     );
     let isatap = |name: &str, prefix: &str| {
         format!(
@@ -317,8 +304,7 @@ fn tunnels_whose_packets_could_not_be_told_apart_are_named() {
     };
     fault(
         &(isatap("a", "2a00:1::/64") + &isatap("b", "2a00:2::/64")),
-        "sixway.toml:9  isatap[1]  its packets could not be told from those of isatap[0] (line 4): both are ISATAP at the same address; \
-         leave one, or give one of them another address of this host",
+        "sixway.toml:9  isatap[1]  its packets cannot be distinguished from those of isatap[0] (line 4): both are ISATAP with the same address; remove one, or give one of them another address of this host",
     );
     let domain = |prefix: &str| {
         format!("[[six_rd]]\nrole = \"border_relay\"\nprefix = \"{prefix}\"\naddress = \"203.0.113.7\"\n")
@@ -326,11 +312,11 @@ fn tunnels_whose_packets_could_not_be_told_apart_are_named() {
     good(&(domain("2a00::/32") + &domain("2a01::/32")));
     fault(
         &(domain("2a00::/32") + &domain("2a00::/31")),
-        "sixway.toml:10  six_rd[1].prefix = \"2a00::/31\"  2a00::/31 overlaps 2a00::/32 of six_rd[0].prefix (line 6); no address may belong to both",
+        "sixway.toml:10  six_rd[1].prefix = \"2a00::/31\"  2a00::/31 overlaps 2a00::/32 of six_rd[0].prefix (line 6); an address can belong to only one of them",
     );
     fault(
         &(tunnel("a", fixed, "2a00:1::/48") + &tunnel("a", "remote = \"198.51.100.2\"", "2a00:2::/48")),
-        "sixway.toml:9  tunnel[1]  tunnel[0] (line 4) has the name a already; write a name of its own",
+        "sixway.toml:9  tunnel[1]  tunnel[0] (line 4) already has the name a; choose a different name",
     );
 }
 
@@ -340,7 +326,7 @@ fn there_is_one_way_to_the_rest_of_ipv6() {
     let tunnel = "[tunnel]\nlocal = \"203.0.113.7\"\nremote = \"198.51.100.2\"\nprefixes = \"::/0\"\n";
     fault(
         &format!("{router}{tunnel}"),
-        "sixway.toml:11  tunnel.prefixes = \"::/0\"  ::/0 overlaps ::/0 of six_to_four.relay (line 7); no address may belong to both",
+        "sixway.toml:11  tunnel.prefixes = \"::/0\"  ::/0 overlaps ::/0 of six_to_four.relay (line 7); an address can belong to only one of them",
     );
     good(&format!("{router}{}", tunnel.replace("::/0", "2a00:1::/48")));
 }
@@ -366,7 +352,12 @@ fn a_kernels_tunnel_that_would_take_protocol_41_is_told_with_the_command_that_re
     );
     assert_eq!(check("sit1", Some([203, 0, 113, 9]), true, off), (true, String::new()));
     let (good, said) = check("sit0", None, false, "");
-    assert!(good && said.contains("does no harm; to remove it: modprobe -r sit"), "{said}");
+    assert!(
+        good && said.contains(
+            "it has no effect while it is down and protocol 41 is steered; to remove it: modprobe -r sit"
+        ),
+        "{said}"
+    );
     let (good, said) = check("sit0", None, false, off);
     assert!(!good && said.contains("for any address; remove it: modprobe -r sit"), "{said}");
 }
@@ -375,19 +366,19 @@ fn a_kernels_tunnel_that_would_take_protocol_41_is_told_with_the_command_that_re
 fn nobody_is_his_own_relay_router_or_other_end() {
     fault(
         "[six_to_four]\nrole = \"router\"\naddress = \"203.0.113.7\"\nrelay = \"203.0.113.7\"\n",
-        "sixway.toml:7  six_to_four.relay = \"203.0.113.7\"  is this end too; write the address of another router, or leave it out",
+        "sixway.toml:7  six_to_four.relay = \"203.0.113.7\"  is also the local end; write the address of another router, or remove it",
     );
     fault(
         "[six_rd]\nrole = \"customer_edge\"\nprefix = \"2a00::/32\"\ninterface = \"eth0\"\nborder_relays = \"203.0.113.7\"\n",
-        "sixway.toml:8  six_rd.border_relays = \"203.0.113.7\"  203.0.113.7 is this end too; write the provider's address",
+        "sixway.toml:8  six_rd.border_relays = \"203.0.113.7\"  203.0.113.7 is also the local end; write the provider's address",
     );
     fault(
         "[isatap]\nrole = \"host\"\ninterface = \"eth0\"\npotential_routers = \"203.0.113.7\"\n",
-        "sixway.toml:7  isatap.potential_routers = \"203.0.113.7\"  203.0.113.7 is this end too; write the routers' addresses",
+        "sixway.toml:7  isatap.potential_routers = \"203.0.113.7\"  203.0.113.7 is also the local end; write the routers' addresses",
     );
     fault(
         "[tunnel]\nlocal = \"203.0.113.7\"\nremote = \"192.0.2.254\"\nprefixes = \"::/0\"\n",
-        "sixway.toml:6  tunnel.remote = \"192.0.2.254\"  is this host's own address on sixway0; write the other end's address",
+        "sixway.toml:6  tunnel.remote = \"192.0.2.254\"  is this host's own address on sixway0; write the address of the remote end",
     );
 }
 
@@ -414,7 +405,7 @@ fn what_no_interface_can_be_called_is_not_waited_for() {
         fault(
             &format!("[six_to_four]\nrole = \"router\"\ninterface = \"{name}\"\n"),
             &format!(
-                "sixway.toml:6  six_to_four.interface = \"{name}\"  is no name that an interface can have; write one that `ip link` shows"
+                "sixway.toml:6  six_to_four.interface = \"{name}\"  is not a valid interface name; write one that `ip link` shows"
             ),
         );
     }
@@ -422,8 +413,7 @@ fn what_no_interface_can_be_called_is_not_waited_for() {
 
 #[test]
 fn a_followed_address_that_has_become_private_takes_the_site_with_it() {
-    let text = "[six_to_four]\nrole = \"router\"\ninterface = \"eth0\"\nrelay = \"198.51.100.1\"\n\
-                [router_advertisement]\ninterface = \"lan0\"\nprefixes = [{ from = \"six_to_four\" }]\n";
+    let text = "[six_to_four]\nrole = \"router\"\ninterface = \"eth0\"\nrelay = \"198.51.100.1\"\n[router_advertisement]\ninterface = \"lan0\"\nprefixes = [{ from = \"six_to_four\" }]\n";
     let own = HostAddress { interface: "eth0".into(), address: "10.9.9.9".parse().unwrap(), length: 8 };
     let private = Surroundings::of(&[own]);
     let config = parse(text).unwrap().0;

@@ -94,7 +94,7 @@ fn ranges(prefixes: &[(Prefix4, MechanismId)]) -> Vec<(u32, Option<MechanismId>)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mechanism::table::Kind;
+    use crate::kind::Kind;
     use proptest::prelude::*;
 
     const fn nat64(index: u16) -> MechanismId {

@@ -12,9 +12,18 @@ pub enum Owner {
     Gateway,
     /// A mechanism.
     Mechanism(MechanismId),
-    /// An address of this host at which tunnels end: fragments, and ICMP errors about what went through them. The number is that of an IPv4
-    /// address.
-    Endpoint(u8),
+    /// A tunnel address of this host, for fragments and for ICMP errors about what went through its tunnels.
+    TunnelAddress(TunnelAddress),
+}
+
+/// An address of this host at which tunnels end: the number of an IPv4 address, or [`Self::V6`]. The packet's family says which.
+// Not an enum: that makes `Owner` larger, and every packet pays for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TunnelAddress(pub u8);
+
+impl TunnelAddress {
+    /// Any IPv6 address. Its tunnels are found by both ends, without a number.
+    pub const V6: Self = Self(0);
 }
 
 /// IPv6 prefixes and their owners, longest first, IPv4 prefixes and theirs, and the gateway's own addresses. There are a handful of IPv6
@@ -109,7 +118,7 @@ impl Steering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mechanism::table::Kind;
+    use crate::kind::Kind;
 
     #[test]
     fn the_longest_prefix_owns_and_own_addresses_come_first() {

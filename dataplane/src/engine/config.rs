@@ -1,4 +1,4 @@
-//! What an engine is built from.
+//! The configuration of an engine.
 
 use crate::fragment::FragmentLimits;
 use crate::limits::Limits;
@@ -12,7 +12,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 /// Configuration of a tunnel.
 pub type TunnelConfig = MechanismConfig;
 
-/// What an engine is built from.
+/// The configuration of an engine.
 #[derive(Clone)]
 pub struct EngineConfig {
     /// The gateway's own IPv4 address: answers echo requests, and is the source of ICMP errors.
@@ -33,15 +33,15 @@ pub struct EngineConfig {
     pub host4: Vec<Ipv4Addr>,
     /// This host's IPv6 addresses: what it sends from them into a tunnel runs in no circle.
     pub host6: Vec<Ipv6Addr>,
-    /// Whether TCP segments and UDP datagrams that come out of tunnels are joined to super-frames.
+    /// Whether TCP segments and UDP datagrams that come out of tunnels are joined to GSO packets.
     pub join: bool,
-    /// ICMP errors made in a second, at most; 0: none.
+    /// Maximum ICMP errors per second; 0 disables them.
     pub icmp_errors_per_second: u32,
     /// Bounds on fragments that wait for the rest of their packet; those of tunnel packets, and of all others, have each as much.
     pub fragments: FragmentLimits,
     /// Which worker this engine belongs to.
     pub worker: WorkerId,
-    /// How many workers there are.
+    /// Number of workers.
     pub workers: u8,
     /// Secret randomness: ports, hashes and identifications follow from it.
     pub seed: [u64; 2],

@@ -2,15 +2,15 @@
 
 use super::Engine;
 use crate::instant::Instant;
+use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use crate::nat::{NatProtocol, NotAdopted, Outside, PortLedger};
-use crate::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use sixway_wire::Endpoint4;
 
 /// Packets of a direction after which a session is given to the fast path.
 pub const PACKETS_BEFORE_OFFLOAD: u32 = 8;
 
 impl Engine {
-    /// Gives sessions to this fast path from now on, when a direction has had so many packets (rounded up to a power of two). A refused
+    /// Offloads sessions to this fast path from now on, when a direction has had `packets` packets (rounded up to a power of two). A refused
     /// one is offered again when it has had twice as many, and so on. Entries of an earlier fast path are taken out of it, in one go.
     pub fn set_fast_path(&mut self, fast_path: Box<dyn FastPath>, packets: u32) {
         for nat64 in &mut self.mechanisms.nat64.all {
@@ -18,7 +18,7 @@ impl Engine {
         }
     }
 
-    /// Gives no more sessions to the fast path, and takes those back that it has, in one go.
+    /// Stops offloading sessions, and withdraws those in the fast path, at once.
     pub fn clear_fast_path(&mut self) {
         for nat64 in &mut self.mechanisms.nat64.all {
             nat64.set_fast_path(None, 0);

@@ -3,11 +3,12 @@
 //! ends one more, so that whoever floods the one does not fill the other.
 
 use super::Engine;
-use super::batch::Slot;
+use super::bounds::EXPIRED_AT_ONCE;
 use super::path::Batch;
-use crate::classify::Owner;
+use super::slot::Slot;
+use crate::classify::{Owner, TunnelAddress};
 use crate::drop_reason::DropReason;
-use crate::fragment::{Admission, Refused};
+use crate::fragment::{Admission, Reassembly, Refused};
 use crate::frame::Frame;
 use crate::instant::Instant;
 use crate::parse::{self, Addresses, Packet};
@@ -24,15 +25,13 @@ impl Engine {
         batch: &mut Batch<'_>,
     ) -> Result<Verdict, DropReason> {
         if frame.offload.segments.is_some() {
-            return Err(DropReason::BadSuperFrame);
+            return Err(DropReason::BadGso);
         }
         let mut whole = match self.admit(frame, packet, owner, batch.now) {
             Ok(Admission::Held) => return Ok(Verdict::Held),
             Ok(Admission::Whole(whole)) => whole,
             Err(refused) => {
-                let counters = &mut self.path.effects.counters;
-                counters.held -= u64::from(refused.released);
-                counters.dropped[refused.reason as usize] += u64::from(refused.released);
+                self.path.effects.counters.drop_held(refused.reason, refused.released.into());
                 return Err(refused.reason);
             }
         };
@@ -53,7 +52,7 @@ impl Engine {
                     self.path.conclude(Verdict::Forward, leaving);
                     self.path.effects.counters.forwarded += held;
                 }
-                Err(reason) => self.path.effects.counters.dropped[reason as usize] += held + 1,
+                Err(reason) => self.path.effects.counters.drop_frames(reason, held + 1),
             },
             Ok(verdict) => {
                 self.path.effects.counters.merged += held;
@@ -67,7 +66,7 @@ impl Engine {
             Err(reason) => {
                 let packet = parsed.is_ok().then_some(&slot.packet);
                 self.path.refuse(reason, &mut whole.frame, packet, batch);
-                self.path.effects.counters.dropped[reason as usize] += held;
+                self.path.effects.counters.drop_frames(reason, held);
             }
         }
         frame.pieces = batch.out.since(before);
@@ -83,16 +82,42 @@ impl Engine {
         now: Instant,
     ) -> Result<Admission, Refused> {
         match (owner, packet.addresses) {
-            (Owner::Endpoint(endpoint), Addresses::V4 { source, .. })
-                if self.ends.only_to(endpoint, source).is_some() =>
+            (Owner::TunnelAddress(TunnelAddress(number)), Addresses::V4 { source, .. })
+                if self.tunnel_addresses.only_to(number, source).is_some() =>
             {
                 self.peer_reassembly.admit_of_peer(frame, packet, now)
             }
-            (Owner::Endpoint(_), outer) if self.pair_ends.may_come(outer) => {
+            (Owner::TunnelAddress(_), outer) if self.pair_ends.may_come(outer) => {
                 self.peer_reassembly.admit_of_peer(frame, packet, now)
             }
-            (Owner::Endpoint(_), _) => self.outer_reassembly.admit(frame, packet, now),
+            (Owner::TunnelAddress(_), _) => self.outer_reassembly.admit(frame, packet, now),
             (Owner::Gateway | Owner::Mechanism(_), _) => self.reassembly.admit(frame, packet, now),
+        }
+    }
+
+    /// Where fragments wait for their packet.
+    #[inline]
+    pub(super) const fn fragment_tables(&self) -> [&Reassembly; 3] {
+        [&self.reassembly, &self.outer_reassembly, &self.peer_reassembly]
+    }
+
+    /// Fragments whose packet did not become complete in time end, a bounded number of them.
+    #[cold]
+    pub(super) fn expire_fragments(&mut self, batch: &mut Batch<'_>) {
+        let path = &mut self.path;
+        self.reassembly.expire(batch.now, EXPIRED_AT_ONCE, |expired| {
+            let counters = &mut path.effects.counters;
+            counters.drop_held(DropReason::FragmentTimeout, expired.fragments.into());
+            if let Some(first) = &expired.first {
+                path.answer_later(DropReason::FragmentTimeout, first, batch);
+            }
+        });
+        // No ICMP error: the outer source may be spoofed, and the inner packet is beyond what the error would quote.
+        let counters = &mut self.path.effects.counters;
+        for table in [&mut self.outer_reassembly, &mut self.peer_reassembly] {
+            table.expire(batch.now, EXPIRED_AT_ONCE, |expired| {
+                counters.drop_held(DropReason::FragmentTimeout, expired.fragments.into());
+            });
         }
     }
 }

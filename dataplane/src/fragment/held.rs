@@ -6,7 +6,7 @@ use crate::parse::{Addresses, FRAGMENT_HEADER, Fragment, Packet, TCP_HEADER, UDP
 use sixway_wire::checksum::Sum;
 use sixway_wire::protocol;
 
-/// What keeping a fragment costs beside its octets.
+/// Memory for a held fragment in addition to its octets.
 const PIECE_COST: usize = 64;
 
 /// Congestion Experienced, the ECN field's both bits (RFC 3168 §5).
@@ -18,7 +18,7 @@ pub struct Whole {
     /// The packet. An IPv4 one has DF clear and no options lost; an IPv6 one keeps a Fragment header with offset 0 and no more
     /// to come, so that its translation may be fragmented again and bears its identification (RFC 7915 §5.1.1).
     pub frame: Frame,
-    /// How many received frames it is made of, the last one included.
+    /// Number of received frames in it, the last one included.
     pub fragments: u32,
 }
 

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, HashMap};
 /// RFC 6146 §4: FRAGMENT_MIN, the least time that fragments wait, 2 s.
 pub const FRAGMENT_MIN: Duration = Duration::from_secs(2);
 
-/// What a packet costs beside its fragments.
+/// Memory for a packet in addition to its fragments.
 const PACKET_COST: usize = 256;
 
 /// Bounds on the fragments that wait for the rest of their packet.

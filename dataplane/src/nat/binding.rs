@@ -7,11 +7,11 @@
 use super::index::Index;
 use super::inside_key::{InsideHost, InsideKey, address_word};
 use super::keyed::{Purpose, TupleHash};
+use super::not_adopted::NotAdopted;
 use super::pool::{Pool, PoolSlot};
 use super::port_ledger::PortLedger;
 use super::protocol::NatProtocol;
 use super::quarantine::{MOST_QUARANTINED, Quarantine};
-use super::revival::NotAdopted;
 use super::session::NONE;
 use super::sides::{Inside, Outside};
 use super::slab::Slab;
@@ -29,7 +29,7 @@ pub(crate) struct Binding<I> {
     pub(crate) kind: BindingKind,
     pool_slot: PoolSlot,
     host: u32,
-    /// Its sessions, linked through their places.
+    /// Its sessions, a linked list.
     pub(super) first: u32,
     pub(crate) sessions: u32,
 }
@@ -81,9 +81,9 @@ pub enum StaticBindingError {
 impl fmt::Display for StaticBindingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NotInPool => "the outside address is not one of the pool's",
-            Self::InsideInUse => "the inside address and port have another binding",
-            Self::OutsideInUse => "the outside address and port have another binding",
+            Self::NotInPool => "the outside address is not in the pool",
+            Self::InsideInUse => "the inside address and port already have another binding",
+            Self::OutsideInUse => "the outside address and port already have another binding",
             Self::TableFull => "the table of bindings is full",
         })
     }
@@ -225,7 +225,7 @@ impl<I: InsideKey> BindingTable<I> {
         let (slot, outside) =
             self.pool.allocate(paired, protocol, inside.0.port()).ok_or(DropReason::PortPoolEmpty)?;
         let binding = self
-            .insert(protocol, inside, outside, BindingKind::Dynamic, slot, host)
+            .insert(protocol, inside, outside, BindingKind::Dynamic, (slot, host))
             .ok_or(DropReason::BindingTableFull)?;
         self.subscribers.has_more(inside.0.host());
         self.given(protocol, outside);
@@ -248,7 +248,7 @@ impl<I: InsideKey> BindingTable<I> {
         self.leave_quarantine(protocol, outside);
         let slot = self.pool.take(protocol, outside).ok_or(NotAdopted::PortNotGiven)?;
         let host = self.find_host(Inside(inside.0.host()));
-        let binding = self.insert(protocol, inside, outside, BindingKind::Dynamic, slot, host);
+        let binding = self.insert(protocol, inside, outside, BindingKind::Dynamic, (slot, host));
         self.subscribers.has_more(inside.0.host());
         self.given(protocol, outside);
         binding.ok_or(NotAdopted::TableFull)
@@ -293,15 +293,16 @@ impl<I: InsideKey> BindingTable<I> {
 
     /// Makes a static binding.
     pub(super) fn bind_static(&mut self, new: &StaticBinding<I>) -> Result<u32, StaticBindingError> {
-        if self.find_inside(new.protocol, new.inside).is_some() {
+        let StaticBinding { protocol, inside, outside } = *new;
+        if self.find_inside(protocol, inside).is_some() {
             return Err(StaticBindingError::InsideInUse);
         }
         if self.bindings.is_full() {
             return Err(StaticBindingError::TableFull);
         }
-        let slot = self.reserve(new.protocol, new.outside)?;
-        let host = self.find_host(Inside(new.inside.0.host()));
-        self.insert(new.protocol, new.inside, new.outside, BindingKind::Static, slot, host)
+        let slot = self.reserve(protocol, outside)?;
+        let host = self.find_host(Inside(inside.0.host()));
+        self.insert(protocol, inside, outside, BindingKind::Static, (slot, host))
             .ok_or(StaticBindingError::TableFull)
     }
 
@@ -329,8 +330,7 @@ impl<I: InsideKey> BindingTable<I> {
         inside: Inside<I>,
         outside: Outside<Endpoint4>,
         kind: BindingKind,
-        pool_slot: PoolSlot,
-        host: Option<u32>,
+        (pool_slot, host): (PoolSlot, Option<u32>),
     ) -> Option<u32> {
         let host = match host {
             Some(host) => host,

@@ -60,13 +60,13 @@ pub trait InsideHost: Copy + Eq + Ord + fmt::Debug + Send + 'static {
     /// The tag of the host.
     fn tag(self, hash: &TupleHash) -> u32;
 
-    /// The subscriber that the host belongs to, a subscriber having a prefix of so many bits.
+    /// The subscriber that the host belongs to, where subscribers have a prefix of `bits` bits.
     fn subscriber(self, bits: u8) -> Subscriber;
 
     /// The address in the first bits of a number, behind whatever else tells the host from others: workers are chosen by it.
     fn place(self) -> u128;
 
-    /// Bits of [`InsideHost::place`] that subscribers with a prefix of so many bits differ in.
+    /// Bits of [`InsideHost::place`] that differ between subscribers with a prefix of `bits` bits.
     fn place_bits(subscriber_bits: u8) -> u8;
 }
 

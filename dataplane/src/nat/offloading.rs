@@ -14,10 +14,10 @@
 //! queue before the engine was empty once. Nobody sees the marks of a half that waits: if one is found on it, it is taken away, and the half
 //! waits once more.
 
-use super::sides::Direction;
+use crate::direction::Direction;
+use crate::identity::Identity;
 use crate::instant::Instant;
-use crate::mechanism::identity::Identity;
-use crate::offload::{FastPath, FlowHandle, HalfUsage, OffloadedFlow, Usage};
+use crate::nat::offload::{FastPath, FlowHandle, HalfUsage, OffloadedFlow, Usage};
 use arrayvec::ArrayVec;
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -35,7 +35,7 @@ const MOST_WAITING: usize = 65_536;
 /// may take to hand one over.
 const SILENCE: Duration = Duration::from_millis(50);
 
-/// A session that finds no quiet point in so long moves without one: its queue is never empty.
+/// A session without an idle moment for this time moves without one: its queue is never empty.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// One direction of a session that moves.
@@ -222,7 +222,7 @@ impl Offloading {
             moved.unquietly += 1;
             false
         });
-        self.filter_anew();
+        self.rebuild_filter();
         moved
     }
 
@@ -242,7 +242,7 @@ impl Offloading {
     pub(super) fn end_wait(&mut self, waiting: Waiting, now: Instant) -> Moved {
         let Waiting { slot, handle, way, armed, since, was_moving } = waiting;
         let Some(fast_path) = &mut self.fast_path else { return Moved::default() };
-        // No packet waits for so long.
+        // No packet waits that long.
         let is_silent = is_silent(since, self.emptied, now) || now.since(since) >= PATIENCE;
         if is_silent && fast_path.activate(handle, way, 0) {
             return Moved::default();
@@ -277,7 +277,7 @@ impl Offloading {
     pub(super) fn remove(&mut self, slot: u32, handle: FlowHandle) -> Usage {
         if self.is_moving(slot) {
             self.moving.retain(|moving| moving.slot != slot);
-            self.filter_anew();
+            self.rebuild_filter();
         }
         self.fast_path.as_mut().map_or_else(Usage::default, |fast_path| fast_path.remove(handle))
     }
@@ -289,12 +289,12 @@ impl Offloading {
         }
     }
 
-    /// What an entry has seen.
+    /// The usage of an entry.
     pub(super) fn usage(&self, handle: FlowHandle) -> Usage {
         self.fast_path.as_ref().map_or_else(Usage::default, |fast_path| fast_path.usage(handle))
     }
 
-    fn filter_anew(&mut self) {
+    fn rebuild_filter(&mut self) {
         self.filter = Filter::NOBODY;
         self.moving.iter().for_each(|moving| self.filter.add(moving.slot));
     }

@@ -56,7 +56,7 @@ impl<H: InsideHost> Ownership<H> {
         Self { workers, spread, blocks, outside: BTreeMap::new(), exceptions: BTreeMap::new() }
     }
 
-    /// How many workers there are.
+    /// Number of workers.
     pub const fn workers(&self) -> u8 {
         self.workers
     }

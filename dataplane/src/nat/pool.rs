@@ -20,7 +20,7 @@ use core::ops::RangeInclusive;
 use sixway_wire::{Endpoint4, Prefix4};
 use std::collections::BTreeMap;
 
-/// Addresses that are open from the start, if the pool has so many.
+/// Addresses that are open from the start, at most.
 pub const OPEN_AT_START: u64 = 64;
 
 /// Bindings that the open addresses hold on average before one more is opened.
@@ -305,7 +305,7 @@ impl Pool {
         }
     }
 
-    /// An endpoint with this port is taken no more.
+    /// An endpoint with this port is free again.
     fn gave_back(&mut self, port: u16) {
         self.bindings = self.bindings.saturating_sub(1);
         let block = port / PORTS_PER_BLOCK;

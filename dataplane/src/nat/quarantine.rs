@@ -22,7 +22,7 @@ pub(super) struct Quarantine {
 }
 
 impl Quarantine {
-    /// For so many endpoints.
+    /// A quarantine for `most` endpoints.
     pub(super) const fn new(most: usize) -> Self {
         Self { most, held: BTreeMap::new(), buckets: BTreeMap::new() }
     }

@@ -24,7 +24,7 @@
 //! A RST alone does not end a session: the peer may not accept it, so the session becomes transitory and a later packet
 //! brings it back (RFC 7857 §2.2 is content with this).
 
-use super::sides::Direction;
+use crate::direction::Direction;
 use crate::parse::{FIN, RST, SYN};
 
 /// The state of a session. UDP and ICMP have one each.

@@ -21,7 +21,7 @@ pub(crate) struct StoredSyns {
 }
 
 impl StoredSyns {
-    /// An empty store for so many packets.
+    /// An empty store for `most` packets.
     pub(super) fn new(most: u32) -> Self {
         Self { packets: Slab::new(most), unanswered: VecDeque::new() }
     }

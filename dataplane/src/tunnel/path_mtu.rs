@@ -7,11 +7,11 @@
 
 use crate::instant::Instant;
 use crate::parse::IPV4_HEADER;
-use crate::rewrite::IPV6_MIN_MTU;
 use core::hash::{BuildHasher, Hash};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 use foldhash::fast::FixedState;
+use sixway_wire::IPV6_MIN_MTU;
 
 /// RFC 1191 §6.3: how long an estimate stands before a larger packet is tried, 10 min.
 pub const LIFETIME: Duration = Duration::from_secs(600);

@@ -12,7 +12,8 @@ use crate::metrics::GatewaySample;
 use crate::view::FastPathShare;
 use crate::worker::{Command, Post, Report, Table};
 use sixway_dataplane::Counters;
-use sixway_dataplane::mechanism::table::{Kind, Way};
+use sixway_dataplane::direction::Direction;
+use sixway_dataplane::mechanism::table::Kind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -94,7 +95,7 @@ impl Gateway {
     /// Whether packets went into ISATAP tunnels lately.
     pub(super) fn isatap_is_used(&self) -> bool {
         let (history, kind) = (self.history(), Kind::Isatap);
-        history.rate(|counters| counters.passed[kind as usize][Way::Out as usize]) > 0.0
+        history.rate(|counters| counters.passed[kind as usize][Direction::Out as usize]) > 0.0
             || history.carried(|counts| words::carried(counts, kind)) > 0.0
     }
 

@@ -1,5 +1,6 @@
 //! What `sixway show` sees of the tunnels at the moment.
 
+use crate::config::Word as _;
 use crate::config::{
     Config, ConfiguredTunnel, Isatap, IsatapRole, LocalAddress, Remote, SixRd, SixRdRole, SixToFour,
     Surroundings,

@@ -1,7 +1,7 @@
 //! What is said of the fast path before a start, and at it.
 
-use crate::SIXWAY;
-use crate::network::Network;
+use super::SIXWAY;
+use super::network::Network;
 use std::process::Output;
 
 /// `sixway check` of the last configuration, on the gateway's host.

@@ -1,7 +1,7 @@
 //! The fast path, from a gateway's start to its end, a sudden one and a takeover among them.
 
-use crate::network::{Network, Running, SIXWAY};
-use crate::shared_pool::{Answering, ECHO};
+use super::network::{Network, Running, SIXWAY};
+use super::shared_pool::{Answering, ECHO};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -141,7 +141,7 @@ fn who_may_not_remove_it_is_told_who_may() {
     let _gateway = network.start(&text);
     let name = network.state().file_stem().unwrap().to_str().unwrap().to_owned();
     for one in [&["fastpath", "off", "--name", &name][..], &["fastpath", "off"]] {
-        let output = crate::as_nobody(&network, one);
+        let output = super::as_nobody(&network, one);
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{one:?}: {error}");
         assert!(error.contains("root is required: sudo sixway fastpath off"), "{one:?}: {error}");
@@ -159,7 +159,7 @@ const TALK: &str = "import socket, sys\n\
 /// A NAT64 that has a session, carried on at tc.
 fn carries_a_session(network: &Network, text: &str) -> Running {
     let _far = Answering::on(network, "server", ECHO);
-    let gateway = network.start(&instead_of_siit(text, crate::NAT64));
+    let gateway = network.start(&instead_of_siit(text, super::NAT64));
     let talked = network.on("client", "python3", &["-c", TALK, "64:ff9b::203.0.113.2"]);
     assert!(talked.status.success(), "{talked:?}");
     wait_until("the fast path carries it", || network.show(&["sessions"]).contains("fast (tc)"));
@@ -311,7 +311,7 @@ fn what_the_engine_carries_does_not_wait_for_the_programs_of_who_takes_over() {
     let (network, text) = build();
     // Rules of several kinds and both programs: the kernel has something to go through.
     let siit = text.split_once("[fastpath]").unwrap().0;
-    let mechanisms = format!("{}{siit}{SITE}", crate::NAT64);
+    let mechanisms = format!("{}{siit}{SITE}", super::NAT64);
     let text = instead_of_siit(&text, &mechanisms).replace("\"tc\"", "\"xdp\"");
     let mut running = network.start(&text);
     // The neighbours are known from here on.

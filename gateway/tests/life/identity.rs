@@ -1,9 +1,9 @@
 //! Flows and sessions stay with the translator that made them: in whatever order the configuration has it, from one process to the next, and
 //! across a version whose maps are others.
 
-use crate::fast_path::{build, instead_of_siit, wait_until};
-use crate::network::{Network, Running, SIXWAY};
-use crate::shared_pool::Answering;
+use super::fast_path::{build, instead_of_siit, wait_until};
+use super::network::{Network, Running, SIXWAY};
+use super::shared_pool::Answering;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -193,9 +193,9 @@ fn flows_and_sessions_of_a_translator_that_is_gone_are_nobodys_whoever_has_its_p
     assert_eq!(first.end(), 0, "{}", first.said());
     let said = second.said();
     assert!(said.contains("2 flows continue in the fast path, 2 ended"), "{said}");
-    assert!(said.contains("2 flows ended: there is no such translator"), "{said}");
+    assert!(said.contains("2 flows ended: its translator does not exist"), "{said}");
     assert!(said.contains("1 of 2 sessions continue"), "{said}");
-    assert!(said.contains("1 session ended: there is no such translator"), "{said}");
+    assert!(said.contains("1 session ended: its translator does not exist"), "{said}");
     assert!(sessions(&network).iter().all(|row| row[0] == "one"), "{:?}", sessions(&network));
     drop(goes);
     stays.go_on();

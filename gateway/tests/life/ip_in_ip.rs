@@ -1,6 +1,6 @@
 //! Tunnels of IP in IP: packets pass between two gateways, what is set up for them is put back, and an address in the wrong place is told.
 
-use crate::network::Network;
+use super::network::Network;
 use std::time::{Duration, Instant};
 
 /// The client's gateway, and the server, whose tunnel ends at another address than its own.

@@ -1,7 +1,7 @@
 //! One process of a gateway makes way for another.
 
-use crate::NAT64;
-use crate::network::{Network, Running};
+use super::NAT64;
+use super::network::{Network, Running};
 
 /// The device, by the kernel's number of it, and the routes into it.
 fn device(network: &Network) -> (String, Vec<String>) {

@@ -1,4 +1,4 @@
-//! What a NAT64 is built from.
+//! The configuration of a NAT64.
 
 use crate::nat::{Config, Filtering, PoolConfig, StaticBinding, StaticBindingError, Timeouts};
 use crate::translate::Policy;
@@ -17,11 +17,11 @@ pub struct Nat64Config {
     pub static_bindings: Vec<StaticBinding>,
     /// Lifetimes; those below the RFCs' floors are raised to them.
     pub timeouts: Timeouts,
-    /// Most bindings of a worker; when they are used up, new ones are refused.
+    /// Maximum number of bindings of a worker. When it is reached, new ones are refused.
     pub max_bindings: u32,
-    /// Most dynamic bindings of a subscriber, an IPv6 /64, at a worker (RFC 6888 REQ-4); 0: no limit of its own.
+    /// Maximum number of dynamic bindings of a subscriber, an IPv6 /64, at a worker (RFC 6888 REQ-4); 0: unlimited.
     pub max_bindings_per_subscriber: u32,
-    /// Most sessions of a worker; when they are used up, new ones are refused.
+    /// Maximum number of sessions of a worker. When it is reached, new ones are refused.
     pub max_sessions: u32,
     /// Translation options.
     pub policy: Policy,

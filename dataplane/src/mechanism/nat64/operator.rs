@@ -3,11 +3,11 @@
 use super::Nat64;
 use crate::counters::Counters;
 use crate::instant::Instant;
+use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use crate::nat::{
     BindingRow, BlockMove, Blocks, Entry, Inside, NatProtocol, NotAdopted, Outside, PortLedger, SavedSession,
     Selection, SessionRow, StaticBinding, StaticBindingError,
 };
-use crate::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use crate::verdict::WorkerId;
 use sixway_wire::{Endpoint4, Endpoint6};
 
@@ -154,20 +154,20 @@ impl Nat64 {
         now: Instant,
         counters: &mut Counters,
     ) -> Result<(), NotAdopted> {
-        self.nat.adopt(&Entry { handle, flow, usage }, &self.own, now, counters)
+        self.nat.adopt(&Entry { handle, flow, usage }, &self.rules, now, counters)
     }
 
     /// See [`crate::nat::Engine::restore`].
     ///
     /// # Errors
-    /// Why it is not carried on; nothing is changed.
+    /// Why it is not restored; nothing is changed.
     pub fn restore(
         &mut self,
         saved: &SavedSession,
         now: Instant,
         counters: &mut Counters,
     ) -> Result<(), NotAdopted> {
-        self.nat.restore(saved, &self.own, now, counters)
+        self.nat.restore(saved, &self.rules, now, counters)
     }
 
     /// See [`crate::nat::Engine::export`].

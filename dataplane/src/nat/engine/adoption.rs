@@ -1,17 +1,19 @@
-//! The fast path: which sessions it is given, and how what it carried on alone becomes sessions again; so do those of another process.
+//! Sessions and the fast path: which sessions are offloaded, and how flows of the fast path and sessions of another process become sessions here.
 
 use super::{Arriving, Engine, Mechanism, Probe};
 use crate::counters::Counters;
+use crate::direction::Direction;
+use crate::identity::Identity;
 use crate::instant::Instant;
-use crate::mechanism::identity::Identity;
 use crate::nat::inside_key::InsideKey;
+use crate::nat::not_adopted::NotAdopted;
+use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage, mark};
 use crate::nat::port_ledger::PortLedger;
 use crate::nat::protocol::NatProtocol;
-use crate::nat::revival::{NotAdopted, Revival, SavedSession};
+use crate::nat::revival::{Revival, SavedSession};
 use crate::nat::session_state::{Segment, SessionState};
-use crate::nat::sides::{Direction, Inside, Outside};
+use crate::nat::sides::{Inside, Outside};
 use crate::nat::timeouts::Clock;
-use crate::offload::{FastPath, FlowHandle, OffloadedFlow, Usage, mark};
 use crate::verdict::WorkerId;
 use core::time::Duration;
 use sixway_wire::Endpoint4;
@@ -47,7 +49,7 @@ impl<I: InsideKey> Engine<I> {
     /// The state machine has not seen it yet.
     #[cold]
     #[inline(never)]
-    pub(super) fn heed(
+    pub(super) fn offload_or_reclaim(
         &mut self,
         slot: u32,
         way: Direction,
@@ -58,9 +60,9 @@ impl<I: InsideKey> Engine<I> {
         let packet = arrival.packet();
         let now = self.clock.now();
         let transport = usize::from(packet.transport_at)..packet.length as usize;
-        let came = arrival.came();
+        let earlier = arrival.earlier_mark();
         let octets = || arrival.octets().get(transport).unwrap_or_default();
-        let its_mark = || came.unwrap_or_else(|| mark(probe.protocol, octets()));
+        let its_mark = || earlier.unwrap_or_else(|| mark(probe.protocol, octets()));
         if Segment::of(probe.flags) != Segment::Data {
             self.tables.reclaim(slot, counters);
         } else if !self.tables.moves(slot, way, its_mark, now) {
@@ -118,10 +120,10 @@ impl<I: InsideKey> Engine<I> {
         Ok(())
     }
 
-    /// Carries a session on that another process had.
+    /// Restores a session of another process.
     ///
     /// # Errors
-    /// Why it is not carried on; nothing is changed.
+    /// Why it is not restored; nothing is changed.
     pub fn restore(
         &mut self,
         saved: &SavedSession<I>,
@@ -189,7 +191,7 @@ impl<I: InsideKey> Engine<I> {
 
     /// Keeps a free endpoint of the pool from being given before `until`: after an unclean stop somebody may still send to whom it
     /// belonged. Whether it is kept: it is not if it belongs to a binding, is another worker's or none of the pool's, or if there is no room
-    /// ([`crate::nat::MOST_QUARANTINED`]). What is carried on is to be adopted before.
+    /// ([`crate::nat::MOST_QUARANTINED`]). Restore sessions first.
     pub fn quarantine(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>, until: Instant) -> bool {
         self.owns_outside(outside.0.address)
             && self.ownership.worker_of_outside(protocol, outside.0) == self.worker

@@ -8,7 +8,7 @@
 //! A block moves only while no port of it is taken at any address, so no binding moves with it. Until a worker hears of the move it takes the
 //! block for B's; B hands its packets over. A block is never two workers': who gives it has lost it before it is offered.
 //!
-//! A twentieth of all blocks is reserved: a worker does not give its share of that away, but to one that has no block at all. So one
+//! A twentieth of all blocks is reserved: a worker gives its share of the reserve only to a worker without any block. So one
 //! subscriber can use 95 % of an address, and never takes the last blocks from the other workers' subscribers.
 
 use super::Engine;
@@ -19,7 +19,7 @@ use crate::nat::sides::{Inside, Outside};
 use crate::verdict::WorkerId;
 use sixway_wire::Endpoint4;
 
-/// One block in so many is reserved.
+/// One block of this many is reserved.
 const RESERVED: u32 = 20;
 
 /// Blocks that are given at once, at most.
@@ -37,7 +37,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// What a worker can have of these that has so many itself.
+    /// How many of these blocks a worker with `owned` blocks can have.
     pub const fn for_owner_of(self, owned: u32) -> u32 {
         if owned == 0 { self.spare } else { self.offered }
     }
@@ -87,7 +87,7 @@ impl<I: InsideKey> Engine<I> {
         is_given.then(|| self.give_block(port / PORTS_PER_BLOCK, to))
     }
 
-    /// Whether the endpoint is one that some worker may give to a host: it is no static binding's.
+    /// Whether the endpoint is one that some worker may give to a host: it is not part of a static binding.
     pub(crate) fn gives(&self, protocol: NatProtocol, outside: Outside<Endpoint4>) -> bool {
         !self.ownership.is_static(protocol, outside) && self.tables.bindings.pool().may_give(outside.0.port)
     }

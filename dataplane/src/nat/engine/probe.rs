@@ -2,9 +2,10 @@
 //! warmed, then decided. Each step's load is independent of the other packets'.
 
 use super::Engine;
+use crate::direction::Direction;
 use crate::nat::inside_key::InsideKey;
 use crate::nat::protocol::NatProtocol;
-use crate::nat::sides::{Direction, Inside, Outside};
+use crate::nat::sides::{Inside, Outside};
 use crate::parse::{Addresses, Packet, Transport};
 use core::net::Ipv4Addr;
 use sixway_wire::Endpoint4;
@@ -33,7 +34,7 @@ pub enum Side<I> {
 pub struct Probe<I> {
     /// Where its NAT side is.
     pub side: Side<I>,
-    /// The other end; its port is 0 for ICMP.
+    /// The remote endpoint; its port is 0 for ICMP.
     pub(super) remote: Endpoint4,
     pub(super) protocol: NatProtocol,
     /// TCP's flags, else 0.
@@ -46,7 +47,7 @@ pub struct Probe<I> {
 }
 
 impl<I> Probe<I> {
-    /// A place for a probe.
+    /// An empty probe.
     pub const EMPTY: Self = Self {
         side: Side::Neither,
         remote: Endpoint4::new(Ipv4Addr::UNSPECIFIED, 0),
@@ -70,7 +71,7 @@ impl<I> Probe<I> {
 pub struct Ports {
     /// Its protocol.
     pub protocol: NatProtocol,
-    /// The sender's port. Of an ICMP query the identifier is the inside end's, and the other end has 0.
+    /// The sender's port. Of an ICMP query the identifier belongs to the inside endpoint, and the remote endpoint has 0.
     pub from: u16,
     /// The receiver's port.
     pub to: u16,

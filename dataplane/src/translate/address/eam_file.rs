@@ -10,14 +10,14 @@ use super::eam::Eam;
 use core::fmt;
 use sixway_wire::{Prefix4, Prefix6, PrefixError};
 
-/// Why a line is no row.
+/// Why a line is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EamLineError<'a> {
     /// Only one word.
     Alone(&'a str),
     /// A third word.
     Surplus(&'a str),
-    /// A word that is no prefix, and why.
+    /// An invalid prefix, and why.
     Prefix(&'a str, PrefixError),
     /// Two prefixes of the same family.
     SameFamily,
@@ -27,15 +27,15 @@ impl fmt::Display for EamLineError<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Alone(word) => {
-                write!(f, "`{}` stands alone; a row is an IPv4 prefix and an IPv6 prefix", Shown(word))
+                write!(f, "`{}` is incomplete; a row is an IPv4 prefix and an IPv6 prefix", Shown(word))
             }
             Self::Surplus(word) => {
-                write!(f, "`{}` is too much; a row is an IPv4 prefix and an IPv6 prefix", Shown(word))
+                write!(f, "unexpected `{}`; a row is an IPv4 prefix and an IPv6 prefix", Shown(word))
             }
             Self::Prefix(word, error) => write!(f, "`{}`: {error}", Shown(word)),
-            Self::SameFamily => {
-                f.write_str("both prefixes are of one family; a row is an IPv4 prefix and an IPv6 prefix")
-            }
+            Self::SameFamily => f.write_str(
+                "both prefixes are of the same family; a row is an IPv4 prefix and an IPv6 prefix",
+            ),
         }
     }
 }
