@@ -117,8 +117,8 @@ counters! {
 impl Counters {
     /// A frame passed a mechanism.
     #[inline(always)]
-    pub const fn pass(&mut self, kind: Kind, way: Direction) {
-        self.passed[kind as usize][way as usize] += 1;
+    pub const fn pass(&mut self, kind: Kind, direction: Direction) {
+        self.passed[kind as usize][direction as usize] += 1;
     }
 
     /// Frames that passed the mechanisms of a kind.
@@ -128,8 +128,10 @@ impl Counters {
 
     /// The counters of the mechanisms: name, what it counts, value.
     fn of_mechanisms(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
-        let ways = Kind::ALL.iter().flat_map(|kind| [(*kind, Direction::In), (*kind, Direction::Out)]);
-        ways.map(|(kind, way)| (kind.counter(way), kind.help(way), self.passed[kind as usize][way as usize]))
+        let directions = Kind::ALL.iter().flat_map(|kind| [(*kind, Direction::In), (*kind, Direction::Out)]);
+        directions.map(|(kind, direction)| {
+            (kind.counter(direction), kind.help(direction), self.passed[kind as usize][direction as usize])
+        })
     }
 
     /// Counts frames that are dropped. Nothing else raises these counters.

@@ -21,10 +21,10 @@ pub enum Generated {
     Answer(DropReason, Box<[u8]>),
 }
 
-/// What mechanisms cause.
+/// The effects of mechanisms.
 #[derive(Debug, Default)]
 pub struct Effects {
-    /// What is counted.
+    /// The counters.
     pub counters: Counters,
     outers: ArrayVec<Outer, SCRATCH>,
     quoted: ArrayVec<Quoted, SCRATCH>,
@@ -32,14 +32,14 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// Nothing is referred to any more: a new stride begins.
+    /// A new stride begins: forgets what earlier decisions refer to.
     #[inline(always)]
     pub(crate) fn begin(&mut self) {
         self.outers.clear();
         self.quoted.clear();
     }
 
-    /// Keeps an outer header for a decision. Of a stride's packets each has room for one, and so has each pass of a packet by itself;
+    /// Keeps an outer header for a decision. Each packet of a stride has room for one, and so has each pass of a packet that is processed alone;
     /// beyond that the last one is overwritten.
     #[inline(always)]
     pub fn outer(&mut self, outer: Outer) -> OuterIndex {

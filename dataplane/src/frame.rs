@@ -21,14 +21,14 @@ pub const MAX_PACKET: usize = 40 + 65_535;
 pub enum SegmentKind {
     /// TCP segmentation offload (TSO, GRO).
     Tcp,
-    /// TCP whose CWR flag may stand on the first segment only (the virtio ECN bit).
+    /// TCP whose CWR flag is set on the first segment only (the virtio ECN bit).
     TcpEcn,
     /// UDP segmentation offload (USO).
     Udp,
 }
 
 impl SegmentKind {
-    /// Whether this is what is segmented of packets of that protocol.
+    /// Whether packets of that protocol are segmented this way.
     #[inline]
     pub const fn is_of(self, protocol: u8) -> bool {
         match self {
@@ -50,7 +50,7 @@ impl SegmentKind {
     }
 }
 
-/// How a GSO packet is to be cut: payload octets a segment, and of what protocol.
+/// How a GSO packet is segmented: payload octets of a segment, and the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segments {
     /// Payload octets in each segment but the last; never zero.
@@ -62,7 +62,7 @@ pub struct Segments {
 /// The state of the transport checksum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checksum {
-    /// It is what the sender wrote.
+    /// The checksum is complete.
     #[default]
     Complete,
     /// The field holds the folded sum of the pseudo-header; whoever sends the packet on a wire finishes it
@@ -108,7 +108,7 @@ pub struct Frame {
     end: usize,
     /// Segmentation and checksum state.
     pub offload: Offload,
-    /// What became of the frame; the engine writes it.
+    /// The verdict; the engine writes it.
     pub verdict: Verdict,
     /// How many mechanisms it has passed; not zero for a frame that another worker handed over on the way.
     pub passes: u8,
@@ -121,8 +121,8 @@ pub struct Frame {
 impl Frame {
     /// An empty frame with room for a packet of `capacity` octets behind [`HEADROOM`].
     ///
-    /// Frames of a batch should not all begin at the same offset of a page, or their headers push one another out of the
-    /// cache. glibc's allocator sees to it for [`MAX_PACKET`].
+    /// Frames of a batch should not all begin at the same offset of a page, or their headers evict one another from the
+    /// cache. With [`MAX_PACKET`] glibc's allocator avoids that.
     pub fn with_capacity(capacity: usize) -> Self {
         Self {
             buffer: vec![0; HEADROOM + capacity].into_boxed_slice(),

@@ -41,7 +41,7 @@ impl Outbox {
         self.capacity - self.used
     }
 
-    /// Takes back the frames pushed since the outbox held `length` of them: what they belonged to was refused.
+    /// Removes the frames pushed since the outbox held `length` of them: the packet that they belong to was refused.
     pub fn shorten(&mut self, length: usize) {
         self.used = self.used.min(length);
     }

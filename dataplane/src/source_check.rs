@@ -1,4 +1,4 @@
-//! Addresses that no forwarded packet may bear: the checks that every mechanism owes.
+//! Addresses that no forwarded packet may have. Every mechanism checks them.
 
 use crate::drop_reason::DropReason;
 use crate::parse::{Addresses, Packet, Transport};
@@ -22,7 +22,7 @@ pub const fn is_martian6(address: Ipv6Addr) -> bool {
     bits <= 1 || bits >> 120 == 0xff || bits >> 118 == 0xfe80 >> 6
 }
 
-/// Refuses martians. An ICMPv4 error with an illegal source is let pass: it is translated for the sake of
+/// Refuses martians. An ICMPv4 error with an illegal source passes: it is translated for the sake of
 /// troubleshooting (RFC 7915 §4.1).
 #[inline(always)]
 pub fn check(packet: &Packet) -> Result<(), DropReason> {
@@ -42,7 +42,7 @@ pub fn check(packet: &Packet) -> Result<(), DropReason> {
     Ok(())
 }
 
-/// Whether this is the host's own chatter on our device, which it does on any device: MLD, neighbour discovery and
+/// Whether this is control traffic of the host itself on our device, as on any device: MLD, neighbour discovery and
 /// router solicitations from link-local or unspecified addresses to a multicast group, and IGMP.
 pub fn is_host_control(packet: &Packet) -> bool {
     match packet.addresses {

@@ -9,9 +9,9 @@ use sixway_wire::{Endpoint4, Endpoint6};
 /// What to do with a packet's headers, in this order. One fixed shape, executed in one pass by `rewrite` in Rust (and by a kernel fast path).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Action {
-    /// The outer header goes, by the policy of this tunnel.
+    /// Remove the outer header, by the policy of this tunnel.
     pub decap: Option<PolicyId>,
-    /// The header is translated or renumbered.
+    /// Translate or renumber the header.
     pub edit: Option<Edit>,
     /// The policy that the edit follows.
     pub policy: PolicyId,
@@ -74,11 +74,11 @@ pub struct Encap {
     pub policy: PolicyId,
 }
 
-/// Place of an outer header in [`crate::effects::Effects`].
+/// Index of an outer header in [`crate::effects::Effects`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OuterIndex(pub(crate) u8);
 
-/// Place of the endpoints of a quoted packet in [`crate::effects::Effects`].
+/// Index of the endpoints of a quoted packet in [`crate::effects::Effects`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuotedIndex(pub(crate) u8);
 
@@ -132,14 +132,14 @@ pub enum Quoted {
     },
 }
 
-/// A mechanism of an engine: its kind, and its place among those of its kind.
+/// A mechanism of an engine: its kind, and its index among those of its kind.
 // `kind` first: in a `Result` the drop reason then shares no octet with `index`, which is written in one store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(C)]
 pub struct MechanismId {
     /// Its kind.
     pub kind: Kind,
-    /// Its place among them.
+    /// Its index among them.
     pub index: u16,
 }
 
@@ -194,16 +194,15 @@ impl Decision {
         Self { action, quoted: None, next: Next::Leave }
     }
 
-    /// The packet stays as it is: it was stored, or is control's.
+    /// The packet is not changed: it was stored, or goes to control.
     pub const fn keep(next: Next) -> Self {
         let action = Action { decap: None, edit: None, policy: PolicyId(0), encap: None };
         Self { action, quoted: None, next }
     }
 }
 
-/// What became of a frame. Every received frame has exactly one at the end, so that frames are conserved:
-/// received + taken over = forwarded + answered + punted + to control + handed over + dropped + held. Fragments that were joined
-/// share the fate of their packet.
+/// What became of a frame. Every received frame has exactly one at the end, so that frames are conserved
+/// ([`crate::counters::CONSERVATION`]). Fragments share the verdict of their packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The engine has not seen it.
@@ -214,7 +213,7 @@ pub enum Verdict {
     Answered,
     /// It is for the gateway's own control protocols (neighbour discovery over ISATAP); its buffer is what was received.
     Control,
-    /// It is the host's own business (its own MLD or router solicitation on our device): leave it alone.
+    /// It is for the host (its own MLD or router solicitation on our device): leave it to the kernel.
     Punted,
     /// It was forwarded as fragments or segments, or became an answer that is sent as fragments. They are in the outbox; its
     /// own buffer is spent.
@@ -222,11 +221,11 @@ pub enum Verdict {
     /// It was the last fragment of a packet that is complete; the packet is in the outbox, or was dropped and counted. Or it was
     /// joined to a GSO packet in another frame of the batch.
     Merged,
-    /// It belongs to another worker; its buffer is as far as this worker went.
+    /// It belongs to another worker. Its buffer holds what this worker has made of it.
     HandOver(WorkerId),
-    /// It is gone, and counted.
+    /// It was dropped and counted.
     Dropped(DropReason),
-    /// Its octets wait in the engine (a fragment before its first).
+    /// The engine keeps its octets: a fragment that waits for others, or a stored SYN.
     Held,
 }
 

@@ -1,5 +1,4 @@
 //! The fuzzer's corpus of streams and blind mutations of them, for a short time in every test run.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 #[path = "../../fuzz/targets/dns64_stream.rs"]
 mod dns64_stream;

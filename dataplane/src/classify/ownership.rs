@@ -4,7 +4,7 @@ use crate::parse::{Addresses, Packet};
 use crate::verdict::WorkerId;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-/// The worker at which the fragments of a packet meet, by (source, destination, identification); `None` for a whole packet, for which is asked
+/// The worker at which the fragments of a packet meet, by (source, destination, identification); `None` for a whole packet, which is classified
 /// again.
 pub fn of_fragments(packet: &Packet, workers: u8) -> Option<WorkerId> {
     packet.fragment.map(|fragment| of_fragment(packet.addresses, fragment.identification, workers))

@@ -27,7 +27,7 @@ impl TunnelAddress {
 }
 
 /// IPv6 prefixes and their owners, longest first, IPv4 prefixes and theirs, and the gateway's own addresses. There are a handful of IPv6
-/// prefixes, one for each configured mechanism, so a walk along them beats any tree; large tables belong to the mechanisms.
+/// prefixes, one for each configured mechanism, so a linear search beats any tree; large tables belong to the mechanisms.
 #[derive(Clone, Debug, Default)]
 pub struct Steering {
     own4: Option<Ipv4Addr>,
@@ -81,7 +81,7 @@ impl Steering {
         !self.ends6.is_empty() && self.ends6.contains(&address)
     }
 
-    /// Another IPv6 address of the gateway's own from now on.
+    /// Sets the gateway's own IPv6 address.
     pub const fn set_own6(&mut self, own6: Option<Ipv6Addr>) {
         self.own6 = own6;
     }

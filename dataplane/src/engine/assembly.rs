@@ -33,17 +33,17 @@ use sixway_wire::{Prefix4, Prefix6};
 pub struct Engine {
     pub(super) steering: Steering,
     pub(super) mechanisms: Mechanisms,
-    /// Who names IPv4 addresses, in the order in which they are asked.
+    /// The mechanisms that name IPv4 addresses, in the order in which they are asked.
     pub(super) names4: Vec<MechanismId>,
-    /// The one that is asked about all others in any case.
+    /// The mechanism that is asked about all other addresses.
     pub(super) sure4: Option<MechanismId>,
-    /// The one that is asked about all, where nobody else names any.
+    /// The mechanism that is asked about every address, where no other one names any.
     pub(super) all4: Option<MechanismId>,
-    /// Who names IPv6 addresses by a table.
+    /// The mechanisms that name IPv6 addresses by a table.
     pub(super) names6: Vec<MechanismId>,
-    /// What mechanisms claim by where it comes from: the longest prefixes first.
+    /// What mechanisms claim by source, the longest prefixes first.
     pub(super) inside6: Vec<(InsideClaim, MechanismId)>,
-    /// The mechanism that takes IPv4 destinations that nobody names.
+    /// The mechanism for IPv4 destinations that no other one names.
     pub(super) rest4: Option<MechanismId>,
     pub(super) tunnel_addresses: TunnelAddresses,
     pub(super) pair_ends: PairEnds,
@@ -58,7 +58,7 @@ pub struct Engine {
     pub(super) joining: Joining,
     pub(super) join: bool,
     pub(super) slots: Vec<Slot>,
-    /// What it was made from, and may be made from again.
+    /// Its configuration, from which [`Self::set_tunnels`] builds again.
     pub(super) config: EngineConfig,
     pub(super) workers: u8,
 }
@@ -177,7 +177,7 @@ impl Engine {
         self.path.rewriter.set_policies(policies, tunnel_policies);
         let destinations4 = Destinations4::new(destinations4);
         self.all4 = self.sure4.filter(|_| self.names4.is_empty() && destinations4.is_empty());
-        // An address that the host shares with a pool: what comes to the gateway of it is the pool's. It is behind no tunnel.
+        // An address that the host shares with a pool: packets for it belong to the pool. It is not behind a tunnel.
         let is_shared = |own: &Ipv4Addr| destinations4.owner(*own).is_some_and(|id| id.kind.is_routed());
         let own4 = self.config.own4.filter(|own| !is_shared(own));
         self.steering = Steering::new(own4, self.own6, destinations6, destinations4);
@@ -198,7 +198,7 @@ impl Engine {
         Kind::ALL.iter().for_each(|kind| self.mechanisms.truncate(*kind, kept[*kind as usize]));
         self.config.tunnels = configs.to_vec();
         (self.config.host4, self.config.host6) = (host4.to_vec(), host6.to_vec());
-        // Only a dynamic pool can fail, and those stay as they are.
+        // Only a dynamic pool can fail, and pools are not built again.
         let _built = self.build(self.config.fixed());
     }
 }

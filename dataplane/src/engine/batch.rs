@@ -1,4 +1,4 @@
-//! A batch goes through in strides, and a stride in runs of packets of one mechanism: a run is prepared, warmed stage by stage, so that its
+//! A batch is processed in strides, and a stride in runs of packets of one mechanism: a run is prepared, warmed stage by stage, so that its
 //! cache misses overlap, and then decided and executed packet by packet. One loop serves all mechanisms, and is compiled for each.
 
 use super::Engine;
@@ -36,7 +36,7 @@ impl Engine {
     #[inline(always)]
     fn one(&mut self, frame: &mut Frame, batch: &mut Batch<'_>) {
         self.path.effects.begin();
-        // Field by field: a copy of a constant as large would be a call.
+        // Field by field: copying a constant of this size would be a call.
         let (packet, owner) = (Packet::EMPTY, Owner::Gateway);
         let mut slot = Slot { packet, inner: None, owner, alone: true, frame: 0 };
         if !self.read_one(&mut slot, frame, batch) {
@@ -57,7 +57,7 @@ impl Engine {
         }
     }
 
-    /// Parses and classifies a stride into the first slots, and says how many. What fails here is dropped here.
+    /// Parses and classifies a stride into the first slots, and returns their number. A packet that fails here is dropped here.
     #[inline(always)]
     fn read(&mut self, stride: &mut [Frame], slots: &mut [Slot], batch: &mut Batch<'_>) -> usize {
         let mut count = 0;
@@ -152,7 +152,7 @@ impl Engine {
             let frame = &stride[slot.frame as usize];
             let is_v6 = frame.bytes().first().is_some_and(|first| first >> 4 == 6);
             candidates |= u64::from(frame.verdict == Verdict::Forward && is_v6) << slot.frame;
-            // A packet that came in fragments leaves here, and nothing behind it may leave before it.
+            // A reassembled packet leaves here, and no later packet may leave before it.
             if !frame.pieces.is_empty() {
                 self.joining.join(stride, core::mem::take(&mut candidates), counters);
             }
@@ -215,7 +215,7 @@ impl<M: Mechanism> Row<M> {
         path.step(mechanism, slot.subject(&probe), frame, batch)
     }
 
-    /// Decides and executes what is left of a run, of which `first` packets are done. Gives back what is left when it stops, at a packet whose
+    /// Decides and executes the rest of a run, of which `first` packets are done. Returns what remains when it stops at a packet whose
     /// result does not leave.
     #[inline(never)]
     fn decide<'a>(

@@ -1,4 +1,4 @@
-//! A worker's share of the gateway, and the tunnels of one without an engine.
+//! What mechanisms are built with, and the tunnels of a worker without an engine.
 
 use super::config::EngineConfig;
 use super::tunnel_addresses::{TunnelAt, own_addresses};
@@ -8,7 +8,7 @@ use crate::verdict::PolicyId;
 use alloc::sync::Arc;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-/// A worker's share, as its mechanisms are made for it.
+/// What a worker's mechanisms are built with.
 pub(super) fn build_context(config: &EngineConfig, own6: Option<Ipv6Addr>) -> BuildContext {
     BuildContext {
         worker: config.worker,

@@ -1,4 +1,4 @@
-//! What a worker calls: its frames go in, time passes, and what is counted and kept can be seen.
+//! The interface of the engine to its worker: frames, time, counters and tables.
 
 use super::assembly::Engine;
 use super::bounds::EXPIRED_AT_ONCE;
@@ -36,7 +36,7 @@ impl Engine {
         &mut self.mechanisms.siit.all
     }
 
-    /// Gives every frame that came from a link its verdict. The caller sends in the order of the frames: those that leave, and at
+    /// Writes the verdict of every frame received from a link. The caller sends in the order of the frames: those that leave, and at
     /// the place of each the frames of `out` up to the end of its [`Frame::pieces`]; then what else is in `out`.
     pub fn process(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
         self.path.effects.counters.received += frames.len() as u64;

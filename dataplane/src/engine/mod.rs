@@ -1,10 +1,10 @@
-//! The path of a packet: parse, classify, prepare, decide, execute, and again if the result is ours.
+//! The path of a packet: parse, classify, prepare, decide, execute, and once more if the result is ours.
 //!
 //! ```text
 //!     batch    strides, cut into runs of packets of one mechanism      path   one packet: decided, executed, counted
-//!     walk     packets by themselves: ICMP errors, fragments, further passes, what another worker handed over
+//!     walk     packets processed alone: ICMP errors, fragments, further passes, frames from another worker
 //!     whole    fragments that wait for their packet                    owner  whose a packet is
-//!     ends     IPv6-in-IPv4 tunnels by local address                   pair_ends  other tunnels by both ends
+//!     tunnel_addresses  IPv6-in-IPv4 tunnels by local address         pair_ends  other tunnels by both ends
 //!     tunnel_errors  ICMP errors from tunnel paths                     path_news  those that other workers learn
 //!     fast_path      sessions for the fast path                        generated  probes and answers
 //! ```

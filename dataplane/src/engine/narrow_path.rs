@@ -1,4 +1,4 @@
-//! Which ICMP errors an engine learns a smaller path MTU from, said without an engine: for who must know where what it would learn is.
+//! Which ICMP errors an engine learns a smaller path MTU from, without an engine: to route the errors to the right worker.
 
 use super::build_context::tunnel_states;
 use super::config::{EngineConfig, TunnelConfig};
@@ -39,7 +39,7 @@ impl PathErrorJudge {
         let Says::TooBig(told) = error.says else { return None };
         self.policies.get(usize::from(through.policy.0)).filter(|policy| policy.learns())?;
         let remote = error.outer_destination;
-        // Of a path of which nothing is known, so that the same error is believed again.
+        // On a fresh table, so that the same error is accepted again.
         let learnt =
             PathMtus::new(1, self.seed).learn(remote, told, error.outer_length, self.mtu4, Instant(0));
         matches!(learnt, Learnt::Mtu(_)).then_some(remote)

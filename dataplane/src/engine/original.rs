@@ -8,7 +8,7 @@ use crate::parse::Packet;
 /// How many octets an ICMP error can quote at most (RFC 4443 §2.4 c).
 const QUOTABLE: usize = 1_280;
 
-/// What a packet looked like when it came in, kept for a second pass that fails: the error quotes the original.
+/// A copy of the received packet, for when a second pass fails: the ICMP error quotes the original.
 pub(super) struct Original {
     pub(super) frame: Frame,
     pub(super) packet: Option<Packet>,

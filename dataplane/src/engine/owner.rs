@@ -1,4 +1,4 @@
-//! Whose a packet is: which mechanism's, and which worker's.
+//! The owner of a packet: which mechanism and which worker.
 
 use super::Engine;
 use super::pair_ends::is_tunnel_packet;
@@ -33,8 +33,8 @@ impl Engine {
         (worker != self.config.worker).then_some(worker)
     }
 
-    /// The owner of a packet that came from a link. `None`: it is the host's own business. A whole packet that came through a tunnel is
-    /// the tunnel's, and what is inside is parsed into the slot.
+    /// The owner of a packet that came from a link. `None`: it is for the host. A whole packet that came through a tunnel belongs to
+    /// the tunnel, and the inner packet is parsed into the slot.
     #[inline(always)]
     pub(super) fn classify(&self, frame: &Frame, slot: &mut Slot) -> Result<Option<Owner>, DropReason> {
         let packet = &slot.packet;
@@ -75,8 +75,8 @@ impl Engine {
                 self.all4.or_else(|| self.named4(destination).or(self.rest4)).map(Owner::Mechanism)
             }
         };
-        // The kernel counts the hop of what it routes into a tunnel; its own packets have made none. Extension headers are
-        // carried as they are.
+        // The kernel decrements the hop limit of what it routes into a tunnel. Extension headers are
+        // not changed.
         match owner {
             None => {}
             Some(Owner::Gateway | Owner::TunnelAddress(_)) => return Ok(owner),
@@ -100,8 +100,8 @@ impl Engine {
         }
     }
 
-    /// The tunnels' end that a packet came to: an encapsulated one, or a whole ICMP error about one. The outer TTL is not judged,
-    /// for the packet has arrived.
+    /// The tunnel address that a tunnel packet, or a whole ICMP error about one, came to. The outer TTL is not checked:
+    /// the packet has arrived.
     #[inline]
     fn tunnel_address(&self, packet: &Packet, destination: Ipv4Addr) -> Option<TunnelAddress> {
         let is_error = matches!(packet.transport, Transport::IcmpError { .. }) && packet.fragment.is_none();
@@ -111,7 +111,7 @@ impl Engine {
         self.tunnel_addresses.at(destination).map(TunnelAddress)
     }
 
-    /// The tunnel that a packet came through; of a fragment or an ICMP error, of which that is not known yet, the end.
+    /// The tunnel that a packet came through; for a fragment or an ICMP error, whose tunnel is not known yet, the tunnel address.
     #[inline(always)]
     fn came_through(
         &self,
@@ -135,7 +135,7 @@ impl Engine {
         if is_own {
             return Err(DropReason::SourceNotInTunnel);
         }
-        // Not by `Arrived::of`: addresses in a `Result` are copied through memory, and the processor waits for the pieces.
+        // Not by `Arrived::of`: addresses in a `Result` are written to memory in pieces and read as words, which stalls the CPU.
         let tunnel = match (packet.addresses, inner.addresses) {
             (Addresses::V4 { source: from, .. }, Addresses::V6 { source, destination }) => {
                 let arrived = Arrived { from, source, destination };
@@ -160,13 +160,13 @@ impl Engine {
         if may { Ok(()) } else { Err(DropReason::NoTunnel) }
     }
 
-    /// The owner of a pass's result. Only what names the destination owns it: a prefix that maps every IPv4 address
-    /// does not.
+    /// The owner of the result of a pass. A prefix that maps every IPv4 address
+    /// does not own it.
     pub(super) fn owner_again(&self, packet: &Packet, before: MechanismId) -> Result<Owner, DropReason> {
         source_check::check(packet)?;
         let turns = with_row_ref!(self.mechanisms, before.kind, row => row.turns_around());
         let owner = match packet.addresses {
-            // RFC 7757 §4.2.2, RFC 6296 §4.3: the translator itself turns the packet around.
+            // RFC 7757 §4.2.2, RFC 6296 §4.3: the translator itself hairpins the packet.
             Addresses::V4 { .. } if turns => Some(Owner::Mechanism(before)),
             Addresses::V4 { destination, .. } => match self.tunnel_address(packet, destination) {
                 Some(address) => Some(Owner::TunnelAddress(address)),
@@ -206,7 +206,7 @@ impl Engine {
         self.names6.iter().copied().find(|id| self.length6(*id, address).is_some())
     }
 
-    /// The mechanism that claims a packet by its source. Asked where nobody else is left.
+    /// The mechanism that claims a packet by its source, if no other one owns it.
     #[cold]
     #[inline(never)]
     fn claimed_by_source(&self, frame: &Frame, packet: &Packet) -> Option<MechanismId> {
@@ -234,7 +234,7 @@ impl Engine {
     }
 }
 
-/// What no mechanism may forward but a tunnel.
+/// Refuses what only tunnels may forward.
 #[inline(always)]
 const fn check_forwarding(packet: &Packet, passes: u8) -> Result<(), DropReason> {
     if passes == 0 && packet.hops <= 1 {

@@ -17,24 +17,24 @@ use crate::rewrite::{Executed, Pass, Rewriter, Work};
 use crate::verdict::{Decision, Edit, Next, Outer, Verdict};
 use sixway_wire::IPV6_MIN_MTU;
 
-/// What packets need that have found their mechanism.
+/// What the decision and the execution of a packet need.
 pub(super) struct Path {
     pub(super) rewriter: Rewriter,
     pub(super) errors: IcmpErrors,
     pub(super) effects: Effects,
     pub(super) original: Original,
     pub(super) host: HostAddresses,
-    /// The decision of the packet that a run stopped at.
+    /// The decision on the packet at which a run stopped.
     pub(super) aside: Option<Decision>,
 }
 
-/// The time of a batch, and where what leaves next to its packets is put.
+/// The time of a batch, and the outbox.
 pub(super) struct Batch<'a> {
     pub(super) now: Instant,
     pub(super) out: &'a mut Outbox,
 }
 
-/// A packet, and how far its look-up is.
+/// A packet, and the state of its look-up.
 #[derive(Clone, Copy)]
 pub(super) struct Subject<'a, P> {
     pub(super) packet: &'a Packet,
@@ -43,8 +43,8 @@ pub(super) struct Subject<'a, P> {
 }
 
 impl Path {
-    /// A packet's path from its mechanism to its verdict; whether it has one. A decision whose result does not leave is set aside: what follows
-    /// is off the path of a batch.
+    /// A packet's path from its mechanism to its verdict; whether it has one. A decision whose result does not leave is set aside, and the packet
+    /// is processed alone.
     #[inline(always)]
     pub(super) fn step<M: Mechanism>(
         &mut self,
@@ -154,7 +154,7 @@ impl Path {
         }
     }
 
-    /// Counts a drop, and tells the sender where the reason has an answer.
+    /// Counts a drop, and sends the ICMP error of the reason, if it has one.
     #[cold]
     #[inline(never)]
     pub(super) fn refuse(
@@ -189,7 +189,7 @@ impl Path {
     }
 }
 
-/// The way of a packet through its mechanism.
+/// The direction of a packet through its mechanism.
 #[inline(always)]
 fn way_of(kind: Kind, packet: &Packet, inner: Option<&Packet>, decision: &Decision) -> Direction {
     if kind.keeps_family() {
@@ -203,7 +203,7 @@ fn way_of(kind: Kind, packet: &Packet, inner: Option<&Packet>, decision: &Decisi
     }
 }
 
-/// The way through a mechanism that keeps the family: a packet comes in by its destination, which is another afterwards.
+/// The direction through a mechanism that keeps the family: inwards the destination changes.
 fn way_by_destination(packet: &Packet, edit: Option<Edit>) -> Direction {
     match (packet.addresses, edit) {
         (Addresses::V6 { destination, .. }, Some(Edit::Renumber6 { destination: new, .. }))

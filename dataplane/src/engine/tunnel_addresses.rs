@@ -13,7 +13,7 @@ use foldhash::fast::FixedState;
 use sixway_wire::protocol::{IPV4, IPV6};
 use std::collections::HashMap;
 
-/// By which addresses this host is known to tunnels: its IPv4 addresses, what stands for them at a NAT or in a 6rd domain,
+/// This host's addresses, as tunnels see them: its IPv4 addresses, their images at a NAT or in a 6rd domain,
 /// and its IPv6 addresses.
 pub(super) fn own_addresses(config: &EngineConfig, own6: Option<Ipv6Addr>) -> OwnAddresses {
     let (mut all, mut domains): (Vec<Ipv4Addr>, Vec<Domain>) = (config.host4.clone(), Vec::new());
@@ -30,7 +30,7 @@ pub(super) fn own_addresses(config: &EngineConfig, own6: Option<Ipv6Addr>) -> Ow
 pub(super) struct HostAddresses {
     /// Ascending.
     addresses: Vec<Ipv4Addr>,
-    /// A bit for each of their last six bits, which spares most others the search.
+    /// One bit for each value of their last six bits: most other addresses need no search.
     last_bits: u64,
     /// Of IPv6, ascending.
     addresses6: Vec<Ipv6Addr>,
@@ -55,7 +55,7 @@ impl HostAddresses {
         Self { addresses, last_bits, addresses6 }
     }
 
-    /// Whether the address is this host's: what is sent there in a tunnel would come back, and nothing comes from there
+    /// Whether the address is this host's: a tunnel packet to it would loop, and one from it is spoofed
     /// (RFC 6324).
     #[inline(always)]
     pub(super) fn has4(&self, address: Ipv4Addr) -> bool {
@@ -67,8 +67,8 @@ impl HostAddresses {
         self.addresses6.binary_search(&address).is_ok()
     }
 
-    /// Whether this host made an IPv4 packet with another one inside: routed into a second tunnel, it may come back for ever (RFC 2003
-    /// §3.2), for IPv4 has no encapsulation limit.
+    /// Whether the packet is an IPv4 tunnel packet of this host. Routed into a second tunnel it may loop for ever (RFC 2003
+    /// §3.2), because IPv4 has no encapsulation limit.
     #[inline(always)]
     pub(super) fn encapsulated(&self, packet: &Packet) -> bool {
         matches!(packet.protocol, IPV4 | IPV6)
@@ -85,7 +85,7 @@ impl HostAddresses {
     }
 }
 
-/// A tunnel of an local.
+/// A tunnel of a local address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TunnelAt {
     pub(super) id: MechanismId,

@@ -18,16 +18,15 @@ use crate::verdict::Verdict;
 use alloc::vec::Vec;
 use sixway_wire::protocol::IPV4;
 
-/// What an error that was believed did here.
+/// The effect of a plausible error.
 struct Accepted {
-    /// What the tunnel carries from now on, in octets of inner packet.
+    /// The tunnel MTU from now on, in octets of inner packet.
     mtu: u16,
     learnt: Option<Learnt>,
 }
 
 impl Engine {
-    /// The way of an ICMP error that came to an end of tunnels: it becomes the ICMP error that goes to the sender of the packet in
-    /// the packet that it quotes.
+    /// An ICMP error that came to a tunnel address: it becomes the ICMP error for the sender of the inner packet that it quotes.
     #[cold]
     pub(super) fn error_from_inside(
         &mut self,
@@ -74,7 +73,7 @@ impl Engine {
         self.tell(told.as_deref(), front, frame)
     }
 
-    /// The error that the sender gets takes the place of the one that came.
+    /// Replaces the received error by the one for the sender.
     fn tell(&mut self, told: Option<&[u8]>, front: usize, frame: &mut Frame) -> Result<Verdict, DropReason> {
         let told = told.filter(|told| told.len() <= frame.space().len());
         let told = told.ok_or(DropReason::ErrorNotRelayable)?;
@@ -96,7 +95,7 @@ impl Engine {
         self.path_news.take()
     }
 
-    /// An ICMP error, whole, that another worker's engine has got as a frame: what it tells of a path is learnt here too, and nobody
+    /// Learns the path MTU from a whole ICMP error that another worker received. Nobody
     /// is notified. An error that is not plausible is ignored.
     pub fn learn_path_error(&mut self, octets: &[u8], now: Instant) {
         if let Ok(packet) = parse::parse(octets)
@@ -113,7 +112,7 @@ impl Engine {
         }
     }
 
-    /// Learns from an error, if it is to be believed.
+    /// Learns from an error, if it is plausible.
     fn learn_from(&mut self, error: &TunnelError<'_>, number: u8) -> Result<Accepted, DropReason> {
         let through = self.tunnel_addresses.sent_what_is_quoted(error, number, &self.mechanisms);
         let policy = through.ok_or(DropReason::ErrorNotForTunnel)?.policy;
@@ -126,7 +125,7 @@ impl Engine {
         Ok(Accepted { mtu, learnt })
     }
 
-    /// The same of the other tunnels. Believed is what quotes a packet that one of them sends, from the end to which the error came.
+    /// The same for the other tunnels. An error is plausible if it quotes a packet that one of them sends from the address to which the error came.
     fn learn_from_ip_in_ip(
         &mut self,
         error: &IpInIpError<'_>,
@@ -167,8 +166,8 @@ impl TunnelAddresses {
         Some((message_of(octets, &packet).and_then(TunnelError::read).ok()?, number))
     }
 
-    /// The tunnel of a local address that an error is about. Believed is what quotes a packet that one of them sends: the quoted outer source
-    /// is the number, and the inner destination leads where the outer one is. Where the inner header is not quoted, the outer
+    /// The tunnel of a local address that an error is about. An error is plausible if it quotes a packet that one of them sends: the quoted outer source
+    /// is that address, and the inner destination is reached by the outer one. Where the inner header is not quoted, the outer
     /// destination must be the only remote end of a tunnel.
     pub(super) fn sent_what_is_quoted(
         &self,

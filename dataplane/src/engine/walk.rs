@@ -81,7 +81,7 @@ impl Engine {
         self.pass(id, slot, false, frame, batch)
     }
 
-    /// A packet that was put together from fragments. It may be cut again whatever its size.
+    /// A reassembled packet. It may be fragmented again whatever its size.
     pub(super) fn walk_whole(
         &mut self,
         slot: &mut Slot,
@@ -117,7 +117,7 @@ impl Engine {
         self.carry_out(packet, (id, decision, pass), frame, batch)
     }
 
-    /// Executes a decision, and goes on as it says.
+    /// Executes a decision, and continues as it says.
     fn carry_out(
         &mut self,
         packet: &Packet,
@@ -142,7 +142,7 @@ impl Engine {
         }
     }
 
-    /// The rest of the way of a packet whose result is ours again.
+    /// The further passes of a packet whose result is ours again.
     fn pass_again(
         &mut self,
         mut passing: PassState,
@@ -169,7 +169,7 @@ impl Engine {
             }
             *owner = match next {
                 Owner::Mechanism(id) => id,
-                // A tunnel in a tunnel: one mechanism's result is not another's outer packet.
+                // A tunnel in a tunnel: the result of one mechanism is not decapsulated by another.
                 Owner::TunnelAddress(_) => return Err(DropReason::NestingLimit),
                 Owner::Gateway => return Err(DropReason::ToGateway),
             };
@@ -197,12 +197,12 @@ impl Engine {
         with_row!(self.mechanisms, id.kind, row => row.ask(id.index, arrival, batch.now, effects))
     }
 
-    /// Whether a mechanism's packets are put together from fragments.
+    /// Whether a mechanism's packets are reassembled.
     fn is_whole(&self, id: MechanismId) -> bool {
         with_row_ref!(self.mechanisms, id.kind, row => row.is_whole())
     }
 
-    /// Whether a mechanism counts the hop limit down.
+    /// Whether the gateway decrements the hop limit for a mechanism.
     fn counts_hop(&self, id: MechanismId) -> bool {
         with_row_ref!(self.mechanisms, id.kind, row => row.counts_hop())
     }

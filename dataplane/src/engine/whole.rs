@@ -1,6 +1,6 @@
 //! Fragments on their way to a stateful translator (RFC 6146 §3.4) or of tunnel packets (RFC 4213 §3.6): held until their packet is
-//! complete, then walked as one. Tunnels have tables of their own, and their known other
-//! ends one more, so that whoever floods the one does not fill the other.
+//! complete, then walked as one. Tunnels have a table of their own, and their known
+//! remote ends another one, so that a flood of one does not fill the other.
 
 use super::Engine;
 use super::bounds::EXPIRED_AT_ONCE;
@@ -35,7 +35,7 @@ impl Engine {
                 return Err(refused.reason);
             }
         };
-        // All fragments but the one at hand were held; from here on they share the fate of their packet.
+        // All fragments but this one were held. From here on they share the verdict of their packet.
         let held = u64::from(whole.fragments) - 1;
         self.path.effects.counters.held -= held;
         self.path.effects.counters.reassembled += 1;
@@ -56,7 +56,7 @@ impl Engine {
             },
             Ok(verdict) => {
                 self.path.effects.counters.merged += held;
-                // Its own frame is spent; whoever gets it next needs the whole packet.
+                // The next owner needs the whole packet.
                 if let Verdict::HandOver(_) | Verdict::Control | Verdict::Answered = verdict {
                     frame.adopt(whole.frame);
                     return Ok(verdict);
@@ -95,13 +95,13 @@ impl Engine {
         }
     }
 
-    /// Where fragments wait for their packet.
+    /// The tables of held fragments.
     #[inline]
     pub(super) const fn fragment_tables(&self) -> [&Reassembly; 3] {
         [&self.reassembly, &self.outer_reassembly, &self.peer_reassembly]
     }
 
-    /// Fragments whose packet did not become complete in time end, a bounded number of them.
+    /// Drops fragments whose reassembly timed out, a bounded number of them.
     #[cold]
     pub(super) fn expire_fragments(&mut self, batch: &mut Batch<'_>) {
         let path = &mut self.path;

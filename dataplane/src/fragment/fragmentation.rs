@@ -103,7 +103,7 @@ fn copy(octets: &[u8], out: &mut Outbox) -> Result<u32, DropReason> {
     Ok(1)
 }
 
-/// Takes back what was pushed before a failure: half a packet is of no use.
+/// Removes what was pushed before a failure: half a packet is useless.
 fn all_or_nothing(
     out: &mut Outbox,
     push: impl FnOnce(&mut Outbox) -> Result<u32, DropReason>,
@@ -179,7 +179,7 @@ fn copied_options<'a>(header: &[u8], later: &'a mut [u8; 60]) -> &'a [u8] {
 struct Divided<'a> {
     /// The headers that every fragment starts with.
     front: &'a [u8],
-    /// Where in them the last Next Header stands.
+    /// Where in them the last Next Header is.
     next_header_at: usize,
     /// What it says without a Fragment header.
     next_header: u8,

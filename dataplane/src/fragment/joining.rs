@@ -1,4 +1,4 @@
-//! Joins what came out of tunnels: consecutive TCP segments of one flow, or UDP datagrams, become one GSO packet (what Linux calls
+//! Joins decapsulated packets: consecutive TCP segments of one flow, or UDP datagrams, become one GSO packet (what Linux calls
 //! GRO, and a network card cannot do behind an outer header). The kernel that routes the result handles one packet instead of forty, and
 //! cuts it again into the same octets.
 //!
@@ -13,9 +13,9 @@ use crate::verdict::Verdict;
 use sixway_wire::checksum::Sum;
 use sixway_wire::protocol::{ICMPV6, TCP, UDP};
 
-/// Frames that are looked at together, at most.
+/// Maximum number of frames that are joined together.
 pub const STRIDE: usize = 64;
-/// Places for open GSO packets, by a hash of their flow; two flows that meet in one cut one another short.
+/// Slots for open GSO packets, by a hash of their flow. Two flows in one slot end each other's GSO packets.
 const PLACES: usize = 256;
 /// Octets behind the IPv6 header, at most (RFC 8200 §3).
 const LONGEST: usize = 0xffff;
@@ -130,7 +130,7 @@ impl Joining {
         }
     }
 
-    /// Joins a segment to the open GSO packet of a place, and says how many octets of headers went; or opens another with it.
+    /// Joins a segment to an open GSO packet and returns how many octets of headers were removed, or opens another one with it.
     #[inline]
     fn add(&mut self, place: usize, before: &mut [Frame], frame: &mut Frame, at: usize) -> Option<usize> {
         let Some(segment) = Segment::of(frame) else {
@@ -169,7 +169,7 @@ impl Joining {
         self.places[place].stride = 0;
     }
 
-    /// Nothing is joined to what came so far. Zero is the number of no stride.
+    /// Nothing is joined to earlier frames. No stride has the number zero.
     fn end_all(&mut self) {
         self.stride = self.stride.checked_add(1).unwrap_or_else(|| {
             self.places = [EMPTY; PLACES];

@@ -1,4 +1,4 @@
-//! Cuts GSO packets into the packets they stand for, where what comes next cannot.
+//! Cuts GSO packets into their segments, where the next step cannot.
 //!
 //! Each segment gets a copy of the headers. IPv4: Total Length, an Identification that counts up, the header checksum. IPv6:
 //! Payload Length. TCP: the sequence number; CWR on the first segment only (RFC 3168 §6.1.2), FIN and PSH on the last

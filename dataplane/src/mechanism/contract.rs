@@ -33,7 +33,7 @@ pub struct Arrival<'a> {
     pub quoted: Option<QuotedTuple>,
     /// The softwire that it came out of.
     pub softwire: Option<SoftwireId>,
-    /// Of a packet that passed a mechanism already: the mark that it came with, if it left one (see [`mark`]).
+    /// The mark (see [`mark`]) that the packet left in an earlier pass, if any.
     pub earlier_mark: Option<u32>,
     /// Whether it is the result of an earlier pass.
     pub again: bool,
@@ -52,7 +52,7 @@ impl<'a> Arrival<'a> {
         self.frame.bytes()
     }
 
-    /// Packets that a wire would carry: more than one for a GSO packet.
+    /// Packets on the wire: more than one for a GSO packet.
     #[inline(always)]
     pub fn segments(&self) -> u32 {
         let at = usize::from(self.packet.transport_at);
@@ -142,7 +142,7 @@ pub struct BuildContext {
     pub own4: Option<Ipv4Addr>,
     /// The gateway's own IPv6 address.
     pub own6: Option<Ipv6Addr>,
-    /// Prefixes of all NAT64s: no host's address lies under one.
+    /// Prefixes of all NAT64s: no host has an address under one.
     pub translation_prefixes: Vec<Prefix6>,
     /// This host's addresses, as tunnels see them.
     pub own_addresses: Arc<OwnAddresses>,
@@ -159,11 +159,11 @@ pub(crate) trait Mechanism {
     const COUNTS_HOP: bool = true;
     /// Whether it hairpins its own results (RFC 7757 §4.2.2, RFC 6296 §4.3).
     const TURNS_AROUND: bool = false;
-    /// Whether the only one of its kind is asked about every IPv4 destination that nobody before it names: it says itself what it does not map.
+    /// Whether the only mechanism of its kind is asked about every IPv4 destination that no other one names. It refuses what it does not map.
     const NAMES_REST: bool = false;
     /// Whether a packet's family stays: the address that changes tells the direction.
     const KEEPS_FAMILY: bool = false;
-    /// Whether its IPv4 destinations are its own as sources too: nobody outside may use them.
+    /// Whether packets from outside may not use its IPv4 destinations as sources.
     const OWNS_SOURCES: bool = false;
     /// What it needs of the packet that an ICMP error quotes.
     const QUOTES: Quotes = Quotes::None;
@@ -240,11 +240,11 @@ pub struct Claims {
     pub destinations6: Vec<Prefix6>,
     /// IPv4 destinations, by longest prefix.
     pub destinations4: Vec<Prefix4>,
-    /// Packets whose destination nobody has, by their source: the longest prefix decides.
+    /// Packets whose destination no mechanism claims, by source: the longest prefix decides.
     pub inside6: Vec<InsideClaim>,
     /// The mechanism names IPv4 destinations, or IPv6 ones, by a table of its own ([`Mechanism::names4`], [`Mechanism::names6`]).
     pub names: bool,
-    /// It takes the IPv4 destinations that nobody names.
+    /// It handles the IPv4 destinations that no mechanism names.
     pub rest4: bool,
 }
 
@@ -255,7 +255,7 @@ pub struct InsideClaim {
     pub sources: Prefix6,
     /// Where they come in; `None`: anywhere.
     pub ingress: Option<Ingress>,
-    /// Destinations that are the site's own, and pass by.
+    /// Destinations inside the site, which are not claimed.
     pub except: Vec<Prefix6>,
 }
 
@@ -293,12 +293,12 @@ pub(crate) trait Configured {
         None
     }
 
-    /// The IPv4 address in its site's prefix, which may be another that stands for this host at a NAT.
+    /// The IPv4 address embedded in its site's prefix: this host's, or that of a NAT in front of it.
     fn stands_for(&self) -> Option<Ipv4Addr> {
         None
     }
 
-    /// The domain in whose addresses this host's stands (RFC 5969).
+    /// The 6rd domain whose addresses embed this host's (RFC 5969).
     fn domain(&self) -> Option<Domain> {
         None
     }
@@ -311,6 +311,6 @@ pub(crate) trait Build {
     /// Why it cannot be built.
     type Fault;
 
-    /// The share of a worker.
+    /// Builds the mechanism for a worker.
     fn build(&self, policy: PolicyId, context: &BuildContext) -> Result<Self::State, Self::Fault>;
 }

@@ -5,7 +5,7 @@
 //!                     local                      remote            prefixes4
 //! ```
 //!
-//! A tunnel has two ends. Both are known, and no packet is taken from anyone else.
+//! A tunnel has two ends. Both are known, and packets from elsewhere are refused.
 
 use super::contract::{self, Arrival, Build, BuildContext, Claims, Mechanism};
 use crate::drop_reason::DropReason;

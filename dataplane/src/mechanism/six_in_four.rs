@@ -23,7 +23,7 @@ pub(crate) trait Tunnel {
     /// The local end, and the remote end for a packet that is routed into the tunnel.
     fn ends(&self, packet: &Packet) -> Result<(Ipv4Addr, Ipv4Addr), DropReason>;
 
-    /// Whether the tunnel takes what arrived.
+    /// Whether the tunnel accepts what arrived.
     fn check(&self, arrived: Arrived) -> Result<(), DropReason>;
 
     /// Whether a packet that came through the tunnel is neighbour discovery, which control answers. Not where the link is not used for it (RFC

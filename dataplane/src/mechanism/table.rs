@@ -14,11 +14,11 @@ use core::net::Ipv4Addr;
 
 pub use crate::kind::Kind;
 
-/// The mechanisms of a kind, and their look-ups under way.
+/// The mechanisms of a kind, and the state of their look-ups.
 pub(crate) struct Row<M: Mechanism> {
-    /// They, in the order of the configuration.
+    /// The mechanisms, in the order of the configuration.
     pub(crate) all: Vec<M>,
-    /// One place for each packet of a stride.
+    /// One probe for each packet of a stride.
     pub(crate) probes: Vec<M::Probe>,
 }
 
@@ -58,13 +58,13 @@ macro_rules! mechanisms {
                 match self { $(Self::$kind(_) => Kind::$kind,)+ }
             }
 
-            /// As its kind's own.
+            /// As the configuration of its kind.
             fn own(&self) -> &dyn Configured {
                 match self { $(Self::$kind(config) => config,)+ }
             }
         }
 
-        /// The kinds for which this is so, a bit each: asked of every packet, so without a jump.
+        /// The kinds for which this is true, one bit each: tested for every packet, so without a branch.
         macro_rules! kinds {
             ($d constant:ident) => {
                 0_u64 $(| (<$module::$state as Mechanism>::$d constant as u64) << Kind::$kind as u64)+
@@ -174,7 +174,7 @@ impl MechanismConfig {
         self.own().ends()
     }
 
-    /// The IPv4 address in its site's prefix, which may be another that stands for this host at a NAT.
+    /// The IPv4 address embedded in its site's prefix: this host's, or that of a NAT in front of it.
     pub fn stands_for(&self) -> Option<Ipv4Addr> {
         self.own().stands_for()
     }
@@ -189,7 +189,7 @@ impl MechanismConfig {
 const ROUTED: u64 = kinds!(COUNTS_HOP);
 /// Kinds whose packets keep their family.
 const KEEP_FAMILY: u64 = kinds!(KEEPS_FAMILY);
-/// Kinds that own sources which nobody outside has.
+/// Kinds whose IPv4 destinations are not valid as sources of packets from outside.
 const OWN_SOURCES: u64 = kinds!(OWNS_SOURCES);
 
 impl Kind {
@@ -205,7 +205,7 @@ impl Kind {
         KEEP_FAMILY >> self as u64 & 1 == 1
     }
 
-    /// Whether it owns sources which nobody outside has.
+    /// Whether its IPv4 destinations are not valid as sources of packets from outside.
     #[inline(always)]
     pub(crate) const fn owns_sources(self) -> bool {
         OWN_SOURCES >> self as u64 & 1 == 1

@@ -13,15 +13,15 @@ use std::collections::BTreeSet;
 pub struct Config<I = Endpoint6> {
     /// The outside addresses and ports.
     pub pool: PoolConfig,
-    /// What packets from outside are let in.
+    /// Which packets from outside are admitted.
     pub filtering: Filtering,
-    /// Bindings that the administrator makes.
+    /// Bindings that the administrator configures.
     pub static_bindings: Vec<StaticBinding<I>>,
     /// Lifetimes; those below the RFCs' floors are raised to them.
     pub timeouts: Timeouts,
     /// Maximum number of bindings of a worker. When it is reached, new ones are refused.
     pub max_bindings: u32,
-    /// Most dynamic bindings of a subscriber at a worker (RFC 6888 REQ-4); 0: no limit of its own.
+    /// Maximum number of dynamic bindings of a subscriber at a worker (RFC 6888 REQ-4); 0: unlimited.
     pub max_bindings_per_subscriber: u32,
     /// Bits of the inside prefix that a subscriber has.
     pub subscriber_bits: u8,
@@ -33,7 +33,7 @@ impl<I: InsideKey> Config<I> {
     /// Bits of a subscriber's prefix, unless something else is wanted.
     pub const SUBSCRIBER_BITS: u8 = <I::Host as InsideHost>::SUBSCRIBER_BITS;
 
-    /// The static bindings that cannot be made, by their place in the list.
+    /// The static bindings that cannot be created, by their index in the list.
     pub fn faults(&self) -> Vec<(usize, StaticBindingError)> {
         let (mut inside, mut outside) = (BTreeSet::new(), BTreeSet::new());
         let mut made = 0;

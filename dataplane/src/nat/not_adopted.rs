@@ -7,21 +7,21 @@ use core::fmt;
 pub enum NotAdopted {
     /// Its translator does not exist.
     NoTranslator,
-    /// A fast path does not carry this protocol, or a session in this state waits for what the other process has.
+    /// The fast path does not offload this protocol, or a session in this state depends on data of the other process.
     NotCarried,
     /// Another worker owns one of its endpoints.
     OtherWorker,
-    /// An address is not one of a host that this translator serves.
+    /// The translator does not serve one of the addresses.
     AddressRefused,
-    /// The outside address is not one of the pool's, or the port is not one that is given, or it belongs to another.
+    /// The outside endpoint is not in the pool, or belongs to another binding.
     PortNotGiven,
     /// One of the endpoints has another binding.
     EndpointInUse,
-    /// There is such a session.
+    /// The session already exists.
     SessionExists,
     /// A table is full.
     TableFull,
-    /// Its subscriber has as many bindings as it may have.
+    /// Its subscriber has reached the limit of bindings.
     SubscriberLimit,
     /// Its lifetime is over.
     Expired,

@@ -29,15 +29,15 @@ pub struct OffloadedFlow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FlowHandle(pub u32);
 
-/// What an entry's half has seen since it was made.
+/// The traffic of an entry's half since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HalfUsage {
     /// Packets forwarded by the fast path, a GSO packet's segments each.
     pub packets: u64,
     /// Octets of IP packets as they came.
     pub octets: u64,
-    /// When the last one was; of a fast path that says so also when the entry was made, if that is all that happened, or the
-    /// last that it was told of by [`FastPath::touch`]. `None`: there was none.
+    /// When the last one passed. Some fast paths also report here when the entry was created, or the time of the last
+    /// [`FastPath::touch`]. `None`: no packet.
     pub last: Option<Instant>,
 }
 
@@ -53,10 +53,10 @@ pub trait FastPath: Send {
     fn arm(&mut self, flow: &OffloadedFlow) -> Option<FlowHandle>;
 
     /// Makes a half active if the last packet that went by it left this mark. Whether it is active now.
-    fn activate(&mut self, handle: FlowHandle, way: Direction, mark: u32) -> bool;
+    fn activate(&mut self, handle: FlowHandle, direction: Direction, mark: u32) -> bool;
 
     /// Forgets the mark of a half that is not active: whether a packet goes by it from now on is then seen by [`Self::activate`] with mark 0.
-    fn rearm(&mut self, handle: FlowHandle, way: Direction);
+    fn rearm(&mut self, handle: FlowHandle, direction: Direction);
 
     /// Makes both halves active whatever is under way. Whether one was not.
     fn force(&mut self, handle: FlowHandle) -> bool;

@@ -1,7 +1,7 @@
-//! Sessions and the fast path: who is given to it, what it says of them, and when it gives them back.
+//! Sessions and the fast path: which ones are offloaded, their usage, and when they are withdrawn.
 //!
-//! What a session had there is read when it is asked for: when its lifetime seems to be over, when it is shown, when it ends. An entry is
-//! taken out before its session leaves the states in which packets change nothing, and before its binding and its port go.
+//! The usage of an entry is read on demand: when the session's lifetime seems to be over, when it is shown, when it ends. An entry is
+//! removed before its session leaves the states in which packets change nothing, and before its binding and its port are freed.
 
 use super::inside_key::InsideKey;
 use super::offloading::last_of;
@@ -18,7 +18,7 @@ use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 /// Halves that waited and are looked at after one batch: more than a batch of 256 packets can leave behind.
 const WAITS_ENDED_AT_ONCE: usize = 640;
 
-/// A session as it is, what went by in the fast path included.
+/// The current state of a session, the traffic in the fast path included.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CurrentSession<I: InsideKey> {
     /// With the times as they are; its own counts lack what is below.
@@ -32,8 +32,8 @@ pub(crate) struct CurrentSession<I: InsideKey> {
 }
 
 impl<I: InsideKey> StateTables<I> {
-    /// Gives sessions to this fast path from now on, as those of this translator, when one of their directions has had so many packets;
-    /// or to none. Those that are in another one are taken out of it.
+    /// Offloads this translator's sessions to this fast path, or to none, when a direction has had `packets` packets.
+    /// Sessions in an earlier fast path are removed from it.
     pub(crate) fn set_fast_path(
         &mut self,
         fast_path: Option<Box<dyn FastPath>>,
@@ -49,26 +49,26 @@ impl<I: InsideKey> StateTables<I> {
         self.offloading.set(fast_path, mechanism);
     }
 
-    /// Whether the session is on its way to the fast path. If so, the packet at hand is the last of its direction that is decided on.
+    /// Whether the session is being moved to the fast path. If so, this packet is the last of its direction that was decided on.
     pub(crate) fn moves(
         &mut self,
         slot: u32,
-        way: Direction,
+        direction: Direction,
         mark: impl FnOnce() -> u32,
         now: Instant,
     ) -> bool {
-        self.offloading.is_moving(slot) && self.offloading.sees(slot, way, mark(), now)
+        self.offloading.is_moving(slot) && self.offloading.sees(slot, direction, mark(), now)
     }
 
-    /// Gives a session to the fast path if it is fit for it, and ripe by the segments at hand.
+    /// Offloads a session if it is eligible, and due with these segments.
     pub(crate) fn offload(
         &mut self,
         slot: u32,
-        (way, segments): (Direction, u32),
+        (direction, segments): (Direction, u32),
         now: Instant,
         counters: &mut Counters,
     ) {
-        if !self.sessions.is_ripe(slot, way, segments) {
+        if !self.sessions.is_ripe(slot, direction, segments) {
             return;
         }
         let Session { inside, outside, remote, protocol, state, .. } = *self.sessions.get(slot);
@@ -89,12 +89,12 @@ impl<I: InsideKey> StateTables<I> {
         self.sessions.note_moving(self.offloading.is_any_moving());
     }
 
-    /// Nothing waits before the engine now, and what was decided on has been sent.
+    /// No packet waits before the engine, and everything decided on has been sent.
     pub(crate) const fn emptied(&mut self, now: Instant) {
         self.offloading.emptied(now);
     }
 
-    /// What was decided on has been sent.
+    /// Everything decided on has been sent.
     pub(crate) fn settle_moving(&mut self, now: Instant, counters: &mut Counters) {
         let (moving, waiting) = (self.offloading.is_any_moving(), self.offloading.is_any_waiting());
         if !moving && !waiting {
@@ -125,7 +125,7 @@ impl<I: InsideKey> StateTables<I> {
         }
     }
 
-    /// Takes a session's entry out of the fast path; whether it had one. What it had there is the session's.
+    /// Removes a session's entry from the fast path and adds its usage to the session. Whether it had one.
     pub(super) fn take_back(&mut self, slot: u32) -> bool {
         let Some(handle) = self.sessions.links(slot).flow() else { return false };
         self.sessions.links_mut(slot).set_flow(None);
@@ -135,7 +135,7 @@ impl<I: InsideKey> StateTables<I> {
         true
     }
 
-    /// Takes back whoever is on the way to the fast path: nobody could adopt it from there.
+    /// Withdraws the sessions that are being moved to the fast path: another process could not adopt them from there.
     pub(crate) fn take_back_under_way(&mut self, counters: &mut Counters) {
         for (slot, handle) in self.offloading.under_way() {
             if self.sessions.links(slot).flow() == Some(handle) {
@@ -150,7 +150,7 @@ impl<I: InsideKey> StateTables<I> {
         counters.flows_withdrawn += u64::from(self.take_back(slot));
     }
 
-    /// Whether a session whose lifetime seems to be over had packets in the fast path since. If not, it is taken out of there.
+    /// Whether a session whose lifetime seems to be over had packets in the fast path since. If not, it is withdrawn.
     pub(super) fn lives_elsewhere(&mut self, slot: u32, clock: Clock, counters: &mut Counters) -> bool {
         let Some(handle) = self.sessions.links(slot).flow() else { return false };
         if let Some(last) = last_of(&self.offloading.usage(handle)) {
@@ -184,8 +184,8 @@ impl<I: InsideKey> StateTables<I> {
         let (packets, octets) = (self.sessions.packets(slot), self.sessions.octets(slot));
         CurrentSession {
             session,
-            packets: [0, 1].map(|way| packets[way].wrapping_add(usage[way].packets)),
-            octets: [0, 1].map(|way| octets[way].wrapping_add(usage[way].octets)),
+            packets: [0, 1].map(|direction| packets[direction].wrapping_add(usage[direction].packets)),
+            octets: [0, 1].map(|direction| octets[direction].wrapping_add(usage[direction].octets)),
             flow,
         }
     }

@@ -1,4 +1,4 @@
-//! Ports that are not given for a while: somebody may still send to whom they belonged before an unclean stop.
+//! Quarantined ports: after an unclean stop remote hosts may still send to the previous owners.
 
 use super::pool::PoolSlot;
 use super::protocol::NatProtocol;

@@ -1,4 +1,4 @@
-//! Sessions that another process had: made again with all that they were.
+//! Sessions of another process, restored with their state, counts and lifetime.
 
 use super::binding::BindingKind;
 use super::inside_key::InsideKey;
@@ -15,7 +15,7 @@ use crate::nat::offload::{FlowHandle, HalfUsage, Usage};
 use core::time::Duration;
 use sixway_wire::{Endpoint4, Endpoint6};
 
-/// A session as one process tells another of it.
+/// A session, as one process hands it to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SavedSession<I = Endpoint6> {
     /// Protocol.
@@ -36,7 +36,7 @@ pub struct SavedSession<I = Endpoint6> {
     pub packets: [u64; 2],
     /// Octets out and in.
     pub octets: [u64; 2],
-    /// Whether a packet from outside made it.
+    /// Whether a packet from outside created it.
     pub from_outside: bool,
 }
 
@@ -135,6 +135,10 @@ impl<I: InsideKey> StateTables<I> {
 
 /// What a session had, as if elsewhere.
 fn counts<I>(saved: &SavedSession<I>) -> Usage {
-    let half = |way: usize| HalfUsage { packets: saved.packets[way], octets: saved.octets[way], last: None };
+    let half = |direction: usize| HalfUsage {
+        packets: saved.packets[direction],
+        octets: saved.octets[direction],
+        last: None,
+    };
     [half(0), half(1)]
 }

@@ -65,7 +65,7 @@ pub(super) struct SessionLinks {
     packets: [u64; 2],
     /// Slot of its stored SYN, or [`NONE`].
     pub(super) stored: u32,
-    /// Whether a packet from outside made it.
+    /// Whether a packet from outside created it.
     pub(super) from_outside: bool,
     /// Its entry's number in the fast path, or [`NONE`].
     flow: u32,
@@ -96,11 +96,11 @@ pub(super) struct NewSession<I> {
     pub(super) remote: Endpoint4,
     pub(super) protocol: NatProtocol,
     pub(super) state: SessionState,
-    /// Which way the packet went that makes it.
+    /// The direction of the packet that creates it.
     pub(super) opened: Direction,
 }
 
-/// Of which packets [`SessionTable::count`] tells.
+/// The packets that [`SessionTable::count`] reports.
 #[derive(Clone, Copy, Debug)]
 struct Notable {
     /// One less than a power of two: packets by which a direction's count reaches that power or a later one.
@@ -270,7 +270,7 @@ impl<I: InsideKey> SessionTable<I> {
         self.hot.is_full()
     }
 
-    /// Whether packets from outside made as many sessions as they may.
+    /// Whether packets from outside have reached their limit of sessions.
     pub(crate) const fn is_full_for_outside(&self) -> bool {
         self.from_outside >= self.most_from_outside
     }
@@ -309,7 +309,7 @@ impl<I: InsideKey> SessionTable<I> {
     /// Packets out and in.
     pub(crate) fn packets(&self, slot: u32) -> [u64; 2] {
         let (low, rest) = (self.hot[slot].packets, self.links[slot as usize].packets);
-        [0, 1].map(|way| rest[way].wrapping_add(u64::from(low[way])))
+        [0, 1].map(|direction| rest[direction].wrapping_add(u64::from(low[direction])))
     }
 
     /// Octets out and in.
@@ -322,27 +322,28 @@ impl<I: InsideKey> SessionTable<I> {
     pub(crate) fn count(
         &mut self,
         slot: u32,
-        way: Direction,
+        direction: Direction,
         segments: u32,
         octets: u32,
         clock: Clock,
     ) -> bool {
         let session = &mut self.hot[slot];
         session.last_packet = clock.floor;
-        session.octets[way as usize] = session.octets[way as usize].wrapping_add(u64::from(octets));
-        let before = session.packets[way as usize];
+        session.octets[direction as usize] =
+            session.octets[direction as usize].wrapping_add(u64::from(octets));
+        let before = session.packets[direction as usize];
         let (packets, carry) = before.overflowing_add(segments);
-        session.packets[way as usize] = packets;
+        session.packets[direction as usize] = packets;
         if carry {
-            let rest = &mut self.links[slot as usize].packets[way as usize];
+            let rest = &mut self.links[slot as usize].packets[direction as usize];
             *rest = rest.wrapping_add(1 << 32);
         }
         ((before ^ packets) | self.notable.moving) > (before | self.notable.below)
     }
 
     /// Whether these segments made the session due for the fast path in this direction.
-    pub(super) fn is_ripe(&self, slot: u32, way: Direction, segments: u32) -> bool {
-        let packets = self.hot[slot].packets[way as usize];
+    pub(super) fn is_ripe(&self, slot: u32, direction: Direction, segments: u32) -> bool {
+        let packets = self.hot[slot].packets[direction as usize];
         self.notable.is_ripe(packets.wrapping_sub(segments), packets)
     }
 
@@ -363,12 +364,12 @@ impl<I: InsideKey> SessionTable<I> {
         lived(&mut self.hot[slot], last);
     }
 
-    /// Adds what the session had elsewhere. It does not make the session ripe, nor keep it from being ripe soon.
+    /// Adds the session's traffic in the fast path. It does not make the session due for offloading.
     pub(super) fn absorb(&mut self, slot: u32, usage: &Usage) {
         let (session, links) = (&mut self.hot[slot], &mut self.links[slot as usize]);
-        for (way, half) in usage.iter().enumerate() {
-            links.packets[way] = links.packets[way].wrapping_add(half.packets);
-            session.octets[way] = session.octets[way].wrapping_add(half.octets);
+        for (direction, half) in usage.iter().enumerate() {
+            links.packets[direction] = links.packets[direction].wrapping_add(half.packets);
+            session.octets[direction] = session.octets[direction].wrapping_add(half.octets);
             if let Some(last) = half.last {
                 lived(session, last);
             }
@@ -384,9 +385,9 @@ impl<I: InsideKey> SessionTable<I> {
 
     /// A packet of the session passes the state machine.
     #[inline]
-    pub(crate) fn advance(&mut self, slot: u32, way: Direction, segment: Segment, clock: Clock) {
+    pub(crate) fn advance(&mut self, slot: u32, direction: Direction, segment: Segment, clock: Clock) {
         let session = &mut self.hot[slot];
-        let (state, timer) = next_state(session.state, way, segment);
+        let (state, timer) = next_state(session.state, direction, segment);
         if state == session.state {
             if timer == Timer::Restart {
                 session.started = clock.ceil;
@@ -468,7 +469,7 @@ impl<I: InsideKey> SessionTable<I> {
         Some(slot)
     }
 
-    /// Gives an inside endpoint to a session that had none, because a packet from inside asks for it.
+    /// Sets the inside endpoint of a session without one, for a packet from inside.
     pub(super) fn set_inside(&mut self, slot: u32, inside: Inside<I>) {
         self.forget_outside(slot);
         self.hot[slot].inside = inside;

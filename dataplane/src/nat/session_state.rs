@@ -1,6 +1,6 @@
 //! The states of a session, and TCP's state machine (RFC 6146 §3.5.2.2).
 //!
-//! The RFC names the states by the families of NAT64's two sides; here they are named by the sides, for every NAT alike.
+//! The RFC names the states by the families of NAT64's two sides. Here they are named by the sides, for every NAT.
 //!
 //! ```text
 //!            inside SYN  +--------+  outside SYN

@@ -169,7 +169,7 @@ impl<I: InsideKey> StateTables<I> {
         }
     }
 
-    /// A packet from outside makes a session of a binding. Refused where there is no room, or none for those outside.
+    /// Creates a session for a packet from outside with a binding. Refused where the table, or its part for sessions from outside, is full.
     pub(crate) fn open_from_outside(
         &mut self,
         binding: u32,
@@ -328,7 +328,7 @@ impl<I: InsideKey> StateTables<I> {
         true
     }
 
-    /// Makes a static binding.
+    /// Creates a static binding.
     pub(crate) fn bind_static(&mut self, new: &StaticBinding<I>) -> Result<(), StaticBindingError> {
         self.bindings.bind_static(new).map(|_| ())
     }

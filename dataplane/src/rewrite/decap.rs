@@ -14,7 +14,7 @@ use sixway_wire::checksum::{self, Sum};
 use sixway_wire::protocol::{IPV4, UDP};
 
 impl Rewriter {
-    /// Takes the outer header off and carries its congestion mark on (RFC 6040 §4.2): `outer` is the frame's packet, `inner` what is in
+    /// Removes the outer header and propagates its congestion mark (RFC 6040 §4.2): `outer` is the frame's packet, `inner` what is in
     /// it, as [`inner`] parses it.
     #[inline(always)]
     pub fn decap(

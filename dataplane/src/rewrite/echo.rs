@@ -13,7 +13,7 @@ use sixway_wire::checksum::{self, Sum};
 use sixway_wire::protocol::{ICMPV4, ICMPV6};
 use sixway_wire::{ICMP_HEADER, IPV4_HEADER, IPV6_HEADER, IcmpHeader, icmpv4, icmpv6};
 
-/// The hop limit of what the gateway sends itself (RFC 1700).
+/// The hop limit of the gateway's own packets (RFC 1700).
 const HOPS: u8 = 64;
 
 /// Turns an echo request, whole and without extension headers or options, into its reply. A reply that is larger than its link's

@@ -1,4 +1,4 @@
-//! An IPv6 packet gets an outer IPv4 header (RFC 4213 §3.5). Its hop limit stays: who routed it into the tunnel has counted.
+//! An IPv6 packet gets an outer IPv4 header (RFC 4213 §3.5). Its hop limit does not change: the kernel decremented it.
 //!
 //! ```text
 //!                                       +-------------+

@@ -1,8 +1,8 @@
-//! ICMP errors that the gateway makes itself, to tell a sender why its packet was dropped (RFC 1812 §4.3.2, RFC 4443 §2.4,
+//! ICMP errors that the gateway sends about dropped packets (RFC 1812 §4.3.2, RFC 4443 §2.4,
 //! RFC 7915 §4.4 and §5.4).
 //!
 //! They are limited: a bucket for all of them, and before it one for each source, out of a fixed number that sources share by
-//! hash. So neither memory nor the rate is at a sender's mercy, and who floods uses up his own share.
+//! hash. So memory and rate are bounded, and a flood uses up only its own share.
 
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
@@ -59,7 +59,7 @@ pub struct DroppedPacket<'a> {
     pub detail: IcmpDetail,
 }
 
-/// Makes ICMP errors, as many as it may.
+/// Sends ICMP errors, within the rate limits.
 pub struct IcmpErrors {
     own4: Option<Ipv4Addr>,
     own6: Option<Ipv6Addr>,
@@ -85,7 +85,7 @@ impl IcmpErrors {
         }
     }
 
-    /// Errors to IPv6 come from this address from now on.
+    /// Sets the source of errors to IPv6.
     pub const fn set_own6(&mut self, own6: Option<Ipv6Addr>) {
         self.own6 = own6;
     }
@@ -94,7 +94,7 @@ impl IcmpErrors {
     ///
     /// A Packet Too Big needs [`IcmpDetail::Mtu`], a parameter problem [`IcmpDetail::Pointer`] (that of a routing header is known from
     /// `packet`); without it no error is made.
-    // Inlined: an argument that lies in memory would make the compiler believe that every caller's packet may be changed behind its back.
+    // Inlined: passing the struct in memory would let the caller's packet escape, and every decision would reload its fields.
     #[inline(always)]
     pub fn answer(
         &mut self,
@@ -138,7 +138,7 @@ impl IcmpErrors {
         }
     }
 
-    /// The ICMPv6 error that tells `to` of what happened inside a tunnel to the packet that `quote` starts (RFC 4213 §3.4), if it
+    /// The ICMPv6 error to `to` about a packet that failed inside a tunnel and that starts with `quote` (RFC 4213 §3.4), if it
     /// may be told.
     pub fn relay(
         &mut self,
@@ -192,7 +192,7 @@ impl IcmpErrors {
     }
 }
 
-/// Where the address stands whose interface identifier is all zeros: the source, or else the destination.
+/// Where the address is whose interface identifier is all zeros: the source, or else the destination.
 const fn zero_identifier(packet: &Packet) -> u32 {
     match packet.addresses {
         Addresses::V6 { source, .. } if source.to_bits() as u64 == 0 => 8,

@@ -1,5 +1,5 @@
 //! A packet of either family gets an outer header of either family: IPv6 (RFC 2473), IPv4 around IPv4 (RFC 2003), or UDP in IPv4 (RFC 4380).
-//! IPv6 in IPv4 is in `encap.rs`. The hop limit stays: who routed the packet into the tunnel has counted.
+//! IPv6 in IPv4 is in `encap.rs`. The hop limit does not change: the kernel decremented it.
 //!
 //! ```text
 //!                                 +-------------+
@@ -35,11 +35,11 @@ use sixway_wire::{ENCAPSULATION_LIMIT_HEADER, UDP_HEADER};
 /// What a tunnel's next packet may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct IpInIpRoom {
-    /// The largest inner packet that may not be cut.
+    /// The largest inner packet that may not be fragmented.
     pub(super) most: u16,
-    /// The largest inner packet whose outer one need not be cut.
+    /// The largest inner packet whose outer packet is not fragmented.
     pub(super) uncut: u16,
-    /// The largest outer packet: larger ones are cut.
+    /// The largest outer packet: larger ones are fragmented.
     path: u16,
 }
 
@@ -62,7 +62,7 @@ impl HeaderWriter {
         };
         let whole = path.saturating_sub(headers as u16);
         let least = if is_v4 { 0 } else { IPV6_MIN_MTU as u16 };
-        // An IPv4 packet with DF that goes into an IPv4 tunnel is not cut on its way either (RFC 2003 §3.1).
+        // An IPv4 packet with DF that goes into an IPv4 tunnel is not fragmented on its way either (RFC 2003 §3.1).
         let keeps_df = matches!(outer, Outer::V4 { .. }) && is_v4;
         let is_never_cut = policy.outer_fragments == OuterFragments::Never || keeps_df;
         let most = match policy.mtu {
@@ -103,7 +103,7 @@ impl HeaderWriter {
             Some(_) => frame.segment_count(transport_at, payload),
         };
         let (front, mtu) = match outer {
-            // RFC 2003 §3.1: an inner DF is kept; without it routers on the way may cut.
+            // RFC 2003 §3.1: an inner DF is kept; without it routers on the way may fragment.
             Outer::V4 { .. } | Outer::Udp4 { .. } => {
                 (self.outer_header_4(outer, policy, packet, segments), self.limits.mtu4)
             }

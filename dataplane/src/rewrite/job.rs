@@ -1,4 +1,4 @@
-//! One packet on its way through an edit, and the sizes that it is judged by.
+//! One packet on its way through an edit, and the sizes that it must fit.
 
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
@@ -15,7 +15,7 @@ pub(super) struct Job<'a> {
     pub(super) packet: &'a Packet,
     /// Of an ICMP error: what the packet becomes that it quotes.
     pub(super) quoted: Option<Quoted>,
-    /// The MTUs that the result is judged by.
+    /// The MTUs that the result must fit.
     pub(super) limits: Limits,
     pub(super) hops: u8,
     /// The result leaves: its size matters.

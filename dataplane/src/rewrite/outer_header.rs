@@ -105,7 +105,7 @@ impl OuterHeader {
         }
     }
 
-    /// The octets that the length field of its header does not count.
+    /// The octets that are not counted in the length field of its header.
     pub(super) const fn uncounted(&self) -> usize {
         match self {
             Self::V4(_) | Self::Udp4 { .. } => 0,

@@ -1,4 +1,4 @@
-//! An IPv6 packet gets other addresses and stays what it is (RFC 6296). Extension headers are carried as they are.
+//! An IPv6 packet gets other addresses (RFC 6296). Extension headers are carried as they are.
 
 use super::job::{Job, segment_payload};
 use super::rewriter::HeaderWriter;
@@ -10,7 +10,7 @@ use crate::verdict::Quoted;
 use core::net::Ipv6Addr;
 use sixway_wire::checksum::{self, Sum};
 
-/// Where the Hop Limit stands (RFC 8200 §3).
+/// Where the Hop Limit is (RFC 8200 §3).
 const HOP_LIMIT: usize = 7;
 /// Where the two addresses stand.
 const ADDRESSES: core::ops::Range<usize> = 8..40;

@@ -1,4 +1,4 @@
-//! An IPv4 packet gets other addresses and ports and stays what it is, as a NAT does it (RFC 3022, RFC 5508 §4). IPv4 options are carried as
+//! An IPv4 packet gets other addresses and ports, as by a NAT (RFC 3022, RFC 5508 §4). IPv4 options are carried as
 //! they are.
 
 use super::job::{Job, segment_payload};

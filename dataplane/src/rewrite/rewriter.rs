@@ -1,4 +1,4 @@
-//! The executor of actions, and what headers need in addition to the packet and its policy.
+//! The executor of actions.
 
 use super::job::Job;
 use super::work::{Executed, Work};
@@ -16,9 +16,9 @@ use crate::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
 use crate::verdict::{Action, Edit, Encap, Next, Outer, PolicyId};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Destinations of tunnels of whose paths something may be known, 64 KiB of it.
+/// Tunnel destinations whose path MTU can be known: 64 KiB of memory.
 const KNOWN_PATHS: usize = 4_096;
-/// The same of tunnels over IPv6, which are configured one by one.
+/// The same for tunnels over IPv6, which are configured one by one.
 const KNOWN_PATHS6: usize = 256;
 
 /// Executes actions.
@@ -34,21 +34,21 @@ pub struct Rewriter {
 pub(super) struct HeaderWriter {
     pub(super) limits: Limits,
     pub(super) identifications: Identifications,
-    /// What is known of the paths of tunnels.
+    /// The path MTUs of tunnels.
     pub(super) paths: PathMtus<Ipv4Addr>,
     pub(super) paths6: PathMtus<Ipv6Addr>,
     /// The time of the batch.
     pub(super) now: Instant,
     /// Where segments are made that are then cut into fragments.
     pub(super) segment: Option<Frame>,
-    /// What the tunnel or the next link carries that the last packet was too big for, if that does not follow from its family.
+    /// The MTU of the tunnel or link for which the last packet was too big, if it does not follow from the packet's family.
     pub(super) too_big_for: Option<u16>,
-    /// Where the encapsulation limit of the last packet stands that may enter no further tunnel.
+    /// Where the last packet that may not enter another tunnel has its encapsulation limit.
     pub(super) limit_at: Option<u32>,
 }
 
 impl Rewriter {
-    /// A rewriter without policies. `seed` makes what is known of paths and the first identifications unpredictable.
+    /// A rewriter without policies. `seed` makes the table of path MTUs and the first identifications unpredictable.
     pub fn new(limits: Limits, identifications: Identifications, seed: u64) -> Self {
         let writer = HeaderWriter {
             limits,
@@ -69,8 +69,8 @@ impl Rewriter {
         self.writer.now = now;
     }
 
-    /// What an error says of the path that a tunnel of this policy takes to `remote`: a packet of `length` octets did not fit a link
-    /// of `told` octets. `None`: the tunnel's packets fit any link, for they may be fragmented.
+    /// Learns the path MTU of a tunnel of this policy to `remote` from an error: a packet of `length` octets did not fit a link
+    /// of `told` octets. `None`: the tunnel's packets fit any link, because they may be fragmented.
     pub fn learn_path_mtu(
         &mut self,
         policy: PolicyId,
@@ -104,7 +104,7 @@ impl Rewriter {
         Some(self.writer.tunnel_room(policy, remote).mtu)
     }
 
-    /// The policies of the mechanisms' translations and of their tunnels from now on, each by [`PolicyId`].
+    /// Sets the policies of translations and of tunnels, each by [`PolicyId`].
     pub fn set_policies(&mut self, policies: Vec<Policy>, tunnels: Vec<TunnelPolicy>) {
         (self.policies, self.tunnels) = (policies, tunnels);
     }
@@ -114,12 +114,12 @@ impl Rewriter {
         self.writer.too_big_for.take()
     }
 
-    /// Where the encapsulation limit of the last packet stands that was refused for it, in octets from its start, once.
+    /// Where the last packet that was refused for its encapsulation limit has it, in octets from its start, once.
     pub const fn limit_at(&mut self) -> Option<u32> {
         self.writer.limit_at.take()
     }
 
-    /// The MTUs that results are judged by.
+    /// The MTUs that results must fit.
     pub const fn limits(&self) -> &Limits {
         &self.writer.limits
     }
@@ -147,7 +147,7 @@ impl Rewriter {
                 self.decap(frame, (work.packet, inner), policy, &mut effects.counters)
             }
             Action { .. } => {
-                // A copy: a decision whose address is given away must be in memory, on every path.
+                // A copy: a decision whose address escapes would have to be in memory on every path.
                 let decision = *work.decision;
                 self.execute_composed(&Work { decision: &decision, ..*work }, frame, out, effects)
             }
@@ -188,7 +188,7 @@ impl Rewriter {
         }
     }
 
-    /// Puts an outer header in front. The hop limit stays: who routes packets into tunnels counts it down.
+    /// Puts an outer header in front. The hop limit does not change: the kernel decremented it.
     #[inline(always)]
     pub(super) fn encap(
         &mut self,
@@ -200,7 +200,7 @@ impl Rewriter {
     ) -> Result<Executed, DropReason> {
         frame.truncate(packet.length as usize);
         let policy = self.tunnels.get(usize::from(encap.policy.0)).ok_or(DropReason::NoMechanism)?;
-        // By reference: a copy of the whole would wait for the pieces in which it was just written.
+        // By reference: a copy would read as words what was just written in pieces, which stalls the CPU.
         match (effects.outer_at(encap.outer).ok_or(DropReason::NoMechanism)?, packet.addresses) {
             (&Outer::V4 { source, destination }, Addresses::V6 { .. }) => self.writer.encap_4(
                 (source, destination),

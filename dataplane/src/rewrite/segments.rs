@@ -1,5 +1,5 @@
 //! Packets and GSO packets whose result is too large for the next link but may be cut: GSO packets into segments, and each of
-//! them into fragments where it is too large itself (RFC 7915 §4.1, §5.1). It is seldom, and off the path of all others.
+//! them into fragments where it is too large itself (RFC 7915 §4.1, §5.1). This is rare, and off the path of all other packets.
 
 use super::rewriter::HeaderWriter;
 use super::transport;
@@ -86,7 +86,7 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// Counts the pieces, that `frame` became: those in the outbox after the first `before` frames.
+    /// Counts the pieces that `frame` became: those in the outbox after the first `before` frames.
     pub(super) fn into_pieces(
         self,
         frame: &mut Frame,

@@ -56,7 +56,7 @@ impl HeaderWriter {
         let too_big = last && segment > usize::from(limits.mtu4);
         // A packet that another worker put together and handed over keeps a Fragment header as the sign of it.
         let reassembled = reassembled || (too_big && ports.is_some() && packet.fragment_header != 0);
-        // An IPv6 sender can be told to send no more than 1,280 octets, so only smaller packets are cut (RFC 7915 §1.4).
+        // An IPv6 sender need not send less than 1,280 octets, so only smaller packets are fragmented (RFC 7915 §1.4).
         if too_big && !reassembled && segment + transport_at - IPV4_HEADER > IPV6_MIN_MTU {
             return Err(DropReason::PacketTooBig);
         }

@@ -15,9 +15,9 @@ pub enum Executed {
 /// Circumstances of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pass {
-    /// The hop limit is counted down; not on a second pass, for the gateway is one hop.
+    /// The hop limit is decremented; not on a second pass, because the gateway is one hop.
     pub decrement: bool,
-    /// The packet was put together from fragments, so it may be cut again whatever its size.
+    /// The packet was reassembled, so it may be fragmented again whatever its size.
     pub reassembled: bool,
     /// The mechanism renumbers; those that translate are compiled without.
     pub may_renumber: bool,

@@ -136,7 +136,7 @@ fn says(head: &[u8; ICMP_HEADER], addresses: Addresses, headers: usize) -> Says 
         (Addresses::V4 { .. }, _, _) => Says::Else,
         (Addresses::V6 { .. }, 2, _) => Says::TooBig(rest.min(0xffff) as u16),
         (Addresses::V6 { .. }, 1, _) | (Addresses::V6 { .. }, 3, 0) => Says::Unreachable,
-        // The encapsulation limit that this tunnel's header bears.
+        // The encapsulation limit in this tunnel's header.
         (Addresses::V6 { .. }, 4, 0) if headers > IPV6_HEADER && rest as usize == LIMIT_AT => {
             Says::Unreachable
         }

@@ -78,7 +78,7 @@ struct Estimate<A> {
 pub enum Learnt {
     /// The path carries this much from now on; less than was thought, or the same for ten more minutes.
     Mtu(u16),
-    /// Nothing: it asks for less than 68 octets, or for more than was thought (RFC 1191 §3: no error ever raises an estimate).
+    /// Nothing: the MTU is below the minimum, or above the current estimate (RFC 1191 §3: no error ever raises an estimate).
     Refused,
 }
 

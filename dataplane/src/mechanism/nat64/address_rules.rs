@@ -13,7 +13,7 @@ use sixway_wire::{Endpoint4, Endpoint6, Prefix6};
 pub(super) struct AddressRules {
     /// The translation prefix, Pref64::/n.
     pub(super) prefix: Rfc6052,
-    /// Prefixes of the gateway's other NAT64s: no host's address lies under one.
+    /// Prefixes of the gateway's other NAT64s: no host has an address under one.
     pub(super) other_prefixes: Vec<Prefix6>,
     /// Translation options.
     pub(super) policy: PolicyId,
@@ -58,7 +58,7 @@ impl Mechanism<Endpoint6> for AddressRules {
         if is_martian4(remote) { Err(DropReason::MartianDestination) } else { Ok(()) }
     }
 
-    /// Whoever cannot be represented inside must not make a session there.
+    /// A remote that has no address inside must not create a session.
     fn may_come_in(&self, remote: Ipv4Addr) -> Result<(), DropReason> {
         self.prefix.permit(remote)
     }

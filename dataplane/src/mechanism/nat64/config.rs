@@ -11,9 +11,9 @@ pub struct Nat64Config {
     pub prefix: Rfc6052,
     /// The outside addresses and ports.
     pub pool: PoolConfig,
-    /// What packets from outside are let in.
+    /// Which packets from outside are admitted.
     pub filtering: Filtering,
-    /// Bindings that the administrator makes.
+    /// Bindings that the administrator configures.
     pub static_bindings: Vec<StaticBinding>,
     /// Lifetimes; those below the RFCs' floors are raised to them.
     pub timeouts: Timeouts,
@@ -42,7 +42,7 @@ impl Nat64Config {
         }
     }
 
-    /// The static bindings that cannot be made, by their place in the list.
+    /// The static bindings that cannot be created, by their index in the list.
     pub fn faults(&self) -> Vec<(usize, StaticBindingError)> {
         self.nat().faults()
     }

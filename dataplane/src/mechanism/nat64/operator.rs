@@ -120,12 +120,12 @@ impl Nat64 {
         self.nat.is_spare(port)
     }
 
-    /// Gives sessions to this fast path from now on, or to none.
+    /// Offloads sessions to this fast path from now on, or to none.
     pub(crate) fn set_fast_path(&mut self, fast_path: Option<Box<dyn FastPath>>, packets: u32) {
         self.nat.set_fast_path(fast_path, self.identity(), packets);
     }
 
-    /// Tells this ledger of the ports that are given from now on.
+    /// Records the ports that are bound in this ledger from now on.
     pub(crate) fn set_ledger(&mut self, ledger: Box<dyn PortLedger>) {
         self.nat.set_ledger(ledger);
     }

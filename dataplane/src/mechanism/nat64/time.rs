@@ -1,4 +1,4 @@
-//! What time brings: sessions end, stored SYNs are answered, silent connections are probed (RFC 6146 §3.5.2.2).
+//! Expiry: sessions end, stored SYNs are answered, silent connections are probed (RFC 6146 §3.5.2.2).
 
 use super::Nat64;
 use crate::drop_reason::DropReason;
@@ -20,7 +20,7 @@ impl Nat64 {
         self.nat.expire(now, budget, &mut effects.counters, |fired| match fired {
             // Its sender gets an ICMPv4 port unreachable about it.
             Fired::Unanswered(packet) => generated.push(Generated::Answer(DropReason::InboundSyn, packet)),
-            // Whoever lives answers with an ACK, which makes the session established again.
+            // A live host answers with an ACK, which makes the session established again.
             Fired::Silent(session) => {
                 let packet = probe_packet(&session, |address| prefix.embed(address));
                 generated.extend(packet.map(|packet| Generated::Probe(Box::new(packet))));

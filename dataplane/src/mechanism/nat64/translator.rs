@@ -26,7 +26,7 @@ pub struct Nat64 {
 }
 
 impl Nat64 {
-    /// The share of `worker`, of `workers`. Static bindings that cannot be made are left out: [`Nat64Config::faults`] names
+    /// The share of `worker`, of `workers`. Static bindings that cannot be created are left out: [`Nat64Config::faults`] names
     /// them.
     pub fn new(
         config: &Nat64Config,
@@ -60,12 +60,12 @@ impl Nat64 {
         Identity::of_nat64(self.rules.prefix.prefix())
     }
 
-    /// Tells of the gateway's other NAT64s' prefixes: a source under one is refused like one under the own prefix.
+    /// Adds the prefixes of the gateway's other NAT64s: a source under one is refused like one under the own prefix.
     pub fn refuse_sources(&mut self, other_prefixes: impl IntoIterator<Item = Prefix6>) {
         self.rules.other_prefixes.extend(other_prefixes);
     }
 
-    /// Whether the address is one of the pool's.
+    /// Whether the address belongs to the pool.
     #[inline]
     pub fn owns_outside(&self, address: Ipv4Addr) -> bool {
         self.nat.owns_outside(address)

@@ -5,7 +5,7 @@
 //!              inside fd01:203:405::/48      outside 2001:db8:1::/48
 //! ```
 //!
-//! The remote address stays as it is. Ports do too (§6), and so does every checksum: a word of the address makes up for the prefix.
+//! The remote address stays as it is. Ports do too (§6), and so does every checksum: one word of the address compensates for the prefix.
 
 mod prefixes;
 mod translator;

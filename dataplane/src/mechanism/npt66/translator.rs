@@ -74,7 +74,7 @@ impl Npt66 {
         (source, destination): (Ipv6Addr, Ipv6Addr),
         effects: &mut Effects,
     ) -> Result<Decision, DropReason> {
-        // Nobody outside has such an address, and hairpins turn around within.
+        // Nobody outside has such an address, and hairpins do not leave the gateway.
         if !arrival.again && self.prefixes.outside().contains(source) {
             return Err(DropReason::SourceUnmapped);
         }
@@ -144,7 +144,7 @@ impl Mechanism for Npt66 {
         let Addresses::V6 { source, destination } = arrival.packet.addresses else {
             return Err(DropReason::NoMechanism);
         };
-        // What it quotes could not be told, and the error would be of no use.
+        // Without its quote the error would be useless.
         if matches!(arrival.packet.transport, Transport::IcmpError { .. }) && arrival.quoted.is_none() {
             return Err(DropReason::IcmpFragment);
         }

@@ -88,7 +88,7 @@ impl DynamicPoolConfig {
         }
     }
 
-    /// Everything that makes a pool of this impossible.
+    /// Every fault of the configuration.
     pub fn faults(&self) -> Vec<DynamicPoolFault> {
         let mut faults = Vec::new();
         if self.prefix.length() < Self::SHORTEST {
@@ -162,7 +162,7 @@ impl fmt::Display for DynamicPoolFault {
 
 impl std::error::Error for DynamicPoolFault {}
 
-/// Why a record from disk was not taken over.
+/// Why a record from disk was not restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RestoreFault {
     /// The host has been silent for too long to be remembered.
@@ -196,7 +196,7 @@ impl fmt::Display for RestoreFault {
 pub struct Restored {
     /// How many hosts this worker took over.
     pub hosts: usize,
-    /// The records that it should have taken over and did not, with the reason.
+    /// The records that could not be restored, with the reason.
     pub refused: Vec<(Record, RestoreFault)>,
 }
 
@@ -280,7 +280,7 @@ impl DynamicPool {
         self.prefix
     }
 
-    /// Whether the address is one of the pool's, whoever has it.
+    /// Whether the address belongs to the pool.
     #[inline]
     pub fn contains4(&self, address: Ipv4Addr) -> bool {
         self.prefix.contains(address)

@@ -206,7 +206,7 @@ impl Siit {
         if is_ipv6_header(packet.protocol) {
             return Err(DropReason::ProtocolUntranslatable);
         }
-        // RFC 7757 §4.2.1: with simple hairpinning the table is not asked for sources (rule 1), nor for the quoted
+        // RFC 7757 §4.2.1: with simple hairpinning sources are not looked up in the table (rule 1), nor for the quoted
         // packet's destination (rule 2), nor for the source of an error that the quoted destination sent (rule 3).
         let simple = hairpinned || self.hairpinning == Hairpinning::Simple;
         let is_error = matches!(packet.transport, Transport::IcmpError { .. });
@@ -240,7 +240,7 @@ impl Siit {
         Ok(Decision { quoted: inner, ..Decision::edit(edit, self.policy, Next::Leave) })
     }
 
-    /// RFC 7757 §3.3.2, then RFC 6052 §2.3, then an assignment of the pool, which lives on if the host was `heard`.
+    /// RFC 7757 §3.3.2, then RFC 6052 §2.3, then an assignment of the pool, which is renewed if the host was `heard`.
     #[inline(always)]
     fn map6(
         &mut self,
@@ -371,7 +371,7 @@ impl Mechanism for Siit {
         }
     }
 
-    /// Lets hosts of the dynamic pool go that have been silent too long.
+    /// Releases hosts of the dynamic pool that have been silent too long.
     fn expire(&mut self, now: Instant, budget: usize, _effects: &mut Effects) {
         if let Some(pool) = &mut self.pool {
             pool.expire(now, budget);

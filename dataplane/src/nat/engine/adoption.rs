@@ -30,7 +30,7 @@ pub(crate) struct Entry<'a> {
 }
 
 impl<I: InsideKey> Engine<I> {
-    /// Gives sessions to this fast path from now on, or to none. `mechanism` is this translator.
+    /// Offloads sessions to this fast path from now on, or to none. `mechanism` is this translator.
     pub(crate) fn set_fast_path(
         &mut self,
         fast_path: Option<Box<dyn FastPath>>,
@@ -40,19 +40,19 @@ impl<I: InsideKey> Engine<I> {
         self.tables.set_fast_path(fast_path, mechanism, packets);
     }
 
-    /// Tells this ledger of the ports that are given from now on.
+    /// Records the ports that are bound in this ledger from now on.
     pub(crate) fn set_ledger(&mut self, ledger: Box<dyn PortLedger>) {
         self.tables.bindings.set_ledger(ledger);
     }
 
-    /// A packet by which its session is ripe for the fast path or comes back from there, or that may be one of a session that moves there.
+    /// A packet that makes its session due for the fast path or withdraws it, or whose session is being moved there.
     /// The state machine has not seen it yet.
     #[cold]
     #[inline(never)]
     pub(super) fn offload_or_reclaim(
         &mut self,
         slot: u32,
-        way: Direction,
+        direction: Direction,
         arrival: &impl Arriving,
         probe: &Probe<I>,
         counters: &mut Counters,
@@ -65,8 +65,8 @@ impl<I: InsideKey> Engine<I> {
         let its_mark = || earlier.unwrap_or_else(|| mark(probe.protocol, octets()));
         if Segment::of(probe.flags) != Segment::Data {
             self.tables.reclaim(slot, counters);
-        } else if !self.tables.moves(slot, way, its_mark, now) {
-            self.tables.offload(slot, (way, arrival.segments()), now, counters);
+        } else if !self.tables.moves(slot, direction, its_mark, now) {
+            self.tables.offload(slot, (direction, arrival.segments()), now, counters);
         }
     }
 
@@ -75,17 +75,17 @@ impl<I: InsideKey> Engine<I> {
         self.tables.take_back_under_way(counters);
     }
 
-    /// Nothing waits before the engine now, and what was decided on has been sent.
+    /// No packet waits before the engine, and everything decided on has been sent.
     pub(crate) const fn emptied(&mut self, now: Instant) {
         self.tables.emptied(now);
     }
 
-    /// What was decided on has been sent.
+    /// Everything decided on has been sent.
     pub(crate) fn settle_moving(&mut self, now: Instant, counters: &mut Counters) {
         self.tables.settle_moving(now, counters);
     }
 
-    /// Makes a session of what the fast path carries. On failure nothing is changed, and the entry is the caller's to take out.
+    /// Creates the session of a flow in the fast path. On failure nothing is changed, and the caller removes the entry.
     pub(crate) fn adopt(
         &mut self,
         entry: &Entry,
@@ -135,7 +135,7 @@ impl<I: InsideKey> Engine<I> {
     }
 
     /// Adds the sessions that another process is to carry on to `saved`, looking at `slots` slots from the cursor on. Returns the cursor to
-    /// go on from; `None`: that was all. Those that the fast path carries are not among them, nor those that wait with a stored SYN, nor
+    /// go on from; `None`: the end. Sessions in the fast path are not among them, nor those that wait with a stored SYN, nor
     /// those on their way to the fast path: [`crate::engine::Engine::take_back_under_way`] comes first.
     pub fn export(
         &mut self,
@@ -189,7 +189,7 @@ impl<I: InsideKey> Engine<I> {
         (inside == outside).then_some(inside)
     }
 
-    /// Keeps a free endpoint of the pool from being given before `until`: after an unclean stop somebody may still send to whom it
+    /// Quarantines a free endpoint of the pool until `until`: after an unclean stop somebody may still send to whom it
     /// belonged. Whether it is kept: it is not if it belongs to a binding, is another worker's or none of the pool's, or if there is no room
     /// ([`crate::nat::MOST_QUARANTINED`]). Restore sessions first.
     pub fn quarantine(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>, until: Instant) -> bool {

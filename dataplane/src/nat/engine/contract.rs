@@ -1,4 +1,4 @@
-//! What a NAT asks of the packets that it decides on, and of the mechanism that it works for.
+//! What a NAT needs from packets, and from the mechanism that it works for.
 
 use crate::drop_reason::DropReason;
 use crate::nat::sides::{Inside, Outside};
@@ -14,15 +14,15 @@ pub trait Arriving {
     /// Its octets, from the IP header on: an inbound SYN may have to be stored.
     fn octets(&self) -> &[u8];
 
-    /// Packets that a wire would carry: more than one for a GSO packet.
+    /// Packets on the wire: more than one for a GSO packet.
     fn segments(&self) -> u32;
 
-    /// The mark that it came with, if it was translated already: a hairpin on its way back, which left that mark at this pass's
+    /// The mark of an earlier pass, if it was translated already: a hairpin on its way back left that mark at this pass's
     /// session too.
     fn earlier_mark(&self) -> Option<u32>;
 }
 
-/// The mechanism that an engine works for: what it answers, and which addresses it lets through.
+/// The mechanism that an engine works for: its answers, and which addresses it admits.
 ///
 /// It is asked for its answer where the session is found, so that nothing is copied in between. Ports are those that the packet has
 /// when it leaves; of an ICMP query both are the identifier.

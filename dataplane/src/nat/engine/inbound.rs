@@ -1,6 +1,6 @@
 //! From outside to inside (RFC 6146 §3.5.1 to §3.5.3, second halves).
 //!
-//! Static bindings are let in whatever the filtering: the administrator made them for just that.
+//! Filtering does not apply to static bindings: the administrator configured them to be reachable.
 
 use super::{Arriving, Engine, Mechanism, Probe};
 use crate::counters::Counters;
@@ -77,7 +77,7 @@ impl<I: InsideKey> Engine<I> {
         {
             return Ok(Found::Session(slot));
         }
-        // Whoever cannot be represented inside must not make a session there.
+        // A remote that has no address inside must not create a session.
         mechanism.may_come_in(remote.address)?;
         let is_syn = Segment::of(probe.flags) == Segment::Syn;
         self.tables.make_room_for_outside(self.clock, counters);

@@ -7,7 +7,7 @@
 //!          binding: I ⇄ (T,t)       session: binding and (Z,z)
 //! ```
 //!
-//! A mechanism reads the five-tuple, says which addresses it lets through, and makes the edit of what is decided here.
+//! A mechanism reads the five-tuple, says which addresses it admits, and turns the decision into an edit.
 //! NAT64, NAT44 and DS-Lite each have an engine of their own kind, chosen at compile time by its [`InsideKey`].
 //!
 //! A packet costs one look-up. A batch goes through [`Engine::look_inside`] or [`Engine::look_outside`] and through [`Engine::warm`]

@@ -25,7 +25,7 @@ pub enum Side<I> {
     Inside(Inside<I>),
     /// It goes to this outside endpoint.
     Outside(Outside<Endpoint4>),
-    /// It has no session of its own: an ICMP error, or nothing that is translated.
+    /// It has no session: an ICMP error, or a packet that is not translated.
     Neither,
 }
 
@@ -58,7 +58,7 @@ impl<I> Probe<I> {
         touched: 0,
     };
 
-    /// Makes it a packet's that has no session of its own.
+    /// Resets it for a packet without session.
     #[inline(always)]
     pub fn clear(&mut self) {
         self.side = Side::Neither;
@@ -82,14 +82,14 @@ pub struct Ports {
 impl Ports {
     /// Those of a packet that crosses the NAT this way. `None`: it has none, and no session of its own.
     #[inline]
-    pub fn of(packet: &Packet, way: Direction) -> Option<Self> {
+    pub fn of(packet: &Packet, direction: Direction) -> Option<Self> {
         let (protocol, [from, to], flags) = match packet.transport {
             Transport::Ports { source, destination, tcp_flags } => match packet.protocol {
                 TCP => (NatProtocol::Tcp, [source, destination], tcp_flags),
                 UDP => (NatProtocol::Udp, [source, destination], 0),
                 _ => return None,
             },
-            Transport::IcmpQuery { identifier, .. } if is_echo(packet) => match way {
+            Transport::IcmpQuery { identifier, .. } if is_echo(packet) => match direction {
                 Direction::Out => (NatProtocol::Icmp, [identifier, 0], 0),
                 Direction::In => (NatProtocol::Icmp, [0, identifier], 0),
             },

@@ -31,7 +31,7 @@ pub struct Engine<I: InsideKey> {
 }
 
 impl<I: InsideKey> Engine<I> {
-    /// The share of `worker`, of `workers`. Static bindings that cannot be made are left out: [`Config::faults`] names them.
+    /// The share of `worker`, of `workers`. Static bindings that cannot be created are left out: [`Config::faults`] names them.
     ///
     /// By `worker_key`, which all workers and whoever steers packets to them share, subscribers are spread over the workers.
     pub fn new(
@@ -58,7 +58,7 @@ impl<I: InsideKey> Engine<I> {
         engine
     }
 
-    /// Whether the address is one of the pool's.
+    /// Whether the address belongs to the pool.
     #[inline]
     pub fn owns_outside(&self, address: Ipv4Addr) -> bool {
         self.tables.bindings.pool().contains(address)
