@@ -49,7 +49,7 @@ impl Plain {
             segment.received(length, Offload::default());
             send(segment, counters)?;
         }
-        counters.super_frames_cut += 1;
+        counters.gso_segmented += 1;
         Ok(())
     }
 }

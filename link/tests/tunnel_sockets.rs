@@ -100,7 +100,7 @@ fn tcp_segments_that_the_kernel_joined_come_as_a_super_frame() {
         assert_eq!(super_frame.offload.checksum, Checksum::Partial);
         assert_eq!(super_frame.offload.segments, Some(Segments { size: 1_220, kind: SegmentKind::Tcp }));
         assert!((0..20).all(|number| super_frame.bytes()[80 + number * 1_400] == number as u8));
-        assert_eq!(link.counters().received_super_frames, 1);
+        assert_eq!(link.counters().received_gso, 1);
     });
 }
 

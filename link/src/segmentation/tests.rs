@@ -58,7 +58,7 @@ fn a_super_frame_leaves_as_its_segments_and_another_packet_with_its_checksum_fin
     let size = Some(Segments { size: 300, kind: SegmentKind::Udp });
     let (cut, counters) = plain(&udp(6, 1_000), Offload { segments: size, ..partial });
     assert_eq!(cut.iter().map(Vec::len).collect::<Vec<_>>(), [348, 348, 348, 148]);
-    assert_eq!(counters.super_frames_cut, 1);
+    assert_eq!(counters.gso_segmented, 1);
     for packet in whole.iter().chain(&cut) {
         let transport = Transport::of(packet).unwrap();
         let sum = crate::checksum::pseudo_header(packet, transport).unwrap();

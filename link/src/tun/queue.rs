@@ -60,8 +60,8 @@ impl TunQueue {
         frame.offload = header.offload(frame.bytes_mut(), &mut self.counters);
         self.counters.received += 1;
         self.counters.received_octets += length as u64;
-        self.counters.received_super_frames += u64::from(frame.offload.segments.is_some());
-        self.counters.cut_short += u64::from(length == capacity);
+        self.counters.received_gso += u64::from(frame.offload.segments.is_some());
+        self.counters.truncated += u64::from(length == capacity);
         Ok(Some(()))
     }
 
@@ -149,7 +149,7 @@ fn write_frame(
     let Err(error) = write(fd, all) else {
         counters.sent += 1;
         counters.sent_octets += octets;
-        counters.sent_super_frames += u64::from(header.gso_size != 0);
+        counters.sent_gso += u64::from(header.gso_size != 0);
         return Ok(());
     };
     match error.raw_os_error() {
