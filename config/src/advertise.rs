@@ -1,4 +1,4 @@
-//! From the configuration to what hosts are told, upon the addresses of the moment.
+//! Router advertisements from the configuration and this host's current addresses.
 
 use std::net::Ipv6Addr;
 use std::time::Duration;
@@ -26,7 +26,7 @@ const MOST_PREF64: usize = 4;
 const SUBNET: u8 = 64;
 
 impl Config {
-    /// What the hosts of a link are told.
+    /// The contents of the advertisements on a link.
     pub fn advertised(&self, it: &RouterAdvertisement, now: &Surroundings) -> Settings {
         let lifetime = Some(seconds(it.pref64_lifetime));
         let pref64 = self.pref64(it.pref64, &self.hosts_of(it, now)).into_iter();
@@ -55,7 +55,7 @@ impl Config {
         }
     }
 
-    /// What the hosts of an ISATAP router are told: as written, else its prefix.
+    /// The prefixes that an ISATAP router advertises: the configured ones, else the site's prefix.
     pub fn advertised_over(&self, isatap: &Isatap, now: &Surroundings) -> Option<Settings> {
         if isatap.role != IsatapRole::Router {
             return None;
@@ -88,18 +88,18 @@ impl Config {
         over.and_then(|isatap| isatap.prefix).map(Prefix::lasting).into_iter().collect()
     }
 
-    /// Where the hosts of a link have their addresses, as far as it is known: in the prefixes that they are told, else beside the gateway's.
+    /// Networks of a link's hosts, as far as known: the advertised prefixes, else the networks of the gateway's own addresses on the link.
     pub(crate) fn hosts_of(&self, it: &RouterAdvertisement, now: &Surroundings) -> Vec<Prefix6> {
         let told: Vec<Prefix6> = self.advertised_prefixes(it, now).iter().map(|row| row.prefix).collect();
         if !told.is_empty() {
             return told;
         }
         let own = it.interface.as_deref().into_iter().flat_map(|interface| now.ipv6_of(interface));
-        let mut beside: Vec<Prefix6> =
+        let mut networks: Vec<Prefix6> =
             own.filter(|own| !own.is_unicast_link_local()).map(|own| Prefix6::holding(own, SUBNET)).collect();
-        beside.sort_unstable();
-        beside.dedup();
-        beside
+        networks.sort_unstable();
+        networks.dedup();
+        networks
     }
 
     fn advertised_prefix(&self, row: &AdvertisedPrefix, now: &Surroundings) -> Option<Prefix> {

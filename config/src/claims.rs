@@ -148,7 +148,7 @@ fn sweep<P: Block>(claims: &mut [Claim<P>], report: &mut Report) {
             if clash != Clash::Tolerated {
                 let to_outer = is_later(outer, inner);
                 let (earlier, later) = if to_outer { (inner, outer) } else { (outer, inner) };
-                // A wide prefix is told once, not for each that lies in it.
+                // A wide prefix is reported once, not for each prefix within it.
                 if told.insert((if to_outer { outer_index } else { index }, clash)) {
                     tell(clash, earlier, later, report);
                 }
@@ -183,7 +183,7 @@ fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
         (Tunnel(_) | WayOut, _) if outer.prefix != inner.prefix => Clash::Tolerated,
         (OuterEnd, other) | (other, OuterEnd) => match other {
             Pool(_) | Dynamic(_) | Eam(_, true) | Nat64(_) | Siit(_) | Prefix(..) | TunnelEnd => Clash::Outer,
-            // Several tunnels may lead to one end; that it is none of this host is said of the key.
+            // Several tunnels may have the same remote end; that it is not this host's is checked with the key.
             OuterEnd | Host(_) | Gateway | Shared(_) | IcmpSource(_) | Eam(_, false) => Clash::Tolerated,
             // Tunnels in tunnels.
             SixToFour(_) | SixRd(_) | Isatap(_) | Tunnel(_) | WayOut => Clash::Tolerated,
@@ -198,7 +198,7 @@ fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
             TunnelEnd => Clash::HostsOwnEnd,
         },
         (Gateway, Shared(_)) | (Shared(_), Gateway) => Clash::Tolerated,
-        // The gateway's own address, and an end of tunnels, is asked for before any prefix. They may be the same.
+        // The gateway's own address and local ends of tunnels are checked before any prefix. They may be the same.
         (Prefix(..) | TunnelEnd | Gateway, Gateway | TunnelEnd) | (TunnelEnd, Prefix(..)) => Clash::Tolerated,
         (Gateway | TunnelEnd, SixToFour(_) | SixRd(_) | Isatap(_)) => Clash::Tolerated,
         (SixToFour(_) | SixRd(_) | Isatap(_), Gateway | TunnelEnd) => Clash::Tolerated,

@@ -54,13 +54,13 @@ pub struct Config {
     pub configured_tunnels: Vec<ConfiguredTunnel>,
     /// ISATAP interfaces.
     pub isatap: Vec<Isatap>,
-    /// What hosts are told.
+    /// Router advertisements.
     #[serde(rename = "router_advertisement")]
     pub router_advertisements: Vec<RouterAdvertisement>,
     /// The DNS64.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dns64: Option<Dns64>,
-    /// What the kernel carries on by itself.
+    /// What the kernel forwards.
     #[serde(rename = "fastpath", skip_serializing_if = "Option::is_none")]
     pub fast_path: Option<FastPath>,
     /// The gateway's own addresses that are not this host's.
@@ -82,7 +82,7 @@ impl Config {
         !self.nat64.is_empty() || !self.siit.is_empty()
     }
 
-    /// Whether this host is a router between the tunnels, or advertised links, and others; hosts at the end of a tunnel are none.
+    /// Whether this host is a router between the tunnels, or advertised links, and others; hosts at the end of a tunnel are not.
     pub fn routes_ipv6(&self) -> bool {
         self.six_to_four.iter().any(|it| it.role != SixToFourRole::Host)
             || self.isatap.iter().any(|it| it.role != IsatapRole::Host)

@@ -68,7 +68,7 @@ pub struct ConfiguredTunnel {
     pub local: LocalAddress,
     /// The other end.
     pub remote: Remote,
-    /// How often the DNS is asked for it.
+    /// How often the name is resolved.
     #[serde(serialize_with = "text::as_duration")]
     pub remote_refresh: Duration,
     /// Where it may be; none: anywhere.

@@ -1,4 +1,4 @@
-//! Who may query the DNS64, and what each of its threads is told.
+//! Who may query the DNS64, and the settings of each of its threads.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -10,14 +10,14 @@ use crate::host::HostAddress;
 use crate::surroundings::Surroundings;
 
 impl Config {
-    /// What each of the DNS64's threads is told; memory and waiting queries are shared out to them. `access` is
+    /// The settings of each of the DNS64's threads; memory and waiting queries are divided between them. `access` is
     /// [`Config::dns64_access`], `anchors` what is believed at the start: [`Dnssec::anchors`] and what has come since.
     pub fn dns64_settings(&self, access: Access, anchors: Vec<Anchor>) -> Option<Settings> {
         self.dns64.as_ref().map(|dns64| dns64.settings(access, anchors))
     }
 
     /// Who may ask the DNS64, with the addresses of the moment: as written, else the networks of the listening interfaces, the prefixes
-    /// that hosts there are told, link-local addresses and this host itself.
+    /// that are advertised there, link-local addresses and this host itself.
     pub fn dns64_access(&self, addresses: &[HostAddress], now: &Surroundings) -> Access {
         let Some(dns64) = &self.dns64 else { return Access::default() };
         if let Some(allow) = &dns64.allow {

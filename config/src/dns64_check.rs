@@ -1,4 +1,4 @@
-//! What is told of a DNS64 beside the other sections: who may ask, and what router advertisements say of it.
+//! The DNS64 compared with the other sections: who may query it, and what router advertisements say about it.
 
 use std::net::Ipv6Addr;
 
@@ -56,7 +56,7 @@ impl Config {
         }
     }
 
-    /// Hosts that are told other servers than the one beside them.
+    /// Hosts whose advertised DNS servers do not include the DNS64 on their link.
     fn warn_of_other_servers(
         &self,
         it: &RouterAdvertisement,
@@ -80,7 +80,7 @@ impl Config {
         );
     }
 
-    /// Hosts that are told of a DNS64 which refuses them.
+    /// Hosts that are configured to query a DNS64 which refuses them.
     fn warn_of_refused_hosts(
         &self,
         dns64: &Dns64,

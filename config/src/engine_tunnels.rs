@@ -132,7 +132,7 @@ impl Isatap {
         in_use.into_iter().chain(others).collect()
     }
 
-    /// What a host's machine is told, which solicits its routers from `local` (RFC 5214 §8.3).
+    /// The settings of an ISATAP host, which solicits its routers from `local` (RFC 5214 §8.3).
     pub fn host_settings(&self, local: Ipv4Addr) -> HostSettings {
         let usual = HostSettings::new(local);
         let min_solicit_interval = self.min_solicit_interval.unwrap_or(usual.min_solicit_interval);

@@ -1,4 +1,4 @@
-//! `[fastpath]`: what the kernel carries on by itself, and where.
+//! `[fastpath]`: what the kernel forwards, and where.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,7 +31,7 @@ words! {
 /// `[fastpath]`, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FastPath {
-    /// Where packets are carried on.
+    /// Where packets are forwarded.
     pub mode: FastPathMode,
     /// The interfaces; none: every Ethernet device that is up.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -43,7 +43,7 @@ pub struct FastPath {
     pub flows: Option<u32>,
     /// Packets of a flow that the engine carries first.
     pub packets: u32,
-    /// Whether connection tracking is kept off flows that may be carried on.
+    /// Whether flows that the fast path may forward are excluded from connection tracking.
     pub notrack: bool,
     /// How long the kernel goes on without the gateway.
     #[serde(serialize_with = "text::as_duration")]
@@ -52,7 +52,7 @@ pub struct FastPath {
 
 /// The most flows without being told: 48 MiB of memory.
 const USUAL_FLOWS: u64 = 262_144;
-/// Interfaces that the programs can hang at.
+/// Maximum number of interfaces that the programs are attached to.
 pub const FAST_PATH_INTERFACES: usize = 16;
 
 impl FastPath {
@@ -90,13 +90,13 @@ impl FastPath {
         })
     }
 
-    /// Room for so many flows: as written, else enough for the sessions that there may be in all.
+    /// Maximum number of flows: as configured, else enough for `sessions`, within limits.
     pub fn flows(&self, sessions: u64) -> u32 {
         let usual = sessions.clamp(LEAST_FLOWS, USUAL_FLOWS) as u32;
         self.flows.unwrap_or(usual)
     }
 
-    /// Whether anything is to be carried on.
+    /// Whether the fast path is enabled.
     pub fn is_on(&self) -> bool {
         self.mode != FastPathMode::Off
     }

@@ -1,4 +1,4 @@
-//! What the configuration says wrongly: every fault at once, each with file, line, key, what is wrong and how to mend it.
+//! Faults in the configuration, all together, each with file, line, key, what is wrong and how to mend it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub struct Place {
     /// The file's name, as the operator gave it.
     pub file: Arc<str>,
-    /// The line, counted from 1; 0 where there is none (a file that cannot be read).
+    /// The line, counted from 1; 0 without a line (a file that cannot be read).
     pub line: u32,
     /// The key's path, with its value where that is short: `nat64.pool = "mian"`.
     pub key: Arc<str>,

@@ -1,4 +1,4 @@
-//! The configuration: a TOML file becomes a checked [`Config`], or every fault in it at once.
+//! The configuration: a TOML file becomes a checked [`Config`], or a list of all faults in it.
 //!
 //! ```text
 //!     text · word · route · unicast · interface_name · …     words, prefixes and names, read and written

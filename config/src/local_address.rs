@@ -34,7 +34,7 @@ pub struct LocalAddress {
 }
 
 impl LocalAddress {
-    /// Reads `key` or `interface`. The place of the one that was written is returned beside it.
+    /// Reads `key` or `interface`, and returns the place of the one that is set.
     pub(crate) fn read(
         section: &Reader,
         key: &'static str,

@@ -44,7 +44,7 @@ impl Mechanisms {
         npt66.chain(self.ip_in_ip.iter().map(|it| it as &dyn Mechanism)).collect()
     }
 
-    /// Whether there is none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.all().is_empty()
     }

@@ -50,7 +50,7 @@ pub struct SixToFour {
     /// This end.
     #[serde(flatten)]
     pub local: LocalAddress,
-    /// The address that stands in the prefix, if it is another.
+    /// The address in the prefix, if it is not the local address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nat_address: Option<Ipv4Addr>,
     /// The relay for native destinations.

@@ -15,7 +15,7 @@ pub struct Surroundings {
     addresses: Vec<(String, Ipv4Addr, Prefix4)>,
     /// IPv6 addresses by interface, in the kernel's order.
     addresses6: Vec<(String, Ipv6Addr)>,
-    /// The kernel's numbers of the interfaces that have them: one that is made anew has another.
+    /// Interface indices of those that have addresses. An interface that is deleted and created again gets another index.
     numbers: BTreeMap<String, u32>,
     /// What the names of remotes lead to, by tunnel.
     pub remotes: BTreeMap<String, Ipv4Addr>,

@@ -30,7 +30,7 @@ pub struct Translation {
     /// What becomes of IPv4 UDP packets without checksum.
     #[serde(serialize_with = "word::serialize")]
     pub udp_zero_checksum: UdpZeroChecksum,
-    /// IPv4 packets that may be fragmented become IPv6 packets of at most so many octets.
+    /// Size of IPv6 packets that IPv4 packets with DF=0 become, at most, in octets.
     pub lowest_ipv6_mtu: u16,
     /// Traffic Class of IPv6 packets.
     #[serde(serialize_with = "header_byte")]

@@ -103,7 +103,7 @@ pub(crate) fn check_shared_pools(pools: &[ReadPool], tunnels: Option<&Tunnels>, 
     }
 }
 
-/// The interfaces that have the tunnels' addresses, if they are known and this one is none of them. A packet for an address on `lo`
+/// The interfaces that have the tunnels' addresses, if they are known and do not include this one. A packet for an address on `lo`
 /// comes by any.
 fn holders_but(name: &str, tunnels: &[TunnelSummary]) -> Option<String> {
     let holders: Option<BTreeSet<&str>> = tunnels.iter().map(|seen| seen.local.holder.as_deref()).collect();
@@ -111,7 +111,7 @@ fn holders_but(name: &str, tunnels: &[TunnelSummary]) -> Option<String> {
     Some(holders.into_iter().collect::<Vec<_>>().join(", "))
 }
 
-/// How the packets of a tunnel are told from those of others at its address.
+/// How the packets of a tunnel are distinguished from those of other tunnels with the same local end.
 #[derive(Clone, Debug, PartialEq)]
 enum Mark {
     /// By their outer source.

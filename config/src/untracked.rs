@@ -13,7 +13,7 @@ use crate::surroundings::Surroundings;
 /// More destinations than this are not listed: the kernel's routes are asked instead.
 const MAX_DESTINATIONS: usize = 4_096;
 
-/// What is not tracked, beside everything that comes out of the device or goes into it from this host.
+/// Packets that are not tracked, in addition to everything that enters or leaves the device on this host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Untracked {
     /// IPv4 destinations.

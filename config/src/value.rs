@@ -49,7 +49,7 @@ impl<'a> Value<'a> {
         Self { document, key, place, held: Held::Written(value.get_ref()) }
     }
 
-    /// Whether it stands in the document.
+    /// Whether it is set in the document.
     pub fn is_written(&self) -> bool {
         matches!(self.held, Held::Written(_))
     }

@@ -1,5 +1,5 @@
 //! Messages to a DNS thread: queries and replies over TCP, TLS and HTTPS, and operators' commands.
-//! A ring is bounded. Sending to a full ring fails at once; a reply is lost then, as a datagram would be.
+//! A ring is bounded. Sending to a full ring fails immediately; a reply is lost then, as a datagram would be.
 
 use super::report::Report;
 use sixway_control::dns64::{Access, Anchor, Exchange, Failure, Transport, Wire};

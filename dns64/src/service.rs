@@ -34,7 +34,7 @@ pub struct ServiceSettings {
     pub query_log: bool,
 }
 
-/// Why there is no DNS64.
+/// Why the DNS64 cannot start.
 #[derive(Debug)]
 pub enum ServiceError {
     /// Listening on an address failed.
@@ -79,7 +79,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// Listens, and starts the threads. What comes out beside them are the questions that go to upstreams by streams.
+    /// Listens, and starts the threads. Also returns the queries that go to upstreams over streams.
     ///
     /// # Errors
     /// What cannot be had. Nothing is left behind.
@@ -183,7 +183,7 @@ impl Drop for Service {
     }
 }
 
-/// A socket for each thread; `None`: it is no address of this host, or not usable yet.
+/// A socket for each thread; `None`: not an address of this host, or not usable yet.
 fn listen(address: SocketAddr, threads: usize) -> Result<Option<Vec<UdpServer>>, ServiceError> {
     match UdpServer::open(address, threads) {
         Ok(sockets) => Ok(Some(sockets)),

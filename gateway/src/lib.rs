@@ -7,7 +7,7 @@
 //!        │          ├────▶ admin     HTTP and JSON over a Unix socket
 //!        ▼          └────▶ metrics   for Prometheus
 //!      show                tables of what admin returns
-//!      config              TOML, checked: every fault at once
+//!      config              TOML, checked: all faults together
 //! ```
 
 pub mod admin;

@@ -44,14 +44,14 @@ pub struct Bounds {
     pub max_negative_ttl: Duration,
     /// How long after their end records are given out.
     pub stale: Stale,
-    /// Whether what is asked for shortly before its end is asked for again.
+    /// Whether answers in use are queried again shortly before they expire.
     pub prefetch: bool,
     /// Queries that may wait.
     pub waiting: u32,
     /// Queries of one client in a second; `None`: any number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queries_per_second: Option<u32>,
-    /// So many of them at once; there is one if there is the other.
+    /// Maximum burst of a client's queries; set if `queries_per_second` is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<u32>,
 }

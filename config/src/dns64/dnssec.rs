@@ -15,7 +15,7 @@ use crate::word::words;
 words! {
     /// What clients with CD=1 and DO=0 get.
     CheckingDisabled {
-        /// AAAA records made of what was not validated.
+        /// AAAA records synthesised without validation.
         Synthesise = "synthesise",
         /// What the upstream said.
         PassOn = "pass_on",

@@ -1,4 +1,4 @@
-//! Files in PEM. What TLS could not use when the gateway runs is told beforehand.
+//! PEM files. A certificate or key that TLS could not use is reported when the configuration is read.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ pub(super) fn check_pair(certificate: &Pem, key: &Pem, report: &mut Report) {
     }
 }
 
-/// Reports certificates of authorities that are none.
+/// Reports certificates of authorities that cannot be used.
 pub(super) fn check_authorities(text: &str, place: &Place, report: &mut Report) {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(text, place, report).into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! PREF64 beside the rules: hosts of a link are told the prefix that their addresses are made with.
+//! PREF64 compared with the rules: the advertised prefix must be the one that addresses are synthesised with.
 
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_wire::Prefix6;

@@ -48,7 +48,7 @@ impl Translators {
 }
 
 /// What prefixes are read with.
-pub(super) struct Beside<'r> {
+pub(super) struct TranslatorContext<'r> {
     pub translators: &'r Translators,
     /// `translated_elsewhere`.
     pub elsewhere: bool,
@@ -56,7 +56,7 @@ pub(super) struct Beside<'r> {
     pub non_global: Option<bool>,
 }
 
-impl Beside<'_> {
+impl TranslatorContext<'_> {
     /// The prefixes of the DNS64 itself.
     pub fn own(&self, section: &Reader, report: &mut Report) -> Option<Vec<Rfc6052>> {
         if let Some(written) = section.value("prefix", report) {
@@ -135,7 +135,7 @@ impl Beside<'_> {
     }
 }
 
-/// AAAA records that are made of one A record.
+/// AAAA records that are synthesised from one A record.
 const MOST: usize = 8;
 
 /// A list of translation prefixes, as text.

@@ -6,7 +6,7 @@ use sixway_wire::Prefix4;
 
 use super::domain_name::Name;
 use super::networks::Networks;
-use super::prefixes::{self, Beside};
+use super::prefixes::{self, TranslatorContext};
 use crate::fault::{Place, Report};
 use crate::schema::RULE;
 use crate::section::Reader;
@@ -16,7 +16,7 @@ use crate::word::words;
 words! {
     /// Whether AAAA records are made.
     Synthesis {
-        /// Where there are none.
+        /// If the name has no AAAA record.
         Normal = "normal",
         /// Never.
         Never = "never",
@@ -61,13 +61,13 @@ impl Rule {
     pub(super) fn read_all(
         section: &Reader,
         allow: Option<&Networks>,
-        beside: &Beside,
+        translation: &TranslatorContext,
         report: &mut Report,
     ) -> Option<Vec<Self>> {
         let rows = section.sections("rule", &RULE, report);
         let mut rules: Vec<(Option<Self>, Place)> = Vec::with_capacity(rows.len());
         for row in &rows {
-            let one = Self::read(row, beside, report);
+            let one = Self::read(row, translation, report);
             if let Some(one) = &one {
                 one.warn_of_no_use(&rules, allow, row.place(), report);
             }
@@ -76,7 +76,7 @@ impl Rule {
         rules.into_iter().map(|(rule, _)| rule).collect()
     }
 
-    fn read(row: &Reader, beside: &Beside, report: &mut Report) -> Option<Self> {
+    fn read(row: &Reader, translation: &TranslatorContext, report: &mut Report) -> Option<Self> {
         let clients = match row.value("clients", report) {
             None => Some(None),
             Some(v) => {
@@ -112,7 +112,7 @@ impl Rule {
                 if synthesis == Some(Synthesis::Never) {
                     report.fault(&v.place, "cannot be combined with synthesis = \"never\"; remove one");
                 }
-                beside.read_all(v, report)
+                translation.read_all(v, report)
             }
         };
         let a_records = row.value("a_records", report).and_then(|v| v.word(report));

@@ -96,12 +96,12 @@ impl Dns64 {
         let translated_elsewhere =
             section.value("translated_elsewhere", report).and_then(|v| v.boolean(report));
         let translate_non_global = section.value("translate_non_global", report).map(|v| v.boolean(report));
-        let beside = prefixes::Beside {
+        let translation = prefixes::TranslatorContext {
             translators: context.translators,
             elsewhere: translated_elsewhere.unwrap_or(true),
             non_global: translate_non_global.flatten(),
         };
-        let prefixes = beside.own(section, report);
+        let prefixes = translation.own(section, report);
         let exclude = read_exclude(section, prefixes.as_deref(), report);
         let allow = read_allow(section, report);
         if let (Some(None), Some(listening)) = (&allow, &listening) {
@@ -115,9 +115,9 @@ impl Dns64 {
         let parallel = section.value("parallel", report).and_then(|v| v.boolean(report));
         let bounds = Bounds::read(section, report);
         let query_log = section.value("query_log", report).and_then(|v| v.boolean(report));
-        let rules = Rule::read_all(section, allow.as_ref().and_then(Option::as_ref), &beside, report);
+        let rules = Rule::read_all(section, allow.as_ref().and_then(Option::as_ref), &translation, report);
         let upstreams =
-            upstream::read_all(section, &beside, prefixes.as_deref(), listening.as_ref(), context);
+            upstream::read_all(section, &translation, prefixes.as_deref(), listening.as_ref(), context);
         let dnssec = match &section.sections("dnssec", &DNSSEC, context.report)[..] {
             [written, ..] => Dnssec::read(written, context),
             [] => Dnssec::read(&section.child("dnssec", &DNSSEC), context),

@@ -1,4 +1,4 @@
-//! From the configuration to what a resolver is told.
+//! The settings of a resolver, from the configuration.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::upstream::{Transport, Upstream};
 use crate::host::HostAddress;
 use crate::surroundings::Surroundings;
 
-/// RFC 8767 §5: so long a client waits before it gets what is stale.
+/// RFC 8767 §5: how long a client waits before it gets a stale answer.
 const STALE_ANSWER_CLIENT_TIMEOUT: Duration = Duration::from_millis(1_800);
 
 /// RFC 8767 §4: the TTL of what is stale, in seconds.

@@ -10,7 +10,7 @@ use super::context::Dns64Context;
 use super::domain_name::Name;
 use super::listening::Listening;
 use super::pem;
-use super::prefixes::Beside;
+use super::prefixes::TranslatorContext;
 use crate::domain_name::is_domain_name;
 use crate::fault::{Place, Report};
 use crate::schema::UPSTREAM;
@@ -19,7 +19,7 @@ use crate::value::Value;
 use crate::word::words;
 
 words! {
-    /// How an upstream is asked.
+    /// Transport of an upstream's queries.
     Transport {
         /// By UDP, and by TCP what was truncated.
         Udp = "udp",
@@ -55,7 +55,7 @@ impl Transport {
 pub struct Upstream {
     /// Its own address and port; [`Upstream::endpoint`] says where packets go.
     pub address: SocketAddr,
-    /// How it is asked.
+    /// Transport of its queries.
     pub transport: Transport,
     /// The name of its certificate; there with TLS and HTTPS.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,10 +66,10 @@ pub struct Upstream {
     /// Certificates of trusted authorities, as PEM; `None`: the system's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ca: Option<PathBuf>,
-    /// The prefix through which an IPv4 upstream is asked by IPv6.
+    /// The prefix through which an IPv4 upstream is queried over IPv6.
     #[serde(serialize_with = "through", skip_serializing_if = "Option::is_none")]
     pub through: Option<Rfc6052>,
-    /// It is asked about these names and those below them only; empty: about all that no other has.
+    /// It is used only for these names and names below them; empty: for all names that no other upstream has.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<Name>,
 }
@@ -92,7 +92,7 @@ impl Upstream {
 
     fn read(
         row: &Reader,
-        beside: &Beside,
+        translation: &TranslatorContext,
         own: Option<&[Rfc6052]>,
         listening: Option<&Listening>,
         context: &mut Dns64Context,
@@ -112,7 +112,7 @@ impl Upstream {
         };
         let through = match row.value("through", context.report) {
             None => Some(None),
-            Some(v) => read_through(&v, beside, own, address, context.report).map(Some),
+            Some(v) => read_through(&v, translation, own, address, context.report).map(Some),
         };
         let names = Name::read_all(row.value("names", context.report), context.report);
         Some(Self {
@@ -138,14 +138,14 @@ impl Upstream {
 /// All upstreams.
 pub(super) fn read_all(
     section: &Reader,
-    beside: &Beside,
+    translation: &TranslatorContext,
     own: Option<&[Rfc6052]>,
     listening: Option<&Listening>,
     context: &mut Dns64Context,
 ) -> Option<Vec<Upstream>> {
     let rows = section.sections("upstream", &UPSTREAM, context.report);
     if rows.is_empty() {
-        // What is missing, or no table, is told by who reads the key.
+        // A missing key, or a value that is not a table, is reported where the key is read.
         if section.value("upstream", context.report).is_some_and(|v| v.items().is_empty()) {
             let key = format!("{}.upstream", section.place().key).into();
             let place = Place { key, ..section.place().clone() };
@@ -155,7 +155,7 @@ pub(super) fn read_all(
     }
     let mut upstreams: Vec<(Option<Upstream>, Place)> = Vec::with_capacity(rows.len());
     for row in &rows {
-        let one = Upstream::read(row, beside, own, listening, context);
+        let one = Upstream::read(row, translation, own, listening, context);
         if let Some(one) = &one {
             let same = upstreams.iter().find(|(other, _)| other.as_ref().is_some_and(|o| o.repeats(one)));
             if let Some((_, place)) = same {
@@ -260,22 +260,22 @@ fn read_ca(
 
 fn read_through(
     value: &Value,
-    beside: &Beside,
+    translation: &TranslatorContext,
     own: Option<&[Rfc6052]>,
     address: Option<SocketAddr>,
     report: &mut Report,
 ) -> Option<Rfc6052> {
     let prefix = match value.is_word("nat64") {
         // Without one, that of [dns64] was found missing already.
-        true => beside.translators.first_nat64().or_else(|| own?.first().copied())?,
+        true => translation.translators.first_nat64().or_else(|| own?.first().copied())?,
         false => {
             let written = crate::translator_prefix::read_prefix(value, false, report)?;
-            if !beside.elsewhere && beside.translators.lack(written.prefix()) {
+            if !translation.elsewhere && translation.translators.lack(written.prefix()) {
                 let what = "queries through it get no answer, unless another machine translates it (translated_elsewhere = true)";
                 let prefix = written.prefix();
                 report.warn(&value.place, format!("no translator here has {prefix}: {what}"));
             }
-            beside.translators.find(written.prefix()).unwrap_or(written)
+            translation.translators.find(written.prefix()).unwrap_or(written)
         }
     };
     match address.map(|address| address.ip()) {

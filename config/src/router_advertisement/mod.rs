@@ -1,4 +1,4 @@
-//! `[[router_advertisement]]`: what hosts on a link are told (RFC 4861 §6.2).
+//! `[[router_advertisement]]`: router advertisements on a link (RFC 4861 §6.2).
 
 mod lifetime;
 mod names;

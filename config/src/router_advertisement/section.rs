@@ -18,7 +18,7 @@ use super::lifetime::{Lifetime, RouterPreference, read_lifetime, warn_of_short};
 use super::names::Names;
 use super::rows::{AdvertisedPrefix, AdvertisedRoute};
 
-/// Which NAT64 prefix hosts are told.
+/// Which NAT64 prefix is advertised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pref64 {
     /// Those of the DNS64, else that of this gateway's own translator.
@@ -43,7 +43,7 @@ fn servers<S: Serializer>(value: &Option<Vec<Ipv6Addr>>, serializer: S) -> Resul
     text::many(value.as_deref().unwrap_or_default(), serializer)
 }
 
-/// What hosts on a link are told, resolved.
+/// The advertisements on a link, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RouterAdvertisement {
     /// The interface, unless it is over ISATAP.
@@ -94,7 +94,7 @@ pub struct RouterAdvertisement {
     /// How long it holds.
     #[serde(serialize_with = "text::as_duration")]
     pub pref64_lifetime: Duration,
-    /// Whether the end is told.
+    /// Whether a final advertisement is sent.
     pub goodbye: bool,
     /// Prefixes of the link.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -104,7 +104,7 @@ pub struct RouterAdvertisement {
     pub routes: Vec<AdvertisedRoute>,
 }
 
-/// RFC 4861 §6.2.1: AdvDefaultLifetime is at most so long.
+/// RFC 4861 §6.2.1: maximum of AdvDefaultLifetime.
 const LONGEST: Duration = Duration::from_secs(9_000);
 
 /// RFC 8910 §2: longer ones do not fit into DHCPv4.

@@ -221,7 +221,7 @@ impl Section {
         self.keys().find(|key| key.name == name)
     }
 
-    /// The table of keys in Markdown, as it stands in `docs/configuration.md`.
+    /// The table of keys in Markdown, for `docs/configuration.md`.
     pub fn table(&self) -> String {
         let mut text = String::from("| Key | Value | Default | Meaning |\n|---|---|---|---|\n");
         for key in self.keys() {

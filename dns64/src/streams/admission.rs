@@ -47,7 +47,7 @@ impl Admission {
     /// A place for one more connection of `address`.
     ///
     /// # Errors
-    /// There is none.
+    /// The limit that is reached.
     pub fn admit(&self, address: IpAddr) -> Result<ConnectionSlot, Refusal> {
         let address = address.to_canonical();
         let mut taken = self.taken();

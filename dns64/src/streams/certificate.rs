@@ -18,7 +18,7 @@ use tokio_rustls::rustls::{self, ServerConfig};
 pub enum CertificateFault {
     /// The file cannot be read.
     Unreadable(PathBuf, io::Error),
-    /// It is no PEM.
+    /// Not a PEM file.
     NotPem(PathBuf, pem::Error),
     /// It holds no certificate.
     NoCertificate(PathBuf),
@@ -96,7 +96,7 @@ impl Certificate {
         }))
     }
 
-    /// Reads the files again if they are others than those that were read last; says whether new ones serve. A faulty state of theirs is told once.
+    /// Reads the files again if they changed since the last time; returns whether new ones are in use. An invalid state is reported once.
     ///
     /// # Errors
     /// What is wrong with them. The old ones serve on.

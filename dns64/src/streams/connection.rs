@@ -26,9 +26,9 @@ pub struct Client {
 pub enum CloseReason {
     /// The client ended it, and has all its answers.
     Finished,
-    /// Nothing came for so long.
+    /// Idle timeout.
     Idle,
-    /// It sent what is no query or too long, asked for too much or took no answers.
+    /// It sent something that is not a query or is too long, sent too many queries, or did not read its answers.
     Cut,
 }
 
@@ -100,7 +100,7 @@ where
     }
 }
 
-/// An answer joins those that leave at once (RFC 7766 §8: a length and its message in one segment).
+/// Answers that are ready together are written together (RFC 7766 §8: a length and its message in one segment).
 fn take_up(answer: Result<Vec<u8>, Unanswered>, outbound: &mut Vec<u8>) -> Result<(), CloseReason> {
     append(outbound, &answer.map_err(|_| CloseReason::Cut)?);
     Ok(())

@@ -12,7 +12,7 @@
 use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// Octets read at once.
+/// Size of a read, in octets.
 const STEP: usize = 2_048;
 
 /// What has come by a stream and was not taken yet.

@@ -3,7 +3,7 @@
 const HEADER: usize = 12;
 /// RFC 1035 §3.2.2.
 const SOA: u16 = 6;
-/// RFC 6891 §6.1.1; its TTL field is none.
+/// RFC 6891 §6.1.1: an OPT record; its TTL field is not a TTL.
 const OPT: u16 = 41;
 
 /// Seconds: the least time to live in the answer section; where it is empty, what the SOA record allows (RFC 2308 §5); 0 for failures.

@@ -91,7 +91,7 @@ where
     }
 }
 
-/// HTTP/2 within bounds. Streams that are opened and reset at once are few (CVE-2023-44487), and fields are counted before they are kept.
+/// HTTP/2 with limits. Few streams may be opened and reset (CVE-2023-44487), and header fields are counted before they are stored.
 fn http2(admission: &Admission) -> http2::Builder<TokioExecutor> {
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder

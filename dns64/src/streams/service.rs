@@ -123,7 +123,7 @@ impl Streams {
     fn run(mut self, runtime: Runtime) -> Result<Self, StreamFault> {
         let (stop, stopped) = oneshot::channel();
         let thread = thread::Builder::new().name("dns-streams".into()).spawn(move || {
-            // Either way it is told to stop.
+            // It stops in either case.
             let _ = runtime.block_on(stopped);
         });
         self.thread = Some(thread.map_err(StreamFault::Thread)?);

@@ -39,7 +39,7 @@ pub trait Backend: Send + Sync + 'static {
     fn flush(&self, flush: Flush) -> impl Future<Output = Result<Flushed, AdminError>> + Send;
     /// The fast path, if configured.
     fn fast_path(&self) -> impl Future<Output = Result<Option<FastPathRow>, AdminError>> + Send;
-    /// The fast path is to be removed at once; whether there was one.
+    /// Removes the fast path; returns whether there was one.
     fn end_fast_path(&self) -> impl Future<Output = Result<bool, AdminError>> + Send;
     /// This process is to make way for another one of the gateway.
     fn leave(&self) -> impl Future<Output = Result<(), AdminError>> + Send;

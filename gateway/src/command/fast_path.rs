@@ -16,7 +16,7 @@ const NOTHING: &str = "no fast path was found";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum FastPathCommand {
-    /// Remove programs, maps and links at once, of all gateways or of one. A running gateway forwards with its engine.
+    /// Remove programs, maps and links now, of all gateways or of one. A running gateway continues with its engine.
     Off(OffArguments),
     /// Print the version of the maps' layout. Used by a process before it re-executes itself.
     #[command(hide = true)]

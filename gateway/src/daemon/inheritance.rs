@@ -36,10 +36,10 @@ pub(super) fn begin_ledger(start: &Start<'_>, engines: &mut [Engine]) -> Previou
             }
         }
         Ok(None) => tracing::warn!(
-            "the pools have more than {MOST_ADDRESSES} addresses: after a crash, ports are not quarantined and may be reused at once"
+            "the pools have more than {MOST_ADDRESSES} addresses: after a crash, ports are not quarantined and may be reused immediately"
         ),
         Err(error) => tracing::warn!(
-            "after a crash, ports are not quarantined and may be reused at once: {}: {error}",
+            "after a crash, ports are not quarantined and may be reused immediately: {}: {error}",
             path.display()
         ),
     }

@@ -136,7 +136,7 @@ fn count(prefix: Prefix4) -> u64 {
     1 << (32 - prefix.length())
 }
 
-/// Where the bits begin behind so many networks.
+/// Offset of the bits after this number of networks.
 fn bits_at(networks: usize) -> usize {
     HEADER + 2 * networks
 }

@@ -127,7 +127,7 @@ impl<'c> Tunnels<'c> {
         }
         let reach = self.config.reach(&self.now);
         if !self.ingress.steers() && self.config.router_advertisements.is_empty() && reach.rules.is_empty() {
-            // What a gateway before this one had for tunnels.
+            // State of a previous process's tunnels.
             let _ = host.reach(&crate::config::Reach::default());
             return Ok(());
         }

@@ -89,7 +89,7 @@ const TICK: Duration = Duration::from_secs(2);
 const IDLE: Duration = Duration::from_secs(60);
 
 impl Keeper {
-    /// Starts the thread; `tun` is the index of the gateway's device. The first facts come at once.
+    /// Starts the thread; `tun` is the index of the gateway's device. The first facts arrive immediately.
     ///
     /// # Errors
     /// Netlink is not available, or the thread cannot be started.

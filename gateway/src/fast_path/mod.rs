@@ -1,7 +1,7 @@
 //! What the fast path's programs need to know of the host, kept current by a thread.
 //!
 //! ```text
-//!     netlink ─▶ event ─▶ relevance ─▶ pace ─▶ a new generation: whatever was found in the kernel's tables is asked for again
+//!     netlink ─▶ event ─▶ relevance ─▶ pace ─▶ a new generation: entries found in the kernel's tables are looked up again
 //!        │                                └──▶ a look: links, rules, features, IPsec ─▶ facts ─▶ the daemon: devices, ports
 //!        └◀── probes of the neighbours in use, each two seconds
 //! ```

@@ -17,7 +17,7 @@ const NLM_F_REPLACE: u16 = 0x100;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 
-/// The most octets that the kernel writes at once.
+/// Maximum size of a message from the kernel, in octets.
 const DATAGRAM: usize = 64 << 10;
 
 /// A netlink socket.
@@ -42,7 +42,7 @@ impl NetlinkSocket {
     /// # Errors
     /// The kernel's.
     pub fn by(socket: OwnedFd) -> io::Result<Self> {
-        // The kernel answers at once; should it not, the heartbeat must not stop forever.
+        // The kernel answers immediately; if it does not, the heartbeat must not stop forever.
         setsockopt(&socket, ReceiveTimeout, &TimeVal::new(1, 0))?;
         Ok(Self { socket, sequence: 0, buffer: vec![0; DATAGRAM] })
     }

@@ -1,4 +1,4 @@
-//! Rate limit for work triggered by events: the first event runs at once, later ones are coalesced into one run per span.
+//! Rate limit for work triggered by events: the first event runs immediately, later ones are coalesced into one run per span.
 
 use std::time::{Duration, Instant};
 

@@ -16,7 +16,7 @@ const ROUTES: Duration = Duration::from_secs(30);
 /// What is to be done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Due {
-    /// Whatever was found in the kernel's tables is asked for again.
+    /// Entries found in the kernel's tables are looked up again.
     pub generation: bool,
     /// Links, rules and features are looked at.
     pub look: bool,

@@ -137,7 +137,7 @@ impl Host {
         Ok(())
     }
 
-    /// Whether a gateway before this one left the device, and what carries packets on, to this one.
+    /// Whether a previous process left the device, and the fast path, to this one.
     pub fn is_successor(&self) -> bool {
         self.adopted
     }

@@ -14,7 +14,7 @@ const UNDER_WAY: usize = 16;
 /// A page that is being read.
 #[derive(Debug)]
 pub struct Dump<E> {
-    /// What is asked for.
+    /// The filter of the request.
     pub filter: Filter,
     /// Where to go on.
     pub from: Position,

@@ -15,7 +15,7 @@ const REPEATS: u8 = 4;
 /// A question, and how often it was sent.
 #[derive(Debug)]
 pub struct Waiting {
-    /// What is asked, and whom the reply is for.
+    /// The query, and who gets the reply.
     pub query: UpstreamQuery,
     sent: u8,
 }

@@ -19,7 +19,7 @@ use tracing::{info, warn};
 
 /// Connections to one upstream.
 const CONNECTIONS: usize = 4;
-/// After a connection could not be made, before the next is tried: what is asked meanwhile gets the same failure.
+/// Delay before the next attempt after a failed connection; queries meanwhile get the same failure.
 const BREATH: Duration = Duration::from_millis(250);
 
 /// The connections to one upstream.
@@ -47,7 +47,7 @@ impl Keeper {
         }
     }
 
-    /// Puts what is asked to the upstream, until nobody asks any more.
+    /// Sends queries to the upstream, until no sender is left.
     pub async fn run(mut self, mut queries: mpsc::Receiver<UpstreamQuery>) {
         loop {
             tokio::select! {

@@ -98,7 +98,7 @@ fn load(prepared: Prepared) -> Loading {
     tokio::task::spawn_blocking(|| prepared.load())
 }
 
-/// Waits for the programs being loaded; forever if there are none.
+/// Waits for the programs being loaded; forever without any.
 async fn end_of(loading: &mut Option<Loading>) -> Result<Loaded, FastPathError> {
     let Some(thread) = loading else { return std::future::pending().await };
     let loaded = thread.await;

@@ -1,4 +1,4 @@
-//! When programs are replaced: at once on a change, then with increasing delays while that fails.
+//! When programs are replaced: immediately after a change, then with increasing delays while that fails.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ pub(super) struct RetryTimer {
 }
 
 impl RetryTimer {
-    /// Requests other programs: tried at once, whatever failed before.
+    /// Requests other programs: tried immediately, whatever failed before.
     pub fn want(&mut self, now: Instant) {
         (self.due, self.pause) = (Some(now), None);
     }

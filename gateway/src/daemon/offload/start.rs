@@ -101,7 +101,7 @@ pub(in crate::daemon) async fn begin<'c>(
 ) -> Result<Option<(Offload<'c>, Keeper)>, RunError> {
     let Some(choice) = ProgramChoice::of(begin.config, begin.seed, host.device()) else {
         if host.is_successor() {
-            // What a gateway before this one had meant to outlive it does not outlive this one.
+            // Persistent objects of a previous process do not outlive this one.
             host.keep_to_itself().map_err(RunError::Host)?;
         }
         return Ok(None);
@@ -193,7 +193,7 @@ fn load(settings: &Settings, ahead: Option<Ahead>, flows: &mut Flows<'_>) -> Res
 /// Hangs the programs at the interfaces, and lets them forward.
 fn attach(fast_path: &mut FastPath, facts: &Facts, chosen: &ChosenPrograms) -> Result<(), FastPathError> {
     fast_path.set_devices(&facts.devices)?;
-    // What the process before had learnt nobody would forget.
+    // Otherwise what the previous process had learnt would never expire.
     fast_path.set_narrow_paths(&[])?;
     fast_path.attach(&chosen.interfaces)?;
     fast_path.control().bump();

@@ -45,7 +45,7 @@ impl Record {
         Self::take_as(directory, name, None)
     }
 
-    /// As [`Self::take`]; but what the gateway before it meant to outlive it is left as it is, if this one is its successor.
+    /// As [`Self::take`]; but persistent objects of the previous process are kept, if this process is its successor.
     ///
     /// # Errors
     /// As there.
@@ -152,7 +152,7 @@ impl Record {
         self.write()
     }
 
-    /// Rules that a gateway before this one made.
+    /// Rules of a previous process.
     pub(in crate::host) fn inherited_rules(&self) -> Vec<SourceRule> {
         self.contents.rules.iter().filter_map(Recorded::rule).collect()
     }
@@ -200,12 +200,12 @@ impl Record {
         self.write()
     }
 
-    /// Destinations that a gateway before this one made unreachable.
+    /// Unreachable routes of a previous process.
     pub(in crate::host) fn inherited_unreachable(&self) -> Vec<Prefix6> {
         self.contents.unreachable.iter().filter_map(|prefix| prefix.parse().ok()).collect()
     }
 
-    /// Addresses that a gateway before this one gave on links.
+    /// Addresses that a previous process added to links.
     pub(in crate::host) fn inherited_addresses(&self) -> Vec<LinkAddress> {
         let added = self.contents.addresses.iter();
         added
@@ -229,7 +229,7 @@ impl Record {
         self.write()
     }
 
-    /// Removes the table in the packet filter, if it was made here or by a gateway before this one.
+    /// Removes the table in the packet filter, if this process or a previous one created it.
     pub(in crate::host) fn remove_table(&mut self) -> Result<(), RecordError> {
         if !std::mem::take(&mut self.contents.table) {
             return Ok(());
