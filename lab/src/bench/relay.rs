@@ -12,7 +12,7 @@ use crate::namespace::command;
 use crate::packet;
 use crate::probe::cpu::{cpus, process_cpu};
 use crate::probe::{BulkServer, Direction, PAYLOAD, SmallUdp, flooded, open, serve_bulk, small_udp};
-use crate::six_to_four::{RELAY, Relay, SERVER, SITE, Ways};
+use crate::six_to_four::{RELAY, Relay, RelayOptions, SERVER, SITE};
 use crate::sixway::sixway;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub fn run(options: &Options) -> Result<Vec<Section>> {
 }
 
 fn small(options: &Options, seconds: Duration) -> Result<Section> {
-    let relay = Relay::start(Ways::default())?;
+    let relay = Relay::start(RelayOptions::default())?;
     let nat64 = Forwarder::Nat64.start_on_one_core()?;
     let kernel = Forwarder::Kernel.start()?;
     for host in ["client", "server"] {
@@ -147,8 +147,8 @@ fn transfer(
 }
 
 fn bulk(options: &Options, seconds: Duration) -> Result<Section> {
-    let without = Ways { super_frames: false, ..Ways::default() };
-    let relays = [Relay::start_with_site(Ways::default())?, Relay::start_with_site(without)?];
+    let without = RelayOptions { super_frames: false, ..RelayOptions::default() };
+    let relays = [Relay::start_with_site(RelayOptions::default())?, Relay::start_with_site(without)?];
     let servers =
         relays.iter().map(|relay| serve_bulk(&relay.network, "server")).collect::<Result<Vec<_>>>()?;
     let mut rounds: [[Vec<(f64, f64)>; 2]; 2] = Default::default();

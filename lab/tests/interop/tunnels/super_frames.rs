@@ -9,7 +9,7 @@ use sixway_lab::failure::Result;
 use sixway_lab::fast_path::demanded;
 use sixway_lab::packet;
 use sixway_lab::probe::{fetch, serve_page};
-use sixway_lab::six_to_four::{Relay, SERVER, SITE, Ways};
+use sixway_lab::six_to_four::{Relay, RelayOptions, SERVER, SITE};
 
 pub const TESTS: &[Interop] = &[
     Interop::new("super_frames_of_tunnel_packets_arrive_whole_by_steering", NEEDS, || arrive_whole("on")),
@@ -20,7 +20,7 @@ const NEEDS: &[&str] = &["sixway", "nginx", "curl", "tcpdump", "ethtool", "ping"
 
 /// A 6to4 host and a native host fetch long pages from one another; at the relay, and at the site, GRO joins tunnel packets.
 fn arrive_whole(steering: &'static str) -> Result<()> {
-    let relay = Relay::start_with_site(Ways { super_frames: true, steering })?;
+    let relay = Relay::start_with_site(RelayOptions { super_frames: true, steering })?;
     let network = &relay.network;
     // A veth makes super-frames only of what comes from an end that has none to give.
     ethtool(network, "gateway", "in0", &["tx", "off", "tso", "off"])?;
