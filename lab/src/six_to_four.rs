@@ -45,14 +45,14 @@ ipv6_address = "2001:db8::fe"
 #[derive(Clone, Copy, Debug)]
 pub struct RelayOptions {
     /// `tun.super_frames`.
-    pub super_frames: bool,
+    pub gso: bool,
     /// `tunnels.steering`.
     pub steering: &'static str,
 }
 
 impl Default for RelayOptions {
     fn default() -> Self {
-        Self { super_frames: true, steering: "auto" }
+        Self { gso: true, steering: "auto" }
     }
 }
 
@@ -96,7 +96,7 @@ impl Relay {
 
 fn configuration(role: &str, address: Ipv4Addr, ways: RelayOptions) -> String {
     CONFIGURATION
-        .replace("SUPER_FRAMES", &ways.super_frames.to_string())
+        .replace("SUPER_FRAMES", &ways.gso.to_string())
         .replace("STEERING", ways.steering)
         .replace("ROLE", role)
         .replace("ADDRESS", &address.to_string())

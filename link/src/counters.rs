@@ -27,14 +27,14 @@ link_counters! {
     received = "received",
     /// Octets of the frames received, IP header included.
     received_octets = "received_octets",
-    /// Super-frames among the frames received.
-    received_super_frames = "received_super_frames",
+    /// GSO packets among the frames received.
+    received_gso = "received_gso",
     /// Frames sent.
     sent = "sent",
     /// Octets of the frames sent, IP header included.
     sent_octets = "sent_octets",
-    /// Super-frames among the frames sent, handed on whole.
-    sent_super_frames = "sent_super_frames",
+    /// GSO packets among the frames sent, handed on whole.
+    sent_gso = "sent_gso",
     /// Frames not sent because the link had no room (EAGAIN, ENOBUFS, ENOMEM).
     no_room = "no_room",
     /// Frames not sent because the kernel refused them (EINVAL, EIO when the device is down, and others).
@@ -43,13 +43,13 @@ link_counters! {
     inconsistent_header = "inconsistent_header",
     /// Checksums finished here, because the engine or the kernel takes no unfinished one.
     checksums_finished = "checksums_finished",
-    /// Super-frames cut into segments here, because the kernel cannot.
-    super_frames_cut = "super_frames_cut",
+    /// GSO packets cut into segments here, because the kernel cannot.
+    gso_segmented = "gso_segmented",
     /// Frames that were longer than the buffer and lost their end.
     cut_short = "cut_short",
     /// Packets that a socket had no room for before they were read, as the kernel tells with the next one (SO_RXQ_OVFL).
     overflowed = "overflowed",
-    /// UDP super-frames whose datagrams' lengths the kernel did not tell; they cannot be cut again and are not handed on.
+    /// UDP GSO packets whose datagrams' lengths the kernel did not tell; they cannot be cut again and are not handed on.
     boundaries_lost = "boundaries_lost",
     /// Messages whose ICMP checksum is wrong; they are not handed on.
     damaged = "damaged",

@@ -43,7 +43,7 @@ impl Link for Memory {
             self.counters.cut_short += u64::from(frame.len() < packet.len());
             self.counters.received += 1;
             self.counters.received_octets += frame.len() as u64;
-            self.counters.received_super_frames += u64::from(offload.segments.is_some());
+            self.counters.received_gso += u64::from(offload.segments.is_some());
         }
         Ok(count)
     }
@@ -57,7 +57,7 @@ impl Link for Memory {
         outbox.push_back((frame.bytes().to_vec(), frame.offload));
         self.counters.sent += 1;
         self.counters.sent_octets += frame.len() as u64;
-        self.counters.sent_super_frames += u64::from(frame.offload.segments.is_some());
+        self.counters.sent_gso += u64::from(frame.offload.segments.is_some());
         Ok(())
     }
 
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!((frames[0].bytes(), frames[1].bytes()), (&b"first"[..], &b"second"[..]));
         assert_eq!((frames[0].offload, frames[1].offload), (Offload::default(), offload));
         assert_eq!(far.receive(&mut frames).unwrap(), 0);
-        assert_eq!(far.counters().received_super_frames, 1);
+        assert_eq!(far.counters().received_gso, 1);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! A real TUN device in a network namespace of its own. The device's far side is a mirror that swaps the addresses, so
-//! that this host's kernel talks to itself through the link and judges every checksum, length and super-frame.
+//! that this host's kernel talks to itself through the link and judges every checksum, length and GSO packet.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 #[macro_use]
@@ -110,11 +110,11 @@ fn a_small_datagram_goes_out_and_comes_back() {
 }
 
 #[test]
-fn a_udp_super_frame_comes_whole_and_is_cut_by_the_kernel_at_the_socket() {
+fn a_udp_gso_packet_comes_whole_and_is_cut_by_the_kernel_at_the_socket() {
     in_namespace("uso", || {
         let mut tun = open(&config(1, Abilities::ALL));
         if !tun.abilities.uso {
-            sixway_trial::ignore("needs Linux 6.2 (UDP super-frames on TUN devices)");
+            sixway_trial::ignore("needs Linux 6.2 (UDP GSO packets on TUN devices)");
         }
         address(&tun.name);
         let mut queue = tun.queues.remove(0);
@@ -140,7 +140,7 @@ fn a_udp_super_frame_comes_whole_and_is_cut_by_the_kernel_at_the_socket() {
 }
 
 #[test]
-fn tcp_super_frames_pass_both_ways_with_true_checksums() {
+fn tcp_gso_packets_pass_both_ways_with_true_checksums() {
     in_namespace("tso", || {
         let mut tun = open(&config(1, Abilities::ALL));
         address(&tun.name);
@@ -150,8 +150,8 @@ fn tcp_super_frames_pass_both_ways_with_true_checksums() {
         let (counters, _) = mirror.stop();
         assert_eq!(snmp("Tcp", "InErrs"), 0);
         assert_clean(&counters);
-        assert!(counters.received_super_frames > 100, "{counters:?}");
-        assert_eq!(counters.received_super_frames, counters.sent_super_frames);
+        assert!(counters.received_gso > 100, "{counters:?}");
+        assert_eq!(counters.received_gso, counters.sent_gso);
         assert!(counters.sent < 4_000, "8 MB in 1,448-octet segments would be 5,500 packets: {counters:?}");
     });
 }
@@ -168,14 +168,14 @@ fn every_step_down_carries_the_same_octets() {
             transfer(true, 300_000);
             let (counters, _) = mirror.stop();
             assert_clean(&counters);
-            assert_eq!(counters.received_super_frames > 0, abilities.tso);
+            assert_eq!(counters.received_gso > 0, abilities.tso);
             assert_eq!(snmp("Tcp", "InErrs"), 0);
         });
     }
 }
 
 #[test]
-fn super_frames_are_cut_for_a_device_that_takes_none() {
+fn gso_packets_are_cut_for_a_device_that_takes_none() {
     in_namespace("cut", || {
         let mut able = open(&config(1, Abilities::ALL));
         let mut plain = open(&config(1, Abilities::NONE));
@@ -195,9 +195,9 @@ fn super_frames_are_cut_for_a_device_that_takes_none() {
         let (received, sent) = mirror.stop();
         assert_clean(&received);
         assert_clean(&sent);
-        assert_eq!(sent.super_frames_cut, received.received_super_frames);
-        assert!(sent.super_frames_cut > if uso { 2 } else { 0 }, "{sent:?}");
-        assert!(sent.sent > received.received + sent.super_frames_cut);
+        assert_eq!(sent.gso_segmented, received.received_gso);
+        assert!(sent.gso_segmented > if uso { 2 } else { 0 }, "{sent:?}");
+        assert!(sent.sent > received.received + sent.gso_segmented);
         assert_eq!((snmp("Tcp", "InErrs"), snmp("Udp", "InCsumErrors")), (0, 0));
     });
 }

@@ -142,7 +142,7 @@ impl Link for RawTunnel {
                     counters.boundaries_lost += 1;
                     continue;
                 };
-                counters.received_super_frames += u64::from(offload.segments.is_some());
+                counters.received_gso += u64::from(offload.segments.is_some());
                 frames[at].offload = offload;
                 octets += frames[at].len();
                 frames.swap(kept, at);

@@ -1,4 +1,4 @@
-//! Packets as a kernel gives them: whole super-frames, their checksums unfinished.
+//! Packets as a kernel gives them: whole GSO packets, their checksums unfinished.
 
 use super::*;
 use crate::checksum::unfinish;
@@ -51,14 +51,14 @@ fn plain(packet: &[u8], offload: Offload) -> (Vec<Vec<u8>>, LinkCounters) {
 }
 
 #[test]
-fn a_super_frame_leaves_as_its_segments_and_another_packet_with_its_checksum_finished() {
+fn a_gso_packet_leaves_as_its_segments_and_another_packet_with_its_checksum_finished() {
     let partial = Offload { checksum: Checksum::Partial, ..Offload::default() };
     let (whole, counters) = plain(&udp(6, 1_000), partial);
     assert_eq!((whole.len(), counters.checksums_finished), (1, 1));
     let size = Some(Segments { size: 300, kind: SegmentKind::Udp });
     let (cut, counters) = plain(&udp(6, 1_000), Offload { segments: size, ..partial });
     assert_eq!(cut.iter().map(Vec::len).collect::<Vec<_>>(), [348, 348, 348, 148]);
-    assert_eq!(counters.super_frames_cut, 1);
+    assert_eq!(counters.gso_segmented, 1);
     for packet in whole.iter().chain(&cut) {
         let transport = Transport::of(packet).unwrap();
         let sum = crate::checksum::pseudo_header(packet, transport).unwrap();
@@ -67,7 +67,7 @@ fn a_super_frame_leaves_as_its_segments_and_another_packet_with_its_checksum_fin
 }
 
 #[test]
-fn a_super_frame_that_is_not_what_it_says_is_refused() {
+fn a_gso_packet_that_is_not_what_it_says_is_refused() {
     let offload = Offload {
         checksum: Checksum::Partial,
         segments: Some(Segments { size: 300, kind: SegmentKind::Tcp }),

@@ -1,4 +1,4 @@
-//! Bulk TCP through the fast path at tc ingress, super-frames whole.
+//! Bulk TCP through the fast path at tc ingress, GSO packets whole.
 
 use super::left_out::left_out;
 use super::settings::{Mode, relay, router, section};
