@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //
-// Execution at tc ingress: super-frames stay whole. The kernel moves the headers, so that it knows where they are; the checksum of the
+// Execution at tc ingress: GSO packets stay whole. The kernel moves the headers, so that it knows where they are; the checksum of the
 // transport header is changed by the kernel too, which knows whether it is complete.
 #pragma once
 

@@ -206,9 +206,9 @@ int sixway_xdp(struct xdp_md *ctx)
 #define EINVAL 22
 #define ENOTSUPP 524
 
-/// Whether a super-frame with UDP in its header, or in that of a packet in a tunnel, is cut behind it: not one of a tunnel in UDP (VXLAN, GENEVE,
+/// Whether a GSO packet with UDP in its header, or in that of a packet in a tunnel, is cut behind it: not one of a tunnel in UDP (VXLAN, GENEVE,
 /// FOU), which is cut further inside, nor one that is cut into fragments. Nothing says so but what the kernel has against making room in front
-/// of it: it looks at the kind of super-frame, then whether a tunnel is in it, then, before it changes anything, for an inner link header of 255
+/// of it: it looks at the kind of GSO packet, then whether a tunnel is in it, then, before it changes anything, for an inner link header of 255
 /// octets in the one octet that is asked for. In a tunnel there is one already; there, what is no TCP must keep its size.
 static __always_inline int is_cut_behind_udp(struct __sk_buff *skb, __u8 is_in_tunnel)
 {
@@ -219,8 +219,8 @@ static __always_inline int is_cut_behind_udp(struct __sk_buff *skb, __u8 is_in_t
 	return bpf_skb_adjust_room(skb, 1, BPF_ADJ_ROOM_MAC, wish | BPF_F_ADJ_ROOM_FIXED_GSO) == -EINVAL;
 }
 
-/// Of a super-frame: how many packets it is, and how large they are. Pointers into it do not hold afterwards.
-static __always_inline int measure_super_frame(struct __sk_buff *skb, void *transport, void *end, struct packet *packet)
+/// Of a GSO packet: how many packets it is, and how large they are. Pointers into it do not hold afterwards.
+static __always_inline int measure_gso(struct __sk_buff *skb, void *transport, void *end, struct packet *packet)
 {
 	__u32 size = skb->gso_size, front = packet->version == 4 ? IPV4_HEADER : IPV6_HEADER;
 	__u8 protocol = packet->protocol;
@@ -284,7 +284,7 @@ int sixway_tc(struct __sk_buff *skb)
 	void *transport = at + (is_4 ? IPV4_HEADER : IPV6_HEADER);
 	int verdict = TC_ACT_UNSPEC;
 	if (!cause && skb->gso_size) {
-		cause = measure_super_frame(skb, transport, end, &packet);
+		cause = measure_gso(skb, transport, end, &packet);
 		transport = (void *)(long)skb->data + ETH_HLEN + (is_4 ? IPV4_HEADER : IPV6_HEADER);
 		end = (void *)(long)skb->data_end;
 	}

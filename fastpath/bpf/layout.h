@@ -46,7 +46,7 @@ struct flow {
 	__u32 word;
 	/// Index of the next hop << 22 | lower 22 bits of the generation in which it was found; 0: none yet. Written by the programs.
 	__u32 next_hop;
-	/// Packets (segments of super-frames each) and octets of IP packets as they came. Written by the programs.
+	/// Packets (segments of GSO packets each) and octets of IP packets as they came. Written by the programs.
 	__u64 packets;
 	__u64 octets;
 	__u8 inside[16];
@@ -147,7 +147,7 @@ struct device {
 
 /// tc can send by it,
 #define SENDS 1
-/// and even a super-frame that came in a tunnel: the kernel keeps it marked as one that still is, which misleads a card that cuts such ones.
+/// and even a GSO packet that came in a tunnel: the kernel keeps it marked as one that still is, which misleads a card that cuts such ones.
 #define SENDS_FROM_TUNNELS 2
 
 // ---- configuration --------------------------------------------------------------------------------------------------------

@@ -40,9 +40,9 @@ struct packet {
 	/// IPv4 addresses stand in the first four octets, the rest is zero.
 	__u8 source[16] __attribute__((aligned(8)));
 	__u8 destination[16];
-	/// Octets of the packet by its own header; of a super-frame all of it.
+	/// Octets of the packet by its own header; of a GSO packet all of it.
 	__u32 length;
-	/// Octets of the largest packet that a wire would carry: `length`, or that of a super-frame's segment.
+	/// Octets of the largest packet that a wire would carry: `length`, or that of a GSO packet's segment.
 	__u32 segment;
 	/// Packets that a wire would carry.
 	__u32 segments;

@@ -10,7 +10,7 @@
 #define BPF_F_ADJ_ROOM_DECAP_L3_IPV6 (1ULL << 8)
 #endif
 
-/// Takes the outer header of an IPv6 packet in an IPv4 packet away, as the fast path does with super-frames. 0, or the kernel's error.
+/// Takes the outer header of an IPv6 packet in an IPv4 packet away, as the fast path does with GSO packets. 0, or the kernel's error.
 SEC("classifier")
 int sixway_probe(struct __sk_buff *skb)
 {

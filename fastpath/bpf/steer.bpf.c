@@ -91,7 +91,7 @@ struct taken {
 	__u64 octets;
 };
 
-/// What was taken, super-frames as one.
+/// What was taken, GSO packets as one.
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);

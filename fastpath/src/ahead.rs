@@ -1,7 +1,7 @@
 //! Programs that are loaded while another process still runs the gateway, for the one that takes over from it, or for the one that this
 //! process is about to become: the kernel takes a second or two for them.
 
-use crate::attach::wish;
+use crate::attach::xdp_demand;
 use crate::error::FastPathError;
 use crate::flows::FlowTable;
 use crate::inherited::strange;
@@ -30,10 +30,11 @@ impl Ahead {
         if pins.is_empty() || strange(&pins, &settings.gateway, buckets)?.is_some() {
             return Ok(None);
         }
-        let (rules, wish) = (complete(&settings.rules), wish(settings.mode, &settings.interfaces));
+        let (rules, xdp_demand) =
+            (complete(&settings.rules), xdp_demand(settings.mode, &settings.interfaces));
         // Asked before they are opened: what is found under these numbers later is what was opened.
-        let stamp = Programs::stamp(&rules, wish, &pins);
-        let programs = Objects::open(&rules, &pins, buckets, wish)?.load()?;
+        let stamp = Programs::stamp(&rules, xdp_demand, &pins);
+        let programs = Objects::open(&rules, &pins, buckets, xdp_demand)?.load()?;
         Ok(Some(Self { programs, stamp, pins }))
     }
 

@@ -4,8 +4,8 @@ use crate::choose::{Driver, hidden_tags};
 use crate::error::FastPathError;
 use crate::interface;
 use crate::pins::{PRIORITY, Pins};
-use crate::programs::{Programs, Wish};
-use crate::settings::{Attached, Mode, Place};
+use crate::programs::{Programs, XdpDemand};
+use crate::settings::{AttachPoint, Attached, Mode};
 use aya::programs::links::{FdLink, PinnedLink};
 use aya::programs::tc::{NlOptions, SchedClassifierLink, TcAttachOptions, qdisc_add_clsact};
 use aya::programs::xdp::{XdpLink, XdpMode};
@@ -20,7 +20,7 @@ pub(crate) fn attach(
 ) -> Result<Attached, FastPathError> {
     let ifindex = index(interface)?;
     let place = match clsact {
-        true => attach_clsact(programs, pins, interface).map(|()| Place::Clsact)?,
+        true => attach_clsact(programs, pins, interface).map(|()| AttachPoint::Clsact)?,
         false => attach_tc(programs, pins, interface, ifindex)?,
     };
     let (place, why) = match may_run(mode, interface) {
@@ -29,7 +29,7 @@ pub(crate) fn attach(
             (place, why)
         }
         Ok(why) => match attach_xdp(programs, pins, ifindex) {
-            Ok(()) => (Place::Xdp, why),
+            Ok(()) => (AttachPoint::Xdp, why),
             Err(error) if mode == Mode::Xdp => {
                 return Err(FastPathError::NoDriver { interface: interface.into(), why: error.to_string() });
             }
@@ -37,7 +37,7 @@ pub(crate) fn attach(
         },
     };
     // Where the choice was ours, it was another one.
-    let warning = hidden_tags(interface).filter(|_| place == Place::Xdp);
+    let warning = hidden_tags(interface).filter(|_| place == AttachPoint::Xdp);
     Ok(Attached { interface: interface.into(), ifindex, place, why, warning })
 }
 
@@ -45,18 +45,18 @@ pub(crate) fn attach(
 pub(crate) fn detach(pins: &Pins, attached: &Attached) {
     pins.unlink("xdp", attached.ifindex);
     pins.unlink("tc", attached.ifindex);
-    if attached.place == Place::Clsact || attached.place == Place::Xdp {
+    if attached.place == AttachPoint::Clsact || attached.place == AttachPoint::Xdp {
         pins.unfilter(&attached.interface);
     }
 }
 
 /// Whether the program in the driver is loaded for these interfaces.
-pub(crate) fn wish(mode: Mode, interfaces: &[String]) -> Wish {
+pub(crate) fn xdp_demand(mode: Mode, interfaces: &[String]) -> XdpDemand {
     match mode {
-        Mode::Tc => Wish::No,
-        Mode::Xdp => Wish::Demanded,
-        Mode::Auto if interfaces.iter().any(|interface| may_run(mode, interface).is_ok()) => Wish::Hoped,
-        Mode::Auto => Wish::No,
+        Mode::Tc => XdpDemand::No,
+        Mode::Xdp => XdpDemand::Demanded,
+        Mode::Auto if interfaces.iter().any(|interface| may_run(mode, interface).is_ok()) => XdpDemand::Hoped,
+        Mode::Auto => XdpDemand::No,
     }
 }
 
@@ -105,13 +105,13 @@ fn attach_tc(
     pins: &Pins,
     interface: &str,
     ifindex: u32,
-) -> Result<Place, FastPathError> {
+) -> Result<AttachPoint, FastPathError> {
     match attach_tcx(programs, pins, interface, ifindex) {
         // Before Linux 6.6, bpf(2) does not know the kind of link.
         Err(error) if error.number() == Some(libc::EINVAL) => {
-            attach_clsact(programs, pins, interface).map(|()| Place::Clsact)
+            attach_clsact(programs, pins, interface).map(|()| AttachPoint::Clsact)
         }
-        result => result.map(|()| Place::Tcx),
+        result => result.map(|()| AttachPoint::Tcx),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The fast path as a whole: maps and links that outlive the process, programs that follow the configuration.
 
 use crate::ahead::Ahead;
-use crate::attach::{attach, detach, wish};
+use crate::attach::{attach, detach, xdp_demand};
 use crate::control::Control;
 use crate::counts::Counts;
 use crate::error::FastPathError;
@@ -85,12 +85,12 @@ impl Opened {
     /// Why not, and how to mend it. New maps may be left, without a program.
     pub fn load(self, settings: &Settings) -> Result<FastPath, FastPathError> {
         let Self { pins, found, buckets, rules, table, ahead } = self;
-        let wish = wish(settings.mode, &settings.interfaces);
-        let stamp = Programs::stamp(&rules, wish, &pins);
+        let xdp_demand = xdp_demand(settings.mode, &settings.interfaces);
+        let stamp = Programs::stamp(&rules, xdp_demand, &pins);
         let given = ahead.and_then(|ahead| ahead.programs(stamp));
-        let programs = match given.or_else(|| Programs::left(&pins, stamp, wish)) {
+        let programs = match given.or_else(|| Programs::left(&pins, stamp, xdp_demand)) {
             Some(programs) => programs,
-            None => Objects::open(&rules, &pins, buckets, wish)?.load()?,
+            None => Objects::open(&rules, &pins, buckets, xdp_demand)?.load()?,
         };
         pins.forget_ahead();
         let (control, table) = match table {
@@ -206,7 +206,7 @@ impl FastPath {
     /// The kernel's.
     pub fn prepare(&self, rules: &Rules, interfaces: &[String]) -> Result<Prepared, FastPathError> {
         let rules = complete(rules);
-        let objects = Objects::open(&rules, &self.pins, self.buckets, wish(self.mode.0, interfaces))?;
+        let objects = Objects::open(&rules, &self.pins, self.buckets, xdp_demand(self.mode.0, interfaces))?;
         Ok(Prepared { objects, rules })
     }
 

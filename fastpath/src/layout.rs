@@ -12,7 +12,7 @@ pub const LAYOUT_VERSION: u32 = 2;
 
 /// Of a [`Device`]: the tc program can send by it.
 pub const SENDS: u8 = 1;
-/// And even super-frames that came in a tunnel. The kernel keeps them marked as though they were in it still: a card that cuts such frames
+/// And even GSO packets that came in a tunnel. The kernel keeps them marked as though they were in it still: a card that cuts such frames
 /// itself would look for an outer header.
 pub const SENDS_FROM_TUNNELS: u8 = 2;
 
@@ -157,7 +157,7 @@ plain! {
         pub word: u32,
         /// Index of the next hop << 22 | lower 22 bits of the generation; 0: none yet. The programs'.
         pub next_hop: u32,
-        /// Packets, a super-frame's segments each. The programs'.
+        /// Packets, a GSO packet's segments each. The programs'.
         pub packets: u64,
         /// Octets of IP packets as they came. The programs'.
         pub octets: u64,
@@ -320,7 +320,7 @@ plain! {
 
     /// Packets and octets.
     pub struct Counter {
-        /// Packets, a super-frame's segments each.
+        /// Packets, a GSO packet's segments each.
         pub packets: u64,
         /// Octets of IP packets as they came.
         pub octets: u64,
@@ -456,7 +456,7 @@ plain! {
         pub ports_count: u8,
         /// The kernel's routes depend on the destination alone.
         pub plain_routing: u8,
-        /// The kernel can decapsulate super-frames. Written by the loader.
+        /// The kernel can decapsulate GSO packets. Written by the loader.
         pub can_decap_gso: u8,
         /// Zero.
         pub reserved0: u8,

@@ -87,7 +87,7 @@ pub use probe::can_decap_gso;
 pub use program_names::{TC_PROGRAM, XDP_PROGRAM};
 #[cfg(feature = "ebpf")]
 pub use programs::{TC_OBJECT, XDP_OBJECT};
-pub use settings::{Attached, Found, LeftOut, Mode, Place, Rules, Settings, Table};
+pub use settings::{AttachPoint, Attached, Found, LeftOut, Mode, Rules, Settings, Table};
 pub use slots::Slots;
 #[cfg(feature = "ebpf")]
 pub use steering::Steering;

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/probe.bpf.o"));
 
-/// Whether super-frames can be decapsulated: the kernel knows BPF_F_ADJ_ROOM_DECAP_L3_IPV6 (Linux 6.3).
+/// Whether GSO packets can be decapsulated: the kernel knows BPF_F_ADJ_ROOM_DECAP_L3_IPV6 (Linux 6.3).
 pub fn can_decap_gso() -> bool {
     static KNOWN: OnceLock<bool> = OnceLock::new();
     *KNOWN.get_or_init(|| decapsulate().unwrap_or(false))

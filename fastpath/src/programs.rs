@@ -38,7 +38,7 @@ enum Source<P> {
 
 /// Whether the program in the driver is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Wish {
+pub(crate) enum XdpDemand {
     /// No interface wants it.
     No,
     /// If it can be.
@@ -55,23 +55,30 @@ const UNWANTED: &str = "no interface wanted it";
 pub(crate) struct Objects {
     tc: Ebpf,
     xdp: Option<Ebpf>,
-    wish: Wish,
+    xdp_demand: XdpDemand,
 }
 
 impl Objects {
     /// Makes their maps, and those that are pinned if they are not there.
-    pub fn open(rules: &Rules, pins: &Pins, buckets: u32, wish: Wish) -> Result<Self, FastPathError> {
+    pub fn open(
+        rules: &Rules,
+        pins: &Pins,
+        buckets: u32,
+        xdp_demand: XdpDemand,
+    ) -> Result<Self, FastPathError> {
         let tc = object(TC_OBJECT, TC_PROGRAM, rules, pins, buckets)?;
-        let xdp = match wish {
-            Wish::No => None,
-            Wish::Hoped | Wish::Demanded => Some(object(XDP_OBJECT, XDP_PROGRAM, rules, pins, buckets)?),
+        let xdp = match xdp_demand {
+            XdpDemand::No => None,
+            XdpDemand::Hoped | XdpDemand::Demanded => {
+                Some(object(XDP_OBJECT, XDP_PROGRAM, rules, pins, buckets)?)
+            }
         };
-        Ok(Self { tc, xdp, wish })
+        Ok(Self { tc, xdp, xdp_demand })
     }
 
     /// Loads them. The kernel goes through every way that a packet may take, which lasts a second or so: for both at the same time.
     pub fn load(self) -> Result<Programs, FastPathError> {
-        let Self { mut tc, mut xdp, wish } = self;
+        let Self { mut tc, mut xdp, xdp_demand } = self;
         let (at_tc, in_driver) = std::thread::scope(|scope| {
             let in_driver = xdp.as_mut().map(|xdp| scope.spawn(|| verify_xdp(xdp)));
             let at_tc = verify_tc(&mut tc);
@@ -82,7 +89,7 @@ impl Objects {
         at_tc?;
         let xdp = match (xdp, in_driver) {
             (Some(xdp), Some(Ok(()))) => Ok(Source::Object(xdp)),
-            (_, Some(Err(error))) if wish == Wish::Demanded => return Err(error),
+            (_, Some(Err(error))) if xdp_demand == XdpDemand::Demanded => return Err(error),
             (_, Some(Err(error))) => Err(error.to_string()),
             _ => Err(UNWANTED.into()),
         };
@@ -92,22 +99,22 @@ impl Objects {
 
 impl Programs {
     /// What identifies the programs that [`Objects::open`] makes: their code, their rules, and the kernel's numbers of the pinned maps.
-    pub fn stamp(rules: &Rules, wish: Wish, pins: &Pins) -> Stamp {
+    pub fn stamp(rules: &Rules, xdp_demand: XdpDemand, pins: &Pins) -> Stamp {
         let mut config = rules.config.clone();
         // Only the start of the identification counter differs; programs with another start are as good.
         config.identification = 0;
-        Stamp::of((TC_OBJECT, XDP_OBJECT, config.octets(), &rules.tables, wish, pins.numbers()))
+        Stamp::of((TC_OBJECT, XDP_OBJECT, config.octets(), &rules.tables, xdp_demand, pins.numbers()))
     }
 
     /// What a process before this one has left of this stamp.
-    pub fn left(pins: &Pins, stamp: Stamp, wish: Wish) -> Option<Self> {
+    pub fn left(pins: &Pins, stamp: Stamp, xdp_demand: XdpDemand) -> Option<Self> {
         let tc = SchedClassifier::from_pin(pins.ahead("tc", stamp)).ok()?;
         let xdp = Xdp::from_pin(pins.ahead("xdp", stamp), XdpAttachType::Interface);
-        let xdp = match (xdp, wish) {
-            (_, Wish::No) => Err(UNWANTED.into()),
+        let xdp = match (xdp, xdp_demand) {
+            (_, XdpDemand::No) => Err(UNWANTED.into()),
             (Ok(xdp), _) => Ok(Source::Pin(xdp)),
             // Why not is for whoever loads it to say.
-            (Err(_), Wish::Hoped | Wish::Demanded) => return None,
+            (Err(_), XdpDemand::Hoped | XdpDemand::Demanded) => return None,
         };
         Some(Self { tc: Source::Pin(tc), xdp })
     }

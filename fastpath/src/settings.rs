@@ -62,7 +62,7 @@ pub struct Settings {
 
 /// How the programs hang at an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum AttachPoint {
     /// In the driver, and at tc ingress for what cannot leave from there.
     Xdp,
     /// At tc ingress, by a TCX link (Linux 6.6).
@@ -71,7 +71,7 @@ pub enum Place {
     Clsact,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for AttachPoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Xdp => "xdp",
@@ -89,7 +89,7 @@ pub struct Attached {
     /// Its index.
     pub ifindex: u32,
     /// How they hang there.
-    pub place: Place,
+    pub place: AttachPoint,
     /// Why not otherwise, or what was found: a few words.
     pub why: String,
     /// What is wrong there, and what would mend it.

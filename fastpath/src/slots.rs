@@ -12,7 +12,7 @@ pub struct Slots([Option<Identity>; TRANSLATORS]);
 
 /// Where translators are put, in the order of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Places {
+pub(crate) struct SlotAssignment {
     /// The slot of each stateful one; `None`: there was no room.
     pub stateful: Vec<Option<usize>>,
     /// The slots of the stateless ones, as far as there was room.
@@ -42,7 +42,7 @@ impl Slots {
 
     /// Puts translators where they are. Who is new has a slot that is nobody's, or one whose owner is gone if there is no other; stateless
     /// ones, of which no flow knows, have what is left.
-    pub(crate) fn place(&self, stateful: &[Identity], stateless: usize) -> Places {
+    pub(crate) fn place(&self, stateful: &[Identity], stateless: usize) -> SlotAssignment {
         let mut taken = [false; TRANSLATORS];
         let mut placed: Vec<Option<usize>> = stateful.iter().map(|identity| self.slot(*identity)).collect();
         placed.iter().flatten().for_each(|slot| taken[*slot] = true);
@@ -52,7 +52,7 @@ impl Slots {
             place.iter().for_each(|slot| taken[*slot] = true);
         }
         let left = (0..TRANSLATORS).filter(|slot| !taken[*slot]);
-        Places { stateful: placed, stateless: left.take(stateless).collect() }
+        SlotAssignment { stateful: placed, stateless: left.take(stateless).collect() }
     }
 }
 
@@ -76,7 +76,7 @@ mod tests {
 
     fn placed(before: &Slots, stateful: &[u16], stateless: usize) -> (Vec<Option<usize>>, Vec<usize>) {
         let identities: Vec<_> = stateful.iter().map(|number| nat64(*number)).collect();
-        let Places { stateful, stateless } = before.place(&identities, stateless);
+        let SlotAssignment { stateful, stateless } = before.place(&identities, stateless);
         (stateful, stateless)
     }
 

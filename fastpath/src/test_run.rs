@@ -15,7 +15,7 @@ pub struct Frame<'a> {
     /// Index of the interface that it came in by, in the calling thread's namespace; 0: the loopback device. Its Ethernet address decides
     /// whether a frame at tc ingress is for this host.
     pub ifindex: u32,
-    /// tc ingress: octets of a super-frame's segment; 0: it is none. The kernel does not let a test say of what kind it is.
+    /// tc ingress: octets of a GSO packet's segment; 0: it is none. The kernel does not let a test say of what kind it is.
     pub gso_size: u32,
     /// tc ingress: its segments.
     pub gso_segments: u32,

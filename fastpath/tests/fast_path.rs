@@ -12,7 +12,7 @@ use sixway_dataplane::offload::{FastPath as _, OffloadedFlow, mark};
 use sixway_fastpath::layout::{Config, Device, KIND_NAT64};
 use sixway_fastpath::test_run::{Frame, run_tc, run_xdp, send_xdp};
 use sixway_fastpath::{
-    Ahead, FastPath, FastPathError, FastPathWriter, Found, Mode, Place, Rules, Settings, Steering,
+    Ahead, AttachPoint, FastPath, FastPathError, FastPathWriter, Found, Mode, Rules, Settings, Steering,
     TC_PROGRAM, remove_all,
 };
 use sixway_wire::{Endpoint4, Endpoint6};
@@ -126,7 +126,7 @@ fn it_stands_before_steering_and_outlives_its_process() {
             Steering::attach(&["near"], &tun.name, &[sixway_fastpath::OwnAddress::of_tunnels(NEAR)]).unwrap();
         let fast_path = start(&settings);
         assert_eq!(fast_path.found(), &Found::Nothing);
-        assert_eq!(fast_path.attached()[0].place, Place::Tcx);
+        assert_eq!(fast_path.attached()[0].place, AttachPoint::Tcx);
         let names_at_tcx = || at_tcx("near").into_iter().map(|(_, name)| name).collect::<Vec<_>>();
         assert_eq!(names_at_tcx(), [TC_PROGRAM, "sixway_steer"]);
         drop(fast_path); // as a process that is killed
@@ -220,7 +220,7 @@ fn in_the_driver_it_stays_too_and_is_replaced() {
     with_pins("driver", |_, settings| {
         let settings = Settings { mode: Mode::Xdp, ..settings };
         let mut fast_path = start(&settings);
-        assert_eq!(fast_path.attached()[0].place, Place::Xdp);
+        assert_eq!(fast_path.attached()[0].place, AttachPoint::Xdp);
         let program = || {
             let text = says("ip", "-d link show dev near");
             assert!(text.contains("xdp") && !text.contains("xdpgeneric"), "{text}");
@@ -245,7 +245,7 @@ fn what_is_no_wire_gets_the_program_at_tc_ingress_and_is_told_why() {
     with_pins("wire", |_, settings| {
         let fast_path = start(&Settings { mode: Mode::Auto, ..settings.clone() });
         let attached = &fast_path.attached()[0];
-        assert_eq!((attached.place, attached.interface.as_str()), (Place::Tcx, "near"));
+        assert_eq!((attached.place, attached.interface.as_str()), (AttachPoint::Tcx, "near"));
         assert!(attached.why.contains("veth"), "{}", attached.why);
         fast_path.end().unwrap();
     });
@@ -259,7 +259,7 @@ fn without_tcx_a_filter_does_it_and_stands_alone() {
             || says("tc", "filter show dev near ingress").matches(&format!("{TC_PROGRAM}:")).count();
         let shown = || says("tc", "filter show dev near ingress");
         let mut fast_path = start(&settings);
-        assert_eq!(fast_path.attached()[0].place, Place::Clsact);
+        assert_eq!(fast_path.attached()[0].place, AttachPoint::Clsact);
         let one = filters();
         assert!(shown().contains("pref 6 ") && shown().contains(TC_PROGRAM), "{}", shown());
         fast_path.replace(&rules(), &settings.interfaces).unwrap();

@@ -220,7 +220,7 @@ fn an_interface_or_a_device_that_is_missing_is_named_and_nothing_is_left_behind(
 }
 
 #[test]
-fn a_super_frame_that_the_kernel_joined_arrives_with_true_contents() {
+fn a_gso_packet_that_the_kernel_joined_arrives_with_true_contents() {
     in_namespace("joined", || {
         let peer = Peer::joined();
         let (mut tun, steering) = steered(Hook::Tcx, &tunnels(&[NEAR]));

@@ -163,7 +163,7 @@ fn programs_with_everything_that_a_configuration_can_hold_are_taken() {
 }
 
 #[test]
-fn linux_6_3_and_later_can_decapsulate_super_frames() {
+fn linux_6_3_and_later_can_decapsulate_gso_packets() {
     needs_root();
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let mut numbers = release.split(['.', '-']).map_while(|number| number.parse::<u32>().ok());

@@ -10,7 +10,7 @@ use crate::probe::{
 };
 use crate::programs;
 use crate::report::{self, bits, bold, dim};
-use crate::six_to_four::{Relay, SERVER, SITE, Ways};
+use crate::six_to_four::{Relay, RelayOptions, SERVER, SITE};
 use crate::topology;
 use std::time::Duration;
 
@@ -122,7 +122,7 @@ fn all_answered(trips: RoundTrips) -> Result<String> {
 
 /// In a network of its own: a 6to4 host, Sixway as its relay, and a host that has only IPv6.
 fn a_site_reaches_a_native_host() -> Result<String> {
-    let relay = Relay::start_with_site(Ways::default())?;
+    let relay = Relay::start_with_site(RelayOptions::default())?;
     all_answered(ping(relay.network.host("client")?, &SERVER.to_string(), 20, 56, Duration::from_millis(20))?)
 }
 

@@ -177,7 +177,7 @@ pub fn shown(network: &Network) -> Result<Value> {
     shown_at(&socket(network, "gateway"))
 }
 
-/// XDP between veths: frames of local senders must be finished (checksums, no super-frames), and the ends that receive what is redirected need
+/// XDP between veths: frames of local senders must be finished (checksums, no GSO packets), and the ends that receive what is redirected need
 /// GRO or a program of their own: GRO that joins nothing, so that what is seen there is what was sent.
 pub fn make_ready_for_xdp(network: &Network, gateway: &str) -> Result<()> {
     for host in

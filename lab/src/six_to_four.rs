@@ -43,16 +43,16 @@ ipv6_address = "2001:db8::fe"
 
 /// What a relay may be started with.
 #[derive(Clone, Copy, Debug)]
-pub struct Ways {
+pub struct RelayOptions {
     /// `tun.super_frames`.
-    pub super_frames: bool,
+    pub gso: bool,
     /// `tunnels.steering`.
     pub steering: &'static str,
 }
 
-impl Default for Ways {
+impl Default for RelayOptions {
     fn default() -> Self {
-        Self { super_frames: true, steering: "auto" }
+        Self { gso: true, steering: "auto" }
     }
 }
 
@@ -66,7 +66,7 @@ pub struct Relay {
 
 impl Relay {
     /// Starts the relay on one core; the client has IPv4 only.
-    pub fn start(ways: Ways) -> Result<Self> {
+    pub fn start(ways: RelayOptions) -> Result<Self> {
         let network = Network::new(&["client", "gateway", "server"])?;
         network.link(("client", "up0"), ("gateway", "in0"))?;
         network.link(("gateway", "out0"), ("server", "up0"))?;
@@ -81,9 +81,9 @@ impl Relay {
     }
 
     /// The same, the client being a 6to4 host, and waits until it has an answer from the server.
-    pub fn start_with_site(ways: Ways) -> Result<Self> {
+    pub fn start_with_site(ways: RelayOptions) -> Result<Self> {
         let relay = Self::start(ways)?;
-        let host = configuration("host", SITE, Ways::default())
+        let host = configuration("host", SITE, RelayOptions::default())
             .replace("mtu =", &format!("relay = \"{RELAY}\"\nmtu ="));
         run_sixway_on(&relay.network, "client", &host)?;
         let (client, server) = (relay.network.host("client")?, SERVER.to_string());
@@ -94,9 +94,9 @@ impl Relay {
     }
 }
 
-fn configuration(role: &str, address: Ipv4Addr, ways: Ways) -> String {
+fn configuration(role: &str, address: Ipv4Addr, ways: RelayOptions) -> String {
     CONFIGURATION
-        .replace("SUPER_FRAMES", &ways.super_frames.to_string())
+        .replace("SUPER_FRAMES", &ways.gso.to_string())
         .replace("STEERING", ways.steering)
         .replace("ROLE", role)
         .replace("ADDRESS", &address.to_string())

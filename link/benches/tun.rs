@@ -26,17 +26,11 @@ fn main() {
                 read(&format!("read 64 octets, {name}, batches of {batch}"), queue, batch, 36, None);
             }
             if abilities.uso {
-                read(
-                    "read super-frame, 44 x 1,472 octets, batches of 64",
-                    queue,
-                    64,
-                    44 * 1_472,
-                    Some(1_472),
-                );
+                read("read GSO packet, 44 x 1,472 octets, batches of 64", queue, 64, 44 * 1_472, Some(1_472));
             }
             write(&format!("write 64 octets, {name}"), queue, 36, None);
             write(&format!("write 1,500 octets, {name}"), queue, 1_472, None);
-            write(&format!("write super-frame, 44 x 1,472 octets, {name}"), queue, 44 * 1_472, Some(1_472));
+            write(&format!("write GSO packet, 44 x 1,472 octets, {name}"), queue, 44 * 1_472, Some(1_472));
             ip(&format!("link del {}", tun.name));
         }
     });

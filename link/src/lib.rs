@@ -1,6 +1,6 @@
 //! Links: where packets come from and go to.
 //!
-//! A link carries whole IP packets, never Ethernet frames, and may carry super-frames: one set of headers for many TCP
+//! A link carries whole IP packets, never Ethernet frames, and may carry GSO packets: one set of headers for many TCP
 //! or UDP segments. The gateway's own link is a TUN device ([`tun`]). Tunnel packets for the host's own addresses come through
 //! [`raw`] sockets where they are not steered into the TUN device, and the ICMP errors about ours through [`path_errors`].
 //! [`neighbour_discovery`] carries router solicitations and advertisements, [`udp`] the datagrams of servers. [`pcap`] replays and records; [`memory`] and

@@ -35,7 +35,7 @@ pub struct NeighbourDiscovery {
 
 /// What is known of a message beside its octets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct ReceivedMessage {
     /// Octets of the message, from the ICMPv6 type on; more than the buffer has when it was too small.
     pub length: usize,
     /// Who sent it.
@@ -109,7 +109,7 @@ impl NeighbourDiscovery {
     ///
     /// # Errors
     /// What the kernel said: the interface is gone or down.
-    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<Message>> {
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<ReceivedMessage>> {
         let mut piece = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
         let mut control = Control::default();
         let mut from = no_address();
@@ -124,7 +124,7 @@ impl NeighbourDiscovery {
                 _ => Err(annotate(error, &format!("receive on {}", self.interface))),
             };
         };
-        let mut message = Message {
+        let mut message = ReceivedMessage {
             length,
             source: Ipv6Addr::from(from.sin6_addr.s6_addr),
             destination: Ipv6Addr::UNSPECIFIED,
@@ -202,7 +202,7 @@ fn header(peer: &mut libc::sockaddr_in6, piece: &mut libc::iovec, control: &mut 
 }
 
 /// Reads hop limit, destination and interface.
-fn read_control(header: &libc::msghdr, message: &mut Message) {
+fn read_control(header: &libc::msghdr, message: &mut ReceivedMessage) {
     // SAFETY: the kernel filled in the control buffer and its length; the messages lie in it whole, and those of these kinds
     // hold an int and an in6_pktinfo.
     unsafe {

@@ -110,7 +110,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// A link that replays one pcap file and records into another. What is recorded is as on a wire: super-frames are cut,
+/// A link that replays one pcap file and records into another. What is recorded is as on a wire: GSO packets are cut,
 /// checksums finished.
 #[derive(Debug)]
 pub struct Pcap<R, W> {
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_super_frame_is_recorded_as_its_segments() {
+    fn a_gso_packet_is_recorded_as_its_segments() {
         let empty = file(MAGIC_NANOSECONDS, 101, u32::to_le_bytes);
         let mut link = Pcap::new(&empty[..], Vec::new()).unwrap();
         let mut frame = Frame::holding(&udp(6, 2_500));

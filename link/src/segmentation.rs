@@ -1,4 +1,4 @@
-//! Packets as a wire carries them, for links that take neither super-frames nor unfinished checksums.
+//! Packets as a wire carries them, for links that take neither GSO packets nor unfinished checksums.
 
 use crate::LinkCounters;
 use crate::checksum::{Transport, finish};
@@ -7,7 +7,7 @@ use sixway_dataplane::frame::MAX_PACKET;
 use sixway_dataplane::{Checksum, Frame, Offload};
 use std::io;
 
-/// Makes packets as a wire carries them, for links that take neither super-frames nor unfinished checksums.
+/// Makes packets as a wire carries them, for links that take neither GSO packets nor unfinished checksums.
 #[derive(Debug, Default)]
 pub struct Plain {
     /// Where segments are made.
@@ -15,7 +15,7 @@ pub struct Plain {
 }
 
 impl Plain {
-    /// Gives `send` the frame with its checksum finished, or the segments of a super-frame; what it did is counted. A frame
+    /// Gives `send` the frame with its checksum finished, or the segments of a GSO packet; what it did is counted. A frame
     /// that is not what its offload state says is counted as refused.
     ///
     /// # Errors
@@ -36,13 +36,13 @@ impl Plain {
             }
             return send(frame, counters);
         };
-        let Ok(super_frame) = GsoPacket::read(frame.bytes(), segments) else {
+        let Ok(gso_packet) = GsoPacket::read(frame.bytes(), segments) else {
             counters.refused += 1;
             return Ok(());
         };
         let segment = self.segment.get_or_insert_with(|| Frame::with_capacity(MAX_PACKET));
-        for number in 0..super_frame.count() {
-            let Ok(length) = super_frame.write(number, segment.space()) else {
+        for number in 0..gso_packet.count() {
+            let Ok(length) = gso_packet.write(number, segment.space()) else {
                 counters.refused += 1;
                 return Ok(());
             };

@@ -3,7 +3,7 @@
 use crate::support;
 use crate::support::in_namespace;
 use crate::support::peer::Peer;
-use sixway_link::neighbour_discovery::{ALL_NODES, ALL_ROUTERS, Message, NeighbourDiscovery};
+use sixway_link::neighbour_discovery::{ALL_NODES, ALL_ROUTERS, NeighbourDiscovery, ReceivedMessage};
 use sixway_link::{interface, sysctl::Sysctl};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ fn open(device: &str) -> NeighbourDiscovery {
 }
 
 /// What comes to the socket within a second.
-fn receive(socket: &NeighbourDiscovery) -> Option<(Message, Vec<u8>)> {
+fn receive(socket: &NeighbourDiscovery) -> Option<(ReceivedMessage, Vec<u8>)> {
     let mut poll = libc::pollfd { fd: socket.poll_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: one pollfd, valid for the call.
     unsafe { libc::poll(&mut poll, 1, 1_000) };

@@ -1,5 +1,5 @@
 //! A real TUN device in a network namespace of its own. The device's far side is a mirror that swaps the addresses, so
-//! that this host's kernel talks to itself through the link and judges every checksum, length and super-frame.
+//! that this host's kernel talks to itself through the link and judges every checksum, length and GSO packet.
 
 use crate::support::{
     address, addresses, assert_clean, in_namespace, open, segment_udp, snmp, turn_round, wait,
@@ -106,11 +106,11 @@ fn a_small_datagram_goes_out_and_comes_back() {
 }
 
 #[test]
-fn a_udp_super_frame_comes_whole_and_is_cut_by_the_kernel_at_the_socket() {
+fn a_udp_gso_packet_comes_whole_and_is_cut_by_the_kernel_at_the_socket() {
     in_namespace("uso", || {
         let mut tun = open(&config(1, Abilities::ALL));
         if !tun.abilities.uso {
-            sixway_trial::ignore("needs Linux 6.2 (UDP super-frames on TUN devices)");
+            sixway_trial::ignore("needs Linux 6.2 (UDP GSO packets on TUN devices)");
         }
         address(&tun.name);
         let mut queue = tun.queues.remove(0);
@@ -136,7 +136,7 @@ fn a_udp_super_frame_comes_whole_and_is_cut_by_the_kernel_at_the_socket() {
 }
 
 #[test]
-fn tcp_super_frames_pass_both_ways_with_true_checksums() {
+fn tcp_gso_packets_pass_both_ways_with_true_checksums() {
     in_namespace("tso", || {
         let mut tun = open(&config(1, Abilities::ALL));
         address(&tun.name);
@@ -171,7 +171,7 @@ fn every_step_down_carries_the_same_octets() {
 }
 
 #[test]
-fn super_frames_are_cut_for_a_device_that_takes_none() {
+fn gso_packets_are_cut_for_a_device_that_takes_none() {
     in_namespace("cut", || {
         let mut able = open(&config(1, Abilities::ALL));
         let mut plain = open(&config(1, Abilities::NONE));

@@ -82,7 +82,7 @@ fn what_one_end_sends_comes_to_the_other_and_fragments_are_put_together() {
 }
 
 #[test]
-fn tcp_segments_that_the_kernel_joined_come_as_a_super_frame() {
+fn tcp_segments_that_the_kernel_joined_come_as_a_gso_packet() {
     in_namespace("joined", || {
         let peer = Peer::joined();
         if !gather(&peer) {
@@ -95,11 +95,11 @@ fn tcp_segments_that_the_kernel_joined_come_as_a_super_frame() {
             sender.send(&ipv4(FAR, NEAR, 41, true, &tcp(number * 1_400, &payload)));
         }
         let received = receive(&mut link);
-        let super_frame = &received[0];
-        assert_eq!((received.len(), super_frame.len()), (1, 80 + 20 * 1_400));
-        assert_eq!(super_frame.offload.checksum, Checksum::Partial);
-        assert_eq!(super_frame.offload.segments, Some(Segments { size: 1_220, kind: SegmentKind::Tcp }));
-        assert!((0..20).all(|number| super_frame.bytes()[80 + number * 1_400] == number as u8));
+        let gso_packet = &received[0];
+        assert_eq!((received.len(), gso_packet.len()), (1, 80 + 20 * 1_400));
+        assert_eq!(gso_packet.offload.checksum, Checksum::Partial);
+        assert_eq!(gso_packet.offload.segments, Some(Segments { size: 1_220, kind: SegmentKind::Tcp }));
+        assert!((0..20).all(|number| gso_packet.bytes()[80 + number * 1_400] == number as u8));
         assert_eq!(link.counters().received_gso, 1);
     });
 }

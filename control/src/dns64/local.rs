@@ -168,7 +168,7 @@ fn ptr(ttl: u32, target: &[u8]) -> LocalAnswer<'_> {
 
 /// A question of class IN.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked<'q> {
+pub(super) struct LocalQuestion<'q> {
     /// Who asks.
     pub(super) client: IpAddr,
     /// QNAME, in lower-case wire form.
@@ -198,7 +198,7 @@ impl Local {
     }
 
     /// The answer; `None`: an upstream is to be asked.
-    pub(super) fn answer<'a>(&'a self, policy: &Policy, asked: Asked<'_>) -> Option<LocalAnswer<'a>> {
+    pub(super) fn answer<'a>(&'a self, policy: &Policy, asked: LocalQuestion<'_>) -> Option<LocalAnswer<'a>> {
         self.ipv4only(policy, asked)
             .or_else(|| special(asked))
             .or_else(|| loopback(asked))
@@ -207,7 +207,7 @@ impl Local {
     }
 
     /// RFC 8880 §7.1.
-    fn ipv4only<'a>(&self, policy: &Policy, asked: Asked<'_>) -> Option<LocalAnswer<'a>> {
+    fn ipv4only<'a>(&self, policy: &Policy, asked: LocalQuestion<'_>) -> Option<LocalAnswer<'a>> {
         let zone = below(asked.name, IPV4ONLY_ARPA).filter(|_| self.ipv4only)?;
         match (zone, asked.qtype) {
             (1.., _) => Some(LocalAnswer::nothing(NAME_ERROR, zone)),
@@ -221,7 +221,7 @@ impl Local {
     }
 
     /// PTR of addresses within our prefixes, as far as no upstream is needed (RFC 6147 §5.3.1).
-    fn reverse<'a>(&'a self, policy: &Policy, asked: Asked<'_>) -> Option<LocalAnswer<'a>> {
+    fn reverse<'a>(&'a self, policy: &Policy, asked: LocalQuestion<'_>) -> Option<LocalAnswer<'a>> {
         if asked.untouched {
             return None;
         }
@@ -237,7 +237,7 @@ impl Local {
     }
 
     /// RFC 8482 §4.2.
-    fn any<'a>(&self, asked: Asked<'_>) -> Option<LocalAnswer<'a>> {
+    fn any<'a>(&self, asked: LocalQuestion<'_>) -> Option<LocalAnswer<'a>> {
         let hinfo = record(rtype::HINFO, HINFO_TTL, Data::Known(HINFO_DATA));
         let minimal = self.minimal_any && asked.qtype == rtype::ANY;
         minimal.then(|| LocalAnswer { authoritative: false, ..LocalAnswer::data([hinfo]) })
@@ -261,7 +261,7 @@ fn pairs<'a>(prefixes: &[Rfc6052]) -> impl Iterator<Item = Record<'a>> {
 }
 
 /// RFC 6761 §6.3 and §6.4, RFC 7686 §2.
-fn special<'a>(asked: Asked<'_>) -> Option<LocalAnswer<'a>> {
+fn special<'a>(asked: LocalQuestion<'_>) -> Option<LocalAnswer<'a>> {
     if let Some(zone) = below(asked.name, INVALID).or_else(|| below(asked.name, ONION)) {
         return Some(LocalAnswer::nothing(NAME_ERROR, zone));
     }
@@ -276,7 +276,7 @@ fn special<'a>(asked: Asked<'_>) -> Option<LocalAnswer<'a>> {
 }
 
 /// RFC 6303 §4.2 and §4.3, with the one name that each of these zones is known for.
-fn loopback<'a>(asked: Asked<'_>) -> Option<LocalAnswer<'a>> {
+fn loopback<'a>(asked: LocalQuestion<'_>) -> Option<LocalAnswer<'a>> {
     let (zone, is_localhost, is_above) = match below(asked.name, LOOPBACK4) {
         Some(zone) => {
             let labels = &asked.name[..usize::from(zone)];
@@ -296,7 +296,12 @@ fn loopback<'a>(asked: Asked<'_>) -> Option<LocalAnswer<'a>> {
 }
 
 /// RFC 6147 §5.3.1, the first option: authoritative for the prefixes' zones, with one name for every address.
-fn named<'a>(prefixes: &[Rfc6052], asked: Asked<'_>, name: &'a Wire, ttl: u32) -> Option<LocalAnswer<'a>> {
+fn named<'a>(
+    prefixes: &[Rfc6052],
+    asked: LocalQuestion<'_>,
+    name: &'a Wire,
+    ttl: u32,
+) -> Option<LocalAnswer<'a>> {
     let read = Ip6Name::read(asked.name)?;
     let zone = read.zone(prefixes)?;
     Some(match asked.qtype {

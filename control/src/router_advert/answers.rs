@@ -18,7 +18,7 @@ pub(super) struct Asker {
 
 /// Whether a solicitation was entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Entered {
+pub(super) enum Admission {
     Waits,
     Full,
 }
@@ -28,15 +28,15 @@ pub(super) struct Answers(Vec<(Instant, Asker)>);
 
 impl Answers {
     /// Enters a solicitation; one answer serves all that the same host sends until then.
-    pub(super) fn enter(&mut self, now: Instant, asker: Asker, random: &mut Random) -> Entered {
+    pub(super) fn enter(&mut self, now: Instant, asker: Asker, random: &mut Random) -> Admission {
         if self.0.iter().any(|(_, waiting)| *waiting == asker) {
-            return Entered::Waits;
+            return Admission::Waits;
         }
         if self.0.len() >= MAX_WAITING {
-            return Entered::Full;
+            return Admission::Full;
         }
         self.0.push((now + random.upto(MAX_RA_DELAY_TIME), asker));
-        Entered::Waits
+        Admission::Waits
     }
 
     /// When the next answer is due.

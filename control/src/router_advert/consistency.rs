@@ -163,9 +163,9 @@ fn of_pref64(settings: &Settings, theirs: &Pref64, differ: &mut impl FnMut(Param
 
 /// What has been told, so that a router that advertises every few seconds does not fill the log.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Told(Vec<(Ipv6Addr, Parameter, Instant)>);
+pub(super) struct ReportLimit(Vec<(Ipv6Addr, Parameter, Instant)>);
 
-impl Told {
+impl ReportLimit {
     /// Those that have not been told within the hour.
     pub(super) fn untold(&mut self, found: Vec<Inconsistency>, now: Instant) -> Vec<Inconsistency> {
         self.0.retain(|(_, _, at)| now.since(*at) < SILENCE);

@@ -14,7 +14,7 @@ const HEADERS: usize = 40 + 16;
 
 /// Whether the router stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tone {
+pub(super) enum AdvertisementKind {
     /// Everything as it is set.
     Usual,
     /// RFC 4861 §6.2.5, RFC 4191 §4: the router, its routes, its name servers and its NAT64 are no more. Prefixes are not spoken of: the
@@ -27,7 +27,7 @@ pub(super) fn advertisements(
     settings: &Settings,
     prefixes: &Prefixes,
     link: &Link,
-    tone: Tone,
+    tone: AdvertisementKind,
     now: Instant,
 ) -> Vec<RouterAdvertisement> {
     let first = source_link_layer(link);
@@ -58,7 +58,7 @@ pub(super) fn advertisements(
 pub(super) fn most_parts(settings: &Settings, link: &Link) -> Option<usize> {
     let now = Instant::default();
     let mut prefixes = Prefixes::new(&settings.prefixes);
-    let all = options(settings, &prefixes, Tone::Usual, now);
+    let all = options(settings, &prefixes, AdvertisementKind::Usual, now);
     let room = room(settings, link) - source_link_layer(link).map_or(0, |option| option.length());
     if !all.iter().all(|option| option.fits() && option.length() <= room) {
         return None;
@@ -68,7 +68,7 @@ pub(super) fn most_parts(settings: &Settings, link: &Link) -> Option<usize> {
         let until = Instant(u64::MAX);
         prefixes.add_stale(now, StalePrefix { prefix, on_link: true, autonomous: true, until });
     }
-    Some(advertisements(settings, &prefixes, link, Tone::Usual, now).len())
+    Some(advertisements(settings, &prefixes, link, AdvertisementKind::Usual, now).len())
 }
 
 fn room(settings: &Settings, link: &Link) -> usize {
@@ -86,15 +86,15 @@ fn source_link_layer(link: &Link) -> Option<NdOption> {
     }
 }
 
-fn header(settings: &Settings, tone: Tone, options: Vec<NdOption>) -> RouterAdvertisement {
+fn header(settings: &Settings, tone: AdvertisementKind, options: Vec<NdOption>) -> RouterAdvertisement {
     RouterAdvertisement {
         hop_limit: settings.hop_limit,
         managed: settings.managed,
         other: settings.other,
         preference: settings.preference,
         router_lifetime: match tone {
-            Tone::Usual => settings.router_lifetime(),
-            Tone::Goodbye => 0,
+            AdvertisementKind::Usual => settings.router_lifetime(),
+            AdvertisementKind::Goodbye => 0,
         },
         reachable_time: settings.reachable_time,
         retrans_timer: settings.retrans_timer,
@@ -102,13 +102,13 @@ fn header(settings: &Settings, tone: Tone, options: Vec<NdOption>) -> RouterAdve
     }
 }
 
-fn options(settings: &Settings, prefixes: &Prefixes, tone: Tone, now: Instant) -> Vec<NdOption> {
+fn options(settings: &Settings, prefixes: &Prefixes, tone: AdvertisementKind, now: Instant) -> Vec<NdOption> {
     let lifetime = |own: Option<u32>| match tone {
-        Tone::Usual => own.unwrap_or(settings.usual_lifetime()),
-        Tone::Goodbye => 0,
+        AdvertisementKind::Usual => own.unwrap_or(settings.usual_lifetime()),
+        AdvertisementKind::Goodbye => 0,
     };
     let mut options = Vec::new();
-    if tone == Tone::Usual {
+    if tone == AdvertisementKind::Usual {
         options.extend(settings.mtu.map(|mtu| NdOption::Mtu(u32::from(mtu))));
         options.extend(prefixes.information(now).map(NdOption::Prefix));
     }
@@ -124,7 +124,7 @@ fn options(settings: &Settings, prefixes: &Prefixes, tone: Tone, now: Instant) -
         let lifetime = ScaledLifetime::from_secs(lifetime(entry.lifetime));
         Pref64::new(entry.prefix, lifetime).ok().map(NdOption::Pref64)
     }));
-    if tone == Tone::Usual {
+    if tone == AdvertisementKind::Usual {
         options.extend(settings.captive_portal.clone().map(NdOption::CaptivePortal));
     }
     options

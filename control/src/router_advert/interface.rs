@@ -1,7 +1,7 @@
 //! The advertising interface: what comes in, what goes out, and when.
 
-use super::answers::{Answers, Asker, Entered};
-use super::contents::{Tone, advertisements};
+use super::answers::{Admission, Answers, Asker};
+use super::contents::{AdvertisementKind, advertisements};
 use super::prefixes::{Prefixes, StalePrefix};
 use super::schedule::Schedule;
 use crate::isatap;
@@ -14,7 +14,7 @@ use core::net::Ipv6Addr;
 use sixway_dataplane::Instant;
 use std::collections::VecDeque;
 
-use super::consistency::{Inconsistency, Told, compare};
+use super::consistency::{Inconsistency, ReportLimit, compare};
 use super::settings::{AdvertisedPrefix, Link, Setting, Settings, SettingsFault, Solicited};
 
 /// What became of a message that arrived.
@@ -74,7 +74,7 @@ pub struct RouterAdvert {
     answers: Answers,
     limit: AnswerLimit,
     out: VecDeque<Transmission>,
-    told: Told,
+    told: ReportLimit,
     counters: RouterAdvertCounters,
 }
 
@@ -104,7 +104,7 @@ impl RouterAdvert {
             answers: Answers::default(),
             limit: AnswerLimit::default(),
             out: VecDeque::new(),
-            told: Told::default(),
+            told: ReportLimit::default(),
             counters: RouterAdvertCounters::default(),
         })
     }
@@ -139,9 +139,9 @@ impl RouterAdvert {
         let Some(schedule) = &mut self.schedule else { return self.solicited_through_tunnel(now, asker) };
         if self.settings.solicited == Solicited::Unicast && !asker.address.is_unspecified() {
             match self.answers.enter(now, asker, &mut self.random) {
-                Entered::Waits => return Heard::Solicitation,
+                Admission::Waits => return Heard::Solicitation,
                 // One advertisement for all of them.
-                Entered::Full => {}
+                Admission::Full => {}
             }
         }
         schedule.solicit(now, &mut self.random);
@@ -155,8 +155,8 @@ impl RouterAdvert {
             return Heard::NotForUs;
         }
         match self.answers.enter(now, asker, &mut self.random) {
-            Entered::Waits => Heard::Solicitation,
-            Entered::Full => Heard::TooMany,
+            Admission::Waits => Heard::Solicitation,
+            Admission::Full => Heard::TooMany,
         }
     }
 
@@ -223,7 +223,8 @@ impl RouterAdvert {
     /// All packets of an advertisement to a host that asked, at once: unicast is not limited in its rate.
     fn answer(&mut self, now: Instant, asker: Asker) {
         let (source, destination) = (self.source(), asker.address);
-        for part in advertisements(&self.settings, &self.prefixes, &self.link, Tone::Usual, now) {
+        for part in advertisements(&self.settings, &self.prefixes, &self.link, AdvertisementKind::Usual, now)
+        {
             let message = Message::RouterAdvertisement(part).to_octets(source, destination);
             let outer_destination = asker.outer;
             self.out.push_back(Transmission { source, destination, outer_destination, message });
@@ -237,8 +238,8 @@ impl RouterAdvert {
             return None;
         }
         let tone = match self.phase {
-            Phase::Running => Tone::Usual,
-            Phase::Leaving(_) | Phase::Over => Tone::Goodbye,
+            Phase::Running => AdvertisementKind::Usual,
+            Phase::Leaving(_) | Phase::Over => AdvertisementKind::Goodbye,
         };
         let mut parts = advertisements(&self.settings, &self.prefixes, &self.link, tone, now);
         // Prefixes that have ended since may have made it shorter.

@@ -5,9 +5,9 @@ use super::offer::Offer;
 use super::surroundings::Surroundings;
 use super::translators::set_translators;
 use super::tunnels::{ends_of, kind, own_addresses, set_tunnels};
-use super::unoffered::{Mechanism, Unoffered, Why};
+use super::unoffered::{Mechanism, Unoffered, UnofferedReason};
 use crate::layout::{HOST4, KIND_ENGINE, KIND_NAT64, KIND_SIIT, Own, PORTS, RULES, Rule6, TUNNELS};
-use crate::slots::{Places, Slots};
+use crate::slots::{SlotAssignment, Slots};
 use core::net::{IpAddr, Ipv6Addr};
 use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
 use sixway_dataplane::mechanism::contract::Claims;
@@ -19,13 +19,13 @@ impl Offer {
     pub fn of(engine: &EngineConfig, around: &Surroundings) -> Self {
         let mut offer = Self::default();
         offer.set_surroundings(engine, around);
-        let mut stateless = around.not_plain.clone().map_or(Ok(()), |why| Err(Why::Routing(why)));
+        let mut stateless = around.not_plain.clone().map_or(Ok(()), |why| Err(UnofferedReason::Routing(why)));
         let places = places(engine, &around.slots);
         stateless = stateless.and(set_translators(&mut offer, engine, &places));
         // The programs know no IPv4 destination that goes into a tunnel.
         let takes_v4 = |tunnel: &TunnelConfig| !tunnel.claims().destinations4.is_empty();
         if engine.tunnels.iter().any(takes_v4) {
-            stateless = stateless.and(Err(Why::EngineAlone));
+            stateless = stateless.and(Err(UnofferedReason::EngineAlone));
         }
         offer.set_own(engine);
         set_tunnels(&mut offer, engine);
@@ -77,7 +77,11 @@ impl Offer {
     }
 
     /// Whose the IPv6 destinations are, longest prefix first, as `Engine::new` has it.
-    fn set_prefixes(&mut self, engine: &EngineConfig, places: &Places) -> Result<(), Why> {
+    fn set_prefixes(
+        &mut self,
+        engine: &EngineConfig,
+        places: &SlotAssignment,
+    ) -> Result<(), UnofferedReason> {
         let mut all: Vec<(Prefix6, u8, usize)> = Vec::new();
         all.extend(engine.nat64.iter().map(|one| (one.prefix.prefix(), KIND_NAT64, 0)));
         for (one, index) in engine.siit.iter().zip(places.stateless.iter().copied()) {
@@ -98,7 +102,7 @@ impl Offer {
         all.extend(others.map(|prefix| (prefix, KIND_ENGINE, 0)));
         all.sort_by_key(|(prefix, _, _)| core::cmp::Reverse(prefix.length()));
         if all.len() > RULES {
-            return Err(Why::TooMany { what: "IPv6 prefixes of all mechanisms", room: RULES });
+            return Err(UnofferedReason::TooMany { what: "IPv6 prefixes of all mechanisms", room: RULES });
         }
         self.rules.config.rules_count = all.len() as u8;
         for (place, (prefix, kind, index)) in self.rules.config.rules.iter_mut().zip(all) {
@@ -109,13 +113,13 @@ impl Offer {
     }
 
     /// Mechanisms of other kinds are the engine's. Their destinations are known; whose packets are claimed by anything else is not found out here.
-    fn set_others(&mut self, engine: &EngineConfig) -> Result<(), Why> {
+    fn set_others(&mut self, engine: &EngineConfig) -> Result<(), UnofferedReason> {
         let mut result = Ok(());
         for other in &engine.others {
-            self.refuse(Mechanism::Other(other.kind()), Why::EngineAlone);
+            self.refuse(Mechanism::Other(other.kind()), UnofferedReason::EngineAlone);
             let Claims { destinations6: _, destinations4, inside6, names, rest4 } = other.claims();
             if !destinations4.is_empty() || !inside6.is_empty() || names || rest4 {
-                result = Err(Why::OthersSources(other.kind()));
+                result = Err(UnofferedReason::OthersSources(other.kind()));
             }
         }
         result
@@ -127,7 +131,7 @@ impl Offer {
     }
 
     /// Leaves every stateless mechanism to the engine.
-    fn refuse_stateless(&mut self, engine: &EngineConfig, why: &Why) {
+    fn refuse_stateless(&mut self, engine: &EngineConfig, why: &UnofferedReason) {
         self.rules.config.has_stateless = 0;
         let known = core::mem::take(&mut self.unoffered);
         self.unoffered = known
@@ -143,7 +147,7 @@ impl Offer {
 }
 
 /// Where the translators are.
-fn places(engine: &EngineConfig, before: &Slots) -> Places {
+fn places(engine: &EngineConfig, before: &Slots) -> SlotAssignment {
     let stateful: Vec<_> =
         engine.nat64.iter().map(|nat64| Identity::of_nat64(nat64.prefix.prefix())).collect();
     before.place(&stateful, engine.siit.len())

@@ -1,9 +1,9 @@
 //! Explicit address mappings as the programs' tables have them.
 
-use super::unoffered::Why;
+use super::unoffered::UnofferedReason;
 use crate::layout::Eam;
 use crate::settings::{Rules, Table};
-use crate::slots::Places;
+use crate::slots::SlotAssignment;
 use sixway_dataplane::engine::EngineConfig;
 use sixway_wire::{Prefix4, Prefix6};
 
@@ -13,10 +13,14 @@ pub const EAM_ROWS: usize = 131_072;
 /// Key and value as a table has them.
 type Row = (Vec<u8>, Vec<u8>);
 
-pub(super) fn set_mappings(rules: &mut Rules, engine: &EngineConfig, places: &Places) -> Result<(), Why> {
+pub(super) fn set_mappings(
+    rules: &mut Rules,
+    engine: &EngineConfig,
+    places: &SlotAssignment,
+) -> Result<(), UnofferedReason> {
     let count: usize = engine.siit.iter().map(|siit| siit.eam.len()).sum();
     if count > EAM_ROWS {
-        return Err(Why::TooMany { what: "explicit address mappings", room: EAM_ROWS });
+        return Err(UnofferedReason::TooMany { what: "explicit address mappings", room: EAM_ROWS });
     }
     let (mut eam4, mut eam6) = (Vec::new(), Vec::with_capacity(count));
     for (siit, slot) in engine.siit.iter().zip(&places.stateless) {

@@ -1,7 +1,7 @@
 //! Lists of tunnels, as parts of arrays that all share.
 
 use super::header_form::{word, words};
-use super::unoffered::Why;
+use super::unoffered::UnofferedReason;
 use crate::layout::{ADDRESSES4, Config, NETWORKS4, Network4, PREFIXES6, Prefix6 as Place6};
 use core::net::Ipv4Addr;
 use sixway_wire::{Prefix4, Prefix6};
@@ -18,19 +18,19 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    pub(super) fn prefixes(&mut self, list: &[Prefix6]) -> Result<Span, Why> {
+    pub(super) fn prefixes(&mut self, list: &[Prefix6]) -> Result<Span, UnofferedReason> {
         let places: Vec<_> = list.iter().map(|prefix| place(*prefix)).collect();
         append(&mut self.prefixes, &places, PREFIXES6, "prefixes of tunnels")
     }
 
-    pub(super) fn networks(&mut self, list: &[Prefix4]) -> Result<Span, Why> {
+    pub(super) fn networks(&mut self, list: &[Prefix4]) -> Result<Span, UnofferedReason> {
         let network =
             |prefix: &Prefix4| Network4 { bits: word(prefix.address()), mask: prefix.mask().to_be() };
         let places: Vec<_> = list.iter().map(network).collect();
         append(&mut self.networks, &places, NETWORKS4, "IPv4 networks of tunnels")
     }
 
-    pub(super) fn addresses(&mut self, list: &[Ipv4Addr]) -> Result<Span, Why> {
+    pub(super) fn addresses(&mut self, list: &[Ipv4Addr]) -> Result<Span, UnofferedReason> {
         let places: Vec<_> = list.iter().copied().map(word).collect();
         append(&mut self.addresses, &places, ADDRESSES4, "relays and routers of tunnels")
     }
@@ -53,13 +53,13 @@ fn append<T: Copy + PartialEq>(
     list: &[T],
     room: usize,
     what: &'static str,
-) -> Result<Span, Why> {
+) -> Result<Span, UnofferedReason> {
     if list.is_empty() {
         return Ok([0, 0]);
     }
     let first = match array.windows(list.len()).position(|window| window == list) {
         Some(first) => first,
-        None if array.len() + list.len() > room => return Err(Why::TooMany { what, room }),
+        None if array.len() + list.len() > room => return Err(UnofferedReason::TooMany { what, room }),
         None => {
             array.extend_from_slice(list);
             array.len() - list.len()

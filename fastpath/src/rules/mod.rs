@@ -16,7 +16,7 @@ mod unoffered;
 pub use eam::EAM_ROWS;
 pub use offer::Offer;
 pub use surroundings::Surroundings;
-pub use unoffered::{Mechanism, Unoffered, Why};
+pub use unoffered::{Mechanism, Unoffered, UnofferedReason};
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! The programs' constants, and what they leave to the engine.
 
-use super::unoffered::{Mechanism, Unoffered, Why};
+use super::unoffered::{Mechanism, Unoffered, UnofferedReason};
 use crate::settings::Rules;
 
 /// What the fast path carries of a configuration.
@@ -14,7 +14,7 @@ pub struct Offer {
 
 impl Offer {
     /// Leaves a mechanism to the engine.
-    pub(super) fn refuse(&mut self, mechanism: Mechanism, why: Why) {
+    pub(super) fn refuse(&mut self, mechanism: Mechanism, why: UnofferedReason) {
         self.unoffered.push(Unoffered { mechanism, why });
     }
 }

@@ -12,7 +12,7 @@ pub struct Surroundings {
     pub tun_mtu: u16,
     /// The interfaces that packets come in by; at most [`PORTS`].
     pub ports: Vec<Port>,
-    /// Why the kernel's routes cannot be remembered by the destination alone; `None`: they can.
+    /// UnofferedReason the kernel's routes cannot be remembered by the destination alone; `None`: they can.
     pub not_plain: Option<String>,
     /// Ticks after which an idle TCP flow's packets are left to the engine.
     pub idle_tcp: u32,

@@ -306,7 +306,10 @@ fn the_dynamic_pools_hosts_are_said_to_be_left_out_and_the_rest_is_carried() {
         ..siit("2001:db8:64::/96")
     };
     let offer = offer(&EngineConfig { siit: vec![config], ..EngineConfig::default() });
-    assert_eq!(offer.unoffered, [Unoffered { mechanism: Mechanism::Siit(0), why: Why::DynamicPool }]);
+    assert_eq!(
+        offer.unoffered,
+        [Unoffered { mechanism: Mechanism::Siit(0), why: UnofferedReason::DynamicPool }]
+    );
     assert_eq!(offer.rules.config.has_stateless, 1);
     let [four, six] = &offer.rules.tables[..] else { panic!() };
     let pool = [&56_u32.to_ne_bytes()[..], &[0, 0, 0, 0, 203, 0, 113, 0]].concat();

@@ -3,12 +3,12 @@
 use super::eam::set_mappings;
 use super::header_form::header_byte;
 use super::offer::Offer;
-use super::unoffered::{Mechanism, Why};
+use super::unoffered::{Mechanism, UnofferedReason};
 use crate::layout::{
     HAIRPIN_INTRINSIC, HAIRPIN_OFF, HAIRPIN_SIMPLE, KIND_NAT64, KIND_NONE, KIND_SIIT, POOLS, Pool4,
     TRANSLATORS, Translator,
 };
-use crate::slots::Places;
+use crate::slots::SlotAssignment;
 use sixway_dataplane::engine::EngineConfig;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
@@ -18,7 +18,11 @@ use sixway_dataplane::translate::address::Rfc6052;
 use sixway_wire::Prefix4;
 
 /// Puts translators where they are to be. An error: no stateless mechanism can be carried, for what is whose could not be said.
-pub(super) fn set_translators(offer: &mut Offer, engine: &EngineConfig, places: &Places) -> Result<(), Why> {
+pub(super) fn set_translators(
+    offer: &mut Offer,
+    engine: &EngineConfig,
+    places: &SlotAssignment,
+) -> Result<(), UnofferedReason> {
     let config = &mut offer.rules.config;
     for (nat64, slot) in engine.nat64.iter().zip(&places.stateful) {
         let Some(slot) = *slot else { continue };
@@ -35,7 +39,7 @@ pub(super) fn set_translators(offer: &mut Offer, engine: &EngineConfig, places: 
     config.siit_count = engine.siit.len() as u8;
     config.has_stateful = u8::from(places.stateful.iter().any(Option::is_some));
     for (index, _) in engine.siit.iter().enumerate().filter(|(_, siit)| siit.dynamic_pool.is_some()) {
-        offer.refuse(Mechanism::Siit(index), Why::DynamicPool);
+        offer.refuse(Mechanism::Siit(index), UnofferedReason::DynamicPool);
     }
     for (index, _) in places.stateful.iter().enumerate().filter(|(_, slot)| slot.is_none()) {
         offer.refuse(Mechanism::Nat64(index), too_many_translators());
@@ -49,9 +53,9 @@ pub(super) fn set_translators(offer: &mut Offer, engine: &EngineConfig, places: 
 
 /// A translator whose pool finds no room keeps those flows that only leave; without all pools known, no IPv4 destination can be
 /// said to be a stateless translator's.
-fn set_pools(offer: &mut Offer, engine: &EngineConfig) -> Result<(), Why> {
+fn set_pools(offer: &mut Offer, engine: &EngineConfig) -> Result<(), UnofferedReason> {
     let mut pools: Vec<Pool4> = Vec::new();
-    let too_many = Why::TooMany { what: "IPv4 prefixes in pools", room: POOLS };
+    let too_many = UnofferedReason::TooMany { what: "IPv4 prefixes in pools", room: POOLS };
     let mut result = Ok(());
     for (index, nat64) in engine.nat64.iter().enumerate() {
         let places = nat64.pool.addresses.iter().map(|prefix| pool(*prefix, engine));
@@ -111,6 +115,6 @@ fn translator(kind: u8, prefix: Option<&Rfc6052>, policy: &Policy, mtu6: u16) ->
 }
 
 /// More translators than there is room for.
-const fn too_many_translators() -> Why {
-    Why::TooMany { what: "translators", room: TRANSLATORS }
+const fn too_many_translators() -> UnofferedReason {
+    UnofferedReason::TooMany { what: "translators", room: TRANSLATORS }
 }

@@ -3,7 +3,7 @@
 use super::header_form::{header_byte, word};
 use super::lists::Lists;
 use super::offer::Offer;
-use super::unoffered::{Mechanism, Why};
+use super::unoffered::{Mechanism, UnofferedReason};
 use crate::layout::{HOST4, KIND_ENGINE, ROLE_HOST, ROLE_RELAY, ROLE_ROUTER, TUNNELS, Tunnel};
 use core::net::{IpAddr, Ipv4Addr};
 use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
@@ -61,7 +61,7 @@ pub(super) fn ends_of(engine: &EngineConfig) -> impl Iterator<Item = TunnelEnds>
 
 pub(super) fn set_tunnels(offer: &mut Offer, engine: &EngineConfig) {
     let mut lists = Lists::default();
-    let mut refused: Vec<(usize, Why)> = Vec::new();
+    let mut refused: Vec<(usize, UnofferedReason)> = Vec::new();
     for (index, config) in engine.tunnels.iter().enumerate() {
         match tunnel(index, config, engine, &mut lists) {
             Ok(tunnel) => offer.rules.config.tunnels[index] = tunnel,
@@ -76,7 +76,7 @@ pub(super) fn set_tunnels(offer: &mut Offer, engine: &EngineConfig) {
         let Some(local) = config.local().filter(|_| is_known) else { continue };
         if refused.iter().any(|(other, _)| engine.tunnels[*other].local() == Some(local)) {
             offer.rules.config.tunnels[index] = Tunnel::zero();
-            offer.refuse(Mechanism::Tunnel(index), Why::SharesEnd(local));
+            offer.refuse(Mechanism::Tunnel(index), UnofferedReason::SharesEnd(local));
         }
     }
     for (index, why) in refused {
@@ -90,12 +90,12 @@ fn tunnel(
     config: &TunnelConfig,
     engine: &EngineConfig,
     lists: &mut Lists,
-) -> Result<Tunnel, Why> {
+) -> Result<Tunnel, UnofferedReason> {
     if index >= TUNNELS {
-        return Err(Why::TooMany { what: "tunnels", room: TUNNELS });
+        return Err(UnofferedReason::TooMany { what: "tunnels", room: TUNNELS });
     }
     if own_addresses(engine).len() > HOST4 {
-        return Err(Why::TooMany { what: "IPv4 addresses of this host", room: HOST4 });
+        return Err(UnofferedReason::TooMany { what: "IPv4 addresses of this host", room: HOST4 });
     }
     let mut made = by_policy(&config.tunnel_policy(), engine.limits.mtu4);
     made.kind = kind(config);
@@ -112,7 +112,7 @@ fn tunnel(
     if let TunnelConfig::Isatap(config) = config {
         return isatap(config, lists, made);
     }
-    Err(Why::EngineAlone)
+    Err(UnofferedReason::EngineAlone)
 }
 
 /// RFC 4213 §3.2 where nothing was learnt of the path, as the engine's `tunnel_room`.
@@ -139,7 +139,11 @@ fn by_policy(policy: &TunnelPolicy, mtu4: u16) -> Tunnel {
     }
 }
 
-fn configured(config: &ConfiguredConfig, lists: &mut Lists, mut made: Tunnel) -> Result<Tunnel, Why> {
+fn configured(
+    config: &ConfiguredConfig,
+    lists: &mut Lists,
+    mut made: Tunnel,
+) -> Result<Tunnel, UnofferedReason> {
     // A name may lead anywhere.
     made.remote = config.remote.filter(|remote| !is_martian4(*remote)).map_or(0, word);
     made.strict = u8::from(config.strict_sources);
@@ -149,7 +153,11 @@ fn configured(config: &ConfiguredConfig, lists: &mut Lists, mut made: Tunnel) ->
     Ok(made)
 }
 
-fn six_to_four(config: &SixToFourConfig, lists: &mut Lists, mut made: Tunnel) -> Result<Tunnel, Why> {
+fn six_to_four(
+    config: &SixToFourConfig,
+    lists: &mut Lists,
+    mut made: Tunnel,
+) -> Result<Tunnel, UnofferedReason> {
     made.role = match config.role {
         six_to_four::Role::Host => ROLE_HOST,
         six_to_four::Role::Router => ROLE_ROUTER,
@@ -165,7 +173,12 @@ fn six_to_four(config: &SixToFourConfig, lists: &mut Lists, mut made: Tunnel) ->
     Ok(made)
 }
 
-fn six_rd(config: &SixRdConfig, number: u8, lists: &mut Lists, mut made: Tunnel) -> Result<Tunnel, Why> {
+fn six_rd(
+    config: &SixRdConfig,
+    number: u8,
+    lists: &mut Lists,
+    mut made: Tunnel,
+) -> Result<Tunnel, UnofferedReason> {
     let domain = config.domain;
     let mut refused = broadcasts(&config.subnets);
     match config.role {
@@ -190,7 +203,7 @@ fn six_rd(config: &SixRdConfig, number: u8, lists: &mut Lists, mut made: Tunnel)
     Ok(made)
 }
 
-fn isatap(config: &IsatapConfig, lists: &mut Lists, mut made: Tunnel) -> Result<Tunnel, Why> {
+fn isatap(config: &IsatapConfig, lists: &mut Lists, mut made: Tunnel) -> Result<Tunnel, UnofferedReason> {
     let acceptable = Acceptable::new(Scope::Network, &config.subnets);
     let routers = config.routers.iter().copied().filter(|router| acceptable.check(*router).is_ok());
     let routers: Vec<Ipv4Addr> = routers.collect();

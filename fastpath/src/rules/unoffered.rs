@@ -17,9 +17,9 @@ pub enum Mechanism {
     Other(Kind),
 }
 
-/// Why a mechanism is left to the engine.
+/// UnofferedReason a mechanism is left to the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum UnofferedReason {
     /// There is no room for so many.
     TooMany {
         /// What there are too many of.
@@ -39,7 +39,7 @@ pub enum Why {
     OthersSources(Kind),
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for UnofferedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooMany { what, room } => write!(f, "too many {what}; the fast path has room for {room}"),
@@ -63,6 +63,6 @@ impl fmt::Display for Why {
 pub struct Unoffered {
     /// Which one.
     pub mechanism: Mechanism,
-    /// Why.
-    pub why: Why,
+    /// UnofferedReason.
+    pub why: UnofferedReason,
 }

@@ -23,18 +23,18 @@ type Key = [u8; 4];
 /// The program's `struct taken`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct TakenHere {
+struct CounterEntry {
     packets: u64,
     octets: u64,
 }
 
 // SAFETY: two numbers without padding, for which any octets are a value.
-unsafe impl Pod for TakenHere {}
+unsafe impl Pod for CounterEntry {}
 
 /// The program's `struct own`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct OwnHere {
+struct OwnAddressEntry {
     tunnels: u8,
     ranges: u8,
     first: [u16; RANGES],
@@ -42,9 +42,9 @@ struct OwnHere {
 }
 
 // SAFETY: numbers without padding (two octets, then pairs of them), for which any octets are a value.
-unsafe impl Pod for OwnHere {}
+unsafe impl Pod for OwnAddressEntry {}
 
-impl OwnHere {
+impl OwnAddressEntry {
     /// With what is taken of one address, perhaps by several.
     fn add(&mut self, own: &OwnAddress) -> Result<(), SteeringError> {
         self.tunnels |= u8::from(own.tunnels);
@@ -67,7 +67,7 @@ pub struct Steering {
     /// Holds the program, and with it what hangs at the interfaces.
     program: Ebpf,
     hook: Hook,
-    addresses: BTreeMap<Ipv4Addr, OwnHere>,
+    addresses: BTreeMap<Ipv4Addr, OwnAddressEntry>,
 }
 
 impl Steering {
@@ -135,7 +135,7 @@ impl Steering {
     /// # Errors
     /// More than [`ADDRESSES`], more than [`RANGES`] of one, or what the kernel said; some may have been replaced then.
     pub fn set_addresses(&mut self, addresses: &[OwnAddress]) -> Result<(), SteeringError> {
-        let mut wanted: BTreeMap<Ipv4Addr, OwnHere> = BTreeMap::new();
+        let mut wanted: BTreeMap<Ipv4Addr, OwnAddressEntry> = BTreeMap::new();
         for own in addresses {
             wanted.entry(own.address).or_default().add(own)?;
         }
@@ -144,7 +144,7 @@ impl Steering {
         }
         let failed = |error| SteeringError::new("write the local addresses".into(), error);
         let Some(map) = self.program.map_mut("addresses") else { return Err(strange("addresses")) };
-        let mut map: HashMap<&mut MapData, Key, OwnHere> = HashMap::try_from(map).map_err(failed)?;
+        let mut map: HashMap<&mut MapData, Key, OwnAddressEntry> = HashMap::try_from(map).map_err(failed)?;
         for gone in self.addresses.keys().filter(|address| !wanted.contains_key(*address)) {
             map.remove(&gone.octets()).map_err(failed)?;
         }
@@ -157,7 +157,7 @@ impl Steering {
 
     /// What was taken since attaching.
     pub fn counters(&self) -> Taken {
-        let map = self.program.map("counters").map(PerCpuArray::<&MapData, TakenHere>::try_from);
+        let map = self.program.map("counters").map(PerCpuArray::<&MapData, CounterEntry>::try_from);
         let Some(Ok(map)) = map else { return Taken::default() };
         let Ok(shares) = map.get(&0, 0) else { return Taken::default() };
         shares.iter().fold(Taken::default(), |sum, share| Taken {

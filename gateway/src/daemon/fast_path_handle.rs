@@ -1,6 +1,6 @@
 //! The running fast path: its counters for the admin API, and its removal.
 
-use sixway_fastpath::{Counts, FastPath, FastPathError, Place};
+use sixway_fastpath::{AttachPoint, Counts, FastPath, FastPathError};
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -64,7 +64,7 @@ impl FastPathHandle {
         let fast_path = self.lock();
         let Some(fast_path) = fast_path.as_ref() else { return "off".into() };
         let place = |it: &sixway_fastpath::Attached| {
-            let how = if it.place == Place::Xdp { "XDP" } else { "tc" };
+            let how = if it.place == AttachPoint::Xdp { "XDP" } else { "tc" };
             let why = if it.why.is_empty() { String::new() } else { format!(" ({})", it.why) };
             format!("{} {how}{why}", it.interface)
         };
@@ -98,7 +98,7 @@ impl FastPathHandle {
             return "engine";
         };
         let attached = fast_path.attached();
-        let xdp = attached.iter().filter(|it| it.place == Place::Xdp).count();
+        let xdp = attached.iter().filter(|it| it.place == AttachPoint::Xdp).count();
         match xdp {
             0 => "fast (tc)",
             all if all == attached.len() => "fast (xdp)",

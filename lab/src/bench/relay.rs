@@ -1,8 +1,8 @@
 //! Real packets through a 6to4 relay: small ones beside NAT64 over the same kind of device and beside the kernel's forwarding, and bulk TCP
-//! beside the same relay without super-frames. All stand ready, and they are measured in turn, round by round, as on the wire.
+//! beside the same relay without GSO packets. All stand ready, and they are measured in turn, round by round, as on the wire.
 //!
 //! This machine's kernel need not know 6to4. Small packets are wrapped and swallowed by a raw socket of the client; for TCP the client is a
-//! 6to4 host by a Sixway of its own, which always has its super-frames, so only the relay differs.
+//! 6to4 host by a Sixway of its own, which always has its GSO packets, so only the relay differs.
 
 use super::{Figure, Options, Section, Target};
 use crate::failure::{Asking as _, Result};
@@ -12,7 +12,7 @@ use crate::namespace::command;
 use crate::packet;
 use crate::probe::cpu::{cpus, process_cpu};
 use crate::probe::{BulkServer, Direction, PAYLOAD, SmallUdp, flooded, open, serve_bulk, small_udp};
-use crate::six_to_four::{RELAY, Relay, SERVER, SITE, Ways};
+use crate::six_to_four::{RELAY, Relay, RelayOptions, SERVER, SITE};
 use crate::sixway::sixway;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub fn run(options: &Options) -> Result<Vec<Section>> {
 }
 
 fn small(options: &Options, seconds: Duration) -> Result<Section> {
-    let relay = Relay::start(Ways::default())?;
+    let relay = Relay::start(RelayOptions::default())?;
     let nat64 = Forwarder::Nat64.start_on_one_core()?;
     let kernel = Forwarder::Kernel.start()?;
     for host in ["client", "server"] {
@@ -147,8 +147,8 @@ fn transfer(
 }
 
 fn bulk(options: &Options, seconds: Duration) -> Result<Section> {
-    let without = Ways { super_frames: false, ..Ways::default() };
-    let relays = [Relay::start_with_site(Ways::default())?, Relay::start_with_site(without)?];
+    let without = RelayOptions { gso: false, ..RelayOptions::default() };
+    let relays = [Relay::start_with_site(RelayOptions::default())?, Relay::start_with_site(without)?];
     let servers =
         relays.iter().map(|relay| serve_bulk(&relay.network, "server")).collect::<Result<Vec<_>>>()?;
     let mut rounds: [[Vec<(f64, f64)>; 2]; 2] = Default::default();
@@ -163,7 +163,7 @@ fn bulk(options: &Options, seconds: Duration) -> Result<Section> {
     let mut figures = Vec::new();
     for ((way, (_, arrow)), least) in WAYS.into_iter().enumerate().zip([2.0, 1.1]) {
         let [with, without] = [&rounds[0][way], &rounds[1][way]];
-        for (name, rounds) in [("super-frames", with), ("without", without)] {
+        for (name, rounds) in [("GSO packets", with), ("without", without)] {
             let gigabits = rounds.iter().map(|round| round.0).collect();
             figures.push(Figure::new(format!("{arrow}, {name}"), "Gbit/s", gigabits));
             let cpu = rounds.iter().map(|round| round.1).collect();
@@ -180,7 +180,7 @@ fn bulk(options: &Options, seconds: Duration) -> Result<Section> {
     Ok(Section {
         title: "TCP through a 6to4 relay",
         how: format!(
-            "iperf3, one stream; {} CPUs, one worker each. The client is a 6to4 host by a Sixway of its own with super-frames, which takes its share \
+            "iperf3, one stream; {} CPUs, one worker each. The client is a 6to4 host by a Sixway of its own with GSO packets, which takes its share \
              of the CPUs and bounds the rate: the target stands beside what the relay carries in a second of its own CPU time. A packet is {SEGMENT} \
              octets of payload.",
             cpus()

@@ -131,7 +131,7 @@ pub type Answer = [u8; 8];
 
 /// What arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct SinkCounts {
     /// Frames.
     pub packets: u64,
     /// Their octets.
@@ -154,12 +154,12 @@ impl Sink {
     }
 
     /// What arrived since it was attached.
-    pub fn seen(&self) -> Result<Seen> {
+    pub fn seen(&self) -> Result<SinkCounts> {
         let map = self.programs.map("seen").ok_or_else(|| strange("seen"))?;
         let map: Array<&MapData, [u64; 4]> = Array::try_from(map).map_err(|error| refused("seen", &error))?;
         let [packets, octets, firsts, noted] =
             map.get(&0, 0).map_err(|error| refused("reading the sink", &error))?;
-        Ok(Seen { packets, octets, firsts, noted })
+        Ok(SinkCounts { packets, octets, firsts, noted })
     }
 
     /// The answers that were noted.
@@ -182,11 +182,11 @@ impl Sink {
 }
 
 /// A program that sends on by one device whatever comes in by another.
-pub struct Onward {
+pub struct Redirector {
     _programs: Ebpf,
 }
 
-impl Onward {
+impl Redirector {
     /// Hangs it at a device of a host.
     pub fn attach(object: &Path, host: &Namespace, device: &str, out: &str) -> Result<Self> {
         let out = host.enter(|| if_nametoindex(out))?.asking(|| format!("looking for {out}"))?;

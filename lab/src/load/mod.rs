@@ -9,6 +9,6 @@ mod option;
 mod raw_socket;
 
 pub use flood::{Flood, Train, flood, thread_cpu};
-pub use frames::{Answer, Frames, Onward, Pattern, Seen, Sink, compile};
+pub use frames::{Answer, Frames, Pattern, Redirector, Sink, SinkCounts, compile};
 pub use option::{Pmtu, path_mtu_discovery, segment_size, without_checksum};
 pub use raw_socket::{discard_all, icmpv6_socket, tunnel_socket};

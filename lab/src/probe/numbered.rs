@@ -58,7 +58,7 @@ pub struct Packet {
 
 /// One direction's packets in their order.
 #[derive(Clone, Debug, Default)]
-pub struct Way {
+pub struct DirectionLog {
     /// Those that the kernel took.
     pub sent: Vec<Packet>,
     /// Those that came out.
@@ -67,14 +67,14 @@ pub struct Way {
 
 /// A stream that has ended.
 #[derive(Clone, Debug, Default)]
-pub struct Account {
+pub struct StreamReport {
     /// From the client.
-    pub up: Way,
+    pub up: DirectionLog,
     /// The answers.
-    pub down: Way,
+    pub down: DirectionLog,
 }
 
-impl Way {
+impl DirectionLog {
     /// Packets that did not arrive.
     pub fn lost(&self) -> usize {
         self.missing().len()
@@ -122,7 +122,7 @@ impl Way {
     }
 }
 
-impl Account {
+impl StreamReport {
     /// Packets lost, up and down.
     pub fn lost(&self) -> [usize; 2] {
         [self.up.lost(), self.down.lost()]
@@ -144,8 +144,8 @@ pub struct Numbered {
     begun: Instant,
     stop: Arc<AtomicBool>,
     all_arrived: Arc<AtomicBool>,
-    client: JoinHandle<Result<Way>>,
-    server: JoinHandle<Result<Way>>,
+    client: JoinHandle<Result<DirectionLog>>,
+    server: JoinHandle<Result<DirectionLog>>,
 }
 
 impl Numbered {
@@ -177,19 +177,19 @@ impl Numbered {
     }
 
     /// Stops sending, waits for what is under way, and gives the account.
-    pub fn end(self) -> Result<Account> {
+    pub fn end(self) -> Result<StreamReport> {
         self.stop.store(true, Ordering::Relaxed);
         std::thread::sleep(LAST);
         self.all_arrived.store(true, Ordering::Relaxed);
-        let join = |thread: JoinHandle<Result<Way>>| {
+        let join = |thread: JoinHandle<Result<DirectionLog>>| {
             thread
                 .join()
                 .unwrap_or_else(|_| Err(Failure::Unexpected("a stream's thread panicked".to_owned())))
         };
         let (client, server) = (join(self.client)?, join(self.server)?);
-        let up = Way { sent: client.sent, arrived: server.arrived };
-        let down = Way { sent: server.sent, arrived: client.arrived };
-        Ok(Account { up, down })
+        let up = DirectionLog { sent: client.sent, arrived: server.arrived };
+        let down = DirectionLog { sent: server.sent, arrived: client.arrived };
+        Ok(StreamReport { up, down })
     }
 }
 
@@ -225,7 +225,7 @@ struct Client {
     per_second: u32,
     octets: Vec<u8>,
     target: SocketAddr,
-    way: Way,
+    way: DirectionLog,
 }
 
 impl Client {
@@ -237,11 +237,11 @@ impl Client {
         }
         let numbers = vec![0; sockets.len()];
         let octets = vec![FILL; plan.octets.max(HEAD)];
-        let (per_second, target, way) = (plan.per_second, plan.target, Way::default());
+        let (per_second, target, way) = (plan.per_second, plan.target, DirectionLog::default());
         Ok(Self { sockets, numbers, epoll, begun, per_second, octets, target, way })
     }
 
-    fn run(mut self, stop: &AtomicBool, all_arrived: &AtomicBool) -> Result<Way> {
+    fn run(mut self, stop: &AtomicBool, all_arrived: &AtomicBool) -> Result<DirectionLog> {
         let start = self.begun.elapsed();
         let mut due = 0;
         while !all_arrived.load(Ordering::Relaxed) {
@@ -297,10 +297,10 @@ struct Server {
 
 impl Server {
     /// Answers each packet with one of the flow's numbers on the way back.
-    fn run(mut self, all_arrived: &AtomicBool) -> Result<Way> {
+    fn run(mut self, all_arrived: &AtomicBool) -> Result<DirectionLog> {
         let wait = Some(Duration::from_millis(20));
         self.socket.set_read_timeout(wait).asking(|| "setting a time limit".to_owned())?;
-        let mut way = Way::default();
+        let mut way = DirectionLog::default();
         let mut octets = [0; 2_048];
         while !all_arrived.load(Ordering::Relaxed) {
             let Ok((length, from)) = self.socket.recv_from(&mut octets) else { continue };
@@ -333,18 +333,22 @@ mod tests {
     fn what_is_missing_late_or_in_order_is_told_apart() {
         let sent: Vec<_> = (0..4).flat_map(|number| [packet(0, number), packet(1, number)]).collect();
         let mut arrived = sent.clone();
-        let whole = Way { sent: sent.clone(), arrived: arrived.clone() };
+        let whole = DirectionLog { sent: sent.clone(), arrived: arrived.clone() };
         assert_eq!((whole.lost(), whole.reordered(), whole.outage()), (0, 0, Duration::ZERO));
         arrived.swap(2, 3);
-        assert_eq!(Way { sent: sent.clone(), arrived: arrived.clone() }.reordered(), 0, "of two flows");
+        assert_eq!(
+            DirectionLog { sent: sent.clone(), arrived: arrived.clone() }.reordered(),
+            0,
+            "of two flows"
+        );
         arrived.swap(2, 5);
-        assert_eq!(Way { sent: sent.clone(), arrived: arrived.clone() }.reordered(), 1);
+        assert_eq!(DirectionLog { sent: sent.clone(), arrived: arrived.clone() }.reordered(), 1);
         arrived.retain(|packet| packet.flow == 1 || packet.number == 0);
-        let way = Way { sent, arrived };
+        let way = DirectionLog { sent, arrived };
         assert_eq!((way.lost(), way.outage()), (3, Duration::from_millis(2)));
         assert_eq!(way.flows_that_moved(), 0);
         let elsewhere = Packet { other: SocketAddr::new(HERE.ip(), 2), ..packet(1, 9) };
-        assert_eq!(Way { arrived: vec![packet(1, 8), elsewhere], ..way }.flows_that_moved(), 1);
+        assert_eq!(DirectionLog { arrived: vec![packet(1, 8), elsewhere], ..way }.flows_that_moved(), 1);
     }
 
     #[test]

@@ -255,7 +255,7 @@ fn of(mode: &Mode) -> impl Fn(Failure) -> Failure {
     move |failure| Failure::Unexpected(format!("{what}: {failure}"))
 }
 
-/// With super-frames, and then without, so that tcpdump sees every packet as it is.
+/// With GSO packets, and then without, so that tcpdump sees every packet as it is.
 fn everything_passes() -> Result<()> {
     let network = network()?;
     let peer = start_peer(&network)?;

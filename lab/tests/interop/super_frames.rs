@@ -1,4 +1,4 @@
-//! Super-frames of the kernel's own making, large segments with DF clear among them: all of it arrives, and no checksum is wrong.
+//! GSO packets of the kernel's own making, large segments with DF clear among them: all of it arrives, and no checksum is wrong.
 
 use crate::Interop;
 use crate::counters::{counter, no_checksum_is_wrong};
@@ -77,7 +77,7 @@ fn datagrams_arrive(forwarder: Forwarder) -> Result<()> {
     }
     assert!(
         counter(&running.network, "segments.made")? > 0,
-        "super-frames with DF clear are cut where their segments are too large"
+        "GSO packets with DF clear are cut where their segments are too large"
     );
     no_checksum_is_wrong(&running.network)
 }

@@ -1,6 +1,6 @@
 //! What the kernel's receive offload (GRO) made of tunnel packets, read back from the packet alone.
 //!
-//! A raw socket hands over super-frames without a word: up to 64 KiB of TCP with one set of headers, no segment size, and
+//! A raw socket hands over GSO packets without a word: up to 64 KiB of TCP with one set of headers, no segment size, and
 //! the transport checksum unfinished. That checksum is the sign: it equals the sum of the pseudo-header.
 //!
 //! The sign cannot mislead. A finished checksum that happens to equal the pseudo-header's sum is finished once more to the very
@@ -18,7 +18,7 @@ const IPV6_MINIMUM_MTU: usize = 1_280;
 /// The largest IPv4 packet of an Ethernet: a longer one with an unfinished checksum was put together from several.
 const WIRE_PACKET: usize = 1_500;
 
-/// TCP flags (RFC 9293 §3.1) that no super-frame bears: the kernel joins no such segments.
+/// TCP flags (RFC 9293 §3.1) that no GSO packet bears: the kernel joins no such segments.
 const NEVER_JOINED: u8 = SYN | RST | URG;
 
 /// What can be said of a packet from a raw socket.
@@ -32,7 +32,7 @@ pub enum Reading {
 
 /// Reads the signs of a tunnel packet.
 ///
-/// A TCP super-frame may be cut anew wherever we please: TCP is a stream of octets, a receiver takes its segments in any
+/// A TCP GSO packet may be cut anew wherever we please: TCP is a stream of octets, a receiver takes its segments in any
 /// division (RFC 9293 §3.4), and cutting moves PSH, FIN and CWR to where they belong. The size chosen is the one that
 /// every IPv6 link carries; that the sender's own segments were larger costs some headers, that they were smaller nothing.
 pub fn reading(packet: &[u8]) -> Reading {
@@ -50,7 +50,7 @@ pub fn reading(packet: &[u8]) -> Reading {
     Reading::Packet(Offload { segments: segments(packet, transport), ..partial })
 }
 
-/// How a TCP super-frame is to be cut; `None` for a packet that cannot be one.
+/// How a TCP GSO packet is to be cut; `None` for a packet that cannot be one.
 fn segments(packet: &[u8], transport: Transport) -> Option<Segments> {
     let header = transport.header_length(packet, SegmentKind::Tcp)?;
     let flags = *packet.get(transport.at + 13)?;
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tcp_super_frame_is_cut_to_what_every_ipv6_link_carries() {
+    fn a_tcp_gso_packet_is_cut_to_what_every_ipv6_link_carries() {
         // The sample has CWR set.
         let segments = Some(Segments { size: 1_220, kind: SegmentKind::TcpEcn });
         assert_eq!(reading(&in_ipv4(&tcp(6, 60_000))), partial(segments));
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn udp_super_frames_are_given_up_and_single_datagrams_finished_later() {
+    fn udp_gso_packets_are_given_up_and_single_datagrams_finished_later() {
         assert_eq!(reading(&in_ipv4(&udp(6, 1_400))), partial(None));
         assert_eq!(reading(&in_ipv4(&udp(6, 3_000))), Reading::BoundariesLost);
     }

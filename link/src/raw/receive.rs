@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::null_mut;
 
-/// Packets asked for with one call: many enough that the call's own cost is shared out, few enough that so many super-frames
+/// Packets asked for with one call: many enough that the call's own cost is shared out, few enough that so many GSO packets
 /// are still in the processor's cache when the engine sees them.
 const MESSAGES: usize = 16;
 

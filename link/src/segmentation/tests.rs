@@ -1,4 +1,4 @@
-//! Packets as a kernel gives them: whole super-frames, their checksums unfinished.
+//! Packets as a kernel gives them: whole GSO packets, their checksums unfinished.
 
 use super::*;
 use crate::checksum::unfinish;
@@ -51,7 +51,7 @@ fn plain(packet: &[u8], offload: Offload) -> (Vec<Vec<u8>>, LinkCounters) {
 }
 
 #[test]
-fn a_super_frame_leaves_as_its_segments_and_another_packet_with_its_checksum_finished() {
+fn a_gso_packet_leaves_as_its_segments_and_another_packet_with_its_checksum_finished() {
     let partial = Offload { checksum: Checksum::Partial, ..Offload::default() };
     let (whole, counters) = plain(&udp(6, 1_000), partial);
     assert_eq!((whole.len(), counters.checksums_finished), (1, 1));
@@ -67,7 +67,7 @@ fn a_super_frame_leaves_as_its_segments_and_another_packet_with_its_checksum_fin
 }
 
 #[test]
-fn a_super_frame_that_is_not_what_it_says_is_refused() {
+fn a_gso_packet_that_is_not_what_it_says_is_refused() {
     let offload = Offload {
         checksum: Checksum::Partial,
         segments: Some(Segments { size: 300, kind: SegmentKind::Tcp }),

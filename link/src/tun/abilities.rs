@@ -1,4 +1,4 @@
-//! What the kernel and a TUN device can spare us: which super-frames pass whole.
+//! What the kernel and a TUN device can spare us: which GSO packets pass whole.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ pub struct Abilities {
     pub vnet: bool,
     /// The kernel hands over unfinished checksums.
     pub checksum: bool,
-    /// TCP super-frames (TSO4, TSO6, with ECN).
+    /// TCP GSO packets (TSO4, TSO6, with ECN).
     pub tso: bool,
-    /// UDP super-frames (USO4, USO6: Linux 6.2).
+    /// UDP GSO packets (USO4, USO6: Linux 6.2).
     pub uso: bool,
 }
 
@@ -21,7 +21,7 @@ impl Abilities {
     /// Plain packets.
     pub const NONE: Self = Self { vnet: false, checksum: false, tso: false, uso: false };
 
-    /// The steps down from these abilities, best first, by what kernels have learnt one after the other: UDP super-frames
+    /// The steps down from these abilities, best first, by what kernels have learnt one after the other: UDP GSO packets
     /// last. The last step asks for plain packets with a virtio_net header, or without one if that is not wanted.
     pub fn steps(self) -> impl Iterator<Item = Self> {
         let tcp = Self { uso: false, ..self };
@@ -49,7 +49,7 @@ impl Abilities {
         flags
     }
 
-    /// Super-frames need unfinished checksums, and these need the header.
+    /// GSO packets need unfinished checksums, and these need the header.
     const fn consistent(self) -> Self {
         let checksum = self.vnet && self.checksum;
         Self { vnet: self.vnet, checksum, tso: checksum && self.tso, uso: checksum && self.uso }
@@ -57,7 +57,7 @@ impl Abilities {
 }
 
 impl fmt::Display for Abilities {
-    /// The kinds of super-frames that pass whole: "TCP, UDP", "TCP" or "none".
+    /// The kinds of GSO packets that pass whole: "TCP, UDP", "TCP" or "none".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match (self.tso, self.uso) {
             (true, true) => "TCP, UDP",
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn super_frames_without_the_header_are_not_asked_for() {
+    fn gso_packets_without_the_header_are_not_asked_for() {
         let impossible = Abilities { vnet: false, ..Abilities::ALL };
         assert_eq!(impossible.steps().collect::<Vec<_>>(), [Abilities::NONE]);
     }

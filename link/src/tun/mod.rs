@@ -1,6 +1,6 @@
 //! TUN devices: the gateway's own link to the host's network stack.
 //!
-//! Every packet carries a virtio_net header beside it, so that super-frames pass whole in both directions: the kernel
+//! Every packet carries a virtio_net header beside it, so that GSO packets pass whole in both directions: the kernel
 //! neither cuts them before we see them nor need we cut them on the way back.
 
 mod abilities;

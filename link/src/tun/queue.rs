@@ -10,7 +10,7 @@ use sixway_dataplane::{Checksum, Frame, Offload, SegmentKind};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// A batch ends after this many octets, so that its super-frames are still in the processor's cache when they are sent: 13 %
+/// A batch ends after this many octets, so that its GSO packets are still in the processor's cache when they are sent: 13 %
 /// less time for each than with 64 of them, at 1 MiB of L2.
 const BATCH_OCTETS: usize = 256 * 1024;
 
@@ -65,7 +65,7 @@ impl TunQueue {
         Ok(Some(()))
     }
 
-    /// Whether the kernel takes this super-frame whole.
+    /// Whether the kernel takes this GSO packet whole.
     const fn takes(&self, kind: SegmentKind) -> bool {
         match kind {
             SegmentKind::Tcp | SegmentKind::TcpEcn => self.abilities.tso,

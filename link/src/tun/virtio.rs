@@ -17,7 +17,7 @@ pub const LENGTH: usize = 10;
 
 /// VIRTIO_NET_HDR_F_NEEDS_CSUM: the checksum is unfinished.
 const NEEDS_CSUM: u8 = 1;
-/// VIRTIO_NET_HDR_GSO_NONE: no super-frame.
+/// VIRTIO_NET_HDR_GSO_NONE: no GSO packet.
 const GSO_NONE: u8 = 0;
 /// VIRTIO_NET_HDR_GSO_TCPV4.
 const GSO_TCPV4: u8 = 1;
@@ -33,7 +33,7 @@ const GSO_ECN: u8 = 0x80;
 pub struct Header {
     /// Whether the checksum is unfinished, and other bits that do not matter here.
     pub flags: u8,
-    /// What kind of super-frame.
+    /// What kind of GSO packet.
     pub gso_type: u8,
     /// Octets of all headers, a hint.
     pub hdr_len: u16,
@@ -90,7 +90,7 @@ impl Header {
                 offload.transport = own.at as u16;
             }
             (false, _) if segments.is_some() => {
-                // A super-frame is cut later and its checksums are made then: give it the form that all have.
+                // A GSO packet is cut later and its checksums are made then: give it the form that all have.
                 if let Some(transport) = transport.filter(|transport| unfinish(packet, *transport)) {
                     offload.checksum = Checksum::Partial;
                     offload.transport = transport.at as u16;
@@ -109,7 +109,7 @@ impl Header {
         offload
     }
 
-    /// The super-frame's segments, if the packet can be one.
+    /// The GSO packet's segments, if the packet can be one.
     fn segments(
         self,
         transport: Option<Transport>,
@@ -133,7 +133,7 @@ impl Header {
         agreed.map(|kind| Segments { size: self.gso_size, kind })
     }
 
-    /// The header for a frame to be sent. The frame's checksum may be made unfinished for it, which a super-frame's must
+    /// The header for a frame to be sent. The frame's checksum may be made unfinished for it, which a GSO packet's must
     /// be. `None` when the frame cannot be sent as what it says it is.
     #[inline]
     pub fn describing(frame: &mut Frame) -> Option<Self> {
@@ -151,7 +151,7 @@ impl Header {
         };
         let Some(segments) = offload.segments else { return Some(header) };
         if transport.ip != 0 {
-            return None; // virtio has no word for a super-frame in a tunnel
+            return None; // virtio has no word for a GSO packet in a tunnel
         }
         if offload.checksum == Checksum::Complete && !unfinish(frame.bytes_mut(), transport) {
             return None;

@@ -16,7 +16,7 @@ impl Control {
 
 /// What the kernel says of a datagram.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Said {
+pub(super) struct DatagramInfo {
     /// The address it came to, if an answer may leave from there.
     pub local: Option<IpAddr>,
     /// The interface it came by.
@@ -26,8 +26,8 @@ pub(super) struct Said {
 }
 
 /// Reads what the kernel said.
-pub(super) fn read(header: &libc::msghdr) -> Said {
-    let mut said = Said::default();
+pub(super) fn read(header: &libc::msghdr) -> DatagramInfo {
+    let mut said = DatagramInfo::default();
     // SAFETY: the kernel filled in the control buffer and its length; the messages lie in it whole, and those of these kinds hold an in6_pktinfo,
     // an in_pktinfo and a 32-bit number.
     unsafe {

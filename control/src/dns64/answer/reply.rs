@@ -24,7 +24,7 @@ pub(super) struct Reply {
 }
 
 /// The place of a record's parts in a message.
-struct Place {
+struct RecordSpan {
     owner: Name,
     rtype: u16,
     class: u16,
@@ -82,7 +82,7 @@ impl Reply {
     }
 
     fn read_additional(&mut self, message: &[u8], at: usize) -> Option<usize> {
-        let place = read_place(message, at)?;
+        let place = read_span(message, at)?;
         if place.rtype == OPT {
             self.rcode |= (place.ttl >> 24 << 4) as u16;
             let mut options = &message[place.data.0..place.data.1];
@@ -106,7 +106,7 @@ fn read_extended_error(value: &[u8]) -> Option<ExtendedError> {
     Some(ExtendedError { code: u16::from_be_bytes(*code), text: text.into() })
 }
 
-fn read_place(message: &[u8], at: usize) -> Option<Place> {
+fn read_span(message: &[u8], at: usize) -> Option<RecordSpan> {
     let mut owner = Name::new();
     let at = expand(message, at, &mut owner)?;
     let fields = message.get(at..)?.first_chunk::<10>()?;
@@ -114,12 +114,12 @@ fn read_place(message: &[u8], at: usize) -> Option<Place> {
     let data = (at + 10, at + 10 + usize::from(pair(8)));
     message.get(data.0..data.1)?;
     let ttl = u32::from(pair(4)) << 16 | u32::from(pair(6));
-    Some(Place { owner, rtype: pair(0), class: pair(2), ttl, data })
+    Some(RecordSpan { owner, rtype: pair(0), class: pair(2), ttl, data })
 }
 
 /// A record of another class is passed by.
 fn keep_record(key: &Key, message: &[u8], at: usize, records: &mut Vec<Record>) -> Option<usize> {
-    let place = read_place(message, at)?;
+    let place = read_span(message, at)?;
     if place.class == key.qclass() && place.rtype != OPT && place.rtype != rtype::ANY {
         let mut data = Vec::with_capacity(place.data.1 - place.data.0);
         expand_data(message, 0, (place.rtype, place.data.0, place.data.1), &mut data)?;

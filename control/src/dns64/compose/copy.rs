@@ -1,6 +1,6 @@
 //! Records of an answer, copied into a message: as they are if it is the answer to this very question, with names written out if not.
 
-use super::message::{Message, QUESTION_NAME};
+use super::message::{MessageWriter, QUESTION_NAME};
 use super::options::ResponseOptions;
 use crate::dns64::answer::{Answer, Kind, Part, RawRecord, rtype};
 use crate::dns64::name::{LONGEST_NAME, Name, same};
@@ -32,7 +32,7 @@ impl Ageing {
 
 /// Copies one answer's parts into one message.
 pub(super) struct Section<'s, 'm> {
-    message: &'s mut Message<'m>,
+    message: &'s mut MessageWriter<'m>,
     answer: &'s Answer,
     ageing: Ageing,
     /// It answers this very question name, at which its names may point, as they may at the chain's.
@@ -41,7 +41,7 @@ pub(super) struct Section<'s, 'm> {
 
 impl<'s, 'm> Section<'s, 'm> {
     pub(super) fn of(
-        message: &'s mut Message<'m>,
+        message: &'s mut MessageWriter<'m>,
         query: &Query<'_>,
         answer: &'s Answer,
         options: &ResponseOptions<'_>,
@@ -107,7 +107,7 @@ fn age(records: &mut [u8], ageing: Ageing) {
 
 /// Copies a part with all names written out, for a message with another question; the owner is the question's name if that is given.
 pub(super) fn expanded(
-    message: &mut Message<'_>,
+    message: &mut MessageWriter<'_>,
     answer: &Answer,
     part: Part,
     ageing: Ageing,

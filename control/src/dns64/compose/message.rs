@@ -17,7 +17,7 @@ const EXTENDED_ERROR: u16 = 15;
 pub(super) const QUESTION_NAME: [u8; 2] = [0xc0, HEADER as u8];
 
 /// A message that is being written.
-pub(super) struct Message<'a> {
+pub(super) struct MessageWriter<'a> {
     pub(super) out: &'a mut Vec<u8>,
     query: &'a Query<'a>,
     rcode: u16,
@@ -31,7 +31,7 @@ pub(super) struct Message<'a> {
     spare_authority: bool,
 }
 
-impl<'a> Message<'a> {
+impl<'a> MessageWriter<'a> {
     pub(super) fn begin(
         out: &'a mut Vec<u8>,
         query: &'a Query<'a>,

@@ -1,7 +1,7 @@
 //! The kinds of answers, each a whole message.
 
 use super::copy::{self, Ageing, Section};
-use super::message::{self, Message};
+use super::message::{self, MessageWriter};
 use super::options::{LocalRecord, ResponseOptions};
 use crate::dns64::answer::{Answer, Part, rtype};
 use crate::dns64::query::{Query, Unreadable};
@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 /// What the upstream said.
 pub fn passed_on(out: &mut Vec<u8>, query: &Query<'_>, answer: &Answer, options: &ResponseOptions<'_>) {
-    let mut message = Message::begin(out, query, answer.rcode(), options);
+    let mut message = MessageWriter::begin(out, query, answer.rcode(), options);
     let mut section = Section::of(&mut message, query, answer, options);
     section.part(Part::Chain);
     section.part(Part::Data);
@@ -30,7 +30,7 @@ pub fn filtered(
     options: &ResponseOptions<'_>,
 ) -> usize {
     let mut left_out = 0;
-    let mut message = Message::begin(out, query, answer.rcode(), options);
+    let mut message = MessageWriter::begin(out, query, answer.rcode(), options);
     let mut section = Section::of(&mut message, query, answer, options);
     section.part(Part::Chain);
     section.records(Part::Data, |record| {
@@ -59,7 +59,7 @@ pub fn empty(
     authority: Option<&Answer>,
     options: &ResponseOptions<'_>,
 ) {
-    let mut message = Message::begin(out, query, rcode, options);
+    let mut message = MessageWriter::begin(out, query, rcode, options);
     if let Some(answer) = authority {
         Section::of(&mut message, query, answer, options).without_chain().authority(query.dnssec_ok());
     }
@@ -74,7 +74,7 @@ pub fn local(
     (answer, authority): (&[LocalRecord<'_>], &[LocalRecord<'_>]),
     options: &ResponseOptions<'_>,
 ) {
-    let mut message = Message::begin(out, query, rcode, options);
+    let mut message = MessageWriter::begin(out, query, rcode, options);
     for record in answer {
         message.local(record, Part::Data);
     }
@@ -92,7 +92,7 @@ pub fn rewritten(
     answer: &Answer,
     options: &ResponseOptions<'_>,
 ) {
-    let mut message = Message::begin(out, query, answer.rcode(), options);
+    let mut message = MessageWriter::begin(out, query, answer.rcode(), options);
     for record in leading {
         message.local(record, Part::Chain);
     }
@@ -108,7 +108,7 @@ pub fn rewritten(
 
 /// The data that another name has, as if they were the question name's; its chain is left out.
 pub fn renamed(out: &mut Vec<u8>, query: &Query<'_>, answer: &Answer, options: &ResponseOptions<'_>) {
-    let mut message = Message::begin(out, query, answer.rcode(), options);
+    let mut message = MessageWriter::begin(out, query, answer.rcode(), options);
     copy::expanded(&mut message, answer, Part::Data, Ageing::of(answer, options), Some(query.name));
     if answer.count(Part::Data) == 0 {
         Section::of(&mut message, query, answer, options).without_chain().authority(false);

@@ -1,7 +1,7 @@
 //! AAAA records made of A records (RFC 6147 §5.1.7).
 
 use super::copy::{Ageing, Section};
-use super::message::Message;
+use super::message::MessageWriter;
 use super::options::{Embedded, ResponseOptions};
 use crate::dns64::answer::{Answer, NOERROR, Part, RawRecord, rtype};
 use crate::dns64::query::Query;
@@ -23,7 +23,7 @@ pub fn synthesised(
     let mut made = 0;
     let mut addresses = Embedded::new();
     let ageing = Ageing::of(a, options);
-    let mut message = Message::begin(out, query, NOERROR, options);
+    let mut message = MessageWriter::begin(out, query, NOERROR, options);
     Section::of(&mut message, query, a, options).part(Part::Chain);
     for record in a.raw_records(Part::Data).filter(|record| record.rtype == rtype::A) {
         if message.is_too_large() {

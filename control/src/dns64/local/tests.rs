@@ -25,7 +25,7 @@ fn query(name: &str, rtype: Rtype) -> Vec<u8> {
 fn ask_as(settings: &Settings, client: &str, untouched: bool, name: &str, rtype: Rtype) -> Option<Told> {
     let (policy, local) = (Policy::new(settings), Local::new(settings));
     let message = query(name, rtype);
-    let asked = Asked {
+    let asked = LocalQuestion {
         client: client.parse().unwrap(),
         name: &wire(&name.to_ascii_lowercase()),
         qtype: rtype.to_int(),

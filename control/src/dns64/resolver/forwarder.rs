@@ -1,8 +1,8 @@
 //! The resolver itself: what it is given, and what it says is to be sent.
 
-use super::desk::{AAAA_PATIENCE, Case, Desk, Look, Need};
 use super::failures::Failures;
 use super::lookups::Lookups;
+use super::responder::{AAAA_PATIENCE, Evaluation, Need, QueryContext, Responder};
 use super::validations::Validations;
 use super::waiting::{Waiter, Waiting, WaitingRoom};
 use crate::Instant;
@@ -27,7 +27,7 @@ const MOST_LOOKS: u8 = 48;
 /// A DNS64 forwarder. `T` is what the caller needs to send an answer.
 #[derive(Debug)]
 pub struct Resolver<T> {
-    pub(super) desk: Desk,
+    pub(super) responder: Responder,
     pub(super) rate_limit: RateLimit,
     pub(super) upstreams: Upstreams,
     pub(super) lookups: Lookups,
@@ -75,7 +75,7 @@ impl<T: Copy> Resolver<T> {
             woken: VecDeque::new(),
             counters: Counters::default(),
             wall: WallClock::default(),
-            desk: Desk {
+            responder: Responder {
                 policy: Policy::new(&settings),
                 local: Local::new(&settings),
                 cache: Cache::new(settings.limits.cache, seed()),
@@ -98,7 +98,7 @@ impl<T: Copy> Resolver<T> {
         answer.clear();
         let outcome = match Query::read(query) {
             Err(unreadable) => {
-                let payload = self.desk.settings.limits.udp_payload;
+                let payload = self.responder.settings.limits.udp_payload;
                 match compose::unreadable(answer, query, unreadable, payload) {
                     true => Outcome::Malformed,
                     false => Outcome::Ignored,
@@ -124,29 +124,29 @@ impl<T: Copy> Resolver<T> {
         query: &Query<'_>,
         answer: &mut Vec<u8>,
     ) -> Option<Outcome> {
-        let case = Case::new(query, asker, (now, now), &self.desk.settings);
+        let case = QueryContext::new(query, asker, (now, now), &self.responder.settings);
         if asker.transport != Transport::Inside {
-            if !self.desk.policy.admits(asker.address) {
-                return Some(Desk::forbid(&case, answer));
+            if !self.responder.policy.admits(asker.address) {
+                return Some(Responder::forbid(&case, answer));
             }
             if !self.rate_limit.admit(now, asker.address) {
-                return Some(Desk::forbid_for_now(&case, answer));
+                return Some(Responder::forbid_for_now(&case, answer));
             }
         }
-        let needs = match self.desk.look(&case, answer) {
-            Look::Answered { outcome, refresh } => {
+        let needs = match self.responder.evaluate(&case, answer) {
+            Evaluation::Answered { outcome, refresh } => {
                 self.counters.cached += 1;
                 self.refresh(now, query, &refresh);
                 return Some(outcome);
             }
-            Look::Needs(needs) => needs,
+            Evaluation::Needs(needs) => needs,
         };
         if !query.recursion_desired {
-            return Some(Desk::refuse_recursion(&case, answer));
+            return Some(Responder::refuse_recursion(&case, answer));
         }
         let waiting = Waiting { asker: *asker, query: query.message.into(), since: now, looks: 0 };
         let Some(waiter) = self.waiting.admit(waiting, &self.alarms()) else {
-            return Some(Desk::overloaded(&case, answer));
+            return Some(Responder::overloaded(&case, answer));
         };
         self.find_out(now, waiter, &needs);
         self.work(now);
@@ -155,7 +155,7 @@ impl<T: Copy> Resolver<T> {
 
     /// When a query that waits is looked at again at the latest, after its arrival.
     fn alarms(&self) -> [Duration; 3] {
-        let settings = &self.desk.settings;
+        let settings = &self.responder.settings;
         let patience = settings.stale.map_or(AAAA_PATIENCE, |stale| stale.patience);
         [patience, AAAA_PATIENCE, settings.limits.deadline]
     }
@@ -194,15 +194,15 @@ impl<T: Copy> Resolver<T> {
     /// Other keys are believed in from now on (RFC 5011): what was found with the old ones is to be found anew.
     pub fn set_anchors(&mut self, anchors: Vec<Anchor>) {
         self.validations.set_anchors(anchors);
-        if self.desk.settings.dnssec.validate {
-            self.desk.cache.forget_verdicts();
+        if self.responder.settings.dnssec.validate {
+            self.responder.cache.forget_verdicts();
         }
     }
 
     /// Others may ask from now on.
     pub fn set_access(&mut self, access: Access) {
-        self.desk.policy.set_access(&access);
-        self.desk.settings.access = access;
+        self.responder.policy.set_access(&access);
+        self.responder.settings.access = access;
     }
 
     /// When the polls are to be made again, if nothing happens before.
@@ -219,9 +219,9 @@ impl<T: Copy> Resolver<T> {
 
     /// Forgets what is kept of a name and of those below it; of all names for the root. Says how many answers that were.
     pub fn flush(&mut self, name: &[u8]) -> usize {
-        self.desk.failures.clear();
+        self.responder.failures.clear();
         self.validations.forget();
-        self.desk.cache.remove_below(&name.to_ascii_lowercase(), false)
+        self.responder.cache.remove_below(&name.to_ascii_lowercase(), false)
     }
 
     /// What has been counted.
@@ -234,7 +234,7 @@ impl<T: Copy> Resolver<T> {
             replies,
             unanswered,
             disbelieved: self.upstreams.disbelieved(),
-            evicted: self.desk.cache.evicted(),
+            evicted: self.responder.cache.evicted(),
             ..self.counters.clone()
         }
     }
@@ -248,7 +248,7 @@ impl<T: Copy> Resolver<T> {
     /// Answers in the cache, and the octets that they take.
     #[must_use]
     pub fn cached(&self) -> (usize, usize) {
-        (self.desk.cache.len(), self.desk.cache.octets())
+        (self.responder.cache.len(), self.responder.cache.octets())
     }
 
     /// Each upstream, in the order of the settings.
@@ -282,16 +282,16 @@ impl<T: Copy> Resolver<T> {
         let octets = std::mem::take(&mut waiting.query);
         // It was read when it came.
         let Ok(query) = Query::read(&octets) else { return };
-        let case = Case::new(&query, &asker, (now, since), &self.desk.settings);
+        let case = QueryContext::new(&query, &asker, (now, since), &self.responder.settings);
         let mut answer = std::mem::take(&mut self.sheet);
-        let over = looks >= MOST_LOOKS || now >= since + self.desk.settings.limits.deadline;
-        let outcome = match self.desk.look(&case, &mut answer) {
-            Look::Answered { outcome, refresh } => {
+        let over = looks >= MOST_LOOKS || now >= since + self.responder.settings.limits.deadline;
+        let outcome = match self.responder.evaluate(&case, &mut answer) {
+            Evaluation::Answered { outcome, refresh } => {
                 self.refresh(now, &query, &refresh);
                 Some(outcome)
             }
-            Look::Needs(_) if over => Some(Desk::too_late(&case, &mut answer)),
-            Look::Needs(needs) => {
+            Evaluation::Needs(_) if over => Some(Responder::too_late(&case, &mut answer)),
+            Evaluation::Needs(needs) => {
                 self.find_out(now, waiter, &needs);
                 None
             }

@@ -5,11 +5,11 @@ use super::super::ask::Security;
 use super::super::key::Key;
 use super::super::query::Query;
 use super::super::upstream::{Exhausted, Number, Question, Reply};
-use super::desk::{Need, Types, fetch, may_be_stale};
 use super::failures::{Failed, HOLD, HOLD_FULL, HOLD_STALE};
 use super::forwarder::Resolver;
 use super::info_code::{NETWORK_ERROR, NO_REACHABLE_AUTHORITY, OTHER};
 use super::lookups::{Lookup, MOST_LINKS};
+use super::responder::{Need, Types, fetch, may_be_stale};
 use super::waiting::Waiter;
 use crate::Instant;
 use std::time::Duration;
@@ -38,7 +38,7 @@ impl<T: Copy> Resolver<T> {
 
     /// Puts a lookup's question, or that for the end of its chain, to the upstreams.
     fn ask(&mut self, now: Instant, lookup: Lookup, about: &Key) {
-        let dnssec = &self.desk.settings.dnssec;
+        let dnssec = &self.responder.settings.dnssec;
         let question = Question {
             name: about.name(),
             qtype: about.qtype(),
@@ -93,7 +93,7 @@ impl<T: Copy> Resolver<T> {
     }
 
     fn bounds(&self, dnssec_ok: bool) -> Bounds {
-        let limits = &self.desk.settings.limits;
+        let limits = &self.responder.settings.limits;
         Bounds {
             dnssec_ok,
             longest_ttl: limits.longest_ttl,
@@ -110,19 +110,19 @@ impl<T: Copy> Resolver<T> {
         {
             return self.fail(now, lookup, OTHER, "the upstream failed");
         }
-        let kept = self.desk.cache.peek(&lookup.key);
+        let kept = self.responder.cache.peek(&lookup.key);
         if !lookup.dnssec_ok && kept.is_some_and(|kept| kept.has_dnssec() && kept.is_fresh(now)) {
             return self.wake(now, lookup);
         }
-        if self.desk.settings.dnssec.trust_upstream && !self.desk.settings.dnssec.validate {
+        if self.responder.settings.dnssec.trust_upstream && !self.responder.settings.dnssec.validate {
             let security = if answer.authentic() { Security::Secure } else { Security::Insecure };
             answer.set_security(security, None);
         }
         // What was fetched ahead of an entry's end is validated ahead of it too.
         let is_ahead = lookup.waiters.is_empty() && kept.is_some_and(was_validated);
-        self.desk.failures.forget(&lookup.key);
-        self.desk.cache.insert(&lookup.key, answer);
-        if is_ahead && self.desk.settings.dnssec.validate {
+        self.responder.failures.forget(&lookup.key);
+        self.responder.cache.insert(&lookup.key, answer);
+        if is_ahead && self.responder.settings.dnssec.validate {
             self.begin_validation(now, lookup.key, None);
         }
         self.wake(now, lookup);
@@ -130,9 +130,9 @@ impl<T: Copy> Resolver<T> {
 
     /// Whether there is an entry that must not make way for a failure.
     fn is_worth_keeping(&self, now: Instant, key: &Key) -> bool {
-        let longest = self.desk.settings.stale.map_or(Duration::ZERO, |stale| stale.longest);
+        let longest = self.responder.settings.stale.map_or(Duration::ZERO, |stale| stale.longest);
         let serves = |entry: &Answer| may_be_stale(entry) && now < entry.expires() + longest;
-        self.desk.cache.peek(key).is_some_and(serves)
+        self.responder.cache.peek(key).is_some_and(serves)
     }
 
     /// A question is not answered, and not asked again for a while.
@@ -148,7 +148,7 @@ impl<T: Copy> Resolver<T> {
         longest: Duration,
     ) {
         let hold = if self.is_worth_keeping(now, &lookup.key) { HOLD_STALE } else { HOLD }.min(longest);
-        self.desk.failures.note(lookup.key, Failed { at: now, until: now + hold, code, why });
+        self.responder.failures.note(lookup.key, Failed { at: now, until: now + hold, code, why });
         self.wake(now, lookup);
     }
 
@@ -162,8 +162,8 @@ impl<T: Copy> Resolver<T> {
     /// Asks for types at the name of a query, though nobody waits for them.
     pub(super) fn refresh(&mut self, now: Instant, query: &Query<'_>, types: &Types) {
         for qtype in types.iter().filter(|_| query.recursion_desired) {
-            let key = self.desk.key(query.name, *qtype, query);
-            let need = fetch(key, self.desk.wants_dnssec(query));
+            let key = self.responder.key(query.name, *qtype, query);
+            let need = fetch(key, self.responder.wants_dnssec(query));
             if self.lookups.under_way(&key, need.dnssec_ok).is_none() {
                 self.counters.prefetched += 1;
                 self.look_up(now, &need, None, false);

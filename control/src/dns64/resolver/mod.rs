@@ -7,18 +7,18 @@
 //!            lookup, validation        each under way once, whoever waits
 //! ```
 //!
-//! A [look](desk) decides from what is known at the moment. If something is missing the query waits, and is looked at again when a lookup or a
+//! A [look](responder) decides from what is known at the moment. If something is missing the query waits, and is looked at again when a lookup or a
 //! validation it waits for has ended, or when its patience has: for something fresh, for AAAA records, or at all.
 
-mod desk;
+mod evaluation;
 mod failures;
 mod forwarder;
 mod hearing;
 mod info_code;
-mod look;
 mod lookups;
 mod ptr;
 mod refusals;
+mod responder;
 mod synthesis;
 mod validating;
 mod validations;

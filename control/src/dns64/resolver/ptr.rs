@@ -6,11 +6,11 @@ use super::super::key::Key;
 use super::super::outcome::Outcome;
 use super::super::reverse::{embedded, in_addr_arpa};
 use super::super::settings::Reverse;
-use super::desk::{Case, Desk, Entry, Look};
+use super::responder::{Entry, Evaluation, QueryContext, Responder};
 
-impl Desk {
+impl Responder {
     /// An address of ours is asked for under in-addr.arpa, any other as it is.
-    pub(super) fn ptr(&self, case: &Case<'_>, key: &Key, out: &mut Vec<u8>) -> Look {
+    pub(super) fn ptr(&self, case: &QueryContext<'_>, key: &Key, out: &mut Vec<u8>) -> Evaluation {
         let cname = match self.settings.reverse {
             Reverse::Off | Reverse::Name { .. } => return self.plain(case, key, None, out),
             Reverse::Cname { ttl } => Some(ttl),
@@ -28,7 +28,7 @@ impl Desk {
         let options = case.dressed(self.settings.stale.filter(|_| stale), answer.kind());
         if answer.kind() != Kind::Data {
             compose::renamed(out, case.query, answer, &options);
-            return Look::said(match answer.kind() {
+            return Evaluation::said(match answer.kind() {
                 Kind::NameError => Outcome::NameError,
                 Kind::Failure(_) => Outcome::UpstreamFailure,
                 Kind::Data | Kind::NoData | Kind::Unfinished => Outcome::NoData,
@@ -42,6 +42,6 @@ impl Desk {
             }
             Some(_) | None => compose::renamed(out, case.query, answer, &options),
         }
-        Look::said(Outcome::Reverse)
+        Evaluation::said(Outcome::Reverse)
     }
 }

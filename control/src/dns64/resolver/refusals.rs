@@ -3,18 +3,24 @@
 use super::super::answer::Answer;
 use super::super::compose::{self, ResponseOptions};
 use super::super::outcome::Outcome;
-use super::desk::{Case, Desk};
 use super::failures::Failed;
 use super::info_code::{
     BOGUS, INDETERMINATE, NO_REACHABLE_AUTHORITY, NOT_AUTHORITATIVE, NOT_SUPPORTED, OTHER, PROHIBITED,
 };
+use super::responder::{QueryContext, Responder};
 
 /// RFC 1035 §4.1.1.
 const SERVFAIL: u16 = 2;
 /// RFC 1035 §4.1.1.
 const REFUSED: u16 = 5;
-impl Desk {
-    fn say(case: &Case<'_>, rcode: u16, why: (u16, &str), outcome: Outcome, out: &mut Vec<u8>) -> Outcome {
+impl Responder {
+    fn say(
+        case: &QueryContext<'_>,
+        rcode: u16,
+        why: (u16, &str),
+        outcome: Outcome,
+        out: &mut Vec<u8>,
+    ) -> Outcome {
         compose::empty(
             out,
             case.query,
@@ -26,49 +32,49 @@ impl Desk {
     }
 
     /// The client may not ask.
-    pub(super) fn forbid(case: &Case<'_>, out: &mut Vec<u8>) -> Outcome {
+    pub(super) fn forbid(case: &QueryContext<'_>, out: &mut Vec<u8>) -> Outcome {
         Self::say(case, REFUSED, (PROHIBITED, "not a client of this resolver"), Outcome::Refused, out)
     }
 
     /// The client asks too often.
-    pub(super) fn forbid_for_now(case: &Case<'_>, out: &mut Vec<u8>) -> Outcome {
+    pub(super) fn forbid_for_now(case: &QueryContext<'_>, out: &mut Vec<u8>) -> Outcome {
         Self::say(case, REFUSED, (PROHIBITED, "too many queries"), Outcome::RateLimited, out)
     }
 
     /// Nobody may ask this.
-    pub(super) fn refuse(case: &Case<'_>, out: &mut Vec<u8>) -> Outcome {
+    pub(super) fn refuse(case: &QueryContext<'_>, out: &mut Vec<u8>) -> Outcome {
         Self::say(case, REFUSED, (NOT_SUPPORTED, "not forwarded"), Outcome::Refused, out)
     }
 
     /// Without RD, only what is known is told.
-    pub(super) fn refuse_recursion(case: &Case<'_>, out: &mut Vec<u8>) -> Outcome {
+    pub(super) fn refuse_recursion(case: &QueryContext<'_>, out: &mut Vec<u8>) -> Outcome {
         Self::say(case, REFUSED, (NOT_AUTHORITATIVE, "recursion was not desired"), Outcome::Refused, out)
     }
 
     /// There is no room to wait.
-    pub(super) fn overloaded(case: &Case<'_>, out: &mut Vec<u8>) -> Outcome {
+    pub(super) fn overloaded(case: &QueryContext<'_>, out: &mut Vec<u8>) -> Outcome {
         Self::say(case, SERVFAIL, (OTHER, "too many queries wait"), Outcome::Overload, out)
     }
 
     /// It has taken too long.
-    pub(super) fn too_late(case: &Case<'_>, out: &mut Vec<u8>) -> Outcome {
+    pub(super) fn too_late(case: &QueryContext<'_>, out: &mut Vec<u8>) -> Outcome {
         let why = (NO_REACHABLE_AUTHORITY, "no answer in time");
         Self::say(case, SERVFAIL, why, Outcome::UpstreamFailure, out)
     }
 
     /// It failed lately.
-    pub(super) fn failed(&self, case: &Case<'_>, failed: Failed, out: &mut Vec<u8>) -> Outcome {
+    pub(super) fn failed(&self, case: &QueryContext<'_>, failed: Failed, out: &mut Vec<u8>) -> Outcome {
         Self::say(case, SERVFAIL, (failed.code, failed.why), Outcome::UpstreamFailure, out)
     }
 
     /// It does not validate (RFC 6147 §5.5: RCODE 2).
-    pub(super) fn bogus(case: &Case<'_>, answer: &Answer, out: &mut Vec<u8>) -> Outcome {
+    pub(super) fn bogus(case: &QueryContext<'_>, answer: &Answer, out: &mut Vec<u8>) -> Outcome {
         Self::say(case, SERVFAIL, answer.extended_error().unwrap_or((BOGUS, "")), Outcome::Bogus, out)
     }
 
     /// The A records validate, and that there is no AAAA record cannot be: where the zone is signed its "no" would be, so there may be some
     /// (RFC 6147 §5.5).
-    pub(super) fn unproven(case: &Case<'_>, out: &mut Vec<u8>) -> Outcome {
+    pub(super) fn unproven(case: &QueryContext<'_>, out: &mut Vec<u8>) -> Outcome {
         let why = (INDETERMINATE, "the answer for AAAA cannot be validated");
         Self::say(case, SERVFAIL, why, Outcome::Bogus, out)
     }

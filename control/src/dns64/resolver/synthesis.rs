@@ -7,8 +7,10 @@ use super::super::key::Key;
 use super::super::outcome::Outcome;
 use super::super::policy::{Embedded, Ruling};
 use super::super::settings::{CheckingDisabled, DnssecOk, Synthesis, SynthesisedTtl};
-use super::desk::{AAAA_PATIENCE, Case, Desk, Entry, Found, Known, Look, Need, Needs, fetch};
 use super::info_code::OTHER;
+use super::responder::{
+    AAAA_PATIENCE, CacheState, Entry, Evaluation, Need, Needs, QueryContext, Responder, Usability, fetch,
+};
 
 /// Why AAAA records are made: there are none that could be used (RFC 6147 §5.1.2 to §5.1.6).
 #[derive(Clone, Copy, Debug)]
@@ -34,9 +36,9 @@ const WITHOUT_SOA: u32 = 600;
 /// Why a client gets a proof that there is no AAAA record, and none that is made.
 const PROOF_INSTEAD: &str = "nothing is synthesised of what is signed with DO=1, as configured";
 
-impl Desk {
+impl Responder {
     /// RFC 6147 §5.1: AAAA records that are there, or else such as are made of A records.
-    pub(super) fn aaaa(&self, case: &Case<'_>, key: &Key, out: &mut Vec<u8>) -> Look {
+    pub(super) fn aaaa(&self, case: &QueryContext<'_>, key: &Key, out: &mut Vec<u8>) -> Evaluation {
         if let Some(why) = self.leaves_alone(case) {
             return self.plain(case, key, Some(why), out);
         }
@@ -48,7 +50,7 @@ impl Desk {
     }
 
     /// Why nothing is made for such a client, whatever is there.
-    fn leaves_alone(&self, case: &Case<'_>) -> Option<&'static str> {
+    fn leaves_alone(&self, case: &QueryContext<'_>) -> Option<&'static str> {
         let passes_on = self.settings.dnssec.checking_disabled == CheckingDisabled::PassOn;
         match case.query.checking_disabled {
             true if case.is_untouched() => Some("nothing is synthesised with CD=1 and DO=1 (RFC 6147 5.5)"),
@@ -57,15 +59,15 @@ impl Desk {
         }
     }
 
-    fn aaaa_or_a(&self, case: &Case<'_>, key: &Key, out: &mut Vec<u8>) -> Look {
+    fn aaaa_or_a(&self, case: &QueryContext<'_>, key: &Key, out: &mut Vec<u8>) -> Evaluation {
         let entry = match self.found(case, key) {
-            Found::Ready(entry) => entry,
-            Found::Needs(need) if !need.validate && case.now >= case.since + AAAA_PATIENCE => {
+            Usability::Ready(entry) => entry,
+            Usability::Needs(need) if !need.validate && case.now >= case.since + AAAA_PATIENCE => {
                 return self.synthesise(case, key, Basis::Failed, out);
             }
-            Found::Needs(need) => return Look::needs(self.with_a(case, *need)),
-            Found::Failed(_) => return self.synthesise(case, key, Basis::Failed, out),
-            Found::Bogus(answer) => return Look::said(Self::bogus(case, answer, out)),
+            Usability::Needs(need) => return Evaluation::needs(self.with_a(case, *need)),
+            Usability::Failed(_) => return self.synthesise(case, key, Basis::Failed, out),
+            Usability::Bogus(answer) => return Evaluation::said(Self::bogus(case, answer, out)),
         };
         let Entry { answer, stale } = entry;
         let basis = match answer.kind() {
@@ -87,17 +89,17 @@ impl Desk {
     }
 
     /// Whether a client that wants proofs gets those, and nothing that is made.
-    fn passes_proofs_on(&self, case: &Case<'_>, security: Security) -> bool {
+    fn passes_proofs_on(&self, case: &QueryContext<'_>, security: Security) -> bool {
         let wants = case.query.dnssec_ok() && !case.query.checking_disabled;
         wants && self.settings.dnssec.dnssec_ok == DnssecOk::PassOn && security == Security::Secure
     }
 
     /// A records may be asked for at the same time (RFC 6147 §5.1.8), but not before the "no" has been validated (§5.5).
-    fn with_a(&self, case: &Case<'_>, need: Need) -> Needs {
+    fn with_a(&self, case: &QueryContext<'_>, need: Need) -> Needs {
         let mut needs = Needs::from_iter([need]);
         if self.settings.parallel && !self.settings.dnssec.validate && !need.validate {
             let (key, dnssec_ok) = (need.key.with_type(rtype::A), need.dnssec_ok);
-            if let Known::Missing = self.known(case, &key, dnssec_ok) {
+            if let CacheState::Missing = self.known(case, &key, dnssec_ok) {
                 needs.push(fetch(key, dnssec_ok));
             }
         }
@@ -105,7 +107,7 @@ impl Desk {
     }
 
     /// RFC 6147 §5.1.6 and §5.1.7.
-    fn synthesise(&self, case: &Case<'_>, aaaa: &Key, basis: Basis, out: &mut Vec<u8>) -> Look {
+    fn synthesise(&self, case: &QueryContext<'_>, aaaa: &Key, basis: Basis, out: &mut Vec<u8>) -> Evaluation {
         let key = aaaa.with_type(rtype::A);
         let entry = match self.ready(case, &key, out) {
             Ok(entry) => entry,
@@ -113,7 +115,9 @@ impl Desk {
         };
         let is_secure = self.validates(case) && entry.answer.security() == Security::Secure;
         match (entry.answer.kind(), basis) {
-            (Kind::Data | Kind::NoData, Basis::Failed) if is_secure => Look::said(Self::unproven(case, out)),
+            (Kind::Data | Kind::NoData, Basis::Failed) if is_secure => {
+                Evaluation::said(Self::unproven(case, out))
+            }
             (Kind::Data, _) => self.make(case, aaaa, basis, entry, out),
             (Kind::NoData, Basis::NoData { .. }) => self.plain(case, aaaa, None, out),
             (Kind::NoData | Kind::NameError | Kind::Unfinished | Kind::Failure(_), _) => {
@@ -132,7 +136,14 @@ impl Desk {
     }
 
     /// Makes AAAA records of the A records that are there.
-    fn make(&self, case: &Case<'_>, aaaa: &Key, basis: Basis, a: Entry<'_>, out: &mut Vec<u8>) -> Look {
+    fn make(
+        &self,
+        case: &QueryContext<'_>,
+        aaaa: &Key,
+        basis: Basis,
+        a: Entry<'_>,
+        out: &mut Vec<u8>,
+    ) -> Evaluation {
         let Entry { answer, stale } = a;
         let (stale, other) = match basis {
             Basis::NoData { stale: also, security, .. } => (stale || also, Some(security)),
@@ -153,7 +164,7 @@ impl Desk {
         if compose::synthesised(out, case.query, answer, bound, embed, &options) > 0 {
             let refresh = self.refresh(case, aaaa, &aaaa.with_type(rtype::A), stale);
             let outcome = if stale { Outcome::Stale } else { Outcome::Synthesised };
-            return Look::Answered { outcome, refresh };
+            return Evaluation::Answered { outcome, refresh };
         }
         match basis {
             Basis::NoData { .. } => self.plain(case, aaaa, Some(why), out),
@@ -161,7 +172,7 @@ impl Desk {
                 let options =
                     ResponseOptions { authentic: false, extended_error: Some((OTHER, why)), ..options };
                 compose::empty(out, case.query, 0, None, &options);
-                Look::said(Outcome::NoData)
+                Evaluation::said(Outcome::NoData)
             }
         }
     }

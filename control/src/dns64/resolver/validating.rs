@@ -6,9 +6,9 @@ use super::super::key::Key;
 use super::super::query::IN;
 use super::super::settings::Wire;
 use super::super::validator::{Lookup, Reply, Validation, Verdict};
-use super::desk::{Need, fetch};
 use super::failures::HOLD;
 use super::forwarder::Resolver;
+use super::responder::{Need, fetch};
 use super::validations::UnderWay;
 use super::waiting::Waiter;
 use crate::Instant;
@@ -29,7 +29,7 @@ impl<T: Copy> Resolver<T> {
         if !self.validations.has_room() && !self.give_up_validation(now) {
             return self.validations.outside.extend(waiter);
         }
-        let Some(entry) = self.desk.cache.peek(&key) else { return self.woken.extend(waiter) };
+        let Some(entry) = self.responder.cache.peek(&key) else { return self.woken.extend(waiter) };
         let stored = entry.stored();
         let Ok(reply) = Reply::of(entry, now) else {
             self.conclude(now, key, Security::Bogus, None, waiter.as_slice());
@@ -47,7 +47,7 @@ impl<T: Copy> Resolver<T> {
         {
             self.validations.outside.pop_front();
         }
-        let given_up = self.validations.give_up_one(now, self.desk.settings.limits.deadline);
+        let given_up = self.validations.give_up_one(now, self.responder.settings.limits.deadline);
         let made_room = given_up.is_some();
         self.woken.extend(given_up.into_iter().flat_map(|under_way| under_way.waiters));
         made_room
@@ -57,8 +57,9 @@ impl<T: Copy> Resolver<T> {
     pub(super) fn validate(&mut self, now: Instant) {
         while let Some(lookup) = self.validations.validator.poll_lookup() {
             let key = Key::of(&lookup.name.0, lookup.qtype, IN, false);
-            let usable = self.desk.cache.get(&key).filter(|entry| entry.has_dnssec() && entry.is_fresh(now));
-            match usable.is_some() || self.desk.failures.of(&key, now).is_some() {
+            let usable =
+                self.responder.cache.get(&key).filter(|entry| entry.has_dnssec() && entry.is_fresh(now));
+            match usable.is_some() || self.responder.failures.of(&key, now).is_some() {
                 true => self.tell_validator(now, &key),
                 false => self.look_up(now, &fetch(key, true), None, true),
             }
@@ -74,8 +75,8 @@ impl<T: Copy> Resolver<T> {
 
     /// Gives the validator what is known of a question that it asked.
     pub(super) fn tell_validator(&mut self, now: Instant, key: &Key) {
-        let failed = self.desk.failures.of(key, now).is_some();
-        let entry = self.desk.cache.get(key).filter(|entry| entry.is_fresh(now) || !failed);
+        let failed = self.responder.failures.of(key, now).is_some();
+        let entry = self.responder.cache.get(key).filter(|entry| entry.is_fresh(now) || !failed);
         let reply = entry.and_then(|entry| Reply::of(entry, now).ok());
         let lookup = Lookup { name: Wire(key.name().into()), qtype: key.qtype() };
         let wall = self.wall.at(now);
@@ -85,12 +86,12 @@ impl<T: Copy> Resolver<T> {
     fn hear_verdict(&mut self, now: Instant, number: Validation, verdict: &Verdict) {
         let Some(under_way) = self.validations.end(number) else { return };
         let same = |entry: &&Answer| entry.stored() == under_way.stored;
-        if self.desk.cache.get(&under_way.key).filter(same).is_none() {
+        if self.responder.cache.get(&under_way.key).filter(same).is_none() {
             self.woken.extend(under_way.waiters);
             return;
         }
         if let Some(bound) = verdict.ttl_bound {
-            self.desk.cache.limit_lifetime(&under_way.key, now, bound);
+            self.responder.cache.limit_lifetime(&under_way.key, now, bound);
         }
         if verdict.security == Security::Bogus && self.ask_elsewhere(now, &under_way, verdict.blamed.as_ref())
         {
@@ -101,15 +102,17 @@ impl<T: Copy> Resolver<T> {
 
     /// What does not validate is asked for once more, from another upstream (RFC 4035 §4.7), and so is what was blamed for it; `false`: it was already.
     fn ask_elsewhere(&mut self, now: Instant, under_way: &UnderWay, blamed: Option<&Lookup>) -> bool {
-        let Some(origin) = self.desk.cache.peek(&under_way.key).map(Answer::origin) else { return false };
+        let Some(origin) = self.responder.cache.peek(&under_way.key).map(Answer::origin) else {
+            return false;
+        };
         if origin.again {
             return false;
         }
         if let Some(blamed) = blamed {
             let key = Key::of(&blamed.name.0, blamed.qtype, IN, false);
             let first = |entry: &&Answer| !entry.origin().again;
-            if let Some(origin) = self.desk.cache.peek(&key).filter(first).map(Answer::origin) {
-                self.desk.cache.remove(&key);
+            if let Some(origin) = self.responder.cache.peek(&key).filter(first).map(Answer::origin) {
+                self.responder.cache.remove(&key);
                 let unlike = Some(origin.upstream.into());
                 self.look_up(now, &Need { unlike, ..fetch(key, true) }, None, false);
             }
@@ -117,7 +120,7 @@ impl<T: Copy> Resolver<T> {
         let unlike = Some(origin.upstream.into());
         let need = Need { unlike, ..fetch(under_way.key, true) };
         // Until then, what is there must not be looked at again.
-        self.desk.cache.remove(&under_way.key);
+        self.responder.cache.remove(&under_way.key);
         self.look_up(now, &need, None, false);
         for waiter in &under_way.waiters {
             self.look_up(now, &need, Some(*waiter), false);
@@ -135,11 +138,11 @@ impl<T: Copy> Resolver<T> {
         waiters: &[Waiter],
     ) {
         let error = code.map(|code| ExtendedError { code, text: "".into() });
-        self.desk.cache.set_security(&key, security, error);
+        self.responder.cache.set_security(&key, security, error);
         match security {
-            Security::Bogus => self.desk.cache.hold(&key, now, *BOGUS_TTL.start(), *BOGUS_TTL.end()),
+            Security::Bogus => self.responder.cache.hold(&key, now, *BOGUS_TTL.start(), *BOGUS_TTL.end()),
             Security::Indeterminate => {
-                self.desk.cache.hold(&key, now, INDETERMINATE_TTL, INDETERMINATE_TTL);
+                self.responder.cache.hold(&key, now, INDETERMINATE_TTL, INDETERMINATE_TTL);
             }
             Security::Unchecked | Security::Secure | Security::Insecure => {}
         }

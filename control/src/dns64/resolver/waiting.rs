@@ -30,7 +30,7 @@ pub(super) struct Waiting<T> {
 }
 
 #[derive(Debug)]
-struct Place<T> {
+struct WaitingSlot<T> {
     turn: u32,
     waiting: Option<Waiting<T>>,
 }
@@ -39,7 +39,7 @@ struct Place<T> {
 /// the places gets no more, so that one client with many random names does not keep the others out.
 #[derive(Debug)]
 pub(super) struct WaitingRoom<T> {
-    places: Vec<Place<T>>,
+    places: Vec<WaitingSlot<T>>,
     free: Vec<u32>,
     most: usize,
     /// Places of each client that has any.
@@ -78,7 +78,7 @@ impl<T> WaitingRoom<T> {
         let place = match self.free.pop() {
             Some(place) => place,
             None if self.places.len() < self.most => {
-                self.places.push(Place { turn: 0, waiting: None });
+                self.places.push(WaitingSlot { turn: 0, waiting: None });
                 u32::try_from(self.places.len() - 1).ok()?
             }
             None => return None,

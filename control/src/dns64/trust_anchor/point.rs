@@ -4,7 +4,7 @@ use super::dnskey::Dnskey;
 use super::event::{Change, Event, presentation};
 use super::observation::Published;
 use super::row::Row;
-use super::state::{Known, State};
+use super::state::{KnownKey, State};
 use super::timers::{ADD_HOLD_DOWN, LONGEST_REFRESH, Lifetimes, REMOVE_HOLD_DOWN, refresh, retry};
 use crate::dns64::settings::{Anchor, AnchorKey, Wire};
 
@@ -15,7 +15,7 @@ pub(super) const MOST_KNOWN: usize = 32;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TrustPoint {
     pub(super) zone: Wire,
-    pub(super) keys: Vec<Known>,
+    pub(super) keys: Vec<KnownKey>,
     /// RDATA of DS records that the operator wrote and whose key has not been seen yet; believed in as keys are.
     pub(super) digests: Vec<Box<[u8]>>,
     pub(super) lifetimes: Option<Lifetimes>,
@@ -207,14 +207,14 @@ impl TrustPoint {
     }
 
     fn numbers(&self, signers: &[Published]) -> Vec<u32> {
-        let is_one = |known: &&Known| signers.iter().any(|one| one.key == known.key);
+        let is_one = |known: &&KnownKey| signers.iter().any(|one| one.key == known.key);
         self.keys.iter().filter(is_one).map(|known| known.number).collect()
     }
 
     /// KeyRem and RemTime: what happens to the keys that are not in the verified RRset.
     fn absent(&mut self, now: u64, published: &[Published], events: &mut Vec<Event>) {
         let zone = self.zone.clone();
-        let mut tell = |known: &Known, change| {
+        let mut tell = |known: &KnownKey, change| {
             events.push(Event { zone: zone.clone(), tag: known.key.tag(), change });
         };
         self.keys.retain_mut(|known| {
@@ -286,12 +286,12 @@ impl TrustPoint {
     /// Adds a key, if there is room; what was removed and is not the operator's makes room.
     fn note(&mut self, key: Dnskey, state: State, configured: bool) -> bool {
         if self.keys.len() >= MOST_KNOWN {
-            let spare = |known: &Known| known.state == State::Removed && !known.configured;
+            let spare = |known: &KnownKey| known.state == State::Removed && !known.configured;
             let Some(at) = self.keys.iter().position(spare) else { return false };
             self.keys.remove(at);
         }
         let number = self.keys.iter().map(|known| known.number).max().unwrap_or(0) + 1;
-        self.keys.push(Known { number, key, state, configured });
+        self.keys.push(KnownKey { number, key, state, configured });
         true
     }
 

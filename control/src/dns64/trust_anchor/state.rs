@@ -69,7 +69,7 @@ impl State {
 
 /// A key that is known at a trust point.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct KnownKey {
     /// Its number at the trust point; never given twice.
     pub(super) number: u32,
     /// The key, without the mark of a revocation.
@@ -80,7 +80,7 @@ pub(super) struct Known {
     pub(super) configured: bool,
 }
 
-impl Known {
+impl KnownKey {
     /// The operator has written it, too: that is enough to believe in it, unless it is revoked.
     pub(super) fn confirm(&mut self) {
         self.configured = true;

@@ -16,7 +16,7 @@ use super::dnskey::Dnskey;
 use super::event::presentation;
 use super::point::{MOST_KNOWN, TrustPoint};
 use super::presentation::{dnskey, ds, zone};
-use super::state::{Known, State};
+use super::state::{KnownKey, State};
 use super::timers::Lifetimes;
 use domain::utils::{base16, base64};
 use std::fmt;
@@ -58,7 +58,7 @@ fn digest(ds: &[u8]) -> String {
     format!("{tag} {algorithm} {digest_type} {}", base16::encode_string(digest))
 }
 
-fn key(known: &Known) -> String {
+fn key(known: &KnownKey) -> String {
     let from = if known.configured { "configured" } else { "learnt" };
     let since = known.state.since().map_or(String::new(), |since| format!(" since {since}"));
     let rest = match &known.state {
@@ -129,7 +129,7 @@ fn named<'a>(words: &mut impl Iterator<Item = &'a str>, name: &str) -> Option<u6
     words.next()?.parse().ok()
 }
 
-fn read_key<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<Known> {
+fn read_key<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<KnownKey> {
     let number = words.next()?.parse().ok()?;
     let tag: u16 = words.next()?.parse().ok()?;
     let configured = match words.next()? {
@@ -146,7 +146,7 @@ fn read_key<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<Known> {
         _ => return None,
     };
     let key = Dnskey::new(&dnskey(words)?)?;
-    (key.tag() == tag && !key.is_revoked()).then_some(Known { number, key, state, configured })
+    (key.tag() == tag && !key.is_revoked()).then_some(KnownKey { number, key, state, configured })
 }
 
 fn pending<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<State> {

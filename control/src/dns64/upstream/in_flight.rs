@@ -48,7 +48,7 @@ pub(super) struct Try {
 
 /// A question that has no outcome yet. At least one of its exchanges is open.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct OpenQuestion {
     name: Box<[u8]>,
     fields: Question<'static>,
     /// The outcome is due.
@@ -62,7 +62,7 @@ pub(super) struct Asked {
     pub(super) useless: bool,
 }
 
-impl Asked {
+impl OpenQuestion {
     pub(super) fn new(now: Instant, question: &Question<'_>) -> Self {
         let Question {
             qtype,

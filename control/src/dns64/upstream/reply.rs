@@ -96,7 +96,7 @@ fn without_question(rcode: u16) -> Verdict {
 
 /// What the records say.
 fn said(reply: &[u8], question_end: usize, rcode: u16) -> Verdict {
-    let Some(seen) = Seen::read(reply, question_end) else { return Verdict::Useless };
+    let Some(seen) = ReplyContents::read(reply, question_end) else { return Verdict::Useless };
     match rcode | seen.extended_rcode << 4 {
         0 if seen.is_referral() => Verdict::Useless,
         0 | NXDOMAIN | YXDOMAIN => Verdict::Definite,
@@ -107,14 +107,14 @@ fn said(reply: &[u8], question_end: usize, rcode: u16) -> Verdict {
 
 /// What matters of a reply's records.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct ReplyContents {
     answers: u16,
     ns: bool,
     soa: bool,
     extended_rcode: u16,
 }
 
-impl Seen {
+impl ReplyContents {
     /// Walks over all records; `None` if they cannot be read.
     fn read(reply: &[u8], mut at: usize) -> Option<Self> {
         let mut seen = Self { answers: field(reply, 6)?, ..Self::default() };

@@ -3,7 +3,7 @@
 use super::super::ask::{Exchange, Transmit, Way};
 use super::abilities::Case;
 use super::alarms::Due;
-use super::in_flight::{Asked, End, Open, Owner, Try};
+use super::in_flight::{End, Open, OpenQuestion, Owner, Try};
 use super::peer::Peer;
 use super::query_message::{Query, Style, query};
 use super::question::{Exhausted, Number, Question, Reply};
@@ -35,7 +35,7 @@ impl Upstreams {
         }
     }
 
-    fn choose(&self, now: Instant, asked: &Asked) -> Option<Choice> {
+    fn choose(&self, now: Instant, asked: &OpenQuestion) -> Option<Choice> {
         if asked.tries.is_full() || now >= asked.until {
             return None;
         }
@@ -156,7 +156,7 @@ impl Upstreams {
 }
 
 /// Whether an upstream can be put this question to, how, and at what cost.
-fn candidate(upstream: usize, peer: &Peer, asked: &Asked) -> Option<(u64, Choice)> {
+fn candidate(upstream: usize, peer: &Peer, asked: &OpenQuestion) -> Option<(u64, Choice)> {
     let question = asked.question();
     let silences = asked.tries_at(upstream).filter(|tried| tried.end == End::Silent).count();
     if asked.tries_at(upstream).any(|tried| tried.end == End::Failed) {
@@ -173,7 +173,7 @@ fn candidate(upstream: usize, peer: &Peer, asked: &Asked) -> Option<(u64, Choice
 }
 
 /// The way that is left, if there is one.
-fn way_to(upstream: usize, peer: &Peer, asked: &Asked, unlike: bool) -> Option<Way> {
+fn way_to(upstream: usize, peer: &Peer, asked: &OpenQuestion, unlike: bool) -> Option<Way> {
     let plain = matches!(peer.abilities.case(), Case::Plain(_));
     let ended = |way, end| asked.tries_at(upstream).any(|tried| tried.way == way && tried.end == end);
     let will_not_do = ended(Way::Datagram, End::ByStream) || (ended(Way::Datagram, End::OtherCase) && !plain);
@@ -182,7 +182,13 @@ fn way_to(upstream: usize, peer: &Peer, asked: &Asked, unlike: bool) -> Option<W
 }
 
 /// With EDNS, unless the upstream does not understand it, or was silent to it and never was heard to understand it.
-fn with_edns(upstream: usize, peer: &Peer, asked: &Asked, question: &Question<'_>, silences: usize) -> bool {
+fn with_edns(
+    upstream: usize,
+    peer: &Peer,
+    asked: &OpenQuestion,
+    question: &Question<'_>,
+    silences: usize,
+) -> bool {
     let refused = asked.tries_at(upstream).any(|tried| tried.end == End::NotUnderstood);
     let suspicious = silences % 2 == 1 && peer.abilities.may_hate_edns();
     question.dnssec_needed || (peer.abilities.edns() && !refused && !suspicious)

@@ -3,7 +3,7 @@
 use super::super::ask::{Exchange, Failure, Transmit};
 use super::super::settings::Upstream;
 use super::alarms::{Alarms, Due};
-use super::in_flight::{Asked, Open};
+use super::in_flight::{Open, OpenQuestion};
 use super::numbered::Numbered;
 use super::peer::Peer;
 use super::question::{Exhausted, Number, Question, Reply};
@@ -26,7 +26,7 @@ pub struct Upstreams {
     pub(super) probes: Vec<Box<[u8]>>,
     pub(super) random: StdRng,
     pub(super) most: usize,
-    pub(super) asked: Numbered<Asked>,
+    pub(super) asked: Numbered<OpenQuestion>,
     pub(super) exchanges: Numbered<Open>,
     pub(super) alarms: Alarms,
     pub(super) transmits: VecDeque<Transmit>,
@@ -73,7 +73,7 @@ impl Upstreams {
         for at in self.zones.asked(question.name, question.qtype) {
             self.peers[*at].abilities.refresh(now);
         }
-        let number = self.asked.insert(Asked::new(now, question));
+        let number = self.asked.insert(OpenQuestion::new(now, question));
         self.go_on(now, number);
         self.explore(now, number);
         self.tidy();
@@ -176,7 +176,7 @@ impl Upstreams {
         let _ = self.take(exchange);
     }
 
-    pub(super) fn close_all(&mut self, asked: &Asked) {
+    pub(super) fn close_all(&mut self, asked: &OpenQuestion) {
         for exchange in asked.tries.iter().filter_map(|tried| tried.exchange) {
             self.close(exchange);
         }

@@ -1,6 +1,6 @@
 //! Where validation begins, and where there is none: trust anchors (RFC 4033 §2) and negative ones (RFC 7646).
 
-use super::digest::{self, Meant};
+use super::digest::{self, ExpectedKey};
 use super::name;
 use crate::dns64::{Anchor, Wire};
 
@@ -30,7 +30,7 @@ impl Anchors {
     }
 
     /// What the keys of an anchored zone are known by; else why that cannot be understood.
-    pub(super) fn of(&self, zone: &[u8]) -> Result<Vec<Meant>, u16> {
+    pub(super) fn of(&self, zone: &[u8]) -> Result<Vec<ExpectedKey>, u16> {
         digest::anchored(
             self.anchors.iter().filter(|anchor| *anchor.zone.0 == *zone).map(|anchor| &anchor.key),
         )

@@ -13,7 +13,7 @@ const LONGEST: u32 = 86_400;
 /// What is known, by name.
 #[derive(Debug, Default)]
 pub(super) struct Cuts {
-    table: BTreeMap<Wire, (Known, Used)>,
+    table: BTreeMap<Wire, (KnownCut, Used)>,
     /// Those that are known, the oldest first.
     order: VecDeque<Wire>,
 }
@@ -22,12 +22,12 @@ type Used = bool;
 
 /// What was found, and how long it holds.
 #[derive(Clone, Debug)]
-pub(super) struct Known {
+pub(super) struct KnownCut {
     pub(super) cut: Cut,
     pub(super) until: Instant,
 }
 
-impl Known {
+impl KnownCut {
     /// It holds for so many seconds, and not beyond `end`.
     pub(super) fn for_seconds(cut: Cut, now: Instant, seconds: u32, end: Option<Instant>) -> Self {
         let until = now + Duration::from_secs(seconds.min(LONGEST).into());
@@ -37,14 +37,14 @@ impl Known {
 
 impl Cuts {
     /// What is known of a name.
-    pub(super) fn lookup(&mut self, now: Instant, name: &Wire) -> Option<Known> {
+    pub(super) fn lookup(&mut self, now: Instant, name: &Wire) -> Option<KnownCut> {
         let (known, used) = self.table.get_mut(name).filter(|(known, _)| now < known.until)?;
         *used = true;
         Some(known.clone())
     }
 
     /// From now on this is known of a name.
-    pub(super) fn admit(&mut self, name: &Wire, known: Known) {
+    pub(super) fn admit(&mut self, name: &Wire, known: KnownCut) {
         if self.table.insert(name.clone(), (known, false)).is_some() {
             return;
         }
@@ -84,8 +84,8 @@ mod tests {
         Wire([&[8], text.as_bytes(), &[0]].concat().into())
     }
 
-    fn known(cut: Cut, from: u64) -> Known {
-        Known::for_seconds(cut, Instant::from_secs(from), 60, None)
+    fn known(cut: Cut, from: u64) -> KnownCut {
+        KnownCut::for_seconds(cut, Instant::from_secs(from), 60, None)
     }
 
     #[test]

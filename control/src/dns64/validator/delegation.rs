@@ -1,7 +1,7 @@
 //! From one zone to the next below: DS records, or the proof that there are none, and DNSKEY records (RFC 4035 §5.2 and 5.3).
 
 use super::denial::{Denied, NoDs, Proofs};
-use super::digest::{self, Meant};
+use super::digest::{self, ExpectedKey};
 use super::fault::{Fault, info};
 use super::limits::Work;
 use super::name;
@@ -26,7 +26,7 @@ pub(super) enum Cut {
     /// A signed zone begins there; these are its keys.
     Signed(Arc<Zone>),
     /// A signed zone begins there; its keys are not known yet, but by these marks.
-    Delegated(Arc<[Meant]>),
+    Delegated(Arc<[ExpectedKey]>),
     /// A zone begins there that is not signed, or not so that it could be verified: the INFO-CODE says why.
     Insecure(Option<u16>),
     /// Nothing: it is a name within the zone.
@@ -115,7 +115,7 @@ fn undelegated(reply: &Reply, child: &[u8], zone: &Zone, judge: &mut Judge<'_>) 
 pub(super) fn keys(
     reply: &Reply,
     apex: &[u8],
-    meant: &[Meant],
+    meant: &[ExpectedKey],
     judge: &mut Judge<'_>,
 ) -> Result<Found, Fault> {
     if !matches!(reply.rcode, 0 | 3) {

@@ -8,7 +8,7 @@ use domain::crypto::common::{DigestBuilder, DigestType};
 
 /// A key that is meant to be a zone's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Meant {
+pub(super) enum ExpectedKey {
     /// The one with this digest.
     Digest(Ds),
     /// This one.
@@ -36,7 +36,7 @@ fn digest_type(number: u8) -> Option<DigestType> {
 
 /// What DS records say that can be understood; else why it cannot, as an INFO-CODE: then the zone counts as unsigned (RFC 4035 §5.2).
 /// Digests by SHA-1 do not count beside others (RFC 4509 §3).
-pub(super) fn meant(rdatas: &[Box<[u8]>]) -> Result<Vec<Meant>, u16> {
+pub(super) fn meant(rdatas: &[Box<[u8]>]) -> Result<Vec<ExpectedKey>, u16> {
     let mut why = info::DIGEST;
     let mut found = Vec::new();
     for rdata in rdatas.iter().take(DIGESTS) {
@@ -48,7 +48,7 @@ pub(super) fn meant(rdatas: &[Box<[u8]>]) -> Result<Vec<Meant>, u16> {
     if found.iter().any(|ds| ds.digest_type != 1) {
         found.retain(|ds| ds.digest_type != 1);
     }
-    if found.is_empty() { Err(why) } else { Ok(found.into_iter().map(Meant::Digest).collect()) }
+    if found.is_empty() { Err(why) } else { Ok(found.into_iter().map(ExpectedKey::Digest).collect()) }
 }
 
 fn ds(rdata: &[u8]) -> Result<Ds, u16> {
@@ -62,25 +62,25 @@ fn ds(rdata: &[u8]) -> Result<Ds, u16> {
 }
 
 /// What the anchors of a zone say that can be understood; else as [`meant`].
-pub(super) fn anchored<'a>(anchors: impl Iterator<Item = &'a AnchorKey>) -> Result<Vec<Meant>, u16> {
+pub(super) fn anchored<'a>(anchors: impl Iterator<Item = &'a AnchorKey>) -> Result<Vec<ExpectedKey>, u16> {
     let mut why = info::ALGORITHM;
     let mut found = Vec::new();
     for anchor in anchors {
         match anchor {
             AnchorKey::Ds(rdata) => match ds(rdata) {
-                Ok(ds) => found.push(Meant::Digest(ds)),
+                Ok(ds) => found.push(ExpectedKey::Digest(ds)),
                 Err(code) => why = code,
             },
             AnchorKey::Dnskey(rdata) => {
                 let supported = rdata.get(3).copied().is_some_and(is_supported);
-                found.extend(supported.then(|| Meant::Key(rdata.clone())));
+                found.extend(supported.then(|| ExpectedKey::Key(rdata.clone())));
             }
         }
     }
     if found.is_empty() { Err(why) } else { Ok(found) }
 }
 
-impl Meant {
+impl ExpectedKey {
     /// Whether this is the key of the zone that is meant.
     pub(super) fn is(&self, zone: &[u8], key: &Key) -> bool {
         match self {

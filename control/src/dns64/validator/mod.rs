@@ -11,6 +11,7 @@
 //! All work that an answer can cause is bounded (`limits`): an answer that wants more is bogus.
 
 mod anchors;
+mod answer_validation;
 mod cuts;
 mod delegation;
 mod denial;
@@ -19,7 +20,6 @@ mod fault;
 mod limits;
 mod links;
 mod lookups;
-mod message;
 mod name;
 mod rdata;
 mod reply;

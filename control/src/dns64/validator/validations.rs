@@ -1,13 +1,13 @@
 //! The validator: validations under way, and what they share.
 
 use super::anchors::Anchors;
+use super::answer_validation::AnswerValidation;
 use super::cuts::Cuts;
 use super::lookups::{Lookup, Lookups};
-use super::message::Message;
 use super::reply::Reply;
 use super::validation::Validation;
 use super::verdict::Verdict;
-use super::walk::Around;
+use super::walk::WalkContext;
 use crate::Instant;
 use crate::dns64::{Anchor, Wire};
 use std::collections::{BTreeMap, VecDeque};
@@ -19,7 +19,7 @@ pub struct Validator {
     cuts: Cuts,
     lookups: Lookups,
     /// Those that wait, with what they wait for.
-    messages: BTreeMap<Validation, (Message, Lookup)>,
+    messages: BTreeMap<Validation, (AnswerValidation, Lookup)>,
     verdicts: VecDeque<(Validation, Verdict)>,
     next: u64,
 }
@@ -56,7 +56,7 @@ impl Validator {
     pub fn begin(&mut self, now: Instant, wall: u64, name: &[u8], qtype: u16, reply: Reply) -> Validation {
         let validation = Validation(self.next);
         self.next += 1;
-        match Message::new(reply, name, qtype) {
+        match AnswerValidation::new(reply, name, qtype) {
             Ok(message) => self.go_on(now, wall, validation, message, None),
             Err(verdict) => self.verdicts.push_back((validation, verdict)),
         }
@@ -96,10 +96,10 @@ impl Validator {
         now: Instant,
         wall: u64,
         validation: Validation,
-        mut message: Message,
+        mut message: AnswerValidation,
         found: Option<(&Lookup, Option<&Reply>)>,
     ) {
-        let mut around = Around { now, wall, anchors: &self.anchors, cuts: &mut self.cuts, found };
+        let mut around = WalkContext { now, wall, anchors: &self.anchors, cuts: &mut self.cuts, found };
         match message.validate(&mut around) {
             Ok(verdict) => self.verdicts.push_back((validation, verdict)),
             Err(lookup) => {

@@ -1,7 +1,7 @@
 //! The way from a trust anchor down to a name (RFC 4035 §5, RFC 6840 §6): which signed zone is it in, if any?
 
 use super::anchors::Anchors;
-use super::cuts::{Cuts, Known};
+use super::cuts::{Cuts, KnownCut};
 use super::delegation::{self, Cut, DNSKEY, DS, Found, Judge};
 use super::fault::Fault;
 use super::limits::Work;
@@ -33,10 +33,10 @@ pub(super) enum Stop {
 
 /// What one validation has found on its way. It is kept apart from what all share, which may forget it meanwhile. Bounded by the lookups that a
 /// validation may make, and by the labels of its names.
-pub(super) type Trail = Vec<(Wire, Known)>;
+pub(super) type Trail = Vec<(Wire, KnownCut)>;
 
 /// What a walk is made with.
-pub(super) struct Around<'a> {
+pub(super) struct WalkContext<'a> {
     pub(super) now: Instant,
     /// Unix time.
     pub(super) wall: u64,
@@ -48,7 +48,7 @@ pub(super) struct Around<'a> {
 
 /// A walker, as long as nothing has to be looked up.
 pub(super) struct Walk<'a, 'b> {
-    pub(super) around: &'a mut Around<'b>,
+    pub(super) around: &'a mut WalkContext<'b>,
     pub(super) trail: &'a mut Trail,
     pub(super) work: &'a mut Work,
 }
@@ -105,7 +105,7 @@ impl Walk<'_, '_> {
         Ok(self.find(&child, DNSKEY, Some(known.until), keys)?.cut)
     }
 
-    fn known(&mut self, name: &Wire) -> Option<Known> {
+    fn known(&mut self, name: &Wire) -> Option<KnownCut> {
         if let Some((_, known)) = self.trail.iter().find(|(found, _)| found == name) {
             return Some(known.clone());
         }
@@ -121,7 +121,7 @@ impl Walk<'_, '_> {
         qtype: u16,
         end: Option<Instant>,
         judge: impl FnOnce(&Reply, &mut Judge<'_>) -> Result<Found, Fault>,
-    ) -> Result<Known, Stop> {
+    ) -> Result<KnownCut, Stop> {
         let wanted = Lookup { name: name.clone(), qtype };
         let Some((_, reply)) = self.around.found.filter(|(lookup, _)| **lookup == wanted) else {
             self.work.lookup().map_err(|fault| Stop::Fails(fault, None))?;
@@ -130,7 +130,7 @@ impl Walk<'_, '_> {
         let mut with = Judge { wall: self.around.wall, work: self.work };
         let judged = reply.ok_or(Fault::Unanswered).and_then(|reply| judge(reply, &mut with));
         let (cut, seconds) = judged.map_err(|fault| Stop::Fails(fault, Some(wanted)))?;
-        let known = Known::for_seconds(cut, self.around.now, seconds, end);
+        let known = KnownCut::for_seconds(cut, self.around.now, seconds, end);
         self.around.cuts.admit(name, known.clone());
         self.trail.retain(|(found, _)| found != name);
         self.trail.push((name.clone(), known.clone()));

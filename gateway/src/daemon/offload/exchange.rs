@@ -14,7 +14,7 @@ use crate::daemon::narrow_paths::NarrowPaths;
 use crate::fast_path::{Attached, Facts};
 use sixway_fastpath::layout::Port;
 use sixway_fastpath::rules::Offer;
-use sixway_fastpath::{FastPath, FastPathError, Loaded, Place, Prepared};
+use sixway_fastpath::{AttachPoint, FastPath, FastPathError, Loaded, Prepared};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -275,6 +275,6 @@ fn all_there(fast_path: &FastPath) -> bool {
 /// Where the programs are attached, for the keeper.
 pub(super) fn hooked(fast_path: &FastPath) -> Vec<Attached> {
     let hooked =
-        |it: &sixway_fastpath::Attached| Attached { ifindex: it.ifindex, xdp: it.place == Place::Xdp };
+        |it: &sixway_fastpath::Attached| Attached { ifindex: it.ifindex, xdp: it.place == AttachPoint::Xdp };
     fast_path.attached().iter().map(hooked).collect()
 }

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use crate::config::HostFacts;
     use sixway_dataplane::mechanism::table::Kind;
-    use sixway_fastpath::rules::{Unoffered, Why};
+    use sixway_fastpath::rules::{Unoffered, UnofferedReason};
 
     #[test]
     fn a_kind_that_the_programs_have_no_rules_for_is_told_once() {
@@ -81,7 +81,7 @@ mod tests {
             "[[ip_in_ip]]\nlocal = \"2001:db8::1\"\nremote = \"2001:db8:7::1\"\nprefixes = \"10.7.0.0/16\"\n";
         let mut no_files = |_: &std::path::Path| Err(std::io::Error::other("none"));
         let config = Config::parse("sixway.toml", text, &HostFacts::default(), &mut no_files).unwrap().0;
-        let one = Unoffered { mechanism: Mechanism::Other(Kind::IpInIp), why: Why::EngineAlone };
+        let one = Unoffered { mechanism: Mechanism::Other(Kind::IpInIp), why: UnofferedReason::EngineAlone };
         let offer = Offer { unoffered: vec![one.clone(), one], ..Offer::default() };
         let told = not_carried(&config, &Surroundings::default(), &offer);
         assert_eq!(told, ["not ip-in-ip: the fast path has no rules for such a mechanism"]);

@@ -1,4 +1,4 @@
-//! Bulk TCP through the fast path at tc ingress, super-frames whole.
+//! Bulk TCP through the fast path at tc ingress, GSO packets whole.
 
 use super::left_out::left_out;
 use super::settings::{Mode, relay, router, section};
@@ -18,11 +18,11 @@ struct Path {
     network: Network,
     target: &'static str,
     /// What it is to be compared with.
-    beside: Option<Beside>,
+    beside: Option<Comparison>,
 }
 
 /// Rows to be compared with: kernel forwarding of the same family, by direction; and TAYGA that does the same work, stateful or stateless.
-type Beside = ([&'static str; 2], &'static str);
+type Comparison = ([&'static str; 2], &'static str);
 
 const KERNEL6: &str = "kernel IPv6";
 const KERNEL4: &str = "kernel IPv4";
@@ -53,7 +53,7 @@ pub fn run(options: &Options, time: Duration) -> Result<Section> {
     }
     Ok(Section {
         title: "Bulk TCP through tc",
-        how: "iperf3, one stream, up: from the IPv6 client; down: to it. Beside kernel forwarding of the family in which the data come in. 6to4 passes the site's router \
+        how: "iperf3, one stream, up: from the IPv6 client; down: to it. Comparison kernel forwarding of the family in which the data come in. 6to4 passes the site's router \
               and the relay, and stands beside two kernel routers."
             .to_owned(),
         figures: figures(&paths, &rounds),
@@ -94,7 +94,7 @@ fn figures(paths: &[Path], rounds: &[[Vec<f64>; 2]]) -> Vec<Figure> {
     figures
 }
 
-type Started = Result<(Network, &'static str, Option<Beside>)>;
+type Started = Result<(Network, &'static str, Option<Comparison>)>;
 
 type Start = fn() -> Started;
 
@@ -114,7 +114,7 @@ fn with_tc(forwarder: Forwarder) -> Result<Running> {
     forwarder.start_beside(&section(Mode::Tc, None))
 }
 
-fn of(running: Running, beside: Option<Beside>) -> Started {
+fn of(running: Running, beside: Option<Comparison>) -> Started {
     Ok((running.network, running.target, beside))
 }
 

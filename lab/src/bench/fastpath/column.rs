@@ -4,7 +4,7 @@ use super::content::Content;
 use super::scene::Scene;
 use crate::failure::{Failure, Result};
 use crate::interrupt;
-use crate::load::{Answer, Frames, Pattern, Seen, Sink, thread_cpu};
+use crate::load::{Answer, Frames, Pattern, Sink, SinkCounts, thread_cpu};
 use crate::probe::cpu::{pin_thread, process_cpu, receiving_cpu};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -165,7 +165,7 @@ impl Column {
     }
 
     /// What arrived at the other end.
-    pub fn seen(&self) -> Result<Seen> {
+    pub fn seen(&self) -> Result<SinkCounts> {
         self.sink().seen()
     }
 

@@ -7,7 +7,7 @@ use crate::failure::{Failure, Result};
 use crate::fast_path::offloads;
 use crate::forwarder::{Forwarder, Running};
 use crate::interrupt::pause;
-use crate::load::{Onward, compile};
+use crate::load::{Redirector, compile};
 use crate::probe::ping_pong;
 use crate::programs;
 use crate::report::median;
@@ -24,10 +24,10 @@ const KERNEL: &str = "kernel IPv6";
 const ALONE: &str = "XDP redirect alone";
 
 /// A way that packets take.
-struct Way {
+struct MeasuredPath {
     name: &'static str,
     running: Running,
-    _onward: Vec<Onward>,
+    _onward: Vec<Redirector>,
 }
 
 /// Measures all that can run here.
@@ -55,8 +55,9 @@ pub fn run(options: &Options) -> Result<Section> {
 }
 
 /// Everything that can run here, and why the rest cannot.
-fn start() -> Result<(Vec<Way>, Vec<String>)> {
-    let mut ready = vec![Way { name: KERNEL, running: Forwarder::Kernel.start()?, _onward: Vec::new() }];
+fn start() -> Result<(Vec<MeasuredPath>, Vec<String>)> {
+    let mut ready =
+        vec![MeasuredPath { name: KERNEL, running: Forwarder::Kernel.start()?, _onward: Vec::new() }];
     let mut skipped = Vec::new();
     match redirecting() {
         Ok(way) => ready.push(way),
@@ -64,7 +65,7 @@ fn start() -> Result<(Vec<Way>, Vec<String>)> {
     }
     for (name, mode) in WAYS {
         match Forwarder::Nat64.start_beside(&section(mode, None)) {
-            Ok(running) => ready.push(Way { name, running, _onward: Vec::new() }),
+            Ok(running) => ready.push(MeasuredPath { name, running, _onward: Vec::new() }),
             Err(why) => skipped.push(left_out(name, why)?),
         }
     }
@@ -84,7 +85,7 @@ fn as_cards_do(network: &Network) -> Result<()> {
 
 /// Programs at both of the gateway's devices that send on what comes by the other one. They write no addresses: the ends take each other for the
 /// gateway.
-fn redirecting() -> Result<Way> {
+fn redirecting() -> Result<MeasuredPath> {
     programs::require("clang")?;
     let running = Forwarder::Kernel.start()?;
     let network = &running.network;
@@ -100,13 +101,13 @@ fn redirecting() -> Result<Way> {
     let object = compile(network.folder())?;
     let gateway = network.host("gateway")?;
     let onward = [("in0", "out0"), ("out0", "in0")]
-        .map(|(device, out)| Onward::attach(&object, gateway, device, out))
+        .map(|(device, out)| Redirector::attach(&object, gateway, device, out))
         .into_iter()
         .collect::<Result<Vec<_>>>()?;
-    Ok(Way { name: ALONE, running, _onward: onward })
+    Ok(MeasuredPath { name: ALONE, running, _onward: onward })
 }
 
-fn figures(ready: &[Way], rounds: &[[Vec<f64>; 2]]) -> Vec<Figure> {
+fn figures(ready: &[MeasuredPath], rounds: &[[Vec<f64>; 2]]) -> Vec<Figure> {
     let mut figures = Vec::new();
     for (which, what) in ["median", "99.9 %"].into_iter().enumerate() {
         for (way, rounds) in ready.iter().zip(rounds) {

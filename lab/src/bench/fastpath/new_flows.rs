@@ -4,7 +4,7 @@ use super::column::Column;
 use super::content::Content;
 use super::left_out::left_out;
 use super::patterns::new_flows;
-use super::scene::Middle;
+use super::scene::MiddleHost;
 use super::settings::{Mode, nat64};
 use crate::bench::{Figure, Options, Section, Target};
 use crate::failure::{Failure, Result};
@@ -112,7 +112,7 @@ fn start(name: &'static str, mode: Mode) -> Result<Vec<Column>> {
     TRAINS
         .iter()
         .map(|(power, _)| {
-            let middle = Middle::Sixway(nat64(mode, None));
+            let middle = MiddleHost::Sixway(nat64(mode, None));
             match middle.cannot_run() {
                 Some(why) => Err(why),
                 None => {

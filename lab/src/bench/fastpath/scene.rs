@@ -12,7 +12,7 @@
 use crate::failure::{Failure, Result};
 use crate::forwarder::{masquerade, run_sharing_tayga, run_tayga};
 use crate::gateway::run_sixway;
-use crate::load::{Onward, Sink, compile};
+use crate::load::{Redirector, Sink, compile};
 use crate::namespace::command;
 use crate::programs;
 use crate::sixway::sixway;
@@ -22,11 +22,11 @@ use std::time::Duration;
 
 /// What is in the middle.
 #[derive(Clone, Debug)]
-pub enum Middle {
+pub enum MiddleHost {
     /// Nothing: what the client sends is counted where it enters the gateway.
     Nothing,
     /// A program in the driver that only sends on.
-    Onward,
+    Redirector,
     /// The kernel's forwarding.
     Kernel,
     /// The same, what leaves hidden behind the gateway's IPv4 address.
@@ -51,16 +51,16 @@ pub struct Scene {
     pub client: Sink,
     /// Counts what arrives at the server, or at what is there instead.
     pub server: Sink,
-    _onward: Option<Onward>,
+    _onward: Option<Redirector>,
     /// Octets of the gateway's device before the client, and of that before the server.
     doors: [[u8; 6]; 2],
 }
 
-impl Middle {
+impl MiddleHost {
     /// Why it cannot be there, if it cannot.
     pub fn cannot_run(&self) -> Option<Failure> {
         let needs = match self {
-            Self::Nothing | Self::Onward | Self::Kernel => Ok(PathBuf::new()),
+            Self::Nothing | Self::Redirector | Self::Kernel => Ok(PathBuf::new()),
             Self::Masquerade => programs::require("nft"),
             Self::Tayga => programs::require("tayga"),
             Self::SharingTayga => programs::require("tayga").and(programs::require("nft")),
@@ -73,7 +73,7 @@ impl Middle {
     pub fn start(&self) -> Result<Scene> {
         let network = network()?;
         let process = match self {
-            Self::Nothing | Self::Onward | Self::Kernel => None,
+            Self::Nothing | Self::Redirector | Self::Kernel => None,
             Self::Masquerade => {
                 masquerade(&network)?;
                 None
@@ -88,7 +88,7 @@ impl Middle {
         let server = Sink::attach(&object, network.host(far)?, device)?;
         let client = Sink::attach(&object, network.host("client")?, "up0")?;
         let onward = match self {
-            Self::Onward => Some(Onward::attach(&object, network.host("gateway")?, "in0", "out0")?),
+            Self::Redirector => Some(Redirector::attach(&object, network.host("gateway")?, "in0", "out0")?),
             Self::Nothing
             | Self::Kernel
             | Self::Masquerade

@@ -10,7 +10,7 @@ use super::patterns::{
     BY_NAT64, BY_PREFIX, FEW, GATEWAY4, IN_SITE, MANY, MAPPED, NATIVE, RELAY, SERVER4, SERVER6, SITE4,
     TAYGAS, from_site, many, replies, to_site, to4, to6,
 };
-use super::scene::{Middle, Scene};
+use super::scene::{MiddleHost, Scene};
 use super::settings::{Mode, nat64, relay, siit};
 use crate::bench::{Options, Section};
 use crate::failure::Result;
@@ -37,7 +37,7 @@ struct Sent {
 }
 
 /// Rows that share a scene, and its middle.
-type Plan = (Middle, Vec<Sent>);
+type Plan = (MiddleHost, Vec<Sent>);
 
 fn sent(
     name: &'static str,
@@ -59,18 +59,18 @@ fn others() -> Vec<Plan> {
         sent(name, "client", to6(BY_PREFIX), Content::v4(source, bits, SERVER4), Goal::None)
     };
     vec![
-        (Middle::Nothing, vec![six(ALONE, Goal::None)]),
-        (Middle::Onward, vec![six("XDP redirect alone", Goal::Bound)]),
-        (Middle::Kernel, vec![six(KERNEL, Goal::None)]),
-        (Middle::Kernel, vec![four("kernel IPv4", SITE4)]),
-        (Middle::Masquerade, vec![four("kernel IPv4 + masquerade", GATEWAY4)]),
-        (Middle::Tayga, vec![tayga(TAYGA, TAYGAS, 24)]),
-        (Middle::SharingTayga, vec![tayga(SHARING_TAYGA, GATEWAY4, 32)]),
+        (MiddleHost::Nothing, vec![six(ALONE, Goal::None)]),
+        (MiddleHost::Redirector, vec![six("XDP redirect alone", Goal::Bound)]),
+        (MiddleHost::Kernel, vec![six(KERNEL, Goal::None)]),
+        (MiddleHost::Kernel, vec![four("kernel IPv4", SITE4)]),
+        (MiddleHost::Masquerade, vec![four("kernel IPv4 + masquerade", GATEWAY4)]),
+        (MiddleHost::Tayga, vec![tayga(TAYGA, TAYGAS, 24)]),
+        (MiddleHost::SharingTayga, vec![tayga(SHARING_TAYGA, GATEWAY4, 32)]),
     ]
 }
 
 fn ours() -> Vec<Plan> {
-    let stateful = |mode| Middle::Sixway(nat64(mode, Some(2)));
+    let stateful = |mode| MiddleHost::Sixway(nat64(mode, Some(2)));
     let up = |name, goal| sent(name, "client", to6(BY_NAT64), Content::by_nat64(), goal);
     let back = Content::v6(BY_NAT64, CLIENTS);
     let siit_up = |name, goal| sent(name, "client", to6(BY_PREFIX), Content::v4(MAPPED, 32, SERVER4), goal);
@@ -86,26 +86,26 @@ fn ours() -> Vec<Plan> {
             vec![up(WARM, Goal::Stateful), sent("nat64 v4→v6, xdp", "server", replies, back, Goal::Stateful)],
         ),
         (
-            Middle::Sixway(siit(Mode::Xdp)),
+            MiddleHost::Sixway(siit(Mode::Xdp)),
             vec![
                 siit_up("siit, xdp", Goal::Stateless),
                 sent("siit v4→v6, xdp", "server", to4(SERVER4, MAPPED), siit_back, Goal::Stateless),
             ],
         ),
-        (Middle::Sixway(siit(Mode::Tc)), vec![siit_up("siit, tc", Goal::None)]),
+        (MiddleHost::Sixway(siit(Mode::Tc)), vec![siit_up("siit, tc", Goal::None)]),
         (
-            Middle::Sixway(relay(Mode::Xdp)),
+            MiddleHost::Sixway(relay(Mode::Xdp)),
             vec![
                 decap("6to4 relay decap, xdp", Goal::Stateless),
                 encap("6to4 relay encap, xdp", Goal::Stateless),
             ],
         ),
         (
-            Middle::Sixway(relay(Mode::Tc)),
+            MiddleHost::Sixway(relay(Mode::Tc)),
             vec![decap("6to4 relay decap, tc", Goal::None), encap("6to4 relay encap, tc", Goal::None)],
         ),
         (
-            Middle::Sixway(million::configuration()),
+            MiddleHost::Sixway(million::configuration()),
             vec![sent(COLD, "client", many(true), Content::by_nat64(), Goal::Many)],
         ),
     ]

@@ -5,7 +5,7 @@
 //! independent computation of every checksum. Targets are multiples of yardsticks that are measured after each pass.
 
 mod cpu_time;
-mod machine;
+mod engine_bench;
 mod measure;
 mod nat64;
 mod packets;

@@ -1,7 +1,7 @@
 //! Stateful NAT64: packets of established flows in random order, new sessions in an empty and in an almost exhausted pool, and what a session costs in
 //! memory. Each session has a binding of its own, the dearest case.
 
-use super::machine::{Machine, RUN, shuffled, wrong};
+use super::engine_bench::{EngineBench, RUN, shuffled, wrong};
 use super::packets::{Flow, read4, read6, write4, write6};
 use super::yardstick::{Round, Unit, Yardstick, figures as figures_of};
 use crate::bench::{Figure, Options, Section, Target};
@@ -56,7 +56,7 @@ fn inbound(number: u32, outside: Endpoint4) -> Flow<Ipv4Addr> {
 }
 
 /// A machine with a pool of `2^(32 - length)` addresses and room for a little more than a million sessions.
-fn machine(length: u8) -> Result<Machine> {
+fn machine(length: u8) -> Result<EngineBench> {
     let fault = |what: &str| Failure::Unexpected(format!("the benchmark's own configuration: {what}"));
     let prefix = "64:ff9b::/96".parse().map_err(|_| fault("no prefix"))?;
     let pool = format!("198.18.0.0/{length}").parse().map_err(|_| fault("no pool"))?;
@@ -72,7 +72,7 @@ fn machine(length: u8) -> Result<Machine> {
         policy: Policy::default(),
     };
     let engine = Engine::new(&EngineConfig { nat64: vec![nat64], seed: [1, 2], ..EngineConfig::default() });
-    Ok(Machine::new(engine.map_err(|error| fault(&format!("{error:?}")))?))
+    Ok(EngineBench::new(engine.map_err(|error| fault(&format!("{error:?}")))?))
 }
 
 /// Measures all of it. The largest table comes first, so that its memory is fresh from the kernel and counted in full.
@@ -100,7 +100,7 @@ pub fn measure(options: &Options, yardstick: &mut Yardstick) -> Result<Section> 
 }
 
 struct Established {
-    machine: Machine,
+    machine: EngineBench,
     sessions: u32,
     order: Vec<u32>,
     outside: Vec<Endpoint4>,

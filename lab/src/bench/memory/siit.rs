@@ -1,6 +1,6 @@
 //! Stateless translation: hosts with explicit mappings, talking to the IPv4 world under a prefix.
 
-use super::machine::{Machine, RUN, shuffled, wrong};
+use super::engine_bench::{EngineBench, RUN, shuffled, wrong};
 use super::packets::{Flow, read4, read6, write4, write6};
 use super::yardstick::{Unit, Yardstick, figures as figures_of};
 use crate::bench::{Options, Section};
@@ -52,7 +52,7 @@ fn back<A>(flow: Flow<A>) -> Flow<A> {
 }
 
 /// One prefix that maps all hosts, or a mapping for each of a million.
-fn machine(mappings: u32) -> Result<Machine> {
+fn machine(mappings: u32) -> Result<EngineBench> {
     let fault = |what: &str| Failure::Unexpected(format!("the benchmark's own configuration: {what}"));
     let text = |number: u32, bits: u32| {
         let ipv4 = format!("{}/{}", Ipv4Addr::from_bits(HOSTS4 | number), 32 - bits).parse();
@@ -70,7 +70,7 @@ fn machine(mappings: u32) -> Result<Machine> {
     let prefix = Rfc6052::new(prefix, false).map_err(|error| fault(&format!("{error:?}")))?;
     let siit = SiitConfig { prefix: Some(prefix), eam: Arc::new(eam), ..SiitConfig::default() };
     let engine = Engine::new(&EngineConfig { siit: vec![siit], ..EngineConfig::default() });
-    Ok(Machine::new(engine.map_err(|error| fault(&format!("{error:?}")))?))
+    Ok(EngineBench::new(engine.map_err(|error| fault(&format!("{error:?}")))?))
 }
 
 /// Measures both ways.
@@ -107,7 +107,7 @@ pub fn measure(options: &Options, yardstick: &mut Yardstick) -> Result<Section> 
     })
 }
 
-fn verify(machine: &mut Machine, order: &[u32]) -> Result<()> {
+fn verify(machine: &mut EngineBench, order: &[u32]) -> Result<()> {
     let write = |number: u32, octets: &mut _| write6(&flow6(number), octets);
     machine.pass(order, write, |number, octets| match read4(octets) {
         Some(flow) if flow == flow4(number) => Ok(()),

@@ -1,6 +1,6 @@
 //! A configured tunnel of IPv6 in IPv4: into it and out of it.
 
-use super::machine::{Machine, RUN, shuffled, wrong};
+use super::engine_bench::{EngineBench, RUN, shuffled, wrong};
 use super::packets::{Flow, read6, read6_in4, write6, write6_in4};
 use super::yardstick::{Unit, Yardstick, figures as figures_of};
 use crate::bench::{Options, Section};
@@ -29,7 +29,7 @@ fn flow(number: u32, inward: bool) -> Flow<Ipv6Addr> {
     }
 }
 
-fn machine() -> Result<Machine> {
+fn machine() -> Result<EngineBench> {
     let fault = |what: &str| Failure::Unexpected(format!("the benchmark's own configuration: {what}"));
     let prefix = format!("{}/48", Ipv6Addr::from_bits(THERE)).parse().map_err(|_| fault("no prefix"))?;
     let tunnel = ConfiguredConfig {
@@ -41,7 +41,7 @@ fn machine() -> Result<Machine> {
     };
     let tunnels = vec![TunnelConfig::Configured(tunnel)];
     let engine = Engine::new(&EngineConfig { tunnels, ..EngineConfig::default() });
-    Ok(Machine::new(engine.map_err(|error| fault(&format!("{error:?}")))?))
+    Ok(EngineBench::new(engine.map_err(|error| fault(&format!("{error:?}")))?))
 }
 
 /// Measures both ways.
@@ -76,7 +76,7 @@ pub fn measure(options: &Options, yardstick: &mut Yardstick) -> Result<Section> 
     })
 }
 
-fn verify(machine: &mut Machine, order: &[u32]) -> Result<()> {
+fn verify(machine: &mut EngineBench, order: &[u32]) -> Result<()> {
     let write = |number: u32, octets: &mut _| write6(&flow(number, false), octets);
     machine.pass(order, write, |number, octets| match read6_in4(octets, LOCAL, REMOTE) {
         Some(read) if read == flow(number, false) => Ok(()),

@@ -53,9 +53,9 @@ impl Unit {
 
 /// Nanoseconds of each piece of work, at one moment.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment([f64; 3]);
+pub struct YardstickTimes([f64; 3]);
 
-impl Moment {
+impl YardstickTimes {
     fn of(self, unit: Unit) -> f64 {
         self.0[unit as usize]
     }
@@ -66,7 +66,7 @@ impl Moment {
 pub struct Round {
     spent: Duration,
     packets: usize,
-    parts: Vec<(f64, Moment)>,
+    parts: Vec<(f64, YardstickTimes)>,
 }
 
 impl Round {
@@ -122,7 +122,7 @@ pub struct Yardstick {
     rooms: Vec<Room>,
     lines: Vec<Line>,
     at: u32,
-    moments: Vec<Moment>,
+    moments: Vec<YardstickTimes>,
 }
 
 impl Yardstick {
@@ -142,7 +142,7 @@ impl Yardstick {
             moments: Vec::new(),
         };
         new.fill();
-        new.rooms.iter_mut().for_each(|room| straight(room, &Known::new()));
+        new.rooms.iter_mut().for_each(|room| straight(room, &PrecomputedFlow::new()));
         match new.rooms.iter().all(|room| read4(&room[FRONT + 20..]) == Some(OUTSIDE)) {
             true => Ok(new),
             false => Err(Failure::Unexpected("the yardstick's own NAT64 translates wrongly".to_owned())),
@@ -150,9 +150,9 @@ impl Yardstick {
     }
 
     /// Does all of them once; `None` if the kernel gave the CPU to somebody else meanwhile.
-    pub fn look(&mut self) -> Result<Option<Moment>> {
+    pub fn look(&mut self) -> Result<Option<YardstickTimes>> {
         let ((copy, a), (load, b), (straight, c)) = (self.copy()?, self.load()?, self.straight()?);
-        let moment = (a && b && c).then_some(Moment([copy, load, straight]));
+        let moment = (a && b && c).then_some(YardstickTimes([copy, load, straight]));
         self.moments.extend(moment);
         Ok(moment)
     }
@@ -171,7 +171,7 @@ impl Yardstick {
 
     fn straight(&mut self) -> Result<(f64, bool)> {
         self.fill();
-        let (rooms, known) = (&mut self.rooms, Known::new());
+        let (rooms, known) = (&mut self.rooms, PrecomputedFlow::new());
         repeated(|| {
             for room in rooms.iter_mut() {
                 straight(room, black_box(&known));
@@ -264,7 +264,7 @@ const OUTSIDE: Flow<Ipv4Addr> = Flow {
 };
 
 /// All that is known of the flow before a packet comes.
-struct Known {
+struct PrecomputedFlow {
     /// The IPv4 header without length, hop limit and checksum.
     header: [u8; 20],
     /// Its sum.
@@ -274,7 +274,7 @@ struct Known {
     delta: u64,
 }
 
-impl Known {
+impl PrecomputedFlow {
     fn new() -> Self {
         let words = |octets: &[u8]| -> u64 {
             octets.chunks_exact(2).map(|word| u64::from(u16::from_be_bytes([word[0], word[1]]))).sum()
@@ -296,7 +296,7 @@ impl Known {
 
 /// Makes the IPv6 packet an IPv4 packet, in its place.
 #[inline(never)]
-fn straight(room: &mut Room, known: &Known) {
+fn straight(room: &mut Room, known: &PrecomputedFlow) {
     let packet = &mut room[FRONT..];
     let total = u16::from_be_bytes([packet[4], packet[5]]) + 20;
     let hops = packet[7].wrapping_sub(1);
@@ -340,9 +340,9 @@ mod tests {
             spent: Duration::from_nanos(56_000),
             packets: 1_000,
             parts: vec![
-                (30.0, Moment([1.0, 100.0, 3.0])),
-                (80.0, Moment([2.0, 200.0, 4.0])),
-                (60.0, Moment([2.0, 50.0, 5.0])),
+                (30.0, YardstickTimes([1.0, 100.0, 3.0])),
+                (80.0, YardstickTimes([2.0, 200.0, 4.0])),
+                (60.0, YardstickTimes([2.0, 50.0, 5.0])),
             ],
         };
         assert_eq!((round.multiple(Unit::Straight), round.multiple(Unit::Load)), (12.0, 0.4));

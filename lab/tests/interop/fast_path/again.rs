@@ -33,7 +33,7 @@ const AGAIN: &[(&str, Demand)] = &[
     ("a_spoofed_embedded_address_is_dropped_and_counted", Carries(1)),
 ];
 
-/// Of super-frames, which XDP never has; and what takes long and differs little between the hooks.
+/// Of GSO packets, which XDP never has; and what takes long and differs little between the hooks.
 const AGAIN_AT_TC: &[(&str, Demand)] = &[
     ("sixway_with_tunnels_leaves_the_host_as_it_was", Hangs),
     ("siit_missing_udp_checksums_are_computed_or_dropped", Leaves(4)),

@@ -5,7 +5,7 @@ use sixway_lab::fast_path::{Hook, sent_by_engine, shown, wait_until_moved};
 use sixway_lab::forwarder::NAT64;
 use sixway_lab::gateway::{run_on_fast_path, run_ready_for, take_over};
 use sixway_lab::interrupt;
-use sixway_lab::probe::numbered::{Account, Numbered, Plan};
+use sixway_lab::probe::numbered::{Numbered, Plan, StreamReport};
 use sixway_lab::topology::{Network, client_gateway_server};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -109,7 +109,7 @@ pub fn pause(milliseconds: u64) -> Result<()> {
 }
 
 /// Nothing was lost, nothing came out of its order, and every flow has kept its outside endpoint.
-pub fn all_is_well(account: &Account, at_least: usize) -> Result<()> {
+pub fn all_is_well(account: &StreamReport, at_least: usize) -> Result<()> {
     let (lost, reordered) = (account.lost(), account.reordered());
     let moved = account.up.flows_that_moved();
     if lost == [0, 0] && reordered == [0, 0] && moved == 0 && account.sent()[0] >= at_least {

@@ -194,7 +194,7 @@ impl Guest<'_> {
         }
     }
 
-    /// Pages, datagrams, pings and super-frames to the server; pages and pings from it too if the client can be reached.
+    /// Pages, datagrams, pings and GSO packets to the server; pages and pings from it too if the client can be reached.
     fn carried(&self, server: &str, client: Option<&str>, tags: Tags) -> Result<()> {
         self.page("client", server)?;
         let target = server.trim_matches(['[', ']']);
@@ -223,7 +223,7 @@ impl Guest<'_> {
         })
     }
 
-    /// Bulk TCP both ways, in super-frames up to the guest's devices, which take none: its kernel cuts them, and the hosts check every segment.
+    /// Bulk TCP both ways, in GSO packets up to the guest's devices, which take none: its kernel cuts them, and the hosts check every segment.
     fn super_frames(&self, target: &str, tags: Tags) -> Result<()> {
         self.offloads(["on", "off"])?;
         let [client, server] = tags.map_or_else(Default::default, |tags| tags.map(|tag| format!(".{tag}")));
@@ -233,7 +233,7 @@ impl Guest<'_> {
             let after = [self.received(&device)?, self.received("sixway0")?];
             let [packets, octets] = [0, 1].map(|figure| after[0][figure] - before[0][figure]);
             let by_engine = after[1][0] - before[1][0];
-            // Linux before 6.3 does not let a program take the outer header off a super-frame: the engine does.
+            // Linux before 6.3 does not let a program take the outer header off a GSO packet: the engine does.
             let decapsulated = target == NATIVE && way.is_empty();
             let long_way = by_engine > packets / 4 && !decapsulated;
             if octets < 2_000_000 || octets < packets * 2_000 || long_way {
@@ -245,7 +245,7 @@ impl Guest<'_> {
         self.offloads(["off", "on"])
     }
 
-    /// Whether the hosts' devices and the guest's take checksums and super-frames over from their kernels.
+    /// Whether the hosts' devices and the guest's take checksums and GSO packets over from their kernels.
     fn offloads(&self, [hosts, guests]: [&str; 2]) -> Result<()> {
         self.sh(&format!(
             "for host in client server; do

@@ -8,7 +8,7 @@ use sixway_lab::failure::{Failure, Result};
 use sixway_lab::fast_path::{Hook, wait_until_moved};
 use sixway_lab::forwarder::NAT64;
 use sixway_lab::interrupt;
-use sixway_lab::probe::numbered::Account;
+use sixway_lab::probe::numbered::StreamReport;
 use sixway_lab::process::Process;
 use sixway_lab::topology::{Network, client_gateway_server};
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ pub const TESTS: &[Interop] = &[
 ];
 
 /// What was sent from `from` on arrived; what was sent before `to` did so too.
-fn lost_only_between(account: &Account, to: Duration, from: Duration) -> Result<()> {
+fn lost_only_between(account: &StreamReport, to: Duration, from: Duration) -> Result<()> {
     let end = Duration::MAX;
     let lost = |from, to| account.up.lost_between(from, to) + account.down.lost_between(from, to);
     match (lost(Duration::ZERO, to), lost(from, end), account.reordered()) {

@@ -1,4 +1,4 @@
-//! Super-frames at tc ingress: they leave whole, with segments that the next link carries, and with right checksums when they are cut.
+//! GSO packets at tc ingress: they leave whole, with segments that the next link carries, and with right checksums when they are cut.
 
 use super::conversation::Conversation;
 use crate::Interop;
@@ -191,7 +191,7 @@ impl Ends {
         self.are_cut_right()
     }
 
-    /// The devices take super-frames: what leaves is as large as what came.
+    /// The devices take GSO packets: what leaves is as large as what came.
     fn stay_whole(&self) -> Result<()> {
         let whole = Capture::start(&self.network, "server", "up0", "greater 8000")?;
         let back = Capture::start(&self.network, "client", "up0", "greater 8000")?;
@@ -199,8 +199,8 @@ impl Ends {
         for (capture, to) in [(whole, "server"), (back, "client")] {
             let seen = capture.end()?;
             let seen = |protocol: &str| seen.lines().filter(|line| line.contains(protocol)).count();
-            assert!(seen("Flags [") > 20, "{} super-frames of TCP arrived at the {to}", seen("Flags ["));
-            assert!(seen("UDP") >= 4, "{} super-frames of UDP arrived at the {to}", seen("UDP"));
+            assert!(seen("Flags [") > 20, "{} GSO packets of TCP arrived at the {to}", seen("Flags ["));
+            assert!(seen("UDP") >= 4, "{} GSO packets of UDP arrived at the {to}", seen("UDP"));
         }
         Ok(())
     }
@@ -257,7 +257,7 @@ impl Ends {
             format!("{}:{port}", self.listens)
         };
         let server = socket(self.network.host("server")?, &listens)?;
-        // Or the kernel clears DF, because the super-frame is larger than the link's MTU.
+        // Or the kernel clears DF, because the GSO packet is larger than the link's MTU.
         path_mtu_discovery(&server, Pmtu::Set)?;
         let target = format!("[{}]:{port}", self.target);
         for turn in 0..6 {
@@ -275,7 +275,7 @@ impl Ends {
     }
 }
 
-/// Sends octets as one super-frame; each of its datagrams is received as it is. Where they came from.
+/// Sends octets as one GSO packet; each of its datagrams is received as it is. Where they came from.
 fn arrives(from: &UdpSocket, to: &str, at: &UdpSocket, octets: &[u8], size: u16) -> Result<String> {
     segment_size(from, size)?;
     from.send_to(octets, to).asking(|| format!("sending {} octets to {to}", octets.len()))?;

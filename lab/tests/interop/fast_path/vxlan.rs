@@ -1,4 +1,4 @@
-//! Super-frames that are a tunnel's: outside they look like one of UDP, but they are cut inside, and each piece gets all headers again. Nobody
+//! GSO packets that are a tunnel's: outside they look like one of UDP, but they are cut inside, and each piece gets all headers again. Nobody
 //! but the kernel can cut them, so the fast path leaves them alone.
 
 use super::conversation::Conversation;
@@ -67,6 +67,6 @@ fn super_frames_of_a_vxlan() -> Result<()> {
     let left = left(&network)? - before;
     let seen = large.end()?;
     assert!(seen.trim().is_empty(), "larger than 1,280 octets: {seen}");
-    assert!(left >= 40, "{left} super-frames of 4 MB were left to the kernel: {}", shown(&network)?);
+    assert!(left >= 40, "{left} GSO packets of 4 MB were left to the kernel: {}", shown(&network)?);
     no_checksum_is_wrong(&network)
 }

@@ -40,7 +40,7 @@ pub fn network(more: &[&'static str]) -> Result<Network> {
     ethtool(&network, "gateway", "in0", &["tx", "off"])?;
     ethtool(&network, "gateway", "out0", &["tx", "off"])?;
     ethtool(&network, "server", "up0", &["tx", "off", "rx", "off", "tso", "off", "gso", "off"])?;
-    // And it makes super-frames (GRO) only of what comes from an end that has none to give.
+    // And it makes GSO packets (GRO) only of what comes from an end that has none to give.
     ethtool(&network, "peer", "up0", &["tso", "off"])?;
     Ok(network)
 }
@@ -130,7 +130,7 @@ impl Ends<'_> {
                 self.carried().map_err(told)?;
                 if joined.end()?.contains("192.0.2.8 >") != with_gro {
                     return Err(told(Failure::Unexpected(
-                        "super-frames came without it, or none with it".to_owned(),
+                        "GSO packets came without it, or none with it".to_owned(),
                     )));
                 }
                 self.fragments_are_carried().map_err(told)?;

@@ -38,9 +38,9 @@ impl Steering {
         let workers = u64::from(self.workers.max(1));
         match packet.first().map(|octet| octet >> 4) {
             Some(4) => match (outside_port(packet), chunk::<8>(packet, 12)) {
-                (Reading::Port(port), _) => owner(u32::from(port / self.ports_per_block.max(1))),
-                (Reading::NoPort, Some(addresses)) => share(u64::from_be_bytes(addresses), workers),
-                (Reading::CutShort, _) | (Reading::NoPort, None) => 0,
+                (PortLookup::Port(port), _) => owner(u32::from(port / self.ports_per_block.max(1))),
+                (PortLookup::NoPort, Some(addresses)) => share(u64::from_be_bytes(addresses), workers),
+                (PortLookup::CutShort, _) | (PortLookup::NoPort, None) => 0,
             },
             Some(6) => self.worker_of_source(packet).unwrap_or(0),
             _ => 0,
@@ -63,7 +63,7 @@ const fn share(bits: u64, workers: u64) -> u8 {
 }
 
 /// What an IPv4 packet has for a destination port.
-enum Reading {
+enum PortLookup {
     /// A port or the identifier of an ICMP echo message.
     Port(u16),
     /// A fragment, another ICMP message, another protocol.
@@ -72,14 +72,15 @@ enum Reading {
     CutShort,
 }
 
-fn outside_port(packet: &[u8]) -> Reading {
+fn outside_port(packet: &[u8]) -> PortLookup {
     let number = |at| {
-        chunk::<2>(packet, at).map_or(Reading::CutShort, |octets| Reading::Port(u16::from_be_bytes(octets)))
+        chunk::<2>(packet, at)
+            .map_or(PortLookup::CutShort, |octets| PortLookup::Port(u16::from_be_bytes(octets)))
     };
     let at = usize::from(packet[0] & 0x0f) * 4;
-    let Some([high, low, _, transport]) = chunk::<4>(packet, 6) else { return Reading::CutShort };
+    let Some([high, low, _, transport]) = chunk::<4>(packet, 6) else { return PortLookup::CutShort };
     if u16::from_be_bytes([high, low]) & 0x3fff != 0 {
-        return Reading::NoPort;
+        return PortLookup::NoPort;
     }
     match transport {
         protocol::TCP | protocol::UDP | protocol::UDP_LITE | protocol::DCCP | protocol::SCTP => {
@@ -87,10 +88,10 @@ fn outside_port(packet: &[u8]) -> Reading {
         }
         protocol::ICMPV4 => match packet.get(at) {
             Some(0 | 8) => number(at + 4),
-            Some(_) => Reading::NoPort,
-            None => Reading::CutShort,
+            Some(_) => PortLookup::NoPort,
+            None => PortLookup::CutShort,
         },
-        _ => Reading::NoPort,
+        _ => PortLookup::NoPort,
     }
 }
 

@@ -16,7 +16,7 @@ fn frame(packet: &[u8], offload: Offload) -> Frame {
     frame
 }
 
-const fn super_frame(gso_type: u8, csum_start: u16, csum_offset: u16) -> Header {
+const fn gso_packet(gso_type: u8, csum_start: u16, csum_offset: u16) -> Header {
     Header { flags: NEEDS_CSUM, gso_type, hdr_len: 0, gso_size: 1_000, csum_start, csum_offset }
 }
 
@@ -41,13 +41,13 @@ fn a_header_of_zeroes_is_a_plain_packet_both_ways() {
 }
 
 #[test]
-fn super_frames_of_every_kind_go_there_and_back() {
+fn gso_packets_of_every_kind_go_there_and_back() {
     let cases = [
-        (tcp(4, 5_000), super_frame(GSO_TCPV4, 20, 16), SegmentKind::Tcp, 40),
-        (tcp(6, 5_000), super_frame(GSO_TCPV6, 40, 16), SegmentKind::Tcp, 60),
-        (tcp(6, 5_000), super_frame(GSO_TCPV6 | GSO_ECN, 40, 16), SegmentKind::TcpEcn, 60),
-        (udp(4, 5_000), super_frame(GSO_UDP_L4, 20, 6), SegmentKind::Udp, 28),
-        (udp(6, 5_000), super_frame(GSO_UDP_L4, 40, 6), SegmentKind::Udp, 48),
+        (tcp(4, 5_000), gso_packet(GSO_TCPV4, 20, 16), SegmentKind::Tcp, 40),
+        (tcp(6, 5_000), gso_packet(GSO_TCPV6, 40, 16), SegmentKind::Tcp, 60),
+        (tcp(6, 5_000), gso_packet(GSO_TCPV6 | GSO_ECN, 40, 16), SegmentKind::TcpEcn, 60),
+        (udp(4, 5_000), gso_packet(GSO_UDP_L4, 20, 6), SegmentKind::Udp, 28),
+        (udp(6, 5_000), gso_packet(GSO_UDP_L4, 40, 6), SegmentKind::Udp, 48),
     ];
     for (mut packet, header, kind, headers) in cases {
         let (offload, counters) = received(header, &mut packet);
@@ -103,8 +103,8 @@ fn a_tunnel_packets_header_speaks_of_the_packet_inside() {
     assert_eq!(Header::describing(&mut frame(&packet, offload)), Some(unfinished));
 
     for (inner, header, kind) in [
-        (tcp(6, 5_000), super_frame(GSO_TCPV6, 60, 16), SegmentKind::Tcp),
-        (udp(6, 5_000), super_frame(GSO_UDP_L4, 60, 6), SegmentKind::Udp),
+        (tcp(6, 5_000), gso_packet(GSO_TCPV6, 60, 16), SegmentKind::Tcp),
+        (udp(6, 5_000), gso_packet(GSO_UDP_L4, 60, 6), SegmentKind::Udp),
     ] {
         let (offload, counters) = received(header, &mut in_ipv4(&inner));
         let segments = Some(Segments { size: 1_000, kind });
@@ -117,7 +117,7 @@ fn a_tunnel_packets_header_speaks_of_the_packet_inside() {
 
 #[test]
 fn lies_are_counted_and_left_out() {
-    let honest = super_frame(GSO_TCPV4, 20, 16);
+    let honest = gso_packet(GSO_TCPV4, 20, 16);
     let lies = [
         (Header { gso_size: 0, ..honest }, "a size of zero"),
         (Header { gso_type: GSO_TCPV6, ..honest }, "the other version"),
@@ -165,7 +165,7 @@ fn no_header_makes_it_panic(packet: &[u8]) {
 }
 
 #[test]
-fn a_super_frame_with_a_complete_checksum_gets_an_unfinished_one() {
+fn a_gso_packet_with_a_complete_checksum_gets_an_unfinished_one() {
     for mut packet in [tcp(4, 3_000), udp(6, 3_000)] {
         let transport = Transport::of(&packet).unwrap();
         let kind = if transport.protocol == 6 { SegmentKind::Tcp } else { SegmentKind::Udp };
@@ -185,7 +185,7 @@ fn a_super_frame_with_a_complete_checksum_gets_an_unfinished_one() {
 }
 
 #[test]
-fn what_fits_into_one_segment_is_no_super_frame() {
+fn what_fits_into_one_segment_is_no_gso_packet() {
     let offload = Offload {
         checksum: Checksum::Partial,
         segments: Some(Segments { size: 1_000, kind: SegmentKind::Udp }),
@@ -196,7 +196,7 @@ fn what_fits_into_one_segment_is_no_super_frame() {
 }
 
 #[test]
-fn a_super_frame_that_is_none_cannot_be_described() {
+fn a_gso_packet_that_is_none_cannot_be_described() {
     let segments = Some(Segments { size: 1_000, kind: SegmentKind::Tcp });
     let offload = Offload { checksum: Checksum::Partial, segments, transport: 20 };
     assert_eq!(Header::describing(&mut frame(&udp(4, 3_000), offload)), None);

@@ -15,14 +15,14 @@ pub const RUN: usize = 256;
 const RUNS: usize = 4;
 
 /// An engine under test.
-pub struct Machine {
+pub struct EngineBench {
     engine: Engine,
     outbox: Outbox,
     frames: Vec<Frame>,
     now: Instant,
 }
 
-impl Machine {
+impl EngineBench {
     /// An engine in a world whose time begins.
     pub fn new(engine: Engine) -> Self {
         let frames = (0..RUN).map(|_| Frame::with_capacity(2_048)).collect();

@@ -49,7 +49,7 @@ pub(super) type Types = ArrayVec<u16, 2>;
 
 /// What a look came to.
 #[derive(Debug)]
-pub(super) enum Look {
+pub(super) enum Evaluation {
     /// The answer is written.
     Answered {
         /// What it is.
@@ -61,7 +61,7 @@ pub(super) enum Look {
     Needs(Box<Needs>),
 }
 
-impl Look {
+impl Evaluation {
     pub(super) fn said(outcome: Outcome) -> Self {
         Self::Answered { outcome, refresh: Types::new() }
     }
@@ -73,7 +73,7 @@ impl Look {
 
 /// A query that is looked at.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Case<'q> {
+pub(super) struct QueryContext<'q> {
     /// What is asked.
     pub query: &'q Query<'q>,
     /// By whom.
@@ -90,7 +90,7 @@ pub(super) struct Case<'q> {
     hidden: bool,
 }
 
-impl<'q> Case<'q> {
+impl<'q> QueryContext<'q> {
     pub(super) fn new<T>(
         query: &'q Query<'q>,
         asker: &Asker<T>,
@@ -148,7 +148,7 @@ impl<'q> Case<'q> {
 
 /// What is known of a question.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Known<'c> {
+pub(super) enum CacheState<'c> {
     /// There is an entry that may be used.
     Usable(Entry<'c>),
     /// It failed lately.
@@ -168,7 +168,7 @@ pub(super) struct Entry<'c> {
 
 /// An entry that may be used, or what keeps it from that.
 #[derive(Debug)]
-pub(super) enum Found<'c> {
+pub(super) enum Usability<'c> {
     /// It may.
     Ready(Entry<'c>),
     /// First it must be fetched or validated.
@@ -181,7 +181,7 @@ pub(super) enum Found<'c> {
 
 /// What the resolver knows and is told to do.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct Responder {
     pub settings: Settings,
     pub policy: Policy,
     pub local: Local,
@@ -189,14 +189,14 @@ pub(super) struct Desk {
     pub failures: Failures,
 }
 
-impl Desk {
+impl Responder {
     /// What is known of a question, for this query.
-    pub(super) fn known(&self, case: &Case<'_>, key: &Key, dnssec_ok: bool) -> Known<'_> {
+    pub(super) fn known(&self, case: &QueryContext<'_>, key: &Key, dnssec_ok: bool) -> CacheState<'_> {
         let mut expired = None;
         if let Some(answer) = self.cache.get(key).filter(|answer| answer.has_dnssec() || !dnssec_ok) {
             // What was fetched for this query serves it, whatever its time to live.
             if answer.is_fresh(case.now) || answer.stored() >= case.since {
-                return Known::Usable(Entry { answer, stale: false });
+                return CacheState::Usable(Entry { answer, stale: false });
             }
             expired = Some(answer).filter(|answer| may_be_stale(answer));
         }
@@ -204,36 +204,41 @@ impl Desk {
         if let Some((answer, stale)) = expired.zip(self.settings.stale) {
             let waited = case.now >= case.since + stale.patience;
             if (waited || failed.is_some()) && case.now < answer.expires() + stale.longest {
-                return Known::Usable(Entry { answer, stale: true });
+                return CacheState::Usable(Entry { answer, stale: true });
             }
         }
-        failed.map_or(Known::Missing, Known::Failed)
+        failed.map_or(CacheState::Missing, CacheState::Failed)
     }
 
     /// An entry that may be used for this query, or what keeps it from that.
-    pub(super) fn found(&self, case: &Case<'_>, key: &Key) -> Found<'_> {
+    pub(super) fn found(&self, case: &QueryContext<'_>, key: &Key) -> Usability<'_> {
         let dnssec_ok = self.wants_dnssec(case.query);
         let entry = match self.known(case, key, dnssec_ok) {
-            Known::Missing => return Found::Needs(fetch(*key, dnssec_ok).into()),
-            Known::Failed(failed) => return Found::Failed(failed),
-            Known::Usable(entry) => entry,
+            CacheState::Missing => return Usability::Needs(fetch(*key, dnssec_ok).into()),
+            CacheState::Failed(failed) => return Usability::Failed(failed),
+            CacheState::Usable(entry) => entry,
         };
         let is_checked = self.validates(case) && !matches!(entry.answer.kind(), Kind::Failure(_));
         match entry.answer.security() {
-            _ if !is_checked => Found::Ready(entry),
-            Security::Unchecked => Found::Needs(Need { validate: true, ..fetch(*key, dnssec_ok) }.into()),
-            Security::Bogus | Security::Indeterminate => Found::Bogus(entry.answer),
-            Security::Secure | Security::Insecure => Found::Ready(entry),
+            _ if !is_checked => Usability::Ready(entry),
+            Security::Unchecked => Usability::Needs(Need { validate: true, ..fetch(*key, dnssec_ok) }.into()),
+            Security::Bogus | Security::Indeterminate => Usability::Bogus(entry.answer),
+            Security::Secure | Security::Insecure => Usability::Ready(entry),
         }
     }
 
     /// An entry that may be used for this query; or else what comes of that, written to `out` if it is an answer.
-    pub(super) fn ready(&self, case: &Case<'_>, key: &Key, out: &mut Vec<u8>) -> Result<Entry<'_>, Look> {
+    pub(super) fn ready(
+        &self,
+        case: &QueryContext<'_>,
+        key: &Key,
+        out: &mut Vec<u8>,
+    ) -> Result<Entry<'_>, Evaluation> {
         match self.found(case, key) {
-            Found::Ready(entry) => Ok(entry),
-            Found::Needs(need) => Err(Look::needs([*need])),
-            Found::Failed(failed) => Err(Look::said(self.failed(case, failed, out))),
-            Found::Bogus(answer) => Err(Look::said(Self::bogus(case, answer, out))),
+            Usability::Ready(entry) => Ok(entry),
+            Usability::Needs(need) => Err(Evaluation::needs([*need])),
+            Usability::Failed(failed) => Err(Evaluation::said(self.failed(case, failed, out))),
+            Usability::Bogus(answer) => Err(Evaluation::said(Self::bogus(case, answer, out))),
         }
     }
 
@@ -248,12 +253,12 @@ impl Desk {
     }
 
     /// Whether only what validates is said to this client.
-    pub(super) fn validates(&self, case: &Case<'_>) -> bool {
+    pub(super) fn validates(&self, case: &QueryContext<'_>) -> bool {
         self.settings.dnssec.validate && !case.query.checking_disabled && case.is_in()
     }
 
     /// Whether this client is told that an answer is authentic: with DO=0 never (RFC 6147 §5.5) or, if so configured, when AD was set (RFC 6840 §5.8).
-    pub(super) fn shows_authenticity(&self, case: &Case<'_>) -> bool {
+    pub(super) fn shows_authenticity(&self, case: &QueryContext<'_>) -> bool {
         let without_do = self.settings.dnssec.ad_without_do && case.query.authentic_data;
         let asked = case.query.dnssec_ok() || without_do;
         asked && !case.query.checking_disabled

@@ -9,7 +9,7 @@ use super::lookups::Lookup;
 use super::reply::Reply;
 use super::signature;
 use super::verdict::Verdict;
-use super::walk::{Around, Standing, Stop, Trail, Walk};
+use super::walk::{Standing, Stop, Trail, Walk, WalkContext};
 use super::zone::Zone;
 use crate::dns64::Security;
 
@@ -18,7 +18,7 @@ const SIGNATURES: [u16; 2] = [24, 46];
 
 /// An answer under validation.
 #[derive(Debug)]
-pub(super) struct Message {
+pub(super) struct AnswerValidation {
     reply: Reply,
     links: Vec<Link>,
     /// Of the first links; the others' are to be found yet.
@@ -35,7 +35,7 @@ enum Proven {
     Insecurely(Option<u16>),
 }
 
-impl Message {
+impl AnswerValidation {
     /// An answer to be validated; or what can be said of it at once.
     pub(super) fn new(reply: Reply, qname: &[u8], qtype: u16) -> Result<Self, Verdict> {
         if !matches!(reply.rcode, 0 | 3) {
@@ -49,7 +49,7 @@ impl Message {
     }
 
     /// Goes on with what is known; else says what must be looked up first.
-    pub(super) fn validate(&mut self, around: &mut Around<'_>) -> Result<Verdict, Lookup> {
+    pub(super) fn validate(&mut self, around: &mut WalkContext<'_>) -> Result<Verdict, Lookup> {
         while let Some(link) = self.links.get(self.standings.len()) {
             let mut walk = Walk { around, trail: &mut self.trail, work: &mut self.work };
             match walk.to(&link.subject.0, link.signer.as_ref().map(|signer| &*signer.0)) {

@@ -4,11 +4,11 @@ use super::super::answer::{Answer, Kind, Part, rtype};
 use super::super::ask::Security;
 use super::super::compose::{self, ResponseOptions};
 use super::super::key::Key;
-use super::super::local::Asked;
+use super::super::local::LocalQuestion;
 use super::super::outcome::Outcome;
 use super::super::query::IN;
-use super::desk::{Case, Desk, Entry, Look, Types};
 use super::info_code::OTHER;
+use super::responder::{Entry, Evaluation, QueryContext, Responder, Types};
 use std::net::IpAddr;
 
 /// RFC 1035 §3.2.4: CHAOS, in which servers tell their names and versions. Nobody else can for them.
@@ -16,18 +16,18 @@ const CHAOS: u16 = 3;
 /// RFC 1035 §3.2.3: zone transfers, and what stands in no question.
 const NOT_FORWARDED: [u16; 8] = [251, 252, 253, 254, 249, 250, 41, 0];
 
-impl Desk {
+impl Responder {
     /// Looks at a query: the answer is written to `out` if all that is needed for it is known.
-    pub(super) fn look(&self, case: &Case<'_>, out: &mut Vec<u8>) -> Look {
+    pub(super) fn evaluate(&self, case: &QueryContext<'_>, out: &mut Vec<u8>) -> Evaluation {
         let query = case.query;
         if query.qclass == CHAOS || NOT_FORWARDED.contains(&query.qtype) {
-            return Look::said(Self::refuse(case, out));
+            return Evaluation::said(Self::refuse(case, out));
         }
         let key = self.key(query.name, query.qtype, query);
         if query.qclass != IN {
             return self.plain(case, &key, None, out);
         }
-        let asked = Asked {
+        let asked = LocalQuestion {
             client: case.client,
             name: key.name(),
             qtype: query.qtype,
@@ -35,7 +35,7 @@ impl Desk {
         };
         if let Some(known) = self.local.answer(&self.policy, asked) {
             known.write(out, query, &case.response_options());
-            return Look::said(Outcome::Local);
+            return Evaluation::said(Outcome::Local);
         }
         match query.qtype {
             rtype::AAAA => self.aaaa(case, &key, out),
@@ -45,14 +45,14 @@ impl Desk {
         }
     }
 
-    fn a(&self, case: &Case<'_>, key: &Key, out: &mut Vec<u8>) -> Look {
+    fn a(&self, case: &QueryContext<'_>, key: &Key, out: &mut Vec<u8>) -> Evaluation {
         if !case.is_untouched() && self.policy.for_query(case.client, key.name()).hide_a() {
             let options = ResponseOptions {
                 extended_error: Some((OTHER, "A records are not given out by local rule")),
                 ..case.response_options()
             };
             compose::empty(out, case.query, 0, None, &options);
-            return Look::said(Outcome::NoData);
+            return Evaluation::said(Outcome::NoData);
         }
         self.plain(case, key, None, out)
     }
@@ -60,11 +60,11 @@ impl Desk {
     /// What the upstream said, as far as it may be given.
     pub(super) fn plain(
         &self,
-        case: &Case<'_>,
+        case: &QueryContext<'_>,
         key: &Key,
         note: Option<&'static str>,
         out: &mut Vec<u8>,
-    ) -> Look {
+    ) -> Evaluation {
         match self.ready(case, key, out) {
             Ok(entry) => self.pass_on(case, key, entry, note, out),
             Err(look) => look,
@@ -74,12 +74,12 @@ impl Desk {
     /// An entry as it is, without what counts as absent.
     pub(super) fn pass_on(
         &self,
-        case: &Case<'_>,
+        case: &QueryContext<'_>,
         key: &Key,
         entry: Entry<'_>,
         note: Option<&'static str>,
         out: &mut Vec<u8>,
-    ) -> Look {
+    ) -> Evaluation {
         let Entry { answer, stale } = entry;
         let ruling = self.policy.for_query(case.client, key.name());
         let hides = key.qtype() == rtype::A && ruling.hides_some() && case.is_in();
@@ -116,11 +116,16 @@ impl Desk {
             Kind::NameError => Outcome::NameError,
         };
         let refresh = self.refresh(case, key, key, stale);
-        Look::Answered { outcome, refresh }
+        Evaluation::Answered { outcome, refresh }
     }
 
     /// How an answer is written from an entry, and what is said of it in more detail than an RCODE; `note`: why there is nothing in it.
-    fn explained<'e>(&self, case: &Case<'_>, entry: Entry<'e>, note: Option<&'e str>) -> ResponseOptions<'e> {
+    fn explained<'e>(
+        &self,
+        case: &QueryContext<'_>,
+        entry: Entry<'e>,
+        note: Option<&'e str>,
+    ) -> ResponseOptions<'e> {
         let Entry { answer, stale } = entry;
         let options = case.dressed(self.settings.stale.filter(|_| stale), answer.kind());
         let why = match (answer.kind(), note, answer.extended_error()) {
@@ -134,12 +139,12 @@ impl Desk {
     }
 
     /// Whether this client's answer was looked at by our validator, and counts as unsigned.
-    fn is_found_insecure(&self, case: &Case<'_>, entry: &Answer) -> bool {
+    fn is_found_insecure(&self, case: &QueryContext<'_>, entry: &Answer) -> bool {
         self.validates(case) && entry.security() == Security::Insecure
     }
 
     /// What is to be asked for though nobody waits for it: what has expired, or is in the last tenth of its time.
-    pub(super) fn refresh(&self, case: &Case<'_>, one: &Key, other: &Key, stale: bool) -> Types {
+    pub(super) fn refresh(&self, case: &QueryContext<'_>, one: &Key, other: &Key, stale: bool) -> Types {
         let mut types = Types::new();
         if !stale && !self.settings.prefetch {
             return types;
