@@ -12,9 +12,8 @@ use median::median;
 use sixway_dataplane::effects::Effects;
 use sixway_dataplane::mechanism::contract::Arrival;
 use sixway_dataplane::mechanism::nat64::{Nat64, Nat64Config, Probe};
-use sixway_dataplane::nat::{Filtering, NatProtocol, Outside, PoolConfig, Selection, Timeouts};
+use sixway_dataplane::nat::{Filtering, NatProtocol, Outside, PoolConfig, Selection};
 use sixway_dataplane::parse::{Addresses, Packet, Transport};
-use sixway_dataplane::translate::Policy;
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_dataplane::{Counters, Decision, Edit, Frame, Instant as Moment, PolicyId, WorkerId};
 use sixway_wire::protocol::UDP;
@@ -37,15 +36,13 @@ fn scattered(n: u64) -> u64 {
 
 fn nat64(sessions: u32, pool: &str, filtering: Filtering) -> Nat64 {
     let config = Nat64Config {
-        prefix: Rfc6052::new("64:ff9b::/96".parse().unwrap(), false).unwrap(),
-        pool: PoolConfig { addresses: vec![pool.parse().unwrap()], ports: vec![1_024..=65_535] },
         filtering,
-        static_bindings: Vec::new(),
-        timeouts: Timeouts::default(),
         max_bindings: sessions,
-        max_bindings_per_subscriber: 0,
         max_sessions: sessions,
-        policy: Policy::default(),
+        ..Nat64Config::new(
+            Rfc6052::new("64:ff9b::/96".parse().unwrap(), false).unwrap(),
+            PoolConfig { addresses: vec![pool.parse().unwrap()], ports: vec![1_024..=65_535] },
+        )
     };
     Nat64::new(&config, PolicyId(0), WorkerId(0), 1, [0x1234, 0x5678])
 }

@@ -14,9 +14,9 @@ use sixway_dataplane::mechanism::npt66::{Npt66Config, Prefixes};
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
 use sixway_dataplane::mechanism::six_to_four::{self, NativeSources};
-use sixway_dataplane::nat::{Filtering, PoolConfig, Timeouts};
+use sixway_dataplane::nat::{Filtering, PoolConfig};
+use sixway_dataplane::translate::UdpZeroChecksum;
 use sixway_dataplane::translate::address::Rfc6052;
-use sixway_dataplane::translate::{Policy, UdpZeroChecksum};
 use sixway_dataplane::tunnel::{OuterFragments, TunnelPolicy};
 use sixway_dataplane::{DropReason, Frame, Offload, Outbox, SegmentKind, Segments, Verdict};
 use std::time::Duration;
@@ -50,18 +50,12 @@ fn stateful() -> Gateway {
 fn stateful_with(edit: impl FnOnce(&mut Nat64Config, &mut EngineConfig)) -> Gateway {
     support::gateway(|engine| {
         let mut nat64 = Nat64Config {
-            prefix: Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),
-            pool: PoolConfig {
-                addresses: vec!["192.0.2.1/32".parse().unwrap()],
-                ports: vec![1_024..=65_535],
-            },
-            filtering: Filtering::EndpointIndependent,
-            static_bindings: Vec::new(),
-            timeouts: Timeouts::default(),
             max_bindings: 100,
-            max_bindings_per_subscriber: 0,
             max_sessions: 100,
-            policy: Policy::default(),
+            ..Nat64Config::new(
+                Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),
+                PoolConfig { addresses: vec!["192.0.2.1/32".parse().unwrap()], ports: vec![1_024..=65_535] },
+            )
         };
         edit(&mut nat64, engine);
         engine.nat64.push(nat64);

@@ -4,7 +4,7 @@ use crate::support;
 use crate::support::{Build, Gateway, icmp4, icmp6, v4, v6};
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::nat::{
-    Filtering, ICMP_DEFAULT, Inside, NatProtocol, Outside, PoolConfig, StaticBinding, Timeouts, UDP_DEFAULT,
+    Filtering, ICMP_DEFAULT, Inside, NatProtocol, Outside, PoolConfig, StaticBinding, UDP_DEFAULT,
 };
 use sixway_dataplane::translate::Policy;
 use sixway_dataplane::translate::address::Rfc6052;
@@ -25,15 +25,13 @@ const SECOND: Duration = Duration::from_secs(1);
 fn nat64(edit: impl FnOnce(&mut Nat64Config)) -> Gateway {
     support::gateway(|config| {
         let mut nat64 = Nat64Config {
-            prefix: Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),
-            pool: PoolConfig { addresses: vec!["192.0.2.0/30".parse().unwrap()], ports: vec![1..=65_535] },
-            filtering: Filtering::EndpointIndependent,
-            static_bindings: Vec::new(),
-            timeouts: Timeouts::default(),
             max_bindings: 1_000,
-            max_bindings_per_subscriber: 0,
             max_sessions: 1_000,
             policy: Policy { clamp_mss: false, ..Policy::default() },
+            ..Nat64Config::new(
+                Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),
+                PoolConfig { addresses: vec!["192.0.2.0/30".parse().unwrap()], ports: vec![1..=65_535] },
+            )
         };
         edit(&mut nat64);
         config.nat64.push(nat64);

@@ -3,9 +3,7 @@
 use crate::support;
 use crate::support::{Gateway, checksum_is_right, v4, v6};
 use sixway_dataplane::mechanism::nat64::Nat64Config;
-use sixway_dataplane::nat::{
-    Filtering, PoolConfig, STORED_SYNS, TCP_EST, TCP_INCOMING_SYN, TCP_TRANS, Timeouts,
-};
+use sixway_dataplane::nat::{Filtering, PoolConfig, STORED_SYNS, TCP_EST, TCP_INCOMING_SYN, TCP_TRANS};
 use sixway_dataplane::translate::Policy;
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_dataplane::{DropReason, Verdict};
@@ -33,18 +31,14 @@ struct Scene {
 fn scene(filtering: Filtering) -> Scene {
     let gateway = support::gateway(|config| {
         config.nat64.push(Nat64Config {
-            prefix: Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),
-            pool: PoolConfig {
-                addresses: vec!["192.0.2.1/32".parse().unwrap()],
-                ports: vec![1_024..=65_535],
-            },
             filtering,
-            static_bindings: Vec::new(),
-            timeouts: Timeouts::default(),
             max_bindings: 100,
-            max_bindings_per_subscriber: 0,
             max_sessions: 100,
             policy: Policy { clamp_mss: false, ..Policy::default() },
+            ..Nat64Config::new(
+                Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),
+                PoolConfig { addresses: vec!["192.0.2.1/32".parse().unwrap()], ports: vec![1_024..=65_535] },
+            )
         });
     });
     Scene { gateway, address: String::new(), port: 0 }

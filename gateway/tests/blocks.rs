@@ -3,8 +3,7 @@
 use sixway::worker::{Clock, Command, Post, Wake, Worker, exchanges, mailbox, rings};
 use sixway_dataplane::engine::{Engine, EngineConfig};
 use sixway_dataplane::mechanism::nat64::Nat64Config;
-use sixway_dataplane::nat::{Filtering, PoolConfig, Timeouts};
-use sixway_dataplane::translate::Policy;
+use sixway_dataplane::nat::PoolConfig;
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_dataplane::{Frame, WorkerId};
 use sixway_link::{Link, Memory};
@@ -18,15 +17,12 @@ const PORTS: std::ops::RangeInclusive<u16> = 61_000..=65_535;
 
 fn engine(worker: u8, workers: u8) -> Engine {
     let nat64 = Nat64Config {
-        prefix: Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),
-        pool: PoolConfig { addresses: vec!["192.0.2.1/32".parse().unwrap()], ports: vec![PORTS] },
-        filtering: Filtering::EndpointIndependent,
-        static_bindings: Vec::new(),
-        timeouts: Timeouts::default(),
         max_bindings: 10_000,
-        max_bindings_per_subscriber: 0,
         max_sessions: 10_000,
-        policy: Policy::default(),
+        ..Nat64Config::new(
+            Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),
+            PoolConfig { addresses: vec!["192.0.2.1/32".parse().unwrap()], ports: vec![PORTS] },
+        )
     };
     let worker = WorkerId(worker);
     Engine::new(&EngineConfig { nat64: vec![nat64], worker, workers, ..EngineConfig::default() }).unwrap()

@@ -137,7 +137,8 @@ fn engines_get_what_is_written_and_share_the_rest() {
 
 #[test]
 fn what_is_not_written_is_what_the_engine_holds_usual() {
-    use sixway_dataplane::{fragment, mechanism::siit, nat, translate};
+    use sixway_dataplane::mechanism::{nat64::Nat64Config, siit};
+    use sixway_dataplane::{fragment, nat, translate};
     let config = good(&format!(
         "{OWN}{POOL}{NAT64}[siit]\nprefix = \"2001:db8:65::/96\"\ndynamic_pool = \"10.0.0.0/8\"\n"
     ));
@@ -146,6 +147,12 @@ fn what_is_not_written_is_what_the_engine_holds_usual() {
     let nat64 = &engine.nat64[0];
     assert_eq!(nat64.timeouts, nat::Timeouts::default());
     assert_eq!((nat64.filtering, nat64.policy), (nat::Filtering::default(), translate::Policy::default()));
+    let usual = Nat64Config::new(nat64.prefix, nat64.pool.clone());
+    assert_eq!(
+        (nat64.max_sessions * 2, nat64.max_bindings * 2, nat64.max_bindings_per_subscriber),
+        (usual.max_sessions, usual.max_bindings, usual.max_bindings_per_subscriber),
+        "two workers share them"
+    );
     let pool = engine.siit[0].dynamic_pool.clone().unwrap();
     assert_eq!(pool, siit::dynamic_pool::DynamicPoolConfig::new(pool.prefix));
     assert_eq!(engine.siit[0].hairpinning, siit::Hairpinning::default());

@@ -5,8 +5,7 @@ use sixway_dataplane::engine::{Engine, EngineConfig, TunnelConfig};
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::SiitConfig;
-use sixway_dataplane::nat::{Filtering, PoolConfig, Timeouts};
-use sixway_dataplane::translate::Policy;
+use sixway_dataplane::nat::PoolConfig;
 use sixway_dataplane::translate::address::eam::EamTable;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_dataplane::tunnel::TunnelPolicy;
@@ -115,15 +114,12 @@ fn siit() -> Engine {
 
 fn nat64(sessions: u32) -> Engine {
     let nat64 = Nat64Config {
-        prefix: rfc6052(NAT64_PREFIX, true),
-        pool: PoolConfig { addresses: vec!["198.18.0.0/24".parse().unwrap()], ports: vec![1_024..=65_535] },
-        filtering: Filtering::EndpointIndependent,
-        static_bindings: Vec::new(),
-        timeouts: Timeouts::default(),
         max_bindings: sessions,
-        max_bindings_per_subscriber: 0,
         max_sessions: sessions,
-        policy: Policy::default(),
+        ..Nat64Config::new(
+            rfc6052(NAT64_PREFIX, true),
+            PoolConfig { addresses: vec!["198.18.0.0/24".parse().unwrap()], ports: vec![1_024..=65_535] },
+        )
     };
     Engine::new(&EngineConfig { nat64: vec![nat64], seed: [1, 2], ..EngineConfig::default() }).unwrap()
 }

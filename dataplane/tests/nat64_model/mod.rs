@@ -16,10 +16,8 @@ use sixway_dataplane::mechanism::contract::Arrival;
 use sixway_dataplane::mechanism::nat64::{Nat64, Nat64Config, Probe};
 use sixway_dataplane::nat::{
     Filtering, Inside, NatProtocol, Outside, PoolConfig, Selection, StaticBinding, StaticBindingError,
-    Timeouts,
 };
 use sixway_dataplane::parse::{Addresses, Packet, QuotedTuple, Transport};
-use sixway_dataplane::translate::Policy;
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_dataplane::{Decision, DropReason, Edit, Frame, Instant, Next, PolicyId, Quoted, WorkerId};
 use sixway_trial::budget;
@@ -53,15 +51,13 @@ const ERROR: Transport = Transport::IcmpError { kind: 3, code: 1 };
 impl Pair {
     fn new(filtering: Filtering, seed: [u64; 2]) -> Self {
         let config = Nat64Config {
-            prefix: Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),
-            pool: PoolConfig { addresses: vec!["192.0.2.0/31".parse().unwrap()], ports: vec![PORTS] },
             filtering,
-            static_bindings: Vec::new(),
-            timeouts: Timeouts::default(),
             max_bindings: MOST_BINDINGS as u32,
-            max_bindings_per_subscriber: 0,
             max_sessions: MOST_SESSIONS as u32,
-            policy: Policy::default(),
+            ..Nat64Config::new(
+                Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),
+                PoolConfig { addresses: vec!["192.0.2.0/31".parse().unwrap()], ports: vec![PORTS] },
+            )
         };
         let real = Nat64::new(&config, PolicyId(0), WorkerId(0), 1, seed);
         let model =

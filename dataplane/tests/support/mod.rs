@@ -73,15 +73,13 @@ pub fn siit(edit: impl FnOnce(&mut SiitConfig)) -> Gateway {
 /// A stateful translator: 64:ff9b::/96, pool 192.0.2.0/30, endpoint-independent filtering.
 pub fn nat64() -> Nat64Config {
     Nat64Config {
-        prefix: Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),
-        pool: PoolConfig { addresses: vec!["192.0.2.0/30".parse().unwrap()], ports: vec![1..=65_535] },
-        filtering: Filtering::EndpointIndependent,
-        static_bindings: Vec::new(),
-        timeouts: Timeouts::default(),
         max_bindings: 1_000,
-        max_bindings_per_subscriber: 0,
         max_sessions: 1_000,
         policy: Policy { clamp_mss: false, ..Policy::default() },
+        ..Nat64Config::new(
+            Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),
+            PoolConfig { addresses: vec!["192.0.2.0/30".parse().unwrap()], ports: vec![1..=65_535] },
+        )
     }
 }
 

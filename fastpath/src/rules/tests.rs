@@ -13,8 +13,7 @@ use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
 use sixway_dataplane::mechanism::six_to_four::{self, NativeSources, SixToFourConfig};
-use sixway_dataplane::nat::{Filtering, PoolConfig, Timeouts};
-use sixway_dataplane::translate::Policy;
+use sixway_dataplane::nat::PoolConfig;
 use sixway_dataplane::translate::address::{EamTable, Rfc6052};
 use sixway_dataplane::tunnel::TunnelPolicy;
 use sixway_wire::Prefix4;
@@ -35,15 +34,9 @@ fn siit(text: &str) -> SiitConfig {
 
 fn nat64(text: &str, pool: Vec<Prefix4>) -> Nat64Config {
     Nat64Config {
-        prefix: prefix(text),
-        pool: PoolConfig { addresses: pool, ports: vec![1_024..=65_535] },
-        filtering: Filtering::EndpointIndependent,
-        static_bindings: Vec::new(),
-        timeouts: Timeouts::default(),
         max_bindings: 100,
-        max_bindings_per_subscriber: 0,
         max_sessions: 100,
-        policy: Policy::default(),
+        ..Nat64Config::new(prefix(text), PoolConfig { addresses: pool, ports: vec![1_024..=65_535] })
     }
 }
 

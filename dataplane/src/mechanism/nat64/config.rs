@@ -28,6 +28,21 @@ pub struct Nat64Config {
 }
 
 impl Nat64Config {
+    /// A NAT64 with the defaults of the configuration file: 1,048,576 sessions and bindings, no limit for a subscriber.
+    pub fn new(prefix: Rfc6052, pool: PoolConfig) -> Self {
+        Self {
+            prefix,
+            pool,
+            filtering: Filtering::default(),
+            static_bindings: Vec::new(),
+            timeouts: Timeouts::default(),
+            max_bindings: 1 << 20,
+            max_bindings_per_subscriber: 0,
+            max_sessions: 1 << 20,
+            policy: Policy::default(),
+        }
+    }
+
     /// What its NAT is built from.
     pub fn nat(&self) -> Config {
         Config {

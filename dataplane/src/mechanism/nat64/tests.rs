@@ -10,11 +10,10 @@ use crate::mechanism::contract::Arrival;
 use crate::nat::Outside;
 use crate::nat::{
     Filtering, Inside, NatProtocol, PoolConfig, Selection, SessionRow, StaticBinding, StaticBindingError,
-    TCP_EST, TCP_INCOMING_SYN, TCP_TRANS, Timeouts, UDP_DEFAULT,
+    TCP_EST, TCP_INCOMING_SYN, TCP_TRANS, UDP_DEFAULT,
 };
 use crate::parse::{ACK, Addresses, FIN, QuotedTuple, RST, SYN};
 use crate::parse::{Packet, Transport};
-use crate::translate::Policy;
 use crate::translate::address::rfc6052::Rfc6052;
 use crate::verdict::{Action, Decision, Edit, Quoted};
 use crate::verdict::{Next, PolicyId, WorkerId};
@@ -38,15 +37,12 @@ const IMAGE: &str = "64:ff9b::203.0.113.1";
 
 fn config() -> Nat64Config {
     Nat64Config {
-        prefix: Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),
-        pool: PoolConfig { addresses: vec!["192.0.2.0/28".parse().unwrap()], ports: vec![1_024..=65_535] },
-        filtering: Filtering::EndpointIndependent,
-        static_bindings: Vec::new(),
-        timeouts: Timeouts::default(),
         max_bindings: 1_000,
-        max_bindings_per_subscriber: 0,
         max_sessions: 1_000,
-        policy: Policy::default(),
+        ..Nat64Config::new(
+            Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),
+            PoolConfig { addresses: vec!["192.0.2.0/28".parse().unwrap()], ports: vec![1_024..=65_535] },
+        )
     }
 }
 

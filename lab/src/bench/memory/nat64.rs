@@ -9,8 +9,7 @@ use crate::failure::{Asking as _, Failure, Result};
 use crate::report::thousands;
 use sixway_dataplane::engine::{Engine, EngineConfig};
 use sixway_dataplane::mechanism::nat64::Nat64Config;
-use sixway_dataplane::nat::{Filtering, PoolConfig, Timeouts, UDP_DEFAULT};
-use sixway_dataplane::translate::Policy;
+use sixway_dataplane::nat::{PoolConfig, UDP_DEFAULT};
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_wire::Endpoint4;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -61,15 +60,12 @@ fn machine(length: u8) -> Result<EngineBench> {
     let prefix = "64:ff9b::/96".parse().map_err(|_| fault("no prefix"))?;
     let pool = format!("198.18.0.0/{length}").parse().map_err(|_| fault("no pool"))?;
     let nat64 = Nat64Config {
-        prefix: Rfc6052::new(prefix, true).map_err(|error| fault(&format!("{error:?}")))?,
-        pool: PoolConfig { addresses: vec![pool], ports: vec![1_024..=65_535] },
-        filtering: Filtering::EndpointIndependent,
-        static_bindings: Vec::new(),
-        timeouts: Timeouts::default(),
         max_bindings: 1 << 20,
-        max_bindings_per_subscriber: 0,
         max_sessions: 1 << 20,
-        policy: Policy::default(),
+        ..Nat64Config::new(
+            Rfc6052::new(prefix, true).map_err(|error| fault(&format!("{error:?}")))?,
+            PoolConfig { addresses: vec![pool], ports: vec![1_024..=65_535] },
+        )
     };
     let engine = Engine::new(&EngineConfig { nat64: vec![nat64], seed: [1, 2], ..EngineConfig::default() });
     Ok(EngineBench::new(engine.map_err(|error| fault(&format!("{error:?}")))?))
