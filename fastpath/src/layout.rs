@@ -450,7 +450,7 @@ plain! {
         pub idle_tcp: u32,
         /// The same of UDP.
         pub idle_udp: u32,
-        /// Ticks after which everything is passed on if the gateway is away.
+        /// Ticks without a heartbeat after which everything is passed to the kernel.
         pub absence: u32,
         /// Of `ports`.
         pub ports_count: u8,
