@@ -33,25 +33,25 @@ link_counters! {
     sent = "sent",
     /// Octets of the frames sent, IP header included.
     sent_octets = "sent_octets",
-    /// GSO packets among the frames sent, handed on whole.
+    /// GSO packets among the frames sent whole.
     sent_gso = "sent_gso",
     /// Frames not sent because the link had no room (EAGAIN, ENOBUFS, ENOMEM).
     no_room = "no_room",
     /// Frames not sent because the kernel refused them (EINVAL, EIO when the device is down, and others).
     refused = "refused",
-    /// Received frames whose offload header contradicts the packet; they are handed on as what the packet says.
+    /// Received frames whose offload header contradicts the packet; they are treated as what the packet itself says.
     inconsistent_header = "inconsistent_header",
-    /// Checksums finished here, because the engine or the kernel takes no unfinished one.
+    /// Checksums finished here, because the engine or the kernel does not take a partial one.
     checksums_finished = "checksums_finished",
-    /// GSO packets cut into segments here, because the kernel cannot.
+    /// GSO packets segmented here, because the kernel cannot.
     gso_segmented = "gso_segmented",
     /// Frames that were longer than the buffer and lost their end.
     cut_short = "cut_short",
-    /// Packets that a socket had no room for before they were read, as the kernel tells with the next one (SO_RXQ_OVFL).
+    /// Packets that a socket had no room for before they were read, as the kernel reports with the next one (SO_RXQ_OVFL).
     overflowed = "overflowed",
-    /// UDP GSO packets whose datagrams' lengths the kernel did not tell; they cannot be cut again and are not handed on.
+    /// UDP GSO packets dropped because the kernel did not report their datagrams' length, so they cannot be segmented again.
     boundaries_lost = "boundaries_lost",
-    /// Messages whose ICMP checksum is wrong; they are not handed on.
+    /// Messages dropped because their ICMP checksum is wrong.
     damaged = "damaged",
 }
 
