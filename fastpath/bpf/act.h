@@ -19,7 +19,7 @@ struct act {
 	__u8 kind;
 	/// COUNTER(kind, way).
 	__u8 counter;
-	/// TOS or Traffic Class of the result; of a decapsulated packet its inner one with the mark carried on.
+	/// TOS or Traffic Class of the result; of a decapsulated packet its inner one with the ECN mark of the outer one.
 	__u8 traffic_class;
 	/// TTL or hop limit of the header that is written; of a decapsulated packet its new hop limit.
 	__u8 hops;
@@ -31,7 +31,7 @@ struct act {
 	__be16 destination_port;
 	/// What the change of addresses adds to the transport checksum (see struct flow). Tunnels: 0.
 	__u16 delta;
-	/// Largest packet by segment that may leave, beside the next hop's MTU: the result's.
+	/// Largest result by segment, in addition to the next hop's MTU.
 	__u16 mtu;
 	/// Index into next_hops.
 	__u32 next_hop;
@@ -39,7 +39,7 @@ struct act {
 
 struct flow;
 
-/// Where a packet stands on its way, beside what is in it.
+/// The state of processing a packet, apart from its contents.
 struct way {
 	/// Its entry, if it has one, and the entry's word when it was found to be active.
 	struct flow *flow;

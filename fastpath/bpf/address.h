@@ -5,7 +5,7 @@
 
 #include "layout.h"
 
-/// The halves of an IPv6 address as they stand in a header.
+/// The halves of an IPv6 address in network byte order.
 static __always_inline __u64 high_of(const __u64 *words)
 {
 	return bpf_be64_to_cpu(words[0]);
@@ -59,7 +59,7 @@ static __always_inline int is_public(__u32 bits)
 		 is_martian4(bits));
 }
 
-/// An IPv4 address that was found in an IPv6 one; 0: there is none.
+/// An IPv4 address embedded in an IPv6 address; 0: none.
 #define FOUND4(bits) (1ull << 32 | (__u32)(bits))
 
 /// V4ADDR of a 6to4 address (RFC 3056 section 2).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //
-// Whose a destination is, as `Engine::classify` says.
+// The owner of a destination, as in `Engine::classify`.
 #pragma once
 
 #include "eam.h"
@@ -22,7 +22,7 @@ __noinline __u32 rule_of(__u64 first, __u64 second)
 	return 0;
 }
 
-/// The first translator whose table names an IPv6 address by a prefix of at least so many bits; or NOBODY.
+/// The first translator whose table names an IPv6 address by a prefix of at least this length; or NOBODY.
 __noinline __u32 named6(__u64 high, __u64 low, __u32 least)
 {
 	for (int i = 0; i < TRANSLATORS && i < config.translators_count; i++) {
@@ -35,7 +35,7 @@ __noinline __u32 named6(__u64 high, __u64 low, __u32 least)
 	return NOBODY;
 }
 
-/// The owner of an IPv6 destination. The gateway itself and stateful translators are nobody.
+/// The owner of an IPv6 destination. The gateway itself and stateful translators count as NOBODY.
 static __always_inline __u32 owner6(__u64 high, __u64 low)
 {
 	__u64 first = bpf_cpu_to_be64(high), second = bpf_cpu_to_be64(low);
@@ -65,7 +65,7 @@ __noinline __u32 owner4(__u32 bits)
 	for (int i = 0; i < TRANSLATORS && i < config.translators_count; i++) {
 		if (config.translators[i].kind != KIND_SIIT)
 			continue;
-		// The only one is asked in any case.
+		// With a single translator no search is needed.
 		if (config.siit_count == 1 || (config.translators[i].eam && row4(i, bpf_htonl(bits))))
 			return i;
 	}

@@ -20,13 +20,13 @@ struct eam6_key {
 	__u64 address[2];
 };
 
-/// A row, seen from the column that it stands in. The other column's prefix is a number of the machine's; of IPv4 in `low`.
+/// A mapping, seen from one of its sides. The other column's prefix is a number of the machine's; of IPv4 in `low`.
 struct eam {
 	__u64 high;
 	__u64 low;
 	__u8 length;
 	__u8 other_length;
-	/// It is no row but the dynamic pool: its hosts are the engine's.
+	/// The dynamic pool, not a mapping: the engine forwards its hosts.
 	__u8 is_pool;
 	__u8 reserved[5];
 };

@@ -67,7 +67,7 @@ static __always_inline int change_transport(struct __sk_buff *skb, __u32 at, con
 	__u16 delta = icmp_change(packet, octets, sum6(source) + sum6(destination), &type);
 	if (bpf_l4_csum_replace(skb, field, 0, delta, BPF_F_PSEUDO_HDR))
 		return -1;
-	// The sum of all octets, where the device has told it, knows of the checksum's change but not of the type's.
+	// CHECKSUM_COMPLETE, where the device supplied it, already includes the checksum's change but not the type's.
 	return bpf_skb_store_bytes(skb, at, &type, 1, BPF_F_RECOMPUTE_CSUM);
 }
 
@@ -153,6 +153,6 @@ static __noinline int execute(struct __sk_buff *skb, __u32 link, const struct pa
 		failed = write_6(skb, hop, packet, act);
 	if (failed)
 		return TC_ACT_SHOT;
-	// By the device of the route: a VLAN's puts its tag on by itself.
+	// By the device of the route: a VLAN device adds its tag itself.
 	return bpf_redirect(hop->ifindex, 0);
 }

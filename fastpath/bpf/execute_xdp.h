@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //
-// Execution in the driver: the frame is made anew in front of the transport header, and sent.
+// Execution in the driver: the frame is rebuilt in front of the transport header, and sent.
 #pragma once
 
 #include "headers.h"
@@ -22,7 +22,7 @@ struct vlan_header {
 #define JOINED(one, other) ((one) << 16 | (other) >> 16)
 #endif
 
-/// Octets of the link header that a next hop wants.
+/// Length in octets of the next hop's link header.
 static __always_inline __u32 link_octets(const struct next_hop *hop)
 {
 	return hop->vlan ? ETH_HLEN + sizeof(struct vlan_header) : ETH_HLEN;

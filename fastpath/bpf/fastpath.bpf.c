@@ -4,7 +4,7 @@
 //
 //     frame ─▶ packet ─▶ flow? ─▶ path? ─▶ act ─▶ execute ─▶ next hop
 //                │         │        │               │
-//                └─────────┴────────┴───────────────┴──────▶ passed on as it came: the kernel, and so the engine
+//                └─────────┴────────┴───────────────┴──────▶ passed to the kernel unchanged, and so to the engine
 //
 // It decides nothing: what it does not carry goes on untouched.
 
@@ -34,7 +34,7 @@ typedef struct __sk_buff context;
 #define LOSE TC_ACT_SHOT
 #endif
 
-/// Finds what is to be done with a packet. 0, or why it is passed on.
+/// Decides what to do with a packet. Returns 0, or the cause to pass it to the kernel.
 static __always_inline int decide(void *ctx, const struct control *control, const struct packet *packet, void *transport, void *end,
 				  struct way *way, struct act *act)
 {
@@ -73,7 +73,7 @@ static __always_inline void count_flow(struct flow *flow, const struct packet *p
 	flow->last = now;
 }
 
-/// The packet's way, once it is known to be plain.
+/// Handles a packet that is known to be plain.
 static __always_inline int carry(context *ctx, const struct control *control, const struct packet *packet, void *transport, void *end,
 				 struct way *way, int *cause)
 {
@@ -126,7 +126,7 @@ static __always_inline int carry(context *ctx, const struct control *control, co
 }
 
 /// Reads a packet that starts at `at`; `left` octets of the frame are there. Where its transport header or inner packet starts is told by
-/// its version. 0, or why it is passed on.
+/// its version. Returns 0, or the cause to pass it to the kernel.
 static __always_inline int parse(void *at, void *end, __u32 left, __u8 is_4, struct packet *packet)
 {
 	int cause = is_4 ? parse_ipv4(at, end, packet) : parse_ipv6(at, end, packet);

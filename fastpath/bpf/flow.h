@@ -7,7 +7,7 @@
 #include "checksum.h"
 #include "next_hop.h"
 
-/// The hash is NH (RFC 4418 section 5.2.2): whoever does not know the keys finds no two flows that lie at the same place but by chance.
+/// The hash is NH (RFC 4418 section 5.2.2): without the keys an attacker cannot choose flows that collide.
 /// Two words and their keys.
 static __always_inline __u64 pair(__u64 keys, __u32 one, __u32 other)
 {
@@ -37,7 +37,7 @@ static __always_inline __u64 hash_to_inside(const struct control *control, __be3
 	return stir(pair(control->keys[0], outside, remote) + pair(control->keys[1], ports, tail));
 }
 
-/// What a packet is looked up by. Ports: the inside's or outside's << 16 | the remote's, as they stand in the header.
+/// What a packet is looked up by. Ports: the inside's or outside's << 16 | the remote's, in network byte order.
 struct flow_key {
 	__u64 hash;
 	__u8 inside[16];

@@ -81,7 +81,7 @@ static __always_inline struct flow *flow_of(const struct control *control, const
 	return find_flow(control, &key);
 }
 
-/// A next hop that is older is asked for again, whatever the generation: 10 min.
+/// An older next hop is looked up again, regardless of the generation: 10 min.
 #define FORGOTTEN_TICKS 572205
 
 /// Where the flow's packets go: remembered in its entry, or asked now. Index of the next hop, or why the packet is passed on, negative. A hairpin's
@@ -131,7 +131,7 @@ static __always_inline int is_forgotten(const struct flow *flow, const struct pa
 }
 
 /// A packet for an address of the pool is another host's inside: the entry by which its result would come in again makes one change of the
-/// two. 0, or why the packet is passed on.
+/// two. Returns 0, or the cause to pass the packet to the kernel.
 static __always_inline int turn(const struct packet *packet, struct way *way, void *transport, void *end, struct act *act)
 {
 	struct flow_key key = { .protocol = packet->protocol, .direction = TO_INSIDE };
@@ -165,7 +165,7 @@ static __always_inline int turn(const struct packet *packet, struct way *way, vo
 	return 0;
 }
 
-/// Fills in what a translated packet has from its flow. 0, or why the packet is passed on.
+/// Fills in the fields of a translated packet from its flow. Returns 0, or the cause to pass the packet to the kernel.
 static __always_inline int by_flow(void *ctx, const struct packet *packet, struct way *way, void *transport, void *end, struct act *act)
 {
 	struct flow *flow = way->flow;

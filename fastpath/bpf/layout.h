@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //
 // What the programs and the gateway share: the maps' values and the programs' constants. Addresses and ports stand as they do in a
-// header (network order); everything else is the machine's. `src/layout.rs` says the same in Rust, and a test compares them.
+// header (network order); everything else is in host order. `src/layout.rs` is the same in Rust, and a test compares them.
 #pragma once
 
 #include <linux/bpf.h>
@@ -30,13 +30,13 @@
 /// Its packets are forwarded here.
 #define FLOW_ACTIVE 3u
 /// (ACTIVE has the number of its incarnation in the lower 24 bits: an entry that was used for another flow in between is another.)
-/// It was removed at the tick in the lower 24 bits; nobody takes it for another flow for two seconds.
+/// It was removed at the tick in the lower 24 bits, and is not reused for two seconds.
 #define FLOW_RESTING 4u
 
 #define FLOW_STATE(word) ((word) >> 24)
 #define FLOW_WORD(state, low) ((state) << 24 | ((low) & 0xffffffu))
 
-/// Which way an entry's packets go.
+/// The direction of an entry's packets.
 #define TO_OUTSIDE 0
 #define TO_INSIDE 1
 
@@ -87,13 +87,13 @@ struct control {
 	__u32 buckets;
 	/// Raised by the gateway whenever a route, neighbour or link that may matter has changed. The lower 22 bits count.
 	__u32 generation;
-	/// Tick at which the gateway last was there.
+	/// Tick of the gateway's last heartbeat.
 	__u32 heartbeat;
 	/// 0: the programs pass everything.
 	__u32 enabled;
 	/// Secret of the hash.
 	__u64 keys[4];
-	/// What the maps were made for, beside the layout: the gateway's own use.
+	/// For the gateway's own use: what the maps were created for.
 	__u8 gateway[64];
 	/// Whose each slot of config.translators is, which flows name: the gateway's own use.
 	__u64 slots[TRANSLATORS];
@@ -128,14 +128,14 @@ struct next_hop {
 	/// Family (AF_INET or AF_INET6) and address of the neighbour.
 	__u32 family;
 	__u8 neighbour[16];
-	/// Which hooks may send by it, as the device said when it was found.
+	/// Which hooks may send by it, by the device's features.
 	__u8 xdp;
 	__u8 tc;
 	__u16 reserved0;
 	__u32 reserved[2];
 };
 
-/// Devices that may be sent by, by the index that the kernel's routes say. Kept by the gateway.
+/// Devices that the programs may send by, keyed by interface index. Maintained by the gateway.
 struct device {
 	/// Device that XDP redirects to: itself, or below a VLAN's device the one whose frames bear its tag. tc redirects to the VLAN's.
 	__u32 port;
@@ -210,7 +210,7 @@ struct counter {
 
 /// Index of a counter: kind * 2 + way; way 0: v6_to_v4 or encap, 1: v4_to_v6 or decap.
 #define COUNTER(kind, way) ((kind) * 2 + (way))
-/// Then what was passed on, by cause.
+/// Then packets passed to the kernel, by cause.
 #define PASSED (2 * KINDS)
 #define PASS_NOT_OURS (PASSED + 0)
 #define PASS_NO_FLOW (PASSED + 1)

@@ -14,7 +14,7 @@ struct {
 	__type(value, struct control);
 } control SEC(".maps");
 
-/// Stateful flows; the loader says how many.
+/// Stateful flows; the loader sets the number of buckets.
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -38,7 +38,7 @@ struct {
 	__type(value, struct device);
 } devices SEC(".maps");
 
-/// IPv4 destinations of tunnels to which less fits than the configuration says. Kept by the gateway.
+/// IPv4 destinations of tunnels whose path MTU is below the configured one. Maintained by the gateway.
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //
-// Where a packet goes: asked of the kernel's routing table once, then remembered in `next_hops` by all flows and paths that share it.
+// Next hops: looked up in the kernel's routing table once, then cached in `next_hops` for all flows and paths that share them.
 //
 // What is remembered holds for one generation. The gateway begins a new one whenever something changes that may matter; while the
 // gateway is away, each second is one.
@@ -48,7 +48,7 @@ static __always_inline __u32 now_ticks(void)
 #define HOP_GENERATION(found) ((found) & 0x3fffff)
 #define HOP_FOUND(index, generation) ((__u32)(index) << 22 | (generation))
 
-/// Ticks since the gateway last was there. Its clock may be a little ahead of this processor's, which has not looked for a jiffy.
+/// Ticks since the gateway's last heartbeat. Its clock may be a little ahead of this processor's, which has not looked for a jiffy.
 static __always_inline __u32 absence_of(const struct control *control, __u32 now)
 {
 	__u32 since = now - control->heartbeat;
@@ -76,7 +76,7 @@ static __always_inline int now_is_too_late(struct control *control, __u32 now)
 	return 1;
 }
 
-/// A packet as the kernel's routing table is asked about it.
+/// The parameters of a lookup in the kernel's routing table.
 struct question {
 	/// IPv4 addresses in the first four octets.
 	__u8 source[16];
@@ -88,7 +88,7 @@ struct question {
 	__u8 traffic_class;
 };
 
-/// Room for the long way, which the stack has not.
+/// Memory for the slow path, which does not fit on the stack.
 struct desk {
 	struct question question;
 	struct question back;
@@ -113,7 +113,7 @@ static __always_inline long ask_kernel(void *ctx, const struct question *questio
 	__builtin_memset(fib, 0, sizeof(*fib));
 	fib->ifindex = question->ifindex;
 	fib->l4_protocol = question->protocol;
-	// Else the route's MTU is not told.
+	// Without it the kernel does not return the route's MTU.
 	fib->tot_len = 1;
 	if (question->version == 4) {
 		fib->family = AF_INET;
@@ -168,7 +168,7 @@ static __noinline int is_routed_to_us(void *ctx, struct desk *desk)
 	if (!desk)
 		return 0;
 	long found = ask_kernel(ctx, &desk->question, &desk->fib);
-	// The device has no neighbours, so it is told where to, and that there is nobody.
+	// The device has no neighbours: the packet is sent without a link-layer destination.
 	return (found == BPF_FIB_LKUP_RET_SUCCESS || found == BPF_FIB_LKUP_RET_NO_NEIGH) && desk->fib.ifindex == config.tun;
 }
 
@@ -219,7 +219,7 @@ static __noinline int find_next_hop(void *ctx, struct desk *desk)
 				return index;
 			continue;
 		}
-		// Ours to write, unless another processor was faster: then the packet is the kernel's, and the next one asks again.
+		// This processor writes the slot unless another one was faster; then the packet goes to the kernel, and the next one tries again.
 		__u32 sequence = hop->sequence & ~1u;
 		if (hop->ifindex || __sync_val_compare_and_swap(&hop->sequence, sequence, sequence + 1) != sequence)
 			return -PASS_NO_NEXT_HOP;

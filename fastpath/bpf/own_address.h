@@ -37,7 +37,7 @@ static __always_inline __u64 customer_edge_of(const volatile struct tunnel *tunn
 	return FOUND4((bpf_ntohl(tunnel->shared) & mask) | (bits & ~mask));
 }
 
-/// Whether an IPv4 address is this host's: what is sent there in a tunnel would come back, and nothing comes from there.
+/// Whether an IPv4 address is this host's: a tunnel packet to it would come back, and none can come from it.
 __noinline int is_this_host(__be32 address)
 {
 	for (int i = 0; i < HOST4 && i < config.own_count; i++) {
@@ -60,7 +60,7 @@ __noinline int is_host6(__u64 high, __u64 low)
 	return 0;
 }
 
-/// Whether an IPv4 address is among all that this host is called by.
+/// Whether an IPv4 address is one that tunnels know this host by.
 __noinline int is_own_name(__u32 bits)
 {
 	for (int i = 0; i < HOST4 && i < config.own_count; i++) {
@@ -70,7 +70,7 @@ __noinline int is_own_name(__u32 bits)
 	return 0;
 }
 
-/// Whether a public address of this host's stands in an IPv6 address as 6to4, ISATAP or Teredo write it.
+/// Whether an IPv6 address embeds a public address of this host in the format of 6to4, ISATAP or Teredo.
 __noinline int is_written(__u64 high, __u64 low)
 {
 	__u64 site = site_of(high), locator = locator_of(low), client = teredo_client_of(high, low);
@@ -85,8 +85,8 @@ __noinline int is_written(__u64 high, __u64 low)
 	return 0;
 }
 
-/// Whether one of this host's IPv4 addresses stands in an IPv6 address in any tunnel's format; the domain of the tunnel at hand, 0 for none,
-/// is its own affair.
+/// Whether an IPv6 address embeds one of this host's IPv4 addresses in any tunnel's format, other than that of 6rd domain `but_domain` (0:
+/// none), which its own tunnel checks.
 __noinline int stands_in(__u64 high, __u64 low, __u32 but_domain)
 {
 	if (is_written(high, low))
@@ -101,7 +101,7 @@ __noinline int stands_in(__u64 high, __u64 low, __u32 but_domain)
 	return 0;
 }
 
-/// The same for the source of a packet that goes into a tunnel: what this host says itself runs in no circle.
+/// The same for the source of a packet that goes into a tunnel: the host's own packets cannot loop.
 static __always_inline int stands_in_source(__u64 high, __u64 low, __u32 but_domain)
 {
 	return stands_in(high, low, but_domain) && !is_host6(high, low);

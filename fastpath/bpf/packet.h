@@ -37,7 +37,7 @@ struct icmphdr {
 
 /// A packet without options, extension headers or fragmentation, IPv4 or IPv6.
 struct packet {
-	/// IPv4 addresses stand in the first four octets, the rest is zero.
+	/// An IPv4 address is in the first four octets, the rest is zero.
 	__u8 source[16] __attribute__((aligned(8)));
 	__u8 destination[16];
 	/// Octets of the packet by its own header; of a GSO packet all of it.
@@ -46,7 +46,7 @@ struct packet {
 	__u32 segment;
 	/// Packets that a wire would carry.
 	__u32 segments;
-	/// Ports; 0 where there are none.
+	/// Ports; 0 for protocols without ports.
 	__be16 source_port;
 	__be16 destination_port;
 	__u8 version;
@@ -68,7 +68,7 @@ static __always_inline int is_plain_transport(__u8 protocol, __u8 version)
 	       protocol == (version == 4 ? IPPROTO_ICMP : IPPROTO_ICMPV6);
 }
 
-/// Reads the transport header at `at`. 0, or why the packet is passed on.
+/// Reads the transport header at `at`. Returns 0, or the cause to pass the packet to the kernel.
 static __always_inline int parse_transport(void *at, void *end, struct packet *packet)
 {
 	__u32 left = packet->length - (packet->version == 4 ? IPV4_HEADER : IPV6_HEADER);

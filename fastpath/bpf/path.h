@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //
-// Stateless mechanisms: what a rule makes of a packet. Two lines of the cache say it all; what they do not know is found out the long way.
+// Stateless mechanisms: applies the rules to a packet. Usually two cached lines are enough; otherwise the slow path fills them.
 //
 //     packet ─▶ line of its destination ─▶ line of its source ─▶ sizes, hops ─▶ act
 //                 │ unknown                  │ unknown
@@ -10,7 +10,7 @@
 #include "headers.h"
 #include "path_fill.h"
 
-/// Finds out the long way what is to be known of the sheet's key, and remembers it.
+/// Runs the slow path for the sheet's key and caches the result.
 static __always_inline void fill(void *ctx, const struct packet *packet, const struct way *way, struct sheet *sheet, __u32 about,
 				 __u32 owner)
 {
@@ -41,7 +41,7 @@ static __always_inline void fill(void *ctx, const struct packet *packet, const s
 	found->since = way->now;
 }
 
-/// What is known of a key, found out if need be. 0, or why packets with this address are passed on.
+/// The cached facts of a key, looked up if necessary. Returns 0, or the cause to pass packets with this address to the kernel.
 static __always_inline int look_up(void *ctx, const struct packet *packet, const struct way *way, struct path_key key, __u32 about,
 				   __u32 owner, struct found *found)
 {
@@ -64,7 +64,7 @@ static __always_inline int look_up(void *ctx, const struct packet *packet, const
 	return found->passed;
 }
 
-/// What a translator's policy says about both ways.
+/// A translator's policy for both directions.
 static __always_inline int translates(const struct packet *packet, struct act *act, __u32 owner)
 {
 	const volatile struct translator *translator = translator_at(owner);
@@ -178,8 +178,8 @@ static __always_inline int combine(__u8 inner, __u8 outer)
 	return field == 3 ? inner : (inner & 0xfc) | mark;
 }
 
-/// Reads what a packet that came through a tunnel holds: it must be plain as any, and as long as it says. Its Traffic Class as it leaves, or
-/// why the packet is passed on, negative.
+/// Reads the inner packet of a tunnel packet: it must be plain and have the length of its header. Returns its Traffic Class after
+/// decapsulation, or the negative cause to pass the packet to the kernel.
 static __always_inline int open(void *inside, void *end, const struct packet *packet, struct packet *inner)
 {
 	int passed = parse_ipv6(inside, end, inner);
@@ -205,7 +205,7 @@ static __always_inline int path_inside(void *ctx, const struct packet *packet, c
 		return PASS_NOT_OURS;
 	struct packet *inner = &sheet->inner;
 	void *data = (void *)(long)((context *)ctx)->data, *end = (void *)(long)((context *)ctx)->data_end;
-	// At most a tag stands in front.
+// At most one VLAN tag precedes it.
 	// An Ethernet header, with tags or without, has two octets more than a multiple of four: some kernels insist on aligned words.
 	int class = open(data + 2 + (way->link & 28) + IPV4_HEADER, end, packet, inner);
 	if (class < 0)
@@ -231,7 +231,7 @@ static __always_inline int path_inside(void *ctx, const struct packet *packet, c
 	return 0;
 }
 
-/// What the stateless rules say about a packet. 0: `act` is filled in; or why the packet is passed on.
+/// Applies the stateless rules to a packet. Returns 0 with `act` filled in, or the cause to pass the packet to the kernel.
 static __noinline int path(void *ctx, const struct packet *packet, const struct way *way, struct act *act)
 {
 	if (packet->version == 6)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //
-// The long way: what is to be known of an address, from the rules and the kernel's routing tables. Asked once for each line.
+// The slow path: the facts of an address, from the rules and the kernel's routing tables. Runs once for each cached line.
 #pragma once
 
 #include "path_line.h"
@@ -52,7 +52,7 @@ static __always_inline int send_to(void *ctx, struct desk *desk, __u8 version, c
 	return 0;
 }
 
-/// The other end of a tunnel to an IPv6 destination. 0, or why the packet is passed on.
+/// The remote end of a tunnel to an IPv6 destination. Returns 0, or the cause to pass the packet to the kernel.
 static __always_inline int find_end(__u32 owner, __u64 high, __u64 low, struct found *found)
 {
 	__u64 end = other_end(owner, high, low);
@@ -62,7 +62,7 @@ static __always_inline int find_end(__u32 owner, __u64 high, __u64 low, struct f
 	return end ? 0 : PASS_NOT_OURS;
 }
 
-/// The IPv4 destination that a translator makes. 0, or why the packet is passed on.
+/// The IPv4 destination after translation. Returns 0, or the cause to pass the packet to the kernel.
 static __always_inline int translate_destination6(__u32 owner, const struct path_key *key, struct found *found)
 {
 	__u64 by = map6(owner, high_of(key->address), low_of(key->address));

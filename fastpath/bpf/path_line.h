@@ -42,17 +42,17 @@ struct found {
 	__u32 next_hop;
 	/// What the change adds to a checksum.
 	__u16 delta;
-	/// 0, or why packets with this address are passed on.
+	/// 0, or the cause to pass packets with this address to the kernel.
 	__u8 passed;
 	__u8 owner;
-	/// It is no 6to4 address.
+	/// Not a 6to4 address.
 	__u8 is_native;
 	__u8 reserved[3];
 	/// Tick at which it was found out.
 	__u32 since;
 };
 
-/// What was refused is asked for again after a second, whatever the generation: 1,000 ticks.
+/// A refused address is looked up again after this many ticks (about a second), regardless of the generation.
 #define REFUSED_TICKS 1000
 
 struct path_line {
@@ -60,7 +60,7 @@ struct path_line {
 	struct found found;
 };
 
-/// Not pinned, and never another program's: what it says follows from this program's constants.
+/// Not pinned and never shared with another program, because its contents follow from this program's constants.
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, PATHS);
@@ -88,7 +88,7 @@ static __always_inline struct sheet *sheet_of(void)
 	return bpf_map_lookup_elem(&sheets, &zero);
 }
 
-/// The line of a key, whoever has it now. Not by the generation: a new one takes the old one's place. What it is about, owner and ingress move
+/// The line of a key, which may hold another key now. Not by the generation: a new one takes the old one's place. What it is about, owner and ingress move
 /// the place by fixed steps, after the hash: so nobody waits for the owner, which follows from another line, before he begins.
 static __always_inline struct path_line *line_of(const struct way *way, const struct path_key *key, __u32 about, __u32 owner)
 {
@@ -105,7 +105,7 @@ static __always_inline struct path_line *line_of(const struct way *way, const st
 
 #define KEEP_ORDER() __asm__ volatile("" ::: "memory")
 
-/// Whether a line, what it says having been copied, has the key still.
+/// Whether a line still holds the key after its contents were copied.
 static __always_inline int is_about(const struct path_line *line, const struct path_key *key, __u32 about)
 {
 	KEEP_ORDER();

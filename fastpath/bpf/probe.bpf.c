@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
-// Asks the kernel what it can do, by one packet in a test run.
+// Probes an ability of the kernel with one packet in a test run.
 
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
@@ -10,7 +10,7 @@
 #define BPF_F_ADJ_ROOM_DECAP_L3_IPV6 (1ULL << 8)
 #endif
 
-/// Takes the outer header of an IPv6 packet in an IPv4 packet away, as the fast path does with GSO packets. 0, or the kernel's error.
+/// Removes the outer header of a 6in4 packet as the fast path does with GSO packets. Returns 0, or the kernel's error.
 SEC("classifier")
 int sixway_probe(struct __sk_buff *skb)
 {

@@ -46,7 +46,7 @@ struct tunnel {
 	__u8 ecn_normal;
 	/// Outer DF where nothing was learnt of the path.
 	__u8 dont_fragment;
-	/// Largest inner packet where nothing was learnt of the path; destinations in `narrow_paths` are passed on if `learns` is set.
+	/// Largest inner packet where nothing was learnt of the path; packets to destinations in `narrow_paths` are passed to the kernel if `learns` is set.
 	__u16 mtu;
 	__u8 learns;
 	/// Configured tunnels: only sources behind the other end.
@@ -56,7 +56,7 @@ struct tunnel {
 	__be32 remote;
 	/// 6to4: the address that the site's prefix embeds.
 	__be32 site;
-	/// 6rd: what all IPv4 addresses of the domain share.
+	/// 6rd: the IPv4 prefix that all addresses of the domain share.
 	__be32 shared;
 	__u8 shared_length;
 	__u8 prefix_length;
@@ -101,7 +101,7 @@ struct network4 {
 
 #define PORTS 32
 
-/// An interface that packets come in by: one that the programs hang at, or a VLAN's above it.
+/// An ingress interface: one that the programs are attached to, or a VLAN device on top of it.
 struct port {
 	/// What the kernel's routes know it by.
 	__u32 ifindex;
@@ -112,7 +112,7 @@ struct port {
 	__u8 mac[6];
 	/// Strict reverse path filtering: an IPv4 source must be reached by it.
 	__u8 strict;
-	/// The program at tc hangs there, too: what the one in the driver passes on comes to it.
+	/// The tc program is attached as well: it sees what the program in the driver passes.
 	__u8 tc;
 	__u8 reserved[2];
 };
@@ -144,9 +144,9 @@ struct config {
 	__u8 own_count;
 	__u8 host6_count;
 	__u8 siit_count;
-	/// Index of the first SIIT translator that has a prefix, plus one; 0: there is none.
+	/// Index of the first SIIT translator with a prefix, plus one; 0: none.
 	__u8 default_siit;
-	/// There is a stateless rule: without, packets without a flow are passed on at once.
+	/// There are stateless rules: without them packets without a flow are passed to the kernel at once.
 	__u8 has_stateless;
 	/// There is a stateful translator.
 	__u8 has_stateful;

@@ -2,7 +2,7 @@
 //
 // Steering: what comes to one of our own IPv4 addresses and is the engine's goes into the TUN device, before the local stack sees it:
 // tunnel packets (IPv6 in IPv4, protocol 41), and TCP and UDP for the ports that a translator shares with this host. Everything else
-// goes on untouched, to other programs and to the stack. While nobody reads the device, what is taken is dropped there.
+// goes on untouched, to other programs and to the stack. While no process reads the device, redirected packets are dropped there.
 //
 //     TCP, UDP          destination port is ours          taken
 //     ICMP error        quotes TCP or UDP from our ports  taken
@@ -31,7 +31,7 @@
 #define MORE_FRAGMENTS 0x2000
 #define FRAGMENT_OFFSET 0x1fff
 
-/// <linux/icmp.h> wants the C library's headers.
+/// <linux/icmp.h> needs the C library's headers.
 #define ICMP_ECHOREPLY 0
 #define ICMP_DEST_UNREACH 3
 #define ICMP_ECHO 8
@@ -62,7 +62,7 @@ struct own {
 	__u16 last[RANGES];
 };
 
-/// Our own addresses, as they stand in a header. The loader knows the same size.
+/// The host's own addresses, in network byte order. The loader has the same size.
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
@@ -91,7 +91,7 @@ struct taken {
 	__u64 octets;
 };
 
-/// What was taken, GSO packets as one.
+/// Redirected packets; a GSO packet counts once.
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -105,7 +105,7 @@ static __always_inline long load(struct __sk_buff *skb, __u32 offset, void *to, 
 	return bpf_skb_load_bytes_relative(skb, offset, to, length, BPF_HDR_START_NET);
 }
 
-/// Whether a port or an ICMP identifier, as it stands in a header, is one of ours.
+/// Whether a port or an ICMP identifier, in network byte order, is in one of our ranges.
 static __always_inline int is_ours(const struct own *own, __be16 port)
 {
 	__u16 number = bpf_ntohs(port);
@@ -118,7 +118,7 @@ static __always_inline int is_ours(const struct own *own, __be16 port)
 	return 0;
 }
 
-/// Whose an ICMP error is: that of whoever sent what it quotes.
+/// The owner of an ICMP error: that of the packet that it quotes.
 static __always_inline int of_quoted(struct __sk_buff *skb, const struct own *own, __u32 offset, __be32 destination)
 {
 	struct iphdr quoted;

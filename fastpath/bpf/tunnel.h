@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //
-// What both ways of a tunnel ask.
+// Checks that both directions of a tunnel share.
 #pragma once
 
 #include "own_address.h"
@@ -45,8 +45,8 @@ static __always_inline int is_behind(const volatile struct tunnel *tunnel, __u64
 	return is_in_prefixes(tunnel->prefixes.first, tunnel->prefixes.count, high, low);
 }
 
-/// Whether an IPv4 address that stood in an IPv6 address may be the tunnel's other end (RFC 3964 section 5.3.1): that of one host, in the
-/// network that is tunnelled through, and no relay.
+/// Whether an IPv4 address embedded in an IPv6 address may be the tunnel's remote end (RFC 3964 section 5.3.1): that of one host, in the
+/// network that the tunnel crosses, and not a relay.
 static __always_inline int is_acceptable(const volatile struct tunnel *tunnel, __u32 bits)
 {
 	if (is_martian4(bits) || is_link_local4(bits) || (tunnel->kind == KIND_SIX_TO_FOUR && !is_public(bits)))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //
-// Out of a tunnel: which one a packet came through, and what it takes.
+// Out of a tunnel: the tunnel that a packet came through, and the packets that it accepts.
 #pragma once
 
 #include "classify.h"
@@ -89,7 +89,7 @@ static __always_inline int claims(__u32 index, __be32 from, __u64 high, __u64 lo
 	return takes_arrived(index, from, high, low) ? CLAIMS : CLAIMS_NOT;
 }
 
-/// The tunnel whose only other end is the outer source; else NOBODY. `rest`: how many others end at the address.
+/// The tunnel whose configured remote end is the outer source; else NOBODY. `rest`: the number of other tunnels at the local address.
 static __always_inline __u32 exactly(__be32 local, __be32 from, __u32 *rest)
 {
 	__u32 found = NOBODY;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //
-// Into a tunnel: where its other end is for a destination, and which sources it takes.
+// Into a tunnel: its remote end for a destination, and the sources that it accepts.
 #pragma once
 
 #include "maps.h"
@@ -63,7 +63,7 @@ __noinline __u64 other_end(__u32 index, __u64 high, __u64 low)
 	__be32 address = bpf_htonl((__u32)end);
 	if (!end || is_this_host(address))
 		return 0;
-	// Less fits there than the configuration says.
+// The path MTU to it is below the configured one.
 	return tunnel->learns && bpf_map_lookup_elem(&narrow_paths, &address) ? 0 : end;
 }
 

@@ -1,4 +1,4 @@
-//! Flows that a gateway before this one left in the table: found again, asked for, kept or put to rest.
+//! Adoption of flows that the previous process left in the table: each is kept or retired.
 
 use crate::flows::{FlowTable, plain};
 use crate::layout::flow_state;
@@ -24,11 +24,11 @@ pub struct Adopted {
 }
 
 impl FlowTable {
-    /// Goes through the table once and offers `keep` each flow of which both halves are active and as [`Self::expect_translators`]
-    /// says, with its halves as they are, that to the outside first. What it does not want, and everything else, is put to rest: flows of a
-    /// translator that is gone, whoever has its slot from now on.
+    /// Walks the table once and offers to `keep` each flow whose halves are both active and match the translators of
+    /// [`Self::expect_translators`], with its halves (to the outside first). Flows that `keep` refuses are retired, and so is every
+    /// other entry, such as flows of translators that were removed from the configuration.
     ///
-    /// The caller has the gateway's exclusive lock, and no worker arms, activates or removes in the meantime; the programs may
+    /// The caller holds the gateway's exclusive lock. Meanwhile no worker arms, activates or removes flows; the programs may
     /// forward.
     pub fn adopt(&self, mut keep: impl FnMut(FlowHandle, &OffloadedFlow, &[Flow; 2]) -> bool) -> Adopted {
         let (mut adopted, owners) = (Adopted::default(), self.owners());
@@ -92,7 +92,7 @@ impl FlowTable {
         let flow = flow_of(half, owners)?;
         let [out, into] = self.halves(&flow)?;
         let found = self.find(&into)?;
-        // A second entry of the same flow is nobody's.
+        // A second entry of the same flow has no owner.
         (plain(&out) == plain(half) && self.find(&out) == Some(slot))
             .then(|| (found, flow, [*half, self.read(found)]))
     }
@@ -102,7 +102,7 @@ impl FlowTable {
         owners.owner(half.mechanism) != self.slots_to_be().owner(half.mechanism)
     }
 
-    /// Puts to rest halves to the inside whose other half did not stay.
+    /// Retires halves to the inside whose other half was not kept.
     fn rest_unpaired(&self, owners: &Slots) -> u32 {
         let mut strays = 0;
         for slot in 0..self.slots() {
@@ -113,7 +113,7 @@ impl FlowTable {
             // One that stayed was joined with it, both ways, and every half to the outside that is active did stay.
             let [_, out] = self.halves_of(FlowHandle(slot as u32));
             let [_, back] = self.halves_of(FlowHandle(out as u32));
-            // One that nobody joined is joined with the first, as far as that is known: also if it is the first.
+            // A half that was never joined points at slot 0, even if it is in slot 0 itself.
             if out == slot || back != slot || !self.is_active(out) {
                 self.rest(slot);
                 // The other half was counted.
@@ -129,7 +129,7 @@ impl FlowTable {
     }
 }
 
-/// The flow that a half says it belongs to.
+/// The flow that a half belongs to, by its own fields.
 fn flow_of(half: &Flow, owners: &Slots) -> Option<OffloadedFlow> {
     let port = u16::from_be;
     let address = |octets: u32| Ipv4Addr::from(octets.to_ne_bytes());

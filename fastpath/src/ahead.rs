@@ -1,5 +1,5 @@
-//! Programs that are loaded while another process still runs the gateway, for the one that takes over from it, or for the one that this
-//! process is about to become: the kernel takes a second or two for them.
+//! Programs that are loaded ahead, while another process still runs the gateway or before this process takes over: verifying them takes the
+//! kernel a second or two.
 
 use crate::attach::xdp_demand;
 use crate::error::FastPathError;
@@ -11,7 +11,7 @@ use crate::programs::{Objects, Programs};
 use crate::settings::Settings;
 use crate::stamp::Stamp;
 
-/// Programs on the maps of a gateway that runs; none hangs anywhere.
+/// Programs on the maps of a running gateway, not attached to any interface.
 #[derive(Debug)]
 pub struct Ahead {
     programs: Programs,
@@ -20,7 +20,7 @@ pub struct Ahead {
 }
 
 impl Ahead {
-    /// Loads them. `None`: there are no maps yet, or none that could be gone on with. Nothing is changed.
+    /// Loads them. `None`: there are no maps yet, or they cannot be reused. Changes nothing.
     ///
     /// # Errors
     /// The kernel's.
@@ -32,14 +32,14 @@ impl Ahead {
         }
         let (rules, xdp_demand) =
             (complete(&settings.rules), xdp_demand(settings.mode, &settings.interfaces));
-        // Asked before they are opened: what is found under these numbers later is what was opened.
+        // Computed before the maps are opened, so that the same map ids later prove that these are the same maps.
         let stamp = Programs::stamp(&rules, xdp_demand, &pins);
         let programs = Objects::open(&rules, &pins, buckets, xdp_demand)?.load()?;
         Ok(Some(Self { programs, stamp, pins }))
     }
 
-    /// Leaves them beside the maps, for the process that loads the fast path next: [`crate::Opened::load`] takes them if they are what it
-    /// would load, and away in any case.
+    /// Pins them next to the maps for the next process: [`crate::Opened::load`] uses them if they are what it would load, and removes them in
+    /// any case.
     ///
     /// # Errors
     /// The kernel's.

@@ -1,4 +1,4 @@
-//! Hanging the programs at an interface: in place of those of before, without a moment between, or anew.
+//! Attaches programs to an interface, replacing earlier ones atomically.
 
 use crate::choose::{Driver, hidden_tags};
 use crate::error::FastPathError;
@@ -11,7 +11,7 @@ use aya::programs::tc::{NlOptions, SchedClassifierLink, TcAttachOptions, qdisc_a
 use aya::programs::xdp::{XdpLink, XdpMode};
 use aya::programs::{LinkOrder, ProgramError, TcAttachType};
 
-/// Hangs the programs at an interface.
+/// Attaches the programs to an interface.
 pub(crate) fn attach(
     programs: &mut Programs,
     pins: &Pins,
@@ -41,7 +41,7 @@ pub(crate) fn attach(
     Ok(Attached { interface: interface.into(), ifindex, place, why, warning })
 }
 
-/// Takes the programs away from an interface; it may be gone.
+/// Detaches the programs from an interface, which may no longer exist.
 pub(crate) fn detach(pins: &Pins, attached: &Attached) {
     pins.unlink("xdp", attached.ifindex);
     pins.unlink("tc", attached.ifindex);
@@ -70,7 +70,7 @@ fn may_run(mode: Mode, interface: &str) -> Result<String, String> {
             Err("a VLAN; in the driver its frames come by the device below".into())
         }
         (Mode::Xdp, _) => Ok(format!("as configured, driver {name}")),
-        (Mode::Auto, Err(error)) => Err(format!("its driver does not say what it is ({error})")),
+        (Mode::Auto, Err(error)) => Err(format!("cannot read its driver ({error})")),
         (Mode::Auto, Ok(driver)) => match driver.no_wire().or_else(|| hidden_tags(interface)) {
             Some(why) => Err(why),
             None => Ok(format!("driver {name}")),
@@ -82,7 +82,7 @@ fn attach_xdp(programs: &mut Programs, pins: &Pins, ifindex: u32) -> Result<(), 
     let program = programs.xdp()?;
     let path = pins.link("xdp", ifindex);
     if let Ok(link) = PinnedLink::from_pin(&path) {
-        // The program of before is replaced at once, unless its device is another one by now.
+        // Replaces the earlier program atomically, unless the index now belongs to another device.
         let replaced =
             XdpLink::try_from(FdLink::from(link)).ok().and_then(|link| program.attach_to_link(link).ok());
         if let Some(id) = replaced {
@@ -131,7 +131,7 @@ fn attach_tcx(
         }
         pins.unlink("tc", ifindex);
     }
-    // Before everything else: what steering and others do is for what is passed on.
+    // First in the chain: steering and other programs see only what this one passes.
     let options = TcAttachOptions::TcxOrder(LinkOrder::first());
     let id = program
         .attach_with_options(interface, TcAttachType::Ingress, options)
@@ -145,7 +145,7 @@ fn attach_tcx(
 fn attach_clsact(programs: &mut Programs, pins: &Pins, interface: &str) -> Result<(), FastPathError> {
     let failed = |error: ProgramError| FastPathError::new(format!("attach to {interface}"), error);
     let program = programs.tc()?;
-    // It may be there already; if it cannot be made, attaching says so.
+    // It may exist already. If it cannot be created, attaching fails.
     let _ = qdisc_add_clsact(interface);
     let handle = pins.handle();
     let old = SchedClassifierLink::attached(interface, TcAttachType::Ingress, PRIORITY, handle, None)

@@ -1,4 +1,4 @@
-//! Calls of bpf(2) that aya has not.
+//! bpf(2) calls that aya does not wrap.
 
 use std::ffi::CString;
 use std::io;
@@ -21,7 +21,7 @@ fn bpf(command: libc::c_long, attributes: &mut [u64]) -> io::Result<libc::c_long
 /// Opens a pinned map, program or link.
 ///
 /// # Errors
-/// It is not there, or it is nothing of the kind.
+/// It does not exist, or is of another kind.
 pub(crate) fn open(path: &Path) -> io::Result<OwnedFd> {
     let name = CString::new(path.as_os_str().as_bytes())?;
     let fd = bpf(BPF_OBJ_GET, &mut [name.as_ptr() as u64, 0, 0])?;
@@ -29,10 +29,10 @@ pub(crate) fn open(path: &Path) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd as libc::c_int) })
 }
 
-/// Ends a link, whoever else has it open (Linux 5.9).
+/// Detaches a link even if other processes have it open (Linux 5.9).
 ///
 /// # Errors
-/// It is no link, or its interface is gone.
+/// It is not a link, or its interface no longer exists.
 pub(crate) fn detach(link: BorrowedFd<'_>) -> io::Result<()> {
     bpf(BPF_LINK_DETACH, &mut [fd_of(link)]).map(|_| ())
 }
@@ -40,7 +40,7 @@ pub(crate) fn detach(link: BorrowedFd<'_>) -> io::Result<()> {
 /// Puts an element into a map.
 ///
 /// # Errors
-/// There is no room. The caller has compared the sizes with the map's.
+/// The map is full. The caller has compared key and value sizes with the map's.
 pub(crate) fn update(map: BorrowedFd<'_>, key: &[u8], value: &[u8]) -> io::Result<()> {
     let attributes = &mut [fd_of(map), key.as_ptr() as u64, value.as_ptr() as u64, 0];
     bpf(BPF_MAP_UPDATE_ELEM, attributes).map(|_| ())

@@ -1,5 +1,5 @@
-//! BPF file systems that gateways mount: the kernel's table of mounts says which those are, so that whichever gateway ends last, and no
-//! other's is unmounted.
+//! BPF file systems that gateways mount. The mount's source names it as ours, so that the last gateway to end unmounts it and no other
+//! file system is unmounted.
 
 use crate::mount_lock::turn;
 use std::ffi::{CString, OsString};
@@ -10,15 +10,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// The kind of file system, as statfs says it: BPF_FS_MAGIC.
+/// BPF_FS_MAGIC of statfs(2).
 const BPF_FS: u64 = 0xcafe_4a11;
 
-/// What a gateway says it mounts, on a folder that was there.
+/// The source of a mount on a folder that existed.
 const OURS: &str = "sixway";
-/// The same, on a folder that it made.
+/// The source of a mount on a folder that the gateway created.
 const OURS_WITH_FOLDER: &str = "sixway-made";
 
-/// So often a file system that is in use is tried to be unmounted, and so long apart: a fifth of a second in all.
+/// Attempts to unmount a busy file system, and the time between them: 200 ms in all.
 const TRIES: usize = 11;
 const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
@@ -45,8 +45,8 @@ pub(crate) fn mount(path: &Path, made: bool) -> io::Result<()> {
     if result != 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Unmounts what a gateway mounted there, if nothing is in it any more; the kernel does not while somebody has it open, as each gateway
-/// that uses it has. What cannot be unmounted stays, which harms nobody.
+/// Unmounts a file system that a gateway mounted, if it is empty. The kernel refuses while a process has it open, as each gateway
+/// that uses it does. A failure to unmount is harmless.
 pub(crate) fn release(path: &Path) {
     let Ok(path) = path.canonicalize() else { return };
     let _turn = turn(&path);
@@ -61,14 +61,14 @@ pub(crate) fn release(path: &Path) {
     }
 }
 
-/// Whether nobody has anything in it. Only the kernel's own files have a dot in their names: `maps.debug`, `progs.debug`.
+/// Whether no gateway has pinned anything in it. Only the kernel's own files have a dot in their names: `maps.debug`, `progs.debug`.
 fn is_empty(path: &Path) -> bool {
     let is_kernels = |name: OsString| name.as_bytes().contains(&b'.');
     let entries = std::fs::read_dir(path);
     entries.is_ok_and(|mut all| all.all(|entry| entry.is_ok_and(|entry| is_kernels(entry.file_name()))))
 }
 
-/// A process that another thread has just forked has a copy of every open file until it becomes another program: that is over soon.
+/// A child that another thread has just forked holds a copy of every open file until it calls execve(2), so the mount is busy for a moment.
 fn unmount_patiently(path: &Path) -> io::Result<()> {
     let mut last = unmount(path);
     for _ in 1..TRIES {
@@ -90,7 +90,7 @@ fn unmount(path: &Path) -> io::Result<()> {
     if result != 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// What was said to be mounted at a folder; `None`: nothing is mounted there, it lies within something.
+/// The source of the mount at a folder; `None`: the folder is not a mount point.
 fn source(path: &Path) -> Option<String> {
     let folder = File::open(path).ok()?;
     let place = format!("/proc/thread-self/fdinfo/{}", folder.as_raw_fd());
@@ -108,7 +108,7 @@ fn source_in(table: &str, mount: &str, path: &Path) -> Option<String> {
     is_there.then(|| source.split(' ').nth(1).map(str::to_owned))?
 }
 
-/// A path as it is, of which the table writes spaces and their like in octal: `\040`.
+/// A path without the octal escapes (`\040`) of the mount table.
 fn plain(written: &str) -> Vec<u8> {
     let mut pieces = written.split('\\');
     let mut path = pieces.next().unwrap_or_default().as_bytes().to_vec();

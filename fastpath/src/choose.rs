@@ -1,4 +1,4 @@
-//! Where the programs hang: in the driver, if it is a wire's.
+//! Where programs are attached: in the driver if the device is hardware.
 
 use std::ffi::CString;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 /// The driver of a VLAN's device.
 const VLAN: &str = "802.1Q VLAN Support";
 
-/// Drivers of devices that have a parent and are no wire themselves, or none at all.
+/// Drivers of virtual devices, which have no hardware of their own.
 const VIRTUAL: [&str; 12] = [
     "veth", "bridge", VLAN, "macvlan", "macvtap", "ipvlan", "tun", "bonding", "team", "dummy", "vxlan", "ifb",
 ];
@@ -24,7 +24,7 @@ impl Driver {
     /// The driver of an interface (ethtool's GDRVINFO, which sees other network namespaces' devices right).
     ///
     /// # Errors
-    /// There is no such interface, or its driver does not say.
+    /// The interface does not exist, or its driver does not support the request.
     pub fn of(interface: &str) -> io::Result<Self> {
         // SAFETY: numbers, for which zero is a value.
         let mut information: DriverInformation = unsafe { std::mem::zeroed() };
@@ -42,10 +42,10 @@ impl Driver {
         self.name == VLAN
     }
 
-    /// Why the device is no wire; `None`: it is one.
+    /// Why the device is not hardware; `None`: it is.
     pub fn no_wire(&self) -> Option<String> {
         if VIRTUAL.contains(&self.name.as_str()) || matches!(self.bus.as_str(), "" | "N/A" | "tap") {
-            return Some(format!("{} is no wire's driver", self.name));
+            return Some(format!("{} is the driver of a virtual device", self.name));
         }
         None
     }
@@ -76,15 +76,15 @@ struct Value {
     data: u32,
 }
 
-/// Why the program in the driver would take frames of VLANs for untagged ones; `None`: it would not, or there are none. Asked of a device that takes
-/// the tags off by itself, as most do.
+/// Why the program in the driver would mistake VLAN frames for untagged ones; `None`: it does not, or there are no VLANs. The problem is VLAN
+/// offload (rxvlan), which strips the tags before the program sees the frame; most devices have it on.
 pub(crate) fn hidden_tags(interface: &str) -> Option<String> {
     let vlans = std::fs::read_to_string("/proc/net/vlan/config").unwrap_or_default();
     let mut value = Value { command: GFLAGS, data: 0 };
     if !is_below(interface, &vlans) || ask(interface, &mut value).is_err() || value.data & FLAG_RXVLAN == 0 {
         return None;
     }
-    Some(format!("it takes the tags of its VLANs off; mend it: ethtool -K {interface} rxvlan off"))
+    Some(format!("VLAN offload hides the tags of its VLANs; turn it off: ethtool -K {interface} rxvlan off"))
 }
 
 /// Whether a line of the list of VLANs ends with this interface: "eth0.5  | 5  | eth0".
@@ -92,7 +92,7 @@ fn is_below(interface: &str, vlans: &str) -> bool {
     vlans.lines().any(|line| line.split('|').nth(2).is_some_and(|below| below.trim() == interface))
 }
 
-/// Has ethtool fill in a structure that begins with its command.
+/// Calls ethtool's ioctl with a structure that begins with its command.
 fn ask<T>(interface: &str, information: &mut T) -> io::Result<()> {
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
     // SAFETY: no pointers.

@@ -35,7 +35,7 @@ impl Control {
         &self.memory.elements()[0]
     }
 
-    /// Begins anew: a fresh secret, disabled.
+    /// Initialises the page: a new secret, disabled.
     ///
     /// # Errors
     /// The kernel has no randomness to give.
@@ -73,7 +73,7 @@ impl Control {
         (theirs != buckets).then(|| format!("a table of {theirs} buckets, not {buckets}"))
     }
 
-    /// The version, if the maps are of another one than this program's. No more than the first two numbers is read: they are the same in all.
+    /// The layout version of the maps, if it differs from ours. Reads only the first two fields, which every version has.
     pub(crate) fn strange_version(&self) -> Option<String> {
         let page = self.page();
         let version = page.version.load(Relaxed);
@@ -98,15 +98,15 @@ impl Control {
         Slots::from_numbers(std::array::from_fn(|slot| page.slots[slot].load(Relaxed)))
     }
 
-    /// Says whose they are. No flow may be left in the table that names a slot whose owner is another one now.
+    /// Sets the owners. No flow may remain in the table that names a slot with a changed owner.
     pub(crate) fn set_slots(&self, slots: &Slots) {
         for (place, number) in self.page().slots.iter().zip(slots.numbers()) {
             place.store(number, Release);
         }
     }
 
-    /// Says that the gateway is here. Without it for 2 s, the programs ask the kernel's tables once a second; after the time of
-    /// the configuration they pass everything on. Who comes back begins a new generation: nobody has told of what changed meanwhile.
+    /// The gateway's heartbeat. After 2 s without it the programs look up the kernel's tables once a second; after the configured time they
+    /// pass everything to the kernel. The first beat after such a pause starts a new generation, because changes went unnoticed.
     pub fn beat(&self) {
         let (page, now) = (self.page(), ticks::now());
         if now.wrapping_sub(page.heartbeat.load(Relaxed)) > AWAY_TICKS {
@@ -115,13 +115,13 @@ impl Control {
         page.heartbeat.store(now, Release);
     }
 
-    /// How long ago the gateway last said that it is here.
+    /// Time since the last heartbeat.
     pub fn absent(&self) -> std::time::Duration {
         ticks::duration(ticks::since(ticks::now(), self.page().heartbeat.load(Relaxed)))
     }
 
-    /// Says that routes, neighbours, links or addresses have changed: whatever was found in the kernel's tables is asked for
-    /// again, packet by packet, within the time of a memory access.
+    /// Starts a new generation because routes, neighbours, links or addresses changed: the programs repeat their lookups in the
+    /// kernel's tables, packet by packet.
     pub fn bump(&self) {
         self.page().generation.fetch_add(1, Release);
     }
@@ -151,7 +151,7 @@ const GATEWAY: usize = std::mem::offset_of!(layout::Control, gateway);
 
 fn random() -> io::Result<u64> {
     let mut octets = [0; 8];
-    // SAFETY: eight octets, valid for the call; so few come whole.
+    // SAFETY: eight octets, valid for the call; getrandom(2) fills up to 256 octets without a short read.
     let result = unsafe { libc::getrandom(octets.as_mut_ptr().cast(), octets.len(), 0) };
     if result != 8 {
         return Err(io::Error::last_os_error());

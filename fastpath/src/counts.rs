@@ -1,10 +1,10 @@
-//! What the programs count: packets and octets that they carried on, and what they left to the kernel, by cause.
+//! The programs' counters: packets and octets forwarded in the kernel, and packets passed to the engine, by cause.
 
 use crate::layout::{COUNTERS, Counter, PASSED};
 use sixway_dataplane::direction::Direction;
 use sixway_dataplane::mechanism::table::Kind;
 
-/// Why a packet was not carried on: its name in metrics and output, and what it means.
+/// Why a packet was not forwarded in the kernel: its name in metrics and output, and its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cause {
     /// The name.
@@ -21,12 +21,12 @@ const fn cause(name: &'static str, help: &'static str) -> Cause {
 pub const CAUSES: [Cause; COUNTERS - PASSED] = [
     cause("not_ours", "no rule of the gateway's is for it"),
     cause("no_flow", "its flow is the engine's: new, not offloaded, or there was no room"),
-    cause("moving", "its flow is on its way from the engine, which still has packets of it"),
+    cause("moving", "its flow is moving to the fast path; the engine still has packets of it"),
     cause("flags", "a TCP packet with SYN, FIN or RST, which the engine has to see"),
     cause("fragment", "a fragment"),
     cause("options", "IPv4 options or IPv6 extension headers"),
     cause("hops", "its hop limit ends here"),
-    cause("too_big", "the result would be larger than a link on its way"),
+    cause("too_big", "the result exceeds the MTU of its path"),
     cause("protocol", "a transport protocol or ICMP message that the engine translates"),
     cause("source", "its source is not one that the mechanism takes"),
     cause("no_next_hop", "the kernel does not know the result's next hop yet, or there are too many"),
@@ -51,13 +51,13 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// What was carried on by the mechanisms of a kind: [`Direction::Out`] and [`Direction::In`].
+    /// What the mechanisms of a kind forwarded: [`Direction::Out`] and [`Direction::In`].
     pub fn of(&self, kind: Kind) -> [Counter; 2] {
         [Direction::Out, Direction::In]
             .map(|direction| self.values[2 * usize::from(kind.number()) + direction as usize])
     }
 
-    /// What was carried on, by kind of mechanism: [`Direction::Out`], [`Direction::In`].
+    /// What was forwarded, by kind of mechanism: [`Direction::Out`], [`Direction::In`].
     pub fn carried(&self) -> impl Iterator<Item = (Kind, Counter, Counter)> {
         Kind::ALL.iter().map(|kind| {
             let [out, back] = self.of(*kind);
@@ -70,7 +70,7 @@ impl Counts {
         CAUSES.into_iter().zip(self.values[PASSED..].iter().copied()).take(CAUSES.len() - 1)
     }
 
-    /// What was dropped because something failed when there was no way back.
+    /// Dropped because a helper failed after the packet had been changed.
     pub fn lost(&self) -> Counter {
         self.values[COUNTERS - 1]
     }

@@ -1,16 +1,16 @@
-//! Why there is no fast path, and what can be done about it.
+//! Errors of the fast path, and how to fix them.
 
 use crate::kernel_error::{in_full, os_error};
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why packets are not carried on in the kernel. Whatever it is, the engine carries them.
+/// Why packets are not forwarded in the kernel. In every case the engine forwards them.
 #[derive(Debug)]
 pub enum FastPathError {
     /// The programs were left out when this was built.
     NotBuilt,
-    /// There is no interface of that name.
+    /// No interface has this name.
     NoInterface(String),
     /// The folder of the pins cannot be used.
     PinPath {
@@ -23,7 +23,7 @@ pub enum FastPathError {
     NoDriver {
         /// It.
         interface: String,
-        /// What was said.
+        /// The error.
         why: String,
     },
     /// The kernel does not let this process load or attach programs.
@@ -35,34 +35,34 @@ pub enum FastPathError {
     Refused {
         /// What was tried.
         doing: String,
-        /// What it said.
+        /// Its error.
         error: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
 #[cfg_attr(not(feature = "ebpf"), allow(dead_code, reason = "nothing is called then"))]
 impl FastPathError {
-    /// Sorts what a call to the kernel said.
+    /// Classifies an error of the kernel.
     pub(crate) fn new(
         doing: impl Into<String>,
         error: impl std::error::Error + Send + Sync + 'static,
     ) -> Self {
         let doing = doing.into();
-        // EACCES, which `io::ErrorKind` takes for the same, is the verifier's: what it said is to be read.
+        // EPERM only: EACCES, which `io::ErrorKind` also maps to PermissionDenied, comes from the verifier, whose message must be shown.
         match os_error(&error).and_then(io::Error::raw_os_error) {
             Some(libc::EPERM) => Self::NotPermitted { doing },
             _ => Self::Refused { doing, error: Box::new(error) },
         }
     }
 
-    /// For `map_err`: sorts what was said when this was tried.
+    /// For `map_err`: classifies the error of this operation.
     pub(crate) fn when<E: std::error::Error + Send + Sync + 'static>(
         doing: impl Into<String>,
     ) -> impl FnOnce(E) -> Self {
         move |error| Self::new(doing, error)
     }
 
-    /// The kernel's number, if it said one.
+    /// The errno, if there is one.
     pub(crate) fn number(&self) -> Option<i32> {
         match self {
             Self::Refused { error, .. } => os_error(error.as_ref()).and_then(io::Error::raw_os_error),
@@ -77,12 +77,12 @@ impl fmt::Display for FastPathError {
             Self::NotBuilt => {
                 f.write_str("built without eBPF; build with clang installed and the feature \"ebpf\" on")
             }
-            Self::NoInterface(name) => write!(f, "there is no interface {name}"),
+            Self::NoInterface(name) => write!(f, "interface {name} does not exist"),
             Self::PinPath { path, why } => write!(f, "{}: {why}", path.display()),
             Self::NoDriver { interface, why } => {
                 write!(
                     f,
-                    "{interface}: its driver runs no XDP program ({why}); mode = \"tc\" or \"auto\" needs none"
+                    "{interface}: its driver does not run XDP programs ({why}); set mode = \"tc\" or \"auto\""
                 )
             }
             Self::NotPermitted { doing } => write!(

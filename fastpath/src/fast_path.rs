@@ -42,7 +42,7 @@ pub struct FastPath {
     narrow_paths: HashMap<MapData, [u8; 4], u8>,
 }
 
-/// What a gateway before has left, opened; programs that hang at interfaces go on, with their own configuration.
+/// What the previous process left, opened. Attached programs keep running with their own configuration.
 #[derive(Debug)]
 pub struct Opened {
     pins: Pins,
@@ -54,14 +54,14 @@ pub struct Opened {
     ahead: Option<Ahead>,
 }
 
-/// Programs with their maps, which the kernel has not gone through yet.
+/// Programs with their maps, not verified yet.
 #[derive(Debug)]
 pub struct Prepared {
     objects: Objects,
     rules: Rules,
 }
 
-/// Programs that can be hung at interfaces.
+/// Programs that can be attached.
 #[derive(Debug)]
 pub struct Loaded {
     programs: Programs,
@@ -69,7 +69,7 @@ pub struct Loaded {
 }
 
 impl Opened {
-    /// The flow table of the gateway before, whose flows may be adopted before programs are loaded; `None`: there was none.
+    /// The flow table of the previous process, whose flows may be adopted before programs are loaded; `None`: there is none.
     pub fn table(&self) -> Option<&Arc<FlowTable>> {
         self.table.as_ref().map(|(_, table)| table)
     }
@@ -82,7 +82,7 @@ impl Opened {
     /// Makes what is missing, and loads the programs, if they were not loaded ahead. No packet comes to them until [`FastPath::attach`].
     ///
     /// # Errors
-    /// Why not, and how to mend it. New maps may be left, without a program.
+    /// Why not, and how to fix it. New maps may remain, without a program.
     pub fn load(self, settings: &Settings) -> Result<FastPath, FastPathError> {
         let Self { pins, found, buckets, rules, table, ahead } = self;
         let xdp_demand = xdp_demand(settings.mode, &settings.interfaces);
@@ -101,7 +101,7 @@ impl Opened {
                 open_table(&pins, control, settings.capacity, &rules)?
             }
         };
-        // What nobody adopted and is of no translator of ours goes before the programs hang.
+        // Retires flows that were not adopted and belong to no translator, before programs are attached.
         table.set_translators(&rules.config);
         let hops = pins.map("next_hops")?;
         let next_hops = NextHops::of_map(hops.fd().as_fd(), control.clone());
@@ -135,11 +135,11 @@ impl Prepared {
 }
 
 impl FastPath {
-    /// Opens the maps of the gateway before, if they are of this version and size; others are taken away. Flows that the new
-    /// configuration does not have can be put to rest at once ([`Opened::table`], [`FlowTable::adopt`]).
+    /// Opens the maps of the previous process if their version and size match; removes them otherwise. Flows of mechanisms that the new
+    /// configuration lacks can be retired at once ([`Opened::table`], [`FlowTable::adopt`]).
     ///
     /// # Errors
-    /// Why not, and how to mend it.
+    /// Why not, and how to fix it.
     pub fn open(settings: &Settings) -> Result<Opened, FastPathError> {
         let buckets = FlowTable::buckets_for(settings.capacity);
         let (pins, found) = look(settings, buckets)?;
@@ -159,12 +159,12 @@ impl FastPath {
         Self::open(settings)?.load(settings)
     }
 
-    /// Hangs the programs at these interfaces, which are those that they were loaded for, each in place of the one of before if there is one, and takes them away from all others.
-    /// The fast path is not enabled by that: see [`Control::enable`]. An interface that is gone, or, with [`Mode::Auto`], refuses, is
-    /// [left out](Self::left_out).
+    /// Attaches the programs to these interfaces, for which they were loaded, replacing earlier ones, and detaches them from all others.
+    /// This does not enable the fast path: see [`Control::enable`]. An interface that no longer exists is [left out](Self::left_out); with
+    /// [`Mode::Auto`] so is one that refuses the programs.
     ///
     /// # Errors
-    /// An interface refused that must not, or all of them; what had been hung by then still hangs, until it is ended.
+    /// A required interface refused, or all of them did. Programs attached so far stay attached until [`Self::end`].
     pub fn attach(&mut self, interfaces: &[String]) -> Result<&[Attached], FastPathError> {
         let (mut new, mut left_out, mut refused) = (Vec::new(), Vec::new(), None);
         for interface in interfaces {
@@ -174,7 +174,7 @@ impl FastPath {
                     let ifindex = interface::index(interface);
                     let why = error.to_string();
                     left_out.push(LeftOut { interface: interface.clone(), ifindex, why });
-                    // Whatever was said, one that is gone was not the reason.
+                    // A vanished interface is never the reason of a failure.
                     refused = refused.or(ifindex.map(|_| error));
                 }
             }
@@ -186,7 +186,7 @@ impl FastPath {
             detach(&self.pins, gone);
         }
         if self.attached.is_empty() {
-            // A process before this one may have hung filters elsewhere, which have no pins.
+            // The previous process may have attached clsact filters elsewhere; they have no pins.
             let hung: Vec<String> = new.iter().map(|it| it.interface.clone()).collect();
             self.pins.unfilter_all_but(&hung);
         }
@@ -199,8 +199,8 @@ impl FastPath {
         Ok(&self.attached)
     }
 
-    /// Makes programs with these rules, for these interfaces. They are loaded by [`Prepared::load`], while those of before go on, and
-    /// exchanged by [`Self::exchange`].
+    /// Prepares programs with these rules, for these interfaces. [`Prepared::load`] loads them while the old ones keep running, and
+    /// [`Self::exchange`] attaches them.
     ///
     /// # Errors
     /// The kernel's.
@@ -210,11 +210,11 @@ impl FastPath {
         Ok(Prepared { objects, rules })
     }
 
-    /// Hangs other programs at the interfaces that they were made for, each in the place of the one of before at once: no packet sees none or
-    /// both. The maps stay, with their flows; flows that are not as the rules say have to be removed before.
+    /// Attaches new programs to the interfaces that they were prepared for, each replacing the old one atomically: every packet sees exactly
+    /// one of them. Maps and flows are kept; the caller first removes flows that the new rules do not allow.
     ///
     /// # Errors
-    /// As [`Self::attach`]. The programs of before go on where they were not replaced.
+    /// As [`Self::attach`]. Where a program was not replaced the old one keeps running.
     pub fn exchange(&mut self, loaded: Loaded, interfaces: &[String]) -> Result<&[Attached], FastPathError> {
         self.programs = loaded.programs;
         self.table.set_translators(&loaded.rules.config);
@@ -230,22 +230,22 @@ impl FastPath {
         self.exchange(loaded, interfaces)
     }
 
-    /// Takes everything away: programs from their interfaces, maps with their flows, and the file system, if a gateway mounted it and nothing
-    /// is in it any more.
+    /// Removes everything: detaches the programs, removes the maps with their flows, and unmounts the file system if a gateway mounted it and
+    /// it is empty.
     ///
     /// # Errors
-    /// What the kernel said; something may be left then.
+    /// The kernel's error; some objects may remain.
     pub fn end(self) -> Result<usize, FastPathError> {
         self.control.enable(false);
         self.pins.end()
     }
 
-    /// Where the programs hang.
+    /// Where the programs are attached.
     pub fn attached(&self) -> &[Attached] {
         &self.attached
     }
 
-    /// Where they were to hang and do not, and why.
+    /// Interfaces where they could not be attached, and why.
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out
     }
@@ -285,21 +285,21 @@ impl FastPath {
         Ok(counts)
     }
 
-    /// Names the devices that results may leave by, by the index that the kernel's routes say; all others may not be sent by. Those that stay
-    /// are not interrupted.
+    /// Sets the devices by which the programs may send, keyed by interface index. Devices that remain in the set are not
+    /// interrupted.
     ///
     /// # Errors
-    /// The kernel's: there is no room (1,024).
+    /// The kernel's error, for example more than 1,024 devices.
     pub fn set_devices(&mut self, devices: &BTreeMap<u32, Device>) -> Result<(), FastPathError> {
         let changed = set(&mut self.devices, devices).map_err(FastPathError::when("name the devices"))?;
         self.ask_again(changed);
         Ok(())
     }
 
-    /// Names the tunnels' IPv4 destinations to which less fits than the configuration says: packets to them are passed on.
+    /// Sets the tunnels' IPv4 destinations whose path MTU is below the configured one: packets to them are left to the engine.
     ///
     /// # Errors
-    /// The kernel's: there is no room (4,096).
+    /// The kernel's error, for example more than 4,096 destinations.
     pub fn set_narrow_paths(&mut self, destinations: &[Ipv4Addr]) -> Result<(), FastPathError> {
         let wanted = destinations.iter().map(|address| (address.octets(), 1)).collect();
         let changed =
@@ -308,7 +308,7 @@ impl FastPath {
         Ok(())
     }
 
-    /// The programs ask for these when they look for a next hop, and remember what came of it.
+    /// The programs cache what they find for a next hop; a new generation makes them look again.
     fn ask_again(&self, changed: bool) {
         if changed {
             self.control.bump();
@@ -318,7 +318,7 @@ impl FastPath {
     /// The program at tc ingress, for test runs.
     ///
     /// # Errors
-    /// None, unless this was compiled wrongly.
+    /// Only if the program was compiled wrongly.
     pub fn tc(&mut self) -> Result<&mut SchedClassifier, FastPathError> {
         self.programs.tc()
     }
@@ -326,13 +326,13 @@ impl FastPath {
     /// The program in the driver, for test runs.
     ///
     /// # Errors
-    /// It was not asked for.
+    /// It was not loaded.
     pub fn xdp(&mut self) -> Result<&mut Xdp, FastPathError> {
         self.programs.xdp()
     }
 }
 
-/// Makes a map hold these elements and no others. Whether it held anything else.
+/// Makes a map hold exactly these elements. Returns whether it changed.
 fn set<K: aya::Pod + Ord + Eq + Hash, V: aya::Pod + PartialEq>(
     map: &mut HashMap<MapData, K, V>,
     wanted: &BTreeMap<K, V>,
@@ -341,7 +341,7 @@ fn set<K: aya::Pod + Ord + Eq + Hash, V: aya::Pod + PartialEq>(
     let is_new = |(key, value): &(&K, &V)| there.get(*key) != Some(*value);
     let new: Vec<_> = wanted.iter().filter(is_new).collect();
     let gone: Vec<_> = there.keys().filter(|key| !wanted.contains_key(key)).collect();
-    // First, for a map that is full has no room for others.
+    // Removes first: a full map has no room for new elements.
     for key in gone.iter().copied() {
         map.remove(key)?;
     }

@@ -1,4 +1,4 @@
-//! The flow table: sessions of stateful translators that the programs carry on, in memory that both see.
+//! The flow table: sessions of stateful translators that the programs forward, in memory shared with them.
 //!
 //! ```text
 //!     hash of a half ─▶ two buckets of four entries, a cache line each
@@ -6,8 +6,8 @@
 //!     FREE ─claim─▶ BUSY ─write─▶ ARMED ─quiet point─▶ ACTIVE ─remove─▶ RESTING ─two seconds─▶ free again
 //! ```
 //!
-//! Whoever turns an entry's word from FREE (or rested) to BUSY writes it: so several workers may arm at the same time, without a lock.
-//! The programs write only what is theirs: counters, the time of the last packet, the next hop, an armed entry's mark.
+//! The worker that changes an entry's word from FREE (or RESTING long enough) to BUSY owns it, so several workers may arm flows at the same
+//! time without a lock. The programs write only their own fields: counters, the time of the last packet, the next hop, an armed entry's mark.
 
 use crate::control::Control;
 use crate::hash::{Keys, hash, slots, words};
@@ -30,13 +30,13 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::{Arc, RwLock};
 
-/// Ticks for which a removed entry is nobody's: 2 s. A program that had found it is long done.
+/// Ticks for which a removed entry is not reused: 2 s, much longer than a program that found it can run.
 const REST: u32 = 1_908;
 
 /// The bits of a word below its state.
 const LOW: u32 = 0xff_ffff;
 
-/// The flow table, for all workers of a gateway and for whoever adopts it after them.
+/// The flow table, shared by all workers of a gateway and adopted by the next process.
 #[derive(Debug)]
 pub struct FlowTable {
     memory: Mapping,
@@ -53,7 +53,7 @@ pub struct FlowTable {
 }
 
 impl FlowTable {
-    /// Buckets for so many flows: three entries for each, of which it needs two.
+    /// Buckets for this many flows: three entries for each, of which it uses two.
     pub const fn buckets_for(capacity: u32) -> u32 {
         let entries = (capacity as u64 * 3).div_ceil(BUCKET as u64);
         if entries == 0 {
@@ -65,7 +65,7 @@ impl FlowTable {
         }
     }
 
-    /// The table of a map with as many buckets as `control` says, empty as far as this process knows until it is adopted.
+    /// The table of a pinned map with the number of buckets in `control`. It counts as empty until its flows are adopted.
     ///
     /// # Errors
     /// The kernel does not map it.
@@ -95,19 +95,19 @@ impl FlowTable {
             buckets,
             capacity,
             used: AtomicU32::new(0),
-            // Another one than that of a gateway before.
+            // Differs from the previous process's.
             incarnation: AtomicU32::new(ticks::now()),
             translators: RwLock::default(),
         })
     }
 
-    /// Takes the stateful translators from a configuration, from now on: entries in slots whose owner is another one now are put to rest.
+    /// Sets the stateful translators of a configuration and retires entries in slots whose owner changed.
     pub fn set_translators(&self, config: &Config) {
         self.expect_translators(config);
         self.begin_slots();
     }
 
-    /// Takes them, for [`Self::adopt`]: the table still holds the flows of a process before this one, under the slots of that time.
+    /// Sets them for [`Self::adopt`]: the table still holds flows of the previous process, with its slots.
     pub fn expect_translators(&self, config: &Config) {
         let translators = std::array::from_fn(|slot| {
             let translator = &config.translators[slot];
@@ -118,7 +118,7 @@ impl FlowTable {
         *self.translators.write().unwrap_or_else(std::sync::PoisonError::into_inner) = translators;
     }
 
-    /// From now on flows name the slots as they are to be. What names one whose owner was another is put to rest before.
+    /// Switches to the new slot owners, after retiring flows in slots whose owner changed.
     pub(crate) fn begin_slots(&self) {
         let (before, now) = (self.control.slots(), self.slots_to_be());
         if before == now {
@@ -134,14 +134,14 @@ impl FlowTable {
         self.control.set_slots(&now);
     }
 
-    /// Whose the slots are to be.
+    /// The new owners of the slots.
     pub(crate) fn slots_to_be(&self) -> Slots {
         let translators = self.translators.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         let owners = translators.iter().enumerate();
         owners.filter_map(|(slot, it)| it.map(|(identity, _)| (slot, identity))).collect()
     }
 
-    /// Whose the flows are that name slots.
+    /// The slot owners that flows in the table refer to.
     pub(crate) fn owners(&self) -> Slots {
         self.control.slots()
     }
@@ -156,8 +156,8 @@ impl FlowTable {
         self.used.load(Relaxed)
     }
 
-    /// Makes both halves of a flow, armed. `None`: the fast path is off, the table is full, there is no place where it would have
-    /// to lie, or it is no flow that can be offloaded (ICMP; a mechanism without a prefix).
+    /// Writes both halves of a flow, armed. `None`: the fast path is disabled, the table or both buckets are full, or the flow cannot be
+    /// offloaded (ICMP; a mechanism without a prefix).
     pub fn arm(&self, flow: &OffloadedFlow) -> Option<FlowHandle> {
         if !self.control.is_enabled() {
             return None;
@@ -200,7 +200,7 @@ impl FlowTable {
     /// Takes the mark away that a half has, if it is armed.
     pub fn rearm(&self, slot: usize) {
         let unmarked = |word| (flow_state(word) == FLOW_ARMED).then_some(flow_word(FLOW_ARMED, 0));
-        // Otherwise it is active, or no more.
+        // Otherwise it is active already, or removed.
         let _ = self.entry(slot).word.fetch_update(AcqRel, Acquire, unmarked);
     }
 
@@ -208,7 +208,7 @@ impl FlowTable {
     pub fn force(&self, slot: usize) -> bool {
         let active = flow_word(FLOW_ACTIVE, self.incarnation.fetch_add(1, Relaxed));
         let armed = |word| (flow_state(word) == FLOW_ARMED).then_some(active);
-        // Otherwise it is active already, or no more.
+        // Otherwise it is active already, or removed.
         self.entry(slot).word.fetch_update(AcqRel, Acquire, armed).is_ok()
     }
 
@@ -223,18 +223,18 @@ impl FlowTable {
         slots.map(|slot| self.read(slot))
     }
 
-    /// Puts a half to rest: no program uses it, and its entry is free again later.
+    /// Retires a half: programs ignore it, and its entry may be reused after [`REST`].
     pub(crate) fn rest(&self, slot: usize) {
         self.entry(slot).word.store(flow_word(FLOW_RESTING, ticks::now()), Release);
     }
 
-    /// No half counts as idle since before this tick.
+    /// Sets the time of the last packet of both halves to this tick, unless it is later.
     pub fn touch(&self, handle: FlowHandle, tick: u32) {
         for slot in self.halves_of(handle) {
             let last = &self.entry(slot).last;
             let found = last.load(Relaxed);
             if ticks::since(tick, found) > 0 {
-                // Its next hop is from before, and so asked for again.
+                // Its next hop may be outdated, so it is looked up again.
                 self.entry(slot).ingress.store(0, Relaxed);
                 // Where it fails a program has just written a later one.
                 let _ = last.compare_exchange(found, tick, Relaxed, Relaxed);

@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Looks at what is pinned, and takes it away if it is not ours to use.
+/// Inspects what is pinned, and removes it if it cannot be reused.
 pub(crate) fn look(settings: &Settings, buckets: u32) -> Result<(Pins, Found), FastPathError> {
     let pins = Pins::open(&settings.pin_path, &settings.gateway)?;
     if pins.is_empty() {
@@ -21,7 +21,7 @@ pub(crate) fn look(settings: &Settings, buckets: u32) -> Result<(Pins, Found), F
     Ok((Pins::open(&settings.pin_path, &settings.gateway)?, Found::Replaced(why)))
 }
 
-/// Why what is pinned is not ours to use; `None`: it is.
+/// Why what is pinned cannot be reused; `None`: it can.
 pub(crate) fn strange(pins: &Pins, gateway: &str, buckets: u32) -> Result<Option<String>, FastPathError> {
     if let Some(version) = layout_of(pins)? {
         return Ok(Some(version));
@@ -32,7 +32,7 @@ pub(crate) fn strange(pins: &Pins, gateway: &str, buckets: u32) -> Result<Option
     }
 }
 
-/// Why what is pinned is of another version; `None`: it is of this one, or something else is wrong with it.
+/// The layout version if it differs; `None`: it is ours, or cannot be read.
 fn layout_of(pins: &Pins) -> Result<Option<String>, FastPathError> {
     if !pins.has_version() {
         return Ok(None);
@@ -40,7 +40,7 @@ fn layout_of(pins: &Pins) -> Result<Option<String>, FastPathError> {
     Ok(open_control(pins)?.strange_version())
 }
 
-/// Why what a gateway of this name has pinned could not be gone on with, by a table for so many flows; `None`: it could, or there is nothing.
+/// Why what a gateway of this name has pinned cannot be reused with a table of this capacity; `None`: it can, or there is nothing.
 pub fn unusable(pin_path: &Path, gateway: &str, capacity: u32) -> Option<String> {
     let pins = Pins::of(pin_path, gateway);
     if pins.is_empty() {
@@ -49,11 +49,11 @@ pub fn unusable(pin_path: &Path, gateway: &str, capacity: u32) -> Option<String>
     strange(&pins, gateway, FlowTable::buckets_for(capacity)).unwrap_or_else(|error| Some(error.to_string()))
 }
 
-/// Where the translators are whose flows a gateway of this name has pinned.
+/// The slots of the translators whose flows a gateway of this name has pinned.
 pub fn slots(pin_path: &Path, gateway: &str) -> Slots {
     let pins = Pins::of(pin_path, gateway);
     let is_ours = pins.has_version() && matches!(layout_of(&pins), Ok(None));
-    // Where nothing is, or nothing of this version, nobody has a slot.
+    // Without maps of this version no slot has an owner.
     let control = is_ours.then(|| open_control(&pins).ok()).flatten();
     control.map_or_else(Slots::default, |control| control.slots())
 }

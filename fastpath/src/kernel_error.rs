@@ -1,14 +1,14 @@
-//! What the kernel said, at the end of a chain of errors.
+//! The kernel's error at the end of a chain of errors.
 
 use std::io;
 
-/// What was tried and everything that was said about it.
+/// The operation and all causes of its failure.
 pub(crate) fn in_full(doing: &str, error: &(dyn std::error::Error + 'static)) -> String {
     let mut message = format!("{doing}: {error}");
     let mut cause = error.source();
     while let Some(next) = cause {
         let said = next.to_string();
-        // Some errors repeat their cause, some leave it to the reader.
+        // Some errors include their cause in their own text, some do not.
         if !message.contains(&said) {
             message += &format!(": {said}");
         }
@@ -17,7 +17,7 @@ pub(crate) fn in_full(doing: &str, error: &(dyn std::error::Error + 'static)) ->
     message
 }
 
-/// The kernel's own word at the end of the chain.
+/// The `io::Error` at the end of the chain.
 pub(crate) fn os_error<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a io::Error> {
     let mut next = Some(error);
     while let Some(error) = next {

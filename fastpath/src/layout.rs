@@ -12,7 +12,7 @@ pub const LAYOUT_VERSION: u32 = 2;
 
 /// Of a [`Device`]: the tc program can send by it.
 pub const SENDS: u8 = 1;
-/// And even GSO packets that came in a tunnel. The kernel keeps them marked as though they were in it still: a card that cuts such frames
+/// Including GSO packets that came in a tunnel. The kernel keeps them marked as though they were in it still: a card that cuts such frames
 /// itself would look for an outer header.
 pub const SENDS_FROM_TUNNELS: u8 = 2;
 
@@ -203,9 +203,9 @@ plain! {
         pub buckets: u32,
         /// Raised when routes, neighbours or links change.
         pub generation: u32,
-        /// Tick at which the gateway last was there.
+        /// Tick of the gateway's last heartbeat.
         pub heartbeat: u32,
-        /// 0: everything is passed on.
+        /// 0: everything is passed to the kernel.
         pub enabled: u32,
         /// Secret of the hash.
         pub keys: [u64; 4],
@@ -312,7 +312,7 @@ plain! {
         pub length: u8,
         /// Length in the other one.
         pub other_length: u8,
-        /// It is no row but the dynamic pool: its hosts are the engine's.
+        /// The dynamic pool, not a mapping: the engine forwards its hosts.
         pub is_pool: u8,
         /// Zero.
         pub reserved: [u8; 5],
@@ -362,7 +362,7 @@ plain! {
         pub dont_fragment: u8,
         /// Largest inner packet where nothing was learnt of the path.
         pub mtu: u16,
-        /// Destinations among the narrow paths are passed on.
+        /// Packets to destinations in `narrow_paths` are passed to the kernel.
         pub learns: u8,
         /// Configured tunnels: only sources behind the other end.
         pub strict: u8,
@@ -422,7 +422,7 @@ plain! {
         pub mask: u32,
     }
 
-    /// An interface that packets come in by: one that the programs hang at, or a VLAN's above it.
+    /// An ingress interface: one that the programs are attached to, or a VLAN device on top of it.
     pub struct Port {
         /// What the kernel's routes know it by.
         pub ifindex: u32,
@@ -434,7 +434,7 @@ plain! {
         pub mac: [u8; 6],
         /// Strict reverse path filtering: an IPv4 source must be reached by it.
         pub strict: u8,
-        /// The program at tc hangs there, too: what the one in the driver passes on comes to it.
+        /// The tc program is attached as well: it sees what the program in the driver passes.
         pub tc: u8,
         /// Zero.
         pub reserved: [u8; 2],
@@ -450,13 +450,13 @@ plain! {
         pub idle_tcp: u32,
         /// The same of UDP.
         pub idle_udp: u32,
-        /// Ticks after which everything is passed on if the gateway is away.
+        /// Ticks without a heartbeat after which everything is passed to the kernel.
         pub absence: u32,
         /// Of `ports`.
         pub ports_count: u8,
         /// The kernel's routes depend on the destination alone.
         pub plain_routing: u8,
-        /// The kernel can decapsulate GSO packets. Written by the loader.
+        /// Whether the kernel can decapsulate GSO packets. Written by the loader.
         pub can_decap_gso: u8,
         /// Zero.
         pub reserved0: u8,
@@ -484,7 +484,7 @@ plain! {
         pub host6_count: u8,
         /// SIIT translators.
         pub siit_count: u8,
-        /// Index of the first SIIT translator that has a prefix, plus one; 0: there is none.
+        /// Index of the first SIIT translator with a prefix, plus one; 0: none.
         pub default_siit: u8,
         /// There is a stateless rule.
         pub has_stateless: u8,

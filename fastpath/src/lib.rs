@@ -1,4 +1,4 @@
-//! eBPF programs beside the engine. They never decide: take them away, and everything works as before, slower.
+//! eBPF programs in front of the engine. They repeat decisions and never make them: without them everything works the same, only slower.
 //!
 //! [`Steering`] takes tunnel packets for the host's own addresses, and what comes to ports of theirs that a translator shares, to the
 //! gateway's TUN device: `bpf/steer.bpf.c`.
@@ -12,7 +12,7 @@
 //!     NextHops ─▶ whom to probe                  ┘
 //! ```
 //!
-//! `build.rs` compiles the programs with clang. Built without the feature `ebpf`, attaching fails and says so.
+//! `build.rs` compiles the programs with clang. Without the feature `ebpf`, attaching fails with an error.
 
 mod adoption;
 #[cfg(feature = "ebpf")]

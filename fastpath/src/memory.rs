@@ -109,7 +109,7 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// The elements of an array map made with BPF_F_MMAPABLE, so many octets of them.
+    /// The elements of an array map created with BPF_F_MMAPABLE, `octets` in all.
     ///
     /// # Errors
     /// The kernel's.
@@ -145,7 +145,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this size, and nobody borrows from it.
+        // SAFETY: it was mapped with this size, and no borrow of it is left.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.octets) };
     }
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 /// How long another gateway may take to mount or unmount.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Waits until no other gateway mounts or unmounts anything there, but not for long: anybody can hold this lock, and nobody must be kept from
-/// beginning or ending by that. `None`: it was not to be had.
+/// Waits until no other gateway mounts or unmounts anything there, for [`PATIENCE`] at most: any process can hold this lock, and that must not
+/// keep a gateway from starting or ending. `None`: the lock was not available.
 pub(crate) fn turn(path: &Path) -> Option<File> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let parent = File::open(parent).ok()?;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::time::Duration;
 
-/// How long a program may still use what it has read; a packet's way takes microseconds.
+/// How long a program may still use what it has read; handling a packet takes microseconds.
 const GRACE: Duration = Duration::from_millis(100);
 
 /// A next hop in use.

@@ -1,10 +1,10 @@
-//! The kernel gives up verifying a program when a signal comes (EAGAIN). It is asked again, as often as libraries in C do.
+//! The kernel stops verifying a program when a signal arrives (EAGAIN). Loading is then retried, as often as libbpf does.
 
 use aya::programs::ProgramError;
 use std::error::Error;
 use std::io;
 
-/// So many times in all.
+/// Attempts in all.
 const TRIES: usize = 5;
 
 /// Loads by `load`, again where a signal came in between.
@@ -22,7 +22,7 @@ pub fn patiently(mut load: impl FnMut() -> Result<(), ProgramError>) -> Result<(
     last
 }
 
-/// Whether EAGAIN stands anywhere in the chain of causes.
+/// Whether EAGAIN is in the chain of causes.
 fn was_interrupted(error: &(dyn Error + 'static)) -> bool {
     let said = match error.downcast_ref() {
         Some(ProgramError::LoadError { io_error, .. } | ProgramError::IOError(io_error)) => Some(io_error),

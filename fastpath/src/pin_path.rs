@@ -8,8 +8,8 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// Makes sure that a BPF file system is there: makes the folder and mounts one if it is missing or empty. While what is returned is open
-/// nobody unmounts it.
+/// Makes sure that a BPF file system is mounted: creates the folder and mounts one if it is missing or empty. While the returned file is
+/// open the file system cannot be unmounted.
 ///
 /// # Errors
 /// It has other contents, or the kernel does not mount it.
@@ -21,7 +21,7 @@ pub(crate) fn ensure(path: &Path) -> Result<File, FastPathError> {
         })?;
     }
     let _turn = turn(path);
-    // A gateway that ends at this moment may have taken folder and mount away between two steps.
+    // A gateway that ends at this moment may remove folder and mount between the two steps.
     there_or_mounted(path).or_else(|_| there_or_mounted(path))
 }
 
@@ -29,7 +29,7 @@ fn there_or_mounted(path: &Path) -> Result<File, FastPathError> {
     let wrong = |why: String| FastPathError::PinPath { path: path.into(), why };
     let said = |doing: &'static str| move |error: io::Error| wrong(format!("{doing}: {error}"));
     if path.exists() && !path.is_dir() {
-        return Err(wrong("is no directory; write another pin_path".into()));
+        return Err(wrong("not a directory; set another pin_path".into()));
     }
     let made = make_folder(path).map_err(said("make the folder"))?;
     let folder = File::open(path).map_err(said("look at it"))?;
@@ -38,7 +38,7 @@ fn there_or_mounted(path: &Path) -> Result<File, FastPathError> {
     }
     let mut entries = std::fs::read_dir(path).map_err(said("look into it"))?;
     if entries.next().is_some() {
-        return Err(wrong("is no BPF file system and not empty; write another pin_path".into()));
+        return Err(wrong("not a BPF file system and not empty; set another pin_path".into()));
     }
     mount(path, made).map_err(said("mount a BPF file system"))?;
     let folder = File::open(path).map_err(said("look at it"))?;
@@ -63,7 +63,7 @@ pub(crate) fn folder(pin_path: &Path, gateway: &str) -> PathBuf {
     pin_path.join(gateway.bytes().map(spell).collect::<String>())
 }
 
-/// The gateway whose folder has this name; `None`: none has.
+/// The gateway whose folder has this name; `None`: not a gateway's folder.
 pub(crate) fn gateway(folder: &str) -> Option<String> {
     let mut pieces = folder.split('=');
     let mut octets = pieces.next()?.as_bytes().to_vec();
@@ -114,6 +114,6 @@ mod tests {
         std::fs::write(&path, "").unwrap();
         let error = ensure(&path).unwrap_err().to_string();
         std::fs::remove_file(&path).unwrap();
-        assert!(error.contains("is no directory; write another pin_path"), "{error}");
+        assert!(error.contains("not a directory; set another pin_path"), "{error}");
     }
 }

@@ -17,7 +17,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Where clsact's filter stands: before those whose priority the kernel chooses, as steering's is.
+/// The priority of the clsact filter: before those whose priority the kernel chooses, such as steering's.
 pub(crate) const PRIORITY: u16 = 6;
 
 /// Octets of a control map that every version has: magic and version.
@@ -29,7 +29,7 @@ const AHEAD: &str = "ahead_";
 /// BPF_F_MMAPABLE.
 const MMAPABLE: u32 = 1 << 10;
 
-/// What a pinned map is to be like.
+/// The expected properties of a pinned map.
 struct Shape {
     name: &'static str,
     kind: MapType,
@@ -83,18 +83,18 @@ pub(crate) struct Pins {
     pin_path: PathBuf,
     folder: PathBuf,
     gateway: String,
-    /// The file system, which nobody unmounts while it is open.
+    /// Keeps the file system from being unmounted.
     _open: Option<File>,
 }
 
 impl Pins {
-    /// The folder, whether it is there or not.
+    /// The folder, whether it exists or not.
     pub fn of(pin_path: &Path, gateway: &str) -> Self {
         let folder = pin_path::folder(pin_path, gateway);
         Self { pin_path: pin_path.into(), folder, gateway: gateway.into(), _open: None }
     }
 
-    /// The folder, made if it was not there.
+    /// The folder, created if it does not exist.
     pub fn open(pin_path: &Path, gateway: &str) -> Result<Self, FastPathError> {
         let open = pin_path::ensure(pin_path)?;
         let pins = Self { _open: Some(open), ..Self::of(pin_path, gateway) };
@@ -109,9 +109,11 @@ impl Pins {
         let folder = folder.map_err(|error| wrong(format!("look at the folder: {error}")))?;
         // SAFETY: no argument, and it always succeeds.
         let own = unsafe { libc::geteuid() };
-        // Whoever may write there could put other maps and programs in the place of ours.
+        // A process that may write there could replace our maps and programs.
         if !folder.is_dir() || folder.uid() != own || folder.mode() & 0o022 != 0 {
-            return Err(wrong("others may change what is pinned there; remove it, then start again".into()));
+            return Err(wrong(
+                "other users may change what is pinned there; remove the folder, then start again".into(),
+            ));
         }
         Ok(pins)
     }
@@ -121,7 +123,7 @@ impl Pins {
         MAPS.iter().map(|shape| (shape.name, self.folder.join(shape.name)))
     }
 
-    /// The kernel's numbers of the maps, each of which is one map's for ever; 0: it is not there.
+    /// The maps' ids, which the kernel never reuses; 0: the map does not exist.
     pub fn numbers(&self) -> Vec<u32> {
         self.maps().map(|(_, path)| MapInfo::from_pin(path).map_or(0, |info| info.id())).collect()
     }
@@ -147,12 +149,12 @@ impl Pins {
         self.folder.join(format!("{AHEAD}{hook}_{:016x}", stamp.0))
     }
 
-    /// Takes programs away that were loaded ahead: nobody waits for them any more.
+    /// Removes programs that were loaded ahead and are no longer needed.
     pub fn forget_ahead(&self) {
         let is_ahead =
             |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(AHEAD));
         for path in self.entries().into_iter().filter(is_ahead) {
-            // What stays is only in memory's way, and goes with the folder.
+            // A failure only costs memory until the folder is removed.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -166,7 +168,7 @@ impl Pins {
         self.entries().is_empty()
     }
 
-    /// Whether there is a control map, of whatever version: it can be mapped, as all of them are no larger than a page, and says which.
+    /// Whether there is a control map of any version: every version fits into a page, can be mapped and starts with its version.
     pub fn has_version(&self) -> bool {
         MapInfo::from_pin(self.folder.join("control")).is_ok_and(|found| {
             found.map_type().is_ok_and(|kind| kind == MapType::Array)
@@ -175,7 +177,7 @@ impl Pins {
         })
     }
 
-    /// Why the pinned maps are none that this program can use, by their sizes; `None`: they are, or there are none.
+    /// Why the pinned maps cannot be used, by their sizes; `None`: they can.
     pub fn strange(&self, buckets: u32) -> Option<String> {
         MAPS.iter().find_map(|shape| shape.differs(&self.folder.join(shape.name), buckets))
     }
@@ -185,32 +187,32 @@ impl Pins {
         MapData::from_pin(self.folder.join(name)).map_err(FastPathError::when(format!("open map {name}")))
     }
 
-    /// The handle of clsact's filter: the same for the same gateway, and nobody else's.
+    /// The handle of the clsact filter, derived from the gateway's name.
     pub fn handle(&self) -> TcHandle {
         let fold = |hash: u16, octet: u8| hash.wrapping_mul(251).wrapping_add(u16::from(octet));
         TcHandle::new(0x6477, self.gateway.bytes().fold(1, fold))
     }
 
-    /// Ends a link and takes its pin away. Whether there was one.
+    /// Detaches a link and removes its pin. Returns whether there was one.
     pub fn unlink(&self, hook: &str, ifindex: u32) -> bool {
         remove(&self.link(hook, ifindex)).is_ok()
     }
 
-    /// Takes away the filter that hangs at an interface by clsact. Whether there was one.
+    /// Removes the clsact filter of an interface. Returns whether there was one.
     pub fn unfilter(&self, interface: &str) -> bool {
         let link =
             SchedClassifierLink::attached(interface, TcAttachType::Ingress, PRIORITY, self.handle(), None);
         link.is_ok_and(|link| link.detach().is_ok())
     }
 
-    /// Takes away filters that hang by clsact at other interfaces than these.
+    /// Removes the clsact filters of all other interfaces.
     pub fn unfilter_all_but(&self, kept: &[String]) {
         interface::names().iter().filter(|name| !kept.contains(name)).for_each(|name| {
             self.unfilter(name);
         });
     }
 
-    /// Takes everything away: links first, whoever has them open, then maps, then the folder. Returns how many things that were.
+    /// Removes everything: links first, even if other processes have them open, then maps, then the folder. Returns the number of objects.
     pub fn remove_all(&self) -> Result<usize, FastPathError> {
         let mut count = interface::names().iter().filter(|interface| self.unfilter(interface)).count();
         let mut entries = self.entries();
@@ -228,7 +230,7 @@ impl Pins {
         }
     }
 
-    /// The same, and then the file system, if a gateway mounted it and nothing is in it any more.
+    /// The same, then unmounts the file system if a gateway mounted it and it is empty.
     pub fn end(self) -> Result<usize, FastPathError> {
         let count = self.remove_all()?;
         let pin_path = self.pin_path.clone();
@@ -238,8 +240,8 @@ impl Pins {
     }
 }
 
-/// Takes everything away that a gateway of this name has left, of whatever version: programs at interfaces, maps with their flows, and the
-/// file system, if a gateway mounted it and nothing is in it any more. Returns how many things were pinned; a folder that is not there is nothing.
+/// Removes everything that a gateway of this name left, of any version: attached programs, maps with their flows, and the file system if a
+/// gateway mounted it and it is empty. Returns the number of pinned objects; 0 for a folder that does not exist.
 ///
 /// # Errors
 /// What the kernel said; something may be left then.
@@ -256,7 +258,7 @@ pub fn gateways(pin_path: &Path) -> Vec<String> {
 
 fn remove(path: &Path) -> io::Result<()> {
     if let Ok(object) = bpf::open(path) {
-        // No link, or its interface is gone.
+        // Fails for other objects, and for a link whose interface no longer exists.
         let _ = bpf::detach(object.as_fd());
     }
     std::fs::remove_file(path)

@@ -14,7 +14,7 @@ pub fn can_decap_gso() -> bool {
     *KNOWN.get_or_init(|| decapsulate().unwrap_or(false))
 }
 
-/// The rules with what the kernel can do.
+/// The rules with this kernel's abilities filled in.
 pub(crate) fn complete(rules: &Rules) -> Rules {
     let mut rules = rules.clone();
     rules.config.can_decap_gso = u8::from(can_decap_gso());

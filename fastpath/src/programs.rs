@@ -14,16 +14,16 @@ use aya_obj::programs::XdpAttachType;
 use std::io;
 use std::os::fd::AsFd;
 
-/// The compiled program for the driver, an ELF file aligned as such, for whoever loads it by itself.
+/// The compiled program for the driver, an aligned ELF file, for callers that load it themselves.
 pub static XDP_OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/fastpath_xdp.bpf.o"));
 /// The same of the program at tc ingress.
 pub static TC_OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/fastpath_tc.bpf.o"));
 
-/// Both programs, loaded. What hangs at interfaces by a pinned link stays there when this is dropped.
+/// Both programs, loaded. Programs attached by a pinned link stay attached when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Programs {
     tc: Source<SchedClassifier>,
-    /// That for the driver, or why there is none.
+    /// The program for the driver, or why there is none.
     xdp: Result<Source<Xdp>, String>,
 }
 
@@ -32,23 +32,23 @@ pub(crate) struct Programs {
 enum Source<P> {
     /// This process loaded it.
     Object(Ebpf),
-    /// One before did.
+    /// The previous process loaded it.
     Pin(P),
 }
 
 /// Whether the program in the driver is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum XdpDemand {
-    /// No interface wants it.
+    /// Not loaded: no interface needs it.
     No,
-    /// If it can be.
+    /// Loaded if possible.
     Hoped,
-    /// Or nothing is.
+    /// Loading must succeed.
     Demanded,
 }
 
 /// Why there is no program for the driver.
-const UNWANTED: &str = "no interface wanted it";
+const UNWANTED: &str = "no interface needed it";
 
 /// Both programs with their maps, not loaded yet.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl Objects {
         Ok(Self { tc, xdp, xdp_demand })
     }
 
-    /// Loads them. The kernel goes through every way that a packet may take, which lasts a second or so: for both at the same time.
+    /// Loads both in parallel: the verifier takes about a second for each.
     pub fn load(self) -> Result<Programs, FastPathError> {
         let Self { mut tc, mut xdp, xdp_demand } = self;
         let (at_tc, in_driver) = std::thread::scope(|scope| {
@@ -106,14 +106,14 @@ impl Programs {
         Stamp::of((TC_OBJECT, XDP_OBJECT, config.octets(), &rules.tables, xdp_demand, pins.numbers()))
     }
 
-    /// What a process before this one has left of this stamp.
+    /// Programs with this stamp that the previous process left.
     pub fn left(pins: &Pins, stamp: Stamp, xdp_demand: XdpDemand) -> Option<Self> {
         let tc = SchedClassifier::from_pin(pins.ahead("tc", stamp)).ok()?;
         let xdp = Xdp::from_pin(pins.ahead("xdp", stamp), XdpAttachType::Interface);
         let xdp = match (xdp, xdp_demand) {
             (_, XdpDemand::No) => Err(UNWANTED.into()),
             (Ok(xdp), _) => Ok(Source::Pin(xdp)),
-            // Why not is for whoever loads it to say.
+            // Loading it reports why it failed.
             (Err(_), XdpDemand::Hoped | XdpDemand::Demanded) => return None,
         };
         Some(Self { tc: Source::Pin(tc), xdp })
@@ -214,7 +214,7 @@ fn data(map: &Map) -> Option<&MapData> {
     }
 }
 
-/// The program's file lacks what this file looks for in it.
+/// The object file lacks an expected program or map.
 fn strange(name: &str) -> FastPathError {
     let error = io::Error::new(io::ErrorKind::InvalidData, "not in the compiled program");
     FastPathError::Refused { doing: format!("find {name}"), error: error.into() }

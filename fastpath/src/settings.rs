@@ -4,15 +4,15 @@ use crate::layout::Config;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Where packets are to be carried on.
+/// Where packets are forwarded in the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// In the driver where it can, else at tc ingress.
+    /// In the driver where possible, else at tc ingress.
     #[default]
     Auto,
     /// At tc ingress.
     Tc,
-    /// In the driver, or not at all.
+    /// In the driver only.
     Xdp,
 }
 
@@ -48,19 +48,19 @@ pub struct Settings {
     pub pin_path: PathBuf,
     /// The gateway's name: its folder in there.
     pub gateway: String,
-    /// Where packets are carried on.
+    /// Where packets are forwarded.
     pub mode: Mode,
     /// At tc ingress by the clsact queueing discipline even where the kernel has TCX, as before Linux 6.6.
     pub clsact: bool,
     /// Stateful flows that there is room for, 192 octets each.
     pub capacity: u32,
-    /// Interfaces that the programs hang at.
+    /// Interfaces that the programs are attached to.
     pub interfaces: Vec<String>,
     /// What they are made for.
     pub rules: Rules,
 }
 
-/// How the programs hang at an interface.
+/// How the programs are attached to an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttachPoint {
     /// In the driver, and at tc ingress for what cannot leave from there.
@@ -81,27 +81,27 @@ impl fmt::Display for AttachPoint {
     }
 }
 
-/// An interface that the programs hang at.
+/// An interface that the programs are attached to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attached {
     /// Its name.
     pub interface: String,
     /// Its index.
     pub ifindex: u32,
-    /// How they hang there.
+    /// How they are attached.
     pub place: AttachPoint,
     /// Why not otherwise, or what was found: a few words.
     pub why: String,
-    /// What is wrong there, and what would mend it.
+    /// A problem with this interface, and how to fix it.
     pub warning: Option<String>,
 }
 
-/// An interface that the programs were to hang at and do not.
+/// An interface that the programs could not be attached to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// Its name.
     pub interface: String,
-    /// Its index; `None`: it was gone.
+    /// Its index; `None`: it no longer exists.
     pub ifindex: Option<u32>,
     /// Why not.
     pub why: String,
@@ -112,8 +112,8 @@ pub struct LeftOut {
 pub enum Found {
     /// Nothing: the maps are new.
     Nothing,
-    /// The maps of a gateway before: its flows are there to be adopted.
+    /// The maps of the previous process, with flows to be adopted.
     Kept,
-    /// Maps that are not ours to use, for this reason; they were taken away with what hung on them, and the maps are new.
+    /// Maps that could not be reused, for this reason. They were removed with their attached programs; the maps are new.
     Replaced(String),
 }

@@ -20,7 +20,7 @@ pub(crate) struct SlotAssignment {
 }
 
 impl Slots {
-    /// As the numbers in the control map have it; 0: nobody's.
+    /// From the numbers in the control map; 0: no owner.
     pub(crate) fn from_numbers(numbers: [u64; TRANSLATORS]) -> Self {
         Self(numbers.map(Identity::from_number))
     }
@@ -40,8 +40,8 @@ impl Slots {
         self.0.iter().position(|owner| *owner == Some(of))
     }
 
-    /// Puts translators where they are. Who is new has a slot that is nobody's, or one whose owner is gone if there is no other; stateless
-    /// ones, of which no flow knows, have what is left.
+    /// Assigns slots. A known translator keeps its slot; a new one gets a slot without an owner, or else one whose owner is no longer
+    /// configured. Stateless translators, which flows never name, get what is left.
     pub(crate) fn place(&self, stateful: &[Identity], stateless: usize) -> SlotAssignment {
         let mut taken = [false; TRANSLATORS];
         let mut placed: Vec<Option<usize>> = stateful.iter().map(|identity| self.slot(*identity)).collect();

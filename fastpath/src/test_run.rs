@@ -15,7 +15,7 @@ pub struct Frame<'a> {
     /// Index of the interface that it came in by, in the calling thread's namespace; 0: the loopback device. Its Ethernet address decides
     /// whether a frame at tc ingress is for this host.
     pub ifindex: u32,
-    /// tc ingress: octets of a GSO packet's segment; 0: it is none. The kernel does not let a test say of what kind it is.
+    /// tc ingress: segment size in octets of a GSO packet; 0: not a GSO packet. The kernel does not let a test set the GSO type.
     pub gso_size: u32,
     /// tc ingress: its segments.
     pub gso_segments: u32,
@@ -33,7 +33,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// What a program made of a frame.
+/// The result of a test run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
     /// What it returned: XDP_… or TC_ACT_….
@@ -47,12 +47,12 @@ pub struct Ran {
 /// Runs the program at tc ingress once.
 ///
 /// # Errors
-/// The kernel does not take the frame: it is shorter than 14 octets, longer than a page less its room, or its interface is not there.
+/// The kernel refuses the frame: it is shorter than 14 octets, longer than a page less its headroom, or its interface does not exist.
 pub fn run_tc(program: &SchedClassifier, frame: &Frame<'_>) -> Result<Ran, FastPathError> {
     repeat_tc(program, frame, 1)
 }
 
-/// Runs it so many times on the same packet, each run on what the run before left.
+/// Runs it `times` times, each run on the result of the previous one.
 ///
 /// # Errors
 /// As for [`run_tc`].
@@ -69,7 +69,7 @@ pub fn run_xdp(program: &Xdp, frame: &Frame<'_>) -> Result<Ran, FastPathError> {
     repeat_xdp(program, frame, 1)
 }
 
-/// Runs it so many times, as [`repeat_tc`].
+/// Runs it `times` times, as [`repeat_tc`].
 ///
 /// # Errors
 /// As for [`run_xdp`].

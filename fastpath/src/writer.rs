@@ -26,7 +26,7 @@ impl FastPathWriter {
         &self.table
     }
 
-    /// What halves have seen, as the engine wants to know it.
+    /// The traffic of both halves, in the engine's terms.
     pub fn used(&self, halves: &[Flow; 2]) -> Usage {
         halves.map(|half| HalfUsage {
             packets: half.packets,

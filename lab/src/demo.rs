@@ -32,7 +32,7 @@ const PICTURE: &str = "
 /// What the server is called.
 const NAME: &str = "shop.example";
 
-/// Runs it. Fails if anything that Sixway should do did not come about.
+/// Runs the demonstration. Fails if any of its steps fails.
 pub fn run(options: Options) -> Result<()> {
     println!("\n{}\n{PICTURE}", bold("A network of three hosts, and Sixway between them:"));
     if let Some(failure) = Forwarder::Nat64.cannot_run() {
@@ -49,13 +49,13 @@ pub fn run(options: Options) -> Result<()> {
     drop(demo);
     let left = topology::left_over(&suffix);
     let told = if left.is_empty() {
-        "took nothing with it".to_owned()
+        "nothing left behind".to_owned()
     } else {
         format!("left behind: {}", left.join(", "))
     };
     println!();
-    report::line(left.is_empty(), "gone", "namespaces, device, routes", &told);
-    println!("  {}\n", dim("Look around in it: make demo KEEP=1"));
+    report::line(left.is_empty(), "removed", "namespaces, device, routes", &told);
+    println!("  {}\n", dim("To keep the network: make demo KEEP=1"));
     if left.is_empty() { shown } else { shown.and(Err(Failure::Unexpected(told))) }
 }
 
@@ -90,7 +90,7 @@ fn show_everything(demo: &Running, options: Options) -> Result<()> {
     for what in ["bindings", "sessions", "dns64", "counters"] {
         tell("show", &format!("sixway show {what}"), shown(demo, what))?;
     }
-    println!("  {}", dim("the same transfer with others in Sixway's place:"));
+    println!("  {}", dim("the same transfer through other forwarders:"));
     for peer in [Forwarder::Kernel, Forwarder::SharingTayga] {
         match peer.cannot_run() {
             Some(failure) => report::skipped(peer.name(), &failure.to_string()),
@@ -116,7 +116,7 @@ fn all_answered(trips: RoundTrips) -> Result<String> {
     let said = format!("{} of {}", trips.answered, trips.sent);
     match trips.median() {
         Some(median) if trips.answered == trips.sent => Ok(format!("{median:.2} ms, {said}")),
-        Some(_) | None => Err(Failure::Unexpected(format!("only {said} came back"))),
+        Some(_) | None => Err(Failure::Unexpected(format!("only {said} answered"))),
     }
 }
 
@@ -131,7 +131,7 @@ fn page(demo: &Running) -> Result<String> {
     the_page(&fetch(&demo.network, "client", &format!("http://[{}]/", demo.target))?)
 }
 
-/// The client knows a name and a resolver; what the name means is the server's to say.
+/// The client knows only a name and a resolver; the server holds the name's address.
 fn page_by_name(demo: &Running) -> Result<String> {
     name_service::serve(&demo.network, "shop A 203.0.113.2\n")?;
     let client = Resolving::by(&demo.network, "client", RESOLVER)?;
@@ -198,7 +198,7 @@ fn shown_line(line: &str) -> String {
 fn print_log(demo: &Running) -> Result<()> {
     let Some(id) = demo.process else { return Ok(()) };
     let said = demo.network.with_process(id, |process| process.stdout() + &process.stderr())?;
-    println!("\n  {}", bold("what sixway said:"));
+    println!("\n  {}", bold("sixway's log:"));
     said.lines().for_each(|line| println!("      {line}"));
     Ok(())
 }
@@ -207,7 +207,7 @@ fn how_to_look_around(demo: &Running) {
     let name = |role| demo.network.host(role).map_or(String::new(), |host| host.name().to_owned());
     let lab = std::env::current_exe().unwrap_or_default();
     let sixway = show(&demo.network, &["sessions"]).map(|command| format!("{command:?}"));
-    println!("\n  {}", bold("It is still there. Look around:"));
+    println!("\n  {}", bold("The network is still up. Try:"));
     println!("    ip netns exec {} ping {}", name("client"), demo.target);
     println!("    ip netns exec {} curl -g http://[{}]/", name("client"), demo.target);
     if let Ok(by_name) = Resolving::by(&demo.network, "client", RESOLVER) {

@@ -1,4 +1,4 @@
-//! What can go wrong in the lab, said so that the reader knows what to do next.
+//! The lab's errors, which tell the reader what to do next.
 
 use std::{fmt, io};
 
@@ -8,9 +8,9 @@ pub type Result<T> = std::result::Result<T, Failure>;
 /// Why an experiment could not be made, or what it found wrong.
 #[derive(Debug)]
 pub enum Failure {
-    /// The kernel refused something; what we asked for, and its answer.
+    /// The kernel refused a request: the request and the error.
     Io(String, io::Error),
-    /// A program ended with a failure; its command line, and what it said.
+    /// A program failed: its command line and its output.
     Program(String, String),
     /// A program is not installed; its name, and the Debian package that has it.
     Missing(&'static str, &'static str),
@@ -27,7 +27,7 @@ impl fmt::Display for Failure {
         match self {
             Self::Io(what, error) => write!(f, "{what}: {error}"),
             Self::Program(command, said) if said.is_empty() => {
-                write!(f, "`{command}` failed and said nothing")
+                write!(f, "`{command}` failed without output")
             }
             Self::Program(command, said) => write!(f, "`{command}` failed: {said}"),
             Self::Missing(program, package) => {
@@ -42,7 +42,7 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Says what was asked of the kernel when it refuses.
+/// Adds the request to an error of the kernel.
 pub trait Asking<T> {
     /// Turns the error into a [`Failure::Io`] that names the request.
     fn asking(self, what: impl FnOnce() -> String) -> Result<T>;

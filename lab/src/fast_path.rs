@@ -15,7 +15,7 @@ use std::time::Duration;
 
 const SHORT: Duration = Duration::from_secs(5);
 
-/// Where the programs hang.
+/// Where the programs are attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hook {
     /// At tc ingress.
@@ -41,7 +41,7 @@ impl Hook {
         self.section_with_room(4_096)
     }
 
-    /// The same with room for so many flows.
+    /// The same with room for this many flows.
     pub fn section_with_room(self, flows: u32) -> String {
         format!("\n[fastpath]\nmode = \"{}\"\nflows = {flows}\npackets = 2\n", self.name())
     }
@@ -56,7 +56,7 @@ pub struct Share {
     pub left: u64,
     /// Packets for which they have no rule: the host's own, and NAT64's ICMP messages.
     pub others: u64,
-    /// They hung at the hook that was demanded.
+    /// They were attached to the requested hook.
     pub hung: bool,
 }
 
@@ -113,7 +113,7 @@ pub fn demanded() -> Option<Hook> {
     DEMAND.with_borrow(|demand| demand.as_ref().map(|demand| demand.hook))
 }
 
-/// The configuration with the section that is demanded, if it says nothing of its own; and the hosts made ready.
+/// The configuration with the requested section, unless it has one; also prepares the hosts.
 pub(crate) fn as_demanded(network: &Network, host: &str, configuration: &str) -> Result<String> {
     let Some(hook) = demanded() else { return Ok(configuration.to_owned()) };
     if configuration.contains("[fastpath]") {
@@ -142,11 +142,11 @@ fn shown_at(socket: &Path) -> Result<Value> {
     let mut show = Command::new(sixway()?);
     show.args(["show", "fastpath", "--json", "--socket"]).arg(socket);
     let said =
-        show.output().map_err(|error| Failure::Io("asking what the fast path does".to_owned(), error))?;
+        show.output().map_err(|error| Failure::Io("reading the state of the fast path".to_owned(), error))?;
     Ok(serde_json::from_slice(&said.stdout).unwrap_or_default())
 }
 
-/// How many packets the fast path has carried, by what `show fastpath` says.
+/// How many packets the fast path has forwarded, by `show fastpath`.
 pub fn carried_of(shown: &Value) -> u64 {
     let ways = |row: &Value| ["packets_out", "packets_in"].map(|way| row[way].as_u64().unwrap_or(0));
     shown["carried"].as_array().into_iter().flatten().flat_map(ways).sum()
@@ -172,7 +172,7 @@ pub fn carried(network: &Network) -> Result<u64> {
     Ok(carried_of(&shown(network)?))
 }
 
-/// What `show fastpath` says of the gateway on the host "gateway".
+/// `show fastpath` of the gateway on the host "gateway".
 pub fn shown(network: &Network) -> Result<Value> {
     shown_at(&socket(network, "gateway"))
 }

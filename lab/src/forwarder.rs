@@ -1,4 +1,4 @@
-//! What stands in the middle: the kernel's own forwarding, TAYGA with or without masquerade, or Sixway; each in a network of its own, so that they can be
+//! What is in the middle: the kernel's own forwarding, TAYGA with or without masquerade, or Sixway; each in a network of its own, so that they can be
 //! measured in turn.
 
 use crate::failure::{Failure, Result};

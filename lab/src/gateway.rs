@@ -19,7 +19,7 @@ pub fn run_sixway_on(network: &Network, host: &str, configuration: &str) -> Resu
     launch(network, host, configuration, &[])
 }
 
-/// Starts a `sixway run --takeover` in the place of the one that runs on the host "gateway", and waits until it says that it is ready.
+/// Starts a `sixway run --takeover` that replaces the one running on the host "gateway", and waits until it is ready.
 pub fn take_over(network: &Network, configuration: &str) -> Result<u32> {
     launch(network, "gateway", configuration, &["--takeover"])
 }

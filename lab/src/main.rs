@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 use sixway_lab::{bench, demo, experiment, failure::Failure, interrupt, programs, topology};
 use std::process::ExitCode;
 
-/// Networks of namespaces in which Sixway is shown and measured beside its peers
+/// Demonstrates Sixway in network namespaces and measures it against other programs
 #[derive(Parser)]
 #[command(name = "sixway-lab", version)]
 struct Arguments {
@@ -14,25 +14,25 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Three hosts, Sixway between them: an IPv6-only client opens a page on an IPv4-only server
+    /// Show an IPv6-only client that opens a page on an IPv4-only server through Sixway
     Demo {
-        /// Leave the network there at the end (also: KEEP=1)
+        /// Keep the network at the end (also: KEEP=1)
         #[arg(long)]
         keep: bool,
-        /// Show what sixway logs
+        /// Show sixway's log
         #[arg(long)]
         trace: bool,
     },
-    /// Measure, and print a table with the targets beside the figures
+    /// Measure, and print tables of figures with their targets
     Bench(bench::Options),
-    /// Replay a paper's experiment, the published figures beside the measured ones
+    /// Replay a paper's experiment and compare with its published figures
     Experiment(experiment::Options),
-    /// Remove what `demo --keep` left, by the suffix of its names
+    /// Remove a network that `demo --keep` left, by the suffix of its names
     Remove {
         /// Six hexadecimal digits
         suffix: String,
     },
-    /// Print the Debian packages of the programs that are needed and not installed
+    /// Print the Debian packages of required programs that are not installed
     Deps,
 }
 

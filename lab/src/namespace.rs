@@ -1,4 +1,4 @@
-//! One network namespace: a host of an experiment, with a name that nobody else uses.
+//! One network namespace: a host of an experiment, with a unique name.
 
 use crate::failure::{Asking as _, Failure, Result};
 use crate::process::{Finished, Process, RunsCommands};
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// How long a command that configures something may take.
 const SHORT: Duration = Duration::from_secs(20);
 
-/// A network namespace that is there as long as this value, unless it is kept.
+/// A network namespace that exists as long as this value, unless it is kept.
 pub struct Namespace {
     name: String,
     handle: File,

@@ -10,7 +10,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// A gateway may take 3.5 s to tell hosts that their router goes, and a busy machine more.
-const FAREWELL: Duration = Duration::from_secs(10);
+const GRACE_PERIOD: Duration = Duration::from_secs(10);
 
 /// A command line as one would type it.
 pub fn typed(command: &Command) -> String {
@@ -51,7 +51,7 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// Itself if it ended well, else [`Failure::Program`] with the last lines that it said.
+    /// Itself if it succeeded, else [`Failure::Program`] with the last lines of its output.
     pub fn succeeded(self) -> Result<Self> {
         if self.status.success() {
             return Ok(self);
@@ -64,7 +64,7 @@ impl Finished {
 }
 
 impl Process {
-    /// Starts the command from this thread (so in this thread's network namespace); both outputs go to files beside `log`.
+    /// Starts the command from this thread, and so in this thread's network namespace; both outputs go to files next to `log`.
     pub fn start(mut command: Command, log: &Path) -> Result<Self> {
         let typed = typed(&command);
         let create = |path: &Path| File::create(path).asking(|| format!("creating {}", path.display()));
@@ -106,7 +106,7 @@ impl Process {
             return Ok(());
         }
         let said = [self.stderr(), self.stdout()].join("\n");
-        Err(Failure::Program(self.typed.clone(), format!("it ended by itself\n    {}", said.trim())))
+        Err(Failure::Program(self.typed.clone(), format!("it exited unexpectedly\n    {}", said.trim())))
     }
 
     /// Waits for its end, `limit` at most, or ends it.
@@ -117,7 +117,7 @@ impl Process {
         Ok(Finished { typed: self.typed.clone(), status, stdout: self.stdout(), stderr: self.stderr() })
     }
 
-    /// What is to be done before it is ended, or killed, by us.
+    /// Registers a closure that runs before the lab ends or kills the process.
     pub fn before_its_end(&mut self, look: impl FnOnce() + Send + 'static) {
         self.before_its_end = Some(Box::new(look));
     }
@@ -130,12 +130,12 @@ impl Process {
         }
     }
 
-    /// Asks it to end (SIGTERM) and waits for [`FAREWELL`] at most before it is killed. The exit status if it ended by itself.
+    /// Sends SIGTERM and waits for [`GRACE_PERIOD`] at most before it sends SIGKILL. Returns the exit status if SIGTERM was enough.
     pub fn stop(&mut self) -> Option<ExitStatus> {
         self.look();
         self.signal(Signal::SIGTERM);
         let start = Instant::now();
-        while start.elapsed() < FAREWELL {
+        while start.elapsed() < GRACE_PERIOD {
             if !self.runs().unwrap_or(false) {
                 return self.ended;
             }

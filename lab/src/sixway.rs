@@ -4,7 +4,7 @@ use crate::failure::{Failure, Result};
 use crate::topology::Network;
 use std::path::PathBuf;
 
-/// Where the gateway's binary is: `$SIXWAY`, or beside this one, the optimised build first.
+/// Path of the gateway's binary: `$SIXWAY`, or next to this one, the optimised build first.
 pub fn sixway() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("SIXWAY") {
         return Ok(path.into());

@@ -1,6 +1,6 @@
 //! Networks of namespaces, and the topologies that the experiments share: each is a function of about ten lines.
 //!
-//! Every name ends in a random suffix, no address leaves the namespaces, and everything goes away with the
+//! Every name ends in a random suffix, no address leaves the namespaces, and everything is removed with the
 //! [`Network`], whether the experiment ended, failed, panicked or was interrupted.
 
 use crate::failure::{Asking as _, Failure, Result};
@@ -152,7 +152,7 @@ impl Network {
         self.processes.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// A folder for configurations and logs that goes away with the network.
+    /// A folder for configurations and logs, removed with the network.
     pub fn folder(&self) -> &Path {
         &self.folder.path
     }
@@ -191,7 +191,7 @@ impl Drop for Network {
     }
 }
 
-/// Namespaces that are there with this suffix.
+/// Existing namespaces with this suffix.
 pub fn left_over(suffix: &str) -> Vec<String> {
     let ending = format!("-{suffix}");
     let Ok(names) = std::fs::read_dir("/run/netns") else { return Vec::new() };
@@ -205,7 +205,9 @@ pub fn left_over(suffix: &str) -> Vec<String> {
 /// Removes a network that was kept: ends what runs in its namespaces, removes them and its folder. How many namespaces went.
 pub fn remove(suffix: &str) -> Result<usize> {
     if suffix.len() != 6 || !suffix.bytes().all(|octet| octet.is_ascii_hexdigit()) {
-        return Err(Failure::Unexpected(format!("{suffix:?} is no suffix: it has six hexadecimal digits")));
+        return Err(Failure::Unexpected(format!(
+            "{suffix:?} is not a valid suffix: use six hexadecimal digits"
+        )));
     }
     let names = left_over(suffix);
     for name in &names {

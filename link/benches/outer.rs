@@ -108,7 +108,7 @@ fn raw_socket() -> OwnedFd {
     // SAFETY: socket touches no memory of ours.
     let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_RAW) };
     assert!(fd >= 0);
-    // SAFETY: fd was just opened and belongs to nobody else.
+    // SAFETY: fd was just opened, and nothing else owns it.
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
 

@@ -1,6 +1,6 @@
-//! Unfinished checksums: finished for those who take none, and made where the kernel wants one.
+//! Partial checksums: finished for receivers that do not take them, and created where the kernel expects one.
 //!
-//! An unfinished (partial) checksum field holds the folded sum of the pseudo-header. Whoever finishes it sums from the
+//! An unfinished (partial) checksum field holds the folded sum of the pseudo-header. To finish it, sum from the
 //! transport header to the end of the packet, the field included, and writes the complement.
 
 use sixway_dataplane::SegmentKind;
@@ -69,7 +69,7 @@ impl Transport {
         }
     }
 
-    /// Where the checksum stands in TCP's or UDP's header; `None` for every other protocol.
+    /// Offset of the checksum in a TCP or UDP header; `None` for every other protocol.
     #[inline]
     pub const fn checksum_offset(self) -> Option<usize> {
         match self.protocol {

@@ -14,7 +14,7 @@ pub struct Faults {
     pub drop: f64,
     /// The packet comes twice.
     pub duplicate: f64,
-    /// The packet overtakes the one before it, if that still waits.
+    /// The packet overtakes the previous one, if that is still queued.
     pub reorder: f64,
     /// One bit is turned.
     pub corrupt: f64,
@@ -116,7 +116,7 @@ impl<L: Link> Link for Faulty<L> {
     }
 }
 
-/// One direction: packets on their way, each with the call from which on it may go.
+/// One direction: queued packets, each with the call from which on it may be delivered.
 #[derive(Debug)]
 struct Direction {
     faults: Faults,

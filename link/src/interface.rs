@@ -13,7 +13,7 @@ pub const QUEUE_LENGTH: u32 = 10_000;
 /// Sets the MTU in octets of IP packet.
 ///
 /// # Errors
-/// What the kernel said to SIOCSIFMTU.
+/// The kernel's error of SIOCSIFMTU.
 pub fn set_mtu(interface: &str, mtu: u32) -> io::Result<()> {
     let mut request = interface_request(interface)?;
     request.ifr_ifru.ifru_mtu = i32::try_from(mtu).unwrap_or(i32::MAX);
@@ -23,7 +23,7 @@ pub fn set_mtu(interface: &str, mtu: u32) -> io::Result<()> {
 /// The MTU in octets of IP packet.
 ///
 /// # Errors
-/// What the kernel said to SIOCGIFMTU.
+/// The kernel's error of SIOCGIFMTU.
 pub fn mtu(interface: &str) -> io::Result<u32> {
     let mut request = interface_request(interface)?;
     ask(interface, libc::SIOCGIFMTU, "SIOCGIFMTU", &mut request)?;
@@ -34,7 +34,7 @@ pub fn mtu(interface: &str) -> io::Result<u32> {
 /// Sets how many packets the kernel queues for the device; see [`QUEUE_LENGTH`].
 ///
 /// # Errors
-/// What the kernel said to SIOCSIFTXQLEN.
+/// The kernel's error of SIOCSIFTXQLEN.
 pub fn set_queue_length(interface: &str, packets: u32) -> io::Result<()> {
     let mut request = interface_request(interface)?;
     // The kernel's ifr_qlen is the union's plain number.
@@ -45,7 +45,7 @@ pub fn set_queue_length(interface: &str, packets: u32) -> io::Result<()> {
 /// Takes the device up or down.
 ///
 /// # Errors
-/// What the kernel said to SIOCGIFFLAGS or SIOCSIFFLAGS.
+/// The kernel's error of SIOCGIFFLAGS or SIOCSIFFLAGS.
 pub fn set_up(interface: &str, up: bool) -> io::Result<()> {
     let mut request = interface_request(interface)?;
     ask(interface, libc::SIOCGIFFLAGS, "SIOCGIFFLAGS", &mut request)?;
@@ -59,7 +59,7 @@ pub fn set_up(interface: &str, up: bool) -> io::Result<()> {
 /// The device's index.
 ///
 /// # Errors
-/// `NotFound` (or what the kernel said) when there is no such device.
+/// `NotFound` (or another error of the kernel) when the device does not exist.
 pub fn index(interface: &str) -> io::Result<u32> {
     let name = CString::new(interface).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     // SAFETY: the name is a C string that outlives the call.
@@ -72,7 +72,7 @@ pub fn index(interface: &str) -> io::Result<u32> {
 /// The device's Ethernet address; `None` for a device of another kind (a TUN device has none).
 ///
 /// # Errors
-/// What the kernel said to SIOCGIFHWADDR.
+/// The kernel's error of SIOCGIFHWADDR.
 pub fn ethernet_address(interface: &str) -> io::Result<Option<[u8; 6]>> {
     let mut request = interface_request(interface)?;
     ask(interface, libc::SIOCGIFHWADDR, "SIOCGIFHWADDR", &mut request)?;

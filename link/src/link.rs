@@ -5,18 +5,18 @@ use sixway_dataplane::Frame;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// What packets come through. A link never waits: who has nothing to do polls [`Link::poll_fd`].
+/// A source and sink of packets. A link never blocks: an idle caller polls [`Link::poll_fd`].
 pub trait Link {
     /// Receives packets into the frames, from the first on, and returns how many were filled: none when nothing waits.
     /// Fewer than `frames` need not mean that the link is empty; a link may end a batch early so that its octets stay in
     /// the processor's cache.
     ///
     /// # Errors
-    /// What the kernel said, with the call that failed; the link is of no further use (its device is gone).
+    /// The kernel's error, with the call that failed; the link can no longer be used (its device was removed).
     fn receive(&mut self, frames: &mut [Frame]) -> io::Result<usize>;
 
     /// Sends one packet. The frame's octets may be changed on the way (a checksum finished) and are of no use afterwards.
-    /// A packet that the link had no room for, or that the kernel refused, is gone and counted in [`LinkCounters`].
+    /// A packet that the link had no room for, or that the kernel refused, is dropped and counted in [`LinkCounters`].
     ///
     /// # Errors
     /// As for [`Link::receive`].
@@ -30,7 +30,7 @@ pub trait Link {
         Ok(())
     }
 
-    /// What becomes readable when packets wait; `None` for a link that is no file.
+    /// The descriptor that becomes readable when packets wait; `None` for a link without one.
     fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }

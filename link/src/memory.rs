@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Packets on their way, with their offload state.
+/// Queued packets, with their offload state.
 type Queue = Arc<Mutex<VecDeque<(Vec<u8>, Offload)>>>;
 
 /// One end of a link in memory.

@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 const ROUTER_SOLICITATION: u32 = 133;
 /// RFC 4861 §4.2.
 const ROUTER_ADVERTISEMENT: u32 = 134;
-/// RFC 4861 §4.1: the hop limit of every message; nobody beyond the link can send it.
+/// RFC 4861 §4.1: the hop limit of every message; a sender beyond the link cannot produce it.
 pub const HOP_LIMIT: u8 = 255;
 /// RFC 4291 §2.7.1: every router on the link.
 pub const ALL_ROUTERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2);
@@ -33,7 +33,7 @@ pub struct NeighbourDiscovery {
     index: u32,
 }
 
-/// What is known of a message beside its octets.
+/// The addresses, hop limit and length of a received message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivedMessage {
     /// Octets of the message, from the ICMPv6 type on; more than the buffer has when it was too small.
@@ -52,7 +52,7 @@ impl NeighbourDiscovery {
     /// Opens the socket on an interface and joins all routers there.
     ///
     /// # Errors
-    /// What the kernel said, with the call that failed. `PermissionDenied`: CAP_NET_RAW is missing. `NotFound` and others: no
+    /// The kernel's error, with the call that failed. `PermissionDenied`: CAP_NET_RAW is missing. `NotFound` and others: no
     /// such interface, or it has no IPv6.
     pub fn open(interface: &str) -> io::Result<Self> {
         let index = interface::index(interface)?;
@@ -108,7 +108,7 @@ impl NeighbourDiscovery {
     /// Receives a message into the buffer. `None`: nothing waits.
     ///
     /// # Errors
-    /// What the kernel said: the interface is gone or down.
+    /// The kernel's error: the interface was removed or is down.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<ReceivedMessage>> {
         let mut piece = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
         let mut control = Control::default();

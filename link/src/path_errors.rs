@@ -42,7 +42,7 @@ impl PathErrors {
     /// Opens the socket, for packets sent from these addresses.
     ///
     /// # Errors
-    /// What the kernel said, with the call that failed. `PermissionDenied`: CAP_NET_RAW is missing. `InvalidInput`: more than
+    /// The kernel's error, with the call that failed. `PermissionDenied`: CAP_NET_RAW is missing. `InvalidInput`: more than
     /// [`ADDRESSES`].
     pub fn open(addresses: &[Ipv4Addr]) -> io::Result<Self> {
         let fd = raw_socket(libc::AF_INET, libc::IPPROTO_ICMP)?;

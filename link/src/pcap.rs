@@ -1,4 +1,4 @@
-//! A link made of pcap files: what one holds is received, what is sent is written to another.
+//! A link over pcap files: packets are received from one, and sent packets are written to another.
 //!
 //! ```text
 //!   file:    magic · version 2.4 · 0 · 0 · longest packet · link type        24 octets
@@ -31,7 +31,7 @@ impl<R: Read> Reader<R> {
     /// Reads the file's header.
     ///
     /// # Errors
-    /// `InvalidData`: no classic pcap file, or one whose packets are no bare IP packets. Else what `input` said.
+    /// `InvalidData`: not a classic pcap file, or its packets are not raw IP packets. Else the error of `input`.
     pub fn new(mut input: R) -> io::Result<Self> {
         let mut header = [0; 24];
         input.read_exact(&mut header)?;
@@ -88,7 +88,7 @@ impl<W: Write> Writer<W> {
     /// Writes the file's header.
     ///
     /// # Errors
-    /// What `output` said.
+    /// The error of `output`.
     pub fn new(mut output: W) -> io::Result<Self> {
         let version = 2 | 4 << 16;
         for number in [MAGIC_NANOSECONDS, version, 0, 0, MAX_PACKET as u32, LINKTYPE_RAW] {
@@ -100,7 +100,7 @@ impl<W: Write> Writer<W> {
     /// Writes a packet seen `time` after 1970.
     ///
     /// # Errors
-    /// What `output` said.
+    /// The error of `output`.
     pub fn write(&mut self, packet: &[u8], time: Duration) -> io::Result<()> {
         let length = packet.len() as u32;
         for number in [time.as_secs() as u32, time.subsec_nanos(), length, length] {

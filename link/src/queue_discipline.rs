@@ -17,7 +17,7 @@ const NLMSG_ERROR: u16 = 2;
 /// Replaces the device's queueing discipline by `noqueue`: packets go straight into the device's own queues.
 ///
 /// # Errors
-/// What the kernel said to RTM_NEWQDISC; the device works as before.
+/// The kernel's error of RTM_NEWQDISC; the device works as before.
 pub fn remove(interface: &str) -> io::Result<()> {
     let call = format!("RTM_NEWQDISC noqueue {interface}");
     let request = request(interface::index(interface)?);

@@ -22,11 +22,11 @@ unsafe impl Send for SharedFile {}
 unsafe impl Sync for SharedFile {}
 
 impl SharedFile {
-    /// Makes a file of so many numbers, all zero; one that is there makes way. Its memory is taken at once, so that none is missing
+    /// Creates a file of this many numbers, all zero, replacing an existing one. Its memory is taken at once, so that none is missing
     /// later.
     ///
     /// # Errors
-    /// What the kernel said, with the call that failed.
+    /// The kernel's error, with the call that failed.
     pub fn create(path: &Path, words: usize) -> io::Result<Self> {
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -41,7 +41,7 @@ impl SharedFile {
         }
     }
 
-    /// Maps a file that is there, as many whole numbers as it has.
+    /// Maps an existing file, as many whole numbers as it has.
     ///
     /// # Errors
     /// It is not there, is empty, or the kernel refused.
@@ -75,7 +75,7 @@ impl SharedFile {
 
 impl Drop for SharedFile {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this size, and nobody borrows from it.
+        // SAFETY: it was mapped with this size, and no borrow of it is left.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.words * size_of::<AtomicU32>()) };
     }
 }

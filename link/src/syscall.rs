@@ -20,7 +20,8 @@ pub(crate) fn annotate(error: io::Error, call: &str) -> io::Error {
 /// `InvalidInput` when the name does not fit into 15 octets or holds a zero.
 pub(crate) fn interface_request(interface: &str) -> io::Result<libc::ifreq> {
     if interface.len() >= libc::IFNAMSIZ || interface.bytes().any(|octet| octet == 0) {
-        let message = format!("\"{interface}\" is no name of a network device: at most 15 octets");
+        let message =
+            format!("\"{interface}\" is not a valid interface name: at most 15 octets, none of them zero");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     }
     // SAFETY: ifreq is plain data for which all zeroes is a valid value.
@@ -34,7 +35,7 @@ pub(crate) fn interface_request(interface: &str) -> io::Result<libc::ifreq> {
 /// Attaches a classic BPF program to a socket, in place of an earlier one.
 ///
 /// # Errors
-/// What the kernel said to SO_ATTACH_FILTER.
+/// The kernel's error of SO_ATTACH_FILTER.
 pub(crate) fn attach_filter(fd: BorrowedFd<'_>, filter: &mut [libc::sock_filter]) -> io::Result<()> {
     let program = libc::sock_fprog { len: filter.len() as libc::c_ushort, filter: filter.as_mut_ptr() };
     // SAFETY: SO_ATTACH_FILTER takes a sock_fprog; the kernel copies the instructions, which outlive the call.
@@ -46,7 +47,7 @@ pub(crate) fn attach_filter(fd: BorrowedFd<'_>, filter: &mut [libc::sock_filter]
 /// # Safety
 /// `T` must be the type that `request` asks for.
 pub(crate) unsafe fn ioctl<T>(fd: BorrowedFd<'_>, request: libc::Ioctl, argument: &mut T) -> io::Result<()> {
-    // SAFETY: the pointer is valid for the call; the caller vouches that its type is the one `request` asks for.
+    // SAFETY: the pointer is valid for the call; the caller guarantees that its type is the one `request` asks for.
     match unsafe { libc::ioctl(fd.as_raw_fd(), request, std::ptr::from_mut(argument)) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
@@ -62,7 +63,7 @@ pub(crate) unsafe fn ioctl_number(
     request: libc::Ioctl,
     number: libc::c_ulong,
 ) -> io::Result<()> {
-    // SAFETY: the caller vouches that `request` takes no pointer, so that the kernel touches no memory of ours.
+    // SAFETY: the caller guarantees that `request` takes no pointer, so that the kernel touches no memory of ours.
     match unsafe { libc::ioctl(fd.as_raw_fd(), request, number) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
@@ -99,7 +100,7 @@ fn bare_socket(family: libc::c_int, kind: libc::c_int, protocol: libc::c_int) ->
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: fd was just opened and belongs to nobody else.
+    // SAFETY: fd was just opened, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -115,7 +116,7 @@ pub(crate) unsafe fn set_option<T>(
     call: &str,
 ) -> io::Result<()> {
     let length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the value is valid for the call, which reads it alone; the caller vouches for its type.
+    // SAFETY: the value is valid for the call, which reads it alone; the caller guarantees its type.
     match unsafe { libc::setsockopt(fd.as_raw_fd(), level, option, std::ptr::from_ref(value).cast(), length) }
     {
         -1 => Err(failed(call)),

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A changed setting; dropping it puts back what was there before.
+/// A changed setting; dropping it restores the previous value.
 #[must_use = "dropping it restores the setting at once"]
 #[derive(Debug)]
 pub struct Sysctl {
@@ -37,7 +37,7 @@ impl Sysctl {
         self.before.as_deref()
     }
 
-    /// Puts back what was there. A file that is gone (its device vanished) needs nothing.
+    /// Restores the previous value. A file that no longer exists (its device was removed) needs nothing.
     ///
     /// # Errors
     /// Writing failed; the message names the path.
@@ -60,7 +60,7 @@ impl Sysctl {
 
 impl Drop for Sysctl {
     fn drop(&mut self) {
-        // Nobody is left to hear of a failure; who wants to know calls `restore`.
+        // A failure cannot be reported from `drop`; call `restore` to see it.
         let _ = self.put_back();
     }
 }

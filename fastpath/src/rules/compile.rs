@@ -68,7 +68,7 @@ impl Offer {
             };
         }
         config.own_count = all.len().min(HOST4) as u8;
-        // Those that do not fit are not told from strangers, whose packets are the engine's.
+        // Addresses that do not fit count as unknown; their packets are left to the engine.
         let host6 = engine.host6.iter().chain(&engine.own6);
         for (place, address) in config.host6.iter_mut().zip(host6.clone()) {
             *place = address.octets();

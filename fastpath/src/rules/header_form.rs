@@ -4,12 +4,12 @@ use core::net::Ipv4Addr;
 use sixway_dataplane::translate::HeaderByte;
 use sixway_wire::Prefix6;
 
-/// An address as it stands in a header.
+/// An address in network byte order.
 pub(super) const fn word(address: Ipv4Addr) -> u32 {
     u32::from_ne_bytes(address.octets())
 }
 
-/// A prefix and its mask as they stand in a header, in two words each.
+/// A prefix and its mask in network byte order, in two words each.
 pub(super) fn words(prefix: Prefix6) -> ([u64; 2], [u64; 2]) {
     let halves = |bits: u128| [((bits >> 64) as u64).to_be(), (bits as u64).to_be()];
     (halves(prefix.address().to_bits()), halves(prefix.mask()))

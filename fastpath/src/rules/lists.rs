@@ -1,4 +1,4 @@
-//! Lists of tunnels, as parts of arrays that all share.
+//! The tunnels' lists, as spans of shared arrays.
 
 use super::header_form::{word, words};
 use super::unoffered::UnofferedReason;
@@ -47,7 +47,7 @@ fn place(prefix: Prefix6) -> Place6 {
     Place6 { bits, mask }
 }
 
-/// Where the list stands in the array: where it stands already, or at its end.
+/// The span of the list in the array: an existing equal span, or a new one at the end.
 fn append<T: Copy + PartialEq>(
     array: &mut Vec<T>,
     list: &[T],

@@ -1,7 +1,7 @@
-//! From the engine's configuration to the programs' constants: what the stateless mechanisms decide by, said in arrays.
+//! Compiles the engine's configuration into the programs' constants: the rules of the stateless mechanisms, as arrays.
 //!
-//! Arrays end. A mechanism that they do not hold is left to the engine, and whatever might be mistaken for it, too; [`Unoffered`]
-//! says which, and why.
+//! Arrays are bounded. A mechanism that does not fit is left to the engine, and so is every mechanism whose packets could be confused with
+//! its own; [`Unoffered`] names them with the reason.
 
 mod compile;
 mod eam;

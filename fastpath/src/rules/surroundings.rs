@@ -3,7 +3,7 @@
 use crate::layout::Port;
 use crate::slots::Slots;
 
-/// What the programs must know beside the engine's configuration.
+/// What the programs must know in addition to the engine's configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
     /// Index of the TUN device.
@@ -18,8 +18,8 @@ pub struct Surroundings {
     pub idle_tcp: u32,
     /// The same of UDP.
     pub idle_udp: u32,
-    /// Ticks after which everything is passed on if the gateway is away.
+    /// Ticks without a heartbeat after which everything is passed to the kernel.
     pub absence: u32,
-    /// Where translators are whose flows a process before this one may have left.
+    /// The slots of translators whose flows the previous process may have left.
     pub slots: Slots,
 }

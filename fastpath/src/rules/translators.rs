@@ -17,7 +17,7 @@ use sixway_dataplane::translate::Policy;
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_wire::Prefix4;
 
-/// Puts translators where they are to be. An error: no stateless mechanism can be carried, for what is whose could not be said.
+/// Puts translators into their slots. On an error no stateless mechanism can be offloaded, because the owner of a packet would be unknown.
 pub(super) fn set_translators(
     offer: &mut Offer,
     engine: &EngineConfig,

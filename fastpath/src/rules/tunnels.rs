@@ -70,7 +70,7 @@ pub(super) fn set_tunnels(offer: &mut Offer, engine: &EngineConfig) {
     }
     lists.write(&mut offer.rules.config);
     offer.rules.config.tunnels_count = engine.tunnels.len().min(TUNNELS) as u8;
-    // What came to an address may be the other's who is not known here.
+    // A packet to this address may belong to the other tunnel, which the programs do not know.
     for (index, config) in engine.tunnels.iter().enumerate().take(TUNNELS) {
         let is_known = !refused.iter().any(|(other, _)| *other == index);
         let Some(local) = config.local().filter(|_| is_known) else { continue };
@@ -227,7 +227,7 @@ fn domain_number(domain: Domain, engine: &EngineConfig) -> u8 {
     first.map_or(0, |index| index as u8 + 1)
 }
 
-/// The addresses of attached networks that are no host's; those of a /31 and a /32 are (RFC 3021).
+/// Network and broadcast addresses of attached networks; a /31 and a /32 have none (RFC 3021).
 fn broadcasts(subnets: &[Prefix4]) -> Vec<Prefix4> {
     let subnets = subnets.iter().filter(|subnet| subnet.length() < 31);
     subnets

@@ -20,7 +20,7 @@ pub enum Mechanism {
 /// UnofferedReason a mechanism is left to the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UnofferedReason {
-    /// There is no room for so many.
+    /// Too many for the programs' arrays.
     TooMany {
         /// What there are too many of.
         what: &'static str,
@@ -44,15 +44,15 @@ impl fmt::Display for UnofferedReason {
         match self {
             Self::TooMany { what, room } => write!(f, "too many {what}; the fast path has room for {room}"),
             Self::SharesEnd(address) => {
-                write!(f, "another tunnel that ends at {address} is not carried by the fast path")
+                write!(f, "another tunnel that ends at {address} is not in the fast path")
             }
             Self::DynamicPool => f.write_str(
-                "hosts of its dynamic pool are carried by the engine; those with a mapping are not",
+                "the engine forwards hosts of its dynamic pool; the fast path forwards hosts with a mapping",
             ),
-            Self::EngineAlone => f.write_str("the fast path has no rules for such a mechanism"),
+            Self::EngineAlone => f.write_str("the fast path does not support this mechanism"),
             Self::Routing(why) => f.write_str(why),
             Self::OthersSources(kind) => {
-                write!(f, "packets may belong to {}, which the engine carries", kind.title())
+                write!(f, "packets may belong to {}, which the fast path does not support", kind.title())
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Loading the steering program, hanging it at interfaces, and its maps.
+//! Loads the steering program, attaches it to interfaces and fills its maps.
 
 use super::error::SteeringError;
 use super::hook::{Hook, STEERING_PROGRAM, Taken};
@@ -64,18 +64,18 @@ impl OwnAddressEntry {
 /// local stack: past its packet filter's input chains, too, and past a `sit` of the kernel's. Dropping it ends that.
 #[derive(Debug)]
 pub struct Steering {
-    /// Holds the program, and with it what hangs at the interfaces.
+    /// Owns the program and its attachments.
     program: Ebpf,
     hook: Hook,
     addresses: BTreeMap<Ipv4Addr, OwnAddressEntry>,
 }
 
 impl Steering {
-    /// Loads the program and hangs it at the ingress of each interface: by TCX where the kernel has it, else by clsact. Packets
-    /// for the addresses are read from the TUN device from then on.
+    /// Loads the program and attaches it to the ingress of each interface: by TCX where the kernel has it, else by clsact. From then on
+    /// packets for the addresses arrive at the TUN device.
     ///
     /// # Errors
-    /// Why not, and how to mend it. Nothing is left behind at any interface.
+    /// Why not, and how to fix it. No interface keeps the program.
     pub fn attach(interfaces: &[&str], tun: &str, addresses: &[OwnAddress]) -> Result<Self, SteeringError> {
         match Self::attach_by(Hook::Tcx, interfaces, tun, addresses) {
             Err(SteeringError::Refused { error, .. }) if knows_no_tcx(error.as_ref()) => {
@@ -110,22 +110,22 @@ impl Steering {
         patiently(|| classifier.load())
             .map_err(|error| SteeringError::new(format!("load {STEERING_PROGRAM}"), error))?;
         for interface in interfaces {
-            hang(classifier, hook, interface)?;
+            attach_to(classifier, hook, interface)?;
         }
         Ok(steering)
     }
 
-    /// Hangs the program at one more interface, or once more at one that vanished and came back, as a dialled one does.
+    /// Attaches the program to another interface, or again to one that was removed and returned, such as PPP.
     ///
     /// # Errors
     /// As for [`Steering::attach`].
     pub fn add_interface(&mut self, interface: &str) -> Result<(), SteeringError> {
         index(interface)?;
         let hook = self.hook;
-        hang(self.classifier()?, hook, interface)
+        attach_to(self.classifier()?, hook, interface)
     }
 
-    /// How the program hangs at the interfaces.
+    /// How the program is attached to the interfaces.
     pub fn hook(&self) -> Hook {
         self.hook
     }
@@ -166,13 +166,13 @@ impl Steering {
         })
     }
 
-    /// Removes programs of this name that hang at an interface by clsact: those that a killed process left behind, on kernels
+    /// Detaches clsact programs of this name from an interface, which a killed process left behind on kernels
     /// without TCX. Returns whether there were any.
     pub fn remove_leftovers(interface: &str) -> bool {
         qdisc_detach_program(interface, TcAttachType::Ingress, STEERING_PROGRAM).is_ok()
     }
 
-    /// Lets what hangs there by clsact stay, as after a sudden end: another process takes it over, or removes it.
+    /// Leaves clsact filters attached, for the next process to take over or remove.
     pub fn leave(self) {
         match self.hook {
             Hook::Clsact => std::mem::forget(self),
@@ -186,12 +186,12 @@ impl Steering {
     }
 }
 
-fn hang(classifier: &mut SchedClassifier, hook: Hook, interface: &str) -> Result<(), SteeringError> {
+fn attach_to(classifier: &mut SchedClassifier, hook: Hook, interface: &str) -> Result<(), SteeringError> {
     let options = match hook {
-        // Behind other programs: what they drop or take is theirs.
+        // Last in the chain: other programs see the packets first.
         Hook::Tcx => TcAttachOptions::TcxOrder(LinkOrder::last()),
         Hook::Clsact => {
-            // It may be there already; if it cannot be made, attaching says so.
+            // It may exist already. If it cannot be created, attaching fails.
             let _ = qdisc_add_clsact(interface);
             Steering::remove_leftovers(interface);
             TcAttachOptions::Netlink(NlOptions::default())
@@ -213,7 +213,7 @@ fn index(name: &str) -> Result<u32, SteeringError> {
     interface::index(name).ok_or_else(|| SteeringError::NoInterface(name.to_owned()))
 }
 
-/// The program's file lacks what this file looks for in it.
+/// The object file lacks an expected program or map.
 fn strange(name: &str) -> SteeringError {
     let error = io::Error::new(io::ErrorKind::InvalidData, "not in the compiled program");
     SteeringError::Refused { doing: format!("find {name}"), error: error.into() }

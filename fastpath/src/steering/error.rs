@@ -1,4 +1,4 @@
-//! Why steering is not possible, and what can be done about it.
+//! Errors of steering, and how to fix them.
 
 use super::own_address::{ADDRESSES, RANGES};
 use crate::kernel_error::{in_full, os_error};
@@ -6,12 +6,12 @@ use std::fmt;
 use std::io;
 use std::net::Ipv4Addr;
 
-/// Why packets are not steered. Whatever it is, tunnel packets still come through raw sockets.
+/// Why packets are not steered. In every case tunnel packets still arrive through raw sockets.
 #[derive(Debug)]
 pub enum SteeringError {
     /// The program was left out when this was built.
     NotBuilt,
-    /// There is no interface of that name.
+    /// No interface has this name.
     NoInterface(String),
     /// More local addresses than [`ADDRESSES`].
     TooManyAddresses(usize),
@@ -26,13 +26,13 @@ pub enum SteeringError {
     Refused {
         /// What was tried.
         doing: String,
-        /// What it said.
+        /// Its error.
         error: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
 impl SteeringError {
-    /// Sorts what a call to the kernel said.
+    /// Classifies an error of the kernel.
     #[cfg_attr(not(feature = "ebpf"), allow(dead_code, reason = "nothing is called then"))]
     pub(crate) fn new(doing: String, error: impl std::error::Error + Send + Sync + 'static) -> Self {
         match os_error(&error).map(|error| error.kind()) {
@@ -48,10 +48,10 @@ impl fmt::Display for SteeringError {
             Self::NotBuilt => {
                 write!(f, "built without eBPF; build with clang installed and the feature \"ebpf\" on")
             }
-            Self::NoInterface(name) => write!(f, "there is no interface {name}"),
+            Self::NoInterface(name) => write!(f, "interface {name} does not exist"),
             Self::TooManyAddresses(count) => write!(f, "{count} local addresses; at most {ADDRESSES}"),
             Self::TooManyRanges(address) => {
-                write!(f, "the ports of {address} are in too many ranges; at most {RANGES}")
+                write!(f, "too many port ranges for {address}; at most {RANGES}")
             }
             Self::NotPermitted { doing } => write!(
                 f,

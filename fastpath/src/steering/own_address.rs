@@ -1,15 +1,15 @@
-//! What is the engine's of this host's own addresses.
+//! Which packets to this host's own addresses belong to the engine.
 
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 
-/// The most local addresses that are steered, as many as the program's map has room for.
+/// Maximum local addresses that are steered, the size of the program's map.
 pub const ADDRESSES: usize = 1_024;
 
-/// The most ranges of ports of one address; the program looks at each.
+/// Maximum port ranges of one address; the program checks each of them.
 pub const RANGES: usize = 8;
 
-/// What is steered of one of this host's own IPv4 addresses.
+/// Which packets to one of this host's own IPv4 addresses are steered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnAddress {
     /// The address.

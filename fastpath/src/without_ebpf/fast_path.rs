@@ -1,4 +1,4 @@
-//! The same door without eBPF: there is no fast path.
+//! The fast path without eBPF: it cannot be loaded.
 
 use crate::control::Control;
 use crate::counts::Counts;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct FastPath(Infallible);
 
-/// What a gateway before has left, which cannot be opened.
+/// What the previous process left; it cannot be opened.
 #[derive(Debug)]
 pub struct Opened(Infallible);
 
@@ -58,7 +58,7 @@ impl Opened {
         match self.0 {}
     }
 
-    /// The flow table of the gateway before.
+    /// The flow table of the previous process.
     pub fn table(&self) -> Option<&Arc<FlowTable>> {
         match self.0 {}
     }
@@ -99,7 +99,7 @@ impl FastPath {
         Err(FastPathError::NotBuilt)
     }
 
-    /// Hangs nothing.
+    /// Attaches nothing.
     ///
     /// # Errors
     /// None.
@@ -139,12 +139,12 @@ impl FastPath {
         match self.0 {}
     }
 
-    /// Where the programs hang.
+    /// Where the programs are attached.
     pub fn attached(&self) -> &[Attached] {
         match self.0 {}
     }
 
-    /// Where the programs do not hang.
+    /// Interfaces where the programs could not be attached.
     pub fn left_out(&self) -> &[LeftOut] {
         match self.0 {}
     }
@@ -194,7 +194,7 @@ impl FastPath {
     }
 }
 
-/// Fails: what another build has left cannot be taken away by this one.
+/// Fails: this build cannot remove what another one left.
 ///
 /// # Errors
 /// [`FastPathError::NotBuilt`].
@@ -202,12 +202,12 @@ pub fn remove_all(_: &Path, _: &str) -> Result<usize, FastPathError> {
     Err(FastPathError::NotBuilt)
 }
 
-/// What another build has left cannot be gone on with.
+/// This build cannot reuse what another one left.
 pub fn unusable(_: &Path, _: &str, _: u32) -> Option<String> {
     Some(FastPathError::NotBuilt.to_string())
 }
 
-/// Nobody has a slot.
+/// No slot has an owner.
 pub fn slots(_: &Path, _: &str) -> Slots {
     Slots::default()
 }

@@ -1,4 +1,4 @@
-//! The same door without eBPF: nothing can be attached.
+//! Steering without eBPF: it cannot be attached.
 
 use crate::steering::{Hook, OwnAddress, SteeringError, Taken};
 use std::convert::Infallible;
@@ -32,7 +32,7 @@ impl Steering {
         match self.0 {}
     }
 
-    /// How the program hangs at the interfaces.
+    /// How the program is attached to the interfaces.
     pub fn hook(&self) -> Hook {
         match self.0 {}
     }

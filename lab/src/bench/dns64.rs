@@ -1,4 +1,4 @@
-//! DNS64 beside unbound, BIND and pdns-recursor, one thread each: answers from the cache, answers that must be fetched, memory. All of them stand
+//! DNS64 compared with unbound, BIND and pdns-recursor, one thread each: answers from the cache, answers that must be fetched, memory. All of them stand
 //! ready, and they are measured in turn, round by round.
 
 use super::{Figure, Options, Section, Target};
@@ -9,11 +9,11 @@ use crate::probe::{Answers, Questions, dnsperf};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Names that are asked once: two answers each to remember.
+/// Names that are queried once: two answers each to cache.
 const LARGE: u32 = 100_000;
-/// Names that are asked again and again.
+/// Names that are queried repeatedly.
 const CACHED: u32 = 1_000;
-/// Names asked one by one before and after, whose answers must be right.
+/// Names queried one by one before and after, whose answers must be correct.
 const LOOKED_AT: u32 = 100;
 
 /// One round of one server.
@@ -101,7 +101,7 @@ impl Measuring {
         })
     }
 
-    /// Asks for names by their numbers.
+    /// Queries names by their numbers.
     fn ask(
         &self,
         numbers: std::ops::Range<u32>,
@@ -120,7 +120,7 @@ impl Measuring {
         })
     }
 
-    /// Asks for the rest of the large zone, and sees what memory that takes.
+    /// Queries the rest of the large zone and measures the memory that it takes.
     fn fill(&mut self, from: u32) -> Result<()> {
         if from < LARGE {
             self.ask(from..LARGE, large_name, Questions::Once)?;
@@ -143,7 +143,7 @@ fn rates(all: &[Measuring], skipped: Vec<String>) -> Section {
     let mut figures = Vec::new();
     figures.extend(all.iter().map(|one| one.figure("cached", "q/s", |round| round.cached.per_second)));
     figures.extend(
-        beside(all, "cached rate, sixway beside the fastest peer", |round, others| {
+        beside(all, "cached rate, sixway vs fastest peer", |round, others| {
             let fastest = others.map(|other| other.cached.per_second).fold(0.0, f64::max);
             round.cached.per_second / fastest
         })
@@ -169,7 +169,7 @@ fn rates(all: &[Measuring], skipped: Vec<String>) -> Section {
     }
 }
 
-/// Sixway beside all others, round by round.
+/// Sixway compared with all others, round by round.
 fn beside(
     all: &[Measuring],
     what: &str,
@@ -189,7 +189,7 @@ fn beside_unbound(all: &[Measuring]) -> Option<Figure> {
     let (ours, theirs) = (find(Server::Sixway)?, find(Server::Unbound)?);
     let pairs = ours.rounds.iter().zip(&theirs.rounds);
     let repeats = pairs.map(|(ours, theirs)| ours.cached.cpu_us / theirs.cached.cpu_us).collect();
-    let figure = Figure::new("cached CPU, sixway beside unbound", "×", repeats);
+    let figure = Figure::new("cached CPU, sixway vs unbound", "×", repeats);
     Some(figure.to_reach(Target::AtMost(1.0)))
 }
 

@@ -1,16 +1,16 @@
-//! A measured figure beside what is to be reached, and how figures are shown.
+//! A measured figure with its target, and how figures are shown.
 
 use crate::report::{bold, cross, median, table, tick};
 use serde_json::{Value, json};
 
-/// What is to be reached.
+/// The target of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Target {
-    /// Nothing: the figure is there to compare with.
+    /// No target: for comparison only.
     None,
-    /// At least so much.
+    /// At least this value.
     AtLeast(f64),
-    /// At most so much.
+    /// At most this value.
     AtMost(f64),
 }
 
@@ -23,7 +23,7 @@ pub struct Figure {
     pub unit: &'static str,
     /// One for each repeat.
     pub repeats: Vec<f64>,
-    /// What is to be reached.
+    /// The target of a figure.
     pub target: Target,
 }
 

@@ -1,5 +1,5 @@
-//! `make bench`: what was measured, beside what is to be reached. A benchmark prints a table; it is no timed test, and a missed
-//! target is no failure.
+//! `make bench`: measured figures with their targets. A benchmark prints tables; it is not a timed test, and a missed target is not a
+//! failure.
 
 mod dns64;
 mod fastpath;

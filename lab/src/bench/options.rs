@@ -3,22 +3,22 @@
 /// How the benchmark runs.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Only one part
+    /// Run one part only
     #[arg(value_enum)]
     pub part: Option<Part>,
-    /// Only this one of the fast path's tables
+    /// Run only this table of the fast path's part
     #[arg(long, value_enum, value_name = "TABLE")]
     pub table: Option<FastPathTable>,
-    /// JSON instead of tables
+    /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,
-    /// Repeats, interleaved; the median is shown
+    /// Number of interleaved repeats; the median is shown
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub rounds: u32,
     /// Seconds for each transfer on the wire
     #[arg(long, default_value_t = 2.0)]
     pub seconds: f64,
-    /// One short round: to see that it works, not to believe the figures
+    /// One short round, to check that everything runs; the figures mean nothing
     #[arg(long)]
     pub quick: bool,
 }
@@ -32,9 +32,9 @@ pub enum Part {
     Wire,
     /// Real packets through a 6to4 relay; needs root
     Relay,
-    /// The fast path beside the kernel and peers; needs root
+    /// The fast path compared with the kernel and peers; needs root
     Fastpath,
-    /// DNS64 beside other resolvers; needs root
+    /// DNS64 compared with other resolvers; needs root
     Dns64,
 }
 

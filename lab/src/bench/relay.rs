@@ -1,5 +1,5 @@
-//! Real packets through a 6to4 relay: small ones beside NAT64 over the same kind of device and beside the kernel's forwarding, and bulk TCP
-//! beside the same relay without GSO packets. All stand ready, and they are measured in turn, round by round, as on the wire.
+//! Real packets through a 6to4 relay: small ones compared with NAT64 over the same kind of device and with the kernel's forwarding, and bulk
+//! TCP compared with the same relay without GSO packets. All are started first, then measured in turn, round by round.
 //!
 //! This machine's kernel need not know 6to4. Small packets are wrapped and swallowed by a raw socket of the client; for TCP the client is a
 //! 6to4 host by a Sixway of its own, which always has its GSO packets, so only the relay differs.
@@ -38,7 +38,7 @@ fn small(options: &Options, seconds: Duration) -> Result<Section> {
     let nat64 = Forwarder::Nat64.start_on_one_core()?;
     let kernel = Forwarder::Kernel.start()?;
     for host in ["client", "server"] {
-        // Tunnel packets have finished checksums, which their receiver sums up; so has what is beside them.
+        // Tunnel packets have finished checksums, which their receiver verifies; so do the packets they are compared with.
         for network in [&nat64.network, &kernel.network, &relay.network] {
             let mut ethtool = command("ethtool")?;
             ethtool.args(["-K", "up0", "tx", "off"]);
@@ -75,11 +75,11 @@ fn small(options: &Options, seconds: Duration) -> Result<Section> {
         figures.extend(each(arrow, "kpps", |round| round.per_second / 1e3));
         let pairs = || rounds[2][way].iter().zip(&rounds[1][way]);
         let arrived = pairs().map(|(ours, nat64)| ours.per_second / nat64.per_second).collect();
-        figures.push(Figure::new(format!("{arrow} arrived, 6to4 relay beside nat64"), "×", arrived));
+        figures.push(Figure::new(format!("{arrow} arrived, 6to4 relay vs nat64"), "×", arrived));
         let per_core: Option<Vec<_>> =
             pairs().map(|(ours, nat64)| Some(nat64.forwarder_ns? / ours.forwarder_ns?)).collect();
         figures.extend(per_core.map(|repeats| {
-            Figure::new(format!("{arrow} per core, 6to4 relay beside nat64"), "×", repeats)
+            Figure::new(format!("{arrow} per core, 6to4 relay vs nat64"), "×", repeats)
                 .to_reach(Target::AtLeast(1.0))
         }));
         figures.extend(each(arrow, "ns CPU/packet", |round| round.forwarder_ns.unwrap_or(0.0)).split_off(1));
@@ -170,10 +170,10 @@ fn bulk(options: &Options, seconds: Duration) -> Result<Section> {
             figures.push(Figure::new(format!("{arrow}, {name}"), "ns CPU/packet", cpu));
         }
         let faster = with.iter().zip(without).map(|(with, without)| with.0 / without.0).collect();
-        figures.push(Figure::new(format!("{arrow}, beside without"), "×", faster));
+        figures.push(Figure::new(format!("{arrow}, vs without"), "×", faster));
         let cheaper = with.iter().zip(without).map(|(with, without)| without.1 / with.1).collect();
         figures.push(
-            Figure::new(format!("{arrow} per core, beside without"), "×", cheaper)
+            Figure::new(format!("{arrow} per core, vs without"), "×", cheaper)
                 .to_reach(Target::AtLeast(least)),
         );
     }

@@ -27,7 +27,7 @@ pub fn run(options: &Options) -> Result<()> {
         } else if options.part.is_some() {
             return Err(Failure::Unexpected("network namespaces need root: run it with sudo".to_owned()));
         } else {
-            options.say("skipped: the parts on real packets need root");
+            options.say("skipped: the parts with real packets need root");
         }
     }
     if options.json {

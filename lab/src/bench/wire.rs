@@ -15,7 +15,7 @@ const SEGMENT: f64 = 1_448.0;
 
 const FORWARDERS: [Forwarder; 5] =
     [Forwarder::Kernel, Forwarder::Tayga, Forwarder::SharingTayga, Forwarder::Nat64, Forwarder::Siit];
-/// What does the same work: state beside state, none beside none.
+/// Peers that do the same work: stateful with stateful, stateless with stateless.
 const ALIKE: [(Forwarder, Forwarder); 2] =
     [(Forwarder::Nat64, Forwarder::SharingTayga), (Forwarder::Siit, Forwarder::Tayga)];
 
@@ -115,7 +115,7 @@ fn find(measured: &[Measured], forwarder: Forwarder) -> Option<&Measured> {
     measured.iter().find(|one| one.forwarder == forwarder)
 }
 
-/// One beside another, round by round.
+/// One compared with another, round by round.
 fn beside(
     measured: &[Measured],
     (one, other): (Forwarder, Forwarder),
@@ -126,7 +126,7 @@ fn beside(
     let (ours, theirs) = (find(measured, one)?, find(measured, other)?);
     let repeats: Option<Vec<_>> =
         ours.rounds.iter().zip(&theirs.rounds).map(|(ours, theirs)| compare(ours, theirs)).collect();
-    Some(Figure::new(format!("{what}, {} beside {}", one.name(), other.name()), unit, repeats?))
+    Some(Figure::new(format!("{what}, {} vs {}", one.name(), other.name()), unit, repeats?))
 }
 
 const WAYS: [(usize, &str); 2] = [(0, "v6→v4"), (1, "v4→v6")];

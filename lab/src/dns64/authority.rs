@@ -6,7 +6,7 @@ use crate::failure::Result;
 use crate::namespace::command;
 use crate::topology::Network;
 
-/// Starts it on the host "server" of a network, on CPU 0 with whoever asks.
+/// Starts it on the host "server" of a network, on CPU 0 together with its clients.
 pub fn start(network: &Network, tree: &Tree) -> Result<()> {
     let folder = network.folder();
     let mut text = NSD.replace("AUTHORITY", AUTHORITY).replace("FOLDER", &folder.display().to_string());

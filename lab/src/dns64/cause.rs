@@ -1,4 +1,4 @@
-//! Why Sixway and a peer say different things to the same question. A difference without a cause fails the test.
+//! Why Sixway and a peer answer the same question differently. A difference without a known cause fails the test.
 
 use super::facet::Facet::{self, Addresses, Authentic, Lifetime, Proof, Signatures};
 use super::flags::{BOTH, CD, DO, Flags};
@@ -6,7 +6,7 @@ use super::kind::Kind;
 use super::sample::{Sample, Trust};
 use super::server::Server;
 
-/// Who has the RFC on his side.
+/// Whom the RFC supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InTheRight {
     /// Sixway has.
@@ -42,7 +42,7 @@ pub struct Cause {
     pub right: InTheRight,
     /// Whether a question is one of them.
     pub concerns: fn(&Sample, Flags) -> bool,
-    /// Whether it is there in each run; else what was asked before decides.
+    /// Whether the difference appears in every run; otherwise it depends on earlier queries.
     pub always: bool,
 }
 
@@ -77,13 +77,13 @@ fn alias(sample: &Sample) -> bool {
 const UNBOUND: &[Server] = &[Server::Unbound];
 const BIND: &[Server] = &[Server::Bind];
 
-/// All of them; of two that fit the first is meant.
+/// All causes; the first that matches applies.
 pub const CAUSES: &[Cause] = &[
     Cause {
         peers: UNBOUND,
         what: "AAAA records within ::ffff:0:0/96, unless CD and DO are set",
         facets: &[Addresses, Signatures, Authentic, Lifetime],
-        why: "it excludes no ranges",
+        why: "it does not exclude address ranges",
         clause: "RFC 6147 §5.1.4",
         right: InTheRight::Sixway,
         concerns: |sample, flags| excluded(sample) && flags != BOTH,
@@ -143,7 +143,7 @@ pub const CAUSES: &[Cause] = &[
         peers: BIND,
         what: "A only, in a signed zone, with DO alone",
         facets: &[Addresses, Proof, Lifetime],
-        why: "it passes on the proof, and synthesises from unsigned zones only; here `dnssec_ok = \"pass_on\"` does so",
+        why: "it forwards the proof, and synthesises from unsigned zones only; here `dnssec_ok = \"pass_on\"` does so",
         clause: "RFC 6147 §5.5, case 2",
         right: InTheRight::Either,
         concerns: |sample, flags| version_four(sample) && signed(sample) && flags == DO,
@@ -195,7 +195,7 @@ pub const CAUSES: &[Cause] = &[
         peers: BIND,
         what: "a wildcard in a zone with NSEC, without DO",
         facets: &[Addresses, Lifetime],
-        why: "what a cached NSEC denies is not asked for again (`synth-from-dnssec`), and such an answer is left without synthesis",
+        why: "it does not query again what a cached NSEC record denies (`synth-from-dnssec`), and such an answer is not synthesised",
         clause: "RFC 6147 §5.1.6",
         right: InTheRight::Sixway,
         concerns: |sample, flags| {
@@ -207,7 +207,7 @@ pub const CAUSES: &[Cause] = &[
         peers: &[Server::Unbound, Server::Bind],
         what: "a signed answer, with CD and DO",
         facets: &[Authentic],
-        why: "it validates for those clients too and says so; Sixway leaves it to them",
+        why: "it validates for those clients too and sets AD; Sixway leaves validation to them",
         clause: "RFC 6147 §5.5, case 3",
         right: InTheRight::Either,
         concerns: |sample, flags| signed(sample) && flags == BOTH,

@@ -1,4 +1,4 @@
-//! Where a peer is known not to say what is right about a generated name, and why. A difference that is not here fails the test.
+//! Known wrong answers of a peer for generated names, with the reason. A difference that is not listed fails the test.
 
 use super::kind::Kind;
 use super::sample::Sample;
@@ -15,7 +15,7 @@ pub struct Difference {
     pub why: &'static str,
     /// Whether a name is one of them.
     pub concerns: fn(&Sample) -> bool,
-    /// Whether it is there in each run; else what was asked before decides.
+    /// Whether the difference appears in every run; otherwise it depends on earlier queries.
     pub always: bool,
 }
 
@@ -36,14 +36,14 @@ pub const DIFFERENCES: &[Difference] = &[
     Difference {
         server: Server::Recursor,
         what: "AAAA records within ::ffff:0:0/96",
-        why: "it excludes no ranges (RFC 6147 §5.1.4)",
+        why: "it does not exclude address ranges (RFC 6147 §5.1.4)",
         concerns: excluded,
         always: true,
     },
     Difference {
         server: Server::Recursor,
         what: "a name below a DNAME in a zone with NSEC3",
-        why: "what cached NSEC3 records deny is not asked for again (`aggressive-nsec-cache-size`), and the DNAME is not looked for",
+        why: "it does not query again what cached NSEC3 records deny (`aggressive-nsec-cache-size`), and does not look for the DNAME",
         concerns: |sample| sample.kind == Kind::Branch && below(sample, ".hashed.test"),
         always: false,
     },

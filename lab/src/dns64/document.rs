@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 /// `docs/conformance/dns64-peers.md`.
 pub fn document() -> String {
     let mut text = INTRODUCTION.to_owned();
-    let mut heading = "| Asked for | Type | Flags |".to_owned();
+    let mut heading = "| Name | Type | Flags |".to_owned();
     HELD.iter().for_each(|server| write!(heading, " {} |", server.name()).unwrap_or_default());
     writeln!(text, "{heading}\n|---|---|---|{}", "---|".repeat(HELD.len())).unwrap_or_default();
     for case in CASES {
@@ -29,57 +29,57 @@ pub fn document() -> String {
         let peers = cause.peers.iter().map(|peer| peer.name()).collect::<Vec<_>>().join(", ");
         let facets = cause.facets.iter().map(|facet| facet.name()).collect::<Vec<_>>().join(", ");
         let (what, why, clause, right) = (cause.what, cause.why, cause.clause, cause.right.name());
-        let when = if cause.always { "" } else { " (after some questions)" };
+        let when = if cause.always { "" } else { " (after some queries)" };
         writeln!(text, "| {peers} | {what}{when} | {facets} | {why} | {clause} | {right} |")
             .unwrap_or_default();
     }
     text += DIFFERENCES_INTRODUCTION;
     for difference in DIFFERENCES {
         let (server, what, why) = (difference.server.name(), difference.what, difference.why);
-        let when = if difference.always { "always" } else { "after some questions" };
+        let when = if difference.always { "always" } else { "after some queries" };
         writeln!(text, "| {server} | {what} | {when} | {why} |").unwrap_or_default();
     }
     text
 }
 
-const INTRODUCTION: &str = "# DNS64 beside its peers
+const INTRODUCTION: &str = "# DNS64 compared with its peers
 
-Made from the tables in `lab/src/dns64`; the interop tests ask these questions of each server, before the same zones, and hold it to its column. All
-of them validate (RFC 6147 §5.5), under a root of the lab's own. unbound is 1.17, BIND 9.18, pdns-recursor 4.8.
+Generated from the tables in `lab/src/dns64`. The interop tests send these queries to each server, in front of the same zones, and compare the answers
+with its column. All servers validate (RFC 6147 §5.5), under a root of the lab's own. unbound is 1.17, BIND 9.18, pdns-recursor 4.8.
 
-*Synthesised*: AAAA records within the prefix, from A records. *Passed on*: the AAAA records that are there. *Empty*: NOERROR without an address. What stands before is the
-chain to it, what follows: RRSIG records in the answer, NSEC or NSEC3 records (proof) in the authority section, and the AD bit. Flags are the
-client's: CD, DO, and AD (\"tell me whether it was validated\", RFC 6840 §5.7).
+*Synthesised*: AAAA records within the prefix, from A records. *Forwarded*: the existing AAAA records. *Empty*: NOERROR without an address. In front of
+it is the CNAME or DNAME chain; behind it are RRSIG records in the answer, NSEC or NSEC3 records (proof) in the authority section, and the AD bit.
+Flags are the client's: CD, DO, and AD (\"was it validated?\", RFC 6840 §5.7).
 
 ";
 
 const LIKENESS_INTRODUCTION: &str = "
-## To be as another is
+## Options that match another server
 
-Options with which Sixway's cells become another's; the tests hold each option to it, and to changing nothing else. Cells are named by how they begin,
-with their flags.
+With these options Sixway's cells match another server's. The tests check that each option does so and changes nothing else. Cells are named by the
+beginning of their name, with their flags.
 
 | Option | As | Cells |
 |---|---|---|
 ";
 
 const CAUSES_INTRODUCTION: &str = "
-## Sixway beside unbound and BIND, name by name
+## Sixway, unbound and BIND, name by name
 
-About a thousand generated names are asked for, of every kind that a DNS64 meets: A only, AAAA only, both, CNAMEs within and across zones, chains of them, DNAMEs, excluded ranges, wildcards,
-empty non-terminals, no such names; unsigned, signed with NSEC and NSEC3, expired, and with signatures that are wrong. Each is asked with the four settings of CD and DO. Who made the names knows
-what is right of a DNS64 that validates, and Sixway says it to all of them. Its answers are compared with unbound's and BIND's in six respects: addresses (or why there are none), the CNAMEs and DNAMEs before them,
-RRSIG records, the owners of the NSEC or NSEC3 records (proof), AD, and the least TTL. Where they are not the same there is a cause below, or the test fails; so it does when a cause is gone. The last column says whom the
-clause has in the right.
+The test queries about a thousand generated names of every kind that a DNS64 meets: A only, AAAA only, both, CNAMEs within and across zones, chains of them, DNAMEs, excluded ranges, wildcards,
+empty non-terminals, missing names; unsigned, signed with NSEC and NSEC3, expired, and with wrong signatures. Each is queried with the four settings of CD and DO. The generator knows the correct
+answer of a validating DNS64, and Sixway gives it for every name. Its answers are compared with unbound's and BIND's in six respects: addresses (or why there are none), the CNAMEs and DNAMEs before them,
+RRSIG records, the owners of the NSEC or NSEC3 records (proof), AD, and the lowest TTL. Every difference must have a cause below, and every cause must occur, or the test fails. The last column names the server that
+the clause supports.
 
-| Peer | Question | Differs in | Why | Clause | In the right |
+| Peer | Question | Differs in | Why | Clause | Correct |
 |---|---|---|---|---|---|
 ";
 
 const DIFFERENCES_INTRODUCTION: &str = "
 ## pdns-recursor and the same names
 
-Where it does not say what is right, without flags; any other difference fails the test.
+Wrong answers to queries without flags; any other difference fails the test.
 
 | Server | Names | When | Why |
 |---|---|---|---|

@@ -1,8 +1,8 @@
-//! What is right to say to a query for addresses.
+//! The correct answer to a query for addresses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What is said to a query for addresses.
+/// The answer to a query for addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// These addresses, in any order.

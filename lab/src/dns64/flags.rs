@@ -1,13 +1,13 @@
-//! The flags by which a client says what it wants of DNSSEC.
+//! The DNSSEC flags of a client's query.
 
-/// What a client says about DNSSEC.
+/// A client's DNSSEC flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
     /// CD: it validates itself.
     pub checking_disabled: bool,
-    /// DO: it wants DNSSEC records.
+    /// DO: it requests DNSSEC records.
     pub dnssec_ok: bool,
-    /// AD: it wants to know whether the answer was validated (RFC 6840 §5.7).
+    /// AD: it asks whether the answer was validated (RFC 6840 §5.7).
     pub authentic: bool,
 }
 

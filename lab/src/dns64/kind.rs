@@ -19,7 +19,7 @@ pub enum Kind {
     Branch,
     /// An AAAA record within ::ffff:0:0/96 (RFC 6147 §5.1.4), and an A record.
     ExcludedOnly,
-    /// The same beside a proper AAAA record.
+    /// The same together with a usable AAAA record.
     ExcludedBeside,
     /// Covered by a wildcard that has an A record.
     Wildcard,

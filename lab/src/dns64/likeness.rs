@@ -1,4 +1,4 @@
-//! Options that have Sixway say what a peer says: the tests hold each to the peer's cells of the table, and to its own in all others.
+//! Options that make Sixway answer as a peer does: the tests compare the named cells with the peer's, and all others with Sixway's own.
 
 use super::flags::{AD, BOTH, CD, DO, Flags, PLAIN};
 use super::server::Server;
@@ -15,7 +15,7 @@ pub struct Likeness {
     pub like: Server,
     /// Which: all with one of these beginnings, and these flags.
     pub cells: &'static [(&'static str, Flags)],
-    /// What it changes beside them, to what no peer says.
+    /// Cells that it also changes, to an answer that no peer gives.
     pub own: &'static [(&'static str, Flags, &'static str)],
 }
 
@@ -25,7 +25,7 @@ impl Likeness {
         self.cells.iter().any(|(what, flags)| case.what.starts_with(what) && case.flags == *flags)
     }
 
-    /// What Sixway says to a case with this option.
+    /// Sixway's answer to a case with this option.
     pub fn of(&self, case: &Case) -> &'static str {
         let own = self.own.iter().find(|(what, flags, _)| case.what == *what && case.flags == *flags);
         match own {
@@ -56,7 +56,7 @@ pub const LIKENESSES: &[Likeness] = &[
         &[("A only", CD), ("bogus A", CD), ("bogus proof", CD), ("expired", CD)],
     ),
     Likeness {
-        // The A records are not asked for, so none can be bogus.
+        // The A records are not queried, so none can be bogus.
         own: &[("bogus A", DO, "empty, proof, AD")],
         ..dnssec(
             "dnssec_ok = \"pass_on\"",

@@ -1,4 +1,4 @@
-//! Questions over UDP, and what is said to them, in words that a test can compare.
+//! Queries over UDP, and their replies in a form that tests can compare.
 
 use super::expected::Expected;
 use super::flags::Flags;
@@ -80,7 +80,7 @@ impl Expected {
     }
 }
 
-/// Somebody who asks one server.
+/// A client of one server.
 pub struct Asker {
     socket: UdpSocket,
     next: AtomicU16,
@@ -95,7 +95,7 @@ impl Asker {
         Ok(Self { socket, next: AtomicU16::new(1) })
     }
 
-    /// Asks once and waits for the answer.
+    /// Sends a query once and waits for the answer.
     pub fn ask(&self, name: &str, kind: &str, flags: Flags) -> Result<Reply> {
         self.ask_within(name, kind, flags, PATIENCE)
     }
@@ -104,7 +104,7 @@ impl Asker {
     pub fn ask_within(&self, name: &str, kind: &str, flags: Flags, patience: Duration) -> Result<Reply> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let question = question(id, name, kind, flags)?;
-        self.socket.send(&question).asking(|| format!("asking for {name} {kind}"))?;
+        self.socket.send(&question).asking(|| format!("querying {name} {kind}"))?;
         let start = Instant::now();
         let mut room = vec![0; 65_535];
         while let Some(left) = patience.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) {
@@ -130,12 +130,11 @@ impl Asker {
         names: impl ExactSizeIterator<Item = String>,
         patience: Duration,
     ) -> Result<BTreeMap<String, usize>> {
-        setsockopt(&self.socket, RcvBufForce, &(16 << 20))
-            .asking(|| "asking for room (SO_RCVBUFFORCE)".to_owned())?;
+        setsockopt(&self.socket, RcvBufForce, &(16 << 20)).asking(|| "setting SO_RCVBUFFORCE".to_owned())?;
         let mut open = BTreeSet::new();
         for (id, name) in (1..).zip(names) {
             let question = question(id, &name, "AAAA", Flags::NONE)?;
-            self.socket.send(&question).asking(|| format!("asking for {name}"))?;
+            self.socket.send(&question).asking(|| format!("querying {name}"))?;
             open.insert(id);
             // So that the server's socket has room too.
             std::thread::sleep(Duration::from_micros(50));
@@ -159,7 +158,7 @@ impl Asker {
 }
 
 fn question(id: u16, name: &str, kind: &str, flags: Flags) -> Result<Vec<u8>> {
-    let wrong = |what: &str| Failure::Unexpected(format!("no question can be made of {name} {kind}: {what}"));
+    let wrong = |what: &str| Failure::Unexpected(format!("{name} {kind} is not a valid question: {what}"));
     let owner = Name::<Vec<u8>>::from_str(name).map_err(|error| wrong(&error.to_string()))?;
     let kind = Rtype::from_str(kind).map_err(|_| wrong("no such type"))?;
     let mut builder = MessageBuilder::new_vec();

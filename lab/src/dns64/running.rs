@@ -40,7 +40,7 @@ impl Server {
         self.start_in(network, tree)
     }
 
-    /// The same in a network whose authority or upstream is there already.
+    /// The same in a network that already has an authority or upstream.
     pub fn start_in(self, network: Network, tree: &Tree) -> Result<Running> {
         self.start_with(network, tree, None)
     }
@@ -143,7 +143,7 @@ impl Running {
         SocketAddr::new(LISTEN.parse().unwrap_or(std::net::IpAddr::V6(std::net::Ipv6Addr::LOCALHOST)), 53)
     }
 
-    /// Somebody who asks it from the host "client".
+    /// A client of it on the host "client".
     pub fn asker(&self) -> Result<Asker> {
         Asker::open(self.network.host("client")?, self.address())
     }

@@ -1,11 +1,11 @@
-//! A name to ask for: what there is, and so what is right.
+//! A name to query: its records, and so the correct answer.
 
 use super::expected::{Expected, embedded};
 use super::flags::Flags;
 use super::kind::Kind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What a validator makes of the records, or of the proof that there are none.
+/// The validation result of the records, or of the proof that there are none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
     /// The zone is not signed.

@@ -1,4 +1,4 @@
-//! What each DNS64 says to the same questions, in a few words. The interop tests hold every server to its column, and the document is made from it.
+//! The answers of each DNS64 to the same queries, in a few words. The interop tests compare every server with its column, and the document is generated from it.
 
 use super::expected::Expected;
 use super::flags::{AD, BOTH, CD, DO, Flags, PLAIN};
@@ -6,10 +6,10 @@ use super::query::Reply;
 use super::server::Server;
 use std::net::IpAddr;
 
-/// A question, and what the servers say to it when they validate, in the order of [`Server::ALL`].
+/// A query and the answers of validating servers, in the order of [`Server::ALL`].
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// What is asked for.
+    /// What is queried, in words.
     pub what: &'static str,
     /// The name.
     pub name: &'static str,
@@ -58,8 +58,8 @@ pub const CASES: &[Case] = &[
         PLAIN,
         ["synthesised (86400 s)", "synthesised (60 s)", "synthesised (86400 s)", "synthesised (60 s)"],
     ),
-    aaaa("AAAA only", "versionsix-1.plain.test", PLAIN, ["passed on", "passed on", "passed on", "passed on"]),
-    aaaa("both", "both-2.plain.test", PLAIN, ["passed on", "passed on", "passed on", "passed on"]),
+    aaaa("AAAA only", "versionsix-1.plain.test", PLAIN, ["forwarded", "forwarded", "forwarded", "forwarded"]),
+    aaaa("both", "both-2.plain.test", PLAIN, ["forwarded", "forwarded", "forwarded", "forwarded"]),
     aaaa(
         "CNAME to A only",
         "alias-3.plain.test",
@@ -93,13 +93,13 @@ pub const CASES: &[Case] = &[
         "AAAA in ::ffff:0:0/96 only",
         "excludedonly-7.plain.test",
         PLAIN,
-        ["passed on", "synthesised", "passed on", "synthesised"],
+        ["forwarded", "synthesised", "forwarded", "synthesised"],
     ),
     aaaa(
         "such an AAAA and another",
         "excludedbeside-8.plain.test",
         PLAIN,
-        ["passed on", "passed on", "passed on", "passed on"],
+        ["forwarded", "forwarded", "forwarded", "forwarded"],
     ),
     aaaa(
         "wildcard with an A",
@@ -233,13 +233,13 @@ pub const CASES: &[Case] = &[
         "AAAA only, signed",
         "versionsix-1.signed.test",
         DO,
-        ["passed on, RRSIG, AD", "passed on, RRSIG, AD", "passed on, RRSIG, AD", "passed on, RRSIG, AD"],
+        ["forwarded, RRSIG, AD", "forwarded, RRSIG, AD", "forwarded, RRSIG, AD", "forwarded, RRSIG, AD"],
     ),
     aaaa(
         "AAAA only, signed",
         "versionsix-1.signed.test",
         PLAIN,
-        ["passed on", "passed on", "passed on", "passed on"],
+        ["forwarded", "forwarded", "forwarded", "forwarded"],
     ),
     aaaa(
         "no such name, signed",
@@ -275,7 +275,7 @@ pub const CASES: &[Case] = &[
         ["empty", "synthesised", "synthesised", "synthesised"],
     ),
     aaaa("bogus AAAA", "bad-aaaa-0.bogus.test", PLAIN, ["SERVFAIL", "SERVFAIL", "SERVFAIL", "SERVFAIL"]),
-    aaaa("bogus AAAA", "bad-aaaa-0.bogus.test", CD, ["passed on", "passed on", "passed on", "passed on"]),
+    aaaa("bogus AAAA", "bad-aaaa-0.bogus.test", CD, ["forwarded", "forwarded", "forwarded", "forwarded"]),
     aaaa(
         "expired signatures",
         "versionfour-0.expired.test",
@@ -290,7 +290,7 @@ pub const CASES: &[Case] = &[
     ),
 ];
 
-/// What a reply says: the chain, what it ends in, whether DNSSEC records prove it, AD.
+/// A reply in words: the chain, what it ends in, whether DNSSEC records prove it, AD.
 pub fn words(reply: &Reply) -> String {
     let count = |kind: &str| reply.data(kind).len();
     let has = |kinds: &[&str]| reply.authority.iter().any(|row| kinds.contains(&row.kind.as_str()));
@@ -313,7 +313,7 @@ pub fn words(reply: &Reply) -> String {
             Some(row) => format!("synthesised ({} s)", row.ttl.next_multiple_of(10)),
             None => "synthesised".to_owned(),
         }),
-        Ok(Expected::Addresses(_)) => words.push("passed on".to_owned()),
+        Ok(Expected::Addresses(_)) => words.push("forwarded".to_owned()),
         Ok(Expected::Empty) if count("PTR") > 0 => words.push("PTR".to_owned()),
         Ok(Expected::Empty) => words.push("empty".to_owned()),
         Ok(Expected::NameError | Expected::Failure) | Err(_) => words.push(reply.rcode.clone()),

@@ -14,11 +14,11 @@ pub const AUTHORITY: &str = "203.0.113.2";
 /// A zone's name (the root's is empty) and text.
 pub type Text = (String, String);
 
-/// The zones of one authority, what is to be asked in them, and the root's keys.
+/// The zones of one authority, the names to query in them, and the root's keys.
 pub struct Tree {
     /// Zones.
     pub zones: Vec<Text>,
-    /// Names to ask for.
+    /// Names to query.
     pub samples: Vec<Sample>,
     /// DS records of the root, as a trust anchor; empty where nothing is signed.
     pub anchor: String,

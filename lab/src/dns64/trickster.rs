@@ -35,7 +35,7 @@ pub enum Trick {
     Failing,
     /// A referral to itself (RFC 2308 §2.2 has it told from an empty answer).
     Referring,
-    /// Octets that are no message.
+    /// Octets that are not a DNS message.
     Garbage,
     /// Nothing.
     Silent,

@@ -33,7 +33,7 @@ const OCTETS: usize = 100;
 /// Flows of one host to one responder.
 const STEPS: u8 = 4;
 
-/// What the paper says of Linux's `sit` at 1 to 10 hosts: loss in %, response time in ms, CPU in %, packets a second.
+/// The paper's figures for Linux's `sit` with 1 to 10 hosts: loss in %, response time in ms, CPU in %, packets a second.
 const PUBLISHED: [(f64, f64, f64, u64); 10] = [
     (0.00, 0.274, 3.0, 11_177),
     (0.00, 0.308, 6.1, 21_360),
@@ -62,7 +62,7 @@ pub enum Relay {
 /// How much of the paper's load is sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
-    /// Of the 256 values of b, the first so many.
+    /// How many of the 256 values of b are used.
     pub blocks: u16,
     /// With how many hosts at the same time.
     pub hosts: &'static [usize],

@@ -20,10 +20,10 @@ pub struct Options {
     /// What is under test
     #[arg(long, value_enum, default_value_t = relay_2013::Relay::Sixway)]
     pub relay: relay_2013::Relay,
-    /// A smaller count: to see that it works, not to believe the figures
+    /// A smaller load, to check that everything runs; the figures mean nothing
     #[arg(long)]
     pub quick: bool,
-    /// JSON instead of a table
+    /// Print JSON instead of a table
     #[arg(long)]
     pub json: bool,
 }

@@ -32,7 +32,7 @@ fn missed(said: &str) -> Option<String> {
     };
     let first = said.lines().find(a_complaint);
     let last = said.lines().rev().find(|line| !line.trim().is_empty());
-    Some(first.or(last).unwrap_or("it says nothing").trim().to_owned())
+    Some(first.or(last).unwrap_or("no output").trim().to_owned())
 }
 
 fn boot() -> Result<String> {
@@ -82,6 +82,6 @@ mod tests {
     fn a_kernel_that_does_not_start_says_why_if_it_says_anything() {
         let said = "Core dump limits :\nCannot map memory\n\n";
         assert_eq!(missed(said).as_deref(), Some("Cannot map memory"));
-        assert_eq!(missed("").as_deref(), Some("it says nothing"));
+        assert_eq!(missed("").as_deref(), Some("no output"));
     }
 }

@@ -25,7 +25,7 @@ const SHORT: Duration = Duration::from_secs(20);
 
 const INIT: &str = include_str!("init.sh");
 
-/// What a guest has beside its devices.
+/// What a guest has in addition to its devices.
 #[derive(Clone, Debug)]
 pub struct Features {
     /// Modules of Debian's package that it loads; IPv6 is always loaded.

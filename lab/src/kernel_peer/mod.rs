@@ -1,5 +1,5 @@
 //! A real Linux kernel as a host of a network: User-Mode Linux (Debian's `user-mode-linux`) runs as an ordinary process in a namespace, needs
-//! no rights on the machine beside those of the lab, and brings the tunnels that the machine's own kernel may not have.
+//! no rights on the machine beyond those of the lab, and brings the tunnels that the machine's own kernel may not have.
 //!
 //! ```text
 //! namespace of the host:   up0 (veth) ── bridge-up0 ── tap-up0 ── guest: eth0

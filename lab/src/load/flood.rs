@@ -57,7 +57,7 @@ pub fn flood(trains: &[Train<'_>], time: Duration) -> Result<Flood> {
     Ok(done)
 }
 
-/// A full queue, or an ICMP error that a packet before provoked, is no failure of the generator.
+/// A full queue, or an ICMP error that a packet before provoked, is not a failure of the generator.
 fn ignore_full_queue() -> Result<()> {
     let error = std::io::Error::last_os_error();
     match error.raw_os_error() {

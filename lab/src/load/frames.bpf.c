@@ -17,13 +17,13 @@
 
 #define LARGEST 128
 #define ANSWERS 1024
-/// One frame in so many is kept, so many of them.
+/// Sampling: one frame in this many is kept, up to this many samples.
 #define APART 1024
 #define SAMPLES 16
 
 /// The frame; the words that differ and the balancing one are zero in it.
 volatile const __u64 pattern[LARGEST / 8] = {};
-/// So many flows, one after the other,
+/// This many flows, one after the other,
 volatile const __u32 flows = 1;
 /// or in any order,
 volatile const __u32 at_random = 0;
@@ -47,7 +47,7 @@ struct {
 	__type(value, struct answer);
 } answers SEC(".maps");
 
-/// What arrived. One queue brings it, so nobody writes it at the same time.
+/// What arrived. There is one queue, so there are no concurrent writers.
 struct seen {
 	__u64 packets;
 	__u64 octets;

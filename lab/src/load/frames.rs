@@ -97,7 +97,7 @@ impl Frames {
         Ok(())
     }
 
-    /// Sends so many frames. To be called inside the host's namespace.
+    /// Sends this many frames. To be called inside the host's namespace.
     pub fn send(&self, count: u32) -> Result<()> {
         let loaded: &Xdp = self
             .programs
@@ -115,7 +115,7 @@ impl Frames {
         Ok(())
     }
 
-    /// Sends as many as it can for so long; how long it took in fact. To be called inside the host's namespace.
+    /// Sends as many as possible for this time; returns the actual time. To be called inside the host's namespace.
     pub fn flood(&self, time: Duration) -> Result<Duration> {
         let start = Instant::now();
         while start.elapsed() < time {
@@ -148,7 +148,7 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// Hangs it at a device of a host.
+    /// Attaches it to a device of a host.
     pub fn attach(object: &Path, host: &Namespace, device: &str) -> Result<Self> {
         Ok(Self { programs: attach(object, "sink", host, (device, 0))? })
     }
@@ -187,7 +187,7 @@ pub struct Redirector {
 }
 
 impl Redirector {
-    /// Hangs it at a device of a host.
+    /// Attaches it to a device of a host.
     pub fn attach(object: &Path, host: &Namespace, device: &str, out: &str) -> Result<Self> {
         let out = host.enter(|| if_nametoindex(out))?.asking(|| format!("looking for {out}"))?;
         Ok(Self { _programs: attach(object, "onward", host, (device, out))? })
@@ -225,7 +225,7 @@ fn strange(name: &str) -> Failure {
     Failure::Unexpected(format!("{name} is not in frames.bpf.c"))
 }
 
-/// What the kernel said, with its reasons.
+/// The kernel's error, with its causes.
 fn refused(doing: &str, error: &dyn std::error::Error) -> Failure {
     let mut said = error.to_string();
     let mut cause = error.source();

@@ -37,12 +37,12 @@ pub fn icmpv6_socket() -> Result<UdpSocket> {
 }
 
 fn raw(family: libc::c_int, protocol: libc::c_int) -> Result<UdpSocket> {
-    // SAFETY: no memory is passed; the result is a new descriptor that nobody else owns, or negative.
+    // SAFETY: no memory is passed; the result is a new descriptor that nothing else owns, or negative.
     let descriptor = unsafe { libc::socket(family, libc::SOCK_RAW | libc::SOCK_CLOEXEC, protocol) };
     if descriptor < 0 {
         return Err(std::io::Error::last_os_error())
             .asking(|| format!("opening a raw socket for protocol {protocol}"));
     }
-    // SAFETY: the descriptor was just made, and is owned by nobody else.
+    // SAFETY: the descriptor was just created, and nothing else owns it.
     Ok(UdpSocket::from(unsafe { OwnedFd::from_raw_fd(descriptor) }))
 }

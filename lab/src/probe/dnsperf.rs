@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-/// What to ask.
+/// The queries.
 #[derive(Clone, Copy, Debug)]
 pub enum Questions {
     /// The file's again and again, for so long.
@@ -43,8 +43,8 @@ pub fn dnsperf(host: &Namespace, server: SocketAddr, file: &Path, questions: Que
         }
     };
     let said = host.run(dnsperf, limit)?.succeeded()?.stdout;
-    let answers = read(&said)
-        .ok_or_else(|| Failure::Unexpected(format!("dnsperf said what is not understood:\n{said}")))?;
+    let answers =
+        read(&said).ok_or_else(|| Failure::Unexpected(format!("cannot parse dnsperf's output:\n{said}")))?;
     let codes = line(&said, "Response codes:").unwrap_or_default();
     let all_well = codes.starts_with("NOERROR") && codes.contains("(100.00%)");
     if !all_well || answers.lost * 100 > answers.count {

@@ -113,7 +113,7 @@ fn connected(host: &Namespace, to: SocketAddr, flows: usize) -> Result<Connected
 /// Lets each of the client's sockets send one packet, so that the server knows where to answer, and connects the answering sockets.
 fn answers(server: &Namespace, sink: &UdpSocket, asking: Connected) -> Result<Connected> {
     sink.set_read_timeout(Some(Duration::from_secs(2))).asking(|| "setting a time limit".to_owned())?;
-    let here = sink.local_addr().asking(|| "asking for the sink's address".to_owned())?;
+    let here = sink.local_addr().asking(|| "reading the sink's address".to_owned())?;
     let mut sockets = Vec::new();
     for socket in &asking.sockets {
         socket.send(&[0; PAYLOAD]).asking(|| "sending the first packet of a flow".to_owned())?;
@@ -140,5 +140,5 @@ pub fn open(host: &Namespace, address: SocketAddr) -> Result<UdpSocket> {
 }
 
 fn parse(address: &str) -> Result<IpAddr> {
-    address.parse().map_err(|_| Failure::Unexpected(format!("{address} is no address")))
+    address.parse().map_err(|_| Failure::Unexpected(format!("{address} is not an address")))
 }

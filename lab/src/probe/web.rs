@@ -62,7 +62,7 @@ pub fn fetch_from(from: &impl RunsCommands, network: &Network, url: &str) -> Res
     let mut words = finished.stdout.split_whitespace();
     let mut number = || words.next().and_then(|word| word.parse::<f64>().ok());
     let (Some(status), Some(octets), Some(seconds)) = (number(), number(), number()) else {
-        return Err(Failure::Unexpected(format!("curl said {:?}", finished.stdout)));
+        return Err(Failure::Unexpected(format!("unexpected output of curl: {:?}", finished.stdout)));
     };
     let body = std::fs::read_to_string(&body).asking(|| format!("reading {}", body.display()))?;
     Ok(Page { status: status as u32, octets: octets as u64, seconds, body })

@@ -1,6 +1,6 @@
-//! What the kernel's receive offload (GRO) made of tunnel packets, read back from the packet alone.
+//! Offload state of tunnel packets that the kernel joined (GRO), recovered from the packet alone.
 //!
-//! A raw socket hands over GSO packets without a word: up to 64 KiB of TCP with one set of headers, no segment size, and
+//! A raw socket hands over GSO packets without offload information: up to 64 KiB of TCP with one set of headers, no segment size, and
 //! the transport checksum unfinished. That checksum is the sign: it equals the sum of the pseudo-header.
 //!
 //! The sign cannot mislead. A finished checksum that happens to equal the pseudo-header's sum is finished once more to the very
@@ -12,27 +12,27 @@ use sixway_dataplane::{Checksum, Offload, SegmentKind, Segments};
 use sixway_wire::protocol;
 use sixway_wire::tcp::{CWR, RST, SYN, URG};
 
-/// RFC 8200 §5: every link carries IPv6 packets of so many octets.
+/// RFC 8200 §5: the minimum MTU of every IPv6 link.
 const IPV6_MINIMUM_MTU: usize = 1_280;
 
 /// The largest IPv4 packet of an Ethernet: a longer one with an unfinished checksum was put together from several.
 const WIRE_PACKET: usize = 1_500;
 
-/// TCP flags (RFC 9293 §3.1) that no GSO packet bears: the kernel joins no such segments.
+/// TCP flags (RFC 9293 §3.1) that a GSO packet never has: the kernel does not join such segments.
 const NEVER_JOINED: u8 = SYN | RST | URG;
 
-/// What can be said of a packet from a raw socket.
+/// The offload state of a packet from a raw socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// The packet can go on as this.
+    /// The packet can be used with this offload state.
     Packet(Offload),
-    /// Several UDP datagrams in one, and nobody knows where one ends.
+    /// Several UDP datagrams joined in one packet, with unknown boundaries.
     BoundariesLost,
 }
 
 /// Reads the signs of a tunnel packet.
 ///
-/// A TCP GSO packet may be cut anew wherever we please: TCP is a stream of octets, a receiver takes its segments in any
+/// A TCP GSO packet may be segmented at any size: TCP is a stream of octets, a receiver takes its segments in any
 /// division (RFC 9293 §3.4), and cutting moves PSH, FIN and CWR to where they belong. The size chosen is the one that
 /// every IPv6 link carries; that the sender's own segments were larger costs some headers, that they were smaller nothing.
 pub fn reading(packet: &[u8]) -> Reading {
@@ -71,7 +71,7 @@ fn unfinished(packet: &[u8], transport: Transport) -> bool {
     };
     let zero = |sum: u16| if sum == 0xffff { 0 } else { sum };
     let field = u16::from_be_bytes(*field);
-    // Zero in UDP says that there is no checksum (RFC 768; RFC 6935 for tunnels over IPv6).
+    // Zero in UDP means "no checksum" (RFC 768; RFC 6935 for tunnels over IPv6).
     (field != 0 || transport.protocol != protocol::UDP)
         && pseudo_header(packet, transport).is_some_and(|sum| zero(sum.fold()) == zero(field))
 }

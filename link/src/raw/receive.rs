@@ -8,11 +8,11 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::null_mut;
 
-/// Packets asked for with one call: many enough that the call's own cost is shared out, few enough that so many GSO packets
-/// are still in the processor's cache when the engine sees them.
+/// Packets received with one call: enough to spread the cost of the call, and few enough that as many GSO packets are still in the
+/// processor's cache when the engine sees them.
 const MESSAGES: usize = 16;
 
-/// Octets that may wait in a socket. The kernel counts its own book-keeping, too: room for some 3,500 packets of 1,300 octets.
+/// Receive buffer of a socket in octets. The kernel counts its own book-keeping, too: room for some 3,500 packets of 1,300 octets.
 const ROOM: libc::c_int = 8 * 1024 * 1024;
 
 /// Room for one control message: SO_RXQ_OVFL's number behind its header, aligned as both want.
@@ -22,12 +22,12 @@ type Control = [u64; 3];
 #[derive(Debug)]
 pub(crate) struct Inbox {
     fd: OwnedFd,
-    /// What SO_RXQ_OVFL told last: a number that only grows, and wraps.
+    /// The last value of SO_RXQ_OVFL, which only grows, and wraps.
     overflow: u32,
 }
 
 impl Inbox {
-    /// Prepares a raw socket: much room, and word of what there was no room for.
+    /// Prepares a raw socket: a large receive buffer, and a count of packets dropped for lack of room.
     pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
         set_receive_room(fd.as_fd(), ROOM)?;
         set_number(fd.as_fd(), libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1, "SO_RXQ_OVFL")?;
@@ -38,10 +38,10 @@ impl Inbox {
         self.fd.as_fd()
     }
 
-    /// Throws away what came before the socket was bound and its filters were attached: it may be for anybody.
+    /// Discards packets that arrived before the socket was bound and its filters were attached: they may be for any address.
     pub(crate) fn discard_early(&mut self) -> io::Result<()> {
         let mut frames = [Frame::with_capacity(0)];
-        // A flood could go on for ever.
+        // Bounded, because a flood could go on for ever.
         for _ in 0..100_000 {
             if self.receive(&mut frames, &mut LinkCounters::default())? == 0 {
                 break;
@@ -98,7 +98,7 @@ impl Inbox {
     }
 }
 
-/// What the kernel said of packets it had no room for; nothing as long as there were none.
+/// The kernel's count of packets it had no room for; `None` as long as there were none.
 fn overflow(header: &libc::msghdr) -> Option<u32> {
     // SAFETY: the kernel filled in the header's control buffer and its length; a first message, if there is one, lies in it
     // whole, and one of this kind holds a 32-bit number.

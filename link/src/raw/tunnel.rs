@@ -34,7 +34,7 @@ impl RawTunnel {
     /// Opens the socket and binds it to one of the host's addresses.
     ///
     /// # Errors
-    /// What the kernel said, with the call that failed. `PermissionDenied`: CAP_NET_RAW is missing. `AddrNotAvailable`: the
+    /// The kernel's error, with the call that failed. `PermissionDenied`: CAP_NET_RAW is missing. `AddrNotAvailable`: the
     /// host does not have the address.
     pub fn open(address: Ipv4Addr) -> io::Result<Self> {
         let witness = raw_socket(libc::AF_INET, libc::IPPROTO_IPV6)?;
@@ -56,7 +56,7 @@ impl RawTunnel {
     /// host's usual TTL and DF clear.
     ///
     /// # Errors
-    /// What the kernel said, with the destination: no route, no room, longer than IPv4 can carry.
+    /// The kernel's error, with the destination: no route, no room, longer than IPv4 can carry.
     pub fn send_to(&self, inner: &[u8], destination: Ipv4Addr) -> io::Result<()> {
         send_to(self.inbox.descriptor(), inner, destination)
     }
@@ -134,7 +134,7 @@ impl Link for RawTunnel {
             let received = match inbox.receive(&mut frames[kept..], counters) {
                 Ok(0) => break,
                 Ok(received) => received,
-                Err(_) if kept > 0 => break, // it will be said again
+                Err(_) if kept > 0 => break, // the next call reports it again
                 Err(error) => return Err(annotate(error, "receive tunnel packets")),
             };
             for at in (kept..).take(received) {

@@ -1,4 +1,4 @@
-//! What the kernel and a TUN device can spare us: which GSO packets pass whole.
+//! Offloads of the kernel and a TUN device: which GSO packets pass whole.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Opening a TUN device with its queues, and asking the kernel for the most it can do.
+//! Opens a TUN device with its queues, with as many offloads as the kernel supports.
 
 use super::{Abilities, BlockMap, Steering, TunQueue, steering};
 use crate::syscall::{annotate, interface_request, ioctl, ioctl_number};
@@ -18,7 +18,7 @@ pub struct TunConfig {
     /// The device outlives the process: its routes stay, and the next start adopts it. `false` also takes that property
     /// away from a device that is adopted.
     pub persist: bool,
-    /// The most to ask the kernel for.
+    /// The offloads to request; the kernel may support fewer.
     pub abilities: Abilities,
     /// How the kernel is to choose the queue; `None`, or a kernel that cannot: by a hash of the flow.
     pub steering: Option<Steering>,
@@ -37,13 +37,13 @@ pub struct Tun {
     pub name: String,
     /// What the kernel granted.
     pub abilities: Abilities,
-    /// The port blocks' owners, if the kernel steers packets as [`TunConfig::steering`] asked.
+    /// The owners of the port blocks, if the kernel steers packets as [`TunConfig::steering`] requested.
     pub blocks: Option<BlockMap>,
     /// The queues, one for each worker.
     pub queues: Vec<TunQueue>,
 }
 
-/// Decides whether the device outlives the process. While this is there the device is, too.
+/// Decides whether the device outlives the process. The device exists at least as long as this value.
 #[derive(Debug)]
 pub struct Persistence {
     fd: OwnedFd,
@@ -53,7 +53,7 @@ impl Persistence {
     /// Lets the device outlive the process, or not.
     ///
     /// # Errors
-    /// What the kernel said to TUNSETPERSIST.
+    /// The kernel's error of TUNSETPERSIST.
     pub fn set(&self, persist: bool) -> io::Result<()> {
         // SAFETY: TUNSETPERSIST takes a number.
         unsafe { ioctl_number(self.fd.as_fd(), libc::TUNSETPERSIST, persist.into()) }
@@ -75,7 +75,7 @@ impl Tun {
     /// kernel's default MTU, and with room for [`interface::QUEUE_LENGTH`] packets.
     ///
     /// # Errors
-    /// What the kernel said, with the call that failed. `PermissionDenied`: CAP_NET_ADMIN is missing. `ResourceBusy`: another
+    /// The kernel's error, with the call that failed. `PermissionDenied`: CAP_NET_ADMIN is missing. `ResourceBusy`: another
     /// process has the device.
     pub fn open(config: &TunConfig) -> io::Result<Self> {
         let wanted = config.abilities.steps().next().unwrap_or(Abilities::NONE);

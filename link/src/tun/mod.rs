@@ -1,7 +1,7 @@
 //! TUN devices: the gateway's own link to the host's network stack.
 //!
-//! Every packet carries a virtio_net header beside it, so that GSO packets pass whole in both directions: the kernel
-//! neither cuts them before we see them nor need we cut them on the way back.
+//! Every packet has a virtio_net header in front of it, so that GSO packets pass whole in both directions: neither the kernel nor
+//! the gateway segments them.
 
 mod abilities;
 mod device;

@@ -90,7 +90,7 @@ impl Link for TunQueue {
             match self.read(frame) {
                 Ok(Some(())) => {}
                 Ok(None) => break,
-                Err(_) if count > 0 => break, // it will be said again
+                Err(_) if count > 0 => break, // the next call reports it again
                 Err(error) => return Err(annotate(error, "read from the TUN device")),
             }
             count += 1;
@@ -154,7 +154,7 @@ fn write_frame(
     };
     match error.raw_os_error() {
         Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) => counters.no_room += 1,
-        // The device is gone, or this file is no longer a queue of it.
+        // The device was removed, or this file is no longer one of its queues.
         Some(libc::EBADFD | libc::EBADF) => return Err(annotate(error, "write to the TUN device")),
         _ => counters.refused += 1,
     }

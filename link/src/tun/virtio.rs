@@ -1,4 +1,4 @@
-//! The virtio_net header beside each packet, and what it says in the engine's words.
+//! The virtio_net header in front of each packet, and its translation into the engine's offload state.
 //!
 //! ```text
 //!   0        1        2         4          6            8             10
@@ -100,7 +100,7 @@ impl Header {
                 counters.checksums_finished += 1
             }
             (true, None) => {
-                // Nobody can finish this one: the field is not where it is said to be.
+                // This checksum cannot be finished: its offset is wrong.
                 offload.segments = None;
                 counters.inconsistent_header += 1;
             }

@@ -10,19 +10,19 @@ pub(super) const LONGEST: usize = 2_048;
 /// Octets that an answer may have before more room is made for it.
 const USUAL: usize = 4_096;
 
-/// The way a datagram came, and so the way of its answer.
+/// The path of a datagram, and so of its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path {
     /// The other end.
     pub peer: SocketAddr,
-    /// The address of ours that was asked; `None` where the socket has but one.
+    /// The local address that the query was sent to; `None` where the socket has only one.
     pub local: Option<IpAddr>,
     /// The interface by which it came; 0: not known.
     pub interface: u32,
 }
 
 impl Path {
-    /// No way.
+    /// Not a path.
     pub(super) const NONE: Self =
         Self { peer: SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0)), local: None, interface: 0 };
 }
@@ -86,7 +86,7 @@ impl Departures {
         &mut self.messages[self.count]
     }
 
-    /// What was written to the [room](Departures::room) leaves by this way.
+    /// Queues what was written to the [room](Departures::room), to leave by this path.
     pub fn push(&mut self, path: Path) {
         self.paths[self.count] = path;
         self.count += 1;

@@ -14,7 +14,7 @@ impl Control {
     pub(super) const SIZE: usize = size_of::<Self>();
 }
 
-/// What the kernel says of a datagram.
+/// Control data of a received datagram.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DatagramInfo {
     /// The address it came to, if an answer may leave from there.
@@ -25,7 +25,7 @@ pub(super) struct DatagramInfo {
     pub overflow: Option<u32>,
 }
 
-/// Reads what the kernel said.
+/// Reads the control messages.
 pub(super) fn read(header: &libc::msghdr) -> DatagramInfo {
     let mut said = DatagramInfo::default();
     // SAFETY: the kernel filled in the control buffer and its length; the messages lie in it whole, and those of these kinds hold an in6_pktinfo,

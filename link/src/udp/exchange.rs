@@ -17,7 +17,7 @@ impl UdpExchange {
     /// Opens it.
     ///
     /// # Errors
-    /// The bare word of the kernel: `NetworkUnreachable` and `HostUnreachable` when no route leads there.
+    /// The kernel's error unchanged: `NetworkUnreachable` and `HostUnreachable` when no route leads there.
     pub fn open(peer: SocketAddr) -> io::Result<Self> {
         let fd = datagram_socket(if peer.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 })?;
         let (name, length) = Address::of(peer);
@@ -28,7 +28,7 @@ impl UdpExchange {
         }
     }
 
-    /// What becomes readable when the answer waits, or when the peer's host has said that nobody listens.
+    /// The descriptor that becomes readable when the answer waits, or when the peer's host reports a closed port.
     #[must_use]
     pub fn poll_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
@@ -37,7 +37,7 @@ impl UdpExchange {
     /// Sends the question.
     ///
     /// # Errors
-    /// The bare word of the kernel.
+    /// The kernel's error unchanged.
     pub fn send(&self, message: &[u8]) -> io::Result<()> {
         // SAFETY: the slice outlives the call, which reads it alone.
         let sent = unsafe {
@@ -54,7 +54,7 @@ impl UdpExchange {
     /// Receives an answer; one that is longer than the room is cut. `None`: nothing waits.
     ///
     /// # Errors
-    /// The bare word of the kernel: `ConnectionRefused` when nobody listens at the peer.
+    /// The kernel's error unchanged: `ConnectionRefused` when no process listens at the peer.
     pub fn receive(&self, room: &mut [u8]) -> io::Result<Option<usize>> {
         // SAFETY: the slice is exclusive and outlives the call.
         let received = unsafe {

@@ -1,7 +1,7 @@
-//! UDP for servers that answer many small datagrams, and for clients that ask from a new port each time.
+//! UDP for servers that answer many small datagrams, and for clients that use a new port for each query.
 //!
-//! - A [`UdpServer`] receives and sends up to [`BATCH`] datagrams with a system call, and an answer leaves from the address that was asked.
-//! - A [`UdpExchange`] is a socket for one question to one peer: its port is a random one, and the kernel lets nobody else's datagrams in.
+//! - A [`UdpServer`] receives and sends up to [`BATCH`] datagrams with one system call, and an answer leaves from the address that was queried.
+//! - A [`UdpExchange`] is a socket for one question to one peer: its port is random, and the kernel accepts datagrams of this peer only.
 
 mod address;
 mod batch;

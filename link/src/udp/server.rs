@@ -10,9 +10,9 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::null_mut;
 
-/// Octets that may wait in the socket, in each direction. The kernel counts its own book-keeping, too: room for some 5,000 queries.
+/// Buffer of the socket in octets, in each direction. The kernel counts its own book-keeping, too: room for some 5,000 queries.
 const ROOM: libc::c_int = 4 * 1024 * 1024;
-/// IP_PMTUDISC_OMIT and IPV6_PMTUDISC_OMIT: what others say of path MTUs is not believed, and answers may be cut to fragments.
+/// IP_PMTUDISC_OMIT and IPV6_PMTUDISC_OMIT: path MTUs reported by ICMP are ignored, because they can be forged, and answers may be fragmented.
 const OMIT: libc::c_int = 5;
 /// RFC 8200 §5: what every link carries.
 const IPV6_MIN_MTU: libc::c_int = 1_280;
@@ -22,7 +22,7 @@ const IPV6_MIN_MTU: libc::c_int = 1_280;
 pub struct UdpServer {
     fd: OwnedFd,
     local: SocketAddr,
-    /// What SO_RXQ_OVFL told last: a number that only grows, and wraps.
+    /// The last value of SO_RXQ_OVFL, which only grows, and wraps.
     overflow: u32,
     overflowed: u64,
     unsent: u64,
@@ -33,14 +33,14 @@ impl UdpServer {
     /// nobody else's: a socket of another program that would share it is not joined. `[::]` is IPv6 only.
     ///
     /// # Errors
-    /// What the kernel said, with the call that failed. `AddrInUse`: somebody listens there. `AddrNotAvailable`: it is no address of this host, or
+    /// The kernel's error, with the call that failed. `AddrInUse`: another process listens there. `AddrNotAvailable`: not an address of this host, or
     /// one that cannot be used yet. `PermissionDenied`: CAP_NET_BIND_SERVICE is missing.
     pub fn open(address: SocketAddr, count: usize) -> io::Result<Vec<Self>> {
         let first = Self::bound(address, false)?;
         // The port that the kernel chose, if it was to choose.
         let address = first.local;
         if count > 1 {
-            // After it was bound alone: had it been shared from the start, it would have joined whoever is there.
+            // Only after it was bound alone: a socket that is shared from the start would join another program's group.
             set_number(first.fd.as_fd(), libc::SOL_SOCKET, libc::SO_REUSEPORT, 1, "SO_REUSEPORT")?;
         }
         let mut all = vec![first];
@@ -96,7 +96,7 @@ impl UdpServer {
     /// Receives what waits, at most a batch, and returns how many datagrams there are: none when nothing waits.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn receive(&mut self, arrivals: &mut Arrivals) -> io::Result<usize> {
         arrivals.count = 0;
         let mut names = [Address::NONE; BATCH];
@@ -150,7 +150,7 @@ impl UdpServer {
         arrivals.count = headers.len();
     }
 
-    /// Sends all of them. What the kernel will not send is gone, and counted: as on any network, who asked asks again.
+    /// Sends all of them. Datagrams that the kernel refuses are dropped and counted: the client retries, as after any loss.
     pub fn send(&mut self, departures: &mut Departures) {
         let count = std::mem::take(&mut departures.count);
         let mut names = [(Address::NONE, 0); BATCH];

@@ -53,8 +53,8 @@ pub fn run(options: &Options, time: Duration) -> Result<Section> {
     }
     Ok(Section {
         title: "Bulk TCP through tc",
-        how: "iperf3, one stream, up: from the IPv6 client; down: to it. Comparison kernel forwarding of the family in which the data come in. 6to4 passes the site's router \
-              and the relay, and stands beside two kernel routers."
+        how: "iperf3, one stream, up: from the IPv6 client; down: to it. Compared with kernel forwarding of the family in which the data arrive. 6to4 passes the site's router \
+              and the relay, and is compared with two kernel routers."
             .to_owned(),
         figures: figures(&paths, &rounds),
         skipped,
@@ -75,7 +75,7 @@ fn figures(paths: &[Path], rounds: &[[Vec<f64>; 2]]) -> Vec<Figure> {
         }
         if let (Some(kernel), Some(tayga)) = (find(KERNEL6), find(TAYGA)) {
             // Nothing that hands packets to the same hosts by the same devices can be expected to reach more.
-            let name = format!("{arrow}, {KERNEL6} beside {TAYGA}");
+            let name = format!("{arrow}, {KERNEL6} vs {TAYGA}");
             figures.push(Figure::new(name, "×", ratio(&kernel[way], &tayga[way])));
         }
         for (path, rounds) in paths.iter().zip(rounds) {
@@ -83,7 +83,7 @@ fn figures(paths: &[Path], rounds: &[[Vec<f64>; 2]]) -> Vec<Figure> {
             for (name, least) in [(kernels[way], 1.0), (tayga, 12.0)] {
                 let Some(theirs) = find(name) else { continue };
                 let figure = Figure::new(
-                    format!("{arrow}, {} beside {name}", path.name),
+                    format!("{arrow}, {} vs {name}", path.name),
                     "×",
                     ratio(&rounds[way], &theirs[way]),
                 );

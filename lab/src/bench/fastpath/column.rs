@@ -9,11 +9,11 @@ use crate::probe::cpu::{pin_thread, process_cpu, receiving_cpu};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Packets under way at most, where none may be lost: a TUN device's queue takes 500.
+/// Maximum packets in flight where none may be lost: a TUN device's queue holds 500.
 const WINDOW: u32 = 256;
 /// The share that must arrive where nothing is sent faster than it is carried.
 const LEAST: f64 = 0.99;
-/// So long a window is waited for; what is missing then is lost.
+/// How long to wait for a window of packets; missing ones count as lost.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Frames of one kind through a scene.
@@ -94,7 +94,7 @@ impl Column {
         })
     }
 
-    /// Sends so many packets, [`WINDOW`] under way at most; how many arrived, and how long that took.
+    /// Sends packets, at most [`WINDOW`] in flight. Returns how many arrived, and the time that took.
     pub fn carry(&mut self, count: u32) -> Result<(u64, Duration)> {
         let Self { scene, frames, from, .. } = self;
         let host = scene.network.host(from)?;
@@ -131,7 +131,7 @@ impl Column {
         Ok(())
     }
 
-    /// Sends as fast as it can for so long.
+    /// Sends as fast as possible for this time.
     pub fn measure(&self, time: Duration) -> Result<Rate> {
         self.flood(time / 10)?;
         std::thread::sleep(Duration::from_millis(5));

@@ -1,4 +1,4 @@
-//! The small packets' rates beside those of the yardsticks, which were measured in the same rounds.
+//! Compares the rates of small packets with those of the yardsticks, measured in the same rounds.
 
 use super::column::Rate;
 use crate::bench::{Figure, Target};
@@ -11,21 +11,21 @@ pub const KERNEL: &str = "kernel IPv6";
 pub const TAYGA: &str = "tayga";
 /// TAYGA with the kernel's masquerade behind it: stateful.
 pub const SHARING_TAYGA: &str = "tayga + masquerade";
-/// NAT64 with so few flows that all of them are in the caches.
+/// NAT64 with few flows, all of them in the CPU's caches.
 pub const WARM: &str = "nat64, xdp";
-/// NAT64 with so many that each packet's is not.
+/// NAT64 with many flows, so that each packet misses the caches.
 pub const COLD: &str = "nat64, 1M random flows, xdp";
 
-/// What a row must reach, beside the kernel's IPv6 forwarding and TAYGA.
+/// The targets of a row, relative to the kernel's IPv6 forwarding and to TAYGA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
-    /// It is there to compare with.
+    /// None: for comparison only.
     None,
     /// The same; what it reaches bounds the rows that have something to reach.
     Bound,
     /// 3 × the kernel, 10 × TAYGA with masquerade, 8 × the kernel net of the sender.
     Stateful,
-    /// The same, beside TAYGA alone.
+    /// The same, relative to TAYGA without masquerade.
     Stateless,
     /// 1.8 × the kernel.
     Many,
@@ -72,7 +72,7 @@ pub struct Measured {
     pub rates: Vec<Rate>,
 }
 
-/// The table: rates, CPU time, and both beside the yardsticks.
+/// The table: rates, CPU time, and both relative to the yardsticks.
 pub fn figures(rows: &[Measured]) -> Vec<Figure> {
     let mut figures = each(rows, "Mpps", |rate| rate.per_second / 1e6);
     figures.extend(each(rows, "ns CPU/packet", |rate| rate.ns));
@@ -107,12 +107,11 @@ fn find<'a>(rows: &'a [Measured], name: &str) -> Option<&'a [Rate]> {
 fn look_up(rows: &[Measured]) -> Option<Figure> {
     let (cold, warm) = (find(rows, COLD)?, find(rows, WARM)?);
     let more = cold.iter().zip(warm).map(|(cold, warm)| cold.ns - warm.ns).collect();
-    let figure =
-        Figure::new("a random flow's look-up and update, beside one of 1,000", "ns CPU/packet", more);
+    let figure = Figure::new("a random flow's look-up and update, vs one of 1,000", "ns CPU/packet", more);
     Some(figure.to_reach(Target::AtMost(220.0)))
 }
 
-/// What rows stand beside; `None`: it could not run.
+/// What rows are compared with; `None`: it could not run.
 struct Yardsticks<'a> {
     alone: Option<&'a [Rate]>,
     kernel: Option<&'a [Rate]>,
@@ -127,13 +126,13 @@ impl<'a> Yardsticks<'a> {
     fn beside(&self, row: &Measured) -> Vec<Figure> {
         let (goal, gross) = (row.goal, |ours: &Rate, theirs: &Rate| ours.per_second / theirs.per_second);
         let mut figures = Vec::new();
-        figures.extend(compare(row, "gross beside kernel IPv6", self.kernel, gross, goal.gross()));
+        figures.extend(compare(row, "gross vs kernel IPv6", self.kernel, gross, goal.gross()));
         if goal == Goal::None {
             return figures;
         }
         figures.extend(self.net_beside_kernel(row));
         let (peer, theirs) = (goal.peer(), find(self.rows, goal.peer()));
-        figures.extend(compare(row, &format!("gross beside {peer}"), theirs, gross, goal.beside_tayga()));
+        figures.extend(compare(row, &format!("gross vs {peer}"), theirs, gross, goal.beside_tayga()));
         if goal != Goal::Bound {
             let process = row.rates.iter().map(|rate| rate.process_ns).collect();
             let name = format!("{}, the gateway's process", row.name);
@@ -146,7 +145,7 @@ impl<'a> Yardsticks<'a> {
         let (alone, kernel) = (self.alone?, self.kernel?);
         let rounds = alone.iter().zip(kernel).zip(&row.rates);
         let ratios = rounds.map(|((alone, kernel), ours)| (kernel.ns - alone.ns) / (ours.ns - alone.ns));
-        let name = format!("{}, net beside kernel IPv6", row.name);
+        let name = format!("{}, net vs kernel IPv6", row.name);
         Some(Figure::new(name, "×", ratios.collect()).to_reach(row.goal.net()))
     }
 }
@@ -189,23 +188,23 @@ mod tests {
         };
         let net = figures.iter().find(|figure| (&*figure.name, figure.unit) == (WARM, "ns net/packet"));
         assert_eq!(net.map(Figure::median), Some(80.0));
-        assert_eq!(of("nat64, xdp, gross beside kernel IPv6"), Some((3.0, Some(true))));
-        assert_eq!(of("nat64, xdp, net beside kernel IPv6"), Some((3.75, Some(false))));
-        assert_eq!(of("nat64, xdp, gross beside tayga + masquerade"), Some((25.0, Some(true))));
-        assert_eq!(of("nat64, xdp, gross beside tayga"), None);
-        assert_eq!(of("siit, xdp, gross beside tayga"), Some((15.0, Some(true))));
-        assert_eq!(of("siit, xdp, gross beside tayga + masquerade"), None);
-        assert_eq!(of("XDP redirect alone, net beside kernel IPv6"), Some((10.0, None)));
-        assert_eq!(of("XDP redirect alone, gross beside tayga"), Some((24.0, None)));
-        assert_eq!(of("tayga, gross beside kernel IPv6"), Some((0.2, None)));
-        assert_eq!(of("tayga, gross beside tayga"), None);
-        assert_eq!(of("a random flow's look-up and update, beside one of 1,000"), Some((200.0, Some(true))));
+        assert_eq!(of("nat64, xdp, gross vs kernel IPv6"), Some((3.0, Some(true))));
+        assert_eq!(of("nat64, xdp, net vs kernel IPv6"), Some((3.75, Some(false))));
+        assert_eq!(of("nat64, xdp, gross vs tayga + masquerade"), Some((25.0, Some(true))));
+        assert_eq!(of("nat64, xdp, gross vs tayga"), None);
+        assert_eq!(of("siit, xdp, gross vs tayga"), Some((15.0, Some(true))));
+        assert_eq!(of("siit, xdp, gross vs tayga + masquerade"), None);
+        assert_eq!(of("XDP redirect alone, net vs kernel IPv6"), Some((10.0, None)));
+        assert_eq!(of("XDP redirect alone, gross vs tayga"), Some((24.0, None)));
+        assert_eq!(of("tayga, gross vs kernel IPv6"), Some((0.2, None)));
+        assert_eq!(of("tayga, gross vs tayga"), None);
+        assert_eq!(of("a random flow's look-up and update, vs one of 1,000"), Some((200.0, Some(true))));
     }
 
     #[test]
     fn what_could_not_run_has_no_figures() {
         let figures = figures(&[row(KERNEL, Goal::None, 2.5, 350.0), row(WARM, Goal::Stateful, 7.5, 130.0)]);
         let compared: Vec<_> = figures.iter().skip(4).map(|figure| &*figure.name).collect();
-        assert_eq!(compared, ["nat64, xdp, gross beside kernel IPv6", "nat64, xdp, the gateway's process"]);
+        assert_eq!(compared, ["nat64, xdp, gross vs kernel IPv6", "nat64, xdp, the gateway's process"]);
     }
 }

@@ -23,7 +23,7 @@ const SEEN: Duration = Duration::from_secs(3);
 const KERNEL: &str = "kernel IPv6";
 const ALONE: &str = "XDP redirect alone";
 
-/// A way that packets take.
+/// A path that packets take.
 struct MeasuredPath {
     name: &'static str,
     running: Running,
@@ -47,7 +47,7 @@ pub fn run(options: &Options) -> Result<Section> {
         how: format!(
             "Round trips of UDP packets with 16 octets of payload through NAT64, {COUNT} in a round, each when the last one came back; client and server on CPU 0. \
              The ends finish their checksums (tx off), as packets from a wire have them, and all devices receive as cards do (GRO). \
-             \"{ALONE}\" sends on what comes and does nothing else: no program in the driver can take less."
+             \"{ALONE}\" only redirects packets: no program in the driver can take less time."
         ),
         figures: figures(&ready, &rounds),
         skipped,
@@ -115,7 +115,7 @@ fn figures(ready: &[MeasuredPath], rounds: &[[Vec<f64>; 2]]) -> Vec<Figure> {
         }
         for (way, ours) in ready.iter().zip(rounds).skip(1) {
             let beside = ours[which].iter().zip(&rounds[0][which]).map(|(ours, kernel)| ours / kernel);
-            let figure = Figure::new(format!("{what}, {} beside {KERNEL}", way.name), "×", beside.collect());
+            let figure = Figure::new(format!("{what}, {} vs {KERNEL}", way.name), "×", beside.collect());
             let is_ours = WAYS[1..].iter().any(|(name, _)| *name == way.name);
             let target = if is_ours { Target::AtMost(1.0) } else { Target::None };
             figures.push(figure.to_reach(target));
@@ -127,7 +127,7 @@ fn figures(ready: &[MeasuredPath], rounds: &[[Vec<f64>; 2]]) -> Vec<Figure> {
 fn round_trips(running: &Running) -> Result<Vec<f64>> {
     let parse = |address: &str| {
         let parsed = address.parse().map(|address| SocketAddr::new(address, 4_001));
-        parsed.map_err(|_| Failure::Unexpected(format!("{address} is no address")))
+        parsed.map_err(|_| Failure::Unexpected(format!("{address} is not an address")))
     };
     let hosts = (running.network.host("client")?, running.network.host("server")?);
     ping_pong(hosts, parse(running.target)?, parse(running.listens)?, (COUNT / 20, COUNT))

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Result};
 
-/// What is left out, on one line; an interruption is passed on.
+/// A skipped measurement, on one line; an interruption is returned as an error.
 pub fn left_out(what: &str, why: Failure) -> Result<String> {
     match why {
         Failure::Interrupted => Err(Failure::Interrupted),

@@ -17,7 +17,7 @@ use std::time::Duration;
 /// UDP_MIN (RFC 6146 §4): the shortest lifetime that a session of UDP may have. Before it has passed the engine reads of every flow when it was last
 /// used.
 const LIFETIME: Duration = Duration::from_secs(120);
-/// Each flow has a packet every 20 s, so that all of them stay.
+/// Each flow has a packet every 20 s, so that none expires.
 const PER_SECOND: u32 = MANY / 20;
 /// With fewer it would be another measurement.
 const LEAST: u64 = MANY as u64 / 100 * 99;
@@ -48,11 +48,12 @@ fn in_turn(scene: &Rc<Scene>) -> Result<Column> {
     Column::new("all flows in turn", Rc::clone(scene), "client", many(false), Content::by_nat64())
 }
 
-/// Flows in the fast path, as the gateway says.
+/// Flows in the fast path, as the gateway reports.
 fn installed(scene: &Scene) -> Result<u64> {
     let said = shown(&scene.network)?;
     let flows = said["summary"]["flows"].as_u64();
-    flows.ok_or_else(|| Failure::Unexpected(format!("the gateway does not say how many flows: {said}")))
+    flows
+        .ok_or_else(|| Failure::Unexpected(format!("the gateway did not report the number of flows: {said}")))
 }
 
 /// Looks at the gateway of a column whose flows were installed: `rest` without a packet, then, unless there is no time for it, in use for as long as a
@@ -83,21 +84,21 @@ pub fn run(column: &Column, rest: Duration, quick: bool) -> Result<Section> {
 
 fn how(rest: Duration) -> String {
     format!(
-        "The gateway's process with {MANY} UDP flows of NAT64 in the fast path: {} s without a packet, and {} s, the time after which a session without a packet \
-         ends, with {PER_SECOND} packets a second, so that the last use of every flow is read and none ends. Flows: as the gateway says, before and after, \
-         whichever is less; room: for {ROOM}. Maps: what /proc/PID/fdinfo calls memlock.",
+        "The gateway's process with {MANY} UDP flows of NAT64 in the fast path: {} s without packets, and {} s (the session lifetime) with {PER_SECOND} packets \
+         a second, so that the last use of every flow is read and none expires. Flows: as the gateway reports before and after, \
+         whichever is lower; capacity {ROOM}. Maps: memlock of /proc/PID/fdinfo.",
         rest.as_secs_f64(),
         LIFETIME.as_secs()
     )
 }
 
-/// The gateway's CPU time while something is done that takes so long.
+/// The gateway's CPU time while `work` runs.
 fn keeping(how: &str, process: u32, time: Duration, work: impl FnOnce() -> Result<()>) -> Result<Figure> {
     let before = process_cpu(process)?;
     work()?;
     let spent = process_cpu(process)?.saturating_sub(before);
     let share = spent.as_secs_f64() / time.as_secs_f64() * 100.0;
-    let name = format!("CPU time of keeping them, {how}");
+    let name = format!("CPU time of maintaining them, {how}");
     Ok(Figure::new(name, "% of a core", vec![share]).to_reach(Target::AtMost(2.0)))
 }
 

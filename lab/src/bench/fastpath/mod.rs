@@ -1,4 +1,4 @@
-//! The fast path beside the kernel's own forwarding, its masquerade, TAYGA, and Sixway without it.
+//! The fast path compared with the kernel's forwarding, its masquerade, TAYGA, and Sixway without it.
 
 mod bulk;
 mod column;

@@ -53,7 +53,7 @@ pub fn run(options: &Options) -> Result<Section> {
                 .iter()
                 .zip(&rates[0][train])
                 .map(|(ours, without)| ours.per_second / without.per_second);
-            let figure = Figure::new(format!("{what}, {name} beside no fast path"), "×", beside.collect());
+            let figure = Figure::new(format!("{what}, {name} vs no fast path"), "×", beside.collect());
             figures.push(figure.to_reach(Target::AtLeast(0.95)));
         }
         for ((name, _), rates) in ready.iter().zip(&rates) {
@@ -63,8 +63,8 @@ pub fn run(options: &Options) -> Result<Section> {
     }
     Ok(Section {
         title: "New flows through NAT64",
-        how: "Each flow is another client's port; 1,024 flows at a time, their packets in turn, 256 packets under way, so that none need be lost. A flow counts when its first packet arrives. One worker; a flow is \
-              carried on after its 8th packet, the default."
+        how: "Each flow is another client port; 1,024 flows at a time, their packets in turn, 256 packets in flight, so that none need be lost. A flow counts when its first packet arrives. One worker; a flow \
+              moves to the fast path after its 8th packet, the default."
             .to_owned(),
         figures,
         skipped,
@@ -80,7 +80,7 @@ struct Round {
     process_us: f64,
 }
 
-/// Sends so many new flows.
+/// Sends this many new flows.
 fn round(column: &mut Column, flows: u32) -> Result<Round> {
     let (before, process) = (column.seen()?, column.process_cpu()?);
     let (packets, time) = column.carry(PACKETS)?;

@@ -1,4 +1,4 @@
-//! The network of the small packets, and what stands in its middle.
+//! The network of the small packets, and the forwarder in its middle.
 //!
 //! ```text
 //! client ─────────────────────── gateway ─────────────────────── server
@@ -157,7 +157,7 @@ fn takes_frames(network: &Network, device: &str) -> Result<()> {
 
 fn mac(network: &Network, device: &str) -> Result<[u8; 6]> {
     let said = network.host("gateway")?.ip(&format!("-o link show {device}"))?;
-    let strange = || Failure::Unexpected(format!("ip says no link-layer address of {device}: {said}"));
+    let strange = || Failure::Unexpected(format!("ip shows no link-layer address of {device}: {said}"));
     let text = said.split("link/ether ").nth(1).and_then(|rest| rest.split_whitespace().next());
     let octets: Option<Vec<u8>> =
         text.map(|text| text.split(':').filter_map(|pair| u8::from_str_radix(pair, 16).ok()).collect());

@@ -11,10 +11,10 @@ pub enum Mode {
     Xdp,
 }
 
-/// Flows that there is room for, where nothing else is said.
+/// Capacity of the flow table, unless stated otherwise.
 pub const FLOWS: u32 = 1 << 20;
 
-/// The section `[fastpath]` for a gateway between in0 and out0. `packets`: after how many a session is carried on; `None`: the default.
+/// The section `[fastpath]` for a gateway between in0 and out0. `packets`: after how many a session moves to the fast path; `None`: the default.
 pub fn section(mode: Mode, packets: Option<u32>) -> String {
     let mode = match mode {
         Mode::Off => return String::new(),

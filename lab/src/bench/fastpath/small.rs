@@ -156,11 +156,11 @@ pub fn run(options: &Options, time: Duration) -> Result<(Section, Option<Column>
 
 fn how() -> String {
     format!(
-        "Frames of 64 octets (tunnel packets 88), {FEW} flows where nothing else is said, over veth pairs with one queue. The sender is the kernel's own \
-         (BPF_PROG_RUN with live frames); what arrives is counted by a program in the driver. Sender, receiving and the kernel's forwarding have CPU 0 of {}. \
-         CPU time: of the sender's thread, of ksoftirqd and of the forwarding process; net: less that of the sender alone, whose frames are counted \
-         where they enter the gateway. One frame in 1,024 is looked at where it arrives: addresses, lengths, checksums. \"XDP redirect alone\" sends on what comes and does nothing else: no program in the driver can cost less. Look-up and update: \
-         what a packet of {MANY} flows at random costs more than one of {FEW}.",
+        "Frames of 64 octets (tunnel packets 88), {FEW} flows unless stated otherwise, over veth pairs with one queue. The kernel sends \
+         (BPF_PROG_RUN with live frames); a program in the driver counts what arrives. Sender, receiver and the kernel's forwarding share CPU 0 of {}. \
+         CPU time: that of the sender's thread, of ksoftirqd and of the forwarding process; net: less that of the sender alone, whose frames are counted \
+         where they enter the gateway. One frame in 1,024 is checked on arrival: addresses, lengths, checksums. \"XDP redirect alone\" only redirects packets: no program in the driver can cost less. Look-up and update: \
+         the extra cost of a packet of {MANY} random flows over one of {FEW} flows.",
         cpus()
     )
 }

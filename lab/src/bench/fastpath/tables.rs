@@ -5,7 +5,7 @@ use crate::bench::{FastPathTable, Options, Section};
 use crate::failure::Result;
 use std::time::Duration;
 
-/// Measures all that can run here, or the table that was asked for.
+/// Measures every table that can run here, or the selected one.
 pub fn run(options: &Options) -> Result<Vec<Section>> {
     let is_wanted = |table| options.table.is_none_or(|only| only == table);
     let mut sections = Vec::new();

@@ -1,4 +1,4 @@
-//! An engine with frames before it and a clock beside it.
+//! An engine, with the frames that it is given and its clock.
 
 use super::cpu_time::undisturbed;
 use super::yardstick::{Round, Yardstick};
@@ -34,7 +34,7 @@ impl EngineBench {
         &mut self.engine
     }
 
-    /// Lets so much time pass in silence, and what has expired end.
+    /// Advances the clock by this time without packets, and expires what is due.
     pub fn rest(&mut self, time: Duration, ended: impl Fn(&mut Engine) -> bool) -> Result<()> {
         self.now = self.now + time;
         while !ended(&mut self.engine) {
@@ -58,7 +58,7 @@ impl EngineBench {
     }
 
     /// The same in batches of `batch`, with a look at the clock around the engine's work on each run of 256, and at the yardsticks in between. Runs during
-    /// which the kernel gave the CPU to somebody else are not counted.
+    /// which the kernel preempted this thread are not counted.
     pub fn measure<const ROOM: usize>(
         &mut self,
         order: &[u32],

@@ -188,7 +188,7 @@ fn new_sessions(options: &Options, yardstick: &mut Yardstick) -> Result<Vec<Figu
     let dearer = full.iter().zip(&empty).map(dearer).collect();
     let mut figures = figures_of("new session, empty pool", "ns", &empty, Some(NEW_SESSION));
     figures.extend(figures_of("new session, pool 99 % full", "ns", &full, Some(NEW_SESSION)));
-    let dearer = Figure::new("new session, 99 % full beside empty", "×", dearer);
+    let dearer = Figure::new("new session, 99 % full vs empty", "×", dearer);
     figures.push(dearer.to_reach(Target::AtMost(1.0)));
     figures.extend(figures_of("new session, the first after a start", "ns", &fresh, None));
     Ok(figures)

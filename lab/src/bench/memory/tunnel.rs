@@ -48,7 +48,7 @@ fn machine() -> Result<EngineBench> {
 pub fn measure(options: &Options, yardstick: &mut Yardstick) -> Result<Section> {
     let mut figures = Vec::new();
     let mut machine = machine()?;
-    // Each run of 256 is of 256 flows: nothing is there to be joined.
+    // Each run of 256 packets has 256 flows, so nothing can be joined.
     let order = shuffled(FLOWS, 0).repeat(PASSES);
     verify(&mut machine, &order[..FLOWS as usize])?;
     for batch in [RUN, 1] {

@@ -149,7 +149,7 @@ impl Yardstick {
         }
     }
 
-    /// Does all of them once; `None` if the kernel gave the CPU to somebody else meanwhile.
+    /// Does all of them once; `None` if the kernel preempted this thread.
     pub fn look(&mut self) -> Result<Option<YardstickTimes>> {
         let ((copy, a), (load, b), (straight, c)) = (self.copy()?, self.load()?, self.straight()?);
         let moment = (a && b && c).then_some(YardstickTimes([copy, load, straight]));
@@ -203,14 +203,15 @@ impl Yardstick {
         };
         Section {
             title: "Yardsticks",
-            how: "Timed after every fourth run of 256 packets of what is below, whose targets are multiples of them.".to_owned(),
+            how: "Timed after every fourth run of 256 packets; the targets below are multiples of these."
+                .to_owned(),
             figures: Unit::ALL.map(figure).into(),
             skipped: Vec::new(),
         }
     }
 }
 
-/// Nanoseconds of one packet, when all have been worked on so often, and whether nobody else had the CPU.
+/// Nanoseconds per packet over all repetitions, and whether this thread kept the CPU.
 fn repeated(mut work: impl FnMut()) -> Result<(f64, bool)> {
     let (spent, is_undisturbed) = undisturbed(|| (0..TIMES).for_each(|_| work()))?;
     Ok((spent.as_nanos() as f64 / f64::from(TIMES) / PACKETS as f64, is_undisturbed))
@@ -229,7 +230,7 @@ fn circle(count: u32) -> Vec<Line> {
     lines
 }
 
-/// Copies the packet to where a link would have it, and sums it up on the way.
+/// Copies the packet to where a link would have it, and computes its checksum.
 #[inline(never)]
 fn copied(room: &mut Room, packet: &[u8; SIZE]) -> u16 {
     room[FRONT..].copy_from_slice(packet);

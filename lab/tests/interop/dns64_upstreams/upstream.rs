@@ -61,7 +61,7 @@ pub enum Manner {
     Questionless,
     /// TC over UDP, and nobody listens to TCP.
     WithoutTcp,
-    /// Octets that are no message.
+    /// Octets that are not a DNS message.
     Rubbish,
     /// Refuses each question.
     Refusing,
@@ -80,7 +80,7 @@ impl Upstream {
     /// Listens on a host, at port 53 of an address that it has.
     pub fn start(host: &Namespace, address: &str, manner: Manner) -> Result<Self> {
         let at = SocketAddr::new(
-            address.parse().map_err(|_| Failure::Unexpected(format!("{address} is no address")))?,
+            address.parse().map_err(|_| Failure::Unexpected(format!("{address} is not an address")))?,
             53,
         );
         let asking = || format!("listening at {at}");

@@ -33,7 +33,7 @@ impl Gateway {
         Ok(Self { network, process, hook })
     }
 
-    /// The same with room for so many flows.
+    /// The same with room for this many flows.
     pub fn start_with_room(network: Network, hook: Hook, configuration: &str, flows: u32) -> Result<Self> {
         let configuration = format!("{configuration}{}", hook.section_with_room(flows));
         let process = run_ready_for(&network, hook, &configuration)?;
@@ -99,7 +99,7 @@ impl Gateway {
 }
 
 pub fn endpoint(address: &str, port: u16) -> Result<SocketAddr> {
-    let address = address.parse().map_err(|_| Failure::Unexpected(format!("{address} is no address")))?;
+    let address = address.parse().map_err(|_| Failure::Unexpected(format!("{address} is not an address")))?;
     Ok(SocketAddr::new(address, port))
 }
 

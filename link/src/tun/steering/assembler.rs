@@ -45,7 +45,7 @@ const MAP: u8 = 1;
 /// The helper bpf_map_lookup_elem.
 const LOOK_UP: i32 = 1;
 
-/// Places that are jumped to.
+/// Jump targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Label {
     Ipv6,
@@ -85,17 +85,17 @@ impl Assembler {
         self.push(ALU64 | operation, destination, 0, number);
     }
 
-    /// r0 becomes the number at so many octets into the packet.
+    /// r0 becomes the number at offset `at` in the packet.
     pub(super) fn load(&mut self, size: u8, at: i32) {
         self.push(LD | ABSOLUTE | size, 0, 0, at);
     }
 
-    /// r0 becomes the number so many octets behind the offset in a register.
+    /// r0 becomes the number `at` octets behind the offset in a register.
     pub(super) fn load_behind(&mut self, size: u8, register: u8, at: i32) {
         self.push(LD | INDIRECT | size, 0, register, at);
     }
 
-    /// r7 becomes the 64-bit number at so many octets into the packet. r9 is used.
+    /// r7 becomes the 64-bit number at offset `at` in the packet. Overwrites r9.
     pub(super) fn load_two_words(&mut self, at: i32) {
         self.load(WORD, at);
         self.registers(MOVE, 9, 0);

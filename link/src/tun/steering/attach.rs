@@ -26,10 +26,10 @@ struct ProgramLoad {
     name: [u8; 16],
 }
 
-/// Makes the device of this queue ask the steering program. Returns the blocks' owners as the program knows them.
+/// Attaches the steering program to the device of this queue. Returns the map of block owners that the program reads.
 ///
 /// # Errors
-/// What the kernel said to BPF_MAP_CREATE, BPF_PROG_LOAD or TUNSETSTEERINGEBPF; the device then spreads flows by its own hash.
+/// The kernel's error of BPF_MAP_CREATE, BPF_PROG_LOAD or TUNSETSTEERINGEBPF; the device then spreads flows by its own hash.
 pub(in crate::tun) fn attach(queue: BorrowedFd<'_>, steering: Steering) -> io::Result<BlockMap> {
     let blocks = BlockMap::new(steering)?;
     let program = load(&steering_program(steering, &blocks))?;
@@ -43,7 +43,7 @@ pub(in crate::tun) fn attach(queue: BorrowedFd<'_>, steering: Steering) -> io::R
 /// Hands a program to the kernel's verifier.
 ///
 /// # Errors
-/// What the kernel said to BPF_PROG_LOAD.
+/// The kernel's error of BPF_PROG_LOAD.
 pub fn load(program: &[Instruction]) -> io::Result<OwnedFd> {
     let attributes = ProgramLoad {
         kind: BPF_PROG_TYPE_SOCKET_FILTER,

@@ -35,7 +35,7 @@ impl BlockMap {
     /// A map in which blocks have their first owners.
     ///
     /// # Errors
-    /// What the kernel said to BPF_MAP_CREATE or BPF_MAP_UPDATE_ELEM.
+    /// The kernel's error of BPF_MAP_CREATE or BPF_MAP_UPDATE_ELEM.
     pub fn new(steering: Steering) -> io::Result<Self> {
         let attributes = MapCreate {
             kind: BPF_MAP_TYPE_ARRAY,
@@ -52,10 +52,10 @@ impl BlockMap {
         Ok(map)
     }
 
-    /// A block has another owner from now on.
+    /// Changes the owner of a block.
     ///
     /// # Errors
-    /// What the kernel said to BPF_MAP_UPDATE_ELEM.
+    /// The kernel's error of BPF_MAP_UPDATE_ELEM.
     pub fn set(&self, block: u32, worker: u8) -> io::Result<()> {
         let (key, value) = (block, u32::from(worker));
         let attributes = MapUpdate {

@@ -28,7 +28,7 @@ impl Command {
 /// # Safety
 /// `T` must be the beginning of `union bpf_attr` as the command reads it; each pointer in it must be valid for the call.
 pub(super) unsafe fn bpf<T>(command: Command, attributes: &T) -> io::Result<libc::c_long> {
-    // SAFETY: the attributes outlive the call, and the size is theirs; the caller vouches for what they hold.
+    // SAFETY: the attributes outlive the call, and the size is theirs; the caller guarantees what they hold.
     let result = unsafe {
         libc::syscall(libc::SYS_bpf, command as libc::c_long, std::ptr::from_ref(attributes), size_of::<T>())
     };
@@ -40,7 +40,7 @@ pub(super) unsafe fn bpf<T>(command: Command, attributes: &T) -> io::Result<libc
 /// # Safety
 /// As for [`bpf`]; the command must return a descriptor.
 pub(super) unsafe fn open<T>(command: Command, attributes: &T) -> io::Result<OwnedFd> {
-    // SAFETY: the caller vouches for the attributes.
+    // SAFETY: the caller guarantees the attributes.
     let fd = unsafe { bpf(command, attributes) }?;
     // SAFETY: the kernel has just opened it for us; descriptors are ints.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as libc::c_int) })

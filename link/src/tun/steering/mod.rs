@@ -1,7 +1,7 @@
-//! Steering: the kernel puts a packet into the queue of the worker that owns its state, so that workers need not hand
-//! packets over to one another.
+//! Queue steering: the kernel puts a packet into the queue of the worker that owns its state, so that workers rarely hand packets over to
+//! each other.
 //!
-//! A TUN device asks an eBPF program for the queue (TUNSETSTEERINGEBPF, Linux 4.16). The program follows the ownership that
+//! A TUN device calls an eBPF program to choose the queue (TUNSETSTEERINGEBPF, Linux 4.16). The program follows the ownership that
 //! the NAT deals out: IPv4 packets by the block of their destination port or ICMP identifier, which it looks up in a map of the
 //! blocks' owners; IPv6 packets by a keyed hash of their source's prefix. It may be wrong (static bindings, ICMP errors, fragments, a
 //! block that moves): then the worker hands the packet over.
