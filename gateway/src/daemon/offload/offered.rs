@@ -84,7 +84,7 @@ mod tests {
         let one = Unoffered { mechanism: Mechanism::Other(Kind::IpInIp), why: UnofferedReason::EngineAlone };
         let offer = Offer { unoffered: vec![one.clone(), one], ..Offer::default() };
         let told = not_carried(&config, &Surroundings::default(), &offer);
-        assert_eq!(told, ["not ip-in-ip: the fast path has no rules for such a mechanism"]);
+        assert_eq!(told, ["not ip-in-ip: the fast path does not support this mechanism"]);
     }
 
     #[test]
