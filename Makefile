@@ -13,10 +13,11 @@ TALLY = target/debug/sixway-tally
 BASE ?=
 MOST ?=
 ROUNDS ?=
+RECORD ?=
 export KEEP
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-needs deps peer previous demo test check bench instructions compare oracle fuzz mutants
+.PHONY: help build build-needs optimised deps peer previous demo test test-fast check bench instructions compare oracle fuzz mutants
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -39,25 +40,39 @@ previous: build-needs ## builds the program of the last version with other maps,
 demo: deps ## an IPv6-only client opens a page on an IPv4-only server, and more (needs root); KEEP=1 keeps the network
 	@target/release/sixway-lab demo $(DEMO_FLAGS)
 
+# All crates with the same features each time: so none is compiled twice for the checks and the tests.
+WHOLE = --workspace --locked
+# The programs that want the optimised ones begin with an i; a pattern is all that cargo knows to leave some out.
+FAST = --lib --bins --test '[!i]*'
+
 check: build-needs ## the laws: format, clippy, and what a machine can see of the rest
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	@# libFuzzer itself, which is C++, is not compiled: nothing is linked here.
-	CUSTOM_LIBFUZZER_PATH=$(CURDIR)/fuzz/run $(CARGO) check -q --locked --manifest-path fuzz/Cargo.toml --bins --features gateway,fast_path
-	$(CARGO) test -q --locked -p sixway-lab --test laws
+	CUSTOM_LIBFUZZER_PATH=$(CURDIR)/fuzz/run $(CARGO) clippy $(WHOLE) --all-targets --features sixway-fuzz/gateway,sixway-fuzz/fast_path -- -D warnings
+	$(CARGO) test -q $(WHOLE) --test laws
 
-test: check build ## everything: check, oracle, unit, scenario, property, model, replay and interop tests; SIXWAY_STRICT=1: none may be ignored
-	@$(MAKE) --no-print-directory peer || echo "going on without: what needs them is shown as ignored"
+# One call for all, so that the engine is compiled once.
+optimised: build-needs
+	$(CARGO) build --release --locked -p sixway -p sixway-dataplane --bin sixway --example oracle --example instructions
+
+test: check optimised ## everything: check, oracle, unit, scenario, property, model, replay and interop tests; SIXWAY_STRICT=1: none may be ignored
+	$(CARGO) test -q $(WHOLE) --no-run
+	@packaging/install-needs $$(target/debug/sixway-lab deps | sort -u) || echo "going on without: what needs them is shown as ignored"
+	@packaging/build-sit-6rd $(CURDIR)/target || echo "going on without: what needs it is shown as ignored"
 	@$(MAKE) --no-print-directory previous || echo "going on without: what needs it is shown as ignored"
-	@$(MAKE) --no-print-directory oracle
-	@$(CARGO) build -q --locked -p sixway-trial
-	@SIXWAY=$(CURDIR)/target/release/sixway $(TALLY) .ci/may-be-ignored $(CARGO) test --workspace --locked --no-fail-fast
+	@ENGINE=$(CURDIR)/target/release/examples/oracle dataplane/examples/oracle/compare "$(ORACLE)" $(PACKETS) $(SEED)
+	@SIXWAY=$(CURDIR)/target/release/sixway SIXWAY_INSTRUCTIONS=$(CURDIR)/target/release/examples/instructions SIXWAY_TEST_BUDGET=$${SIXWAY_TEST_BUDGET:-100} \
+		$(TALLY) .ci/may-be-ignored $(CARGO) test $(WHOLE) --no-fail-fast
+
+test-fast: check ## what needs no optimised program, without the interop tests, and a tenth of the random cases
+	$(CARGO) test -q $(WHOLE) $(FAST) --no-run
+	@$(TALLY) .ci/may-be-ignored $(CARGO) test $(WHOLE) $(FAST) --no-fail-fast
 
 bench: deps ## figures beside their targets (needs root for the part on real packets)
 	@target/release/sixway-lab bench $(BENCH_FLAGS)
 
-instructions: ## instructions per packet, counted by valgrind; make instructions BASE=REV compares with a revision and fails above MOST=1.01
-	@CARGO="$(CARGO)" BASE="$(BASE)" MOST="$(MOST)" dataplane/examples/instructions/compare
+instructions: $(if $(RECORD),optimised) ## instructions per packet, counted by valgrind; BASE=REV compares with a revision and fails above MOST=1.01; RECORD=1 writes down what make test compares with
+	@CARGO="$(CARGO)" BASE="$(BASE)" MOST="$(MOST)" dataplane/examples/instructions/compare $(if $(RECORD),--record --binary target/release/examples/instructions)
 
 compare: ## nanoseconds per packet beside a revision, both run in turn on one CPU: make compare BASE=REV ROUNDS=11
 	@test -n "$(BASE)" || { echo "make compare BASE=revision" >&2; exit 2; }

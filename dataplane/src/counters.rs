@@ -1,7 +1,8 @@
-//! What the engine counts. Plain numbers, one set for each worker; whoever shows them adds the workers up.
+//! The counters of the engine: plain numbers, one set for each worker. Whoever shows them adds up the workers.
 
+use crate::direction::Direction;
 use crate::drop_reason::DropReason;
-use crate::mechanism::table::{Kind, Way};
+use crate::kind::Kind;
 
 macro_rules! counters {
     ($($(#[doc = $doc:literal])+ $field:ident = $name:literal,)+) => {
@@ -9,7 +10,7 @@ macro_rules! counters {
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Counters {
             $($(#[doc = $doc])+ pub $field: u64,)+
-            /// Frames that passed the mechanisms of a [`Kind`], by [`Way`].
+            /// Frames that passed the mechanisms of a [`Kind`], by [`Direction`].
             pub passed: [[u64; 2]; Kind::COUNT],
             /// Frames dropped, by [`DropReason`].
             pub dropped: [u64; DropReason::COUNT],
@@ -49,76 +50,75 @@ counters! {
     taken_over = "taken_over",
     /// Frames forwarded.
     forwarded = "forwarded",
-    /// Frames that became the gateway's own answer (echo replies, errors from inside tunnels for the senders).
+    /// Frames that became an answer of the gateway: echo replies, and errors from inside tunnels relayed to the senders.
     answered = "answered",
     /// Frames left to the host.
     punted = "punted",
-    /// Frames given to the gateway's own control protocols.
+    /// Frames passed to the gateway's own control protocols.
     to_control = "to_control",
     /// Frames handed over to other workers.
     handed_over = "handed_over",
-    /// Frames that were joined to another, and went on as one with it: fragments of a packet that was handed over, held or left to the host,
-    /// segments of a super-frame. What they were joined to is counted there as one.
+    /// Frames merged into another one, which is counted once: fragments of a packet that was handed over, held or left to the host, and segments
+    /// joined into a GSO packet.
     merged = "merged",
-    /// Frames held: fragments that wait for the rest of their packet (a gauge).
+    /// Frames held: fragments that wait for the rest of their packet, and stored SYNs (a gauge).
     held = "held",
-    /// Packets as a wire would carry them: a super-frame counts once for each of its segments, what was cut once for each piece.
+    /// Packets as on the wire: a GSO packet counts once for each segment, a fragmented packet once for each fragment.
     packets = "packets",
-    /// Octets of the frames and pieces forwarded, IP header included.
+    /// Octets forwarded, IP headers included.
     octets = "octets",
-    /// ICMP errors made.
+    /// ICMP errors sent.
     icmp_errors_made = "icmp_errors.made",
-    /// ICMP errors not made because of the rate limit.
+    /// ICMP errors suppressed by the rate limit.
     icmp_errors_limited = "icmp_errors.limited",
-    /// ICMP errors not made because the gateway has no address of that family.
-    icmp_errors_unsourced = "icmp_errors.unsourced",
-    /// TCP probes made: silent connections asked whether they live (RFC 6146 §3.5.2.2).
+    /// ICMP errors not sent because the gateway has no address of that family.
+    icmp_errors_no_source = "icmp_errors.no_source",
+    /// TCP probes sent to idle connections (RFC 6146 §3.5.2.2).
     tcp_probes_made = "tcp_probes.made",
-    /// Segments made: super-frames cut because their segments are too large for the next link, but may be fragmented.
+    /// Segments sent because the segments of a GSO packet exceed the MTU of the next link and may be fragmented.
     segments_made = "segments.made",
-    /// Fragments made.
+    /// Fragments sent.
     fragments_made = "fragments.made",
     /// Packets reassembled from fragments.
     reassembled = "fragments.reassembled",
-    /// Packets out of tunnels with a combination of ECN fields that nobody sends and that is always potentially dangerous, dropped ones
-    /// included (RFC 6040 §4.2, "(!!!)").
+    /// Decapsulated packets with an invalid, potentially dangerous combination of ECN fields, dropped ones included (RFC 6040 §4.2, "(!!!)").
     ecn_dangerous = "tunnels.ecn_dangerous",
-    /// Packets out of tunnels with a combination of ECN fields that nobody sends and that is possibly dangerous (RFC 6040 §4.2, "(!)").
+    /// Decapsulated packets with an unused, possibly dangerous combination of ECN fields (RFC 6040 §4.2, "(!)").
     ecn_possibly_dangerous = "tunnels.ecn_possibly_dangerous",
-    /// Errors from inside tunnels that taught what a path carries (RFC 4213 §3.2.2).
-    path_mtus_learnt = "tunnels.path_mtus.learnt",
-    /// Errors from inside tunnels that asked for less than a path carries at least (68 octets; 576 for IPv4 in IPv4, 1,280 for IPv6), or for more than
-    /// was thought (RFC 1191 §3).
+    /// ICMP errors from inside tunnels that lowered a path MTU (RFC 4213 §3.2.2).
+    path_mtus_learned = "tunnels.path_mtus.learned",
+    /// ICMP errors from inside tunnels with an implausible MTU: below the minimum (68 octets; 576 for IPv4 in IPv4; 1,280 for IPv6), or above the
+    /// known path MTU (RFC 1191 §3).
     path_mtus_refused = "tunnels.path_mtus.refused",
-    /// Errors from inside tunnels that were passed on to the senders (RFC 4213 §3.4, RFC 2473 §8).
+    /// ICMP errors from inside tunnels relayed to the senders (RFC 4213 §3.4, RFC 2473 §8).
     tunnel_errors_relayed = "tunnels.errors_relayed",
-    /// Frames joined to the super-frame of another.
-    super_frames_joined = "super_frames.joined",
-    /// Bindings made.
+    /// Frames joined into a GSO packet of another frame.
+    gso_joined = "gso.joined",
+    /// Bindings created.
     bindings_made = "nat64.bindings.made",
     /// Bindings ended.
     bindings_ended = "nat64.bindings.ended",
-    /// Sessions made.
+    /// Sessions created.
     sessions_made = "nat64.sessions.made",
     /// Sessions ended.
     sessions_ended = "nat64.sessions.ended",
-    /// Sessions that were given to the fast path.
+    /// Sessions offloaded to the fast path.
     flows_offloaded = "flows.offloaded",
-    /// Sessions that were ripe for the fast path and could not be given to it: it has no room, or too many are on their way.
+    /// Sessions that were due for the fast path and not offloaded: it is full, or too many sessions are being moved.
     flows_offload_refused = "flows.offload_refused",
-    /// Sessions that moved to the fast path without a quiet point, after half a second: packets may have overtaken one another.
-    flows_moved_unquietly = "flows.moved_unquietly",
-    /// Sessions taken back from the fast path, because of a SYN, FIN or RST or because they were silent.
-    flows_taken_back = "flows.taken_back",
-    /// Flows that the fast path carried on without a gateway, and that became sessions again.
+    /// Sessions moved to the fast path after half a second without an idle moment: packets may have been reordered.
+    flows_moved_busy = "flows.moved_busy",
+    /// Sessions withdrawn from the fast path because of a SYN, FIN or RST, or because they were idle.
+    flows_withdrawn = "flows.withdrawn",
+    /// Flows that the fast path forwarded while the gateway was down, and that became sessions again.
     flows_adopted = "flows.adopted",
 }
 
 impl Counters {
     /// A frame passed a mechanism.
     #[inline(always)]
-    pub const fn pass(&mut self, kind: Kind, way: Way) {
-        self.passed[kind as usize][way as usize] += 1;
+    pub const fn pass(&mut self, kind: Kind, direction: Direction) {
+        self.passed[kind as usize][direction as usize] += 1;
     }
 
     /// Frames that passed the mechanisms of a kind.
@@ -128,8 +128,22 @@ impl Counters {
 
     /// The counters of the mechanisms: name, what it counts, value.
     fn of_mechanisms(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
-        let ways = Kind::ALL.iter().flat_map(|kind| [(*kind, Way::In), (*kind, Way::Out)]);
-        ways.map(|(kind, way)| (kind.counter(way), kind.help(way), self.passed[kind as usize][way as usize]))
+        let directions = Kind::ALL.iter().flat_map(|kind| [(*kind, Direction::In), (*kind, Direction::Out)]);
+        directions.map(|(kind, direction)| {
+            (kind.counter(direction), kind.help(direction), self.passed[kind as usize][direction as usize])
+        })
+    }
+
+    /// Counts frames that are dropped. Nothing else raises these counters.
+    #[inline(always)]
+    pub const fn drop_frames(&mut self, reason: DropReason, frames: u64) {
+        self.dropped[reason as usize] += frames;
+    }
+
+    /// Counts frames that were held and are dropped.
+    pub const fn drop_held(&mut self, reason: DropReason, frames: u64) {
+        self.held = self.held.saturating_sub(frames);
+        self.drop_frames(reason, frames);
     }
 
     /// Frames dropped for any reason.
@@ -137,16 +151,32 @@ impl Counters {
         self.dropped.iter().sum()
     }
 
-    /// Whether every frame is accounted for: the house's third law.
+    /// Whether every frame is accounted for: the two sides of [`CONSERVATION`] are equal.
     pub fn frames_are_conserved(&self) -> bool {
-        self.received + self.taken_over
-            == self.forwarded
-                + self.answered
-                + self.punted
-                + self.to_control
-                + self.handed_over
-                + self.held
-                + self.merged
-                + self.dropped_total()
+        let [came, became] = CONSERVATION.map(|side| side.iter().map(|(_, count)| count(self)).sum::<u64>());
+        came == became
     }
+}
+
+/// A term of [`CONSERVATION`]: its name and its value.
+pub type Term = (&'static str, fn(&Counters) -> u64);
+
+/// Two sums of frames that are equal at any moment: those that came in, and what became of them.
+pub const CONSERVATION: [&[Term]; 2] = [
+    &[("received", |counters| counters.received), ("taken_over", |counters| counters.taken_over)],
+    &[
+        ("forwarded", |counters| counters.forwarded),
+        ("answered", |counters| counters.answered),
+        ("punted", |counters| counters.punted),
+        ("to_control", |counters| counters.to_control),
+        ("handed_over", |counters| counters.handed_over),
+        ("held", |counters| counters.held),
+        ("merged", |counters| counters.merged),
+        ("dropped", Counters::dropped_total),
+    ],
+];
+
+/// [`CONSERVATION`] as an equation of counters' names.
+pub fn conservation() -> String {
+    CONSERVATION.map(|side| side.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" + ")).join(" = ")
 }

@@ -1,8 +1,8 @@
-//! The one closed list of reasons for which a packet is dropped: the error type of everything that can fail per packet.
+//! Every reason for which a packet is dropped: the error type of all that can fail per packet.
 //!
-//! From this list come the enum, the counters, the metrics' help texts, the ICMP errors and the table in `docs/drops.md`.
+//! This list generates the enum, the counters, the metrics' help texts, the ICMP errors and the table in `docs/drops.md`.
 
-/// The ICMP error that a drop provokes, if the sender may be told (RFC 1812 §4.3.2.7, RFC 4443 §2.4 e).
+/// The ICMP error that a drop is answered with, if any (RFC 1812 §4.3.2.7, RFC 4443 §2.4 e).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// Type and code towards an IPv4 sender.
@@ -39,7 +39,7 @@ macro_rules! drop_reasons {
             /// Every reason, in the order of the list.
             pub const ALL: &[Self] = &[$(Self::$name,)+];
 
-            /// The reason's name: counter name and metric label.
+            /// The name of the reason: counter and metric label.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name),)+ }
             }
@@ -49,7 +49,7 @@ macro_rules! drop_reasons {
                 match self { $(Self::$name => concat!($($doc,)+).trim_ascii(),)+ }
             }
 
-            /// The ICMP error that tells the sender.
+            /// The ICMP error that the sender gets.
             pub const fn answer(self) -> Answer {
                 match self { $(Self::$name => answer!($($answer $(($t, $c))?)+),)+ }
             }
@@ -58,56 +58,56 @@ macro_rules! drop_reasons {
 }
 
 drop_reasons! {
-    // Parsing: what reaches us is no packet, or lies about its lengths.
-    /// Shorter than its headers, or than its header says.
+    // Parsing: not a packet, or its lengths are wrong.
+    /// The packet is shorter than its headers, or than its header says.
     Truncated => silent,
     /// Neither IPv4 nor IPv6.
     NotIp => silent,
-    /// The IPv4 header length or Total Length contradicts itself (RFC 1812 §5.2.2).
+    /// The IPv4 header length or Total Length is invalid (RFC 1812 §5.2.2).
     BadIpv4Length => silent,
     /// The IPv4 header checksum is wrong (RFC 1812 §5.2.2).
     BadIpv4Checksum => silent,
-    /// An IPv6 extension header is cut short, or there are too many of them (RFC 8200 §4).
+    /// An IPv6 extension header is truncated, or there are too many of them (RFC 8200 §4).
     BadExtensionHeader => silent,
-    /// The transport header is cut short (RFC 9293 §3.1, RFC 768).
+    /// The transport header is truncated (RFC 9293 §3.1, RFC 768).
     TransportTruncated => silent,
-    /// A super-frame whose description does not fit its octets.
-    BadSuperFrame => silent,
+    /// A GSO packet that does not match its description: another protocol, a fragment, or segments without data.
+    BadGso => silent,
     /// The buffer has no room in front for the headers to be added.
     NoHeadroom => silent,
 
     // Classification and source checks.
-    /// No mechanism owns the destination, and the gateway is no router for it.
+    /// No mechanism handles the destination.
     NoMechanism => icmpv4(3, 0) icmpv6(1, 0),
-    /// The source address is no host's: unspecified, loopback, multicast, broadcast, class E (RFC 1812 §5.3.7, RFC 4291 §2.5).
+    /// The source is not a unicast address: unspecified, loopback, multicast, broadcast, class E (RFC 1812 §5.3.7, RFC 4291 §2.5).
     MartianSource => silent,
-    /// The destination is multicast, loopback or unspecified: nothing that unicast translation carries (RFC 7915 §1.2).
+    /// The destination is multicast, loopback or unspecified (RFC 7915 §1.2).
     MartianDestination => silent,
     /// A packet to the gateway's own address that is not an echo request.
     ToGateway => icmpv4(3, 2) icmpv6(1, 4),
-    /// The hop limit ran out here (RFC 1812 §5.3.1, RFC 8200 §3).
+    /// The hop limit or TTL expired here (RFC 1812 §5.3.1, RFC 8200 §3).
     HopLimitExceeded => icmpv4(11, 0) icmpv6(3, 0),
-    /// The packet came back to the gateway more often than its mechanisms nest.
+    /// The packet passed the gateway more often than its mechanisms can nest.
     NestingLimit => silent,
     /// The ring to the worker that owns the packet is full.
     HandoverFull => silent,
 
     // Translation (RFC 7915).
-    /// An IPv4 source route that has not run out (RFC 7915 §4.1).
+    /// An IPv4 source route that is not exhausted (RFC 7915 §4.1).
     SourceRoute => icmpv4(3, 5),
-    /// A routing header with segments left (RFC 7915 §5.1); the error points at Segments Left.
+    /// A routing header with segments left (RFC 7915 §5.1). The error points at Segments Left.
     RoutingHeader => icmpv6(4, 0),
-    /// An extension header behind the Fragment header, which IPv4 cannot carry (RFC 7915 §5.1.1).
+    /// An extension header follows the Fragment header, which IPv4 cannot carry (RFC 7915 §5.1.1).
     ExtensionAfterFragment => icmpv6(1, 1),
-    /// The packet, translated or in its tunnel, is larger than the next link's MTU and may not be fragmented (RFC 7915 §4.1, §5.1; RFC 2473 §7).
+    /// The result is larger than the MTU of the next link or tunnel and may not be fragmented (RFC 7915 §4.1, §5.1; RFC 2473 §7).
     PacketTooBig => icmpv4(3, 4) icmpv6(2, 0),
-    /// The translated packet is larger than an IPv4 packet can be.
+    /// The translated packet exceeds the maximum size of an IPv4 packet.
     TooLongForIpv4 => silent,
-    /// A UDP packet without checksum, which the policy drops (RFC 7915 §4.5).
+    /// A UDP packet without checksum, dropped by policy (RFC 7915 §4.5).
     UdpChecksumZero => icmpv4(3, 13),
-    /// A fragment of a UDP packet without checksum, which a stateless translator cannot compute (RFC 7915 §4.5).
+    /// A fragment of a UDP packet without checksum: a stateless translator cannot compute it (RFC 7915 §4.5).
     UdpChecksumZeroFragment => icmpv4(3, 13),
-    /// A UDP length that contradicts the packet, so that no checksum can be computed (RFC 768).
+    /// The UDP length contradicts the packet, so the checksum cannot be computed (RFC 768).
     BadUdpLength => silent,
     /// The source address has no mapping (RFC 7915 §6, RFC 7757 §3.3, RFC 6296 §3.2).
     SourceUnmapped => icmpv4(3, 13) icmpv6(1, 1),
@@ -117,121 +117,119 @@ drop_reasons! {
     NonGlobalWithWellKnownPrefix => icmpv4(3, 13) icmpv6(1, 1),
     /// Octet u of an address under a prefix shorter than 96 bits is not zero (RFC 6052 §2.2).
     OctetUNotZero => silent,
-    /// The dynamic pool has no address left to give to a new host.
+    /// The dynamic pool has no free address for a new host.
     DynamicPoolEmpty => icmpv6(1, 3),
-    /// An ICMP message of a type that has no counterpart in the other family (RFC 7915 §4.2, §5.2), or to the gateway itself that is no echo request.
+    /// An ICMP message whose type has no counterpart in the other family (RFC 7915 §4.2, §5.2), or an ICMP query to the gateway itself that is not an
+    /// echo request.
     IcmpUntranslatable => silent,
-    /// A fragmented ICMP message, whose checksum cannot be translated (RFC 7915 §1.2).
+    /// A fragmented ICMP message: its checksum cannot be translated (RFC 7915 §1.2).
     IcmpFragment => silent,
-    /// An ICMP message whose checksum is wrong.
+    /// The ICMP checksum is wrong.
     BadIcmpChecksum => silent,
-    /// An ICMP error whose quoted packet cannot be read or translated (RFC 7915 §4.3, §5.3).
+    /// The packet quoted in an ICMP error cannot be read or translated (RFC 7915 §4.3, §5.3).
     QuoteUnusable => silent,
     /// An ICMP error about an ICMP error (RFC 7915 §4.3, RFC 6146 §3.4).
     QuoteIsIcmpError => silent,
-    /// IGMP is silently dropped (RFC 7915 §4.2).
+    /// IGMP, which is not translated (RFC 7915 §4.2).
     Igmp => silent,
-    /// A protocol that the other family would read as its own header.
+    /// A protocol number that the other family would read as one of its own headers.
     ProtocolUntranslatable => silent,
 
-    /// An address to be translated by NPTv6 whose interface identifier is all zeros (RFC 6296 §3.7); the error points at it.
+    /// NPTv6 cannot translate an address whose interface identifier is all zeros (RFC 6296 §3.7). The error points at the address.
     ZeroInterfaceIdentifier => icmpv6(4, 0),
 
     // Tunnels (RFC 4213).
-    /// A tunnel packet between two addresses that no tunnel has for its ends (RFC 4213 §3.6), or of a family that the tunnel has no prefix of.
+    /// No tunnel is configured between these two outer addresses (RFC 4213 §3.6), or the tunnel does not carry this IP version.
     NoTunnel => silent,
-    /// A packet in a tunnel from or to an address of this host, or from or to an IPv6 address in which one stands, or from
-    /// one relay to another: it would run in a circle (RFC 6324 §3, RFC 5969 §12). Or an IPv4 tunnel packet of this host that is routed into a further
-    /// tunnel (RFC 2003 §3.2), as when its remote end is routed into the device.
+    /// The packet would loop: it enters a tunnel from or to an address of this host, embeds one, goes from one relay to another (RFC 6324 §3, RFC
+    /// 5969 §12), or it is an IPv4 tunnel packet of this host that is routed into another tunnel (RFC 2003 §3.2), for example because its remote end
+    /// is routed into the device.
     TunnelLoop => silent,
-    /// What the outer header says is inside is not there: another IP version, or nothing (RFC 4213 §3.6).
+    /// The inner packet is missing, or its IP version is not the one that the outer header announces (RFC 4213 §3.6).
     InnerNotIpv6 => silent,
-    /// The outer IPv4 source is not the one embedded in the inner IPv6 source (RFC 3964 §5.2, RFC 5969 §9.2, RFC 5214 §7.3).
+    /// The outer IPv4 source is not the address embedded in the inner IPv6 source (RFC 3964 §5.2, RFC 5969 §9.2, RFC 5214 §7.3).
     SpoofedEmbeddedSource => silent,
-    /// An IPv4 address embedded in an IPv6 one is no host's: networks 0 and 127, multicast, class E, or the broadcast address of
-    /// an attached network (RFC 3964 §5.3.1).
+    /// The IPv4 address embedded in an IPv6 address is not unicast: networks 0 and 127, multicast, class E, or the broadcast address of an attached
+    /// network (RFC 3964 §5.3.1).
     EmbeddedNotUnicast => silent,
-    /// An IPv4 address embedded in an IPv6 one is private, shared or link-local, and means nothing where the tunnel goes
-    /// (RFC 3056 §9, RFC 3964 §5.3.1).
+    /// The IPv4 address embedded in an IPv6 address is private, shared or link-local and not reachable through this tunnel (RFC 3056 §9, RFC 3964
+    /// §5.3.1).
     EmbeddedNotPublic => silent,
-    /// An inner source that is not the tunnel's own kind, from an outer source that is none of its relays, border relays or
-    /// routers (RFC 3964 §5.2, RFC 5969 §9.2, RFC 5214 §7.3).
+    /// The inner source is outside the tunnel's prefix, and the outer source is not one of its relays, border relays or routers (RFC 3964 §5.2, RFC
+    /// 5969 §9.2, RFC 5214 §7.3).
     SourceNotRelay => silent,
-    /// An inner source that is not behind the tunnel's remote end: spoofed, of this side, or the gateway's own address (RFC 4213 §3.6, RFC 5969
-    /// §9.2).
+    /// The inner source is not behind the tunnel's remote end: spoofed, from this side, or the gateway's own address (RFC 4213 §3.6, RFC 5969 §9.2).
     SourceNotInTunnel => silent,
-    /// An inner destination outside the site at which the tunnel ends (RFC 3964 §3.1, RFC 5969 §9.2).
+    /// The inner destination is outside the site at this end of the tunnel (RFC 3964 §3.1, RFC 5969 §9.2).
     DestinationNotInSite => silent,
-    /// A packet from one 6to4 site to another through a relay, which the two do not need (RFC 3964 §3.2, §4.2).
+    /// A packet between two 6to4 sites through a relay, which they do not need (RFC 3964 §3.2, §4.2).
     BetweenSites => silent,
-    /// A packet into a tunnel whose source the other end would refuse, for it is not one of this site's (RFC 3964 §5.1,
-    /// RFC 5969 §9.2).
+    /// A packet into a tunnel whose source is outside this site: the remote end would drop it (RFC 3964 §5.1, RFC 5969 §9.2).
     SourceNotOfSite => silent,
-    /// A native destination, and no relay, border relay or router is known that would take the packet there.
+    /// The destination is native IPv6, and no relay, border relay or router is known that forwards it.
     NoRelay => icmpv6(1, 0),
-    /// No IPv4 address stands in a destination on the tunnel's link, or none that may be there (RFC 5214 §7.1, RFC 6324 §3.1.2).
+    /// The destination on the tunnel's link embeds no IPv4 address, or an invalid one (RFC 5214 §7.1, RFC 6324 §3.1.2).
     NoLocator => icmpv6(1, 3),
-    /// The other end of the tunnel has not yet been heard of.
+    /// The tunnel's remote end is not known yet.
     NoRemote => icmpv4(3, 1) icmpv6(1, 3),
-    /// A packet that fits the tunnel only in fragments, which the operator forbids. A smaller MTU would not help the sender (RFC 8200 §5), or
-    /// it did not set DF.
+    /// The packet would fit the tunnel only in fragments, which the configuration forbids. A smaller MTU would not help the sender (RFC 8200 §5), or
+    /// the sender did not set DF.
     OuterTooBig => icmpv4(3, 1) icmpv6(1, 3),
-    /// A packet that may enter no further tunnel, by the Tunnel Encapsulation Limit that it bears (RFC 2473 §4.1.1).
+    /// The Tunnel Encapsulation Limit of the packet forbids another tunnel (RFC 2473 §4.1.1).
     EncapsulationLimit => icmpv6(4, 0),
     /// An ICMP error from inside a tunnel about a packet that was not sent through it (RFC 4213 §3.4).
-    ErrorAboutNothingSent => silent,
+    ErrorNotForTunnel => silent,
 
-    /// The outer header tells of congestion, and the transport inside would not hear of it (RFC 6040 §4.2).
+    /// The outer header reports congestion, and the inner transport does not support ECN (RFC 6040 §4.2).
     InnerNotEct => silent,
-    /// An ICMP error from inside a tunnel that no sender can or need be told of: too little is quoted, it is about an ICMP error,
-    /// or it concerns the tunnel alone (RFC 4213 §3.4). What it tells of the path is learnt all the same.
-    ErrorForTunnelAlone => silent,
+    /// An ICMP error from inside a tunnel that cannot or need not be relayed to a sender: it quotes too little, is about an ICMP error, or concerns
+    /// only the tunnel (RFC 4213 §3.4). The path MTU in it is still used.
+    ErrorNotRelayable => silent,
 
-    // NATs (RFC 6146, RFC 4787, RFC 6888). RFC 6888 REQ-11 B: whom no mapping can be made for is told code 1, Host Unreachable.
+    // NATs (RFC 6146, RFC 4787, RFC 6888). RFC 6888 REQ-11 B: where no mapping can be created, the answer is code 1, Host Unreachable.
     /// A protocol other than TCP, UDP and ICMP (RFC 6146 §3.4).
     ProtocolUnsupported => icmpv4(3, 2) icmpv6(1, 4),
     /// An IPv6 source under the prefix of one of the gateway's NAT64s: a hairpinning loop (RFC 6146 §3.5).
     SourceInTranslationPrefix => silent,
-    /// An IPv4 source out of the NAT64's own pool, from outside: nobody there has it, and hairpins turn around within.
+    /// A packet from outside whose IPv4 source is in the NAT64's own pool: spoofed.
     SourceInPool => silent,
-    /// No binding for this outside address and port, and none may be made from outside (RFC 6146 §3.5.1).
+    /// No binding for this outside address and port, and none may be created from outside (RFC 6146 §3.5.1).
     NoBinding => icmpv4(3, 1),
-    /// No session that lets this remote address in (RFC 6146 §3.5.1, address-dependent filtering).
+    /// No session admits this remote address (RFC 6146 §3.5.1, address-dependent filtering).
     Filtered => icmpv4(3, 13),
-    /// A TCP packet, not a SYN, that belongs to no session (RFC 6146 §3.5.2.2).
+    /// A TCP packet without session that is not a SYN (RFC 6146 §3.5.2.2).
     NoSession => silent,
-    /// An inbound SYN without binding, stored to see whether it is a simultaneous open (RFC 6146 §3.5.2.2), or refused for
-    /// want of room.
+    /// An inbound SYN without binding: it was stored in case of a simultaneous open and not answered in time (RFC 6146 §3.5.2.2), or there was no
+    /// room to store it.
     InboundSyn => icmpv4(3, 3),
-    /// A packet from outside of a connection whose SYN is stored, waiting for a SYN from inside (RFC 6146 §3.5.2.2, V4 INIT).
+    /// A packet from outside on a connection whose SYN is stored and waits for a SYN from inside (RFC 6146 §3.5.2.2, V4 INIT).
     SynAwaitsInside => silent,
-    /// The pool has no port left for a new binding (RFC 6146 §3.5.1.1, RFC 6888 REQ-11).
+    /// The pool has no free port for a new binding (RFC 6146 §3.5.1.1, RFC 6888 REQ-11).
     PortPoolEmpty => icmpv4(3, 1) icmpv6(1, 3),
-    /// The sender's network (an IPv6 /64) or IPv4 address has as many bindings, or addresses of the dynamic pool, as one subscriber
-    /// may have (RFC 6888 REQ-4, REQ-11).
+    /// The sender's network (an IPv6 /64) or IPv4 address has reached the limit of bindings, or of dynamic pool addresses, per subscriber (RFC 6888
+    /// REQ-4, REQ-11).
     SubscriberLimit => icmpv4(3, 1) icmpv6(1, 3),
-    /// The table of bindings is full; live ones are never evicted.
+    /// The table of bindings is full. Live bindings are never evicted.
     BindingTableFull => icmpv4(3, 1) icmpv6(1, 3),
-    /// The table of sessions is full; live ones are never evicted.
+    /// The table of sessions is full. Live sessions are never evicted.
     SessionTableFull => icmpv4(3, 1) icmpv6(1, 3),
-    /// Packets from outside made three quarters of all sessions that there may be: the rest is kept for hosts inside
-    /// (RFC 6146 §3.5.1, §5.3).
+    /// Packets from outside created three quarters of the maximum number of sessions. The rest is reserved for inside hosts (RFC 6146 §3.5.1, §5.3).
     OutsideSessionsFull => icmpv4(3, 1) icmpv6(1, 3),
-    /// An ICMP error about a packet that belongs to no session.
+    /// An ICMP error about a packet without session.
     NoSessionForError => silent,
 
     // Fragments.
-    /// A fragment that contradicts those before it: overlapping, or beyond the end (RFC 5722 §4, RFC 3128).
+    /// A fragment that overlaps an earlier one or exceeds the packet (RFC 5722 §4, RFC 3128).
     FragmentOverlap => silent,
-    /// A fragment that was held already (RFC 8200 §4.5); its packet is not harmed.
+    /// A duplicate of a fragment that is held (RFC 8200 §4.5). Its packet is not affected.
     FragmentDuplicate => silent,
-    /// A fragment whose length or offset no packet can have, or a first fragment too short for its transport header.
+    /// A fragment with an invalid length or offset, or a first fragment too short for the transport header.
     BadFragment => silent,
-    /// The memory for fragments is used up.
+    /// The memory for fragments is exhausted.
     FragmentMemory => silent,
-    /// Fragments whose packet did not become complete in time (RFC 6146 §4, FRAGMENT_MIN).
+    /// Reassembly timed out (RFC 6146 §4, FRAGMENT_MIN).
     FragmentTimeout => icmpv4(11, 1) icmpv6(3, 1),
-    /// More frames to send beside the batch than the outbox holds.
+    /// The outbox has no room for more frames.
     OutboxFull => silent,
 }
 

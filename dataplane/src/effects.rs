@@ -1,4 +1,4 @@
-//! What a mechanism causes besides its decision: what it counts, packets that leave next to the packet, and what a
+//! The effects of a mechanism in addition to its decision: counters, packets that it generates, and what a
 //! decision refers to.
 
 use crate::counters::Counters;
@@ -9,37 +9,37 @@ use arrayvec::ArrayVec;
 /// Outer headers of a stride, and quoted packets: one for each of its packets.
 const SCRATCH: usize = 64;
 
-/// Packets and messages that wait until they are sent; further ones are lost, as any packet may be.
-const MOST_BESIDE: usize = 256;
+/// Maximum number of generated packets that wait to be sent; further ones are lost.
+const MAX_GENERATED: usize = 256;
 
-/// What leaves next to the packets.
+/// A packet that the gateway generates.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Beside {
-    /// A packet that asks a silent connection whether it lives.
+pub enum Generated {
+    /// A probe of a silent connection.
     Probe(Box<[u8]>),
-    /// A packet that was held is dropped for this reason, and its sender is told. It is counted already. Its octets may be cut short.
+    /// An ICMP error about a held packet that was dropped for this reason and is counted already. Its octets may be truncated.
     Answer(DropReason, Box<[u8]>),
 }
 
-/// What mechanisms cause.
+/// The effects of mechanisms.
 #[derive(Debug, Default)]
 pub struct Effects {
-    /// What is counted.
+    /// The counters.
     pub counters: Counters,
     outers: ArrayVec<Outer, SCRATCH>,
     quoted: ArrayVec<Quoted, SCRATCH>,
-    beside: Vec<Beside>,
+    generated: Vec<Generated>,
 }
 
 impl Effects {
-    /// Nothing is referred to any more: a new stride begins.
+    /// A new stride begins: forgets what earlier decisions refer to.
     #[inline(always)]
     pub(crate) fn begin(&mut self) {
         self.outers.clear();
         self.quoted.clear();
     }
 
-    /// Keeps an outer header for a decision. Of a stride's packets each has room for one, and so has each pass of a packet by itself;
+    /// Keeps an outer header for a decision. Each packet of a stride has room for one, and so has each pass of a packet that is processed alone;
     /// beyond that the last one is overwritten.
     #[inline(always)]
     pub fn outer(&mut self, outer: Outer) -> OuterIndex {
@@ -70,22 +70,22 @@ impl Effects {
         self.quoted.get(usize::from(index.0)).copied()
     }
 
-    /// Sends something next to the packets, if there is room.
+    /// Queues a generated packet, if there is room.
     #[cold]
-    pub fn send(&mut self, beside: Beside) {
-        if self.beside.len() < MOST_BESIDE {
-            self.beside.push(beside);
+    pub fn send(&mut self, generated: Generated) {
+        if self.generated.len() < MAX_GENERATED {
+            self.generated.push(generated);
         }
     }
 
-    /// Whether anything waits to be sent.
+    /// Whether generated packets wait to be sent.
     #[inline(always)]
-    pub fn has_beside(&self) -> bool {
-        !self.beside.is_empty()
+    pub fn has_generated(&self) -> bool {
+        !self.generated.is_empty()
     }
 
-    /// What waits to be sent.
-    pub fn take_beside(&mut self) -> Vec<Beside> {
-        core::mem::take(&mut self.beside)
+    /// The generated packets that wait to be sent.
+    pub fn take_generated(&mut self) -> Vec<Generated> {
+        core::mem::take(&mut self.generated)
     }
 }

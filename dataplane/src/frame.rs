@@ -1,11 +1,13 @@
 //! One whole IP packet in a buffer with room to grow at the front, as links and the engine hand it to one another.
 //!
-//! A frame may be a super-frame: one set of headers for many TCP or UDP segments, which the kernel (or a network card)
+//! A frame may be a GSO packet: one set of headers for many TCP or UDP segments, which the kernel (or a network card)
 //! cuts or joins. Its transport checksum may be unfinished, holding only the sum of the pseudo-header.
 
 use crate::drop_reason::DropReason;
 use crate::verdict::Verdict;
 use core::ops::Range;
+use sixway_wire::protocol::{TCP, UDP};
+use sixway_wire::{TCP_HEADER, UDP_HEADER};
 
 /// Octets kept free in front of a received packet: translation and encapsulation grow headers (20 octets from IPv4 to
 /// IPv6, 8 for a Fragment header, 40 for an outer IPv6 header), and a link may put its own header there.
@@ -14,18 +16,41 @@ pub const HEADROOM: usize = 128;
 /// The largest packet: an IPv6 header with a full 16-bit Payload Length.
 pub const MAX_PACKET: usize = 40 + 65_535;
 
-/// Which transport protocol's segments a super-frame holds.
+/// Which transport protocol's segments a GSO packet holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentKind {
     /// TCP segmentation offload (TSO, GRO).
     Tcp,
-    /// TCP whose CWR flag may stand on the first segment only (the virtio ECN bit).
+    /// TCP whose CWR flag is set on the first segment only (the virtio ECN bit).
     TcpEcn,
     /// UDP segmentation offload (USO).
     Udp,
 }
 
-/// How a super-frame is to be cut: payload octets a segment, and of what protocol.
+impl SegmentKind {
+    /// Whether packets of that protocol are segmented this way.
+    #[inline]
+    pub const fn is_of(self, protocol: u8) -> bool {
+        match self {
+            Self::Tcp | Self::TcpEcn => protocol == TCP,
+            Self::Udp => protocol == UDP,
+        }
+    }
+
+    /// Octets of the transport header at the start of `data`; `None` where it is cut short.
+    #[inline]
+    pub fn header_length(self, data: &[u8]) -> Option<usize> {
+        let length = match self {
+            Self::Udp => UDP_HEADER,
+            Self::Tcp | Self::TcpEcn => {
+                Some(usize::from(data.get(12)? >> 4) * 4).filter(|length| *length >= TCP_HEADER)?
+            }
+        };
+        (length <= data.len()).then_some(length)
+    }
+}
+
+/// How a GSO packet is segmented: payload octets of a segment, and the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segments {
     /// Payload octets in each segment but the last; never zero.
@@ -37,7 +62,7 @@ pub struct Segments {
 /// The state of the transport checksum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checksum {
-    /// It is what the sender wrote.
+    /// The checksum is complete.
     #[default]
     Complete,
     /// The field holds the folded sum of the pseudo-header; whoever sends the packet on a wire finishes it
@@ -45,12 +70,12 @@ pub enum Checksum {
     Partial,
 }
 
-/// What a link knows of a frame beside its octets.
+/// What a link knows about a frame in addition to its octets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offload {
     /// The state of the transport checksum.
     pub checksum: Checksum,
-    /// `Some` for a super-frame.
+    /// `Some` for a GSO packet.
     pub segments: Option<Segments>,
     /// Octets from the start of the packet to its transport header. The engine sets it on what it forwards, so that a
     /// link can tell the kernel where to finish the checksum; links need not set it on what they receive.
@@ -83,11 +108,11 @@ pub struct Frame {
     end: usize,
     /// Segmentation and checksum state.
     pub offload: Offload,
-    /// What became of the frame; the engine writes it.
+    /// The verdict; the engine writes it.
     pub verdict: Verdict,
     /// How many mechanisms it has passed; not zero for a frame that another worker handed over on the way.
     pub passes: u8,
-    /// Which frames of the outbox were made of it, to be sent at its place among the others; the engine writes it.
+    /// Which frames of the outbox it became, to be sent at its place among the others; the engine writes it.
     pub pieces: Range<u16>,
     /// Where it came in; the link writes it, and it stays until the next packet.
     pub ingress: Ingress,
@@ -96,8 +121,8 @@ pub struct Frame {
 impl Frame {
     /// An empty frame with room for a packet of `capacity` octets behind [`HEADROOM`].
     ///
-    /// Frames of a batch should not all begin at the same offset of a page, or their headers push one another out of the
-    /// cache. glibc's allocator sees to it for [`MAX_PACKET`].
+    /// Frames of a batch should not all begin at the same offset of a page, or their headers evict one another from the
+    /// cache. With [`MAX_PACKET`] glibc's allocator avoids that.
     pub fn with_capacity(capacity: usize) -> Self {
         Self {
             buffer: vec![0; HEADROOM + capacity].into_boxed_slice(),
@@ -217,7 +242,7 @@ impl Frame {
         (self.verdict, self.passes, self.ingress) = (other.verdict, other.passes, other.ingress);
     }
 
-    /// Number of packets on the wire: 1, or a super-frame's segments. `behind` octets from `transport_at` on are its transport
+    /// Number of packets on the wire: 1, or a GSO packet's segments. `behind` octets from `transport_at` on are its transport
     /// header and its payload.
     #[inline]
     pub fn segment_count(&self, transport_at: usize, behind: usize) -> u32 {

@@ -8,7 +8,7 @@ use core::time::Duration;
 pub struct Instant(pub u64);
 
 impl Instant {
-    /// The instant so many seconds after the epoch.
+    /// The instant `seconds` after the epoch.
     pub const fn from_secs(seconds: u64) -> Self {
         Self(seconds * 1_000_000_000)
     }

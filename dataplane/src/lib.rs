@@ -1,24 +1,28 @@
 //! The gateway's core: a batch of packets in, a verdict for each out.
 //!
 //! It does no I/O, reads no clock and no random source: `now` is an argument, the seed comes in through `new`.
-//! The path of a packet is `engine`; what it is made of stands beside it.
+//! The path of a packet is `engine`; the other modules are its parts.
 
 extern crate alloc;
 
 pub mod classify;
 pub mod counters;
+pub mod direction;
 pub mod drop_reason;
 pub mod effects;
 pub mod engine;
 pub mod fragment;
 pub mod frame;
+pub mod identity;
 pub mod instant;
+pub mod kind;
 pub mod limits;
 pub mod mechanism;
 pub mod nat;
-pub mod offload;
+pub mod outbox;
 pub mod parse;
 pub mod rewrite;
+pub mod source_check;
 pub mod translate;
 pub mod tunnel;
 pub mod verdict;
@@ -31,6 +35,6 @@ pub use drop_reason::DropReason;
 pub use frame::{Checksum, Frame, Offload, SegmentKind, Segments};
 pub use instant::Instant;
 pub use limits::Limits;
-pub use verdict::{
-    Action, Decision, Edit, MechanismId, Next, Outbox, Outer, PolicyId, Quoted, Verdict, WorkerId,
-};
+pub use nat::offload;
+pub use outbox::Outbox;
+pub use verdict::{Action, Decision, Edit, MechanismId, Next, Outer, PolicyId, Quoted, Verdict, WorkerId};

@@ -2,18 +2,16 @@
 //! its [`Action`] in place, and the frame leaves the engine with a [`Verdict`].
 
 use crate::drop_reason::DropReason;
-use crate::frame::Frame;
-use crate::mechanism::table::Kind;
+use crate::kind::Kind;
 use core::net::{Ipv4Addr, Ipv6Addr};
-use core::ops::Range;
 use sixway_wire::{Endpoint4, Endpoint6};
 
 /// What to do with a packet's headers, in this order. One fixed shape, executed in one pass by `rewrite` in Rust (and by a kernel fast path).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Action {
-    /// The outer header goes, by the policy of this tunnel.
+    /// Remove the outer header, by the policy of this tunnel.
     pub decap: Option<PolicyId>,
-    /// The header is translated or renumbered.
+    /// Translate or renumber the header.
     pub edit: Option<Edit>,
     /// The policy that the edit follows.
     pub policy: PolicyId,
@@ -76,11 +74,11 @@ pub struct Encap {
     pub policy: PolicyId,
 }
 
-/// Place of an outer header in [`crate::effects::Effects`].
+/// Index of an outer header in [`crate::effects::Effects`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OuterIndex(pub(crate) u8);
 
-/// Place of the endpoints of a quoted packet in [`crate::effects::Effects`].
+/// Index of the endpoints of a quoted packet in [`crate::effects::Effects`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuotedIndex(pub(crate) u8);
 
@@ -134,14 +132,14 @@ pub enum Quoted {
     },
 }
 
-/// A mechanism of an engine: its kind, and its place among those of its kind.
+/// A mechanism of an engine: its kind, and its index among those of its kind.
 // `kind` first: in a `Result` the drop reason then shares no octet with `index`, which is written in one store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(C)]
 pub struct MechanismId {
     /// Its kind.
     pub kind: Kind,
-    /// Its place among them.
+    /// Its index among them.
     pub index: u16,
 }
 
@@ -196,16 +194,15 @@ impl Decision {
         Self { action, quoted: None, next: Next::Leave }
     }
 
-    /// The packet stays as it is: it was stored, or is control's.
+    /// The packet is not changed: it was stored, or goes to control.
     pub const fn keep(next: Next) -> Self {
         let action = Action { decap: None, edit: None, policy: PolicyId(0), encap: None };
         Self { action, quoted: None, next }
     }
 }
 
-/// What became of a frame. Every received frame has exactly one at the end, so that frames are conserved:
-/// received + taken over = forwarded + answered + punted + to control + handed over + dropped + held. Fragments that were joined
-/// share the fate of their packet.
+/// What became of a frame. Every received frame has exactly one at the end, so that frames are conserved
+/// ([`crate::counters::CONSERVATION`]). Fragments share the verdict of their packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The engine has not seen it.
@@ -216,19 +213,19 @@ pub enum Verdict {
     Answered,
     /// It is for the gateway's own control protocols (neighbour discovery over ISATAP); its buffer is what was received.
     Control,
-    /// It is the host's own business (its own MLD or router solicitation on our device): leave it alone.
+    /// It is for the host (its own MLD or router solicitation on our device): leave it to the kernel.
     Punted,
-    /// It was forwarded as fragments or segments, or became an answer that is sent as fragments. They stand in the outbox; its
+    /// It was forwarded as fragments or segments, or became an answer that is sent as fragments. They are in the outbox; its
     /// own buffer is spent.
     InPieces,
-    /// It was the last fragment of a packet that is complete; the packet stands in the outbox, or was dropped and counted. Or it was
-    /// joined to a super-frame that stands in another frame of the batch.
+    /// It was the last fragment of a packet that is complete; the packet is in the outbox, or was dropped and counted. Or it was
+    /// joined to a GSO packet in another frame of the batch.
     Merged,
-    /// It belongs to another worker; its buffer is as far as this worker went.
+    /// It belongs to another worker. Its buffer holds what this worker has made of it.
     HandOver(WorkerId),
-    /// It is gone, and counted.
+    /// It was dropped and counted.
     Dropped(DropReason),
-    /// Its octets wait in the engine (a fragment before its first).
+    /// The engine keeps its octets: a fragment that waits for others, or a stored SYN.
     Held,
 }
 
@@ -242,70 +239,3 @@ impl Verdict {
 /// Number of a worker, from zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkerId(pub u8);
-
-/// What leaves beside the packets themselves: fragments, ICMP errors, released packets. Bounded; buffers are reused.
-pub struct Outbox {
-    frames: Vec<Frame>,
-    used: usize,
-    capacity: usize,
-}
-
-impl Outbox {
-    /// An outbox for at most `capacity` frames at a time; never more than 65,535, so that [`Frame::pieces`] can number them.
-    pub fn new(capacity: usize) -> Self {
-        Self { frames: Vec::new(), used: 0, capacity: capacity.min(u16::MAX.into()) }
-    }
-
-    /// A fresh frame at the end with room for a packet of `length` octets, or [`DropReason::OutboxFull`].
-    pub fn push(&mut self, length: usize) -> Result<&mut Frame, DropReason> {
-        if self.used == self.capacity {
-            return Err(DropReason::OutboxFull);
-        }
-        if self.used == self.frames.len() {
-            self.frames.push(Frame::with_capacity(length.max(2_048)));
-        }
-        let frame = &mut self.frames[self.used];
-        if frame.space().len() < length {
-            *frame = Frame::with_capacity(length);
-        }
-        frame.received(length, Default::default());
-        frame.verdict = Verdict::Forward;
-        self.used += 1;
-        Ok(&mut self.frames[self.used - 1])
-    }
-
-    /// How many more frames fit.
-    pub fn room(&self) -> usize {
-        self.capacity - self.used
-    }
-
-    /// Takes back the frames pushed since the outbox held `length` of them: what they belonged to was refused.
-    pub fn shorten(&mut self, length: usize) {
-        self.used = self.used.min(length);
-    }
-
-    /// The numbers of the frames pushed since the outbox held `length` of them: what becomes a frame's [`Frame::pieces`].
-    pub fn since(&self, length: usize) -> Range<u16> {
-        length as u16..self.used as u16
-    }
-
-    /// The frames to send, in order.
-    pub fn frames(&mut self) -> &mut [Frame] {
-        &mut self.frames[..self.used]
-    }
-
-    /// How many frames wait.
-    pub fn len(&self) -> usize {
-        self.used
-    }
-
-    /// Whether nothing waits.
-    pub fn is_empty(&self) -> bool {
-        self.used == 0
-    }
-
-    /// Forgets the frames; their buffers are kept for reuse.
-    pub fn clear(&mut self) {
-        self.used = 0;
-    }
-}

@@ -1,8 +1,8 @@
 //! A new process goes on where another one stopped: what the fast path carries, what was handed over, and which ports are not given.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::fast_path::{Fate, MemoryFastPath};
+use crate::support::{Gateway, v4, v6};
 use sixway_dataplane::engine::EngineConfig;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
@@ -16,8 +16,6 @@ use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use support::fast_path::{Fate, MemoryFastPath};
-use support::{Gateway, v4, v6};
 
 const HOST: &str = "2001:db8:1::1";
 const SERVER: &str = "203.0.113.2";

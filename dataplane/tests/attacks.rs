@@ -1,8 +1,7 @@
 //! What a hostile neighbour sends: forged sources, forged quotes, floods.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Build, Gateway, gateway, icmp6, nat64, siit, v4, v6};
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
 use sixway_dataplane::nat::{Filtering, Inside, NatProtocol, Outside, StaticBinding};
@@ -10,7 +9,6 @@ use sixway_dataplane::{DropReason, Verdict};
 use sixway_wire::checksum::{Sum, update};
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::time::Duration;
-use support::{Build, Gateway, gateway, icmp6, nat64, siit, v4, v6};
 
 const HOST: &str = "2001:db8:1::1";
 const OTHER: &str = "2001:db8:1::2";

@@ -1,19 +1,18 @@
 //! Port blocks that move between workers: a lone host has the ports of all, nobody loses what is in use, and nobody is left without.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{v4, v6};
 use proptest::prelude::*;
 use sixway_dataplane::engine::{Engine, EngineConfig};
 use sixway_dataplane::nat::{
     BindingRow, BlockMove, Inside, NatProtocol, Outside, PORTS_PER_BLOCK, Selection, StaticBinding,
 };
 use sixway_dataplane::{Frame, Instant, Outbox, Verdict, WorkerId};
+use sixway_trial::budget;
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv6Addr;
 use std::ops::RangeInclusive;
-use support::{v4, v6};
 
 const SERVER: &str = "203.0.113.2";
 const SERVER6: &str = "64:ff9b::203.0.113.2";
@@ -391,7 +390,7 @@ fn check(gateway: &mut Workers) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(budget(48)))]
 
     /// Hosts open and end flows, workers ask for blocks, and messages arrive in any order between senders: no port is ever owned by two
     /// workers, and when all messages have arrived everyone knows the same.

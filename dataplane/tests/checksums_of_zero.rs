@@ -1,12 +1,10 @@
 //! A computed checksum of zero is sent as all ones where zero says that there is none (RFC 768, RFC 3828 §3.1), and as zero elsewhere: in
 //! packets, in those whose checksum a network card would have finished, and in those that ICMP errors quote.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::super_frame::unfinished;
+use crate::support::{Build, Gateway, eam, icmp4, icmp6, v4, v6};
 use sixway_dataplane::{Checksum, Offload};
-use support::super_frame::unfinished;
-use support::{Build, Gateway, eam, icmp4, icmp6, v4, v6};
 
 const HOST4: &str = "198.51.100.9";
 const HOST6: &str = "2001:db8:1::1";

@@ -1,12 +1,10 @@
 //! Configured tunnels (RFC 4213).
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::super_frame::{described, on_the_wire, unfinished};
+use crate::support::{Gateway, checksum_is_right, configured, icmp6, in_ipv4, v6};
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::{Checksum, SegmentKind};
-use support::super_frame::{described, on_the_wire, unfinished};
-use support::{Gateway, checksum_is_right, configured, icmp6, in_ipv4, v6};
 
 const LOCAL: &str = "192.0.2.9";
 const REMOTE: &str = "198.51.100.7";

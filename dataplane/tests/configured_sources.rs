@@ -1,12 +1,10 @@
 //! Configured tunnels (RFC 4213 §3.6, §4, §5): whose packets are taken, and what is neighbour discovery between the ends.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Build, Gateway, configured, icmp4, icmp6, in_ipv4, tunnelling, v4, v6};
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::mechanism::configured::{ConfiguredConfig, ConfiguredFault};
 use sixway_dataplane::{DropReason, Verdict};
-use support::{Build, Gateway, configured, icmp4, icmp6, in_ipv4, tunnelling, v4, v6};
 
 const LOCAL: &str = "192.0.2.9";
 const REMOTE: &str = "198.51.100.7";
@@ -175,7 +173,7 @@ fn an_icmp_error_must_quote_a_packet_that_went_through_the_tunnel() {
     ] {
         let quote = in_ipv4(source, destination, inner).octets();
         let error = v4("203.0.113.1", LOCAL).icmp(icmp4(3, 1, [0; 4], &quote));
-        tunnel().refuses(error, DropReason::ErrorAboutNothingSent);
+        tunnel().refuses(error, DropReason::ErrorNotForTunnel);
     }
 }
 

@@ -3,7 +3,6 @@
 //! A row is `| clause | requirement | mark | tests or why not |`; a test is named by its file and its name, as in
 //! `dataplane/tests/siit.rs::a_packet_is_translated`; an interop test by the name in its list.
 #![allow(clippy::disallowed_methods, reason = "the pages and the sources are files")]
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,10 +1,9 @@
 //! Every reason to drop a packet, provoked: it is counted, and the sender is told what the list says, or nothing.
 //!
 //! The `match` has no default arm: who adds a reason says here how it comes about.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Build, Gateway, eam, icmp4, icmp6, in_ipv4, siit, tunnelling, v4, v6};
 use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
 use sixway_dataplane::frame::HEADROOM;
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
@@ -21,7 +20,6 @@ use sixway_dataplane::translate::{Policy, UdpZeroChecksum};
 use sixway_dataplane::tunnel::{OuterFragments, TunnelPolicy};
 use sixway_dataplane::{DropReason, Frame, Offload, Outbox, SegmentKind, Segments, Verdict};
 use std::time::Duration;
-use support::{Build, Gateway, eam, icmp4, icmp6, in_ipv4, siit, tunnelling, v4, v6};
 
 /// A host of the explicit table, and a host of the IPv4 Internet, as both sides see them.
 const HOST4: &str = "198.51.100.9";
@@ -153,7 +151,7 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
         DropReason::TransportTruncated => {
             (after(stateless(), [v4(PEER4, HOST4).protocol(6, &[0; 19], None)]), four)
         }
-        DropReason::BadSuperFrame => {
+        DropReason::BadGso => {
             let mut gateway = stateless();
             let segments = Some(Segments { size: 0, kind: SegmentKind::Tcp });
             gateway.receives_with(
@@ -235,12 +233,12 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
         DropReason::InnerNotEct => {
             (after(tunnel(), [in_ipv4("198.51.100.7", END4, tunnel_packet()).tos(3)]), four)
         }
-        DropReason::ErrorForTunnelAlone => {
+        DropReason::ErrorNotRelayable => {
             let inner = v6("2001:db8:1::1", "2001:db8:7::1").udp(1, 2, b"data");
             let quote = in_ipv4(END4, "198.51.100.7", inner).octets();
             (after(tunnel(), [v4(PEER4, END4).icmp(icmp4(12, 0, [0; 4], &quote))]), four)
         }
-        DropReason::ErrorAboutNothingSent => {
+        DropReason::ErrorNotForTunnel => {
             let quote = in_ipv4(END4, "198.51.100.8", tunnel_packet()).octets();
             (after(tunnel(), [v4(PEER4, END4).icmp(icmp4(3, 1, [0; 4], &quote))]), four)
         }

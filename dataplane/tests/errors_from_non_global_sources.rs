@@ -1,13 +1,11 @@
 //! ICMPv4 errors from addresses that the well-known prefix must not represent (RFC 6052 §3.1), and what other prefixes do with them
 //! (RFC 7915 §4.1): the stateless and the stateful translator decide alike.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Build, Gateway, eam, icmp4, v4, v6};
 use sixway_dataplane::DropReason;
 use sixway_dataplane::translate::address::Rfc6052;
 use std::net::Ipv4Addr;
-use support::{Build, Gateway, eam, icmp4, v4, v6};
 
 /// Private, shared, link-local and documentation addresses, and such as are no host's at all.
 const NON_GLOBAL: [&str; 7] =

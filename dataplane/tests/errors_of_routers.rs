@@ -1,10 +1,8 @@
 //! ICMPv6 errors of routers that no mapping names, as the IPv4 side sees them (RFC 6791).
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{eam, icmp6, v6};
 use std::collections::HashSet;
-use support::{eam, icmp6, v6};
 
 /// A traceroute that comes twice to the same router sees no loop and no two routers.
 #[test]

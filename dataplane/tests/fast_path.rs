@@ -1,16 +1,14 @@
 //! Sessions and the fast path: who is given to it and when it begins, what it says of them, and how they come back.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::fast_path::{Fate, MemoryFastPath, Word};
+use crate::support::{Gateway, v4, v6};
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::nat::{Inside, NatProtocol, Outside, Selection, SessionRow, StaticBinding};
 use sixway_dataplane::{Frame, Instant, Outbox, Verdict};
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::time::Duration;
-use support::fast_path::{Fate, MemoryFastPath, Word};
-use support::{Gateway, v4, v6};
 
 const HOST: &str = "2001:db8:1::1";
 const SERVER: &str = "203.0.113.2";
@@ -239,7 +237,7 @@ fn without_a_quiet_point_a_flow_moves_after_half_a_second() {
         waiting = next;
     }
     assert_eq!(pair.path.active(), [true, true]);
-    assert_eq!(pair.gateway.engine.counters().flows_moved_unquietly, 1);
+    assert_eq!(pair.gateway.engine.counters().flows_moved_busy, 1);
 }
 
 #[test]
@@ -264,7 +262,7 @@ fn a_fin_or_rst_or_syn_takes_a_connection_out_of_the_fast_path() {
         assert_eq!(row.octets_in, before.octets_in + 5 * 48);
         let packet = pair.tcp_out(ACK);
         assert_eq!(pair.comes(&packet), Fate::Passed);
-        assert_eq!(pair.gateway.engine.counters().flows_taken_back, 1);
+        assert_eq!(pair.gateway.engine.counters().flows_withdrawn, 1);
     }
 }
 
@@ -429,7 +427,7 @@ fn a_hairpins_packets_are_forwarded_when_both_their_sessions_are_there() {
             let packet = packet(&mut pair, ACK, back);
             assert_eq!(pair.comes(&packet), Fate::Forwarded);
         }
-        assert_eq!(pair.gateway.engine.counters().flows_moved_unquietly, 0);
+        assert_eq!(pair.gateway.engine.counters().flows_moved_busy, 0);
     }
 }
 
@@ -518,7 +516,7 @@ fn a_packet_in_its_silence_holds_no_session_up_for_long() {
         let (there, back) = (pair.udp_out(port), pair.udp_in(port));
         assert_eq!((pair.comes(&there), pair.comes(&back)), (Fate::Forwarded, Fate::Forwarded), "{port}");
     }
-    assert_eq!(pair.gateway.engine.counters().flows_moved_unquietly, 0);
+    assert_eq!(pair.gateway.engine.counters().flows_moved_busy, 0);
 }
 
 /// The queue before the engine holds packets for longer than a silence lasts.
@@ -556,7 +554,7 @@ fn who_waits_while_the_queue_is_never_empty_moves_after_half_a_second_without_a_
     }
     let packet = pair.udp_out(1_499);
     assert_eq!(pair.comes(&packet), Fate::Forwarded);
-    assert_eq!(pair.gateway.engine.counters().flows_moved_unquietly, 0);
+    assert_eq!(pair.gateway.engine.counters().flows_moved_busy, 0);
 }
 
 #[test]
@@ -572,7 +570,7 @@ fn who_waits_and_had_packets_that_nobody_looked_at_stays_with_the_engine() {
     }
     assert!(!pair.row(1_499).offloaded);
     let counters = pair.gateway.engine.counters();
-    assert_eq!((pair.path.len(), counters.flows_taken_back), (ports - 1, 1));
+    assert_eq!((pair.path.len(), counters.flows_withdrawn), (ports - 1, 1));
 }
 
 #[test]
@@ -606,7 +604,7 @@ fn a_packet_that_is_lost_on_its_way_to_the_engine_holds_no_session_up_for_long()
         pair.rests(50 * MILLISECOND);
     }
     assert_eq!(pair.path.active(), [true, true]);
-    assert_eq!(pair.gateway.engine.counters().flows_moved_unquietly, 0);
+    assert_eq!(pair.gateway.engine.counters().flows_moved_busy, 0);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Sessions move to the fast path and back while packets arrive, wait, get lost and leave in any order of events: no packet overtakes an
 //! earlier one of its flow, every entry has its session, and what was counted is what came.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::fast_path::{Fate, MemoryFastPath};
+use crate::support::{v4, v6};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use sixway_dataplane::engine::{Engine, EngineConfig};
@@ -12,11 +12,10 @@ use sixway_dataplane::nat::{
 };
 use sixway_dataplane::offload::FastPath;
 use sixway_dataplane::{Frame, Instant, Outbox};
+use sixway_trial::budget;
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
-use support::fast_path::{Fate, MemoryFastPath};
-use support::{v4, v6};
 
 const SERVER: &str = "203.0.113.2";
 const SERVER6: &str = "64:ff9b::203.0.113.2";
@@ -278,7 +277,7 @@ impl World {
     fn leaves(&mut self, number: u64) {
         let Some(lane) = self.lanes.get(&number) else { return };
         let before = self.left.insert(*lane, number).unwrap_or(0);
-        let is_forced = self.engine.counters().flows_moved_unquietly > 0;
+        let is_forced = self.engine.counters().flows_moved_busy > 0;
         assert!(before < number || is_forced, "{before} has overtaken {number} of {lane:?}");
     }
 
@@ -323,7 +322,7 @@ impl World {
         let mut before = self.rows();
         let mut saved: Vec<SavedSession> = Vec::new();
         self.engine.nat64()[0].export(0, u32::MAX, self.now, &mut saved);
-        let unquietly = self.engine.counters().flows_moved_unquietly;
+        let unquietly = self.engine.counters().flows_moved_busy;
         let ended = self.engine.counters().sessions_ended;
         let mut engine = Engine::new(&config()).unwrap();
         engine.set_fast_path(Box::new(self.path.clone()), PACKETS);
@@ -347,7 +346,7 @@ impl World {
         for session in &saved {
             nat64[0].restore(session, self.now, counters).unwrap();
         }
-        counters.flows_moved_unquietly = unquietly;
+        counters.flows_moved_busy = unquietly;
         // What a session had before its entry is known to nobody.
         counters.sessions_ended += ended + 1;
         self.engine = engine;
@@ -421,7 +420,7 @@ fn run(most: usize, steps: &[Step]) -> World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(budget(600)))]
 
     #[test]
     fn no_packet_overtakes_another_and_every_entry_has_its_session(
@@ -445,8 +444,8 @@ fn the_steps_reach_what_they_should() {
         let counters = world.engine.counters();
         forwarded += world.forwarded;
         turned += world.turned;
-        unquietly += counters.flows_moved_unquietly;
-        taken_back += counters.flows_taken_back;
+        unquietly += counters.flows_moved_busy;
+        taken_back += counters.flows_withdrawn;
         refused += counters.flows_offload_refused;
         adopted += counters.flows_adopted;
     }

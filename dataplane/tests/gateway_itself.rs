@@ -1,10 +1,8 @@
 //! What is sent to the gateway itself, and the host's own chatter on the device.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Gateway, icmp4, icmp6, v4, v6};
 use sixway_dataplane::{DropReason, Limits, Verdict};
-use support::{Gateway, icmp4, icmp6, v4, v6};
 
 const OWN4: &str = "192.0.2.254";
 const OWN6: &str = "2001:db8::fe";

@@ -1,11 +1,8 @@
 //! Two IPv6 hosts with explicit mappings talk to one another by their IPv4 addresses (RFC 7757 §4, Appendix B.1).
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support::{Gateway, eam, icmp4, icmp6, siit, v4, v6};
 use sixway_dataplane::mechanism::siit::Hairpinning;
 use sixway_dataplane::translate::address::Rfc6052;
-use support::{Gateway, eam, icmp4, icmp6, siit, v4, v6};
 
 /// The hosts, and the IPv4 addresses of each as IPv6 sees them.
 const A: &str = "2001:db8:aaaa::";

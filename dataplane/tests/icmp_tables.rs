@@ -1,12 +1,10 @@
 //! ICMP errors through the whole gateway: every row of the tables of RFC 7915 §4.2 and §5.2, stateless and stateful, and
 //! the packets that they quote, octet for octet.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Build, Gateway, checksum_is_right, eam, hex, icmp4, icmp6, v4, v6};
 use sixway_dataplane::{DropReason, Limits, Verdict};
 use std::net::Ipv4Addr;
-use support::{Build, Gateway, checksum_is_right, eam, hex, icmp4, icmp6, v4, v6};
 
 /// The host, its peer and a router on the way, as IPv6 sees them under either prefix. The outside address of the host is
 /// the scene's.

@@ -1,10 +1,8 @@
 //! ICMPv6 as the gateway itself speaks it (RFC 4443), where no other file has it.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Gateway, icmp6, v6};
 use sixway_dataplane::Verdict;
-use support::{Gateway, icmp6, v6};
 
 const OWN: &str = "2001:db8::fe";
 const HOST: &str = "2001:db8:1::1";

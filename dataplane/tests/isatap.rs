@@ -1,12 +1,10 @@
 //! ISATAP (RFC 5214) with the checks of RFC 6324: router 10.0.0.1, host 10.1.2.3, prefix 2001:db8:1:2::/64.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Build, Gateway, icmp4, icmp6, in_ipv4, isatap, tunnelling, v4, v6};
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::mechanism::isatap::{IsatapConfig, Role};
 use sixway_dataplane::{DropReason, Verdict};
-use support::{Build, Gateway, icmp4, icmp6, in_ipv4, isatap, tunnelling, v4, v6};
 
 const ROUTER: &str = "10.0.0.1";
 const ROUTER6: &str = "2001:db8:1:2:0:5efe:10.0.0.1";
@@ -251,7 +249,7 @@ fn an_icmp_error_must_quote_a_packet_that_this_node_could_have_sent() {
         let quote = in_ipv4(local, destination, inner).octets();
         let error = v4("10.7.7.7", local).icmp(icmp4(3, 1, [0; 4], &quote));
         let mut gateway = gateway;
-        gateway.refuses(error, DropReason::ErrorAboutNothingSent);
+        gateway.refuses(error, DropReason::ErrorNotForTunnel);
     }
 }
 

@@ -1,17 +1,15 @@
 //! What comes out of tunnels is joined to super-frames, which are on the wire what was put into the tunnel.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support::super_frame::{on_the_wire, unfinished};
+use crate::support::{Build, configured, in_ipv4, v6};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use sixway_dataplane::engine::{Engine, EngineConfig, TunnelConfig};
 use sixway_dataplane::frame::MAX_PACKET;
 use sixway_dataplane::{Checksum, Frame, Instant, Offload, Outbox, SegmentKind, Verdict};
+use sixway_trial::budget;
 use std::collections::BTreeMap;
-use support::super_frame::{on_the_wire, unfinished};
-use support::{Build, configured, in_ipv4, v6};
 
 const LOCAL: &str = "192.0.2.9";
 const REMOTE: &str = "198.51.100.7";
@@ -78,7 +76,7 @@ struct Out {
 
 impl Out {
     fn joined(&self) -> u64 {
-        self.engine.counters().super_frames_joined
+        self.engine.counters().gso_joined
     }
 
     fn wire(&self) -> Vec<Vec<u8>> {
@@ -111,7 +109,7 @@ fn receive_with(join: bool, packets: &[(Vec<u8>, bool)], capacity: usize) -> Out
     let counters = engine.counters();
     assert!(counters.frames_are_conserved(), "{counters:?}");
     let merged = frames.iter().filter(|frame| frame.verdict == Verdict::Merged).count() as u64;
-    assert_eq!((counters.merged, counters.super_frames_joined), (merged, merged));
+    assert_eq!((counters.merged, counters.gso_joined), (merged, merged));
     let leaving = frames.iter().filter(|frame| frame.verdict.leaves());
     let left: Vec<_> = leaving.map(|frame| (frame.bytes().to_vec(), frame.offload)).collect();
     assert_eq!(counters.octets, left.iter().map(|(octets, _)| octets.len() as u64).sum::<u64>());
@@ -369,7 +367,7 @@ fn flow_of(packet: &[u8]) -> (u8, Vec<u8>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(budget(256)) })]
 
     #[test]
     fn what_was_joined_is_cut_into_the_very_packets_in_the_order_of_their_flow(

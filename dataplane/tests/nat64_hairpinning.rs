@@ -1,15 +1,13 @@
 //! Two hosts behind the same NAT64 talk by their outside endpoints (RFC 6146 §3.8), as either of them would with anybody else:
 //! TCP, UDP, echo, fragments, errors; and with hosts that a stateless translator maps.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Gateway, checksum_is_right, eam, icmp6, v6};
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::nat::{Filtering, Inside, NatProtocol, Outside, StaticBinding};
 use sixway_dataplane::{DropReason, Limits, Verdict};
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::net::{Ipv4Addr, Ipv6Addr};
-use support::{Gateway, checksum_is_right, eam, icmp6, v6};
 
 const CALLER: &str = "2001:db8:1::1";
 const CALLED: &str = "2001:db8:1::2";

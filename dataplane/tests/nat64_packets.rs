@@ -1,9 +1,8 @@
 //! What a stateful NAT64 does with packets beside their addresses and ports: sizes, fragments of every protocol, super-frames,
 //! headers, hop limits; and several NAT64s side by side.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Build, Gateway, checksum_is_right, icmp4, v4, v6};
 use sixway_dataplane::engine::EngineConfig;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::nat::{PoolConfig, UDP_DEFAULT};
@@ -12,7 +11,6 @@ use sixway_dataplane::translate::{HeaderByte, UdpZeroChecksum};
 use sixway_dataplane::{DropReason, Limits, Offload, SegmentKind, Segments, Verdict};
 use std::net::Ipv4Addr;
 use std::time::Duration;
-use support::{Build, Gateway, checksum_is_right, icmp4, v4, v6};
 
 const HOST: &str = "2001:db8:1::1";
 const SERVER: &str = "203.0.113.2";

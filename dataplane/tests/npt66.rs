@@ -1,8 +1,7 @@
 //! NPTv6 (RFC 6296): packets of a site to the Internet, back, and to the site itself.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support::super_frame::{described, unfinished};
+use crate::support::{Build, Gateway, checksum_is_right, gateway, icmp6, v6};
 use proptest::prelude::*;
 use sixway_dataplane::frame::{Ingress, Realm};
 use sixway_dataplane::mechanism::npt66::{Npt66Config, Prefixes, PrefixesFault};
@@ -10,8 +9,6 @@ use sixway_dataplane::{Checksum, DropReason, Offload, SegmentKind, Verdict};
 use sixway_wire::Prefix6;
 use sixway_wire::checksum::Sum;
 use std::net::Ipv6Addr;
-use support::super_frame::{described, unfinished};
-use support::{Build, Gateway, checksum_is_right, gateway, icmp6, v6};
 
 /// RFC 6296 §3.6: a host of the site, and how the Internet sees it.
 const HOST: &str = "fd01:203:405:1::1234";

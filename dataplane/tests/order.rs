@@ -1,12 +1,10 @@
 //! Packets of a flow leave in the order in which they came (RFC 7915 §4, §5), also where some of them leave in fragments, some are
 //! refused, and the batch is longer than what the engine looks at together.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Gateway, eam, v4, v6};
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::{Frame, Instant, Limits, Outbox, Verdict};
-use support::{Gateway, eam, v4, v6};
 
 const HOST4: &str = "198.51.100.9";
 const HOST6: &str = "2001:db8:1::1";

@@ -1,14 +1,12 @@
 //! 6to4 beside the pseudo-code of RFC 3964 §5, written down word by word: whatever the addresses, both say the same.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support::{in_ipv4, six_to_four, tunnelling, v6};
 use proptest::prelude::*;
 use sixway_dataplane::Verdict;
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::mechanism::six_to_four::Role;
+use sixway_trial::budget;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use support::{in_ipv4, six_to_four, tunnelling, v6};
 
 const OWN: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 8);
 const RELAY: Ipv4Addr = Ipv4Addr::new(192, 88, 99, 1);
@@ -139,7 +137,7 @@ fn is_teredo_or_isatap(address: Ipv6Addr) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(budget(4_000)))]
 
     #[test]
     fn the_engine_decides_as_the_pseudo_code_does(

@@ -1,8 +1,8 @@
 //! The tunnel itself, whatever mechanism decides about it (RFC 4213 §3): MTU, fragments, outer headers, errors from inside.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::super_frame::{described, on_the_wire, unfinished};
+use crate::support::{Build, Gateway, checksum_is_right, configured, icmp4, icmp6, in_ipv4, v4, v6};
 use sixway_dataplane::engine::{EngineConfig, PathErrorJudge, TunnelConfig};
 use sixway_dataplane::mechanism::six_to_four;
 use sixway_dataplane::translate::HeaderByte;
@@ -10,8 +10,6 @@ use sixway_dataplane::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
 use sixway_dataplane::{DropReason, Frame, SegmentKind, Verdict, WorkerId};
 use std::collections::BTreeSet;
 use std::time::Duration;
-use support::super_frame::{described, on_the_wire, unfinished};
-use support::{Build, Gateway, checksum_is_right, configured, icmp4, icmp6, in_ipv4, v4, v6};
 
 const LOCAL: &str = "192.0.2.9";
 const REMOTE: &str = "198.51.100.7";
@@ -134,7 +132,7 @@ fn a_dynamic_mtu_starts_as_the_link_and_follows_the_path() {
     // RFC 4213 §3.4: the sender of the packet hears of it at once.
     gateway.sends(packet_too_big(1_380, &outbound(1_480), 528));
     assert_eq!(gateway.last, Verdict::Answered);
-    gateway.counted([("tunnels.path_mtus.learnt", 1), ("tunnels.errors_relayed", 1), ("answered", 1)]);
+    gateway.counted([("tunnels.path_mtus.learned", 1), ("tunnels.errors_relayed", 1), ("answered", 1)]);
     carries(&mut gateway, 1_380, true);
     gateway.waits(Duration::from_secs(599));
     carries(&mut gateway, 1_380, true);
@@ -151,7 +149,7 @@ fn a_path_that_carries_less_than_1_280_octets_inside_gets_packets_that_may_be_fr
     // Who cannot send less is not told.
     gateway.receives(too_big(600, outbound(1_280)));
     gateway.sends_nothing();
-    assert_eq!(gateway.last, Verdict::Dropped(DropReason::ErrorForTunnelAlone));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::ErrorNotRelayable));
     carries(&mut gateway, 1_280, false);
 }
 
@@ -168,7 +166,7 @@ fn a_path_mtu_is_believed_only_if_it_lowers_and_is_68_at_least() {
     carries(&mut gateway, 1_280, false);
     gateway.counted_before();
     gateway.receives(too_big(1_100, outbound(1_000)));
-    gateway.counted([("tunnels.path_mtus.refused", 1), ("ErrorForTunnelAlone", 1)]);
+    gateway.counted([("tunnels.path_mtus.refused", 1), ("ErrorNotRelayable", 1)]);
 }
 
 #[test]
@@ -176,7 +174,7 @@ fn eight_octets_behind_the_outer_header_teach_the_mtu_and_tell_nobody() {
     let mut gateway = with(dynamic());
     gateway.receives(error(3, 4, 1_400, outbound(1_480), 28));
     gateway.sends_nothing();
-    gateway.counted([("tunnels.path_mtus.learnt", 1), ("ErrorForTunnelAlone", 1)]);
+    gateway.counted([("tunnels.path_mtus.learned", 1), ("ErrorNotRelayable", 1)]);
     carries(&mut gateway, 1_380, true);
 }
 
@@ -216,7 +214,7 @@ fn errors_that_quote_what_the_tunnel_never_sent_teach_nothing() {
         quote(REMOTE, LOCAL, outbound(1_480)),
     ] {
         gateway.receives(forged);
-        assert_eq!(gateway.last, Verdict::Dropped(DropReason::ErrorAboutNothingSent));
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::ErrorNotForTunnel));
         gateway.sends_nothing();
     }
     let mut broken = too_big(1_300, outbound(1_480)).octets();
@@ -276,7 +274,7 @@ fn an_unreachable_other_end_is_told_as_an_unreachable_address() {
     }
     for (kind, code) in [(11, 1), (12, 0), (4, 0), (5, 0)] {
         gateway.receives(error(kind, code, 0, outbound(600), 548));
-        assert_eq!(gateway.last, Verdict::Dropped(DropReason::ErrorForTunnelAlone));
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::ErrorNotRelayable));
     }
     gateway.receives(error(3, 1, 0, v6(HOST, PEER).icmp(icmp6(1, 0, [0; 4], b"quote")), 548));
     assert_eq!(gateway.last, Verdict::Dropped(DropReason::QuoteIsIcmpError));
@@ -293,11 +291,11 @@ fn relayed_errors_are_limited_like_those_that_are_made_here() {
         ("tunnels.errors_relayed", 2),
         ("answered", 2),
         ("icmp_errors.limited", 8),
-        ("ErrorForTunnelAlone", 8),
+        ("ErrorNotRelayable", 8),
     ]);
     let mut unsourced = with_engine(TunnelPolicy::default(), |config| config.own6 = None);
     unsourced.receives(error(3, 1, 0, outbound(600), 548));
-    unsourced.counted([("icmp_errors.unsourced", 1), ("ErrorForTunnelAlone", 1)]);
+    unsourced.counted([("icmp_errors.no_source", 1), ("ErrorNotRelayable", 1)]);
 }
 
 #[test]

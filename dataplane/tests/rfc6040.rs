@@ -1,13 +1,13 @@
 //! Congestion marks through a tunnel (RFC 6040).
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{
+    Gateway, checksum_is_right, configured, in_ipv4, isatap, six_rd, six_to_four, tunnelling, v6,
+};
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::mechanism::{isatap, six_rd, six_to_four};
 use sixway_dataplane::tunnel::{Ecn, TunnelPolicy};
 use sixway_dataplane::{DropReason, Verdict};
-use support::{Gateway, checksum_is_right, configured, in_ipv4, isatap, six_rd, six_to_four, tunnelling, v6};
 
 const NOT_ECT: u8 = 0;
 const ECT_1: u8 = 1;

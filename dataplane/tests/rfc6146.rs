@@ -1,8 +1,7 @@
 //! Stateful NAT64, clause by clause: everything but TCP's states (RFC 6146 §3.4 to §3.8, §5).
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Build, Gateway, icmp4, icmp6, v4, v6};
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::nat::{
     Filtering, ICMP_DEFAULT, Inside, NatProtocol, Outside, PoolConfig, StaticBinding, Timeouts, UDP_DEFAULT,
@@ -14,7 +13,6 @@ use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
 use std::time::Duration;
-use support::{Build, Gateway, icmp4, icmp6, v4, v6};
 
 const HOST: &str = "2001:db8:1::1";
 const OTHER: &str = "2001:db8:1::2";

@@ -1,8 +1,7 @@
 //! TCP through NAT64: the state machine's transitions as packets see them (RFC 6146 §3.5.2).
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Gateway, checksum_is_right, v4, v6};
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::nat::{
     Filtering, PoolConfig, STORED_SYNS, TCP_EST, TCP_INCOMING_SYN, TCP_TRANS, Timeouts,
@@ -12,7 +11,6 @@ use sixway_dataplane::translate::address::Rfc6052;
 use sixway_dataplane::{DropReason, Verdict};
 use std::net::Ipv4Addr;
 use std::time::Duration;
-use support::{Gateway, checksum_is_right, v4, v6};
 
 const HOST: &str = "2001:db8:1::1";
 const SERVER: &str = "203.0.113.2";

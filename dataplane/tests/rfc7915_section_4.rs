@@ -1,11 +1,9 @@
 //! From IPv4 to IPv6, clause by clause (RFC 7915 §4).
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Gateway, checksum_is_right, eam, icmp4, icmp6, siit, v4, v6};
 use sixway_dataplane::translate::{HeaderByte, UdpZeroChecksum};
 use sixway_dataplane::{DropReason, Frame, Instant, Outbox, Verdict};
-use support::{Gateway, checksum_is_right, eam, icmp4, icmp6, siit, v4, v6};
 
 /// The IPv6 host as both sides see it, the IPv4 host as both sides see it, and the gateway.
 const HOST4: &str = "198.51.100.9";

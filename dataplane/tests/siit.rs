@@ -1,8 +1,7 @@
 //! Stateless translation, scenario by scenario (RFC 7915 §4.1, §4.5, §5.1, §5.5).
 
-mod support;
-
-use support::{eam, siit, v4, v6};
+use crate::support;
+use crate::support::{eam, siit, v4, v6};
 
 const HOST4: &str = "198.51.100.9";
 const HOST6: &str = "2001:db8:1::1";

@@ -1,9 +1,8 @@
 //! Addresses end to end: every prefix length of RFC 6052, the well-known prefix, unequal suffixes of RFC 7757, and hosts
 //! of the dynamic pool from their first packet until they are forgotten.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Gateway, eam, icmp4, icmp6, siit, v4, v6};
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
 use sixway_dataplane::translate::address::Rfc6052;
@@ -11,7 +10,6 @@ use sixway_dataplane::{DropReason, Verdict};
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
 use std::time::Duration;
-use support::{Gateway, eam, icmp4, icmp6, siit, v4, v6};
 
 const PEER4: &str = "203.0.113.2";
 const PEER6: &str = "2001:db8:64::203.0.113.2";

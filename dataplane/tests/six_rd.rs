@@ -1,15 +1,13 @@
 //! 6rd (RFC 5969), with the example of §7.1.1: 6rd prefix 2001:db8::/32, IPv4MaskLen 8, customer edge 10.100.100.1, border
 //! relay 10.0.0.1.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Build, Gateway, icmp4, in_ipv4, six_rd, tunnelling, v4, v6};
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::mechanism::six_rd::{Domain, Role, SixRdConfig, SixRdFault};
 use sixway_dataplane::translate::HeaderByte;
 use sixway_dataplane::tunnel::{OuterFragments, TunnelMtu};
 use sixway_dataplane::{DropReason, Verdict};
-use support::{Build, Gateway, icmp4, in_ipv4, six_rd, tunnelling, v4, v6};
 
 const EDGE: &str = "10.100.100.1";
 const CUSTOMER: &str = "2001:db8:6464:100::7";
@@ -266,7 +264,7 @@ fn an_icmp_error_must_quote_a_packet_that_this_gateway_could_have_sent() {
         let quote = in_ipv4(local, destination, inner).octets();
         let error = v4("10.7.7.7", local).icmp(icmp4(3, 1, [0; 4], &quote));
         let mut gateway = gateway;
-        gateway.refuses(error, DropReason::ErrorAboutNothingSent);
+        gateway.refuses(error, DropReason::ErrorNotForTunnel);
     }
 }
 

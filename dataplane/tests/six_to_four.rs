@@ -1,13 +1,11 @@
 //! 6to4 (RFC 3056) with the checks of RFC 3964: hosts and routers of sites. Addresses are those of the papers' figure: router
 //! 192.0.2.8, client 2002:c000:208::2, server 2001:db8::2, relay 192.88.99.1.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Build, Gateway, icmp4, in_ipv4, six_to_four, tunnelling, v4, v6};
 use sixway_dataplane::DropReason;
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::mechanism::six_to_four::{NativeSources, Role, SixToFourConfig, SixToFourFault};
-use support::{Build, Gateway, icmp4, in_ipv4, six_to_four, tunnelling, v4, v6};
 
 const ROUTER: &str = "192.0.2.8";
 const CLIENT: &str = "2002:c000:208::2";
@@ -257,7 +255,7 @@ fn an_icmp_error_must_quote_a_packet_that_this_site_could_have_sent() {
     ] {
         let quote = in_ipv4(outer.0, outer.1, inner).octets();
         let error = v4("198.51.100.77", ROUTER).icmp(icmp4(3, 1, [0; 4], &quote));
-        gateway.refuses(error, DropReason::ErrorAboutNothingSent);
+        gateway.refuses(error, DropReason::ErrorNotForTunnel);
     }
 }
 

@@ -1,13 +1,11 @@
 //! 6to4 relays (RFC 3056 §5.2, RFC 3964 §3.2), with the addresses of relay-2013: relay 80.64.79.254, hosts 80.64.79.n,
 //! responder 2a02:a50::2; and by the anycast address 192.88.99.1 (RFC 3068).
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Build, Gateway, icmp4, in_ipv4, six_to_four, tunnelling, v4, v6};
 use sixway_dataplane::DropReason;
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::mechanism::six_to_four::{Role, SixToFourConfig};
-use support::{Build, Gateway, icmp4, in_ipv4, six_to_four, tunnelling, v4, v6};
 
 const RELAY: &str = "80.64.79.254";
 /// Of the relay's own prefix.
@@ -212,7 +210,7 @@ fn an_icmp_error_must_quote_a_packet_that_this_relay_could_have_sent() {
     ] {
         let quote = in_ipv4(RELAY, destination, inner).octets();
         let error = v4("198.51.100.77", RELAY).icmp(icmp4(3, 1, [0; 4], &quote));
-        gateway.refuses(error, DropReason::ErrorAboutNothingSent);
+        gateway.refuses(error, DropReason::ErrorNotForTunnel);
     }
 }
 

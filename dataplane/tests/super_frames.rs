@@ -1,8 +1,8 @@
 //! Super-frames: what leaves for one is, on the wire, what would leave for each of its segments.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::super_frame::{described, on_the_wire, unfinished};
+use crate::support::{Build, Gateway, checksum_is_right, eam, hex, icmp4, icmp6, prefix, v4, v6};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use sixway_dataplane::engine::EngineConfig;
@@ -10,8 +10,7 @@ use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::nat::{Selection, SessionRow};
 use sixway_dataplane::translate::UdpZeroChecksum;
 use sixway_dataplane::{Checksum, DropReason, Frame, Limits, Offload, Outbox, SegmentKind, Verdict};
-use support::super_frame::{described, on_the_wire, unfinished};
-use support::{Build, Gateway, checksum_is_right, eam, hex, icmp4, icmp6, prefix, v4, v6};
+use sixway_trial::budget;
 
 const HOST4: &str = "198.51.100.9";
 const HOST6: &str = "2001:db8:1::1";
@@ -181,7 +180,7 @@ fn comparable(mut packet: Vec<u8>, df: bool) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(budget(500)))]
     #[test]
     fn a_super_frame_leaves_as_each_of_its_segments_would(case in cases()) {
         let mut whole = gateway(case.limits, case.lowest);
@@ -441,13 +440,13 @@ fn what_cannot_be_a_super_frame_is_refused() {
     ];
     for (packet, kind, size) in refused {
         gateway.receives_with(packet.octets(), described(kind, size));
-        assert_eq!(gateway.last, Verdict::Dropped(DropReason::BadSuperFrame), "{packet:?}");
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::BadGso), "{packet:?}");
         gateway.sends_nothing();
     }
     let mut offset_beyond_the_end = v4(PEER4, HOST4).tcp(80, 4_000, ACK, b"data").octets();
     offset_beyond_the_end[32] = 0xf0;
     gateway.receives_with(offset_beyond_the_end, described(SegmentKind::Tcp, 2));
-    assert_eq!(gateway.last, Verdict::Dropped(DropReason::BadSuperFrame));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::BadGso));
 }
 
 #[test]

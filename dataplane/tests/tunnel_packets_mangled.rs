@@ -1,17 +1,17 @@
 //! Tunnel packets with octets changed, cut off and added, at a gateway with tunnels of every kind: it accounts for each of them,
 //! and never sends more than came in.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Build, Gateway, configured, icmp4, icmp6, in_ipv4, v4, v6};
 use proptest::prelude::*;
+use sixway_dataplane::direction::Direction;
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::mechanism::ip_in_ip::IpInIpConfig;
-use sixway_dataplane::mechanism::table::{Kind, Way};
+use sixway_dataplane::mechanism::table::Kind;
 use sixway_dataplane::mechanism::{isatap, six_rd, six_to_four};
 use sixway_dataplane::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
 use sixway_dataplane::{Checksum, Offload, SegmentKind, Segments};
-use support::{Build, Gateway, configured, icmp4, icmp6, in_ipv4, v4, v6};
+use sixway_trial::budget;
 
 /// Two tunnels at each of two addresses.
 fn gateway() -> Gateway {
@@ -73,7 +73,7 @@ fn seal(octets: &mut [u8]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(budget(1_000)))]
 
     #[test]
     fn whatever_is_done_to_tunnel_packets_they_are_accounted_for_and_grow_into_no_more(
@@ -124,8 +124,8 @@ fn what_is_mangled_here_would_pass() {
     assert_eq!(counters.tunnel_errors_relayed, 4, "{counters:?}");
     let tunnels = [Kind::Configured, Kind::SixRd, Kind::SixToFour, Kind::Isatap];
     let passed = |way| tunnels.map(|kind| counters.passed[kind as usize][way as usize]);
-    assert_eq!(passed(Way::In), [2; 4], "whole, and of two fragments");
-    assert_eq!(passed(Way::Out).iter().sum::<u64>(), 4);
+    assert_eq!(passed(Direction::In), [2; 4], "whole, and of two fragments");
+    assert_eq!(passed(Direction::Out).iter().sum::<u64>(), 4);
 }
 
 /// Tunnels of IP in IP behind which everything is.
@@ -185,7 +185,7 @@ fn good_ip_in_ip() -> Vec<Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(budget(2_000)))]
 
     #[test]
     fn the_same_of_tunnels_of_ip_in_ip_with_any_offload(
@@ -239,5 +239,5 @@ fn what_is_mangled_of_ip_in_ip_would_pass() {
     let counters = gateway.engine.counters();
     assert_eq!(counters.tunnel_errors_relayed, 3, "{counters:?}");
     let passed = counters.passed[Kind::IpInIp as usize];
-    assert_eq!((passed[Way::In as usize], passed[Way::Out as usize]), (6, 3), "{counters:?}");
+    assert_eq!((passed[Direction::In as usize], passed[Direction::Out as usize]), (6, 3), "{counters:?}");
 }

@@ -1,14 +1,12 @@
 //! Several mechanisms at one IPv4 address (RFC 3964 §6.1, RFC 5214 §7.3): a packet is the configured tunnel's that it comes
 //! from, or else the first mechanism's that claims it.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Build, Gateway, configured, in_ipv4, v6};
 use sixway_dataplane::DropReason;
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
 use sixway_dataplane::mechanism::{isatap, six_rd, six_to_four};
-use support::{Build, Gateway, configured, in_ipv4, v6};
 
 const LOCAL: &str = "192.0.2.8";
 const REMOTE: &str = "198.51.100.7";

@@ -1,8 +1,8 @@
 //! What others can do to a gateway with tunnels, and to what else it does, by sending it packets.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::super_frame::on_the_wire;
+use crate::support::{Build, configured, gateway, icmp4, icmp6, in_ipv4, tunnelling, v4, v6};
 use sixway_dataplane::engine::{Engine, EngineConfig, TunnelConfig};
 use sixway_dataplane::frame::MAX_PACKET;
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
@@ -10,8 +10,6 @@ use sixway_dataplane::mechanism::{isatap, siit::SiitConfig, six_rd, six_to_four}
 use sixway_dataplane::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
 use sixway_dataplane::{DropReason, Frame, Instant, Outbox, Verdict};
 use std::time::Duration;
-use support::super_frame::on_the_wire;
-use support::{Build, configured, gateway, icmp4, icmp6, in_ipv4, tunnelling, v4, v6};
 
 const LOCAL: &str = "192.0.2.9";
 const REMOTE: &str = "198.51.100.7";

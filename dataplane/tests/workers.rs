@@ -1,8 +1,7 @@
 //! Two workers: whichever of them a packet reaches, it ends at the one that owns its state, and both account for it.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Build, checksum_is_right, hex, icmp4, icmp6, v4, v6};
 use sixway_dataplane::engine::{Engine, EngineConfig};
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
@@ -12,7 +11,6 @@ use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
-use support::{Build, checksum_is_right, hex, icmp4, icmp6, v4, v6};
 
 const SERVER: &str = "203.0.113.2";
 const SERVER6: &str = "64:ff9b::203.0.113.2";

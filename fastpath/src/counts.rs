@@ -1,7 +1,8 @@
 //! The programs' counters: packets and octets forwarded in the kernel, and packets passed to the engine, by cause.
 
 use crate::layout::{COUNTERS, Counter, PASSED};
-use sixway_dataplane::mechanism::table::{Kind, Way};
+use sixway_dataplane::direction::Direction;
+use sixway_dataplane::mechanism::table::Kind;
 
 /// Why a packet was not forwarded in the kernel: its name in metrics and output, and its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,12 +51,13 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// What the mechanisms of a kind forwarded: [`Way::Out`] and [`Way::In`].
+    /// What the mechanisms of a kind forwarded: [`Direction::Out`] and [`Direction::In`].
     pub fn of(&self, kind: Kind) -> [Counter; 2] {
-        [Way::Out, Way::In].map(|way| self.values[2 * usize::from(kind.number()) + way as usize])
+        [Direction::Out, Direction::In]
+            .map(|direction| self.values[2 * usize::from(kind.number()) + direction as usize])
     }
 
-    /// What was forwarded, by kind of mechanism: [`Way::Out`], [`Way::In`].
+    /// What was forwarded, by kind of mechanism: [`Direction::Out`], [`Direction::In`].
     pub fn carried(&self) -> impl Iterator<Item = (Kind, Counter, Counter)> {
         Kind::ALL.iter().map(|kind| {
             let [out, back] = self.of(*kind);

@@ -1,12 +1,8 @@
 //! The fast path's programs in a real kernel: hung at interfaces, left behind, found again, replaced, taken away.
-#![allow(clippy::unwrap_used, reason = "tests")]
 
-#[macro_use]
-extern crate sixway_trial;
-
-#[path = "../../link/tests/support/mod.rs"]
-mod support;
-
+use crate::support;
+use crate::support::peer::{FAR, NEAR, Peer, Sender, ipv4, packet_socket, udp};
+use crate::support::{in_namespace, open, wait};
 use aya::maps::{HashMap, MapData};
 use sixway_dataplane::Instant;
 use sixway_dataplane::mechanism::identity::Identity;
@@ -26,8 +22,6 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use support::peer::{FAR, NEAR, Peer, Sender, ipv4, packet_socket, udp};
-use support::{in_namespace, open, wait};
 
 /// Runs `body` beside a peer, with a folder for pins that goes with the test's mounts.
 fn with_pins(test: &'static str, body: impl FnOnce(&Peer, Settings) + Send + 'static) {
@@ -732,8 +726,4 @@ fn what_was_loaded_ahead_is_hung_if_it_is_what_would_be_loaded() {
         assert!(!left(&settings, &others) && !left(&both, &settings));
         remove_all(&settings.pin_path, &settings.gateway).unwrap();
     });
-}
-
-fn main() {
-    sixway_trial::main();
 }

@@ -1,6 +1,4 @@
 //! The flow table in memory of this process: what workers do to it, and what the next gateway finds in it.
-#![cfg(feature = "ebpf")]
-#![allow(clippy::unwrap_used, reason = "tests")]
 
 use sixway_dataplane::Instant;
 use sixway_dataplane::mechanism::identity::Identity;

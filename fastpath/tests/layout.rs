@@ -1,6 +1,4 @@
 //! The structures in Rust are those that clang reads in the headers, and the hash is the programs'.
-#![cfg(feature = "ebpf")]
-#![allow(clippy::unwrap_used, reason = "tests")]
 
 use sixway_dataplane::mechanism::table::Kind;
 use sixway_fastpath::layout::*;

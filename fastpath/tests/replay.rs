@@ -1,8 +1,4 @@
 //! The corpus of the programs' fuzzer and blind mutations of it, for a short time in every test run; `fuzz/run` goes on from there.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
-#[macro_use]
-extern crate sixway_trial;
 
 #[path = "../../fuzz/targets/fast_path.rs"]
 mod fast_path;
@@ -29,8 +25,4 @@ fn any_frame_is_forwarded_as_the_engine_would_or_left_alone() {
     // Where the kernel does not let us, it is found out here.
     fast_path::run(&[0, 0]);
     mutation::replay(&corpus, 30_000, fast_path::run);
-}
-
-fn main() {
-    sixway_trial::main();
 }

@@ -1,12 +1,9 @@
 //! Steering with real packets: two network namespaces, a TUN device and the program between them.
-#![allow(clippy::unwrap_used, reason = "tests")]
 
-#[macro_use]
-extern crate sixway_trial;
-
-#[path = "../../link/tests/support/mod.rs"]
-mod support;
-
+use crate::support::peer::{
+    FAR, NEAR, Peer, Sender, gather, gather_datagrams, ipv4, packet_socket, send_frame, tcp, udp,
+};
+use crate::support::{assert_clean, in_namespace, ip, open, snmp, wait};
 use sixway_dataplane::nat::Spread;
 use sixway_dataplane::{Frame, SegmentKind, Segments};
 use sixway_fastpath::{Hook, OwnAddress, Steering, SteeringError, Taken};
@@ -14,10 +11,6 @@ use sixway_link::{Link, RawTunnel, Tun, TunConfig, TunQueue, interface};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::Command;
 use std::time::Duration;
-use support::peer::{
-    FAR, NEAR, Peer, Sender, gather, gather_datagrams, ipv4, packet_socket, send_frame, tcp, udp,
-};
-use support::{assert_clean, in_namespace, ip, open, snmp, wait};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MOMENT: Duration = Duration::from_millis(50);
@@ -429,8 +422,4 @@ fn while_nobody_reads_our_ports_are_dropped_and_the_host_answers_nothing() {
             assert_eq!(snmp("Tcp", "OutRsts"), 2, "nothing is left");
         });
     }
-}
-
-fn main() {
-    sixway_trial::main();
 }

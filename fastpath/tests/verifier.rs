@@ -1,9 +1,5 @@
 //! The kernel takes the programs with everything that a configuration can hold: its verifier goes through all that they might do with these
 //! constants, and gives up where that is too much.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
-#[macro_use]
-extern crate sixway_trial;
 
 use aya::programs::{ProgramInfo, SchedClassifier, Xdp};
 use aya::{Ebpf, EbpfLoader};
@@ -173,8 +169,4 @@ fn linux_6_3_and_later_can_decapsulate_gso_packets() {
     let mut numbers = release.split(['.', '-']).map_while(|number| number.parse::<u32>().ok());
     let version = (numbers.next().unwrap(), numbers.next().unwrap());
     assert_eq!(can_decap_gso(), version >= (6, 3), "{release}");
-}
-
-fn main() {
-    sixway_trial::main();
 }

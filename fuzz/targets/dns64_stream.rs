@@ -7,8 +7,8 @@ use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::CONTENT_TYPE;
 use hyper::{Method, Request, StatusCode};
-use sixway::dns64::streams::framing::{self, Inbound, TooLong};
-use sixway::dns64::streams::{LONGEST_QUERY, base64url, freshness, request};
+use sixway_dns64::streams::framing::{self, Inbound, TooLong};
+use sixway_dns64::streams::{LONGEST_QUERY, base64url, freshness, request};
 use std::future::Future;
 
 pub fn run(octets: &[u8]) {

@@ -17,7 +17,7 @@ mod gateway;
 use checksum::State;
 use gateway::{Choice, LIMITS};
 use sixway_dataplane::engine::Engine;
-use sixway_dataplane::fragment::SuperFrame;
+use sixway_dataplane::fragment::GsoPacket;
 use sixway_dataplane::parse::{self, Addresses, Packet, Transport};
 use sixway_dataplane::{
     Checksum, Counters, DropReason, Frame, Instant, Offload, Outbox, SegmentKind, Segments, Verdict,
@@ -385,7 +385,7 @@ fn wholes(pieces: &[Frame]) -> Vec<Vec<u8>> {
 /// A frame as it is on the wire: a super-frame's segments, their checksums finished.
 fn on_the_wire(frame: &Frame) -> Vec<Vec<u8>> {
     let cut = |segments| {
-        let super_frame = SuperFrame::read(frame.bytes(), segments).ok()?;
+        let super_frame = GsoPacket::read(frame.bytes(), segments).ok()?;
         let each = (0..super_frame.count()).map(|number| {
             let mut octets = vec![0; super_frame.length(number)];
             super_frame.write(number, &mut octets).ok().map(|_| octets)

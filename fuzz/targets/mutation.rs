@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 /// The seed that every run has.
 const FIXED: u64 = 0x5eed;
 
-/// Runs `target` on each file of a corpus, and then on mutations of them: `count` of them, or for FUZZ_SECONDS if that is set. Half of them are of
-/// the same seed each time, and half of a new one, which is printed; FUZZ_SEED sets it.
-pub fn replay(corpus: &Path, count: u32, target: impl Fn(&[u8])) {
+/// Runs `target` on each file of a corpus, and then on mutations of them: the share of `whole` that SIXWAY_TEST_BUDGET says, or for FUZZ_SECONDS if
+/// that is set. Half of them are of the same seed each time, and half of a new one, which is printed; FUZZ_SEED sets it.
+pub fn replay(corpus: &Path, whole: u32, target: impl Fn(&[u8])) {
+    let count = sixway_trial::budget(whole);
     let mut files: Vec<_> = std::fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     assert!(!files.is_empty(), "{} is empty", corpus.display());

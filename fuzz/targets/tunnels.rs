@@ -19,7 +19,7 @@ mod checksum;
 
 use checksum::State;
 use sixway_dataplane::engine::{Engine, EngineConfig, TunnelConfig};
-use sixway_dataplane::fragment::SuperFrame;
+use sixway_dataplane::fragment::GsoPacket;
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
 use sixway_dataplane::parse::{self, Addresses};
 use sixway_dataplane::tunnel::{Ecn, OuterFragments, TunnelMtu, TunnelPolicy};
@@ -194,7 +194,7 @@ fn judged(frame: &Frame) -> Vec<Vec<u8>> {
         return vec![octets];
     }
     let Some(segments) = frame.offload.segments else { return vec![frame.bytes().to_vec()] };
-    let Ok(cut) = SuperFrame::of(frame.bytes(), &packet, segments) else {
+    let Ok(cut) = GsoPacket::of(frame.bytes(), &packet, segments) else {
         return vec![frame.bytes().to_vec()]; // the link lied, which no kernel does
     };
     if frame.offload.checksum == Checksum::Partial {

@@ -1,22 +1,24 @@
 //! The gateway: configuration, workers, the host's device and routes, the admin API, metrics and the command line.
 //!
 //! ```text
-//!     command ─▶ daemon ─▶ host      device, addresses, routes, sysctls; put back at the end
+//!     command ─▶ daemon ─▶ host      device, addresses, routes, sysctls; restored at the end
 //!        │          ├────▶ worker    one thread and one engine each
 //!        │          ├────▶ dns64     resolvers, their sockets and streams
 //!        │          ├────▶ admin     HTTP and JSON over a Unix socket
 //!        ▼          └────▶ metrics   for Prometheus
-//!      show                tables from what admin answers
-//!      config              TOML, checked: every fault at once
+//!      show                tables of what admin returns
+//!      config              TOML, checked: all faults together
 //! ```
 
 pub mod admin;
 pub mod command;
-pub mod config;
 pub mod daemon;
-pub mod dns64;
 pub mod fast_path;
 pub mod host;
 pub mod metrics;
 pub mod show;
+pub mod view;
 pub mod worker;
+
+pub use sixway_config as config;
+pub use sixway_dns64 as dns64;

@@ -1,15 +1,10 @@
 //! Metrics for Prometheus, in the OpenMetrics text format: every counter and drop reason with its help text from the
-//! engine's own lists, and the fill of every bounded table, all by worker; and what is counted beside the workers.
+//! engine's own lists, and the fill of every bounded table, all by worker; and the gateway's own counters.
 
 mod dns64;
 mod fast_path;
 
-use crate::admin::{AdminError, Backend, Dns64Row, FastPathRow, RouterAdvertisementRow};
-use axum::Router;
-use axum::extract::State;
-use axum::http::header;
-use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use crate::view::{Dns64Row, FastPathRow, RouterAdvertisementRow};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
 use prometheus_client::metrics::MetricType;
@@ -20,20 +15,9 @@ use sixway_dataplane::{Counters, DropReason};
 use sixway_fastpath::Taken;
 use sixway_link::LinkCounters;
 use std::fmt;
-use std::sync::Arc;
 
-/// OpenMetrics 1.0.0 §4.2.
-const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-/// The one route of the metrics endpoint.
-pub(crate) fn routes<B: Backend>() -> Router<Arc<B>> {
-    Router::new().route("/metrics", get(metrics::<B>))
-}
-
-async fn metrics<B: Backend>(State(backend): State<Arc<B>>) -> Result<Response, AdminError> {
-    let text = backend.metrics().await?;
-    Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response())
-}
+/// The media type of the text: OpenMetrics 1.0.0 §4.2.
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// How full a bounded table is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +34,7 @@ pub struct Gauge {
 
 /// What one worker reports.
 #[derive(Clone, Debug)]
-pub struct Sample {
+pub struct WorkerSample {
     /// Its number.
     pub worker: u8,
     /// Its engine's counters.
@@ -63,31 +47,31 @@ pub struct Sample {
 
 /// What is counted outside of the workers.
 #[derive(Clone, Debug, Default)]
-pub struct Beside {
+pub struct GatewaySample {
     /// Router advertisements, a row for each link.
     pub advertisements: Vec<RouterAdvertisementRow>,
     /// What steering took to the device; `None` where nothing is steered.
     pub steered: Option<Taken>,
-    /// The DNS64, if there is one.
+    /// DNS64, if configured.
     pub dns64: Option<Dns64Row>,
-    /// The fast path, if there is one.
+    /// The fast path, if configured.
     pub fast_path: Option<FastPathRow>,
 }
 
-/// The metrics of all workers, and of what is beside them, as text.
-pub fn encode(samples: Vec<Sample>, beside: Beside) -> Result<String, fmt::Error> {
+/// The metrics of all workers and of the gateway, as text.
+pub fn encode(samples: Vec<WorkerSample>, gateway: GatewaySample) -> Result<String, fmt::Error> {
     let mut registry = Registry::with_prefix("sixway");
-    registry.register_collector(Box::new(Samples(samples)));
-    registry.register_collector(Box::new(beside));
+    registry.register_collector(Box::new(WorkerSamples(samples)));
+    registry.register_collector(Box::new(gateway));
     let mut text = String::new();
     text::encode(&mut text, &registry)?;
     Ok(text)
 }
 
 #[derive(Debug)]
-struct Samples(Vec<Sample>);
+struct WorkerSamples(Vec<WorkerSample>);
 
-impl Collector for Samples {
+impl Collector for WorkerSamples {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         self.counters(&mut encoder)?;
         self.link(&mut encoder)?;
@@ -96,7 +80,7 @@ impl Collector for Samples {
     }
 }
 
-impl Collector for Beside {
+impl Collector for GatewaySample {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         self.advertisements(&mut encoder)?;
         self.steered(&mut encoder)?;
@@ -110,15 +94,27 @@ type OfLink = (&'static str, &'static str, fn(&RouterAdvertisementRow) -> u64);
 
 /// The counters of advertising interfaces.
 const OF_LINKS: [OfLink; 6] = [
-    ("router_advertisements_multicast", "Advertisements to all nodes of the link.", |row| row.multicast),
-    ("router_advertisements_unicast", "Advertisements to a host that asked.", |row| row.unicast),
-    ("router_solicitations", "Router solicitations that are answered.", |row| row.solicitations),
-    ("router_solicitations_too_many", "Solicitations beyond what is answered at a time.", |row| row.too_many),
-    ("neighbour_discovery_malformed", "Messages that failed a check.", |row| row.malformed),
-    ("router_advertisements_contradicted", "What other routers said otherwise.", |row| row.inconsistencies),
+    ("router_advertisements_multicast", "Advertisements multicast to all nodes of the link.", |row| {
+        row.multicast
+    }),
+    ("router_advertisements_unicast", "Advertisements unicast to a soliciting host.", |row| row.unicast),
+    ("router_solicitations", "Router solicitations received.", |row| row.solicitations),
+    (
+        "router_solicitations_dropped",
+        "Router solicitations dropped: too many were waiting for a response.",
+        |row| row.solicitations_dropped,
+    ),
+    ("neighbour_discovery_malformed", "Neighbour discovery messages that failed validation.", |row| {
+        row.malformed
+    }),
+    (
+        "router_advertisements_inconsistent",
+        "Advertisements of other routers that contradict ours (RFC 4861 section 6.2.7).",
+        |row| row.inconsistencies,
+    ),
 ];
 
-impl Beside {
+impl GatewaySample {
     fn advertisements(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         for (name, help, value) in OF_LINKS {
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
@@ -133,8 +129,8 @@ impl Beside {
     fn steered(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let Some(taken) = self.steered else { return Ok(()) };
         let counters = [
-            ("steered_packets", "Tunnel packets that were steered into the device.", taken.packets),
-            ("steered_octets", "Their octets, outer IPv4 header included.", taken.octets),
+            ("steered_packets", "Tunnel packets steered into the device.", taken.packets),
+            ("steered_octets", "Octets steered into the device, outer IPv4 header included.", taken.octets),
         ];
         for (name, help, value) in counters {
             let encoder = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
@@ -144,7 +140,7 @@ impl Beside {
     }
 }
 
-impl Samples {
+impl WorkerSamples {
     fn counters(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         for (index, (name, help, _)) in Counters::default().named().enumerate() {
             // It goes down when a packet is complete.
@@ -190,7 +186,7 @@ impl Samples {
         }
         let mut family = encoder.encode_descriptor(
             "drop_reason",
-            "What each reason for drops means.",
+            "Description of each drop reason.",
             None,
             MetricType::Gauge,
         )?;
@@ -233,8 +229,8 @@ mod tests {
         let row =
             RouterAdvertisementRow { link: "eth1".into(), unicast: 6, ..RouterAdvertisementRow::default() };
         let steered = Some(Taken { packets: 8, octets: 900 });
-        let beside = Beside { advertisements: vec![row], steered, dns64: None, fast_path: None };
-        encode(vec![Sample { worker: 1, counters, link, gauges: vec![gauge] }], beside).unwrap()
+        let gateway = GatewaySample { advertisements: vec![row], steered, dns64: None, fast_path: None };
+        encode(vec![WorkerSample { worker: 1, counters, link, gauges: vec![gauge] }], gateway).unwrap()
     }
 
     #[test]

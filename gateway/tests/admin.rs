@@ -1,10 +1,9 @@
 //! The admin API over a Unix socket, with a gateway that is none behind it.
 
-#![allow(clippy::unwrap_used)] // in a test a panic is the report
-
-use sixway::admin::{
-    AdminError, Backend, BindingRow, Client, ClientError, CounterRow, Dns64Row, DropRow, FastPathRow, Flush,
-    Flushed, Named, NewRemote, Page, Query, RouterAdvertisementRow, SessionRow, SixRdRow, Status, router,
+use sixway::admin::{AdminError, Backend, Client, ClientError, Named, Query, router};
+use sixway::view::{
+    BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Flush, Flushed, NewRemote, Page,
+    RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -44,7 +43,7 @@ impl Backend for Fake {
         named.binding().map(|_| ()).map_err(AdminError::BadRequest)
     }
     async fn end_binding(&self, _: Named) -> Result<(), AdminError> {
-        Err(AdminError::NotFound("there is no such binding".into()))
+        Err(AdminError::NotFound("no such binding".into()))
     }
     async fn end_session(&self, _: Named) -> Result<(), AdminError> {
         Ok(())
@@ -74,7 +73,7 @@ impl Backend for Fake {
         match (flush.name, flush.all) {
             (Some(name), None) => Ok(Flushed { answers: name.len() as u64 }),
             (None, Some(true)) => Ok(Flushed { answers: 99 }),
-            (_, _) => Err(AdminError::BadRequest("name is missing; or all=true".into())),
+            (_, _) => Err(AdminError::BadRequest("name is missing; pass name, or all=true".into())),
         }
     }
     fn config(&self) -> serde_json::Value {
@@ -187,8 +186,8 @@ fn answers_are_forgotten_by_name_or_all_of_them() {
     let served = served();
     let socket = served.socket.to_str().unwrap();
     let flush = |arguments: &[&str]| sixway(&[&["dns64", "flush", "--socket", socket], arguments].concat());
-    assert_eq!(flush(&["example"]), (0, "7 answers forgotten\n".into(), String::new()));
-    assert_eq!(flush(&["--all"]).1, "99 answers forgotten\n");
+    assert_eq!(flush(&["example"]), (0, "7 answers removed from the cache\n".into(), String::new()));
+    assert_eq!(flush(&["--all"]).1, "99 answers removed from the cache\n");
     assert_eq!(flush(&["--all", "--json"]).1, "{\n  \"answers\": 99\n}\n");
     assert_eq!((flush(&[]).0, flush(&["example", "--all"]).0), (2, 2));
     let row: Dns64Row = Client::new(&served.socket).get("/v1/dns64", &[]).unwrap();
@@ -243,7 +242,7 @@ fn a_gateway_that_cannot_answer_makes_show_fail() {
 fn without_a_gateway_show_says_so_in_one_line() {
     let (status, out, error) = sixway(&["show", "--socket", "/nonexistent/gw1.sock"]);
     assert_eq!((status, out.as_str()), (1, ""));
-    assert_eq!(error, "no gateway runs here: there is no /nonexistent/gw1.sock\n");
+    assert_eq!(error, "no gateway is running: /nonexistent/gw1.sock does not exist\n");
 
     let directory = std::env::temp_dir().join(format!("sixway-stale-{}", std::process::id()));
     std::fs::create_dir(&directory).unwrap();

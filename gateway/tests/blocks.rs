@@ -1,5 +1,4 @@
 //! Port blocks move between workers as they run: threads, rings and all.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use sixway::worker::{Clock, Command, Post, Wake, Worker, exchanges, mailbox, rings};
 use sixway_dataplane::engine::{Engine, EngineConfig};

@@ -1,5 +1,5 @@
 //! `docs/configuration.md` beside the code: its tables are made from the list of keys, and every sample is a good configuration.
-//! `BLESS=1 cargo test -p sixway --test configuration_page` writes what is made.
+//! `BLESS=1 cargo test -p sixway --test all configuration_page` writes what is made.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ fn held_together(file: &Path, made: &str) {
         std::fs::write(file, made).expect("the page can be written");
     }
     let written = std::fs::read_to_string(file).unwrap_or_default();
-    let what = "is not what the code says; BLESS=1 cargo test -p sixway --test configuration_page";
+    let what = "is not what the code says; BLESS=1 cargo test -p sixway --test all configuration_page";
     assert!(written == made, "{} {what}", file.display());
 }
 

@@ -1,11 +1,12 @@
 //! `docs/operations.md` beside the code: what the DNS64 counts stands there as the code has it.
-//! `BLESS=1 cargo test -p sixway --test operations_page` writes what is made.
+//! `BLESS=1 cargo test -p sixway --test all operations_page` writes what is made.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use sixway::dns64::streams::Event;
-use sixway::dns64::{Facts, Rates, Report, row};
+use sixway::dns64::{Rates, Report};
+use sixway::view::{Dns64Facts, dns64_row};
 
 fn page() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operations.md")
@@ -18,7 +19,7 @@ fn table<'r>(title: &str, rows: impl Iterator<Item = (&'r str, &'r str)>) -> Str
 
 /// The tables, by the mark that they stand behind.
 fn tables() -> [(&'static str, String); 3] {
-    let row = row(&Facts::default(), &Report::default(), &Rates::new(Instant::now()));
+    let row = dns64_row(&Dns64Facts::default(), &Report::default(), &Rates::new(Instant::now()));
     let outcomes = row.outcomes.iter().map(|row| (&*row.outcome, &*row.help));
     let counters = row.counters.iter().map(|row| (&*row.name, row.help.trim_end_matches('.')));
     let streams = Event::ALL.iter().map(|event| (event.name(), event.help().trim_end_matches('.')));
@@ -42,7 +43,6 @@ fn what_the_dns64_counts_is_made_from_the_code() {
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(page(), &made).expect("the page can be written");
     }
-    let what =
-        "docs/operations.md is not what the code says; BLESS=1 cargo test -p sixway --test operations_page";
+    let what = "docs/operations.md is not what the code says; BLESS=1 cargo test -p sixway --test all operations_page";
     assert!(written == made || std::env::var_os("BLESS").is_some(), "{what}");
 }

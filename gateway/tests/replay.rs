@@ -1,12 +1,9 @@
 //! The fuzzers' corpora of configurations and requests and blind mutations of them, for a short time in every test run.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 #[path = "../../fuzz/targets/admin_request.rs"]
 mod admin_request;
 #[path = "../../fuzz/targets/configuration.rs"]
 mod configuration;
-#[path = "../../fuzz/targets/dns64_stream.rs"]
-mod dns64_stream;
 #[path = "../../fuzz/targets/mutation.rs"]
 mod mutation;
 
@@ -22,10 +19,4 @@ fn any_text_is_a_configuration_or_a_list_of_faults() {
 fn any_request_is_understood_or_refused_by_name() {
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/admin_request");
     mutation::replay(Path::new(corpus), 20_000, admin_request::run);
-}
-
-#[test]
-fn any_octets_by_a_stream_are_messages_and_requests_or_refused() {
-    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/dns64_stream");
-    mutation::replay(Path::new(corpus), 20_000, dns64_stream::run);
 }

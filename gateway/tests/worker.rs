@@ -1,7 +1,5 @@
 //! Workers with a simple stand-in for the engine, over links in memory.
 
-#![allow(clippy::unwrap_used)] // in a test a panic is the report
-
 use sixway::admin::{Edit, Filter};
 use sixway::worker::{
     BindingEntry, Clock, Command, Dump, DumpPage, Edited, Handover, Inlet, Position, Post, SessionEntry,
@@ -398,7 +396,8 @@ fn the_other_workers_learn_from_a_path_error_that_came_as_a_packet_and_do_not_an
         let (near, far) = Memory::pair(10);
         let worker = Worker::new(vec![near], Fake::default(), Clock::start(), mailbox, handover);
         let others = posts.iter().enumerate().filter(|(other, _)| *other != number);
-        let worker = worker.answering_path_errors().beside(others.map(|(_, post)| post.clone()).collect());
+        let worker =
+            worker.answering_path_errors().with_peers(others.map(|(_, post)| post.clone()).collect());
         running.push(Running { far, post, thread: std::thread::spawn(|| worker.run()) });
     }
     running[0].pass(&[98; 50], 1);

@@ -69,7 +69,7 @@ impl Share {
             let sum = if row["cause"] == NOT_OURS { &mut others } else { &mut left };
             *sum += row["packets"].as_u64().unwrap_or(0);
         }
-        let places = shown["summary"]["places"].as_str().unwrap_or_default().to_lowercase();
+        let places = shown["summary"]["attached"].as_str().unwrap_or_default().to_lowercase();
         Self { carried: carried_of(shown), left, others, hung: places.contains(hook.name()) }
     }
 
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn packets_without_a_rule_are_told_apart() {
         let shown = serde_json::json!({
-            "summary": { "places": "in0 XDP · out0 XDP" },
+            "summary": { "attached": "in0 XDP · out0 XDP" },
             "carried": [{ "packets_out": 3, "packets_in": 4 }, { "packets_out": 0, "packets_in": 1 }],
             "passed": [{ "cause": "not_ours", "packets": 100 }, { "cause": "flags", "packets": 2 }],
         });

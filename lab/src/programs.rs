@@ -41,6 +41,7 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("dnssec-signzone", "bind9-utils"),
     ("clang", "clang"),
     ("python3", "python3"),
+    ("valgrind", "valgrind"),
 ];
 
 /// Where the program is, also in the folders that only root has in its path.

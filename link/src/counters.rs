@@ -33,23 +33,23 @@ link_counters! {
     sent = "sent",
     /// Octets of the frames sent, IP header included.
     sent_octets = "sent_octets",
-    /// GSO packets among the frames sent whole.
+    /// GSO packets among the frames sent, not segmented here.
     sent_gso = "sent_gso",
     /// Frames not sent because the link had no room (EAGAIN, ENOBUFS, ENOMEM).
     no_room = "no_room",
     /// Frames not sent because the kernel refused them (EINVAL, EIO when the device is down, and others).
     refused = "refused",
-    /// Received frames whose offload header contradicts the packet; they are treated as what the packet itself says.
+    /// Received frames whose offload header contradicts the packet; the packet itself is used.
     inconsistent_header = "inconsistent_header",
-    /// Checksums finished here, because the engine or the kernel does not take a partial one.
+    /// Checksums completed here, because the engine or the kernel does not accept partial ones.
     checksums_finished = "checksums_finished",
     /// GSO packets segmented here, because the kernel cannot.
     gso_segmented = "gso_segmented",
-    /// Frames that were longer than the buffer and lost their end.
-    cut_short = "cut_short",
-    /// Packets that a socket had no room for before they were read, as the kernel reports with the next one (SO_RXQ_OVFL).
+    /// Frames that were longer than the buffer and were truncated.
+    truncated = "truncated",
+    /// Packets lost because a socket buffer was full (SO_RXQ_OVFL).
     overflowed = "overflowed",
-    /// UDP GSO packets dropped because the kernel did not report their datagrams' length, so they cannot be segmented again.
+    /// UDP GSO packets dropped because the kernel did not report the length of their datagrams.
     boundaries_lost = "boundaries_lost",
     /// Messages dropped because their ICMP checksum is wrong.
     damaged = "damaged",

@@ -9,6 +9,7 @@
 //! Unsafe code (system calls) lives in this crate, each block with its reason.
 
 pub mod checksum;
+mod clock;
 pub mod counters;
 pub mod fault;
 pub mod interface;
@@ -25,7 +26,9 @@ mod syscall;
 pub mod sysctl;
 pub mod tun;
 pub mod udp;
+mod wake;
 
+pub use clock::Clock;
 pub use counters::LinkCounters;
 pub use fault::{Faults, Faulty};
 pub use link::Link;
@@ -37,3 +40,4 @@ pub use raw::{RawTunnel, TunnelSender};
 pub use shared_file::SharedFile;
 pub use tun::{Abilities, BlockMap, Persistence, Steering, Tun, TunConfig, TunQueue};
 pub use udp::{UdpExchange, UdpServer};
+pub use wake::Wake;

@@ -40,7 +40,7 @@ impl Link for Memory {
         let count = inbox.len().min(frames.len());
         for (frame, (packet, offload)) in frames.iter_mut().zip(inbox.drain(..count)) {
             frame.fill(&packet, offload);
-            self.counters.cut_short += u64::from(frame.len() < packet.len());
+            self.counters.truncated += u64::from(frame.len() < packet.len());
             self.counters.received += 1;
             self.counters.received_octets += frame.len() as u64;
             self.counters.received_gso += u64::from(offload.segments.is_some());

@@ -146,7 +146,7 @@ impl<R: Read, W: Write> Link for Pcap<R, W> {
             let Some(on_wire) = self.replay.next(frame)? else { break };
             self.counters.received += 1;
             self.counters.received_octets += frame.len() as u64;
-            self.counters.cut_short += u64::from(frame.len() < on_wire);
+            self.counters.truncated += u64::from(frame.len() < on_wire);
             count += 1;
         }
         Ok(count)
@@ -274,6 +274,6 @@ mod tests {
         let mut frames = [Frame::with_capacity(3), Frame::with_capacity(100)];
         assert_eq!(link.receive(&mut frames).unwrap(), 2);
         assert_eq!((frames[0].bytes(), frames[1].bytes()), (&b"fir"[..], &b"the second"[..]));
-        assert_eq!(link.counters().cut_short, 1);
+        assert_eq!(link.counters().truncated, 1);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::LinkCounters;
 use crate::checksum::{Transport, finish};
-use sixway_dataplane::fragment::SuperFrame;
+use sixway_dataplane::fragment::GsoPacket;
 use sixway_dataplane::frame::MAX_PACKET;
 use sixway_dataplane::{Checksum, Frame, Offload};
 use std::io;
@@ -36,7 +36,7 @@ impl Plain {
             }
             return send(frame, counters);
         };
-        let Ok(gso_packet) = SuperFrame::read(frame.bytes(), segments) else {
+        let Ok(gso_packet) = GsoPacket::read(frame.bytes(), segments) else {
             counters.refused += 1;
             return Ok(());
         };

@@ -1,17 +1,12 @@
 //! Router solicitations and advertisements between two network namespaces.
-#![allow(clippy::unwrap_used, reason = "tests")]
 
-#[macro_use]
-extern crate sixway_trial;
-
-mod support;
-
+use crate::support;
+use crate::support::in_namespace;
+use crate::support::peer::Peer;
 use sixway_link::neighbour_discovery::{ALL_NODES, ALL_ROUTERS, NeighbourDiscovery, ReceivedMessage};
 use sixway_link::{interface, sysctl::Sysctl};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
-use support::in_namespace;
-use support::peer::Peer;
 
 const SOLICITATION: [u8; 8] = [133, 0, 0, 0, 0, 0, 0, 0];
 const ADVERTISEMENT: [u8; 16] = [134, 0, 0, 0, 64, 0, 7, 8, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -103,8 +98,4 @@ fn an_interface_without_a_link_local_address_is_told() {
         let error = NeighbourDiscovery::open("nothing").unwrap_err();
         assert!(error.to_string().contains("nothing"), "{error}");
     });
-}
-
-fn main() {
-    sixway_trial::main();
 }

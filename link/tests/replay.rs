@@ -6,11 +6,10 @@
     reason = "a test may stop at the first surprise"
 )]
 
-#[path = "../../fuzz/targets/mutation.rs"]
-mod mutation;
 #[path = "../../fuzz/targets/pcap.rs"]
 mod pcap;
 
+use crate::mutation;
 use std::path::Path;
 
 #[test]

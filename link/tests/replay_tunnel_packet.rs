@@ -6,11 +6,10 @@
     reason = "a test may stop at the first surprise"
 )]
 
-#[path = "../../fuzz/targets/mutation.rs"]
-mod mutation;
 #[path = "../../fuzz/targets/tunnel_packet.rs"]
 mod tunnel_packet;
 
+use crate::mutation;
 use std::path::Path;
 
 #[test]

@@ -1,7 +1,8 @@
 //! The kernel puts packets into the queue of the worker that owns their state: what it is told and what the NAT deals out
 //! agree.
 
-use sixway_dataplane::classify::ownership::{of_fragments, worker_of};
+use sixway_dataplane::classify::ownership::of_fragments;
+use sixway_dataplane::mechanism::nat64::worker_of;
 use sixway_dataplane::nat::{Ownership, PORTS_PER_BLOCK, Spread};
 use sixway_dataplane::parse::parse;
 use sixway_link::Steering;

@@ -1,8 +1,4 @@
 //! The steering program in the kernel against the same in Rust.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
-#[macro_use]
-extern crate sixway_trial;
 
 use sixway_dataplane::nat::Spread;
 use sixway_link::Steering;
@@ -157,8 +153,4 @@ fn ports_go_by_their_block() {
     packet[20] = 8;
     packet[24..26].copy_from_slice(&64_u16.to_be_bytes());
     assert_eq!(steering.worker(&packet), 1, "an echo request goes by its identifier");
-}
-
-fn main() {
-    sixway_trial::main();
 }

@@ -1,12 +1,9 @@
 //! A real TUN device in a network namespace of its own. The device's far side is a mirror that swaps the addresses, so
 //! that this host's kernel talks to itself through the link and judges every checksum, length and GSO packet.
-#![allow(clippy::unwrap_used, reason = "tests")]
 
-#[macro_use]
-extern crate sixway_trial;
-
-mod support;
-
+use crate::support::{
+    address, addresses, assert_clean, in_namespace, open, segment_udp, snmp, turn_round, wait,
+};
 use sixway_dataplane::{Checksum, Frame, SegmentKind, Segments};
 use sixway_link::{Abilities, Link, LinkCounters, Steering, Tun, TunConfig, TunQueue, interface};
 use std::io::{Read, Write};
@@ -15,7 +12,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use support::{address, addresses, assert_clean, in_namespace, open, segment_udp, snmp, turn_round, wait};
 
 fn frames(count: usize) -> Vec<Frame> {
     (0..count).map(|_| Frame::with_capacity(65_600)).collect()
@@ -307,8 +303,4 @@ fn a_name_that_is_too_long_is_refused_before_the_kernel_sees_it() {
         Err(error) => panic!("{error}"),
         Ok(tun) => panic!("opened as {}", tun.name),
     }
-}
-
-fn main() {
-    sixway_trial::main();
 }

@@ -1,17 +1,11 @@
 //! Raw sockets for tunnel packets and for the ICMP errors about them, between two network namespaces.
-#![allow(clippy::unwrap_used, reason = "tests")]
 
-#[macro_use]
-extern crate sixway_trial;
-
-mod support;
-
+use crate::support::peer::{FAR, NEAR, Peer, Sender, gather, gather_datagrams, ipv4, ipv6, tcp, udp};
+use crate::support::{in_namespace, ip, open, snmp, wait};
 use sixway_dataplane::{Checksum, Frame, SegmentKind, Segments};
 use sixway_link::{Abilities, Link, PathErrors, RawTunnel, TunConfig, sysctl::Sysctl};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
-use support::peer::{FAR, NEAR, Peer, Sender, gather, gather_datagrams, ipv4, ipv6, tcp, udp};
-use support::{in_namespace, ip, open, snmp, wait};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MOMENT: Duration = Duration::from_millis(50);
@@ -238,8 +232,4 @@ fn udp_datagrams_that_the_kernel_joined_are_counted_and_not_handed_on_as_one() {
         assert!(receive(&mut link).is_empty());
         assert_eq!((link.counters().received, link.counters().boundaries_lost), (1, 1));
     });
-}
-
-fn main() {
-    sixway_trial::main();
 }

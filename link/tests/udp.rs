@@ -1,11 +1,6 @@
 //! UDP servers and exchanges, on the loopback interface and in network namespaces.
-#![allow(clippy::unwrap_used, reason = "tests")]
 
-#[macro_use]
-extern crate sixway_trial;
-
-mod support;
-
+use crate::support::{in_namespace, ip};
 use sixway_link::udp::{Arrivals, BATCH, Departures};
 use sixway_link::{UdpExchange, UdpServer, sysctl::Sysctl};
 use std::collections::HashSet;
@@ -13,7 +8,6 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
-use support::{in_namespace, ip};
 
 fn wait(fd: BorrowedFd<'_>) -> bool {
     let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
@@ -212,8 +206,4 @@ fn where_no_route_leads_the_exchange_cannot_be_opened() {
             );
         }
     });
-}
-
-fn main() {
-    sixway_trial::main();
 }

@@ -1,7 +1,7 @@
-//! The harness of tests that find out at run time whether they can run: for want of a right, a program or an ability of the kernel such a test is
-//! *ignored* and says why. The standard harness knows no such outcome at run time.
+//! A test harness with a third outcome: a test that lacks a privilege, a program or a kernel feature is *ignored* at run time, with the
+//! reason. The standard harness cannot do that.
 //!
-//! A test binary takes part with `harness = false` in its `Cargo.toml` and these lines; its tests look as they always do:
+//! A test program uses it with `harness = false` in its `Cargo.toml` and these lines; its tests look like any others:
 //!
 //! ```ignore
 //! #[macro_use]
@@ -19,65 +19,12 @@
 //! }
 //! ```
 
+mod budget;
+mod clock;
+mod harness;
+
+pub use budget::budget;
+pub use clock::timed;
+pub use harness::{Test, ignore, main, main_with, why_ignored};
 pub use inventory;
 pub use sixway_trial_attribute::test;
-
-use libtest_mimic::{Arguments, Completion, Failed, Trial};
-use std::any::Any;
-use std::fmt::Display;
-use std::panic::resume_unwind;
-
-/// A test that its attribute has told of.
-#[derive(Clone, Copy, Debug)]
-pub struct Test {
-    /// Its path, beginning with the binary's name.
-    pub name: &'static str,
-    /// It passes if it returns.
-    pub run: fn(),
-}
-
-inventory::collect!(Test);
-
-/// Why a test cannot run: what [`ignore`] unwinds with.
-struct Ignored(String);
-
-/// Ends a test that cannot run here. A thread that a test starts and joins passes it on as any panic, with
-/// [`resume_unwind`].
-pub fn ignore(why: impl Display) -> ! {
-    resume_unwind(Box::new(Ignored(why.to_string())))
-}
-
-/// Why a thread that ended in this way could not do what it was to do, if that is how it ended.
-pub fn why_ignored(end: &(dyn Any + Send)) -> Option<&str> {
-    end.downcast_ref::<Ignored>().map(|Ignored(why)| why.as_str())
-}
-
-/// Runs this binary's tests, with the command line and the output of the standard harness.
-///
-/// # Panics
-///
-/// If the binary has no test: its `#[test]` is then the standard one, which nobody runs.
-pub fn main() {
-    let mut tests: Vec<Test> = inventory::iter::<Test>.into_iter().copied().collect();
-    assert!(!tests.is_empty(), "no test: `#[macro_use] extern crate sixway_trial;` is missing");
-    tests.sort_by_key(|test| test.name);
-    let trials = tests.into_iter().map(|test| Trial::ignorable_test(title(test.name), move || outcome(test)));
-    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit();
-}
-
-/// The path within the binary.
-fn title(path: &str) -> &str {
-    path.split_once("::").map_or(path, |(_, within)| within)
-}
-
-/// Runs a test in a thread of its own, so that what a test does to its thread ends with it.
-fn outcome(test: Test) -> Result<Completion, Failed> {
-    let thread = std::thread::Builder::new().name(title(test.name).to_owned()).spawn(test.run)?;
-    match thread.join() {
-        Ok(()) => Ok(Completion::Completed),
-        Err(end) => match why_ignored(end.as_ref()) {
-            Some(why) => Ok(Completion::ignored_with(why)),
-            None => resume_unwind(end),
-        },
-    }
-}

@@ -4,6 +4,7 @@
 #[macro_use]
 extern crate sixway_trial;
 
+use std::path::Path;
 use std::process::Command;
 
 /// Set for the run that is looked at; the tests below do nothing without.
@@ -35,9 +36,28 @@ mod sample {
 
 /// What it says, and whether it ends well.
 fn run(words: &[&str]) -> (String, bool) {
+    run_with_times(words, Path::new("/dev/null"))
+}
+
+/// The same; the times of its tests go there.
+fn run_with_times(words: &[&str], times: &Path) -> (String, bool) {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    let output = command.args(words).env(LOOKED_AT, "1").output().unwrap();
+    let output = command.args(words).env(LOOKED_AT, "1").env("SIXWAY_TIMES", times).output().unwrap();
     (String::from_utf8(output.stdout).unwrap(), output.status.success())
+}
+
+#[test]
+fn the_time_of_each_test_is_told_however_it_ends() {
+    let path = std::env::temp_dir().join(format!("sixway-outcomes-{}", std::process::id()));
+    std::fs::write(&path, "").unwrap();
+    run_with_times(&["sample::"], &path);
+    let told = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let mut names: Vec<_> = told.lines().map(|line| line.split_once(' ').unwrap()).collect();
+    assert!(names.iter().all(|(seconds, _)| seconds.parse::<f64>().is_ok()), "{told}");
+    names.sort_unstable_by_key(|(_, name)| *name);
+    let names: Vec<_> = names.into_iter().map(|(_, name)| name).collect();
+    assert_eq!(names, ["sample::one_that_cannot_run", "sample::one_that_fails", "sample::one_that_passes"]);
 }
 
 #[test]

@@ -29,6 +29,12 @@ pub const fn is_error(kind: u8) -> bool {
     kind < 128
 }
 
+/// Whether a message of this type is an echo request or reply, which has an identifier.
+#[inline]
+pub const fn is_echo(kind: u8) -> bool {
+    matches!(kind, ECHO_REQUEST | ECHO_REPLY)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

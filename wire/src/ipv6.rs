@@ -20,6 +20,8 @@ use core::net::Ipv6Addr;
 
 /// Octets of the fixed header.
 pub const IPV6_HEADER: usize = 40;
+/// The least MTU of an IPv6 link (RFC 8200 §5).
+pub const IPV6_MIN_MTU: usize = 1_280;
 /// Octets of a Fragment header.
 pub const FRAGMENT_HEADER: usize = 8;
 /// RFC 1700's default TTL; RFC 4861 §6.3.2 leaves IPv6's to the host.

@@ -26,7 +26,7 @@ pub use endpoint::{Endpoint4, Endpoint6};
 pub use header_error::HeaderError;
 pub use icmp::{ICMP_HEADER, IcmpHeader};
 pub use ipv4::{IPV4_HEADER, Ipv4Header};
-pub use ipv6::{FRAGMENT_HEADER, FragmentHeader, IPV6_HEADER, Ipv6Header};
+pub use ipv6::{FRAGMENT_HEADER, FragmentHeader, IPV6_HEADER, IPV6_MIN_MTU, Ipv6Header};
 pub use prefix::{Prefix4, Prefix6, PrefixError};
 pub use tcp::{TCP_HEADER, TcpHeader};
 pub use udp::{UDP_HEADER, UdpHeader};

@@ -20,14 +20,10 @@ pub const IPV6: u8 = 41;
 pub const ROUTING: u8 = 43;
 /// IPv6 Fragment header (RFC 8200 §4.5).
 pub const FRAGMENT: u8 = 44;
-/// Encapsulating Security Payload (RFC 4303).
-pub const ESP: u8 = 50;
 /// Authentication Header (RFC 4302).
 pub const AUTHENTICATION: u8 = 51;
 /// ICMP for IPv6 (RFC 4443).
 pub const ICMPV6: u8 = 58;
-/// IPv6 No Next Header (RFC 8200 §4.7).
-pub const NO_NEXT_HEADER: u8 = 59;
 /// IPv6 Destination Options (RFC 8200 §4.6).
 pub const DESTINATION_OPTIONS: u8 = 60;
 /// SCTP (RFC 9260), whose CRC32c has no pseudo-header.
@@ -41,7 +37,7 @@ pub const HIP: u8 = 139;
 /// Shim6 (RFC 5533).
 pub const SHIM6: u8 = 140;
 
-/// Where the checksum stands in a transport header whose checksum covers a pseudo-header with addresses.
+/// The offset of the checksum in a transport header whose checksum covers a pseudo-header with addresses.
 /// `None` for every other protocol. ICMPv6 is not listed: it has no counterpart with a pseudo-header in IPv4.
 #[inline]
 pub const fn checksum_offset(protocol: u8) -> Option<usize> {

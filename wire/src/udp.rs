@@ -23,7 +23,7 @@ pub struct UdpHeader {
     pub destination: u16,
     /// Length in octets, this header included.
     pub length: u16,
-    /// Checksum; 0 says that there is none.
+    /// Checksum; 0: no checksum.
     pub checksum: u16,
 }
 

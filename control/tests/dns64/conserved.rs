@@ -4,6 +4,7 @@ use super::world::{Bits, Manner, World, decode, query, query_without_edns, setti
 use proptest::prelude::*;
 use sixway_control::Instant;
 use sixway_control::dns64::{Anchor, AnchorKey, Dnssec, Outcome, Settings, Transport, Upstream};
+use sixway_trial::budget;
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 use std::time::Duration;
@@ -208,7 +209,7 @@ impl Test {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig::with_cases(budget(256)))]
 
     #[test]
     fn every_query_has_one_answer_in_time_and_it_is_none_that_must_not_be(

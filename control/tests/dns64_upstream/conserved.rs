@@ -4,6 +4,7 @@ use super::network::*;
 use proptest::prelude::*;
 use sixway_control::dns64::upstream::Question;
 use sixway_control::dns64::{Failure, Way};
+use sixway_trial::budget;
 use std::time::Duration;
 
 /// What an upstream does with the next query; the network beside it may do it to any.
@@ -108,7 +109,7 @@ fn take(network: &mut Network, step: Step) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(192))]
+    #![proptest_config(ProptestConfig::with_cases(budget(192)))]
 
     #[test]
     fn every_question_has_one_outcome_and_every_exchange_one_end(

@@ -1,6 +1,6 @@
 //! From a query's octets to its answer nothing is allocated, if the answer's buffer has room.
 
-use crate::upstream::{NOW, Reply, query, wire};
+use super::upstream::{NOW, Reply, query, wire};
 use allocation_counter::measure;
 use sixway_control::dns64::cache::Cache;
 use sixway_control::dns64::compose::{self, Embedded, LocalRecord, ResponseOptions};

@@ -1,6 +1,6 @@
 //! Which records of a reply are believed, and for how long.
 
-use crate::upstream::{NOW, Reply, part, wire};
+use super::upstream::{NOW, Reply, part, wire};
 use sixway_control::dns64::answer::{Answer, Disbelieved, Kind, LONGEST_CHAIN, Part};
 use std::time::Duration;
 
@@ -230,7 +230,7 @@ fn a_reply_to_another_question_or_of_another_form_is_not_believed() {
     let reply = Reply::to("a.example.", "A", &["a.example. 9 A 192.0.2.1"], &[]);
     let read = |octets: &[u8], rtype| {
         let key = reply.key().with_type(rtype);
-        Answer::read(&key, octets, NOW, &crate::upstream::bounds(false)).map(|answer| answer.kind())
+        Answer::read(&key, octets, NOW, &super::upstream::bounds(false)).map(|answer| answer.kind())
     };
     let octets = reply.octets();
     assert_eq!(read(&octets, 1), Ok(Kind::Data));
@@ -258,7 +258,7 @@ fn an_address_of_another_length_makes_a_reply_malformed() {
     octets[length_at] = 3;
     octets.pop();
     let key = Reply::to("a.example.", "A", &[], &[]).key();
-    let read = Answer::read(&key, &octets, NOW, &crate::upstream::bounds(false));
+    let read = Answer::read(&key, &octets, NOW, &super::upstream::bounds(false));
     assert_eq!(read.unwrap_err(), Disbelieved::Malformed);
 }
 
@@ -268,7 +268,7 @@ fn what_went_wrong_is_read_from_the_opt_record() {
     octets[11] = 1;
     octets.extend([0, 0, 41, 4, 0xd0, 0, 0, 0, 0, 0, 11, 0, 15, 0, 7, 0, 22, b'n', b'o', b'n', b'e', 0]);
     let key = Reply::to("a.example.", "A", &[], &[]).key();
-    let answer = Answer::read(&key, &octets, NOW, &crate::upstream::bounds(false)).unwrap();
+    let answer = Answer::read(&key, &octets, NOW, &super::upstream::bounds(false)).unwrap();
     assert_eq!((answer.rcode(), answer.extended_error()), (2, Some((22, "none"))));
     assert_eq!(answer.lifetime(), 5);
 }
@@ -280,7 +280,7 @@ fn a_chain_in_two_replies_is_joined_with_the_ages_of_both() {
     let second = Reply::to("b.example.org.", "A", &["b.example.org. 60 A 192.0.2.1"], &[]);
     let later = NOW + Duration::from_secs(50);
     let second =
-        Answer::read(&second.key(), &second.octets(), later, &crate::upstream::bounds(false)).unwrap();
+        Answer::read(&second.key(), &second.octets(), later, &super::upstream::bounds(false)).unwrap();
     let whole = first.joined(&second).unwrap();
     assert_eq!((whole.key(), whole.kind(), whole.lifetime()), (first.key(), Kind::Data, 50));
     assert_eq!(part(&whole, Part::Chain), ["a.example. 50 CNAME b.example.org."]);

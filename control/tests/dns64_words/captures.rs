@@ -1,6 +1,6 @@
 //! Replies as BIND 9 sent them (`named`, authoritative, `minimal-responses no`), octet by octet.
 
-use crate::upstream::{NOW, bounds, part, query, shown, wire};
+use super::upstream::{NOW, bounds, part, query, shown, wire};
 use sixway_control::dns64::answer::{Answer, Kind, Part};
 use sixway_control::dns64::compose::{self, ResponseOptions};
 use sixway_control::dns64::key::Key;

@@ -1,6 +1,6 @@
 //! Replies made to do harm, octet by octet.
 
-use crate::upstream::{NOW, Reply, bounds, query, shown, wire};
+use super::upstream::{NOW, Reply, bounds, query, shown, wire};
 use sixway_control::dns64::answer::{Answer, Disbelieved, Part};
 use sixway_control::dns64::compose::{self, Embedded, ResponseOptions};
 use sixway_control::dns64::key::Key;

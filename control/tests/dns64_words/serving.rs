@@ -1,6 +1,6 @@
 //! What clients are given: flags, sections, OPT record, truncation.
 
-use crate::upstream::{NOW, Reply, query, shown, wire};
+use super::upstream::{NOW, Reply, query, shown, wire};
 use sixway_control::dns64::answer::Answer;
 use sixway_control::dns64::compose::{self, LocalRecord, ResponseOptions};
 use sixway_control::dns64::query::{Edns, Query, Unreadable};

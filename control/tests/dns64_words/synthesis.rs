@@ -1,6 +1,6 @@
 //! AAAA records made of A records.
 
-use crate::upstream::{Reply, query, shown};
+use super::upstream::{Reply, query, shown};
 use sixway_control::Instant;
 use sixway_control::dns64::answer::{Answer, Bounds, Kind};
 use sixway_control::dns64::compose::{self, Embedded, ResponseOptions};

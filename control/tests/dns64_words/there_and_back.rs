@@ -1,7 +1,7 @@
 //! What was read and is served decodes, by another's reader, to the records that the upstream sent, whatever the question's case, DO and
 //! what is left out.
 
-use crate::upstream::{NOW, Reply, query, shown, wire};
+use super::upstream::{NOW, Reply, query, shown, wire};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use sixway_control::dns64::answer::Kind;

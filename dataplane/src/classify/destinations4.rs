@@ -1,10 +1,10 @@
-//! IPv4 prefixes that mechanisms own as destinations: the addresses of pools, what is behind tunnels.
+//! IPv4 prefixes that mechanisms own as destinations: the addresses of pools, and the prefixes behind tunnels.
 
 use crate::verdict::MechanismId;
 use core::net::Ipv4Addr;
 use sixway_wire::Prefix4;
 
-/// So many prefixes are compared one by one; more are searched by bisection.
+/// Up to this many prefixes are compared one by one; more are searched by bisection.
 const FEW: usize = 8;
 
 /// IPv4 prefixes and their owners. The longest prefix that holds an address owns it; of two alike, the first.
@@ -94,7 +94,7 @@ fn ranges(prefixes: &[(Prefix4, MechanismId)]) -> Vec<(u32, Option<MechanismId>)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mechanism::table::Kind;
+    use crate::kind::Kind;
     use proptest::prelude::*;
 
     const fn nat64(index: u16) -> MechanismId {

@@ -1,9 +1,8 @@
-//! Which mechanism owns a packet, and whether its addresses are fit to be forwarded at all.
+//! Which mechanism owns a packet, and whether its addresses may be forwarded.
 
 mod destinations4;
 pub mod ownership;
-pub mod source_check;
 mod steering;
 
 pub use destinations4::Destinations4;
-pub use steering::{Owner, Steering};
+pub use steering::{Owner, Steering, TunnelAddress};

@@ -12,13 +12,22 @@ pub enum Owner {
     Gateway,
     /// A mechanism.
     Mechanism(MechanismId),
-    /// An address of this host at which tunnels end: fragments, and ICMP errors about what went through them. The number is that of an IPv4
-    /// address.
-    Endpoint(u8),
+    /// A tunnel address of this host, for fragments and for ICMP errors about what went through its tunnels.
+    TunnelAddress(TunnelAddress),
+}
+
+/// An address of this host at which tunnels end: the number of an IPv4 address, or [`Self::V6`]. The packet's family says which.
+// Not an enum: that makes `Owner` larger, and every packet pays for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TunnelAddress(pub u8);
+
+impl TunnelAddress {
+    /// Any IPv6 address. Its tunnels are found by both ends, without a number.
+    pub const V6: Self = Self(0);
 }
 
 /// IPv6 prefixes and their owners, longest first, IPv4 prefixes and theirs, and the gateway's own addresses. There are a handful of IPv6
-/// prefixes, one for each configured mechanism, so a walk along them beats any tree; large tables belong to the mechanisms.
+/// prefixes, one for each configured mechanism, so a linear search beats any tree; large tables belong to the mechanisms.
 #[derive(Clone, Debug, Default)]
 pub struct Steering {
     own4: Option<Ipv4Addr>,
@@ -72,7 +81,7 @@ impl Steering {
         !self.ends6.is_empty() && self.ends6.contains(&address)
     }
 
-    /// Another IPv6 address of the gateway's own from now on.
+    /// Sets the gateway's own IPv6 address.
     pub const fn set_own6(&mut self, own6: Option<Ipv6Addr>) {
         self.own6 = own6;
     }
@@ -109,7 +118,7 @@ impl Steering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mechanism::table::Kind;
+    use crate::kind::Kind;
 
     #[test]
     fn the_longest_prefix_owns_and_own_addresses_come_first() {

@@ -1,8 +1,10 @@
-//! A batch goes through in strides, and a stride in runs of packets of one mechanism: a run is prepared, warmed stage by stage, so that its
+//! A batch is processed in strides, and a stride in runs of packets of one mechanism: a run is prepared, warmed stage by stage, so that its
 //! cache misses overlap, and then decided and executed packet by packet. One loop serves all mechanisms, and is compiled for each.
 
-use super::path::{Batch, Path, Subject};
-use super::{Engine, STRIDE};
+use super::Engine;
+use super::bounds::STRIDE;
+use super::path::{Batch, Path};
+use super::slot::Slot;
 use crate::classify::Owner;
 use crate::frame::Frame;
 use crate::mechanism::contract::Mechanism;
@@ -10,61 +12,31 @@ use crate::mechanism::table::{Row, with_row};
 use crate::parse::{self, Packet, Transport};
 use crate::verdict::{MechanismId, Verdict};
 
-/// A packet of the stride between the steps.
-#[derive(Clone, Copy)]
-pub(super) struct Slot {
-    pub(super) packet: Packet,
-    /// The packet inside, of one that came through a tunnel.
-    pub(super) inner: Option<Packet>,
-    pub(super) owner: Owner,
-    /// It goes by itself: an ICMP error, a fragment, a further pass, or the gateway's own.
-    pub(super) alone: bool,
-    /// Position in the stride.
-    pub(super) frame: u32,
-}
-
-impl Slot {
-    pub(super) const EMPTY: Self =
-        Self { packet: Packet::EMPTY, inner: None, owner: Owner::Gateway, alone: true, frame: 0 };
-
-    /// The packet, and how far its look-up is.
-    #[inline(always)]
-    fn subject<'a, P>(&'a self, probe: &'a P) -> Subject<'a, P> {
-        Subject { packet: &self.packet, inner: self.inner.as_ref(), probe }
-    }
-
-    /// Whether the slot goes on with the run of a mechanism.
-    #[inline(always)]
-    fn is_of(&self, id: MechanismId) -> bool {
-        !self.alone && self.owner == Owner::Mechanism(id)
-    }
-}
-
 impl Engine {
     pub(super) fn go(&mut self, frames: &mut [Frame], mut batch: Batch<'_>) {
         self.path.rewriter.set_time(batch.now);
         if let [frame] = frames {
             self.one(frame, &mut batch);
-            return self.path.send_beside(&mut batch);
+            return self.path.send_generated(&mut batch);
         }
         let mut slots = core::mem::take(&mut self.slots);
         for stride in frames.chunks_mut(STRIDE) {
             self.path.effects.begin();
             let count = self.read(stride, &mut slots, &mut batch);
             self.run_all(&slots[..count], stride, &mut batch);
-            if self.join && !self.ends.is_empty() {
+            if self.join && !self.tunnel_addresses.is_empty() {
                 self.join_decapsulated(stride, &slots[..count]);
             }
         }
         self.slots = slots;
-        self.path.send_beside(&mut batch);
+        self.path.send_generated(&mut batch);
     }
 
-    /// A packet by itself, with no run to find.
+    /// A single packet, without runs.
     #[inline(always)]
     fn one(&mut self, frame: &mut Frame, batch: &mut Batch<'_>) {
         self.path.effects.begin();
-        // Field by field: a copy of a constant as large would be a call.
+        // Field by field: copying a constant of this size would be a call.
         let (packet, owner) = (Packet::EMPTY, Owner::Gateway);
         let mut slot = Slot { packet, inner: None, owner, alone: true, frame: 0 };
         if !self.read_one(&mut slot, frame, batch) {
@@ -79,11 +51,13 @@ impl Engine {
                     self.walk_on(&slot, frame, batch);
                 }
             }
-            Owner::Mechanism(_) | Owner::Gateway | Owner::Endpoint(_) => self.walk_alone(&slot, frame, batch),
+            Owner::Mechanism(_) | Owner::Gateway | Owner::TunnelAddress(_) => {
+                self.walk_alone(&slot, frame, batch)
+            }
         }
     }
 
-    /// Parses and classifies a stride into the first slots, and says how many. What fails here is dropped here.
+    /// Parses and classifies a stride into the first slots, and returns their number. A packet that fails here is dropped here.
     #[inline(always)]
     fn read(&mut self, stride: &mut [Frame], slots: &mut [Slot], batch: &mut Batch<'_>) -> usize {
         let mut count = 0;
@@ -141,7 +115,7 @@ impl Engine {
                     rest = behind;
                     self.run(id, run, stride, batch);
                 }
-                Owner::Mechanism(_) | Owner::Gateway | Owner::Endpoint(_) => {
+                Owner::Mechanism(_) | Owner::Gateway | Owner::TunnelAddress(_) => {
                     rest = behind;
                     self.walk_alone(slot, &mut stride[slot.frame as usize], batch);
                 }
@@ -149,7 +123,7 @@ impl Engine {
         }
     }
 
-    /// A run: the mechanism's kind is told apart once.
+    /// A run. The mechanism's kind is matched once.
     #[inline(always)]
     fn run(&mut self, id: MechanismId, run: &[Slot], stride: &mut [Frame], batch: &mut Batch<'_>) {
         let index = usize::from(id.index);
@@ -173,12 +147,12 @@ impl Engine {
         let counters = &mut self.path.effects.counters;
         let mut candidates = 0;
         let from_tunnels =
-            slots.iter().filter(|slot| slot.inner.is_some() || matches!(slot.owner, Owner::Endpoint(_)));
+            slots.iter().filter(|slot| slot.inner.is_some() || matches!(slot.owner, Owner::TunnelAddress(_)));
         for slot in from_tunnels {
             let frame = &stride[slot.frame as usize];
             let is_v6 = frame.bytes().first().is_some_and(|first| first >> 4 == 6);
             candidates |= u64::from(frame.verdict == Verdict::Forward && is_v6) << slot.frame;
-            // A packet that came in fragments leaves here, and nothing behind it may leave before it.
+            // A reassembled packet leaves here, and no later packet may leave before it.
             if !frame.pieces.is_empty() {
                 self.joining.join(stride, core::mem::take(&mut candidates), counters);
             }
@@ -241,7 +215,7 @@ impl<M: Mechanism> Row<M> {
         path.step(mechanism, slot.subject(&probe), frame, batch)
     }
 
-    /// Decides and executes what is left of a run, of which `first` packets are done. Gives back what is left when it stops, at a packet whose
+    /// Decides and executes the rest of a run, of which `first` packets are done. Returns what remains when it stops at a packet whose
     /// result does not leave.
     #[inline(never)]
     fn decide<'a>(

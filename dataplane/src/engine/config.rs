@@ -1,4 +1,4 @@
-//! What an engine is built from.
+//! The configuration of an engine.
 
 use crate::fragment::FragmentLimits;
 use crate::limits::Limits;
@@ -12,7 +12,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 /// Configuration of a tunnel.
 pub type TunnelConfig = MechanismConfig;
 
-/// What an engine is built from.
+/// The configuration of an engine.
 #[derive(Clone)]
 pub struct EngineConfig {
     /// The gateway's own IPv4 address: answers echo requests, and is the source of ICMP errors.
@@ -31,22 +31,22 @@ pub struct EngineConfig {
     pub tunnels: Vec<TunnelConfig>,
     /// This host's IPv4 addresses: no tunnel's packets go there or come from there.
     pub host4: Vec<Ipv4Addr>,
-    /// This host's IPv6 addresses: what it sends from them into a tunnel runs in no circle.
+    /// This host's IPv6 addresses: packets from them into a tunnel do not loop.
     pub host6: Vec<Ipv6Addr>,
-    /// Whether TCP segments and UDP datagrams that come out of tunnels are joined to super-frames.
+    /// Whether decapsulated TCP segments and UDP datagrams are joined into GSO packets.
     pub join: bool,
-    /// ICMP errors made in a second, at most; 0: none.
+    /// Maximum ICMP errors per second; 0 disables them.
     pub icmp_errors_per_second: u32,
-    /// Bounds on fragments that wait for the rest of their packet; those of tunnel packets, and of all others, have each as much.
+    /// Bounds on held fragments. They apply to tunnel packets, to known remote ends and to all other packets separately.
     pub fragments: FragmentLimits,
     /// Which worker this engine belongs to.
     pub worker: WorkerId,
-    /// How many workers there are.
+    /// Number of workers.
     pub workers: u8,
     /// Secret randomness: ports, hashes and identifications follow from it.
     pub seed: [u64; 2],
-    /// The secret by which subscribers are spread over the workers. Whoever steers packets to them has it too, and so has the next process
-    /// that goes on with the sessions.
+    /// The secret by which subscribers are spread over the workers. The steering programs and the next process that restores
+    /// the sessions use the same.
     pub worker_key: [u64; 2],
 }
 
@@ -58,7 +58,7 @@ impl EngineConfig {
         nat64.chain(siit).chain(self.others.iter().cloned()).chain(self.tunnels.iter().cloned())
     }
 
-    /// How many of them stay as they are.
+    /// The number of mechanisms that do not change.
     pub(super) fn fixed(&self) -> usize {
         self.nat64.len() + self.siit.len() + self.others.len()
     }

@@ -1,11 +1,11 @@
 //! Sessions of another process, before the workers run: one worker has to own both ends of each.
 //!
-//! The other process had its workers, too: the hosts and the blocks of one of them hang together by their sessions, and those of two never do.
-//! So what hangs together goes to one worker here. Where the key is the same, that is the worker of the hosts, and the blocks that had
+//! The other process had its workers, too: sessions connect hosts and blocks of the same worker, never of two workers.
+//! So each connected group goes to one worker here. Where the key is the same, that is the worker of the hosts, and the blocks that had
 //! moved move there again. Where it is not, it is the worker of most of the blocks, and hosts that belong elsewhere stay with them.
 
 use super::Engine;
-use crate::mechanism::identity::Identity;
+use crate::identity::Identity;
 use crate::mechanism::nat64::Nat64;
 use crate::nat::{Inside, NatProtocol, Outside, PORTS_PER_BLOCK};
 use crate::verdict::WorkerId;
@@ -14,9 +14,9 @@ use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::BTreeMap;
 
 /// Both ends of a session.
-pub type Ends = (Inside<Endpoint6>, NatProtocol, Outside<Endpoint4>);
+pub type SessionEnds = (Inside<Endpoint6>, NatProtocol, Outside<Endpoint4>);
 
-/// Hosts and blocks that hang together.
+/// Hosts and blocks that sessions connect.
 #[derive(Default)]
 struct Group {
     hosts: Vec<Ipv6Addr>,
@@ -27,7 +27,7 @@ struct Group {
 impl Engine {
     /// Makes one worker own both ends of each of these sessions, as far as it can be done: blocks move of which no port is taken, and hosts
     /// that have nothing elsewhere.
-    pub fn unite(engines: &mut [Self], mechanism: Identity, sessions: impl IntoIterator<Item = Ends>) {
+    pub fn unite(engines: &mut [Self], mechanism: Identity, sessions: impl IntoIterator<Item = SessionEnds>) {
         let is_it = |nat64: &&mut Nat64| nat64.identity() == mechanism;
         let mut nats: Vec<&mut Nat64> =
             engines.iter_mut().filter_map(|one| one.nat64().iter_mut().find(is_it)).collect();
@@ -35,7 +35,7 @@ impl Engine {
             return;
         }
         // The sessions of static bindings are where these are.
-        let is_dynamic = |(_, protocol, outside): &Ends| nats[0].gives(*protocol, *outside);
+        let is_dynamic = |(_, protocol, outside): &SessionEnds| nats[0].gives(*protocol, *outside);
         for group in groups(sessions.into_iter().filter(is_dynamic)) {
             let worker = worker_of(&group, &nats);
             for port in group.blocks {
@@ -57,8 +57,8 @@ impl Engine {
     }
 }
 
-/// What hangs together by these sessions.
-fn groups(sessions: impl IntoIterator<Item = Ends>) -> Vec<Group> {
+/// The groups that these sessions connect.
+fn groups(sessions: impl IntoIterator<Item = SessionEnds>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let (mut of_host, mut of_block) = (BTreeMap::new(), BTreeMap::new());
     for (inside, _, outside) in sessions {

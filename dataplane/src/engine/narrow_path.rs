@@ -1,7 +1,8 @@
-//! Which ICMP errors an engine learns a smaller path MTU from, said without an engine: for who must know where what it would learn is.
+//! Which ICMP errors an engine learns a smaller path MTU from, without an engine: to route the errors to the right worker.
 
-use super::ends::{Ends, TunnelAt};
-use super::{EngineConfig, TunnelConfig, tunnel_states};
+use super::build_context::tunnel_states;
+use super::config::{EngineConfig, TunnelConfig};
+use super::tunnel_addresses::{TunnelAddresses, TunnelAt};
 use crate::instant::Instant;
 use crate::mechanism::table::Mechanisms;
 use crate::tunnel::TunnelPolicy;
@@ -12,7 +13,7 @@ use core::net::Ipv4Addr;
 /// The judge of ICMP errors from the paths of tunnels.
 pub struct PathErrorJudge {
     mechanisms: Mechanisms,
-    ends: Ends,
+    ends: TunnelAddresses,
     policies: Vec<TunnelPolicy>,
     /// MTU of the first link of every path, in octets.
     mtu4: u16,
@@ -25,20 +26,20 @@ impl PathErrorJudge {
         let seed = config.seed[1];
         let (mechanisms, tunnels) = tunnel_states(config);
         let tunnels: Vec<(TunnelAt, Ipv4Addr)> = tunnels;
-        let ends = Ends::new(tunnels.into_iter(), &mechanisms, seed);
+        let ends = TunnelAddresses::new(tunnels.into_iter(), &mechanisms, seed);
         let policies = config.tunnels.iter().map(TunnelConfig::tunnel_policy).collect();
         Self { mechanisms, ends, policies, mtu4: config.limits.mtu4, seed }
     }
 
-    /// The other end of a tunnel to which less fits than its first link carries, if an ICMPv4 error, whole, says so and is to be believed:
+    /// The remote end of a tunnel whose path MTU is below that of its first link, if a whole ICMPv4 error says so and is plausible:
     /// it quotes what the tunnel sends, whose packets are not fragmented at will, and the MTU is one that a link can have (RFC 1191 §3).
     pub fn narrow(&self, octets: &[u8]) -> Option<Ipv4Addr> {
-        let (error, endpoint) = self.ends.error_in(octets)?;
-        let through = self.ends.sent_what_is_quoted(&error, endpoint, &self.mechanisms)?;
+        let (error, number) = self.ends.error_in(octets)?;
+        let through = self.ends.sent_what_is_quoted(&error, number, &self.mechanisms)?;
         let Says::TooBig(told) = error.says else { return None };
         self.policies.get(usize::from(through.policy.0)).filter(|policy| policy.learns())?;
         let remote = error.outer_destination;
-        // Of a path of which nothing is known, so that the same error is believed again.
+        // On a fresh table, so that the same error is accepted again.
         let learnt =
             PathMtus::new(1, self.seed).learn(remote, told, error.outer_length, self.mtu4, Instant(0));
         matches!(learnt, Learnt::Mtu(_)).then_some(remote)

@@ -1,14 +1,14 @@
 //! The packet that an ICMP error quotes when a later pass fails.
 
 use crate::drop_reason::DropReason;
-use crate::fragment::SuperFrame;
+use crate::fragment::GsoPacket;
 use crate::frame::{Checksum, Frame, MAX_PACKET, Offload};
 use crate::parse::Packet;
 
 /// How many octets an ICMP error can quote at most (RFC 4443 §2.4 c).
 const QUOTABLE: usize = 1_280;
 
-/// What a packet looked like when it came in, kept for a second pass that fails: the error quotes the original.
+/// A copy of the received packet, for when a second pass fails: the ICMP error quotes the original.
 pub(super) struct Original {
     pub(super) frame: Frame,
     pub(super) packet: Option<Packet>,
@@ -21,12 +21,12 @@ impl Default for Original {
 }
 
 impl Original {
-    /// Keeps what an error would quote: of a super-frame the first segment, of a packet whose checksum is unfinished all of it.
+    /// Keeps what an error would quote: of a GSO packet the first segment, of a packet whose checksum is unfinished all of it.
     pub(super) fn keep(&mut self, frame: &Frame, packet: &Packet) -> Result<(), DropReason> {
         let mut kept = *packet;
         match frame.offload {
             Offload { segments: Some(segments), .. } => {
-                let first = SuperFrame::of(frame.bytes(), packet, segments)?;
+                let first = GsoPacket::of(frame.bytes(), packet, segments)?;
                 let length = first.write(0, self.frame.space())?;
                 self.frame.received(length, Offload::default());
                 kept.length = length as u32;

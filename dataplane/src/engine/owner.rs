@@ -1,15 +1,16 @@
-//! Whose a packet is: which mechanism's, and which worker's.
+//! The owner of a packet: which mechanism and which worker.
 
 use super::Engine;
-use super::batch::Slot;
-use super::pair_ends::PairEnds;
-use crate::classify::{Owner, ownership, source_check};
+use super::pair_ends::is_tunnel_packet;
+use super::slot::Slot;
+use crate::classify::{Owner, TunnelAddress, ownership};
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use crate::mechanism::contract::Mechanism;
 use crate::mechanism::table::{Row, with_row_ref};
 use crate::parse::{Addresses, Packet, Transport};
 use crate::rewrite::decap;
+use crate::source_check;
 use crate::tunnel::decision::Arrived;
 use crate::verdict::{MechanismId, WorkerId};
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -24,7 +25,7 @@ impl Engine {
         let worker = match owner {
             Owner::Gateway => return None,
             // Any worker will do, but fragments have to meet.
-            Owner::Endpoint(_) => ownership::of_fragments(packet, self.workers)?,
+            Owner::TunnelAddress(_) => ownership::of_fragments(packet, self.workers)?,
             Owner::Mechanism(id) => {
                 with_row_ref!(self.mechanisms, id.kind, row => row.worker_of(id.index, frame, packet, self.workers))?
             }
@@ -32,8 +33,8 @@ impl Engine {
         (worker != self.config.worker).then_some(worker)
     }
 
-    /// The owner of a packet that came from a link. `None`: it is the host's own business. A whole packet that came through a tunnel is
-    /// the tunnel's, and what is inside is parsed into the slot.
+    /// The owner of a packet that came from a link. `None`: it is for the host. A whole packet that came through a tunnel belongs to
+    /// the tunnel, and the inner packet is parsed into the slot.
     #[inline(always)]
     pub(super) fn classify(&self, frame: &Frame, slot: &mut Slot) -> Result<Option<Owner>, DropReason> {
         let packet = &slot.packet;
@@ -45,9 +46,9 @@ impl Engine {
                 if packet.segments_left_at != 0 {
                     return Err(DropReason::RoutingHeader);
                 }
-                let is_tunnelled = PairEnds::take(packet);
+                let is_tunnelled = is_tunnel_packet(packet);
                 return if is_tunnelled {
-                    self.came_through(0, frame, slot).map(Some)
+                    self.came_through(TunnelAddress::V6, frame, slot).map(Some)
                 } else {
                     Ok(Some(Owner::Gateway))
                 };
@@ -63,10 +64,10 @@ impl Engine {
                     .map(Owner::Mechanism),
             },
             Addresses::V4 { destination, .. }
-                if !self.ends.is_empty()
-                    && let Some(endpoint) = self.endpoint(packet, destination) =>
+                if !self.tunnel_addresses.is_empty()
+                    && let Some(address) = self.tunnel_address(packet, destination) =>
             {
-                return self.came_through(endpoint, frame, slot).map(Some);
+                return self.came_through(address, frame, slot).map(Some);
             }
             Addresses::V4 { destination, .. } if self.steering.is_own4(destination) => Some(Owner::Gateway),
             Addresses::V4 { destination, .. } if self.pair_ends.are_at4(destination) => Some(Owner::Gateway),
@@ -74,11 +75,11 @@ impl Engine {
                 self.all4.or_else(|| self.named4(destination).or(self.rest4)).map(Owner::Mechanism)
             }
         };
-        // The kernel counts the hop of what it routes into a tunnel; its own packets have made none. Extension headers are
-        // carried as they are.
+        // The kernel decrements the hop limit of what it routes into a tunnel. Extension headers are
+        // not changed.
         match owner {
             None => {}
-            Some(Owner::Gateway | Owner::Endpoint(_)) => return Ok(owner),
+            Some(Owner::Gateway | Owner::TunnelAddress(_)) => return Ok(owner),
             Some(Owner::Mechanism(id)) => {
                 if !id.kind.is_routed() {
                     return Ok(owner);
@@ -99,25 +100,30 @@ impl Engine {
         }
     }
 
-    /// The tunnels' end that a packet came to: an encapsulated one, or a whole ICMP error about one. The outer TTL is not judged,
-    /// for the packet has arrived.
+    /// The tunnel address that a tunnel packet, or a whole ICMP error about one, came to. The outer TTL is not checked:
+    /// the packet has arrived.
     #[inline]
-    fn endpoint(&self, packet: &Packet, destination: Ipv4Addr) -> Option<u8> {
+    fn tunnel_address(&self, packet: &Packet, destination: Ipv4Addr) -> Option<TunnelAddress> {
         let is_error = matches!(packet.transport, Transport::IcmpError { .. }) && packet.fragment.is_none();
         if packet.protocol != IPV6 && !is_error && !self.pair_ends.take_four_in_four(packet, destination) {
             return None;
         }
-        self.ends.at(destination)
+        self.tunnel_addresses.at(destination).map(TunnelAddress)
     }
 
-    /// The tunnel that a packet came through; of a fragment or an ICMP error, of which that is not known yet, the end.
+    /// The tunnel that a packet came through; for a fragment or an ICMP error, whose tunnel is not known yet, the tunnel address.
     #[inline(always)]
-    fn came_through(&self, endpoint: u8, frame: &Frame, slot: &mut Slot) -> Result<Owner, DropReason> {
+    fn came_through(
+        &self,
+        address: TunnelAddress,
+        frame: &Frame,
+        slot: &mut Slot,
+    ) -> Result<Owner, DropReason> {
         let Slot { packet, inner, .. } = slot;
         if packet.fragment.is_some() || matches!(packet.transport, Transport::IcmpError { .. }) {
-            return Ok(Owner::Endpoint(endpoint));
+            return Ok(Owner::TunnelAddress(address));
         }
-        if self.path.hosts.hold_source(packet) {
+        if self.path.host.has_source(packet) {
             return Err(DropReason::TunnelLoop);
         }
         let inner = inner.insert(Packet::EMPTY);
@@ -129,11 +135,11 @@ impl Engine {
         if is_own {
             return Err(DropReason::SourceNotInTunnel);
         }
-        // Not by `Arrived::of`: addresses in a `Result` are copied through memory, and the processor waits for the pieces.
+        // Not by `Arrived::of`: addresses in a `Result` are written to memory in pieces and read as words, which stalls the CPU.
         let tunnel = match (packet.addresses, inner.addresses) {
             (Addresses::V4 { source: from, .. }, Addresses::V6 { source, destination }) => {
                 let arrived = Arrived { from, source, destination };
-                self.ends.came_through(endpoint, arrived, &self.mechanisms)
+                self.tunnel_addresses.came_through(address.0, arrived, &self.mechanisms)
             }
             (outer, inside) => self.pair_ends.came_through(outer, inside),
         };
@@ -141,33 +147,33 @@ impl Engine {
     }
 
     /// Fragments of tunnel packets are held only if they come from where a tunnel's packets may come from.
-    pub(super) fn check_fragment(&self, packet: &Packet, endpoint: u8) -> Result<(), DropReason> {
-        if self.path.hosts.hold_source(packet) {
+    pub(super) fn check_fragment(&self, packet: &Packet, address: TunnelAddress) -> Result<(), DropReason> {
+        if self.path.host.has_source(packet) {
             return Err(DropReason::TunnelLoop);
         }
         let may = match packet.addresses {
             Addresses::V4 { source, .. } if packet.protocol == IPV6 => {
-                self.ends.may_come_from(endpoint, source, &self.mechanisms)
+                self.tunnel_addresses.may_come_from(address.0, source, &self.mechanisms)
             }
             outer => self.pair_ends.may_come(outer),
         };
         if may { Ok(()) } else { Err(DropReason::NoTunnel) }
     }
 
-    /// The owner of a pass's result. Only what names the destination owns it: a prefix that maps every IPv4 address
-    /// does not.
+    /// The owner of the result of a pass. A prefix that maps every IPv4 address
+    /// does not own it.
     pub(super) fn owner_again(&self, packet: &Packet, before: MechanismId) -> Result<Owner, DropReason> {
         source_check::check(packet)?;
         let turns = with_row_ref!(self.mechanisms, before.kind, row => row.turns_around());
         let owner = match packet.addresses {
-            // RFC 7757 §4.2.2, RFC 6296 §4.3: the translator itself turns the packet around.
+            // RFC 7757 §4.2.2, RFC 6296 §4.3: the translator itself hairpins the packet.
             Addresses::V4 { .. } if turns => Some(Owner::Mechanism(before)),
-            Addresses::V4 { destination, .. } => match self.endpoint(packet, destination) {
-                Some(endpoint) => Some(Owner::Endpoint(endpoint)),
+            Addresses::V4 { destination, .. } => match self.tunnel_address(packet, destination) {
+                Some(address) => Some(Owner::TunnelAddress(address)),
                 None => self.named4(destination).map(Owner::Mechanism),
             },
             Addresses::V6 { destination, .. } if self.steering.is_end6(destination) => {
-                Some(Owner::Endpoint(0))
+                Some(Owner::TunnelAddress(TunnelAddress::V6))
             }
             Addresses::V6 { destination, .. } => {
                 self.steering.owner6(destination).filter(|owner| turns || *owner != Owner::Mechanism(before))
@@ -200,7 +206,7 @@ impl Engine {
         self.names6.iter().copied().find(|id| self.length6(*id, address).is_some())
     }
 
-    /// The mechanism that claims a packet by its source. Asked where nobody else is left.
+    /// The mechanism that claims a packet by its source, if no other one owns it.
     #[cold]
     #[inline(never)]
     fn claimed_by_source(&self, frame: &Frame, packet: &Packet) -> Option<MechanismId> {
@@ -228,7 +234,7 @@ impl Engine {
     }
 }
 
-/// What no mechanism may forward but a tunnel.
+/// Refuses what only tunnels may forward.
 #[inline(always)]
 const fn check_forwarding(packet: &Packet, passes: u8) -> Result<(), DropReason> {
     if passes == 0 && packet.hops <= 1 {

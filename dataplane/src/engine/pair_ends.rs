@@ -1,6 +1,6 @@
 //! Tunnels of IP in IP except IPv6 in IPv4, found by their two ends and the inner family.
 
-use super::ends::TunnelAt;
+use super::tunnel_addresses::TunnelAt;
 use crate::parse::{Addresses, Packet, Transport};
 use crate::tunnel::ends::{Pair, TunnelEnds};
 use alloc::vec::Vec;
@@ -66,14 +66,7 @@ impl PairEnds {
         packet.protocol == IPV4 && self.locals4.contains(&destination)
     }
 
-    /// Whether an IPv6 packet that came to one of their ends is a tunnel's, a fragment of one, or an error about one.
-    pub(super) fn take(packet: &Packet) -> bool {
-        matches!(packet.protocol, IPV4 | IPV6)
-            || packet.fragment.is_some()
-            || matches!(packet.transport, Transport::IcmpError { .. })
-    }
-
-    /// The tunnel that a packet came through; `outer` is as the other end writes it.
+    /// The tunnel that a packet came through; `outer` is as the remote end writes it.
     #[inline]
     pub(super) fn came_through(&self, outer: Addresses, inner: Addresses) -> Option<TunnelAt> {
         let Pair { source, destination } = Pair::of(outer);
@@ -91,10 +84,17 @@ impl PairEnds {
         }
     }
 
-    /// Whether packets of any of them may come with these outer addresses: asked of fragments, which show no more.
+    /// Whether packets of any of them may come with these outer addresses: for fragments, which contain nothing else to check.
     pub(super) fn may_come(&self, outer: Addresses) -> bool {
         let Pair { source, destination } = Pair::of(outer);
         let pair = Pair { source: destination, destination: source };
         [false, true].into_iter().any(|is_v4| self.went_through(pair, is_v4).is_some())
     }
+}
+
+/// Whether an IPv6 packet that came to a tunnel address is a tunnel's, a fragment of one, or an error about one.
+pub(super) fn is_tunnel_packet(packet: &Packet) -> bool {
+    matches!(packet.protocol, IPV4 | IPV6)
+        || packet.fragment.is_some()
+        || matches!(packet.transport, Transport::IcmpError { .. })
 }

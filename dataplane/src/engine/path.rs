@@ -1,37 +1,40 @@
 //! One packet's path behind classification: it is decided, executed, and counted, once, with its verdict or its reason.
 
-use super::ends::Hosts;
 use super::original::Original;
+use super::tunnel_addresses::HostAddresses;
+use crate::direction::Direction;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::frame::Frame;
 use crate::instant::Instant;
+use crate::kind::Kind;
 use crate::limits::Limits;
 use crate::mechanism::contract::{Arrival, Mechanism};
-use crate::mechanism::table::{Kind, Way};
+use crate::outbox::Outbox;
 use crate::parse::{Addresses, Packet};
-use crate::rewrite::icmp_error::{IcmpDetail, IcmpErrors};
-use crate::rewrite::{Executed, IPV6_MIN_MTU, Pass, Rewriter, Work};
-use crate::verdict::{Decision, Edit, Next, Outbox, Outer, Verdict};
+use crate::rewrite::icmp_error::{DroppedPacket, IcmpDetail, IcmpErrors};
+use crate::rewrite::{Executed, Pass, Rewriter, Work};
+use crate::verdict::{Decision, Edit, Next, Outer, Verdict};
+use sixway_wire::IPV6_MIN_MTU;
 
-/// What packets need that have found their mechanism.
+/// What the decision and the execution of a packet need.
 pub(super) struct Path {
     pub(super) rewriter: Rewriter,
     pub(super) errors: IcmpErrors,
     pub(super) effects: Effects,
     pub(super) original: Original,
-    pub(super) hosts: Hosts,
-    /// The decision of the packet that a run stopped at.
+    pub(super) host: HostAddresses,
+    /// The decision on the packet at which a run stopped.
     pub(super) aside: Option<Decision>,
 }
 
-/// The time of a batch, and where what leaves next to its packets is put.
+/// The time of a batch, and the outbox.
 pub(super) struct Batch<'a> {
     pub(super) now: Instant,
     pub(super) out: &'a mut Outbox,
 }
 
-/// A packet, and how far its look-up is.
+/// A packet, and the state of its look-up.
 #[derive(Clone, Copy)]
 pub(super) struct Subject<'a, P> {
     pub(super) packet: &'a Packet,
@@ -40,8 +43,8 @@ pub(super) struct Subject<'a, P> {
 }
 
 impl Path {
-    /// A packet's path from its mechanism to its verdict; whether it has one. A decision whose result does not leave is set aside: what follows
-    /// is off the path of a batch.
+    /// A packet's path from its mechanism to its verdict; whether it has one. A decision whose result does not leave is set aside, and the packet
+    /// is processed alone.
     #[inline(always)]
     pub(super) fn step<M: Mechanism>(
         &mut self,
@@ -73,7 +76,7 @@ impl Path {
         true
     }
 
-    /// Only here a decision is copied, so that all others need not pass through memory.
+    /// The only place that copies a decision, so that no other decision has to pass through memory.
     #[cold]
     #[inline(never)]
     fn set_aside(&mut self, decision: &Decision) {
@@ -93,14 +96,14 @@ impl Path {
         if let Some(encap) = decision.action.encap
             && let Some(outer) = self.effects.outer_at(encap.outer)
             && match outer {
-                Outer::V4 { destination, .. } => self.hosts.hold(*destination),
-                Outer::V6 { destination, .. } => self.hosts.hold6(*destination),
-                Outer::Udp4 { destination, .. } => self.hosts.hold(destination.address),
+                Outer::V4 { destination, .. } => self.host.has4(*destination),
+                Outer::V6 { destination, .. } => self.host.has6(*destination),
+                Outer::Udp4 { destination, .. } => self.host.has4(destination.address),
             }
         {
             return Err(DropReason::TunnelLoop); // RFC 6324 §3.1
         }
-        if kind == Kind::IpInIp && decision.action.encap.is_some() && self.hosts.tunnelled(packet) {
+        if kind == Kind::IpInIp && decision.action.encap.is_some() && self.host.encapsulated(packet) {
             return Err(DropReason::TunnelLoop);
         }
         if decision.action.decap.is_none() {
@@ -108,7 +111,7 @@ impl Path {
         }
         let executed = self.rewriter.execute(work, frame, batch.out, &mut self.effects)?;
         if decision.action.decap.is_some() {
-            self.effects.counters.pass(kind, Way::In);
+            self.effects.counters.pass(kind, Direction::In);
         }
         match executed {
             Executed::InPlace => Ok(Verdict::Forward),
@@ -151,8 +154,9 @@ impl Path {
         }
     }
 
-    /// Counts a drop, and tells the sender where the reason has an answer.
+    /// Counts a drop, and sends the ICMP error of the reason, if it has one.
     #[cold]
+    #[inline(never)]
     pub(super) fn refuse(
         &mut self,
         reason: DropReason,
@@ -161,7 +165,7 @@ impl Path {
         batch: &mut Batch<'_>,
     ) {
         frame.verdict = Verdict::Dropped(reason);
-        self.effects.counters.dropped[reason as usize] += 1;
+        self.effects.counters.drop_frames(reason, 1);
         let original = self.original.packet.take();
         let tunnel = self.rewriter.tunnel_too_small();
         let mtu = |packet| match tunnel {
@@ -180,38 +184,39 @@ impl Path {
             Some(_) | None => IcmpDetail::None,
         };
         let counters = &mut self.effects.counters;
-        self.errors.answer(reason, frame, packet, detail, batch.now, batch.out, counters);
+        let dropped = DroppedPacket { reason, frame, packet, detail };
+        self.errors.answer(dropped, batch.now, batch.out, counters);
     }
 }
 
-/// The way of a packet through its mechanism.
+/// The direction of a packet through its mechanism.
 #[inline(always)]
-fn way_of(kind: Kind, packet: &Packet, inner: Option<&Packet>, decision: &Decision) -> Way {
+fn way_of(kind: Kind, packet: &Packet, inner: Option<&Packet>, decision: &Decision) -> Direction {
     if kind.keeps_family() {
         return way_by_destination(packet, decision.action.edit);
     }
     match (packet.addresses, inner) {
-        (_, Some(_)) => Way::In,
-        (Addresses::V4 { .. }, None) if kind.is_routed() => Way::In,
+        (_, Some(_)) => Direction::In,
+        (Addresses::V4 { .. }, None) if kind.is_routed() => Direction::In,
         // Into a tunnel either family goes.
-        (Addresses::V4 { .. } | Addresses::V6 { .. }, None) => Way::Out,
+        (Addresses::V4 { .. } | Addresses::V6 { .. }, None) => Direction::Out,
     }
 }
 
-/// The way through a mechanism that keeps the family: a packet comes in by its destination, which is another afterwards.
-fn way_by_destination(packet: &Packet, edit: Option<Edit>) -> Way {
+/// The direction through a mechanism that keeps the family: inwards the destination changes.
+fn way_by_destination(packet: &Packet, edit: Option<Edit>) -> Direction {
     match (packet.addresses, edit) {
         (Addresses::V6 { destination, .. }, Some(Edit::Renumber6 { destination: new, .. }))
             if new != destination =>
         {
-            Way::In
+            Direction::In
         }
         (Addresses::V4 { destination, .. }, Some(Edit::Renumber4 { destination: new, .. }))
             if new.address != destination =>
         {
-            Way::In
+            Direction::In
         }
-        (Addresses::V6 { .. } | Addresses::V4 { .. }, _) => Way::Out,
+        (Addresses::V6 { .. } | Addresses::V4 { .. }, _) => Direction::Out,
     }
 }
 

@@ -1,7 +1,6 @@
 //! ICMP errors about tunnel paths that this worker accepted. The other workers learn from them too ([`Engine::learn_path_error`]), or they
 //! would keep sending packets that are too large.
 
-use super::Engine;
 use alloc::vec::Vec;
 
 /// At most this many wait; routers repeat errors.
@@ -18,11 +17,9 @@ impl PathNews {
             self.0.push(error.to_vec());
         }
     }
-}
 
-impl Engine {
-    /// The errors that this engine has believed since the last time, for the engines of the other workers.
-    pub fn take_path_errors(&mut self) -> Vec<Vec<u8>> {
-        core::mem::take(&mut self.path_news.0)
+    /// The errors that wait.
+    pub(super) fn take(&mut self) -> Vec<Vec<u8>> {
+        core::mem::take(&mut self.0)
     }
 }

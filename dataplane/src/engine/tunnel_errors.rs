@@ -1,8 +1,9 @@
-//! ICMP errors from the paths of tunnels: what they tell of a path is learnt, and the sender of the packet is told (RFC 4213
+//! ICMP errors from inside tunnels: the path MTU is learned, and the error is relayed to the sender of the inner packet (RFC 4213
 //! §3.4).
 
 use super::Engine;
-use super::ends::{Ends, TunnelAt};
+use super::tunnel_addresses::{TunnelAddresses, TunnelAt};
+use crate::classify::TunnelAddress;
 use crate::drop_reason::DropReason;
 use crate::frame::{Frame, Offload};
 use crate::instant::Instant;
@@ -14,33 +15,33 @@ use crate::tunnel::ip_in_ip_error::{IpInIpError, RelayedEither};
 use crate::tunnel::path_mtu::Learnt;
 use crate::tunnel::relayed_error::{Says, TunnelError};
 use crate::verdict::Verdict;
+use alloc::vec::Vec;
 use sixway_wire::protocol::IPV4;
 
-/// What an error that was believed did here.
-struct Heeded {
-    /// What the tunnel carries from now on, in octets of inner packet.
+/// The effect of a plausible error.
+struct Accepted {
+    /// The tunnel MTU from now on, in octets of inner packet.
     mtu: u16,
     learnt: Option<Learnt>,
 }
 
 impl Engine {
-    /// The way of an ICMP error that came to an end of tunnels: it becomes the ICMP error that goes to the sender of the packet in
-    /// the packet that it quotes.
+    /// An ICMP error that came to a tunnel address: it becomes the ICMP error for the sender of the inner packet that it quotes.
     #[cold]
     pub(super) fn error_from_inside(
         &mut self,
         frame: &mut Frame,
         packet: &Packet,
-        endpoint: u8,
+        address: TunnelAddress,
         now: Instant,
     ) -> Result<Verdict, DropReason> {
         if matches!(packet.addresses, Addresses::V6 { .. }) || quotes_ipv4(frame.bytes(), packet) {
             return self.ip_in_ip_error(frame, packet, now);
         }
         let error = TunnelError::read(message_of(frame.bytes(), packet)?)?;
-        let Heeded { mtu, learnt } = self.heed(&error, endpoint)?;
+        let Accepted { mtu, learnt } = self.learn_from(&error, address.0)?;
         self.count(learnt);
-        let inner = error.inner.ok_or(DropReason::ErrorForTunnelAlone)?;
+        let inner = error.inner.ok_or(DropReason::ErrorNotRelayable)?;
         let relayed = inner.relayed(error.says, mtu)?;
         let (to, quote) = (inner.source, inner.quote);
         let told = self.path.errors.relay(relayed, to, quote, now, &mut self.path.effects.counters);
@@ -55,7 +56,7 @@ impl Engine {
         now: Instant,
     ) -> Result<Verdict, DropReason> {
         let error = IpInIpError::read(message_of(frame.bytes(), packet)?, packet.addresses)?;
-        let Heeded { mtu, learnt } = self.heed_ip_in_ip(&error, packet)?;
+        let Accepted { mtu, learnt } = self.learn_from_ip_in_ip(&error, packet)?;
         self.count(learnt);
         if self.workers > 1 && matches!(learnt, Some(Learnt::Mtu(_))) {
             self.path_news.keep(frame.bytes());
@@ -72,10 +73,10 @@ impl Engine {
         self.tell(told.as_deref(), front, frame)
     }
 
-    /// The error that the sender gets takes the place of the one that came.
+    /// Replaces the received error by the one for the sender.
     fn tell(&mut self, told: Option<&[u8]>, front: usize, frame: &mut Frame) -> Result<Verdict, DropReason> {
         let told = told.filter(|told| told.len() <= frame.space().len());
-        let told = told.ok_or(DropReason::ErrorForTunnelAlone)?;
+        let told = told.ok_or(DropReason::ErrorNotRelayable)?;
         frame.fill(told, Offload { transport: front as u16, ..Offload::default() });
         self.path.effects.counters.tunnel_errors_relayed += 1;
         Ok(Verdict::Answered)
@@ -83,14 +84,19 @@ impl Engine {
 
     const fn count(&mut self, learnt: Option<Learnt>) {
         match learnt {
-            Some(Learnt::Mtu(_)) => self.path.effects.counters.path_mtus_learnt += 1,
+            Some(Learnt::Mtu(_)) => self.path.effects.counters.path_mtus_learned += 1,
             Some(Learnt::Refused) => self.path.effects.counters.path_mtus_refused += 1,
             None => {}
         }
     }
 
-    /// An ICMP error, whole, that another worker's engine has got as a frame: what it tells of a path is learnt here too, and nobody
-    /// is told. Whatever cannot be believed is ignored.
+    /// The errors that this engine has believed since the last time, for the engines of the other workers.
+    pub fn take_path_errors(&mut self) -> Vec<Vec<u8>> {
+        self.path_news.take()
+    }
+
+    /// Learns the path MTU from a whole ICMP error that another worker received. Nobody
+    /// is notified. An error that is not plausible is ignored.
     pub fn learn_path_error(&mut self, octets: &[u8], now: Instant) {
         if let Ok(packet) = parse::parse(octets)
             && let Ok(message) = message_of(octets, &packet)
@@ -98,30 +104,34 @@ impl Engine {
             && let Ok(error) = IpInIpError::read(message, packet.addresses)
         {
             self.path.rewriter.set_time(now);
-            let _unbelieved = self.heed_ip_in_ip(&error, &packet);
+            let _unbelieved = self.learn_from_ip_in_ip(&error, &packet);
         }
-        if let Some((error, endpoint)) = self.ends.error_in(octets) {
+        if let Some((error, number)) = self.tunnel_addresses.error_in(octets) {
             self.path.rewriter.set_time(now);
-            let _unbelieved = self.heed(&error, endpoint);
+            let _unbelieved = self.learn_from(&error, number);
         }
     }
 
-    /// Learns from an error, if it is to be believed.
-    fn heed(&mut self, error: &TunnelError<'_>, endpoint: u8) -> Result<Heeded, DropReason> {
-        let through = self.ends.sent_what_is_quoted(error, endpoint, &self.mechanisms);
-        let policy = through.ok_or(DropReason::ErrorAboutNothingSent)?.policy;
+    /// Learns from an error, if it is plausible.
+    fn learn_from(&mut self, error: &TunnelError<'_>, number: u8) -> Result<Accepted, DropReason> {
+        let through = self.tunnel_addresses.sent_what_is_quoted(error, number, &self.mechanisms);
+        let policy = through.ok_or(DropReason::ErrorNotForTunnel)?.policy;
         let remote = error.outer_destination;
         let learnt = match error.says {
             Says::TooBig(told) => self.path.rewriter.learn_path_mtu(policy, remote, told, error.outer_length),
             Says::Unreachable | Says::Else => None,
         };
         let mtu = self.path.rewriter.tunnel_mtu(policy, remote).ok_or(DropReason::NoTunnel)?;
-        Ok(Heeded { mtu, learnt })
+        Ok(Accepted { mtu, learnt })
     }
 
-    /// The same of the other tunnels. Believed is what quotes a packet that one of them sends, from the end to which the error came.
-    fn heed_ip_in_ip(&mut self, error: &IpInIpError<'_>, packet: &Packet) -> Result<Heeded, DropReason> {
-        let nothing_sent = DropReason::ErrorAboutNothingSent;
+    /// The same for the other tunnels. An error is plausible if it quotes a packet that one of them sends from the address to which the error came.
+    fn learn_from_ip_in_ip(
+        &mut self,
+        error: &IpInIpError<'_>,
+        packet: &Packet,
+    ) -> Result<Accepted, DropReason> {
+        let nothing_sent = DropReason::ErrorNotForTunnel;
         if error.outer.source != Pair::of(packet.addresses).destination {
             return Err(nothing_sent);
         }
@@ -141,39 +151,39 @@ impl Engine {
         };
         let outer = error.outer.header().ok_or(DropReason::QuoteUnusable)?;
         let mtu = self.path.rewriter.tunnel_mtu_ip_in_ip(policy, &outer, error.is_v4);
-        Ok(Heeded { mtu: mtu.ok_or(DropReason::NoTunnel)?, learnt })
+        Ok(Accepted { mtu: mtu.ok_or(DropReason::NoTunnel)?, learnt })
     }
 }
 
-impl Ends {
-    /// The error that an ICMPv4 packet is, and the endpoint that it came to.
+impl TunnelAddresses {
+    /// The error that an ICMPv4 packet is, and the number of the local address that it came to.
     pub(super) fn error_in<'a>(&self, octets: &'a [u8]) -> Option<(TunnelError<'a>, u8)> {
         let packet = parse::parse(octets).ok()?;
         let Addresses::V4 { destination, .. } = packet.addresses else { return None };
         let is_whole_error =
             matches!(packet.transport, Transport::IcmpError { .. }) && packet.fragment.is_none();
-        let endpoint = self.at(destination).filter(|_| is_whole_error)?;
-        Some((message_of(octets, &packet).and_then(TunnelError::read).ok()?, endpoint))
+        let number = self.at(destination).filter(|_| is_whole_error)?;
+        Some((message_of(octets, &packet).and_then(TunnelError::read).ok()?, number))
     }
 
-    /// The tunnel of an endpoint that an error is about. Believed is what quotes a packet that one of them sends: the quoted outer source
-    /// is the endpoint, and the inner destination leads where the outer one is. Where the inner header is not quoted, the outer
-    /// destination must be the other end of a tunnel that has but one.
+    /// The tunnel of a local address that an error is about. An error is plausible if it quotes a packet that one of them sends: the quoted outer source
+    /// is that address, and the inner destination is reached by the outer one. Where the inner header is not quoted, the outer
+    /// destination must be the only remote end of a tunnel.
     pub(super) fn sent_what_is_quoted(
         &self,
         error: &TunnelError<'_>,
-        endpoint: u8,
+        number: u8,
         mechanisms: &Mechanisms,
     ) -> Option<TunnelAt> {
-        if self.at(error.outer_source) != Some(endpoint) {
+        if self.at(error.outer_source) != Some(number) {
             return None;
         }
         match &error.inner {
             Some(inner) => {
                 let addresses = (inner.source, inner.destination);
-                self.went_through(endpoint, addresses, error.outer_destination, mechanisms)
+                self.went_through(number, addresses, error.outer_destination, mechanisms)
             }
-            None => self.only_to(endpoint, error.outer_destination),
+            None => self.only_to(number, error.outer_destination),
         }
     }
 }

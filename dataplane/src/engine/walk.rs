@@ -1,9 +1,10 @@
-//! Packets by themselves: ICMP errors, fragments, packets for the gateway, further passes of packets whose result is ours again, and what
+//! Packets that are processed alone: ICMP errors, fragments, packets for the gateway, further passes of packets whose result is ours again, and what
 //! another worker handed over on the way.
 
-use super::batch::Slot;
+use super::Engine;
+use super::bounds::MAX_PASSES;
 use super::path::Batch;
-use super::{Engine, MAX_PASSES};
+use super::slot::Slot;
 use crate::classify::Owner;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
@@ -16,16 +17,16 @@ use crate::rewrite::{Executed, Pass, Work, echo};
 use crate::verdict::{Decision, MechanismId, Next, Verdict};
 
 /// A packet between two passes.
-struct Passing {
+struct PassState {
     packet: Packet,
     owner: MechanismId,
     pass: Pass,
     /// The mark with which it came.
-    came: Option<u32>,
+    mark: Option<u32>,
 }
 
 impl Engine {
-    /// A packet that goes by itself, from its owner to its verdict.
+    /// A packet that is processed alone, from its owner to its verdict.
     #[cold]
     #[inline(never)]
     pub(super) fn walk_alone(&mut self, slot: &Slot, frame: &mut Frame, batch: &mut Batch<'_>) {
@@ -44,7 +45,9 @@ impl Engine {
                 let pass = Pass { decrement: self.counts_hop(id), reassembled: false, may_renumber: true };
                 self.carry_out(&slot.packet, (id, decision, pass), frame, batch)
             }
-            (Owner::Mechanism(_) | Owner::Gateway | Owner::Endpoint(_), _) => Err(DropReason::NoMechanism),
+            (Owner::Mechanism(_) | Owner::Gateway | Owner::TunnelAddress(_), _) => {
+                Err(DropReason::NoMechanism)
+            }
         };
         match verdict {
             Ok(verdict) => self.path.conclude(verdict, frame),
@@ -63,27 +66,22 @@ impl Engine {
                     Executed::InPieces => Ok(Verdict::InPieces),
                 };
             }
-            Owner::Endpoint(endpoint) if packet.fragment.is_some() => {
-                self.check_fragment(packet, endpoint)?;
+            Owner::TunnelAddress(address) if packet.fragment.is_some() => {
+                self.check_fragment(packet, address)?;
                 return self.reassemble(packet, slot.owner, frame, batch);
             }
-            Owner::Endpoint(endpoint) => return self.error_from_inside(frame, packet, endpoint, batch.now),
+            Owner::TunnelAddress(address) => {
+                return self.error_from_inside(frame, packet, address, batch.now);
+            }
             Owner::Mechanism(id) => id,
         };
         if packet.fragment.is_some() && self.is_whole(id) {
             return self.reassemble(packet, slot.owner, frame, batch);
         }
-        let inner = slot.inner.as_ref();
-        let again = frame.passes > 0;
-        let pass = Pass { decrement: !again && self.counts_hop(id), reassembled: false, may_renumber: true };
-        let decision = self.ask(id, (packet, inner), frame, (again, None), batch)?;
-        if inner.is_some() && decision.next == Next::Leave {
-            return self.execute(id, &Work { decision: &decision, packet, inner, pass }, frame, batch);
-        }
-        self.carry_out(packet, (id, decision, pass), frame, batch)
+        self.pass(id, slot, false, frame, batch)
     }
 
-    /// A packet that was put together from fragments. It may be cut again whatever its size.
+    /// A reassembled packet. It may be fragmented again whatever its size.
     pub(super) fn walk_whole(
         &mut self,
         slot: &mut Slot,
@@ -98,21 +96,28 @@ impl Engine {
             slot.owner = owner;
             return self.walk(slot, frame, batch);
         };
-        let inner = slot.inner.as_ref();
-        let pass = Pass {
-            decrement: frame.passes == 0 && self.counts_hop(id),
-            reassembled: true,
-            may_renumber: true,
-        };
-        let decision = self.ask(id, (&slot.packet, inner), frame, (frame.passes > 0, None), batch)?;
-        if inner.is_some() && decision.next == Next::Leave {
-            let work = Work { decision: &decision, packet: &slot.packet, inner, pass };
-            return self.execute(id, &work, frame, batch);
-        }
-        self.carry_out(&slot.packet, (id, decision, pass), frame, batch)
+        self.pass(id, slot, true, frame, batch)
     }
 
-    /// Executes a decision, and goes on as it says.
+    /// Asks a packet's mechanism and does what it decides.
+    fn pass(
+        &mut self,
+        id: MechanismId,
+        slot: &Slot,
+        reassembled: bool,
+        frame: &mut Frame,
+        batch: &mut Batch<'_>,
+    ) -> Result<Verdict, DropReason> {
+        let (packet, inner, again) = (&slot.packet, slot.inner.as_ref(), frame.passes > 0);
+        let pass = Pass { decrement: !again && self.counts_hop(id), reassembled, may_renumber: true };
+        let decision = self.ask(id, (packet, inner), frame, (again, None), batch)?;
+        if inner.is_some() && decision.next == Next::Leave {
+            return self.execute(id, &Work { decision: &decision, packet, inner, pass }, frame, batch);
+        }
+        self.carry_out(packet, (id, decision, pass), frame, batch)
+    }
+
+    /// Executes a decision, and continues as it says.
     fn carry_out(
         &mut self,
         packet: &Packet,
@@ -128,8 +133,8 @@ impl Engine {
             Next::Control => Ok(Verdict::Control),
             Next::Again | Next::To(_) => {
                 self.path.original.keep(frame, packet)?;
-                let came = if frame.passes == 0 { Arrival::new(frame, packet, None).mark() } else { None };
-                let passing = Passing { packet: *packet, owner, pass, came };
+                let mark = if frame.passes == 0 { Arrival::new(frame, packet, None).mark() } else { None };
+                let passing = PassState { packet: *packet, owner, pass, mark };
                 let verdict = self.pass_again(passing, decision, frame, batch)?;
                 self.path.original.packet = None;
                 Ok(verdict)
@@ -137,16 +142,16 @@ impl Engine {
         }
     }
 
-    /// The rest of the way of a packet whose result is ours again.
+    /// The further passes of a packet whose result is ours again.
     fn pass_again(
         &mut self,
-        mut passing: Passing,
+        mut passing: PassState,
         mut decision: Decision,
         frame: &mut Frame,
         batch: &mut Batch<'_>,
     ) -> Result<Verdict, DropReason> {
         while usize::from(frame.passes) < MAX_PASSES {
-            let Passing { packet, owner, pass, came } = &mut passing;
+            let PassState { packet, owner, pass, mark } = &mut passing;
             let work = Work { decision: &decision, packet, inner: None, pass: *pass };
             let verdict = self.execute(*owner, &work, frame, batch)?;
             frame.passes += 1;
@@ -164,11 +169,11 @@ impl Engine {
             }
             *owner = match next {
                 Owner::Mechanism(id) => id,
-                // A tunnel in a tunnel: one mechanism's result is not another's outer packet.
-                Owner::Endpoint(_) => return Err(DropReason::NestingLimit),
+                // A tunnel in a tunnel: the result of one mechanism is not decapsulated by another.
+                Owner::TunnelAddress(_) => return Err(DropReason::NestingLimit),
                 Owner::Gateway => return Err(DropReason::ToGateway),
             };
-            decision = self.ask(*owner, (packet, None), frame, (true, *came), batch)?;
+            decision = self.ask(*owner, (packet, None), frame, (true, *mark), batch)?;
             match decision.next {
                 Next::Held => return Ok(Verdict::Held),
                 Next::Control => return Ok(Verdict::Control),
@@ -184,20 +189,20 @@ impl Engine {
         id: MechanismId,
         (packet, inner): (&Packet, Option<&Packet>),
         frame: &Frame,
-        (again, came): (bool, Option<u32>),
+        (again, earlier_mark): (bool, Option<u32>),
         batch: &Batch<'_>,
     ) -> Result<Decision, DropReason> {
-        let arrival = Arrival { again, came, ..Arrival::new(frame, packet, inner) };
+        let arrival = Arrival { again, earlier_mark, ..Arrival::new(frame, packet, inner) };
         let effects = &mut self.path.effects;
         with_row!(self.mechanisms, id.kind, row => row.ask(id.index, arrival, batch.now, effects))
     }
 
-    /// Whether a mechanism's packets are put together from fragments.
+    /// Whether a mechanism's packets are reassembled.
     fn is_whole(&self, id: MechanismId) -> bool {
         with_row_ref!(self.mechanisms, id.kind, row => row.is_whole())
     }
 
-    /// Whether a mechanism counts the hop limit down.
+    /// Whether the gateway decrements the hop limit for a mechanism.
     fn counts_hop(&self, id: MechanismId) -> bool {
         with_row_ref!(self.mechanisms, id.kind, row => row.counts_hop())
     }

@@ -1,13 +1,14 @@
 //! Fragments on their way to a stateful translator (RFC 6146 §3.4) or of tunnel packets (RFC 4213 §3.6): held until their packet is
-//! complete, then walked as one. Tunnels have tables of their own, and their known other
-//! ends one more, so that whoever floods the one does not fill the other.
+//! complete, then walked as one. Tunnels have a table of their own, and their known
+//! remote ends another one, so that a flood of one does not fill the other.
 
 use super::Engine;
-use super::batch::Slot;
+use super::bounds::EXPIRED_AT_ONCE;
 use super::path::Batch;
-use crate::classify::Owner;
+use super::slot::Slot;
+use crate::classify::{Owner, TunnelAddress};
 use crate::drop_reason::DropReason;
-use crate::fragment::{Admission, Refused};
+use crate::fragment::{Admission, Reassembly, Refused};
 use crate::frame::Frame;
 use crate::instant::Instant;
 use crate::parse::{self, Addresses, Packet};
@@ -24,19 +25,17 @@ impl Engine {
         batch: &mut Batch<'_>,
     ) -> Result<Verdict, DropReason> {
         if frame.offload.segments.is_some() {
-            return Err(DropReason::BadSuperFrame);
+            return Err(DropReason::BadGso);
         }
         let mut whole = match self.admit(frame, packet, owner, batch.now) {
             Ok(Admission::Held) => return Ok(Verdict::Held),
             Ok(Admission::Whole(whole)) => whole,
             Err(refused) => {
-                let counters = &mut self.path.effects.counters;
-                counters.held -= u64::from(refused.released);
-                counters.dropped[refused.reason as usize] += u64::from(refused.released);
+                self.path.effects.counters.drop_held(refused.reason, refused.released.into());
                 return Err(refused.reason);
             }
         };
-        // All fragments but the one at hand were held; from here on they share the fate of their packet.
+        // All fragments but this one were held. From here on they share the verdict of their packet.
         let held = u64::from(whole.fragments) - 1;
         self.path.effects.counters.held -= held;
         self.path.effects.counters.reassembled += 1;
@@ -53,11 +52,11 @@ impl Engine {
                     self.path.conclude(Verdict::Forward, leaving);
                     self.path.effects.counters.forwarded += held;
                 }
-                Err(reason) => self.path.effects.counters.dropped[reason as usize] += held + 1,
+                Err(reason) => self.path.effects.counters.drop_frames(reason, held + 1),
             },
             Ok(verdict) => {
                 self.path.effects.counters.merged += held;
-                // Its own frame is spent; whoever gets it next needs the whole packet.
+                // The next owner needs the whole packet.
                 if let Verdict::HandOver(_) | Verdict::Control | Verdict::Answered = verdict {
                     frame.adopt(whole.frame);
                     return Ok(verdict);
@@ -67,7 +66,7 @@ impl Engine {
             Err(reason) => {
                 let packet = parsed.is_ok().then_some(&slot.packet);
                 self.path.refuse(reason, &mut whole.frame, packet, batch);
-                self.path.effects.counters.dropped[reason as usize] += held;
+                self.path.effects.counters.drop_frames(reason, held);
             }
         }
         frame.pieces = batch.out.since(before);
@@ -83,16 +82,42 @@ impl Engine {
         now: Instant,
     ) -> Result<Admission, Refused> {
         match (owner, packet.addresses) {
-            (Owner::Endpoint(endpoint), Addresses::V4 { source, .. })
-                if self.ends.only_to(endpoint, source).is_some() =>
+            (Owner::TunnelAddress(TunnelAddress(number)), Addresses::V4 { source, .. })
+                if self.tunnel_addresses.only_to(number, source).is_some() =>
             {
                 self.peer_reassembly.admit_of_peer(frame, packet, now)
             }
-            (Owner::Endpoint(_), outer) if self.pair_ends.may_come(outer) => {
+            (Owner::TunnelAddress(_), outer) if self.pair_ends.may_come(outer) => {
                 self.peer_reassembly.admit_of_peer(frame, packet, now)
             }
-            (Owner::Endpoint(_), _) => self.outer_reassembly.admit(frame, packet, now),
+            (Owner::TunnelAddress(_), _) => self.outer_reassembly.admit(frame, packet, now),
             (Owner::Gateway | Owner::Mechanism(_), _) => self.reassembly.admit(frame, packet, now),
+        }
+    }
+
+    /// The tables of held fragments.
+    #[inline]
+    pub(super) const fn fragment_tables(&self) -> [&Reassembly; 3] {
+        [&self.reassembly, &self.outer_reassembly, &self.peer_reassembly]
+    }
+
+    /// Drops fragments whose reassembly timed out, a bounded number of them.
+    #[cold]
+    pub(super) fn expire_fragments(&mut self, batch: &mut Batch<'_>) {
+        let path = &mut self.path;
+        self.reassembly.expire(batch.now, EXPIRED_AT_ONCE, |expired| {
+            let counters = &mut path.effects.counters;
+            counters.drop_held(DropReason::FragmentTimeout, expired.fragments.into());
+            if let Some(first) = &expired.first {
+                path.answer_later(DropReason::FragmentTimeout, first, batch);
+            }
+        });
+        // No ICMP error: the outer source may be spoofed, and the inner packet is beyond what the error would quote.
+        let counters = &mut self.path.effects.counters;
+        for table in [&mut self.outer_reassembly, &mut self.peer_reassembly] {
+            table.expire(batch.now, EXPIRED_AT_ONCE, |expired| {
+                counters.drop_held(DropReason::FragmentTimeout, expired.fragments.into());
+            });
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Cuts a finished packet into fragments that fit a link (RFC 791 §3.2, RFC 8200 §4.5). What is a fragment already is cut further:
 //! its offset and its More flag carry over.
 //!
-//! The transport checksum must be finished before, since no fragment holds all that it covers. Super-frames are not cut here: they are
+//! The transport checksum must be finished before, since no fragment holds all that it covers. GSO packets are not cut here: they are
 //! segments, not fragments.
 
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
+use crate::outbox::Outbox;
 use crate::parse::{FRAGMENT_HEADER, Fragment, IPV4_HEADER, IPV6_HEADER, Packet, parse};
 use crate::translate::header::fragment_header;
-use crate::verdict::Outbox;
 use sixway_wire::{FragmentHeader, Ipv4Header, protocol};
 
 /// Fragments' data is a multiple of this, but for the last one's (RFC 791 §3.1, RFC 8200 §4.5).
@@ -17,7 +17,7 @@ const UNIT: usize = 8;
 /// Cuts an IPv4 packet into fragments of at most `mtu` octets at the end of `out`, and says how many. A packet that fits is copied as it is.
 ///
 /// Fails, leaving `out` as it was, with [`DropReason::PacketTooBig`] when DF is set or `mtu` cannot hold 8 octets of data,
-/// [`DropReason::BadSuperFrame`], [`DropReason::BadFragment`] when the packet is a fragment that ends beyond what a packet can hold,
+/// [`DropReason::BadGso`], [`DropReason::BadFragment`] when the packet is a fragment that ends beyond what a packet can hold,
 /// [`DropReason::OutboxFull`], and as [`parse`] does.
 pub fn fragment4(frame: &Frame, mtu: u16, out: &mut Outbox) -> Result<u32, DropReason> {
     let (packet, octets) = whole(frame)?;
@@ -84,13 +84,13 @@ pub fn fragment6(frame: &Frame, identification: u32, mtu: u16, out: &mut Outbox)
     })
 }
 
-/// The place of a packet that is no fragment.
+/// The fragment fields of a whole packet.
 const WHOLE: Fragment = Fragment { offset: 0, more: false, identification: 0 };
 
-/// The packet without padding, if it is no super-frame.
+/// The packet without padding; fails for a GSO packet.
 fn whole(frame: &Frame) -> Result<(Packet, &[u8]), DropReason> {
     if frame.offload.segments.is_some() {
-        return Err(DropReason::BadSuperFrame);
+        return Err(DropReason::BadGso);
     }
     let packet = parse(frame.bytes())?;
     let octets = frame.bytes().get(..packet.length as usize).ok_or(DropReason::Truncated)?;
@@ -103,7 +103,7 @@ fn copy(octets: &[u8], out: &mut Outbox) -> Result<u32, DropReason> {
     Ok(1)
 }
 
-/// Takes back what was pushed before a failure: half a packet is of no use.
+/// Removes what was pushed before a failure: half a packet is useless.
 fn all_or_nothing(
     out: &mut Outbox,
     push: impl FnOnce(&mut Outbox) -> Result<u32, DropReason>,
@@ -179,7 +179,7 @@ fn copied_options<'a>(header: &[u8], later: &'a mut [u8; 60]) -> &'a [u8] {
 struct Divided<'a> {
     /// The headers that every fragment starts with.
     front: &'a [u8],
-    /// Where in them the last Next Header stands.
+    /// Where in them the last Next Header is.
     next_header_at: usize,
     /// What it says without a Fragment header.
     next_header: u8,

@@ -1,4 +1,4 @@
-//! One packet that is not complete: its fragments in order, without gaps judged and without overlaps borne.
+//! One packet that is not complete: its fragments in order. Gaps are allowed, overlaps are not.
 
 use crate::drop_reason::DropReason;
 use crate::frame::{Frame, Offload};
@@ -6,19 +6,19 @@ use crate::parse::{Addresses, FRAGMENT_HEADER, Fragment, Packet, TCP_HEADER, UDP
 use sixway_wire::checksum::Sum;
 use sixway_wire::protocol;
 
-/// What keeping a fragment costs beside its octets.
+/// Memory for a held fragment in addition to its octets.
 const PIECE_COST: usize = 64;
 
 /// Congestion Experienced, the ECN field's both bits (RFC 3168 §5).
 const CE: u8 = 3;
 
-/// A packet put together from its fragments.
+/// A reassembled packet.
 #[derive(Debug)]
 pub struct Whole {
     /// The packet. An IPv4 one has DF clear and no options lost; an IPv6 one keeps a Fragment header with offset 0 and no more
     /// to come, so that its translation may be fragmented again and bears its identification (RFC 7915 §5.1.1).
     pub frame: Frame,
-    /// How many received frames it is made of, the last one included.
+    /// Number of received frames in it, the last one included.
     pub fragments: u32,
 }
 
@@ -64,7 +64,7 @@ impl Piece {
         })
     }
 
-    /// Memory that keeping it takes, in octets.
+    /// Memory for holding it, in octets.
     pub(super) fn cost(&self) -> usize {
         PIECE_COST + self.data.len() + self.header.as_ref().map_or(0, |header| header.len())
     }
@@ -74,7 +74,7 @@ impl Piece {
     }
 }
 
-/// What a first fragment must hold, so that nobody has to guess (RFC 1858 §3.1, RFC 7112 §5).
+/// What a first fragment must contain, so that nothing is guessed (RFC 1858 §3.1, RFC 7112 §5).
 const fn transport_header(protocol: u8) -> usize {
     match protocol {
         protocol::TCP => TCP_HEADER,
@@ -135,7 +135,7 @@ impl Held {
         Ok(())
     }
 
-    /// Whether nothing is missing: the last fragment is there, and as many octets as come before its end.
+    /// Whether the packet is complete: the last fragment has arrived, and all octets before its end.
     pub(super) fn is_complete(&self) -> bool {
         self.total == Some(self.octets)
     }
@@ -170,7 +170,7 @@ impl Held {
     }
 }
 
-/// Makes the first fragment's headers those of the whole packet. Congestion that a fragment met is the packet's (RFC 3168 §5.3).
+/// Makes the first fragment's headers those of the whole packet. Congestion experienced by a fragment is the packet's (RFC 3168 §5.3).
 fn relabel(header: &mut [u8], length: usize, v4: bool, congested: bool) {
     if v4 {
         header[2..4].copy_from_slice(&(length as u16).to_be_bytes());

@@ -1,10 +1,10 @@
-//! Joins what came out of tunnels: consecutive TCP segments of one flow, or UDP datagrams, become one super-frame (what Linux calls
+//! Joins decapsulated packets: consecutive TCP segments of one flow, or UDP datagrams, become one GSO packet (what Linux calls
 //! GRO, and a network card cannot do behind an outer header). The kernel that routes the result handles one packet instead of forty, and
 //! cuts it again into the same octets.
 //!
 //! Two are joined if they differ in nothing that the cut does not restore: sequence number, lengths, checksum, and PSH on the last.
 //! Each checksum is verified before, since the cut writes a new one. Packets of a flow stay in order: whatever of a flow
-//! cannot be joined ends its super-frame.
+//! cannot be joined ends its GSO packet.
 
 use crate::counters::Counters;
 use crate::frame::{Checksum, Frame, Offload, SegmentKind, Segments};
@@ -13,9 +13,9 @@ use crate::verdict::Verdict;
 use sixway_wire::checksum::Sum;
 use sixway_wire::protocol::{ICMPV6, TCP, UDP};
 
-/// Frames that are looked at together, at most.
+/// Maximum number of frames that are joined together.
 pub const STRIDE: usize = 64;
-/// Places for open super-frames, by a hash of their flow; two flows that meet in one cut one another short.
+/// Slots for open GSO packets, by a hash of their flow. Two flows in one slot end each other's GSO packets.
 const PLACES: usize = 256;
 /// Octets behind the IPv6 header, at most (RFC 8200 §3).
 const LONGEST: usize = 0xffff;
@@ -25,15 +25,15 @@ const ECE: u8 = 0x40;
 /// Joins the frames of a stride.
 #[derive(Debug)]
 pub struct Joining {
-    places: [Place; PLACES],
+    places: [OpenPacket; PLACES],
     /// Places of other strides are empty.
     stride: u32,
 }
 
-/// An open super-frame: the frame that holds its first segment and what was joined to it. Until a second frame of its flow comes
+/// An open GSO packet: the frame that holds its first segment and what was joined to it. Until a second frame of its flow comes
 /// it is not looked into.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct OpenPacket {
     stride: u32,
     /// Position of the frame in the stride.
     frame: u8,
@@ -44,7 +44,7 @@ struct Place {
     next: u32,
 }
 
-/// What is known of an open super-frame.
+/// What is known of an open GSO packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Its flow, perhaps.
@@ -55,7 +55,7 @@ enum State {
     Verified,
 }
 
-const EMPTY: Place = Place { stride: 0, frame: 0, state: State::Fresh, size: 0, next: 0 };
+const EMPTY: OpenPacket = OpenPacket { stride: 0, frame: 0, state: State::Fresh, size: 0, next: 0 };
 
 /// Whose order a packet matters to.
 enum Flow {
@@ -119,7 +119,7 @@ impl Joining {
                 sizes[head] = self.places[place].size;
                 counters.forwarded -= 1;
                 counters.merged += 1;
-                counters.super_frames_joined += 1;
+                counters.gso_joined += 1;
                 counters.octets -= headers as u64;
             }
         }
@@ -130,7 +130,7 @@ impl Joining {
         }
     }
 
-    /// Joins a segment to the open super-frame of a place, and says how many octets of headers went; or opens another with it.
+    /// Joins a segment to an open GSO packet and returns how many octets of headers were removed, or opens another one with it.
     #[inline]
     fn add(&mut self, place: usize, before: &mut [Frame], frame: &mut Frame, at: usize) -> Option<usize> {
         let Some(segment) = Segment::of(frame) else {
@@ -155,12 +155,13 @@ impl Joining {
                 }
                 let ends = segment.is_last || segment.payload < usize::from(open.size);
                 self.places[place] =
-                    Place { stride: if ends { 0 } else { self.stride }, state, next, ..open };
+                    OpenPacket { stride: if ends { 0 } else { self.stride }, state, next, ..open };
                 return Some(segment.headers);
             }
         }
         let stride = if segment.is_last { 0 } else { self.stride };
-        self.places[place] = Place { stride, frame: at as u8, state, size: segment.payload as u16, next };
+        self.places[place] =
+            OpenPacket { stride, frame: at as u8, state, size: segment.payload as u16, next };
         None
     }
 
@@ -168,7 +169,7 @@ impl Joining {
         self.places[place].stride = 0;
     }
 
-    /// Nothing is joined to what came so far. Zero is the number of no stride.
+    /// Nothing is joined to earlier frames. No stride has the number zero.
     fn end_all(&mut self) {
         self.stride = self.stride.checked_add(1).unwrap_or_else(|| {
             self.places = [EMPTY; PLACES];
@@ -177,7 +178,7 @@ impl Joining {
     }
 }
 
-impl Place {
+impl OpenPacket {
     /// Whether the first segment can be joined to. It is read now if it was not before.
     #[inline]
     fn is_read(&mut self, first: &Frame) -> bool {
@@ -259,7 +260,7 @@ impl Segment {
     }
 }
 
-/// Whether a segment has the headers of the open super-frame, but for what the cut restores. Both are as long as `segment` says.
+/// Whether a segment has the headers of the open GSO packet, but for what the cut restores. Both are as long as `segment` says.
 #[inline]
 fn continues(first: &[u8], octets: &[u8], segment: Segment) -> bool {
     // Version, Traffic Class with ECN, Flow Label; Next Header, Hop Limit, addresses, ports.
@@ -293,7 +294,7 @@ fn is_right(octets: &[u8]) -> bool {
     sum.fold() == 0xffff && !is_other_zero
 }
 
-/// Writes the lengths of a super-frame whose segments have `size` octets, and its unfinished checksum.
+/// Writes the lengths of a GSO packet whose segments have `size` octets, and its unfinished checksum.
 fn finish(frame: &mut Frame, size: u16) {
     let behind = frame.len() - IPV6_HEADER;
     let (header, transport) = frame.bytes_mut().split_at_mut(IPV6_HEADER);

@@ -1,5 +1,5 @@
 //! Fragments (RFC 791 §3.2, RFC 8200 §4.5): put together where a NAT needs the whole (RFC 6146 §3.4), cut where a link is too
-//! small. Super-frames are cut into segments first, and segments are joined to super-frames.
+//! small. GSO packets are cut into segments first, and segments are joined to GSO packets.
 
 mod fragmentation;
 mod held;
@@ -11,7 +11,7 @@ pub use fragmentation::{fragment4, fragment6};
 pub use held::Whole;
 pub use joining::Joining;
 pub use reassembly::{Admission, Expired, FRAGMENT_MIN, FragmentLimits, Reassembly, Refused};
-pub use segmentation::SuperFrame;
+pub use segmentation::GsoPacket;
 
 #[cfg(test)]
 mod tests;

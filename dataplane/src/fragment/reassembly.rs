@@ -1,6 +1,6 @@
 //! Real reassembly, as a stateful NAT64 needs it (RFC 6146 §3.4): fragments come in any order, and the packet leaves in one piece.
 //!
-//! Everything is bounded, and the rule is to refuse the new: a fragment for which there is no memory is dropped, and its packet with
+//! Everything is bounded, and what is new is refused: a fragment for which there is no memory is dropped, and its packet with
 //! it, for it cannot become complete; a packet beyond the table's or its source's number of packets is not started. A packet that
 //! is lost keeps its place in the table, without its fragments, until its time is over. Packets that have waited longest
 //! expire first, by order of arrival.
@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, HashMap};
 /// RFC 6146 §4: FRAGMENT_MIN, the least time that fragments wait, 2 s.
 pub const FRAGMENT_MIN: Duration = Duration::from_secs(2);
 
-/// What a packet costs beside its fragments.
+/// Memory for a packet in addition to its fragments.
 const PACKET_COST: usize = 256;
 
 /// Bounds on the fragments that wait for the rest of their packet.
@@ -56,7 +56,7 @@ pub enum Admission {
     Whole(Whole),
 }
 
-/// A fragment that is dropped, perhaps with those of its packet that were held.
+/// A fragment that is dropped, possibly with the held fragments of its packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// Why.
@@ -65,7 +65,7 @@ pub struct Refused {
     pub released: u32,
 }
 
-/// Fragments whose time is over: to be counted as [`DropReason::FragmentTimeout`].
+/// Fragments whose reassembly timed out: to be counted as [`DropReason::FragmentTimeout`].
 #[derive(Debug)]
 pub struct Expired {
     /// How many were held.
@@ -99,7 +99,7 @@ impl Key {
     }
 }
 
-/// Who sends: an IPv4 address, or an IPv6 /64, of whose addresses one host may take as many as it likes.
+/// The sender: an IPv4 address, or an IPv6 /64, because one host can use as many addresses of it as it likes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Source(u128);
 
@@ -114,7 +114,7 @@ struct Entry {
 enum State {
     /// Its fragments wait.
     Waiting(Held),
-    /// It was given up; what else comes of it is dropped for the same reason, until its time is over (RFC 5722 §4).
+    /// It was dropped. Its further fragments are dropped for the same reason until its time is over (RFC 5722 §4).
     Lost(DropReason),
 }
 
@@ -130,7 +130,7 @@ pub struct Reassembly {
 }
 
 impl Reassembly {
-    /// Whether no fragment waits, and none that was lost is remembered.
+    /// Whether the table is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.by_arrival.is_empty()
@@ -228,7 +228,7 @@ impl Reassembly {
         }
     }
 
-    /// Gives up packets whose time is over, at most `budget` of them, those that came first before the others.
+    /// Drops packets whose reassembly timed out, at most `budget` of them, the oldest first.
     pub fn expire(&mut self, now: Instant, budget: usize, mut gone: impl FnMut(Expired)) {
         for _ in 0..budget {
             let Some((_, &key)) = self.by_arrival.first_key_value() else {

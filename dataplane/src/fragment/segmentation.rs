@@ -1,4 +1,4 @@
-//! Cuts super-frames into the packets they stand for, where what comes next cannot.
+//! Cuts GSO packets into their segments, where the next step cannot.
 //!
 //! Each segment gets a copy of the headers. IPv4: Total Length, an Identification that counts up, the header checksum. IPv6:
 //! Payload Length. TCP: the sequence number; CWR on the first segment only (RFC 3168 §6.1.2), FIN and PSH on the last
@@ -6,40 +6,17 @@
 
 use crate::drop_reason::DropReason;
 use crate::frame::{SegmentKind, Segments};
-use crate::parse::{Addresses, IPV6_HEADER, Packet, TCP_HEADER, UDP_HEADER, parse};
+use crate::parse::{Addresses, IPV6_HEADER, Packet, parse};
 use sixway_wire::checksum::{Sum, pseudo4, pseudo6};
-use sixway_wire::protocol::{TCP, UDP};
+use sixway_wire::protocol::UDP;
 
 const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
 
-impl SegmentKind {
-    /// Whether this is what is segmented of packets of that protocol.
-    #[inline]
-    pub const fn is_of(self, protocol: u8) -> bool {
-        match self {
-            Self::Tcp | Self::TcpEcn => protocol == TCP,
-            Self::Udp => protocol == UDP,
-        }
-    }
-
-    /// Octets of the transport header at the start of `data`; `None` where it is cut short.
-    #[inline]
-    pub fn header_length(self, data: &[u8]) -> Option<usize> {
-        let length = match self {
-            Self::Udp => UDP_HEADER,
-            Self::Tcp | Self::TcpEcn => {
-                Some(usize::from(data.get(12)? >> 4) * 4).filter(|length| *length >= TCP_HEADER)?
-            }
-        };
-        (length <= data.len()).then_some(length)
-    }
-}
-
-/// A super-frame, taken apart.
+/// A GSO packet, taken apart.
 #[derive(Clone, Copy, Debug)]
-pub struct SuperFrame<'a> {
+pub struct GsoPacket<'a> {
     /// Everything in front of the payload.
     headers: &'a [u8],
     payload: &'a [u8],
@@ -49,27 +26,27 @@ pub struct SuperFrame<'a> {
     segments: Segments,
 }
 
-impl<'a> SuperFrame<'a> {
+impl<'a> GsoPacket<'a> {
     /// Reads one; octets behind the packet's own length are left out.
     ///
-    /// Fails as [`parse`] and [`SuperFrame::of`] do.
+    /// Fails as [`parse`] and [`GsoPacket::of`] do.
     pub fn read(octets: &'a [u8], segments: Segments) -> Result<Self, DropReason> {
         Self::of(octets, &parse(octets)?, segments)
     }
 
     /// The same of a packet that was parsed.
     ///
-    /// Fails with [`DropReason::BadSuperFrame`] when the packet is not what `segments` says: another protocol, a fragment (an
+    /// Fails with [`DropReason::BadGso`] when the packet is not what `segments` says: another protocol, a fragment (an
     /// atomic one too, whose Identification would be that of all segments), a header cut short, segments without data.
     pub fn of(octets: &'a [u8], packet: &Packet, segments: Segments) -> Result<Self, DropReason> {
         let is_fragment = packet.fragment.is_some() || packet.fragment_header != 0;
         if segments.size == 0 || is_fragment || !segments.kind.is_of(packet.protocol) {
-            return Err(DropReason::BadSuperFrame);
+            return Err(DropReason::BadGso);
         }
-        let octets = octets.get(..packet.length as usize).ok_or(DropReason::BadSuperFrame)?;
+        let octets = octets.get(..packet.length as usize).ok_or(DropReason::BadGso)?;
         let transport_at = usize::from(packet.transport_at);
         let header = octets.get(transport_at..).and_then(|data| segments.kind.header_length(data));
-        let header = header.ok_or(DropReason::BadSuperFrame)?;
+        let header = header.ok_or(DropReason::BadGso)?;
         let (headers, payload) = octets.split_at(transport_at + header);
         let (addresses, protocol) = (packet.addresses, packet.protocol);
         Ok(Self { headers, payload, addresses, protocol, transport_at, segments })
@@ -99,11 +76,11 @@ impl<'a> SuperFrame<'a> {
 
     /// Writes segment `number` to the start of `space`, and says how long it is.
     ///
-    /// Fails with [`DropReason::BadSuperFrame`] when `space` is shorter than [`SuperFrame::length`].
+    /// Fails with [`DropReason::BadGso`] when `space` is shorter than [`GsoPacket::length`].
     pub fn write(&self, number: usize, space: &mut [u8]) -> Result<usize, DropReason> {
         let data = self.data(number);
         let length = self.headers.len() + data.len();
-        let segment = space.get_mut(..length).ok_or(DropReason::BadSuperFrame)?;
+        let segment = space.get_mut(..length).ok_or(DropReason::BadGso)?;
         segment[..self.headers.len()].copy_from_slice(self.headers);
         segment[self.headers.len()..].copy_from_slice(data);
         let (ip, transport) = segment.split_at_mut(self.transport_at);

@@ -5,19 +5,20 @@
 //!                          local                     remote           prefixes
 //! ```
 //!
-//! Whoever configures the tunnel says where the other end is. Packets never do: one with a spoofed source would move the tunnel.
+//! The configuration alone says where the remote end is. Packets do not: a spoofed source would move the tunnel.
 
-use super::contract::{self, Build, Claims, Share};
+use super::contract::{self, Build, BuildContext, Claims};
 use super::six_in_four::Tunnel;
-use super::table::{BuildFault, Kind};
-use crate::classify::source_check::is_martian4;
 use crate::drop_reason::DropReason;
+use crate::kind::Kind;
 use crate::parse::Packet;
+use crate::source_check::is_martian4;
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::decision::Arrived;
 use crate::tunnel::neighbour_discovery::Discovery;
 use crate::verdict::PolicyId;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::Prefix6;
@@ -27,20 +28,20 @@ use sixway_wire::Prefix6;
 pub struct ConfiguredConfig {
     /// This end.
     pub local: Ipv4Addr,
-    /// The other end; none while it is not known, because its name has not been resolved.
+    /// The remote end; `None` until its name is resolved.
     pub remote: Option<Ipv4Addr>,
-    /// What is behind the other end, and routed into the tunnel.
+    /// Prefixes behind the remote end, routed into the tunnel.
     pub prefixes: Vec<Prefix6>,
-    /// Only inner sources within `prefixes` are taken (RFC 4213 §3.6: strict ingress filtering).
+    /// Only inner sources within `prefixes` are accepted (RFC 4213 §3.6: strict ingress filtering).
     pub strict_sources: bool,
     /// Options of the tunnel.
     pub policy: TunnelPolicy,
 }
 
-/// Why a configured tunnel cannot be.
+/// Why a configured tunnel is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfiguredFault {
-    /// Both ends are one.
+    /// Both ends have the same address.
     EndsAreOne,
 }
 
@@ -55,7 +56,7 @@ impl fmt::Display for ConfiguredFault {
 impl std::error::Error for ConfiguredFault {}
 
 impl ConfiguredConfig {
-    /// Whether it can be.
+    /// Checks the configuration.
     pub fn check(&self) -> Result<(), ConfiguredFault> {
         if self.remote == Some(self.local) { Err(ConfiguredFault::EndsAreOne) } else { Ok(()) }
     }
@@ -83,13 +84,13 @@ impl Configured {
         }
     }
 
-    /// RFC 4213 §3.6: the outer source is the other end, the inner source is behind it.
+    /// RFC 4213 §3.6: the outer source is the remote end, the inner source is behind it.
     #[inline(always)]
     fn check_source(&self, arrived: Arrived) -> Result<(), DropReason> {
         if self.remote != Some(arrived.from) {
             return Err(DropReason::NoTunnel);
         }
-        if !self.strict_sources || self.is_behind_other_end(arrived.source) {
+        if !self.strict_sources || self.is_behind_remote_end(arrived.source) {
             Ok(())
         } else {
             Err(DropReason::SourceNotInTunnel)
@@ -97,7 +98,7 @@ impl Configured {
     }
 
     #[inline(always)]
-    fn is_behind_other_end(&self, address: Ipv6Addr) -> bool {
+    fn is_behind_remote_end(&self, address: Ipv6Addr) -> bool {
         self.prefixes.iter().any(|prefix| prefix.contains(address))
     }
 }
@@ -118,8 +119,9 @@ impl contract::Configured for ConfiguredConfig {
 
 impl Build for ConfiguredConfig {
     type State = Configured;
+    type Fault = Infallible;
 
-    fn build(&self, policy: PolicyId, _share: &Share) -> Result<Configured, BuildFault> {
+    fn build(&self, policy: PolicyId, _context: &BuildContext) -> Result<Configured, Infallible> {
         Ok(Configured::new(self, policy))
     }
 }
@@ -161,6 +163,6 @@ impl Tunnel for Configured {
     }
 
     fn sent(&self, _source: Ipv6Addr, destination: Ipv6Addr, outer: Ipv4Addr) -> bool {
-        self.remote == Some(outer) && self.is_behind_other_end(destination)
+        self.remote == Some(outer) && self.is_behind_remote_end(destination)
     }
 }

@@ -1,12 +1,12 @@
-//! What a mechanism is to the engine: it decides, and changes no octet.
+//! The interface between the engine and a mechanism: a mechanism decides and changes no octet.
 
-use super::table::{BuildFault, Kind};
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::frame::{Frame, Ingress};
 use crate::instant::Instant;
+use crate::kind::Kind;
+use crate::nat::offload::mark;
 use crate::nat::{Arriving, NatProtocol};
-use crate::offload::mark;
 use crate::parse::{self, Addresses, Packet, QuotedTuple, Transport};
 use crate::translate::Policy;
 use crate::tunnel::TunnelPolicy;
@@ -33,8 +33,8 @@ pub struct Arrival<'a> {
     pub quoted: Option<QuotedTuple>,
     /// The softwire that it came out of.
     pub softwire: Option<SoftwireId>,
-    /// Of a packet that passed a mechanism already: the mark that it came with, if it left one (see [`mark`]).
-    pub came: Option<u32>,
+    /// The mark (see [`mark`]) that the packet left in an earlier pass, if any.
+    pub earlier_mark: Option<u32>,
     /// Whether it is the result of an earlier pass.
     pub again: bool,
 }
@@ -43,7 +43,7 @@ impl<'a> Arrival<'a> {
     /// A packet that came from a link.
     #[inline(always)]
     pub const fn new(frame: &'a Frame, packet: &'a Packet, inner: Option<&'a Packet>) -> Self {
-        Self { frame, packet, inner, quoted: None, softwire: None, came: None, again: false }
+        Self { frame, packet, inner, quoted: None, softwire: None, earlier_mark: None, again: false }
     }
 
     /// Its octets.
@@ -52,7 +52,7 @@ impl<'a> Arrival<'a> {
         self.frame.bytes()
     }
 
-    /// Packets that a wire would carry: more than one for a super-frame.
+    /// Packets on the wire: more than one for a GSO packet.
     #[inline(always)]
     pub fn segments(&self) -> u32 {
         let at = usize::from(self.packet.transport_at);
@@ -89,12 +89,12 @@ impl Arriving for Arrival<'_> {
         Arrival::segments(self)
     }
 
-    fn came(&self) -> Option<u32> {
-        self.came.filter(|_| self.again)
+    fn earlier_mark(&self) -> Option<u32> {
+        self.earlier_mark.filter(|_| self.again)
     }
 }
 
-/// How much of a quoted packet a mechanism asks for.
+/// How much of a quoted packet a mechanism needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quotes {
     /// Its addresses.
@@ -113,7 +113,7 @@ impl Quotes {
             return Ok(None);
         }
         if frame.offload.segments.is_some() {
-            return Err(DropReason::BadSuperFrame);
+            return Err(DropReason::BadGso);
         }
         let from = usize::from(packet.transport_at) + parse::ICMP_HEADER;
         let quote = frame.bytes().get(from..packet.length as usize).ok_or(DropReason::QuoteUnusable)?;
@@ -127,12 +127,12 @@ impl Quotes {
     }
 }
 
-/// A worker's share of a gateway, as a mechanism is made for it.
+/// What a mechanism is built with in addition to its configuration: the worker and the host.
 #[derive(Clone, Debug)]
-pub struct Share {
+pub struct BuildContext {
     /// The worker.
     pub worker: WorkerId,
-    /// How many workers there are.
+    /// Number of workers.
     pub workers: u8,
     /// Secret randomness.
     pub seed: [u64; 2],
@@ -142,9 +142,9 @@ pub struct Share {
     pub own4: Option<Ipv4Addr>,
     /// The gateway's own IPv6 address.
     pub own6: Option<Ipv6Addr>,
-    /// Prefixes of all NAT64s: no host's address lies under one.
+    /// Prefixes of all NAT64s: no host has an address under one.
     pub translation_prefixes: Vec<Prefix6>,
-    /// By which addresses tunnels know this host.
+    /// This host's addresses, as tunnels see them.
     pub own_addresses: Arc<OwnAddresses>,
 }
 
@@ -153,25 +153,25 @@ pub struct Share {
 pub(crate) trait Mechanism {
     /// Its row of the table.
     const KIND: Kind;
-    /// Whether its packets are put together from fragments before it decides.
+    /// Whether its packets are reassembled before it decides.
     const WHOLE: bool = false;
-    /// Whether the gateway counts down the hop limit; the kernel does for what it routes into tunnels.
+    /// Whether the gateway decrements the hop limit. For tunnels the kernel has done so.
     const COUNTS_HOP: bool = true;
-    /// Whether it turns its own results around by itself (RFC 7757 §4.2.2, RFC 6296 §4.3).
+    /// Whether it hairpins its own results (RFC 7757 §4.2.2, RFC 6296 §4.3).
     const TURNS_AROUND: bool = false;
-    /// Whether the only one of its kind is asked about every IPv4 destination that nobody before it names: it says itself what it does not map.
+    /// Whether the only mechanism of its kind is asked about every IPv4 destination that no other one names. It refuses what it does not map.
     const NAMES_REST: bool = false;
-    /// Whether a packet's family stays: what comes in is told from what goes out by the address that changes.
+    /// Whether a packet's family stays: the address that changes tells the direction.
     const KEEPS_FAMILY: bool = false;
-    /// Whether its IPv4 destinations are its own as sources too: nobody outside may use them.
+    /// Whether packets from outside may not use its IPv4 destinations as sources.
     const OWNS_SOURCES: bool = false;
-    /// What it asks of ICMP errors.
+    /// What it needs of the packet that an ICMP error quotes.
     const QUOTES: Quotes = Quotes::None;
-    /// Dependent look-ups.
+    /// Number of dependent look-ups.
     const STAGES: usize = 0;
-    /// How far the look-up of a packet is.
+    /// The state of a packet's look-up.
     type Probe: Copy;
-    /// A place for a probe.
+    /// An empty probe.
     const NO_PROBE: Self::Probe;
 
     /// Begins the look-up of a packet.
@@ -189,7 +189,7 @@ pub(crate) trait Mechanism {
         effects: &mut Effects,
     ) -> Result<Decision, DropReason>;
 
-    /// Ends what is due, looking at no more than `budget` entries of each table.
+    /// Ends what is due, examining at most `budget` entries of each table.
     fn expire(&mut self, _now: Instant, _budget: usize, _effects: &mut Effects) {}
 
     /// The worker that has the state for a packet; `None`: any worker will do.
@@ -222,7 +222,7 @@ pub(crate) trait Mechanism {
         false
     }
 
-    /// Whether the tunnel's packets may have this outer source: asked of fragments, which show no more.
+    /// Whether the tunnel's packets may have this outer source: for fragments, which contain nothing else to check.
     fn may_come_from(&self, _outer: Ipv4Addr) -> bool {
         false
     }
@@ -233,18 +233,18 @@ pub(crate) trait Mechanism {
     }
 }
 
-/// What is a mechanism's business.
+/// The packets that a mechanism handles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
     /// IPv6 destinations, by longest prefix.
     pub destinations6: Vec<Prefix6>,
     /// IPv4 destinations, by longest prefix.
     pub destinations4: Vec<Prefix4>,
-    /// Packets whose destination nobody has, by their source: the longest prefix decides.
+    /// Packets whose destination no mechanism claims, by source: the longest prefix decides.
     pub inside6: Vec<InsideClaim>,
     /// The mechanism names IPv4 destinations, or IPv6 ones, by a table of its own ([`Mechanism::names4`], [`Mechanism::names6`]).
     pub names: bool,
-    /// It takes the IPv4 destinations that nobody names.
+    /// It handles the IPv4 destinations that no mechanism names.
     pub rest4: bool,
 }
 
@@ -255,7 +255,7 @@ pub struct InsideClaim {
     pub sources: Prefix6,
     /// Where they come in; `None`: anywhere.
     pub ingress: Option<Ingress>,
-    /// Destinations that are the site's own, and pass by.
+    /// Destinations inside the site, which are not claimed.
     pub except: Vec<Prefix6>,
 }
 
@@ -268,9 +268,9 @@ impl InsideClaim {
     }
 }
 
-/// What every configuration of a mechanism can tell.
+/// The configuration of any mechanism.
 pub(crate) trait Configured {
-    /// What is its business.
+    /// The packets that it handles.
     fn claims(&self) -> Claims;
 
     /// Options of its translation.
@@ -293,22 +293,24 @@ pub(crate) trait Configured {
         None
     }
 
-    /// The IPv4 address in its site's prefix, which may be another that stands for this host at a NAT.
+    /// The IPv4 address embedded in its site's prefix: this host's, or that of a NAT in front of it.
     fn stands_for(&self) -> Option<Ipv4Addr> {
         None
     }
 
-    /// The domain in whose addresses this host's stands (RFC 5969).
+    /// The 6rd domain whose addresses embed this host's (RFC 5969).
     fn domain(&self) -> Option<Domain> {
         None
     }
 }
 
-/// How a mechanism is made.
+/// How a mechanism is built.
 pub(crate) trait Build {
     /// The mechanism.
     type State: Mechanism;
+    /// Why it cannot be built.
+    type Fault;
 
-    /// The share of a worker. Fails where a dynamic pool cannot be what it is configured to be.
-    fn build(&self, policy: PolicyId, share: &Share) -> Result<Self::State, BuildFault>;
+    /// Builds the mechanism for a worker.
+    fn build(&self, policy: PolicyId, context: &BuildContext) -> Result<Self::State, Self::Fault>;
 }

@@ -5,20 +5,21 @@
 //!                     local                      remote            prefixes4
 //! ```
 //!
-//! A tunnel has two ends. Both are known, and no packet is taken from anyone else.
+//! A tunnel has two ends. Both are known, and packets from elsewhere are refused.
 
-use super::contract::{self, Arrival, Build, Claims, Mechanism, Share};
-use super::table::{BuildFault, Kind};
-use crate::classify::source_check::{self, is_martian4, is_martian6};
+use super::contract::{self, Arrival, Build, BuildContext, Claims, Mechanism};
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
+use crate::kind::Kind;
 use crate::parse::Packet;
+use crate::source_check::{self, is_martian4, is_martian6};
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::decision::refuse_bare_ipv4;
 use crate::tunnel::ends::{Pair, TunnelEnds};
 use crate::verdict::{Decision, PolicyId};
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use core::fmt;
 use core::net::IpAddr;
 use sixway_wire::{Prefix4, Prefix6};
@@ -30,7 +31,7 @@ pub struct IpInIpConfig {
     pub local: IpAddr,
     /// The remote end, of the same family; `None`: not known yet.
     pub remote: Option<IpAddr>,
-    /// IPv4 destinations behind the other end, which are routed into the tunnel.
+    /// IPv4 destinations behind the remote end, routed into the tunnel.
     pub prefixes4: Vec<Prefix4>,
     /// The same of IPv6; none where the ends are IPv4 addresses.
     pub prefixes6: Vec<Prefix6>,
@@ -175,8 +176,9 @@ impl contract::Configured for IpInIpConfig {
 
 impl Build for IpInIpConfig {
     type State = IpInIp;
+    type Fault = Infallible;
 
-    fn build(&self, policy: PolicyId, _share: &Share) -> Result<IpInIp, BuildFault> {
+    fn build(&self, policy: PolicyId, _context: &BuildContext) -> Result<IpInIp, Infallible> {
         Ok(IpInIp::new(self, policy))
     }
 }

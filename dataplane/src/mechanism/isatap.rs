@@ -7,10 +7,10 @@
 //!
 //! A host's prefixes and routers are what control has learnt from advertisements.
 
-use super::contract::{self, Build, Claims, Share};
+use super::contract::{self, Build, BuildContext, Claims};
 use super::six_in_four::Tunnel;
-use super::table::{BuildFault, Kind};
 use crate::drop_reason::DropReason;
+use crate::kind::Kind;
 use crate::parse::Packet;
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::address::isatap::{LINK_LOCAL, locator_of};
@@ -21,6 +21,7 @@ use crate::verdict::PolicyId;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Prefix4, Prefix6};
 
@@ -177,9 +178,10 @@ impl contract::Configured for IsatapConfig {
 
 impl Build for IsatapConfig {
     type State = Isatap;
+    type Fault = Infallible;
 
-    fn build(&self, policy: PolicyId, share: &Share) -> Result<Isatap, BuildFault> {
-        Ok(Isatap::new(self, &share.own_addresses, policy))
+    fn build(&self, policy: PolicyId, context: &BuildContext) -> Result<Isatap, Infallible> {
+        Ok(Isatap::new(self, &context.own_addresses, policy))
     }
 }
 

@@ -3,7 +3,6 @@
 
 pub mod configured;
 pub mod contract;
-pub mod identity;
 pub mod ip_in_ip;
 pub mod isatap;
 pub mod nat64;
@@ -14,4 +13,5 @@ pub mod six_rd;
 pub mod six_to_four;
 pub mod table;
 
+pub use crate::identity;
 pub use table::MechanismConfig;

@@ -1,12 +1,12 @@
 //! What all tunnels of IPv6 in IPv4 have in common as mechanisms (RFC 4213 §3). Each says by [`Tunnel`] what its own RFC says.
 
 use super::contract::{Arrival, Mechanism};
-use super::table::Kind;
-use crate::classify::source_check;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
+use crate::kind::Kind;
 use crate::parse::Packet;
+use crate::source_check;
 use crate::tunnel::decision::Arrived;
 use crate::verdict::{Decision, Next, Outer, PolicyId};
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -20,10 +20,10 @@ pub(crate) trait Tunnel {
     /// The policy of its packets.
     fn policy(&self) -> PolicyId;
 
-    /// This end, and the other end that a packet which is routed into the tunnel goes to.
+    /// The local end, and the remote end for a packet that is routed into the tunnel.
     fn ends(&self, packet: &Packet) -> Result<(Ipv4Addr, Ipv4Addr), DropReason>;
 
-    /// Whether the tunnel takes what arrived.
+    /// Whether the tunnel accepts what arrived.
     fn check(&self, arrived: Arrived) -> Result<(), DropReason>;
 
     /// Whether a packet that came through the tunnel is neighbour discovery, which control answers. Not where the link is not used for it (RFC
@@ -40,7 +40,7 @@ pub(crate) trait Tunnel {
     /// Whether a packet is its own, when several tunnels end at one address.
     fn claims(&self, arrived: Arrived) -> bool;
 
-    /// Whether its packets may have this outer source: asked of fragments, which show no more.
+    /// Whether its packets may have this outer source: for fragments, which contain nothing else to check.
     fn may_come_from(&self, outer: Ipv4Addr) -> bool;
 
     /// Whether it sends packets between these inner addresses to that outer destination.

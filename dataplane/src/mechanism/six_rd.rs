@@ -6,10 +6,10 @@
 //!                            ╚══════════ CE 10.9.8.7 ─── site 2001:db8:908:700::/56
 //! ```
 
-use super::contract::{self, Build, Claims, Share};
+use super::contract::{self, Build, BuildContext, Claims};
 use super::six_in_four::Tunnel;
-use super::table::{BuildFault, Kind};
 use crate::drop_reason::DropReason;
+use crate::kind::Kind;
 use crate::parse::Packet;
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::address::six_to_four::RELAY_ANYCAST_PREFIX;
@@ -18,6 +18,7 @@ use crate::tunnel::decision::{Arrived, routed};
 use crate::verdict::PolicyId;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Prefix4, Prefix6};
@@ -83,7 +84,7 @@ impl std::error::Error for SixRdFault {}
 
 impl SixRdConfig {
     /// The prefix delegated to the gateway: the customer's, or the border relay's own (RFC 5969 §4, §5). A border relay whose
-    /// address is none of the customers' kind has none.
+    /// address is outside the customers' prefix has none.
     pub fn delegated(&self) -> Option<Prefix6> {
         self.domain.delegated(self.address)
     }
@@ -107,7 +108,7 @@ impl SixRdConfig {
         self.delegated().map(Prefix6::address)
     }
 
-    /// Whether it can be.
+    /// Checks the configuration.
     pub fn check(&self) -> Result<(), SixRdFault> {
         if self.role == Role::BorderRelay {
             return Ok(());
@@ -244,9 +245,10 @@ impl contract::Configured for SixRdConfig {
 
 impl Build for SixRdConfig {
     type State = SixRd;
+    type Fault = Infallible;
 
-    fn build(&self, policy: PolicyId, share: &Share) -> Result<SixRd, BuildFault> {
-        Ok(SixRd::new(self, &share.own_addresses, policy))
+    fn build(&self, policy: PolicyId, context: &BuildContext) -> Result<SixRd, Infallible> {
+        Ok(SixRd::new(self, &context.own_addresses, policy))
     }
 }
 

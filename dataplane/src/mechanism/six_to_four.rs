@@ -8,19 +8,20 @@
 //!
 //! A host is a router whose site it is alone.
 
-use super::contract::{self, Build, Claims, Share};
+use super::contract::{self, Build, BuildContext, Claims};
 use super::six_in_four::Tunnel;
-use super::table::{BuildFault, Kind};
 use crate::drop_reason::DropReason;
+use crate::kind::Kind;
 use crate::parse::Packet;
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::address::embedded::is_public;
-use crate::tunnel::address::six_to_four::{PREFIX, prefix_of, site_of};
+use crate::tunnel::address::six_to_four::{PREFIX, site_of};
 use crate::tunnel::address::{Acceptable, OwnAddresses, Scope};
 use crate::tunnel::decision::{Arrived, routed};
 use crate::verdict::PolicyId;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Prefix4, Prefix6};
@@ -84,9 +85,9 @@ impl fmt::Display for SixToFourFault {
         match self {
             Self::NotPublic(address) => write!(
                 f,
-                "{address} is no public IPv4 address, and a 6to4 prefix made of it leads nowhere: 6to4 belongs at the \
-                 outermost NAT (RFC 3056 §2, §5.8). If that NAT passes protocol 41 to this host, give its outer address as \
-                 nat_address"
+                "{address} is not a public IPv4 address, so its 6to4 prefix is not reachable: run 6to4 on the \
+                 outermost NAT (RFC 3056 §2, §5.8). If that NAT forwards protocol 41 to this host, set \
+                 nat_address to its outer address"
             ),
             Self::RelayBehindNat => {
                 f.write_str("a relay must be connected to global IPv4 without NAT (RFC 6343 §4.4)")
@@ -107,18 +108,13 @@ impl SixToFourConfig {
         self.nat_address.unwrap_or(self.address)
     }
 
-    /// The prefix of the gateway's own site (RFC 3056 §2).
-    pub fn site_prefix(&self) -> Prefix6 {
-        prefix_of(self.site())
-    }
-
     /// IPv6 destinations that are sent through the tunnel: those of other sites, and all native ones where there is a relay.
     pub fn prefixes(&self) -> Vec<Prefix6> {
         let native = self.relay.map(|_| Prefix6::holding(Ipv6Addr::UNSPECIFIED, 0));
         core::iter::once(PREFIX).chain(native).collect()
     }
 
-    /// Whether it can be.
+    /// Checks the configuration.
     pub fn check(&self) -> Result<(), SixToFourFault> {
         if !is_public(self.site()) {
             return Err(SixToFourFault::NotPublic(self.site()));
@@ -241,9 +237,10 @@ impl contract::Configured for SixToFourConfig {
 
 impl Build for SixToFourConfig {
     type State = SixToFour;
+    type Fault = Infallible;
 
-    fn build(&self, policy: PolicyId, share: &Share) -> Result<SixToFour, BuildFault> {
-        Ok(SixToFour::new(self, &share.own_addresses, policy))
+    fn build(&self, policy: PolicyId, context: &BuildContext) -> Result<SixToFour, Infallible> {
+        Ok(SixToFour::new(self, &context.own_addresses, policy))
     }
 }
 

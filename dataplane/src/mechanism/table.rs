@@ -1,9 +1,9 @@
-//! The one table of mechanisms. Everything else that lists them follows from it: counters and their names, the numbers in the fast path,
-//! the words of the admin API and of metrics, the engine's dispatch.
+//! The table of mechanisms: what each [`Kind`] is built from and what decides on its packets. The engine's dispatch follows from it.
 //!
-//! A new mechanism is a row here, a file or folder beside this one, a section of the configuration and a page of the docs.
+//! A new mechanism is a kind, a row here, a file or folder in this folder, a section of the configuration and a page of the docs.
 
-use super::contract::{Build as _, Claims, Configured, Mechanism, Share};
+use super::contract::{Build as _, BuildContext, Claims, Configured, Mechanism};
+use super::siit::dynamic_pool::DynamicPoolFault;
 use super::{configured, ip_in_ip, isatap, nat64, npt66, siit, six_rd, six_to_four};
 use crate::translate::Policy;
 use crate::tunnel::TunnelPolicy;
@@ -12,14 +12,13 @@ use crate::tunnel::ends::TunnelEnds;
 use crate::verdict::{MechanismId, PolicyId};
 use core::net::Ipv4Addr;
 
-/// Why a mechanism cannot be built. Only a dynamic pool can fail.
-pub use super::siit::dynamic_pool::DynamicPoolFault as BuildFault;
+pub use crate::kind::Kind;
 
-/// The mechanisms of a kind, and their look-ups under way.
+/// The mechanisms of a kind, and the state of their look-ups.
 pub(crate) struct Row<M: Mechanism> {
-    /// They, in the order of the configuration.
+    /// The mechanisms, in the order of the configuration.
     pub(crate) all: Vec<M>,
-    /// One place for each packet of a stride.
+    /// One probe for each packet of a stride.
     pub(crate) probes: Vec<M::Probe>,
 }
 
@@ -29,86 +28,11 @@ impl<M: Mechanism> Default for Row<M> {
     }
 }
 
-/// The two ways through a mechanism. Each has a counter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Way {
-    /// To the IPv4 network, to the outside, or into the tunnel.
-    Out = 0,
-    /// To the IPv6 hosts, to the inside, or out of the tunnel.
-    In = 1,
-}
-
 macro_rules! mechanisms {
-    ($d:tt $($(#[doc = $doc:literal])+ $kind:ident {
-        module: $module:ident,
-        state: $state:ident,
-        config: $config:ident,
-        section: $section:literal,
-        title: $title:literal,
-        number: $number:literal,
-        stateful: $stateful:literal,
-        out: $out:literal = $out_help:literal,
-        in: $in:literal = $in_help:literal,
-    })+) => {
-        /// A kind of mechanism: a row of the table.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[repr(u8)]
-        pub enum Kind {
-            $($(#[doc = $doc])+ $kind,)+
-        }
-
-        impl Kind {
-            /// Every kind, in the order of the table.
-            pub const ALL: &[Self] = &[$(Self::$kind,)+];
-
-            /// Its name: its module, and the first part of its counters' names.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$kind => stringify!($module),)+ }
-            }
-
-            /// Its section in the configuration.
-            pub const fn section(self) -> &'static str {
-                match self { $(Self::$kind => $section,)+ }
-            }
-
-            /// What people call it.
-            pub const fn title(self) -> &'static str {
-                match self { $(Self::$kind => $title,)+ }
-            }
-
-            /// Its number in the fast path's maps. Numbers are never given again to another kind.
-            pub const fn number(self) -> u8 {
-                match self { $(Self::$kind => $number,)+ }
-            }
-
-            /// Whether it keeps sessions.
-            pub const fn is_stateful(self) -> bool {
-                match self { $(Self::$kind => $stateful,)+ }
-            }
-
-            /// The name of a way's counter, without the kind's.
-            pub const fn verb(self, way: Way) -> &'static str {
-                match (self, way) {
-                    $((Self::$kind, Way::Out) => $out, (Self::$kind, Way::In) => $in,)+
-                }
-            }
-
-            /// The whole name of a way's counter.
-            pub const fn counter(self, way: Way) -> &'static str {
-                match (self, way) {
-                    $((Self::$kind, Way::Out) => concat!(stringify!($module), ".", $out),
-                      (Self::$kind, Way::In) => concat!(stringify!($module), ".", $in),)+
-                }
-            }
-
-            /// What a way's counter counts, in a sentence.
-            pub const fn help(self, way: Way) -> &'static str {
-                match (self, way) {
-                    $((Self::$kind, Way::Out) => $out_help, (Self::$kind, Way::In) => $in_help,)+
-                }
-            }
-        }
+    ($d:tt $($(#[doc = $doc:literal])+ $kind:ident { module: $module:ident, state: $state:ident, config: $config:ident })+) => {
+        /// The module of each kind.
+        #[cfg(test)]
+        const MODULES: &[(Kind, &str)] = &[$((Kind::$kind, stringify!($module)),)+];
 
         /// What a mechanism of any kind is built from.
         #[derive(Clone)]
@@ -134,13 +58,13 @@ macro_rules! mechanisms {
                 match self { $(Self::$kind(_) => Kind::$kind,)+ }
             }
 
-            /// As its kind's own.
+            /// As the configuration of its kind.
             fn own(&self) -> &dyn Configured {
                 match self { $(Self::$kind(config) => config,)+ }
             }
         }
 
-        /// The kinds for which this is so, a bit each: asked of every packet, so without a jump.
+        /// The kinds for which this is true, one bit each: tested for every packet, so without a branch.
         macro_rules! kinds {
             ($d constant:ident) => {
                 0_u64 $(| (<$module::$state as Mechanism>::$d constant as u64) << Kind::$kind as u64)+
@@ -154,33 +78,34 @@ macro_rules! mechanisms {
         }
 
         impl Mechanisms {
-            /// Adds a mechanism, whose packets follow the policy of this number.
+            /// Adds a mechanism, whose packets follow the policy of this number. Only a dynamic pool can fail.
             pub(crate) fn add(
                 &mut self,
                 config: &MechanismConfig,
                 policy: PolicyId,
-                share: &Share,
-            ) -> Result<MechanismId, BuildFault> {
+                context: &BuildContext,
+            ) -> Result<MechanismId, DynamicPoolFault> {
                 let index = match config {
                     $(MechanismConfig::$kind(config) => {
-                        self.$module.all.push(config.build(policy, share)?);
+                        let built = config.build(policy, context).map_err(DynamicPoolFault::from)?;
+                        self.$module.all.push(built);
                         self.$module.all.len() - 1
                     })+
                 };
                 Ok(MechanismId { kind: config.kind(), index: index as u16 })
             }
 
-            /// Forgets all mechanisms of a kind.
-            pub(crate) fn clear(&mut self, kind: Kind) {
-                match kind { $(Kind::$kind => self.$module.all.clear(),)+ }
+            /// Removes the mechanisms of a kind but the first `kept`.
+            pub(crate) fn truncate(&mut self, kind: Kind, kept: usize) {
+                match kind { $(Kind::$kind => self.$module.all.truncate(kept),)+ }
             }
         }
 
-        /// Does something with the row of a kind: the one place where kinds are told apart. Each arm is compiled for its own mechanism.
+        /// Does something with the row of a kind: the only place that matches on the kind. Each arm is compiled for its own mechanism.
         macro_rules! with_row {
             ($d mechanisms:expr, $d kind:expr, $d row:ident => $d what:expr) => {
                 match $d kind {
-                    $($crate::mechanism::table::Kind::$kind => {
+                    $($crate::kind::Kind::$kind => {
                         let $d row = &mut $d mechanisms.$module;
                         $d what
                     })+
@@ -192,7 +117,7 @@ macro_rules! mechanisms {
         macro_rules! with_row_ref {
             ($d mechanisms:expr, $d kind:expr, $d row:ident => $d what:expr) => {
                 match $d kind {
-                    $($crate::mechanism::table::Kind::$kind => {
+                    $($crate::kind::Kind::$kind => {
                         let $d row = &$d mechanisms.$module;
                         $d what
                     })+
@@ -206,105 +131,25 @@ macro_rules! mechanisms {
 
 mechanisms! { $
     /// Stateful NAT64 (RFC 6146).
-    Nat64 {
-        module: nat64,
-        state: Nat64,
-        config: Nat64Config,
-        section: "nat64",
-        title: "nat64",
-        number: 1,
-        stateful: true,
-        out: "v6_to_v4" = "Frames translated from IPv6 to IPv4 by NAT64.",
-        in: "v4_to_v6" = "Frames translated from IPv4 to IPv6 by NAT64.",
-    }
+    Nat64 { module: nat64, state: Nat64, config: Nat64Config }
     /// Stateless translation (RFC 7915).
-    Siit {
-        module: siit,
-        state: Siit,
-        config: SiitConfig,
-        section: "siit",
-        title: "siit",
-        number: 2,
-        stateful: false,
-        out: "v6_to_v4" = "Frames translated from IPv6 to IPv4 by SIIT.",
-        in: "v4_to_v6" = "Frames translated from IPv4 to IPv6 by SIIT.",
-    }
+    Siit { module: siit, state: Siit, config: SiitConfig }
     /// 6to4 (RFC 3056).
-    SixToFour {
-        module: six_to_four,
-        state: SixToFour,
-        config: SixToFourConfig,
-        section: "six_to_four",
-        title: "6to4",
-        number: 3,
-        stateful: false,
-        out: "encap" = "Frames that went into a 6to4 tunnel.",
-        in: "decap" = "Frames that came out of a 6to4 tunnel.",
-    }
+    SixToFour { module: six_to_four, state: SixToFour, config: SixToFourConfig }
     /// 6rd (RFC 5969).
-    SixRd {
-        module: six_rd,
-        state: SixRd,
-        config: SixRdConfig,
-        section: "six_rd",
-        title: "6rd",
-        number: 4,
-        stateful: false,
-        out: "encap" = "Frames that went into a 6rd tunnel.",
-        in: "decap" = "Frames that came out of a 6rd tunnel.",
-    }
+    SixRd { module: six_rd, state: SixRd, config: SixRdConfig }
     /// Configured tunnels (RFC 4213, RFC 2473).
-    Configured {
-        module: configured,
-        state: Configured,
-        config: ConfiguredConfig,
-        section: "tunnel",
-        title: "configured",
-        number: 5,
-        stateful: false,
-        out: "encap" = "Frames that went into a configured tunnel.",
-        in: "decap" = "Frames that came out of a configured tunnel.",
-    }
+    Configured { module: configured, state: Configured, config: ConfiguredConfig }
     /// ISATAP (RFC 5214).
-    Isatap {
-        module: isatap,
-        state: Isatap,
-        config: IsatapConfig,
-        section: "isatap",
-        title: "isatap",
-        number: 6,
-        stateful: false,
-        out: "encap" = "Frames that went into an ISATAP tunnel.",
-        in: "decap" = "Frames that came out of an ISATAP tunnel.",
-    }
+    Isatap { module: isatap, state: Isatap, config: IsatapConfig }
     /// NPTv6 (RFC 6296).
-    Npt66 {
-        module: npt66,
-        state: Npt66,
-        config: Npt66Config,
-        section: "npt66",
-        title: "npt66",
-        number: 7,
-        stateful: false,
-        out: "to_outside" = "Frames whose source became an outside address by NPTv6.",
-        in: "to_inside" = "Frames whose destination became an inside address by NPTv6.",
-    }
+    Npt66 { module: npt66, state: Npt66, config: Npt66Config }
     /// Tunnels of IP in IP that are not of IPv6 in IPv4 (RFC 2473, RFC 2003).
-    IpInIp {
-        module: ip_in_ip,
-        state: IpInIp,
-        config: IpInIpConfig,
-        section: "ip_in_ip",
-        title: "ip-in-ip",
-        number: 8,
-        stateful: false,
-        out: "encap" = "Frames that went into an IP-in-IP tunnel.",
-        in: "decap" = "Frames that came out of an IP-in-IP tunnel.",
-    }
+    IpInIp { module: ip_in_ip, state: IpInIp, config: IpInIpConfig }
 }
 
 impl MechanismConfig {
-    /// What is its business.
+    /// The packets that it handles.
     pub fn claims(&self) -> Claims {
         self.own().claims()
     }
@@ -329,7 +174,7 @@ impl MechanismConfig {
         self.own().ends()
     }
 
-    /// The IPv4 address in its site's prefix, which may be another that stands for this host at a NAT.
+    /// The IPv4 address embedded in its site's prefix: this host's, or that of a NAT in front of it.
     pub fn stands_for(&self) -> Option<Ipv4Addr> {
         self.own().stands_for()
     }
@@ -344,7 +189,7 @@ impl MechanismConfig {
 const ROUTED: u64 = kinds!(COUNTS_HOP);
 /// Kinds whose packets keep their family.
 const KEEP_FAMILY: u64 = kinds!(KEEPS_FAMILY);
-/// Kinds that own sources which nobody outside has.
+/// Kinds whose IPv4 destinations are not valid as sources of packets from outside.
 const OWN_SOURCES: u64 = kinds!(OWNS_SOURCES);
 
 impl Kind {
@@ -360,21 +205,10 @@ impl Kind {
         KEEP_FAMILY >> self as u64 & 1 == 1
     }
 
-    /// Whether it owns sources which nobody outside has.
+    /// Whether its IPv4 destinations are not valid as sources of packets from outside.
     #[inline(always)]
     pub(crate) const fn owns_sources(self) -> bool {
         OWN_SOURCES >> self as u64 & 1 == 1
-    }
-
-    /// Number of kinds.
-    pub const COUNT: usize = Self::ALL.len();
-
-    /// One more than the greatest number that a kind may have in the fast path.
-    pub const NUMBERS: usize = 32;
-
-    /// The kind of a number in the fast path's maps.
-    pub fn of_number(number: u8) -> Option<Self> {
-        Self::ALL.iter().copied().find(|kind| kind.number() == number)
     }
 }
 
@@ -383,27 +217,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_is_its_own_index_and_has_a_name_and_a_number_of_its_own() {
-        for (index, kind) in Kind::ALL.iter().enumerate() {
-            assert_eq!(*kind as usize, index);
-            assert!((1..Kind::NUMBERS).contains(&kind.number().into()), "{kind:?}");
-            assert_eq!(Kind::of_number(kind.number()), Some(*kind));
-            assert!(Kind::ALL[index + 1..].iter().all(|other| other.name() != kind.name()), "{kind:?}");
+    fn a_kind_is_named_for_its_module() {
+        for (kind, module) in MODULES {
+            assert_eq!(kind.name(), *module);
         }
-        assert_eq!(Kind::of_number(0), None);
-    }
-
-    #[test]
-    fn numbers_that_were_given_stay() {
-        let given = [
-            (Kind::Nat64, 1),
-            (Kind::Siit, 2),
-            (Kind::SixToFour, 3),
-            (Kind::SixRd, 4),
-            (Kind::Configured, 5),
-            (Kind::Isatap, 6),
-            (Kind::Npt66, 7),
-        ];
-        assert!(given.iter().all(|(kind, number)| kind.number() == *number));
+        assert_eq!(MODULES.len(), Kind::COUNT);
     }
 }

@@ -7,11 +7,11 @@
 use super::index::Index;
 use super::inside_key::{InsideHost, InsideKey, address_word};
 use super::keyed::{Purpose, TupleHash};
+use super::not_adopted::NotAdopted;
 use super::pool::{Pool, PoolSlot};
 use super::port_ledger::PortLedger;
 use super::protocol::NatProtocol;
 use super::quarantine::{MOST_QUARANTINED, Quarantine};
-use super::revival::NotAdopted;
 use super::session::NONE;
 use super::sides::{Inside, Outside};
 use super::slab::Slab;
@@ -29,7 +29,7 @@ pub(crate) struct Binding<I> {
     pub(crate) kind: BindingKind,
     pool_slot: PoolSlot,
     host: u32,
-    /// Its sessions, linked through their places.
+    /// Its sessions, a linked list.
     pub(super) first: u32,
     pub(crate) sessions: u32,
 }
@@ -54,7 +54,7 @@ struct Host<H> {
     bindings: u32,
 }
 
-/// A binding that the administrator makes.
+/// A binding that the administrator configures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StaticBinding<I = Endpoint6> {
     /// Which BIB.
@@ -65,7 +65,7 @@ pub struct StaticBinding<I = Endpoint6> {
     pub outside: Outside<Endpoint4>,
 }
 
-/// Why a static binding cannot be made.
+/// Why a static binding cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StaticBindingError {
     /// The outside address is not one of the pool's.
@@ -81,9 +81,9 @@ pub enum StaticBindingError {
 impl fmt::Display for StaticBindingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NotInPool => "the outside address is not one of the pool's",
-            Self::InsideInUse => "the inside address and port have another binding",
-            Self::OutsideInUse => "the outside address and port have another binding",
+            Self::NotInPool => "the outside address is not in the pool",
+            Self::InsideInUse => "the inside address and port already have another binding",
+            Self::OutsideInUse => "the outside address and port already have another binding",
             Self::TableFull => "the table of bindings is full",
         })
     }
@@ -126,7 +126,7 @@ impl<I: InsideKey> BindingTable<I> {
         }
     }
 
-    /// Tells this ledger from now on.
+    /// Records bindings in this ledger from now on.
     pub(crate) fn set_ledger(&mut self, ledger: Box<dyn PortLedger>) {
         self.ledger = Some(ledger);
     }
@@ -144,7 +144,7 @@ impl<I: InsideKey> BindingTable<I> {
         host.0.tag(&self.hash_host)
     }
 
-    /// Has the slots loaded that a new binding will take.
+    /// Prefetches the slots for a new binding.
     #[inline]
     pub(super) fn touch_next(&self) {
         let binding = self.bindings.next().map(|slot| slot.sessions);
@@ -152,7 +152,7 @@ impl<I: InsideKey> BindingTable<I> {
         core::hint::black_box((binding, host));
     }
 
-    /// Has the entries loaded that a new binding of this inside endpoint needs, all at once.
+    /// Prefetches the entries that a new binding of this inside endpoint needs.
     #[inline]
     pub(crate) fn touch_inside(&self, protocol: NatProtocol, inside: Inside<I>) {
         let binding = self.by_inside.touch(self.tag_inside(protocol, inside));
@@ -160,7 +160,7 @@ impl<I: InsideKey> BindingTable<I> {
         core::hint::black_box(binding ^ host);
     }
 
-    /// The entry of an outside endpoint, to have it loaded.
+    /// The entry of an outside endpoint, to prefetch it.
     #[inline]
     pub(crate) fn touch_outside(&self, protocol: NatProtocol, outside: Outside<Endpoint4>) -> u64 {
         self.by_outside.touch(self.tag_outside(protocol, outside))
@@ -212,7 +212,7 @@ impl<I: InsideKey> BindingTable<I> {
         self.find_host(address).is_some()
     }
 
-    /// Makes a dynamic binding for an inside endpoint that has none.
+    /// Creates a dynamic binding for an inside endpoint without one.
     pub(super) fn bind(&mut self, protocol: NatProtocol, inside: Inside<I>) -> Result<u32, DropReason> {
         if self.bindings.is_full() {
             return Err(DropReason::BindingTableFull);
@@ -225,14 +225,14 @@ impl<I: InsideKey> BindingTable<I> {
         let (slot, outside) =
             self.pool.allocate(paired, protocol, inside.0.port()).ok_or(DropReason::PortPoolEmpty)?;
         let binding = self
-            .insert(protocol, inside, outside, BindingKind::Dynamic, slot, host)
+            .insert(protocol, inside, outside, BindingKind::Dynamic, (slot, host))
             .ok_or(DropReason::BindingTableFull)?;
         self.subscribers.has_more(inside.0.host());
         self.given(protocol, outside);
         Ok(binding)
     }
 
-    /// Makes the very dynamic binding that there was in another process; neither endpoint has one.
+    /// Restores a dynamic binding of another process; neither endpoint has a binding.
     pub(super) fn rebind(
         &mut self,
         protocol: NatProtocol,
@@ -248,13 +248,13 @@ impl<I: InsideKey> BindingTable<I> {
         self.leave_quarantine(protocol, outside);
         let slot = self.pool.take(protocol, outside).ok_or(NotAdopted::PortNotGiven)?;
         let host = self.find_host(Inside(inside.0.host()));
-        let binding = self.insert(protocol, inside, outside, BindingKind::Dynamic, slot, host);
+        let binding = self.insert(protocol, inside, outside, BindingKind::Dynamic, (slot, host));
         self.subscribers.has_more(inside.0.host());
         self.given(protocol, outside);
         binding.ok_or(NotAdopted::TableFull)
     }
 
-    /// Keeps a free endpoint of the pool from being given until this second; whether it is kept.
+    /// Quarantines a free endpoint of the pool until this second. Whether it was quarantined.
     pub(crate) fn quarantine(
         &mut self,
         protocol: NatProtocol,
@@ -283,7 +283,7 @@ impl<I: InsideKey> BindingTable<I> {
         true
     }
 
-    /// Frees an endpoint before its time if it is in quarantine: its owner is known.
+    /// Ends the quarantine of an endpoint early: its owner is known.
     fn leave_quarantine(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>) {
         if let Some(slot) = self.quarantine.remove((protocol, outside)) {
             self.pool.release(slot, protocol, outside.0.port);
@@ -291,17 +291,18 @@ impl<I: InsideKey> BindingTable<I> {
         }
     }
 
-    /// Makes a static binding.
+    /// Creates a static binding.
     pub(super) fn bind_static(&mut self, new: &StaticBinding<I>) -> Result<u32, StaticBindingError> {
-        if self.find_inside(new.protocol, new.inside).is_some() {
+        let StaticBinding { protocol, inside, outside } = *new;
+        if self.find_inside(protocol, inside).is_some() {
             return Err(StaticBindingError::InsideInUse);
         }
         if self.bindings.is_full() {
             return Err(StaticBindingError::TableFull);
         }
-        let slot = self.reserve(new.protocol, new.outside)?;
-        let host = self.find_host(Inside(new.inside.0.host()));
-        self.insert(new.protocol, new.inside, new.outside, BindingKind::Static, slot, host)
+        let slot = self.reserve(protocol, outside)?;
+        let host = self.find_host(Inside(inside.0.host()));
+        self.insert(protocol, inside, outside, BindingKind::Static, (slot, host))
             .ok_or(StaticBindingError::TableFull)
     }
 
@@ -329,8 +330,7 @@ impl<I: InsideKey> BindingTable<I> {
         inside: Inside<I>,
         outside: Outside<Endpoint4>,
         kind: BindingKind,
-        pool_slot: PoolSlot,
-        host: Option<u32>,
+        (pool_slot, host): (PoolSlot, Option<u32>),
     ) -> Option<u32> {
         let host = match host {
             Some(host) => host,
@@ -349,21 +349,21 @@ impl<I: InsideKey> BindingTable<I> {
         Some(slot)
     }
 
-    /// Writes into the ledger that an endpoint is given.
+    /// Records in the ledger that an endpoint is bound.
     fn given(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>) {
         if let Some(ledger) = &mut self.ledger {
             ledger.bound(protocol, outside);
         }
     }
 
-    /// Writes into the ledger that it is free again.
+    /// Records in the ledger that an endpoint is free again.
     fn is_free_again(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>) {
         if let Some(ledger) = &mut self.ledger {
             ledger.released(protocol, outside);
         }
     }
 
-    /// Takes a binding out that has no sessions left; its port is free again.
+    /// Removes a binding without sessions; its port is free again.
     pub(super) fn remove(&mut self, slot: u32) {
         let binding = self.bindings[slot];
         self.by_inside.remove(self.tag_inside(binding.protocol, binding.inside), slot);

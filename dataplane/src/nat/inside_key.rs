@@ -1,4 +1,4 @@
-//! What a NAT knows an inside endpoint by. It is chosen at compile time: each mechanism has tables of its own kind.
+//! The key of an inside endpoint. It is chosen at compile time: each mechanism has tables of its own kind.
 //!
 //! ```text
 //!     NAT64     Endpoint6                      an IPv6 address and a port
@@ -37,7 +37,7 @@ pub trait InsideKey: Copy + Eq + Ord + fmt::Debug + Send + 'static {
     /// The endpoint as the fast path knows it. `None`: the fast path does not carry this kind.
     fn carried(self) -> Option<Inside6>;
 
-    /// The endpoint that the fast path knows as this one. `None`: it carried none of this kind.
+    /// The endpoint of a fast path's entry. `None`: the fast path has no entries of this kind.
     fn of_carried(carried: Inside6) -> Option<Self>;
 
     /// The tag of a session's inside tuple.
@@ -47,7 +47,7 @@ pub trait InsideKey: Copy + Eq + Ord + fmt::Debug + Send + 'static {
     fn binding_tag(self, hash: &TupleHash, protocol: NatProtocol) -> u32;
 }
 
-/// An inside endpoint of the only kind that the fast path carries.
+/// An inside endpoint of the only kind that the fast path supports.
 pub type Inside6 = Inside<Endpoint6>;
 
 /// An inside host.
@@ -60,13 +60,13 @@ pub trait InsideHost: Copy + Eq + Ord + fmt::Debug + Send + 'static {
     /// The tag of the host.
     fn tag(self, hash: &TupleHash) -> u32;
 
-    /// The subscriber that the host belongs to, a subscriber having a prefix of so many bits.
+    /// The subscriber that the host belongs to, where subscribers have a prefix of `bits` bits.
     fn subscriber(self, bits: u8) -> Subscriber;
 
     /// The address in the first bits of a number, behind whatever else tells the host from others: workers are chosen by it.
     fn place(self) -> u128;
 
-    /// Bits of [`InsideHost::place`] that subscribers with a prefix of so many bits differ in.
+    /// Bits of [`InsideHost::place`] that differ between subscribers with a prefix of `bits` bits.
     fn place_bits(subscriber_bits: u8) -> u8;
 }
 
@@ -286,7 +286,7 @@ impl InsideHost for Ipv4Addr {
 
 impl InsideHost for SoftwireHost {
     const BITS: u8 = 32;
-    /// Whoever has the softwire is the subscriber, whatever addresses are used behind it.
+    /// The softwire is the subscriber, whatever addresses are used behind it.
     const SUBSCRIBER_BITS: u8 = 0;
 
     #[inline]

@@ -1,8 +1,8 @@
-//! Functions under a secret key, so that nobody outside can foretell ports or forge collisions.
+//! Functions with a secret key, so that nobody can predict ports or forge collisions.
 //!
 //! Two of them, for two needs:
 //! * [`Unpredictable`] draws ports (RFC 6056 §3.1). It is SipHash-2-4 of a counter: a pseudo-random function under a
-//!   128-bit key, so whoever sees some of its outputs learns nothing of the next.
+//!   128-bit key, so some of its outputs reveal nothing about the next.
 //! * [`TupleHash`] places tuples in tables. It runs for every packet, so it is NH (the universal hash of UMAC, RFC 4418
 //!   §5.2): two different tuples that were chosen without the key collide with a probability of 2^-64 in its 128 bits,
 //!   which a keyed multiply-shift then cuts to 32. Its outputs never leave the machine.
@@ -62,7 +62,7 @@ pub enum Purpose {
     Subscribers,
 }
 
-/// A stream of numbers that cannot be foretold without the seed.
+/// A stream of numbers that cannot be predicted without the seed.
 #[derive(Clone, Debug)]
 pub struct Unpredictable {
     key: [u64; 2],

@@ -4,11 +4,14 @@
 //! remote endpoint; a *BIB* is the bindings of one protocol.
 
 mod binding;
+mod config;
 mod engine;
 mod free_set;
 mod index;
 mod inside_key;
 mod keyed;
+mod not_adopted;
+pub mod offload;
 mod offloaded;
 mod offloading;
 mod ownership;
@@ -31,9 +34,12 @@ mod subscriber;
 mod timeouts;
 mod wheel;
 
+pub use crate::direction::Direction;
 pub use binding::{StaticBinding, StaticBindingError};
-pub use engine::{Arriving, Blocks, Config, Engine, Mechanism, Ports, Probe, Side};
+pub use config::Config;
+pub use engine::{Arriving, Blocks, Engine, Mechanism, Ports, Probe, Side};
 pub use inside_key::{InsideHost, InsideKey, Softwire, SoftwireHost, SoftwireId, Subscriber};
+pub use not_adopted::NotAdopted;
 pub use ownership::{BlockMove, Ownership, PORTS_PER_BLOCK};
 pub use permit::Filtering;
 pub use pool::PoolConfig;
@@ -41,10 +47,10 @@ pub use port_ledger::PortLedger;
 pub use port_plane::PortRange;
 pub use protocol::NatProtocol;
 pub use quarantine::MOST_QUARANTINED;
-pub use revival::{NotAdopted, SavedSession};
+pub use revival::SavedSession;
 pub use rows::{BindingRow, Occupancy, Selection, SessionRow};
 pub use session_state::{Segment, SessionState, Timer, next_state};
-pub use sides::{Direction, Inside, Outside};
+pub use sides::{Inside, Outside};
 pub use spread::Spread;
 pub use state_tables::SilentSession;
 pub use stored_syn::{STORED_OCTETS, STORED_SYNS};

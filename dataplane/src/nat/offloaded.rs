@@ -1,26 +1,26 @@
-//! Sessions and the fast path: who is given to it, what it says of them, and when it gives them back.
+//! Sessions and the fast path: which ones are offloaded, their usage, and when they are withdrawn.
 //!
-//! What a session had there is read when it is asked for: when its lifetime seems to be over, when it is shown, when it ends. An entry is
-//! taken out before its session leaves the states in which packets change nothing, and before its binding and its port go.
+//! The usage of an entry is read on demand: when the session's lifetime seems to be over, when it is shown, when it ends. An entry is
+//! removed before its session leaves the states in which packets change nothing, and before its binding and its port are freed.
 
 use super::inside_key::InsideKey;
 use super::offloading::last_of;
 use super::session::{NONE, Session, lived};
 use super::session_state::SessionState;
-use super::sides::Direction;
 use super::state_tables::StateTables;
 use super::timeouts::Clock;
 use crate::counters::Counters;
+use crate::direction::Direction;
+use crate::identity::Identity;
 use crate::instant::Instant;
-use crate::mechanism::identity::Identity;
-use crate::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
+use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 
 /// Halves that waited and are looked at after one batch: more than a batch of 256 packets can leave behind.
 const WAITS_ENDED_AT_ONCE: usize = 640;
 
-/// A session as it is, what went by in the fast path included.
+/// The current state of a session, the traffic in the fast path included.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Present<I: InsideKey> {
+pub(crate) struct CurrentSession<I: InsideKey> {
     /// With the times as they are; its own counts lack what is below.
     pub(crate) session: Session<I>,
     /// Packets out and in.
@@ -32,8 +32,8 @@ pub(crate) struct Present<I: InsideKey> {
 }
 
 impl<I: InsideKey> StateTables<I> {
-    /// Gives sessions to this fast path from now on, as those of this translator, when one of their directions has had so many packets;
-    /// or to none. Those that are in another one are taken out of it.
+    /// Offloads this translator's sessions to this fast path, or to none, when a direction has had `packets` packets.
+    /// Sessions in an earlier fast path are removed from it.
     pub(crate) fn set_fast_path(
         &mut self,
         fast_path: Option<Box<dyn FastPath>>,
@@ -45,36 +45,36 @@ impl<I: InsideKey> StateTables<I> {
                 self.take_back(slot);
             }
         }
-        self.sessions.heed_ripe(fast_path.is_some().then_some(packets));
+        self.sessions.note_ripe(fast_path.is_some().then_some(packets));
         self.offloading.set(fast_path, mechanism);
     }
 
-    /// Whether the session is on its way to the fast path. If so, the packet at hand is the last of its direction that is decided on.
+    /// Whether the session is being moved to the fast path. If so, this packet is the last of its direction that was decided on.
     pub(crate) fn moves(
         &mut self,
         slot: u32,
-        way: Direction,
+        direction: Direction,
         mark: impl FnOnce() -> u32,
         now: Instant,
     ) -> bool {
-        self.offloading.is_moving(slot) && self.offloading.sees(slot, way, mark(), now)
+        self.offloading.is_moving(slot) && self.offloading.sees(slot, direction, mark(), now)
     }
 
-    /// Gives a session to the fast path if it is fit for it, and ripe by the segments at hand.
+    /// Offloads a session if it is eligible, and due with these segments.
     pub(crate) fn offload(
         &mut self,
         slot: u32,
-        (way, segments): (Direction, u32),
+        (direction, segments): (Direction, u32),
         now: Instant,
         counters: &mut Counters,
     ) {
-        if !self.sessions.is_ripe(slot, way, segments) {
+        if !self.sessions.is_ripe(slot, direction, segments) {
             return;
         }
         let Session { inside, outside, remote, protocol, state, .. } = *self.sessions.get(slot);
-        let place = self.sessions.place(slot);
+        let links = self.sessions.links(slot);
         let is_open = matches!(state, SessionState::Udp | SessionState::Established);
-        if !is_open || place.flow().is_some() || place.stored != NONE {
+        if !is_open || links.flow().is_some() || links.stored != NONE {
             return;
         }
         let Some(inside) = inside.0.carried() else { return };
@@ -85,29 +85,29 @@ impl<I: InsideKey> StateTables<I> {
             return;
         };
         counters.flows_offloaded += 1;
-        self.sessions.place_mut(slot).set_flow(Some(handle));
-        self.sessions.heed_moving(self.offloading.is_any_moving());
+        self.sessions.links_mut(slot).set_flow(Some(handle));
+        self.sessions.note_moving(self.offloading.is_any_moving());
     }
 
-    /// Nothing waits before the engine now, and what was decided on has been sent.
+    /// No packet waits before the engine, and everything decided on has been sent.
     pub(crate) const fn emptied(&mut self, now: Instant) {
         self.offloading.emptied(now);
     }
 
-    /// What was decided on has been sent.
+    /// Everything decided on has been sent.
     pub(crate) fn settle_moving(&mut self, now: Instant, counters: &mut Counters) {
         let (moving, waiting) = (self.offloading.is_any_moving(), self.offloading.is_any_waiting());
         if !moving && !waiting {
             return;
         }
-        // First those that move: they may leave their places to those that wait.
+        // First those that move: they may leave their slots to those that wait.
         if moving {
-            counters.flows_moved_unquietly += self.offloading.settle(now).unquietly;
+            counters.flows_moved_busy += self.offloading.settle(now).unquietly;
         }
         if waiting {
             self.end_waits(now, counters);
         }
-        self.sessions.heed_moving(self.offloading.is_any_moving());
+        self.sessions.note_moving(self.offloading.is_any_moving());
     }
 
     /// Halves that had no packet for long enough, a bounded number of them.
@@ -115,44 +115,44 @@ impl<I: InsideKey> StateTables<I> {
         for _ in 0..WAITS_ENDED_AT_ONCE {
             let Some(waiting) = self.offloading.next_silent(now) else { break };
             // The session may have ended, and its slot and its entry may be another's.
-            if self.sessions.place(waiting.slot).flow() == Some(waiting.handle) {
+            if self.sessions.links(waiting.slot).flow() == Some(waiting.handle) {
                 let moved = self.offloading.end_wait(waiting, now);
-                counters.flows_moved_unquietly += moved.unquietly;
+                counters.flows_moved_busy += moved.unquietly;
                 if moved.stays {
-                    counters.flows_taken_back += u64::from(self.take_back(waiting.slot));
+                    counters.flows_withdrawn += u64::from(self.take_back(waiting.slot));
                 }
             }
         }
     }
 
-    /// Takes a session's entry out of the fast path; whether it had one. What it had there is the session's.
+    /// Removes a session's entry from the fast path and adds its usage to the session. Whether it had one.
     pub(super) fn take_back(&mut self, slot: u32) -> bool {
-        let Some(handle) = self.sessions.place(slot).flow() else { return false };
-        self.sessions.place_mut(slot).set_flow(None);
+        let Some(handle) = self.sessions.links(slot).flow() else { return false };
+        self.sessions.links_mut(slot).set_flow(None);
         let usage = self.offloading.remove(slot, handle);
         self.sessions.absorb(slot, &usage);
-        self.sessions.heed_moving(self.offloading.is_any_moving());
+        self.sessions.note_moving(self.offloading.is_any_moving());
         true
     }
 
-    /// Takes back whoever is on the way to the fast path: nobody could adopt it from there.
+    /// Withdraws the sessions that are being moved to the fast path: another process could not adopt them from there.
     pub(crate) fn take_back_under_way(&mut self, counters: &mut Counters) {
         for (slot, handle) in self.offloading.under_way() {
-            if self.sessions.place(slot).flow() == Some(handle) {
-                counters.flows_taken_back += u64::from(self.take_back(slot));
+            if self.sessions.links(slot).flow() == Some(handle) {
+                counters.flows_withdrawn += u64::from(self.take_back(slot));
             }
         }
     }
 
-    /// A SYN, FIN or RST has come: whoever carries on is the state machine.
+    /// A SYN, FIN or RST has come: from now on the state machine decides.
     #[cold]
     pub(crate) fn reclaim(&mut self, slot: u32, counters: &mut Counters) {
-        counters.flows_taken_back += u64::from(self.take_back(slot));
+        counters.flows_withdrawn += u64::from(self.take_back(slot));
     }
 
-    /// Whether a session whose lifetime seems to be over had packets in the fast path since. If not, it is taken out of there.
+    /// Whether a session whose lifetime seems to be over had packets in the fast path since. If not, it is withdrawn.
     pub(super) fn lives_elsewhere(&mut self, slot: u32, clock: Clock, counters: &mut Counters) -> bool {
-        let Some(handle) = self.sessions.place(slot).flow() else { return false };
+        let Some(handle) = self.sessions.links(slot).flow() else { return false };
         if let Some(last) = last_of(&self.offloading.usage(handle)) {
             self.sessions.lived(slot, last);
         }
@@ -160,32 +160,32 @@ impl<I: InsideKey> StateTables<I> {
             return true;
         }
         // What went by in between is seen here.
-        counters.flows_taken_back += u64::from(self.take_back(slot));
+        counters.flows_withdrawn += u64::from(self.take_back(slot));
         !self.sessions.is_overdue(slot, clock)
     }
 
     /// The engine had the session's packets, if it had any: who adopts its entry is to know, and so are the programs, which leave to the engine
     /// what was idle for its lifetime.
     pub(super) fn touch(&mut self, slot: u32) {
-        if let Some(handle) = self.sessions.place(slot).flow() {
+        if let Some(handle) = self.sessions.links(slot).flow() {
             let last = self.sessions.get(slot).last_packet;
             self.offloading.touch(handle, Instant::from_secs(last.into()));
         }
     }
 
     /// A session as it is.
-    pub(crate) fn present(&self, slot: u32) -> Present<I> {
-        let flow = self.sessions.place(slot).flow();
+    pub(crate) fn present(&self, slot: u32) -> CurrentSession<I> {
+        let flow = self.sessions.links(slot).flow();
         let usage = flow.map_or_else(Usage::default, |handle| self.offloading.usage(handle));
         let mut session = *self.sessions.get(slot);
         if let Some(last) = last_of(&usage) {
             lived(&mut session, last);
         }
         let (packets, octets) = (self.sessions.packets(slot), self.sessions.octets(slot));
-        Present {
+        CurrentSession {
             session,
-            packets: [0, 1].map(|way| packets[way].wrapping_add(usage[way].packets)),
-            octets: [0, 1].map(|way| octets[way].wrapping_add(usage[way].octets)),
+            packets: [0, 1].map(|direction| packets[direction].wrapping_add(usage[direction].packets)),
+            octets: [0, 1].map(|direction| octets[direction].wrapping_add(usage[direction].octets)),
             flow,
         }
     }

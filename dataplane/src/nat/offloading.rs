@@ -1,4 +1,4 @@
-//! The fast path as a translator sees it, and the sessions that are on their way to it.
+//! A translator's handle to the fast path, and the sessions that are being moved there.
 //!
 //! ```text
 //!     ripe ── arm ──▶ moving ── the quiet point of both halves ──▶ carried there
@@ -9,15 +9,15 @@
 //!                                                             └ never looked at, and never silent ──▶ stays
 //! ```
 //!
-//! A half's packets may be forwarded there once none is under way here: the last that was sent here is the last that passed there.
-//! Those that had passed before the half was armed left no mark, so a half without marks has to be silent first: for a while, in which the
-//! queue before the engine was empty once. Nobody sees the marks of a half that waits: if one is found on it, it is taken away, and the half
+//! A half may be forwarded there once no packet of it is in flight here: the last one sent here is the last one that passed there.
+//! Packets that passed before the half was armed left no mark, so a half without mark has to be silent first: for a while during which the
+//! queue before the engine was empty once. The marks of a waiting half are not watched: if a mark is found, it is cleared, and the half
 //! waits once more.
 
-use super::sides::Direction;
+use crate::direction::Direction;
+use crate::identity::Identity;
 use crate::instant::Instant;
-use crate::mechanism::identity::Identity;
-use crate::offload::{FastPath, FlowHandle, HalfUsage, OffloadedFlow, Usage};
+use crate::nat::offload::{FastPath, FlowHandle, HalfUsage, OffloadedFlow, Usage};
 use arrayvec::ArrayVec;
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -31,11 +31,11 @@ const FEW_MOVING: usize = MOST_MOVING / 2;
 /// Halves that wait for their silence, at a time: those that half a million new flows a second leave behind in it.
 const MOST_WAITING: usize = 65_536;
 
-/// A half without a mark has no packet under way after so long, if the queue before the engine was empty meanwhile: so long another worker
-/// may take to hand one over.
+/// After this time a half without mark has no packet in flight, if the queue before the engine was empty meanwhile: another worker
+/// may take this long to hand one over.
 const SILENCE: Duration = Duration::from_millis(50);
 
-/// A session that finds no quiet point in so long moves without one: its queue is never empty.
+/// A session without an idle moment for this time moves without one: its queue is never empty.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// One direction of a session that moves.
@@ -65,7 +65,7 @@ struct Moving {
 pub(super) struct Waiting {
     pub(super) slot: u32,
     pub(super) handle: FlowHandle,
-    way: Direction,
+    direction: Direction,
     /// When its session was armed.
     armed: Instant,
     /// When its silence began.
@@ -152,7 +152,8 @@ impl Offloading {
         }
         let handle = self.fast_path.as_mut()?.arm(flow)?;
         if self.moving.is_full() {
-            let wait = |way| Waiting { slot, handle, way, armed: now, since: now, was_moving: false };
+            let wait =
+                |direction| Waiting { slot, handle, direction, armed: now, since: now, was_moving: false };
             self.waiting.extend([Direction::Out, Direction::In].map(wait));
         } else {
             self.go_on(Moving { slot, handle, since: now, halves: [Half::unseen(now, false); 2] });
@@ -177,14 +178,14 @@ impl Offloading {
     }
 
     /// A packet with this mark was decided on, and will be sent; whether its session moves.
-    pub(super) fn sees(&mut self, slot: u32, way: Direction, mark: u32, now: Instant) -> bool {
+    pub(super) fn sees(&mut self, slot: u32, direction: Direction, mark: u32, now: Instant) -> bool {
         let Some(moving) = self.moving.iter_mut().find(|moving| moving.slot == slot) else { return false };
-        let half = &mut moving.halves[way as usize];
+        let half = &mut moving.halves[direction as usize];
         (half.mark, half.last, half.was_seen) = (Some(mark), now, true);
         true
     }
 
-    /// Nothing waits before the engine now, and what was decided on has been sent.
+    /// No packet waits before the engine, and everything decided on has been sent.
     pub(super) const fn emptied(&mut self, now: Instant) {
         self.emptied = Some(now);
     }
@@ -198,13 +199,13 @@ impl Offloading {
         let (waiting, emptied) = (&mut self.waiting, self.emptied);
         self.moving.retain(|moving| {
             let Moving { slot, handle, since, halves } = moving;
-            for (half, way) in halves.iter_mut().zip([Direction::Out, Direction::In]) {
-                half.settle(&mut **fast_path, (*handle, way), emptied, now);
+            for (half, direction) in halves.iter_mut().zip([Direction::Out, Direction::In]) {
+                half.settle(&mut **fast_path, (*handle, direction), emptied, now);
                 if is_crowded && !half.is_done && !half.was_seen && waiting.len() < MOST_WAITING {
                     waiting.push_back(Waiting {
                         slot: *slot,
                         handle: *handle,
-                        way,
+                        direction,
                         armed: *since,
                         since: half.last,
                         was_moving: true,
@@ -222,7 +223,7 @@ impl Offloading {
             moved.unquietly += 1;
             false
         });
-        self.filter_anew();
+        self.rebuild_filter();
         moved
     }
 
@@ -240,11 +241,11 @@ impl Offloading {
 
     /// Makes a half active that waited, if no packet went by it or it has waited for too long; else it is looked at again, or waits once more.
     pub(super) fn end_wait(&mut self, waiting: Waiting, now: Instant) -> Moved {
-        let Waiting { slot, handle, way, armed, since, was_moving } = waiting;
+        let Waiting { slot, handle, direction, armed, since, was_moving } = waiting;
         let Some(fast_path) = &mut self.fast_path else { return Moved::default() };
-        // No packet waits for so long.
+        // No packet waits that long.
         let is_silent = is_silent(since, self.emptied, now) || now.since(since) >= PATIENCE;
-        if is_silent && fast_path.activate(handle, way, 0) {
+        if is_silent && fast_path.activate(handle, direction, 0) {
             return Moved::default();
         }
         if now.since(armed) >= PATIENCE {
@@ -254,12 +255,12 @@ impl Offloading {
             // Its other half may have waited, too.
             return Moved { unquietly: fast_path.force(handle).into(), ..Moved::default() };
         }
-        fast_path.rearm(handle, way);
+        fast_path.rearm(handle, direction);
         let half = |is_done| Half::unseen(now, is_done);
         if let Some(moving) = self.moving.iter_mut().find(|moving| moving.slot == slot) {
-            moving.halves[way as usize] = half(false);
+            moving.halves[direction as usize] = half(false);
         } else if self.moving.len() <= FEW_MOVING {
-            let halves = [half(way != Direction::Out), half(way != Direction::In)];
+            let halves = [half(direction != Direction::Out), half(direction != Direction::In)];
             self.go_on(Moving { slot, handle, since: armed, halves });
         } else {
             self.waiting.push_back(Waiting { since: now, ..waiting });
@@ -277,7 +278,7 @@ impl Offloading {
     pub(super) fn remove(&mut self, slot: u32, handle: FlowHandle) -> Usage {
         if self.is_moving(slot) {
             self.moving.retain(|moving| moving.slot != slot);
-            self.filter_anew();
+            self.rebuild_filter();
         }
         self.fast_path.as_mut().map_or_else(Usage::default, |fast_path| fast_path.remove(handle))
     }
@@ -289,12 +290,12 @@ impl Offloading {
         }
     }
 
-    /// What an entry has seen.
+    /// The usage of an entry.
     pub(super) fn usage(&self, handle: FlowHandle) -> Usage {
         self.fast_path.as_ref().map_or_else(Usage::default, |fast_path| fast_path.usage(handle))
     }
 
-    fn filter_anew(&mut self) {
+    fn rebuild_filter(&mut self) {
         self.filter = Filter::NOBODY;
         self.moving.iter().for_each(|moving| self.filter.add(moving.slot));
     }
@@ -310,17 +311,17 @@ impl Half {
     fn settle(
         &mut self,
         path: &mut dyn FastPath,
-        (handle, way): (FlowHandle, Direction),
+        (handle, direction): (FlowHandle, Direction),
         emptied: Option<Instant>,
         now: Instant,
     ) {
         let is_silent = is_silent(self.last, emptied, now);
         let mark = self.mark.take().or_else(|| is_silent.then_some(0));
         let Some(mark) = mark.filter(|_| !self.is_done) else { return };
-        self.is_done = path.activate(handle, way, mark);
+        self.is_done = path.activate(handle, direction, mark);
         if is_silent && !self.is_done {
             // One went by and never came here.
-            path.rearm(handle, way);
+            path.rearm(handle, direction);
             self.last = now;
         }
     }

@@ -3,7 +3,7 @@
 //!
 //! A subscriber belongs to a worker by its prefix ([`Spread`]). The ports of the outside addresses are cut into blocks; a worker's
 //! allocator takes ports from its own blocks only. Blocks are dealt out in stripes and move between workers afterwards: each worker has a
-//! table of its own, and is told of every move ([`BlockMove`]). A static binding belongs to the worker of its host, whatever block its
+//! table of its own, and learns of every move ([`BlockMove`]). A static binding belongs to the worker of its host, whatever block its
 //! outside endpoint lies in.
 
 use super::inside_key::InsideHost;
@@ -21,7 +21,7 @@ pub const PORTS_PER_BLOCK: u16 = 64;
 /// Blocks of an address.
 pub(super) const BLOCKS: usize = 65_536 / PORTS_PER_BLOCK as usize;
 
-/// Hosts that belong to another worker than their prefix says, at most.
+/// Maximum number of hosts that belong to another worker than their prefix says.
 const MOST_EXCEPTIONS: usize = 1 << 16;
 
 /// A block has another owner from now on.
@@ -48,7 +48,7 @@ pub struct Ownership<H = Ipv6Addr> {
 }
 
 impl<H: InsideHost> Ownership<H> {
-    /// At the start: blocks dealt in stripes to so many workers (at least one), subscribers by this hash.
+    /// At the start: blocks dealt in stripes to `workers` workers (at least one), subscribers by this hash.
     pub fn striped(workers: u8, spread: Spread) -> Self {
         let workers = workers.max(1);
         let owner = |block| (WorkerId((block % usize::from(workers)) as u8), 0);
@@ -56,7 +56,7 @@ impl<H: InsideHost> Ownership<H> {
         Self { workers, spread, blocks, outside: BTreeMap::new(), exceptions: BTreeMap::new() }
     }
 
-    /// How many workers there are.
+    /// Number of workers.
     pub const fn workers(&self) -> u8 {
         self.workers
     }
@@ -95,14 +95,14 @@ impl<H: InsideHost> Ownership<H> {
         self.blocks[usize::from(port / PORTS_PER_BLOCK)].0
     }
 
-    /// Gives a block to another worker; what the others are to be told.
+    /// Gives a block to another worker; returns the message for the others.
     pub(super) fn give(&mut self, block: u16, to: WorkerId) -> BlockMove {
         let moved = BlockMove { block, to, times: self.blocks[usize::from(block)].1 + 1 };
         self.moved(moved);
         moved
     }
 
-    /// A block has moved; whether that is news.
+    /// A block has moved. Whether that was not known.
     pub(super) fn moved(&mut self, moved: BlockMove) -> bool {
         let Some(known) = self.blocks.get_mut(usize::from(moved.block)) else { return false };
         if moved.times <= known.1 {
@@ -127,7 +127,7 @@ impl<H: InsideHost> Ownership<H> {
         self.outside.contains_key(&(protocol, outside))
     }
 
-    /// Takes a static binding out: its port belongs to its block's worker again.
+    /// Removes a static binding: its port belongs to its block's worker again.
     pub(super) fn remove_static(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>) {
         self.outside.remove(&(protocol, outside));
     }

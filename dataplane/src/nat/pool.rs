@@ -20,16 +20,16 @@ use core::ops::RangeInclusive;
 use sixway_wire::{Endpoint4, Prefix4};
 use std::collections::BTreeMap;
 
-/// Addresses that are open from the start, if the pool has so many.
+/// Addresses that are open from the start, at most.
 pub const OPEN_AT_START: u64 = 64;
 
 /// Bindings that the open addresses hold on average before one more is opened.
 pub const BINDINGS_PER_OPEN_ADDRESS: u64 = 1_024;
 
-/// So many prefixes are looked at one after the other; among more, the one that may hold an address is searched for.
+/// Up to this many prefixes are searched linearly, more by bisection.
 const FEW_PREFIXES: usize = 8;
 
-/// Ports that are left at an address when another block is asked for: more than a batch of packets takes.
+/// Free ports of an address at which another block is requested: more than a batch of packets needs.
 const RUNNING_OUT: u32 = 2 * PORTS_PER_BLOCK as u32;
 
 /// Open addresses of a pool whose blocks move, at most: each has ports to be looked at.
@@ -67,7 +67,7 @@ pub struct Pool {
     /// Blocks of this worker, and those of them of which no endpoint is taken. Only blocks with ports that may be given count.
     owned: u32,
     spare: u32,
-    /// Ports are running out at the address of a host, or have.
+    /// The address of a host has run out of ports, or nearly.
     wants: bool,
     /// The plane of an address that nobody uses.
     untouched: PortPlane,
@@ -81,7 +81,7 @@ pub struct Pool {
     visited: u64,
     bindings: u64,
     random: Unpredictable,
-    /// Words looked at by the last allocation, for those who want to see that it is bounded.
+    /// Words examined by the last allocation, to show that it is bounded.
     steps: u32,
 }
 
@@ -244,8 +244,8 @@ impl Pool {
         open[slot.0 as usize].planes[protocol as usize].get_or_insert_with(|| Box::new(untouched.clone()))
     }
 
-    /// Takes this very endpoint, for a static binding. The port need not be one that the pool gives; whether it is used by
-    /// another binding is for the BIB to know. `None`: the address is not the pool's.
+    /// Takes this endpoint for a static binding. The port may be outside the range that the pool gives. The BIB knows whether
+    /// another binding uses it. `None`: the address is not in the pool.
     pub fn reserve(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>) -> Option<PoolSlot> {
         let slot = self.slot_of(outside.0.address)?;
         let range = PortRange::of(outside.0.port);
@@ -258,7 +258,7 @@ impl Pool {
         Some(slot)
     }
 
-    /// Takes this very endpoint if it is free and one that this worker may give.
+    /// Takes this endpoint if it is free and this worker may give it.
     pub fn take(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>) -> Option<PoolSlot> {
         let port = outside.0.port;
         if !self.untouched.is_free(port) {
@@ -305,7 +305,7 @@ impl Pool {
         }
     }
 
-    /// An endpoint with this port is taken no more.
+    /// An endpoint with this port is free again.
     fn gave_back(&mut self, port: u16) {
         self.bindings = self.bindings.saturating_sub(1);
         let block = port / PORTS_PER_BLOCK;

@@ -11,7 +11,7 @@ pub enum NatProtocol {
     Tcp = 0,
     /// UDP.
     Udp = 1,
-    /// ICMP Query messages: echo requests and replies, whose identifier stands in a port's place.
+    /// ICMP Query messages: echo requests and replies, whose identifier is used as the port.
     Icmp = 2,
 }
 

@@ -1,4 +1,4 @@
-//! Ports that are not given for a while: somebody may still send to whom they belonged before an unclean stop.
+//! Quarantined ports: after an unclean stop remote hosts may still send to the previous owners.
 
 use super::pool::PoolSlot;
 use super::protocol::NatProtocol;
@@ -22,7 +22,7 @@ pub(super) struct Quarantine {
 }
 
 impl Quarantine {
-    /// For so many endpoints.
+    /// A quarantine for `most` endpoints.
     pub(super) const fn new(most: usize) -> Self {
         Self { most, held: BTreeMap::new(), buckets: BTreeMap::new() }
     }

@@ -1,20 +1,21 @@
-//! Sessions that another process had: made again with all that they were.
+//! Sessions of another process, restored with their state, counts and lifetime.
 
 use super::binding::BindingKind;
 use super::inside_key::InsideKey;
+use super::not_adopted::NotAdopted;
 use super::protocol::NatProtocol;
 use super::session::{NONE, NewSession};
 use super::session_state::SessionState;
-use super::sides::{Direction, Inside, Outside};
+use super::sides::{Inside, Outside};
 use super::state_tables::StateTables;
 use super::timeouts::Clock;
 use crate::counters::Counters;
-use crate::offload::{FlowHandle, HalfUsage, Usage};
-use core::fmt;
+use crate::direction::Direction;
+use crate::nat::offload::{FlowHandle, HalfUsage, Usage};
 use core::time::Duration;
 use sixway_wire::{Endpoint4, Endpoint6};
 
-/// A session as one process tells another of it.
+/// A session, as one process hands it to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SavedSession<I = Endpoint6> {
     /// Protocol.
@@ -35,53 +36,9 @@ pub struct SavedSession<I = Endpoint6> {
     pub packets: [u64; 2],
     /// Octets out and in.
     pub octets: [u64; 2],
-    /// Whether a packet from outside made it.
+    /// Whether a packet from outside created it.
     pub from_outside: bool,
 }
-
-/// Why a session of another process is not carried on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotAdopted {
-    /// There is no such translator.
-    NoTranslator,
-    /// A fast path does not carry this protocol, or a session in this state waits for what the other process has.
-    NotCarried,
-    /// Another worker owns one of its endpoints.
-    OtherWorker,
-    /// An address is not one of a host that this translator serves.
-    AddressRefused,
-    /// The outside address is not one of the pool's, or the port is not one that is given, or it belongs to another.
-    PortNotGiven,
-    /// One of the endpoints has another binding.
-    EndpointInUse,
-    /// There is such a session.
-    SessionExists,
-    /// A table is full.
-    TableFull,
-    /// Its subscriber has as many bindings as it may have.
-    SubscriberLimit,
-    /// Its lifetime is over.
-    Expired,
-}
-
-impl fmt::Display for NotAdopted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoTranslator => "there is no such translator",
-            Self::NotCarried => "such a session cannot be carried on",
-            Self::OtherWorker => "its endpoints belong to different workers, or to another one",
-            Self::AddressRefused => "an address is refused by the configuration",
-            Self::PortNotGiven => "the outside endpoint is not the pool's to give, or belongs to another",
-            Self::EndpointInUse => "one of its endpoints has another binding",
-            Self::SessionExists => "there is such a session",
-            Self::TableFull => "a table is full",
-            Self::SubscriberLimit => "its subscriber has as many bindings as it may have",
-            Self::Expired => "its lifetime is over",
-        })
-    }
-}
-
-impl core::error::Error for NotAdopted {}
 
 /// A session to be made again.
 #[derive(Clone, Copy, Debug)]
@@ -97,7 +54,7 @@ pub(crate) struct Revival<I> {
 }
 
 impl<I: InsideKey> StateTables<I> {
-    /// Makes a session again, and its binding if there is none.
+    /// Restores a session, and its binding if it does not exist.
     pub(crate) fn revive(
         &mut self,
         revival: &Revival<I>,
@@ -122,7 +79,7 @@ impl<I: InsideKey> StateTables<I> {
         self.permits.add(protocol, outside, remote.address);
         self.sessions.absorb(slot, &counts(&revival.saved));
         self.sessions.resume(slot, revival.started, revival.last_packet);
-        self.sessions.place_mut(slot).set_flow(revival.flow);
+        self.sessions.links_mut(slot).set_flow(revival.flow);
         Ok(())
     }
 
@@ -150,13 +107,13 @@ impl<I: InsideKey> StateTables<I> {
     pub(crate) fn save(&mut self, slot: u32, clock: Clock) -> Option<SavedSession<I>> {
         self.touch(slot);
         let present = self.present(slot);
-        let (session, place) = (present.session, self.sessions.place(slot));
+        let (session, links) = (present.session, self.sessions.links(slot));
         let waits = matches!(session.state, SessionState::Free | SessionState::OutsideInitStored);
         if waits
-            || place.binding == NONE
+            || links.binding == NONE
             || present.flow.is_some()
             || clock.floor >= self.sessions.closes(&session)
-            || self.bindings.get(place.binding).kind == BindingKind::Free
+            || self.bindings.get(links.binding).kind == BindingKind::Free
         {
             return None;
         }
@@ -171,13 +128,17 @@ impl<I: InsideKey> StateTables<I> {
             idle: since(session.last_packet),
             packets: present.packets,
             octets: present.octets,
-            from_outside: place.from_outside,
+            from_outside: links.from_outside,
         })
     }
 }
 
 /// What a session had, as if elsewhere.
 fn counts<I>(saved: &SavedSession<I>) -> Usage {
-    let half = |way: usize| HalfUsage { packets: saved.packets[way], octets: saved.octets[way], last: None };
+    let half = |direction: usize| HalfUsage {
+        packets: saved.packets[direction],
+        octets: saved.octets[direction],
+        last: None,
+    };
     [half(0), half(1)]
 }

@@ -1,4 +1,4 @@
-//! Bindings and sessions as rows, for whoever shows them. Dumps are cursors: a call looks at so many slots and says where to
+//! Bindings and sessions as rows, for whoever shows them. Dumps are cursors: a call examines `slots` slots and says where to
 //! go on, so that a table of a million sessions never holds the packets up.
 
 use super::inside_key::InsideKey;
@@ -78,7 +78,7 @@ pub struct SessionRow<I = Endpoint6> {
     pub idle: Duration,
     /// Time until the session ends if no packet comes. An established TCP session becomes transitory first, which counts.
     pub ends_in: Duration,
-    /// Packets out, a super-frame's segments each.
+    /// Packets out, a GSO packet's segments each.
     pub packets_out: u64,
     /// Packets in.
     pub packets_in: u64,

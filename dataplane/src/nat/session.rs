@@ -9,12 +9,13 @@ use super::inside_key::{InsideKey, Softwire, address_word};
 use super::keyed::{Purpose, TupleHash};
 use super::protocol::NatProtocol;
 use super::session_state::{Segment, SessionState, Timer, next_state};
-use super::sides::{Direction, Inside, Outside};
+use super::sides::{Inside, Outside};
 use super::slab::Slab;
 use super::timeouts::{Clock, Lifetimes};
 use super::wheel::Wheel;
+use crate::direction::Direction;
 use crate::instant::Instant;
-use crate::offload::{FlowHandle, Usage};
+use crate::nat::offload::{FlowHandle, Usage};
 use sixway_wire::{Endpoint4, Endpoint6};
 
 /// No slot.
@@ -27,7 +28,7 @@ pub(crate) struct Session<I: InsideKey> {
     alignment: [I::Alignment; 0],
     pub(crate) inside: Inside<I>,
     pub(crate) outside: Outside<Endpoint4>,
-    /// The other end; for ICMP its port is 0.
+    /// The remote endpoint; its port is 0 for ICMP.
     pub(crate) remote: Endpoint4,
     pub(crate) protocol: NatProtocol,
     pub(crate) state: SessionState,
@@ -54,7 +55,7 @@ impl<I: InsideKey> Session<I> {
 
 /// What a packet of an established flow does not need.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct SessionLinks {
     /// Its binding's slot, or [`NONE`]: an inbound SYN to an endpoint that no binding uses.
     pub(super) binding: u32,
     /// Neighbours in its binding's list.
@@ -64,13 +65,13 @@ pub(super) struct Place {
     packets: [u64; 2],
     /// Slot of its stored SYN, or [`NONE`].
     pub(super) stored: u32,
-    /// Whether a packet from outside made it.
+    /// Whether a packet from outside created it.
     pub(super) from_outside: bool,
     /// Its entry's number in the fast path, or [`NONE`].
     flow: u32,
 }
 
-impl Place {
+impl SessionLinks {
     /// Its entry in the fast path.
     pub(super) fn flow(&self) -> Option<FlowHandle> {
         Some(FlowHandle(self.flow)).filter(|handle| handle.0 != NONE)
@@ -82,7 +83,7 @@ impl Place {
     }
 }
 
-/// One session in so many is kept for hosts inside: those that packets from outside make take the others at most. Whoever
+/// One session of this many is reserved for inside hosts: sessions created from outside take at most the others. Whoever
 /// is outside can make sessions with one port of an inside host and as many of its own as it likes, so what it may take
 /// is a matter of policy (RFC 6146 §3.5.1, §3.5.2.2: "if resources and policy permit"; §5.3).
 pub const KEPT_FOR_INSIDE: u32 = 4;
@@ -95,20 +96,20 @@ pub(super) struct NewSession<I> {
     pub(super) remote: Endpoint4,
     pub(super) protocol: NatProtocol,
     pub(super) state: SessionState,
-    /// Which way the packet went that makes it.
+    /// The direction of the packet that creates it.
     pub(super) opened: Direction,
 }
 
-/// Of which packets [`SessionTable::count`] tells.
+/// The packets that [`SessionTable::count`] reports.
 #[derive(Clone, Copy, Debug)]
-struct Heed {
+struct Notable {
     /// One less than a power of two: packets by which a direction's count reaches that power or a later one.
     below: u32,
     /// All ones while any session moves to the fast path, so that every packet is.
     moving: u32,
 }
 
-impl Heed {
+impl Notable {
     /// Whether the highest bit that is set is another than before, and none of those below.
     #[inline(always)]
     const fn is_ripe(self, before: u32, packets: u32) -> bool {
@@ -117,20 +118,20 @@ impl Heed {
 }
 
 /// Of no packet.
-const HEEDLESS: Heed = Heed { below: u32::MAX, moving: 0 };
+const NONE_NOTABLE: Notable = Notable { below: u32::MAX, moving: 0 };
 
 /// The table.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionTable<I: InsideKey> {
     hot: Slab<Session<I>>,
-    places: Vec<Place>,
+    links: Vec<SessionLinks>,
     by_inside: Index,
     by_outside: Index,
     hash_inside: TupleHash,
     hash_outside: TupleHash,
     wheel: Wheel,
     lifetimes: Lifetimes,
-    heed: Heed,
+    notable: Notable,
     /// Sessions that packets from outside made, and the most of them.
     from_outside: u32,
     most_from_outside: u32,
@@ -140,14 +141,14 @@ impl<I: InsideKey> SessionTable<I> {
     pub(super) fn new(most: u32, lifetimes: Lifetimes, seed: [u64; 2]) -> Self {
         Self {
             hot: Slab::new(most),
-            places: Vec::with_capacity(most as usize),
+            links: Vec::with_capacity(most as usize),
             by_inside: Index::roomy(most),
             by_outside: Index::roomy(most),
             hash_inside: TupleHash::new(seed, Purpose::SessionsOut),
             hash_outside: TupleHash::new(seed, Purpose::SessionsIn),
             wheel: Wheel::new(most),
             lifetimes,
-            heed: HEEDLESS,
+            notable: NONE_NOTABLE,
             from_outside: 0,
             most_from_outside: most - most / KEPT_FOR_INSIDE,
         }
@@ -251,12 +252,12 @@ impl<I: InsideKey> SessionTable<I> {
         &self.hot[slot]
     }
 
-    pub(super) fn place(&self, slot: u32) -> &Place {
-        &self.places[slot as usize]
+    pub(super) fn links(&self, slot: u32) -> &SessionLinks {
+        &self.links[slot as usize]
     }
 
-    pub(super) fn place_mut(&mut self, slot: u32) -> &mut Place {
-        &mut self.places[slot as usize]
+    pub(super) fn links_mut(&mut self, slot: u32) -> &mut SessionLinks {
+        &mut self.links[slot as usize]
     }
 
     #[inline]
@@ -269,7 +270,7 @@ impl<I: InsideKey> SessionTable<I> {
         self.hot.is_full()
     }
 
-    /// Whether packets from outside made as many sessions as they may.
+    /// Whether packets from outside have reached their limit of sessions.
     pub(crate) const fn is_full_for_outside(&self) -> bool {
         self.from_outside >= self.most_from_outside
     }
@@ -307,8 +308,8 @@ impl<I: InsideKey> SessionTable<I> {
 
     /// Packets out and in.
     pub(crate) fn packets(&self, slot: u32) -> [u64; 2] {
-        let (low, rest) = (self.hot[slot].packets, self.places[slot as usize].packets);
-        [0, 1].map(|way| rest[way].wrapping_add(u64::from(low[way])))
+        let (low, rest) = (self.hot[slot].packets, self.links[slot as usize].packets);
+        [0, 1].map(|direction| rest[direction].wrapping_add(u64::from(low[direction])))
     }
 
     /// Octets out and in.
@@ -316,45 +317,46 @@ impl<I: InsideKey> SessionTable<I> {
         self.hot[slot].octets
     }
 
-    /// Counts a packet. Whether it is one to be heeded: its session may be moving to the fast path, or is ripe for it.
+    /// Counts a packet. Whether it is one notable: its session may be moving to the fast path, or is ripe for it.
     #[inline]
     pub(crate) fn count(
         &mut self,
         slot: u32,
-        way: Direction,
+        direction: Direction,
         segments: u32,
         octets: u32,
         clock: Clock,
     ) -> bool {
         let session = &mut self.hot[slot];
         session.last_packet = clock.floor;
-        session.octets[way as usize] = session.octets[way as usize].wrapping_add(u64::from(octets));
-        let before = session.packets[way as usize];
+        session.octets[direction as usize] =
+            session.octets[direction as usize].wrapping_add(u64::from(octets));
+        let before = session.packets[direction as usize];
         let (packets, carry) = before.overflowing_add(segments);
-        session.packets[way as usize] = packets;
+        session.packets[direction as usize] = packets;
         if carry {
-            let rest = &mut self.places[slot as usize].packets[way as usize];
+            let rest = &mut self.links[slot as usize].packets[direction as usize];
             *rest = rest.wrapping_add(1 << 32);
         }
-        ((before ^ packets) | self.heed.moving) > (before | self.heed.below)
+        ((before ^ packets) | self.notable.moving) > (before | self.notable.below)
     }
 
-    /// Whether it was these segments by which the session's packets of this direction are so many that it is ripe.
-    pub(super) fn is_ripe(&self, slot: u32, way: Direction, segments: u32) -> bool {
-        let packets = self.hot[slot].packets[way as usize];
-        self.heed.is_ripe(packets.wrapping_sub(segments), packets)
+    /// Whether these segments made the session due for the fast path in this direction.
+    pub(super) fn is_ripe(&self, slot: u32, direction: Direction, segments: u32) -> bool {
+        let packets = self.hot[slot].packets[direction as usize];
+        self.notable.is_ripe(packets.wrapping_sub(segments), packets)
     }
 
-    /// Which packets are to be heeded: those by which a direction's count reaches `ripe`, rounded up to a power of two, or a later power
+    /// Which packets are notable: those by which a direction's count reaches `ripe`, rounded up to a power of two, or a later power
     /// of two. `None`: none.
-    pub(super) fn heed_ripe(&mut self, ripe: Option<u32>) {
+    pub(super) fn note_ripe(&mut self, ripe: Option<u32>) {
         let below = |packets: u32| packets.clamp(1, 1 << 31).next_power_of_two() - 1;
-        self.heed = Heed { below: ripe.map_or(u32::MAX, below), moving: 0 };
+        self.notable = Notable { below: ripe.map_or(u32::MAX, below), moving: 0 };
     }
 
     /// And, while any session moves, all others.
-    pub(super) const fn heed_moving(&mut self, is_any_moving: bool) {
-        self.heed.moving = if is_any_moving { u32::MAX } else { 0 };
+    pub(super) const fn note_moving(&mut self, is_any_moving: bool) {
+        self.notable.moving = if is_any_moving { u32::MAX } else { 0 };
     }
 
     /// The session had a packet elsewhere.
@@ -362,12 +364,12 @@ impl<I: InsideKey> SessionTable<I> {
         lived(&mut self.hot[slot], last);
     }
 
-    /// Adds what the session had elsewhere. It does not make the session ripe, nor keep it from being ripe soon.
+    /// Adds the session's traffic in the fast path. It does not make the session due for offloading.
     pub(super) fn absorb(&mut self, slot: u32, usage: &Usage) {
-        let (session, place) = (&mut self.hot[slot], &mut self.places[slot as usize]);
-        for (way, half) in usage.iter().enumerate() {
-            place.packets[way] = place.packets[way].wrapping_add(half.packets);
-            session.octets[way] = session.octets[way].wrapping_add(half.octets);
+        let (session, links) = (&mut self.hot[slot], &mut self.links[slot as usize]);
+        for (direction, half) in usage.iter().enumerate() {
+            links.packets[direction] = links.packets[direction].wrapping_add(half.packets);
+            session.octets[direction] = session.octets[direction].wrapping_add(half.octets);
             if let Some(last) = half.last {
                 lived(session, last);
             }
@@ -383,9 +385,9 @@ impl<I: InsideKey> SessionTable<I> {
 
     /// A packet of the session passes the state machine.
     #[inline]
-    pub(crate) fn advance(&mut self, slot: u32, way: Direction, segment: Segment, clock: Clock) {
+    pub(crate) fn advance(&mut self, slot: u32, direction: Direction, segment: Segment, clock: Clock) {
         let session = &mut self.hot[slot];
-        let (state, timer) = next_state(session.state, way, segment);
+        let (state, timer) = next_state(session.state, direction, segment);
         if state == session.state {
             if timer == Timer::Restart {
                 session.started = clock.ceil;
@@ -422,8 +424,8 @@ impl<I: InsideKey> SessionTable<I> {
     #[inline]
     pub(super) fn touch_next(&self) {
         if let Some(slot) = self.hot.next_slot() {
-            let place = self.places.get(slot as usize).map(|place| place.binding);
-            core::hint::black_box((self.hot.get(slot).map(|session| session.started), place));
+            let links = self.links.get(slot as usize).map(|links| links.binding);
+            core::hint::black_box((self.hot.get(slot).map(|session| session.started), links));
             core::hint::black_box(self.wheel.touch(slot));
         }
     }
@@ -446,7 +448,7 @@ impl<I: InsideKey> SessionTable<I> {
         let slot = self.hot.insert(session)?;
         let from_outside = new.opened == Direction::In;
         self.from_outside += u32::from(from_outside);
-        let place = Place {
+        let links = SessionLinks {
             binding: NONE,
             next: NONE,
             previous: NONE,
@@ -455,9 +457,9 @@ impl<I: InsideKey> SessionTable<I> {
             from_outside,
             flow: NONE,
         };
-        match self.places.get_mut(slot as usize) {
-            Some(old) => *old = place,
-            None => self.places.push(place),
+        match self.links.get_mut(slot as usize) {
+            Some(old) => *old = links,
+            None => self.links.push(links),
         }
         if let Some(inside) = new.inside {
             self.by_inside.insert(self.tag_inside(inside, new.remote, new.protocol), slot);
@@ -467,7 +469,7 @@ impl<I: InsideKey> SessionTable<I> {
         Some(slot)
     }
 
-    /// Gives an inside endpoint to a session that had none, because a packet from inside asks for it.
+    /// Sets the inside endpoint of a session without one, for a packet from inside.
     pub(super) fn set_inside(&mut self, slot: u32, inside: Inside<I>) {
         self.forget_outside(slot);
         self.hot[slot].inside = inside;
@@ -477,7 +479,7 @@ impl<I: InsideKey> SessionTable<I> {
 
     /// The session is no longer one of those that packets from outside made.
     fn forget_outside(&mut self, slot: u32) {
-        let was_from_outside = std::mem::take(&mut self.places[slot as usize].from_outside);
+        let was_from_outside = std::mem::take(&mut self.links[slot as usize].from_outside);
         self.from_outside -= u32::from(was_from_outside);
     }
 
@@ -509,7 +511,7 @@ impl<I: InsideKey> SessionTable<I> {
     /// Memory in octets.
     pub(crate) fn memory(&self) -> usize {
         self.hot.memory()
-            + self.places.capacity() * size_of::<Place>()
+            + self.links.capacity() * size_of::<SessionLinks>()
             + self.by_inside.memory()
             + self.by_outside.memory()
             + self.wheel.memory()

@@ -1,6 +1,6 @@
 //! The states of a session, and TCP's state machine (RFC 6146 §3.5.2.2).
 //!
-//! The RFC names the states by the families of NAT64's two sides; here they are named by the sides, for every NAT alike.
+//! The RFC names the states by the families of NAT64's two sides. Here they are named by the sides, for every NAT.
 //!
 //! ```text
 //!            inside SYN  +--------+  outside SYN
@@ -24,7 +24,7 @@
 //! A RST alone does not end a session: the peer may not accept it, so the session becomes transitory and a later packet
 //! brings it back (RFC 7857 §2.2 is content with this).
 
-use super::sides::Direction;
+use crate::direction::Direction;
 use crate::parse::{FIN, RST, SYN};
 
 /// The state of a session. UDP and ICMP have one each.

@@ -9,13 +9,3 @@ pub struct Inside<T>(pub T);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct Outside<T>(pub T);
-
-/// Which way a packet crosses the NAT.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Direction {
-    /// From inside to outside.
-    Out = 0,
-    /// From outside to inside.
-    In = 1,
-}

@@ -46,7 +46,7 @@ impl<T> Slab<T> {
         Some(self.values.len() as u32 - 1)
     }
 
-    /// What stands in the slot that the next value will take, if that slot was ever used.
+    /// The old content of the slot that the next value will use, if that slot was ever used.
     #[inline]
     pub fn next(&self) -> Option<&T> {
         self.get(*self.free.last()?)

@@ -1,6 +1,6 @@
 //! Which worker a subscriber belongs to: a keyed hash of the subscriber's prefix.
 //!
-//! It is computed twice, here and by the eBPF program that steers packets into the workers' queues, so it is made of what both can do: the
+//! It is computed twice, here and by the eBPF program that steers packets into the workers' queues, so it uses only what both can do: the
 //! 32-bit words of the address, each times a 64-bit key, added up; the upper half of the sum says which worker (multiply-shift,
 //! Dietzfelbinger 1996). Without the keys nobody can choose addresses that all belong to one worker.
 
@@ -15,7 +15,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// The hash of this key over the first so many bits of an address.
+    /// The hash with this key of the first `bits` bits of an address.
     pub const fn new(key: [u64; 2], bits: u8) -> Self {
         let [a, b, c, d, sum] = [
             siphash_word(key, 1),
@@ -43,7 +43,7 @@ impl Spread {
         core::array::from_fn(|place| ((mask >> (96 - 32 * place)) as u32, self.keys[place]))
     }
 
-    /// The worker, of so many, that an address belongs to.
+    /// The worker, of `workers`, that an address belongs to.
     #[inline]
     pub fn worker(&self, address: u128, workers: u8) -> u8 {
         let words = self.words().into_iter().enumerate();

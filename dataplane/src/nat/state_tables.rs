@@ -1,7 +1,7 @@
 //! Bindings, sessions, permits and stored SYNs as one: what must change together changes here.
 
 use super::binding::{BindingKind, BindingTable, StaticBinding, StaticBindingError};
-use super::engine::Config;
+use super::config::Config;
 use super::inside_key::InsideKey;
 use super::offloading::Offloading;
 use super::permit::Permits;
@@ -9,24 +9,25 @@ use super::pool::{Pool, PoolSlot};
 use super::protocol::NatProtocol;
 use super::session::{NONE, NewSession, Session, SessionTable};
 use super::session_state::SessionState;
-use super::sides::{Direction, Inside, Outside};
+use super::sides::{Inside, Outside};
 use super::stored_syn::{STORED_SYNS, StoredSyns};
 use super::timeouts::Clock;
 use crate::counters::Counters;
+use crate::direction::Direction;
 use crate::drop_reason::DropReason;
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::VecDeque;
 
-/// Sessions that are looked at to make room when there is none.
+/// Sessions that one attempt to make room examines.
 const SETTLED_FOR_ROOM: usize = 32;
 
-/// Silent sessions that were found while room was made and wait to be probed. When there are so many, room is made no more.
+/// Maximum number of silent sessions that wait to be probed, found while room was made. At this number no further room is made.
 const MOST_SILENT: usize = 1_024;
 
 /// Why a session ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
-    /// Its lifetime is over: who sent its stored SYN is told.
+    /// Its lifetime is over: the sender of its stored SYN gets an ICMP error.
     Lifetime,
     /// The administrator ends it.
     Order,
@@ -40,7 +41,7 @@ pub struct SilentSession<I = Endpoint6> {
     pub inside: Inside<I>,
     /// How the inside end is seen outside.
     pub outside: Outside<Endpoint4>,
-    /// The other end.
+    /// The remote endpoint.
     pub remote: Endpoint4,
 }
 
@@ -84,8 +85,7 @@ impl<I: InsideKey> StateTables<I> {
         &mut self,
         protocol: NatProtocol,
         inside: Inside<I>,
-        remote: Endpoint4,
-        state: SessionState,
+        (remote, state): (Endpoint4, SessionState),
         clock: Clock,
         counters: &mut Counters,
     ) -> Result<u32, DropReason> {
@@ -120,7 +120,7 @@ impl<I: InsideKey> StateTables<I> {
                 self.answered_from_inside(waiting, counters);
                 Ok(waiting)
             }
-            None => self.open(binding, remote, state, Direction::Out, clock, counters),
+            None => self.open(binding, remote, (state, Direction::Out), clock, counters),
         };
         if opened.is_err() && found.is_none() {
             self.bindings.remove(binding);
@@ -154,7 +154,7 @@ impl<I: InsideKey> StateTables<I> {
         }
     }
 
-    /// Ends what is overdue and was not come by yet, a bounded amount of it; what must be told to someone waits for
+    /// Ends what is overdue and was not come by yet, a bounded amount of it; what must be sent waits for
     /// [`StateTables::expire`].
     #[cold]
     fn make_room(&mut self, clock: Clock, counters: &mut Counters) {
@@ -169,7 +169,7 @@ impl<I: InsideKey> StateTables<I> {
         }
     }
 
-    /// A packet from outside makes a session of a binding. Refused where there is no room, or none for those outside.
+    /// Creates a session for a packet from outside with a binding. Refused where the table, or its part for sessions from outside, is full.
     pub(crate) fn open_from_outside(
         &mut self,
         binding: u32,
@@ -181,7 +181,7 @@ impl<I: InsideKey> StateTables<I> {
         if self.sessions.is_full_for_outside() && !self.sessions.is_full() {
             return Err(DropReason::OutsideSessionsFull);
         }
-        self.open(binding, remote, state, Direction::In, clock, counters)
+        self.open(binding, remote, (state, Direction::In), clock, counters)
     }
 
     /// Makes a session of a binding.
@@ -189,8 +189,7 @@ impl<I: InsideKey> StateTables<I> {
         &mut self,
         binding: u32,
         remote: Endpoint4,
-        state: SessionState,
-        opened: Direction,
+        (state, opened): (SessionState, Direction),
         clock: Clock,
         counters: &mut Counters,
     ) -> Result<u32, DropReason> {
@@ -210,8 +209,7 @@ impl<I: InsideKey> StateTables<I> {
     pub(crate) fn store(
         &mut self,
         binding: Option<u32>,
-        outside: Outside<Endpoint4>,
-        remote: Endpoint4,
+        (outside, remote): (Outside<Endpoint4>, Endpoint4),
         packet: &[u8],
         clock: Clock,
         counters: &mut Counters,
@@ -221,7 +219,7 @@ impl<I: InsideKey> StateTables<I> {
         }
         let state = SessionState::OutsideInitStored;
         let slot = match binding {
-            Some(binding) => self.open(binding, remote, state, Direction::In, clock, counters)?,
+            Some(binding) => self.open(binding, remote, (state, Direction::In), clock, counters)?,
             None => {
                 let (protocol, opened) = (NatProtocol::Tcp, Direction::In);
                 let new = NewSession { inside: None, outside, remote, protocol, state, opened };
@@ -230,13 +228,13 @@ impl<I: InsideKey> StateTables<I> {
                 slot
             }
         };
-        self.sessions.place_mut(slot).stored = self.stored.insert(packet).unwrap_or(NONE);
+        self.sessions.links_mut(slot).stored = self.stored.insert(packet).unwrap_or(NONE);
         Ok(())
     }
 
     /// A SYN from inside came for a session that waited for it: the stored one is silently dropped (RFC 5382 REQ-4).
     pub(crate) fn answered_from_inside(&mut self, slot: u32, counters: &mut Counters) {
-        let stored = std::mem::replace(&mut self.sessions.place_mut(slot).stored, NONE);
+        let stored = std::mem::replace(&mut self.sessions.links_mut(slot).stored, NONE);
         if stored != NONE {
             self.stored.discard(stored);
             let session = self.sessions.get(slot);
@@ -249,14 +247,14 @@ impl<I: InsideKey> StateTables<I> {
         let bound = self.bindings.get_mut(binding);
         let next = std::mem::replace(&mut bound.first, slot);
         bound.sessions += 1;
-        let place = self.sessions.place_mut(slot);
-        (place.binding, place.next, place.previous) = (binding, next, NONE);
+        let links = self.sessions.links_mut(slot);
+        (links.binding, links.next, links.previous) = (binding, next, NONE);
         if next != NONE {
-            self.sessions.place_mut(next).previous = slot;
+            self.sessions.links_mut(next).previous = slot;
         }
     }
 
-    /// Makes of a session what time has made of it; whether it still lives.
+    /// Applies what time has changed to a session. Whether it still exists.
     pub(crate) fn settle(&mut self, slot: u32, clock: Clock, counters: &mut Counters) -> bool {
         while self.sessions.is_overdue(slot, clock) && !self.lives_elsewhere(slot, clock, counters) {
             if self.sessions.get(slot).state != SessionState::Established {
@@ -272,34 +270,34 @@ impl<I: InsideKey> StateTables<I> {
     fn end(&mut self, slot: u32, why: Ending, counters: &mut Counters) {
         // No packet may go by its entry when its port is another's.
         self.take_back(slot);
-        let place = *self.sessions.place(slot);
+        let links = *self.sessions.links(slot);
         let session = self.sessions.remove(slot);
         counters.sessions_ended += 1;
-        if place.stored != NONE {
+        if links.stored != NONE {
             match why {
-                Ending::Lifetime => self.stored.give_up(place.stored),
-                Ending::Order => self.stored.discard(place.stored),
+                Ending::Lifetime => self.stored.give_up(links.stored),
+                Ending::Order => self.stored.discard(links.stored),
             }
             stored_packet_dropped(counters);
-        } else if place.binding != NONE {
+        } else if links.binding != NONE {
             self.permits.remove(session.protocol, session.outside, session.remote.address);
         }
-        if place.binding == NONE {
+        if links.binding == NONE {
             return;
         }
-        if place.next != NONE {
-            self.sessions.place_mut(place.next).previous = place.previous;
+        if links.next != NONE {
+            self.sessions.links_mut(links.next).previous = links.previous;
         }
-        if place.previous != NONE {
-            self.sessions.place_mut(place.previous).next = place.next;
+        if links.previous != NONE {
+            self.sessions.links_mut(links.previous).next = links.next;
         }
-        let binding = self.bindings.get_mut(place.binding);
+        let binding = self.bindings.get_mut(links.binding);
         if binding.first == slot {
-            binding.first = place.next;
+            binding.first = links.next;
         }
         binding.sessions -= 1;
         if binding.sessions == 0 && binding.kind == BindingKind::Dynamic {
-            self.bindings.remove(place.binding);
+            self.bindings.remove(links.binding);
             counters.bindings_ended += 1;
         }
     }
@@ -330,7 +328,7 @@ impl<I: InsideKey> StateTables<I> {
         true
     }
 
-    /// Makes a static binding.
+    /// Creates a static binding.
     pub(crate) fn bind_static(&mut self, new: &StaticBinding<I>) -> Result<(), StaticBindingError> {
         self.bindings.bind_static(new).map(|_| ())
     }
@@ -349,7 +347,7 @@ impl<I: InsideKey> StateTables<I> {
         self.bindings.release(slot, protocol, port);
     }
 
-    /// Ends what is due and yields what must be told to someone, looking at no more than `budget` sessions.
+    /// Ends what is due and reports what must be sent, examining no more than `budget` sessions.
     pub(crate) fn expire(
         &mut self,
         clock: Clock,
@@ -400,8 +398,7 @@ impl<I: InsideKey> StateTables<I> {
     }
 }
 
-/// A stored SYN is counted as held until it is dropped, whether its sender is told or not.
+/// A stored SYN is counted as held until it is dropped, whether an ICMP error is sent or not.
 fn stored_packet_dropped(counters: &mut Counters) {
-    counters.held = counters.held.saturating_sub(1);
-    counters.dropped[DropReason::InboundSyn as usize] += 1;
+    counters.drop_held(DropReason::InboundSyn, 1);
 }

@@ -1,6 +1,6 @@
 //! Inbound SYNs that wait for a SYN from inside (RFC 6146 §3.5.2.2, CLOSED and V4 INIT).
 //!
-//! The store is small and bounded, whoever floods it: a SYN that finds no room is refused at once. Of each packet so much
+//! The store is small and bounded against floods: a SYN that finds no room is refused at once. Of each packet only
 //! is kept as an ICMP error quotes (RFC 1812 §4.3.2.3).
 
 use super::slab::Slab;
@@ -21,7 +21,7 @@ pub(crate) struct StoredSyns {
 }
 
 impl StoredSyns {
-    /// An empty store for so many packets.
+    /// An empty store for `most` packets.
     pub(super) fn new(most: u32) -> Self {
         Self { packets: Slab::new(most), unanswered: VecDeque::new() }
     }

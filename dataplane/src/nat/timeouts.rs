@@ -148,7 +148,7 @@ impl Clock {
         self.now
     }
 
-    /// Follows the time; an instant before the last one is taken for it.
+    /// Advances to `now`; an earlier instant than the last one is ignored.
     #[inline]
     pub fn set(&mut self, now: Instant) {
         if now > self.now {

@@ -4,11 +4,34 @@
 //! Nothing here is trusted: whoever sends the error may quote what was never sent. The quoted header checksum is not looked
 //! at, as routers on the way may have changed the header (RFC 1812 §4.3.2.3).
 
-use super::{Addresses, Fragment, IPV6_HEADER, QuotedTuple, ipv6};
+use super::{Addresses, Fragment, IPV6_HEADER, ipv6};
 use crate::drop_reason::DropReason;
-use sixway_wire::{Endpoint4, Endpoint6, Ipv4Header, Ipv6Header, protocol};
+use sixway_wire::{Endpoint4, Endpoint6, Ipv4Header, Ipv6Header, icmpv4, icmpv6, protocol};
 
-/// A quoted packet: what its IP headers say and where its transport header stands in the quote.
+/// The five-tuple of a packet quoted inside an ICMP error, as it stands there (not swapped).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuotedTuple {
+    /// An IPv4 packet. The ports are 0 where it has none; an echo message has its identifier in both.
+    V4 {
+        /// Source as quoted.
+        source: Endpoint4,
+        /// Destination as quoted.
+        destination: Endpoint4,
+        /// Protocol.
+        protocol: u8,
+    },
+    /// An IPv6 packet.
+    V6 {
+        /// Source as quoted.
+        source: Endpoint6,
+        /// Destination as quoted.
+        destination: Endpoint6,
+        /// Last Next Header of its chain.
+        protocol: u8,
+    },
+}
+
+/// A quoted packet: what its IP headers say and where its transport header is in the quote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuotedPacket {
     /// Source and destination.
@@ -93,7 +116,7 @@ impl QuotedPacket {
         self.length - self.transport_at as u32
     }
 
-    /// Whether the packet was a fragment; an atomic one is none (RFC 6946 §4).
+    /// Whether the packet was a fragment; an atomic fragment is not one (RFC 6946 §4).
     pub fn is_fragment(&self) -> bool {
         self.fragment_header.is_some_and(|place| place.offset != 0 || place.more)
     }
@@ -131,7 +154,8 @@ impl QuotedPacket {
             };
             match (v4, kind) {
                 (true, 0 | 8) | (false, 128 | 129) => {}
-                (true, 3 | 4 | 5 | 11 | 12) | (false, 0..=127) => return Err(DropReason::QuoteIsIcmpError),
+                (true, kind) if icmpv4::is_error(kind) => return Err(DropReason::QuoteIsIcmpError),
+                (false, kind) if icmpv6::is_error(kind) => return Err(DropReason::QuoteIsIcmpError),
                 (true | false, _) => return Err(DropReason::QuoteUnusable),
             }
             return Ok((transport.len() >= 6).then(|| (word(transport, 4), word(transport, 4))));

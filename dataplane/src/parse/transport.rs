@@ -3,7 +3,7 @@
 use super::Transport;
 use crate::drop_reason::DropReason;
 use sixway_wire::protocol::{DCCP, ICMPV4, SCTP, TCP, UDP, UDP_LITE};
-use sixway_wire::{ICMP_HEADER, TCP_HEADER, UDP_HEADER};
+use sixway_wire::{ICMP_HEADER, TCP_HEADER, UDP_HEADER, icmpv4, icmpv6};
 
 /// Reads the transport header of `protocol` at the start of `data`. `icmp` is the family's own ICMP; `later` says that
 /// this is a fragment from the middle of a packet, which has none.
@@ -45,11 +45,11 @@ fn ports(header: &[u8], tcp_flags: u8) -> Result<Transport, DropReason> {
 
 fn icmp_message(v4: bool, header: &[u8; ICMP_HEADER]) -> Transport {
     let (kind, code) = (header[0], header[1]);
-    let is_error = if v4 { matches!(kind, 3 | 4 | 5 | 11 | 12) } else { kind < 128 };
+    let is_error = if v4 { icmpv4::is_error(kind) } else { icmpv6::is_error(kind) };
     if is_error {
         return Transport::IcmpError { kind, code };
     }
-    let is_echo = if v4 { matches!(kind, 0 | 8) } else { matches!(kind, 128 | 129) };
+    let is_echo = if v4 { icmpv4::is_echo(kind) } else { icmpv6::is_echo(kind) };
     let identifier = if is_echo { u16::from_be_bytes([header[4], header[5]]) } else { 0 };
     Transport::IcmpQuery { kind, code, identifier }
 }

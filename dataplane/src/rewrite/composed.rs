@@ -1,14 +1,16 @@
 //! Actions of more than one step: a packet leaves a tunnel, is edited and enters another one, in one pass. What it is between two steps
 //! follows from the step before, so that it is not parsed again.
 
-use super::{Executed, Rewriter, Work};
+use super::rewriter::Rewriter;
+use super::work::{Executed, Work};
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::frame::Frame;
 use crate::limits::Limits;
+use crate::outbox::Outbox;
 use crate::parse::{self, Addresses, IPV4_HEADER, IPV6_HEADER, Packet, Transport};
 use crate::translate::header::{next_header_of, protocol_of};
-use crate::verdict::{Action, Edit, Encap, Outbox, Outer};
+use crate::verdict::{Action, Edit, Encap, Outer};
 
 impl Rewriter {
     /// Executes an action of several steps. The whole counts as one hop.
@@ -47,7 +49,7 @@ impl Rewriter {
 
     /// What may leave an edit: what the links carry, or where an outer header follows what its tunnel carries.
     fn room_behind(&self, encap: Option<Encap>, effects: &Effects) -> Result<Limits, DropReason> {
-        let Some(encap) = encap else { return Ok(self.bench.limits) };
+        let Some(encap) = encap else { return Ok(self.writer.limits) };
         let outer = effects.outer_at(encap.outer).ok_or(DropReason::NoMechanism)?;
         let (mtu4, mtu6) = match *outer {
             Outer::V4 { destination, .. } => {

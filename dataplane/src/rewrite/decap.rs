@@ -1,18 +1,20 @@
 //! Removes the outer header (RFC 4213 §3.6, RFC 2473 §3.3, RFC 2003 §3.6). The kernel, which routes the result, decrements the hop limit.
 
-use super::{Executed, Rewriter, encap};
+use super::encap;
+use super::rewriter::Rewriter;
+use super::work::Executed;
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use crate::parse::{self, Addresses, Packet, SYN, Transport};
 use crate::tunnel::ecn;
 use crate::verdict::{Outer, PolicyId};
+use sixway_wire::Endpoint4;
 use sixway_wire::checksum::{self, Sum};
 use sixway_wire::protocol::{IPV4, UDP};
-use sixway_wire::{Endpoint4, UDP_HEADER};
 
 impl Rewriter {
-    /// Takes the outer header off and carries its congestion mark on (RFC 6040 §4.2): `outer` is the frame's packet, `inner` what is in
+    /// Removes the outer header and propagates its congestion mark (RFC 6040 §4.2): `outer` is the frame's packet, `inner` what is in
     /// it, as [`inner`] parses it.
     #[inline(always)]
     pub fn decap(
@@ -45,13 +47,13 @@ impl Rewriter {
         let Some(policy) = self.tunnels.get(usize::from(policy.0)) else { return };
         let mss = match (outer.addresses, inner.addresses) {
             (Addresses::V4 { source, .. }, Addresses::V6 { .. }) if outer.protocol != UDP => {
-                self.bench.tunnel_room(policy, source).mtu.saturating_sub(60)
+                self.writer.tunnel_room(policy, source).mtu.saturating_sub(60)
             }
             (_, Addresses::V6 { .. }) => {
-                self.bench.room_ip_in_ip(policy, &back(outer), false).mss.saturating_sub(60)
+                self.writer.room_ip_in_ip(policy, &back(outer), false).uncut.saturating_sub(60)
             }
             (_, Addresses::V4 { .. }) => {
-                self.bench.room_ip_in_ip(policy, &back(outer), true).mss.saturating_sub(40)
+                self.writer.room_ip_in_ip(policy, &back(outer), true).uncut.saturating_sub(40)
             }
         };
         encap::clamp(frame, inner, inner.transport_at.into(), mss);
@@ -67,11 +69,6 @@ fn back(outer: &Packet) -> Outer {
         }
         (Addresses::V4 { source, destination }, _) => Outer::V4 { source: destination, destination: source },
     }
-}
-
-/// The outer packet of one that came in UDP, as [`Rewriter::decap`] and [`inner`] take it: the UDP header is a part of what goes.
-pub fn of_udp(outer: &Packet) -> Packet {
-    Packet { transport_at: outer.transport_at + UDP_HEADER as u16, ..*outer }
 }
 
 /// Writes the Traffic Class or TOS of a packet, and IPv4's header checksum.

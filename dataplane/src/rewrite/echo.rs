@@ -1,19 +1,19 @@
 //! The gateway's own answer to an echo request (RFC 792, RFC 4443 §4.2; RFC 1122 §3.2.2.6).
 
-use super::Executed;
+use super::work::Executed;
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::fragment::{fragment4, fragment6};
 use crate::frame::Frame;
 use crate::limits::Limits;
+use crate::outbox::Outbox;
 use crate::parse::{Addresses, Packet, Transport};
 use crate::translate::header::{Ipv4Header, Ipv6Header};
-use crate::verdict::Outbox;
 use sixway_wire::checksum::{self, Sum};
 use sixway_wire::protocol::{ICMPV4, ICMPV6};
 use sixway_wire::{ICMP_HEADER, IPV4_HEADER, IPV6_HEADER, IcmpHeader, icmpv4, icmpv6};
 
-/// The hop limit of what the gateway sends itself (RFC 1700).
+/// The hop limit of the gateway's own packets (RFC 1700).
 const HOPS: u8 = 64;
 
 /// Turns an echo request, whole and without extension headers or options, into its reply. A reply that is larger than its link's
@@ -29,7 +29,7 @@ pub fn reply(
 ) -> Result<Executed, DropReason> {
     let Transport::IcmpQuery { kind, .. } = packet.transport else { return Err(DropReason::ToGateway) };
     if frame.offload.segments.is_some() {
-        return Err(DropReason::BadSuperFrame);
+        return Err(DropReason::BadGso);
     }
     if packet.fragment.is_some() {
         return Err(DropReason::ToGateway);

@@ -1,4 +1,4 @@
-//! An IPv6 packet gets an outer IPv4 header (RFC 4213 §3.5). Its hop limit stays: who routed it into the tunnel has counted.
+//! An IPv6 packet gets an outer IPv4 header (RFC 4213 §3.5). Its hop limit does not change: the kernel decremented it.
 //!
 //! ```text
 //!                                       +-------------+
@@ -10,29 +10,30 @@
 //!       +-------------+                 +-------------+
 //! ```
 
-use super::segments::{Family, Made, finish, fragment};
-use super::{Bench, Executed, mss, segment_payload};
+use super::job::segment_payload;
+use super::mss;
+use super::outer_header::OuterHeader;
+use super::rewriter::HeaderWriter;
+use super::segments::{Family, finish};
+use super::work::Executed;
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
-use crate::fragment::SuperFrame;
-use crate::frame::{Checksum, Frame, MAX_PACKET, Offload, Segments};
+use crate::frame::{Checksum, Frame};
+use crate::outbox::Outbox;
 use crate::parse::{IPV4_HEADER, Packet, SYN, Transport};
 use crate::translate::header::Ipv4Header;
 use crate::tunnel::TunnelPolicy;
-use crate::tunnel::ecn::ECN;
-use crate::verdict::Outbox;
 use core::net::Ipv4Addr;
 use sixway_wire::protocol::{IPV6, TCP};
 
-impl Bench {
+impl HeaderWriter {
     /// Puts a packet into an IPv4 packet from `source` to `destination`.
     #[inline(always)]
     pub(super) fn encap_4(
         &mut self,
         (source, destination): (Ipv4Addr, Ipv4Addr),
-        policy: &TunnelPolicy,
+        (policy, packet): (&TunnelPolicy, &Packet),
         frame: &mut Frame,
-        packet: &Packet,
         out: &mut Outbox,
         counters: &mut Counters,
     ) -> Result<Executed, DropReason> {
@@ -57,8 +58,7 @@ impl Bench {
             Some(_) => frame.segment_count(transport_at, payload),
         };
         let header = Ipv4Header {
-            tos: policy.traffic_class.of(packet.traffic_class) & !ECN
-                | policy.ecn.outer(packet.traffic_class),
+            tos: policy.outer_traffic_class(packet.traffic_class),
             length: u16::try_from(length).map_err(|_| DropReason::TooLongForIpv4)?,
             identification: self.identifications.reserve(destination, segments),
             dont_fragment: room.dont_fragment,
@@ -71,7 +71,12 @@ impl Bench {
         };
         if let Some(segments) = frame.offload.segments {
             let before = out.len();
-            let made = self.encap_segments(header, frame, packet, segments, out);
+            let made = self.encap_segments(
+                OuterHeader::V4(header),
+                (Family::V4, self.limits.mtu4),
+                (frame, packet, segments),
+                out,
+            );
             let made = made.inspect_err(|_| out.shorten(before))?;
             return Ok(made.into_pieces(frame, before, out, counters));
         }
@@ -85,54 +90,6 @@ impl Bench {
         }
         self.cut(frame, Family::V4, self.limits.mtu4, out, counters)
     }
-
-    /// Cuts a super-frame into tunnel packets, in order, and those into fragments that are too large for the next link. Says how
-    /// many there are of either.
-    #[cold]
-    fn encap_segments(
-        &mut self,
-        mut header: Ipv4Header,
-        frame: &Frame,
-        packet: &Packet,
-        segments: Segments,
-        out: &mut Outbox,
-    ) -> Result<Made, DropReason> {
-        let super_frame = SuperFrame::of(frame.bytes(), packet, segments)?;
-        let count = super_frame.count();
-        if count > out.room() {
-            return Err(DropReason::OutboxFull);
-        }
-        let first = header.identification;
-        let mut fragments = 0;
-        for number in 0..count {
-            let length = IPV4_HEADER + super_frame.length(number);
-            header.length = length as u16;
-            header.identification = first.wrapping_add(number as u16);
-            if length <= usize::from(self.limits.mtu4) {
-                encap_segment(&header, &super_frame, number, out.push(length)?)?;
-                continue;
-            }
-            let whole = self.segment.get_or_insert_with(|| Frame::with_capacity(MAX_PACKET));
-            whole.received(length, Offload::default());
-            encap_segment(&header, &super_frame, number, whole)?;
-            fragments += fragment(whole, Family::V4, self.limits.mtu4, out)?;
-        }
-        Ok(Made { segments: count as u64, fragments })
-    }
-}
-
-/// Writes a segment with its outer header into a frame of their length.
-fn encap_segment(
-    header: &Ipv4Header,
-    super_frame: &SuperFrame<'_>,
-    number: usize,
-    into: &mut Frame,
-) -> Result<(), DropReason> {
-    let octets = into.bytes_mut().split_first_chunk_mut::<IPV4_HEADER>();
-    let (front, inner) = octets.ok_or(DropReason::NoHeadroom)?;
-    super_frame.write(number, inner)?;
-    header.write(front);
-    Ok(())
 }
 
 /// Lowers the MSS option of a SYN to `mss` octets.

@@ -1,24 +1,25 @@
-//! ICMP errors that the gateway makes itself, to tell a sender why its packet was dropped (RFC 1812 §4.3.2, RFC 4443 §2.4,
+//! ICMP errors that the gateway sends about dropped packets (RFC 1812 §4.3.2, RFC 4443 §2.4,
 //! RFC 7915 §4.4 and §5.4).
 //!
 //! They are limited: a bucket for all of them, and before it one for each source, out of a fixed number that sources share by
-//! hash. So neither memory nor the rate is at a sender's mercy, and who floods uses up his own share.
+//! hash. So memory and rate are bounded, and a flood uses up only its own share.
 
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use crate::instant::Instant;
+use crate::outbox::Outbox;
 use crate::parse::{Addresses, Fragment, ICMP_HEADER, IPV4_HEADER, IPV6_HEADER, Packet, Transport};
 use crate::rewrite::segments::on_the_wire;
+use crate::source_check::{is_martian4, is_martian6};
 use crate::translate::header::{Ipv4Header, Ipv6Header};
 use crate::tunnel::relayed_error::Relayed;
-use crate::verdict::Outbox;
 use arrayvec::ArrayVec;
 use core::hash::BuildHasher as _;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use foldhash::quality::FixedState;
 use sixway_wire::IcmpHeader;
-use sixway_wire::protocol;
+use sixway_wire::{icmpv6, protocol};
 
 /// RFC 1812 §4.3.2.3: as much of the packet as keeps the error within 576 octets.
 const LONGEST4: usize = 576;
@@ -30,10 +31,10 @@ const INTERNETWORK_CONTROL: u8 = 0xc0;
 const HOPS: u8 = 64;
 /// How many buckets the sources share.
 const SOURCE_BUCKETS: usize = 1_024;
-/// What part of all errors one source may have: one in so many.
+/// One source may have at most one of this many errors.
 const SHARE: u32 = 8;
 
-/// What an ICMP error says beside its type and code.
+/// What an ICMP error says in addition to its type and code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IcmpDetail {
     /// Nothing.
@@ -45,7 +46,20 @@ pub enum IcmpDetail {
     Pointer(u32),
 }
 
-/// Makes ICMP errors, as many as it may.
+/// A packet that is dropped, for the error about it.
+#[derive(Clone, Copy)]
+pub struct DroppedPacket<'a> {
+    /// Why.
+    pub reason: DropReason,
+    /// The packet as it was received.
+    pub frame: &'a Frame,
+    /// What was parsed of it; `None`: nothing, and no error is sent.
+    pub packet: Option<&'a Packet>,
+    /// What the error says in addition to its type and code.
+    pub detail: IcmpDetail,
+}
+
+/// Sends ICMP errors, within the rate limits.
 pub struct IcmpErrors {
     own4: Option<Ipv4Addr>,
     own6: Option<Ipv6Addr>,
@@ -57,7 +71,7 @@ pub struct IcmpErrors {
 }
 
 impl IcmpErrors {
-    /// At most `per_second` errors a second, an eighth of that to one source (an IPv4 address, or an IPv6 /64); 0 is none. They are sent
+    /// At most `per_second` errors a second, an eighth of that to one source (an IPv4 address, or an IPv6 /64); 0 disables them. They are sent
     /// from `own4` and `own6`; none to a family without such an address. `seed` makes the sharing of buckets unpredictable.
     pub fn new(per_second: u32, own4: Option<Ipv4Addr>, own6: Option<Ipv6Addr>, seed: u64) -> Self {
         Self {
@@ -71,27 +85,25 @@ impl IcmpErrors {
         }
     }
 
-    /// Errors to IPv6 come from this address from now on.
+    /// Sets the source of errors to IPv6.
     pub const fn set_own6(&mut self, own6: Option<Ipv6Addr>) {
         self.own6 = own6;
     }
 
-    /// Answers a dropped packet with the ICMP error that [`DropReason::answer`] names, if the sender may be told, through `out`. `frame` holds
-    /// the packet as it was received, `packet` what was parsed of it.
+    /// Answers a dropped packet with the ICMP error that [`DropReason::answer`] names, if the sender may be told, through `out`.
     ///
     /// A Packet Too Big needs [`IcmpDetail::Mtu`], a parameter problem [`IcmpDetail::Pointer`] (that of a routing header is known from
     /// `packet`); without it no error is made.
-    #[expect(clippy::too_many_arguments, reason = "all of it decides whether and what is said")]
+    // Inlined: passing the struct in memory would let the caller's packet escape, and every decision would reload its fields.
+    #[inline(always)]
     pub fn answer(
         &mut self,
-        reason: DropReason,
-        frame: &Frame,
-        packet: Option<&Packet>,
-        detail: IcmpDetail,
+        dropped: DroppedPacket<'_>,
         now: Instant,
         out: &mut Outbox,
         counters: &mut Counters,
     ) {
+        let DroppedPacket { reason, frame, packet, detail } = dropped;
         let Some(packet) = packet.filter(|packet| may_be_answered(packet)) else {
             return;
         };
@@ -109,12 +121,12 @@ impl IcmpErrors {
         };
         let made = match packet.addresses {
             Addresses::V4 { source, .. } => {
-                let Some(own) = self.own4 else { return counters.icmp_errors_unsourced += 1 };
+                let Some(own) = self.own4 else { return counters.icmp_errors_no_source += 1 };
                 let quote = || Quote::new(frame, packet, LONGEST4 - IPV4_HEADER);
                 self.limit(source.to_bits().into(), now) && compose4(head, own, source, &quote(), out).is_ok()
             }
             Addresses::V6 { source, .. } => {
-                let Some(own) = self.own6 else { return counters.icmp_errors_unsourced += 1 };
+                let Some(own) = self.own6 else { return counters.icmp_errors_no_source += 1 };
                 let quote = || Quote::new(frame, packet, LONGEST6 - IPV6_HEADER);
                 self.limit(network(source), now) && compose6(head, own, source, &quote(), out).is_ok()
             }
@@ -126,7 +138,7 @@ impl IcmpErrors {
         }
     }
 
-    /// The ICMPv6 error that tells `to` of what happened inside a tunnel to the packet that `quote` starts (RFC 4213 §3.4), if it
+    /// The ICMPv6 error to `to` about a packet that failed inside a tunnel and that starts with `quote` (RFC 4213 §3.4), if it
     /// may be told.
     pub fn relay(
         &mut self,
@@ -137,7 +149,7 @@ impl IcmpErrors {
         counters: &mut Counters,
     ) -> Option<ArrayVec<u8, LONGEST6>> {
         let Some(own) = self.own6 else {
-            counters.icmp_errors_unsourced += 1;
+            counters.icmp_errors_no_source += 1;
             return None;
         };
         if !self.limit(network(to), now) {
@@ -160,7 +172,7 @@ impl IcmpErrors {
         counters: &mut Counters,
     ) -> Option<ArrayVec<u8, LONGEST6>> {
         let Some(own) = self.own4 else {
-            counters.icmp_errors_unsourced += 1;
+            counters.icmp_errors_no_source += 1;
             return None;
         };
         if !self.limit(to.to_bits().into(), now) {
@@ -180,7 +192,7 @@ impl IcmpErrors {
     }
 }
 
-/// Where the address stands whose interface identifier is all zeros: the source, or else the destination.
+/// Where the address is whose interface identifier is all zeros: the source, or else the destination.
 const fn zero_identifier(packet: &Packet) -> u32 {
     match packet.addresses {
         Addresses::V6 { source, .. } if source.to_bits() as u64 == 0 => 8,
@@ -193,40 +205,24 @@ const fn network(source: Ipv6Addr) -> u128 {
     source.to_bits() >> 64 | 1 << 64
 }
 
-/// What may be answered with an ICMP error at all: no ICMP error or redirect, no later fragment of IPv4 (RFC 4443 has no such rule, and
-/// §3.2 demands a Packet Too Big for each packet), nothing that was sent to many or whose source is no single host's (RFC 1812
+/// What may be answered with an ICMP error: no ICMP error or redirect, no later fragment of IPv4 (RFC 4443 has no such rule, and
+/// §3.2 demands a Packet Too Big for each packet), nothing that was sent to many or whose source is not unicast (RFC 1812
 /// §4.3.2.7, RFC 4443 §2.4 e).
 fn may_be_answered(packet: &Packet) -> bool {
-    /// RFC 4861 §4.5: Redirect.
-    const REDIRECT6: u8 = 137;
     let v6 = matches!(packet.addresses, Addresses::V6 { .. });
     if !v6 && !packet.fragment.is_none_or(Fragment::is_first) {
         return false;
     }
     let is_error = match packet.transport {
         Transport::IcmpError { .. } => true,
-        Transport::IcmpQuery { kind, .. } => v6 && kind == REDIRECT6,
+        Transport::IcmpQuery { kind, .. } => v6 && kind == icmpv6::REDIRECT,
         Transport::Ports { .. } | Transport::Opaque => false,
     };
     let single_hosts = match packet.addresses {
-        Addresses::V4 { source, destination } => [source, destination].into_iter().all(is_host4),
-        Addresses::V6 { source, destination } => [source, destination].into_iter().all(is_host6),
+        Addresses::V4 { source, destination } => ![source, destination].into_iter().any(is_martian4),
+        Addresses::V6 { source, destination } => ![source, destination].into_iter().any(is_martian6),
     };
     !is_error && single_hosts
-}
-
-/// RFC 1812 §5.3.7: not network 0, loopback, multicast, class E, broadcast.
-const fn is_host4(address: Ipv4Addr) -> bool {
-    let [first, ..] = address.octets();
-    first != 0 && first != 127 && first < 224
-}
-
-/// RFC 4291 §2.5, §2.7: not unspecified, loopback, multicast, nor link-local, which is not reached from here.
-const fn is_host6(address: Ipv6Addr) -> bool {
-    !address.is_unspecified()
-        && !address.is_loopback()
-        && !address.is_multicast()
-        && !address.is_unicast_link_local()
 }
 
 /// The ICMP header in front of the quote, the checksum still 0.
@@ -254,7 +250,7 @@ fn head_of(reason: DropReason, packet: &Packet, detail: IcmpDetail) -> Option<Ic
     Some(IcmpHeader::new(kind, code, rest))
 }
 
-/// The start of the dropped packet, as it would have been on the wire; of a super-frame, that of the first segment.
+/// The start of the dropped packet, as it would have been on the wire; of a GSO packet, that of the first segment.
 struct Quote(ArrayVec<u8, LONGEST6>);
 
 impl Quote {
@@ -333,7 +329,7 @@ fn emit(parts: &[&[u8]], transport: usize, out: &mut Outbox) -> Result<(), DropR
     Ok(())
 }
 
-/// A rate, with a second's worth as burst: nanoseconds for one error; 0 is none at all.
+/// A rate, with a second's worth as burst: nanoseconds for one error; 0: no errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rate {
     interval: u64,

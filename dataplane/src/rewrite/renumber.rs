@@ -1,19 +1,21 @@
-//! An IPv6 packet gets other addresses and stays what it is (RFC 6296). Extension headers are carried as they are.
+//! An IPv6 packet gets other addresses (RFC 6296). Extension headers are carried as they are.
 
+use super::job::{Job, segment_payload};
+use super::rewriter::HeaderWriter;
 use super::transport::{self, Change};
-use super::{Bench, Executed, Job, segment_payload};
+use super::work::Executed;
 use crate::drop_reason::DropReason;
 use crate::parse::{Addresses, ICMP_HEADER, Transport};
 use crate::verdict::Quoted;
 use core::net::Ipv6Addr;
 use sixway_wire::checksum::{self, Sum};
 
-/// Where the Hop Limit stands (RFC 8200 §3).
+/// Where the Hop Limit is (RFC 8200 §3).
 const HOP_LIMIT: usize = 7;
 /// Where the two addresses stand.
 const ADDRESSES: core::ops::Range<usize> = 8..40;
 
-impl Bench {
+impl HeaderWriter {
     /// Writes new addresses; those of the packet that an ICMP error quotes too, if the decision has them. `neutral`: no sum changes, so no
     /// checksum does, be it complete or not.
     #[inline(always)]
@@ -84,12 +86,13 @@ mod tests {
     use crate::effects::Effects;
     use crate::frame::{Checksum, Frame, Offload};
     use crate::limits::Limits;
+    use crate::outbox::Outbox;
     use crate::parse::parse;
     use crate::rewrite::{Pass, Rewriter, Work};
     use crate::samples::{icmp, is_sound, seal, tcp, udp, v6};
     use crate::translate::Policy;
     use crate::tunnel::identification::Identifications;
-    use crate::verdict::{Decision, Edit, Next, Outbox, PolicyId, WorkerId};
+    use crate::verdict::{Decision, Edit, Next, PolicyId, WorkerId};
     use sixway_wire::Endpoint6;
     use sixway_wire::protocol::{ICMPV6, TCP, UDP};
 

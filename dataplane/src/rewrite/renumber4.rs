@@ -1,9 +1,12 @@
-//! An IPv4 packet gets other addresses and ports and stays what it is, as a NAT does it (RFC 3022, RFC 5508 §4). IPv4 options are carried as
+//! An IPv4 packet gets other addresses and ports, as by a NAT (RFC 3022, RFC 5508 §4). IPv4 options are carried as
 //! they are.
 
+use super::job::{Job, segment_payload};
+use super::mss;
+use super::rewriter::HeaderWriter;
 use super::segments::Family;
 use super::transport::{self, Change};
-use super::{Bench, Executed, Job, mss, segment_payload};
+use super::work::Executed;
 use crate::drop_reason::DropReason;
 use crate::frame::Checksum;
 use crate::parse::{Addresses, ICMP_HEADER, SYN, Transport};
@@ -19,7 +22,7 @@ const ADDRESSES: core::ops::Range<usize> = 12..20;
 /// Octets of an IPv4 and a TCP header without options.
 const HEADERS: u16 = 40;
 
-impl Bench {
+impl HeaderWriter {
     /// Writes new addresses, and new ports or a new identifier; `None`: they stay. Of an ICMP error the packet that it quotes is rewritten too, as
     /// the decision says. A packet without DF that is too large for the next link is cut.
     #[inline(always)]

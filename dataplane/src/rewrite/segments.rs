@@ -1,17 +1,19 @@
-//! Packets and super-frames whose result is too large for the next link but may be cut: super-frames into segments, and each of
-//! them into fragments where it is too large itself (RFC 7915 §4.1, §5.1). It is seldom, and off the path of all others.
+//! Packets and GSO packets whose result is too large for the next link but may be cut: GSO packets into segments, and each of
+//! them into fragments where it is too large itself (RFC 7915 §4.1, §5.1). This is rare, and off the path of all other packets.
 
-use super::{Bench, Executed, transport};
+use super::rewriter::HeaderWriter;
+use super::transport;
+use super::work::Executed;
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
-use crate::fragment::{SuperFrame, fragment4, fragment6};
+use crate::fragment::{GsoPacket, fragment4, fragment6};
 use crate::frame::{Checksum, Frame, MAX_PACKET, Offload, Segments};
+use crate::outbox::Outbox;
 use crate::parse::{Packet, parse};
-use crate::verdict::Outbox;
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
-/// How a packet that is no super-frame is cut at last.
+/// How a packet that is not a GSO packet is fragmented.
 #[derive(Clone, Copy)]
 pub(super) enum Family {
     /// IPv4, by the identification in its header.
@@ -20,10 +22,10 @@ pub(super) enum Family {
     V6 { identification: u32 },
 }
 
-impl Bench {
-    /// Cuts the finished packet or super-frame in `frame` into pieces of at most `mtu` octets, at the end of `out`.
+impl HeaderWriter {
+    /// Cuts the finished packet or GSO packet in `frame` into pieces of at most `mtu` octets, at the end of `out`.
     ///
-    /// Fails, leaving `out` as it was, with [`DropReason::OutboxFull`], and as [`SuperFrame::read`] and [`fragment6`] do.
+    /// Fails, leaving `out` as it was, with [`DropReason::OutboxFull`], and as [`GsoPacket::read`] and [`fragment6`] do.
     #[cold]
     pub(super) fn cut(
         &mut self,
@@ -53,22 +55,22 @@ impl Bench {
         mtu: u16,
         out: &mut Outbox,
     ) -> Result<Made, DropReason> {
-        let super_frame = SuperFrame::read(frame.bytes(), segments)?;
-        let count = super_frame.count();
+        let gso = GsoPacket::read(frame.bytes(), segments)?;
+        let count = gso.count();
         if count > out.room() {
             return Err(DropReason::OutboxFull);
         }
         let mut fragments = 0;
         for number in 0..count {
-            let length = super_frame.length(number);
+            let length = gso.length(number);
             if length <= usize::from(mtu) {
                 let piece = out.push(length)?;
-                super_frame.write(number, piece.bytes_mut())?;
-                piece.offload.transport = super_frame.transport_at() as u16;
+                gso.write(number, piece.bytes_mut())?;
+                piece.offload.transport = gso.transport_at() as u16;
                 continue;
             }
             let segment = self.segment.get_or_insert_with(|| Frame::with_capacity(MAX_PACKET));
-            let length = super_frame.write(number, segment.space())?;
+            let length = gso.write(number, segment.space())?;
             segment.received(length, Offload::default());
             fragments += fragment(segment, family.counted_up(number), mtu, out)?;
         }
@@ -84,7 +86,7 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// Counts the pieces, which `frame` became and which stand in the outbox behind the first `before` frames.
+    /// Counts the pieces that `frame` became: those in the outbox after the first `before` frames.
     pub(super) fn into_pieces(
         self,
         frame: &mut Frame,
@@ -133,8 +135,8 @@ pub(super) fn finish(frame: &mut Frame) {
     }
 }
 
-/// The packet as it would have been on the wire: of a super-frame its first segment, with its checksum finished. A
-/// super-frame that is none is given back as it is.
+/// The packet as it would have been on the wire: of a GSO packet its first segment, with its checksum finished. A
+/// GSO packet with an invalid description is returned as it is.
 pub(super) fn on_the_wire<'a>(frame: &'a Frame, packet: &Packet) -> Cow<'a, [u8]> {
     let octets = frame.bytes();
     let octets = &octets[..octets.len().min(packet.length as usize)];
@@ -142,9 +144,9 @@ pub(super) fn on_the_wire<'a>(frame: &'a Frame, packet: &Packet) -> Cow<'a, [u8]
     match frame.offload {
         Offload { segments: Some(segments), .. } => {
             let mut segment = Vec::new();
-            let written = SuperFrame::of(octets, packet, segments).and_then(|super_frame| {
-                segment.resize(super_frame.length(0), 0);
-                super_frame.write(0, &mut segment)
+            let written = GsoPacket::of(octets, packet, segments).and_then(|gso| {
+                segment.resize(gso.length(0), 0);
+                gso.write(0, &mut segment)
             });
             if written.is_ok() { segment.into() } else { octets.into() }
         }

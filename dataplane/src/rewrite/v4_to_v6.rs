@@ -1,8 +1,11 @@
 //! An IPv4 packet becomes an IPv6 packet (RFC 7915 §4).
 
+use super::job::{Job, mss_limit, segment_payload};
+use super::mss;
+use super::rewriter::HeaderWriter;
 use super::segments::Family;
 use super::transport::{self, Change};
-use super::{Bench, Executed, Job, mss, mss_limit, segment_payload};
+use super::work::Executed;
 use crate::drop_reason::DropReason;
 use crate::frame::Checksum;
 use crate::parse::{Addresses, FRAGMENT_HEADER, IPV6_HEADER, SYN, Transport};
@@ -12,7 +15,7 @@ use core::net::Ipv6Addr;
 use sixway_wire::checksum::Sum;
 use sixway_wire::protocol::{FRAGMENT, ICMPV4, UDP};
 
-impl Bench {
+impl HeaderWriter {
     #[inline(always)]
     pub(super) fn translate_4_to_6(
         &mut self,

@@ -1,21 +1,25 @@
 //! An IPv6 packet becomes an IPv4 packet (RFC 7915 §5).
 
+use super::job::{Job, mss_limit, segment_payload};
+use super::mss;
+use super::rewriter::HeaderWriter;
 use super::segments::Family;
 use super::transport::{self, Change};
-use super::{Bench, Executed, IPV6_MIN_MTU, Job, mss, mss_limit, segment_payload};
+use super::work::Executed;
 use crate::drop_reason::DropReason;
 use crate::frame::{Checksum, Frame};
 use crate::parse::{Addresses, IPV4_HEADER, Packet, SYN, Transport};
 use crate::translate::header::{Ipv4Header, protocol_of};
 use crate::translate::{HeaderByte, Policy, icmp};
 use core::net::Ipv4Addr;
+use sixway_wire::IPV6_MIN_MTU;
 use sixway_wire::checksum::Sum;
 use sixway_wire::protocol::ICMPV6;
 
 /// IPv4 packets up to this size are sent with DF clear (RFC 7915 §5.1): what an IPv6 packet of 1,280 octets becomes.
 const DONT_FRAGMENT_ABOVE: usize = 1_260;
 
-impl Bench {
+impl HeaderWriter {
     #[inline(always)]
     pub(super) fn translate_6_to_4(
         &mut self,
@@ -52,7 +56,7 @@ impl Bench {
         let too_big = last && segment > usize::from(limits.mtu4);
         // A packet that another worker put together and handed over keeps a Fragment header as the sign of it.
         let reassembled = reassembled || (too_big && ports.is_some() && packet.fragment_header != 0);
-        // An IPv6 sender can be told to send no more than 1,280 octets, so only smaller packets are cut (RFC 7915 §1.4).
+        // An IPv6 sender need not send less than 1,280 octets, so only smaller packets are fragmented (RFC 7915 §1.4).
         if too_big && !reassembled && segment + transport_at - IPV4_HEADER > IPV6_MIN_MTU {
             return Err(DropReason::PacketTooBig);
         }

@@ -29,7 +29,7 @@ impl Arrived {
         }
     }
 
-    /// Refuses inner addresses that nobody may send through a tunnel, beside the martians that no packet may bear: ::/96 and
+    /// Refuses inner addresses that may not pass a tunnel, in addition to martians: ::/96 and
     /// ::ffff:0:0/96, in which an IPv4 address stands without a prefix (RFC 4213 §3.6, RFC 3964 §5.3.2).
     #[inline(always)]
     pub const fn sane(self) -> Result<Self, DropReason> {

@@ -11,7 +11,6 @@
 
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
-use crate::tunnel::Ecn;
 
 /// The bits of the field in TOS or Traffic Class (RFC 3168 §5).
 pub const ECN: u8 = 0b11;
@@ -23,6 +22,16 @@ pub const ECT_1: u8 = 0b01;
 pub const ECT_0: u8 = 0b10;
 /// Congestion experienced.
 pub const CE: u8 = 0b11;
+
+/// How the tunnel's ingress treats the ECN field (RFC 6040 §4.1, §4.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// The outer field is the inner one: the egress is known to follow RFC 6040.
+    Normal,
+    /// The outer field is Not-ECT: the egress may know nothing of ECN.
+    #[default]
+    Compatibility,
+}
 
 impl Ecn {
     /// The outer field for an inner one; of both only the two bits (RFC 6040 §4.1, Figure 3).

@@ -16,7 +16,7 @@ pub struct Borne {
     pub at: usize,
 }
 
-/// The limit of an IPv6 packet, if it has one: its headers are examined from left to right, up to the first that is no extension header.
+/// The limit of an IPv6 packet, if it has one: its headers are examined from left to right, up to the first that is not an extension header.
 pub fn borne(octets: &[u8]) -> Option<Borne> {
     let (mut next, mut at) = (*octets.get(6)?, IPV6_HEADER);
     for _ in 0..MOST_HEADERS {

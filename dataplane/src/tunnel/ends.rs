@@ -9,7 +9,7 @@ use core::net::IpAddr;
 pub struct TunnelEnds {
     /// This end.
     pub local: IpAddr,
-    /// The other end, if it is known.
+    /// The remote end, if it is known.
     pub remote: Option<IpAddr>,
     /// Whether it carries IPv4 packets.
     pub takes_v4: bool,

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn those_of_a_super_frame_are_consecutive_and_the_workers_own() {
+    fn those_of_a_gso_packet_are_consecutive_and_the_workers_own() {
         let mut own = Identifications::new(WorkerId(1), 4, 77);
         for count in [44, 1, 1_000, 3, 16_000, 16_000, 64] {
             let first = u32::from(own.reserve(TO, count));
@@ -123,7 +123,7 @@ mod tests {
             own.next6.fill(span - 2);
             let end = u32::MAX - 2;
             assert_eq!(own.reserve6(to(1), 1), end, "{workers}");
-            assert_eq!(own.reserve6(to(1), 44), end - (span - 2), "{workers}: all of a super-frame's fit");
+            assert_eq!(own.reserve6(to(1), 44), end - (span - 2), "{workers}: all of a GSO packet's fit");
             assert_eq!(own.reserve6(to(1), 1), end - (span - 2) + 44, "{workers}");
             assert_eq!(own.reserve6(to(2), 2), end, "{workers}: another destination's");
         }

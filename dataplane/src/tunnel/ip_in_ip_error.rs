@@ -1,17 +1,16 @@
-//! ICMP errors about the packets of tunnels of IP in IP (RFC 2473 §8, RFC 2003 §4), beside those about IPv6 in IPv4.
+//! ICMP errors about the packets of tunnels of IP in IP (RFC 2473 §8, RFC 2003 §4), except IPv6 in IPv4.
 
 use super::ends::Pair;
-use super::relayed_error::{Inner, Relayed, Says};
-use crate::classify::source_check::is_martian4;
+use super::relayed_error::{Inner, LEAST_TRANSPORT, Relayed, Says};
 use crate::drop_reason::DropReason;
 use crate::parse::quoted::QuotedPacket;
 use crate::parse::{Addresses, ICMP_HEADER, IPV6_HEADER};
+use crate::source_check::is_martian4;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::checksum::{Sum, pseudo6};
+use sixway_wire::icmpv4;
 use sixway_wire::protocol::{ICMPV4, ICMPV6, IPV4, IPV6};
 
-/// What must be quoted of an IPv4 packet behind its header (RFC 792).
-const LEAST_TRANSPORT: usize = 8;
 /// Where the limit is in a tunnel packet (RFC 2473 §5.1).
 const LIMIT_AT: usize = IPV6_HEADER + 4;
 
@@ -57,7 +56,7 @@ impl<'a> IpInIpError<'a> {
         if pseudo.bytes(message).fold() != 0xffff {
             return Err(DropReason::BadIcmpChecksum);
         }
-        // RFC 4884 §4: behind the quote, whose length is told in words of the family, extensions may follow.
+        // RFC 4884 §4: extensions may follow the quote, whose length is given in words of the family.
         let (told, outer) = match addresses {
             Addresses::V4 { .. } => (usize::from(head[5]) * 4, QuotedPacket::v4(body)?),
             Addresses::V6 { .. } => (usize::from(head[4]) * 8, QuotedPacket::v6_any(body)?),
@@ -99,12 +98,12 @@ impl<'a> IpInIpError<'a> {
     /// [`Inner::relayed`] does.
     pub fn relayed(&self, mtu: u16) -> Result<RelayedEither, DropReason> {
         if !self.is_v4 {
-            let inner = Inner::read(self.quote).ok_or(DropReason::ErrorForTunnelAlone)?;
+            let inner = Inner::read(self.quote).ok_or(DropReason::ErrorNotRelayable)?;
             return Ok(RelayedEither::V6(inner.relayed(self.says, mtu)?, inner.source));
         }
-        let packet = QuotedPacket::v4(self.quote).map_err(|_| DropReason::ErrorForTunnelAlone)?;
+        let packet = QuotedPacket::v4(self.quote).map_err(|_| DropReason::ErrorNotRelayable)?;
         let Addresses::V4 { source, destination } = packet.addresses else {
-            return Err(DropReason::ErrorForTunnelAlone);
+            return Err(DropReason::ErrorNotRelayable);
         };
         let may_not_be_cut = self.quote.get(6).is_some_and(|flags| flags & 0x40 != 0);
         let relayed = match self.says {
@@ -112,17 +111,15 @@ impl<'a> IpInIpError<'a> {
                 Relayed { kind: 3, code: 4, rest: mtu.into() }
             }
             Says::Unreachable => Relayed { kind: 3, code: 1, rest: 0 },
-            Says::TooBig(_) | Says::Else => return Err(DropReason::ErrorForTunnelAlone),
+            Says::TooBig(_) | Says::Else => return Err(DropReason::ErrorNotRelayable),
         };
         // RFC 1812 §4.3.2.7.
         let transport = packet.transport(self.quote);
         let too_little = transport.len() < LEAST_TRANSPORT.min(packet.upper_length() as usize);
         if is_martian4(source) || is_martian4(destination) || !packet.has_transport_header() || too_little {
-            return Err(DropReason::ErrorForTunnelAlone);
+            return Err(DropReason::ErrorNotRelayable);
         }
-        if packet.protocol == ICMPV4
-            && transport.first().is_none_or(|kind| matches!(kind, 3 | 4 | 5 | 11 | 12))
-        {
+        if packet.protocol == ICMPV4 && transport.first().is_none_or(|kind| icmpv4::is_error(*kind)) {
             return Err(DropReason::QuoteIsIcmpError);
         }
         Ok(RelayedEither::V4(relayed, source))
@@ -139,7 +136,7 @@ fn says(head: &[u8; ICMP_HEADER], addresses: Addresses, headers: usize) -> Says 
         (Addresses::V4 { .. }, _, _) => Says::Else,
         (Addresses::V6 { .. }, 2, _) => Says::TooBig(rest.min(0xffff) as u16),
         (Addresses::V6 { .. }, 1, _) | (Addresses::V6 { .. }, 3, 0) => Says::Unreachable,
-        // The encapsulation limit that this tunnel's header bears.
+        // The encapsulation limit in this tunnel's header.
         (Addresses::V6 { .. }, 4, 0) if headers > IPV6_HEADER && rest as usize == LIMIT_AT => {
             Says::Unreachable
         }

@@ -12,4 +12,5 @@ pub mod path_mtu;
 mod policy;
 pub mod relayed_error;
 
-pub use policy::{ENCAPSULATION_LIMIT, Ecn, OuterFragments, TunnelMtu, TunnelPolicy};
+pub use ecn::Ecn;
+pub use policy::{ENCAPSULATION_LIMIT, OuterFragments, TunnelMtu, TunnelPolicy};

@@ -17,7 +17,7 @@ pub enum Discovery {
 }
 
 impl Discovery {
-    /// What a packet is; `None` if it is no neighbour discovery, or was forwarded by a router.
+    /// What a packet is; `None` if it is not neighbour discovery, or was forwarded by a router.
     pub const fn of(packet: &Packet) -> Option<Self> {
         if packet.protocol != ICMPV6 || packet.hops != ON_LINK_HOP_LIMIT {
             return None;

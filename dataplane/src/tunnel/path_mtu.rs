@@ -7,11 +7,11 @@
 
 use crate::instant::Instant;
 use crate::parse::IPV4_HEADER;
-use crate::rewrite::IPV6_MIN_MTU;
 use core::hash::{BuildHasher, Hash};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 use foldhash::fast::FixedState;
+use sixway_wire::IPV6_MIN_MTU;
 
 /// RFC 1191 §6.3: how long an estimate stands before a larger packet is tried, 10 min.
 pub const LIFETIME: Duration = Duration::from_secs(600);
@@ -78,7 +78,7 @@ struct Estimate<A> {
 pub enum Learnt {
     /// The path carries this much from now on; less than was thought, or the same for ten more minutes.
     Mtu(u16),
-    /// Nothing: it asks for less than 68 octets, or for more than was thought (RFC 1191 §3: no error ever raises an estimate).
+    /// Nothing: the MTU is below the minimum, or above the current estimate (RFC 1191 §3: no error ever raises an estimate).
     Refused,
 }
 

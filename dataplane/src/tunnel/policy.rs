@@ -1,17 +1,8 @@
 //! The choices that the tunnels' RFCs leave to the operator, one set for each configured tunnel.
 
-use crate::rewrite::IPV6_MIN_MTU;
+use super::ecn::{ECN, Ecn};
 use crate::translate::HeaderByte;
-
-/// How the tunnel's ingress treats the ECN field (RFC 6040 §4.1, §4.3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ecn {
-    /// The outer field is the inner one: the egress is known to follow RFC 6040.
-    Normal,
-    /// The outer field is Not-ECT: the egress may know nothing of ECN.
-    #[default]
-    Compatibility,
-}
+use sixway_wire::IPV6_MIN_MTU;
 
 /// The largest packet that the tunnel carries whole (RFC 4213 §3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,10 +16,10 @@ pub enum TunnelMtu {
 /// What becomes of an outer packet that is larger than the next link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OuterFragments {
-    /// It is cut.
+    /// It is fragmented.
     #[default]
     Allowed,
-    /// It is refused; the sender is told what would fit.
+    /// It is refused; the sender gets an ICMP error with the MTU.
     Never,
 }
 
@@ -55,6 +46,12 @@ pub struct TunnelPolicy {
 pub const ENCAPSULATION_LIMIT: u8 = 4;
 
 impl TunnelPolicy {
+    /// The Traffic Class or TOS of the outer header for an inner one: the DSCP by this policy, the ECN field by RFC 6040.
+    #[inline(always)]
+    pub const fn outer_traffic_class(&self, inner: u8) -> u8 {
+        self.traffic_class.of(inner) & !ECN | self.ecn.outer(inner)
+    }
+
     /// Whether what ICMP errors tell of a path concerns the tunnel: not where its packets may be fragmented wherever they have to be.
     pub const fn learns(&self) -> bool {
         match (self.mtu, self.outer_fragments) {

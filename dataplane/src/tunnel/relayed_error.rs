@@ -10,23 +10,22 @@
 use crate::drop_reason::DropReason;
 use crate::parse::quoted::QuotedPacket;
 use crate::parse::{Addresses, IPV6_HEADER};
-use crate::rewrite::IPV6_MIN_MTU;
+use crate::source_check::is_martian6;
 use core::net::{Ipv4Addr, Ipv6Addr};
+use sixway_wire::IPV6_MIN_MTU;
 use sixway_wire::checksum::Sum;
 use sixway_wire::protocol::{ICMPV6, IPV6};
-use sixway_wire::{IcmpHeader, Ipv6Header};
+use sixway_wire::{IcmpHeader, Ipv6Header, icmpv6};
 
 /// What must be quoted of the inner packet behind its headers, so that its sender knows which of his packets it was (RFC 792).
-const LEAST_TRANSPORT: usize = 8;
-/// RFC 4861 §4.5: Redirect; no error is sent about it (RFC 4443 §2.4 e).
-const REDIRECT: u8 = 137;
+pub(super) const LEAST_TRANSPORT: usize = 8;
 
 /// What an error from inside a tunnel says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Says {
     /// The packet is too big for a link (RFC 792 3/4); the link's MTU, or 0 from an old router (RFC 1191 §4).
     TooBig(u16),
-    /// The other end is not to be reached: destination unreachable, or the TTL ran out on the way.
+    /// The remote end is unreachable: destination unreachable, or the TTL expired on the way.
     Unreachable,
     /// Something that concerns the tunnel alone.
     Else,
@@ -81,7 +80,7 @@ impl<'a> TunnelError<'a> {
             return Err(DropReason::BadIcmpChecksum);
         }
         let [_, words, high, low] = head.rest.to_be_bytes();
-        // RFC 4884 §4: behind the quote, whose length in words is told, extensions may follow.
+        // RFC 4884 §4: extensions may follow the quote, whose length is given in words.
         let told = usize::from(words) * 4;
         let quote = if told >= 128 { body.get(..told).unwrap_or(body) } else { body };
         let outer = QuotedPacket::v4(quote)?;
@@ -121,8 +120,8 @@ impl<'a> Inner<'a> {
 
     /// The error that the packet's source gets, if it may be told; `mtu` is what the tunnel carries, in octets.
     ///
-    /// Fails with [`DropReason::QuoteIsIcmpError`] about an ICMPv6 error or redirect, and with [`DropReason::ErrorForTunnelAlone`] when
-    /// too little is quoted, when the source or destination is no single host's (RFC 4443 §2.4 e), or when nothing that the source
+    /// Fails with [`DropReason::QuoteIsIcmpError`] about an ICMPv6 error or redirect, and with [`DropReason::ErrorNotRelayable`] when
+    /// too little is quoted, when the source or destination is not a unicast address (RFC 4443 §2.4 e), or when nothing that the source
     /// could do would help: it cannot send less than 1,280 octets.
     pub fn relayed(&self, says: Says, mtu: u16) -> Result<Relayed, DropReason> {
         let relayed = match says {
@@ -130,17 +129,17 @@ impl<'a> Inner<'a> {
                 Relayed { kind: 2, code: 0, rest: u32::from(mtu).max(IPV6_MIN_MTU as u32) }
             }
             Says::Unreachable => Relayed { kind: 1, code: 3, rest: 0 },
-            Says::TooBig(_) | Says::Else => return Err(DropReason::ErrorForTunnelAlone),
+            Says::TooBig(_) | Says::Else => return Err(DropReason::ErrorNotRelayable),
         };
-        if !is_single_host(self.source) || self.destination.is_multicast() {
-            return Err(DropReason::ErrorForTunnelAlone);
+        if is_martian6(self.source) || self.destination.is_multicast() {
+            return Err(DropReason::ErrorNotRelayable);
         }
-        let packet = QuotedPacket::v6_any(self.quote).map_err(|_| DropReason::ErrorForTunnelAlone)?;
+        let packet = QuotedPacket::v6_any(self.quote).map_err(|_| DropReason::ErrorNotRelayable)?;
         let transport = packet.transport(self.quote);
         if transport.len() < LEAST_TRANSPORT.min(packet.upper_length() as usize) {
-            return Err(DropReason::ErrorForTunnelAlone);
+            return Err(DropReason::ErrorNotRelayable);
         }
-        let is_error = |kind: &u8| *kind < 128 || *kind == REDIRECT;
+        let is_error = |kind: &u8| icmpv6::is_error(*kind) || *kind == icmpv6::REDIRECT;
         if packet.protocol == ICMPV6
             && packet.has_transport_header()
             && transport.first().is_none_or(is_error)
@@ -149,14 +148,6 @@ impl<'a> Inner<'a> {
         }
         Ok(relayed)
     }
-}
-
-/// RFC 4443 §2.4 e: an address that an error may be sent to.
-const fn is_single_host(address: Ipv6Addr) -> bool {
-    !address.is_unspecified()
-        && !address.is_loopback()
-        && !address.is_multicast()
-        && !address.is_unicast_link_local()
 }
 
 #[cfg(test)]
@@ -188,7 +179,7 @@ mod tests {
 
     fn relayed(message: &[u8], mtu: u16) -> Result<Relayed, DropReason> {
         let error = TunnelError::read(message)?;
-        error.inner.ok_or(DropReason::ErrorForTunnelAlone)?.relayed(error.says, mtu)
+        error.inner.ok_or(DropReason::ErrorNotRelayable)?.relayed(error.says, mtu)
     }
 
     #[test]
@@ -222,7 +213,7 @@ mod tests {
     #[test]
     fn every_type_becomes_what_rfc_2473_section_8_says() {
         let unreachable = Ok(Relayed { kind: 1, code: 3, rest: 0 });
-        let alone = Err(DropReason::ErrorForTunnelAlone);
+        let alone = Err(DropReason::ErrorNotRelayable);
         for code in (0..=15).filter(|code| *code != 4) {
             assert_eq!(relayed(&about(3, code, 0, &inner(), 548), 1_280), unreachable, "3/{code}");
         }
@@ -243,7 +234,7 @@ mod tests {
         let message = about(3, 4, 576, &inner(), 548);
         assert_eq!(relayed(&message, 1_280), Ok(Relayed { kind: 2, code: 0, rest: 1_280 }));
         let small = v6("2001:db8:1::1", "2001:db8:7::1", protocol::UDP, &udp(1, 2, 1_232));
-        assert_eq!(relayed(&about(3, 4, 576, &small, 548), 1_280), Err(DropReason::ErrorForTunnelAlone));
+        assert_eq!(relayed(&about(3, 4, 576, &small, 548), 1_280), Err(DropReason::ErrorNotRelayable));
     }
 
     #[test]
@@ -261,14 +252,14 @@ mod tests {
         for (source, destination) in
             [("::", there), ("::1", there), ("ff02::1", there), ("fe80::1", there), (here, "ff0e::1")]
         {
-            assert_eq!(carried(source, destination, &echo), Err(DropReason::ErrorForTunnelAlone), "{source}");
+            assert_eq!(carried(source, destination, &echo), Err(DropReason::ErrorNotRelayable), "{source}");
         }
     }
 
     #[test]
     fn who_cannot_tell_which_packet_it_was_is_not_told() {
         let inner = inner();
-        assert_eq!(relayed(&about(3, 1, 0, &inner, 67), 1_280), Err(DropReason::ErrorForTunnelAlone));
+        assert_eq!(relayed(&about(3, 1, 0, &inner, 67), 1_280), Err(DropReason::ErrorNotRelayable));
         assert!(relayed(&about(3, 1, 0, &inner, 68), 1_280).is_ok());
         // Extension headers that the quote does not show to their end may hide an ICMPv6 error.
         let hidden = v6(
@@ -277,7 +268,7 @@ mod tests {
             60,
             &[&[58, 1][..], &[1; 14], &icmp(1, 0, [0; 4], b"")].concat(),
         );
-        assert_eq!(relayed(&about(3, 1, 0, &hidden, 68), 1_280), Err(DropReason::ErrorForTunnelAlone));
+        assert_eq!(relayed(&about(3, 1, 0, &hidden, 68), 1_280), Err(DropReason::ErrorNotRelayable));
         assert_eq!(relayed(&about(3, 1, 0, &hidden, 200), 1_280), Err(DropReason::QuoteIsIcmpError));
     }
 

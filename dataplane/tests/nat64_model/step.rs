@@ -1,6 +1,6 @@
 //! What happens in a run, drawn at random: few hosts, ports and remotes, so that they meet often.
 
-use crate::model::{POOL, SECOND};
+use crate::nat64_model::model::{POOL, SECOND};
 use proptest::prelude::*;
 use sixway_dataplane::nat::NatProtocol;
 use sixway_dataplane::parse::{ACK, FIN, RST, SYN};

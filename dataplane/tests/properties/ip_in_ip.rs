@@ -2,8 +2,8 @@
 
 use super::judge::is_right;
 use super::packets::{Load, Shape, build, described, plain_load};
-use super::support::super_frame::on_the_wire;
 use super::tunnels::{hold, policies, sent};
+use crate::support::super_frame::on_the_wire;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -12,6 +12,7 @@ use sixway_dataplane::mechanism::ip_in_ip::IpInIpConfig;
 use sixway_dataplane::parse::parse;
 use sixway_dataplane::tunnel::TunnelPolicy;
 use sixway_dataplane::{DropReason, Frame, Instant, Limits, Offload, Outbox, Verdict};
+use sixway_trial::budget;
 
 /// Both ends of a tunnel over IPv4, and of one over IPv6.
 const ENDS: [[&str; 2]; 2] = [["192.0.2.9", "198.51.100.7"], ["2001:db8:ff::9", "2001:db8:ff::7"]];
@@ -71,7 +72,7 @@ fn outbound(is_v4: bool) -> impl Strategy<Value = (Vec<u8>, Offload)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(budget(256)) })]
 
     #[test]
     fn what_goes_into_a_tunnel_comes_out_as_it_was_and_fits_the_link_between(

@@ -1,7 +1,7 @@
 //! Slow and obvious judgement of what leaves.
 
 use super::LIMITS;
-use super::support::hex;
+use crate::support::hex;
 use sixway_dataplane::parse::{Addresses, Packet, parse};
 use sixway_dataplane::{Checksum, Frame, Offload, SegmentKind};
 

@@ -1,7 +1,7 @@
 //! Packets of every kind, from strategies that shrink.
 
 use super::judge::{folded, is_right, pseudo_header};
-use super::support::{Build, hex, icmp4, icmp6, v4, v6};
+use crate::support::{Build, hex, icmp4, icmp6, v4, v6};
 use proptest::collection::vec;
 use proptest::option::weighted;
 use proptest::prelude::*;

@@ -2,8 +2,8 @@
 
 use super::judge::{folded, is_right, sum};
 use super::packets::{Load, Shape, build, described, plain_load};
-use super::support::super_frame::on_the_wire;
-use super::support::{configured, hex, in_ipv4};
+use crate::support::super_frame::on_the_wire;
+use crate::support::{configured, hex, in_ipv4};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -12,6 +12,7 @@ use sixway_dataplane::parse::{Addresses, parse};
 use sixway_dataplane::translate::HeaderByte;
 use sixway_dataplane::tunnel::{Ecn, OuterFragments, TunnelMtu, TunnelPolicy};
 use sixway_dataplane::{DropReason, Frame, Instant, Limits, Offload, Outbox, Verdict};
+use sixway_trial::budget;
 
 const HERE: &str = "192.0.2.9";
 const THERE: &str = "198.51.100.7";
@@ -117,7 +118,7 @@ fn flow(packet: &[u8]) -> (u8, Vec<u8>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(budget(256)) })]
 
     #[test]
     fn what_goes_into_a_tunnel_comes_out_as_it_was_and_fits_the_link_between(
@@ -188,7 +189,7 @@ proptest! {
                 let quoted = in_ipv4(THERE, HERE, &outer[20..]).octets();
                 let quote = &quoted[..quoted.len().min(usize::from(what[2]) * 4)];
                 let rest = [0, 0, what[0], what[1]];
-                outer = super::support::v4("203.0.113.1", THERE).icmp(super::support::icmp4(3, what[1] % 16, rest, quote)).octets();
+                outer = crate::support::v4("203.0.113.1", THERE).icmp(crate::support::icmp4(3, what[1] % 16, rest, quote)).octets();
             }
             frames.push(hold(&outer, if is_error { Offload::default() } else { offload }));
         }

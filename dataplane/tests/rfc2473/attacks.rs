@@ -2,6 +2,7 @@
 
 use super::errors::error6;
 use super::*;
+use crate::support;
 
 #[test]
 fn nothing_runs_in_a_circle() {
@@ -132,7 +133,7 @@ fn a_tunnel_packet_of_this_host_goes_into_no_second_tunnel_over_ipv4() {
 fn a_packet_too_big_without_an_mtu_teaches_nothing() {
     let mut gateway = with(over6());
     gateway.receives(error6(2, 0, 0, &in_ipv6(41, LOCAL6, REMOTE6, big6(1_452))));
-    gateway.counted([("tunnels.path_mtus.refused", 1), ("ErrorForTunnelAlone", 1)]);
+    gateway.counted([("tunnels.path_mtus.refused", 1), ("ErrorNotRelayable", 1)]);
     gateway.receives(big6(1_452));
     assert_eq!(gateway.sent().len(), 1_500);
 }
@@ -185,7 +186,7 @@ fn only_the_limit_itself_is_told_to_the_sender() {
     let outer = in_ipv6(41, LOCAL6, REMOTE6, big6(1_400));
     for pointer in (40..48).filter(|pointer| *pointer != 44) {
         let mut gateway = with(over6());
-        gateway.refuses(error6(4, 0, pointer, &outer), DropReason::ErrorForTunnelAlone);
+        gateway.refuses(error6(4, 0, pointer, &outer), DropReason::ErrorNotRelayable);
     }
 }
 
@@ -217,8 +218,8 @@ fn a_hop_limit_or_an_encapsulation_limit_that_ran_out_is_told_to_an_ipv4_sender_
     let later = inner.clone().may_fragment().fragment(7, 512, false).part(512, 980);
     for (about, reason) in [
         (error, DropReason::QuoteIsIcmpError),
-        (v4("127.0.0.1", THERE4).udp(1, 2, b"data"), DropReason::ErrorForTunnelAlone),
-        (later, DropReason::ErrorForTunnelAlone),
+        (v4("127.0.0.1", THERE4).udp(1, 2, b"data"), DropReason::ErrorNotRelayable),
+        (later, DropReason::ErrorNotRelayable),
     ] {
         let mut gateway = with(over6());
         gateway.refuses(error6(1, 0, 0, &in_ipv6(4, LOCAL6, REMOTE6, about)), reason);
@@ -267,7 +268,7 @@ fn an_error_that_came_to_another_tunnels_end_teaches_nothing() {
     });
     let quote = in_ipv6(41, LOCAL6, REMOTE6, big6(1_400)).octets();
     let error = v6("2001:db8:ff::1", "2001:db8:ff::a").icmp(icmp6(2, 0, [0, 0, 5, 100], &quote[..1_232]));
-    gateway.refuses(error, DropReason::ErrorAboutNothingSent);
+    gateway.refuses(error, DropReason::ErrorNotForTunnel);
 }
 
 #[test]
@@ -299,8 +300,8 @@ fn an_ipv4_sender_is_told_of_a_narrow_path_only_if_its_packet_did_not_fit_and_is
     let mut gateway = with(over6());
     let outer = in_ipv6(4, LOCAL6, REMOTE6, big4(1_000));
     gateway.receives(error6(2, 0, 1_380, &outer));
-    assert_eq!(gateway.last, Verdict::Dropped(DropReason::ErrorForTunnelAlone));
-    for (quoted, reason) in [(47, Some(DropReason::ErrorForTunnelAlone)), (48, None)] {
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::ErrorNotRelayable));
+    for (quoted, reason) in [(47, Some(DropReason::ErrorNotRelayable)), (48, None)] {
         let mut gateway = with(over4());
         let outer = in_ipv4(LOCAL4, REMOTE4, big4(1_400)).octets();
         gateway.receives(v4("198.18.0.1", LOCAL4).icmp(icmp4(3, 1, [0; 4], &outer[..quoted])));

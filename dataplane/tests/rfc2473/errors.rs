@@ -1,6 +1,7 @@
 //! ICMP errors from inside of tunnels (RFC 2473 §8), and what is learnt from them.
 
 use super::*;
+use crate::support;
 
 /// An ICMPv6 error from a router inside, about a tunnel packet.
 pub fn error6(kind: u8, code: u8, rest: u32, outer: &Build) -> Build {
@@ -30,7 +31,7 @@ fn errors_from_inside_are_told_to_ipv6_senders_as_rfc_2473_section_8_2_says() {
     gateway.receives(error6(2, 0, 1_380, &outer));
     let sent = gateway.sent();
     assert_eq!((sent[40], u32::from_be_bytes([sent[44], sent[45], sent[46], sent[47]])), (2, 1_332));
-    gateway.counted([("tunnels.path_mtus.learnt", 1), ("tunnels.errors_relayed", 1), ("answered", 1)]);
+    gateway.counted([("tunnels.path_mtus.learned", 1), ("tunnels.errors_relayed", 1), ("answered", 1)]);
     // It is remembered.
     gateway.receives(big6(1_333));
     assert_eq!(gateway.sent()[40], 2);
@@ -39,7 +40,7 @@ fn errors_from_inside_are_told_to_ipv6_senders_as_rfc_2473_section_8_2_says() {
     // Concerns the tunnel alone.
     for (kind, code, rest) in [(3, 1, 0), (4, 0, 6), (4, 1, 44)] {
         gateway.counted_before();
-        gateway.refuses(error6(kind, code, rest, &outer), DropReason::ErrorForTunnelAlone);
+        gateway.refuses(error6(kind, code, rest, &outer), DropReason::ErrorNotRelayable);
     }
 }
 
@@ -76,7 +77,7 @@ fn errors_from_inside_are_told_to_ipv4_senders_as_rfc_2473_section_8_3_says() {
 #[test]
 fn errors_are_believed_only_about_what_was_sent() {
     let mut gateway = with(over6());
-    let nothing_sent = DropReason::ErrorAboutNothingSent;
+    let nothing_sent = DropReason::ErrorNotForTunnel;
     for outer in [
         in_ipv6(41, LOCAL6, "2001:db8:ff::8", big6(1_400)),
         in_ipv6(41, REMOTE6, LOCAL6, big6(1_400)),

@@ -5,7 +5,7 @@
 //!     far ── 192.0.2.0/24 …, 2001:db8:f::/64, default routes by the neighbour there
 //! ```
 
-use crate::namespace;
+use super::namespace;
 use aya::maps::{Array, HashMap, LpmTrie, Map, lpm_trie::Key};
 use aya::programs::{SchedClassifier, Xdp};
 use aya::{Ebpf, EbpfLoader};

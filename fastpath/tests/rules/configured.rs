@@ -1,8 +1,8 @@
 //! Configured tunnels: RFC 4213; what an outer header says; several tunnels at one address.
 
-use crate::bench::{Bench, scene};
-use crate::packets::{Body, Head, in_tunnel, ipv4, ipv6};
-use crate::{check, namespace};
+use super::bench::{Bench, scene};
+use super::packets::{Body, Head, in_tunnel, ipv4, ipv6};
+use super::{check, namespace};
 use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
 use sixway_dataplane::mechanism::siit::SiitConfig;

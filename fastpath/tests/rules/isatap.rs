@@ -1,8 +1,8 @@
 //! ISATAP: RFC 5214, RFC 6324.
 
-use crate::bench::{Bench, scene};
-use crate::packets::{Body, Head, in_tunnel, ipv6};
-use crate::{check, namespace};
+use super::bench::{Bench, scene};
+use super::packets::{Body, Head, in_tunnel, ipv6};
+use super::{check, namespace};
 use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
 use sixway_dataplane::mechanism::isatap::{IsatapConfig, Role};
 use sixway_dataplane::tunnel::TunnelPolicy;

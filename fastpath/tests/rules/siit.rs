@@ -1,8 +1,8 @@
 //! SIIT: RFC 6052, RFC 7757, RFC 7915.
 
-use crate::bench::{Bench, scene};
-use crate::packets::{Body, Head, ipv4, ipv6};
-use crate::{Example, check, namespace};
+use super::bench::{Bench, scene};
+use super::packets::{Body, Head, ipv4, ipv6};
+use super::{Example, check, namespace};
 use sixway_dataplane::engine::EngineConfig;
 use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
 use sixway_dataplane::mechanism::siit::{Hairpinning, SiitConfig};

@@ -1,39 +1,13 @@
-//! What the admin API asks the gateway: a trait, so that the API is tested without one.
+//! The gateway as the admin API needs it: a trait, so that the API can be tested without a gateway.
 
-use super::dns64_rows::{Dns64Row, Flush, Flushed};
 use super::edit::Named;
+use super::error::AdminError;
 use super::filter::Query;
-use super::rows::{
-    BindingRow, CounterRow, DropRow, FastPathRow, NewRemote, Page, RouterAdvertisementRow, SessionRow,
-    SixRdRow, Status,
+use crate::view::{
+    BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Flush, Flushed, NewRemote, Page,
+    RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
-use std::fmt;
 use std::future::Future;
-
-/// Why a request was not answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AdminError {
-    /// The request is wrong: what is, and how to mend it.
-    BadRequest(String),
-    /// What it names does not exist.
-    NotFound(String),
-    /// It contradicts what there is.
-    Conflict(String),
-    /// A worker did not answer in time.
-    Busy(String),
-}
-
-impl fmt::Display for AdminError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::BadRequest(what) | Self::NotFound(what) | Self::Conflict(what) | Self::Busy(what) => {
-                f.write_str(what)
-            }
-        }
-    }
-}
-
-impl std::error::Error for AdminError {}
 
 /// The running gateway, as the admin API sees it.
 pub trait Backend: Send + Sync + 'static {
@@ -59,13 +33,13 @@ pub trait Backend: Send + Sync + 'static {
     fn router_advertisements(&self) -> Vec<RouterAdvertisementRow>;
     /// The remote of a tunnel is elsewhere.
     fn set_remote(&self, remote: NewRemote) -> impl Future<Output = Result<(), AdminError>> + Send;
-    /// The DNS64, if there is one.
+    /// DNS64, if configured.
     fn dns64(&self) -> impl Future<Output = Result<Option<Dns64Row>, AdminError>> + Send;
     /// Answers in the DNS64's cache are to be forgotten.
     fn flush(&self, flush: Flush) -> impl Future<Output = Result<Flushed, AdminError>> + Send;
-    /// The fast path, if there is one.
+    /// The fast path, if configured.
     fn fast_path(&self) -> impl Future<Output = Result<Option<FastPathRow>, AdminError>> + Send;
-    /// The fast path is to be removed at once; whether there was one.
+    /// Removes the fast path; returns whether there was one.
     fn end_fast_path(&self) -> impl Future<Output = Result<bool, AdminError>> + Send;
     /// This process is to make way for another one of the gateway.
     fn leave(&self) -> impl Future<Output = Result<(), AdminError>> + Send;

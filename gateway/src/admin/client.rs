@@ -1,6 +1,6 @@
-//! Asks a running gateway: one HTTP/1.0 request over its Unix socket, so that the answer ends where the connection ends.
+//! A client of the admin API: one HTTP/1.0 request over the Unix socket, so that the response ends with the connection.
 
-use super::rows::Fault;
+use crate::view::Fault;
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -18,12 +18,12 @@ pub struct Client {
     socket: PathBuf,
 }
 
-/// Why there is no answer.
+/// Why a request failed.
 #[derive(Debug)]
 pub enum ClientError {
     /// The socket cannot be reached.
     Unreachable(PathBuf, io::Error),
-    /// The gateway refused: HTTP status and what it says.
+    /// The gateway refused the request: HTTP status and message.
     Refused(u16, String),
     /// The answer cannot be read.
     Garbled(String),
@@ -38,28 +38,27 @@ impl fmt::Display for ClientError {
         match self {
             Self::Unreachable(path, error) => match error.kind() {
                 io::ErrorKind::NotFound => {
-                    write!(f, "no gateway runs here: there is no {}", path.display())
+                    write!(f, "no gateway is running: {} does not exist", path.display())
                 }
                 io::ErrorKind::ConnectionRefused if !is_socket(path) => {
                     write!(
                         f,
-                        "{} is no socket; name that of a gateway, or none for the usual one",
+                        "{} is not a socket; pass the socket of a running gateway, or omit --socket",
                         path.display()
                     )
                 }
                 io::ErrorKind::ConnectionRefused => write!(
                     f,
-                    "nothing answers at {}: the gateway that made it is gone. The next `sixway run` clears it away, \
-                     or: sixway cleanup",
+                    "nothing answers at {}: its gateway has ended. The next `sixway run` removes the socket, or run: sixway cleanup",
                     path.display()
                 ),
                 io::ErrorKind::PermissionDenied => {
-                    write!(f, "{} may only be opened by its owner: run it as root", path.display())
+                    write!(f, "only the owner may open {}: run this as root", path.display())
                 }
                 _ => write!(f, "{}: {error}", path.display()),
             },
             Self::Refused(_, what) => f.write_str(what),
-            Self::Garbled(what) => write!(f, "the gateway's answer cannot be read: {what}"),
+            Self::Garbled(what) => write!(f, "invalid response from the gateway: {what}"),
         }
     }
 }
@@ -81,7 +80,7 @@ impl Client {
         read(&self.ask("GET", path, query)?)
     }
 
-    /// Deletes `path` with `query` as its parameters, and reads what is said of it.
+    /// Deletes `path` with `query` as its parameters, and reads the response.
     pub fn delete<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -90,7 +89,7 @@ impl Client {
         read(&self.ask("DELETE", path, query)?)
     }
 
-    /// Posts nothing to `path`, and reads what is said of it.
+    /// Posts nothing to `path`, and reads the response.
     pub fn post<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
         read(&self.ask("POST", path, &[])?)
     }
@@ -104,7 +103,7 @@ impl Client {
         let answer = self
             .exchange(method, &format!("{path}{}", encode(query)))
             .map_err(|error| ClientError::Unreachable(self.socket.clone(), error))?;
-        let (status, body) = split(&answer).ok_or_else(|| ClientError::Garbled("it is no HTTP".into()))?;
+        let (status, body) = split(&answer).ok_or_else(|| ClientError::Garbled("not HTTP".into()))?;
         if status == 200 {
             return Ok(body.into());
         }

@@ -44,7 +44,7 @@ impl Named {
     pub fn inside(&self) -> Result<Inside<Endpoint6>, String> {
         let text = self.inside.as_ref().ok_or("inside is missing: [address]:port")?;
         let socket: SocketAddrV6 =
-            text.parse().map_err(|_| format!("inside = {text:?} is not [address]:port, IPv6"))?;
+            text.parse().map_err(|_| format!("inside = {text:?} is not an IPv6 [address]:port"))?;
         Ok(Inside(Endpoint6::new(*socket.ip(), socket.port())))
     }
 
@@ -67,7 +67,7 @@ impl Named {
 fn endpoint4(name: &str, text: &Option<String>) -> Result<Endpoint4, String> {
     let text = text.as_ref().ok_or_else(|| format!("{name} is missing: address:port"))?;
     let socket: SocketAddrV4 =
-        text.parse().map_err(|_| format!("{name} = {text:?} is not address:port, IPv4"))?;
+        text.parse().map_err(|_| format!("{name} = {text:?} is not an IPv4 address:port"))?;
     Ok(Endpoint4::new(*socket.ip(), socket.port()))
 }
 

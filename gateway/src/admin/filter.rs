@@ -1,4 +1,4 @@
-//! Which sessions and bindings are asked for.
+//! The filter of a query for sessions and bindings.
 
 use serde::{Deserialize, Serialize};
 use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6, protocol};
@@ -20,11 +20,11 @@ pub struct Query {
     pub protocol: Option<String>,
     /// The most rows to answer with.
     pub limit: Option<usize>,
-    /// Where to go on, as the page before says.
+    /// Where to continue: `next` of the previous page.
     pub cursor: Option<String>,
 }
 
-/// A filter, read. What is `None` is not asked about.
+/// A parsed filter. `None` matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// The inside endpoint.

@@ -2,40 +2,36 @@
 //!
 //! | Request | Answer |
 //! |---|---|
-//! | `GET /v1/status` | [`Status`] |
-//! | `GET /v1/counters` | [`CounterRow`]s |
-//! | `GET /v1/drops` | [`DropRow`]s |
-//! | `GET /v1/sessions?inside=&outside=&remote=&port=&protocol=&limit=&cursor=` | a [`Page`] of [`SessionRow`]s |
-//! | `GET /v1/bindings?…` | a [`Page`] of [`BindingRow`]s |
-//! | `GET /v1/six-rd` | [`SixRdRow`]s |
-//! | `GET /v1/router-advertisements` | [`RouterAdvertisementRow`]s |
-//! | `GET /v1/dns64` | a [`Dns64Row`], or `null` where there is none |
-//! | `DELETE /v1/dns64/cache?name=` or `?all=true` | answers are forgotten: [`Flushed`] |
+//! | `GET /v1/status` | [`Status`](crate::view::Status) |
+//! | `GET /v1/counters` | [`CounterRow`](crate::view::CounterRow)s |
+//! | `GET /v1/drops` | [`DropRow`](crate::view::DropRow)s |
+//! | `GET /v1/sessions?inside=&outside=&remote=&port=&protocol=&limit=&cursor=` | a [`Page`](crate::view::Page) of [`SessionRow`](crate::view::SessionRow)s |
+//! | `GET /v1/bindings?…` | a [`Page`](crate::view::Page) of [`BindingRow`](crate::view::BindingRow)s |
+//! | `GET /v1/six-rd` | [`SixRdRow`](crate::view::SixRdRow)s |
+//! | `GET /v1/router-advertisements` | [`RouterAdvertisementRow`](crate::view::RouterAdvertisementRow)s |
+//! | `GET /v1/dns64` | a [`Dns64Row`](crate::view::Dns64Row), or `null` without DNS64 |
+//! | `DELETE /v1/dns64/cache?name=` or `?all=true` | removes answers from the cache: [`Flushed`](crate::view::Flushed) |
 //! | `GET /v1/config` | the configuration in force |
-//! | `POST /v1/remotes` with a [`NewRemote`] | the remote of a tunnel is there, until the DNS says something new |
-//! | `POST /v1/bindings` with a [`Named`] | a static binding is made |
-//! | `DELETE /v1/bindings?protocol=&outside=` | a binding ends, with its sessions |
-//! | `DELETE /v1/sessions?protocol=&inside=&remote=` | a session ends |
+//! | `POST /v1/remotes` with a [`NewRemote`](crate::view::NewRemote) | sets the remote of a tunnel until the DNS returns a new one |
+//! | `POST /v1/bindings` with a [`Named`] | creates a static binding |
+//! | `DELETE /v1/bindings?protocol=&outside=` | ends a binding and its sessions |
+//! | `DELETE /v1/sessions?protocol=&inside=&remote=` | ends a session |
 //!
-//! What cannot be answered has a 4xx or 5xx status and a [`Fault`].
+//! Errors have a 4xx or 5xx status and a [`Fault`](crate::view::Fault).
 
 mod backend;
 mod client;
-mod dns64_rows;
 mod edit;
+mod error;
 mod filter;
-mod rows;
+mod metrics_route;
 mod server;
 
-pub use backend::{AdminError, Backend};
+pub use backend::Backend;
 pub use client::{Client, ClientError};
-pub use dns64_rows::{AnchorRow, CountedRow, Dns64Row, Flush, Flushed, OutcomeRow, UpstreamRow};
 pub use edit::{Edit, Named};
+pub use error::AdminError;
 pub(crate) use filter::protocol_number;
 pub use filter::{Filter, FilterError, Query};
-pub use rows::{
-    AdvertisedRow, BindingRow, CarriedRow, CounterRow, Device, DropRow, FastPathRow, FastPathShare, Fault,
-    Left, MechanismRow, NewRemote, Page, PassedRow, Rates, RouterAdvertisementRow, SessionRow, SixRdRow,
-    Status,
-};
+pub(crate) use metrics_route::metrics_route;
 pub use server::{DEFAULT_LIMIT, MAX_LIMIT, router};

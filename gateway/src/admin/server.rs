@@ -1,10 +1,11 @@
 //! The routes of the admin API. Requests have a bounded body and query; answers are pages of at most [`MAX_LIMIT`] rows.
 
-use super::backend::{AdminError, Backend};
-use super::dns64_rows::Flush;
+use super::backend::Backend;
 use super::edit::Named;
+use super::error::AdminError;
 use super::filter::Query;
-use super::rows::{Fault, Left, NewRemote, RouterAdvertisementRow, SixRdRow};
+use super::metrics_route::metrics_route;
+use crate::view::{Fault, Flush, Leaving, NewRemote, RouterAdvertisementRow, SixRdRow};
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Query as UrlQuery, State};
 use axum::http::{Method, StatusCode, Uri};
@@ -20,18 +21,6 @@ pub const DEFAULT_LIMIT: usize = 1_000;
 pub const MAX_LIMIT: usize = 10_000;
 /// The longest request body in octets.
 const MAX_BODY: usize = 16 * 1_024;
-
-impl IntoResponse for AdminError {
-    fn into_response(self) -> Response {
-        let status = match &self {
-            Self::BadRequest(_) => StatusCode::BAD_REQUEST,
-            Self::NotFound(_) => StatusCode::NOT_FOUND,
-            Self::Conflict(_) => StatusCode::CONFLICT,
-            Self::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
-        };
-        (status, Json(Fault { error: self.to_string() })).into_response()
-    }
-}
 
 /// The API over `backend`, to be served on a Unix socket. `/metrics` is answered here too.
 pub fn router<B: Backend>(backend: Arc<B>) -> Router {
@@ -49,7 +38,7 @@ pub fn router<B: Backend>(backend: Arc<B>) -> Router {
         .route("/v1/fastpath", get(fast_path::<B>).delete(end_fast_path::<B>))
         .route("/v1/leave", post(leave::<B>))
         .route("/v1/config", get(config::<B>))
-        .merge(crate::metrics::routes::<B>())
+        .merge(metrics_route::<B>())
         .fallback(nothing_there)
         .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(MAX_BODY))
@@ -144,8 +133,8 @@ async fn end_fast_path<B: Backend>(State(backend): State<Arc<B>>) -> Answer<impl
     backend.end_fast_path().await.map(Json)
 }
 
-async fn leave<B: Backend>(State(backend): State<Arc<B>>) -> Answer<Left> {
-    backend.leave().await.map(|()| Json(Left { process: std::process::id() }))
+async fn leave<B: Backend>(State(backend): State<Arc<B>>) -> Answer<Leaving> {
+    backend.leave().await.map(|()| Json(Leaving { process: std::process::id() }))
 }
 
 async fn config<B: Backend>(State(backend): State<Arc<B>>) -> Json<serde_json::Value> {
@@ -154,7 +143,7 @@ async fn config<B: Backend>(State(backend): State<Arc<B>>) -> Json<serde_json::V
 
 type Written = Result<UrlQuery<Query>, QueryRejection>;
 
-/// The query with its limit set; what is wrong with it is said here, once.
+/// Validates the query and sets its limit.
 fn limited(query: Written) -> Result<Query, AdminError> {
     let UrlQuery(mut query) = query.map_err(|rejection| AdminError::BadRequest(rejection.body_text()))?;
     query.filter().map_err(|error| AdminError::BadRequest(error.to_string()))?;
@@ -168,12 +157,12 @@ fn limited(query: Written) -> Result<Query, AdminError> {
 
 async fn nothing_there(uri: Uri) -> AdminError {
     AdminError::NotFound(format!(
-        "there is no {}; there are /v1/status, /v1/counters, /v1/drops, /v1/sessions, /v1/bindings, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes, /v1/fastpath, /v1/leave and /v1/config",
+        "unknown path {}; the paths are /v1/status, /v1/counters, /v1/drops, /v1/sessions, /v1/bindings, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes, /v1/fastpath, /v1/leave and /v1/config",
         uri.path()
     ))
 }
 
 async fn wrong_method(method: Method, uri: Uri) -> Response {
-    let fault = Fault { error: format!("{} cannot be asked for {method}", uri.path()) };
+    let fault = Fault { error: format!("{} does not support {method}", uri.path()) };
     (StatusCode::METHOD_NOT_ALLOWED, Json(fault)).into_response()
 }

@@ -1,6 +1,8 @@
-//! `sixway fastpath`: what the kernel carries on by itself is removed, whoever made it.
+//! `sixway fastpath`: removes the fast path of any gateway.
 
-use super::{Failure, RUN_DIRECTORY, say};
+use super::failure::Failure;
+use super::output::say;
+use super::run_directory::RUN_DIRECTORY;
 use crate::admin::Client;
 use crate::host;
 use clap::{Args, Subcommand};
@@ -9,29 +11,29 @@ use sixway_fastpath::layout::LAYOUT_VERSION;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What is said of a gateway that has none.
-const NOTHING: &str = "there was no fast path";
+/// The message for a gateway without a fast path.
+const NOTHING: &str = "no fast path was found";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum FastPathCommand {
-    /// Remove programs, maps and links at once, of every gateway or of one. One that runs goes on by its engine.
+    /// Remove programs, maps and links now, of all gateways or of one. A running gateway continues with its engine.
     Off(OffArguments),
-    /// Print the version of the maps' layout. A process asks the program that it is about to become.
+    /// Print the version of the maps' layout. Used by a process before it re-executes itself.
     #[command(hide = true)]
     Layout,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct OffArguments {
-    /// Only of this gateway.
+    /// Only the fast path of this gateway.
     #[arg(long)]
     name: Option<String>,
-    /// Where they are pinned, if no gateway's state file says it.
+    /// Where programs are pinned, if no state file of a gateway records it.
     #[arg(long, value_name = "DIRECTORY", default_value = "/run/sixway/bpf")]
     pin_path: PathBuf,
 }
 
-/// Does what is asked for.
+/// Runs the command.
 pub(super) fn run(command: &FastPathCommand) -> Result<(), Failure> {
     match command {
         FastPathCommand::Off(arguments) => run_off(arguments),
@@ -59,20 +61,20 @@ fn run_off(arguments: &OffArguments) -> Result<(), Failure> {
     let found_nothing = pinned.len() == nothing.len();
     if !geteuid().is_root() && (found_nothing || !failed.is_empty()) {
         // Nobody else sees what is pinned, nor where.
-        failed.push("this needs root: sudo sixway fastpath off".into());
+        failed.push("root is required: sudo sixway fastpath off".into());
         nothing.clear();
     }
     for name in nothing {
         say(&format!("{name}: {NOTHING}"));
     }
     if failed.is_empty() && pinned.is_empty() {
-        say("no gateway has a fast path here");
+        say("no gateway on this host has a fast path");
     }
     if failed.is_empty() { Ok(()) } else { Err(Failure::Failed(failed.join("\n"))) }
 }
 
 fn off(name: &str, pin_path: &Path) -> Result<&'static str, String> {
-    // One that runs takes its sessions back first. One that does not understand goes on all the same: its engine knows every session.
+    // A running gateway moves its sessions to the engine first. If it does not answer, continue: its engine knows every session.
     let running = host::running(Path::new(RUN_DIRECTORY), name);
     let socket = running.as_ref().and_then(|running| running.socket.as_deref());
     let told = socket.and_then(|socket| Client::new(socket).delete::<bool>("/v1/fastpath", &[]).ok());
@@ -82,9 +84,9 @@ fn off(name: &str, pin_path: &Path) -> Result<&'static str, String> {
         host::remove_table(name);
     }
     Ok(match (removed > 0 || told == Some(true), running.is_some()) {
-        (true, true) => "the fast path was removed; its engine carries everything",
+        (true, true) => "the fast path was removed; the engine forwards all packets",
         (true, false) => {
-            "the fast path was removed; nobody carries packets (sixway cleanup puts the rest back)"
+            "the fast path was removed; nothing forwards packets now (run sixway cleanup to restore the rest)"
         }
         (false, _) => NOTHING,
     })

@@ -1,22 +1,25 @@
-//! `sixway show`: asks the running gateway and prints what it says.
+//! `sixway show`: queries the running gateway and prints the response.
 
-use super::{Failure, RUN_DIRECTORY, ShowArguments, ShowKind};
-use crate::admin::{
-    BindingRow, Client, ClientError, CounterRow, Dns64Row, DropRow, FastPathRow, MAX_LIMIT, Page, Query,
-    RouterAdvertisementRow, SessionRow, SixRdRow, Status,
-};
+use super::failure::Failure;
+use super::run_directory::RUN_DIRECTORY;
+use super::show_arguments::{ShowArguments, ShowKind};
+use crate::admin::{Client, ClientError, MAX_LIMIT, Query};
 use crate::show::{self, Colour};
+use crate::view::{
+    BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Page, RouterAdvertisementRow, SessionRow,
+    SixRdRow, Status,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-/// Prints what is asked for.
+/// Runs the command.
 pub(super) fn run(arguments: &ShowArguments) -> Result<(), Failure> {
     let query = arguments.query();
     query.filter().map_err(|error| Failure::Wrong(format!("--{error}")))?;
     if arguments.limit == 0 {
-        return Err(Failure::Wrong("--limit 0 shows nothing; leave it out for the first 1,000 rows".into()));
+        return Err(Failure::Wrong("--limit must be at least 1; omit it for the first 1,000 rows".into()));
     }
     arguments.refuse_filters_that_mean_nothing(&query)?;
     let socket = match &arguments.socket {
@@ -57,7 +60,7 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<(), Failure> {
     }
     .map_err(failure)?;
     match io::stdout().lock().write_all(text.as_bytes()) {
-        // `sixway show sessions | head` is no failure.
+        // `sixway show sessions | head` is not an error.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::Failed(format!("standard output: {error}")))
         }
@@ -93,7 +96,7 @@ impl ShowArguments {
         match self.kind {
             Some(ShowKind::Sessions) => Ok(()),
             Some(ShowKind::Bindings) if query.remote.is_some() => Err(Failure::Wrong(
-                "bindings have no remote endpoint: leave out --remote, or show sessions".into(),
+                "bindings have no remote endpoint: omit --remote, or use `show sessions`".into(),
             )),
             Some(ShowKind::Bindings) => Ok(()),
             None
@@ -106,7 +109,9 @@ impl ShowArguments {
                 | ShowKind::Fastpath
                 | ShowKind::Config,
             ) => match filtered {
-                true => Err(Failure::Wrong("only sessions and bindings can be filtered".into())),
+                true => {
+                    Err(Failure::Wrong("filters apply only to `show sessions` and `show bindings`".into()))
+                }
                 false => Ok(()),
             },
         }
@@ -175,7 +180,7 @@ pub(super) fn only_socket(directory: &Path) -> Result<PathBuf, Failure> {
     let entries = std::fs::read_dir(directory).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => no_gateway(directory),
         io::ErrorKind::PermissionDenied => {
-            Failure::Failed(format!("{} may only be read by its owner: run it as root", directory.display()))
+            Failure::Failed(format!("only the owner may read {}: run this as root", directory.display()))
         }
         _ => Failure::Failed(format!("{}: {error}", directory.display())),
     })?;
@@ -190,14 +195,14 @@ pub(super) fn only_socket(directory: &Path) -> Result<PathBuf, Failure> {
         several => {
             let names: Vec<String> =
                 several.iter().map(|path| format!("--socket {}", path.display())).collect();
-            Err(Failure::Wrong(format!("several gateways run here; choose one: {}", names.join(", "))))
+            Err(Failure::Wrong(format!("several gateways are running; choose one with {}", names.join(", "))))
         }
     }
 }
 
 fn no_gateway(directory: &Path) -> Failure {
     Failure::Failed(format!(
-        "no gateway runs here: there is no socket in {}. Start one with: sixway run -c FILE",
+        "no gateway is running: no socket in {}. Start one with: sixway run -c FILE",
         directory.display()
     ))
 }
@@ -217,7 +222,7 @@ mod tests {
     fn the_only_socket_is_taken_and_several_are_named() {
         let directory = std::env::temp_dir().join(format!("sixway-sockets-{}", std::process::id()));
         std::fs::create_dir(&directory).unwrap();
-        assert!(what(only_socket(&directory)).starts_with("no gateway runs here"));
+        assert!(what(only_socket(&directory)).starts_with("no gateway is running"));
         std::fs::write(directory.join("gw1.sock"), "").unwrap();
         std::fs::write(directory.join("gw1.state"), "").unwrap();
         assert!(what(only_socket(&directory)).ends_with("gw1.sock"));
@@ -225,6 +230,6 @@ mod tests {
         let several = what(only_socket(&directory));
         assert!(several.contains("gw1.sock") && several.contains("gw2.sock"), "{several}");
         std::fs::remove_dir_all(&directory).unwrap();
-        assert!(what(only_socket(&directory)).starts_with("no gateway runs here"));
+        assert!(what(only_socket(&directory)).starts_with("no gateway is running"));
     }
 }

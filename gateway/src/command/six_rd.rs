@@ -1,6 +1,8 @@
 //! `sixway six-rd`: the arithmetic of RFC 5969 §4, both ways, off line.
 
-use super::{Failure, say};
+use super::failure::Failure;
+use super::output::say;
+
 use clap::{Args, Subcommand};
 use sixway_dataplane::tunnel::address::Domain;
 use sixway_wire::{Prefix4, Prefix6};
@@ -8,14 +10,14 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SixRdCommand {
-    /// The prefix that is delegated to a customer with this IPv4 address.
+    /// Print the prefix delegated to a customer with this IPv4 address.
     Prefix {
         #[command(flatten)]
         domain: DomainArguments,
         /// The customer's IPv4 address.
         address: Ipv4Addr,
     },
-    /// The IPv4 address of the customer that an IPv6 address belongs to.
+    /// Print the IPv4 address of the customer that owns an IPv6 address.
     Address {
         #[command(flatten)]
         domain: DomainArguments,
@@ -27,16 +29,16 @@ pub(super) enum SixRdCommand {
 /// A 6rd domain (RFC 5969 §7.1.1).
 #[derive(Debug, Args)]
 pub(super) struct DomainArguments {
-    /// 6rdPrefix with 6rdPrefixLen, such as 2001:db8::/32.
+    /// The 6rd prefix (6rdPrefix/6rdPrefixLen), for example 2001:db8::/32.
     #[arg(long, value_name = "PREFIX")]
     prefix: Prefix6,
-    /// IPv4MaskLen; with `--common`, that prefix' length.
+    /// IPv4MaskLen: how many leading bits all customers' IPv4 addresses share; taken from --common if that is given.
     #[arg(long, value_name = "BITS")]
     mask_length: Option<u8>,
-    /// The IPv4 prefix that all customers' addresses have, such as 10.0.0.0/8.
+    /// The IPv4 prefix common to all customers' addresses, for example 10.0.0.0/8.
     #[arg(long, value_name = "PREFIX")]
     common: Option<Prefix4>,
-    /// Print JSON.
+    /// Print JSON instead of text.
     #[arg(long)]
     json: bool,
 }
@@ -49,14 +51,14 @@ impl DomainArguments {
             (Some(common), None, _) => common,
             (Some(common), Some(length), _) if length == common.length() => common,
             (Some(_), Some(_), _) => {
-                return Err(wrong("--mask-length is not the length of --common; leave it out"));
+                return Err(wrong("--mask-length differs from the length of --common; omit it"));
             }
-            (None, Some(33..), _) => return Err(wrong("--mask-length is 0 to 32")),
+            (None, Some(33..), _) => return Err(wrong("--mask-length must be between 0 and 32")),
             (None, length, Some(near)) => Prefix4::holding(near, length.unwrap_or(0)),
             (None, None | Some(0), None) => Prefix4::holding(Ipv4Addr::UNSPECIFIED, 0),
             (None, Some(_), None) => {
                 return Err(wrong(
-                    "write --common, such as 10.0.0.0/8: an IPv6 address does not tell those bits",
+                    "--common is required, for example 10.0.0.0/8: the IPv6 address does not contain those bits",
                 ));
             }
         };
@@ -74,13 +76,13 @@ pub(super) fn run(command: &SixRdCommand) -> Result<(), Failure> {
     match command {
         SixRdCommand::Prefix { domain, address } => {
             let delegated = domain.domain(Some(*address))?.delegated(*address).ok_or_else(|| {
-                Failure::Wrong(format!("{address} is not within --common: it is no customer's address"))
+                Failure::Wrong(format!("{address} is outside --common: not a customer's address"))
             })?;
             domain.tell("prefix", &delegated.to_string());
         }
         SixRdCommand::Address { domain, address } => {
             let edge = domain.domain(None)?.customer_edge_of(*address).ok_or_else(|| {
-                Failure::Wrong(format!("{address} is not within {}: it is of no customer", domain.prefix))
+                Failure::Wrong(format!("{address} is outside {}: it belongs to no customer", domain.prefix))
             })?;
             domain.tell("address", &edge.to_string());
         }

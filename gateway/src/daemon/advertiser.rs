@@ -1,6 +1,6 @@
 //! Router advertisements on the links of this host (RFC 4861 §6.2): a task for each.
 
-use crate::admin::{AdvertisedRow, RouterAdvertisementRow};
+use crate::view::{AdvertisedRow, RouterAdvertisementRow};
 use crate::worker::Clock;
 use sixway_control::Instant;
 use sixway_control::neighbour_discovery::Received;
@@ -17,17 +17,17 @@ use super::readable::Readable;
 
 /// How often the interface is looked at, and tried again when it is not there.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long the end may take to be told: one MIN_DELAY_BETWEEN_RAS (RFC 4861 §10) and a little.
+/// Maximum time for final advertisements: MIN_DELAY_BETWEEN_RAS (RFC 4861 §10) and a margin.
 const FAREWELL: Duration = Duration::from_millis(3_500);
 /// The longest message that is read; a jumbo frame's.
 const ROOM: usize = 9_216;
 /// Messages read between two looks at the time.
 const AT_ONCE: usize = 64;
 
-/// What a task is told.
+/// A command to the task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Wish {
-    /// This is to be said.
+    /// Advertise these settings.
     Say(Box<Settings>),
     /// It is to end.
     End,
@@ -36,20 +36,20 @@ enum Wish {
 /// The advertisements on one interface.
 pub(super) struct Advertiser {
     wish: watch::Sender<Wish>,
-    seen: Arc<Mutex<Seen>>,
+    state: Arc<Mutex<AdvertiserState>>,
     task: JoinHandle<()>,
 }
 
 /// What a task lets others see.
 #[derive(Default)]
-struct Seen {
+struct AdvertiserState {
     row: RouterAdvertisementRow,
     /// The prefixes that hosts may believe in.
     believed: Vec<StalePrefix>,
 }
 
 impl Advertiser {
-    /// Begins, and takes back what an earlier run promised and this one does not say.
+    /// Starts advertising, and deprecates prefixes of an earlier run that are not configured now.
     pub(super) fn start(
         interface: &str,
         settings: Settings,
@@ -59,20 +59,20 @@ impl Advertiser {
     ) -> Self {
         let (wish, wishes) = watch::channel(Wish::Say(Box::new(settings)));
         let row = row(interface, None, clock.now());
-        let seen = Arc::new(Mutex::new(Seen { row, believed: promised.clone() }));
+        let state = Arc::new(Mutex::new(AdvertiserState { row, believed: promised.clone() }));
         let task = Task {
             interface: interface.to_owned(),
             seed,
             clock,
             wishes,
-            seen: Arc::clone(&seen),
+            state: Arc::clone(&state),
             told: None,
             promised,
         };
-        Self { wish, seen, task: tokio::spawn(task.run()) }
+        Self { wish, state, task: tokio::spawn(task.run()) }
     }
 
-    /// Something else is to be said from now on.
+    /// Advertises other settings.
     pub(super) fn say(&self, settings: Settings) {
         let wish = Wish::Say(Box::new(settings));
         self.wish.send_if_modified(|before| {
@@ -84,25 +84,25 @@ impl Advertiser {
 
     /// How it goes.
     pub(super) fn row(&self) -> RouterAdvertisementRow {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).row.clone()
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).row.clone()
     }
 
     /// The prefixes that hosts may believe in.
     pub(super) fn believed(&self) -> Vec<StalePrefix> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).believed.clone()
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).believed.clone()
     }
 
-    /// Begins to say farewell.
+    /// Starts sending final advertisements.
     pub(super) fn end(&self) {
         self.wish.send_replace(Wish::End);
     }
 
-    /// Ends without a word: another process goes on.
+    /// Ends without final advertisements: another process continues.
     pub(super) fn leave(self) {
         self.task.abort();
     }
 
-    /// Waits until it is said, for a while.
+    /// Waits until they were sent, with a timeout.
     pub(super) async fn ended(self) {
         let handle = self.task.abort_handle();
         if timeout(FAREWELL, self.task).await.is_err() {
@@ -116,16 +116,16 @@ struct Task {
     seed: u64,
     clock: Clock,
     wishes: watch::Receiver<Wish>,
-    seen: Arc<Mutex<Seen>>,
+    state: Arc<Mutex<AdvertiserState>>,
     /// What an earlier run promised.
     promised: Vec<StalePrefix>,
-    /// The last trouble that was told, so that it is told once.
+    /// The last problem logged, so that it is logged once.
     told: Option<String>,
 }
 
 impl Task {
     async fn run(mut self) {
-        // What was said before the interface went away is said again when it comes back.
+        // Advertise again when the interface returns.
         let mut router: Option<RouterAdvert> = None;
         loop {
             match self.open(&mut router) {
@@ -166,7 +166,7 @@ impl Task {
         Readable::new(socket).map_err(|error| error.to_string())
     }
 
-    /// What is to be said. A host that does not forward is no default router (RFC 4861 §6.2.5).
+    /// The settings to advertise. A host that does not forward is not a default router (RFC 4861 §6.2.5).
     fn settings(&self) -> Settings {
         let wished = match &*self.wishes.borrow() {
             Wish::Say(settings) => (**settings).clone(),
@@ -186,14 +186,14 @@ impl Task {
         })
     }
 
-    /// Says what is to be said until the end; an error: the interface is gone or down.
+    /// Advertises until the end. An error means that the interface is gone or down.
     async fn advertise(
         &mut self,
         router: &mut RouterAdvert,
         mut socket: Readable<NeighbourDiscovery>,
     ) -> io::Result<()> {
         if self.told.take().is_some() {
-            tracing::info!("{}: router advertisements go on", self.interface);
+            tracing::info!("{}: router advertisements resumed", self.interface);
         }
         let mut look = tokio::time::interval(LOOK);
         loop {
@@ -239,7 +239,7 @@ impl Task {
         while let Some(sent) = router.poll_transmit(self.clock.now()) {
             if let Err(error) = socket.get_mut().send(&sent.message, sent.destination) {
                 match error.kind() {
-                    // A host that is not there, or a queue that is full: it asks again.
+                    // The host is gone or a queue is full: it will solicit again.
                     io::ErrorKind::WouldBlock | io::ErrorKind::HostUnreachable => {
                         tracing::debug!("{}: {error}", self.interface);
                     }
@@ -277,7 +277,10 @@ impl Task {
     /// Says a trouble once.
     fn trouble(&mut self, what: &str) {
         if self.told.as_deref() != Some(what) {
-            tracing::warn!("{}: no router advertisements: {what}", self.interface);
+            tracing::warn!(
+                "{}: not sending router advertisements until this is resolved: {what}",
+                self.interface
+            );
             self.told = Some(what.to_owned());
         }
     }
@@ -287,10 +290,10 @@ impl Task {
         if !advertises {
             row.state = self.told.clone().unwrap_or_else(|| "waits".into());
         }
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.row = row;
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.row = row;
         if let Some(router) = router {
-            seen.believed = router.believed_prefixes(self.clock.now()).collect();
+            state.believed = router.believed_prefixes(self.clock.now()).collect();
         }
     }
 }
@@ -301,7 +304,7 @@ fn forwards() -> bool {
     value.map_or(true, |value| value.trim() != "0")
 }
 
-/// What is seen of an advertising interface.
+/// What is state of an advertising interface.
 pub(super) fn row(link: &str, router: Option<&RouterAdvert>, now: Instant) -> RouterAdvertisementRow {
     let Some(router) = router else {
         return RouterAdvertisementRow {
@@ -336,7 +339,7 @@ pub(super) fn row(link: &str, router: Option<&RouterAdvert>, now: Instant) -> Ro
         unicast: counters.unicast,
         neighbours: counters.neighbours,
         solicitations: counters.solicitations,
-        too_many: counters.too_many,
+        solicitations_dropped: counters.too_many,
         malformed: counters.malformed,
         inconsistencies: counters.inconsistencies,
     }

@@ -1,9 +1,9 @@
 //! The trust anchors: read at the start, followed as their zones change their keys (RFC 5011), kept on disk.
 
-use super::dns64::Dns64View;
-use crate::admin::AnchorRow;
+use super::dns64_view::Dns64View;
 use crate::config::dns64::Dns64;
-use crate::dns64::{Message, ReplyTo, UpstreamQuery};
+use crate::dns64::{ReplyTo, ThreadMessage, UpstreamQuery};
+use crate::view::AnchorRow;
 use crate::worker::Clock;
 use sixway_control::dns64::trust_anchor::{Change, Event, TrustAnchors};
 use sixway_control::dns64::{Anchor, Wire};
@@ -27,14 +27,14 @@ pub(super) struct AnchorKeeper {
     anchors: TrustAnchors,
     file: PathBuf,
     clock: Clock,
-    /// The names that each upstream is asked about.
+    /// The names that each upstream is queried for.
     upstreams: Vec<Vec<Wire>>,
-    /// The file cannot be written, which was told.
+    /// The file cannot be written, and this was logged.
     failing: bool,
 }
 
 impl AnchorKeeper {
-    /// What is believed in at the start, and who follows it, where it is to be followed.
+    /// The trust anchors at start, and their keeper if RFC 5011 updates are configured.
     ///
     /// # Errors
     /// What is wrong with what the operator wrote.
@@ -66,7 +66,7 @@ impl AnchorKeeper {
         }
     }
 
-    /// Asks for a zone's keys, tells what has changed, and says what the operator should look at.
+    /// Queries a zone's keys, applies changes, and returns warnings for the operator.
     async fn look_up(
         &mut self,
         zone: &Wire,
@@ -78,17 +78,17 @@ impl AnchorKeeper {
         for event in &events {
             tracing::warn!("trust anchor: {event}");
             if is_failure(event) {
-                warnings.push(format!("{event}; do the upstreams pass DNSSEC records on?"));
+                warnings.push(format!("{event}; check that the upstreams return DNSSEC records"));
             }
         }
         if events.iter().any(|event| event.changes_anchors()) {
-            view.tell(|| Message::Anchors(self.anchors.anchors()));
+            view.tell(|| ThreadMessage::Anchors(self.anchors.anchors()));
         }
         self.write();
         warnings
     }
 
-    /// Asks one upstream after the other, until one has replied with keys that are verified: another may strip DNSSEC records.
+    /// Queries one upstream after the other until one replies with verified keys: some may strip DNSSEC records.
     async fn observe(&mut self, zone: &Wire, streams: &mpsc::Sender<UpstreamQuery>) -> Vec<Event> {
         let (mut events, mut failures) = (Vec::new(), Vec::new());
         for upstream in self.upstreams_for(zone) {
@@ -100,7 +100,7 @@ impl AnchorKeeper {
             if failed.is_empty() {
                 return events;
             }
-            // Keys that are wrong tell more than none.
+            // Wrong keys are more informative than no keys.
             if failures.is_empty() || failed.iter().any(|event| event.change == Change::Unverified) {
                 failures = failed;
             }
@@ -134,7 +134,7 @@ impl AnchorKeeper {
             Err(_) if self.failing => {}
             Err(error) => {
                 tracing::warn!(
-                    "{}: {error}; what is learnt of trust anchors is lost at the end",
+                    "{}: {error}; changes of trust anchors are lost when the gateway ends; make the file writable",
                     self.file.display()
                 );
                 self.failing = true;
@@ -143,14 +143,11 @@ impl AnchorKeeper {
     }
 }
 
-/// The anchors as they were, else anew.
+/// The stored anchors, or the configured ones.
 fn restore(configured: &[Anchor], file: &Path, now: u64) -> Result<TrustAnchors, String> {
     match fs::read_to_string(file) {
         Ok(text) => Ok(TrustAnchors::restored(configured, &text, now).unwrap_or_else(|damaged| {
-            tracing::warn!(
-                "{}: {damaged}; the configured trust anchors are believed in anew",
-                file.display()
-            );
+            tracing::warn!("{}: {damaged}; using the configured trust anchors instead", file.display());
             TrustAnchors::new(configured, now)
         })),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(TrustAnchors::new(configured, now)),
@@ -158,7 +155,7 @@ fn restore(configured: &[Anchor], file: &Path, now: u64) -> Result<TrustAnchors,
     }
 }
 
-/// Whole or not at all: a file that is cut short would be damaged.
+/// Replaces the file atomically: a truncated file would be damaged.
 fn write(file: &Path, text: &str) -> io::Result<()> {
     if let Some(directory) = file.parent() {
         fs::create_dir_all(directory)?;
@@ -168,14 +165,14 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
     fs::rename(&fresh, file)
 }
 
-/// What an upstream replies to the question for a zone's keys.
+/// Queries an upstream for a zone's keys.
 async fn ask(upstream: usize, zone: &Wire, streams: &mpsc::Sender<UpstreamQuery>) -> Option<Vec<u8>> {
     let (reply, waiting) = ReplyTo::waiting();
     streams.try_send(UpstreamQuery { upstream, message: question(zone), reply }).ok()?;
     timeout(PATIENCE, waiting.reply()).await.ok()?.ok()
 }
 
-/// Whether nothing that is verified was heard.
+/// Whether no verified keys were received.
 fn is_failure(event: &Event) -> bool {
     matches!(event.change, Change::Unverified | Change::Unanswered)
 }

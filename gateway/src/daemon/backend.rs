@@ -1,324 +1,20 @@
-//! Answers the admin API by asking the workers.
+//! Answers the admin API.
 
-use super::carried::{Carried, Seen};
-use super::dns64::Dns64View;
-use super::rates::History;
-use super::remote_names::{self, RemoteReceiver, RemoteSender};
-use super::tunnel_view::TunnelView;
+use super::cursor::Cursor;
+use super::gateway::{Gateway, sum};
+use super::remote_names;
 use super::words;
-use crate::admin::{
-    AdminError, Backend, BindingRow, CounterRow, Device, Dns64Row, DropRow, FastPathRow, FastPathShare,
-    Filter, Flush, Flushed, MechanismRow, Named, NewRemote, Page, Query, RouterAdvertisementRow, SessionRow,
-    SixRdRow, Status,
+use crate::admin::{AdminError, Backend, Filter, Named, Query};
+use crate::metrics::{self, GatewaySample, Gauge, WorkerSample};
+use crate::view::{
+    BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Flush, Flushed, MechanismRow, NewRemote, Page,
+    RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
-use crate::metrics::{self, Beside, Gauge, Sample};
-use crate::worker::{BindingEntry, Command, Dump, DumpPage, Position, Post, Report, SessionEntry, Table};
-use sixway_dataplane::mechanism::table::{Kind, Way};
-use sixway_dataplane::{Counters, DropReason};
-use sixway_wire::Prefix4;
+use crate::worker::{BindingEntry, Command, Dump, DumpPage, Position, Report, SessionEntry, Table};
+use sixway_dataplane::DropReason;
+use sixway_dataplane::mechanism::table::Kind;
 use std::net::Ipv4Addr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
-use tokio::sync::oneshot;
-
-/// How long a worker may take to answer.
-const PATIENCE: Duration = Duration::from_secs(8);
-
-/// How long an answer may take to be written.
-const ANSWERED: Duration = Duration::from_millis(50);
-
-/// What does not change while the gateway runs.
-#[derive(Clone, Debug)]
-pub struct Facts {
-    /// The gateway's name.
-    pub name: String,
-    /// Its device; `None`: it needs none.
-    pub device: Option<Device>,
-    /// Its mechanisms, in the order of the workers' tables.
-    pub mechanisms: Vec<Mechanism>,
-    /// Where metrics are served.
-    pub metrics: Option<String>,
-    /// Links that router advertisements are sent on, and what they say, in a few words.
-    pub advertised: Vec<(String, String)>,
-    /// Tunnels whose remote is a name, and where it may lead; nowhere named: anywhere.
-    pub named_remotes: Vec<(String, Vec<Prefix4>)>,
-    /// The configuration in force.
-    pub config: serde_json::Value,
-}
-
-/// A configured mechanism.
-#[derive(Clone, Debug)]
-pub struct Mechanism {
-    /// What the configuration calls it.
-    pub name: String,
-    /// What it serves, in a few words.
-    pub serves: String,
-    /// What it is.
-    pub kind: Kind,
-}
-
-/// The running gateway, as the admin API sees it.
-#[derive(Debug)]
-pub struct Gateway {
-    facts: Facts,
-    posts: Vec<Post>,
-    history: Mutex<History>,
-    tunnels: Mutex<TunnelView>,
-    remotes: RemoteSender,
-    /// Until somebody lives by them.
-    new_remotes: Mutex<Option<RemoteReceiver>>,
-    dns64: Option<Arc<Dns64View>>,
-    started: Instant,
-    pub(super) fast_path: Option<Arc<Carried>>,
-    /// Told when this process is to make way.
-    leaving: tokio::sync::Notify,
-    /// Held while bindings are changed, which takes several workers.
-    pub(super) edits: tokio::sync::Mutex<()>,
-}
-
-impl Gateway {
-    /// A gateway with these workers and this DNS64, started now.
-    pub fn new(facts: Facts, posts: Vec<Post>, dns64: Option<Arc<Dns64View>>) -> Self {
-        let started = Instant::now();
-        let (remotes, new_remotes) = remote_names::remotes();
-        Self {
-            remotes,
-            new_remotes: Mutex::new(Some(new_remotes)),
-            facts,
-            posts,
-            history: Mutex::new(History::new(started)),
-            tunnels: Mutex::default(),
-            dns64,
-            started,
-            fast_path: None,
-            leaving: tokio::sync::Notify::new(),
-            edits: tokio::sync::Mutex::default(),
-        }
-    }
-
-    /// With this fast path.
-    pub fn with_fast_path(self, fast_path: Option<Arc<Carried>>) -> Self {
-        Self { fast_path, ..self }
-    }
-
-    /// New remotes of tunnels, and where further ones are told; `None` when somebody has taken them.
-    pub(super) fn new_remotes(&self) -> Option<(RemoteSender, RemoteReceiver)> {
-        let receiver = self.new_remotes.lock().unwrap_or_else(PoisonError::into_inner).take();
-        Some((self.remotes.clone(), receiver?))
-    }
-
-    /// The ways to the workers, in their order.
-    pub(super) fn posts(&self) -> &[Post] {
-        &self.posts
-    }
-
-    /// Takes note of the tunnels as they are at the moment.
-    pub(super) fn see_tunnels(&self, view: TunnelView) {
-        let mut tunnels = self.tunnels();
-        let (advertisements, steered) = (std::mem::take(&mut tunnels.advertisements), tunnels.steered);
-        *tunnels = TunnelView { advertisements, steered, ..view };
-    }
-
-    /// Takes note of how router advertisements go, and of what was steered.
-    pub(super) fn see_beside(&self, beside: Beside) {
-        let mut tunnels = self.tunnels();
-        (tunnels.advertisements, tunnels.steered) = (beside.advertisements, beside.steered);
-    }
-
-    /// Whether packets went into ISATAP tunnels lately.
-    pub(super) fn isatap_is_used(&self) -> bool {
-        let (history, kind) = (self.history(), Kind::Isatap);
-        history.rate(|counters| counters.passed[kind as usize][Way::Out as usize]) > 0.0
-            || history.carried(|counts| words::carried(counts, kind)) > 0.0
-    }
-
-    fn tunnels(&self) -> MutexGuard<'_, TunnelView> {
-        self.tunnels.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// How many workers there are.
-    pub(super) fn workers(&self) -> usize {
-        self.posts.len()
-    }
-
-    /// Waits until another process asks for the gateway, and has its answer.
-    pub(super) async fn asked_to_leave(&self) {
-        self.leaving.notified().await;
-        tokio::time::sleep(ANSWERED).await;
-    }
-
-    /// Takes a sample of the counters each second, for ever.
-    pub async fn watch(&self) {
-        let mut second = tokio::time::interval(Duration::from_secs(1));
-        loop {
-            second.tick().await;
-            if let Err(error) = self.reports().await {
-                tracing::warn!("no sample of the counters: {error}");
-            }
-        }
-    }
-
-    /// Asks every worker for its report, and keeps the sum as a sample.
-    async fn reports(&self) -> Result<Vec<Report>, AdminError> {
-        let mut reports = Vec::with_capacity(self.posts.len());
-        for worker in 0..self.posts.len() {
-            reports.push(self.ask(worker, Command::Report).await?);
-        }
-        let carried = self.seen().map(|seen| seen.counts).unwrap_or_default();
-        self.history().add(Instant::now(), sum(&reports), carried);
-        Ok(reports)
-    }
-
-    /// Asks a worker and waits for its answer.
-    pub(super) async fn ask<T>(
-        &self,
-        worker: usize,
-        command: impl FnOnce(oneshot::Sender<T>) -> Command,
-    ) -> Result<T, AdminError> {
-        let (sender, receiver) = oneshot::channel();
-        let busy = |what: &str| AdminError::Busy(format!("worker {worker}: {what}"));
-        self.posts[worker].send(command(sender)).map_err(|error| busy(&error.to_string()))?;
-        match tokio::time::timeout(PATIENCE, receiver).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(_)) => Err(busy("too many requests at a time")),
-            Err(_) => Err(busy("it did not answer in time")),
-        }
-    }
-
-    /// Reads a page, worker by worker.
-    async fn page<E, R>(
-        &self,
-        query: &Query,
-        command: fn(Dump<E>) -> Command,
-        row: impl Fn(usize, E) -> R,
-    ) -> Result<(Vec<R>, Option<String>), AdminError> {
-        let filter = query.filter().map_err(|error| AdminError::BadRequest(error.to_string()))?;
-        let limit = query.limit.unwrap_or(crate::admin::DEFAULT_LIMIT);
-        let mut at = match &query.cursor {
-            None => Cursor::default(),
-            Some(text) => {
-                Cursor::read(text).filter(|cursor| cursor.worker < self.posts.len()).ok_or_else(|| {
-                    AdminError::BadRequest(format!("cursor = {text:?} is none that was given out"))
-                })?
-            }
-        };
-        let mut rows = Vec::new();
-        if self.posts.is_empty() {
-            return Ok((rows, None));
-        }
-        loop {
-            let page = self.rows(at, &filter, limit - rows.len(), command).await?;
-            rows.extend(page.rows.into_iter().map(|entry| row(at.worker, entry)));
-            at = match page.next {
-                Some(position) => Cursor { position, ..at },
-                None if at.worker + 1 < self.posts.len() => {
-                    Cursor { worker: at.worker + 1, position: Position::default() }
-                }
-                None => return Ok((rows, None)),
-            };
-            if rows.len() >= limit {
-                return Ok((rows, Some(at.text())));
-            }
-        }
-    }
-
-    async fn rows<E>(
-        &self,
-        at: Cursor,
-        filter: &Filter,
-        limit: usize,
-        command: fn(Dump<E>) -> Command,
-    ) -> Result<DumpPage<E>, AdminError> {
-        let (filter, from) = (filter.clone(), at.position);
-        self.ask(at.worker, |answer| command(Dump { filter, from, limit, rows: Vec::new(), answer })).await
-    }
-
-    /// The stateful mechanisms, by their place in the configuration.
-    pub(super) fn stateful(&self) -> impl Iterator<Item = u16> + use<> {
-        0..self.facts.mechanisms.iter().filter(|mechanism| mechanism.kind == Kind::Nat64).count() as u16
-    }
-
-    fn mechanism(&self, index: u16) -> String {
-        self.facts.mechanisms.get(usize::from(index)).map_or_else(String::new, |one| one.name.clone())
-    }
-
-    /// The fast path at this moment, if there is one.
-    fn seen(&self) -> Option<Seen> {
-        self.fast_path.as_ref()?.seen()
-    }
-
-    fn share(&self) -> Option<FastPathShare> {
-        let carried = self.fast_path.as_ref()?;
-        Some(FastPathShare {
-            share: self.history().share(),
-            places: carried.places(),
-            flows: self.seen().map_or(0, |seen| seen.flows.into()),
-            flows_capacity: carried.capacity().into(),
-        })
-    }
-
-    fn history(&self) -> MutexGuard<'_, History> {
-        self.history.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The tables of each mechanism, all workers together.
-    fn tables(&self, reports: &[Report]) -> Vec<Table> {
-        let mut sums = vec![Table::default(); self.facts.mechanisms.len()];
-        for (sum, table) in reports.iter().flat_map(|report| report.tables.iter().enumerate()) {
-            if let Some(sum) = sums.get_mut(sum) {
-                sum.sessions += table.sessions;
-                sum.sessions_capacity += table.sessions_capacity;
-                sum.bindings += table.bindings;
-                sum.bindings_capacity += table.bindings_capacity;
-            }
-        }
-        sums
-    }
-
-    fn session_row(&self, worker: usize, entry: SessionEntry) -> SessionRow {
-        SessionRow {
-            mechanism: self.mechanism(entry.mechanism),
-            worker,
-            protocol: words::protocol(Some(entry.protocol)),
-            inside: entry.inside.map_or_else(|| "–".into(), |inside| inside.to_string()),
-            outside: entry.outside.to_string(),
-            remote: entry.remote.to_string(),
-            state: entry.state.into(),
-            idle_seconds: entry.idle.map(|idle| idle.as_secs()),
-            ends_in_seconds: entry.ends_in.as_secs(),
-            packets_out: entry.packets.map(|(out, _)| out),
-            packets_in: entry.packets.map(|(_, back)| back),
-            octets_out: entry.octets.map(|(out, _)| out),
-            octets_in: entry.octets.map(|(_, back)| back),
-            path: match self.fast_path.as_ref().filter(|_| entry.offloaded) {
-                Some(carried) => carried.path().into(),
-                None => "engine".into(),
-            },
-        }
-    }
-
-    fn binding_row(&self, worker: usize, entry: BindingEntry) -> BindingRow {
-        let (inside, outside) = match entry.protocol {
-            Some(_) => (entry.inside.to_string(), entry.outside.to_string()),
-            None => (entry.inside.address.to_string(), entry.outside.address.to_string()),
-        };
-        BindingRow {
-            mechanism: self.mechanism(entry.mechanism),
-            worker,
-            protocol: words::protocol(entry.protocol),
-            inside,
-            outside,
-            kind: entry.kind.into(),
-            sessions: entry.sessions,
-        }
-    }
-}
-
-fn sum(reports: &[Report]) -> Counters {
-    let mut sum = Counters::default();
-    reports.iter().for_each(|report| sum.add(&report.counters));
-    sum
-}
+use std::time::Instant;
 
 impl Backend for Gateway {
     async fn status(&self) -> Result<Status, AdminError> {
@@ -417,16 +113,16 @@ impl Backend for Gateway {
         let NewRemote { tunnel, remote } = remote;
         let (_, within) =
             self.facts.named_remotes.iter().find(|(name, _)| *name == tunnel).ok_or_else(|| {
-                AdminError::NotFound(format!("no tunnel called {tunnel} has a name for its remote"))
+                AdminError::NotFound(format!("no tunnel named {tunnel} has a host name as its remote"))
             })?;
         let address: Ipv4Addr = remote
             .parse()
-            .map_err(|_| AdminError::BadRequest(format!("remote = {remote:?} is no IPv4 address")))?;
+            .map_err(|_| AdminError::BadRequest(format!("remote = {remote:?} is not an IPv4 address")))?;
         if remote_names::chosen(&[address], within).is_none() {
             return Err(AdminError::Conflict(format!("{address} is not within remote_within of {tunnel}")));
         }
         let told = self.remotes.try_send((tunnel, address));
-        told.map_err(|_| AdminError::Busy("too many remotes change at a time; ask again".into()))
+        told.map_err(|_| AdminError::Busy("too many remotes are changing; retry".into()))
     }
 
     fn router_advertisements(&self) -> Vec<RouterAdvertisementRow> {
@@ -443,7 +139,7 @@ impl Backend for Gateway {
     async fn flush(&self, flush: Flush) -> Result<Flushed, AdminError> {
         match &self.dns64 {
             Some(view) => view.flush(&flush).await,
-            None => Err(AdminError::NotFound("there is no [dns64] in the configuration".into())),
+            None => Err(AdminError::NotFound("[dns64] is not configured".into())),
         }
     }
 
@@ -459,12 +155,15 @@ impl Backend for Gateway {
         for worker in 0..self.workers() {
             self.ask(worker, Command::EndFastPath).await?;
         }
-        carried.end().map_err(|error| AdminError::Conflict(format!("something may be left: {error}")))
+        carried
+            .end()
+            .map_err(|error| AdminError::Conflict(format!("parts of the fast path may remain: {error}")))
     }
 
     async fn leave(&self) -> Result<(), AdminError> {
         if self.facts.device.is_none() {
-            let what = "it has no device: there is nothing to take over. End it, then start the other";
+            let what =
+                "the gateway has no device, so it cannot be taken over; stop it, then start the new one";
             return Err(AdminError::Conflict(what.into()));
         }
         self.leaving.notify_one();
@@ -477,7 +176,7 @@ impl Backend for Gateway {
 
     async fn metrics(&self) -> Result<String, AdminError> {
         let reports = self.reports().await?;
-        let samples = reports.into_iter().enumerate().map(|(worker, report)| Sample {
+        let samples = reports.into_iter().enumerate().map(|(worker, report)| WorkerSample {
             worker: worker as u8,
             gauges: self.gauges(&report.tables),
             counters: report.counters,
@@ -488,13 +187,101 @@ impl Backend for Gateway {
         let (advertisements, steered) = (tunnels.advertisements.clone(), tunnels.steered);
         let fast_path =
             self.share().map(|summary| words::fast_path(summary, &self.seen().unwrap_or_default()));
-        let beside = Beside { advertisements, steered, dns64, fast_path };
-        metrics::encode(samples.collect(), beside)
+        let gateway = GatewaySample { advertisements, steered, dns64, fast_path };
+        metrics::encode(samples.collect(), gateway)
             .map_err(|error| AdminError::Busy(format!("metrics: {error}")))
     }
 }
 
 impl Gateway {
+    /// Reads a page, worker by worker.
+    async fn page<E, R>(
+        &self,
+        query: &Query,
+        command: fn(Dump<E>) -> Command,
+        row: impl Fn(usize, E) -> R,
+    ) -> Result<(Vec<R>, Option<String>), AdminError> {
+        let filter = query.filter().map_err(|error| AdminError::BadRequest(error.to_string()))?;
+        let limit = query.limit.unwrap_or(crate::admin::DEFAULT_LIMIT);
+        let mut at = match &query.cursor {
+            None => Cursor::default(),
+            Some(text) => {
+                Cursor::read(text).filter(|cursor| cursor.worker < self.posts.len()).ok_or_else(|| {
+                    AdminError::BadRequest(format!(
+                        "cursor = {text:?} is not a cursor from an earlier response"
+                    ))
+                })?
+            }
+        };
+        let mut rows = Vec::new();
+        if self.posts.is_empty() {
+            return Ok((rows, None));
+        }
+        loop {
+            let page = self.rows(at, &filter, limit - rows.len(), command).await?;
+            rows.extend(page.rows.into_iter().map(|entry| row(at.worker, entry)));
+            at = match page.next {
+                Some(position) => Cursor { position, ..at },
+                None if at.worker + 1 < self.posts.len() => {
+                    Cursor { worker: at.worker + 1, position: Position::default() }
+                }
+                None => return Ok((rows, None)),
+            };
+            if rows.len() >= limit {
+                return Ok((rows, Some(at.text())));
+            }
+        }
+    }
+
+    async fn rows<E>(
+        &self,
+        at: Cursor,
+        filter: &Filter,
+        limit: usize,
+        command: fn(Dump<E>) -> Command,
+    ) -> Result<DumpPage<E>, AdminError> {
+        let (filter, from) = (filter.clone(), at.position);
+        self.ask(at.worker, |answer| command(Dump { filter, from, limit, rows: Vec::new(), answer })).await
+    }
+
+    fn session_row(&self, worker: usize, entry: SessionEntry) -> SessionRow {
+        SessionRow {
+            mechanism: self.mechanism(entry.mechanism),
+            worker,
+            protocol: words::protocol(Some(entry.protocol)),
+            inside: entry.inside.map_or_else(|| "–".into(), |inside| inside.to_string()),
+            outside: entry.outside.to_string(),
+            remote: entry.remote.to_string(),
+            state: entry.state.into(),
+            idle_seconds: entry.idle.map(|idle| idle.as_secs()),
+            ends_in_seconds: entry.ends_in.as_secs(),
+            packets_out: entry.packets.map(|(out, _)| out),
+            packets_in: entry.packets.map(|(_, back)| back),
+            octets_out: entry.octets.map(|(out, _)| out),
+            octets_in: entry.octets.map(|(_, back)| back),
+            path: match self.fast_path.as_ref().filter(|_| entry.offloaded) {
+                Some(carried) => carried.path().into(),
+                None => "engine".into(),
+            },
+        }
+    }
+
+    fn binding_row(&self, worker: usize, entry: BindingEntry) -> BindingRow {
+        let (inside, outside) = match entry.protocol {
+            Some(_) => (entry.inside.to_string(), entry.outside.to_string()),
+            None => (entry.inside.address.to_string(), entry.outside.address.to_string()),
+        };
+        BindingRow {
+            mechanism: self.mechanism(entry.mechanism),
+            worker,
+            protocol: words::protocol(entry.protocol),
+            inside,
+            outside,
+            kind: entry.kind.into(),
+            sessions: entry.sessions,
+        }
+    }
+
     fn gauges(&self, tables: &[Table]) -> Vec<Gauge> {
         let mut gauges = Vec::new();
         for (mechanism, table) in self.facts.mechanisms.iter().zip(tables) {
@@ -504,50 +291,13 @@ impl Gateway {
             let translates = matches!(mechanism.kind, Kind::Nat64 | Kind::Siit);
             if mechanism.kind == Kind::Nat64 {
                 add("sessions", "Live sessions.", table.sessions);
-                add("sessions_capacity", "How many sessions there may be.", table.sessions_capacity);
+                add("sessions_capacity", "Maximum number of sessions.", table.sessions_capacity);
             }
             if translates {
-                add("bindings", "Live bindings, or addresses given out.", table.bindings);
-                add("bindings_capacity", "How many bindings there may be.", table.bindings_capacity);
+                add("bindings", "Live bindings, or addresses in use.", table.bindings);
+                add("bindings_capacity", "Maximum number of bindings.", table.bindings_capacity);
             }
         }
         gauges
-    }
-}
-
-/// A place in all workers' tables; as text `WORKER-MECHANISM-SLOT`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Cursor {
-    worker: usize,
-    position: Position,
-}
-
-impl Cursor {
-    fn text(self) -> String {
-        format!("{}-{}-{}", self.worker, self.position.mechanism, self.position.slot)
-    }
-
-    fn read(text: &str) -> Option<Self> {
-        let mut parts = text.split('-');
-        let (worker, mechanism, slot) = (parts.next()?, parts.next()?, parts.next()?);
-        if parts.next().is_some() {
-            return None;
-        }
-        let position = Position { mechanism: mechanism.parse().ok()?, slot: slot.parse().ok()? };
-        Some(Self { worker: worker.parse().ok()?, position })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cursor_reads_as_it_is_written() {
-        let cursor = Cursor { worker: 3, position: Position { mechanism: 1, slot: 70_000 } };
-        assert_eq!(Cursor::read(&cursor.text()), Some(cursor));
-        for text in ["", "1-2", "1-2-3-4", "a-b-c", "1-2--3", "0-70000-1"] {
-            assert_eq!(Cursor::read(text), None, "{text}");
-        }
     }
 }

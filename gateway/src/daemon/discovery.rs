@@ -2,9 +2,9 @@
 //! configured tunnels (RFC 4213 §3.8). The messages come out of the tunnels to the workers, who hand them over, and go out by raw sockets.
 
 use super::advertiser;
-use super::path_errors::undelivered;
-use crate::admin::RouterAdvertisementRow;
+use super::undelivered::undelivered;
 use crate::config::{Config, Isatap, IsatapRole, Learnt, Surroundings, TunnelMtu};
+use crate::view::RouterAdvertisementRow;
 use crate::worker::Clock;
 use sixway_control::Instant;
 use sixway_control::isatap_host::{HostAction, IsatapHost};
@@ -22,14 +22,14 @@ pub(super) struct Discovery<'c> {
     clock: Clock,
     seed: u64,
     interfaces: Vec<Interface<'c>>,
-    ends: Vec<End>,
+    ends: Vec<ConfiguredEnd>,
     /// Answers of ends, by local address.
     answers: Vec<(Ipv4Addr, Transmission)>,
     learnt: BTreeMap<String, Learnt>,
 }
 
 /// An end of a configured tunnel.
-struct End {
+struct ConfiguredEnd {
     local: Ipv4Addr,
     remote: Ipv4Addr,
     end: TunnelEnd,
@@ -39,10 +39,10 @@ struct End {
 struct Interface<'c> {
     config: &'c Isatap,
     local: Ipv4Addr,
-    part: Part,
+    role: Role,
 }
 
-enum Part {
+enum Role {
     Router(Box<RouterAdvert>),
     Host(Box<IsatapHost>),
 }
@@ -61,11 +61,11 @@ impl<'c> Discovery<'c> {
         }
     }
 
-    /// Other surroundings from now on.
+    /// Sets the current addresses and links of the host.
     pub(super) fn set(&mut self, now: &Surroundings) {
         let ends = self.config.configured_tunnels.iter().filter_map(|tunnel| {
             let (local, remote) = (tunnel.local.now(now)?, tunnel.remote_now(now)?);
-            Some(End { local, remote, end: TunnelEnd::new(local) })
+            Some(ConfiguredEnd { local, remote, end: TunnelEnd::new(local) })
         });
         self.ends = ends.collect();
         for (number, isatap) in self.config.isatap.iter().enumerate() {
@@ -100,7 +100,8 @@ impl<'c> Discovery<'c> {
         let destination = Ipv4Addr::from(*destination);
         let Ok(received) = Received::from_tunnel(packet) else { return };
         let now = self.clock.now();
-        let ours = |one: &&mut End| one.local == destination && received.outer_source == Some(one.remote);
+        let ours =
+            |one: &&mut ConfiguredEnd| one.local == destination && received.outer_source == Some(one.remote);
         if let Some(one) = self.ends.iter_mut().find(ours) {
             match one.end.handle_message(now, &received) {
                 Ok(answer) => self.answers.extend(answer.map(|answer| (one.local, answer))),
@@ -109,9 +110,9 @@ impl<'c> Discovery<'c> {
             return;
         }
         for interface in self.interfaces.iter_mut().filter(|one| one.local == destination) {
-            let outcome = match &mut interface.part {
-                Part::Router(router) => router.handle_message(now, &received).map(drop),
-                Part::Host(host) => host.handle_message(now, &received).map(drop),
+            let outcome = match &mut interface.role {
+                Role::Router(router) => router.handle_message(now, &received).map(drop),
+                Role::Host(host) => host.handle_message(now, &received).map(drop),
             };
             if let Err(malformed) = outcome {
                 tracing::debug!("{}: {}: {malformed}", interface.config.name, received.source);
@@ -119,37 +120,37 @@ impl<'c> Discovery<'c> {
         }
     }
 
-    /// An ICMPv4 error about a tunnel packet: a host whose router it was sent to asks that router whether it lives (RFC 5214 §7.2).
+    /// Notes an ICMPv4 error about a tunnel packet: an ISATAP host then probes the router that the packet was sent to (RFC 5214 §7.2).
     pub(super) fn note_path_error(&mut self, error: &[u8]) {
         let Some((local, remote)) = undelivered(error) else { return };
         let now = self.clock.now();
         for interface in self.interfaces.iter_mut().filter(|one| one.local == local) {
-            if let Part::Host(host) = &mut interface.part {
+            if let Role::Host(host) = &mut interface.role {
                 host.report_path_error(now, remote);
             }
         }
     }
 
-    /// Packets go through the tunnels: hosts see to it that their routers are there.
+    /// Notes traffic through the tunnels: ISATAP hosts then check that their routers are reachable.
     pub(super) fn note_traffic(&mut self) {
         let now = self.clock.now();
         for interface in &mut self.interfaces {
-            if let Part::Host(host) = &mut interface.part {
+            if let Role::Host(host) = &mut interface.role {
                 host.note_traffic(now);
             }
         }
     }
 
-    /// How long there is nothing to do; `None`: for ever.
+    /// The time until the next action; `None`: no timer.
     pub(super) fn idle(&self) -> Option<Duration> {
-        let timeouts = self.interfaces.iter().filter_map(|interface| match &interface.part {
-            Part::Router(router) => router.poll_timeout(),
-            Part::Host(host) => host.poll_timeout(),
+        let timeouts = self.interfaces.iter().filter_map(|interface| match &interface.role {
+            Role::Router(router) => router.poll_timeout(),
+            Role::Host(host) => host.poll_timeout(),
         });
         timeouts.min().map(|at| at.since(self.clock.now()))
     }
 
-    /// Does what there is to do; sends by the sockets of the local addresses. What hosts have learnt.
+    /// Runs due actions and sends through the sockets of the local addresses. Returns what hosts have learnt.
     pub(super) fn work(&mut self, senders: &BTreeMap<Ipv4Addr, TunnelSender>) -> &BTreeMap<String, Learnt> {
         let now = self.clock.now();
         for (local, answer) in self.answers.drain(..) {
@@ -157,13 +158,13 @@ impl<'c> Discovery<'c> {
         }
         for interface in &mut self.interfaces {
             let sender = senders.get(&interface.local);
-            match &mut interface.part {
-                Part::Router(router) => {
+            match &mut interface.role {
+                Role::Router(router) => {
                     while let Some(sent) = router.poll_transmit(now) {
                         send(&sent, sender, &interface.config.name);
                     }
                 }
-                Part::Host(host) => {
+                Role::Host(host) => {
                     let learnt = self.learnt.entry(interface.config.name.clone()).or_default();
                     act(host, interface.config, learnt, sender, now);
                 }
@@ -177,9 +178,9 @@ impl<'c> Discovery<'c> {
     /// How the routers' advertisements go.
     pub(super) fn rows(&self) -> Vec<RouterAdvertisementRow> {
         let now = self.clock.now();
-        let routers = self.interfaces.iter().filter_map(|interface| match &interface.part {
-            Part::Router(router) => Some(advertiser::row(&interface.config.name, Some(router), now)),
-            Part::Host(_) => None,
+        let routers = self.interfaces.iter().filter_map(|interface| match &interface.role {
+            Role::Router(router) => Some(advertiser::row(&interface.config.name, Some(router), now)),
+            Role::Host(_) => None,
         });
         routers.collect()
     }
@@ -194,33 +195,33 @@ impl<'c> Interface<'c> {
         seed: u64,
         now: Instant,
     ) -> Option<Self> {
-        let part = match config.role {
+        let role = match config.role {
             IsatapRole::Router => {
                 let settings = whole.advertised_over(config, surroundings)?;
                 match RouterAdvert::new(link(config, local), settings, seed, now) {
-                    Ok(router) => Part::Router(Box::new(router)),
+                    Ok(router) => Role::Router(Box::new(router)),
                     Err(faults) => {
                         faults.iter().for_each(|fault| tracing::error!("{}: {fault}", config.name));
                         return None;
                     }
                 }
             }
-            IsatapRole::Host => Part::Host(Box::new(IsatapHost::new(config.host_settings(local), seed, now))),
+            IsatapRole::Host => Role::Host(Box::new(IsatapHost::new(config.host_settings(local), seed, now))),
         };
-        Some(Self { config, local, part })
+        Some(Self { config, local, role })
     }
 
     fn change(&mut self, local: Ipv4Addr, whole: &Config, surroundings: &Surroundings, now: Instant) {
-        match &mut self.part {
-            Part::Router(router) => {
+        match &mut self.role {
+            Role::Router(router) => {
                 let settings = whole.advertised_over(self.config, surroundings).unwrap_or_default();
                 let outcome = router.set_link(now, link(self.config, local));
                 if let Err(faults) = outcome.and_then(|()| router.set_settings(now, settings)) {
                     faults.iter().for_each(|fault| tracing::error!("{}: {fault}", self.config.name));
                 }
             }
-            Part::Host(host) if local != self.local => host.set_local(now, local),
-            Part::Host(_) => {}
+            Role::Host(host) if local != self.local => host.set_local(now, local),
+            Role::Host(_) => {}
         }
         self.local = local;
     }
@@ -248,22 +249,25 @@ fn act(
             HostAction::LookUpRouters => host.set_potential_routers(now, &config.potential_routers, None),
             HostAction::SetAddress(address) => {
                 if !learnt.prefixes.contains(&address.prefix) {
-                    tracing::info!("{}: {} is its address", config.name, address.address);
+                    tracing::info!("{}: address {} configured", config.name, address.address);
                     learnt.prefixes.push(address.prefix);
                 }
             }
             HostAction::RemoveAddress(address) => {
-                tracing::info!("{}: {address} is its address no more", config.name);
+                tracing::info!("{}: address {address} removed", config.name);
                 learnt.prefixes.retain(|prefix| !prefix.contains(address));
             }
             HostAction::SetDefaultRoute(route) => {
                 if learnt.router != Some(route.router) {
-                    tracing::info!("{}: {} is its router", config.name, route.router);
+                    tracing::info!("{}: default router is {}", config.name, route.router);
                 }
                 learnt.router = Some(route.router);
             }
             HostAction::RemoveDefaultRoute => {
-                tracing::warn!("{}: it has no router any more", config.name);
+                tracing::warn!(
+                    "{}: no default router left; packets beyond the ISATAP prefixes are dropped until one answers",
+                    config.name
+                );
                 learnt.router = None;
             }
         }

@@ -1,21 +1,23 @@
-//! From the configuration to what the DNS64's threads are made of.
+//! From the configuration to the settings of the DNS64's threads.
 
-use crate::config::dns64::Upstream;
+use crate::config::dns64::{Dns64, Transport, Upstream};
 use crate::config::{Config, HostAddress, Surroundings};
-use crate::dns64::{Facts, Plan};
+use crate::dns64::ServiceSettings;
+use crate::dns64::streams::{Bounds, StreamSettings, TransportSettings, UpstreamSettings, request};
+use crate::view::Dns64Facts;
 use sixway_control::dns64::{Access, Anchor};
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use std::net::SocketAddr;
 
-/// Who may ask, with these addresses of this host.
+/// Which clients may query, given these addresses of this host.
 pub(super) fn access(config: &Config, addresses: &[HostAddress]) -> Access {
     config.dns64_access(addresses, &Surroundings::of(addresses))
 }
 
-/// What the threads are made of.
-pub(super) fn plan(config: &Config, access: Access, anchors: Vec<Anchor>) -> Option<Plan> {
+/// The settings of the threads.
+pub(super) fn plan(config: &Config, access: Access, anchors: Vec<Anchor>) -> Option<ServiceSettings> {
     let dns64 = config.dns64.as_ref()?;
-    Some(Plan {
+    Some(ServiceSettings {
         settings: config.dns64_settings(access, anchors)?,
         threads: dns64.bounds.threads.into(),
         listen: dns64.listening.listen.clone(),
@@ -29,9 +31,36 @@ pub(super) fn plan(config: &Config, access: Access, anchors: Vec<Anchor>) -> Opt
     })
 }
 
-/// What is said of it as long as it runs.
-pub(super) fn facts(config: &Config, plan: &Plan) -> Facts {
-    let Some(dns64) = &config.dns64 else { return Facts::default() };
+/// The settings for TCP, TLS and HTTPS.
+pub(super) fn streams(dns64: &Dns64) -> StreamSettings {
+    let listening = &dns64.listening;
+    StreamSettings {
+        tcp: listening.listen.clone(),
+        tls: listening.listen_tls.clone(),
+        https: listening.listen_https.clone(),
+        certificate: listening.certificate.clone().zip(listening.key.clone()),
+        upstreams: dns64.upstreams.iter().map(stream_upstream).collect(),
+        bounds: Bounds::default(),
+    }
+}
+
+fn stream_upstream(upstream: &Upstream) -> UpstreamSettings {
+    let name = || upstream.name.clone().unwrap_or_else(|| upstream.address.ip().to_string());
+    let way = match upstream.transport {
+        Transport::Udp | Transport::Tcp => TransportSettings::Tcp,
+        Transport::Tls => TransportSettings::Tls { name: name(), ca: upstream.ca.clone() },
+        Transport::Https => TransportSettings::Https {
+            name: name(),
+            ca: upstream.ca.clone(),
+            path: upstream.path.clone().unwrap_or_else(|| request::PATH.to_owned()),
+        },
+    };
+    UpstreamSettings { address: upstream.endpoint(), way }
+}
+
+/// Constant facts for the admin API.
+pub(super) fn facts(config: &Config, plan: &ServiceSettings) -> Dns64Facts {
+    let Some(dns64) = &config.dns64 else { return Dns64Facts::default() };
     let listening = &dns64.listening;
     let with = |addresses: &[SocketAddr], what: &str| -> Vec<String> {
         addresses.iter().map(|address| format!("{address}{what}")).collect()
@@ -40,7 +69,7 @@ pub(super) fn facts(config: &Config, plan: &Plan) -> Facts {
     places.extend(with(&listening.listen_tls, " (tls)"));
     places.extend(with(&listening.listen_https, " (https)"));
     let prefixes: Vec<String> = dns64.prefixes.iter().map(|prefix| whose(config, *prefix)).collect();
-    Facts {
+    Dns64Facts {
         serves: format!("{} · {}", places.join(", "), prefixes.join(", ")),
         upstreams: plan.names.clone(),
         cache: dns64.bounds.cache,

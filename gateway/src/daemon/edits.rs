@@ -1,13 +1,13 @@
 //! Changes at run time, carried to the workers that they concern.
 
-use super::backend::Gateway;
+use super::gateway::Gateway;
 use crate::admin::{AdminError, Edit, Filter, Named};
 use crate::worker::{Command, Dump, Edited, Position};
 use sixway_dataplane::nat::{Inside, StaticBinding};
 use sixway_wire::Prefix4;
 use std::time::Duration;
 
-/// How often a worker that does not answer is told to take a binding back, and the pause in between.
+/// How often removal of a binding is retried at a worker that does not answer, and the pause in between.
 const TRIES: usize = 1_000;
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -16,10 +16,12 @@ impl Gateway {
     pub(super) async fn make_binding(&self, named: &Named) -> Result<(), AdminError> {
         let binding = named.binding().map_err(AdminError::BadRequest)?;
         let _alone = self.edits.lock().await;
-        let mut refusal = String::from("there is no nat64");
+        let mut refusal = String::from("[nat64] is not configured");
         for mechanism in self.stateful() {
             if self.static_inside(mechanism, named).await?.is_some() {
-                return Err(AdminError::Conflict("the outside address and port have another binding".into()));
+                return Err(AdminError::Conflict(
+                    "the outside address and port belong to another binding".into(),
+                ));
             }
             // The worker of the host makes the binding; the others send packets there, and keep their hands off its endpoint.
             let mut refused = None;
@@ -30,7 +32,7 @@ impl Gateway {
                     Err(error) => Some(error),
                 };
                 if refused.is_some() {
-                    // One that did not answer may do it yet: it is told, too.
+                    // A worker that did not answer may still create the binding: undo it there, too.
                     self.take_back(0..=worker, mechanism, binding).await;
                     break;
                 }
@@ -44,7 +46,7 @@ impl Gateway {
         Err(AdminError::Conflict(refusal))
     }
 
-    /// Takes a binding back that was made in part. Whoever is busy is asked until it answers.
+    /// Removes a partly created binding. Retries at busy workers until they answer.
     async fn take_back(
         &self,
         workers: std::ops::RangeInclusive<usize>,
@@ -81,7 +83,7 @@ impl Gateway {
             }
             return Ok(());
         }
-        Err(AdminError::NotFound("there is no such binding".into()))
+        Err(AdminError::NotFound("no such binding".into()))
     }
 
     /// Ends a session.
@@ -96,7 +98,7 @@ impl Gateway {
                 }
             }
         }
-        Err(AdminError::NotFound("there is no such session".into()))
+        Err(AdminError::NotFound("no such session".into()))
     }
 
     async fn edit(&self, worker: usize, mechanism: u16, edit: Edit) -> Result<Edited, AdminError> {
@@ -146,16 +148,16 @@ impl Gateway {
 
 #[cfg(test)]
 mod tests {
-    use super::super::backend::{Facts, Mechanism};
+    use super::super::facts::{Facts, Mechanism};
     use super::*;
     use crate::worker::{DumpPage, Mailbox, mailbox};
     use sixway_dataplane::mechanism::table::Kind;
     use std::sync::{Arc, Mutex};
 
-    /// What a worker was told, in order.
+    /// The changes that a worker got, in order.
     type Told = Arc<Mutex<Vec<Edit>>>;
 
-    /// Stands in for a worker: does what it is told, and does not answer the first change if it is busy.
+    /// A worker for tests: executes each change, and does not answer the first one if it is busy.
     fn stand_in(mailbox: Mailbox, told: Told, mut busy: bool) {
         std::thread::spawn(move || {
             while let Some(command) = mailbox.next() {

@@ -21,7 +21,7 @@ pub(super) fn engines(
     engines.map(|config| Engine::new(&config).map_err(|fault| fault.to_string())).collect()
 }
 
-/// The secret by which subscribers are spread over the workers: that of the process before, whose sessions may go on, or a new one.
+/// The secret that assigns subscribers to workers: that of the previous process, so that its sessions can continue, or a new one.
 ///
 /// # Errors
 /// The kernel gave no randomness.
@@ -46,7 +46,7 @@ pub(super) fn keep_worker_key(directory: &Path, name: &str, key: [u64; 2]) {
     });
     if let Err(error) = written {
         tracing::warn!(
-            "{}: {error}: sessions of several workers may not go on after a restart",
+            "{}: {error}: sessions may be lost at the next restart; make the directory writable",
             path.display()
         );
     }
@@ -61,7 +61,7 @@ fn words(octets: [u8; 16]) -> [u64; 2] {
     [number as u64, (number >> 64) as u64]
 }
 
-/// Randomness that nobody can guess.
+/// Unpredictable randomness.
 ///
 /// # Errors
 /// The kernel gave none.

@@ -1,4 +1,4 @@
-//! Sessions on their way from a gateway to the one that takes over: a file that is read once.
+//! The file with sessions for the process that takes over. It is read once.
 //!
 //! ```text
 //!     "6way", version, when it was written (ns since the machine's start), then for each session, little end first:
@@ -47,11 +47,11 @@ pub(super) type Handed = (Identity, SavedSession);
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Found {
     pub sessions: Vec<Handed>,
-    /// Sessions of which it does not say whose they are.
+    /// Sessions whose translator is unknown.
     pub nobodys: usize,
 }
 
-/// Writes the file anew.
+/// Rewrites the file.
 ///
 /// # Errors
 /// The kernel's.
@@ -77,7 +77,7 @@ pub(super) fn write(path: &Path, sessions: &[Handed]) -> io::Result<()> {
 /// It is not there, or was written by another version.
 pub(super) fn read(path: &Path, places: &[Option<Identity>]) -> io::Result<Found> {
     let octets = fs::read(path)?;
-    let strange = || io::Error::new(io::ErrorKind::InvalidData, "it was written by another version");
+    let strange = || io::Error::new(io::ErrorKind::InvalidData, "written by an incompatible version");
     let (header, records) = octets.split_first_chunk::<HEADER>().ok_or_else(strange)?;
     let written = u64::from_le_bytes(*header.last_chunk().ok_or_else(strange)?);
     let passed = Duration::from_nanos(now().saturating_sub(written));

@@ -1,9 +1,9 @@
-//! What a gateway before this one left to it: flows that the fast path carries, sessions that were handed over, and ports that were given
-//! and are nobody's any more. They are kept from others for a while, since somebody may still send to whom they belonged.
+//! What the previous process left: flows in the fast path, sessions handed over, and ports without a session. These are quarantined:
+//! remote hosts may still send to their former users.
 
 use super::port_ledger::{Ledger, MOST_ADDRESSES};
 use super::predecessor::Predecessor;
-use super::run::Start;
+use super::start::Start;
 use super::takeover;
 use crate::config::Config;
 use crate::show::plural;
@@ -17,15 +17,15 @@ use std::time::Duration;
 /// RFC 6888 REQ-8: how long a port is not given again at least.
 const HOLD_DOWN: Duration = Duration::from_secs(120);
 
-/// The ports that were given when the gateway before this one ended.
-pub(super) struct Given(Option<Ledger>);
+/// The ports in use when the previous process ended.
+pub(super) struct PreviousPorts(Option<Ledger>);
 
-/// Begins a ledger of this gateway's own, which its engines keep, and returns the one before.
-pub(super) fn begin_ledger(start: &Start<'_>, engines: &mut [Engine]) -> Given {
+/// Creates the ledger that this gateway's engines keep, and returns the previous one.
+pub(super) fn begin_ledger(start: &Start<'_>, engines: &mut [Engine]) -> PreviousPorts {
     let path = file(start.directory, &start.config.gateway.name);
     let before = Ledger::open(&path);
     if !start.config.is_offloaded() {
-        return Given(before);
+        return PreviousPorts(before);
     }
     let pools = start.config.nat64.iter().filter_map(|nat64| start.config.pool(&nat64.pool));
     let addresses: Vec<_> = pools.flat_map(|pool| pool.addresses.iter().copied()).collect();
@@ -36,22 +36,21 @@ pub(super) fn begin_ledger(start: &Start<'_>, engines: &mut [Engine]) -> Given {
             }
         }
         Ok(None) => tracing::warn!(
-            "pools of more than {MOST_ADDRESSES} addresses: after a sudden end, ports may be given again at once"
+            "the pools have more than {MOST_ADDRESSES} addresses: after a crash, ports are not quarantined and may be reused immediately"
         ),
         Err(error) => tracing::warn!(
-            "after a sudden end, ports may be given again at once: {}: {error}",
+            "after a crash, ports are not quarantined and may be reused immediately: {}: {error}",
             path.display()
         ),
     }
-    Given(before)
+    PreviousPorts(before)
 }
 
-/// Goes on with the sessions that were handed over, and keeps the ports from others that nobody goes on with. Flows that the fast path
-/// carries have to be sessions again before.
+/// Restores the sessions handed over, and quarantines ports without a session. Flows in the fast path must be sessions again before.
 pub(super) fn settle(
     start: &Start<'_>,
     from: &Predecessor,
-    given: Given,
+    given: PreviousPorts,
     engines: &mut [Engine],
     clock: Clock,
 ) {
@@ -63,17 +62,19 @@ pub(super) fn settle(
         kept += u64::from(engines.iter_mut().any(|engine| engine.quarantine(protocol, outside, until)));
     });
     if kept > 0 {
-        tracing::info!("{} kept back for a while, whose sessions are gone", plural(kept, "port"));
+        tracing::info!("{} quarantined: their sessions were lost", plural(kept, "port"));
     }
 }
 
-/// Tells the kernel of the blocks that have moved to the workers of sessions that go on.
+/// Steers the port blocks of restored sessions to their workers.
 pub(super) fn steer(engines: &mut [Engine], blocks: &BlockMap) {
     let Some(nat64) = engines.first_mut().and_then(|engine| engine.nat64().first()) else { return };
     for block in 0..=u16::MAX / PORTS_PER_BLOCK {
         let owner = nat64.ownership().worker_of_block(block * PORTS_PER_BLOCK);
         if let Err(error) = blocks.set(block.into(), owner.0) {
-            tracing::warn!("packets are not steered to the workers of their blocks: {error}");
+            tracing::warn!(
+                "packets are not steered to the workers that own their port blocks: {error}; forwarding between workers costs throughput"
+            );
             return;
         }
     }

@@ -1,16 +1,22 @@
-//! The running gateway: what it is made of, from start to end.
+//! The running gateway, from start to end.
 
 mod advertiser;
 mod anchors;
 mod backend;
-mod carried;
+mod cursor;
 mod discovery;
 mod dns64;
 mod dns64_plan;
+mod dns64_view;
 mod edits;
 mod engines;
-mod ground;
+mod environment;
+mod error;
+mod facts;
+mod fast_path_handle;
+mod gateway;
 mod handover_file;
+mod ingress;
 mod inheritance;
 mod log;
 mod narrow_paths;
@@ -29,14 +35,19 @@ mod run;
 mod serve;
 mod setup;
 mod signals;
+mod start;
 mod takeover;
 mod threads;
 mod tunnel_view;
 mod tunnels;
+mod undelivered;
 mod words;
 
-pub use backend::{Facts, Gateway, Mechanism};
-pub use dns64::Dns64View;
+pub use dns64_view::Dns64View;
+pub use error::RunError;
+pub use facts::{Facts, Mechanism};
+pub use gateway::Gateway;
 pub use offload::left_to_the_engine;
-pub use run::{RunError, Start, run};
+pub use run::run;
+pub use start::Start;
 pub use tunnel_view::TunnelView;

@@ -1,4 +1,4 @@
-//! Ends of tunnels to which less fits than the configuration says: packets to them are left to the engine for a while.
+//! Remote ends of tunnels with a reduced path MTU: packets to them are passed to the engine for a while.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 /// How long a destination is left to the engine after less was found to fit on its path (RFC 1191 §6.3).
 const NARROW: Duration = Duration::from_secs(600);
-/// Destinations that are known to be narrow at a time: the room of the programs' map. Of more, those that were found so longest ago are
+/// Maximum destinations with a reduced path MTU: the size of the programs' map. Of more, those that were found so longest ago are
 /// forgotten; if the programs send what does not fit there, the next error says so.
 const NARROW_PATHS: usize = 4_096;
-/// The programs are not told more often: what they have remembered of next hops is asked for anew each time.
+/// Minimum time between updates of the programs: each one flushes their next hops.
 const PACE: Duration = Duration::from_millis(100);
 
 /// The destinations, with the time at which each was last found narrow.
@@ -20,7 +20,7 @@ pub(super) struct NarrowPaths {
     order: BTreeSet<(Instant, Ipv4Addr)>,
     /// The programs know others.
     untold: bool,
-    /// When the programs were told last.
+    /// When the programs were last updated.
     told: Option<Instant>,
 }
 

@@ -1,4 +1,4 @@
-//! Our table in the host's packet filter, kept as the addresses of the moment want it; and a word on rules of others that stand in the way.
+//! Our table in the host's packet filter, updated when addresses change; and warnings about conflicting rules.
 
 use crate::config::{Config, FastPathMode, Steering, Surroundings, Untracked};
 use crate::host::{Host, obstacles};
@@ -6,16 +6,16 @@ use crate::host::{Host, obstacles};
 /// The table as it was made.
 #[derive(Debug, Default)]
 pub(super) struct PacketFilter {
-    /// What is in it; `None`: there is none.
+    /// Its content; `None`: no table.
     made: Option<Untracked>,
-    /// What was refused, so that it is told once.
+    /// The last failure, so that it is logged once.
     trouble: Option<String>,
     /// The other rules were looked at.
     looked: bool,
 }
 
 impl PacketFilter {
-    /// Makes the table, changes it or removes it, if another is wanted. What cannot be done is told, and tried again the next time.
+    /// Creates, changes or removes the table as needed. A failure is logged, and the next call retries.
     pub(super) fn keep(&mut self, config: &Config, now: &Surroundings, device: &str, host: &mut Host) {
         let fast_path = config.fast_path.as_ref();
         let offloads = fast_path.is_some_and(|it| it.mode != FastPathMode::Off && it.notrack);
@@ -37,8 +37,9 @@ impl PacketFilter {
 
     fn tell(&mut self, what: String) {
         if self.trouble.as_ref() != Some(&what) {
-            let then = "connection tracking sees some packets of a flow and not others, and a firewall may take them for a broken one";
-            tracing::warn!("{what}: without its table, {then}");
+            let then =
+                "connection tracking sees only some packets of a flow, and a stateful firewall may drop them";
+            tracing::warn!("{what}: the nftables table is missing: {then}");
         }
         self.trouble = Some(what);
     }
@@ -49,8 +50,13 @@ fn look(config: &Config, device: &str) {
     let by_raw_sockets = config.has_tunnels() && config.tunnels.steering == Steering::Off;
     match obstacles(device, by_raw_sockets) {
         Ok(found) => found.iter().for_each(|one| {
-            tracing::warn!("the packet filter's chain {} {}; add: {}", one.chain, one.why, one.cure);
+            tracing::warn!(
+                "the packet filter's chain {} {}; add this rule: {}",
+                one.chain,
+                one.why,
+                one.cure
+            );
         }),
-        Err(error) => tracing::info!("the packet filter's rules were not looked at: {error}"),
+        Err(error) => tracing::info!("the packet filter's rules were not checked for conflicts: {error}"),
     }
 }

@@ -1,4 +1,4 @@
-//! The addresses of a dynamic pool on disk: read at the start, appended to while it changes, written anew now and then.
+//! The addresses of a dynamic pool on disk: read at start, appended to on changes, rewritten now and then.
 
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Record, parse_records, write_records};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -6,14 +6,14 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Lines appended at least before the file is written anew.
+/// Minimum number of appended lines before the file is rewritten.
 const FEW_LINES: usize = 1_024;
 
 /// A pool's file.
 #[derive(Debug)]
 pub(super) struct PoolFile {
     path: PathBuf,
-    /// Lines of which each is the newest of its host, as of the last time the file was written anew.
+    /// Lines after the last rewrite, one for each host.
     whole: usize,
     /// Lines appended since.
     appended: usize,
@@ -24,7 +24,7 @@ pub(super) struct PoolFile {
 pub(super) struct Loaded {
     /// The records, oldest line first.
     pub records: Vec<Record>,
-    /// The numbers of lines that are none (a line that was cut short by a sudden end).
+    /// The numbers of invalid lines (a line may be truncated by a crash).
     pub faults: Vec<usize>,
 }
 
@@ -46,11 +46,10 @@ impl PoolFile {
                 Err(_) => loaded.faults.push(line),
             }
         }
-        // A line that was cut short has no end; whole lines of which none is a record were written by somebody else.
+        // Only the last line can be truncated. A file of complete lines without one record is not ours.
         if loaded.records.is_empty() && !loaded.faults.is_empty() && text.contains('\n') {
             return Err(io::Error::other(
-                "this is no state of a dynamic pool and would be overwritten; remove it, or choose another \
-                 `siit.dynamic_state`",
+                "not the state file of a dynamic pool; remove it, or set another `siit.dynamic_state`",
             ));
         }
         Ok((Self { path: path.into(), whole: 0, appended: loaded.records.len() }, loaded))
@@ -67,7 +66,7 @@ impl PoolFile {
         Ok(())
     }
 
-    /// Writes the file anew with these records, all there are. Whoever reads it finds the old or the new one, whole.
+    /// Rewrites the file atomically with all records.
     pub(super) fn rewrite(&mut self, records: &[Record]) -> io::Result<()> {
         if let Some(directory) = self.path.parent() {
             DirBuilder::new().recursive(true).mode(0o755).create(directory)?;
@@ -84,7 +83,7 @@ impl PoolFile {
         Ok(())
     }
 
-    /// Whether so much was appended that the file had better be written anew.
+    /// Whether enough was appended that the file should be rewritten.
     pub(super) fn is_long(&self) -> bool {
         self.appended > FEW_LINES.max(2 * self.whole)
     }
@@ -145,7 +144,7 @@ mod tests {
         fs::create_dir_all(&directory.0).unwrap();
         let path = directory.0.join("sixway.toml");
         fs::write(&path, "[siit]\nprefix = \"2001:db8::/32\"\n").unwrap();
-        assert!(PoolFile::load(&path).unwrap_err().to_string().contains("no state"));
+        assert!(PoolFile::load(&path).unwrap_err().to_string().contains("not the state file"));
         fs::write(&path, "192.0.2.1 2001:d").unwrap();
         assert_eq!(PoolFile::load(&path).unwrap().1, Loaded { records: Vec::new(), faults: vec![1] });
     }

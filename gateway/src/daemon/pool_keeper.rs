@@ -1,7 +1,7 @@
 //! Keeps a dynamic pool's file true, off the packets' path: what changes is appended every few seconds; the whole is
-//! written anew each hour (hosts that never fall silent are noted only then), when the file has grown long, and at the end.
+//! rewritten each hour (only then are hosts noted that never fall silent), when the file has grown long, and at the end.
 
-use super::backend::Gateway;
+use super::gateway::Gateway;
 use super::pool_file::PoolFile;
 use crate::admin::AdminError;
 use crate::worker::Command;

@@ -22,7 +22,7 @@ const PORTS: usize = 65_536 / 32;
 const PROTOCOLS: [NatProtocol; 3] = [NatProtocol::Tcp, NatProtocol::Udp, NatProtocol::Icmp];
 /// Words of an address.
 const ADDRESS: usize = PORTS * PROTOCOLS.len();
-/// Addresses that a ledger is kept of, 24 KiB each; pools of more have none.
+/// Maximum addresses of a ledger, 24 KiB each; larger pools have no ledger.
 pub(super) const MOST_ADDRESSES: u64 = 4_096;
 
 /// The ledger, shared by all workers.
@@ -40,7 +40,7 @@ struct Network {
 }
 
 impl Ledger {
-    /// Begins anew, with no port given. `None`: there are too many addresses.
+    /// Creates an empty ledger. `None`: too many addresses.
     ///
     /// # Errors
     /// The file cannot be made.
@@ -60,7 +60,7 @@ impl Ledger {
         Ok(Self::of(file))
     }
 
-    /// That of a gateway before this one. `None`: there is none that can be read.
+    /// Opens the ledger of the previous process. `None`: missing or unreadable.
     pub(super) fn open(path: &Path) -> Option<Self> {
         Self::of(SharedFile::open(path).ok()?)
     }
@@ -136,7 +136,7 @@ fn count(prefix: Prefix4) -> u64 {
     1 << (32 - prefix.length())
 }
 
-/// Where the bits begin behind so many networks.
+/// Offset of the bits after this number of networks.
 fn bits_at(networks: usize) -> usize {
     HEADER + 2 * networks
 }

@@ -1,5 +1,4 @@
-//! The process that runs a gateway, as the one that takes over from it must know it: who its translators are, and whether the flows that its
-//! fast path carries could go on there.
+//! What a new process must know of the running one: its translators, and whether the flows in its fast path can continue.
 
 use super::setup;
 use crate::config::Config;
@@ -28,7 +27,7 @@ impl Predecessor {
         }
     }
 
-    /// One that says of itself `GET /v1/config`, in the words of whatever version it is.
+    /// From the response to `GET /v1/config`, which may be of another version.
     pub fn that_says(config: &Value) -> Self {
         let identity = |section: &Value| Some(Identity::of_nat64(section["prefix"].as_str()?.parse().ok()?));
         let text = |section: &str, key: &str| config[section][key].as_str().unwrap_or_default().to_owned();
@@ -40,20 +39,20 @@ impl Predecessor {
         }
     }
 
-    /// Why flows that its fast path carries end where they are if a process with this configuration goes on; `None`: they go on, or there are
+    /// Why the flows in its fast path cannot continue under a process with this configuration; `None`: they can, or there are
     /// none.
     pub fn loses_flows_to(&self, config: &Config) -> Option<String> {
         if self.pins.as_os_str().is_empty() {
             return None;
         }
         let Some(wanted) = config.fast_path.as_ref().filter(|_| config.is_offloaded()) else {
-            return Some("the new one has none".into());
+            return Some("the new process has none".into());
         };
         if self.device != config.tun.name {
-            return Some(format!("the new one has another device, {}", config.tun.name));
+            return Some(format!("the new process has another device, {}", config.tun.name));
         }
         if self.pins != wanted.pin_path {
-            return Some(format!("the new one pins its own in {}", wanted.pin_path.display()));
+            return Some(format!("the new process pins its own in {}", wanted.pin_path.display()));
         }
         sixway_fastpath::unusable(&self.pins, &config.gateway.name, wanted.flows(config.sessions()))
     }
@@ -93,10 +92,10 @@ mod tests {
         let old = config("[fastpath]\npin_path = \"/nowhere\"\n");
         let loses = |text: &str| Predecessor::with(&old).loses_flows_to(&config(text));
         assert_eq!(loses("[fastpath]\npin_path = \"/nowhere\"\n"), None, "there are no maps");
-        assert_eq!(loses("").unwrap(), "the new one has none");
+        assert_eq!(loses("").unwrap(), "the new process has none");
         assert!(loses("[fastpath]\n").unwrap().contains("/run/sixway/bpf"));
         let elsewhere = "[tun]\nname = \"six0\"\n[fastpath]\npin_path = \"/nowhere\"\n";
-        assert_eq!(loses(elsewhere).unwrap(), "the new one has another device, six0");
+        assert_eq!(loses(elsewhere).unwrap(), "the new process has another device, six0");
         assert_eq!(
             Predecessor::with(&config("")).loses_flows_to(&config("[fastpath]\n")),
             None,

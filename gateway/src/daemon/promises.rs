@@ -1,4 +1,4 @@
-//! What hosts were promised of prefixes, kept on disk, so that the next run takes back what it does not advertise itself (RFC 9096 §3.5).
+//! The prefixes advertised to hosts, kept on disk, so that the next run deprecates those that it does not advertise (RFC 9096 §3.5).
 
 use crate::worker::Clock;
 use serde::{Deserialize, Serialize};
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 /// Where the files are.
 const DIRECTORY: &str = "/var/lib/sixway";
-/// Lifetimes grow with each advertisement: what is on disk is at most so much behind.
+/// Lifetimes are extended by each advertisement: the file lags behind by at most this time.
 const BEHIND: Duration = Duration::from_secs(300);
 
-/// A promise as it is kept.
+/// A stored prefix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Promise {
     /// The interface.
@@ -49,7 +49,7 @@ impl Promises {
 
     fn load_from(path: PathBuf) -> Self {
         let text = fs::read_to_string(&path).unwrap_or_default();
-        // A file that cannot be read holds promises that cannot be taken back: no reason not to start.
+        // Prefixes in an unreadable file cannot be deprecated; that must not prevent the start.
         let kept = serde_json::from_str(&text).unwrap_or_default();
         Self { path, kept, written: Instant::now(), failing: false }
     }
@@ -70,7 +70,7 @@ impl Promises {
         stale.collect()
     }
 
-    /// Takes note of what is believed on the links at the moment; writes it when it is news, or has grown old.
+    /// Records the prefixes in use on the links; writes the file on changes and when it is old.
     pub(super) fn keep(&mut self, believed: &[(String, Vec<StalePrefix>)], clock: Clock) {
         let wall = clock.wall();
         let promises = believed.iter().flat_map(|(link, prefixes)| {
@@ -95,7 +95,7 @@ impl Promises {
             Err(_) if self.failing => {}
             Err(error) => {
                 tracing::warn!(
-                    "{}: {error}; the next run cannot take back what is advertised",
+                    "{}: {error}; after a restart, advertised prefixes cannot be withdrawn; make the file writable",
                     self.path.display()
                 );
                 self.failing = true;

@@ -1,12 +1,12 @@
-//! What passed lately: the counters of the last seconds, one sample each second.
+//! Rates: the counters of the last seconds, one sample each second.
 
-use crate::admin::Rates;
+use crate::view::Rates;
 use sixway_dataplane::{Counters, DropReason};
 use sixway_fastpath::Counts;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Rates are averaged over so many seconds.
+/// The time over which rates are averaged, in seconds.
 const WINDOW: Duration = Duration::from_secs(5);
 
 /// Samples closer than this replace one another, so that many requests do not make many samples.

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use tokio::io::Interest;
 use tokio::io::unix::{AsyncFd, AsyncFdReadyMutGuard};
 
-/// What has a file descriptor that stays the same while it lives.
+/// A type whose file descriptor does not change.
 pub(super) trait Descriptor {
     /// Its number.
     fn descriptor(&self) -> RawFd;
@@ -54,7 +54,7 @@ impl<T: Descriptor> Readable<T> {
         &mut self.0.get_mut().0
     }
 
-    /// Waits until there is something to read. Who finds nothing says so: `clear_ready`.
+    /// Waits until it is readable. If a read finds nothing, call `clear_ready`.
     ///
     /// # Errors
     /// The runtime ends.

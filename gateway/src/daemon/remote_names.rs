@@ -1,4 +1,4 @@
-//! Remotes that are names: the DNS is asked for each, again and again.
+//! Tunnel remotes given as names: each is resolved periodically.
 
 use crate::config::{Config, Remote};
 use sixway_wire::Prefix4;
@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 /// Answers that wait.
 const WAITING: usize = 64;
 
-/// Where is told that a tunnel's remote is elsewhere: the tunnel's name, and the address.
+/// Where new remotes are sent: the tunnel's name and the address.
 pub(super) type RemoteSender = Sender<(String, Ipv4Addr)>;
 
 /// Where it is heard.
@@ -24,7 +24,7 @@ pub(super) fn remotes() -> (RemoteSender, RemoteReceiver) {
 /// The remotes of a gateway that are names.
 pub(super) struct RemoteNames {
     answers: RemoteReceiver,
-    /// Keeps the channel open where there are no names.
+    /// Keeps the channel open without names.
     _open: RemoteSender,
     /// They end with this.
     _asking: JoinSet<()>,
@@ -39,7 +39,7 @@ struct Name {
 }
 
 impl RemoteNames {
-    /// Begins to ask. What `sender` is told beside counts until the DNS says something new.
+    /// Starts resolving. Other addresses sent to `sender` stay in use until the DNS returns a new one.
     pub(super) fn new(config: &Config, sender: &RemoteSender, answers: RemoteReceiver) -> Self {
         let mut asking = JoinSet::new();
         for tunnel in &config.configured_tunnels {
@@ -65,7 +65,7 @@ impl RemoteNames {
     }
 }
 
-/// Asks again and again. What the DNS does not know stays as it was; that is told once.
+/// Resolves repeatedly. If a name is not found the previous address stays; that is logged once.
 async fn ask(name: Name, answers: RemoteSender) {
     let (mut known, mut told) = (None, false);
     loop {
@@ -81,7 +81,11 @@ async fn ask(name: Name, answers: RemoteSender) {
                 told = false;
             }
             Err(what) if !told => {
-                tracing::warn!("{}: {}: {what}; the remote stays as it was", name.tunnel, name.name);
+                tracing::warn!(
+                    "{}: {}: {what}; the previous remote address stays in use",
+                    name.tunnel,
+                    name.name
+                );
                 told = true;
             }
             Err(_) => {}

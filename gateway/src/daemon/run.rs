@@ -1,17 +1,20 @@
 //! From the start to the end of a gateway.
 
-use super::backend::{Facts, Gateway};
 use super::dns64::Dns64;
-use super::ground::{Doors, Ground};
-use super::signals::{Signals, Told};
+use super::environment::{ApiSockets, Environment};
+use super::error::RunError;
+use super::facts::Facts;
+use super::gateway::Gateway;
+use super::signals::{Request, Signals};
+use super::start::Start;
 use super::threads::Threads;
 use super::{log, offload, pool_keeper, serve, takeover};
-use crate::admin::{Backend, Device};
+use crate::admin::Backend;
 use crate::config::Config;
-use crate::host::{self, HostError};
+use crate::host;
 use crate::show::plural;
+use crate::view::Device;
 use sixway_link::Tun;
-use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -21,71 +24,20 @@ use tokio::sync::mpsc::channel;
 /// Packets for control protocols that wait.
 const CONTROL: usize = 256;
 
-/// Why a gateway did not start, or ended by itself. Everything was put back.
-#[derive(Debug)]
-pub enum RunError {
-    /// The host cannot be set up.
-    Host(HostError),
-    /// Something else cannot be had: what, and what the kernel said.
-    Io(String, io::Error),
-    /// An engine cannot be made.
-    Engine(String),
-    /// A worker ended by itself.
-    Worker(String),
-    /// Tunnels cannot be what they are to be: a line each.
-    Tunnels(String),
-    /// The DNS64 cannot be had, or ended by itself.
-    Dns64(String),
-    /// The fast path is demanded and cannot be had.
-    FastPath(String),
-    /// Another process does not make way, or this one cannot become another.
-    Takeover(String),
-}
-
-/// What a gateway is started with.
-#[derive(Clone, Copy, Debug)]
-pub struct Start<'a> {
-    /// Its configuration.
-    pub config: &'a Config,
-    /// The file that this was read from; SIGHUP reads it again.
-    pub file: &'a Path,
-    /// Where state files are kept.
-    pub directory: &'a Path,
-    /// The process that runs this gateway is to make way.
-    pub takeover: bool,
-}
-
 /// How a gateway ends.
-enum End {
+enum Ending {
     /// It is to end, or has to.
     Whole(Result<(), RunError>),
-    /// Another process goes on.
+    /// Another process continues.
     MakingWay,
-    /// This process goes on as another.
+    /// This process re-executes itself.
     Anew,
 }
 
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Host(error) => error.fmt(f),
-            Self::Io(what, error) => write!(f, "{what}: {error}"),
-            Self::Engine(what)
-            | Self::Worker(what)
-            | Self::Tunnels(what)
-            | Self::Dns64(what)
-            | Self::FastPath(what)
-            | Self::Takeover(what) => f.write_str(what),
-        }
-    }
-}
-
-impl std::error::Error for RunError {}
-
-/// Runs a gateway until it is told to end by a signal (SIGTERM, SIGINT; SIGHUP if it has no fast path), or another process takes over.
+/// Runs a gateway until a signal stops it (SIGTERM, SIGINT; SIGHUP without a fast path), or another process takes over.
 ///
 /// # Errors
-/// It could not start, or ended by itself; everything was put back.
+/// It could not start, or failed; the host was restored.
 pub fn run(start: &Start<'_>) -> Result<(), RunError> {
     let started = Instant::now();
     Signals::hold().map_err(|error| RunError::Io("signals".into(), error))?;
@@ -95,62 +47,68 @@ pub fn run(start: &Start<'_>) -> Result<(), RunError> {
         .build()
         .map_err(|error| RunError::Io("runtime".into(), error))?;
     let end = runtime.block_on(live(start, started));
-    // A name that the DNS is still being asked for must not hold the end up.
+    // A pending DNS lookup must not delay the end.
     runtime.shutdown_background();
     match end {
-        Err(error) | Ok(End::Whole(Err(error))) => Err(error),
-        Ok(End::Whole(Ok(())) | End::MakingWay) => Ok(()),
-        Ok(End::Anew) => {
-            let error = takeover::become_anew();
-            // What cannot be put back is in the state file for the next.
+        Err(error) | Ok(Ending::Whole(Err(error))) => Err(error),
+        Ok(Ending::Whole(Ok(())) | Ending::MakingWay) => Ok(()),
+        Ok(Ending::Anew) => {
+            let error = takeover::re_execute();
+            // What cannot be restored stays in the state file for the next process.
             let _ = host::clear_up(start.directory, &start.config.gateway.name);
-            Err(RunError::Takeover(format!("the gateway ends: it cannot be started anew: {error}")))
+            Err(RunError::Takeover(format!("the gateway stopped: it could not be restarted: {error}")))
         }
     }
 }
 
-async fn live(start: &Start<'_>, started: Instant) -> Result<End, RunError> {
+async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
     let config = start.config;
     // Before anything is changed: from here on, a signal ends the gateway in order.
     let mut signals = Signals::open().map_err(|error| RunError::Io("signals".into(), error))?;
-    let Some((mut ground, engines, tun)) = Ground::lay(start, &mut signals).await? else {
-        return Ok(End::Whole(Ok(())));
+    let Some((mut environment, engines, tun)) = Environment::set_up_all(start, &mut signals).await? else {
+        return Ok(Ending::Whole(Ok(())));
     };
     let device = tun.as_ref().map(|tun| device(config, tun));
-    let doors = Doors::open(config, &mut ground.host).await?;
+    let sockets = ApiSockets::open(config, &mut environment.host).await?;
     let (control, mut controlled) = channel(CONTROL);
     let queues = tun.map_or_else(Default::default, |tun| (tun.queues, tun.blocks));
-    let mut threads = Threads::start(engines, queues, ground.clock, &control)?;
-    let mut dns64 = ground.begin(config, &mut threads)?;
-    let facts = ground.facts(config, device);
-    say_ready(&facts, threads.posts.len(), &ground.lines(dns64.as_ref()).await, started, &doors.socket);
+    let mut threads = Threads::start(engines, queues, environment.clock, &control)?;
+    let mut dns64 = environment.begin(config, &mut threads)?;
+    let facts = environment.facts(config, device);
+    say_ready(
+        &facts,
+        threads.posts.len(),
+        &environment.lines(dns64.as_ref()).await,
+        started,
+        &sockets.socket,
+    );
     let gateway = Gateway::new(facts, threads.posts.clone(), dns64.as_ref().map(Dns64::view));
-    let gateway = Arc::new(gateway.with_fast_path(ground.carried()));
-    let Ground { host, tunnels, pools, keeper, offload, seed, .. } = &mut ground;
+    let gateway = Arc::new(gateway.with_fast_path(environment.carried()));
+    let Environment { host, tunnels, pools, keeper, offload, seed, .. } = &mut environment;
     let offload = offload.as_ref();
     let end = tokio::select! {
         end = told(&mut signals, start, *seed, &gateway) => end,
-        () = gateway.asked_to_leave() => End::MakingWay,
-        error = threads.first_end() => End::Whole(Err(RunError::Worker(error))),
-        error = keep(&mut dns64) => End::Whole(Err(RunError::Dns64(error))),
-        () = serve::admin(doors.admin, Arc::clone(&gateway)) => End::Whole(Ok(())),
-        () = serve::metrics(doors.metrics, Arc::clone(&gateway)) => End::Whole(Ok(())),
-        () = gateway.watch() => End::Whole(Ok(())),
-        () = pool_keeper::keep(pools, &gateway) => End::Whole(Ok(())),
-        () = tunnels.keep(host, &gateway, &mut controlled, offload) => End::Whole(Ok(())),
-        () = offload::keep(keeper, offload) => End::Whole(Ok(())),
+        () = gateway.asked_to_leave() => Ending::MakingWay,
+        error = threads.first_end() => Ending::Whole(Err(RunError::Worker(error))),
+        error = keep(&mut dns64) => Ending::Whole(Err(RunError::Dns64(error))),
+        () = serve::admin(sockets.admin, Arc::clone(&gateway)) => Ending::Whole(Ok(())),
+        () = serve::metrics(sockets.metrics, Arc::clone(&gateway)) => Ending::Whole(Ok(())),
+        () = gateway.watch() => Ending::Whole(Ok(())),
+        () = pool_keeper::keep(pools, &gateway) => Ending::Whole(Ok(())),
+        () = tunnels.keep(host, &gateway, &mut controlled, offload) => Ending::Whole(Ok(())),
+        () = offload::keep(keeper, offload) => Ending::Whole(Ok(())),
     };
     if let Some(dns64) = &mut dns64 {
         dns64.stop();
     }
     match end {
-        End::MakingWay | End::Anew => ground.leave(start, gateway, &mut threads).await?,
-        End::Whole(_) => ground.end(gateway, &mut threads).await,
+        Ending::MakingWay | Ending::Anew => environment.leave(start, gateway, &mut threads).await?,
+        Ending::Whole(_) => environment.end(gateway, &mut threads).await,
     }
     Ok(end)
 }
 
-/// Lives until a DNS thread ends by itself; says why.
+/// Runs until a DNS thread fails; returns why.
 async fn keep(dns64: &mut Option<Dns64<'_>>) -> String {
     match dns64 {
         Some(dns64) => dns64.keep().await,
@@ -163,7 +121,7 @@ fn device(config: &Config, tun: &Tun) -> Device {
         name: tun.name.clone(),
         mtu: config.tun.mtu.into(),
         queues: tun.queues.len(),
-        super_frames: tun.abilities.to_string(),
+        gso: tun.abilities.to_string(),
     }
 }
 
@@ -172,7 +130,7 @@ fn say_ready(facts: &Facts, workers: usize, further: &[(&str, String)], started:
     let device = facts.device.as_ref().map(|device| {
         let queues = plural(device.queues as u64, "queue");
         let workers = plural(workers as u64, "worker");
-        format!(" · {workers} · {} up (super-frames: {}; {queues})", device.name, device.super_frames)
+        format!(" · {workers} · {} up (GSO: {}; {queues})", device.name, device.gso)
     });
     let device = device.unwrap_or_default();
     let mut text = format!("sixway {} · {}{device}\n", env!("CARGO_PKG_VERSION"), facts.name);
@@ -188,21 +146,21 @@ fn say_ready(facts: &Facts, workers: usize, further: &[(&str, String)], started:
     let metrics = facts.metrics.as_ref().map_or_else(String::new, |url| format!(" · metrics {url}"));
     let milliseconds = started.elapsed().as_millis();
     text.push_str(&format!("ready in {milliseconds} ms · admin {}{metrics}\n", socket.display()));
-    // Where nobody reads, there is nobody to tell.
+    // If the output is closed, nobody can be notified.
     let _ = io::stdout().lock().write_all(text.as_bytes());
 }
 
-/// Waits for a signal that ends the gateway, or makes it begin anew.
-async fn told(signals: &mut Signals, start: &Start<'_>, seed: [u64; 2], gateway: &Gateway) -> End {
+/// Waits for a signal that stops or reloads the gateway.
+async fn told(signals: &mut Signals, start: &Start<'_>, seed: [u64; 2], gateway: &Gateway) -> Ending {
     let ending = |name: &str| {
         tracing::info!("{name}: ending");
-        End::Whole(Ok(()))
+        Ending::Whole(Ok(()))
     };
     loop {
         match signals.next().await {
-            Told::End(name) => return ending(name),
-            Told::HungUp if start.config.fast_path.is_none() => return ending("SIGHUP"),
-            Told::HungUp => {}
+            Request::End(name) => return ending(name),
+            Request::HungUp if start.config.fast_path.is_none() => return ending("SIGHUP"),
+            Request::HungUp => {}
         }
         let Some(config) = takeover::reloaded(start) else { continue };
         // Nobody carries the packets of the engines between two processes: what takes long is done before.
@@ -211,16 +169,16 @@ async fn told(signals: &mut Signals, start: &Start<'_>, seed: [u64; 2], gateway:
             () = offload::leave_ahead(&config, seed) => {}
         }
         if let Some(why) = takeover::loses_flows_to(start, &config).await {
-            tracing::info!("SIGHUP: flows are taken back from the fast path: {why}");
+            tracing::info!("SIGHUP: moving flows from the fast path to the engine: {why}");
             if let Err(error) = Backend::end_fast_path(gateway).await {
-                tracing::error!("not reloaded: sessions on the fast path would be lost: {error}");
+                tracing::error!("not reloaded: sessions in the fast path would be lost: {error}");
                 continue;
             }
         }
-        // The file may be another by now, and there is no way back from the process that reads it next.
+        // The file may have changed meanwhile, and after re-execution there is no way back.
         if takeover::reloaded(start).is_some() {
-            tracing::info!("SIGHUP: beginning anew");
-            return End::Anew;
+            tracing::info!("SIGHUP: reloading");
+            return Ending::Anew;
         }
     }
 }

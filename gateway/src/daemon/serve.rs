@@ -1,8 +1,8 @@
-//! The sockets of the admin API and of the metrics. Connections are bounded in number and in time, so that nobody who may
-//! connect can hold the gateway's memory or its descriptors.
+//! The sockets of the admin API and of the metrics. Connections are bounded in number and in time, so that
+//! no client can exhaust the gateway's memory or descriptors.
 
-use super::backend::Gateway;
-use crate::{admin, metrics};
+use super::gateway::Gateway;
+use crate::admin;
 use axum::Router;
 use axum::serve::Listener;
 use std::fs;
@@ -25,8 +25,8 @@ const CONNECTIONS: usize = 32;
 /// How long a connection may last.
 const LIFETIME: Duration = Duration::from_secs(60);
 
-/// Makes room for the admin socket: one that a gateway left behind makes way. Until this has succeeded what is there belongs
-/// to somebody else, and must not be noted as ours.
+/// Removes a stale admin socket. Until this has succeeded, an existing path belongs to another process and must not be recorded as
+/// ours.
 ///
 /// # Errors
 /// Somebody listens there, something else is in its place, or the kernel refused.
@@ -38,13 +38,13 @@ pub(super) fn make_way(path: &Path) -> io::Result<()> {
         if !there.file_type().is_socket() {
             return Err(io::Error::new(
                 io::ErrorKind::AlreadyExists,
-                "there is something that is no socket; remove it, or choose another `gateway.admin_socket`",
+                "the path exists and is not a socket; remove it, or set another `gateway.admin_socket`",
             ));
         }
         if std::os::unix::net::UnixStream::connect(path).is_ok() {
             return Err(io::Error::new(
                 io::ErrorKind::AddrInUse,
-                "another process listens there; end it, or choose another `gateway.admin_socket`",
+                "another process listens on it; stop that, or set another `gateway.admin_socket`",
             ));
         }
         fs::remove_file(path)?;
@@ -79,7 +79,7 @@ pub(super) async fn admin(listener: UnixListener, gateway: Arc<Gateway>) {
 /// Serves the metrics, for ever, if they are to be served.
 pub(super) async fn metrics(listener: Option<TcpListener>, gateway: Arc<Gateway>) {
     match listener {
-        Some(listener) => serve(listener, metrics::routes().with_state(gateway)).await,
+        Some(listener) => serve(listener, admin::metrics_route().with_state(gateway)).await,
         None => pending().await,
     }
 }
@@ -90,12 +90,12 @@ where
 {
     let bounded = Bounded { listener, free: Arc::new(Semaphore::new(CONNECTIONS)) };
     if let Err(error) = axum::serve(bounded, router).await {
-        tracing::error!("a socket is served no more: {error}");
+        tracing::error!("stopped serving a socket: {error}");
         pending().await
     }
 }
 
-/// A listener that accepts while there is room.
+/// A listener that accepts up to a limit of connections.
 struct Bounded<L> {
     listener: L,
     free: Arc<Semaphore>,
@@ -165,7 +165,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
 
-    /// Asks once and reads for so long.
+    /// Sends one request and reads the response for this long.
     fn answer(mut asking: &UnixStream, patience: Duration) -> String {
         asking.set_read_timeout(Some(patience)).unwrap();
         let mut octets = [0; 64];

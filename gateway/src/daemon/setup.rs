@@ -1,16 +1,16 @@
-//! From the configuration to what the gateway is made of.
+//! From the configuration to the parts of a gateway.
 
-use super::backend::Mechanism;
+use super::facts::Mechanism;
 use super::tunnel_view::TunnelView;
 use crate::config::{Config, Nat64, Remote, Route, Siit};
-use crate::host::{Forwarding, Plan};
+use crate::host::{Forwarding, HostPlan};
 use crate::show::{count, plural};
 use sixway_dataplane::mechanism::table::Kind;
 use sixway_wire::Prefix4;
 use std::path::{Path, PathBuf};
 
-/// What the host is to be set up with; `directory` is where state files are kept.
-pub(super) fn plan(config: &Config, directory: &Path, worker_key: [u64; 2]) -> Plan {
+/// The settings of the host; `directory` holds state files.
+pub(super) fn plan(config: &Config, directory: &Path, worker_key: [u64; 2]) -> HostPlan {
     let (mut routes4, mut routes6) = (Vec::new(), Vec::new());
     for route in config.routes() {
         match route {
@@ -18,7 +18,7 @@ pub(super) fn plan(config: &Config, directory: &Path, worker_key: [u64; 2]) -> P
             Route::V6(prefix) => routes6.push(prefix),
         }
     }
-    Plan {
+    HostPlan {
         gateway: config.gateway.name.clone(),
         directory: directory.into(),
         device: config.tun.name.clone(),
@@ -36,7 +36,7 @@ pub(super) fn plan(config: &Config, directory: &Path, worker_key: [u64; 2]) -> P
     }
 }
 
-/// Where what carries packets on without the process is pinned; empty: nothing is.
+/// Where the fast path is pinned; empty without one.
 pub(super) fn pins(config: &Config) -> PathBuf {
     let fast_path = config.fast_path.as_ref().filter(|it| it.is_on());
     fast_path.map_or_else(PathBuf::new, |it| it.pin_path.clone())

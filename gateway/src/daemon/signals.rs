@@ -1,5 +1,5 @@
-//! The signals that end a gateway, or make it begin anew: read from a file, not caught. One that nobody has read waits, also for the process
-//! that this one becomes.
+//! The signals that stop or reload a gateway: read from a signalfd, not caught. A signal that nobody has read stays pending, also for the process
+//! after re-execution.
 
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -9,14 +9,14 @@ use tokio::io::unix::AsyncFd;
 /// Those that are waited for.
 pub(super) struct Signals {
     file: AsyncFd<SignalFd>,
-    /// SIGHUP came while nobody waited for it.
+    /// SIGHUP arrived while nothing waited for it.
     hung_up: bool,
 }
 
-/// What is told by one.
+/// What a signal requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
-    /// By this one: the gateway is to end.
+pub(super) enum Request {
+    /// Stop the gateway; the name of the signal.
     End(&'static str),
     /// SIGHUP.
     HungUp,
@@ -44,9 +44,9 @@ impl Signals {
     }
 
     /// Waits for the next one.
-    pub(super) async fn next(&mut self) -> Told {
+    pub(super) async fn next(&mut self) -> Request {
         if std::mem::take(&mut self.hung_up) {
-            return Told::HungUp;
+            return Request::HungUp;
         }
         self.read().await
     }
@@ -55,13 +55,13 @@ impl Signals {
     pub(super) async fn end(&mut self) -> &'static str {
         loop {
             match self.read().await {
-                Told::End(name) => return name,
-                Told::HungUp => self.hung_up = true,
+                Request::End(name) => return name,
+                Request::HungUp => self.hung_up = true,
             }
         }
     }
 
-    async fn read(&mut self) -> Told {
+    async fn read(&mut self) -> Request {
         loop {
             let Ok(mut ready) = self.file.readable_mut().await else {
                 // The runtime ends.
@@ -75,12 +75,12 @@ impl Signals {
     }
 }
 
-fn told(number: u32) -> Told {
+fn told(number: u32) -> Request {
     const HANGUP: u32 = Signal::SIGHUP as u32;
     const INTERRUPT: u32 = Signal::SIGINT as u32;
     match number {
-        HANGUP => Told::HungUp,
-        INTERRUPT => Told::End("SIGINT"),
-        _ => Told::End("SIGTERM"),
+        HANGUP => Request::HungUp,
+        INTERRUPT => Request::End("SIGINT"),
+        _ => Request::End("SIGTERM"),
     }
 }

@@ -1,15 +1,16 @@
-//! One process of a gateway makes way for another: by `sixway run --takeover`, or for itself on SIGHUP.
-//!
-//! The one that leaves stops its workers, writes down the sessions that the fast path does not carry, and ends without putting anything
-//! back: device, routes, settings and what is pinned stay. The lock of the state file is free then, and the other goes on with all of it.
+//! One process of a gateway hands over to another: to `sixway run --takeover`, or to itself on SIGHUP.
+//! The old process stops its workers, writes the sessions that are not in the fast path to a file, and ends without restoring anything:
+//! device, routes, settings and pinned objects stay. This releases the lock of the state file, and the new process continues with all of it.
 
+use super::error::RunError;
 use super::handover_file::{self, Found, Handed};
 use super::predecessor::Predecessor;
-use super::run::{RunError, Start};
-use crate::admin::{Client, ClientError, Left};
+use super::start::Start;
+use crate::admin::{Client, ClientError};
 use crate::config::Config;
 use crate::host;
 use crate::show::plural;
+use crate::view::Leaving;
 use crate::worker::Clock;
 use sixway_dataplane::engine::Engine;
 use sixway_dataplane::mechanism::identity::Identity;
@@ -31,7 +32,7 @@ const STEP: Duration = Duration::from_millis(2);
 pub(super) async fn make_room(start: &Start<'_>) -> Result<Predecessor, RunError> {
     let name = &start.config.gateway.name;
     let Some(running) = host::running(start.directory, name) else {
-        tracing::info!("there is no gateway {name} to take over: it is started");
+        tracing::info!("no gateway {name} to take over: starting a new one");
         return Ok(Predecessor::default());
     };
     let socket = running.socket.unwrap_or_else(|| start.config.gateway.admin_socket.clone());
@@ -40,18 +41,18 @@ pub(super) async fn make_room(start: &Start<'_>) -> Result<Predecessor, RunError
     let config = client.get("/v1/config", &[]).map_err(|error| failed(&error.to_string()))?;
     let predecessor = Predecessor::that_says(&config);
     if let Some(why) = predecessor.loses_flows_to(start.config) {
-        tracing::info!("the process that runs takes its flows back from the fast path: {why}");
+        tracing::info!("moving flows of the running process from the fast path to its engine: {why}");
         take_flows_back(&client).await.map_err(|why| failed(&why))?;
     }
-    match client.post::<Left>("/v1/leave") {
+    match client.post::<Leaving>("/v1/leave") {
         // It may be gone before its answer is read.
-        Ok(Left { .. }) | Err(ClientError::Garbled(_)) => {}
+        Ok(Leaving { .. }) | Err(ClientError::Garbled(_)) => {}
         Err(error) => return Err(failed(&error.to_string())),
     }
     let asked = Instant::now();
     while host::running(start.directory, name).is_some() {
         if asked.elapsed() > PATIENCE {
-            return Err(failed("it does not make way; end it, then start this one"));
+            return Err(failed("the running process does not stop; stop it, then start this one"));
         }
         tokio::time::sleep(STEP).await;
     }
@@ -65,7 +66,7 @@ async fn take_flows_back(client: &Client) -> Result<(), String> {
         match client.delete::<bool>("/v1/fastpath", &[]) {
             Ok(_) => return Ok(()),
             Err(error) if asked.elapsed() > PATIENCE => {
-                return Err(format!("its sessions on the fast path would be lost: {error}"));
+                return Err(format!("its sessions in the fast path would be lost: {error}"));
             }
             // A worker may be busy.
             Err(_) => tokio::time::sleep(STEP).await,
@@ -73,7 +74,7 @@ async fn take_flows_back(client: &Client) -> Result<(), String> {
     }
 }
 
-/// Where the sessions are while nobody has them.
+/// The file with the sessions between the two processes.
 pub(super) fn file(directory: &Path, name: &str) -> PathBuf {
     directory.join(format!("{name}.handover"))
 }
@@ -98,7 +99,7 @@ pub(super) fn take_over(start: &Start<'_>, from: &Predecessor, engines: &mut [En
             Found::default()
         }
     };
-    // They are told once.
+    // They are handed over once.
     let _ = std::fs::remove_file(&path);
     let all = (sessions.len() + nobodys) as u64;
     unite(&sessions, engines);
@@ -106,18 +107,18 @@ pub(super) fn take_over(start: &Start<'_>, from: &Predecessor, engines: &mut [En
     let restored = sessions.iter().filter(|handed| match restore(handed, engines, clock) {
         Ok(()) => true,
         Err(why) => {
-            tracing::debug!("a session of {} with {} ends: {why}", handed.1.inside.0, handed.1.remote);
+            tracing::debug!("session of {} with {} ended: {why}", handed.1.inside.0, handed.1.remote);
             refused.add(why, 1);
             false
         }
     });
     let kept = restored.count();
-    tracing::info!("{kept} of {} go on", plural(all, "session"));
+    tracing::info!("{kept} of {} continue", plural(all, "session"));
     refused.tell("session");
     if nobodys > 0 {
         let what = plural(nobodys as u64, "session");
         tracing::warn!(
-            "{what} end: the process before named their translators by their places, and they are not known"
+            "{what} lost: the previous process identified their translators by position, and the positions changed"
         );
     }
 }
@@ -164,7 +165,7 @@ impl Refused {
     /// Says how many ended and why.
     pub(super) fn tell(&self, noun: &str) {
         for (why, count) in &self.0 {
-            tracing::info!("{} end: {why}", plural(*count, noun));
+            tracing::info!("{} ended: {why}", plural(*count, noun));
         }
     }
 }
@@ -178,9 +179,9 @@ pub(super) async fn loses_flows_to(start: &Start<'_>, config: &Config) -> Option
     let layout = tokio::task::spawn_blocking(layout_of_the_file);
     match tokio::time::timeout(PATIENCE, layout).await {
         Ok(Ok(Some(layout))) if layout == LAYOUT_VERSION => None,
-        Ok(Ok(Some(layout))) => Some(format!("the program's file is of layout version {layout}")),
+        Ok(Ok(Some(layout))) => Some(format!("the program file has map layout version {layout}")),
         Ok(Ok(None)) | Ok(Err(_)) | Err(_) => {
-            Some("the program's file does not say of which layout version it is".into())
+            Some("the program file does not report its map layout version".into())
         }
     }
 }
@@ -202,11 +203,11 @@ fn same_file(program: &Path) -> bool {
     own.is_some() && own == number(program)
 }
 
-/// What a gateway would be told by SIGHUP: the configuration as it is now, if it could be taken over to.
+/// The configuration that SIGHUP loads, if the gateway can continue with it.
 pub(super) fn reloaded(start: &Start<'_>) -> Option<Config> {
-    match Config::load(start.file) {
+    match Config::load(start.file, &crate::host::host_facts()) {
         Ok((config, _)) if config.gateway.name != start.config.gateway.name => {
-            tracing::error!("not reloaded: gateway.name is another; end this one and start that");
+            tracing::error!("not reloaded: gateway.name changed: restart required");
             None
         }
         Ok((config, _)) => Some(config),
@@ -218,7 +219,7 @@ pub(super) fn reloaded(start: &Start<'_>) -> Option<Config> {
 }
 
 /// This process becomes one of the program's file as it is now, with the same arguments. Returns if that cannot be.
-pub(super) fn become_anew() -> io::Error {
+pub(super) fn re_execute() -> io::Error {
     match std::env::current_exe() {
         Ok(program) => {
             let mut arguments = std::env::args_os();
@@ -232,7 +233,7 @@ pub(super) fn become_anew() -> io::Error {
     }
 }
 
-/// A file that was replaced while its program runs is told with a mark behind its name.
+/// The kernel appends a mark to the path of a running program whose file was replaced.
 fn without_mark(program: PathBuf) -> PathBuf {
     let text = program.to_string_lossy();
     match text.strip_suffix(" (deleted)") {

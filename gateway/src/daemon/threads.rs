@@ -1,7 +1,7 @@
 //! The workers' threads.
 
+use super::error::RunError;
 use super::handover_file::Handed;
-use super::run::RunError;
 use crate::worker::{
     Clock, Command, ControlSender, Post, Unreachable, Wake, Worker, exchanges, mailbox, rings,
 };
@@ -49,7 +49,7 @@ impl Threads {
             let worker = Worker::new(queues, engine, clock, mailbox, handover)
                 .with_control(control.clone())
                 .exchanging(blocks)
-                .beside(all_but(&posts, number));
+                .with_peers(all_but(&posts, number));
             let worker = if number == 0 { worker.answering_path_errors() } else { worker };
             let worker = move || worker.run();
             let said = said.clone();
@@ -67,7 +67,7 @@ impl Threads {
         Ok(threads)
     }
 
-    /// Waits until a worker ends by itself, and says why; where there are none, for ever.
+    /// Waits until a worker fails, and returns why; without workers, forever.
     pub(super) async fn first_end(&mut self) -> String {
         if self.handles.is_empty() {
             return std::future::pending().await;
@@ -75,7 +75,7 @@ impl Threads {
         self.ends.recv().await.unwrap_or_else(|| "all workers have ended".into())
     }
 
-    /// Tells all workers to stop, and waits until they have; the sessions that another process is to carry on.
+    /// Stops all workers and waits for them; returns the sessions for the next process.
     pub(super) async fn leave(&mut self) -> Vec<Handed> {
         let mut exports = Vec::new();
         for post in self.posts.drain(..) {
@@ -89,17 +89,17 @@ impl Threads {
         }
         let mut sessions = Vec::new();
         for exported in exports {
-            // One that has ended by itself has none.
+            // A worker that failed has none.
             sessions.extend(exported.await.unwrap_or_default());
         }
         for handle in self.handles.drain(..) {
-            // A panic was caught and told in the thread.
+            // A panic was caught and reported by the thread.
             let _ = handle.join();
         }
         sessions
     }
 
-    /// Tells all workers to stop, and waits until they have; their queues are closed then.
+    /// Stops all workers and waits for them; their queues are closed then.
     pub(super) fn stop(&mut self) {
         for post in self.posts.drain(..) {
             while post.send(Command::Stop) == Err(Unreachable::Busy) {
@@ -107,7 +107,7 @@ impl Threads {
             }
         }
         for handle in self.handles.drain(..) {
-            // A panic was caught and told in the thread.
+            // A panic was caught and reported by the thread.
             let _ = handle.join();
         }
     }
@@ -122,7 +122,7 @@ fn dealt(queues: Vec<TunQueue>, workers: usize) -> Vec<Vec<TunQueue>> {
     hands
 }
 
-/// Says it when a worker ends that was not told to: one that panics must not leave the gateway without it.
+/// Reports a worker that ends unexpectedly: after a panic the gateway must not continue without it.
 fn guard(number: usize, worker: impl FnOnce() -> io::Result<()>, said: &UnboundedSender<String>) {
     let what = match catch_unwind(AssertUnwindSafe(worker)) {
         Ok(Ok(())) => return,

@@ -1,10 +1,11 @@
 //! What `sixway show` sees of the tunnels at the moment.
 
-use crate::admin::{RouterAdvertisementRow, SixRdRow};
+use crate::config::Word as _;
 use crate::config::{
     Config, ConfiguredTunnel, Isatap, IsatapRole, LocalAddress, Remote, SixRd, SixRdRole, SixToFour,
     Surroundings,
 };
+use crate::view::{RouterAdvertisementRow, SixRdRow};
 use sixway_fastpath::Taken;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -45,24 +46,24 @@ impl TunnelView {
 fn own(local: &LocalAddress, now: &Surroundings) -> String {
     match (local.now(now), local.followed_interface()) {
         (Some(address), None) if now.holder(address).is_none() => {
-            format!("{address}, which this host does not have")
+            format!("{address} (not an address of this host)")
         }
         (Some(address), None) => address.to_string(),
         (Some(address), Some(interface)) => format!("{address} of {interface}"),
-        (None, interface) => format!("waits for an address of {}", interface.unwrap_or("this host")),
+        (None, interface) => format!("waiting for an address on {}", interface.unwrap_or("this host")),
     }
 }
 
 fn six_to_four(it: &SixToFour, now: &Surroundings) -> Vec<String> {
     let site = it.now(now).and_then(|address| it.site(address));
     let this_end = match (it.local.now(now), it.now(now)) {
-        (Some(private), None) => format!("waits for a public address, {private} is none"),
+        (Some(private), None) => format!("waiting for a public address; {private} is private"),
         (_, _) => own(&it.local, now),
     };
     let mut parts = vec![format!("{} {this_end}", it.role.as_str())];
     parts.extend(site.map(|site| site.to_string()));
     match (site, it.relay) {
-        (Some(_), Some(relay)) => parts.push(format!("everything else by {relay}")),
+        (Some(_), Some(relay)) => parts.push(format!("everything else via {relay}")),
         (Some(_), None) => parts.push("no relay: only 6to4".into()),
         (None, _) => {}
     }
@@ -77,7 +78,7 @@ fn six_rd(it: &SixRd, now: &Surroundings) -> Vec<String> {
     let mut parts = vec![format!("{role} {}", own(&it.local, now)), format!("domain {}", it.prefix)];
     if it.role == SixRdRole::CustomerEdge {
         parts.extend(it.local.now(now).and_then(|address| it.delegated(address)).map(|own| own.to_string()));
-        parts.extend(it.border_relays.first().map(|relay| format!("everything else by {relay}")));
+        parts.extend(it.border_relays.first().map(|relay| format!("everything else via {relay}")));
     }
     parts
 }
@@ -86,7 +87,7 @@ fn configured(it: &ConfiguredTunnel, now: &Surroundings) -> Vec<String> {
     let remote = match (&it.remote, it.remote_now(now)) {
         (Remote::Address(address), _) => address.to_string(),
         (Remote::Name(name), Some(address)) => format!("{address} ({name})"),
-        (Remote::Name(name), None) => format!("{name}, not known yet"),
+        (Remote::Name(name), None) => format!("{name} (not resolved yet)"),
     };
     let prefixes: Vec<String> = it.prefixes.iter().map(ToString::to_string).collect();
     vec![format!("{} ⇄ {remote}", own(&it.local, now)), prefixes.join(", ")]
@@ -97,7 +98,7 @@ fn isatap(it: &Isatap, now: &Surroundings) -> Vec<String> {
     parts.extend(it.prefixes(now).iter().map(ToString::to_string));
     parts.extend(match (it.role, it.router(now)) {
         (IsatapRole::Host, None) => Some("no router yet".to_owned()),
-        (IsatapRole::Host, Some(router)) => Some(format!("everything else by {router}")),
+        (IsatapRole::Host, Some(router)) => Some(format!("everything else via {router}")),
         (IsatapRole::Router, _) => None,
     });
     parts

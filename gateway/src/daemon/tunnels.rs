@@ -5,21 +5,21 @@
 //! a tunnel's packet with "protocol unreachable".
 
 use super::advertiser::Advertiser;
-use super::backend::Gateway;
 use super::discovery::Discovery;
+use super::error::RunError;
+use super::gateway::Gateway;
+use super::ingress::{Ingress, tunnel_ends};
 use super::offload::Offload;
 use super::packet_filter::PacketFilter;
 use super::path_errors::{self, PathErrorRelay};
 use super::promises::Promises;
 use super::remote_names::RemoteNames;
-use super::run::RunError;
 use super::tunnel_view::TunnelView;
-use crate::config::{Config, RouterAdvertisement, Steering as Wanted, Surroundings};
-use crate::host::{Host, HostError, kernel_tunnels};
-use crate::metrics::Beside;
+use crate::config::{Config, RouterAdvertisement, Surroundings};
+use crate::host::{Host, HostError};
+use crate::metrics::GatewaySample;
 use crate::worker::{Clock, Command, Inlet, Post, TunnelSet};
 use sixway_dataplane::engine::TunnelConfig;
-use sixway_fastpath::{Hook, OwnAddress, Steering};
 use sixway_link::{RawTunnel, TunnelSender};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -31,27 +31,12 @@ use tokio::sync::mpsc::Receiver;
 /// How often this host's addresses are looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// An interface, and the kernel's number of it: one that is made anew has another, and nothing is steered from it.
-type Interface = (String, Option<u32>);
-
-fn names(interfaces: &[Interface]) -> String {
-    interfaces.iter().map(|(name, _)| &**name).collect::<Vec<_>>().join(", ")
-}
-
-/// How tunnel packets come to the gateway.
-#[derive(Debug)]
-enum Way {
-    /// Steered from these interfaces, as they were then.
-    Steered(Steering, Vec<Interface>),
-    /// Through raw sockets.
-    Raw,
-}
-
 /// The tunnels of a gateway.
 pub(super) struct Tunnels<'c> {
     config: &'c Config,
     pub(super) now: Surroundings,
     device: String,
+    ingress: Ingress<'c>,
     senders: BTreeMap<Ipv4Addr, TunnelSender>,
     /// Sockets that no worker has yet.
     opened: Vec<RawTunnel>,
@@ -60,9 +45,8 @@ pub(super) struct Tunnels<'c> {
     promises: Promises,
     clock: Option<Clock>,
     discovery: Option<Discovery<'c>>,
-    way: Way,
     packet_filter: PacketFilter,
-    /// What the kernel refused, so that it is told once.
+    /// What the kernel refused, so that it is logged once.
     trouble: Option<String>,
 }
 
@@ -75,6 +59,7 @@ impl<'c> Tunnels<'c> {
         let mut tunnels = Self {
             config,
             now,
+            ingress: Ingress::new(config, device),
             device: device.into(),
             senders: BTreeMap::new(),
             opened: Vec::new(),
@@ -83,7 +68,6 @@ impl<'c> Tunnels<'c> {
             promises: Promises::load(&config.gateway.name),
             clock: None,
             discovery: None,
-            way: Way::Raw,
             packet_filter: PacketFilter::default(),
             trouble: None,
         };
@@ -105,7 +89,7 @@ impl<'c> Tunnels<'c> {
 
     /// Sockets for the local addresses that have none, and the errors of all.
     fn open_sockets(&mut self) -> io::Result<()> {
-        let addresses = self.addresses();
+        let addresses = tunnel_ends(self.config, &self.now);
         for address in addresses.iter().filter(|address| !self.senders.contains_key(*address)) {
             let raw = RawTunnel::open(*address)?;
             self.opened.push(raw);
@@ -121,18 +105,13 @@ impl<'c> Tunnels<'c> {
         Ok(())
     }
 
-    /// The local addresses of the tunnels that can be at the moment.
-    fn addresses(&self) -> BTreeSet<Ipv4Addr> {
-        self.config.tunnels(&self.now).iter().filter_map(|(_, tunnel)| tunnel.local()).collect()
-    }
-
     /// Gives the opened sockets to the first worker.
     fn hand_over_sockets(&mut self, posts: &[Post]) {
         let Some(post) = posts.first() else { return };
         for raw in self.opened.drain(..) {
             let inlet = Inlet { address: raw.address(), link: Box::new(raw) };
             if let Err(error) = post.send(Command::AddInlet(inlet)) {
-                tracing::error!("a raw socket is of no use: {error}");
+                tracing::error!("a raw socket could not be given to a worker; its packets are lost: {error}");
             }
         }
     }
@@ -143,111 +122,21 @@ impl<'c> Tunnels<'c> {
     /// What could not be done.
     pub(super) fn begin(&mut self, host: &mut Host, posts: &[Post]) -> Result<(), RunError> {
         self.packet_filter.keep(self.config, &self.now, &self.device, host);
-        if !self.steers() {
+        if !self.ingress.steers() {
             host.steered(&[]).map_err(RunError::Host)?;
         }
         let reach = self.config.reach(&self.now);
-        if !self.steers() && self.config.router_advertisements.is_empty() && reach.rules.is_empty() {
-            // What a gateway before this one had for tunnels.
+        if !self.ingress.steers() && self.config.router_advertisements.is_empty() && reach.rules.is_empty() {
+            // State of a previous process's tunnels.
             let _ = host.reach(&crate::config::Reach::default());
             return Ok(());
         }
         self.hand_over_sockets(posts);
         host.reach(&reach).map_err(|errors| RunError::Tunnels(told(&errors)))?;
-        if self.steers() {
-            self.steer(host)?;
+        if self.ingress.steers() {
+            self.ingress.start(&self.now, host)?;
         }
         Ok(())
-    }
-
-    /// Whether anything comes to this host's own addresses that is the gateway's.
-    fn steers(&self) -> bool {
-        self.config.has_tunnels() || self.shares()
-    }
-
-    /// Whether the gateway has ports of this host's own addresses.
-    fn shares(&self) -> bool {
-        !self.config.shared_ports().is_empty()
-    }
-
-    /// What is steered, if tunnels end at these addresses.
-    fn own(&self, ends: impl IntoIterator<Item = Ipv4Addr>) -> Vec<OwnAddress> {
-        let shared = self.config.shared_ports().into_iter();
-        let shared = shared.map(|(address, ports)| OwnAddress::of_ports(address, ports.ranges().to_vec()));
-        ends.into_iter().map(OwnAddress::of_tunnels).chain(shared).collect()
-    }
-
-    /// Attaches steering, if it is to be.
-    fn steer(&mut self, host: &mut Host) -> Result<(), RunError> {
-        let why = match self.config.tunnels.steering {
-            Wanted::Off => "tunnels.steering is off".to_owned(),
-            Wanted::Auto | Wanted::On => match self.attach(host) {
-                Ok(()) => return Ok(()),
-                Err(why) if self.shares() => {
-                    return Err(RunError::Tunnels(format!(
-                        "this host's own address cannot be shared with a pool: its packets cannot be steered: {why}"
-                    )));
-                }
-                Err(why) => why,
-            },
-        };
-        if self.config.tunnels.steering == Wanted::On {
-            return Err(RunError::Tunnels(format!(
-                "protocol 41 cannot be steered: {why}; mend it, or write tunnels.steering = \"auto\""
-            )));
-        }
-        // What keeps out of a steered packet's way answers one that comes by the local stack.
-        if let Some(device) = kernel_tunnels().into_iter().find(|device| device.local.is_none()) {
-            return Err(RunError::Tunnels(format!(
-                "{}, a tunnel device of the kernel, answers protocol 41 before raw sockets do, and it cannot be steered past it \
-                 ({why}); remove it: {}",
-                device.name,
-                device.how_to_remove()
-            )));
-        }
-        tracing::info!("protocol 41 comes through raw sockets: {why}");
-        self.way = Way::Raw;
-        Ok(())
-    }
-
-    fn attach(&mut self, host: &mut Host) -> Result<(), String> {
-        let interfaces = self.interfaces();
-        let names: Vec<&str> = interfaces.iter().map(String::as_str).collect();
-        let addresses = self.own(self.addresses());
-        // Before it is known whether the kernel has TCX, with which nothing stays behind a sudden end.
-        host.steered(&interfaces).map_err(|error| error.to_string())?;
-        // Ports must not fall to the host while the gateway is away: clsact's programs stay.
-        let steering = match self.shares() {
-            true => Steering::attach_by(Hook::Clsact, &names, &self.device, &addresses),
-            false => Steering::attach(&names, &self.device, &addresses),
-        };
-        if steering.as_ref().map_or(true, |steering| steering.hook() == Hook::Tcx) {
-            host.steered(&[]).map_err(|error| error.to_string())?;
-        }
-        let steering = steering.map_err(|error| error.to_string())?;
-        self.way = Way::Steered(steering, self.numbered(interfaces));
-        Ok(())
-    }
-
-    fn numbered(&self, interfaces: Vec<String>) -> Vec<Interface> {
-        interfaces.into_iter().map(|name| (name.clone(), self.now.number_of(&name))).collect()
-    }
-
-    /// The interfaces that packets are steered from: those that are written, else those that have the addresses. A packet for an address
-    /// on `lo` may come by any other.
-    fn interfaces(&self) -> Vec<String> {
-        if !self.config.tunnels.interfaces.is_empty() {
-            return self.config.tunnels.interfaces.clone();
-        }
-        let mut names = BTreeSet::new();
-        for OwnAddress { address, .. } in self.own(self.addresses()) {
-            match self.now.holder(address) {
-                Some("lo") => names.extend(self.now.interfaces().filter(|name| *name != "lo")),
-                Some(name) => drop(names.insert(name)),
-                None => {}
-            }
-        }
-        names.into_iter().map(str::to_owned).collect()
     }
 
     /// Begins to advertise on the links, and to look for ISATAP routers or to be one.
@@ -287,7 +176,7 @@ impl<'c> Tunnels<'c> {
             if seen == self.now {
                 tokio::select! {
                     _ = look.tick() => {
-                        seen = seen.looked_up();
+                        seen = crate::host::surroundings_now(seen);
                         self.each_second(gateway);
                         if let Some(offload) = offload {
                             offload.narrow(&[]);
@@ -312,7 +201,7 @@ impl<'c> Tunnels<'c> {
                 }
             }
             if seen != self.now {
-                // What a rule stands for is there as long as the rule is in force.
+                // A rule must not be in force longer than what it stands for.
                 if let Some(offload) = offload {
                     offload.change(&seen);
                 }
@@ -336,38 +225,37 @@ impl<'c> Tunnels<'c> {
             discovery.note_traffic();
         }
         let lans = self.advertisers.iter().map(|(_, advertiser)| advertiser.row());
-        let steered = match &self.way {
-            Way::Steered(steering, _) => Some(steering.counters()),
-            Way::Raw => None,
-        };
         let advertisements = lans.chain(discovery.rows()).collect();
-        gateway.see_beside(Beside { advertisements, steered, ..Beside::default() });
+        gateway.note_gateway_sample(GatewaySample {
+            advertisements,
+            steered: self.ingress.counters(),
+            ..GatewaySample::default()
+        });
     }
 
-    /// Other addresses from now on.
+    /// Sets other addresses.
     pub(super) async fn change(&mut self, seen: Surroundings, host: &mut Host, gateway: &Gateway) {
-        let before = self.addresses();
+        let before = tunnel_ends(self.config, &self.now);
         let was = std::mem::replace(&mut self.now, seen);
-        let after = self.addresses();
+        let after = tunnel_ends(self.config, &self.now);
         for address in before.intersection(&after) {
             match (was.holder(*address), self.now.holder(*address)) {
                 (Some(name), None) => {
-                    tracing::info!(
-                        "{address}, an end of tunnels, is no longer on {name}: nothing comes until it is back"
+                    tracing::warn!(
+                        "{name} lost the tunnel address {address}: nothing can come in until it returns"
                     );
                 }
-                (None, Some(name)) => tracing::info!("{address}, an end of tunnels, is back on {name}"),
+                (None, Some(name)) => tracing::info!("the tunnel address {address} is back on {name}"),
                 (_, _) => {}
             }
         }
-        self.tell_of_taken_ends(&was);
+        self.warn_of_taken_ends(&was);
         if before != after {
-            let list =
-                |set: &BTreeSet<Ipv4Addr>| set.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            tracing::info!(
-                "tunnels end at {} from now on",
-                if after.is_empty() { "no address".into() } else { list(&after) }
-            );
+            let list = after.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            match after.is_empty() {
+                true => tracing::warn!("no local tunnel address is left: tunnels are down until one returns"),
+                false => tracing::info!("local tunnel addresses: {list}"),
+            }
         }
         if self.config.has_tunnels() {
             if let Err(error) = self.open_sockets() {
@@ -376,8 +264,9 @@ impl<'c> Tunnels<'c> {
             self.hand_over_sockets(gateway.posts());
         }
         self.packet_filter.keep(self.config, &self.now, &self.device, host);
-        if self.steers() {
-            self.steer_to(&self.own(before.union(&after).copied()), host);
+        if self.ingress.steers() {
+            let addresses = self.ingress.own(before.union(&after).copied());
+            self.ingress.steer_to(&addresses, &self.now, host);
         }
         if self.config.has_tunnels() {
             let tunnels: Vec<TunnelConfig> =
@@ -388,7 +277,7 @@ impl<'c> Tunnels<'c> {
             for worker in 0..gateway.workers() {
                 let change = |answer| Command::Tunnels(Arc::clone(&set), answer);
                 if let Err(error) = gateway.ask(worker, change).await {
-                    tracing::error!("tunnels of worker {worker} stay as they were: {error}");
+                    tracing::error!("worker {worker} keeps its previous tunnels: {error}");
                 }
             }
         }
@@ -404,17 +293,17 @@ impl<'c> Tunnels<'c> {
     }
 
     /// An address at which tunnels of IP in IP end is on an interface since a moment ago, or no longer.
-    fn tell_of_taken_ends(&self, was: &Surroundings) {
+    fn warn_of_taken_ends(&self, was: &Surroundings) {
         let holder = |seen: &Surroundings, address| {
             seen.holder_of(address).filter(|name| *name != self.device).map(str::to_owned)
         };
         for (tunnel, local) in self.config.others.locals() {
             match (holder(was, local), holder(&self.now, local)) {
                 (None, Some(name)) => tracing::warn!(
-                    "{local}, an end of {tunnel}, is an address of {name} now: the kernel takes the tunnel's packets; remove it there"
+                    "{local}, the local address of tunnel {tunnel}, was added to {name}: the kernel receives the tunnel's packets; remove the address from {name}"
                 ),
                 (Some(name), None) => {
-                    tracing::info!("{local}, an end of {tunnel}, is no longer an address of {name}")
+                    tracing::info!("{local}, the local address of tunnel {tunnel}, was removed from {name}")
                 }
                 (_, _) => {}
             }
@@ -430,76 +319,28 @@ impl<'c> Tunnels<'c> {
         self.trouble = trouble;
     }
 
-    /// Steers to these addresses; where the interfaces are others, or could not be steered from before, from those.
-    fn steer_to(&mut self, addresses: &[OwnAddress], host: &mut Host) {
-        if self.config.tunnels.steering == Wanted::Off {
-            return;
-        }
-        let interfaces = self.numbered(self.interfaces());
-        let was_raw = matches!(self.way, Way::Raw);
-        let stays = matches!(&self.way, Way::Steered(_, from) if *from == interfaces);
-        let outcome = match &mut self.way {
-            Way::Steered(steering, from) if *from == interfaces => {
-                steering.set_addresses(addresses).map_err(|error| error.to_string())
-            }
-            Way::Steered(steering, from) if steering.hook() == Hook::Clsact => {
-                hang_at(steering, from, interfaces, host)
-                    .and_then(|()| steering.set_addresses(addresses).map_err(|error| error.to_string()))
-            }
-            Way::Steered(..) | Way::Raw => self.attach(host),
-        };
-        match outcome {
-            Err(why) if self.shares() => tracing::error!("the pools' packets are not steered: {why}"),
-            Err(why) if !was_raw => {
-                tracing::warn!("protocol 41 comes through raw sockets from now on: {why}");
-                self.way = Way::Raw;
-            }
-            Ok(()) if !stays => tracing::info!("{} from now on", self.way()),
-            Err(_) | Ok(()) => {}
-        }
-    }
-
-    /// Closes what belongs to addresses that are no more.
+    /// Closes the sockets of removed addresses.
     fn let_go(&mut self, kept: &BTreeSet<Ipv4Addr>, gateway: &Gateway) {
         let old: Vec<Ipv4Addr> =
             self.senders.keys().filter(|address| !kept.contains(*address)).copied().collect();
         if old.is_empty() {
             return;
         }
-        let kept = self.own(kept.iter().copied());
-        if let Way::Steered(steering, _) = &mut self.way
-            && let Err(error) = steering.set_addresses(&kept)
-        {
-            tracing::warn!("steering: {error}");
-        }
+        self.ingress.keep_only(kept);
         for address in old {
             self.senders.remove(&address);
             let removed = gateway.posts().first().map(|post| post.send(Command::RemoveInlet(address)));
             if let Some(Err(error)) = removed {
-                tracing::warn!("the raw socket of {address} stays open: {error}");
+                tracing::warn!("the raw socket of {address} could not be closed: {error}");
             }
         }
         let all: Vec<Ipv4Addr> = self.senders.keys().copied().collect();
         if let Some(Err(error)) = self.errors.as_mut().map(|errors| errors.set_addresses(&all)) {
-            tracing::warn!("path errors: {error}");
+            tracing::warn!("the addresses for ICMP path errors could not be changed: {error}");
         }
     }
 
-    /// How the packets come in, in a few words.
-    pub(super) fn way(&self) -> String {
-        let what = match (self.config.has_tunnels(), self.shares()) {
-            (true, true) => "protocol 41 and the pools' ports",
-            (false, true) => "the pools' ports",
-            (_, false) => "protocol 41",
-        };
-        match &self.way {
-            Way::Steered(_, from) if from.is_empty() => "nothing comes in without an address".into(),
-            Way::Steered(_, from) => format!("{what} steered from {}", names(from)),
-            Way::Raw => "protocol 41 through raw sockets".into(),
-        }
-    }
-
-    /// What is advertised where, in a few words.
+    /// The links with advertisements, and a summary of each.
     pub(super) fn advertised(&self) -> Vec<(String, String)> {
         let links = self.config.router_advertisements.iter().map(|it| {
             let link = it.interface.clone().or_else(|| it.over.clone()).unwrap_or_default();
@@ -514,11 +355,11 @@ impl<'c> Tunnels<'c> {
 
     /// How things are, for `sixway show`.
     pub(super) fn view(&self) -> TunnelView {
-        TunnelView::of(self.config, &self.now, &self.way())
+        TunnelView::of(self.config, &self.now, &self.ingress.describe())
     }
 
-    /// Says farewell to the links.
-    pub(super) async fn say_farewell(&mut self) {
+    /// Sends final advertisements (RFC 4861 §6.2.5).
+    pub(super) async fn send_final_advertisements(&mut self) {
         self.keep_promises();
         self.advertisers.iter().for_each(|(_, advertiser)| advertiser.end());
         for (_, advertiser) in self.advertisers.drain(..) {
@@ -526,44 +367,26 @@ impl<'c> Tunnels<'c> {
         }
     }
 
-    /// Leaves everything as it is for who takes over. The raw sockets stay open while this lives.
+    /// Leaves everything unchanged for the next process. The raw sockets stay open until this is dropped.
     pub(super) fn leave(&mut self) {
         self.keep_promises();
         self.advertisers.drain(..).for_each(|(_, advertiser)| advertiser.leave());
-        if let Way::Steered(steering, _) = std::mem::replace(&mut self.way, Way::Raw) {
-            steering.leave();
-        }
+        self.ingress.leave();
     }
 
-    /// The first part of the end: nothing is steered, nothing is routed into the device. The raw sockets stay open while this lives.
+    /// The first part of the end: removes steering and the routes into the device. The raw sockets stay open until this is dropped.
     pub(super) fn finish(&mut self, host: &mut Host) {
-        self.way = Way::Raw;
+        self.ingress.end();
         // What is not removed vanishes with the device, or is in the record.
         let _ = host.reach(&crate::config::Reach::default());
     }
-}
-
-/// Hangs a program that stays at interfaces which are new or were made anew. Where it is already, it is not interrupted.
-fn hang_at(
-    steering: &mut Steering,
-    from: &mut Vec<Interface>,
-    interfaces: Vec<Interface>,
-    host: &mut Host,
-) -> Result<(), String> {
-    let names: Vec<String> = interfaces.iter().map(|(name, _)| name.clone()).collect();
-    host.steered(&names).map_err(|error| error.to_string())?;
-    for (name, _) in interfaces.iter().filter(|one| !from.contains(one)) {
-        steering.add_interface(name).map_err(|error| error.to_string())?;
-    }
-    *from = interfaces;
-    Ok(())
 }
 
 fn told(errors: &[HostError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// Gives path errors to the workers when there are some, and back.
+/// Waits for path errors, passes them to the workers, and returns them.
 async fn relay(errors: &mut Option<PathErrorRelay>, gateway: &Gateway) -> Vec<Arc<[u8]>> {
     let Some(relay) = errors else { return std::future::pending().await };
     match relay.next().await {
@@ -572,7 +395,7 @@ async fn relay(errors: &mut Option<PathErrorRelay>, gateway: &Gateway) -> Vec<Ar
             found
         }
         Err(error) => {
-            tracing::error!("path errors are no longer heard: {error}");
+            tracing::error!("stopped receiving ICMP path errors; tunnel MTUs are no longer learnt: {error}");
             *errors = None;
             Vec::new()
         }

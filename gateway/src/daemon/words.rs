@@ -1,7 +1,7 @@
-//! Values of the engine, put into words.
+//! Values of the engine as text.
 
-use super::carried::Seen;
-use crate::admin::{CarriedRow, CounterRow, FastPathRow, FastPathShare, PassedRow};
+use super::fast_path_handle::FastPathState;
+use crate::view::{CarriedRow, CounterRow, FastPathRow, FastPathShare, PassedRow};
 use sixway_dataplane::Counters;
 use sixway_dataplane::drop_reason::Answer;
 use sixway_dataplane::mechanism::table::Kind;
@@ -24,8 +24,8 @@ pub(super) fn passed(counters: &Counters, kind: Kind) -> u64 {
     counters.passed_total(kind)
 }
 
-/// The fast path, as the admin API says it.
-pub(super) fn fast_path(summary: FastPathShare, seen: &Seen) -> FastPathRow {
+/// The fast path for the admin API.
+pub(super) fn fast_path(summary: FastPathShare, seen: &FastPathState) -> FastPathRow {
     let carried = seen.counts.carried().map(|(mechanism, out, back)| CarriedRow {
         mechanism: mechanism.title().into(),
         packets_out: out.packets,
@@ -45,19 +45,19 @@ pub(super) fn fast_path(summary: FastPathShare, seen: &Seen) -> FastPathRow {
 }
 
 /// What the programs have counted, among the counters: `fastpath.nat64.out`, `fastpath.passed.flags`.
-pub(super) fn fast_path_counters(seen: &Seen) -> Vec<CounterRow> {
+pub(super) fn fast_path_counters(seen: &FastPathState) -> Vec<CounterRow> {
     let row = |name: String, help: String, value| CounterRow { name, help, value, by_worker: Vec::new() };
     let carried = seen.counts.carried().flat_map(|(mechanism, out, back)| {
         [("out", "to IPv4 or into a tunnel", out), ("in", "to IPv6 or out of a tunnel", back)].map(
             |(direction, whither, count)| {
-                let help = format!("Packets that the fast path carried, {whither}.");
+                let help = format!("Packets forwarded by the fast path, {whither}.");
                 row(format!("fastpath.{}.{direction}", mechanism.title()), help, count.packets)
             },
         )
     });
     let lost = CAUSES.last().map(|cause| (*cause, seen.counts.lost()));
     let passed = seen.counts.passed().chain(lost).map(|(cause, count)| {
-        let help = format!("Packets that the fast path left to the engine: {}.", cause.help);
+        let help = format!("Packets that the fast path passed to the engine: {}.", cause.help);
         match cause.name {
             "lost" => row("fastpath.lost".into(), format!("Packets {}.", cause.help), count.packets),
             name => row(format!("fastpath.passed.{name}"), help, count.packets),
@@ -71,7 +71,7 @@ pub(super) fn carried(counts: &Counts, kind: Kind) -> u64 {
     counts.of(kind).iter().map(|counter| counter.packets).sum()
 }
 
-/// What the sender of a dropped packet is told.
+/// The ICMP error that the sender of a dropped packet gets.
 pub(super) fn answer(answer: Answer) -> String {
     let icmpv4 = answer.icmpv4.map(|(kind, code)| match (kind, code) {
         (3, 4) => "too big",
@@ -88,11 +88,11 @@ pub(super) fn answer(answer: Answer) -> String {
         _ => "error",
     });
     match (icmpv4, icmpv6) {
-        (None, None) => "silence".into(),
+        (None, None) => "none".into(),
         (Some(one), Some(other)) if one == other => format!("ICMP {one}, rate-limited"),
         (Some(one), Some(other)) => format!("ICMP {one}, ICMPv6 {other}, rate-limited"),
-        (Some(one), None) => format!("ICMP {one}, rate-limited; silence in IPv6"),
-        (None, Some(one)) => format!("ICMPv6 {one}, rate-limited; silence in IPv4"),
+        (Some(one), None) => format!("ICMP {one}, rate-limited; none for IPv6"),
+        (None, Some(one)) => format!("ICMPv6 {one}, rate-limited; none for IPv4"),
     }
 }
 
@@ -118,6 +118,6 @@ mod tests {
         }
         assert_eq!(answer(DropReason::HopLimitExceeded.answer()), "ICMP time exceeded, rate-limited");
         assert_eq!(answer(DropReason::PacketTooBig.answer()), "ICMP too big, rate-limited");
-        assert_eq!(answer(DropReason::Igmp.answer()), "silence");
+        assert_eq!(answer(DropReason::Igmp.answer()), "none");
     }
 }

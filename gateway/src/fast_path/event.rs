@@ -1,6 +1,6 @@
-//! What the kernel says of its own accord.
+//! Netlink notifications.
 
-use super::octets::{self, Message, attribute, number16, number32};
+use super::octets::{self, NetlinkMessage, attribute, number16, number32};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A change, as far as it matters.
@@ -60,7 +60,7 @@ const NLMSG_OVERRUN: u16 = 4;
 
 impl Event {
     /// What a message says; `None`: nothing that matters.
-    pub fn of(message: &Message) -> Option<Self> {
+    pub fn of(message: &NetlinkMessage) -> Option<Self> {
         match message.kind {
             RTM_NEWLINK | RTM_DELLINK | RTM_NEWNETCONF | RTM_DELNETCONF => Some(Self::Link),
             RTM_NEWADDR | RTM_DELADDR => Some(Self::Address),
@@ -118,7 +118,7 @@ fn is_of_ip(body: &[u8]) -> bool {
 }
 
 impl Neighbour {
-    /// A neighbour of IPv4 or IPv6; others, as a bridge's, are none.
+    /// An IPv4 or IPv6 neighbour; bridge entries are ignored.
     pub fn read(body: &[u8]) -> Option<Self> {
         if !is_of_ip(body) {
             return None;

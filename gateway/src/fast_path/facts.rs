@@ -1,11 +1,11 @@
-//! From what the kernel says of its links to what the programs are told.
+//! From the kernel's links to the facts that the programs need.
 
 use super::features::Features;
 use super::link::Link;
 use sixway_fastpath::layout::{Device, Port, SENDS, SENDS_FROM_TUNNELS};
 use std::collections::BTreeMap;
 
-/// An interface that the programs hang at.
+/// An interface with attached programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attached {
     /// Its index.
@@ -21,7 +21,7 @@ pub struct Interface {
     pub ifindex: u32,
     /// Its name.
     pub name: String,
-    /// Why the programs must not hang at it, and what would mend that; `None`: they may.
+    /// Why programs must not be attached to it, and how to resolve that; `None`: they may.
     pub refused: Option<String>,
 }
 
@@ -34,7 +34,7 @@ pub struct Facts {
     pub ports: Vec<Port>,
     /// Why stateless rules must be passed on, for `config.plain_routing`; `None`: the kernel's routes depend on the destination alone.
     pub not_plain: Option<String>,
-    /// Why nothing may be carried on: IPsec policies, which the programs would pass by.
+    /// Why the fast path is suspended: IPsec policies, which the programs would bypass.
     pub ipsec: Option<&'static str>,
     /// The Ethernet interfaces that are up or have the programs, but for the gateway's device.
     pub interfaces: Vec<Interface>,
@@ -79,7 +79,7 @@ impl View<'_> {
         self.usable().map(|link| (link.ifindex, device(link))).collect()
     }
 
-    /// Whether the kernel itself cuts super-frames that are marked as in a tunnel before a card has them.
+    /// Whether the kernel segments GSO packets marked as tunnelled before the network card gets them.
     fn is_cut_before(&self, link: &Link) -> bool {
         let mut lowest = link;
         // Frames bear two tags at most.
@@ -101,7 +101,7 @@ impl View<'_> {
         ours && says.is_none_or(|says| says.get(&ifindex).copied().unwrap_or(false))
     }
 
-    /// Where frames come in: the interfaces that the programs hang at, and for XDP the devices of VLANs above them.
+    /// Where frames come in: the interfaces with attached programs, and for XDP the VLAN devices on them.
     pub fn ports(&self) -> Vec<Port> {
         let mut ports = Vec::new();
         for one in self.attached {
@@ -121,23 +121,25 @@ impl View<'_> {
 
     fn port(&self, link: &Link, below: u32, vlan: u16) -> Port {
         let strict = u8::from((self.strict)(&link.name));
-        // The programs hang at both hooks of an interface; a VLAN's device above it has neither.
+        // Programs are attached to both hooks of an interface; a VLAN device on it has neither.
         let tc = u8::from(vlan == 0);
         Port { ifindex: link.ifindex, below, mac: link.mac, vlan, strict, tc, ..Port::zero() }
     }
 
-    /// The interfaces that the programs may hang at, and why not at others.
+    /// The interfaces that programs may be attached to, and why others are excluded.
     pub fn interfaces(&self) -> Vec<Interface> {
         let refused = |link: &Link| {
             if let Some(master) = link.master {
                 let name = self.links.iter().find(|one| one.ifindex == master).map(|one| &*one.name);
                 let name = name.unwrap_or("another interface");
-                return Some(format!("it is a part of {name}, whose rules would be passed by; write {name}"));
+                return Some(format!(
+                    "it belongs to {name}, whose rules would be bypassed; configure {name} instead"
+                ));
             }
             let lists = self.features.gro_lists.contains(&link.ifindex);
             let mend = format!("ethtool -K {} rx-gro-list off", link.name);
             lists.then(|| {
-                format!("it joins packets to lists, which cannot be translated as one; mend it: {mend}")
+                format!("its rx-gro-list feature builds packet lists, which cannot be translated; disable it: {mend}")
             })
         };
         let interface = |link: &Link| Interface {
@@ -241,7 +243,7 @@ mod tests {
             View { links: &links, features: &features, attached: &ATTACHED, tun: 1, strict: &|_| false };
         assert!(view.ports().iter().all(|port| port.ifindex != 4));
         let refused = view.interfaces().into_iter().find(|one| one.ifindex == 4).unwrap().refused;
-        assert!(refused.is_some_and(|why| why.contains("a part of br0")));
+        assert!(refused.is_some_and(|why| why.contains("belongs to br0")));
     }
 
     #[test]
@@ -266,7 +268,7 @@ mod tests {
             interfaces.iter().filter_map(|one| Some((&*one.name, one.refused.as_deref()?))).collect();
         assert_eq!(refused.len(), 2, "{refused:?}");
         assert!(refused[0].0 == "eth1" && refused[0].1.contains("ethtool -K eth1 rx-gro-list off"));
-        assert!(refused[1].0 == "eth3" && refused[1].1.contains("a part of br0"));
+        assert!(refused[1].0 == "eth3" && refused[1].1.contains("belongs to br0"));
         assert!(interfaces.iter().all(|one| one.ifindex != 1 && one.name != "ppp0"));
     }
 }

@@ -1,7 +1,7 @@
-//! What drivers can do, by generic netlink: whether XDP frames can be sent by a device, whether it joins packets to lists, and whether it
-//! cuts what is in a tunnel.
+//! Driver features, by generic netlink: whether a device can send XDP frames, whether it builds packet lists, and whether it segments
+//! tunnelled packets.
 
-use super::asking::Asking;
+use super::netlink::NetlinkSocket;
 use super::octets::{attribute, attributes, number16, number32, number64, text, write_attribute};
 use nix::sys::socket::SockProtocol;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,30 +38,30 @@ const ETHTOOL_A_BITSET_BIT_NAME: u16 = 2;
 /// Asks for features.
 #[derive(Debug)]
 pub(super) struct Asker {
-    asking: Asking,
+    netlink: NetlinkSocket,
     netdev: Option<u16>,
     ethtool: Option<u16>,
 }
 
 impl Asker {
-    /// Learns what the kernel can be asked.
+    /// Looks up the netlink families.
     ///
     /// # Errors
-    /// There is no generic netlink.
+    /// Generic netlink is not available.
     pub fn open() -> io::Result<Self> {
-        let mut asking = Asking::open(SockProtocol::NetlinkGeneric)?;
+        let mut netlink = NetlinkSocket::open(SockProtocol::NetlinkGeneric)?;
         let mut family = |name: &str| {
             let mut body = command(CTRL_CMD_GETFAMILY);
             write_attribute(CTRL_ATTR_FAMILY_NAME, format!("{name}\0").as_bytes(), &mut body);
             let mut found = None;
-            let asked = asking.request(GENL_ID_CTRL, &body, |answer| {
+            let asked = netlink.request(GENL_ID_CTRL, &body, |answer| {
                 let value = answer.get(HEADER..).and_then(|rest| attribute(rest, CTRL_ATTR_FAMILY_ID));
                 found = value.and_then(|value| number16(value, 0));
             });
             asked.ok().and(found)
         };
         let (netdev, ethtool) = (family("netdev"), family("ethtool"));
-        Ok(Self { asking, netdev, ethtool })
+        Ok(Self { netlink, netdev, ethtool })
     }
 
     /// The features of these devices at the moment.
@@ -69,7 +69,7 @@ impl Asker {
         let xdp_xmit = self.netdev.and_then(|family| {
             let mut found = BTreeMap::new();
             let take = |body: &[u8]| found.extend(xdp_xmit(body));
-            self.asking.dump(family, &command(NETDEV_CMD_DEV_GET), take).ok()?;
+            self.netlink.dump(family, &command(NETDEV_CMD_DEV_GET), take).ok()?;
             Some(found)
         });
         let (mut gro_lists, mut cut_before) = (BTreeSet::new(), BTreeSet::new());
@@ -92,7 +92,7 @@ impl Asker {
         write_attribute(ETHTOOL_A_FEATURES_HEADER | NESTED, &header, &mut body);
         let mut found = None;
         let take = |answer: &[u8]| found = Some(names.map(|name| is_active(answer, name)));
-        self.asking.request(family, &body, take).ok()?;
+        self.netlink.request(family, &body, take).ok()?;
         found
     }
 }

@@ -1,7 +1,7 @@
 //! Whether the host has IPsec policies for what it sends or forwards, or lets nothing pass without one (linux/xfrm.h). The programs do not ask them: they would send in the clear
 //! what is to be encrypted, and take what must not come in the clear.
 
-use super::asking::Asking;
+use super::netlink::NetlinkSocket;
 use super::octets::{attribute, number32};
 use rtnetlink::sys::Socket;
 use rtnetlink::sys::protocols::NETLINK_XFRM;
@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::AsFd;
 
 const XFRM_MSG_GETSPDINFO: u16 = 0x25;
-/// Flags, of which there are none.
+/// Flags; none are defined.
 const HEADER: usize = 4;
 const XFRMA_SPD_INFO: u16 = 1;
 /// Answered by a `struct xfrm_userpolicy_default`: what becomes of packets that no policy is for, those that are received, forwarded, sent.
@@ -20,16 +20,16 @@ const OUT: usize = 4;
 const FORWARDED: usize = 8;
 
 /// What keeps the programs from carrying anything on.
-const POLICIES: &str = "this host has IPsec policies (ip xfrm policy), which would be passed by";
-const REFUSES: &str = "this host refuses what no IPsec policy is for (ip xfrm policy getdefault)";
-const UNKNOWN: &str = "the kernel does not say whether this host has IPsec policies";
+const POLICIES: &str = "this host has IPsec policies (ip xfrm policy), which the fast path would bypass";
+const REFUSES: &str = "this host blocks packets without an IPsec policy (ip xfrm policy getdefault)";
+const UNKNOWN: &str = "the kernel does not report IPsec policies";
 
 /// Watches for policies.
 #[derive(Debug, Default)]
-pub(super) struct Policies(Watch<Asking>);
+pub(super) struct Policies(Watch<NetlinkSocket>);
 
 impl Policies {
-    /// Why nothing may be carried on at the moment, to be on the safe side; `None`: it may. Nobody who may not ask can have the programs.
+    /// Why the fast path must be suspended; `None`: it need not be. Whoever can attach programs may also read policies.
     pub fn in_the_way(&mut self) -> Option<&'static str> {
         self.0.look(open, ask)
     }
@@ -40,14 +40,14 @@ impl Policies {
     }
 }
 
-fn open() -> io::Result<Asking> {
-    Asking::by(Socket::new(NETLINK_XFRM)?.as_fd().try_clone_to_owned()?)
+fn open() -> io::Result<NetlinkSocket> {
+    NetlinkSocket::by(Socket::new(NETLINK_XFRM)?.as_fd().try_clone_to_owned()?)
 }
 
-fn ask(asking: &mut Asking) -> io::Result<Option<&'static str>> {
+fn ask(netlink: &mut NetlinkSocket) -> io::Result<Option<&'static str>> {
     let (mut counted, mut blocked) = (None, None);
-    asking.request(XFRM_MSG_GETSPDINFO, &[0; HEADER], |answer| counted = counts(answer))?;
-    match asking.request(XFRM_MSG_GETDEFAULT, &[0; HEADER], |answer| blocked = blocks(answer)) {
+    netlink.request(XFRM_MSG_GETSPDINFO, &[0; HEADER], |answer| counted = counts(answer))?;
+    match netlink.request(XFRM_MSG_GETDEFAULT, &[0; HEADER], |answer| blocked = blocks(answer)) {
         // Before Linux 5.15 what no policy is for passes.
         Err(error) if error.raw_os_error() == Some(nix::libc::EINVAL) => blocked = Some(false),
         outcome => outcome?,
@@ -105,8 +105,8 @@ impl<S> Watch<S> {
             Err(error) if self.is_silent => tracing::debug!("IPsec policies: {error}"),
             Err(error) => {
                 match self.last {
-                    Some(_) => tracing::warn!("fast path: {UNKNOWN} as before: {error}"),
-                    None => tracing::warn!("fast path: it rests as long as {UNKNOWN}: {error}"),
+                    Some(_) => tracing::warn!("fast path: {UNKNOWN}; assuming no change: {error}"),
+                    None => tracing::warn!("fast path suspended while {UNKNOWN}: {error}"),
                 }
                 self.is_silent = true;
             }
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use crate::fast_path::octets::write_attribute;
 
-    /// What a kernel says of so many policies: in, out, forwarded, the sockets' the same.
+    /// A kernel's answer with these numbers of policies: in, out, forwarded; the same for sockets.
     fn answer(counts: [u32; 6]) -> Vec<u8> {
         let mut body = vec![0; HEADER];
         write_attribute(XFRMA_SPD_INFO, &counts.map(u32::to_ne_bytes).concat(), &mut body);

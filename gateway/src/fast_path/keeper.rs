@@ -1,12 +1,13 @@
-//! The thread that keeps the programs' view of the host: it hears the kernel's events, says that the gateway is there, asks the
-//! neighbours in use whether they are, and tells the daemon what has changed.
+//! The thread that keeps the programs' view of the host: it receives netlink events, sends the heartbeat of the gateway, probes neighbours in
+//! use, and reports changes to the daemon.
 
-use super::asking::listening;
 use super::event::{self, Event};
 use super::facts::{Attached, Facts};
-use super::look::Look;
+use super::host_view::HostView;
 use super::neighbours::{matters, to_probe};
+use super::netlink::listening;
 use super::octets::{messages, write_attribute};
+use super::used_hop::UsedHop;
 use super::watch::Watch;
 use crate::worker::Wake;
 use nix::errno::Errno;
@@ -22,31 +23,18 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// A neighbour that the programs send to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UsedHop {
-    /// The device of the kernel's route.
-    pub ifindex: u32,
-    /// Its address.
-    pub address: IpAddr,
-    /// The Ethernet address that is sent to.
-    pub mac: [u8; 6],
-    /// How long ago a packet was sent.
-    pub idle: Duration,
-}
-
-/// The programs' maps, as far as they are kept here.
+/// The programs' maps that the keeper updates.
 pub trait Maps: Send + Sync {
-    /// Says that the gateway is there.
+    /// Sends the heartbeat of the gateway.
     fn beat(&self);
 
-    /// Begins a new generation: whatever was found in the kernel's tables is asked for again.
+    /// Starts a new generation: programs look up cached kernel results again.
     fn bump(&self);
 
     /// The neighbours in use; one may be there more than once.
     fn in_use(&self) -> Vec<UsedHop>;
 
-    /// Frees the next hops that were not used for so long. May take 100 ms.
+    /// Frees next hops unused for this time. May take 100 ms.
     fn free(&self, idle: Duration);
 }
 
@@ -79,7 +67,7 @@ impl Maps for ProgramMaps {
     }
 }
 
-/// What is said to the thread.
+/// A message to the thread.
 enum Command {
     Attached(Vec<Attached>),
     End,
@@ -95,16 +83,16 @@ pub struct Keeper {
 
 /// Well below the two seconds after which the gateway is taken to be away.
 const BEAT: Duration = Duration::from_millis(200);
-/// How often neighbours are asked, and settings looked at that no event tells of.
+/// How often neighbours are probed, and settings without events are read.
 const TICK: Duration = Duration::from_secs(2);
-/// Next hops that were not used for so long are freed.
+/// Next hops unused for this time are freed.
 const IDLE: Duration = Duration::from_secs(60);
 
 impl Keeper {
-    /// Starts the thread; `tun` is the index of the gateway's device. The first facts come at once.
+    /// Starts the thread; `tun` is the index of the gateway's device. The first facts arrive immediately.
     ///
     /// # Errors
-    /// There is no netlink, or no thread to be had.
+    /// Netlink is not available, or the thread cannot be started.
     pub fn start(tun: u32, maps: Arc<dyn Maps>) -> io::Result<Self> {
         let (told, facts) = unbounded_channel();
         let (commands, said) = channel();
@@ -126,13 +114,13 @@ impl Keeper {
         Some(facts)
     }
 
-    /// The programs hang at these interfaces from now on; what follows from it comes as facts.
+    /// Sets the interfaces with attached programs; new facts follow.
     pub fn set_attached(&self, attached: Vec<Attached>) {
         self.say(Command::Attached(attached));
     }
 
     fn say(&self, command: Command) {
-        // It fails when the thread has ended, which is told by `next`.
+        // It fails only when the thread has ended, which `next` reports.
         let _ = self.commands.send(command);
         self.wake.wake();
     }
@@ -154,7 +142,7 @@ struct Work {
     maps: Arc<dyn Maps>,
     told: UnboundedSender<Facts>,
     events: OwnedFd,
-    kernel: Look,
+    kernel: HostView,
     attached: Vec<Attached>,
     watch: Watch,
     last: Option<Facts>,
@@ -170,7 +158,7 @@ impl Work {
             told,
             // Before the first look, so that nothing happens in between unheard.
             events: listening(event::GROUPS)?,
-            kernel: Look::open()?,
+            kernel: HostView::open()?,
             attached: Vec::new(),
             watch: Watch::new(Instant::now()),
             last: None,
@@ -243,7 +231,7 @@ impl Work {
         }
     }
 
-    /// Asks neighbours, frees what is not used, and looks at what no event tells of.
+    /// Probes neighbours, frees unused next hops, and reads settings without events.
     fn each_tick(&mut self) {
         self.probe();
         self.look();
@@ -255,7 +243,7 @@ impl Work {
         }
     }
 
-    /// A silent change of an Ethernet address would be a hole: no packet of the kernel's own asks for it.
+    /// Without probes, a changed Ethernet address would go unnoticed: the kernel sends no packets of its own there.
     fn probe(&mut self) {
         let used = self.maps.in_use();
         if used.is_empty() {
@@ -263,7 +251,7 @@ impl Work {
         }
         let mut known = Vec::new();
         let take = |body: &[u8]| known.extend(event::Neighbour::read(body));
-        if let Err(error) = self.kernel.asking.dump(RTM_GETNEIGH, &[0; event::NEIGHBOUR_HEADER], take) {
+        if let Err(error) = self.kernel.netlink.dump(RTM_GETNEIGH, &[0; event::NEIGHBOUR_HEADER], take) {
             return tracing::debug!("neighbours: {error}");
         }
         if known.iter().any(|neighbour| matters(neighbour, &used)) {
@@ -271,7 +259,7 @@ impl Work {
         }
         for (ifindex, address) in to_probe(&used, &known, TICK) {
             // It fails where the neighbour has just gone.
-            let _ = self.kernel.asking.change(event::RTM_NEWNEIGH, &probing(ifindex, address));
+            let _ = self.kernel.netlink.change(event::RTM_NEWNEIGH, &probing(ifindex, address));
         }
     }
 
@@ -279,7 +267,7 @@ impl Work {
         self.watch.several = self.kernel.leads_several_ways();
     }
 
-    /// Looks at links, rules and features, and tells what has become of them.
+    /// Reads links, rules and features, and reports the facts.
     fn look(&mut self) {
         match self.kernel.facts(self.tun, &self.attached, self.watch.several) {
             Ok(facts) if self.last.as_ref() != Some(&facts) => {

@@ -1,4 +1,4 @@
-//! The links of this host, as netlink tells them.
+//! The links of this host, from netlink.
 
 use super::octets::{attribute, number16, number32, text};
 
@@ -12,7 +12,7 @@ pub(super) struct Link {
     pub mac: [u8; 6],
     /// The bridge, bond or VRF that it is part of.
     pub master: Option<u32>,
-    /// What a VLAN's device is above, and its identifier; `None`: it is none, or of another protocol than 802.1Q.
+    /// The lower device of a VLAN device and the VLAN ID; `None`: not a VLAN device, or not 802.1Q.
     pub vlan: Option<(u32, u16)>,
     /// What it is, if it is not a card's: `vlan`, `veth`, ….
     pub kind: String,

@@ -1,25 +1,27 @@
-//! What the fast path's programs need to know of the host while they run, kept by a thread of its own.
+//! What the fast path's programs need to know of the host, kept current by a thread.
 //!
 //! ```text
-//!     netlink ─▶ event ─▶ relevance ─▶ pace ─▶ a new generation: whatever was found in the kernel's tables is asked for again
+//!     netlink ─▶ event ─▶ relevance ─▶ pace ─▶ a new generation: entries found in the kernel's tables are looked up again
 //!        │                                └──▶ a look: links, rules, features, IPsec ─▶ facts ─▶ the daemon: devices, ports
 //!        └◀── probes of the neighbours in use, each two seconds
 //! ```
 
-mod asking;
 mod event;
 mod facts;
 mod features;
+mod host_view;
 mod ipsec;
 mod keeper;
 mod link;
-mod look;
 mod neighbours;
+mod netlink;
 mod octets;
 mod pace;
 mod plain;
+mod used_hop;
 mod watch;
 
 pub use facts::{Attached, Facts, Interface};
-pub use keeper::{Keeper, Maps, ProgramMaps, UsedHop};
-pub use look::facts_now;
+pub use host_view::facts_now;
+pub use keeper::{Keeper, Maps, ProgramMaps};
+pub use used_hop::UsedHop;

@@ -1,7 +1,7 @@
-//! The neighbours that the programs send to: which news of them matters, and which are to be asked whether they are still there.
+//! The neighbours that the programs send to: which events about them matter, and which to probe.
 
 use super::event::Neighbour;
-use super::keeper::UsedHop;
+use super::used_hop::UsedHop;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -13,11 +13,11 @@ pub(super) fn matters(neighbour: &Neighbour, used: &[UsedHop]) -> bool {
     same.any(|hop| neighbour.mac != Some(hop.mac))
 }
 
-/// The neighbours to be asked: those used within a span, unless they are being asked, or need not be.
+/// The neighbours to probe: those used within a span, unless a probe is pending or not needed.
 pub(super) fn to_probe(used: &[UsedHop], known: &[Neighbour], span: Duration) -> BTreeSet<(u32, IpAddr)> {
     let recent = used.iter().filter(|hop| hop.idle <= span);
     let mut wanted: BTreeSet<(u32, IpAddr)> = recent.map(|hop| (hop.ifindex, hop.address)).collect();
-    // What the kernel does not know as a neighbour is none: a probe would make it one.
+    // Do not probe addresses that are not neighbours: the probe would create an entry.
     wanted.retain(|key| {
         known.iter().any(|one| (one.ifindex, one.address) == *key && one.mac.is_some() && !one.settled)
     });

@@ -1,4 +1,4 @@
-//! Netlink messages and attributes (linux/netlink.h): octets in, pieces out. A piece that is cut short ends the walk.
+//! Netlink messages and attributes (linux/netlink.h): octets in, pieces out. A truncated piece ends the iteration.
 
 /// `struct nlmsghdr`.
 const MESSAGE_HEADER: usize = 16;
@@ -9,20 +9,20 @@ const TYPE: u16 = 0x3fff;
 
 /// A message: its type, and what follows its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Message<'m> {
+pub(super) struct NetlinkMessage<'m> {
     pub kind: u16,
     pub sequence: u32,
     pub body: &'m [u8],
 }
 
 /// The messages of a datagram.
-pub(super) fn messages(mut octets: &[u8]) -> impl Iterator<Item = Message<'_>> {
+pub(super) fn messages(mut octets: &[u8]) -> impl Iterator<Item = NetlinkMessage<'_>> {
     std::iter::from_fn(move || {
         let length = number32(octets, 0)? as usize;
         let whole = octets.get(..length).filter(|_| length >= MESSAGE_HEADER)?;
         octets = octets.get(length.next_multiple_of(4)..).unwrap_or_default();
         let (kind, sequence) = (number16(whole, 4)?, number32(whole, 8)?);
-        Some(Message { kind, sequence, body: &whole[MESSAGE_HEADER..] })
+        Some(NetlinkMessage { kind, sequence, body: &whole[MESSAGE_HEADER..] })
     })
 }
 

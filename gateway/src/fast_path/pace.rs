@@ -1,4 +1,4 @@
-//! Work that many events ask for is done once for them all, and not more often than a span apart; the first is not kept waiting.
+//! Rate limit for work triggered by events: the first event runs immediately, later ones are coalesced into one run per span.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Whether the kernel's routes depend on the destination alone, so that an answer may be remembered by it.
+//! Whether the kernel's routes depend on the destination alone, so that a lookup can be cached by destination.
 
 use super::octets::{attribute, number32};
 
@@ -28,16 +28,16 @@ pub(super) fn extra_rule(body: &[u8]) -> Option<String> {
 /// What is known of the routes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Routing {
-    /// A policy rule beside the usual ones.
+    /// A policy rule in addition to the default ones.
     pub rule: Option<String>,
-    /// There is a route that leads several ways, or depends on more than the destination.
+    /// A multipath route exists, or one that depends on more than the destination.
     pub several: bool,
 }
 
 impl Routing {
     /// Why answers may not be remembered by the destination.
     pub fn why_not(&self) -> Option<String> {
-        let route = "a route that leads several ways, or not by the destination alone";
+        let route = "a multipath route, or one that depends on more than the destination";
         self.rule.clone().or_else(|| self.several.then(|| route.to_owned()))
     }
 }

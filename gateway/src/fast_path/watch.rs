@@ -1,22 +1,22 @@
-//! What the events of a moment ask for: a new generation, a look at links and rules, a look at the routes.
+//! Which work recent events require: a new generation, reading links and rules, reading routes.
 
 use super::event::Event;
-use super::keeper::UsedHop;
 use super::neighbours::matters;
 use super::pace::Pace;
+use super::used_hop::UsedHop;
 use std::time::{Duration, Instant};
 
-/// Not more often: a flood of routes must not keep every flow asking the kernel.
+/// Minimum interval: a flood of routes must not make every flow look up the kernel's tables again.
 const GENERATIONS: Duration = Duration::from_millis(20);
-/// A look takes a millisecond for each few hundred links.
+/// Minimum interval: reading takes a millisecond per few hundred links.
 const LOOKS: Duration = Duration::from_millis(50);
-/// Routes that lead several ways seldom go; all routes are read to know.
+/// Minimum interval: multipath routes are rarely removed, and this reads all routes.
 const ROUTES: Duration = Duration::from_secs(30);
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Due {
-    /// Whatever was found in the kernel's tables is asked for again.
+    /// Entries found in the kernel's tables are looked up again.
     pub generation: bool,
     /// Links, rules and features are looked at.
     pub look: bool,

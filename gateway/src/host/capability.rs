@@ -1,4 +1,4 @@
-//! Whether this process may do what it is about to do, asked before anything is touched.
+//! Whether this process has a capability, checked before anything is changed.
 
 /// Number of the capability to administer networks (capabilities(7)).
 pub const CAP_NET_ADMIN: u8 = 12;

@@ -1,19 +1,18 @@
-//! Setting the host up for a gateway, and putting it back.
+//! Sets up the host for a gateway, and restores it.
 
+use super::error::HostError;
 use super::forwarding::{Forwarding, Setting, device_settings, host_settings};
 use super::inherited::Inherited;
-use super::nft::NftError;
 use super::notrack;
-use super::reach::Reached;
-use super::record::{Heir, Leftovers, Record, RecordError};
+use super::reach::AppliedReach;
+use super::record::{Leftovers, Record, Successor};
 use super::reserved_ports;
-use super::route::{RouteError, Routes};
+use super::route::Routes;
 use crate::config::{Ports, Reach, Untracked};
 use sixway_dataplane::nat::{InsideHost, PORTS_PER_BLOCK, Spread};
 use sixway_link::tun::Steering;
 use sixway_link::{Abilities, Persistence, Tun, TunConfig, interface};
 use sixway_wire::{Prefix4, Prefix6};
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -22,10 +21,10 @@ const SUBSCRIBER_BITS: u8 = <std::net::Ipv6Addr as InsideHost>::SUBSCRIBER_BITS;
 
 /// What is to be set up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct HostPlan {
     /// The gateway's name.
     pub gateway: String,
-    /// Where state files are kept.
+    /// The directory of state files.
     pub directory: PathBuf,
     /// The device's name.
     pub device: String,
@@ -39,21 +38,21 @@ pub struct Plan {
     pub workers: u8,
     /// The secret by which subscribers are spread over them.
     pub worker_key: [u64; 2],
-    /// Whether super-frames pass whole, as far as the kernel can.
+    /// Whether GSO packets pass unsegmented, as far as the kernel can.
     pub super_frames: bool,
     /// IPv4 routes into it.
     pub routes4: Vec<Prefix4>,
     /// IPv6 routes into it.
     pub routes6: Vec<Prefix6>,
-    /// What this host has to forward beside the device.
+    /// Which families this host must forward on other interfaces.
     pub forwarding: Forwarding,
-    /// The directory of pinned programs and maps, if packets are to be carried on without the process; else empty.
+    /// The directory of pinned programs and maps, if the fast path outlives the process; else empty.
     pub pins: PathBuf,
     /// Ports of this host's own addresses that its own connections must not take.
     pub shared_ports: Vec<Ports>,
 }
 
-/// A host that is set up. What vanishes with the device is put back by closing the device; the rest by [`Host::end`], or
+/// A configured host. What vanishes with the device is restored by closing the device; the rest by [`Host::end`], or
 /// when this is dropped.
 #[derive(Debug)]
 pub struct Host {
@@ -61,80 +60,25 @@ pub struct Host {
     device: u32,
     name: String,
     pins: PathBuf,
-    reached: Reached,
+    reached: AppliedReach,
     persistence: Option<Persistence>,
     adopted: bool,
 }
-
-/// Why a host cannot be set up. What was done was put back.
-#[derive(Debug)]
-pub enum HostError {
-    /// CAP_NET_ADMIN is missing; the device's name.
-    NotPermitted(String),
-    /// The state file cannot be had.
-    Record(RecordError),
-    /// The device cannot be had: its name, and what the kernel said.
-    Device(String, io::Error),
-    /// A setting under `/proc/sys` cannot be made.
-    Setting(PathBuf, io::Error),
-    /// A route cannot be set.
-    Route(RouteError),
-    /// An address cannot be given: which, and what the kernel said.
-    Address(String, String),
-    /// The table in the packet filter cannot be made.
-    PacketFilter(NftError),
-}
-
-impl fmt::Display for HostError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotPermitted(device) => write!(
-                f,
-                "sixway needs CAP_NET_ADMIN to create {device}. Run it as root, or: setcap \
-                 cap_net_admin+ep $(command -v sixway)"
-            ),
-            Self::Record(error) => error.fmt(f),
-            Self::Device(device, error) => match error.kind() {
-                io::ErrorKind::ResourceBusy => {
-                    write!(f, "{device} is in use by another process; end that, or choose another `tun.name`")
-                }
-                io::ErrorKind::NotFound => {
-                    write!(f, "{device}: {error}; is there a tun module? modprobe tun")
-                }
-                io::ErrorKind::InvalidInput => write!(
-                    f,
-                    "{device}: {error}; a device of this name that is no TUN device with several queues must be \
-                     removed (ip link delete {device}), or choose another `tun.name`"
-                ),
-                _ => write!(f, "{device}: {error}"),
-            },
-            Self::Setting(path, error) if path.starts_with("/proc/sys/net/ipv6") => {
-                write!(f, "{}: {error}; is IPv6 switched off on this host?", path.display())
-            }
-            Self::Setting(path, error) => write!(f, "{}: {error}", path.display()),
-            Self::Route(error) => error.fmt(f),
-            Self::Address(address, error) => write!(f, "address {address}: {error}"),
-            Self::PacketFilter(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for HostError {}
 
 impl Host {
     /// Sets the host up: state file, device, settings, routes. The device is up at the end.
     ///
     /// # Errors
     /// What could not be done; the host is as it was before.
-    pub async fn set_up(plan: &Plan) -> Result<(Self, Tun), HostError> {
+    pub async fn set_up(plan: &HostPlan) -> Result<(Self, Tun), HostError> {
         if !super::has_capability(super::CAP_NET_ADMIN) {
             return Err(HostError::NotPermitted(plan.device.clone()));
         }
-        let heir = Heir { device: &plan.device, pins: &plan.pins };
+        let successor = Successor { device: &plan.device, pins: &plan.pins };
         let (record, left) =
-            Record::take_as(&plan.directory, &plan.gateway, Some(&heir)).map_err(HostError::Record)?;
+            Record::take_as(&plan.directory, &plan.gateway, Some(&successor)).map_err(HostError::Record)?;
         tell_leftovers(&plan.gateway, &left);
-        // From here on, whatever fails drops this, which puts back what was done.
+        // From here on, any failure drops this, which reverts the changes.
         let mut host = Self::of(record);
         (host.adopted, host.pins) = (left.adopted, plan.pins.clone());
         let tun = open(plan, left.adopted)?;
@@ -165,14 +109,14 @@ impl Host {
             device: 0,
             name: String::new(),
             pins: PathBuf::new(),
-            reached: Reached::default(),
+            reached: AppliedReach::default(),
             persistence: None,
             adopted: false,
         }
     }
 
     /// Routes into the device: those that an adopted one has already are left as they are.
-    async fn route(&mut self, plan: &Plan) -> Result<(), HostError> {
+    async fn route(&mut self, plan: &HostPlan) -> Result<(), HostError> {
         let mut inherited = Inherited::default();
         if let Some(record) = self.record.as_ref().filter(|_| self.adopted) {
             inherited = Inherited::of(self.device, record).map_err(HostError::Route)?;
@@ -189,12 +133,12 @@ impl Host {
         }
         // The others may be a tunnel's: whatever is not wanted goes when it is known what is.
         inherited.reach.routes.retain(|route| !plan.routes6.contains(&route.prefix));
-        self.reached = Reached::of(inherited.reach);
+        self.reached = AppliedReach::of(inherited.reach);
         Ok(())
     }
 
-    /// Whether a gateway before this one left the device, and what carries packets on, to this one.
-    pub fn is_heir(&self) -> bool {
+    /// Whether a previous process left the device, and the fast path, to this one.
+    pub fn is_successor(&self) -> bool {
         self.adopted
     }
 
@@ -207,16 +151,16 @@ impl Host {
     ///
     /// # Errors
     /// The state file cannot be written, or the kernel refused.
-    pub fn bequeath(&mut self) -> Result<(), HostError> {
+    pub fn keep_for_successor(&mut self) -> Result<(), HostError> {
         let (Some(record), Some(persistence)) = (&mut self.record, &self.persistence) else { return Ok(()) };
-        record.bequeath(&self.name, self.device, &self.pins).map_err(HostError::Record)?;
+        record.keep_for_successor(&self.name, self.device, &self.pins).map_err(HostError::Record)?;
         persistence.set(true).map_err(|error| HostError::Device(self.name.clone(), error))
     }
 
-    /// The device vanishes with the process again: nothing is carried on without it.
+    /// Makes the device vanish with the process again.
     ///
     /// # Errors
-    /// As for [`Self::bequeath`].
+    /// As for [`Self::keep_for_successor`].
     pub fn keep_to_itself(&mut self) -> Result<(), HostError> {
         let (Some(record), Some(persistence)) = (&mut self.record, &self.persistence) else { return Ok(()) };
         persistence.set(false).map_err(|error| HostError::Device(self.name.clone(), error))?;
@@ -226,9 +170,9 @@ impl Host {
     /// Gives everything up as it is, for who takes over.
     ///
     /// # Errors
-    /// As for [`Self::bequeath`]; then everything is put back.
+    /// As for [`Self::keep_for_successor`]; then everything is restored.
     pub fn leave(mut self) -> Result<(), HostError> {
-        self.bequeath()?;
+        self.keep_for_successor()?;
         if let Some(record) = self.record.take() {
             record.leave();
         }
@@ -238,7 +182,7 @@ impl Host {
     /// Sets nothing up but the state file: a gateway that needs no device changes nothing on its host.
     ///
     /// # Errors
-    /// The state file cannot be had.
+    /// The state file cannot be used.
     pub fn without_device(directory: &Path, gateway: &str) -> Result<Self, HostError> {
         let (record, left) = Record::take(directory, gateway).map_err(HostError::Record)?;
         tell_leftovers(gateway, &left);
@@ -254,7 +198,7 @@ impl Host {
         record.socket(path).map_err(HostError::Record)
     }
 
-    /// Gives the tunnels what they need of the kernel, and takes away what they need no more.
+    /// Configures what the tunnels need in the kernel, and removes what they no longer need.
     ///
     /// # Errors
     /// Everything that could not be done; it is tried again the next time.
@@ -275,7 +219,7 @@ impl Host {
     /// Makes our table in the packet filter, with the device of this name, or changes it to what is wanted, or removes it.
     ///
     /// # Errors
-    /// The state file cannot be written, there is no nft, or it refused; what was there is there.
+    /// The state file cannot be written, or nft is missing or failed; the previous table is unchanged.
     pub fn untrack(&mut self, device: &str, wanted: Option<&Untracked>) -> Result<(), HostError> {
         let Some(record) = &mut self.record else { return Ok(()) };
         let Some(wanted) = wanted else { return record.remove_table().map_err(HostError::Record) };
@@ -292,7 +236,7 @@ impl Host {
     fn change(&mut self, setting: &Setting) -> Result<(), HostError> {
         let Some(record) = &mut self.record else { return Ok(()) };
         if record.change(setting).map_err(HostError::Record)? {
-            tracing::info!("{} is {} until the end", setting_name(&setting.0), setting.1);
+            tracing::info!("{} set to {} until the gateway stops", setting_name(&setting.0), setting.1);
         }
         Ok(())
     }
@@ -304,7 +248,7 @@ impl Drop for Host {
     }
 }
 
-fn open(plan: &Plan, persist: bool) -> Result<Tun, HostError> {
+fn open(plan: &HostPlan, persist: bool) -> Result<Tun, HostError> {
     let abilities = if plan.super_frames {
         Abilities::ALL
     } else {
@@ -330,10 +274,10 @@ fn open(plan: &Plan, persist: bool) -> Result<Tun, HostError> {
 
 fn tell_leftovers(name: &str, left: &Leftovers) {
     if left.adopted {
-        tracing::info!("what a gateway before {name} left goes on");
+        tracing::info!("{name}: continuing with the device and programs of the previous process");
     }
     if !left.is_empty() {
-        tracing::warn!("a gateway before {name} did not end properly: {left}");
+        tracing::warn!("{name}: the previous process crashed: {left}");
     }
 }
 

@@ -43,9 +43,9 @@ fn obstacle(chain: &Value, rules: &[&Value], device: &str) -> Option<Obstacle> {
     // The rule may be in a chain that is jumped to.
     let accepted = in_table.iter().any(|rule| has(rule, "accept") && lets_pass(rule, device));
     let why = match (drops_untracked, drops_rest) {
-        (true, _) => "drops packets that are untracked",
+        (true, _) => "drops untracked packets",
         (false, true) if !accepted => {
-            "drops what no rule accepts, and connection tracking does not know the gateway's packets"
+            "drops packets that no rule accepts, and the gateway's packets are not tracked"
         }
         (false, _) => return None,
     };
@@ -73,7 +73,7 @@ fn comparisons(rule: &Value) -> impl Iterator<Item = &Value> {
     expressions(rule).iter().filter_map(|one| one.get("match"))
 }
 
-/// Whether a comparison is with this word, by itself or among others.
+/// Whether a comparison is with this word, alone or in a set.
 fn names(comparison: &Value, word: &str) -> bool {
     let right = &comparison["right"];
     let listed = |list: &Value| list.as_array().is_some_and(|all| all.iter().any(|one| one == word));

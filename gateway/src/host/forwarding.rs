@@ -55,7 +55,7 @@ pub fn host_settings(root: &Path, device: &str, forwarding: Forwarding) -> Vec<S
 }
 
 /// IPv4 looks at the flag of the interface that a packet comes in by. `all` is left alone: writing it changes every
-/// interface and `accept_redirects` beside.
+/// interface, and `accept_redirects`.
 fn forward_v4(conf: &Path, settings: &mut Vec<Setting>) {
     for interface in interfaces(conf) {
         let path = conf.join(&interface).join("forwarding");

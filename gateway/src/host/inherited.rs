@@ -1,4 +1,4 @@
-//! What a gateway before this one set, and the kernel still has: so that the next one changes only what is to be another.
+//! What the previous process configured in the kernel, so that this one changes only the differences.
 
 use super::kernel;
 use super::record::Record;
@@ -11,7 +11,7 @@ use sixway_wire::{Prefix4, Prefix6};
 pub(super) struct Inherited {
     /// IPv4 routes into the device.
     pub routes4: Vec<Prefix4>,
-    /// IPv6 routes into it, and what tunnels need beside.
+    /// IPv6 routes into it, and what tunnels need in addition.
     pub reach: Reach,
 }
 

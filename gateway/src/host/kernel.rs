@@ -12,12 +12,12 @@ use sixway_wire::{Prefix4, Prefix6};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Why the kernel did not do what it was asked.
+/// Why a request to the kernel failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// There is such a thing already.
     Exists,
-    /// There is no such thing.
+    /// It does not exist.
     Absent,
     /// IPv6 is switched off on the interface.
     SwitchedOff,
@@ -28,9 +28,11 @@ pub(super) enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Exists => f.write_str("it is there already"),
-            Self::Absent => f.write_str("it is not there"),
-            Self::SwitchedOff => f.write_str("IPv6 is switched off there (disable_ipv6 under net.ipv6.conf)"),
+            Self::Exists => f.write_str("it exists already"),
+            Self::Absent => f.write_str("it does not exist"),
+            Self::SwitchedOff => {
+                f.write_str("IPv6 is disabled on the interface (disable_ipv6 under net.ipv6.conf)")
+            }
             Self::Other(what) => f.write_str(what),
         }
     }
@@ -82,7 +84,7 @@ where
 pub(super) enum Route6 {
     /// Into the device of this index, with the MTU that this host's own connections begin with.
     Into(Prefix6, u32, Option<u16>),
-    /// Nowhere; its sender is told.
+    /// Unreachable; the sender gets an ICMP error.
     Unreachable(Prefix6),
 }
 
@@ -183,7 +185,7 @@ fn mtu(route: &RouteMessage) -> Option<u16> {
     })
 }
 
-/// The IPv6 addresses of the device of this index: the kernel gives it none by itself.
+/// The IPv6 addresses of the device with this index: the kernel assigns none automatically.
 pub(super) fn addresses6(device: u32) -> Result<Vec<Ipv6Addr>, Refusal> {
     let ask_for = |handle: Handle| async move {
         handle.address().get().set_link_index_filter(device).execute().try_collect::<Vec<_>>().await

@@ -1,4 +1,4 @@
-//! What the kernel's links tell before anything is set up, by netlink.
+//! The kernel's tunnel devices before setup, by netlink.
 
 use super::kernel::ask;
 use crate::config::KernelTunnel;

@@ -1,10 +1,11 @@
-//! What the gateway changes on its host, and how it is put back.
-//!
-//! Everything that does not vanish with the device by itself is written to a state file before it is done, so that
-//! whoever starts after a sudden end, or `sixway cleanup`, can put it back.
+//! What the gateway changes on its host, and how that is restored.
+//! Every change that does not vanish with the device is written to a state file before it is made, so that
+//! the next start after a crash, or `sixway cleanup`, can restore it.
 
 mod capability;
 mod device;
+mod error;
+mod facts;
 mod firewall;
 mod forwarding;
 mod inherited;
@@ -20,13 +21,15 @@ mod route;
 mod source_rules;
 
 pub use capability::{CAP_NET_ADMIN, has_capability};
-pub use device::{Host, HostError, Plan};
+pub use device::{Host, HostPlan};
+pub use error::HostError;
+pub use facts::{addresses, addresses_now, host_facts, surroundings, surroundings_now};
 pub use firewall::{Obstacle, obstacles};
 pub use forwarding::{Forwarding, device_settings, host_settings};
 pub use links::kernel_tunnels;
 pub use nft::NftError;
 pub use notrack::remove as remove_table;
 pub use record::{
-    Heir, Leftovers, Record, RecordError, RunningGateway, clear_up, leftovers, pinned, running,
+    Leftovers, Record, RecordError, RunningGateway, Successor, clear_up, leftovers, pinned, running,
 };
 pub use route::{RouteError, Routes};

@@ -60,7 +60,7 @@ mod tests {
         let this = Path::new("/proc/self");
         assert!(own().starts_with("net:["), "{}", own());
         assert!(may_exist(&own()) && holds(this, &own()).unwrap());
-        // No network namespace, but one that nothing else of this process is asked for.
+        // Not a network namespace, so nothing that a gateway holds.
         let link = Path::new("/proc/self/ns/uts");
         let name = fs::read_link(link).unwrap().display().to_string();
         assert!(!holds(this, &name).unwrap());

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Longer than this a ruleset of some hundred thousand elements does not take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Octets of an answer that are read; a longer one is of no use.
+/// Maximum octets of output that are read.
 const ANSWER: u64 = 16 << 20;
 
 /// Why nft did not do it.
@@ -16,7 +16,7 @@ const ANSWER: u64 = 16 << 20;
 pub enum NftError {
     /// It is not installed.
     Missing,
-    /// It did not run, or not to its end.
+    /// It did not run, or did not finish.
     Io(io::Error),
     /// It refused: its words.
     Refused(String),
@@ -25,7 +25,7 @@ pub enum NftError {
 impl fmt::Display for NftError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing => f.write_str("there is no nft; install the package nftables"),
+            Self::Missing => f.write_str("nft not found; install the package nftables"),
             Self::Io(error) => write!(f, "nft: {error}"),
             Self::Refused(what) => write!(f, "nft: {what}"),
         }
@@ -82,7 +82,7 @@ fn read(from: impl io::Read) -> String {
     String::from_utf8_lossy(&octets).into_owned()
 }
 
-/// Waits for its end; whether it succeeded.
+/// Waits until it exits; whether it succeeded.
 fn wait(child: &mut Child) -> io::Result<bool> {
     const STEP: Duration = Duration::from_millis(2);
     let until = Instant::now() + PATIENCE;
@@ -93,7 +93,7 @@ fn wait(child: &mut Child) -> io::Result<bool> {
         if Instant::now() > until {
             let _ = child.kill();
             let _ = child.wait();
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "it does not end"));
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "it does not finish"));
         }
         std::thread::sleep(STEP);
     }

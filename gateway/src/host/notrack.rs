@@ -22,7 +22,7 @@ enum Device<'a> {
 
 impl<'a> Device<'a> {
     fn of(name: &'a str, index: u32) -> Self {
-        // There is no way to write a quotation mark in quotes, and an asterisk stands for any ending.
+        // nft cannot quote a quotation mark, and an asterisk matches any suffix.
         let plain = |octet: u8| octet.is_ascii_graphic() && !b"\"\\*".contains(&octet);
         if name.bytes().all(plain) { Self::Name(name) } else { Self::Index(index) }
     }
@@ -50,7 +50,7 @@ pub fn table_name(gateway: &str) -> String {
 /// Makes the table, in the place of one that is there.
 ///
 /// # Errors
-/// There is no nft, or it refused; what was there is there.
+/// nft is missing or failed; the previous table is unchanged.
 pub(super) fn make(
     gateway: &str,
     (device, index): (&str, u32),

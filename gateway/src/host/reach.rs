@@ -1,24 +1,25 @@
 //! What the tunnels need of this host's kernel: set, changed, and removed. Routes into the device and addresses on it vanish with
 //! it; the rest is recorded before it is done.
 
-use super::device::HostError;
+use super::error::HostError;
+use super::facts::addresses;
 use super::kernel::{self, Network, Refusal, Route6};
 use super::record::{Record, RecordError};
 use super::route::RouteError;
 use super::source_rules::{self, Recorded};
-use crate::config::{LinkAddress, Reach, SourceRule, TunnelRoute, addresses};
+use crate::config::{LinkAddress, Reach, SourceRule, TunnelRoute};
 use sixway_link::interface;
 use sixway_wire::Prefix6;
 use std::net::{IpAddr, Ipv6Addr};
 
 /// What was set so far.
 #[derive(Debug, Default)]
-pub(super) struct Reached {
+pub(super) struct AppliedReach {
     present: Reach,
 }
 
-impl Reached {
-    /// What is there already.
+impl AppliedReach {
+    /// What exists already.
     pub(super) fn of(present: Reach) -> Self {
         Self { present }
     }

@@ -4,7 +4,7 @@ use super::forwarding::Setting;
 use crate::config::Ports;
 use std::path::Path;
 
-/// The setting with these ports beside those that are in it. `None`: there are none to add, or the kernel does not have it. `root` is
+/// The setting with these ports added. `None`: nothing to add, or the kernel does not have the setting. `root` is
 /// `/proc/sys`.
 pub(super) fn reserve(root: &Path, ports: &[Ports]) -> Option<Setting> {
     let path = root.join("net/ipv4/ip_local_reserved_ports");

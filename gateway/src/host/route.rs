@@ -11,7 +11,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 pub enum RouteError {
     /// There is another route to the same prefix.
     Exists(String),
-    /// The kernel refused: what was asked, and what it said.
+    /// The kernel refused: the request and the error.
     Kernel(String, String),
 }
 
@@ -22,7 +22,7 @@ impl fmt::Display for RouteError {
                 let family = if prefix.contains(':') { "-6 " } else { "" };
                 write!(
                     f,
-                    "there is another route to {prefix}; remove it (see: ip {family}route show {prefix}), or leave this one out of `tun.routes`"
+                    "another route to {prefix} exists; remove it (see: ip {family}route show {prefix}), or remove this one from `tun.routes`"
                 )
             }
             Self::Kernel(what, error) => write!(f, "{what}: {error}"),
@@ -41,7 +41,7 @@ impl Routes {
     /// Connects.
     ///
     /// # Errors
-    /// The netlink socket cannot be had.
+    /// The netlink socket cannot be opened.
     pub fn connect() -> Result<Self, RouteError> {
         let (connection, handle, _) = rtnetlink::new_connection()
             .map_err(|error| RouteError::Kernel("netlink".into(), error.to_string()))?;
@@ -66,7 +66,7 @@ impl Routes {
     /// Takes such a route away.
     ///
     /// # Errors
-    /// There is none, or the kernel refused.
+    /// It does not exist, or the kernel refused.
     pub async fn remove4(&self, prefix: Prefix4, device: u32) -> Result<(), RouteError> {
         let message = RouteMessageBuilder::<Ipv4Addr>::new()
             .destination_prefix(prefix.address(), prefix.length())

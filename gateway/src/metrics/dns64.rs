@@ -1,6 +1,6 @@
 //! Metrics of the DNS64: every outcome with its help text from the one list, the fill of its tables, and its upstreams.
 
-use crate::admin::{Dns64Row, UpstreamRow};
+use crate::view::{Dns64Row, UpstreamRow};
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
@@ -12,17 +12,21 @@ type OfUpstream = (&'static str, &'static str, fn(&UpstreamRow) -> u64);
 
 /// The counters of upstreams.
 const OF_UPSTREAMS: [OfUpstream; 7] = [
-    ("asked", "Questions put to the upstream.", |row| row.asked),
-    ("replies", "Replies of the upstream that were believed.", |row| row.replies),
-    ("failed", "Replies of the upstream that were of no use.", |row| row.failed),
-    ("unanswered", "Questions to the upstream without a reply in time.", |row| row.unanswered),
-    ("unreachable", "Questions that could not be put to the upstream.", |row| row.unreachable),
-    ("disbelieved", "Replies of the upstream that were not believed.", |row| row.disbelieved),
-    ("truncated", "Replies of the upstream that were truncated.", |row| row.truncated),
+    ("queries", "Queries sent to the upstream.", |row| row.queries),
+    ("replies", "Replies accepted from the upstream.", |row| row.replies),
+    ("failures", "Failure replies of the upstream (SERVFAIL, REFUSED and others).", |row| row.failures),
+    ("timeouts", "Queries to the upstream that timed out.", |row| row.timeouts),
+    ("unreachable", "Queries that could not be sent because the upstream was unreachable.", |row| {
+        row.unreachable
+    }),
+    ("rejected", "Replies of the upstream rejected: they did not match a query or were malformed.", |row| {
+        row.rejected
+    }),
+    ("truncated", "Truncated replies of the upstream.", |row| row.truncated),
 ];
 
 pub(super) fn encode(row: &Dns64Row, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-    counter(encoder, "dns64_queries", "Messages that arrived from clients.", row.queries)?;
+    counter(encoder, "dns64_queries", "Queries received from clients.", row.queries)?;
     outcomes(row, encoder)?;
     for counted in &row.counters {
         counter(encoder, &format!("dns64_{}", counted.name), &counted.help, counted.value)?;
@@ -31,12 +35,12 @@ pub(super) fn encode(row: &Dns64Row, encoder: &mut DescriptorEncoder<'_>) -> fmt
         counter(encoder, &format!("dns64_streams_{}", counted.name), &counted.help, counted.value)?;
     }
     let gauges = [
-        ("dns64_waiting", "Queries that wait for an answer.", row.waiting),
-        ("dns64_waiting_capacity", "How many queries may wait.", row.waiting_capacity),
+        ("dns64_waiting", "Queries waiting for an answer.", row.waiting),
+        ("dns64_waiting_capacity", "Maximum number of waiting queries.", row.waiting_capacity),
         ("dns64_cache_answers", "Answers in the cache.", row.cache_answers),
-        ("dns64_cache_octets", "Octets that the cache takes.", row.cache_octets),
-        ("dns64_cache_capacity_octets", "Octets that the cache may take.", row.cache_capacity),
-        ("dns64_connections", "Connections of clients.", row.connections),
+        ("dns64_cache_octets", "Cache size in octets.", row.cache_octets),
+        ("dns64_cache_capacity_octets", "Maximum cache size in octets.", row.cache_capacity),
+        ("dns64_connections", "Open client connections.", row.connections),
     ];
     for (name, help, value) in gauges {
         let encoder = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
@@ -50,13 +54,13 @@ fn counter(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: u
 }
 
 fn outcomes(row: &Dns64Row, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-    let help = "Queries by what became of them.";
+    let help = "Queries by outcome.";
     let mut family = encoder.encode_descriptor("dns64_answers", help, None, MetricType::Counter)?;
     for outcome in &row.outcomes {
         let labels = [("outcome", outcome.outcome.as_str())];
         ConstCounter::new(outcome.count).encode(family.encode_family(&labels)?)?;
     }
-    let help = "What each outcome of queries means.";
+    let help = "Description of each query outcome.";
     let mut family = encoder.encode_descriptor("dns64_outcome", help, None, MetricType::Gauge)?;
     for outcome in &row.outcomes {
         let labels = [("outcome", outcome.outcome.as_str()), ("help", outcome.help.as_str())];
@@ -74,13 +78,13 @@ fn upstreams(row: &Dns64Row, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result
             ConstCounter::new(value(upstream)).encode(family.encode_family(&labels)?)?;
         }
     }
-    let help = "Whether the upstream answers, as far as is known.";
+    let help = "Whether the upstream answers: 1 yes, 0 no.";
     let mut family = encoder.encode_descriptor("dns64_upstream_up", help, None, MetricType::Gauge)?;
     for upstream in &row.upstreams {
         let labels = [("upstream", upstream.name.as_str())];
         ConstGauge::new(u64::from(upstream.health != "down")).encode(family.encode_family(&labels)?)?;
     }
-    let help = "Smoothed time from question to reply.";
+    let help = "Smoothed time from query to reply.";
     let name = "dns64_upstream_latency_seconds";
     let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
     for upstream in &row.upstreams {
@@ -93,9 +97,9 @@ fn upstreams(row: &Dns64Row, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Beside, encode};
+    use super::super::{GatewaySample, encode};
     use super::*;
-    use crate::admin::{CountedRow, OutcomeRow};
+    use crate::view::{CountedRow, OutcomeRow};
 
     #[test]
     fn every_outcome_has_its_count_and_its_help() {
@@ -108,7 +112,7 @@ mod tests {
         let row = Dns64Row {
             queries: 9,
             outcomes: vec![outcome("synthesised", 7), outcome("bogus", 2)],
-            counters: vec![CountedRow { name: "asked".into(), help: "Questions.".into(), value: 5 }],
+            counters: vec![CountedRow { name: "queries_sent".into(), help: "Queries.".into(), value: 5 }],
             upstreams: vec![UpstreamRow {
                 name: "192.0.2.53:53".into(),
                 health: "up".into(),
@@ -117,13 +121,13 @@ mod tests {
             }],
             ..Dns64Row::default()
         };
-        let text = encode(vec![], Beside { dns64: Some(row), ..Beside::default() }).unwrap();
+        let text = encode(vec![], GatewaySample { dns64: Some(row), ..GatewaySample::default() }).unwrap();
         for line in [
             "sixway_dns64_queries_total 9\n",
             "sixway_dns64_answers_total{outcome=\"synthesised\"} 7\n",
             "sixway_dns64_answers_total{outcome=\"bogus\"} 2\n",
             "sixway_dns64_outcome{outcome=\"bogus\",help=\"help of bogus\"} 1\n",
-            "sixway_dns64_asked_total 5\n",
+            "sixway_dns64_queries_sent_total 5\n",
             "sixway_dns64_upstream_up{upstream=\"192.0.2.53:53\"} 1\n",
             "sixway_dns64_upstream_latency_seconds{upstream=\"192.0.2.53:53\"} 0.25\n",
         ] {

@@ -1,6 +1,6 @@
 //! Metrics of the fast path.
 
-use crate::admin::FastPathRow;
+use crate::view::FastPathRow;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
@@ -12,7 +12,7 @@ pub(super) fn encode(row: &FastPathRow, encoder: &mut DescriptorEncoder<'_>) -> 
     carried(row, encoder)?;
     let mut family = encoder.encode_descriptor(
         "fastpath_passed",
-        "Packets that the fast path left to the engine, by cause; \"lost\": dropped.",
+        "Packets that the fast path passed to the engine, by cause; \"lost\": dropped.",
         None,
         MetricType::Counter,
     )?;
@@ -21,9 +21,9 @@ pub(super) fn encode(row: &FastPathRow, encoder: &mut DescriptorEncoder<'_>) -> 
         ConstCounter::new(passed.packets).encode(family.encode_family(&labels)?)?;
     }
     let gauges = [
-        ("fastpath_flows", "Flows that the fast path carries.", row.summary.flows),
-        ("fastpath_flows_capacity", "How many flows it has room for.", row.summary.flows_capacity),
-        ("fastpath_next_hops", "Next hops that the fast path sends to.", row.next_hops),
+        ("fastpath_flows", "Flows in the fast path.", row.summary.flows),
+        ("fastpath_flows_capacity", "Maximum number of flows in the fast path.", row.summary.flows_capacity),
+        ("fastpath_next_hops", "Next hops in use by the fast path.", row.next_hops),
     ];
     for (name, help, value) in gauges {
         let encoder = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
@@ -33,9 +33,8 @@ pub(super) fn encode(row: &FastPathRow, encoder: &mut DescriptorEncoder<'_>) -> 
 }
 
 fn carried(row: &FastPathRow, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-    let packets =
-        "Packets that the fast path carried, segments of super-frames each, by mechanism and direction.";
-    let octets = "Their octets of IP packets, as they came.";
+    let packets = "Packets forwarded by the fast path, by mechanism and direction; each segment of a GSO packet counts.";
+    let octets = "Octets of IP packets forwarded by the fast path, as received.";
     for (name, help, is_packets) in [("fastpath_packets", packets, true), ("fastpath_octets", octets, false)]
     {
         let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;

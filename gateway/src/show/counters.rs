@@ -1,9 +1,9 @@
 //! `sixway show counters` and `sixway show drops`.
 
-use super::Colour;
+use super::colour::Colour;
 use super::quantity::{ago, count};
 use super::table::Table;
-use crate::admin::{CounterRow, DropRow};
+use crate::view::{CounterRow, DropRow};
 
 /// The table of counters; one column for each worker if there are several.
 pub fn counters(rows: &[CounterRow], colour: Colour) -> String {
@@ -13,7 +13,7 @@ pub fn counters(rows: &[CounterRow], colour: Colour) -> String {
     if workers > 1 {
         titles.extend(names.iter().map(String::as_str));
     }
-    titles.push("WHAT IT COUNTS");
+    titles.push("DESCRIPTION");
     let mut table = Table::new(&titles);
     for row in rows {
         let mut cells = vec![row.name.clone(), count(row.value)];
@@ -31,10 +31,10 @@ pub fn counters(rows: &[CounterRow], colour: Colour) -> String {
 pub fn drops(rows: &[DropRow], colour: Colour) -> String {
     let mut rows: Vec<&DropRow> = rows.iter().filter(|row| row.count > 0).collect();
     if rows.is_empty() {
-        return "Nothing was dropped.\n".into();
+        return "No packets were dropped.\n".into();
     }
     rows.sort_by_key(|row| std::cmp::Reverse(row.count));
-    let mut table = Table::new(&["REASON", "COUNT", "LAST", "WHAT IT MEANS", "ANSWERED WITH"]);
+    let mut table = Table::new(&["REASON", "COUNT", "LAST", "MEANING", "RESPONSE"]);
     for row in rows {
         table.row(vec![
             row.reason.clone(),

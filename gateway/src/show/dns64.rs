@@ -1,14 +1,13 @@
 //! `sixway show dns64`.
 
-use super::Colour;
-use super::quantity::{count, memory};
-use super::summary::plural;
+use super::colour::Colour;
+use super::quantity::{count, memory, plural};
 use super::table::Table;
-use crate::admin::{AnchorRow, CountedRow, Dns64Row, OutcomeRow, UpstreamRow};
+use crate::view::{AnchorRow, CountedRow, Dns64Row, OutcomeRow, UpstreamRow};
 
 /// The DNS64: a few lines, then what became of queries, the upstreams, and what else was counted.
 pub fn dns64(row: &Option<Dns64Row>, colour: Colour) -> String {
-    let Some(row) = row else { return "There is no [dns64] in the configuration.\n".into() };
+    let Some(row) = row else { return "[dns64] is not configured.\n".into() };
     let mut text = format!("{}\n", row.serves);
     text.push_str(&format!("{} · {}\n", queries(row), state(row)));
     text.push_str(&format!(
@@ -41,7 +40,7 @@ pub(super) fn queries(row: &Dns64Row) -> String {
 /// How much comes from the cache, for the summary.
 pub(super) fn state(row: &Dns64Row) -> String {
     let answers = plural(row.cache_answers, "answer");
-    match row.cached_part {
+    match row.cache_hit_ratio {
         Some(part) => format!("cache {:.0} % · {answers}", part * 100.0),
         None => format!("cache {answers}"),
     }
@@ -52,13 +51,13 @@ fn upstreams(rows: &[UpstreamRow], colour: Colour) -> String {
         "UPSTREAM",
         "HEALTH",
         "LATENCY",
-        "ASKED",
+        "QUERIES",
         "REPLIES",
-        "OF NO USE",
-        "LATE",
+        "FAILURES",
+        "TIMEOUTS",
         "UNREACHABLE",
-        "DISBELIEVED",
-        "REMARKS",
+        "REJECTED",
+        "NOTES",
     ];
     let mut table = Table::new(&titles);
     for row in rows {
@@ -66,13 +65,13 @@ fn upstreams(rows: &[UpstreamRow], colour: Colour) -> String {
             row.name.clone(),
             row.health.clone(),
             row.latency_seconds.map_or("–".into(), |seconds| format!("{:.1} ms", seconds * 1_000.0)),
-            count(row.asked),
+            count(row.queries),
             count(row.replies),
-            count(row.failed),
-            count(row.unanswered),
+            count(row.failures),
+            count(row.timeouts),
             count(row.unreachable),
-            count(row.disbelieved),
-            row.remarks.clone(),
+            count(row.rejected),
+            row.notes.clone(),
         ]);
     }
     table.text(colour)
@@ -82,10 +81,10 @@ fn upstreams(rows: &[UpstreamRow], colour: Colour) -> String {
 fn outcomes(rows: &[OutcomeRow], colour: Colour) -> String {
     let mut rows: Vec<&OutcomeRow> = rows.iter().filter(|row| row.count > 0).collect();
     if rows.is_empty() {
-        return "No query has come yet.\n".into();
+        return "No queries yet.\n".into();
     }
     rows.sort_by_key(|row| std::cmp::Reverse(row.count));
-    let mut table = Table::new(&["OUTCOME", "COUNT", "Q/S", "WHAT IT MEANS"]);
+    let mut table = Table::new(&["OUTCOME", "COUNT", "Q/S", "MEANING"]);
     for row in rows {
         let per_second = count(row.per_second as u64);
         table.row(vec![row.outcome.clone(), count(row.count), per_second, row.help.clone()]);
@@ -109,7 +108,7 @@ fn counted<'r>(rows: impl Iterator<Item = &'r CountedRow>, colour: Colour) -> St
     if rows.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(&["COUNTER", "VALUE", "WHAT IT COUNTS"]);
+    let mut table = Table::new(&["COUNTER", "VALUE", "DESCRIPTION"]);
     for row in rows {
         table.row(vec![row.name.clone(), count(row.value), row.help.clone()]);
     }
@@ -125,7 +124,7 @@ mod tests {
         let row = Dns64Row {
             serves: "[2001:db8:1::1]:53 · 64:ff9b::/96 from nat64 · upstream 1 of 1 healthy".into(),
             queries_per_second: 1_204.4,
-            cached_part: Some(0.92),
+            cache_hit_ratio: Some(0.92),
             cache_answers: 38_112,
             cache_octets: 9 << 20,
             cache_capacity: 64 << 20,
@@ -159,6 +158,6 @@ mod tests {
         assert!(lines[6].starts_with("192.0.2.53:53  up      12.3 ms  0"), "{text}");
         assert!(lines[9].starts_with("synthesised  9,000  700  made"), "{text}");
         assert_eq!(lines.len(), 11, "{text}");
-        assert!(dns64(&None, Colour::Never).contains("no [dns64]"));
+        assert!(dns64(&None, Colour::Never).contains("[dns64] is not"));
     }
 }

@@ -1,23 +1,22 @@
 //! `sixway show fastpath`.
 
-use super::Colour;
-use super::quantity::{count, scaled};
-use super::summary::{plural, share};
+use super::colour::Colour;
+use super::quantity::{count, plural, scaled};
+use super::summary::share;
 use super::table::Table;
-use crate::admin::FastPathRow;
+use crate::view::FastPathRow;
 
-/// The fast path: a line, what it carried on, and what it passed on.
+/// The fast path: a summary, packets forwarded, and packets passed to the engine.
 pub fn fast_path(row: &Option<FastPathRow>, colour: Colour) -> String {
     let Some(row) = row else {
-        return "There is no fast path. [fastpath] in the configuration makes one, if its mode is not \"off\"; where that is so, the log of the \
-                start says why there is none.\n"
+        return "No fast path is running. It needs a [fastpath] section with a mode other than \"off\"; if there is one, the log at startup says why it did not start.\n"
             .into();
     };
     let summary = &row.summary;
     if summary.is_off() {
-        return "The fast path was removed, and the engine carries everything; the next start makes another.\n".into();
+        return "The fast path was removed; the engine forwards all packets. The next start loads it again.\n".into();
     }
-    let mut text = format!("fast path {} · {}\n", share(summary), summary.places);
+    let mut text = format!("fast path {} · {}\n", share(summary), summary.attached);
     text.push_str(&format!(
         "{} of {} flows · {}\n\n",
         count(summary.flows),
@@ -34,7 +33,7 @@ pub fn fast_path(row: &Option<FastPathRow>, colour: Colour) -> String {
         ]);
     }
     text.push_str(&carried.text(colour));
-    let mut passed = Table::new(&["LEFT TO THE ENGINE", "PACKETS", "WHY"]);
+    let mut passed = Table::new(&["PASSED TO ENGINE", "PACKETS", "REASON"]);
     for one in row.passed.iter().filter(|one| one.packets > 0) {
         passed.row(vec![one.cause.clone(), count(one.packets), one.help.clone()]);
     }
@@ -46,14 +45,14 @@ pub fn fast_path(row: &Option<FastPathRow>, colour: Colour) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admin::{CarriedRow, FastPathShare, PassedRow};
+    use crate::view::{CarriedRow, FastPathShare, PassedRow};
 
     #[test]
     fn it_says_where_how_much_and_why_not() {
         let row = FastPathRow {
             summary: FastPathShare {
                 share: Some(0.973),
-                places: "eth0 XDP · eth1 tc".into(),
+                attached: "eth0 XDP · eth1 tc".into(),
                 flows: 1_200,
                 flows_capacity: 262_144,
             },
@@ -77,10 +76,10 @@ mod tests {
         assert_eq!(lines[0], "fast path 97.3 % · eth0 XDP · eth1 tc");
         assert_eq!(lines[1], "1,200 of 262,144 flows · 2 next hops");
         assert!(lines[4].starts_with("nat64      1,204/0"), "{text}");
-        assert!(lines[7].starts_with("flags               12       SYN, FIN or RST"), "{text}");
+        assert!(lines[7].starts_with("flags             12       SYN, FIN or RST"), "{text}");
         assert_eq!(lines.len(), 8, "{text}");
         assert!(fast_path(&None, Colour::Never).contains("[fastpath]"));
-        let off = FastPathShare { places: "off".into(), ..FastPathShare::default() };
+        let off = FastPathShare { attached: "off".into(), ..FastPathShare::default() };
         let text = fast_path(&Some(FastPathRow { summary: off, ..FastPathRow::default() }), Colour::Never);
         assert_eq!((text.lines().count(), text.contains("was removed")), (1, true), "{text}");
     }

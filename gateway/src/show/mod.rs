@@ -1,5 +1,6 @@
 //! What `sixway show` prints: tables for people from what the admin API answers.
 
+mod colour;
 mod counters;
 mod dns64;
 mod fast_path;
@@ -9,20 +10,11 @@ mod summary;
 mod table;
 mod tunnels;
 
+pub use colour::Colour;
 pub use counters::{counters, drops};
 pub use dns64::dns64;
 pub use fast_path::fast_path;
-pub(crate) use quantity::{count, duration};
+pub(crate) use quantity::{count, plural};
 pub use sessions::{bindings, sessions};
-pub(crate) use summary::plural;
 pub use summary::summary;
 pub use tunnels::{router_advertisements, six_rd};
-
-/// Whether a table may be coloured: only on a terminal that was not told otherwise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Colour {
-    /// Plain text.
-    Never,
-    /// ANSI escape sequences.
-    Ansi,
-}

@@ -13,7 +13,7 @@ pub(crate) fn count(value: u64) -> String {
     text
 }
 
-/// A count that may not be kept.
+/// A count that may be unknown.
 pub(super) fn count_or_dash(value: Option<u64>) -> String {
     value.map_or_else(|| "–".into(), count)
 }
@@ -67,6 +67,11 @@ pub(super) fn percent(part: f64, whole: f64) -> String {
     }
     let value = 100.0 * part / whole;
     if value >= 0.1 { format!("{value:.1} %") } else { format!("{value:.3} %") }
+}
+
+/// `1 worker`, `2 workers`.
+pub(crate) fn plural(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! `sixway show sessions` and `sixway show bindings`.
 
-use super::Colour;
+use super::colour::Colour;
 use super::quantity::{count, count_or_dash, duration};
 use super::table::Table;
-use crate::admin::{BindingRow, Page, SessionRow};
+use crate::view::{BindingRow, Page, SessionRow};
 
 /// The table of sessions.
 pub fn sessions(page: &Page<SessionRow>, colour: Colour) -> String {

@@ -1,10 +1,10 @@
 //! `sixway show`: the gateway in two lines and a row for each mechanism.
 
-use super::Colour;
+use super::colour::Colour;
 use super::dns64;
-use super::quantity::{count, duration, percent, scaled};
+use super::quantity::{count, duration, percent, plural, scaled};
 use super::table::Table;
-use crate::admin::{FastPathShare, MechanismRow, Status};
+use crate::view::{FastPathShare, MechanismRow, Status};
 
 /// The summary.
 pub fn summary(status: &Status, colour: Colour) -> String {
@@ -17,16 +17,16 @@ pub fn summary(status: &Status, colour: Colour) -> String {
         scaled(rates.packets),
         status.fast_path.as_ref().map_or_else(String::new, |it| format!(" · fast path {}", share(it))),
         percent(rates.drops, rates.frames),
-        rates.top_reason.as_ref().map_or_else(String::new, |reason| format!(", most of them {reason}")),
+        rates.top_reason.as_ref().map_or_else(String::new, |reason| format!(", mostly {reason}")),
     );
     if let Some(device) = &status.device {
         text.push_str(&format!(
-            "{} · MTU {} · {} · {} · super-frames: {}\n",
+            "{} · MTU {} · {} · {} · GSO: {}\n",
             device.name,
             device.mtu,
             plural(status.workers as u64, "worker"),
             plural(device.queues as u64, "queue"),
-            if device.super_frames.is_empty() { "none" } else { &device.super_frames },
+            if device.gso.is_empty() { "none" } else { &device.gso },
         ));
     }
     let mut table = Table::new(&["MECHANISM", "SERVES", "FRAMES/S", "STATE"]);
@@ -59,11 +59,6 @@ fn state(mechanism: &MechanismRow) -> String {
     match (mechanism.stateful, mechanism.bindings_capacity) {
         (true, _) => format!("{} sessions · {bindings} bindings", count(mechanism.sessions)),
         (false, 0) => "stateless".into(),
-        (false, capacity) => format!("{bindings} of {} addresses given out", count(capacity)),
+        (false, capacity) => format!("{bindings} of {} addresses in use", count(capacity)),
     }
-}
-
-/// `1 worker`, `2 workers`.
-pub(crate) fn plural(number: u64, noun: &str) -> String {
-    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }

@@ -1,6 +1,6 @@
 //! Columns of text: a line of titles, then rows, two blanks between columns, no frames.
 
-use super::Colour;
+use super::colour::Colour;
 
 /// A table under way.
 pub(super) struct Table {

@@ -1,14 +1,14 @@
 //! `sixway show six-rd` and `sixway show router-advertisements`.
 
-use super::Colour;
+use super::colour::Colour;
 use super::quantity::{count, duration};
 use super::table::Table;
-use crate::admin::{AdvertisedRow, RouterAdvertisementRow, SixRdRow};
+use crate::view::{AdvertisedRow, RouterAdvertisementRow, SixRdRow};
 
 /// The 6rd domains.
 pub fn six_rd(rows: &[SixRdRow], colour: Colour) -> String {
     if rows.is_empty() {
-        return "There is no 6rd domain.\n".into();
+        return "No 6rd domain is configured.\n".into();
     }
     let mut table = Table::new(&[
         "NAME",
@@ -36,12 +36,13 @@ pub fn six_rd(rows: &[SixRdRow], colour: Colour) -> String {
     table.text(colour)
 }
 
-/// What hosts on the links are told.
+/// Router advertisements per link.
 pub fn router_advertisements(rows: &[RouterAdvertisementRow], colour: Colour) -> String {
     if rows.is_empty() {
-        return "Nothing is advertised.\n".into();
+        return "No router advertisements are configured.\n".into();
     }
-    let mut table = Table::new(&["LINK", "STATE", "FROM", "ROUTER FOR", "SENT ALL/ONE", "ASKED", "SAYS"]);
+    let mut table =
+        Table::new(&["LINK", "STATE", "SOURCE", "LIFETIME", "MULTICAST/UNICAST", "SOLICITATIONS", "CONTENT"]);
     for row in rows {
         table.row(vec![
             row.link.clone(),
@@ -66,11 +67,11 @@ fn says(row: &RouterAdvertisementRow) -> String {
 
 fn prefix(row: &AdvertisedRow) -> String {
     let time = |seconds: u32| match seconds {
-        u32::MAX => "for ever".to_owned(),
+        u32::MAX => "infinity".to_owned(),
         seconds => round(seconds.into()),
     };
     match row.deprecated {
-        true => format!("{} taken back", row.prefix),
+        true => format!("{} deprecated", row.prefix),
         false => format!(
             "{} for {} ({} preferred)",
             row.prefix,

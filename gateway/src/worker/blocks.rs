@@ -1,11 +1,10 @@
-//! Port blocks that move between workers: whoever runs out asks the one that has most to give, and who gives tells everyone.
+//! Port blocks that move between workers: a worker that runs out requests blocks from the one with the most, which announces the move to all.
 //!
 //! ```text
-//!     A: wants ──▶ GiveBlocks to B ──▶ B: gives, forgets ──▶ BlocksMoved to everyone ──▶ A: has the ports, tells the kernel
+//!     A: needs ──▶ GiveBlocks to B ──▶ B: releases ──▶ BlocksMoved to all ──▶ A: owns the ports, updates steering
 //! ```
-//!
-//! Messages are commands, in the ring of whom they are for. A request that finds the ring full is lost, and made again with the next packet that
-//! needs a port; what was given waits until it can be told.
+//! Messages are commands in the receiver's ring. A request to a full ring is lost and repeated with the next packet that
+//! needs a port; announcements wait until the ring has room.
 
 use super::command::{Command, Post, Unreachable};
 use super::translator::Translator;
@@ -18,11 +17,11 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// A worker asks so often at most.
+/// Minimum interval of requests.
 const PAUSE: Duration = Duration::from_millis(1);
-/// So often when nobody has any to give.
+/// Minimum interval of requests while no worker has spare blocks.
 const LONG_PAUSE: Duration = Duration::from_millis(20);
-/// It says so often that nobody has any to give.
+/// Minimum interval of the warning that no worker has spare blocks.
 const TOLD: Duration = Duration::from_secs(60);
 
 /// What every worker has, for all to see: a word for each worker and mechanism. It may be a turn of the loop old.
@@ -58,14 +57,14 @@ pub struct BlockExchange {
     board: Option<Arc<Board>>,
     /// The blocks of the first mechanism as the kernel knows them: packets are steered by these.
     map: Option<BlockMap>,
-    /// What was given and is to be told, to whom.
+    /// Moves to announce, and to whom.
     untold: VecDeque<(usize, u16, Arc<[BlockMove]>)>,
-    /// Not before this is it asked again.
+    /// The earliest time of the next request.
     pause: Instant,
     told: Option<Instant>,
 }
 
-/// The parts of as many workers as there are `posts`, which have so many stateful mechanisms.
+/// One exchange for each worker in `posts`, for this number of stateful mechanisms.
 pub fn exchanges(posts: &[Post], mechanisms: usize, map: Option<&BlockMap>) -> Vec<BlockExchange> {
     if posts.len() < 2 || mechanisms == 0 {
         return posts.iter().map(|_| BlockExchange::default()).collect();
@@ -83,7 +82,7 @@ pub fn exchanges(posts: &[Post], mechanisms: usize, map: Option<&BlockMap>) -> V
 }
 
 impl BlockExchange {
-    /// Once each turn of the loop: shows what there is, tells what was given, asks for what is wanted. Whether something waits to be told.
+    /// Runs once per loop turn: publishes free blocks, announces moves, sends requests. Returns whether announcements wait.
     pub fn turn(&mut self, translator: &mut impl Translator, now: Instant) -> bool {
         let Some(board) = self.board.clone() else { return false };
         for mechanism in 0..board.mechanisms {
@@ -108,8 +107,7 @@ impl BlockExchange {
             if self.told.is_none_or(|told| now.since(told) >= TOLD) {
                 self.told = Some(now);
                 tracing::warn!(
-                    "worker {}: ports are running out, and no worker has a block of them to give: connections may be refused; \
-                     give the pool more addresses or ports",
+                    "worker {}: the pool is running out of port blocks: new connections may be refused; add addresses or ports to the pool",
                     self.worker
                 );
             }
@@ -117,11 +115,11 @@ impl BlockExchange {
         };
         self.pause = now + PAUSE;
         let request = Command::GiveBlocks(mechanism as u16, WorkerId(self.worker as u8), owned);
-        // If its ring is full, the next packet that needs a port asks again.
+        // If its ring is full, the next packet that needs a port repeats the request.
         let _ = self.posts[giver].send(request);
     }
 
-    /// Another worker asks for blocks.
+    /// Handles a request from another worker.
     pub fn give(&mut self, translator: &mut impl Translator, mechanism: u16, to: WorkerId, owned: u32) {
         let given: Arc<[BlockMove]> = translator.give_blocks(mechanism, to, owned).into();
         if !given.is_empty() {
@@ -144,14 +142,14 @@ impl BlockExchange {
         }
     }
 
-    /// The kernel brings the block's packets to its owner from now on. Without that they are handed over.
+    /// Steers the block's packets to its owner. Without that they are forwarded between workers.
     fn steer(&self, moved: BlockMove) {
         if let Some(Err(error)) = self.map.as_ref().map(|map| map.set(moved.block.into(), moved.to.0)) {
-            tracing::debug!("block {} is not steered: {error}", moved.block);
+            tracing::debug!("port block {} is not steered: {error}", moved.block);
         }
     }
 
-    /// Tells what was given, as far as there is room; in the order in which it was given.
+    /// Announces moves in order, as far as rings have room.
     fn tell(&mut self) {
         for _ in 0..self.untold.len() {
             let Some((worker, mechanism, moved)) = self.untold.pop_front() else { return };

@@ -1,28 +1,25 @@
-//! What a worker can be asked between two batches, through a bounded ring.
+//! Commands that a worker executes between two batches, through a bounded ring.
 
+use super::answer::Answer;
 use super::dump::Dump;
 use super::translator::{BindingEntry, Edited, Report, SessionEntry};
 use super::tunnels::{Inlet, TunnelSet};
-use super::wake::Wake;
 use crate::admin::Edit;
 use sixway_dataplane::WorkerId;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record};
 use sixway_dataplane::nat::{BlockMove, SavedSession};
+use sixway_link::Wake;
 use std::fmt;
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use tokio::sync::oneshot;
 
-/// Commands that wait at most.
+/// Maximum number of waiting commands.
 pub(super) const RING: usize = 64;
 
-/// Where an answer goes; nobody may be waiting any more.
-pub type Answer<T> = oneshot::Sender<T>;
-
-/// What a worker is asked.
+/// A command to a worker.
 #[derive(Debug)]
 pub enum Command {
     /// Counters and table sizes.
@@ -31,42 +28,42 @@ pub enum Command {
     Sessions(Dump<SessionEntry>),
     /// A page of bindings.
     Bindings(Dump<BindingEntry>),
-    /// What has changed in a mechanism's dynamic pool since the last time.
+    /// Changes of a mechanism's dynamic pool since the last call.
     PoolChanges(u16, Answer<Changes>),
-    /// Hosts of a mechanism's dynamic pool from a place on, and where to go on.
+    /// Hosts of a mechanism's dynamic pool from a position, and where to continue.
     PoolHosts(u16, u32, Answer<(Vec<Record>, Option<u32>)>),
     /// A change to a stateful mechanism.
     Edit(u16, Edit, Answer<Edited>),
-    /// Other tunnels from now on.
+    /// Replaces the tunnels.
     Tunnels(Arc<TunnelSet>, Answer<()>),
-    /// A further socket that brings packets.
+    /// Adds a socket to receive packets from.
     AddInlet(Inlet),
-    /// The socket for this address is closed.
+    /// Closes the socket of this address.
     RemoveInlet(Ipv4Addr),
-    /// An ICMPv4 error about a tunnel packet, whole.
+    /// A complete ICMPv4 error about a tunnel packet.
     PathError(Arc<[u8]>),
-    /// An ICMP error about a tunnel packet, whole, that another worker has got as a packet and answered.
+    /// A complete ICMP error about a tunnel packet that another worker received as a packet and answered.
     LearnPathError(Arc<[u8]>),
-    /// Sessions are no longer given to the fast path; those that it has are taken back.
+    /// Stop offloading sessions; move offloaded ones back to the engine.
     EndFastPath(Answer<()>),
-    /// Another worker wants port blocks of a stateful mechanism, and has so many itself.
+    /// Another worker, which has this many port blocks of a stateful mechanism, needs more.
     GiveBlocks(u16, WorkerId, u32),
-    /// Port blocks of a stateful mechanism have other owners.
+    /// Port blocks of a stateful mechanism changed their owner.
     BlocksMoved(u16, Arc<[BlockMove]>),
-    /// The end, for who takes over: the sessions that the fast path does not carry.
+    /// Stop for a takeover: return the sessions that are not in the fast path.
     Leave(Answer<Vec<(Identity, SavedSession)>>),
-    /// The end.
+    /// Stop.
     Stop,
 }
 
-/// The worker's end.
+/// The receiving end, of the worker.
 #[derive(Debug)]
 pub struct Mailbox {
     pub(super) commands: Receiver<Command>,
     pub(super) wake: Wake,
 }
 
-/// The other end.
+/// The sending end.
 #[derive(Clone, Debug)]
 pub struct Post {
     commands: SyncSender<Command>,
@@ -85,7 +82,7 @@ pub enum Unreachable {
 impl fmt::Display for Unreachable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Busy => "the worker has too many requests waiting; ask again",
+            Self::Busy => "the worker has too many requests waiting; retry",
             Self::Gone => "the worker has ended",
         })
     }
@@ -104,7 +101,7 @@ pub fn mailbox() -> io::Result<(Post, Mailbox)> {
 }
 
 impl Post {
-    /// Leaves a command and wakes the worker.
+    /// Sends a command and wakes the worker.
     ///
     /// # Errors
     /// The ring is full, or the worker has ended.
@@ -119,7 +116,7 @@ impl Post {
 }
 
 impl Mailbox {
-    /// The next command, for a test that stands in for a worker; `None`: nobody can send one any more.
+    /// The next command, for tests without a worker; `None`: all senders are gone.
     #[cfg(test)]
     pub fn next(&self) -> Option<Command> {
         self.commands.recv().ok()

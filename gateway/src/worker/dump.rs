@@ -1,6 +1,6 @@
-//! Reading a table while packets pass: some rows each batch, so that a million sessions do not stall the data path.
+//! Reads a table while packets pass: some rows per batch, so that a million sessions do not stall the data path.
 
-use super::command::Answer;
+use super::answer::Answer;
 use super::translator::{BindingEntry, Position, SessionEntry, Translator};
 use crate::admin::Filter;
 use sixway_dataplane::Instant;
@@ -14,7 +14,7 @@ const UNDER_WAY: usize = 16;
 /// A page that is being read.
 #[derive(Debug)]
 pub struct Dump<E> {
-    /// What is asked for.
+    /// The filter of the request.
     pub filter: Filter,
     /// Where to go on.
     pub from: Position,
@@ -97,7 +97,7 @@ impl<E> Dump<E> {
         match next {
             Some(next) if self.rows.len() < self.limit => Some(Self { from: next, ..self }),
             next => {
-                // Who asked may have given up in between.
+                // The receiver may be gone.
                 let _ = self.answer.send(DumpPage { rows: self.rows, next });
                 None
             }

@@ -211,7 +211,7 @@ impl Translator for Engine {
 }
 
 /// Reads on from `slot`, at most `budget` places, and never more places than there is room for rows, since each place may
-/// yield one. `read` is asked for so many places from a place on.
+/// yield one. `read` gets a start and the number of places to read.
 fn in_steps<E>(
     slot: u32,
     budget: usize,

@@ -1,10 +1,10 @@
 //! Packets that belong to another worker: copied into a bounded ring for each ordered pair of workers, whose buffers
 //! travel back on a second ring.
 
-use super::wake::Wake;
 use rtrb::{Consumer, Producer, RingBuffer};
 use sixway_dataplane::Frame;
 use sixway_dataplane::verdict::WorkerId;
+use sixway_link::Wake;
 
 /// Frames that wait in one ring.
 const RING: usize = 256;

@@ -7,8 +7,8 @@
 //!                     rings to and from the other workers
 //! ```
 
+mod answer;
 mod blocks;
-mod clock;
 mod command;
 mod dump;
 mod engine;
@@ -16,14 +16,13 @@ mod handover;
 mod run;
 mod translator;
 mod tunnels;
-mod wake;
 
+pub use answer::Answer;
 pub use blocks::{BlockExchange, exchanges};
-pub use clock::Clock;
-pub use command::{Answer, Command, Mailbox, Post, Unreachable, mailbox};
+pub use command::{Command, Mailbox, Post, Unreachable, mailbox};
 pub use dump::{Dump, DumpPage};
 pub use handover::{Handover, rings};
 pub use run::{BATCH, Worker};
+pub use sixway_link::{Clock, Wake};
 pub use translator::{BindingEntry, Edited, Position, Report, SessionEntry, Table, Translator};
 pub use tunnels::{ControlSender, Inlet, TunnelSet};
-pub use wake::Wake;

@@ -1,8 +1,8 @@
 //! A worker's loop.
 
+use super::answer::Answer;
 use super::blocks::BlockExchange;
-use super::clock::Clock;
-use super::command::{Answer, Command, Mailbox, Post, RING};
+use super::command::{Command, Mailbox, Post, RING};
 use super::dump::Dumps;
 use super::handover::{Handover, Onward};
 use super::translator::{Report, Translator};
@@ -10,16 +10,16 @@ use super::tunnels::{ControlSender, Inlet};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use sixway_dataplane::frame::MAX_PACKET;
 use sixway_dataplane::{Frame, Offload, Outbox, Verdict};
-use sixway_link::{Link, LinkCounters};
+use sixway_link::{Clock, Link, LinkCounters};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::TryRecvError;
 
 /// Frames of a batch.
 pub const BATCH: usize = 64;
-/// Frames that may leave beside a batch: each may become many fragments.
+/// Additional frames that a batch may produce: each frame may become many fragments.
 const OUTBOX: usize = 1_024;
-/// While packets come by the links and none by the inlets, these are looked at each so many turns: what is steered does not come by
+/// While packets come by the links and none by the inlets, inlets are polled only once in this many turns: steered packets do not come by
 /// them, and asking costs.
 const INLET_TURNS: u8 = 8;
 /// The engine hears of the time at least so often, in milliseconds.
@@ -40,9 +40,9 @@ pub struct Worker<L, T> {
     /// What inlets counted that are closed.
     closed: LinkCounters,
     control: Option<ControlSender>,
-    /// The other workers, which learn of paths what this one is told.
+    /// The other workers, which get the path errors that this one receives.
     others: Vec<Post>,
-    /// Whether path errors are answered here, beside being learnt.
+    /// Whether this worker also answers path errors.
     answers_path_errors: bool,
     frames: Vec<Frame>,
     outbox: Outbox,
@@ -50,12 +50,12 @@ pub struct Worker<L, T> {
 
 /// What one turn of the loop leaves to do.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum LoopState {
     /// There is more.
     Busy,
     /// Nothing waits.
     Idle,
-    /// It was told to stop.
+    /// A stop command arrived.
     Stop,
 }
 
@@ -91,8 +91,8 @@ impl<L: Link, T: Translator> Worker<L, T> {
         Self { blocks, ..self }
     }
 
-    /// What this worker is told of the paths of tunnels goes to these, too.
-    pub fn beside(self, others: Vec<Post>) -> Self {
+    /// Forwards path errors about tunnels to these workers, too.
+    pub fn with_peers(self, others: Vec<Post>) -> Self {
         Self { others, ..self }
     }
 
@@ -101,21 +101,21 @@ impl<L: Link, T: Translator> Worker<L, T> {
         Self { answers_path_errors: true, ..self }
     }
 
-    /// Works until it is told to stop.
+    /// Runs until it is stopped.
     ///
     /// # Errors
-    /// A link is of no further use.
+    /// A link failed and must be closed.
     pub fn run(mut self) -> io::Result<()> {
         loop {
             match self.turn()? {
-                Turn::Busy => {}
-                Turn::Idle => self.wait()?,
-                Turn::Stop => return Ok(()),
+                LoopState::Busy => {}
+                LoopState::Idle => self.wait()?,
+                LoopState::Stop => return Ok(()),
             }
         }
     }
 
-    fn turn(&mut self) -> io::Result<Turn> {
+    fn turn(&mut self) -> io::Result<LoopState> {
         let mut busy = false;
         for link in 0..self.links.len() {
             busy |= self.batch(link)?;
@@ -139,13 +139,13 @@ impl<L: Link, T: Translator> Worker<L, T> {
         }
         self.translator.settle(now);
         match self.commands()? {
-            Turn::Idle => {}
-            Turn::Busy => busy = true,
-            Turn::Stop => return Ok(Turn::Stop),
+            LoopState::Idle => {}
+            LoopState::Busy => busy = true,
+            LoopState::Stop => return Ok(LoopState::Stop),
         }
         busy |= self.blocks.turn(&mut self.translator, now);
         busy |= self.dumps.step(&mut self.translator, now);
-        Ok(if busy { Turn::Busy } else { Turn::Idle })
+        Ok(if busy { LoopState::Busy } else { LoopState::Idle })
     }
 
     /// Receives and sends one batch. Whether there was any.
@@ -177,7 +177,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
                 Err(error) => {
                     let inlet = self.inlets.swap_remove(place);
                     self.closed.add(inlet.link.counters());
-                    tracing::error!("packets for {} are no longer received: {error}", inlet.address);
+                    tracing::error!("stopped receiving tunnel packets for {}: {error}", inlet.address);
                 }
             }
         }
@@ -227,7 +227,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
     }
 
     /// Obeys the commands that wait, as many as the ring holds.
-    fn commands(&mut self) -> io::Result<Turn> {
+    fn commands(&mut self) -> io::Result<LoopState> {
         for _ in 0..RING {
             match self.mailbox.commands.try_recv() {
                 Ok(Command::Report(answer)) => give(answer, self.report()),
@@ -271,14 +271,14 @@ impl<L: Link, T: Translator> Worker<L, T> {
                 }
                 Ok(Command::Leave(answer)) => {
                     give(answer, self.translator.export(self.clock.now()));
-                    return Ok(Turn::Stop);
+                    return Ok(LoopState::Stop);
                 }
-                Err(TryRecvError::Empty) => return Ok(Turn::Idle),
-                // Nobody is left who could tell it to stop.
-                Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Ok(Turn::Stop),
+                Err(TryRecvError::Empty) => return Ok(LoopState::Idle),
+                // All senders are gone: nobody can stop it otherwise.
+                Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Ok(LoopState::Stop),
             }
         }
-        Ok(Turn::Busy)
+        Ok(LoopState::Busy)
     }
 
     fn report(&mut self) -> Report {
@@ -310,7 +310,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
     }
 }
 
-/// Answers; who asked may have given up in between.
+/// Sends the answer; the receiver may be gone.
 fn give<T>(to: Answer<T>, answer: T) {
     let _ = to.send(answer);
 }
@@ -326,7 +326,7 @@ fn emit(
 ) -> io::Result<()> {
     let mut sent = 0;
     for (place, frame) in frames.iter_mut().enumerate() {
-        // What is made of a frame leaves at its place, or a later packet of its flow would overtake it.
+        // The pieces of a frame leave at its position, or a later packet of its flow would overtake it.
         for piece in outbox.frames().get_mut(sent..frame.pieces.end.into()).unwrap_or_default() {
             link.send(piece)?;
             sent += 1;

@@ -24,9 +24,9 @@ pub trait Translator: Send + 'static {
     fn emptied(&mut self, now: Instant);
     /// What was decided on so far has been sent.
     fn settle(&mut self, now: Instant);
-    /// Gives no more sessions to the fast path, and takes back those that it has.
+    /// Stops offloading sessions, and moves offloaded ones back to the engine.
     fn end_fast_path(&mut self);
-    /// The sessions that another process is to carry on, those left out that the fast path carries; their mechanisms before them.
+    /// The sessions for the next process with their mechanisms, except those in the fast path.
     fn export(&mut self, now: Instant) -> Vec<(Identity, SavedSession)>;
     /// What was counted.
     fn counters(&self) -> Counters;
@@ -59,16 +59,16 @@ pub trait Translator: Send + 'static {
     fn pool_hosts(&mut self, mechanism: u16, from: u32, wall: WallClock) -> (Vec<Record>, Option<u32>);
     /// Changes a stateful mechanism, with a bounded amount of work.
     fn edit(&mut self, mechanism: u16, edit: &Edit) -> Edited;
-    /// Other tunnels from now on.
+    /// Replaces the tunnels.
     fn set_tunnels(&mut self, set: &TunnelSet);
     /// Learns what an ICMP error says of a tunnel's path, without answering it: another worker does.
     fn learn_path_error(&mut self, error: &[u8], now: Instant);
-    /// ICMP errors about tunnel packets that came as packets and were believed since the last time: the other workers are to learn from
+    /// ICMP errors about tunnel packets accepted since the last call: the other workers must learn from
     /// them.
     fn take_path_errors(&mut self) -> Vec<Vec<u8>>;
     /// How many port blocks a stateful mechanism has.
     fn blocks(&mut self, mechanism: u16) -> Blocks;
-    /// Whether a stateful mechanism ran out of ports, or nearly did, since the last time it was asked.
+    /// Whether a stateful mechanism ran out of ports, or nearly did, since the last call.
     fn wants_blocks(&mut self, mechanism: u16) -> bool;
     /// Gives port blocks to a worker that has `owned` itself.
     fn give_blocks(&mut self, mechanism: u16, to: WorkerId, owned: u32) -> Vec<BlockMove>;
@@ -78,16 +78,16 @@ pub trait Translator: Send + 'static {
     fn restore_pool(&mut self, mechanism: u16, records: &[Record], wall: WallClock) -> usize;
 }
 
-/// What became of a change.
+/// The outcome of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Edited {
-    /// It is done.
+    /// Done.
     Done,
-    /// Part of it is done: ask again.
+    /// Partly done: repeat the command.
     More,
-    /// There is nothing to change.
+    /// Nothing to change.
     Absent,
-    /// It cannot be done: why.
+    /// It failed: why.
     Refused(String),
 }
 
@@ -105,15 +105,15 @@ pub struct Position {
 pub struct Table {
     /// Live sessions.
     pub sessions: u64,
-    /// How many sessions there may be.
+    /// Maximum number of sessions.
     pub sessions_capacity: u64,
-    /// Live bindings, or addresses given out.
+    /// Live bindings, or addresses in use.
     pub bindings: u64,
-    /// How many bindings there may be.
+    /// Maximum number of bindings.
     pub bindings_capacity: u64,
 }
 
-/// A session, before it is put into words.
+/// A session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionEntry {
     /// The mechanism, by its place in the configuration.
@@ -128,9 +128,9 @@ pub struct SessionEntry {
     pub remote: Endpoint4,
     /// The state's name.
     pub state: &'static str,
-    /// Since its last packet, if that is kept.
+    /// Time since its last packet, if known.
     pub idle: Option<Duration>,
-    /// Until it ends if nothing comes.
+    /// Time until it expires without further packets.
     pub ends_in: Duration,
     /// Packets outwards and inwards, if they are counted.
     pub packets: Option<(u64, u64)>,
@@ -140,7 +140,7 @@ pub struct SessionEntry {
     pub offloaded: bool,
 }
 
-/// A binding, before it is put into words.
+/// A binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BindingEntry {
     /// The mechanism, by its place in the configuration.

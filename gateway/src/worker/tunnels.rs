@@ -1,4 +1,4 @@
-//! What a worker has to do with tunnels beside their packets: sockets that bring some of these, and word from the daemon.
+//! A worker's tunnels: the sockets that some packets come through, and updates from the daemon.
 
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_link::Link;

@@ -1,7 +1,7 @@
 //! A zone's keys are followed (RFC 5011): what is learnt outlives the gateway.
 
+use super::signed_keys::{dnskey, reply, tag};
 use super::{Running, free_port, hear, needs_root, say};
-use crate::signed_keys::{dnskey, reply, tag};
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! What is said of the fast path before a start, and at it.
 
-use crate::SIXWAY;
-use crate::network::Network;
+use super::SIXWAY;
+use super::network::Network;
 use std::process::Output;
 
 /// `sixway check` of the last configuration, on the gateway's host.
@@ -49,9 +49,9 @@ fn a_check_says_of_the_fast_path_what_the_start_says() {
     let told = remarks_of(&said);
     assert_eq!(remarks(&check(&network)), told);
     for expected in [
-        "not eth9: there is no such interface",
-        "not br0: it is down, or no Ethernet device",
-        "not in0: it is a part of br0",
+        "not eth9: no such interface",
+        "not br0: the interface is down or not an Ethernet device",
+        "not in0: it belongs to br0",
         "not t16: another tunnel that ends at 203.0.113.7",
         "not t17: too many tunnels; the fast path has room for 16",
     ] {

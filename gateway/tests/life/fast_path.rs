@@ -1,7 +1,7 @@
 //! The fast path, from a gateway's start to its end, a sudden one and a takeover among them.
 
-use crate::network::{Network, Running, SIXWAY};
-use crate::shared_pool::{Answering, ECHO};
+use super::network::{Network, Running, SIXWAY};
+use super::shared_pool::{Answering, ECHO};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -89,7 +89,7 @@ fn the_kernel_goes_on_when_the_process_was_killed_and_the_next_one_takes_it_up()
     network.ping(TARGET);
 
     let second = network.start(&text);
-    assert!(second.said().contains("goes on"), "{}", second.said());
+    assert!(second.said().contains("continuing with the device and programs"), "{}", second.said());
     network.ping(TARGET);
     let mut third = network.start_with(&text, &["--takeover"]);
     network.ping(TARGET);
@@ -118,18 +118,18 @@ fn it_can_be_switched_off_with_and_without_a_gateway() {
     };
     let gateway = network.start(&text);
     network.ping(TARGET);
-    assert!(off().contains("its engine carries everything"));
+    assert!(off().contains("the engine forwards all packets"));
     assert_eq!(network.pinned(), [] as [String; 0]);
     network.ping(TARGET);
     assert!(network.show(&[]).contains("fast path off"), "{}", network.show(&[]));
-    assert!(off().contains("there was no fast path"));
+    assert!(off().contains("no fast path was found"));
     gateway.signal("TERM");
     drop(gateway);
 
     let mut killed = network.start(&text);
     killed.signal("KILL");
     killed.end();
-    assert!(off().contains("nobody carries packets"));
+    assert!(off().contains("nothing forwards packets"));
     assert_eq!(network.pinned(), [] as [String; 0]);
     network.on("gateway", SIXWAY, &["cleanup"]);
     assert!(!network.has_device() && !network.state().exists());
@@ -141,10 +141,10 @@ fn who_may_not_remove_it_is_told_who_may() {
     let _gateway = network.start(&text);
     let name = network.state().file_stem().unwrap().to_str().unwrap().to_owned();
     for one in [&["fastpath", "off", "--name", &name][..], &["fastpath", "off"]] {
-        let output = crate::as_nobody(&network, one);
+        let output = super::as_nobody(&network, one);
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{one:?}: {error}");
-        assert!(error.contains("this needs root: sudo sixway fastpath off"), "{one:?}: {error}");
+        assert!(error.contains("root is required: sudo sixway fastpath off"), "{one:?}: {error}");
     }
     network.ping(TARGET);
     assert!(network.pinned().iter().any(|name| name == "flows"), "{:?}", network.pinned());
@@ -159,7 +159,7 @@ const TALK: &str = "import socket, sys\n\
 /// A NAT64 that has a session, carried on at tc.
 fn carries_a_session(network: &Network, text: &str) -> Running {
     let _far = Answering::on(network, "server", ECHO);
-    let gateway = network.start(&instead_of_siit(text, crate::NAT64));
+    let gateway = network.start(&instead_of_siit(text, super::NAT64));
     let talked = network.on("client", "python3", &["-c", TALK, "64:ff9b::203.0.113.2"]);
     assert!(talked.status.success(), "{talked:?}");
     wait_until("the fast path carries it", || network.show(&["sessions"]).contains("fast (tc)"));
@@ -214,13 +214,13 @@ fn programs_that_could_not_be_exchanged_are_tried_again_until_they_are() {
     for end in ["in1", "end1"] {
         network.ip(&["-n", &host, "link", "set", end, "up"]);
     }
-    let told = "the fast path stays as it was until it can be changed";
+    let told = "changing the fast path failed: it keeps its previous rules until a retry succeeds";
     wait_until("the failure is told", || gateway.said().contains(told));
     network.ping(TARGET);
     std::thread::sleep(Duration::from_millis(1_500));
-    assert!(!gateway.said().contains("as it is to be again"), "{}", gateway.said());
+    assert!(!gateway.said().contains("fast path restored"), "{}", gateway.said());
     std::fs::rename(&away, network.pins()).unwrap();
-    wait_until("it is tried again", || gateway.said().contains("the fast path is as it is to be again"));
+    wait_until("it is tried again", || gateway.said().contains("fast path restored"));
     let said = gateway.said();
     assert_eq!(said.matches(told).count(), 1, "{said}");
     assert!(said.contains("in1 tc"), "{said}");
@@ -239,7 +239,7 @@ fn tunnels_follow_an_address_without_waiting_for_programs_which_follow_even_if_t
         network.ip(&["-n", &host, "addr", "add", to, "dev", "out0"]);
     };
     let at = |what: &str| gateway.said().rfind(what);
-    let (tunnels, programs) = ("tunnels end at 203.0.113.9 from now on", "fast path: in0 tc");
+    let (tunnels, programs) = ("local tunnel addresses: 203.0.113.9", "fast path attached: in0 tc");
     renumber("203.0.113.1/24", "203.0.113.9/24");
     wait_until("the tunnels follow, then the programs", || {
         at(tunnels).is_some_and(|follow| at(programs).is_some_and(|exchanged| follow < exchanged))
@@ -248,11 +248,11 @@ fn tunnels_follow_an_address_without_waiting_for_programs_which_follow_even_if_t
     let away = network.pin_path().join("away");
     std::fs::rename(network.pins(), &away).unwrap();
     renumber("203.0.113.9/24", "203.0.113.7/24");
-    let told = "the fast path passes everything to the engine until it can be changed";
+    let told = "changing the fast path failed: it passes all packets to the engine until a retry succeeds";
     wait_until("the failure is told", || gateway.said().contains(told));
-    wait_until("the tunnels follow", || gateway.said().contains("tunnels end at 203.0.113.7 from now on"));
+    wait_until("the tunnels follow", || gateway.said().contains("local tunnel addresses: 203.0.113.7"));
     std::fs::rename(&away, network.pins()).unwrap();
-    wait_until("it is tried again", || gateway.said().contains("the fast path is as it is to be again"));
+    wait_until("it is tried again", || gateway.said().contains("fast path restored"));
     gateway.signal("TERM");
     assert_eq!(gateway.end(), 0, "{}", gateway.said());
 }
@@ -311,13 +311,13 @@ fn what_the_engine_carries_does_not_wait_for_the_programs_of_who_takes_over() {
     let (network, text) = build();
     // Rules of several kinds and both programs: the kernel has something to go through.
     let siit = text.split_once("[fastpath]").unwrap().0;
-    let mechanisms = format!("{}{siit}{SITE}", crate::NAT64);
+    let mechanisms = format!("{}{siit}{SITE}", super::NAT64);
     let text = instead_of_siit(&text, &mechanisms).replace("\"tc\"", "\"xdp\"");
     let mut running = network.start(&text);
     // The neighbours are known from here on.
     network.ping("64:ff9b::203.0.113.2");
     assert_short("a takeover", || silence(&network, || running = network.start_with(&text, &["--takeover"])));
-    assert!(running.said().contains("go on"), "{}", running.said());
+    assert!(running.said().contains("continue"), "{}", running.said());
     assert_short("a reload", || {
         silence(&network, || {
             let before = running.said().matches("ready in").count();
@@ -338,7 +338,7 @@ fn one_that_reloads_hears_that_it_is_to_end_whenever_it_is_told() {
         gateway.signal("HUP");
         if let Some(milliseconds) = after {
             // The process is about to become another.
-            wait_until("it reloads", || gateway.said().contains("beginning anew"));
+            wait_until("it reloads", || gateway.said().contains("SIGHUP: reloading"));
             std::thread::sleep(Duration::from_millis(milliseconds));
         }
         gateway.signal("TERM");
@@ -358,7 +358,7 @@ fn who_is_to_take_over_and_is_told_to_end_disturbs_nothing() {
     wait_until("it listens", || other.listens());
     other.signal("INT");
     assert_eq!(other.end(), 0, "{}", other.said());
-    assert!(other.said().contains("the gateway that runs goes on"), "{}", other.said());
+    assert!(other.said().contains("the running gateway is unchanged"), "{}", other.said());
     network.ping(TARGET);
     assert!(network.has_device() && network.pinned().iter().any(|name| name == "flows"));
     drop(gateway);

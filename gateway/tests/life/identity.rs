@@ -1,9 +1,9 @@
 //! Flows and sessions stay with the translator that made them: in whatever order the configuration has it, from one process to the next, and
 //! across a version whose maps are others.
 
-use crate::fast_path::{build, instead_of_siit, wait_until};
-use crate::network::{Network, Running, SIXWAY};
-use crate::shared_pool::Answering;
+use super::fast_path::{build, instead_of_siit, wait_until};
+use super::network::{Network, Running, SIXWAY};
+use super::shared_pool::Answering;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -150,8 +150,8 @@ fn flows_and_sessions_stay_with_their_translator_in_whatever_order_the_sections_
 
     let mut second = network.start_with(&other_order, &["--takeover"]);
     assert_eq!(first.end(), 0, "{}", first.said());
-    assert!(second.said().contains("4 flows go on in the fast path, 0 ended"), "{}", second.said());
-    assert!(second.said().contains("2 of 2 sessions go on"), "{}", second.said());
+    assert!(second.said().contains("4 flows continue in the fast path, 0 ended"), "{}", second.said());
+    assert!(second.said().contains("2 of 2 sessions continue"), "{}", second.said());
     assert_eq!(sessions(&network), had);
     talking.go_on();
 
@@ -159,7 +159,7 @@ fn flows_and_sessions_stay_with_their_translator_in_whatever_order_the_sections_
     second.end();
     talking.go_on();
     let third = network.start(&order);
-    assert!(third.said().contains("4 flows go on in the fast path, 0 ended"), "{}", third.said());
+    assert!(third.said().contains("4 flows continue in the fast path, 0 ended"), "{}", third.said());
     assert_eq!(sessions(&network), had.iter().filter(|row| row[1] != "icmp").cloned().collect::<Vec<_>>());
     talking.go_on();
 
@@ -167,13 +167,13 @@ fn flows_and_sessions_stay_with_their_translator_in_whatever_order_the_sections_
     let more = Talking::begin(&network, "more", &TARGETS);
     wait_until("the fast path carries all", || on_the_fast_path(&network) == 8);
     let mut fourth = network.start_with(&other_order, &["--takeover"]);
-    assert!(fourth.said().contains("8 flows go on in the fast path, 0 ended"), "{}", fourth.said());
+    assert!(fourth.said().contains("8 flows continue in the fast path, 0 ended"), "{}", fourth.said());
     // By itself, too.
     network.configure(&order);
     fourth.signal("HUP");
     wait_until("it is there again", || fourth.said().matches("ready in").count() == 2);
     let said = fourth.said();
-    assert_eq!(said.matches("8 flows go on in the fast path, 0 ended").count(), 2, "{said}");
+    assert_eq!(said.matches("8 flows continue in the fast path, 0 ended").count(), 2, "{said}");
     talking.end();
     more.end();
     ended(&network, &mut fourth);
@@ -192,10 +192,10 @@ fn flows_and_sessions_of_a_translator_that_is_gone_are_nobodys_whoever_has_its_p
     let mut second = network.start_with(&in_order(&text, [HEIR, ONE]), &["--takeover"]);
     assert_eq!(first.end(), 0, "{}", first.said());
     let said = second.said();
-    assert!(said.contains("2 flows go on in the fast path, 2 ended"), "{said}");
-    assert!(said.contains("2 flows end: there is no such translator"), "{said}");
-    assert!(said.contains("1 of 2 sessions go on"), "{said}");
-    assert!(said.contains("1 session end: there is no such translator"), "{said}");
+    assert!(said.contains("2 flows continue in the fast path, 2 ended"), "{said}");
+    assert!(said.contains("2 flows ended: its translator does not exist"), "{said}");
+    assert!(said.contains("1 of 2 sessions continue"), "{said}");
+    assert!(said.contains("1 session ended: its translator does not exist"), "{said}");
     assert!(sessions(&network).iter().all(|row| row[0] == "one"), "{:?}", sessions(&network));
     drop(goes);
     stays.go_on();
@@ -240,8 +240,8 @@ fn an_upgrade_across_a_layout_takes_flows_back_first_and_loses_no_session() {
     let mut second = network.start_with(&other_order, &["--takeover"]);
     assert_eq!(first.end(), 0, "{}", first.said());
     let said = second.said();
-    assert!(said.contains("takes its flows back from the fast path: layout version"), "{said}");
-    assert!(said.contains("6 of 6 sessions go on"), "{said}");
+    assert!(said.contains("from the fast path to its engine: layout version"), "{said}");
+    assert!(said.contains("6 of 6 sessions continue"), "{said}");
     let plain =
         |rows: Vec<[String; 5]>| rows.into_iter().map(|[a, b, c, d, _]| [a, b, c, d]).collect::<Vec<_>>();
     assert_eq!(plain(sessions(&network)), plain(had));
@@ -260,7 +260,7 @@ fn pins_of_another_layout_that_nobody_runs_are_removed_and_that_is_said() {
     let mut second = network.start(&text);
     let said = second.said();
     assert!(
-        said.contains("flows of a gateway before this one are lost") && said.contains("layout version"),
+        said.contains("flows of the previous process are lost") && said.contains("layout version"),
         "{said}"
     );
     network.ping("2001:db8:64::203.0.113.2");
@@ -278,7 +278,7 @@ fn flows_that_the_next_process_has_no_table_for_are_taken_back_first() {
     // Another number of flows is another table.
     let mut second = network.start_with(&format!("{text}flows = 2048\n"), &["--takeover"]);
     assert_eq!(first.end(), 0, "{}", first.said());
-    assert!(second.said().contains("4 of 4 sessions go on"), "{}", second.said());
+    assert!(second.said().contains("4 of 4 sessions continue"), "{}", second.said());
     wait_until("the fast path carries them again", || on_the_fast_path(&network) == 4);
 
     // And so by itself.
@@ -286,8 +286,8 @@ fn flows_that_the_next_process_has_no_table_for_are_taken_back_first() {
     second.signal("HUP");
     wait_until("it is there again", || second.said().matches("ready in").count() == 2);
     let said = second.said();
-    assert!(said.contains("SIGHUP: flows are taken back from the fast path"), "{said}");
-    assert_eq!(said.matches("4 of 4 sessions go on").count(), 2, "{said}");
+    assert!(said.contains("SIGHUP: moving flows from the fast path to the engine"), "{said}");
+    assert_eq!(said.matches("4 of 4 sessions continue").count(), 2, "{said}");
     talking.end();
     ended(&network, &mut second);
 }

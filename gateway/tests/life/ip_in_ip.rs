@@ -1,6 +1,6 @@
 //! Tunnels of IP in IP: packets pass between two gateways, what is set up for them is put back, and an address in the wrong place is told.
 
-use crate::network::Network;
+use super::network::Network;
 use std::time::{Duration, Instant};
 
 /// The client's gateway, and the server, whose tunnel ends at another address than its own.
@@ -76,8 +76,7 @@ fn an_end_that_an_interface_gets_is_told_when_it_happens_and_at_the_next_start()
     let mut gateway = network.start(NEAR);
     let host = network.host("gateway");
     network.ip(&["-n", &host, "address", "add", "2001:db8:a::1/64", "dev", "out0", "nodad"]);
-    let told =
-        "2001:db8:a::1, an end of ip_in_ip, is an address of out0 now: the kernel takes the tunnel's packets";
+    let told = "2001:db8:a::1, the local address of tunnel ip_in_ip, was added to out0";
     let patience = Instant::now() + Duration::from_secs(5);
     while !gateway.said().contains(told) {
         assert!(Instant::now() < patience, "{}", gateway.said());

@@ -1,6 +1,6 @@
 //! Prefix translation: what comes from inside is routed by its source, and nothing is left of that.
 
-use crate::network::{Network, SIXWAY};
+use super::network::{Network, SIXWAY};
 
 const SITE: &str =
     "[npt66]\ninside = \"2001:db8:1::/48\"\noutside = \"2001:db8:aaaa::/48\"\nexcept = [\"fd0e::/16\"]\n";

@@ -1,6 +1,6 @@
 //! A NAT64 at the gateway's own address: the host keeps its ports, the translator has its own.
 
-use crate::network::Network;
+use super::network::Network;
 use std::time::Duration;
 
 const SHARED: &str = "[[pool]]\nname = \"main\"\naddresses = [\"203.0.113.1\"]\nshared = true\nports = \"61000-65535\"\n\
@@ -39,11 +39,18 @@ pub(crate) struct Answering(std::process::Child);
 
 impl Answering {
     pub(crate) fn on(network: &Network, host: &str, script: &str) -> Self {
-        let host = network.host(host);
         let mut command = std::process::Command::new("ip");
-        let child = command.args(["netns", "exec", &host, "python3", "-c", script]).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(500));
-        Self(child)
+        let answering = Self(
+            command.args(["netns", "exec", &network.host(host), "python3", "-c", script]).spawn().unwrap(),
+        );
+        // The last of its sockets is the one for datagrams, at port 7; `ss` prints no line but for such a one.
+        let listens = || !network.on(host, "ss", &["-Hlun", "sport = :7"]).stdout.is_empty();
+        let start = std::time::Instant::now();
+        while !listens() {
+            assert!(start.elapsed() < Duration::from_secs(10), "nobody listens on {host}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        answering
     }
 }
 
@@ -195,7 +202,7 @@ fn the_packet_filters_table_stays_while_the_gateway_is_away_and_goes_at_a_clean_
         gateway.end();
         assert_eq!(table(&network), if signal == "TERM" { before.clone() } else { during });
     }
-    network.on("gateway", crate::SIXWAY, &["cleanup"]);
+    network.on("gateway", super::SIXWAY, &["cleanup"]);
     assert_eq!(table(&network), before);
 }
 

@@ -1,7 +1,7 @@
 //! One process of a gateway makes way for another.
 
-use crate::NAT64;
-use crate::network::{Network, Running};
+use super::NAT64;
+use super::network::{Network, Running};
 
 /// The device, by the kernel's number of it, and the routes into it.
 fn device(network: &Network) -> (String, Vec<String>) {
@@ -43,7 +43,7 @@ fn who_takes_over_goes_on_with_the_device_its_routes_and_every_session() {
     let mut second = network.start_with(NAT64, &["--takeover"]);
     assert_eq!(first.end(), 0, "{}", first.said());
     assert!(first.said().contains("1 session handed over"), "{}", first.said());
-    assert!(second.said().contains("1 of 1 session go on"), "{}", second.said());
+    assert!(second.said().contains("1 of 1 session continue"), "{}", second.said());
     assert_eq!((device(&network), sessions(&network)), (was, had));
     network.ping("64:ff9b::203.0.113.2");
     ended_well(&network, &mut second, &before);
@@ -72,7 +72,7 @@ fn where_nobody_runs_there_is_nothing_to_take_over_and_the_gateway_starts() {
     let network = Network::build();
     let before = (network.routes(), ());
     let mut gateway = network.start_with(NAT64, &["--takeover"]);
-    assert!(gateway.said().contains("to take over: it is started"), "{}", gateway.said());
+    assert!(gateway.said().contains("to take over: starting a new one"), "{}", gateway.said());
     network.ping("64:ff9b::203.0.113.2");
     ended_well(&network, &mut gateway, &before);
 }

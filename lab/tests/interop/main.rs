@@ -18,15 +18,18 @@ mod nat64;
 mod npt66;
 mod path_mtu;
 mod peers;
+mod room;
 mod siit;
 mod super_frames;
 mod tunnels;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use room::Room;
 use sixway_lab::failure::{Failure, Result};
 use sixway_lab::fast_path::{Hook, Share, with};
 use sixway_lab::sixway::sixway;
 use sixway_lab::{kernel_peer, programs};
+use std::sync::Arc;
 
 /// In the place of a program: the tunnel module with 6rd for a Linux guest, which `make peer` builds.
 const SIT_6RD: &str = "sit with 6rd (make peer)";
@@ -34,13 +37,15 @@ const SIT_6RD: &str = "sit with 6rd (make peer)";
 /// In the place of a program: IPsec in this kernel.
 const IPSEC: &str = "IPsec in the kernel";
 
-/// A test: its name, the programs that it drives, what it does, and how it is to be done with the fast path.
+/// A test: its name, the programs that it drives, what it does, how it is to be done with the fast path, and whether it keeps a CPU busy or judges by
+/// the clock.
 #[derive(Clone, Copy)]
 struct Interop {
     name: &'static str,
     programs: &'static [&'static str],
     test: fn() -> Result<()>,
     fast_path: Option<Again>,
+    is_busy: bool,
 }
 
 /// A test that is done again: every gateway has its fast path at this hook.
@@ -82,12 +87,22 @@ impl Demand {
 
 impl Interop {
     const fn new(name: &'static str, programs: &'static [&'static str], test: fn() -> Result<()>) -> Self {
-        Self { name, programs, test, fast_path: None }
+        Self { name, programs, test, fast_path: None, is_busy: false }
     }
 
     /// The same with the fast path at this hook, of which this is demanded.
     fn again(self, hook: Hook, demand: Demand) -> Self {
         Self { fast_path: Some(Again { hook, demand }), ..self }
+    }
+
+    /// The same, which has as much room as two that wait.
+    const fn busy(self) -> Self {
+        Self { is_busy: true, ..self }
+    }
+
+    /// Room that it takes. A guest is busy: its kernel runs on a CPU of ours.
+    fn share(&self) -> usize {
+        if self.is_busy || self.programs.contains(&"linux.uml") { 2 } else { 1 }
     }
 
     fn title(&self) -> String {
@@ -125,46 +140,65 @@ impl Interop {
         })
     }
 
-    fn into_trial(self) -> Trial {
-        Trial::ignorable_test(self.title(), move || match self.lacks() {
+    fn into_trial(self, room: &Arc<Room>) -> Trial {
+        let (title, room) = (self.title(), Arc::clone(room));
+        Trial::ignorable_test(title.clone(), move || match self.lacks() {
             Some(why) => Ok(Completion::ignored_with(why)),
-            None => self
-                .run()
+            None => room
+                .with(self.share(), || sixway_trial::timed(&title, || self.run()))
                 .map(|()| Completion::Completed)
                 .map_err(|failure| Failed::from(failure.to_string())),
         })
     }
 }
 
-/// Tests wait for programs and clocks more than they compute.
+/// Tests wait for programs and clocks more than they compute: three for each CPU, or half as many that are busy.
 fn at_once() -> usize {
-    std::thread::available_parallelism().map_or(2, usize::from) * 3 / 2
+    std::thread::available_parallelism().map_or(2, usize::from) * 3
 }
 
-fn main() {
-    let tests = [
+fn all() -> Vec<Interop> {
+    let waiting = [
         peers::TESTS,
         kernel::TESTS,
         life::TESTS,
         nat64::TESTS,
         siit::TESTS,
         npt66::TESTS,
-        ip_in_ip::TESTS,
         path_mtu::TESTS,
         decoder::TESTS,
-        super_frames::TESTS,
         advertisements::TESTS,
-        &tunnels::tests(),
-        &dns64::tests(),
         &dns64_clients::tests(),
         dns64_daemon::TESTS,
         &dns64_upstreams::tests(),
-        experiments::TESTS,
     ]
     .concat();
-    let tests = [fast_path::again(&tests), fast_path::tests(), tests].concat();
-    let trials = tests.into_iter().map(Interop::into_trial).collect();
+    let busy = [ip_in_ip::TESTS, super_frames::TESTS, &tunnels::tests(), &dns64::tests(), experiments::TESTS]
+        .concat();
+    let tests = [waiting, busy.into_iter().map(Interop::busy).collect()].concat();
+    let again = fast_path::again(&tests);
+    let alone = fast_path::tests().into_iter().map(Interop::busy).collect();
+    mixed([alone, again, tests].concat())
+}
+
+/// Those that are busy among those that wait, so that the CPUs have something to do all the time; of either, guests first, which take long.
+fn mixed(mut tests: Vec<Interop>) -> Vec<Interop> {
+    tests.sort_by_key(|test| !test.programs.contains(&"linux.uml"));
+    let (busy, waiting): (Vec<_>, Vec<_>) = tests.into_iter().partition(|test| test.share() > 1);
+    let spread = |tests: Vec<Interop>| {
+        let count = tests.len();
+        tests.into_iter().enumerate().map(move |(at, test)| (at * 1_000 / count, test))
+    };
+    let mut all: Vec<_> = spread(busy).chain(spread(waiting)).collect();
+    all.sort_by_key(|(place, _)| *place);
+    all.into_iter().map(|(_, test)| test).collect()
+}
+
+fn main() {
     let mut arguments = Arguments::from_args();
-    arguments.test_threads.get_or_insert_with(at_once);
+    let threads = *arguments.test_threads.get_or_insert_with(at_once);
+    // One at a time, if that is what is asked for, however busy.
+    let room = Arc::new(Room::new(threads.max(2)));
+    let trials = all().into_iter().map(|test| test.into_trial(&room)).collect();
     libtest_mimic::run(&arguments, trials).exit();
 }

@@ -11,7 +11,8 @@ use sixway_lab::topology::{client_gateway_server, two_clients};
 use std::time::Duration;
 
 pub const TESTS: &[Interop] = &[
-    Interop::new("nat64_pings_of_every_size_come_back", &["sixway", "ping"], pings_of_every_size_come_back),
+    Interop::new("nat64_pings_of_every_size_come_back", &["sixway", "ping"], pings_of_every_size_come_back)
+        .busy(),
     Interop::new("nat64_datagrams_arrive_whole_both_ways", &["sixway"], datagrams_arrive_whole_both_ways),
     Interop::new("nat64_tells_the_server_what_is_too_big", &["sixway"], too_big_datagram_is_answered),
     Interop::new(

@@ -86,7 +86,7 @@ impl Inbox {
         for (frame, header) in frames.iter_mut().zip(&headers).take(received) {
             frame.received(header.msg_len as usize, Offload::default());
             counters.received_octets += u64::from(header.msg_len);
-            counters.cut_short += u64::from(header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0);
+            counters.truncated += u64::from(header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0);
         }
         counters.received += received as u64;
         // The number grows from packet to packet: the last one's tells it all.

@@ -61,7 +61,7 @@ impl TunQueue {
         self.counters.received += 1;
         self.counters.received_octets += length as u64;
         self.counters.received_gso += u64::from(frame.offload.segments.is_some());
-        self.counters.cut_short += u64::from(length == capacity);
+        self.counters.truncated += u64::from(length == capacity);
         Ok(Some(()))
     }
 

@@ -113,6 +113,6 @@ pub fn snmp(protocol: &str, name: &str) -> u64 {
 
 /// Asserts that nothing was refused.
 pub fn assert_clean(counters: &LinkCounters) {
-    let bad = (counters.refused, counters.inconsistent_header, counters.cut_short, counters.no_room);
+    let bad = (counters.refused, counters.inconsistent_header, counters.truncated, counters.no_room);
     assert_eq!(bad, (0, 0, 0, 0), "{counters:?}");
 }

@@ -40,12 +40,12 @@ fn ip(version: u8, protocol: u8, body: &[u8]) -> Vec<u8> {
 }
 
 fn cut_all(packet: &[u8], size: u16, kind: SegmentKind) -> Result<Vec<Vec<u8>>, DropReason> {
-    let frame = SuperFrame::read(packet, Segments { size, kind })?;
+    let frame = GsoPacket::read(packet, Segments { size, kind })?;
     let write = |number| {
         let mut space = vec![0xee; frame.length(number) + 3];
         assert_eq!(frame.write(number, &mut space)?, frame.length(number));
         assert_eq!(space.split_off(frame.length(number)), [0xee; 3]);
-        assert_eq!(frame.write(number, &mut space[1..]), Err(DropReason::BadSuperFrame));
+        assert_eq!(frame.write(number, &mut space[1..]), Err(DropReason::BadGso));
         Ok(space)
     };
     (0..frame.count()).map(write).collect()
@@ -102,8 +102,8 @@ fn tcp_segments_have_their_own_numbers_and_flags() {
 }
 
 #[test]
-fn a_super_frame_that_is_not_what_it_says_is_not_cut() {
-    let refused = Err(DropReason::BadSuperFrame);
+fn a_gso_packet_that_is_not_what_it_says_is_not_cut() {
+    let refused = Err(DropReason::BadGso);
     assert_eq!(cut_all(&tcp(4, 2_500), 1_000, SegmentKind::Udp), refused);
     assert_eq!(cut_all(&udp(6, 2_500), 1_000, SegmentKind::Tcp), refused);
     assert_eq!(cut_all(&udp(6, 2_500), 0, SegmentKind::Udp), refused);
@@ -136,7 +136,7 @@ fn extension_headers_and_options_are_in_every_segment_and_a_fragment_header_is_r
     }
     with_options[6] = 44;
     with_options[42..48].fill(0);
-    assert_eq!(cut_all(&with_options, 600, SegmentKind::Udp), Err(DropReason::BadSuperFrame));
+    assert_eq!(cut_all(&with_options, 600, SegmentKind::Udp), Err(DropReason::BadGso));
 }
 
 proptest! {

@@ -1,4 +1,4 @@
-//! What a NAT64 is built from.
+//! The configuration of a NAT64.
 
 use crate::nat::{Config, Filtering, PoolConfig, StaticBinding, StaticBindingError, Timeouts};
 use crate::translate::Policy;
@@ -11,17 +11,17 @@ pub struct Nat64Config {
     pub prefix: Rfc6052,
     /// The outside addresses and ports.
     pub pool: PoolConfig,
-    /// What packets from outside are let in.
+    /// Which packets from outside are admitted.
     pub filtering: Filtering,
-    /// Bindings that the administrator makes.
+    /// Bindings that the administrator configures.
     pub static_bindings: Vec<StaticBinding>,
     /// Lifetimes; those below the RFCs' floors are raised to them.
     pub timeouts: Timeouts,
-    /// Most bindings of a worker; when they are used up, new ones are refused.
+    /// Maximum number of bindings of a worker. When it is reached, new ones are refused.
     pub max_bindings: u32,
-    /// Most dynamic bindings of a subscriber, an IPv6 /64, at a worker (RFC 6888 REQ-4); 0: no limit of its own.
+    /// Maximum number of dynamic bindings of a subscriber, an IPv6 /64, at a worker (RFC 6888 REQ-4); 0: unlimited.
     pub max_bindings_per_subscriber: u32,
-    /// Most sessions of a worker; when they are used up, new ones are refused.
+    /// Maximum number of sessions of a worker. When it is reached, new ones are refused.
     pub max_sessions: u32,
     /// Translation options.
     pub policy: Policy,
@@ -42,7 +42,7 @@ impl Nat64Config {
         }
     }
 
-    /// The static bindings that cannot be made, by their place in the list.
+    /// The static bindings that cannot be created, by their index in the list.
     pub fn faults(&self) -> Vec<(usize, StaticBindingError)> {
         self.nat().faults()
     }

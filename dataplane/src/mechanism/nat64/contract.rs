@@ -4,11 +4,12 @@ use super::{Nat64, Nat64Config, Probe};
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
-use crate::mechanism::contract::{self, Arrival, Build, Claims, Mechanism, Quotes, Share};
-use crate::mechanism::table::{BuildFault, Kind};
+use crate::kind::Kind;
+use crate::mechanism::contract::{self, Arrival, Build, BuildContext, Claims, Mechanism, Quotes};
 use crate::parse::{Packet, QuotedTuple};
 use crate::translate::Policy;
 use crate::verdict::{Decision, PolicyId, WorkerId};
+use core::convert::Infallible;
 
 impl contract::Configured for Nat64Config {
     fn claims(&self) -> Claims {
@@ -23,12 +24,13 @@ impl contract::Configured for Nat64Config {
 
 impl Build for Nat64Config {
     type State = Nat64;
+    type Fault = Infallible;
 
-    fn build(&self, policy: PolicyId, share: &Share) -> Result<Nat64, BuildFault> {
-        let worker = (share.worker, share.workers);
-        let mut nat64 = Nat64::keyed(self, policy, worker, share.seed, share.worker_key);
+    fn build(&self, policy: PolicyId, context: &BuildContext) -> Result<Nat64, Infallible> {
+        let worker = (context.worker, context.workers);
+        let mut nat64 = Nat64::keyed(self, policy, worker, context.seed, context.worker_key);
         let own = self.prefix.prefix();
-        nat64.refuse_sources(share.translation_prefixes.iter().copied().filter(|prefix| *prefix != own));
+        nat64.refuse_sources(context.translation_prefixes.iter().copied().filter(|prefix| *prefix != own));
         Ok(nat64)
     }
 }
@@ -68,6 +70,6 @@ impl Mechanism for Nat64 {
     }
 
     fn worker_of(&self, packet: &Packet, quoted: Option<&QuotedTuple>) -> Option<WorkerId> {
-        Some(crate::classify::ownership::worker_of(self.ownership(), packet, quoted))
+        Some(super::worker_of(self.ownership(), packet, quoted))
     }
 }

@@ -1,12 +1,12 @@
 //! ICMP errors (RFC 6146 §3.4, §3.6.1): which packets they are about, and what becomes of their quotes.
 
 use super::Nat64;
-use crate::classify::source_check::is_martian4;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::mechanism::contract::Arrival;
 use crate::nat::{Inside, NatProtocol, Outside};
 use crate::parse::{Addresses, QuotedTuple};
+use crate::source_check::is_martian4;
 use crate::verdict::{Decision, Edit, Next, Quoted};
 use core::net::Ipv4Addr;
 use sixway_wire::protocol::{ICMPV4, ICMPV6};
@@ -41,7 +41,7 @@ impl Nat64 {
     ) -> Result<(Decision, Quoted), DropReason> {
         let protocol =
             NatProtocol::of(protocol).filter(|_| protocol != ICMPV4).ok_or(DropReason::NoSessionForError)?;
-        let prefix = &self.own.prefix;
+        let prefix = &self.rules.prefix;
         if !prefix.contains(remote.address) {
             return Err(DropReason::NoSessionForError);
         }
@@ -54,7 +54,7 @@ impl Nat64 {
         let remote = Endpoint4::new(address, port);
         let edit = Edit::Translate6To4 { source: outside.0, destination: remote, keep_ports: true };
         let quoted = Quoted::V4 { source: remote, destination: outside.0, keep_ports: false };
-        Ok((Decision::edit(edit, self.own.policy, self.next(address)), quoted))
+        Ok((Decision::edit(edit, self.rules.policy, self.next(address)), quoted))
     }
 
     /// About a packet that went from `outside` to `remote`.
@@ -68,7 +68,7 @@ impl Nat64 {
         let protocol =
             NatProtocol::of(protocol).filter(|_| protocol != ICMPV6).ok_or(DropReason::NoSessionForError)?;
         let inside = self.nat.error_from_outside(protocol, outside, remote.address)?;
-        let prefix = &self.own.prefix;
+        let prefix = &self.rules.prefix;
         let port = if protocol == NatProtocol::Icmp { inside.0.port } else { remote.port };
         let image = Endpoint6::new(prefix.embed(remote.address)?, port);
         // The sender is shown as itself, so that a route can be traced; RFC 7915 §4.1 translates even a source that is
@@ -76,6 +76,6 @@ impl Nat64 {
         let source = Endpoint6::new(prefix.embed(sender)?, 0);
         let edit = Edit::Translate4To6 { source, destination: inside.0, keep_ports: true };
         let quoted = Quoted::V6 { source: inside.0, destination: image, keep_ports: false };
-        Ok((Decision::edit(edit, self.own.policy, Next::Leave), quoted))
+        Ok((Decision::edit(edit, self.rules.policy, Next::Leave), quoted))
     }
 }

@@ -3,11 +3,11 @@
 use super::Nat64;
 use crate::counters::Counters;
 use crate::instant::Instant;
+use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use crate::nat::{
     BindingRow, BlockMove, Blocks, Entry, Inside, NatProtocol, NotAdopted, Outside, PortLedger, SavedSession,
     Selection, SessionRow, StaticBinding, StaticBindingError,
 };
-use crate::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use crate::verdict::WorkerId;
 use sixway_wire::{Endpoint4, Endpoint6};
 
@@ -120,12 +120,12 @@ impl Nat64 {
         self.nat.is_spare(port)
     }
 
-    /// Gives sessions to this fast path from now on, or to none.
+    /// Offloads sessions to this fast path from now on, or to none.
     pub(crate) fn set_fast_path(&mut self, fast_path: Option<Box<dyn FastPath>>, packets: u32) {
         self.nat.set_fast_path(fast_path, self.identity(), packets);
     }
 
-    /// Tells this ledger of the ports that are given from now on.
+    /// Records the ports that are bound in this ledger from now on.
     pub(crate) fn set_ledger(&mut self, ledger: Box<dyn PortLedger>) {
         self.nat.set_ledger(ledger);
     }
@@ -154,20 +154,20 @@ impl Nat64 {
         now: Instant,
         counters: &mut Counters,
     ) -> Result<(), NotAdopted> {
-        self.nat.adopt(&Entry { handle, flow, usage }, &self.own, now, counters)
+        self.nat.adopt(&Entry { handle, flow, usage }, &self.rules, now, counters)
     }
 
     /// See [`crate::nat::Engine::restore`].
     ///
     /// # Errors
-    /// Why it is not carried on; nothing is changed.
+    /// Why it is not restored; nothing is changed.
     pub fn restore(
         &mut self,
         saved: &SavedSession,
         now: Instant,
         counters: &mut Counters,
     ) -> Result<(), NotAdopted> {
-        self.nat.restore(saved, &self.own, now, counters)
+        self.nat.restore(saved, &self.rules, now, counters)
     }
 
     /// See [`crate::nat::Engine::export`].

@@ -1,16 +1,26 @@
 //! Every path of a packet through NAT64, packet by packet.
 
 use super::*;
-use crate::effects::Beside;
+use crate::drop_reason::DropReason;
+use crate::effects::Effects;
+use crate::effects::Generated;
 use crate::frame::{Frame, SegmentKind, Segments};
+use crate::instant::Instant;
+use crate::mechanism::contract::Arrival;
+use crate::nat::Outside;
 use crate::nat::{
     Filtering, Inside, NatProtocol, PoolConfig, Selection, SessionRow, StaticBinding, StaticBindingError,
     TCP_EST, TCP_INCOMING_SYN, TCP_TRANS, Timeouts, UDP_DEFAULT,
 };
 use crate::parse::{ACK, Addresses, FIN, QuotedTuple, RST, SYN};
+use crate::parse::{Packet, Transport};
 use crate::translate::Policy;
+use crate::translate::address::rfc6052::Rfc6052;
 use crate::verdict::{Action, Decision, Edit, Quoted};
+use crate::verdict::{Next, PolicyId, WorkerId};
+use core::net::Ipv4Addr;
 use core::time::Duration;
+use sixway_wire::Endpoint4;
 use sixway_wire::Endpoint6;
 use sixway_wire::protocol::{ICMPV4, ICMPV6, SCTP, TCP, UDP};
 
@@ -160,9 +170,9 @@ impl Bench {
         self.now = self.now + time;
     }
 
-    fn expire(&mut self) -> Vec<Beside> {
+    fn expire(&mut self) -> Vec<Generated> {
         self.nat64.expire(self.now, usize::MAX, &mut self.effects);
-        self.effects.take_beside()
+        self.effects.take_generated()
     }
 
     fn sessions(&self) -> Vec<SessionRow> {

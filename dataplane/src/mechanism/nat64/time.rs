@@ -1,8 +1,8 @@
-//! What time brings: sessions end, stored SYNs are answered, silent connections are probed (RFC 6146 §3.5.2.2).
+//! Expiry: sessions end, stored SYNs are answered, silent connections are probed (RFC 6146 §3.5.2.2).
 
 use super::Nat64;
 use crate::drop_reason::DropReason;
-use crate::effects::{Beside, Effects};
+use crate::effects::{Effects, Generated};
 use crate::instant::Instant;
 use crate::nat::{Fired, SilentSession};
 use crate::parse::ACK;
@@ -13,20 +13,20 @@ use sixway_wire::{IPV6_HEADER, Ipv6Header, TCP_HEADER, TcpHeader};
 const PROBE_OCTETS: usize = IPV6_HEADER + TCP_HEADER;
 
 impl Nat64 {
-    /// Ends what is due, looking at no more than `budget` sessions, and hands out what is to be sent. Whatever is left
+    /// Ends what is due, examining at most `budget` sessions, and hands out what is to be sent. Whatever is left
     /// waits for the next call; a packet of a session that is due but not ended finds it ended all the same.
     pub fn expire(&mut self, now: Instant, budget: usize, effects: &mut Effects) {
-        let (prefix, mut beside) = (self.own.prefix, Vec::new());
+        let (prefix, mut generated) = (self.rules.prefix, Vec::new());
         self.nat.expire(now, budget, &mut effects.counters, |fired| match fired {
             // Its sender gets an ICMPv4 port unreachable about it.
-            Fired::Unanswered(packet) => beside.push(Beside::Answer(DropReason::InboundSyn, packet)),
-            // Whoever lives answers with an ACK, which makes the session established again.
+            Fired::Unanswered(packet) => generated.push(Generated::Answer(DropReason::InboundSyn, packet)),
+            // A live host answers with an ACK, which makes the session established again.
             Fired::Silent(session) => {
                 let packet = probe_packet(&session, |address| prefix.embed(address));
-                beside.extend(packet.map(|packet| Beside::Probe(Box::new(packet))));
+                generated.extend(packet.map(|packet| Generated::Probe(Box::new(packet))));
             }
         });
-        beside.into_iter().for_each(|one| effects.send(one));
+        generated.into_iter().for_each(|one| effects.send(one));
     }
 }
 

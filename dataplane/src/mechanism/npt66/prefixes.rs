@@ -1,6 +1,6 @@
 //! The two prefixes and the algorithm between them (RFC 6296 §3): stateless, one to one, and without effect on any checksum.
 
-use crate::classify::source_check::is_martian6;
+use crate::source_check::is_martian6;
 use core::fmt;
 use core::net::Ipv6Addr;
 use sixway_wire::Prefix6;
@@ -19,7 +19,7 @@ const IDENTIFIER: [u32; 4] = [48, 32, 16, 0];
 pub enum PrefixesFault {
     /// One is longer than 64 bits.
     TooLong(Prefix6),
-    /// One is no prefix of unicast addresses (§4.1).
+    /// One is not a prefix of unicast addresses (§4.1).
     NotUnicast(Prefix6),
     /// They have addresses in common.
     Overlap,

@@ -27,6 +27,7 @@ use crate::drop_reason::DropReason;
 use crate::instant::Instant;
 use crate::nat::Subscribers;
 use crate::verdict::WorkerId;
+use core::convert::Infallible;
 use core::fmt;
 use core::hash::BuildHasher as _;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -41,7 +42,7 @@ use sixway_wire::Prefix4;
 /// Where a host's first address is looked for, and which worker it belongs to: the same in every run, so no secret.
 const PLACE: FixedState = FixedState::with_seed(0x6877_7915);
 
-/// Changes kept for whoever writes them down; if they are more, he is told to write everything.
+/// Maximum number of changes kept for the writer; beyond that it has to write everything.
 const MAX_CHANGES: usize = 1 << 16;
 
 /// Bits of a subscriber's prefix: a host may have as many addresses in its /64 as it likes.
@@ -57,13 +58,13 @@ pub struct DynamicPoolConfig {
     pub prefix: Prefix4,
     /// Addresses in it that are never given: the gateway's own, and those of explicit mappings.
     pub excluded: Vec<Prefix4>,
-    /// A host that is silent for so long is released; whole seconds.
+    /// A host is released after this time without packets; whole seconds.
     pub lifetime: Duration,
-    /// Its address is remembered until it has been silent for so long; whole seconds, at least `lifetime`.
+    /// Its address is remembered for this time without packets; whole seconds, at least `lifetime`.
     pub remembered: Duration,
-    /// Most hosts, remembered ones included, all workers together.
+    /// Maximum number of hosts, remembered ones included, all workers together.
     pub max_hosts: u32,
-    /// Most live hosts of a subscriber, an IPv6 /64, at a worker; 0: no limit of its own.
+    /// Maximum number of live hosts of a subscriber, an IPv6 /64, at a worker; 0: unlimited.
     pub hosts_per_subscriber: u32,
 }
 
@@ -87,7 +88,7 @@ impl DynamicPoolConfig {
         }
     }
 
-    /// Everything that makes a pool of this impossible.
+    /// Every fault of the configuration.
     pub fn faults(&self) -> Vec<DynamicPoolFault> {
         let mut faults = Vec::new();
         if self.prefix.length() < Self::SHORTEST {
@@ -142,20 +143,26 @@ pub enum DynamicPoolFault {
     RememberedShorterThanLifetime,
 }
 
+impl From<Infallible> for DynamicPoolFault {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
+
 impl fmt::Display for DynamicPoolFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::PrefixTooShort => "the prefix must be /8 or longer",
-            Self::NoAddress => "no address is left to give once the reserved and excluded ones are taken out",
+            Self::NoAddress => "no address remains after the reserved and excluded ones",
             Self::NoLifetime => "the lifetime must be at least one second",
-            Self::RememberedShorterThanLifetime => "hosts must be remembered at least as long as they live",
+            Self::RememberedShorterThanLifetime => "hosts must be remembered at least for their lifetime",
         })
     }
 }
 
 impl std::error::Error for DynamicPoolFault {}
 
-/// Why a record from disk was not taken over.
+/// Why a record from disk was not restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RestoreFault {
     /// The host has been silent for too long to be remembered.
@@ -176,7 +183,9 @@ impl fmt::Display for RestoreFault {
             Self::TooOld => "the host has been silent for too long to be remembered",
             Self::NotInPool => "the pool does not give this address",
             Self::Superseded => "a newer record has this host or this address",
-            Self::Divided => "host and address belong to different workers, whose number has changed",
+            Self::Divided => {
+                "host and address belong to different workers: the number of workers has changed"
+            }
             Self::Full => "the pool has no room for more hosts",
         })
     }
@@ -187,7 +196,7 @@ impl fmt::Display for RestoreFault {
 pub struct Restored {
     /// How many hosts this worker took over.
     pub hosts: usize,
-    /// The records that it should have taken over and did not, with the reason.
+    /// The records that could not be restored, with the reason.
     pub refused: Vec<(Record, RestoreFault)>,
 }
 
@@ -271,7 +280,7 @@ impl DynamicPool {
         self.prefix
     }
 
-    /// Whether the address is one of the pool's, whoever has it.
+    /// Whether the address belongs to the pool.
     #[inline]
     pub fn contains4(&self, address: Ipv4Addr) -> bool {
         self.prefix.contains(address)
@@ -558,7 +567,7 @@ impl DynamicPool {
     }
 }
 
-/// The worker, of so many, that a host of a dynamic pool belongs to.
+/// The worker, of `workers`, that a host of a dynamic pool belongs to.
 pub fn worker_of_host(host: Ipv6Addr, workers: u32) -> u8 {
     ((PLACE.hash_one(host.to_bits()) >> 32) % u64::from(workers.max(1))) as u8
 }

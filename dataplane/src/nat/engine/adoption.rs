@@ -1,17 +1,19 @@
-//! The fast path: which sessions it is given, and how what it carried on alone becomes sessions again; so do those of another process.
+//! Sessions and the fast path: which sessions are offloaded, and how flows of the fast path and sessions of another process become sessions here.
 
 use super::{Arriving, Engine, Mechanism, Probe};
 use crate::counters::Counters;
+use crate::direction::Direction;
+use crate::identity::Identity;
 use crate::instant::Instant;
-use crate::mechanism::identity::Identity;
 use crate::nat::inside_key::InsideKey;
+use crate::nat::not_adopted::NotAdopted;
+use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage, mark};
 use crate::nat::port_ledger::PortLedger;
 use crate::nat::protocol::NatProtocol;
-use crate::nat::revival::{NotAdopted, Revival, SavedSession};
+use crate::nat::revival::{Revival, SavedSession};
 use crate::nat::session_state::{Segment, SessionState};
-use crate::nat::sides::{Direction, Inside, Outside};
+use crate::nat::sides::{Inside, Outside};
 use crate::nat::timeouts::Clock;
-use crate::offload::{FastPath, FlowHandle, OffloadedFlow, Usage, mark};
 use crate::verdict::WorkerId;
 use core::time::Duration;
 use sixway_wire::Endpoint4;
@@ -28,7 +30,7 @@ pub(crate) struct Entry<'a> {
 }
 
 impl<I: InsideKey> Engine<I> {
-    /// Gives sessions to this fast path from now on, or to none. `mechanism` is this translator.
+    /// Offloads sessions to this fast path from now on, or to none. `mechanism` is this translator.
     pub(crate) fn set_fast_path(
         &mut self,
         fast_path: Option<Box<dyn FastPath>>,
@@ -38,19 +40,19 @@ impl<I: InsideKey> Engine<I> {
         self.tables.set_fast_path(fast_path, mechanism, packets);
     }
 
-    /// Tells this ledger of the ports that are given from now on.
+    /// Records the ports that are bound in this ledger from now on.
     pub(crate) fn set_ledger(&mut self, ledger: Box<dyn PortLedger>) {
         self.tables.bindings.set_ledger(ledger);
     }
 
-    /// A packet by which its session is ripe for the fast path or comes back from there, or that may be one of a session that moves there.
+    /// A packet that makes its session due for the fast path or withdraws it, or whose session is being moved there.
     /// The state machine has not seen it yet.
     #[cold]
     #[inline(never)]
-    pub(super) fn heed(
+    pub(super) fn offload_or_reclaim(
         &mut self,
         slot: u32,
-        way: Direction,
+        direction: Direction,
         arrival: &impl Arriving,
         probe: &Probe<I>,
         counters: &mut Counters,
@@ -58,13 +60,13 @@ impl<I: InsideKey> Engine<I> {
         let packet = arrival.packet();
         let now = self.clock.now();
         let transport = usize::from(packet.transport_at)..packet.length as usize;
-        let came = arrival.came();
+        let earlier = arrival.earlier_mark();
         let octets = || arrival.octets().get(transport).unwrap_or_default();
-        let its_mark = || came.unwrap_or_else(|| mark(probe.protocol, octets()));
+        let its_mark = || earlier.unwrap_or_else(|| mark(probe.protocol, octets()));
         if Segment::of(probe.flags) != Segment::Data {
             self.tables.reclaim(slot, counters);
-        } else if !self.tables.moves(slot, way, its_mark, now) {
-            self.tables.offload(slot, (way, arrival.segments()), now, counters);
+        } else if !self.tables.moves(slot, direction, its_mark, now) {
+            self.tables.offload(slot, (direction, arrival.segments()), now, counters);
         }
     }
 
@@ -73,17 +75,17 @@ impl<I: InsideKey> Engine<I> {
         self.tables.take_back_under_way(counters);
     }
 
-    /// Nothing waits before the engine now, and what was decided on has been sent.
+    /// No packet waits before the engine, and everything decided on has been sent.
     pub(crate) const fn emptied(&mut self, now: Instant) {
         self.tables.emptied(now);
     }
 
-    /// What was decided on has been sent.
+    /// Everything decided on has been sent.
     pub(crate) fn settle_moving(&mut self, now: Instant, counters: &mut Counters) {
         self.tables.settle_moving(now, counters);
     }
 
-    /// Makes a session of what the fast path carries. On failure nothing is changed, and the entry is the caller's to take out.
+    /// Creates the session of a flow in the fast path. On failure nothing is changed, and the caller removes the entry.
     pub(crate) fn adopt(
         &mut self,
         entry: &Entry,
@@ -118,10 +120,10 @@ impl<I: InsideKey> Engine<I> {
         Ok(())
     }
 
-    /// Carries a session on that another process had.
+    /// Restores a session of another process.
     ///
     /// # Errors
-    /// Why it is not carried on; nothing is changed.
+    /// Why it is not restored; nothing is changed.
     pub fn restore(
         &mut self,
         saved: &SavedSession<I>,
@@ -133,7 +135,7 @@ impl<I: InsideKey> Engine<I> {
     }
 
     /// Adds the sessions that another process is to carry on to `saved`, looking at `slots` slots from the cursor on. Returns the cursor to
-    /// go on from; `None`: that was all. Those that the fast path carries are not among them, nor those that wait with a stored SYN, nor
+    /// go on from; `None`: the end. Sessions in the fast path are not among them, nor those that wait with a stored SYN, nor
     /// those on their way to the fast path: [`crate::engine::Engine::take_back_under_way`] comes first.
     pub fn export(
         &mut self,
@@ -187,9 +189,9 @@ impl<I: InsideKey> Engine<I> {
         (inside == outside).then_some(inside)
     }
 
-    /// Keeps a free endpoint of the pool from being given before `until`: after an unclean stop somebody may still send to whom it
+    /// Quarantines a free endpoint of the pool until `until`: after an unclean stop somebody may still send to whom it
     /// belonged. Whether it is kept: it is not if it belongs to a binding, is another worker's or none of the pool's, or if there is no room
-    /// ([`crate::nat::MOST_QUARANTINED`]). What is carried on is to be adopted before.
+    /// ([`crate::nat::MOST_QUARANTINED`]). Restore sessions first.
     pub fn quarantine(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>, until: Instant) -> bool {
         self.owns_outside(outside.0.address)
             && self.ownership.worker_of_outside(protocol, outside.0) == self.worker

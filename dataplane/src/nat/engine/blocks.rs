@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!     worker A runs out ──▶ asks B, who has most spare blocks ──▶ B gives: its own table first, its ports are gone
-//!                                                              ──▶ everyone is told (BlockMove), A too: A has the ports
+//!                                                              ──▶ everyone gets the BlockMove, A too: A has the ports
 //! ```
 //!
-//! A block moves only while no port of it is taken at any address, so no binding moves with it. Until a worker hears of the move it takes the
+//! A block moves only while no port of it is taken at any address, so no binding moves with it. Until a worker learns of the move it takes the
 //! block for B's; B hands its packets over. A block is never two workers': who gives it has lost it before it is offered.
 //!
-//! A twentieth of all blocks is reserved: a worker does not give its share of that away, but to one that has no block at all. So one
+//! A twentieth of all blocks is reserved: a worker gives its share of the reserve only to a worker without any block. So one
 //! subscriber can use 95 % of an address, and never takes the last blocks from the other workers' subscribers.
 
 use super::Engine;
@@ -19,7 +19,7 @@ use crate::nat::sides::{Inside, Outside};
 use crate::verdict::WorkerId;
 use sixway_wire::Endpoint4;
 
-/// One block in so many is reserved.
+/// One block of this many is reserved.
 const RESERVED: u32 = 20;
 
 /// Blocks that are given at once, at most.
@@ -37,7 +37,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// What a worker can have of these that has so many itself.
+    /// How many of these blocks a worker with `owned` blocks can have.
     pub const fn for_owner_of(self, owned: u32) -> u32 {
         if owned == 0 { self.spare } else { self.offered }
     }
@@ -59,7 +59,7 @@ impl<I: InsideKey> Engine<I> {
         }
     }
 
-    /// Gives spare blocks to a worker that has `owned` itself; what everyone is to be told.
+    /// Gives spare blocks to a worker that has `owned` blocks; returns the messages for all workers.
     pub fn give_blocks(&mut self, to: WorkerId, owned: u32) -> Vec<BlockMove> {
         let mut given = Vec::new();
         // The more a worker has, the more it takes at once.
@@ -81,18 +81,18 @@ impl<I: InsideKey> Engine<I> {
         is_news
     }
 
-    /// Gives this very block to another worker, if no port of it is taken; what everyone is to be told.
+    /// Gives this block to another worker, if no port of it is taken; returns the message for all workers.
     pub(crate) fn give_spare(&mut self, port: u16, to: WorkerId) -> Option<BlockMove> {
         let is_given = to != self.worker && self.is_spare(port);
         is_given.then(|| self.give_block(port / PORTS_PER_BLOCK, to))
     }
 
-    /// Whether the endpoint is one that some worker may give to a host: it is no static binding's.
+    /// Whether the endpoint is one that some worker may give to a host: it is not part of a static binding.
     pub(crate) fn gives(&self, protocol: NatProtocol, outside: Outside<Endpoint4>) -> bool {
         !self.ownership.is_static(protocol, outside) && self.tables.bindings.pool().may_give(outside.0.port)
     }
 
-    /// Whether no port is taken of the block that this one is of, and the block is this worker's.
+    /// Whether the block of this port is this worker's and has no port taken.
     pub(crate) fn is_spare(&self, port: u16) -> bool {
         self.ownership.worker_of_block(port) == self.worker
             && self.tables.bindings.pool().is_spare(port / PORTS_PER_BLOCK)
@@ -103,7 +103,7 @@ impl<I: InsideKey> Engine<I> {
         self.tables.bindings.has_host(Inside(host))
     }
 
-    /// A host belongs to a worker from now on, whatever its prefix says, as long as there is room to remember it.
+    /// Assigns a host to a worker, against its prefix, if the table of exceptions has room.
     pub(crate) fn except(&mut self, host: I::Host, worker: WorkerId) {
         self.ownership.except(host, worker);
     }

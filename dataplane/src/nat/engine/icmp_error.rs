@@ -28,7 +28,7 @@ impl<I: InsideKey> Engine<I> {
     /// The inside endpoint of whom an error from outside is for: it is about a packet that went from `outside` to `remote`.
     ///
     /// # Errors
-    /// No binding has this outside endpoint, or it lets nothing in from there.
+    /// No binding has this outside endpoint, or it does not admit this remote address.
     pub fn error_from_outside(
         &self,
         protocol: NatProtocol,

@@ -1,20 +1,21 @@
 //! From outside to inside (RFC 6146 §3.5.1 to §3.5.3, second halves).
 //!
-//! Static bindings are let in whatever the filtering: the administrator made them for just that.
+//! Filtering does not apply to static bindings: the administrator configured them to be reachable.
 
 use super::{Arriving, Engine, Mechanism, Probe};
 use crate::counters::Counters;
+use crate::direction::Direction;
 use crate::drop_reason::DropReason;
 use crate::instant::Instant;
 use crate::nat::binding::BindingKind;
 use crate::nat::inside_key::InsideKey;
 use crate::nat::protocol::NatProtocol;
 use crate::nat::session_state::{Segment, SessionState};
-use crate::nat::sides::{Direction, Inside, Outside};
+use crate::nat::sides::{Inside, Outside};
 use sixway_wire::Endpoint4;
 
-/// By what a packet is translated.
-enum Way<I> {
+/// What a packet is translated by.
+enum Found<I> {
     /// Its session.
     Session(u32),
     /// The binding alone.
@@ -24,7 +25,7 @@ enum Way<I> {
 }
 
 impl<I: InsideKey> Engine<I> {
-    /// Decides on a packet from outside. `probe` is what the look-ups made of this very packet.
+    /// Decides on a packet from outside. `probe` is the result of its look-up.
     ///
     /// # Errors
     /// Why it is dropped.
@@ -43,19 +44,19 @@ impl<I: InsideKey> Engine<I> {
             probe.slot
         } else {
             match self.inbound_unprobed(arrival, (outside, probe), mechanism, counters)? {
-                Way::Session(slot) => slot,
-                Way::Binding(inside) => return Ok(Self::inward(inside, probe, mechanism)),
-                Way::Stored => return Ok(mechanism.held()),
+                Found::Session(slot) => slot,
+                Found::Binding(inside) => return Ok(Self::inward(inside, probe, mechanism)),
+                Found::Stored => return Ok(mechanism.held()),
             }
         };
         if self.tables.sessions.get(slot).state == SessionState::OutsideInitStored {
             return Err(DropReason::SynAwaitsInside);
         }
         let (segments, octets) = (arrival.segments(), arrival.packet().length);
-        let is_heeded = self.tables.sessions.count(slot, Direction::In, segments, octets, self.clock);
+        let is_notable = self.tables.sessions.count(slot, Direction::In, segments, octets, self.clock);
         let segment = Segment::of(probe.flags);
-        if is_heeded | (segment != Segment::Data) {
-            self.heed(slot, Direction::In, arrival, probe, counters);
+        if is_notable | (segment != Segment::Data) {
+            self.offload_or_reclaim(slot, Direction::In, arrival, probe, counters);
         }
         self.tables.sessions.advance(slot, Direction::In, segment, self.clock);
         Ok(Self::inward(self.tables.sessions.get(slot).inside, probe, mechanism))
@@ -69,14 +70,14 @@ impl<I: InsideKey> Engine<I> {
         (outside, probe): (Outside<Endpoint4>, &Probe<I>),
         mechanism: &impl Mechanism<I>,
         counters: &mut Counters,
-    ) -> Result<Way<I>, DropReason> {
+    ) -> Result<Found<I>, DropReason> {
         let (protocol, remote) = (probe.protocol, probe.remote);
         if let Some(slot) = self.tables.sessions.find_outside(outside, remote, protocol)
             && self.tables.settle(slot, self.clock, counters)
         {
-            return Ok(Way::Session(slot));
+            return Ok(Found::Session(slot));
         }
-        // Whoever cannot be represented inside must not make a session there.
+        // A remote that has no address inside must not create a session.
         mechanism.may_come_in(remote.address)?;
         let is_syn = Segment::of(probe.flags) == Segment::Syn;
         self.tables.make_room_for_outside(self.clock, counters);
@@ -100,11 +101,11 @@ impl<I: InsideKey> Engine<I> {
             }
             NatProtocol::Tcp if is_syn => SessionState::OutsideInit,
             // §3.5.2.2, CLOSED, any other packet: forwarded if there is a binding, and nothing is remembered.
-            NatProtocol::Tcp => return Ok(Way::Binding(inside)),
+            NatProtocol::Tcp => return Ok(Found::Binding(inside)),
             NatProtocol::Udp => SessionState::Udp,
             NatProtocol::Icmp => SessionState::Icmp,
         };
-        self.tables.open_from_outside(binding, remote, state, self.clock, counters).map(Way::Session)
+        self.tables.open_from_outside(binding, remote, state, self.clock, counters).map(Found::Session)
     }
 
     fn store(
@@ -113,9 +114,9 @@ impl<I: InsideKey> Engine<I> {
         arrival: &impl Arriving,
         (outside, probe): (Outside<Endpoint4>, &Probe<I>),
         counters: &mut Counters,
-    ) -> Result<Way<I>, DropReason> {
-        self.tables.store(binding, outside, probe.remote, arrival.octets(), self.clock, counters)?;
-        Ok(Way::Stored)
+    ) -> Result<Found<I>, DropReason> {
+        self.tables.store(binding, (outside, probe.remote), arrival.octets(), self.clock, counters)?;
+        Ok(Found::Stored)
     }
 
     #[inline(always)]

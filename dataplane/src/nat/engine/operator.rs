@@ -15,7 +15,7 @@ use sixway_wire::Endpoint4;
 
 impl<I: InsideKey> Engine<I> {
     /// Adds the selected sessions to `rows`, looking at `slots` slots from the cursor on. Returns the cursor to go on from;
-    /// `None`: that was all. Sessions made or ended meanwhile may be missing.
+    /// `None`: the end. Sessions created or ended meanwhile may be missing.
     pub fn sessions(
         &self,
         cursor: u32,
@@ -117,8 +117,8 @@ impl<I: InsideKey> Engine<I> {
         Some(self.tables.end_binding(slot, budget, counters))
     }
 
-    /// Makes a static binding. Every worker is asked: that of the inside host makes it, the others send packets there, and the one in whose
-    /// block the outside endpoint lies keeps its hands off it.
+    /// Creates a static binding. Every worker is asked: that of the inside host makes it, the others send packets there, and the one in whose
+    /// block the outside endpoint lies does not give it.
     ///
     /// # Errors
     /// Why it cannot be made.

@@ -2,16 +2,17 @@
 
 use super::{Arriving, Engine, Mechanism, Probe};
 use crate::counters::Counters;
+use crate::direction::Direction;
 use crate::drop_reason::DropReason;
 use crate::instant::Instant;
 use crate::nat::inside_key::InsideKey;
 use crate::nat::protocol::NatProtocol;
 use crate::nat::session_state::{Segment, SessionState};
-use crate::nat::sides::{Direction, Inside, Outside};
+use crate::nat::sides::{Inside, Outside};
 use sixway_wire::Endpoint4;
 
-/// By what a packet is translated.
-enum Way {
+/// What a packet is translated by.
+enum Found {
     /// Its session.
     Session(u32),
     /// The binding alone.
@@ -19,7 +20,7 @@ enum Way {
 }
 
 impl<I: InsideKey> Engine<I> {
-    /// Decides on a packet from inside. `probe` is what the look-ups made of this very packet.
+    /// Decides on a packet from inside. `probe` is the result of its look-up.
     ///
     /// # Errors
     /// Why it is dropped.
@@ -38,15 +39,15 @@ impl<I: InsideKey> Engine<I> {
             probe.slot
         } else {
             match self.outbound_unprobed(inside, probe, mechanism, counters)? {
-                Way::Session(slot) => slot,
-                Way::Binding(outside) => return Ok(self.outward(outside, probe, mechanism)),
+                Found::Session(slot) => slot,
+                Found::Binding(outside) => return Ok(self.outward(outside, probe, mechanism)),
             }
         };
         let (segments, octets) = (arrival.segments(), arrival.packet().length);
-        let is_heeded = self.tables.sessions.count(slot, Direction::Out, segments, octets, self.clock);
+        let is_notable = self.tables.sessions.count(slot, Direction::Out, segments, octets, self.clock);
         let segment = Segment::of(probe.flags);
-        if is_heeded | (segment != Segment::Data) {
-            self.heed(slot, Direction::Out, arrival, probe, counters);
+        if is_notable | (segment != Segment::Data) {
+            self.offload_or_reclaim(slot, Direction::Out, arrival, probe, counters);
         }
         let waited = self.tables.sessions.get(slot).state == SessionState::OutsideInitStored;
         self.tables.sessions.advance(slot, Direction::Out, segment, self.clock);
@@ -66,12 +67,12 @@ impl<I: InsideKey> Engine<I> {
         probe: &Probe<I>,
         mechanism: &impl Mechanism<I>,
         counters: &mut Counters,
-    ) -> Result<Way, DropReason> {
+    ) -> Result<Found, DropReason> {
         let (protocol, remote) = (probe.protocol, probe.remote);
         if let Some(slot) = self.tables.sessions.find_inside(inside, remote, protocol)
             && self.tables.settle(slot, self.clock, counters)
         {
-            return Ok(Way::Session(slot));
+            return Ok(Found::Session(slot));
         }
         mechanism.may_go_out(inside, remote.address)?;
         let state = match protocol {
@@ -82,10 +83,12 @@ impl<I: InsideKey> Engine<I> {
                 // §3.5.2.2, CLOSED, any other packet: forwarded if there is a binding, and nothing is remembered.
                 let binding =
                     self.tables.bindings.find_inside(protocol, inside).ok_or(DropReason::NoSession)?;
-                return Ok(Way::Binding(self.tables.bindings.get(binding).outside));
+                return Ok(Found::Binding(self.tables.bindings.get(binding).outside));
             }
         };
-        self.tables.open_from_inside(protocol, inside, remote, state, self.clock, counters).map(Way::Session)
+        self.tables
+            .open_from_inside(protocol, inside, (remote, state), self.clock, counters)
+            .map(Found::Session)
     }
 
     #[inline(always)]

@@ -2,9 +2,10 @@
 //! warmed, then decided. Each step's load is independent of the other packets'.
 
 use super::Engine;
+use crate::direction::Direction;
 use crate::nat::inside_key::InsideKey;
 use crate::nat::protocol::NatProtocol;
-use crate::nat::sides::{Direction, Inside, Outside};
+use crate::nat::sides::{Inside, Outside};
 use crate::parse::{Addresses, Packet, Transport};
 use core::net::Ipv4Addr;
 use sixway_wire::Endpoint4;
@@ -24,7 +25,7 @@ pub enum Side<I> {
     Inside(Inside<I>),
     /// It goes to this outside endpoint.
     Outside(Outside<Endpoint4>),
-    /// It has no session of its own: an ICMP error, or nothing that is translated.
+    /// It has no session: an ICMP error, or a packet that is not translated.
     Neither,
 }
 
@@ -33,7 +34,7 @@ pub enum Side<I> {
 pub struct Probe<I> {
     /// Where its NAT side is.
     pub side: Side<I>,
-    /// The other end; its port is 0 for ICMP.
+    /// The remote endpoint; its port is 0 for ICMP.
     pub(super) remote: Endpoint4,
     pub(super) protocol: NatProtocol,
     /// TCP's flags, else 0.
@@ -46,7 +47,7 @@ pub struct Probe<I> {
 }
 
 impl<I> Probe<I> {
-    /// A place for a probe.
+    /// An empty probe.
     pub const EMPTY: Self = Self {
         side: Side::Neither,
         remote: Endpoint4::new(Ipv4Addr::UNSPECIFIED, 0),
@@ -57,7 +58,7 @@ impl<I> Probe<I> {
         touched: 0,
     };
 
-    /// Makes it a packet's that has no session of its own.
+    /// Resets it for a packet without session.
     #[inline(always)]
     pub fn clear(&mut self) {
         self.side = Side::Neither;
@@ -70,7 +71,7 @@ impl<I> Probe<I> {
 pub struct Ports {
     /// Its protocol.
     pub protocol: NatProtocol,
-    /// The sender's port. Of an ICMP query the identifier is the inside end's, and the other end has 0.
+    /// The sender's port. Of an ICMP query the identifier belongs to the inside endpoint, and the remote endpoint has 0.
     pub from: u16,
     /// The receiver's port.
     pub to: u16,
@@ -81,14 +82,14 @@ pub struct Ports {
 impl Ports {
     /// Those of a packet that crosses the NAT this way. `None`: it has none, and no session of its own.
     #[inline]
-    pub fn of(packet: &Packet, way: Direction) -> Option<Self> {
+    pub fn of(packet: &Packet, direction: Direction) -> Option<Self> {
         let (protocol, [from, to], flags) = match packet.transport {
             Transport::Ports { source, destination, tcp_flags } => match packet.protocol {
                 TCP => (NatProtocol::Tcp, [source, destination], tcp_flags),
                 UDP => (NatProtocol::Udp, [source, destination], 0),
                 _ => return None,
             },
-            Transport::IcmpQuery { identifier, .. } if is_echo(packet) => match way {
+            Transport::IcmpQuery { identifier, .. } if is_echo(packet) => match direction {
                 Direction::Out => (NatProtocol::Icmp, [identifier, 0], 0),
                 Direction::In => (NatProtocol::Icmp, [0, identifier], 0),
             },

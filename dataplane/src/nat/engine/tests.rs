@@ -1,16 +1,27 @@
 //! The engine with the inside endpoints of NAT44 and of DS-Lite. With those of NAT64 it is tested in `mechanism/nat64`.
 
 use super::*;
+use crate::counters::Counters;
+use crate::drop_reason::DropReason;
+use crate::instant::Instant;
+use crate::nat::config::Config;
+use crate::nat::inside_key::InsideKey;
 use crate::nat::inside_key::{Softwire, SoftwireId};
 use crate::nat::permit::Filtering;
 use crate::nat::pool::PoolConfig;
+use crate::nat::protocol::NatProtocol;
 use crate::nat::rows::Selection;
+use crate::nat::sides::{Inside, Outside};
 use crate::nat::timeouts::{TCP_EST, TCP_TRANS, Timeouts, UDP_DEFAULT};
 use crate::nat::{StaticBinding, StaticBindingError};
+use crate::parse::Packet;
 use crate::parse::{ACK, FIN, SYN};
+use crate::verdict::WorkerId;
 use core::fmt::Debug;
+use core::net::Ipv4Addr;
 use core::time::Duration;
 use proptest::prelude::*;
+use sixway_wire::Endpoint4;
 use std::collections::BTreeMap;
 
 const SERVER: &str = "203.0.113.1";
@@ -40,7 +51,7 @@ impl Arriving for Plain {
         1
     }
 
-    fn came(&self) -> Option<u32> {
+    fn earlier_mark(&self) -> Option<u32> {
         None
     }
 }

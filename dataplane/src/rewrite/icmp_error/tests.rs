@@ -14,14 +14,14 @@ const A6: &str = "2001:db8::1";
 const B6: &str = "2001:db8:64::1";
 
 /// What the gateway makes of drops, and its counters.
-struct Bench {
+struct HeaderWriter {
     errors: IcmpErrors,
     out: Outbox,
     counters: Counters,
     now: Instant,
 }
 
-impl Bench {
+impl HeaderWriter {
     fn with(per_second: u32) -> Self {
         let errors = IcmpErrors::new(per_second, Some(OWN4.parse().unwrap()), Some(OWN6.parse().unwrap()), 7);
         Self { errors, out: Outbox::new(10_000), counters: Counters::default(), now: Instant(5) }
@@ -30,7 +30,8 @@ impl Bench {
     fn drop_frame(&mut self, reason: DropReason, frame: &Frame, detail: IcmpDetail) -> Option<Vec<u8>> {
         let (packet, before) = (parse(frame.bytes()).ok(), self.out.len());
         let Self { errors, out, counters, now } = self;
-        errors.answer(reason, frame, packet.as_ref(), detail, *now, out, counters);
+        let dropped = DroppedPacket { reason, frame, packet: packet.as_ref(), detail };
+        errors.answer(dropped, *now, out, counters);
         let made = self.out.frames().get(before).map(|frame| frame.bytes().to_vec());
         if let Some(made) = &made {
             assert!(is_sound(made), "{made:02x?}");
@@ -54,7 +55,8 @@ fn udp6(data: usize) -> Vec<u8> {
 #[test]
 fn an_ipv4_sender_is_told_with_576_octets_at_most() {
     let dropped = udp4(1_000);
-    let made = Bench::with(100).drop(DropReason::HopLimitExceeded, &dropped, IcmpDetail::None).unwrap();
+    let made =
+        HeaderWriter::with(100).drop(DropReason::HopLimitExceeded, &dropped, IcmpDetail::None).unwrap();
     assert_eq!(made.len(), 576);
     assert_eq!(made[..4], [0x45, 0xc0, 0x02, 0x40]);
     assert_eq!(made[6..10], [0, 0, 64, protocol::ICMPV4]);
@@ -68,7 +70,7 @@ fn an_ipv4_sender_is_told_with_576_octets_at_most() {
 #[test]
 fn an_ipv6_sender_is_told_with_1280_octets_at_most() {
     let dropped = udp6(1_400);
-    let made = Bench::with(100).drop(DropReason::NoMechanism, &dropped, IcmpDetail::None).unwrap();
+    let made = HeaderWriter::with(100).drop(DropReason::NoMechanism, &dropped, IcmpDetail::None).unwrap();
     assert_eq!(made.len(), 1_280);
     assert_eq!(made[..8], [0x60, 0, 0, 0, 0x04, 0xd8, protocol::ICMPV6, 64]);
     assert_eq!(made[8..24], OWN6.parse::<Ipv6Addr>().unwrap().octets());
@@ -79,7 +81,7 @@ fn an_ipv6_sender_is_told_with_1280_octets_at_most() {
 
 #[test]
 fn every_reason_with_an_answer_is_told_and_every_other_is_silent() {
-    let mut bench = Bench::with(1_000_000);
+    let mut bench = HeaderWriter::with(1_000_000);
     for &reason in DropReason::ALL {
         let detail = match reason {
             DropReason::RoutingHeader | DropReason::EncapsulationLimit => IcmpDetail::Pointer(43),
@@ -95,7 +97,7 @@ fn every_reason_with_an_answer_is_told_and_every_other_is_silent() {
 
 #[test]
 fn a_packet_too_big_tells_the_mtu() {
-    let mut bench = Bench::with(100);
+    let mut bench = HeaderWriter::with(100);
     let made = bench.drop(DropReason::PacketTooBig, &udp4(1_400), IcmpDetail::Mtu(1_400)).unwrap();
     assert_eq!(made[20..22], [3, 4]);
     assert_eq!(made[24..28], [0, 0, 0x05, 0x78]);
@@ -110,14 +112,14 @@ fn a_packet_too_big_tells_the_mtu() {
 fn a_routing_header_with_segments_left_is_pointed_at() {
     let routing = [protocol::UDP, 0, 0, 1, 0, 0, 0, 0];
     let packet = v6(A6, B6, protocol::ROUTING, &[&routing[..], &udp(1, 2, 3)].concat());
-    let made = Bench::with(100).drop(DropReason::RoutingHeader, &packet, IcmpDetail::None).unwrap();
+    let made = HeaderWriter::with(100).drop(DropReason::RoutingHeader, &packet, IcmpDetail::None).unwrap();
     assert_eq!(made[40..42], [4, 0]);
     assert_eq!(made[44..48], [0, 0, 0, 43]);
 }
 
 #[test]
 fn nobody_is_told_about_errors_redirects_later_fragments_or_what_no_single_host_sent() {
-    let mut bench = Bench::with(100);
+    let mut bench = HeaderWriter::with(100);
     let mut silent = |octets: Vec<u8>| {
         assert_eq!(bench.drop(DropReason::HopLimitExceeded, &octets, IcmpDetail::None), None);
     };
@@ -148,23 +150,23 @@ fn nobody_is_told_about_errors_redirects_later_fragments_or_what_no_single_host_
 
 #[test]
 fn without_an_own_address_the_family_is_told_nothing() {
-    let mut bench = Bench::with(100);
+    let mut bench = HeaderWriter::with(100);
     bench.errors = IcmpErrors::new(100, Some(OWN4.parse().unwrap()), None, 7);
     assert!(bench.drop(DropReason::NoMechanism, &udp4(0), IcmpDetail::None).is_some());
     assert!(bench.drop(DropReason::NoMechanism, &udp6(0), IcmpDetail::None).is_none());
-    assert_eq!(bench.counters.icmp_errors_unsourced, 1);
+    assert_eq!(bench.counters.icmp_errors_no_source, 1);
 }
 
 #[test]
 fn a_rate_of_zero_is_silence() {
-    let mut bench = Bench::with(0);
+    let mut bench = HeaderWriter::with(0);
     assert!(bench.drop(DropReason::NoMechanism, &udp4(0), IcmpDetail::None).is_none());
     assert_eq!(bench.counters.icmp_errors_limited, 1);
 }
 
 #[test]
 fn who_floods_uses_up_his_own_share() {
-    let mut bench = Bench::with(80);
+    let mut bench = HeaderWriter::with(80);
     for _ in 0..200 {
         bench.drop(DropReason::NoMechanism, &udp6(0), IcmpDetail::None);
     }
@@ -181,7 +183,7 @@ fn who_floods_uses_up_his_own_share() {
 
 #[test]
 fn all_sources_together_stay_below_the_rate() {
-    let mut bench = Bench::with(80);
+    let mut bench = HeaderWriter::with(80);
     for tenth in 0..50 {
         bench.now = Instant(tenth * 100_000_000);
         for host in 0..100 {
@@ -196,15 +198,15 @@ fn all_sources_together_stay_below_the_rate() {
 
 #[test]
 fn a_full_outbox_counts_as_limited() {
-    let mut bench = Bench::with(100);
+    let mut bench = HeaderWriter::with(100);
     bench.out = Outbox::new(0);
     assert!(bench.drop(DropReason::NoMechanism, &udp4(0), IcmpDetail::None).is_none());
     assert_eq!(bench.counters.icmp_errors_limited, 1);
 }
 
 #[test]
-fn of_a_super_frame_the_first_segment_is_quoted() {
-    let mut bench = Bench::with(100);
+fn of_a_gso_packet_the_first_segment_is_quoted() {
+    let mut bench = HeaderWriter::with(100);
     let segments = |size, kind| Offload { segments: Some(Segments { size, kind }), ..Offload::default() };
     let octets = seal(v4(A4, B4, protocol::TCP, &tcp(1, 2, 3_000)));
     let mut frame = Frame::holding(&octets);
@@ -242,6 +244,6 @@ proptest! {
         }
         let mut frame = Frame::holding(&octets);
         frame.offload.segments = kind.map(|kind| Segments { size: size.max(1), kind });
-        Bench::with(100).drop_frame(reason, &frame, IcmpDetail::Mtu(size.into()));
+        HeaderWriter::with(100).drop_frame(reason, &frame, IcmpDetail::Mtu(size.into()));
     }
 }

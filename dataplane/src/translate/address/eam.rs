@@ -186,18 +186,12 @@ impl EamTable {
         self.four.warm(address.to_bits())
     }
 
-    /// Loads the memory that [`Self::to4`] will look at first, as [`Self::warm4`] does.
-    #[inline]
-    pub fn warm6(&self, address: Ipv6Addr) -> u32 {
-        self.six.warm(address.to_bits())
-    }
-
     /// Number of rows.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether there is no row.
+    /// Whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }

@@ -10,14 +10,14 @@ use super::eam::Eam;
 use core::fmt;
 use sixway_wire::{Prefix4, Prefix6, PrefixError};
 
-/// Why a line is no row.
+/// Why a line is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EamLineError<'a> {
     /// Only one word.
     Alone(&'a str),
     /// A third word.
     Surplus(&'a str),
-    /// A word that is no prefix, and why.
+    /// An invalid prefix, and why.
     Prefix(&'a str, PrefixError),
     /// Two prefixes of the same family.
     SameFamily,
@@ -27,15 +27,15 @@ impl fmt::Display for EamLineError<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Alone(word) => {
-                write!(f, "`{}` stands alone; a row is an IPv4 prefix and an IPv6 prefix", Shown(word))
+                write!(f, "`{}` is incomplete; a row is an IPv4 prefix and an IPv6 prefix", Shown(word))
             }
             Self::Surplus(word) => {
-                write!(f, "`{}` is too much; a row is an IPv4 prefix and an IPv6 prefix", Shown(word))
+                write!(f, "unexpected `{}`; a row is an IPv4 prefix and an IPv6 prefix", Shown(word))
             }
             Self::Prefix(word, error) => write!(f, "`{}`: {error}", Shown(word)),
-            Self::SameFamily => {
-                f.write_str("both prefixes are of one family; a row is an IPv4 prefix and an IPv6 prefix")
-            }
+            Self::SameFamily => f.write_str(
+                "both prefixes are of the same family; a row is an IPv4 prefix and an IPv6 prefix",
+            ),
         }
     }
 }
@@ -102,10 +102,10 @@ mod tests {
     #[test]
     fn a_hostile_word_is_shown_short_and_harmless() {
         let (_, row) = parse_eam_file("\u{1b}[2J\0").next().unwrap();
-        assert!(row.unwrap_err().to_string().starts_with("`\\u{1b}[2J\\u{0}` stands alone"));
+        assert!(row.unwrap_err().to_string().starts_with("`\\u{1b}[2J\\u{0}` is incomplete"));
         let long = "x".repeat(1_000_000);
         let said = parse_eam_file(&long).next().unwrap().1.unwrap_err().to_string();
-        assert!(said.starts_with("`xxx") && said.contains("x…` stands alone") && said.len() < 200, "{said}");
+        assert!(said.starts_with("`xxx") && said.contains("x…` is incomplete") && said.len() < 200, "{said}");
     }
 
     #[test]

@@ -21,9 +21,6 @@ use sixway_wire::Prefix6;
 /// RFC 6052 §2.1: the well-known prefix, 64:ff9b::/96.
 pub const WELL_KNOWN_PREFIX: Prefix6 = Prefix6::holding(Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
 
-/// RFC 8215 §5: 64:ff9b:1::/48, for translation within a network; the rules on the well-known prefix do not apply to it.
-pub const LOCAL_USE_PREFIX: Prefix6 = Prefix6::holding(Ipv6Addr::new(0x64, 0xff9b, 1, 0, 0, 0, 0, 0), 48);
-
 /// RFC 6052 §2.2: the lengths a prefix may have, in bits.
 pub const PREFIX_LENGTHS: [u8; 6] = [32, 40, 48, 56, 64, 96];
 
@@ -38,7 +35,7 @@ const BELOW_OCTET_U: u64 = u64::MAX >> 8;
 /// Why a prefix cannot embed IPv4 addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rfc6052Error {
-    /// The length is none of [`PREFIX_LENGTHS`] (RFC 6052 §2.2).
+    /// The length is not one of [`PREFIX_LENGTHS`] (RFC 6052 §2.2).
     Length(u8),
     /// Bits 64 to 71 of a /96 are not zero (RFC 6052 §2.2).
     OctetU,
@@ -102,7 +99,7 @@ impl Rfc6052 {
     /// Takes a prefix of one of the six lengths.
     ///
     /// `translate_non_global` lifts the rule of RFC 6052 §3.1 that the well-known prefix must not represent non-global
-    /// IPv4 addresses; for other prefixes there is no such rule.
+    /// IPv4 addresses; other prefixes have no such rule.
     pub fn new(prefix: Prefix6, translate_non_global: bool) -> Result<Self, Rfc6052Error> {
         let length = prefix.length();
         if !PREFIX_LENGTHS.contains(&length) {
@@ -223,6 +220,9 @@ const fn halves(address: Ipv6Addr) -> (u64, u64) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// RFC 8215 §5: 64:ff9b:1::/48, for translation within a network; the rules on the well-known prefix do not apply to it.
+    const LOCAL_USE_PREFIX: Prefix6 = Prefix6::holding(Ipv6Addr::new(0x64, 0xff9b, 1, 0, 0, 0, 0, 0), 48);
 
     fn translator(prefix: &str) -> Rfc6052 {
         Rfc6052::new(prefix.parse().unwrap(), false).unwrap()

@@ -21,7 +21,7 @@ pub(super) struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// Divides what follows the eight octets of an ICMP error by its length attribute, given in octets; 0 is none. An attribute
+    /// Divides what follows the eight octets of an ICMP error by its length attribute, in octets; 0: no attribute. An attribute
     /// that lies (less than 128 octets, or more than there are) is not believed, and all is quote.
     pub(super) fn split(body: &'a [u8], attribute: usize) -> Self {
         if attribute < LEAST_QUOTE {

@@ -10,6 +10,7 @@ use crate::translate::Policy;
 use crate::translate::header::{Ipv4Header, Ipv6Header, fragment_header, next_header_of, protocol_of};
 use sixway_wire::checksum::{Sum, pseudo6, update};
 use sixway_wire::{Endpoint4, Endpoint6, protocol};
+use sixway_wire::{icmpv4, icmpv6};
 
 /// The ports to be written into a quoted transport header.
 #[derive(Clone, Copy)]
@@ -201,7 +202,7 @@ fn echo(
     }
     if let [kind, rest @ ..] = transport {
         let was_v4 = matches!(packet.addresses, Addresses::V4 { .. });
-        let is_error = if was_v4 { matches!(*kind, 3 | 4 | 5 | 11 | 12) } else { *kind < 128 };
+        let is_error = if was_v4 { icmpv4::is_error(*kind) } else { icmpv6::is_error(*kind) };
         if is_error {
             return Err(DropReason::QuoteIsIcmpError);
         }

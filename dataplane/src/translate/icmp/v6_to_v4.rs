@@ -49,7 +49,7 @@ const fn attribute_of(icmp: &IcmpHeader) -> usize {
 }
 
 /// RFC 7915 §5.2, Packet Too Big: 20 octets less, or 28 if the packet had a Fragment header that it loses, bounded by both links.
-/// What is no MTU that IPv4 could have becomes the least one.
+/// An MTU below IPv4's minimum becomes the minimum.
 fn fragmentation_needed(mtu: u32, fragment_header: bool, limits: &Limits) -> u16 {
     let less = if fragment_header { 28 } else { 20 };
     let bounds = [mtu.saturating_sub(less), limits.mtu4.into(), u32::from(limits.mtu6).saturating_sub(less)];

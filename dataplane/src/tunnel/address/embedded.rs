@@ -1,10 +1,10 @@
-//! Which IPv4 addresses may be a tunnel's other end, when all that tells of them is an IPv6 address.
+//! Which IPv4 addresses may be a tunnel's remote end, when an IPv6 address is all that names them.
 //!
 //! Whoever wrote that IPv6 address chose where the gateway sends: to a broadcast address, to itself, into a network that is
 //! not meant (RFC 3964 §4.1.4, §5.3.1). Addresses for documentation (RFC 5737) are nobody's, and so do no harm.
 
-use crate::classify::source_check::is_martian4;
 use crate::drop_reason::DropReason;
+use crate::source_check::is_martian4;
 use core::net::Ipv4Addr;
 use sixway_wire::Prefix4;
 
@@ -33,7 +33,7 @@ impl Acceptable {
         Self { scope, broadcasts: subnets.flat_map(|subnet| [subnet.last(), subnet.address()]).collect() }
     }
 
-    /// Refuses what is no single host's address ([`DropReason::EmbeddedNotUnicast`]), or not in this network
+    /// Refuses addresses that are not unicast ([`DropReason::EmbeddedNotUnicast`]), or not in this network
     /// ([`DropReason::EmbeddedNotPublic`]).
     #[inline(always)]
     pub fn check(&self, address: Ipv4Addr) -> Result<(), DropReason> {

@@ -37,7 +37,7 @@ impl fmt::Display for DomainFault {
                  prefix, or lengthen the IPv4 prefix that the domain shares"
             ),
             Self::NotUnicast => f.write_str(
-                "it is no prefix of global unicast or unique local addresses (RFC 4291 §2.4, RFC 4193)",
+                "not a prefix of global unicast or unique local addresses (RFC 4291 §2.4, RFC 4193)",
             ),
             Self::SixToFour => {
                 f.write_str("2002::/16 belongs to 6to4 (RFC 3056 §2); a provider has a prefix of its own")

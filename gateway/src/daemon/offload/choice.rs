@@ -1,4 +1,4 @@
-//! What the programs are to be, and where they are to hang: from the configuration and what the host is like.
+//! Which programs to load and where to attach them: from the configuration and the facts about the host.
 
 use crate::config::{Config, FAST_PATH_INTERFACES, FastPath as Wanted, FastPathMode, Surroundings, Timeouts};
 use crate::fast_path::{Facts, Interface};
@@ -9,45 +9,45 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the choice depends on that stays as it is while a gateway runs.
+/// The constant inputs of the choice.
 #[derive(Clone, Copy)]
-pub(super) struct Choice<'c> {
+pub(super) struct ProgramChoice<'c> {
     pub config: &'c Config,
     pub wanted: &'c Wanted,
     pub seed: [u64; 2],
-    /// Where the translators are whose flows a process before this one has left.
+    /// The slots of translators whose flows the previous process left.
     pub slots: Slots,
     /// Index of the gateway's device.
     pub tun: u32,
 }
 
-/// Programs, and the interfaces that they are to hang at.
+/// Programs, and the interfaces to attach them to.
 #[derive(Clone)]
-pub(super) struct Chosen {
+pub(super) struct ChosenPrograms {
     pub offer: Arc<Offer>,
-    /// Of what is told of the paths of these tunnels.
+    /// Judges ICMP errors about the paths of these tunnels.
     pub judge: Rc<PathErrorJudge>,
     pub interfaces: Vec<String>,
 }
 
-impl<'c> Choice<'c> {
-    /// The choice, if the configuration wants a fast path.
+impl<'c> ProgramChoice<'c> {
+    /// The choice, if the configuration has a fast path.
     pub fn of(config: &'c Config, seed: [u64; 2], tun: u32) -> Option<Self> {
         let wanted = config.fast_path.as_ref().filter(|_| config.is_offloaded())?;
         let slots = sixway_fastpath::slots(&wanted.pin_path, &config.gateway.name);
         Some(Self { config, wanted, seed, slots, tun })
     }
 
-    /// What is to hang where, with these addresses and tunnels on such a host.
+    /// Chooses programs and interfaces for these addresses, tunnels and facts.
     ///
     /// # Errors
     /// The configuration makes no engine.
-    pub fn choose(&self, now: &Surroundings, facts: &Facts) -> Result<Chosen, String> {
+    pub fn choose(&self, now: &Surroundings, facts: &Facts) -> Result<ChosenPrograms, String> {
         let engines = self.config.engines(self.seed, now);
-        let engine = engines.first().ok_or("there is no engine")?;
+        let engine = engines.first().ok_or("the configuration has no engine")?;
         let offer = Arc::new(Offer::of(engine, &self.around(facts)));
         let judge = Rc::new(PathErrorJudge::new(engine));
-        Ok(Chosen { offer, judge, interfaces: interfaces(self.wanted, &facts.interfaces) })
+        Ok(ChosenPrograms { offer, judge, interfaces: interfaces(self.wanted, &facts.interfaces) })
     }
 
     fn around(&self, facts: &Facts) -> Around {
@@ -67,13 +67,13 @@ impl<'c> Choice<'c> {
         }
     }
 
-    /// Flows that there is to be room for.
+    /// Maximum number of flows.
     pub fn capacity(&self) -> u32 {
         self.wanted.flows(self.config.sessions())
     }
 
     /// What the programs are loaded with.
-    pub fn settings(&self, chosen: &Chosen) -> Settings {
+    pub fn settings(&self, chosen: &ChosenPrograms) -> Settings {
         Settings {
             pin_path: self.wanted.pin_path.clone(),
             gateway: self.config.gateway.name.clone(),
@@ -95,7 +95,7 @@ pub(super) fn wants(wanted: &Wanted, interface: &Interface) -> bool {
     wanted.interfaces.is_empty() || wanted.interfaces.contains(&interface.name)
 }
 
-/// The interfaces that the programs may hang at, by name.
+/// The interfaces that programs may be attached to, by name.
 pub(super) fn usable(wanted: &Wanted, there: &[Interface]) -> Vec<String> {
     let usable = there.iter().filter(|it| it.refused.is_none() && wants(wanted, it));
     let mut names: Vec<String> = usable.map(|it| it.name.clone()).collect();
@@ -103,7 +103,7 @@ pub(super) fn usable(wanted: &Wanted, there: &[Interface]) -> Vec<String> {
     names
 }
 
-/// The interfaces that the programs are to hang at.
+/// The interfaces to attach programs to.
 pub(super) fn interfaces(wanted: &Wanted, there: &[Interface]) -> Vec<String> {
     let mut names = usable(wanted, there);
     names.truncate(FAST_PATH_INTERFACES);

@@ -1,15 +1,15 @@
-//! What hangs at the interfaces, what is to hang there, and the way from one to the other.
+//! The programs attached to interfaces, those that should be, and the replacement of one by the other.
 //!
 //! ```text
-//!     the host, the tunnels: changed ─▶ chosen ── differs ──▶ prepared ─▶ loaded (1–2 s, elsewhere) ─▶ hung ─▶ as chosen?
-//!                                         └ wrong by now: nothing is forwarded until then                 └ no: again
+//!     the host, the tunnels: changed ─▶ chosen ── differs ──▶ prepared ─▶ loaded (1–2 s, elsewhere) ─▶ attached ─▶ as chosen?
+//!                                         └ now wrong: nothing is forwarded until then                 └ no: again
 //! ```
 
-use super::choice::{Choice, Chosen};
+use super::choice::{ChosenPrograms, ProgramChoice};
 use super::offered::rests;
-use super::turn::Turn;
+use super::retry_timer::RetryTimer;
 use crate::config::Surroundings;
-use crate::daemon::carried::Carried;
+use crate::daemon::fast_path_handle::FastPathHandle;
 use crate::daemon::narrow_paths::NarrowPaths;
 use crate::fast_path::{Attached, Facts};
 use sixway_fastpath::layout::Port;
@@ -19,33 +19,33 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// The programs of a running gateway.
-pub(super) struct Exchange<'c> {
-    pub choice: Choice<'c>,
+pub(super) struct ProgramExchange<'c> {
+    pub choice: ProgramChoice<'c>,
     pub now: Surroundings,
     pub facts: Facts,
-    /// What is to hang.
-    pub chosen: Chosen,
-    /// What hangs; `None`: an exchange failed on its way, and some may be others.
+    /// The programs that should be attached.
+    pub chosen: ChosenPrograms,
+    /// The rules in force; `None`: a replacement failed halfway, and interfaces may differ.
     in_force: Option<Arc<Offer>>,
     /// What the kernel is going through.
-    loading: Option<Chosen>,
-    turn: Turn,
-    carried: Arc<Carried>,
+    loading: Option<ChosenPrograms>,
+    turn: RetryTimer,
+    carried: Arc<FastPathHandle>,
     /// The programs pass everything on, for what they would do is wrong by now.
     halted: bool,
     narrow: NarrowPaths,
-    /// What was refused of the narrow paths, so that it is told once.
+    /// The last failure to set path MTUs, so that it is logged once.
     trouble: Option<String>,
 }
 
-impl<'c> Exchange<'c> {
-    /// What is chosen hangs; what should not be as it is there is told.
+impl<'c> ProgramExchange<'c> {
+    /// The chosen programs are attached; logs warnings about the host.
     pub fn new(
-        choice: Choice<'c>,
+        choice: ProgramChoice<'c>,
         now: Surroundings,
         facts: Facts,
-        chosen: Chosen,
-        carried: Arc<Carried>,
+        chosen: ChosenPrograms,
+        carried: Arc<FastPathHandle>,
     ) -> Self {
         let exchange = Self {
             choice,
@@ -54,7 +54,7 @@ impl<'c> Exchange<'c> {
             in_force: Some(Arc::clone(&chosen.offer)),
             chosen,
             loading: None,
-            turn: Turn::default(),
+            turn: RetryTimer::default(),
             carried,
             halted: false,
             narrow: NarrowPaths::default(),
@@ -65,7 +65,7 @@ impl<'c> Exchange<'c> {
         exchange
     }
 
-    /// The host is like this from now on.
+    /// Applies new facts about the host.
     pub fn learn(&mut self, facts: Facts) {
         let is_stricter = |port: &Port| {
             let before = self.facts.ports.iter().find(|it| it.ifindex == port.ifindex);
@@ -79,24 +79,24 @@ impl<'c> Exchange<'c> {
             || self.facts.ports.iter().any(|port| port.vlan != 0 && is_refused(port.ifindex));
         let before = std::mem::replace(&mut self.facts, facts).ipsec;
         if before != self.facts.ipsec {
-            self.heed_policies();
+            self.apply_ipsec_policies();
         }
-        self.choose(is_wrong || self.hangs_where_it_must_not());
+        self.choose(is_wrong || self.is_attached_where_refused());
     }
 
-    /// The addresses and tunnels are these from now on.
+    /// Applies new addresses and tunnels.
     pub fn change(&mut self, now: &Surroundings) {
         self.now = now.clone();
         self.choose(true);
     }
 
-    /// Chooses anew. Programs of rules that are wrong by now pass everything on until they are exchanged.
+    /// Chooses again. Programs with rules that became wrong pass all packets to the engine until they are replaced.
     fn choose(&mut self, is_wrong: bool) {
         match self.choice.choose(&self.now, &self.facts) {
             Ok(chosen) => self.chosen = chosen,
             Err(why) => {
                 self.halt(is_wrong || self.halted);
-                return tracing::error!("the fast path stays as it was: {why}");
+                return tracing::error!("the fast path was not changed: {why}");
             }
         }
         if is_wrong && !self.is_all_there_will_be() {
@@ -107,18 +107,18 @@ impl<'c> Exchange<'c> {
         self.turn.want(Instant::now());
     }
 
-    /// Whether programs hang at an interface that has become a part of another, whose rules they pass by, or the like.
-    fn hangs_where_it_must_not(&self) -> bool {
+    /// Whether programs are attached to an interface that has become part of another, whose rules they would bypass, or similar.
+    fn is_attached_where_refused(&self) -> bool {
         let refused =
             |ifindex| self.facts.interfaces.iter().any(|it| it.ifindex == ifindex && it.refused.is_some());
-        let hangs =
+        let attached =
             self.carried.with(|fast_path| Ok(fast_path.attached().iter().any(|it| refused(it.ifindex))));
-        matches!(hangs, Ok(Some(true)))
+        matches!(attached, Ok(Some(true)))
     }
 
-    /// Whether what hangs is as chosen, and so is what may hang in a moment.
+    /// Whether the attached programs, and any being loaded, are the chosen ones.
     fn is_all_there_will_be(&self) -> bool {
-        if self.hangs_where_it_must_not() {
+        if self.is_attached_where_refused() {
             return false;
         }
         let is_chosen = |offer: &Offer| offer.rules.make_the_same(&self.chosen.offer.rules);
@@ -131,10 +131,10 @@ impl<'c> Exchange<'c> {
         self.turn.due().filter(|_| self.loading.is_none())
     }
 
-    /// Prepares the programs that are to hang; [`Self::hang`] has to follow. `None`: there is nothing to be loaded.
+    /// Prepares the programs to load; [`Self::attach`] must follow. `None`: nothing to load.
     pub fn prepare(&mut self) -> Option<Prepared> {
         self.turn.begin();
-        let Chosen { offer, interfaces, .. } = &self.chosen;
+        let ChosenPrograms { offer, interfaces, .. } = &self.chosen;
         let is_in_force = self.in_force.as_ref().is_some_and(|it| it.rules.make_the_same(&offer.rules));
         let prepared = self.carried.with(|fast_path| {
             fast_path.set_devices(&self.facts.devices)?;
@@ -148,16 +148,16 @@ impl<'c> Exchange<'c> {
                 self.loading = Some(self.chosen.clone());
                 return Some(prepared);
             }
-            // Those that are there may stay, or there is no fast path any more.
+            // The attached programs may stay, or the fast path was removed.
             Ok(None) => self.settle(),
             Err(error) => self.failed(&error),
         }
         None
     }
 
-    /// Hangs what was loaded. What hangs where, if that has changed.
-    pub fn hang(&mut self, loaded: Result<Loaded, FastPathError>) -> Option<Vec<Attached>> {
-        let Chosen { offer, interfaces, .. } = self.loading.take()?;
+    /// Attaches the loaded programs. Returns the attachments if they changed.
+    pub fn attach(&mut self, loaded: Result<Loaded, FastPathError>) -> Option<Vec<Attached>> {
+        let ChosenPrograms { offer, interfaces, .. } = self.loading.take()?;
         let hung = loaded.and_then(|loaded| {
             self.in_force = None;
             self.carried.with(|fast_path| {
@@ -174,7 +174,7 @@ impl<'c> Exchange<'c> {
                     self.settle();
                 }
                 if hung.is_some() {
-                    tracing::info!("fast path: {} from now on", self.carried.places());
+                    tracing::info!("fast path attached: {}", self.carried.attached());
                     self.carried.left_out().iter().for_each(|line| tracing::warn!("fast path: {line}"));
                     self.warn();
                 }
@@ -187,29 +187,31 @@ impl<'c> Exchange<'c> {
         }
     }
 
-    /// What hangs is as chosen.
+    /// The attached programs are the chosen ones.
     fn settle(&mut self) {
         if self.halted {
             self.halt(false);
         }
         if self.turn.worked() {
-            tracing::info!("the fast path is as it is to be again");
+            tracing::info!("fast path restored");
         }
     }
 
     fn failed(&mut self, error: &FastPathError) {
         let then = match (self.halted, &self.in_force) {
-            (true, _) => "passes everything to the engine",
-            (false, Some(_)) => "stays as it was",
-            (false, None) => "is not everywhere as it is to be",
+            (true, _) => "passes all packets to the engine",
+            (false, Some(_)) => "keeps its previous rules",
+            (false, None) => "differs between interfaces",
         };
         match self.turn.failed(Instant::now()) {
-            true => tracing::error!("the fast path {then} until it can be changed: {error}"),
-            false => tracing::debug!("the fast path still {then}: {error}"),
+            true => {
+                tracing::error!("changing the fast path failed: it {then} until a retry succeeds: {error}")
+            }
+            false => tracing::debug!("retry failed; the fast path {then}: {error}"),
         }
     }
 
-    /// The engine carries everything from now on, or what the programs know of no longer.
+    /// Passes all packets to the engine, or stops doing so.
     fn halt(&mut self, halted: bool) {
         self.halted = halted;
         let enabled = !halted && self.facts.ipsec.is_none();
@@ -221,22 +223,22 @@ impl<'c> Exchange<'c> {
     }
 
     /// IPsec policies came, or went.
-    fn heed_policies(&mut self) {
+    fn apply_ipsec_policies(&mut self) {
         self.halt(self.halted);
         self.carried.set_resting(self.facts.ipsec);
         match self.facts.ipsec {
             Some(why) => tracing::warn!("fast path: {}", rests(why)),
-            None => tracing::info!("fast path: no IPsec policy is in the way any more; it carries on again"),
+            None => tracing::info!("fast path resumed: no IPsec policy prevents it any longer"),
         }
     }
 
-    /// What is carried on and should not be, or is not and should be.
+    /// Warns about what is forwarded and should not be, or the reverse.
     fn warn(&self) {
         self.carried.warnings().iter().for_each(|line| tracing::warn!("fast path: {line}"));
         self.facts.ipsec.iter().for_each(|why| tracing::warn!("fast path: {}", rests(why)));
     }
 
-    /// Less fits on the paths to ends of tunnels than was thought, if these ICMPv4 errors are to be believed.
+    /// Reduces the path MTUs to remote ends of tunnels as these ICMPv4 errors say, if they are credible.
     pub fn narrow(&mut self, errors: &[Arc<[u8]>]) {
         let (judge, now) = (&self.chosen.judge, Instant::now());
         let destinations = errors.iter().filter_map(|error| judge.narrow(error));
@@ -247,13 +249,15 @@ impl<'c> Exchange<'c> {
         }
         let trouble = set.err().map(|error| error.to_string());
         if let Some(what) = trouble.as_ref().filter(|_| trouble != self.trouble) {
-            tracing::error!("the fast path sends what is too large for some paths: {what}");
+            tracing::error!(
+                "the fast path may send packets larger than the path MTU of some tunnels: {what}"
+            );
         }
         self.trouble = trouble;
     }
 }
 
-/// The interfaces that the programs were to hang at.
+/// The interfaces that the programs should be attached to.
 fn tried(fast_path: &FastPath) -> Vec<String> {
     let hung = fast_path.attached().iter().map(|it| it.interface.clone());
     let mut names: Vec<_> = hung.chain(fast_path.left_out().iter().map(|it| it.interface.clone())).collect();
@@ -261,14 +265,14 @@ fn tried(fast_path: &FastPath) -> Vec<String> {
     names
 }
 
-/// Whether what hangs still hangs, and what could not be used is what it was: an interface that is made anew has another number.
+/// Whether attached programs still are, and unusable interfaces are unchanged: a recreated interface has another index.
 fn all_there(fast_path: &FastPath) -> bool {
     let number = |name: &str| nix::net::if_::if_nametoindex(name).ok();
     fast_path.attached().iter().all(|it| number(&it.interface) == Some(it.ifindex))
         && fast_path.left_out().iter().all(|it| number(&it.interface) == it.ifindex)
 }
 
-/// Where the programs hang, for the keeper.
+/// Where the programs are attached, for the keeper.
 pub(super) fn hooked(fast_path: &FastPath) -> Vec<Attached> {
     let hooked =
         |it: &sixway_fastpath::Attached| Attached { ifindex: it.ifindex, xdp: it.place == AttachPoint::Xdp };

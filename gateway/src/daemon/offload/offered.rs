@@ -1,20 +1,20 @@
-//! What the fast path carries of a configuration on a host, and what it leaves to the engine: said at the start, and by a check before it.
+//! What the fast path forwards of a configuration, and what it passes to the engine: printed at start and by `sixway check`.
 
-use super::choice::{Choice, usable, wants};
+use super::choice::{ProgramChoice, usable, wants};
 use crate::config::{Config, FAST_PATH_INTERFACES, FastPath as Wanted, Surroundings};
 use crate::fast_path::{Interface, facts_now};
 use sixway_fastpath::rules::{Mechanism, Offer};
 
-/// What is said while nothing may be carried on.
+/// The message while the fast path is suspended.
 pub(super) fn rests(why: &str) -> String {
-    format!("it carries nothing on: {why}")
+    format!("suspended: {why}")
 }
 
 /// What a start of this configuration would leave to the engine on this host as it is, in the words of the start. What the kernel does
 /// not tell is left out.
 pub fn left_to_the_engine(config: &Config) -> Vec<String> {
-    let Some(choice) = Choice::of(config, [0, 0], 0) else { return Vec::new() };
-    let (now, facts) = (Surroundings::of_this_host(), facts_now());
+    let Some(choice) = ProgramChoice::of(config, [0, 0], 0) else { return Vec::new() };
+    let (now, facts) = (crate::host::surroundings(), facts_now());
     let mut lines =
         facts.as_ref().map(|facts| not_hooked(choice.wanted, &facts.interfaces)).unwrap_or_default();
     lines.extend(facts.as_ref().ok().and_then(|facts| facts.ipsec).map(rests));
@@ -24,21 +24,21 @@ pub fn left_to_the_engine(config: &Config) -> Vec<String> {
     lines
 }
 
-/// The interfaces that no programs hang at though they are meant, and why.
+/// The configured interfaces without programs, and why.
 pub(super) fn not_hooked(wanted: &Wanted, there: &[Interface]) -> Vec<String> {
     let refused = there.iter().filter(|it| wants(wanted, it));
     let mut lines: Vec<String> =
         refused.filter_map(|it| Some(format!("not {}: {}", it.name, it.refused.as_ref()?))).collect();
     for name in wanted.interfaces.iter().filter(|name| !there.iter().any(|it| it.name == **name)) {
         let why = match nix::net::if_::if_nametoindex(name.as_str()) {
-            Ok(_) => "it is down, or no Ethernet device; it is taken in when that changes",
-            Err(_) => "there is no such interface; it is taken in when it comes",
+            Ok(_) => "the interface is down or not an Ethernet device; attached when that changes",
+            Err(_) => "no such interface; attached when it appears",
         };
         lines.push(format!("not {name}: {why}"));
     }
     for name in usable(wanted, there).into_iter().skip(FAST_PATH_INTERFACES) {
         lines.push(format!(
-            "not {name}: programs hang at {FAST_PATH_INTERFACES} interfaces at most; name those that matter in fastpath.interfaces"
+            "not {name}: at most {FAST_PATH_INTERFACES} interfaces can be attached; list the important ones in fastpath.interfaces"
         ));
     }
     lines
@@ -92,9 +92,9 @@ mod tests {
         let all = [there("eth1", None), there("eth0", None), there("eth2", Some("a part of br0"))];
         let told = not_hooked(&wanted("interfaces = [\"eth1\", \"eth2\", \"eth9\"]"), &all);
         assert_eq!(told[0], "not eth2: a part of br0");
-        assert!(told[1].starts_with("not eth9: there is no such interface") && told.len() == 2, "{told:?}");
+        assert!(told[1].starts_with("not eth9: no such interface") && told.len() == 2, "{told:?}");
         let many: Vec<_> = (10..28).map(|number| there(&format!("port{number}"), None)).collect();
         let told = not_hooked(&wanted(""), &many);
-        assert!(told.len() == 2 && told[0].starts_with("not port26: programs hang at 16"), "{told:?}");
+        assert!(told.len() == 2 && told[0].starts_with("not port26: at most 16"), "{told:?}");
     }
 }

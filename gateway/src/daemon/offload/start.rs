@@ -1,12 +1,12 @@
-//! How a fast path begins: what the host's links are, the maps of the gateway before, its flows made sessions again, programs for all of
-//! it, and then the programs at the interfaces.
+//! How a fast path starts: read the host's links, open the maps of the previous process, turn its flows into sessions, load the programs,
+//! and attach them to the interfaces.
 
-use super::Offload;
-use super::choice::{Choice, Chosen, interfaces};
-use super::exchange::{Exchange, hooked};
+use super::choice::{ChosenPrograms, ProgramChoice, interfaces};
+use super::exchange::{ProgramExchange, hooked};
+use super::keep::Offload;
 use crate::config::{Config, FastPathMode, Surroundings};
-use crate::daemon::carried::Carried;
-use crate::daemon::run::RunError;
+use crate::daemon::error::RunError;
+use crate::daemon::fast_path_handle::FastPathHandle;
 use crate::daemon::takeover::Refused;
 use crate::fast_path::{Attached, Facts, Keeper, Maps, UsedHop};
 use crate::host::Host;
@@ -20,10 +20,10 @@ use sixway_fastpath::{
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// How long the kernel may take to say what links there are.
+/// How long the kernel may take to list the links.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The maps, as soon as there are some.
+/// The maps, once they exist.
 #[derive(Default)]
 struct Later(OnceLock<(Arc<Control>, Arc<NextHops>)>);
 
@@ -54,7 +54,7 @@ impl Maps for Later {
     }
 }
 
-/// Loads programs while another process still runs the gateway, for when it has made way. `None`: there is none with a fast path that could be
+/// Preloads programs while another process still runs the gateway. `None`: the configuration has no fast path that could be
 /// gone on with, or what is wrong will be told at the start.
 pub(in crate::daemon) async fn load_ahead(
     config: &Config,
@@ -62,26 +62,26 @@ pub(in crate::daemon) async fn load_ahead(
     now: &Surroundings,
 ) -> Option<Ahead> {
     let tun = sixway_link::interface::index(&config.tun.name).ok()?;
-    let choice = Choice::of(config, seed, tun)?;
+    let choice = ProgramChoice::of(config, seed, tun)?;
     let (_keeper, facts) = look(&choice, Arc::new(Later::default())).await.ok()?;
     let settings = choice.settings(&choice.choose(now, &facts).ok()?);
     let loaded = tokio::task::spawn_blocking(move || Ahead::load(&settings)).await.ok()?;
     loaded.unwrap_or_else(|error| {
-        tracing::debug!("programs are not loaded ahead: {error}");
+        tracing::debug!("the programs could not be preloaded: {error}");
         None
     })
 }
 
-/// The same for the process that this one becomes: what it would load is left beside the maps.
+/// The same for the process after re-execution: the programs are pinned next to the maps.
 pub(in crate::daemon) async fn leave_ahead(config: &Config, seed: [u64; 2]) {
-    let ahead = load_ahead(config, seed, &Surroundings::of_this_host()).await;
+    let ahead = load_ahead(config, seed, &crate::host::surroundings()).await;
     if let Some(Err(error)) = ahead.map(Ahead::leave) {
-        tracing::debug!("programs are not left: {error}");
+        tracing::debug!("the programs could not be left for the next process: {error}");
     }
 }
 
 /// What a fast path is begun with.
-pub(in crate::daemon) struct Begin<'a, 'c> {
+pub(in crate::daemon) struct FastPathStart<'a, 'c> {
     pub config: &'c Config,
     pub seed: [u64; 2],
     pub now: &'a Surroundings,
@@ -90,41 +90,39 @@ pub(in crate::daemon) struct Begin<'a, 'c> {
     pub ahead: Option<Ahead>,
 }
 
-/// Begins, if the configuration wants it: flows of the gateway before are sessions of the engines then, and packets are carried on.
-/// Where it cannot be had the gateway goes on without, unless it is demanded.
+/// Starts the fast path if it is configured. Flows of the previous process become sessions of the engines. Without it the gateway continues, unless the configuration requires it.
 ///
 /// # Errors
-/// It is demanded, and cannot be had.
+/// It is required by the configuration and cannot be started.
 pub(in crate::daemon) async fn begin<'c>(
-    begin: Begin<'_, 'c>,
+    begin: FastPathStart<'_, 'c>,
     engines: &mut [Engine],
     host: &mut Host,
 ) -> Result<Option<(Offload<'c>, Keeper)>, RunError> {
-    let Some(choice) = Choice::of(begin.config, begin.seed, host.device()) else {
-        if host.is_heir() {
-            // What a gateway before this one had meant to outlive it does not outlive this one.
+    let Some(choice) = ProgramChoice::of(begin.config, begin.seed, host.device()) else {
+        if host.is_successor() {
+            // Persistent objects of a previous process do not outlive this one.
             host.keep_to_itself().map_err(RunError::Host)?;
         }
         return Ok(None);
     };
-    host.bequeath().map_err(RunError::Host)?;
+    host.keep_for_successor().map_err(RunError::Host)?;
     match start(choice, begin, engines).await {
         Ok(begun) => Ok(Some(begun)),
         Err(why) => {
             go_without(choice, engines, host)?;
             if choice.wanted.is_demanded() {
-                let mend =
-                    "mend it, or write fastpath.mode = \"auto\", with which the gateway goes on without";
-                return Err(RunError::FastPath(format!("there is no fast path: {why}; {mend}")));
+                let mend = "resolve this, or set fastpath.mode = \"auto\" to run without it";
+                return Err(RunError::FastPath(format!("the fast path cannot be started: {why}; {mend}")));
             }
-            tracing::warn!("there is no fast path, the engine carries everything: {why}");
+            tracing::warn!("the fast path cannot be started, the engine forwards all packets: {why}");
             Ok(None)
         }
     }
 }
 
 /// Takes away what was begun.
-fn go_without(choice: Choice<'_>, engines: &mut [Engine], host: &mut Host) -> Result<(), RunError> {
+fn go_without(choice: ProgramChoice<'_>, engines: &mut [Engine], host: &mut Host) -> Result<(), RunError> {
     engines.iter_mut().for_each(Engine::clear_fast_path);
     let (pin_path, name) = (&choice.wanted.pin_path, &choice.config.gateway.name);
     if let Err(error) = sixway_fastpath::remove_all(pin_path, name) {
@@ -134,8 +132,8 @@ fn go_without(choice: Choice<'_>, engines: &mut [Engine], host: &mut Host) -> Re
 }
 
 async fn start<'c>(
-    choice: Choice<'c>,
-    begin: Begin<'_, 'c>,
+    choice: ProgramChoice<'c>,
+    begin: FastPathStart<'_, 'c>,
     engines: &mut [Engine],
 ) -> Result<(Offload<'c>, Keeper), String> {
     let maps = Arc::new(Later::default());
@@ -146,15 +144,15 @@ async fn start<'c>(
     let mut fast_path = load(&choice.settings(&chosen), begin.ahead, &mut flows).map_err(failed)?;
     // It is there from here on.
     let _ = maps.0.set((Arc::clone(fast_path.control()), Arc::clone(fast_path.next_hops())));
-    hang(&mut fast_path, &facts, &chosen).map_err(failed)?;
+    attach(&mut fast_path, &facts, &chosen).map_err(failed)?;
     keeper.set_attached(hooked(&fast_path));
-    let carried = Arc::new(Carried::new(fast_path, choice.capacity()));
-    let exchange = Exchange::new(choice, begin.now.clone(), facts, chosen, Arc::clone(&carried));
+    let carried = Arc::new(FastPathHandle::new(fast_path, choice.capacity()));
+    let exchange = ProgramExchange::new(choice, begin.now.clone(), facts, chosen, Arc::clone(&carried));
     Ok((Offload::new(exchange, carried), keeper))
 }
 
 /// Who keeps an eye on the host, and what it is like, with the ports of the interfaces that will be chosen.
-async fn look(choice: &Choice<'_>, maps: Arc<dyn Maps>) -> Result<(Keeper, Facts), String> {
+async fn look(choice: &ProgramChoice<'_>, maps: Arc<dyn Maps>) -> Result<(Keeper, Facts), String> {
     let mut keeper = Keeper::start(choice.tun, maps).map_err(|error| format!("netlink: {error}"))?;
     let mut facts = next_facts(&mut keeper).await?;
     let names = interfaces(choice.wanted, &facts.interfaces);
@@ -172,7 +170,7 @@ async fn look(choice: &Choice<'_>, maps: Arc<dyn Maps>) -> Result<(Keeper, Facts
 
 async fn next_facts(keeper: &mut Keeper) -> Result<Facts, String> {
     let facts = tokio::time::timeout(PATIENCE, keeper.next()).await.ok().flatten();
-    facts.ok_or_else(|| "the kernel does not say what links there are".to_owned())
+    facts.ok_or_else(|| "the kernel does not list the links".to_owned())
 }
 
 /// Opens the maps, or makes them, and loads the programs, if they are not already; the engines' flows are in the table then.
@@ -187,15 +185,15 @@ fn load(settings: &Settings, ahead: Option<Ahead>, flows: &mut Flows<'_>) -> Res
         flows.connect(fast_path.table());
     }
     if let Found::Replaced(why) = fast_path.found() {
-        tracing::warn!("flows of a gateway before this one are lost, and its programs removed: {why}");
+        tracing::warn!("flows of the previous process are lost and its programs were removed: {why}");
     }
     Ok(fast_path)
 }
 
 /// Hangs the programs at the interfaces, and lets them forward.
-fn hang(fast_path: &mut FastPath, facts: &Facts, chosen: &Chosen) -> Result<(), FastPathError> {
+fn attach(fast_path: &mut FastPath, facts: &Facts, chosen: &ChosenPrograms) -> Result<(), FastPathError> {
     fast_path.set_devices(&facts.devices)?;
-    // What the process before had learnt nobody would forget.
+    // Otherwise what the previous process had learnt would never expire.
     fast_path.set_narrow_paths(&[])?;
     fast_path.attach(&chosen.interfaces)?;
     fast_path.control().bump();
@@ -235,14 +233,14 @@ impl Flows<'_> {
                 }
             }
             if let Err(why) = outcome {
-                tracing::debug!("a flow of {} with {} ends: {why}", flow.inside.0, flow.remote);
+                tracing::debug!("flow of {} with {} ended: {why}", flow.inside.0, flow.remote);
                 refused.add(why, 1);
             }
             outcome.is_ok()
         });
         refused.add(NotAdopted::NoTranslator, adopted.gone.into());
         let ended = [adopted.refused, adopted.gone, adopted.strays].map(u64::from).iter().sum::<u64>();
-        tracing::info!("{} go on in the fast path, {ended} ended", plural(adopted.kept.into(), "flow"));
+        tracing::info!("{} continue in the fast path, {ended} ended", plural(adopted.kept.into(), "flow"));
         refused.tell("flow");
     }
 }

@@ -32,7 +32,7 @@ const CURE: &str = "nft insert rule inet filter forward iifname \"sixway0\" acce
 fn a_chain_that_drops_what_no_rule_accepts_is_named_with_the_rule_to_add() {
     let known = rule(json!([state(json!(["established", "related"])), {"accept": null}]));
     let said = format!(
-        "inet filter forward drops what no rule accepts, and connection tracking does not know the gateway's packets: {CURE}"
+        "inet filter forward drops packets that no rule accepts, and the gateway's packets are not tracked: {CURE}"
     );
     assert_eq!(seen(&[chain("forward", "drop"), known.clone()]), std::slice::from_ref(&said));
     let last = rule(json!([{"counter": {"packets": 0, "bytes": 0}}, {"reject": {}}]));
@@ -51,7 +51,7 @@ fn a_chain_that_drops_what_is_invalid_is_none_and_one_that_drops_what_is_untrack
     let invalid = rule(json!([state(json!("invalid")), {"drop": null}]));
     assert_eq!(seen(&[chain("forward", "accept"), invalid.clone()]), [""; 0]);
     let untracked = rule(json!([state(json!(["invalid", "untracked"])), {"drop": null}]));
-    let said = format!("inet filter forward drops packets that are untracked: {CURE}");
+    let said = format!("inet filter forward drops untracked packets: {CURE}");
     assert_eq!(seen(&[chain("forward", "accept"), untracked]), [said]);
     assert_eq!(seen(&[chain("input", "drop"), chain("output", "drop"), invalid]), [""; 0]);
     assert_eq!(found(&json!({"nftables": [chain("input", "drop")]}), "sixway0", true).len(), 1);

@@ -1,11 +1,9 @@
-//! Changed kernel settings, perhaps of several gateways, and how they are put back.
+//! Changed kernel settings, possibly of several gateways, and their restoration.
 
-use super::{RecordError, lock};
-use nix::fcntl::Flock;
 use nix::time::ClockId;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -59,21 +57,4 @@ pub(super) fn put_back(mut settings: Vec<Changed>) -> usize {
 /// What a setting is.
 pub(super) fn sysctl(path: &Path) -> io::Result<String> {
     Ok(fs::read_to_string(path)?.trim_end().to_owned())
-}
-
-/// Waits until no other gateway takes or gives up its state file in the directory, and keeps others from it: of two that end
-/// at once, one is the last.
-pub(super) fn turn(directory: &Path) -> Option<Flock<File>> {
-    const PATIENCE: Duration = Duration::from_secs(5);
-    const STEP: Duration = Duration::from_millis(5);
-    let path = directory.join("turn.lock");
-    for _ in 0..PATIENCE.as_millis() / STEP.as_millis() {
-        match lock(&path, "") {
-            Ok(file) => return Some(file),
-            Err(RecordError::Taken { .. }) => std::thread::sleep(STEP),
-            Err(RecordError::Io(..) | RecordError::Elsewhere(_)) => return None,
-        }
-    }
-    // One that is stuck must not keep others from ending.
-    None
 }

@@ -1,7 +1,13 @@
 //! Tests of the state file.
 
+use super::contents::Contents;
+use super::directory::leftovers_among;
+use super::listing::states;
+use super::settings::{Changed, sysctl};
 use super::*;
+use std::fs;
 use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
 
 struct Directory(PathBuf);
 

@@ -29,7 +29,7 @@ fn carried_of_pings(network: &Network, pings: u32) -> Result<u64> {
 fn rests(network: &Network, resting: bool) -> Result<()> {
     interrupt::wait_until(Duration::from_secs(5), "the fast path's hearing of it", || {
         let shown = shown(network)?;
-        let places = shown["summary"]["places"].as_str().unwrap_or_default();
+        let places = shown["summary"]["attached"].as_str().unwrap_or_default();
         Ok(places.contains("IPsec") == resting && places.contains("in0"))
     })
 }

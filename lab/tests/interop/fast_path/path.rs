@@ -46,7 +46,9 @@ fn link_down(hook: Hook) -> Result<()> {
     let gateway = Gateway::start(hook)?;
     let exchanged = || {
         let log = |process: &mut Process| process.stdout() + &process.stderr();
-        Ok::<_, Failure>(gateway.network.with_process(gateway.process, log)?.matches("from now on").count())
+        Ok::<_, Failure>(
+            gateway.network.with_process(gateway.process, log)?.matches("fast path attached:").count(),
+        )
     };
     let stream = gateway.load()?;
     let down = stream.now();

@@ -1,52 +1,12 @@
 //! What a run of tests says, counted.
 
+use crate::kind::{Kind, Kinds};
+use crate::times::{self, Ended};
 use std::fmt;
+use std::time::Duration;
 
-/// What is counted apart, by the name of the binary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Unit,
-    Scenario,
-    Property,
-    ModelAndReplay,
-    Law,
-    Interop,
-}
-
-impl Kind {
-    const ALL: [Self; 6] =
-        [Self::Unit, Self::Scenario, Self::Property, Self::ModelAndReplay, Self::Law, Self::Interop];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Unit => "unit",
-            Self::Scenario => "scenario",
-            Self::Property => "property",
-            Self::ModelAndReplay => "model and replay",
-            Self::Law => "law",
-            Self::Interop => "interop",
-        }
-    }
-
-    /// The kind of the binary that cargo says it runs, if it says so in this line.
-    fn announced(line: &str) -> Option<Self> {
-        if line.starts_with("Doc-tests ") {
-            return Some(Self::Unit);
-        }
-        let said = line.strip_prefix("Running ")?;
-        let Some((_, path)) = said.split_once("tests/") else { return Some(Self::Unit) };
-        let name = path.split([' ', '/', '.']).next().unwrap_or_default();
-        Some(match name {
-            "interop" => Self::Interop,
-            "laws" | "layout" => Self::Law,
-            "differential" => Self::ModelAndReplay,
-            "properties" => Self::Property,
-            _ if name.contains("replay") || name.ends_with("model") => Self::ModelAndReplay,
-            _ if name.ends_with("_page") || name.ends_with("_pages") => Self::Law,
-            _ => Self::Scenario,
-        })
-    }
-}
+/// How many of the slowest tests are named.
+const SLOWEST: usize = 10;
 
 /// How many tests ended how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,38 +33,127 @@ impl Counts {
             ignored: self.ignored + more.ignored,
         }
     }
+
+    /// What is left of it without `counted`.
+    fn beyond(self, counted: Self) -> Self {
+        Self {
+            passed: self.passed.saturating_sub(counted.passed),
+            failed: self.failed.saturating_sub(counted.failed),
+            ignored: self.ignored.saturating_sub(counted.ignored),
+        }
+    }
+
+    fn all(self) -> u64 {
+        self.passed + self.failed + self.ignored
+    }
+}
+
+/// The binary whose tests run.
+#[derive(Debug)]
+struct Binary {
+    kinds: Kinds,
+    began: Duration,
+    ended: Ended,
+    counted: Counts,
+    /// A test whose name was said and whose outcome was not yet: what another one writes to standard error may come between.
+    open: Option<String>,
+}
+
+impl Binary {
+    const fn new(kinds: Kinds, began: Duration) -> Self {
+        let counted = Counts { passed: 0, failed: 0, ignored: 0 };
+        Self { kinds, began, ended: Vec::new(), counted, open: None }
+    }
 }
 
 /// All that a run of tests has said.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Tally {
-    kind: Option<Kind>,
+    /// Tests that the standard harness runs at a time.
+    at_once: usize,
+    binary: Binary,
     counts: [Counts; Kind::ALL.len()],
+    /// Tests by name, and how many there were.
+    named: u64,
+    times: Vec<(Kind, String, Duration)>,
     /// Names, and what was said of why.
     ignored: Vec<(String, String)>,
     failed: Vec<String>,
 }
 
 impl Tally {
-    /// Reads the next line.
-    pub fn read(&mut self, line: &str) {
+    /// Of a run whose standard harness runs so many tests at a time.
+    pub fn new(at_once: usize) -> Self {
+        Self {
+            at_once,
+            binary: Binary::new(Kinds::One(Kind::Unit), Duration::ZERO),
+            counts: Default::default(),
+            named: 0,
+            times: Vec::new(),
+            ignored: Vec::new(),
+            failed: Vec::new(),
+        }
+    }
+
+    /// Reads the next line, which came at this time. `told` gives the times that a harness told since it was last asked.
+    pub fn read(&mut self, line: &str, at: Duration, told: impl FnOnce() -> String) {
         let line = without_colours(line);
         let line = line.trim();
-        if let Some(kind) = Kind::announced(line) {
-            self.kind = Some(kind);
+        if let Some(kinds) = Kinds::announced(line) {
+            self.binary = Binary::new(kinds, at);
+        } else if line.strip_prefix("running ").is_some_and(|rest| rest.contains(" test")) {
+            self.binary.began = at;
         } else if let Some((_, result)) = line.split_once("test result: ") {
-            let counts = &mut self.counts[self.kind.unwrap_or(Kind::Unit) as usize];
-            *counts = counts.plus(Counts::read(result));
+            self.end_binary(Counts::read(result), &told());
         } else if let Some((name, outcome)) =
-            line.strip_prefix("test ").and_then(|line| line.rsplit_once(" ... "))
+            line.strip_prefix("test ").and_then(|line| line.split_once(" ... "))
         {
             let name = name.trim().to_owned();
-            if let Some(why) = outcome.strip_prefix("ignored") {
-                self.ignored.push((name, why.trim_matches([' ', ',', '(', ')']).to_owned()));
-            } else if outcome == "FAILED" {
-                self.failed.push(name);
+            if !self.end_test(&name, outcome, at) {
+                self.binary.open = Some(name);
             }
+        } else if let Some(name) = self.binary.open.take()
+            && !self.end_test(&name, line, at)
+        {
+            self.binary.open = Some(name);
         }
+    }
+
+    /// Whether that is an outcome.
+    fn end_test(&mut self, name: &str, outcome: &str, at: Duration) -> bool {
+        let one = if let Some(why) = outcome.strip_prefix("ignored") {
+            self.ignored.push((name.to_owned(), why.trim_matches([' ', ',', '(', ')']).to_owned()));
+            Counts { ignored: 1, ..Counts::default() }
+        } else if outcome == "FAILED" {
+            self.failed.push(name.to_owned());
+            Counts { failed: 1, ..Counts::default() }
+        } else if outcome == "ok" {
+            Counts { passed: 1, ..Counts::default() }
+        } else {
+            return false;
+        };
+        self.binary.ended.push((name.to_owned(), at));
+        self.binary.counted = self.binary.counted.plus(one);
+        self.add(self.binary.kinds.of(name), one);
+        self.named += 1;
+        true
+    }
+
+    fn end_binary(&mut self, said: Counts, told: &str) {
+        let unnamed = said.beyond(self.binary.counted);
+        self.add(self.binary.kinds.of(""), unnamed);
+        let mut times = times::told(told);
+        if times.is_empty() {
+            times = times::inferred(self.binary.began, &self.binary.ended, self.at_once);
+        }
+        let kinds = self.binary.kinds;
+        self.times.extend(times.into_iter().map(|(name, time)| (kinds.of(&name), name, time)));
+        self.binary = Binary::new(kinds, self.binary.began);
+    }
+
+    fn add(&mut self, kind: Kind, more: Counts) {
+        let counts = &mut self.counts[kind as usize];
+        *counts = counts.plus(more);
     }
 
     fn total(&self) -> Counts {
@@ -119,9 +168,9 @@ impl Tally {
         let is_ignored = |exception: &String| self.ignored.iter().any(|(name, _)| name == exception);
         let idle = exceptions.iter().filter(|exception| !is_ignored(exception));
         faults.extend(idle.map(|name| format!("{name} is an exception and was not ignored")));
-        let (counted, named) = (self.total().ignored, self.ignored.len() as u64);
-        if counted != named {
-            faults.push(format!("{counted} tests were ignored, {named} of them by name"));
+        let counted = self.total().all();
+        if counted != self.named {
+            faults.push(format!("{counted} tests are counted, {} of them by name", self.named));
         }
         faults
     }
@@ -130,6 +179,16 @@ impl Tally {
     pub fn last_line(&self) -> String {
         let Counts { passed, failed, ignored } = self.total();
         format!("{passed} passed, {failed} failed, {ignored} skipped")
+    }
+
+    /// Seconds of all tests of a kind, one after the other.
+    fn seconds(&self, kind: Kind) -> f64 {
+        self.times
+            .iter()
+            .filter(|(of, ..)| *of == kind)
+            .map(|(.., time)| *time)
+            .sum::<Duration>()
+            .as_secs_f64()
     }
 }
 
@@ -141,8 +200,17 @@ impl fmt::Display for Tally {
         for name in &self.failed {
             writeln!(f, "failed: {name}")?;
         }
-        for (kind, Counts { passed, failed, ignored }) in Kind::ALL.iter().zip(&self.counts) {
-            writeln!(f, "{:<16} {passed:>5} passed {failed:>5} failed {ignored:>5} ignored", kind.name())?;
+        let mut slowest: Vec<_> = self.times.iter().collect();
+        slowest.sort_by_key(|(.., time)| std::cmp::Reverse(*time));
+        for (kind, name, time) in slowest.into_iter().take(SLOWEST) {
+            writeln!(f, "slow: {:>7.1} s  {name} ({})", time.as_secs_f64(), kind.name())?;
+        }
+        for (kind, Counts { passed, failed, ignored }) in Kind::ALL.into_iter().zip(&self.counts) {
+            let (name, seconds) = (kind.name(), self.seconds(kind));
+            writeln!(
+                f,
+                "{name:<16} {passed:>5} passed {failed:>5} failed {ignored:>5} ignored {seconds:>8.1} s of tests"
+            )?;
         }
         let ran = |counts: &Counts| counts.passed + counts.failed;
         let kinds = Kind::ALL.iter().zip(&self.counts);
@@ -171,23 +239,38 @@ test tun::other ... FAILED
 
 test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
 
-     Running tests/life/main.rs (target/debug/deps/life-4567)
-test takeover::a_session_lives ... ignored (needs root, ip and /dev/net/tun)
-test result: ok. 7 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 1.50s
-     Running tests/replay.rs (target/debug/deps/replay-89ab)
-test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+     Running tests/main.rs (target/debug/deps/all-4567)
+running 6 tests
+test configuration_page::it_is_made ... ok
+test life::another ... ok
+test life::takeover::a_session_lives ... ignored (needs root, ip and /dev/net/tun)
+test nat64_model::both_agree ... FAILED
+test properties::checksums ... ok
+test replay::any_octets ... replay of fuzz/corpus/x: FUZZ_SEED=5
+ok
+test result: FAILED. 4 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished in 1.50s
    Doc-tests sixway_wire
 test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
-     Running tests/nat64_model/main.rs (target/debug/deps/nat64_model-cdef)
-test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+     Running tests/keeper.rs (target/debug/deps/keeper-89ab)
+running 1 test
+test facts ... ok
+test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
      Running tests/interop/main.rs (target/debug/deps/interop-0123)
+running 2 tests
+test page ... ok
 test \u{1b}[32mnat64 ... \u{1b}[0mignored, needs tayga
-test result: \u{1b}[32mok\u{1b}[0m. 30 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s
+test result: \u{1b}[32mok\u{1b}[0m. 1 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s
 ";
 
+    /// A line each second; the binary of interop tests tells its times.
     fn tally() -> Tally {
-        let mut tally = Tally::default();
-        SAID.lines().for_each(|line| tally.read(line));
+        let mut tally = Tally::new(1);
+        let mut is_interop = false;
+        for (at, line) in SAID.lines().enumerate() {
+            is_interop |= line.contains("tests/interop/");
+            let told = || if is_interop { "70.500 page\n0.001 nat64\n".to_owned() } else { String::new() };
+            tally.read(line, Duration::from_secs(at as u64), told);
+        }
         tally
     }
 
@@ -195,19 +278,34 @@ test result: \u{1b}[32mok\u{1b}[0m. 30 passed; 0 failed; 1 ignored; 0 measured; 
     fn tests_are_counted_by_kind() {
         let said = tally().to_string();
         assert!(
-            said.ends_with("ran: unit 2, scenario 7, property 0, model and replay 5, law 0, interop 30\n"),
+            said.ends_with("ran: unit 2, scenario 2, property 1, model and replay 2, law 1, interop 1\n"),
             "{said}"
         );
-        assert!(said.contains("interop             30 passed     0 failed     1 ignored\n"), "{said}");
-        assert!(said.contains("failed: tun::other\n"), "{said}");
+        assert!(said.contains("interop              1 passed     0 failed     1 ignored"), "{said}");
+        assert!(said.contains("model and replay     1 passed     1 failed     0 ignored"), "{said}");
+        assert!(said.contains("failed: tun::other\nfailed: nat64_model::both_agree\n"), "{said}");
         assert!(said.contains("ignored: nat64: needs tayga\n"), "{said}");
-        assert_eq!(tally().last_line(), "43 passed, 1 failed, 2 skipped");
+        assert_eq!(tally().last_line(), "7 passed, 2 failed, 2 skipped");
+    }
+
+    #[test]
+    fn the_slowest_tests_are_named_and_seconds_are_added_up_by_kind() {
+        let said = tally().to_string();
+        let slowest =
+            "slow:    70.5 s  page (interop)\nslow:     2.0 s  replay::any_octets (model and replay)\n";
+        assert!(said.contains(slowest), "{said}");
+        assert_eq!(said.matches("slow: ").count(), 10, "{said}");
+        assert!(said.contains("1 ignored     70.5 s of tests\n"), "{said}");
+        assert!(
+            said.contains("unit                 1 passed     1 failed     0 ignored      2.0 s of tests\n"),
+            "{said}"
+        );
     }
 
     #[test]
     fn strict_mode_lets_exceptions_pass_and_nothing_else() {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        let both = names(&["takeover::a_session_lives", "nat64"]);
+        let both = names(&["life::takeover::a_session_lives", "nat64"]);
         assert_eq!(tally().faults(&both), [] as [String; 0]);
         assert_eq!(tally().faults(&both[..1]), ["nat64 was ignored and is no exception: needs tayga"]);
         let three = [both, names(&["tun::one"])].concat();
@@ -215,24 +313,11 @@ test result: \u{1b}[32mok\u{1b}[0m. 30 passed; 0 failed; 1 ignored; 0 measured; 
     }
 
     #[test]
-    fn an_ignored_test_without_a_name_is_a_fault() {
-        let mut tally = Tally::default();
-        tally.read("test result: ok. 1 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out");
-        assert_eq!(tally.faults(&[]), ["2 tests were ignored, 0 of them by name"]);
-    }
-
-    #[test]
-    fn binaries_are_of_the_kind_that_their_names_say() {
-        for (said, kind) in [
-            ("Running unittests src/main.rs (target/debug/deps/x-1)", Kind::Unit),
-            ("Running tests/rfc6146.rs (target/debug/deps/rfc6146-1)", Kind::Scenario),
-            ("Running tests/properties/main.rs (target/debug/deps/properties-1)", Kind::Property),
-            ("Running tests/replay_tunnel_packet.rs (target/debug/deps/x-1)", Kind::ModelAndReplay),
-            ("Running tests/laws/main.rs (target/debug/deps/laws-1)", Kind::Law),
-            ("Running tests/conformance_pages.rs (target/debug/deps/x-1)", Kind::Law),
-        ] {
-            assert_eq!(Kind::announced(said), Some(kind), "{said}");
-        }
-        assert_eq!(Kind::announced("test running ... ok"), None);
+    fn a_test_without_a_name_is_a_fault() {
+        let mut tally = Tally::new(1);
+        let result = "test result: ok. 1 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out";
+        tally.read(result, Duration::ZERO, String::new);
+        assert_eq!(tally.last_line(), "1 passed, 0 failed, 2 skipped");
+        assert_eq!(tally.faults(&[]), ["3 tests are counted, 0 of them by name"]);
     }
 }

@@ -39,7 +39,7 @@ fn a_row_tells_how_long_and_how_much() {
 }
 
 #[test]
-fn a_super_frame_counts_its_segments() {
+fn a_gso_packet_counts_its_segments() {
     let mut bench = Bench::endpoint_independent();
     let packet = Packet { length: 30_000, ..v6(HOST, IMAGE, UDP, ports(5_000, 53, 0)) };
     let mut probe = Probe::EMPTY;

@@ -146,7 +146,7 @@ fn a_silent_connection_becomes_transitory_and_its_inside_end_is_probed() {
     assert_eq!(bench.expire(), []);
     bench.wait(Duration::from_nanos(1));
     let beside = bench.expire();
-    let [Beside::Probe(probed)] = &beside[..] else { panic!("no probe") };
+    let [Generated::Probe(probed)] = &beside[..] else { panic!("no probe") };
     let parsed = crate::parse::parse(probed).unwrap();
     let (source, destination) = (IMAGE.parse().unwrap(), HOST.parse().unwrap());
     assert_eq!(parsed.addresses, Addresses::V6 { source, destination });
@@ -190,7 +190,7 @@ fn an_inbound_syn_without_binding_is_stored_and_answered_after_six_seconds() {
     bench.wait(TCP_INCOMING_SYN - Duration::from_nanos(1));
     assert_eq!(bench.expire(), []);
     bench.wait(Duration::from_nanos(1));
-    assert_eq!(bench.expire(), [Beside::Answer(DropReason::InboundSyn, [0x45; 60].into())]);
+    assert_eq!(bench.expire(), [Generated::Answer(DropReason::InboundSyn, [0x45; 60].into())]);
     assert_eq!(bench.effects.counters.held, 0);
     assert_eq!(bench.effects.counters.dropped[DropReason::InboundSyn as usize], 1);
     assert_eq!(bench.sessions(), []);

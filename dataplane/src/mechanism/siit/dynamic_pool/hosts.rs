@@ -36,7 +36,7 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    /// Room for so many hosts, used as far as it is needed.
+    /// Room for `most` hosts, allocated as needed.
     pub(super) fn new(max: u32) -> Self {
         Self {
             records: Vec::with_capacity(max as usize),

@@ -36,16 +36,16 @@ pub struct WallClock {
     pub unix_seconds: u64,
 }
 
-/// Why a line is no record.
+/// Why a line is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordError<'a> {
     /// Not three words.
     Words(usize),
-    /// The first word is no IPv4 address.
+    /// The first word is not an IPv4 address.
     Address(&'a str),
-    /// The second word is no IPv6 address.
+    /// The second word is not an IPv6 address.
     Host(&'a str),
-    /// The third word is no number of seconds.
+    /// The third word is not a number of seconds.
     Seconds(&'a str),
 }
 
@@ -55,9 +55,9 @@ impl fmt::Display for RecordError<'_> {
             Self::Words(count) => {
                 write!(f, "{count} words; a line is an IPv4 address, an IPv6 address and seconds since 1970")
             }
-            Self::Address(word) => write!(f, "`{word}` is no IPv4 address"),
-            Self::Host(word) => write!(f, "`{word}` is no IPv6 address"),
-            Self::Seconds(word) => write!(f, "`{word}` is no number of seconds"),
+            Self::Address(word) => write!(f, "`{word}` is not an IPv4 address"),
+            Self::Host(word) => write!(f, "`{word}` is not an IPv6 address"),
+            Self::Seconds(word) => write!(f, "`{word}` is not a number of seconds"),
         }
     }
 }

@@ -2,14 +2,14 @@
 //!
 //! For each prefix length that occurs there is a hash table of the prefixes of that length, and the lengths are tried
 //! longest first; a table of host addresses costs one probe. In front of them stands a bitmap that most addresses
-//! without a mapping do not pass: the other end of a conversation, usually.
+//! without a mapping do not pass: usually the remote end of a conversation.
 
 use core::hash::BuildHasher as _;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use foldhash::fast::FixedState;
 use sixway_wire::{Prefix4, Prefix6};
 
-/// The configured table is no attacker's choice, so its hash needs no secret.
+/// No attacker chooses the configured table, so its hash needs no secret.
 const HASH: FixedState = FixedState::with_seed(0x0077_5700_6052);
 
 /// Slots for every two entries: a load of two thirds.

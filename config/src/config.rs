@@ -1,0 +1,181 @@
+//! A configuration without faults: the values of every section, and what follows from them.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+
+use serde::Serialize;
+
+use crate::configured_tunnel::ConfiguredTunnel;
+use crate::dns64::Dns64;
+use crate::fast_path::FastPath;
+use crate::gateway::{Fragments, Gateway, Tun};
+use crate::isatap::{Isatap, IsatapRole};
+use crate::mechanism::Mechanism;
+use crate::mechanisms::Mechanisms;
+use crate::nat64::Nat64;
+use crate::pool::Pool;
+use crate::ports::Ports;
+use crate::route::{Route, aggregated};
+use crate::router_advertisement::RouterAdvertisement;
+use crate::siit::{EamRoutes, Siit};
+use crate::six_rd::SixRd;
+use crate::six_to_four::{SixToFour, SixToFourRole};
+use crate::tunnels::Tunnels;
+
+/// A configuration without faults, every default filled in.
+///
+/// Its `Display` is a configuration file again, which reads as the same.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Config {
+    /// What the process is.
+    pub gateway: Gateway,
+    /// The device.
+    pub tun: Tun,
+    /// Fragments that wait.
+    pub fragments: Fragments,
+    /// Outside addresses.
+    #[serde(rename = "pool")]
+    pub pools: Vec<Pool>,
+    /// Stateful translators.
+    pub nat64: Vec<Nat64>,
+    /// Stateless translators.
+    pub siit: Vec<Siit>,
+    /// Mechanisms that need no more than their section.
+    #[serde(flatten)]
+    pub others: Mechanisms,
+    /// How the tunnels' packets come in.
+    pub tunnels: Tunnels,
+    /// 6to4.
+    pub six_to_four: Vec<SixToFour>,
+    /// 6rd domains.
+    pub six_rd: Vec<SixRd>,
+    /// Configured tunnels.
+    #[serde(rename = "tunnel")]
+    pub configured_tunnels: Vec<ConfiguredTunnel>,
+    /// ISATAP interfaces.
+    pub isatap: Vec<Isatap>,
+    /// Router advertisements.
+    #[serde(rename = "router_advertisement")]
+    pub router_advertisements: Vec<RouterAdvertisement>,
+    /// The DNS64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dns64: Option<Dns64>,
+    /// What the kernel forwards.
+    #[serde(rename = "fastpath", skip_serializing_if = "Option::is_none")]
+    pub fast_path: Option<FastPath>,
+    /// The gateway's own addresses that are not this host's.
+    #[serde(skip)]
+    pub(crate) own_routes: Vec<Route>,
+}
+
+/// More routes than this are not set for the mappings of a SIIT.
+pub(crate) const MAX_EAM_ROUTES: usize = 4_096;
+
+impl Config {
+    /// The pool of this name.
+    pub fn pool(&self, name: &str) -> Option<&Pool> {
+        self.pools.iter().find(|pool| pool.name == name)
+    }
+
+    /// Whether there is a translator.
+    pub fn translates(&self) -> bool {
+        !self.nat64.is_empty() || !self.siit.is_empty()
+    }
+
+    /// Whether this host is a router between the tunnels, or advertised links, and others; hosts at the end of a tunnel are not.
+    pub fn routes_ipv6(&self) -> bool {
+        self.six_to_four.iter().any(|it| it.role != SixToFourRole::Host)
+            || self.isatap.iter().any(|it| it.role != IsatapRole::Host)
+            || !self.six_rd.is_empty()
+            || !self.configured_tunnels.is_empty()
+            || !self.router_advertisements.is_empty()
+            || self.others.are_reached_by_ipv6()
+    }
+
+    /// Whether this host forwards IPv4 packets for its mechanisms.
+    pub fn routes_ipv4(&self) -> bool {
+        self.translates() || self.others.are_reached_by_ipv4()
+    }
+
+    /// Whether there is a tunnel.
+    pub fn has_tunnels(&self) -> bool {
+        !(self.six_to_four.is_empty()
+            && self.six_rd.is_empty()
+            && self.configured_tunnels.is_empty()
+            && self.isatap.is_empty())
+    }
+
+    /// Whether there is anything for the device to carry: a DNS64 alone needs none, and leaves routes and forwarding as they are.
+    pub fn needs_device(&self) -> bool {
+        self.translates() || self.routes_ipv6() || self.has_tunnels() || !self.others.is_empty()
+    }
+
+    /// The queues of the device: as written, else one for each worker.
+    pub fn queues(&self) -> u8 {
+        self.tun.queues.unwrap_or(self.gateway.workers)
+    }
+
+    /// The routes that lead into the device, without doubles: what `tun.routes` says. Those of tunnels are in [`Config::reach`].
+    pub fn routes(&self) -> Vec<Route> {
+        if !self.needs_device() {
+            return Vec::new();
+        }
+        let mut routes = self.tun.routes.further.clone();
+        if self.tun.routes.auto {
+            routes.extend(self.own_routes.iter().copied());
+            for nat64 in &self.nat64 {
+                routes.push(Route::V6(nat64.prefix.prefix()));
+                let pool = self.pool(&nat64.pool).filter(|pool| !pool.shared);
+                let pool = pool.map(|pool| pool.addresses.clone()).unwrap_or_default();
+                routes.extend(aggregated(pool).into_iter().map(Route::V4));
+            }
+            for siit in &self.siit {
+                routes.extend(siit.prefix.map(|prefix| Route::V6(prefix.prefix())));
+                routes.extend(siit.dynamic_pool.map(Route::V4));
+                routes.extend(eam_routes(siit).unwrap_or_default());
+            }
+            routes.extend(self.others.all().into_iter().flat_map(Mechanism::routes));
+        }
+        routes.sort_unstable();
+        routes.dedup();
+        routes
+    }
+
+    /// Whether the kernel is to carry packets on.
+    pub fn is_offloaded(&self) -> bool {
+        self.needs_device() && self.fast_path.as_ref().is_some_and(FastPath::is_on)
+    }
+
+    /// Sessions that there may be in all.
+    pub fn sessions(&self) -> u64 {
+        self.nat64.iter().map(|nat64| u64::from(nat64.max_sessions)).sum()
+    }
+
+    /// This host's own addresses, and the ports of them that are the translators'.
+    pub fn shared_ports(&self) -> Vec<(Ipv4Addr, Ports)> {
+        let pools = self.nat64.iter().filter_map(|nat64| self.pool(&nat64.pool)).filter(|pool| pool.shared);
+        pools
+            .flat_map(|pool| pool.addresses.iter().map(|prefix| (prefix.address(), pool.ports.clone())))
+            .collect()
+    }
+}
+
+/// Where the mappings lead into the device; as an error, how many routes that would be, if they are too many.
+pub(crate) fn eam_routes(siit: &Siit) -> Result<Vec<Route>, usize> {
+    let routes: Vec<Route> = match siit.eam_routes {
+        EamRoutes::Ipv4 => {
+            aggregated(siit.mappings.iter().map(|(v4, _)| v4).collect()).into_iter().map(Route::V4).collect()
+        }
+        EamRoutes::Ipv6 => {
+            aggregated(siit.mappings.iter().map(|(_, v6)| v6).collect()).into_iter().map(Route::V6).collect()
+        }
+        EamRoutes::None => Vec::new(),
+    };
+    if routes.len() > MAX_EAM_ROUTES { Err(routes.len()) } else { Ok(routes) }
+}
+
+impl fmt::Display for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&toml::to_string(self).map_err(|_| fmt::Error)?)
+    }
+}

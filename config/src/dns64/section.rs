@@ -1,0 +1,193 @@
+//! The section itself: what all its keys become.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use sixway_dataplane::translate::address::rfc6052::Rfc6052;
+use sixway_wire::Prefix6;
+
+use super::bounds::Bounds;
+use super::context::Dns64Context;
+use super::dnssec::Dnssec;
+use super::listening::Listening;
+use super::networks::Networks;
+use super::prefixes::{self};
+use super::reverse::Reverse;
+use super::rule::Rule;
+use super::upstream::{self, Upstream};
+use crate::fault::{Place, Report};
+use crate::schema::DNSSEC;
+use crate::section::Reader;
+use crate::text;
+use crate::word::words;
+
+words! {
+    /// Who answers for `ipv4only.arpa` (RFC 8880 §7.1).
+    Ipv4OnlyArpa {
+        /// The DNS64 itself.
+        Local = "local",
+        /// An upstream; AAAA records are made as for any name.
+        Upstream = "upstream",
+    }
+}
+
+words! {
+    /// The TTL of AAAA records that are made (RFC 6147 §5.1.7).
+    SynthesisedTtl {
+        /// The least of the A record's and that of the "no" for AAAA.
+        Negative = "negative",
+        /// The A record's.
+        A = "a",
+    }
+}
+
+/// A DNS64, resolved.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Dns64 {
+    /// Where clients ask.
+    #[serde(flatten)]
+    pub listening: Listening,
+    /// Pref64::/n, one AAAA record each; at least one.
+    #[serde(rename = "prefix", serialize_with = "prefixes::many")]
+    pub prefixes: Vec<Rfc6052>,
+    /// Whether another machine translates them.
+    pub translated_elsewhere: bool,
+    /// Whether the well-known prefix may stand before non-global addresses; `None`: as the translator here has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub translate_non_global: Option<bool>,
+    /// AAAA records within these count as absent (RFC 6147 §5.1.4).
+    #[serde(serialize_with = "text::many")]
+    pub exclude: Vec<Prefix6>,
+    /// Who may ask; `None`: hosts nearby, see [`Config::dns64_access`](super::Config::dns64_access).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow: Option<Networks>,
+    /// The TTL of what is made.
+    pub synthesised_ttl: SynthesisedTtl,
+    /// PTR queries for addresses within the prefixes (RFC 6147 §5.3.1).
+    pub reverse: Reverse,
+    /// The TTL of what is made for them.
+    #[serde(serialize_with = "text::as_duration")]
+    pub reverse_ttl: Duration,
+    /// Who answers for `ipv4only.arpa`.
+    pub ipv4only_arpa: Ipv4OnlyArpa,
+    /// Whether ANY gets one record (RFC 8482 §4.2).
+    pub minimal_any: bool,
+    /// Whether A and AAAA are asked for at the same time (RFC 6147 §5.1.8).
+    pub parallel: bool,
+    /// Bounds.
+    #[serde(flatten)]
+    pub bounds: Bounds,
+    /// Whether each query is logged.
+    pub query_log: bool,
+    /// Where questions go; at least one.
+    #[serde(rename = "upstream")]
+    pub upstreams: Vec<Upstream>,
+    /// Exceptions, the first that matches decides.
+    #[serde(rename = "rule", skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
+    /// DNSSEC.
+    pub dnssec: Dnssec,
+}
+
+impl Dns64 {
+    pub(crate) fn read(section: &Reader, context: &mut Dns64Context) -> Option<Self> {
+        let listening = Listening::read(section, context);
+        let report = &mut *context.report;
+        let translated_elsewhere =
+            section.value("translated_elsewhere", report).and_then(|v| v.boolean(report));
+        let translate_non_global = section.value("translate_non_global", report).map(|v| v.boolean(report));
+        let translation = prefixes::TranslatorContext {
+            translators: context.translators,
+            elsewhere: translated_elsewhere.unwrap_or(true),
+            non_global: translate_non_global.flatten(),
+        };
+        let prefixes = translation.own(section, report);
+        let exclude = read_exclude(section, prefixes.as_deref(), report);
+        let allow = read_allow(section, report);
+        if let (Some(None), Some(listening)) = (&allow, &listening) {
+            listening.require_allow(section, report);
+        }
+        let synthesised_ttl = section.value("synthesised_ttl", report).and_then(|v| v.word(report));
+        let reverse = section.value("reverse", report).and_then(|v| Reverse::read(&v, report));
+        let reverse_ttl = read_reverse_ttl(section, reverse.as_ref(), report);
+        let ipv4only_arpa = section.value("ipv4only_arpa", report).and_then(|v| v.word(report));
+        let minimal_any = section.value("minimal_any", report).and_then(|v| v.boolean(report));
+        let parallel = section.value("parallel", report).and_then(|v| v.boolean(report));
+        let bounds = Bounds::read(section, report);
+        let query_log = section.value("query_log", report).and_then(|v| v.boolean(report));
+        let rules = Rule::read_all(section, allow.as_ref().and_then(Option::as_ref), &translation, report);
+        let upstreams =
+            upstream::read_all(section, &translation, prefixes.as_deref(), listening.as_ref(), context);
+        let dnssec = match &section.sections("dnssec", &DNSSEC, context.report)[..] {
+            [written, ..] => Dnssec::read(written, context),
+            [] => Dnssec::read(&section.child("dnssec", &DNSSEC), context),
+        };
+        Some(Self {
+            listening: listening?,
+            prefixes: prefixes?,
+            translated_elsewhere: translated_elsewhere?,
+            translate_non_global: translate_non_global.map_or(Some(None), |v| v.map(Some))?,
+            exclude: exclude?,
+            allow: allow?,
+            synthesised_ttl: synthesised_ttl?,
+            reverse: reverse?,
+            reverse_ttl: reverse_ttl?,
+            ipv4only_arpa: ipv4only_arpa?,
+            minimal_any: minimal_any?,
+            parallel: parallel?,
+            bounds: bounds?,
+            query_log: query_log?,
+            upstreams: upstreams?,
+            rules: rules?,
+            dnssec: dnssec?,
+        })
+    }
+}
+
+fn read_exclude(section: &Reader, own: Option<&[Rfc6052]>, report: &mut Report) -> Option<Vec<Prefix6>> {
+    let items = section.value("exclude", report)?.items();
+    let mut read = Vec::with_capacity(items.len());
+    for item in &items {
+        let Some(prefix) = item.prefix6(report) else { continue };
+        let covered = own.unwrap_or_default().iter().find(|own| prefix.overlaps(own.prefix()));
+        if prefix.length() == 0 {
+            let what = "contains every address: all AAAA records are ignored; a [[dns64.rule]] with synthesis = \"always\" does the same explicitly";
+            report.warn(&item.place, what);
+        } else if let Some(own) = covered {
+            let what = "the prefix for synthesis: existing AAAA records within it are ignored";
+            report.warn(&item.place, format!("{prefix} overlaps {}, {what}", own.prefix()));
+        }
+        read.push(prefix);
+    }
+    (read.len() == items.len()).then_some(read)
+}
+
+fn read_reverse_ttl(section: &Reader, reverse: Option<&Reverse>, report: &mut Report) -> Option<Duration> {
+    let value = section.value("reverse_ttl", report)?;
+    let makes_none = matches!(reverse, Some(Reverse::Ptr | Reverse::Off));
+    let ttl = value.duration(report)?;
+    if makes_none && value.is_written() {
+        let what = "has no effect with reverse = \"ptr\" or \"off\"; remove it";
+        report.warn(&value.place, what);
+    }
+    Some(ttl)
+}
+
+/// `None` within: it is not written.
+fn read_allow(section: &Reader, report: &mut Report) -> Option<Option<Networks>> {
+    let Some(value) = section.value("allow", report) else { return Some(None) };
+    let place: Place = value.place.clone();
+    let networks = Networks::read(value, report)?;
+    if networks.is_empty() {
+        report.fault(
+            &place,
+            "is empty: every client would be refused; write your clients' prefixes, or remove it",
+        );
+    }
+    if let Some(all) = networks.everyone() {
+        let what =
+            "an open resolver is abused for reflection attacks (RFC 5358); write your clients' prefixes";
+        report.warn(&place, format!("{all} lets everyone query: {what}"));
+    }
+    Some(Some(networks))
+}

@@ -1,0 +1,126 @@
+//! The DNS64 compared with the other sections: who may query it, and what router advertisements say about it.
+
+use std::net::Ipv6Addr;
+
+use crate::config::Config;
+use crate::dns64::{Dns64, Transport};
+use crate::fault::{Place, Report};
+use crate::host::HostFacts;
+use crate::router_advertisement::RouterAdvertisement;
+use crate::section::Reader;
+use crate::section::place_of;
+use crate::surroundings::Surroundings;
+
+impl Config {
+    /// Warns of what the DNS64 and the rest of the configuration say otherwise of one another. `advertisements` are the sections as written.
+    pub(crate) fn check_dns64(
+        &self,
+        section: &Reader,
+        advertisements: &[Reader],
+        host: &HostFacts,
+        report: &mut Report,
+    ) {
+        let Some(dns64) = &self.dns64 else { return };
+        let now = Surroundings::of(&host.addresses);
+        self.warn_of_few_clients(dns64, section, host, &now, report);
+        dns64.warn_of_trust(section, report);
+        for (it, written) in self.router_advertisements.iter().zip(advertisements) {
+            dns64.warn_of_other_prefix(it, &self.hosts_of(it, &now), written, report);
+            self.warn_of_other_servers(it, written, &now, report);
+            self.warn_of_refused_hosts(dns64, it, written, &now, report);
+        }
+    }
+
+    /// Where nobody but this host may ask.
+    fn warn_of_few_clients(
+        &self,
+        dns64: &Dns64,
+        section: &Reader,
+        host: &HostFacts,
+        now: &Surroundings,
+        report: &mut Report,
+    ) {
+        if dns64.allow.is_some() {
+            return;
+        }
+        let key = format!("{}.allow", section.place().key).into();
+        let place = Place { key, ..section.place().clone() };
+        let access = self.dns64_access(&host.addresses, now);
+        let single4 = access.v4.iter().all(|it| it.length() == 32 || it.address().is_loopback());
+        let single6 = access.v6.iter().all(|it| it.length() == 128 || it.address().is_unicast_link_local());
+        let found = !dns64.interfaces(&host.addresses).is_empty();
+        if found && single4 && single6 {
+            let what =
+                "the networks of the listening addresses have no other hosts; write your clients' prefixes";
+            report.warn(&place, format!("is not set, and only this host may query: {what}"));
+        }
+    }
+
+    /// Hosts whose advertised DNS servers do not include the DNS64 on their link.
+    fn warn_of_other_servers(
+        &self,
+        it: &RouterAdvertisement,
+        written: &Reader,
+        now: &Surroundings,
+        report: &mut Report,
+    ) {
+        let (Some(told), servers) = (&it.rdnss, self.dns64_servers(it, now)) else { return };
+        let Some(first) = servers.first().filter(|_| !told.is_empty()) else { return };
+        let listened = |told: &Ipv6Addr| {
+            self.dns64.as_ref().is_some_and(|dns64| dns64.listening.all().any(|at| at.ip() == *told))
+        };
+        if told.iter().any(listened) || told.contains(first) {
+            return;
+        }
+        let what =
+            "hosts that query other servers get no addresses for IPv4-only names; add it, or remove rdnss";
+        report.warn(
+            &place_of(written, "rdnss"),
+            format!("leaves out {first}, where [dns64] listens on this link: {what}"),
+        );
+    }
+
+    /// Hosts that are configured to query a DNS64 which refuses them.
+    fn warn_of_refused_hosts(
+        &self,
+        dns64: &Dns64,
+        it: &RouterAdvertisement,
+        written: &Reader,
+        now: &Surroundings,
+        report: &mut Report,
+    ) {
+        let Some(allow) = &dns64.allow else { return };
+        let told = self.advertised(it, now);
+        if !told.dns_servers.iter().any(|told| dns64.listening.all().any(|at| at.ip() == *told)) {
+            return;
+        }
+        for row in &told.prefixes {
+            let held = allow.v6.iter().any(|p| p.length() <= row.prefix.length() && p.overlaps(row.prefix));
+            if !held {
+                let what = "hosts there are configured to query [dns64], which would refuse them; add it";
+                let prefix = row.prefix;
+                report.warn(
+                    &place_of(written, "prefixes"),
+                    format!("dns64.allow does not contain {prefix}: {what}"),
+                );
+            }
+        }
+    }
+}
+
+impl Dns64 {
+    /// AD that anybody on the way can set.
+    fn warn_of_trust(&self, section: &Reader, report: &mut Report) {
+        let open = |it: &Transport| !it.is_secured();
+        let exposed =
+            self.upstreams.iter().find(|it| open(&it.transport) && !it.endpoint().ip().is_loopback());
+        let (true, Some(exposed)) = (self.dnssec.trust_upstream_ad && !self.dnssec.validate, exposed) else {
+            return;
+        };
+        let key = format!("{}.dnssec.trust_upstream_ad", section.place().key).into();
+        let (address, transport) = (exposed.address, exposed.transport.as_str());
+        let what = "anyone on the path can set it (RFC 6840 §5.8); use TLS, or validate = true";
+        let place = Place { key, ..section.place().clone() };
+        report.warn(&place, format!("the AD bit of {address} is received over {transport}: {what}"));
+    }
+}

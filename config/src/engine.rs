@@ -1,0 +1,144 @@
+//! From the configuration to what the engines are built from, one for each worker.
+
+use sixway_dataplane::engine::EngineConfig;
+use sixway_dataplane::fragment::FragmentLimits;
+use sixway_dataplane::mechanism::nat64::Nat64Config;
+use sixway_dataplane::mechanism::siit::SiitConfig;
+use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
+use sixway_dataplane::nat::{self, PoolConfig};
+use sixway_dataplane::translate;
+use sixway_dataplane::{Limits, WorkerId};
+use sixway_wire::Prefix4;
+
+use crate::config::Config;
+use crate::gateway::{Fragments, Gateway};
+use crate::mechanism::Mechanism;
+use crate::nat64::{Nat64, Static, Timeouts};
+use crate::pool::Pool;
+use crate::siit::Siit;
+use crate::surroundings::Surroundings;
+use crate::translation::Translation;
+
+impl Config {
+    /// What the engines are built from, one for each worker; `seed` is secret randomness that they share. Tables of mappings
+    /// are shared, bounds on sessions and on ICMP errors are divided.
+    pub fn engines(&self, seed: [u64; 2], now: &Surroundings) -> Vec<EngineConfig> {
+        (0..self.gateway.workers).map(|worker| self.engine(WorkerId(worker), seed, now)).collect()
+    }
+
+    fn engine(&self, worker: WorkerId, seed: [u64; 2], now: &Surroundings) -> EngineConfig {
+        let workers = self.gateway.workers.max(1);
+        EngineConfig {
+            own4: self.gateway.ipv4_address,
+            own6: self.ipv6_address(now),
+            tunnels: self.tunnels(now).into_iter().map(|(_, tunnel)| tunnel).collect(),
+            host4: now.host4(),
+            host6: self.host6(now),
+            limits: Limits { mtu4: self.tun.mtu, mtu6: self.tun.mtu },
+            nat64: self.nat64.iter().map(|nat64| nat64.engine(self.pool(&nat64.pool), workers)).collect(),
+            fragments: self.fragments.limits(),
+            siit: self.siit.iter().map(|siit| siit.engine(&self.gateway)).collect(),
+            others: self.others.all().into_iter().map(Mechanism::engine).collect(),
+            join: self.tun.super_frames,
+            icmp_errors_per_second: self.gateway.icmp_errors_per_second.div_ceil(u32::from(workers)),
+            worker,
+            workers,
+            seed,
+            ..EngineConfig::default()
+        }
+    }
+}
+
+impl Nat64 {
+    fn engine(&self, pool: Option<&Pool>, workers: u8) -> Nat64Config {
+        Nat64Config {
+            prefix: self.prefix,
+            pool: PoolConfig {
+                addresses: pool.map(|pool| pool.addresses.clone()).unwrap_or_default(),
+                ports: pool.map(|pool| pool.ports.ranges().to_vec()).unwrap_or_default(),
+            },
+            filtering: self.filtering,
+            static_bindings: self.static_bindings.iter().map(Static::engine).collect(),
+            timeouts: self.timeouts.engine(),
+            max_bindings: self.max_bindings.div_ceil(u32::from(workers)),
+            // Not shared out: all of a subscriber's hosts may belong to one worker.
+            max_bindings_per_subscriber: self.max_bindings_per_subscriber,
+            max_sessions: self.max_sessions.div_ceil(u32::from(workers)),
+            policy: self.translation.engine(),
+        }
+    }
+}
+
+impl Static {
+    fn engine(&self) -> nat::StaticBinding {
+        nat::StaticBinding {
+            protocol: self.protocol,
+            inside: nat::Inside(self.inside),
+            outside: nat::Outside(self.outside),
+        }
+    }
+}
+
+impl Timeouts {
+    fn engine(&self) -> nat::Timeouts {
+        nat::Timeouts {
+            udp: self.udp_default,
+            icmp: self.icmp_default,
+            tcp_est: self.tcp_est,
+            tcp_trans: self.tcp_trans,
+            tcp_incoming_syn: self.tcp_incoming_syn,
+        }
+    }
+}
+
+impl Siit {
+    fn engine(&self, gateway: &Gateway) -> SiitConfig {
+        SiitConfig {
+            prefix: self.prefix,
+            eam: self.mappings.table(),
+            hairpinning: self.hairpinning,
+            icmp_source_pool: self.icmp_sources().collect(),
+            dynamic_pool: self.dynamic_pool.map(|prefix| self.dynamic(prefix, gateway)),
+            policy: self.translation.engine(),
+        }
+    }
+
+    /// The dynamic pool, without the gateway's own address and those of mappings.
+    pub(crate) fn dynamic(&self, prefix: Prefix4, gateway: &Gateway) -> DynamicPoolConfig {
+        let own = gateway.ipv4_address.map(|own| Prefix4::holding(own, 32));
+        let mapped = self.mappings.iter().map(|(ipv4, _)| ipv4);
+        DynamicPoolConfig {
+            excluded: own.into_iter().chain(mapped).filter(|other| prefix.overlaps(*other)).collect(),
+            lifetime: self.dynamic_lifetime,
+            remembered: self.dynamic_remembered,
+            hosts_per_subscriber: self.dynamic_hosts_per_subscriber,
+            ..DynamicPoolConfig::new(prefix)
+        }
+    }
+}
+
+impl Translation {
+    fn engine(&self) -> translate::Policy {
+        translate::Policy {
+            traffic_class: self.traffic_class,
+            tos: self.tos,
+            udp_zero_checksum: self.udp_zero_checksum,
+            lowest_ipv6_mtu: self.lowest_ipv6_mtu,
+            clamp_mss: self.clamp_mss,
+        }
+    }
+}
+
+impl Fragments {
+    /// What a worker's reassembly is bounded by.
+    fn limits(&self) -> FragmentLimits {
+        let many = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
+        FragmentLimits {
+            memory: usize::try_from(self.memory).unwrap_or(usize::MAX),
+            packets: many(self.packets),
+            packets_per_source: many(self.packets_per_source),
+            fragments_per_packet: many(self.fragments_per_packet),
+            timeout: self.timeout,
+        }
+    }
+}

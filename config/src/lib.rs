@@ -1,0 +1,100 @@
+//! The configuration: a TOML file becomes a checked [`Config`], or a list of all faults in it.
+//!
+//! ```text
+//!     text · word · route · unicast · interface_name · …     words, prefixes and names, read and written
+//!     schema                  every section and key, their kinds and defaults
+//!     document                the text, its lines, TOML's own errors
+//!     value · section         one value read as its kind; one table, key by key against the schema
+//!     gateway · pool · nat64 · siit · tunnels · dns64 · …    one file for each section: its values and its checks
+//!     claims                  which section uses which addresses
+//!     config                  all sections together
+//!     load                    from the file to a config
+//!     engine · engine_tunnels · advertise · reach · dns64_access    from a config to what the gateway runs with
+//! ```
+
+mod advertise;
+mod claims;
+mod config;
+mod configured_tunnel;
+pub mod dns64;
+mod dns64_access;
+mod dns64_check;
+mod document;
+mod domain_name;
+mod encapsulation;
+mod engine;
+mod engine_tunnels;
+mod fast_path;
+mod fault;
+mod gateway;
+mod host;
+mod host_prefixes;
+mod interface_name;
+mod ip_in_ip;
+mod isatap;
+mod load;
+mod local_address;
+mod mechanism;
+mod mechanism_sections;
+mod mechanisms;
+mod nat64;
+mod npt66;
+mod outer_end;
+mod pool;
+mod ports;
+mod reach;
+mod route;
+mod route_choice;
+mod router_advertisement;
+mod schema;
+mod section;
+mod shared_pool;
+mod siit;
+mod six_rd;
+mod six_to_four;
+mod source_rule;
+mod surroundings;
+mod text;
+mod translation;
+mod translator_prefix;
+mod tunnel_context;
+mod tunnels;
+mod unicast;
+mod untracked;
+mod value;
+mod word;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::Config;
+pub use configured_tunnel::{ConfiguredTunnel, Remote};
+pub use encapsulation::{Ecn, Encapsulation, OuterFragments, TunnelMtu};
+pub use fast_path::{FAST_PATH_INTERFACES, FastPath, FastPathMode};
+pub use fault::{Faults, Place, Remark, Warning, write_aligned};
+pub use gateway::{Fragments, Gateway, LogFormat, LogLevel, Tun};
+pub use host::{HostAddress, HostFacts, KernelTunnel};
+pub use isatap::{Isatap, IsatapRole};
+pub use local_address::{LocalAddress, LocalSource};
+pub use mechanism::Mechanism;
+pub use mechanisms::Mechanisms;
+pub use nat64::{Filtering, Nat64, NatProtocol, Static, Timeouts};
+pub use pool::Pool;
+pub use ports::Ports;
+pub use reach::{LinkAddress, Reach, TunnelRoute};
+pub use route::Route;
+pub use route_choice::RouteChoice;
+pub use router_advertisement::{
+    AdvertisedPrefix, AdvertisedRoute, Lifetime, Pref64, RouterAdvertisement, RouterPreference,
+};
+pub use schema::tables;
+pub use shared_pool::SHARED_RANGES;
+pub use siit::{EamRoutes, EamRow, Hairpinning, Mappings, Siit};
+pub use six_rd::{SixRd, SixRdRole};
+pub use six_to_four::{NativeSources, SixToFour, SixToFourRole};
+pub use source_rule::SourceRule;
+pub use surroundings::{Learnt, Surroundings};
+pub use translation::{HeaderByte, Translation, UdpZeroChecksum};
+pub use tunnels::{Steering, Tunnels};
+pub use untracked::Untracked;
+pub use word::Word;

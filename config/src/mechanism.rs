@@ -1,0 +1,44 @@
+//! A mechanism that needs nothing of the configuration but its section, and nothing of the host but routes.
+
+use std::net::IpAddr;
+
+use sixway_dataplane::mechanism::MechanismConfig;
+use sixway_wire::Prefix6;
+
+use crate::route::Route;
+use crate::section::Reader;
+use crate::tunnel_context::TunnelContext;
+
+/// Such a mechanism.
+pub trait Mechanism {
+    /// What it is called.
+    fn name(&self) -> &str;
+    /// What its engine is built from.
+    fn engine(&self) -> MechanismConfig;
+    /// What it serves, in words.
+    fn serves(&self) -> String;
+    /// What is routed into the device by its destination.
+    fn routes(&self) -> Vec<Route>;
+    /// What is routed into the device by its source, and to which destinations it is not.
+    fn inside_sources(&self) -> Option<(Prefix6, &[Prefix6])> {
+        None
+    }
+    /// The addresses at which tunnels end, which this host must not have on an interface.
+    fn local(&self) -> Option<IpAddr> {
+        None
+    }
+    /// Whether hosts with IPv4 addresses send packets to it.
+    fn serves_ipv4(&self) -> bool;
+    /// The same of IPv6.
+    fn serves_ipv6(&self) -> bool;
+}
+
+/// A mechanism that can be read; `before` are those of its kind above it.
+pub(crate) trait FromSection: Mechanism + Sized {
+    fn read(
+        section: &Reader,
+        default_name: String,
+        before: &[Option<Self>],
+        context: TunnelContext,
+    ) -> Option<Self>;
+}

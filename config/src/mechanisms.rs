@@ -1,0 +1,110 @@
+//! The mechanisms that need nothing of the configuration but a section, and nothing of the host but routes. A new one is a file with its
+//! section, a line in [`Mechanisms`], in [`Mechanisms::read`] and in [`Mechanisms::all`], and its keys in the schema.
+
+use std::net::IpAddr;
+
+use serde::Serialize;
+
+use crate::fault::Report;
+use crate::ip_in_ip::IpInIp;
+use crate::mechanism::{FromSection, Mechanism};
+use crate::mechanism_sections::{default_name, too_many};
+use crate::npt66::Npt66;
+use crate::route::Route;
+use crate::schema::{IP_IN_IP, NPT66, Section};
+use crate::section::Reader;
+use crate::source_rule::SourceRule;
+use crate::tunnel_context::TunnelContext;
+
+/// All of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Mechanisms {
+    /// Prefix translators.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    npt66: Vec<Npt66>,
+    /// Tunnels of IP in IP.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ip_in_ip: Vec<IpInIp>,
+}
+
+impl Mechanisms {
+    /// Reads all sections.
+    pub(crate) fn read<'a>(
+        sections: impl Fn(&'static Section, &mut Report) -> Vec<Reader<'a>>,
+        mut context: TunnelContext,
+    ) -> Option<Self> {
+        let npt66 = read_all(&NPT66, sections(&NPT66, context.report), &mut context);
+        let ip_in_ip = read_all(&IP_IN_IP, sections(&IP_IN_IP, context.report), &mut context);
+        Some(Self { npt66: npt66?, ip_in_ip: ip_in_ip? })
+    }
+
+    /// All of them, in the order of the configuration.
+    pub fn all(&self) -> Vec<&dyn Mechanism> {
+        let npt66 = self.npt66.iter().map(|it| it as &dyn Mechanism);
+        npt66.chain(self.ip_in_ip.iter().map(|it| it as &dyn Mechanism)).collect()
+    }
+
+    /// Whether the list is empty.
+    pub fn is_empty(&self) -> bool {
+        self.all().is_empty()
+    }
+
+    /// Whether packets of hosts with IPv4 addresses come to any of them.
+    pub(crate) fn serve_ipv4(&self) -> bool {
+        self.all().into_iter().any(Mechanism::serves_ipv4)
+    }
+
+    /// The same of IPv6.
+    pub(crate) fn serve_ipv6(&self) -> bool {
+        self.all().into_iter().any(Mechanism::serves_ipv6)
+    }
+
+    /// Whether any of them is routed to by an IPv4 address.
+    pub(crate) fn are_reached_by_ipv4(&self) -> bool {
+        self.all().into_iter().flat_map(Mechanism::routes).any(|route| matches!(route, Route::V4(_)))
+    }
+
+    /// The same of IPv6.
+    pub(crate) fn are_reached_by_ipv6(&self) -> bool {
+        self.all().into_iter().flat_map(Mechanism::routes).any(|route| matches!(route, Route::V6(_)))
+    }
+
+    /// The addresses at which tunnels end, with the tunnels' names.
+    pub fn locals(&self) -> Vec<(&str, IpAddr)> {
+        self.all().into_iter().filter_map(|it| Some((it.name(), it.local()?))).collect()
+    }
+
+    /// What is routed by its source.
+    pub(crate) fn source_rules(&self) -> Vec<SourceRule> {
+        let mut rules = Vec::new();
+        for (from, except) in self.all().into_iter().filter_map(Mechanism::inside_sources) {
+            let own = except.iter().copied().chain([from]);
+            rules.extend(own.map(|to| SourceRule { from, except: Some(to) }));
+            rules.push(SourceRule { from, except: None });
+        }
+        rules
+    }
+}
+
+fn read_all<M: FromSection>(
+    schema: &'static Section,
+    written: Vec<Reader>,
+    context: &mut TunnelContext,
+) -> Option<Vec<M>> {
+    let TunnelContext { mtu, host, .. } = *context;
+    too_many(&written, context.report);
+    let mut read: Vec<Option<M>> = Vec::with_capacity(written.len());
+    for (index, section) in written.iter().enumerate() {
+        let name = default_name(schema.name, index, written.len());
+        let inner = TunnelContext { index, mtu, host, claims: context.claims, report: context.report };
+        let one = M::read(section, name, &read, inner);
+        if let Some(one) = &one
+            && read.iter().flatten().any(|other| other.name() == one.name())
+        {
+            let what = format!("the name {} is already used; choose a different name", one.name());
+            context.report.fault(section.place(), what);
+        }
+        read.push(one);
+    }
+    read.into_iter().collect()
+}

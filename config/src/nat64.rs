@@ -1,0 +1,271 @@
+//! `[[nat64]]`: stateful translation (RFC 6146).
+
+use std::time::Duration;
+
+use serde::Serialize;
+use sixway_dataplane::translate::address::non_global::non_global_part;
+use sixway_dataplane::translate::address::rfc6052::{Rfc6052, WELL_KNOWN_PREFIX};
+use sixway_wire::{Endpoint4, Endpoint6, Prefix6};
+
+use crate::claims::{Claims, Owner};
+use crate::fault::{Place, Report, did_you_mean};
+use crate::pool::{Pool, ReadPool};
+use crate::schema::{STATIC, TIMEOUTS};
+use crate::section::Reader;
+use crate::text;
+use crate::translation::Translation;
+use crate::translator_prefix::read_prefix;
+use crate::word::{self, Word, words_of};
+
+pub use sixway_dataplane::nat::{Filtering, NatProtocol};
+
+words_of! {
+    NatProtocol {
+        Tcp = "tcp",
+        Udp = "udp",
+        Icmp = "icmp",
+    }
+}
+
+words_of! {
+    Filtering {
+        EndpointIndependent = "endpoint-independent",
+        AddressDependent = "address-dependent",
+    }
+}
+
+/// A binding that is always there.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Static {
+    /// Its protocol.
+    #[serde(serialize_with = "word::serialize")]
+    pub protocol: NatProtocol,
+    /// The host inside and its port.
+    #[serde(serialize_with = "text::one")]
+    pub inside: Endpoint6,
+    /// The address of the pool and the port that stand for it.
+    #[serde(serialize_with = "text::one")]
+    pub outside: Endpoint4,
+}
+
+/// When a silent session ends (RFC 6146 §4).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Timeouts {
+    /// UDP_DEFAULT.
+    #[serde(serialize_with = "text::as_duration")]
+    pub udp_default: Duration,
+    /// TCP_EST, without the TCP_TRANS that follows it.
+    #[serde(serialize_with = "text::as_duration")]
+    pub tcp_est: Duration,
+    /// TCP_TRANS.
+    #[serde(serialize_with = "text::as_duration")]
+    pub tcp_trans: Duration,
+    /// TCP_INCOMING_SYN.
+    #[serde(serialize_with = "text::as_duration")]
+    pub tcp_incoming_syn: Duration,
+    /// ICMP_DEFAULT.
+    #[serde(serialize_with = "text::as_duration")]
+    pub icmp_default: Duration,
+}
+
+/// A NAT64, resolved.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Nat64 {
+    /// What it is called.
+    pub name: String,
+    /// Pref64::/n.
+    #[serde(serialize_with = "text::prefix")]
+    pub prefix: Rfc6052,
+    /// The name of its pool.
+    pub pool: String,
+    /// Who may answer through a binding.
+    #[serde(serialize_with = "word::serialize")]
+    pub filtering: Filtering,
+    /// Most sessions, of all workers.
+    pub max_sessions: u32,
+    /// Most bindings, of all workers.
+    pub max_bindings: u32,
+    /// Most dynamic bindings of an IPv6 /64, at each worker; 0: no limit.
+    pub max_bindings_per_subscriber: u32,
+    /// The choices of RFC 7915.
+    #[serde(flatten)]
+    pub translation: Translation,
+    /// When a silent session ends.
+    pub timeouts: Timeouts,
+    /// Bindings that are always there.
+    #[serde(rename = "static")]
+    pub static_bindings: Vec<Static>,
+}
+
+/// What a NAT64 is read with.
+pub(crate) struct Nat64Context<'r, 'p> {
+    pub index: usize,
+    pub mtu: Option<u16>,
+    pub pools: &'p [ReadPool],
+    /// Which pools are taken, and where.
+    pub taken: &'r mut Vec<(String, Place)>,
+    pub claims: &'r mut Claims,
+    pub report: &'r mut Report,
+}
+
+impl Nat64 {
+    pub(crate) fn read(section: &Reader, default_name: String, context: Nat64Context) -> Option<Self> {
+        let Nat64Context { index, mtu, pools, taken, claims, report } = context;
+        let name = section.value("name", report).map(|v| v.text(report));
+        let translation = Translation::read(section, mtu, report);
+        let non_global = translation.as_ref().is_some_and(|t| t.translate_non_global);
+        let prefix = section.value("prefix", report).and_then(|v| {
+            let prefix = read_prefix(&v, non_global, report)?;
+            claims.v6(prefix.prefix(), Owner::Nat64(index), &v.place);
+            Some(prefix)
+        });
+        let pool = section.value("pool", report).and_then(|v| {
+            let name = v.text(report)?;
+            let pool = find_pool(&name, pools, &v.place, report);
+            if let Some((_, place)) = taken.iter().find(|(other, _)| *other == name) {
+                let (other, there) = (place.path(), place.seen_from(&v.place));
+                report.fault(
+                    &v.place,
+                    format!("is already used by {other} ({there}); write a [[pool]] for each"),
+                );
+            }
+            taken.push((name.clone(), v.place.clone()));
+            if let Some(pool) = pool.filter(|_| prefix.is_some_and(|prefix| prefix.is_global_only())) {
+                warn_of_non_global(pool, &v.place, report);
+            }
+            Some((name, pool))
+        });
+        let filtering = section.value("filtering", report).and_then(|v| v.word(report));
+        let max_sessions = section.value("max_sessions", report).and_then(|v| v.integer(report));
+        let max_bindings = section.value("max_bindings", report).and_then(|v| v.integer(report));
+        let max_bindings_per_subscriber =
+            section.value("max_bindings_per_subscriber", report).and_then(|v| v.integer(report));
+        let timeouts = match &section.sections("timeouts", &TIMEOUTS, report)[..] {
+            [written, ..] => Timeouts::read(written, report),
+            [] => Timeouts::read(&section.child("timeouts", &TIMEOUTS), report),
+        };
+        let known_pool = pool.as_ref().and_then(|(_, pool)| *pool);
+        let static_bindings = read_static(section, prefix.map(|p| p.prefix()), known_pool, report);
+        let (pool, _) = pool?;
+        Some(Self {
+            name: name.unwrap_or(Some(default_name))?,
+            prefix: prefix?,
+            pool,
+            filtering: filtering?,
+            max_sessions: max_sessions?,
+            max_bindings: max_bindings?,
+            max_bindings_per_subscriber: max_bindings_per_subscriber?,
+            translation: translation?,
+            timeouts: timeouts?,
+            static_bindings,
+        })
+    }
+}
+
+fn find_pool<'p>(name: &str, pools: &'p [ReadPool], place: &Place, report: &mut Report) -> Option<&'p Pool> {
+    if let Some(found) = pools.iter().find(|pool| pool.name.as_deref() == Some(name)) {
+        return found.pool.as_ref();
+    }
+    let names = || pools.iter().filter_map(|pool| pool.name.as_deref());
+    let mend = match (did_you_mean(name, names()), names().count()) {
+        (Some(near), _) => format!("did you mean \"{near}\"?"),
+        (None, 0) => format!("write a [[pool]] with name = \"{name}\""),
+        (None, _) => {
+            format!("the pools are {}", names().map(|n| format!("\"{n}\"")).collect::<Vec<_>>().join(", "))
+        }
+    };
+    report.fault(place, format!("no pool has this name; {mend}"));
+    None
+}
+
+fn warn_of_non_global(pool: &Pool, place: &Place, report: &mut Report) {
+    let Some((prefix, row)) = pool.addresses.iter().find_map(|p| Some((p, non_global_part(*p)?))) else {
+        return;
+    };
+    report.warn(
+        place,
+        format!(
+            "{prefix} is not global ({}), and {WELL_KNOWN_PREFIX} may not stand before such addresses (RFC 6052 §3.1): \
+             inside hosts cannot reach it; write translate_non_global = true or use a prefix of your own",
+            row.purpose
+        ),
+    );
+}
+
+impl Timeouts {
+    fn read(section: &Reader, report: &mut Report) -> Option<Self> {
+        let mut read = |name: &str| section.value(name, report).and_then(|v| v.duration(report));
+        let (udp_default, tcp_est, tcp_trans) = (read("udp_default"), read("tcp_est"), read("tcp_trans"));
+        let (tcp_incoming_syn, icmp_default) = (read("tcp_incoming_syn"), read("icmp_default"));
+        Some(Self {
+            udp_default: udp_default?,
+            tcp_est: tcp_est?,
+            tcp_trans: tcp_trans?,
+            tcp_incoming_syn: tcp_incoming_syn?,
+            icmp_default: icmp_default?,
+        })
+    }
+}
+
+fn read_static(
+    section: &Reader,
+    prefix: Option<Prefix6>,
+    pool: Option<&Pool>,
+    report: &mut Report,
+) -> Vec<Static> {
+    let mut bindings: Vec<(Static, Place)> = Vec::new();
+    for row in section.sections("static", &STATIC, report) {
+        let protocol = row.value("protocol", report).and_then(|v| v.word(report));
+        let inside = row.value("inside", report).and_then(|v| {
+            let inside = v.endpoint6(report)?;
+            if prefix.is_some_and(|prefix| prefix.contains(inside.address)) {
+                report.fault(
+                    &v.place,
+                    "is within this NAT64's own prefix; write the address of an inside host",
+                );
+            }
+            Some((inside, v.place))
+        });
+        let outside = row.value("outside", report).and_then(|v| {
+            let outside = v.endpoint4(report)?;
+            if let Some(pool) = pool.filter(|pool| !pool.holds(outside.address)) {
+                let (name, first) = (&pool.name, pool.addresses.first());
+                let such = first.map(|p| format!(" such as {}", p.address())).unwrap_or_default();
+                report.fault(&v.place, format!("is not an address of pool {name}; write one{such}"));
+            } else if let Some(pool) = pool.filter(|pool| pool.shared && !pool.ports.contain(outside.port)) {
+                let (name, ports) = (&pool.name, &pool.ports);
+                let what = "the host keeps the other ports of its addresses";
+                report.fault(
+                    &v.place,
+                    format!("is not a port of pool {name}, {ports}, and {what}; write one of these"),
+                );
+            }
+            Some((outside, v.place))
+        });
+        let is_icmp = protocol == Some(NatProtocol::Icmp);
+        let ports = [inside.as_ref().map(|(e, p)| (e.port, p)), outside.as_ref().map(|(e, p)| (e.port, p))];
+        for (_, place) in ports.into_iter().flatten().filter(|(port, _)| *port == 0 && !is_icmp) {
+            report.fault(place, "port 0 is not valid; write 1 to 65535");
+        }
+        let (Some(protocol), Some((inside, _)), Some((outside, _))) = (protocol, inside, outside) else {
+            continue;
+        };
+        let binding = Static { protocol, inside, outside };
+        let same = |other: &&(Static, Place)| {
+            other.0.protocol == protocol && (other.0.outside == outside || other.0.inside == inside)
+        };
+        if let Some((other, place)) = bindings.iter().find(same) {
+            let (what, there) = match other.outside == outside {
+                true => (outside.to_string(), place.seen_from(row.place())),
+                false => (inside.to_string(), place.seen_from(row.place())),
+            };
+            let protocol = protocol.as_str();
+            report.fault(
+                row.place(),
+                format!("{protocol} {what} already has a static binding ({there}); remove one"),
+            );
+        }
+        bindings.push((binding, row.place().clone()));
+    }
+    bindings.into_iter().map(|(binding, _)| binding).collect()
+}

@@ -1,0 +1,133 @@
+//! `[[pool]]`: outside IPv4 addresses and ports that inside hosts share.
+
+use std::net::Ipv4Addr;
+
+use serde::Serialize;
+use sixway_wire::Prefix4;
+
+use crate::claims::{Claims, Owner};
+use crate::fault::{Place, Report};
+use crate::host::HostFacts;
+use crate::ports::Ports;
+use crate::section::Reader;
+use crate::unicast::is_unicast;
+use crate::{shared_pool, text};
+
+/// A pool, resolved.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Pool {
+    /// What mechanisms call it.
+    pub name: String,
+    /// Its addresses.
+    #[serde(serialize_with = "text::many")]
+    pub addresses: Vec<Prefix4>,
+    /// The ports that bindings get.
+    #[serde(serialize_with = "text::one")]
+    pub ports: Ports,
+    /// Whether its addresses are this host's own.
+    pub shared: bool,
+}
+
+/// A pool as it was read, and what is checked of it afterwards.
+#[derive(Debug)]
+pub(crate) struct ReadPool {
+    /// Its name, as far as it could be read.
+    pub name: Option<String>,
+    pub place: Place,
+    /// The rest, if it has no fault.
+    pub pool: Option<Pool>,
+}
+
+/// More addresses than this are a mistake in the prefix length, rather than a pool.
+const MAX_ADDRESSES: u64 = 65_536;
+
+impl Pool {
+    /// How many addresses it has.
+    pub fn address_count(&self) -> u64 {
+        count(&self.addresses)
+    }
+
+    /// Whether the address belongs to it.
+    pub fn holds(&self, address: Ipv4Addr) -> bool {
+        self.addresses.iter().any(|prefix| prefix.contains(address))
+    }
+
+    pub(crate) fn read(
+        section: &mut Reader,
+        index: usize,
+        host: &HostFacts,
+        claims: &mut Claims,
+        report: &mut Report,
+    ) -> ReadPool {
+        let name = section.value("name", report).and_then(|v| v.text(report));
+        if let Some(name) = &name {
+            section.rename(format!("pool.{name}"));
+        }
+        let shared = section.value("shared", report).and_then(|v| v.boolean(report));
+        let is_shared = shared.unwrap_or_default();
+        let owner = if is_shared { Owner::Shared(index) } else { Owner::Pool(index) };
+        let addresses = section.value("addresses", report).and_then(|v| {
+            let place = v.place.clone();
+            let addresses = read_addresses(v.items(), owner, claims, report)?;
+            if addresses.is_empty() {
+                report.fault(&place, "is empty; write the pool's addresses, such as [\"192.0.2.0/28\"]");
+            }
+            if count(&addresses) > MAX_ADDRESSES {
+                report.fault(
+                    &place,
+                    format!("contains {} addresses; maximum {MAX_ADDRESSES}", count(&addresses)),
+                );
+                return None;
+            }
+            if is_shared {
+                shared_pool::check_addresses(&addresses, &place, host, report);
+            }
+            Some(addresses)
+        });
+        let ports = section.value("ports", report).and_then(|v| {
+            let ports = v.ports(report)?;
+            let of = (is_shared, addresses.as_deref().unwrap_or_default());
+            shared_pool::check_ports(&ports, &v, of, host, report);
+            Some(ports)
+        });
+        let pool = match (&name, addresses, ports, shared) {
+            (Some(name), Some(addresses), Some(ports), Some(shared)) => {
+                Some(Self { name: name.clone(), addresses, ports, shared })
+            }
+            (_, _, _, _) => None,
+        };
+        ReadPool { name, place: section.place().clone(), pool }
+    }
+}
+
+/// Reads IPv4 prefixes of unicast addresses and claims them. `None` if one cannot be read.
+pub(crate) fn read_addresses(
+    items: Vec<crate::value::Value>,
+    owner: Owner,
+    claims: &mut Claims,
+    report: &mut Report,
+) -> Option<Vec<Prefix4>> {
+    let mut addresses = Vec::with_capacity(items.len());
+    let mut whole = true;
+    for item in items {
+        let Some(prefix) = item.prefix4(report) else {
+            whole = false;
+            continue;
+        };
+        if !is_unicast(prefix.address()) || !is_unicast(prefix.last()) {
+            report.fault(
+                &item.place,
+                format!("{prefix} contains addresses that are not unicast; write unicast addresses"),
+            );
+            whole = false;
+            continue;
+        }
+        claims.v4(prefix, owner.clone(), &item.place);
+        addresses.push(prefix);
+    }
+    whole.then_some(addresses)
+}
+
+fn count(addresses: &[Prefix4]) -> u64 {
+    addresses.iter().map(|prefix| 1_u64 << (32 - prefix.length())).sum()
+}

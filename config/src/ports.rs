@@ -1,0 +1,133 @@
+//! Sets of ports: `"1024-65535"`, `"80,443,1024-65535"`.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+/// Ports from 1 to 65535, as ranges in ascending order that neither overlap nor touch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ports(Vec<RangeInclusive<u16>>);
+
+impl Ports {
+    /// Reads numbers and ranges, separated by commas.
+    ///
+    /// # Errors
+    /// What is wrong and how to mend it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut ranges = Vec::new();
+        for item in text.split(',').map(str::trim) {
+            let (first, last) = item.split_once('-').unwrap_or((item, item));
+            let range = port(first, text)?..=port(last, text)?;
+            if range.is_empty() {
+                return Err(format!("{item} is reversed; write {}-{}", range.end(), range.start()));
+            }
+            ranges.push(range);
+        }
+        ranges.sort_by_key(|range| *range.start());
+        let mut joined: Vec<RangeInclusive<u16>> = Vec::new();
+        for range in ranges {
+            match joined.last_mut() {
+                Some(last) if last.end() >= range.start() => {
+                    return Err(format!(
+                        "{} and {} overlap; write each port once",
+                        Range(last),
+                        Range(&range)
+                    ));
+                }
+                Some(last) if last.end().checked_add(1) == Some(*range.start()) => {
+                    *last = *last.start()..=*range.end();
+                }
+                Some(_) | None => joined.push(range),
+            }
+        }
+        Ok(Self(joined))
+    }
+
+    /// The ranges, ascending.
+    pub fn ranges(&self) -> &[RangeInclusive<u16>] {
+        &self.0
+    }
+
+    /// How many ports.
+    pub fn count(&self) -> u32 {
+        self.0.iter().map(|range| u32::from(range.end() - range.start()) + 1).sum()
+    }
+
+    /// Whether the port is one of them.
+    pub fn contain(&self, port: u16) -> bool {
+        self.0.iter().any(|range| range.contains(&port))
+    }
+
+    /// The first range that shares a port with this one.
+    pub fn overlap(&self, other: &RangeInclusive<u16>) -> Option<RangeInclusive<u16>> {
+        let shared = self.0.iter().map(|r| *r.start().max(other.start())..=*r.end().min(other.end()));
+        shared.filter(|range| !range.is_empty()).min_by_key(|range| *range.start())
+    }
+}
+
+fn port(text: &str, whole: &str) -> Result<u16, String> {
+    match text.trim().parse::<u16>() {
+        Ok(0) => Err("port 0 is not valid; write 1 to 65535".into()),
+        Ok(port) => Ok(port),
+        Err(_) if !text.trim().is_empty() && text.trim().bytes().all(|b| b.is_ascii_digit()) => {
+            Err(format!("{} is not a valid port; write 1 to 65535", text.trim()))
+        }
+        Err(_) if whole.trim().is_empty() => Err("is empty; write ports such as 1024-65535".into()),
+        Err(_) => {
+            Err("is not a valid list of ports; write numbers and ranges such as 80,443,1024-65535".into())
+        }
+    }
+}
+
+/// A range as it is written: `80` or `1024-65535`.
+pub(crate) struct Range<'a>(pub &'a RangeInclusive<u16>);
+
+impl fmt::Display for Range<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.start() == self.0.end() {
+            true => write!(f, "{}", self.0.start()),
+            false => write!(f, "{}-{}", self.0.start(), self.0.end()),
+        }
+    }
+}
+
+impl fmt::Display for Ports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, range) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str(",")?;
+            }
+            Range(range).fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_numbers_and_ranges_in_any_order() {
+        let ports = Ports::parse("1024-65535, 443,80,81").unwrap();
+        assert_eq!(ports.to_string(), "80-81,443,1024-65535");
+        assert_eq!(ports.count(), 2 + 1 + 64_512);
+        assert_eq!(ports.overlap(&(32_768..=60_999)), Some(32_768..=60_999));
+        assert_eq!(ports.overlap(&(444..=1_023)), None);
+    }
+
+    #[test]
+    fn what_is_no_list_of_ports_says_why() {
+        for (text, why) in [
+            ("", "is empty; write ports such as 1024-65535"),
+            ("0-1023", "port 0 is not valid; write 1 to 65535"),
+            ("1-65536", "65536 is not a valid port; write 1 to 65535"),
+            ("90-80", "90-80 is reversed; write 80-90"),
+            ("80-90,85", "80-90 and 85 overlap; write each port once"),
+            ("http", "is not a valid list of ports; write numbers and ranges such as 80,443,1024-65535"),
+            ("80,", "is not a valid list of ports; write numbers and ranges such as 80,443,1024-65535"),
+            ("-5", "is not a valid list of ports; write numbers and ranges such as 80,443,1024-65535"),
+        ] {
+            assert_eq!(Ports::parse(text), Err(why.to_owned()), "{text:?}");
+        }
+    }
+}

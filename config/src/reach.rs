@@ -1,0 +1,179 @@
+//! What the tunnels need of the host's kernel, upon the addresses of the moment: as plain data, which the daemon sets and removes.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use sixway_wire::Prefix6;
+
+use crate::config::Config;
+use crate::encapsulation::{Encapsulation, TunnelMtu};
+use crate::isatap::IsatapRole;
+use crate::route::DEFAULT_ROUTE6;
+use crate::six_rd::SixRdRole;
+use crate::six_to_four::SixToFourRole;
+use crate::source_rule::SourceRule;
+use crate::surroundings::Surroundings;
+
+/// A destination that is routed into the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TunnelRoute {
+    /// The destination.
+    pub prefix: Prefix6,
+    /// What this host's own connections begin with, if the tunnel's MTU is fixed.
+    pub mtu: Option<u16>,
+}
+
+/// An address that this host gets on an interface, and with it a route to its network there.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LinkAddress {
+    /// The interface.
+    pub interface: String,
+    /// The address.
+    pub address: Ipv6Addr,
+    /// Length of its network's prefix in bits.
+    pub length: u8,
+}
+
+/// What the tunnels need of the host's kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// Routes into the device.
+    pub routes: Vec<TunnelRoute>,
+    /// Destinations that are unreachable but for their narrower routes, so that no packet circles (RFC 3056 §5.11, RFC 5969 §12).
+    pub unreachable: Vec<Prefix6>,
+    /// Addresses of this host on the device.
+    pub addresses: Vec<Ipv6Addr>,
+    /// Addresses of this host on other interfaces.
+    pub link_addresses: Vec<LinkAddress>,
+    /// What is routed by its source: what is excepted first.
+    pub rules: Vec<SourceRule>,
+}
+
+impl Config {
+    /// What the tunnels need of the host's kernel.
+    pub fn reach(&self, now: &Surroundings) -> Reach {
+        let mut reach = Reach::default();
+        self.six_to_four_reach(now, &mut reach);
+        self.six_rd_reach(now, &mut reach);
+        for tunnel in self.configured_tunnels.iter().filter(|it| it.local.now(now).is_some()) {
+            tunnel.prefixes.iter().for_each(|prefix| reach.route(*prefix, &tunnel.encapsulation));
+            reach.addresses.extend(tunnel.ipv6_address);
+        }
+        self.isatap_reach(now, &mut reach);
+        self.link_reach(now, &mut reach);
+        reach.rules = self.others.source_rules();
+        if !self.tun.routes.auto {
+            reach.routes.clear();
+            reach.rules.clear();
+        }
+        reach.tidy();
+        reach
+    }
+
+    fn six_to_four_reach(&self, now: &Surroundings, reach: &mut Reach) {
+        for it in &self.six_to_four {
+            let Some(address) = it.now(now) else { continue };
+            it.routes().into_iter().for_each(|prefix| reach.route(prefix, &it.encapsulation));
+            let Some(site) = it.site(address) else { continue };
+            reach.unreachable.push(site);
+            match it.role {
+                SixToFourRole::Host => reach.addresses.push(first_of(site)),
+                SixToFourRole::Router | SixToFourRole::Relay => {}
+            }
+        }
+    }
+
+    fn six_rd_reach(&self, now: &Surroundings, reach: &mut Reach) {
+        for it in &self.six_rd {
+            let Some(address) = it.local.now(now) else { continue };
+            it.routes().into_iter().for_each(|prefix| reach.route(prefix, &it.encapsulation));
+            let Some(delegated) = it.delegated(address) else { continue };
+            reach.unreachable.push(delegated);
+            match it.role {
+                // Unless a LAN gives it one, so that it can speak itself.
+                SixRdRole::CustomerEdge if !self.is_advertised(&it.name) => {
+                    reach.addresses.push(first_of(delegated));
+                }
+                SixRdRole::CustomerEdge => {}
+                // RFC 5969 §12: the Subnet-Router anycast address is excepted; customers find by it whether the relay is there (§8).
+                SixRdRole::BorderRelay => reach.addresses.push(delegated.address()),
+            }
+        }
+    }
+
+    fn isatap_reach(&self, now: &Surroundings, reach: &mut Reach) {
+        for it in self.isatap.iter().filter(|it| it.local.now(now).is_some()) {
+            let prefixes = it.prefixes(now);
+            if it.role == IsatapRole::Host && it.router(now).is_some() {
+                reach.route(DEFAULT_ROUTE6, &it.encapsulation);
+            }
+            prefixes.into_iter().for_each(|prefix| reach.route(prefix, &it.encapsulation));
+            reach.addresses.extend(it.addresses(now));
+        }
+    }
+
+    /// This host's part of what it advertises.
+    fn link_reach(&self, now: &Surroundings, reach: &mut Reach) {
+        for advertisement in &self.router_advertisements {
+            let Some(interface) = &advertisement.interface else { continue };
+            for row in &advertisement.prefixes {
+                let Some(subnet) = row.from.as_ref().and_then(|from| self.subnet(from, row.subnet, now))
+                else {
+                    continue;
+                };
+                let address = first_of(subnet);
+                reach.link_addresses.push(LinkAddress { interface: interface.clone(), address, length: 64 });
+            }
+        }
+    }
+
+    /// The /64 of this number in the prefix of the mechanism of this name.
+    pub fn subnet(&self, from: &str, number: u32, now: &Surroundings) -> Option<Prefix6> {
+        let prefix = self.delegated(from, now)?;
+        let bits = 64_u8.checked_sub(prefix.length())?;
+        let fits = bits >= 32 || number >> bits == 0;
+        let address = prefix.address().to_bits() | u128::from(number) << 64;
+        fits.then(|| Prefix6::holding(address.into(), 64))
+    }
+
+    /// The prefix that the mechanism of this name has at the moment.
+    pub fn delegated(&self, name: &str, now: &Surroundings) -> Option<Prefix6> {
+        let of = |address: Option<Ipv4Addr>, prefix: &dyn Fn(Ipv4Addr) -> Option<Prefix6>| prefix(address?);
+        let six_to_four = self.six_to_four.iter().filter(|it| it.name == name);
+        let mut six_to_four = six_to_four.filter_map(|it| of(it.now(now), &|address| it.site(address)));
+        let six_rd = self.six_rd.iter().filter(|it| it.name == name);
+        let mut six_rd = six_rd.filter_map(|it| of(it.local.now(now), &|address| it.delegated(address)));
+        six_to_four.next().or_else(|| six_rd.next())
+    }
+
+    fn is_advertised(&self, name: &str) -> bool {
+        let mut prefixes = self.router_advertisements.iter().flat_map(|one| &one.prefixes);
+        prefixes.any(|row| row.from.as_deref() == Some(name))
+    }
+}
+
+impl Reach {
+    fn route(&mut self, prefix: Prefix6, encapsulation: &Encapsulation) {
+        let mtu = match encapsulation.mtu {
+            TunnelMtu::Static(octets) => Some(octets),
+            TunnelMtu::Dynamic => None,
+        };
+        self.routes.push(TunnelRoute { prefix, mtu });
+    }
+
+    fn tidy(&mut self) {
+        self.routes.sort_unstable();
+        self.routes.dedup_by_key(|route| route.prefix);
+        self.unreachable.sort_unstable();
+        self.unreachable.dedup();
+        self.addresses.sort_unstable();
+        self.addresses.dedup();
+        self.link_addresses.sort_unstable();
+        self.link_addresses.dedup();
+        self.rules.sort_unstable_by_key(|rule| (rule.except.is_none(), *rule));
+        self.rules.dedup();
+    }
+}
+
+fn first_of(prefix: Prefix6) -> Ipv6Addr {
+    Ipv6Addr::from_bits(prefix.address().to_bits() | 1)
+}

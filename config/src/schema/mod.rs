@@ -1,0 +1,21 @@
+//! Every section and key of the configuration: what is read, what is checked for unknown keys, and the tables of
+//! `docs/configuration.md` come from this one list.
+
+mod advertisement_keys;
+mod dns64_keys;
+mod key;
+mod keys;
+mod mechanism_keys;
+mod sections;
+mod tunnel_keys;
+
+pub(crate) use advertisement_keys::{ADVERTISED_PREFIX, ADVERTISED_ROUTE, ROUTER_ADVERTISEMENT};
+pub(crate) use dns64_keys::{DNS64, DNSSEC, RULE, UPSTREAM};
+pub(crate) use key::{Absent, Key, Kind, Section, Times};
+pub(crate) use keys::{
+    EAM, FASTPATH, FRAGMENTS, GATEWAY, LEAST_FLOWS, NAT64, POOL, SIIT, STATIC, TIMEOUTS, TUN,
+};
+pub(crate) use mechanism_keys::{IP_IN_IP, NPT66};
+pub(crate) use sections::SECTIONS;
+pub use sections::tables;
+pub(crate) use tunnel_keys::{ISATAP, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};

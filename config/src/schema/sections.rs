@@ -1,0 +1,41 @@
+//! The list of all sections.
+
+use super::advertisement_keys::{ADVERTISED_PREFIX, ADVERTISED_ROUTE, ROUTER_ADVERTISEMENT};
+use super::dns64_keys::{DNS64, DNSSEC, RULE, UPSTREAM};
+use super::key::Section;
+use super::keys::{EAM, FASTPATH, FRAGMENTS, GATEWAY, NAT64, POOL, SIIT, STATIC, TIMEOUTS, TUN};
+use super::mechanism_keys::{IP_IN_IP, NPT66};
+use super::tunnel_keys::{ISATAP, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};
+
+/// Every section, in the order of the document.
+pub(crate) static SECTIONS: [&Section; 24] = [
+    &GATEWAY,
+    &TUN,
+    &POOL,
+    &NAT64,
+    &TIMEOUTS,
+    &STATIC,
+    &SIIT,
+    &EAM,
+    &NPT66,
+    &SIX_TO_FOUR,
+    &SIX_RD,
+    &TUNNEL,
+    &ISATAP,
+    &TUNNELS,
+    &IP_IN_IP,
+    &ROUTER_ADVERTISEMENT,
+    &ADVERTISED_PREFIX,
+    &ADVERTISED_ROUTE,
+    &DNS64,
+    &UPSTREAM,
+    &RULE,
+    &DNSSEC,
+    &FRAGMENTS,
+    &FASTPATH,
+];
+
+/// The tables of keys, by section name, as `docs/configuration.md` shows them.
+pub fn tables() -> Vec<(&'static str, String)> {
+    SECTIONS.iter().map(|section| (section.name, section.table())).collect()
+}

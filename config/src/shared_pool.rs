@@ -1,0 +1,90 @@
+//! Pools whose addresses are this host's own: it keeps most ports, a translator gets a range of them.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::ops::RangeInclusive;
+
+use sixway_wire::Prefix4;
+
+use crate::fault::{Place, Report};
+use crate::host::HostFacts;
+use crate::ports::{Ports, Range};
+use crate::value::Value;
+
+/// Most ranges of ports of one address that packets can be steered for: what the program at tc ingress has room for.
+pub const SHARED_RANGES: usize = 8;
+
+/// What stands where nothing is known of the host.
+const USUAL: RangeInclusive<u16> = 61_000..=65_535;
+
+/// Reports what is not one of this host's addresses.
+pub(crate) fn check_addresses(addresses: &[Prefix4], place: &Place, host: &HostFacts, report: &mut Report) {
+    for prefix in addresses {
+        if prefix.length() != 32 {
+            report.fault(
+                place,
+                format!(
+                    "{prefix} is a network; write this host's own addresses one by one, or remove `shared`"
+                ),
+            );
+        } else if !host.addresses.is_empty() && !is_own(host, prefix.address()) {
+            let address = prefix.address();
+            let what = "this host does not have this address";
+            let mend = format!("add it (ip address add {address}/32 dev INTERFACE), or remove `shared`");
+            report.fault(place, format!("{address}: {what}; {mend}"));
+        }
+    }
+}
+
+/// Reports ports that cannot be shared with the host, whose addresses these are or shall be.
+pub(crate) fn check_ports(
+    ports: &Ports,
+    value: &Value,
+    (shared, addresses): (bool, &[Prefix4]),
+    host: &HostFacts,
+    report: &mut Report,
+) {
+    let free = free_range(host);
+    if shared && !value.is_written() {
+        report.fault(&value.place, format!("is missing; write ports = \"{}\"", Range(&free)));
+        return;
+    }
+    if !shared && !holds_an_address_of(host, addresses) {
+        return;
+    }
+    if let Some(overlap) = host.local_ports.as_ref().and_then(|local| ports.overlap(local)) {
+        let what = "overlaps net.ipv4.ip_local_port_range; the host's own connections would collide";
+        report.fault(
+            &value.place,
+            format!("{} {what}; choose other ports, such as {}", Range(&overlap), Range(&free)),
+        );
+    }
+    let count = ports.ranges().len();
+    if count > SHARED_RANGES {
+        report.fault(
+            &value.place,
+            format!(
+                "{count} ranges are too many: packets can be steered for at most {SHARED_RANGES}; merge some"
+            ),
+        );
+    }
+}
+
+fn holds_an_address_of(host: &HostFacts, addresses: &[Prefix4]) -> bool {
+    host.addresses.iter().any(|own| match own.address {
+        IpAddr::V4(own) => addresses.iter().any(|prefix| prefix.contains(own)),
+        IpAddr::V6(_) => false,
+    })
+}
+
+/// The larger part of the unprivileged ports that the host's own connections leave.
+fn free_range(host: &HostFacts) -> RangeInclusive<u16> {
+    let Some(local) = &host.local_ports else { return USUAL };
+    let below = 1_024..=local.start().saturating_sub(1);
+    let above = local.end().saturating_add(1)..=u16::MAX;
+    // Services listen at low ports: those above are better if they are enough for anything.
+    if above.len() >= 1_024 || above.len() >= below.len() { above } else { below }
+}
+
+fn is_own(host: &HostFacts, address: Ipv4Addr) -> bool {
+    host.addresses.iter().any(|own| own.address == IpAddr::V4(address))
+}

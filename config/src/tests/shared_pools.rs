@@ -1,0 +1,95 @@
+//! Pools of this host's own addresses.
+
+use super::*;
+
+/// With what stands at line 6 and below.
+fn pool(lines: &str) -> String {
+    format!("{OWN}[[pool]]\nname = \"main\"\n{lines}\n{NAT64}")
+}
+
+const SHARED: &str = "addresses = [\"203.0.113.7\"]\nshared = true\nports = \"61000-65535\"";
+
+#[test]
+fn a_shared_address_is_not_routed_and_its_ports_are_known() {
+    let (config, remarks) = parse(&pool(SHARED)).unwrap();
+    assert_eq!(lines(&remarks), [""; 0]);
+    let shared = config.shared_ports();
+    assert_eq!(shared, [("203.0.113.7".parse().unwrap(), Ports::parse("61000-65535").unwrap())]);
+    let routes: Vec<String> = config.routes().iter().map(ToString::to_string).collect();
+    assert_eq!(routes, ["192.0.2.254/32", "2001:db8::fe/128", "2001:db8:64::/96"]);
+    assert_eq!(parse(&config.to_string()).unwrap().0, config);
+    let routed = parse(&format!("{OWN}{POOL}{NAT64}")).unwrap().0;
+    assert!(routed.shared_ports().is_empty());
+}
+
+#[test]
+fn the_gateways_own_address_may_be_the_shared_one() {
+    let text = pool(SHARED).replace("ipv4_address = \"192.0.2.254\"", "ipv4_address = \"203.0.113.7\"");
+    warnings(&text, &[]);
+    let tunnel = "[six_to_four]\nrole = \"relay\"\naddress = \"203.0.113.7\"\n";
+    warnings(&format!("{text}{tunnel}"), &[]);
+}
+
+#[test]
+fn a_shared_pool_has_ports_that_the_host_leaves() {
+    let said = "sixway.toml:4  pool.main.ports  is missing; write ports = \"61000-65535\"";
+    faults(&pool(&SHARED.replace("ports = \"61000-65535\"", "")), &[said]);
+    let overlaps = "overlaps net.ipv4.ip_local_port_range; the host's own connections would collide";
+    faults(
+        &pool(&SHARED.replace("61000", "60000")),
+        &[&format!(
+            "sixway.toml:8  pool.main.ports = \"60000-65535\"  60000-60999 {overlaps}; choose other ports, such as 61000-65535"
+        )],
+    );
+    let many = "1,3,5,7,9,11,13,15,17";
+    faults(
+        &pool(&SHARED.replace("61000-65535", many)),
+        &[&format!(
+            "sixway.toml:8  pool.main.ports = \"{many}\"  9 ranges are too many: packets can be steered for at most 8; merge some"
+        )],
+    );
+}
+
+#[test]
+fn what_is_no_address_of_this_host_is_not_shared() {
+    faults(
+        &pool(&SHARED.replace("203.0.113.7", "203.0.113.9")),
+        &[
+            "sixway.toml:6  pool.main.addresses  203.0.113.9: this host does not have this address; add it (ip address add 203.0.113.9/32 dev INTERFACE), or remove `shared`",
+        ],
+    );
+    faults(
+        &pool(&SHARED.replace("203.0.113.7", "203.0.113.0/28")),
+        &[
+            "sixway.toml:6  pool.main.addresses  203.0.113.0/28 is a network; write this host's own addresses one by one, or remove `shared`",
+        ],
+    );
+    let twice = format!("{}[[pool]]\nname = \"two\"\n{SHARED}\n", pool(SHARED));
+    let found = parse(&twice).unwrap_err().to_string();
+    assert!(found.contains("203.0.113.7 overlaps 203.0.113.7 of pool.main.addresses"), "{found}");
+}
+
+#[test]
+fn shared_pools_want_steering() {
+    faults(
+        &format!("{}[tunnels]\nsteering = \"off\"\n", pool(SHARED)),
+        &[
+            "sixway.toml:4  pool.main.shared  without steering this host's own stack would take the packets; write tunnels.steering = \"auto\"",
+        ],
+    );
+}
+
+#[test]
+fn static_bindings_of_a_shared_pool_have_its_ports() {
+    let binding = |port: u16| {
+        let row = "[[nat64.static]]\nprotocol = \"tcp\"\ninside = \"[2001:db8::80]:80\"\n";
+        format!("{}{row}outside = \"203.0.113.7:{port}\"\n", pool(SHARED))
+    };
+    warnings(&binding(61_080), &[]);
+    faults(
+        &binding(80),
+        &[
+            "sixway.toml:15  nat64.static[0].outside = \"203.0.113.7:80\"  is not a port of pool main, 61000-65535, and the host keeps the other ports of its addresses; write one of these",
+        ],
+    );
+}

@@ -1,0 +1,15 @@
+//! What the section of a tunnel is read with.
+
+use crate::claims::Claims;
+use crate::fault::Report;
+use crate::host::HostFacts;
+
+/// What a tunnel is read with.
+pub(crate) struct TunnelContext<'r> {
+    pub index: usize,
+    /// That of the device.
+    pub mtu: Option<u16>,
+    pub host: &'r HostFacts,
+    pub claims: &'r mut Claims,
+    pub report: &'r mut Report,
+}

@@ -1,0 +1,85 @@
+//! Which packets the host's connection tracking must leave alone, as plain data: those of flows that the fast path may carry, and those
+//! that are steered. It would see some packets of such a flow and not others.
+
+use std::net::Ipv4Addr;
+
+use sixway_wire::{Prefix4, Prefix6};
+
+use crate::config::Config;
+use crate::ports::Ports;
+use crate::route::{Route, aggregated};
+use crate::surroundings::Surroundings;
+
+/// More destinations than this are not listed: the kernel's routes are asked instead.
+const MAX_DESTINATIONS: usize = 4_096;
+
+/// Packets that are not tracked, in addition to everything that enters or leaves the device on this host.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Untracked {
+    /// IPv4 destinations.
+    pub v4: Vec<Prefix4>,
+    /// IPv6 destinations.
+    pub v6: Vec<Prefix6>,
+    /// IPv4: whatever is routed into the device, too.
+    pub routed4: bool,
+    /// IPv6: whatever is routed into the device, too.
+    pub routed6: bool,
+    /// This host's addresses at which tunnels end: protocol 41 to them and from them.
+    pub ends: Vec<Ipv4Addr>,
+    /// This host's addresses that are shared, and the ports of them that are the gateway's. The host's own stack must not see them.
+    pub shared: Vec<(Ipv4Addr, Ports)>,
+}
+
+impl Config {
+    /// What is not tracked. `None`: everything may be, for no packet of a tracked flow goes another way.
+    pub fn untracked(&self, offloads: bool, now: &Surroundings) -> Option<Untracked> {
+        let shared = self.shared_ports();
+        if !self.needs_device() || !offloads && shared.is_empty() {
+            return None;
+        }
+        let (mut v4, mut v6) = (Vec::new(), Vec::new());
+        for route in self.routes() {
+            match route {
+                Route::V4(prefix) => v4.push(prefix),
+                Route::V6(prefix) => v6.push(prefix),
+            }
+        }
+        for nat64 in &self.nat64 {
+            v6.push(nat64.prefix.prefix());
+            let pool = self.pool(&nat64.pool).filter(|pool| !pool.shared);
+            v4.extend(pool.iter().flat_map(|pool| pool.addresses.iter().copied()));
+        }
+        for siit in &self.siit {
+            v6.extend(siit.prefix.map(|prefix| prefix.prefix()));
+            v4.extend(siit.dynamic_pool);
+            v4.extend(siit.mappings.iter().map(|(ipv4, _)| ipv4));
+            v6.extend(siit.mappings.iter().map(|(_, ipv6)| ipv6));
+        }
+        v6.extend(self.reach(now).routes.iter().map(|route| route.prefix));
+        let mut ends: Vec<Ipv4Addr> =
+            self.tunnels(now).iter().filter_map(|(_, tunnel)| tunnel.local()).collect();
+        ends.sort_unstable();
+        ends.dedup();
+        // The operator's own routes may be any.
+        let own_routes = !self.tun.routes.auto;
+        let (v4, routed4) = listed(v4, |prefix| prefix.length() == 0);
+        let (v6, routed6) = listed(v6, |prefix| prefix.length() == 0);
+        Some(Untracked {
+            v4,
+            v6,
+            routed4: routed4 || own_routes,
+            routed6: routed6 || own_routes,
+            ends,
+            shared,
+        })
+    }
+}
+
+/// The fewest prefixes, without those that are everything; whether the kernel's routes have to be asked for the rest.
+fn listed<P: crate::route::Join>(mut prefixes: Vec<P>, is_all: fn(&P) -> bool) -> (Vec<P>, bool) {
+    let before = prefixes.len();
+    prefixes.retain(|prefix| !is_all(prefix));
+    let all = prefixes.len() < before;
+    let fewest = aggregated(prefixes);
+    if fewest.len() > MAX_DESTINATIONS { (Vec::new(), true) } else { (fewest, all) }
+}

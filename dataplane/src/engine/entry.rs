@@ -1,0 +1,75 @@
+//! The interface of the engine to its worker: frames, time, counters and tables.
+
+use super::assembly::Engine;
+use super::bounds::EXPIRED_AT_ONCE;
+use super::path::Batch;
+use crate::counters::Counters;
+use crate::drop_reason::DropReason;
+use crate::frame::Frame;
+use crate::instant::Instant;
+use crate::kind::Kind;
+use crate::mechanism::contract::Mechanism;
+use crate::mechanism::nat64::Nat64;
+use crate::mechanism::siit::Siit;
+use crate::mechanism::table::with_row;
+use crate::outbox::Outbox;
+use crate::verdict::Verdict;
+
+impl Engine {
+    /// The counters since the start.
+    pub const fn counters(&self) -> &Counters {
+        &self.path.effects.counters
+    }
+
+    /// The stateful translators, in the order of the configuration.
+    pub fn nat64(&mut self) -> &mut [Nat64] {
+        &mut self.mechanisms.nat64.all
+    }
+
+    /// The stateful translators, and the counters that an operator's changes to them move.
+    pub fn nat64_and_counters(&mut self) -> (&mut [Nat64], &mut Counters) {
+        (&mut self.mechanisms.nat64.all, &mut self.path.effects.counters)
+    }
+
+    /// The stateless translators, in the order of the configuration.
+    pub fn siit(&mut self) -> &mut [Siit] {
+        &mut self.mechanisms.siit.all
+    }
+
+    /// Writes the verdict of every frame received from a link. The caller sends in the order of the frames: those that leave, and at
+    /// the place of each the frames of `out` up to the end of its [`Frame::pieces`]; then what else is in `out`.
+    pub fn process(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
+        self.path.effects.counters.received += frames.len() as u64;
+        self.go(frames, Batch { now, out });
+    }
+
+    /// As [`Self::process`], for frames that another worker handed over.
+    pub fn take_over(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
+        self.path.effects.counters.taken_over += frames.len() as u64;
+        self.go(frames, Batch { now, out });
+    }
+
+    /// A frame could not be handed over because the ring is full: it is dropped.
+    pub fn refused_handover(&mut self, frame: &mut Frame) {
+        frame.verdict = Verdict::Dropped(DropReason::HandoverFull);
+        let counters = &mut self.path.effects.counters;
+        counters.handed_over -= 1;
+        counters.drop_frames(DropReason::HandoverFull, 1);
+    }
+
+    /// Ends what has expired, a bounded amount of it. Call it after each batch and when idle.
+    pub fn tick(&mut self, now: Instant, out: &mut Outbox) {
+        for kind in Kind::ALL {
+            with_row!(self.mechanisms, kind, row => {
+                for mechanism in &mut row.all {
+                    Mechanism::expire(mechanism, now, EXPIRED_AT_ONCE, &mut self.path.effects);
+                }
+            });
+        }
+        let mut batch = Batch { now, out };
+        self.path.send_generated(&mut batch);
+        if self.fragment_tables().iter().any(|table| !table.is_empty()) {
+            self.expire_fragments(&mut batch);
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The kinds of mechanisms. Everything that lists mechanisms by name or number follows from this list: counters and their names, the numbers in
+//! the fast path, the words of the admin API and of metrics. What a kind is built from and how it decides is in `mechanism/table.rs`, which
+//! does not compile without a row for each.
+
+use crate::direction::Direction;
+
+macro_rules! kinds {
+    ($($(#[doc = $doc:literal])+ $kind:ident {
+        name: $name:literal,
+        section: $section:literal,
+        title: $title:literal,
+        number: $number:literal,
+        stateful: $stateful:literal,
+        out: $out:literal = $out_help:literal,
+        in: $in:literal = $in_help:literal,
+    })+) => {
+        /// A kind of mechanism.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum Kind {
+            $($(#[doc = $doc])+ $kind,)+
+        }
+
+        impl Kind {
+            /// Every kind, in the order of the table.
+            pub const ALL: &[Self] = &[$(Self::$kind,)+];
+
+            /// Its name: its module, and the first part of its counters' names.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$kind => $name,)+ }
+            }
+
+            /// Its section in the configuration.
+            pub const fn section(self) -> &'static str {
+                match self { $(Self::$kind => $section,)+ }
+            }
+
+            /// What people call it.
+            pub const fn title(self) -> &'static str {
+                match self { $(Self::$kind => $title,)+ }
+            }
+
+            /// Its number in the fast path's maps. Numbers are never given again to another kind.
+            pub const fn number(self) -> u8 {
+                match self { $(Self::$kind => $number,)+ }
+            }
+
+            /// Whether it keeps sessions.
+            pub const fn is_stateful(self) -> bool {
+                match self { $(Self::$kind => $stateful,)+ }
+            }
+
+            /// The whole name of the counter of a direction.
+            pub const fn counter(self, direction: Direction) -> &'static str {
+                match (self, direction) {
+                    $((Self::$kind, Direction::Out) => concat!($name, ".", $out),
+                      (Self::$kind, Direction::In) => concat!($name, ".", $in),)+
+                }
+            }
+
+            /// What the counter of a direction counts, in a sentence.
+            pub const fn help(self, direction: Direction) -> &'static str {
+                match (self, direction) {
+                    $((Self::$kind, Direction::Out) => $out_help, (Self::$kind, Direction::In) => $in_help,)+
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// Stateful NAT64 (RFC 6146).
+    Nat64 {
+        name: "nat64",
+        section: "nat64",
+        title: "nat64",
+        number: 1,
+        stateful: true,
+        out: "v6_to_v4" = "Frames translated from IPv6 to IPv4 by NAT64.",
+        in: "v4_to_v6" = "Frames translated from IPv4 to IPv6 by NAT64.",
+    }
+    /// Stateless translation (RFC 7915).
+    Siit {
+        name: "siit",
+        section: "siit",
+        title: "siit",
+        number: 2,
+        stateful: false,
+        out: "v6_to_v4" = "Frames translated from IPv6 to IPv4 by SIIT.",
+        in: "v4_to_v6" = "Frames translated from IPv4 to IPv6 by SIIT.",
+    }
+    /// 6to4 (RFC 3056).
+    SixToFour {
+        name: "six_to_four",
+        section: "six_to_four",
+        title: "6to4",
+        number: 3,
+        stateful: false,
+        out: "encap" = "Frames encapsulated by 6to4 tunnels.",
+        in: "decap" = "Frames decapsulated by 6to4 tunnels.",
+    }
+    /// 6rd (RFC 5969).
+    SixRd {
+        name: "six_rd",
+        section: "six_rd",
+        title: "6rd",
+        number: 4,
+        stateful: false,
+        out: "encap" = "Frames encapsulated by 6rd tunnels.",
+        in: "decap" = "Frames decapsulated by 6rd tunnels.",
+    }
+    /// Configured tunnels (RFC 4213, RFC 2473).
+    Configured {
+        name: "configured",
+        section: "tunnel",
+        title: "configured",
+        number: 5,
+        stateful: false,
+        out: "encap" = "Frames encapsulated by configured tunnels.",
+        in: "decap" = "Frames decapsulated by configured tunnels.",
+    }
+    /// ISATAP (RFC 5214).
+    Isatap {
+        name: "isatap",
+        section: "isatap",
+        title: "isatap",
+        number: 6,
+        stateful: false,
+        out: "encap" = "Frames encapsulated by ISATAP tunnels.",
+        in: "decap" = "Frames decapsulated by ISATAP tunnels.",
+    }
+    /// NPTv6 (RFC 6296).
+    Npt66 {
+        name: "npt66",
+        section: "npt66",
+        title: "npt66",
+        number: 7,
+        stateful: false,
+        out: "to_outside" = "Frames whose source NPTv6 translated to an outside address.",
+        in: "to_inside" = "Frames whose destination NPTv6 translated to an inside address.",
+    }
+    /// Tunnels of IP in IP that are not of IPv6 in IPv4 (RFC 2473, RFC 2003).
+    IpInIp {
+        name: "ip_in_ip",
+        section: "ip_in_ip",
+        title: "ip-in-ip",
+        number: 8,
+        stateful: false,
+        out: "encap" = "Frames encapsulated by IP-in-IP tunnels.",
+        in: "decap" = "Frames decapsulated by IP-in-IP tunnels.",
+    }
+}
+
+impl Kind {
+    /// Number of kinds.
+    pub const COUNT: usize = Self::ALL.len();
+
+    /// One more than the greatest number that a kind may have in the fast path.
+    pub const NUMBERS: usize = 32;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_its_own_index_and_has_a_name_and_a_number_of_its_own() {
+        for (index, kind) in Kind::ALL.iter().enumerate() {
+            assert_eq!(*kind as usize, index);
+            assert!((1..Kind::NUMBERS).contains(&kind.number().into()), "{kind:?}");
+            assert!(Kind::ALL[index + 1..].iter().all(|other| other.number() != kind.number()), "{kind:?}");
+            assert!(Kind::ALL[index + 1..].iter().all(|other| other.name() != kind.name()), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_were_given_stay() {
+        let given = [
+            (Kind::Nat64, 1),
+            (Kind::Siit, 2),
+            (Kind::SixToFour, 3),
+            (Kind::SixRd, 4),
+            (Kind::Configured, 5),
+            (Kind::Isatap, 6),
+            (Kind::Npt66, 7),
+        ];
+        assert!(given.iter().all(|(kind, number)| kind.number() == *number));
+    }
+}

@@ -1,0 +1,71 @@
+//! What is NAT64's own: the prefix, which addresses may pass (RFC 6146 §3.5, RFC 6052 §3.1), and the translation (RFC 6146 §3.6).
+
+use crate::drop_reason::DropReason;
+use crate::nat::{Inside, Mechanism, Outside};
+use crate::source_check::{is_martian4, is_martian6};
+use crate::translate::address::rfc6052::Rfc6052;
+use crate::verdict::{Decision, Edit, Next, PolicyId};
+use core::net::{Ipv4Addr, Ipv6Addr};
+use sixway_wire::{Endpoint4, Endpoint6, Prefix6};
+
+/// What its answers follow from.
+#[derive(Clone, Debug)]
+pub(super) struct AddressRules {
+    /// The translation prefix, Pref64::/n.
+    pub(super) prefix: Rfc6052,
+    /// Prefixes of the gateway's other NAT64s: no host has an address under one.
+    pub(super) other_prefixes: Vec<Prefix6>,
+    /// Translation options.
+    pub(super) policy: PolicyId,
+}
+
+impl AddressRules {
+    /// RFC 6146 §3.5: a source under the prefix, or another NAT64's, would make hairpins loop.
+    pub(super) fn refuse_own_source(&self, source: Ipv6Addr) -> Result<(), DropReason> {
+        if self.is_image(source) { Err(DropReason::SourceInTranslationPrefix) } else { Ok(()) }
+    }
+
+    /// Whether the address stands for an IPv4 one.
+    fn is_image(&self, address: Ipv6Addr) -> bool {
+        self.prefix.contains(address) || self.other_prefixes.iter().any(|prefix| prefix.contains(address))
+    }
+}
+
+impl Mechanism<Endpoint6> for AddressRules {
+    type Outcome = Decision;
+
+    #[inline(always)]
+    fn outward(&self, outside: Outside<Endpoint4>, remote: Endpoint4, is_hairpin: bool) -> Decision {
+        let next = if is_hairpin { Next::Again } else { Next::Leave };
+        let edit = Edit::Translate6To4 { source: outside.0, destination: remote, keep_ports: false };
+        Decision::edit(edit, self.policy, next)
+    }
+
+    #[inline(always)]
+    fn inward(&self, inside: Inside<Endpoint6>, remote: Endpoint4) -> Decision {
+        let source = Endpoint6::new(self.prefix.embed_any(remote.address), remote.port);
+        let edit = Edit::Translate4To6 { source, destination: inside.0, keep_ports: false };
+        Decision::edit(edit, self.policy, Next::Leave)
+    }
+
+    fn held(&self) -> Decision {
+        Decision::keep(Next::Held)
+    }
+
+    fn may_go_out(&self, inside: Inside<Endpoint6>, remote: Ipv4Addr) -> Result<(), DropReason> {
+        self.refuse_own_source(inside.0.address)?;
+        self.prefix.permit(remote)?;
+        if is_martian4(remote) { Err(DropReason::MartianDestination) } else { Ok(()) }
+    }
+
+    /// A remote that has no address inside must not create a session.
+    fn may_come_in(&self, remote: Ipv4Addr) -> Result<(), DropReason> {
+        self.prefix.permit(remote)
+    }
+
+    fn may_go_on(&self, inside: Inside<Endpoint6>, remote: Ipv4Addr) -> bool {
+        let host = inside.0.address;
+        let is_refused = self.is_image(host) || is_martian6(host) || is_martian4(remote);
+        !is_refused && self.prefix.permit(remote).is_ok()
+    }
+}

@@ -1,0 +1,64 @@
+//! The configuration of a NAT.
+
+use crate::nat::binding::{StaticBinding, StaticBindingError};
+use crate::nat::inside_key::{InsideHost, InsideKey};
+use crate::nat::permit::Filtering;
+use crate::nat::pool::PoolConfig;
+use crate::nat::timeouts::Timeouts;
+use sixway_wire::Endpoint6;
+use std::collections::BTreeSet;
+
+/// Configuration of a NAT.
+#[derive(Clone, Debug)]
+pub struct Config<I = Endpoint6> {
+    /// The outside addresses and ports.
+    pub pool: PoolConfig,
+    /// Which packets from outside are admitted.
+    pub filtering: Filtering,
+    /// Bindings that the administrator configures.
+    pub static_bindings: Vec<StaticBinding<I>>,
+    /// Lifetimes; those below the RFCs' floors are raised to them.
+    pub timeouts: Timeouts,
+    /// Maximum number of bindings of a worker. When it is reached, new ones are refused.
+    pub max_bindings: u32,
+    /// Maximum number of dynamic bindings of a subscriber at a worker (RFC 6888 REQ-4); 0: unlimited.
+    pub max_bindings_per_subscriber: u32,
+    /// Bits of the inside prefix that a subscriber has.
+    pub subscriber_bits: u8,
+    /// Maximum number of sessions of a worker. When it is reached, new ones are refused.
+    pub max_sessions: u32,
+}
+
+impl<I: InsideKey> Config<I> {
+    /// Bits of a subscriber's prefix, unless something else is wanted.
+    pub const SUBSCRIBER_BITS: u8 = <I::Host as InsideHost>::SUBSCRIBER_BITS;
+
+    /// The static bindings that cannot be created, by their index in the list.
+    pub fn faults(&self) -> Vec<(usize, StaticBindingError)> {
+        let (mut inside, mut outside) = (BTreeSet::new(), BTreeSet::new());
+        let mut made = 0;
+        let mut faults = Vec::new();
+        for (index, binding) in self.static_bindings.iter().enumerate() {
+            let fault = if !self.pool.addresses.iter().any(|p| p.contains(binding.outside.0.address)) {
+                Some(StaticBindingError::NotInPool)
+            } else if inside.contains(&(binding.protocol, binding.inside)) {
+                Some(StaticBindingError::InsideInUse)
+            } else if outside.contains(&(binding.protocol, binding.outside)) {
+                Some(StaticBindingError::OutsideInUse)
+            } else if made == self.max_bindings {
+                Some(StaticBindingError::TableFull)
+            } else {
+                None
+            };
+            match fault {
+                Some(fault) => faults.push((index, fault)),
+                None => {
+                    inside.insert((binding.protocol, binding.inside));
+                    outside.insert((binding.protocol, binding.outside));
+                    made += 1;
+                }
+            }
+        }
+        faults
+    }
+}

@@ -1,0 +1,101 @@
+//! One worker's share of a NAT.
+
+use crate::counters::Counters;
+use crate::instant::Instant;
+use crate::nat::config::Config;
+use crate::nat::inside_key::{InsideHost, InsideKey};
+use crate::nat::ownership::Ownership;
+use crate::nat::pool::{Pool, PoolSlot};
+use crate::nat::protocol::NatProtocol;
+use crate::nat::rows::Occupancy;
+use crate::nat::sides::Outside;
+use crate::nat::spread::Spread;
+use crate::nat::state_tables::{Fired, StateTables};
+use crate::nat::timeouts::Clock;
+use crate::verdict::WorkerId;
+use core::net::Ipv4Addr;
+use sixway_wire::Endpoint4;
+use std::collections::BTreeMap;
+
+/// A NAT: one worker's share of it.
+pub struct Engine<I: InsideKey> {
+    pub(super) worker: WorkerId,
+    pub(super) ownership: Ownership<I::Host>,
+    /// Blocks of all workers that have ports which may be given.
+    pub(super) all_blocks: u32,
+    pub(super) tables: StateTables<I>,
+    /// Endpoints of other workers' static bindings that lie in this worker's blocks.
+    pub(super) reserved: BTreeMap<(NatProtocol, Outside<Endpoint4>), PoolSlot>,
+    pub(super) limits: (u32, u32),
+    pub(super) clock: Clock,
+}
+
+impl<I: InsideKey> Engine<I> {
+    /// The share of `worker`, of `workers`. Static bindings that cannot be created are left out: [`Config::faults`] names them.
+    ///
+    /// By `worker_key`, which all workers and whoever steers packets to them share, subscribers are spread over the workers.
+    pub fn new(
+        config: &Config<I>,
+        (worker, workers): (WorkerId, u8),
+        seed: [u64; 2],
+        worker_key: [u64; 2],
+    ) -> Self {
+        let spread = Spread::new(worker_key, <I::Host as InsideHost>::place_bits(config.subscriber_bits));
+        let ownership = Ownership::striped(workers, spread);
+        let pool = Pool::new(&config.pool, &ownership, worker, seed);
+        let mut engine = Self {
+            all_blocks: pool.blocks(),
+            worker,
+            ownership,
+            tables: StateTables::new(config, pool, seed),
+            reserved: BTreeMap::new(),
+            limits: (config.max_bindings, config.max_sessions),
+            clock: Clock::default(),
+        };
+        for binding in &config.static_bindings {
+            let _ = engine.add_static(binding);
+        }
+        engine
+    }
+
+    /// Whether the address belongs to the pool.
+    #[inline]
+    pub fn owns_outside(&self, address: Ipv4Addr) -> bool {
+        self.tables.bindings.pool().contains(address)
+    }
+
+    /// Which worker owns what.
+    pub const fn ownership(&self) -> &Ownership<I::Host> {
+        &self.ownership
+    }
+
+    /// How full the tables are.
+    pub fn occupancy(&self) -> Occupancy {
+        Occupancy {
+            sessions: self.tables.sessions.len(),
+            max_sessions: self.limits.1,
+            bindings: self.tables.bindings.len(),
+            max_bindings: self.limits.0,
+            addresses: self.tables.bindings.pool().addresses(),
+            ports: self.tables.bindings.pool().ports(),
+        }
+    }
+
+    /// Memory in octets, reserved room included.
+    pub fn memory(&self) -> usize {
+        self.tables.memory()
+    }
+
+    /// Ends what is due, examining at most `budget` sessions, and reports what must be sent. Whatever is left
+    /// waits for the next call; a packet of a session that is due but not ended finds it ended all the same.
+    pub(crate) fn expire(
+        &mut self,
+        now: Instant,
+        budget: usize,
+        counters: &mut Counters,
+        tell: impl FnMut(Fired<I>),
+    ) {
+        self.clock.set(now);
+        self.tables.expire(self.clock, budget, counters, tell);
+    }
+}

@@ -1,0 +1,50 @@
+//! The integration tests, one program: each file is a module, and `cargo test -p sixway-dataplane --test all rfc6146::` runs one of them.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#![allow(clippy::duplicate_mod, reason = "each fuzz target brings what it needs")]
+
+mod adoption;
+mod attacks;
+mod blocks;
+mod checksums_of_zero;
+mod configured;
+mod configured_sources;
+mod conformance_pages;
+mod drop_reasons;
+mod drops_page;
+mod errors_from_non_global_sources;
+mod errors_of_routers;
+mod fast_path;
+mod fast_path_model;
+mod gateway_itself;
+mod hairpinning;
+mod icmp_tables;
+mod icmpv6;
+mod isatap;
+mod joining;
+mod nat64_hairpinning;
+mod nat64_model;
+mod nat64_packets;
+mod npt66;
+mod order;
+mod properties;
+mod replay;
+mod rfc2473;
+mod rfc3964_model;
+mod rfc4213;
+mod rfc6040;
+mod rfc6146;
+mod rfc6146_tcp;
+mod rfc7915_section_4;
+mod rfc7915_section_5;
+mod siit;
+mod siit_addresses;
+mod siit_headers;
+mod six_rd;
+mod six_to_four;
+mod six_to_four_relay;
+mod super_frames;
+mod support;
+mod tunnel_packets_mangled;
+mod tunnels_at_one_address;
+mod tunnels_under_attack;
+mod workers;

@@ -1,0 +1,423 @@
+//! A tiny, slow, obvious model of RFC 6146 runs beside the real NAT64: the same packets, the same time, and after every step
+//! the same answer and the same bindings and sessions.
+//!
+//! The model keeps lists and searches them from end to end. Where the RFC leaves a choice (which outside port), it takes the
+//! real one's and checks that it is lawful.
+
+mod model;
+mod step;
+
+use model::{
+    Binding, Expected, MOST_BINDINGS, MOST_SESSIONS, Model, POOL, PORTS, SECOND, Session, State, image,
+};
+use proptest::prelude::*;
+use sixway_dataplane::effects::{Effects, Generated};
+use sixway_dataplane::mechanism::contract::Arrival;
+use sixway_dataplane::mechanism::nat64::{Nat64, Nat64Config, Probe};
+use sixway_dataplane::nat::{
+    Filtering, Inside, NatProtocol, Outside, PoolConfig, Selection, StaticBinding, StaticBindingError,
+    Timeouts,
+};
+use sixway_dataplane::parse::{Addresses, Packet, QuotedTuple, Transport};
+use sixway_dataplane::translate::Policy;
+use sixway_dataplane::translate::address::Rfc6052;
+use sixway_dataplane::{Decision, DropReason, Edit, Frame, Instant, Next, PolicyId, Quoted, WorkerId};
+use sixway_trial::budget;
+use sixway_wire::protocol::{ICMPV4, ICMPV6, TCP, UDP};
+use sixway_wire::{Endpoint4, Endpoint6};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+use step::{Step, host, remote, step};
+
+/// Who sends the ICMP errors that come from outside.
+const SENDER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 254);
+
+/// What a stored SYN is answered with.
+const STORED: Decision = Decision::keep(Next::Held);
+
+/// The endpoints of the packet that an ICMP error quotes.
+fn quoted_of(effects: &Effects, decision: &Decision) -> Option<Quoted> {
+    effects.quoted_at(decision.quoted?)
+}
+
+/// The real one and the model, side by side.
+struct Pair {
+    real: Nat64,
+    effects: Effects,
+    model: Model,
+}
+
+const ERROR: Transport = Transport::IcmpError { kind: 3, code: 1 };
+
+impl Pair {
+    fn new(filtering: Filtering, seed: [u64; 2]) -> Self {
+        let config = Nat64Config {
+            prefix: Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),
+            pool: PoolConfig { addresses: vec!["192.0.2.0/31".parse().unwrap()], ports: vec![PORTS] },
+            filtering,
+            static_bindings: Vec::new(),
+            timeouts: Timeouts::default(),
+            max_bindings: MOST_BINDINGS as u32,
+            max_bindings_per_subscriber: 0,
+            max_sessions: MOST_SESSIONS as u32,
+            policy: Policy::default(),
+        };
+        let real = Nat64::new(&config, PolicyId(0), WorkerId(0), 1, seed);
+        let model =
+            Model { filtering, now: 0, bindings: Vec::new(), sessions: Vec::new(), homes: BTreeMap::new() };
+        Self { real, effects: Effects::default(), model }
+    }
+
+    fn now(&self) -> Instant {
+        Instant(self.model.now)
+    }
+
+    fn decide(&mut self, packet: &Packet, quoted: Option<QuotedTuple>) -> Result<Decision, DropReason> {
+        let mut probe = Probe::EMPTY;
+        self.real.probe(packet, &mut probe);
+        self.real.warm(&mut probe);
+        let frame = Frame::holding(&[0x45; 40]);
+        let arrival = Arrival { quoted, ..Arrival::new(&frame, packet, None) };
+        let now = self.now();
+        let outcome = self.real.decide(&arrival, &probe, now, &mut self.effects);
+        if outcome == Ok(STORED) {
+            self.effects.counters.held += 1;
+        }
+        outcome
+    }
+
+    /// An outside endpoint: mostly one that is in use.
+    fn outside(&self, protocol: NatProtocol, number: u8) -> Endpoint4 {
+        let used: Vec<_> = self.model.bindings.iter().filter(|b| b.protocol == protocol).collect();
+        match used.get(usize::from(number) % 8) {
+            Some(binding) => binding.outside,
+            None => Endpoint4::new(POOL[usize::from(number % 2)], PORTS.start() + u16::from(number / 2 % 6)),
+        }
+    }
+
+    fn step(&mut self, step: &Step) {
+        match *step {
+            Step::Out { protocol, host: number, port, remote: to, remote_port, flags } => {
+                let inside = Endpoint6::new(host(number), port);
+                let remote = remote(to, remote_port, protocol);
+                self.out(protocol, inside, remote, if protocol == NatProtocol::Tcp { flags } else { 0 });
+            }
+            Step::In { protocol, outside, remote: from, remote_port, flags } => {
+                let outside = self.outside(protocol, outside);
+                let remote = remote(from, remote_port, protocol);
+                self.inbound(protocol, outside, remote, if protocol == NatProtocol::Tcp { flags } else { 0 });
+            }
+            Step::ErrorFromOutside { protocol, outside, remote: to, remote_port } => {
+                self.error_from_outside(
+                    protocol,
+                    self.outside(protocol, outside),
+                    remote(to, remote_port, protocol),
+                );
+            }
+            Step::ErrorFromInside { protocol, host: number, port, remote: from, remote_port } => {
+                let inside = Endpoint6::new(host(number), port);
+                self.error_from_inside(protocol, inside, remote(from, remote_port, protocol));
+            }
+            Step::Again { session, from_inside, flags } => self.again(session, from_inside, flags),
+            Step::Wait(time) => self.wait(time),
+            Step::EndSession(number) => self.end_session(number),
+            Step::EndBinding(number) => self.end_binding(number),
+            Step::AddStatic { protocol, host: number, port, outside } => {
+                let outside = self.outside(protocol, outside);
+                self.add_static(protocol, Endpoint6::new(host(number), port), outside);
+            }
+            Step::RemoveStatic(number) => self.remove_static(number),
+        }
+        self.compare();
+    }
+
+    fn out(&mut self, protocol: NatProtocol, inside: Endpoint6, remote: Endpoint4, flags: u8) {
+        let addresses = Addresses::V6 { source: inside.address, destination: image(remote.address) };
+        let packet = packet(addresses, protocol, [inside.port, remote.port], flags);
+        let outcome = self.decide(&packet, None);
+        let real = match outcome {
+            Ok(STORED) | Err(_) => None,
+            Ok(decision) => match decision.action.edit {
+                Some(Edit::Translate6To4 { source, .. }) => Some(source),
+                Some(Edit::Translate4To6 { .. } | Edit::Renumber4 { .. } | Edit::Renumber6 { .. }) | None => {
+                    None
+                }
+            },
+        };
+        let expected = self.model.out(protocol, inside, remote, flags, real);
+        agree(outcome, &expected);
+    }
+
+    fn inbound(&mut self, protocol: NatProtocol, outside: Endpoint4, remote: Endpoint4, flags: u8) {
+        let addresses = Addresses::V4 { source: remote.address, destination: outside.address };
+        let packet = packet(addresses, protocol, [remote.port, outside.port], flags);
+        let outcome = self.decide(&packet, None);
+        let expected = self.model.inbound(protocol, outside, remote, flags);
+        agree(outcome, &expected);
+    }
+
+    fn again(&mut self, number: u8, from_inside: bool, flags: u8) {
+        if self.model.sessions.is_empty() {
+            return;
+        }
+        let at = usize::from(number) % self.model.sessions.len();
+        let Session { protocol, inside, outside, remote, .. } = self.model.sessions[at];
+        let flags = if protocol == NatProtocol::Tcp { flags } else { 0 };
+        match inside {
+            Some(inside) if from_inside => self.out(protocol, inside, remote, flags),
+            Some(_) | None => self.inbound(protocol, outside, remote, flags),
+        }
+    }
+
+    /// RFC 6146 §3.6.1, IPv4 to IPv6: the BIB alone decides, unless packets are filtered.
+    fn error_from_outside(&mut self, protocol: NatProtocol, outside: Endpoint4, remote: Endpoint4) {
+        let addresses = Addresses::V4 { source: SENDER, destination: outside.address };
+        let packet = Packet { addresses, protocol: ICMPV4, transport: ERROR, ..Packet::EMPTY };
+        let quoted =
+            QuotedTuple::V4 { source: outside, destination: remote, protocol: number(protocol, false) };
+        let outcome = self.decide(&packet, Some(quoted));
+        let binding = self.model.binding_of_outside(protocol, outside);
+        let Some(binding) = binding.filter(|binding| self.model.admits(binding, remote.address)) else {
+            assert_eq!(outcome, Err(DropReason::NoSessionForError));
+            return;
+        };
+        let Ok(decision) = outcome else { panic!("{outcome:?}") };
+        let Some(Edit::Translate4To6 { source, destination, .. }) = decision.action.edit else { panic!() };
+        assert_eq!((source.address, destination.address), (image(SENDER), binding.inside.address));
+        let port = if protocol == NatProtocol::Icmp { binding.inside.port } else { remote.port };
+        let destination = Endpoint6::new(image(remote.address), port);
+        assert_eq!(
+            quoted_of(&self.effects, &decision),
+            Some(Quoted::V6 { source: binding.inside, destination, keep_ports: false })
+        );
+    }
+
+    fn error_from_inside(&mut self, protocol: NatProtocol, inside: Endpoint6, remote: Endpoint4) {
+        let router = host(200);
+        let addresses = Addresses::V6 { source: router, destination: image(remote.address) };
+        let packet = Packet { addresses, protocol: ICMPV6, transport: ERROR, ..Packet::EMPTY };
+        let source = Endpoint6::new(image(remote.address), remote.port);
+        let quoted = QuotedTuple::V6 { source, destination: inside, protocol: number(protocol, true) };
+        let outcome = self.decide(&packet, Some(quoted));
+        let Some(binding) = self.model.binding_of_inside(protocol, inside) else {
+            assert_eq!(outcome, Err(DropReason::NoSessionForError));
+            return;
+        };
+        let Ok(decision) = outcome else { panic!("{outcome:?}") };
+        let Some(Edit::Translate6To4 { source, destination, .. }) = decision.action.edit else { panic!() };
+        assert_eq!((source.address, destination.address), (binding.outside.address, remote.address));
+        let port = if protocol == NatProtocol::Icmp { binding.outside.port } else { remote.port };
+        let source = Endpoint4::new(remote.address, port);
+        let destination = binding.outside;
+        assert_eq!(
+            quoted_of(&self.effects, &decision),
+            Some(Quoted::V4 { source, destination, keep_ports: false })
+        );
+    }
+
+    fn wait(&mut self, time: u64) {
+        let expected = self.model.wait(time);
+        let (mut unanswered, mut probes) = (0, 0);
+        let now = self.now();
+        self.real.expire(now, usize::MAX, &mut self.effects);
+        for generated in self.effects.take_generated() {
+            match generated {
+                Generated::Answer(..) => unanswered += 1,
+                Generated::Probe(_) => probes += 1,
+            }
+        }
+        assert_eq!((unanswered, probes), expected, "stored SYNs answered, connections probed");
+    }
+
+    fn end_session(&mut self, number: u8) {
+        if self.model.sessions.is_empty() {
+            return;
+        }
+        let at = usize::from(number) % self.model.sessions.len();
+        let Session { protocol, inside, remote, .. } = self.model.sessions[at];
+        // What waits without an inside endpoint cannot be named.
+        let Some(inside) = inside else { return };
+        assert!(self.real.end_session(protocol, Inside(inside), remote, &mut self.effects.counters));
+        self.model.sessions.remove(at);
+        self.model.tidy();
+    }
+
+    fn end_binding(&mut self, number: u8) {
+        if self.model.bindings.is_empty() {
+            return;
+        }
+        let Binding { protocol, inside, outside, is_static } =
+            self.model.bindings[usize::from(number) % self.model.bindings.len()];
+        let ended = self.real.end_binding(protocol, Outside(outside), usize::MAX, &mut self.effects.counters);
+        assert_eq!(ended, (!is_static).then_some(true));
+        if !is_static {
+            self.model.sessions.retain(|s| s.protocol != protocol || s.inside != Some(inside));
+            self.model.tidy();
+        }
+    }
+
+    fn add_static(&mut self, protocol: NatProtocol, inside: Endpoint6, outside: Endpoint4) {
+        let made = self.real.add_static(&StaticBinding {
+            protocol,
+            inside: Inside(inside),
+            outside: Outside(outside),
+        });
+        let mut faults = Vec::new();
+        if self.model.binding_of_inside(protocol, inside).is_some() {
+            faults.push(StaticBindingError::InsideInUse);
+        }
+        if !self.model.is_free(protocol, outside) {
+            faults.push(StaticBindingError::OutsideInUse);
+        }
+        if self.model.bindings.len() == MOST_BINDINGS {
+            faults.push(StaticBindingError::TableFull);
+        }
+        match made {
+            Ok(()) => {
+                assert_eq!(faults, []);
+                self.model.bind(Binding { protocol, inside, outside, is_static: true });
+            }
+            Err(fault) => assert!(faults.contains(&fault), "{fault:?} is not of {faults:?}"),
+        }
+    }
+
+    fn remove_static(&mut self, number: u8) {
+        let made: Vec<usize> =
+            (0..self.model.bindings.len()).filter(|at| self.model.bindings[*at].is_static).collect();
+        if made.is_empty() {
+            return;
+        }
+        let at = made[usize::from(number) % made.len()];
+        let Binding { protocol, inside, outside, .. } = self.model.bindings[at];
+        let binding = StaticBinding { protocol, inside: Inside(inside), outside: Outside(outside) };
+        assert_eq!(self.real.remove_static(&binding, usize::MAX, &mut self.effects.counters), Some(true));
+        self.model.bindings.remove(at);
+        self.model.sessions.retain(|s| s.protocol != protocol || s.inside != Some(inside));
+        self.model.tidy();
+    }
+
+    /// The same bindings and sessions on both sides, and counters that tell the same.
+    fn compare(&self) {
+        let mut rows = Vec::new();
+        assert_eq!(self.real.sessions(0, u32::MAX, &Selection::default(), self.now(), &mut rows), None);
+        let mut real: Vec<_> = rows
+            .iter()
+            .map(|r| (r.protocol, r.inside.map(|i| i.0), r.outside.0, r.remote, r.state, r.ends_in))
+            .collect();
+        let mut model: Vec<_> = self
+            .model
+            .sessions
+            .iter()
+            .map(|s| {
+                let trans = if s.state == State::Established { 240 } else { 0 };
+                let ends_in = Duration::from_secs(s.started + s.lifetime() + trans - self.model.now / SECOND);
+                (s.protocol, s.inside, s.outside, s.remote, name(s.state), ends_in)
+            })
+            .collect();
+        real.sort();
+        model.sort();
+        assert_eq!(real, model, "sessions, the real ones left");
+
+        let mut rows = Vec::new();
+        assert_eq!(self.real.bindings(0, u32::MAX, &Selection::default(), &mut rows), None);
+        let mut real: Vec<_> = rows
+            .iter()
+            .map(|r| (r.protocol, r.inside.0, r.outside.0, r.is_static, r.sessions as usize))
+            .collect();
+        let count = |b: &Binding| {
+            self.model
+                .sessions
+                .iter()
+                .filter(|s| s.protocol == b.protocol && s.inside == Some(b.inside))
+                .count()
+        };
+        let mut model: Vec<_> = self
+            .model
+            .bindings
+            .iter()
+            .map(|b| (b.protocol, b.inside, b.outside, b.is_static, count(b)))
+            .collect();
+        real.sort();
+        model.sort();
+        assert_eq!(real, model, "bindings, the real ones left");
+
+        let occupancy = self.real.occupancy();
+        assert_eq!(occupancy.sessions as usize, self.model.sessions.len());
+        assert_eq!(
+            self.effects.counters.sessions_made - self.effects.counters.sessions_ended,
+            u64::from(occupancy.sessions)
+        );
+        let stored = self.model.sessions.iter().filter(|s| s.state == State::SynStored).count();
+        assert_eq!(self.effects.counters.held, stored as u64, "held frames");
+    }
+}
+
+fn name(state: State) -> &'static str {
+    match state {
+        State::Open => "open",
+        State::SynStored => "outside init, syn stored",
+        State::V4Init => "outside init",
+        State::V6Init => "inside init",
+        State::Established => "established",
+        State::V4Fin => "fin from outside",
+        State::V6Fin => "fin from inside",
+        State::BothFin => "fin from both",
+        State::Trans => "trans",
+    }
+}
+
+fn number(protocol: NatProtocol, v6: bool) -> u8 {
+    match protocol {
+        NatProtocol::Tcp => TCP,
+        NatProtocol::Udp => UDP,
+        NatProtocol::Icmp if v6 => ICMPV6,
+        NatProtocol::Icmp => ICMPV4,
+    }
+}
+
+fn packet(addresses: Addresses, protocol: NatProtocol, [source, destination]: [u16; 2], flags: u8) -> Packet {
+    let v6 = matches!(addresses, Addresses::V6 { .. });
+    let transport = match protocol {
+        NatProtocol::Tcp | NatProtocol::Udp => Transport::Ports { source, destination, tcp_flags: flags },
+        NatProtocol::Icmp if v6 => Transport::IcmpQuery { kind: 128, code: 0, identifier: source },
+        NatProtocol::Icmp => Transport::IcmpQuery { kind: 8, code: 0, identifier: destination },
+    };
+    Packet { addresses, protocol: number(protocol, v6), hops: 64, length: 60, transport, ..Packet::EMPTY }
+}
+
+fn agree(outcome: Result<Decision, DropReason>, expected: &Expected) {
+    match (outcome, expected) {
+        (Err(reason), Expected::Refused(reasons)) if reasons.contains(&reason) => {}
+        (Ok(STORED), Expected::Stored) => {}
+        (Ok(decision), Expected::To(edit)) if decision.action.edit == Some(*edit) => {}
+        (outcome, expected) => panic!("the real one says {outcome:?}, the model {expected:?}"),
+    }
+}
+
+fn run(filtering: Filtering, seed: [u64; 2], steps: &[Step]) {
+    let mut pair = Pair::new(filtering, seed);
+    for step in steps {
+        pair.step(step);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(budget(400)))]
+
+    #[test]
+    fn with_endpoint_independent_filtering_the_real_nat64_does_what_the_model_does(
+        seed: [u64; 2],
+        steps in prop::collection::vec(step(), 1..150),
+    ) {
+        run(Filtering::EndpointIndependent, seed, &steps);
+    }
+
+    #[test]
+    fn with_address_dependent_filtering_the_real_nat64_does_what_the_model_does(
+        seed: [u64; 2],
+        steps in prop::collection::vec(step(), 1..150),
+    ) {
+        run(Filtering::AddressDependent, seed, &steps);
+    }
+}

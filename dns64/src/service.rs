@@ -1,0 +1,250 @@
+//! The DNS threads, from start to end.
+
+use super::post::{Post, Posts, ThreadMessage, Unanswered, UpstreamQuery, mailbox};
+use super::thread::{Thread, ThreadParts};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use sixway_control::dns64::{Access, Settings};
+use sixway_link::Clock;
+use sixway_link::UdpServer;
+use std::fmt;
+use std::io::{self, Read};
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread::{Builder, JoinHandle, sleep};
+use std::time::Duration;
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+/// Questions on their way to streams: as many as a resolver has exchanges.
+const STREAM_QUERIES: usize = 4_096;
+
+/// What is to be started.
+#[derive(Clone, Debug)]
+pub struct ServiceSettings {
+    /// What each thread's resolver does.
+    pub settings: Settings,
+    /// How many threads.
+    pub threads: usize,
+    /// The UDP sockets for clients.
+    pub listen: Vec<SocketAddr>,
+    /// Where upstreams are, in the order of the settings.
+    pub upstreams: Vec<SocketAddr>,
+    /// What they are called.
+    pub names: Vec<String>,
+    /// Whether each query is written to the log.
+    pub query_log: bool,
+}
+
+/// Why the DNS64 cannot start.
+#[derive(Debug)]
+pub enum ServiceError {
+    /// Listening on an address failed.
+    Listen(SocketAddr, io::Error),
+    /// A system call failed: what for, and the error.
+    Io(&'static str, io::Error),
+}
+
+impl fmt::Display for ServiceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Listen(address, error) => match error.kind() {
+                io::ErrorKind::PermissionDenied => write!(
+                    f,
+                    "sixway needs CAP_NET_BIND_SERVICE to listen on {address} (UDP): ports below 1024 are reserved. Run it as \
+                     root, or: setcap cap_net_bind_service+ep $(command -v sixway)"
+                ),
+                io::ErrorKind::AddrInUse => write!(
+                    f,
+                    "{address} (UDP) is already in use; find the process with: ss -ulpn 'sport = :{}', and stop it, or set another address in dns64.listen",
+                    address.port()
+                ),
+                _ => write!(f, "cannot listen on {address} (UDP): {error}"),
+            },
+            Self::Io(what, error) => write!(f, "DNS64: {what}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ServiceError {}
+
+/// The DNS threads.
+#[derive(Debug)]
+pub struct Service {
+    posts: Posts,
+    handles: Vec<JoinHandle<()>>,
+    ends: UnboundedReceiver<String>,
+    /// Addresses that are not this host's yet.
+    absent: Vec<SocketAddr>,
+    threads: usize,
+    streams: mpsc::Sender<UpstreamQuery>,
+}
+
+impl Service {
+    /// Listens, and starts the threads. Also returns the queries that go to upstreams over streams.
+    ///
+    /// # Errors
+    /// What cannot be had. Nothing is left behind.
+    pub fn start(
+        plan: ServiceSettings,
+        clock: Clock,
+    ) -> Result<(Self, mpsc::Receiver<UpstreamQuery>), ServiceError> {
+        raise_descriptors();
+        let threads = plan.threads.max(1);
+        let mut sockets: Vec<Vec<UdpServer>> = (0..threads).map(|_| Vec::new()).collect();
+        let mut absent = Vec::new();
+        for address in &plan.listen {
+            match listen(*address, threads)? {
+                Some(all) => sockets.iter_mut().zip(all).for_each(|(hand, socket)| hand.push(socket)),
+                None => {
+                    tracing::warn!(
+                        "{address} (UDP) is not an address of this host: will be bound when the address appears"
+                    );
+                    absent.push(*address);
+                }
+            }
+        }
+        let failed = |error| ServiceError::Io("thread", error);
+        let rings = (0..threads).map(|_| mailbox()).collect::<io::Result<Vec<_>>>().map_err(failed)?;
+        let (streams, queries) = mpsc::channel(STREAM_QUERIES);
+        let (said, ends) = unbounded_channel();
+        let posts = Posts::new(rings.iter().map(|(post, _)| post.clone()).collect());
+        let handles = Vec::new();
+        let mut service = Self { posts, handles, ends, absent, threads, streams: streams.clone() };
+        for (number, ((post, mailbox), sockets)) in rings.into_iter().zip(sockets).enumerate() {
+            let started = parts(&plan, sockets, &streams)
+                .and_then(|parts| Thread::new(parts, clock, post, mailbox))
+                .and_then(|thread| spawn(number, thread, said.clone()));
+            match started {
+                Ok(handle) => service.handles.push(handle),
+                Err(error) => {
+                    service.stop();
+                    return Err(failed(error));
+                }
+            }
+        }
+        Ok((service, queries))
+    }
+
+    /// The ways to the threads.
+    #[must_use]
+    pub fn posts(&self) -> &Posts {
+        &self.posts
+    }
+
+    /// Where questions are put that go to upstreams by streams.
+    #[must_use]
+    pub fn streams(&self) -> mpsc::Sender<UpstreamQuery> {
+        self.streams.clone()
+    }
+
+    /// Listens at the addresses that have become this host's in the meantime. To be called each second.
+    pub fn look_for_addresses(&mut self) {
+        let (threads, posts) = (self.threads, &self.posts);
+        self.absent.retain(|address| match listen(*address, threads) {
+            Ok(None) => true,
+            Ok(Some(sockets)) => {
+                tracing::info!("listening on {address} (UDP)");
+                for (post, socket) in posts.all().iter().zip(sockets) {
+                    send(post, ThreadMessage::Listen(socket));
+                }
+                false
+            }
+            Err(error) => {
+                tracing::error!("{error}");
+                false
+            }
+        });
+    }
+
+    /// The new list of clients that may query.
+    pub fn set_access(&self, access: Access) {
+        for post in self.posts.all() {
+            send(post, ThreadMessage::Access(access.clone()));
+        }
+    }
+
+    /// Waits until a thread ends by itself, and says why.
+    pub async fn first_end(&mut self) -> String {
+        self.ends.recv().await.unwrap_or_else(|| "all DNS threads have ended".into())
+    }
+
+    /// Tells all threads to stop, and waits until they have; their sockets are closed then.
+    pub fn stop(&mut self) {
+        for (post, handle) in self.posts.all().iter().zip(self.handles.drain(..)) {
+            send(post, ThreadMessage::Stop);
+            // A panic was caught and reported by the thread.
+            let _ = handle.join();
+        }
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// A socket for each thread; `None`: not an address of this host, or not usable yet.
+fn listen(address: SocketAddr, threads: usize) -> Result<Option<Vec<UdpServer>>, ServiceError> {
+    match UdpServer::open(address, threads) {
+        Ok(sockets) => Ok(Some(sockets)),
+        Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => Ok(None),
+        Err(error) => Err(ServiceError::Listen(address, error)),
+    }
+}
+
+fn parts(
+    plan: &ServiceSettings,
+    sockets: Vec<UdpServer>,
+    streams: &mpsc::Sender<UpstreamQuery>,
+) -> io::Result<ThreadParts> {
+    let mut seed = [0; 32];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut seed)?;
+    Ok(ThreadParts {
+        settings: plan.settings.clone(),
+        seed,
+        sockets,
+        upstreams: plan.upstreams.clone(),
+        names: plan.names.clone(),
+        streams: Some(streams.clone()),
+        query_log: plan.query_log,
+    })
+}
+
+fn spawn(number: usize, thread: Thread, said: UnboundedSender<String>) -> io::Result<JoinHandle<()>> {
+    Builder::new().name(format!("dns64-{number}")).spawn(move || {
+        let what = match catch_unwind(AssertUnwindSafe(|| thread.run())) {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => format!("DNS thread {number}: {error}"),
+            Err(_) => {
+                format!("DNS thread {number} panicked; this is a defect of sixway, please report it")
+            }
+        };
+        // Nobody listens at the end.
+        let _ = said.send(what);
+    })
+}
+
+/// Leaves a message that must not be lost.
+fn send(post: &Post, message: ThreadMessage) {
+    let mut message = Some(message);
+    while let Some(again) = message.take() {
+        match post.try_send(again) {
+            Ok(()) => {}
+            Err((Unanswered::Busy, again)) => {
+                message = Some(again);
+                sleep(Duration::from_millis(1));
+            }
+            // It has ended.
+            Err(_) => {}
+        }
+    }
+}
+
+/// Each question to an upstream has a descriptor; the soft limit is 1,024 in most places. What the system allows is taken.
+fn raise_descriptors() {
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && soft < hard
+    {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+}

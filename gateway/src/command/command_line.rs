@@ -1,0 +1,138 @@
+//! The command line of `sixway` and its dispatch.
+
+use super::dns64::{self, Dns64Command};
+use super::failure::Failure;
+use super::fast_path::{self, FastPathCommand};
+use super::output::{complain, say};
+use super::run_directory::RUN_DIRECTORY;
+use super::show;
+use super::show_arguments::ShowArguments;
+use super::six_rd::{self, SixRdCommand};
+use crate::config::{Config, Warning, write_aligned};
+use crate::{daemon, host};
+use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// One gateway for every way between IPv4 and IPv6.
+#[derive(Debug, Parser)]
+#[command(name = "sixway", version, arg_required_else_help = true)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a gateway until SIGTERM or SIGINT; SIGHUP reloads the configuration if it has a fast path.
+    Run(RunArguments),
+    /// Check a configuration file without changing anything.
+    Check(ConfigArguments),
+    /// Restore the host settings that crashed gateways left behind.
+    Cleanup,
+    /// Show the state of a running gateway.
+    Show(ShowArguments),
+    /// Compute 6rd prefixes and addresses; no running gateway is needed.
+    #[command(subcommand)]
+    SixRd(SixRdCommand),
+    /// Manage the fast path, which forwards packets in the kernel.
+    #[command(subcommand)]
+    Fastpath(FastPathCommand),
+    /// Change the cache of a running DNS64.
+    #[command(subcommand)]
+    Dns64(Dns64Command),
+}
+
+/// What `sixway run` takes.
+#[derive(Debug, Args)]
+struct RunArguments {
+    #[command(flatten)]
+    config: ConfigArguments,
+    /// Take over from the running process of this gateway: sessions continue, and the fast path is not interrupted.
+    #[arg(long)]
+    takeover: bool,
+}
+
+/// What `sixway run` and `sixway check` take.
+#[derive(Debug, Args)]
+struct ConfigArguments {
+    /// The configuration file.
+    #[arg(short, long, value_name = "FILE", default_value = "/etc/sixway/sixway.toml")]
+    config: PathBuf,
+}
+
+/// Parses `arguments` (the program's name first) and runs the command.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let line = match CommandLine::try_parse_from(arguments) {
+        Ok(line) => line,
+        Err(error) => {
+            let asked_for_help = !error.use_stderr();
+            // If the output is closed, nobody can be notified.
+            let _ = error.print();
+            return if asked_for_help { ExitCode::SUCCESS } else { ExitCode::from(2) };
+        }
+    };
+    let outcome = match &line.command {
+        Command::Run(arguments) => load(&arguments.config.config).and_then(|config| {
+            let start = daemon::Start {
+                config: &config,
+                file: &arguments.config.config,
+                directory: Path::new(RUN_DIRECTORY),
+                takeover: arguments.takeover,
+            };
+            daemon::run(&start).map_err(|error| Failure::Failed(error.to_string()))
+        }),
+        Command::Check(arguments) => load(&arguments.config).map(|config| check(&config)),
+        Command::Cleanup => cleanup(),
+        Command::Show(arguments) => show::run(arguments),
+        Command::SixRd(command) => six_rd::run(command),
+        Command::Fastpath(command) => fast_path::run(command),
+        Command::Dns64(command) => dns64::run(command),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Failed(what)) => complain(&what, 1),
+        Err(Failure::Wrong(what)) => complain(&what, 2),
+    }
+}
+
+/// Loads the configuration and prints its warnings.
+fn load(path: &Path) -> Result<Config, Failure> {
+    let (config, warnings) =
+        Config::load(path, &host::host_facts()).map_err(|faults| Failure::Wrong(faults.to_string()))?;
+    warn(&warnings);
+    Ok(config)
+}
+
+fn warn(warnings: &[Warning]) {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = write_aligned(&mut text, warnings);
+    for line in text.lines() {
+        // If the output is closed, nobody can be notified.
+        let _ = writeln!(io::stderr(), "warning: {line}");
+    }
+}
+
+/// There are no faults. What a start would say of the fast path is remarked upon, for nothing is wrong with it.
+fn check(config: &Config) {
+    for line in daemon::left_to_the_engine(config) {
+        // If the output is closed, nobody can be notified.
+        let _ = writeln!(io::stderr(), "remark: fast path: {line}");
+    }
+    say("No faults.");
+}
+
+fn cleanup() -> Result<(), Failure> {
+    let mut failed = Vec::new();
+    for (name, outcome) in host::leftovers(Path::new(RUN_DIRECTORY)) {
+        match outcome {
+            Ok(left) => say(&format!("{name}: {left}")),
+            Err(host::RecordError::Taken { .. }) => say(&format!("{name} is running: left unchanged")),
+            Err(error) => failed.push(error.to_string()),
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { Err(Failure::Failed(failed.join("\n"))) }
+}

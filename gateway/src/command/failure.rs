@@ -1,0 +1,10 @@
+//! How a command fails.
+
+/// Why a command failed.
+#[derive(Debug)]
+pub enum Failure {
+    /// Failure: exit status 1.
+    Failed(String),
+    /// Invalid request: exit status 2.
+    Wrong(String),
+}

@@ -1,0 +1,57 @@
+//! What `sixway show` takes.
+
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// What `sixway show` takes.
+#[derive(Debug, Args)]
+pub(super) struct ShowArguments {
+    /// What to show; without it, a summary of the gateway.
+    pub(super) kind: Option<ShowKind>,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Only rows with this inside endpoint: ADDRESS, PREFIX/LENGTH or [ADDRESS]:PORT.
+    #[arg(long)]
+    pub(super) inside: Option<String>,
+    /// Only rows with this outside endpoint: ADDRESS, PREFIX/LENGTH or ADDRESS:PORT.
+    #[arg(long)]
+    pub(super) outside: Option<String>,
+    /// Only sessions with this remote endpoint: ADDRESS, PREFIX/LENGTH or ADDRESS:PORT.
+    #[arg(long)]
+    pub(super) remote: Option<String>,
+    /// Only rows with this port or ICMP identifier in any endpoint.
+    #[arg(long)]
+    pub(super) port: Option<u16>,
+    /// Only rows of this protocol: tcp, udp or icmp.
+    #[arg(long)]
+    pub(super) protocol: Option<String>,
+    /// Maximum number of rows.
+    #[arg(long, default_value_t = 1_000)]
+    pub(super) limit: usize,
+    /// The admin socket of the gateway; needed if several gateways run on this host.
+    #[arg(long)]
+    pub(super) socket: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ShowKind {
+    /// Bindings of inside to outside endpoints.
+    Bindings,
+    /// Sessions: inside, outside and remote endpoints, state and lifetime.
+    Sessions,
+    /// All counters.
+    Counters,
+    /// Dropped packets by reason.
+    Drops,
+    /// 6rd domains and delegated prefixes.
+    SixRd,
+    /// Router advertisements per link.
+    RouterAdvertisements,
+    /// DNS64: upstreams, query outcomes, cache and counters.
+    Dns64,
+    /// The fast path: packets forwarded in the kernel, and those passed to the engine.
+    Fastpath,
+    /// The configuration in force.
+    Config,
+}

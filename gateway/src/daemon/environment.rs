@@ -1,0 +1,228 @@
+//! What a gateway needs in addition to its workers: the configured host, tunnels, pools, the fast path and the API sockets.
+
+use super::dns64::Dns64;
+use super::error::RunError;
+use super::facts::Facts;
+use super::fast_path_handle::FastPathHandle;
+use super::gateway::Gateway;
+use super::offload::{FastPathStart, Offload};
+use super::pool_file::PoolFile;
+use super::pool_keeper::PoolKeeper;
+use super::predecessor::Predecessor;
+use super::signals::Signals;
+use super::start::Start;
+use super::threads::Threads;
+use super::tunnels::Tunnels;
+use super::{engines, inheritance, offload, pool_keeper, serve, setup, takeover};
+use crate::config::Config;
+use crate::fast_path::Keeper;
+use crate::host::{Host, HostError};
+use crate::show::plural;
+use crate::view::Device;
+use crate::worker::{Clock, Translator};
+use sixway_dataplane::engine::Engine;
+use sixway_link::Tun;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::net::{TcpListener, UnixListener};
+
+/// What a gateway needs in addition to its workers. Dropping it restores the host, in the order of the fields.
+pub(super) struct Environment<'c> {
+    pub(super) seed: [u64; 2],
+    pub(super) clock: Clock,
+    pub(super) keeper: Option<Keeper>,
+    pub(super) offload: Option<Offload<'c>>,
+    pub(super) pools: Vec<PoolKeeper>,
+    pub(super) tunnels: Tunnels<'c>,
+    pub(super) host: Host,
+}
+
+/// It, the workers' engines, and the device.
+type SetUp<'c> = (Environment<'c>, Vec<Engine>, Option<Tun>);
+
+impl<'c> Environment<'c> {
+    /// Lays it, in place of the process that is to make way, if one is. With it come the workers' engines, and the device. `None`: it was
+    /// stopped before anything was changed.
+    pub(super) async fn set_up_all(
+        start: &Start<'c>,
+        signals: &mut Signals,
+    ) -> Result<Option<SetUp<'c>>, RunError> {
+        let Start { config, directory, .. } = *start;
+        let seed = engines::seed().map_err(|error| RunError::Io("/dev/urandom".into(), error))?;
+        let worker_key = engines::worker_key(directory, &config.gateway.name)
+            .map_err(|error| RunError::Io("/dev/urandom".into(), error))?;
+        let now = crate::host::surroundings();
+        let mut engines = match config.needs_device() {
+            true => engines::engines(config, seed, worker_key, &now).map_err(RunError::Engine)?,
+            false => Vec::new(),
+        };
+        let clock = Clock::start();
+        let (mut ahead, mut predecessor) = (None, Predecessor::default());
+        if start.takeover {
+            // Nobody carries the packets of the engines between two processes: what takes long is done before.
+            tokio::select! {
+                name = signals.end() => {
+                    tracing::info!("{name}: stopping; the running gateway is unchanged");
+                    return Ok(None);
+                }
+                programs = offload::load_ahead(config, seed, &now) => ahead = programs,
+            }
+            predecessor = takeover::make_room(start).await?;
+        }
+        let (mut host, tun) = set_up(config, directory, worker_key).await.map_err(RunError::Host)?;
+        if tun.is_some() {
+            engines::keep_worker_key(directory, &config.gateway.name, worker_key);
+        }
+        let tunnels = Tunnels::open(config, now, tun.as_ref().map_or("", |tun| &tun.name))?;
+        let pools = restore_pools(config, &mut engines, clock)?;
+        let given = inheritance::begin_ledger(start, &mut engines);
+        let begin = FastPathStart { config, seed, now: &tunnels.now, clock, ahead };
+        let (offload, keeper) = offload::begin(begin, &mut engines, &mut host).await?.unzip();
+        inheritance::settle(start, &predecessor, given, &mut engines, clock);
+        if let Some(blocks) = tun.as_ref().and_then(|tun| tun.blocks.as_ref()) {
+            inheritance::steer(&mut engines, blocks);
+        }
+        Ok(Some((Self { seed, clock, offload, keeper, pools, tunnels, host }, engines, tun)))
+    }
+
+    /// Begins with tunnels and names; the workers run.
+    pub(super) fn begin(
+        &mut self,
+        config: &'c Config,
+        threads: &mut Threads,
+    ) -> Result<Option<Dns64<'c>>, RunError> {
+        let (tunnels, host) = (&mut self.tunnels, &mut self.host);
+        let begun = tunnels.begin(host, &threads.posts).and_then(|()| Dns64::start(config, self.clock));
+        match begun {
+            Ok(_) => tunnels.advertise(self.clock, self.seed[0] ^ self.seed[1]),
+            Err(_) => {
+                tunnels.finish(host);
+                threads.stop();
+            }
+        }
+        begun
+    }
+
+    /// What is known of it from the start.
+    pub(super) fn facts(&self, config: &Config, device: Option<Device>) -> Facts {
+        Facts {
+            name: config.gateway.name.clone(),
+            device,
+            mechanisms: setup::mechanisms(config, &self.tunnels.view()),
+            metrics: config.gateway.metrics.map(|address| format!("http://{address}/metrics")),
+            advertised: self.tunnels.advertised(),
+            named_remotes: setup::named_remotes(config),
+            config: serde_json::to_value(config).unwrap_or_default(),
+        }
+    }
+
+    /// The lines about DNS64 and the fast path printed at start: title and text.
+    pub(super) async fn lines(&self, dns64: Option<&Dns64<'_>>) -> Vec<(&'static str, String)> {
+        let mut lines = Vec::new();
+        if let Some(dns64) = dns64 {
+            lines.push(("dns64", dns64.serves().await));
+        }
+        let fast_path = self.offload.as_ref().map(Offload::lines).unwrap_or_default();
+        let titles = std::iter::once("fast path").chain(std::iter::repeat(""));
+        lines.extend(titles.zip(fast_path));
+        lines
+    }
+
+    pub(super) fn carried(&self) -> Option<Arc<FastPathHandle>> {
+        self.offload.as_ref().map(|offload| Arc::clone(offload.carried()))
+    }
+
+    /// Leaves everything as it is, for who takes over.
+    pub(super) async fn leave(
+        mut self,
+        start: &Start<'_>,
+        gateway: Arc<Gateway>,
+        threads: &mut Threads,
+    ) -> Result<(), RunError> {
+        self.tunnels.leave();
+        pool_keeper::finish(&mut self.pools, &gateway).await;
+        drop(gateway);
+        takeover::hand_over(start.directory, &start.config.gateway.name, &threads.leave().await);
+        self.host.leave().map_err(RunError::Host)
+    }
+
+    /// Puts everything back.
+    pub(super) async fn end(mut self, gateway: Arc<Gateway>, threads: &mut Threads) {
+        if let Some(Err(error)) = self.carried().map(|carried| carried.end()) {
+            tracing::error!(
+                "parts of the fast path may remain: {error}; remove them with: sixway fastpath off"
+            );
+        }
+        self.tunnels.send_final_advertisements().await;
+        self.tunnels.finish(&mut self.host);
+        pool_keeper::finish(&mut self.pools, &gateway).await;
+        drop(gateway);
+        threads.stop();
+        let left = self.host.end();
+        drop(self.tunnels);
+        tracing::info!("ended: {left}");
+    }
+}
+
+/// Where others come in.
+pub(super) struct ApiSockets {
+    /// Where the admin API is.
+    pub(super) socket: PathBuf,
+    pub(super) admin: UnixListener,
+    pub(super) metrics: Option<TcpListener>,
+}
+
+impl ApiSockets {
+    pub(super) async fn open(config: &Config, host: &mut Host) -> Result<Self, RunError> {
+        let socket = config.gateway.admin_socket.clone();
+        let refused = |error| RunError::Io(socket.display().to_string(), error);
+        serve::make_way(&socket).map_err(refused)?;
+        host.socket(&socket).map_err(RunError::Host)?;
+        let admin = serve::unix(&socket).map_err(refused)?;
+        let metrics = match config.gateway.metrics {
+            None => None,
+            Some(address) => {
+                let refused = |error| RunError::Io(format!("gateway.metrics = {address}"), error);
+                Some(serve::tcp(address).await.map_err(refused)?)
+            }
+        };
+        Ok(Self { socket, admin, metrics })
+    }
+}
+
+/// The host with a device, if one is needed.
+async fn set_up(
+    config: &Config,
+    directory: &Path,
+    worker_key: [u64; 2],
+) -> Result<(Host, Option<Tun>), HostError> {
+    if config.needs_device() {
+        let (host, tun) = Host::set_up(&setup::plan(config, directory, worker_key)).await?;
+        return Ok((host, Some(tun)));
+    }
+    Ok((Host::without_device(directory, &config.gateway.name)?, None))
+}
+
+/// The pools as they were when the gateway ended.
+fn restore_pools(config: &Config, engines: &mut [Engine], clock: Clock) -> Result<Vec<PoolKeeper>, RunError> {
+    let mut keepers = Vec::new();
+    for (mechanism, path) in setup::pool_files(config) {
+        let failed = |error| RunError::Io(path.display().to_string(), error);
+        let (file, loaded) = PoolFile::load(path).map_err(failed)?;
+        if !loaded.faults.is_empty() {
+            tracing::warn!(
+                "{}: {} ignored: not valid; the first is line {}",
+                path.display(),
+                plural(loaded.faults.len() as u64, "line"),
+                loaded.faults[0]
+            );
+        }
+        let hosts: usize = engines
+            .iter_mut()
+            .map(|engine| engine.restore_pool(mechanism, &loaded.records, clock.wall()))
+            .sum();
+        tracing::info!("{}: {} remembered", path.display(), plural(hosts as u64, "host"));
+        keepers.push(PoolKeeper::new(mechanism, file));
+    }
+    Ok(keepers)
+}

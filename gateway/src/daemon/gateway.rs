@@ -1,0 +1,203 @@
+//! The running gateway: sends commands to its workers and keeps their counters.
+
+use super::dns64_view::Dns64View;
+use super::facts::Facts;
+use super::fast_path_handle::{FastPathHandle, FastPathState};
+use super::rates::History;
+use super::remote_names::{self, RemoteReceiver, RemoteSender};
+use super::tunnel_view::TunnelView;
+use super::words;
+use crate::admin::AdminError;
+use crate::metrics::GatewaySample;
+use crate::view::FastPathShare;
+use crate::worker::{Command, Post, Report, Table};
+use sixway_dataplane::Counters;
+use sixway_dataplane::direction::Direction;
+use sixway_dataplane::mechanism::table::Kind;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// How long a worker may take to answer.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// How long an answer may take to be written.
+const ANSWERED: Duration = Duration::from_millis(50);
+
+/// The running gateway, as the admin API sees it.
+#[derive(Debug)]
+pub struct Gateway {
+    pub(super) facts: Facts,
+    pub(super) posts: Vec<Post>,
+    history: Mutex<History>,
+    tunnels: Mutex<TunnelView>,
+    pub(super) remotes: RemoteSender,
+    /// Until the tunnels take them.
+    new_remotes: Mutex<Option<RemoteReceiver>>,
+    pub(super) dns64: Option<Arc<Dns64View>>,
+    pub(super) started: Instant,
+    pub(super) fast_path: Option<Arc<FastPathHandle>>,
+    /// Told when this process is to make way.
+    pub(super) leaving: tokio::sync::Notify,
+    /// Held while bindings are changed, which takes several workers.
+    pub(super) edits: tokio::sync::Mutex<()>,
+}
+
+impl Gateway {
+    /// A gateway with these workers and this DNS64, started now.
+    pub fn new(facts: Facts, posts: Vec<Post>, dns64: Option<Arc<Dns64View>>) -> Self {
+        let started = Instant::now();
+        let (remotes, new_remotes) = remote_names::remotes();
+        Self {
+            remotes,
+            new_remotes: Mutex::new(Some(new_remotes)),
+            facts,
+            posts,
+            history: Mutex::new(History::new(started)),
+            tunnels: Mutex::default(),
+            dns64,
+            started,
+            fast_path: None,
+            leaving: tokio::sync::Notify::new(),
+            edits: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// With this fast path.
+    pub fn with_fast_path(self, fast_path: Option<Arc<FastPathHandle>>) -> Self {
+        Self { fast_path, ..self }
+    }
+
+    /// The channel of new tunnel remotes; `None` if already taken.
+    pub(super) fn new_remotes(&self) -> Option<(RemoteSender, RemoteReceiver)> {
+        let receiver = self.new_remotes.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Some((self.remotes.clone(), receiver?))
+    }
+
+    /// The ways to the workers, in their order.
+    pub(super) fn posts(&self) -> &[Post] {
+        &self.posts
+    }
+
+    /// Takes note of the tunnels as they are at the moment.
+    pub(super) fn see_tunnels(&self, view: TunnelView) {
+        let mut tunnels = self.tunnels();
+        let (advertisements, steered) = (std::mem::take(&mut tunnels.advertisements), tunnels.steered);
+        *tunnels = TunnelView { advertisements, steered, ..view };
+    }
+
+    /// Takes note of how router advertisements go, and of what was steered.
+    pub(super) fn note_gateway_sample(&self, sample: GatewaySample) {
+        let mut tunnels = self.tunnels();
+        (tunnels.advertisements, tunnels.steered) = (sample.advertisements, sample.steered);
+    }
+
+    /// Whether packets went into ISATAP tunnels lately.
+    pub(super) fn isatap_is_used(&self) -> bool {
+        let (history, kind) = (self.history(), Kind::Isatap);
+        history.rate(|counters| counters.passed[kind as usize][Direction::Out as usize]) > 0.0
+            || history.carried(|counts| words::carried(counts, kind)) > 0.0
+    }
+
+    pub(super) fn tunnels(&self) -> MutexGuard<'_, TunnelView> {
+        self.tunnels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of workers.
+    pub(super) fn workers(&self) -> usize {
+        self.posts.len()
+    }
+
+    /// Waits until another process requests a takeover and has its response.
+    pub(super) async fn asked_to_leave(&self) {
+        self.leaving.notified().await;
+        tokio::time::sleep(ANSWERED).await;
+    }
+
+    /// Takes a sample of the counters each second, for ever.
+    pub async fn watch(&self) {
+        let mut second = tokio::time::interval(Duration::from_secs(1));
+        loop {
+            second.tick().await;
+            if let Err(error) = self.reports().await {
+                tracing::warn!("counters were not sampled: {error}; rates are incomplete");
+            }
+        }
+    }
+
+    /// Asks every worker for its report, and keeps the sum as a sample.
+    pub(super) async fn reports(&self) -> Result<Vec<Report>, AdminError> {
+        let mut reports = Vec::with_capacity(self.posts.len());
+        for worker in 0..self.posts.len() {
+            reports.push(self.ask(worker, Command::Report).await?);
+        }
+        let carried = self.seen().map(|seen| seen.counts).unwrap_or_default();
+        self.history().add(Instant::now(), sum(&reports), carried);
+        Ok(reports)
+    }
+
+    /// Asks a worker and waits for its answer.
+    pub(super) async fn ask<T>(
+        &self,
+        worker: usize,
+        command: impl FnOnce(oneshot::Sender<T>) -> Command,
+    ) -> Result<T, AdminError> {
+        let (sender, receiver) = oneshot::channel();
+        let busy = |what: &str| AdminError::Busy(format!("worker {worker}: {what}"));
+        self.posts[worker].send(command(sender)).map_err(|error| busy(&error.to_string()))?;
+        match tokio::time::timeout(PATIENCE, receiver).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(_)) => Err(busy("too many requests; retry")),
+            Err(_) => Err(busy("no response in time; retry")),
+        }
+    }
+
+    /// The stateful mechanisms, by their place in the configuration.
+    pub(super) fn stateful(&self) -> impl Iterator<Item = u16> + use<> {
+        0..self.facts.mechanisms.iter().filter(|mechanism| mechanism.kind == Kind::Nat64).count() as u16
+    }
+
+    pub(super) fn mechanism(&self, index: u16) -> String {
+        self.facts.mechanisms.get(usize::from(index)).map_or_else(String::new, |one| one.name.clone())
+    }
+
+    /// The current counters of the fast path, if it runs.
+    pub(super) fn seen(&self) -> Option<FastPathState> {
+        self.fast_path.as_ref()?.seen()
+    }
+
+    pub(super) fn share(&self) -> Option<FastPathShare> {
+        let carried = self.fast_path.as_ref()?;
+        Some(FastPathShare {
+            share: self.history().share(),
+            attached: carried.attached(),
+            flows: self.seen().map_or(0, |seen| seen.flows.into()),
+            flows_capacity: carried.capacity().into(),
+        })
+    }
+
+    pub(super) fn history(&self) -> MutexGuard<'_, History> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The tables of each mechanism, all workers together.
+    pub(super) fn tables(&self, reports: &[Report]) -> Vec<Table> {
+        let mut sums = vec![Table::default(); self.facts.mechanisms.len()];
+        for (sum, table) in reports.iter().flat_map(|report| report.tables.iter().enumerate()) {
+            if let Some(sum) = sums.get_mut(sum) {
+                sum.sessions += table.sessions;
+                sum.sessions_capacity += table.sessions_capacity;
+                sum.bindings += table.bindings;
+                sum.bindings_capacity += table.bindings_capacity;
+            }
+        }
+        sums
+    }
+}
+
+/// The counters of all workers.
+pub(super) fn sum(reports: &[Report]) -> Counters {
+    let mut sum = Counters::default();
+    reports.iter().for_each(|report| sum.add(&report.counters));
+    sum
+}

@@ -1,0 +1,62 @@
+//! Why a host cannot be set up.
+
+use super::nft::NftError;
+use super::record::RecordError;
+use super::route::RouteError;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// Why setting up the host failed. Changes were reverted.
+#[derive(Debug)]
+pub enum HostError {
+    /// CAP_NET_ADMIN is missing; the device's name.
+    NotPermitted(String),
+    /// The state file cannot be used.
+    Record(RecordError),
+    /// The device cannot be created: its name and the error.
+    Device(String, io::Error),
+    /// A setting under `/proc/sys` cannot be made.
+    Setting(PathBuf, io::Error),
+    /// A route cannot be set.
+    Route(RouteError),
+    /// An address cannot be added: which, and the error.
+    Address(String, String),
+    /// The table in the packet filter cannot be made.
+    PacketFilter(NftError),
+}
+
+impl fmt::Display for HostError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotPermitted(device) => write!(
+                f,
+                "sixway needs CAP_NET_ADMIN to create {device}. Run it as root, or: setcap \
+                 cap_net_admin+ep $(command -v sixway)"
+            ),
+            Self::Record(error) => error.fmt(f),
+            Self::Device(device, error) => match error.kind() {
+                io::ErrorKind::ResourceBusy => {
+                    write!(f, "{device} is in use by another process; stop that, or set another `tun.name`")
+                }
+                io::ErrorKind::NotFound => {
+                    write!(f, "{device}: {error}; load the tun module: modprobe tun")
+                }
+                io::ErrorKind::InvalidInput => write!(
+                    f,
+                    "{device}: {error}; a device of this name exists that is not a multi-queue TUN device: remove it (ip link delete {device}), or set another `tun.name`"
+                ),
+                _ => write!(f, "{device}: {error}"),
+            },
+            Self::Setting(path, error) if path.starts_with("/proc/sys/net/ipv6") => {
+                write!(f, "{}: {error}; IPv6 may be disabled on this host", path.display())
+            }
+            Self::Setting(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Route(error) => error.fmt(f),
+            Self::Address(address, error) => write!(f, "address {address}: {error}"),
+            Self::PacketFilter(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for HostError {}

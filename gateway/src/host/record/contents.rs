@@ -1,0 +1,96 @@
+//! What a state file holds.
+
+use super::persistent::{Persistent, Successor};
+use super::settings::Changed;
+use crate::config::LinkAddress;
+use crate::host::kernel;
+use crate::host::namespace;
+use crate::host::source_rules::Recorded;
+use serde::{Deserialize, Serialize};
+use sixway_link::interface;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::net::Ipv6Addr;
+use std::path::PathBuf;
+
+/// What a state file holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Contents {
+    /// The process that writes it; 0 once it has ended.
+    pub(super) process: u32,
+    /// The network namespace that the changes were made in, as `/proc/self/ns/net` names it.
+    pub(super) namespace: String,
+    /// The Unix socket of the admin API.
+    pub(super) socket: Option<PathBuf>,
+    /// Kernel settings changed, in order.
+    pub(super) settings: Vec<Changed>,
+    /// Destinations made unreachable.
+    #[serde(default)]
+    pub(super) unreachable: Vec<String>,
+    /// Addresses added on interfaces that are not ours.
+    #[serde(default)]
+    pub(super) addresses: Vec<AddedAddress>,
+    /// Interfaces with a steering program that stays behind the process.
+    #[serde(default)]
+    pub(super) steered: Vec<String>,
+    /// What outlives the process, so that the kernel goes on without it.
+    #[serde(default)]
+    #[serde(rename = "estate")]
+    pub(super) persistent: Option<Persistent>,
+    /// Rules that route by source.
+    #[serde(default)]
+    pub(super) rules: Vec<Recorded>,
+    /// Whether there is a table of ours in the packet filter.
+    #[serde(default)]
+    pub(super) table: bool,
+}
+
+impl Contents {
+    /// Whether only the network namespace that it was written in can be cleared up.
+    pub(super) fn is_of_namespace(&self) -> bool {
+        !(self.settings.is_empty()
+            && self.unreachable.is_empty()
+            && self.rules.is_empty()
+            && self.addresses.is_empty()
+            && self.steered.is_empty()
+            && self.persistent.is_none()
+            && !self.table)
+    }
+
+    /// Whether this successor continues with what exists.
+    pub(super) fn goes_to(&self, successor: Option<&Successor>) -> bool {
+        let Some(persistent) = self.persistent.as_ref().filter(|_| self.namespace == namespace::own()) else {
+            return false;
+        };
+        successor.is_some_and(|successor| successor.device == persistent.device) && persistent.is_there()
+    }
+}
+
+/// An address added on an interface.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct AddedAddress {
+    pub(super) interface: String,
+    pub(super) address: Ipv6Addr,
+    pub(super) length: u8,
+}
+
+impl From<&LinkAddress> for AddedAddress {
+    fn from(it: &LinkAddress) -> Self {
+        Self { interface: it.interface.clone(), address: it.address, length: it.length }
+    }
+}
+
+impl AddedAddress {
+    /// Takes it away. Whether it was there.
+    pub(super) fn remove(&self) -> bool {
+        let index = interface::index(&self.interface);
+        index.is_ok_and(|index| kernel::remove_address(index, self.address, self.length).is_ok())
+    }
+}
+
+/// Reads the file; a truncated file gives the default.
+pub(super) fn read(mut file: &File) -> Contents {
+    let mut text = String::new();
+    let whole = file.rewind().and_then(|()| file.read_to_string(&mut text));
+    whole.ok().and_then(|_| serde_json::from_str(&text).ok()).unwrap_or_default()
+}

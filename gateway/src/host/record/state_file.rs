@@ -1,0 +1,365 @@
+//! A gateway's state file: what it changed on the host, written before it is done.
+
+use super::contents::{AddedAddress, Contents, read};
+use super::error::RecordError;
+use super::leftovers::Leftovers;
+use super::listing::states;
+use super::lock::{lock, turn};
+use super::persistent::{Persistent, Successor};
+use super::settings::{self, Changed, sysctl};
+use crate::config::{LinkAddress, SourceRule};
+use crate::host::forwarding::Setting;
+use crate::host::kernel::Route6;
+use crate::host::namespace;
+use crate::host::notrack;
+use crate::host::source_rules::Recorded;
+use nix::fcntl::Flock;
+use sixway_fastpath::Steering;
+use sixway_wire::Prefix6;
+use std::fs::{self, File};
+use std::io::{self, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+/// Removes an unreachable destination. Whether it was there.
+fn reachable_again(prefix: &str) -> bool {
+    prefix.parse().is_ok_and(|prefix: Prefix6| Route6::Unreachable(prefix).remove().is_ok())
+}
+
+/// A gateway's state file, locked while this lives.
+#[derive(Debug)]
+pub struct Record {
+    path: PathBuf,
+    file: Flock<File>,
+    contents: Contents,
+}
+
+impl Record {
+    /// Takes the state file of the gateway `name` in `directory`, which is made if need be. What a gateway of this name left
+    /// behind is put back first; kernel settings are taken over if another gateway of this network namespace runs.
+    ///
+    /// # Errors
+    /// Such a gateway runs, or a file operation failed.
+    pub fn take(directory: &Path, name: &str) -> Result<(Self, Leftovers), RecordError> {
+        Self::take_as(directory, name, None)
+    }
+
+    /// As [`Self::take`]; but persistent objects of the previous process are kept, if this process is its successor.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn take_as(
+        directory: &Path,
+        name: &str,
+        successor: Option<&Successor>,
+    ) -> Result<(Self, Leftovers), RecordError> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o755)
+            .create(directory)
+            .map_err(|error| RecordError::Io(directory.into(), error))?;
+        let _turn = turn(directory);
+        Self::take_in_turn(directory, name, successor)
+    }
+
+    pub(super) fn take_in_turn(
+        directory: &Path,
+        name: &str,
+        successor: Option<&Successor>,
+    ) -> Result<(Self, Leftovers), RecordError> {
+        let path = directory.join(format!("{name}.state"));
+        let file = lock(&path, name)?;
+        let mut record = Self { contents: read(&file), path, file };
+        // The gateway that made it is gone: who listens there now is somebody else.
+        record.contents.socket.take_if(|socket| UnixStream::connect(socket).is_ok());
+        if record.contents.goes_to(successor) {
+            let other = record
+                .contents
+                .persistent
+                .as_ref()
+                .filter(|it| successor.is_some_and(|successor| successor.pins != it.pins));
+            if let Some(persistent) = other {
+                persistent.remove_fast_path(name);
+            }
+            record.contents.process = std::process::id();
+            record.write()?;
+            return Ok((record, Leftovers { adopted: true, ..Leftovers::default() }));
+        }
+        // What keeps packets from the host's own stack stays until it is replaced.
+        let guards = record.take_guards();
+        let left = record.put_back();
+        record.contents = Contents {
+            process: std::process::id(),
+            namespace: namespace::own(),
+            settings: std::mem::take(&mut record.contents.settings),
+            steered: guards.0,
+            table: guards.1,
+            ..Contents::default()
+        };
+        record.write()?;
+        Ok((record, left))
+    }
+
+    /// Interfaces where a steering program is, and whether there is a table in the packet filter: in this network namespace.
+    fn take_guards(&mut self) -> (Vec<String>, bool) {
+        if self.contents.namespace != namespace::own() {
+            return (Vec::new(), false);
+        }
+        (std::mem::take(&mut self.contents.steered), std::mem::take(&mut self.contents.table))
+    }
+
+    /// Notes the socket that is about to be made, where nothing is that belongs to somebody else.
+    pub fn socket(&mut self, path: &Path) -> Result<(), RecordError> {
+        self.contents.socket = Some(path.into());
+        self.write()
+    }
+
+    /// Notes a destination that is about to be made unreachable.
+    pub(in crate::host) fn unreachable(&mut self, prefix: Prefix6) -> Result<(), RecordError> {
+        self.contents.unreachable.push(prefix.to_string());
+        self.write()
+    }
+
+    /// It was not made unreachable after all.
+    pub(in crate::host) fn forget_unreachable(&mut self, prefix: Prefix6) -> Result<(), RecordError> {
+        let text = prefix.to_string();
+        self.contents.unreachable.retain(|one| *one != text);
+        self.write()
+    }
+
+    /// Removes it, if it was made here.
+    pub(in crate::host) fn remove_unreachable(&mut self, prefix: Prefix6) -> Result<(), RecordError> {
+        let text = prefix.to_string();
+        if self.contents.unreachable.contains(&text) {
+            reachable_again(&text);
+        }
+        self.forget_unreachable(prefix)
+    }
+
+    /// Notes a rule that is about to be made.
+    pub(in crate::host) fn rule(&mut self, rule: Recorded) -> Result<(), RecordError> {
+        self.contents.rules.push(rule);
+        self.write()
+    }
+
+    /// Removes a rule, if it was made here.
+    pub(in crate::host) fn remove_rule(&mut self, rule: &Recorded) -> Result<(), RecordError> {
+        if self.contents.rules.contains(rule) {
+            rule.remove();
+            self.contents.rules.retain(|one| one != rule);
+        }
+        self.write()
+    }
+
+    /// Rules of a previous process.
+    pub(in crate::host) fn inherited_rules(&self) -> Vec<SourceRule> {
+        self.contents.rules.iter().filter_map(Recorded::rule).collect()
+    }
+
+    /// Notes an address that is about to be added.
+    pub(in crate::host) fn link_address(&mut self, address: &LinkAddress) -> Result<(), RecordError> {
+        self.contents.addresses.push(address.into());
+        self.write()
+    }
+
+    /// It was not added after all.
+    pub(in crate::host) fn forget_link_address(&mut self, address: &LinkAddress) -> Result<(), RecordError> {
+        let added = AddedAddress::from(address);
+        self.contents.addresses.retain(|one| *one != added);
+        self.write()
+    }
+
+    /// Takes it away, if it was added here.
+    pub(in crate::host) fn remove_link_address(&mut self, address: &LinkAddress) -> Result<(), RecordError> {
+        let added = AddedAddress::from(address);
+        if self.contents.addresses.contains(&added) {
+            added.remove();
+        }
+        self.forget_link_address(address)
+    }
+
+    /// Notes interfaces where a steering program is that would stay behind a sudden end. From others that were noted it is removed.
+    pub(in crate::host) fn steered(&mut self, interfaces: &[String]) -> Result<(), RecordError> {
+        let before = std::mem::replace(&mut self.contents.steered, interfaces.to_vec());
+        for gone in before.iter().filter(|name| !interfaces.contains(name)) {
+            Steering::remove_leftovers(gone);
+        }
+        self.write()
+    }
+
+    /// Notes that the device and the fast path outlive the process.
+    pub fn keep_for_successor(&mut self, device: &str, index: u32, pins: &Path) -> Result<(), RecordError> {
+        self.contents.persistent = Some(Persistent { device: device.into(), index, pins: pins.into() });
+        self.write()
+    }
+
+    /// Nothing outlives the process.
+    pub fn keep_to_itself(&mut self) -> Result<(), RecordError> {
+        self.contents.persistent = None;
+        self.write()
+    }
+
+    /// Unreachable routes of a previous process.
+    pub(in crate::host) fn inherited_unreachable(&self) -> Vec<Prefix6> {
+        self.contents.unreachable.iter().filter_map(|prefix| prefix.parse().ok()).collect()
+    }
+
+    /// Addresses that a previous process added to links.
+    pub(in crate::host) fn inherited_addresses(&self) -> Vec<LinkAddress> {
+        let added = self.contents.addresses.iter();
+        added
+            .map(|it| LinkAddress { interface: it.interface.clone(), address: it.address, length: it.length })
+            .collect()
+    }
+
+    /// Leaves everything as it is, for who takes over.
+    pub fn leave(mut self) {
+        self.contents.process = 0;
+        // The process ID is used only in messages.
+        let _ = self.write();
+    }
+
+    /// Notes that the table in the packet filter is about to be made.
+    pub(in crate::host) fn table(&mut self) -> Result<(), RecordError> {
+        if self.contents.table {
+            return Ok(());
+        }
+        self.contents.table = true;
+        self.write()
+    }
+
+    /// Removes the table in the packet filter, if this process or a previous one created it.
+    pub(in crate::host) fn remove_table(&mut self) -> Result<(), RecordError> {
+        if !std::mem::take(&mut self.contents.table) {
+            return Ok(());
+        }
+        notrack::remove(self.name());
+        self.write()
+    }
+
+    /// Makes a kernel setting, having noted what it was. Whether it was another.
+    pub fn change(&mut self, (path, value): &Setting) -> Result<bool, RecordError> {
+        let before = sysctl(path).map_err(|error| RecordError::Io(path.clone(), error))?;
+        if self.contents.settings.iter().any(|it| it.path == *path && it.value == *value && before == *value)
+        {
+            return Ok(false);
+        }
+        self.contents.settings.push(Changed::now(path, &before, value));
+        self.write()?;
+        if before == *value {
+            return Ok(false);
+        }
+        fs::write(path, value).map_err(|error| RecordError::Io(path.clone(), error))?;
+        Ok(true)
+    }
+
+    /// Puts everything back and gives the file up. Settings stay as they are, and in the file, while another gateway runs in
+    /// this network namespace: it may need them. Who ends last puts back those of all.
+    pub fn end(self) -> Leftovers {
+        let _turn = self.path.parent().and_then(turn);
+        self.end_in_turn()
+    }
+
+    pub(super) fn end_in_turn(mut self) -> Leftovers {
+        let left = self.put_back();
+        self.give_up();
+        left
+    }
+
+    /// Puts back what the record holds, and the settings of others that ended. What is to stay is in the record afterwards.
+    fn put_back(&mut self) -> Leftovers {
+        let mut left = Leftovers::default();
+        let contents = std::mem::take(&mut self.contents);
+        self.forget_sessions();
+        if contents.namespace == namespace::own() {
+            if let Some(persistent) = &contents.persistent {
+                left.fast_path = persistent.remove_fast_path(self.name());
+                left.device = persistent.remove_device();
+            }
+            left.addresses = contents.addresses.iter().filter(|added| added.remove()).count();
+            left.routes = contents.unreachable.iter().filter(|prefix| reachable_again(prefix)).count();
+            // What leads into the device before what is excepted.
+            left.routes += contents.rules.iter().rev().filter(|rule| rule.remove()).count();
+            let programs = contents.steered.iter();
+            left.programs = programs.filter(|interface| Steering::remove_leftovers(interface)).count();
+            left.table = contents.table && notrack::remove(self.name());
+            let mut settings = contents.settings;
+            match self.ended_here(&contents.namespace) {
+                Some(ended) => {
+                    let mut ended: Vec<Self> =
+                        ended.into_iter().filter(|one| !one.contents.settings.is_empty()).collect();
+                    ended.iter_mut().for_each(|one| settings.append(&mut one.contents.settings));
+                    left.settings = settings::put_back(settings);
+                    ended.into_iter().for_each(Self::give_up);
+                }
+                None => {
+                    left.staying = settings.iter().filter(|changed| changed.differs()).count();
+                    self.contents.settings = settings;
+                }
+            }
+        }
+        self.contents.namespace = contents.namespace;
+        if let Some(socket) = contents.socket {
+            let made = fs::symlink_metadata(&socket).is_ok_and(|there| there.file_type().is_socket());
+            left.socket = made && fs::remove_file(socket).is_ok();
+        }
+        left
+    }
+
+    /// Releases the file. It stays if something still has to be restored.
+    fn give_up(mut self) {
+        if self.contents.is_of_namespace() || self.contents.socket.is_some() {
+            self.contents.process = 0;
+            // What it said before is what it would say, and more: nothing is lost if this fails.
+            let _ = self.write();
+        } else {
+            // Whoever comes next would find an empty record: nothing is lost if this fails.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+
+    /// Removes files that are no longer valid.
+    fn forget_sessions(&self) {
+        for extension in ["handover", "ports"] {
+            // They are not always there.
+            let _ = fs::remove_file(self.path.with_extension(extension));
+        }
+    }
+
+    /// The gateway's name.
+    pub(in crate::host) fn name(&self) -> &str {
+        self.path.file_stem().and_then(|name| name.to_str()).unwrap_or_default()
+    }
+
+    /// The records of the other gateways of the network namespace if all have ended; `None` if one still runs.
+    fn ended_here(&self, namespace: &str) -> Option<Vec<Self>> {
+        let mut ended = Vec::new();
+        for path in states(self.path.parent()?).into_iter().filter(|path| *path != self.path) {
+            match lock(&path, "") {
+                Ok(file) => ended.push(Self { contents: read(&file), path, file }),
+                Err(RecordError::Taken { .. }) => {
+                    // One that is being written cannot be read: it counts as one of here, whose settings can be put back later.
+                    let its = File::open(&path).map(|file| read(&file).namespace).unwrap_or_default();
+                    if its.is_empty() || its == namespace {
+                        return None;
+                    }
+                }
+                Err(RecordError::Io(..) | RecordError::Elsewhere(_)) => {}
+            }
+        }
+        ended.retain(|one| one.contents.namespace == namespace);
+        Some(ended)
+    }
+
+    /// Writes in place: the lock is the file's, not the name's.
+    fn write(&mut self) -> Result<(), RecordError> {
+        let text = serde_json::to_vec_pretty(&self.contents).map_err(io::Error::from);
+        text.and_then(|text| {
+            self.file.rewind()?;
+            self.file.write_all(&text)?;
+            self.file.set_len(text.len() as u64)
+        })
+        .map_err(|error| RecordError::Io(self.path.clone(), error))
+    }
+}

@@ -1,0 +1,13 @@
+//! The state of a running gateway as rows: the admin API returns them, `sixway show` prints them and metrics export them.
+
+mod dns64;
+mod dns64_rows;
+mod rows;
+
+pub use dns64::{Dns64Facts, dns64_row};
+pub use dns64_rows::{AnchorRow, CountedRow, Dns64Row, Flush, Flushed, OutcomeRow, UpstreamRow};
+pub use rows::{
+    AdvertisedRow, BindingRow, CarriedRow, CounterRow, Device, DropRow, FastPathRow, FastPathShare, Fault,
+    Leaving, MechanismRow, NewRemote, Page, PassedRow, Rates, RouterAdvertisementRow, SessionRow, SixRdRow,
+    Status,
+};

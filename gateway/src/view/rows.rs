@@ -1,0 +1,324 @@
+//! The rows of the admin API: plain values, used by the server that writes them and by `sixway show` that reads them.
+
+use super::dns64_rows::Dns64Row;
+use serde::{Deserialize, Serialize};
+
+/// The gateway in a few numbers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// The gateway's name.
+    pub name: String,
+    /// Version of the program.
+    pub version: String,
+    /// Seconds since it was ready.
+    pub uptime_seconds: u64,
+    /// Number of workers.
+    pub workers: usize,
+    /// Its device; `None`: it needs none.
+    pub device: Option<Device>,
+    /// What passes, averaged over the last seconds.
+    pub rates: Rates,
+    /// The fast path, if configured.
+    #[serde(default)]
+    pub fast_path: Option<FastPathShare>,
+    /// Sessions of all mechanisms.
+    pub sessions: u64,
+    /// Bindings of all mechanisms.
+    pub bindings: u64,
+    /// One row for each configured mechanism.
+    pub mechanisms: Vec<MechanismRow>,
+    /// DNS64, if configured.
+    pub dns64: Option<Dns64Row>,
+    /// Where metrics are served, if they are.
+    pub metrics: Option<String>,
+}
+
+/// The device that packets come through.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Device {
+    /// Its name.
+    pub name: String,
+    /// Its MTU in octets.
+    pub mtu: u32,
+    /// Number of queues.
+    pub queues: usize,
+    /// What it passes whole: `TCP, UDP`, `TCP` or nothing.
+    pub gso: String,
+}
+
+/// Rates over the last seconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rates {
+    /// Bits a second forwarded, IP headers included.
+    pub bits: f64,
+    /// Packets a second as a wire would carry them.
+    pub packets: f64,
+    /// Frames per second received from the device; a GSO packet counts as one.
+    pub frames: f64,
+    /// Frames a second dropped.
+    pub drops: f64,
+    /// The reason most frames were dropped for, if any were.
+    pub top_reason: Option<String>,
+}
+
+/// The fast path in a few numbers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FastPathShare {
+    /// The part of all packets that it carried in the last seconds; `None`: there were none.
+    pub share: Option<f64>,
+    /// Where: `eth0 XDP · eth1 tc`, or `off`.
+    pub attached: String,
+    /// Flows that it carries.
+    pub flows: u64,
+    /// How many there may be.
+    pub flows_capacity: u64,
+}
+
+impl FastPathShare {
+    /// It was there, and was removed while the gateway runs.
+    pub fn is_off(&self) -> bool {
+        self.attached == "off"
+    }
+}
+
+/// The fast path: packets forwarded, and those passed to the engine, since this process started.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FastPathRow {
+    /// In a few numbers.
+    pub summary: FastPathShare,
+    /// Next hops that it sends to.
+    pub next_hops: u64,
+    /// Packets forwarded, by mechanism and direction.
+    pub carried: Vec<CarriedRow>,
+    /// What it passed on to the kernel, and so to the engine, by cause.
+    pub passed: Vec<PassedRow>,
+}
+
+/// Packets of one mechanism that the fast path forwarded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CarriedRow {
+    /// The mechanism.
+    pub mechanism: String,
+    /// Packets from IPv6 to IPv4, or into tunnels; each segment of a GSO packet counts.
+    pub packets_out: u64,
+    /// Their octets, as they came.
+    pub octets_out: u64,
+    /// Packets the other way.
+    pub packets_in: u64,
+    /// Their octets.
+    pub octets_in: u64,
+}
+
+/// What was passed on for one cause.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PassedRow {
+    /// The cause.
+    pub cause: String,
+    /// Packets.
+    pub packets: u64,
+    /// What it means.
+    pub help: String,
+}
+
+/// One mechanism in a few numbers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MechanismRow {
+    /// `nat64`, `siit`.
+    pub name: String,
+    /// A summary of what it serves: its prefix and pool.
+    pub serves: String,
+    /// Frames a second that it translated; shared by all mechanisms of one name.
+    pub frames: f64,
+    /// Whether it keeps sessions.
+    pub stateful: bool,
+    /// Live sessions.
+    pub sessions: u64,
+    /// Live bindings; for a dynamic pool, hosts that hold an address.
+    pub bindings: u64,
+    /// Maximum number of bindings.
+    pub bindings_capacity: u64,
+}
+
+/// One counter.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CounterRow {
+    /// Its name.
+    pub name: String,
+    /// What it counts.
+    pub help: String,
+    /// All workers together.
+    pub value: u64,
+    /// Each worker's share, by worker number; none of what no worker counts: the fast path's.
+    pub by_worker: Vec<u64>,
+}
+
+/// One reason for drops.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DropRow {
+    /// The reason's name.
+    pub reason: String,
+    /// Frames dropped for it.
+    pub count: u64,
+    /// Seconds since the count was last seen to grow; `None`: never.
+    pub last_seconds: Option<f64>,
+    /// What it means.
+    pub help: String,
+    /// The ICMP error that the sender gets.
+    pub answer: String,
+}
+
+/// One session (RFC 6146 §3.2).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SessionRow {
+    /// The mechanism that keeps it.
+    pub mechanism: String,
+    /// The worker that keeps it.
+    pub worker: usize,
+    /// `tcp`, `udp` or `icmp`.
+    pub protocol: String,
+    /// The inside endpoint (X',x); `–` while an inbound SYN waits for a binding (RFC 6146 §3.5.2.2).
+    pub inside: String,
+    /// The outside endpoint (T,t).
+    pub outside: String,
+    /// The remote endpoint (Z,z).
+    pub remote: String,
+    /// TCP's state by the RFC's name, or `open`.
+    pub state: String,
+    /// Seconds since its last packet, if known.
+    pub idle_seconds: Option<u64>,
+    /// Seconds until it ends if nothing comes.
+    pub ends_in_seconds: u64,
+    /// Packets from inside to outside, if they are counted.
+    pub packets_out: Option<u64>,
+    /// Packets from outside to inside, if they are counted.
+    pub packets_in: Option<u64>,
+    /// Octets from inside to outside, IP headers included, if they are counted.
+    pub octets_out: Option<u64>,
+    /// Octets from outside to inside, IP headers included, if they are counted.
+    pub octets_in: Option<u64>,
+    /// What carries it: `engine`, also while the fast path rests, or the fast path: `fast (tc)`, `fast (xdp)`, or `fast` where that depends
+    /// on the interface.
+    pub path: String,
+}
+
+/// One binding (RFC 6146 §3.1).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BindingRow {
+    /// The mechanism that keeps it.
+    pub mechanism: String,
+    /// The worker that keeps it.
+    pub worker: usize,
+    /// `tcp`, `udp` or `icmp`; `any` for a whole address.
+    pub protocol: String,
+    /// The inside endpoint (X',x), or an address.
+    pub inside: String,
+    /// The outside endpoint (T,t), or an address.
+    pub outside: String,
+    /// How it came about: `static` or `dynamic`.
+    pub kind: String,
+    /// Sessions that use it.
+    pub sessions: u64,
+}
+
+/// A page of a table, and the cursor of the next page.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Page<T> {
+    /// The rows.
+    pub rows: Vec<T>,
+    /// How many rows the table has in all, filters left aside.
+    pub total: u64,
+    /// The cursor that yields the next rows; `None` at the end.
+    pub next: Option<String>,
+}
+
+/// A 6rd domain, and this gateway's part in it (RFC 5969 §7.1.1).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SixRdRow {
+    /// What it is called.
+    pub name: String,
+    /// `customer_edge` or `border_relay`.
+    pub role: String,
+    /// 6rdPrefix.
+    pub prefix: String,
+    /// IPv4MaskLen.
+    pub ipv4_mask_length: u8,
+    /// The IPv4 prefix common to all customers' addresses, if known.
+    pub ipv4_common: Option<String>,
+    /// This end, if it has an address.
+    pub address: Option<String>,
+    /// The prefix that belongs to that address.
+    pub delegated: Option<String>,
+    /// 6rdBRIPv4Address.
+    pub border_relays: Vec<String>,
+}
+
+/// Router advertisements on a link (RFC 4861 §6.2).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RouterAdvertisementRow {
+    /// The interface, or the ISATAP router's name.
+    pub link: String,
+    /// `advertises`, or what keeps it from that.
+    pub state: String,
+    /// Where they come from.
+    pub source: Option<String>,
+    /// AdvDefaultLifetime.
+    pub router_lifetime_seconds: u16,
+    /// Advertised prefixes, including deprecated ones.
+    pub prefixes: Vec<AdvertisedRow>,
+    /// More specific routes.
+    pub routes: Vec<String>,
+    /// Recursive DNS servers.
+    pub rdnss: Vec<String>,
+    /// The NAT64 prefix.
+    pub pref64: Option<String>,
+    /// Packets with advertisements to all nodes.
+    pub multicast: u64,
+    /// Advertisements unicast to a soliciting host.
+    pub unicast: u64,
+    /// Neighbour advertisements over ISATAP.
+    pub neighbours: u64,
+    /// Router solicitations heard that are answered.
+    pub solicitations: u64,
+    /// Router solicitations dropped: too many were waiting for a response.
+    pub solicitations_dropped: u64,
+    /// Neighbour discovery messages that failed validation.
+    pub malformed: u64,
+    /// Inconsistent advertisements of other routers (RFC 4861 §6.2.7).
+    pub inconsistencies: u64,
+}
+
+/// A prefix that is advertised.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AdvertisedRow {
+    /// The prefix.
+    pub prefix: String,
+    /// AdvValidLifetime; 4,294,967,295: for ever.
+    pub valid_seconds: u32,
+    /// AdvPreferredLifetime; 4,294,967,295: for ever.
+    pub preferred_seconds: u32,
+    /// Whether it is deprecated (RFC 9096 §3.5).
+    pub deprecated: bool,
+}
+
+/// The new remote address of a tunnel whose remote is a name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NewRemote {
+    /// The tunnel's name.
+    pub tunnel: String,
+    /// The other end's IPv4 address.
+    pub remote: String,
+}
+
+/// A gateway's process makes way for another one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Leaving {
+    /// The process.
+    pub process: u32,
+}
+
+/// What a request that cannot be answered gets.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Fault {
+    /// What is wrong and how to mend it.
+    pub error: String,
+}

@@ -1,0 +1,178 @@
+//! Documents: their links, the index of the decisions, and their language. Pages that are generated from lists in the code are compared with
+//! them by tests whose names end with `_page`.
+
+use crate::tree::{File, top, tree};
+
+/// Relative links of a document.
+fn links(file: &File) -> Vec<String> {
+    let targets = file.text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let local =
+        targets.filter(|target| !target.contains("://") && !target.starts_with('#') && !target.contains(' '));
+    local.map(|target| target.split('#').next().unwrap_or(target).to_owned()).collect()
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let mut broken = Vec::new();
+    for file in tree().iter().filter(|file| file.path.ends_with(".md")) {
+        let here = top().join(&file.path);
+        let folder = here.parent().expect("a file has a folder");
+        broken.extend(
+            links(file).into_iter().filter(|link| !folder.join(link).exists()).map(|link| (&file.path, link)),
+        );
+    }
+    assert!(broken.is_empty(), "links to nowhere: {broken:?}");
+}
+
+#[test]
+fn links_are_read_from_a_sample() {
+    assert_eq!(links(&File::sample("docs/x.md", "[a](b.md#c) [d](https://e) [f](#g)")), ["b.md"]);
+}
+
+/// The records of decisions, by file name.
+fn records() -> Vec<String> {
+    let paths = tree().iter().filter_map(|file| file.path.strip_prefix("docs/decisions/"));
+    paths.filter(|name| *name != "README.md").map(str::to_owned).collect()
+}
+
+#[test]
+fn decisions_have_numbers_of_their_own_and_stand_in_the_index() {
+    let records = records();
+    let index = std::fs::read_to_string(top().join("docs/decisions/README.md")).expect("there is an index");
+    let mut numbers = std::collections::BTreeSet::new();
+    for record in &records {
+        let number = record.split('-').next().unwrap_or(record);
+        assert!(number.len() == 4 && number.parse::<u16>().is_ok(), "{record} has no number");
+        assert!(numbers.insert(number), "{number} is taken twice");
+        assert!(index.contains(&format!("[{number}]({record})")), "{record} is not in the index");
+        let text = std::fs::read_to_string(top().join("docs/decisions").join(record)).unwrap_or_default();
+        assert!(text.starts_with(&format!("# {number}: ")), "{record} does not begin with its number");
+    }
+    assert!(records.len() >= 10, "{records:?}");
+}
+
+/// The longest line of prose, in characters.
+const LONGEST_LINE: usize = 160;
+
+/// Pages whose text is in the code.
+const GENERATED: [&str; 2] = ["docs/drops.md", "docs/conformance/dns64-peers.md"];
+
+/// Phrases that are not used, each with its replacement. They have no use in plain English but for those in [`PLAIN`].
+const IDIOM: [(&str, &str); 32] = [
+    ("anew", "again"),
+    ("at once", "immediately, together"),
+    ("beside", "next to, in addition to"),
+    ("carried on", "forwarded"),
+    ("carries on", "forwards"),
+    ("comes to its end", "ends"),
+    ("farewell", "final router advertisement"),
+    ("hangs at", "is attached to"),
+    ("hangs on", "is attached to"),
+    ("hangs there", "is attached"),
+    ("heed", "follow"),
+    ("in silence", "silently, without an ICMP error"),
+    ("is asked for", "is queried, is requested"),
+    ("is no ", "is not a"),
+    ("is none", "is not one"),
+    ("are none", "there are none"),
+    ("is to be had", "is available"),
+    ("is told", "is notified, gets an ICMP error"),
+    ("are told", "are notified, get an ICMP error"),
+    ("kept back", "quarantined"),
+    ("look-up", "lookup"),
+    ("of its own accord", "without a request"),
+    ("so many", "the number of"),
+    ("so long a", "how long"),
+    ("stands in", "is stored in"),
+    ("super-frame", "GSO packet"),
+    ("taken back", "withdrawn, deprecated"),
+    ("the gateway before", "the previous process"),
+    ("the process before", "the previous process"),
+    ("the way in", "inbound"),
+    ("the way out", "outbound"),
+    ("what it makes", "what it synthesises"),
+];
+
+/// Plain English that contains a phrase of the list.
+const PLAIN: [&str; 4] = ["there is no ", "there is none", "there are none", "is no longer"];
+
+/// The lines of a document's own prose, numbered from 1: no code, nothing that is generated. Tables on demand.
+fn prose(file: &File, tables: bool) -> Vec<(usize, &str)> {
+    let (mut code, mut generated) = (false, false);
+    let mut own = |line: &str| {
+        let fence = line.trim_start().starts_with("```");
+        code ^= fence;
+        if line.starts_with("<!-- ") {
+            generated = line != "<!-- end -->";
+        }
+        !code && !fence && !generated && !line.starts_with("    ") && (tables || !line.starts_with('|'))
+    };
+    file.text.lines().enumerate().map(|(at, line)| (at + 1, line)).filter(|(_, line)| own(line)).collect()
+}
+
+fn is_document(file: &File) -> bool {
+    let own = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].contains(&&*file.path);
+    let page = file.path.starts_with("docs/") && file.path.ends_with(".md");
+    (own || page) && !GENERATED.contains(&&*file.path)
+}
+
+fn long_lines(file: &File) -> Vec<String> {
+    let is_link =
+        |line: &str| line.starts_with('[') && line.ends_with(')') && line.matches("](").count() == 1;
+    let long = prose(file, false)
+        .into_iter()
+        .filter(|(_, line)| line.chars().count() > LONGEST_LINE && !is_link(line.trim()));
+    long.map(|(at, line)| format!("{}:{at}  {} characters", file.path, line.chars().count())).collect()
+}
+
+/// A line without its code spans, in lower case, and with those words blanked that are plain English.
+fn words(line: &str) -> String {
+    let prose = line.split('`').step_by(2).collect::<Vec<_>>().join("`");
+    PLAIN.iter().fold(prose.to_lowercase(), |line, plain| line.replace(plain, "·"))
+}
+
+fn idiom(file: &File) -> Vec<String> {
+    let begins_word = |line: &str, at: usize| {
+        line.get(..at).is_some_and(|before| !before.ends_with(|c: char| c.is_alphanumeric() || c == '-'))
+    };
+    let mut found = Vec::new();
+    for (at, line) in prose(file, true) {
+        let line = words(line);
+        let used = IDIOM
+            .iter()
+            .filter(|(phrase, _)| line.match_indices(phrase).any(|(start, _)| begins_word(&line, start)));
+        found.extend(used.map(|(phrase, better)| format!("{}:{at}  {phrase:?}: {better}", file.path)));
+    }
+    found
+}
+
+fn no_document_has(breaks: fn(&File) -> Vec<String>) {
+    let found: Vec<_> = tree().iter().filter(|file| is_document(file)).flat_map(breaks).collect();
+    assert!(found.is_empty(), "{} faults:\n  {}", found.len(), found.join("\n  "));
+}
+
+#[test]
+fn lines_of_documents_are_short() {
+    no_document_has(long_lines);
+}
+
+#[test]
+fn idiom_is_not_used() {
+    no_document_has(idiom);
+}
+
+#[test]
+fn long_lines_and_idiom_are_found_in_samples() {
+    let long = "word ".repeat(40);
+    let lines = |text: &str| long_lines(&File::sample("docs/x.md", text)).len();
+    assert_eq!(lines(&format!("{long}\nshort\n- {long}")), 2);
+    assert_eq!(lines(&format!("| {long} |\n```text\n{long}\n```\n[{long}](x.md)\n    {long}")), 0);
+
+    let phrases = |text: &str| idiom(&File::sample("docs/x.md", text)).len();
+    assert_eq!(phrases("It is made anew.\n| Super-frames | beside it |\nThat is no router."), 4);
+    assert_eq!(
+        phrases("There is no route. It is no longer used. `super-frame`, and https://x/12-anew.md"),
+        0
+    );
+    assert_eq!(phrases("<!-- keys: x -->\n| anew |\n<!-- end -->\n```\nbeside\n```\n"), 0);
+}
