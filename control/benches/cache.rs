@@ -121,7 +121,7 @@ fn main() {
     measure("synthesis, of 100,000 names", &queries, |message| synthesise(&cache, message, &mut out));
     measure("\"no\" is passed on, of 100 names", &few, |message| {
         let query = Query::read(message).unwrap();
-        compose::passed_on(&mut out, &query, cache.get(&query.key(false)).unwrap(), &dress());
+        compose::forwarded(&mut out, &query, cache.get(&query.key(false)).unwrap(), &dress());
     });
     let replies: Vec<_> = (0..10_000).map(addresses).collect();
     measure("an upstream's A record is read", &replies, read);

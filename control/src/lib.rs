@@ -1,6 +1,6 @@
 //! Protocols that the gateway speaks, as state machines without sockets or clocks.
 //!
-//! Messages come in by `handle_…`, with the time; `poll_…` says what to send and when to ask again. A router on a LAN:
+//! Messages come in by `handle_…`, with the time; `poll_…` returns what to send and when to poll again. A router on a LAN:
 //!
 //! ```
 //! use sixway_control::Instant;
@@ -29,7 +29,7 @@
 //!     }
 //!     now = router.poll_timeout().unwrap_or(now);
 //! }
-//! // The IPv4 address has changed, and with it the site's 6to4 prefix: the old one is taken back.
+//! // The IPv4 address has changed, and with it the site's 6to4 prefix: the old one is deprecated.
 //! let prefixes = vec![AdvertisedPrefix::changing("2002:c000:202:1::/64".parse()?)];
 //! router.set_prefixes(now, prefixes).expect("good prefixes");
 //! router.shut_down(); // then poll as before until router.is_over()

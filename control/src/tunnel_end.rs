@@ -1,4 +1,4 @@
-//! One end of a configured tunnel: it answers when the other end asks whether it lives (RFC 4213 §3.8).
+//! One end of a configured tunnel: it answers the remote end's reachability probes (RFC 4213 §3.8).
 
 use crate::neighbour_answer::{AnswerLimit, answer};
 use crate::neighbour_discovery::{Malformed, Message, Received, Transmission};

@@ -155,7 +155,7 @@ fn serve(query: &Query<'_>, answer: &Answer, later: Instant) {
             );
             decode_within(&out, query, limit);
             synthesise(query, answer, &dress);
-            compose::passed_on(&mut out, query, answer, &dress);
+            compose::forwarded(&mut out, query, answer, &dress);
             decode_within(&out, query, limit);
             read_again(query, answer);
         }
@@ -196,7 +196,7 @@ fn read_again(query: &Query<'_>, answer: &Answer) {
         return;
     }
     let mut out = Vec::new();
-    compose::passed_on(&mut out, &query, answer, &ResponseOptions { now: NOW, ..ResponseOptions::default() });
+    compose::forwarded(&mut out, &query, answer, &ResponseOptions { now: NOW, ..ResponseOptions::default() });
     if out[2] & 2 != 0 {
         return;
     }

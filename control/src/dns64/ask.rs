@@ -18,7 +18,7 @@ pub enum Transport {
     Inside,
 }
 
-/// Who asks. The `ticket` means nothing here; it is given back with the answer.
+/// The client of a query. The `ticket` is opaque; it is returned with the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asker<T> {
     /// The client's address; IPv4-mapped ones count as IPv4.
@@ -49,7 +49,7 @@ pub struct Exchange(pub u64);
 pub enum Way {
     /// A datagram from a port of its own (RFC 5452 §9.2).
     Datagram,
-    /// The upstream's stream: TCP, TLS or HTTPS; TCP for an upstream that is asked by UDP, after a truncated reply.
+    /// The upstream's stream: TCP, TLS or HTTPS; TCP after a truncated reply of an upstream that is queried by UDP.
     Stream,
 }
 
@@ -69,28 +69,28 @@ pub struct Transmit {
 /// Why an exchange yields no reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The upstream's host or network cannot be reached, or nobody listens there.
+    /// The upstream's host or network is unreachable, or its port is closed.
     Unreachable,
     /// The stream was closed.
     Closed,
     /// TLS could not be agreed on, or the certificate is not the upstream's.
     Untrusted,
-    /// It is no DNS server: HTTP said so, or framing was wrong.
+    /// Not a DNS server: an HTTP error, or wrong framing.
     Malformed,
 }
 
 /// What is known of an answer's authenticity (RFC 4035 §4.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Security {
-    /// Nobody has looked.
+    /// Not validated.
     #[default]
     Unchecked,
     /// Signed, with a chain from a trust anchor.
     Secure,
     /// Proven not to be signed, or under no trust anchor.
     Insecure,
-    /// It ought to be signed and is not, or wrongly.
+    /// It should be signed and is not, or the signature is wrong.
     Bogus,
-    /// It cannot be told.
+    /// It cannot be determined.
     Indeterminate,
 }

@@ -64,7 +64,7 @@ impl Key {
         self.field(2)
     }
 
-    /// Whether it was asked with CD=1.
+    /// Whether it was queried with CD=1.
     #[must_use]
     pub fn checking_disabled(&self) -> bool {
         self.octets[0] != 0

@@ -1,8 +1,8 @@
-//! Answers that the gateway knows by itself, without any upstream.
+//! Answers that need no upstream.
 //!
 //! | Name | Answer | Source |
 //! |---|---|---|
-//! | `ipv4only.arpa` | A, AAAA for each prefix of the client; DS is asked upstream | RFC 8880 §7.1 |
+//! | `ipv4only.arpa` | A, AAAA for each prefix of the client; DS is queried upstream | RFC 8880 §7.1 |
 //! | PTR of prefix::192.0.0.170 and .171 | `ipv4only.arpa` | RFC 8880 §7.2.1 |
 //! | `localhost` and below | 127.0.0.1, ::1 | RFC 6761 §6.3 |
 //! | `invalid`, `onion` and below | no such name | RFC 6761 §6.4, RFC 7686 §2 |
@@ -44,13 +44,13 @@ const NAME_ERROR: u8 = 3;
 /// RFC 8880 Appendix A: what never changes may be kept for a day.
 const DAY: u32 = 86_400;
 
-/// RFC 7050 §4 asks for at least 60 minutes; clients ask again at the end (§3), and then learn of a prefix that has changed.
+/// RFC 7050 §4 requires at least 60 minutes; clients query again when it expires (§3) and then learn of a changed prefix.
 const HOUR: u32 = 3_600;
 
 /// RFC 6303 §3: the TTL and the MINIMUM of a local zone's SOA, in seconds.
 const NEGATIVE: u32 = 10_800;
 
-/// RFC 8482 §4.2: large enough that nobody asks again at once, in seconds.
+/// RFC 8482 §4.2: a TTL that prevents immediate retries, in seconds.
 const HINFO_TTL: u32 = 3_600;
 
 /// RFC 8482 §4.2: CPU is "RFC8482", OS is empty.
@@ -169,13 +169,13 @@ fn ptr(ttl: u32, target: &[u8]) -> LocalAnswer<'_> {
 /// A question of class IN.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LocalQuestion<'q> {
-    /// Who asks.
+    /// The client.
     pub(super) client: IpAddr,
     /// QNAME, in lower-case wire form.
     pub(super) name: &'q [u8],
     /// QTYPE.
     pub(super) qtype: u16,
-    /// CD and DO are set: nothing is rewritten for who validates by itself (RFC 6147 §5.5), and so no PTR record is made.
+    /// CD and DO are set: nothing is rewritten for a client that validates (RFC 6147 §5.5), so no PTR record is synthesised.
     pub(super) untouched: bool,
 }
 
@@ -197,7 +197,7 @@ impl Local {
         }
     }
 
-    /// The answer; `None`: an upstream is to be asked.
+    /// The answer; `None`: an upstream must be queried.
     pub(super) fn answer<'a>(&'a self, policy: &Policy, asked: LocalQuestion<'_>) -> Option<LocalAnswer<'a>> {
         self.ipv4only(policy, asked)
             .or_else(|| special(asked))
@@ -244,7 +244,7 @@ impl Local {
     }
 }
 
-/// How many octets of the name stand before the zone's; `None`: it is not in the zone.
+/// The length in octets of the name's part in front of the zone; `None`: not in the zone.
 fn below(name: &[u8], zone: &[u8]) -> Option<u8> {
     let before = name.strip_suffix(zone)?;
     let mut labels = before;

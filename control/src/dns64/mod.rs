@@ -1,6 +1,6 @@
-//! DNS64 (RFC 6147): a forwarder that makes AAAA records of A records, as a state machine.
+//! DNS64 (RFC 6147): a forwarder that synthesises AAAA records from A records, as a state machine.
 //!
-//! A [`Resolver`] is driven with the time, with clients' queries and with upstreams' replies, and says what to send:
+//! A [`Resolver`] is driven with the time, with clients' queries and with upstreams' replies, and returns what to send:
 //!
 //! ```text
 //!   client ── handle_query ──▶ ┌──────────┐ ── poll_transmit ──▶ upstream
@@ -9,10 +9,10 @@
 //!                              └──────────┘
 //! ```
 //!
-//! - [`Resolver::handle_query`] with every query: the answer is there at once if it can be had from the cache, which allocates nothing;
+//! - [`Resolver::handle_query`] with every query: an answer from the cache is returned at once, without allocating;
 //! - then, and when the time of [`Resolver::poll_timeout`] has come: [`Resolver::poll_transmit`], [`Resolver::poll_cancel`] and [`Resolver::poll_answer`], each until it returns `None`.
 //!
-//! **The cache** holds what upstreams said; what is synthesised is computed at each answer, from the entry for AAAA and the one for A, and so
+//! **The cache** holds upstreams' answers. Synthesis runs for each answer, from the entries for AAAA and A, and so
 //! always follows the client, the name and the rules.
 
 pub mod answer;

@@ -1,9 +1,9 @@
-//! What becomes of a client's query: one closed list, from which counters, metrics and documents come.
+//! The outcomes of a client's query: one closed list, from which counters, metrics and documents are made.
 
 /// Makes the list: variant, name, help.
 macro_rules! outcomes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $help:literal;)+) => {
-        /// What became of a client's query. Each query has exactly one.
+/// The outcome of a client's query. Each query has exactly one.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
         pub enum Outcome {
@@ -30,20 +30,20 @@ macro_rules! outcomes {
 }
 
 outcomes! {
-    Synthesised = "synthesised", "AAAA records were made of A records";
-    PassedOn = "passed_on", "records as the upstream gave them";
-    NoData = "no_data", "the name has no such records, and none were made";
+    Synthesised = "synthesised", "AAAA records were synthesised from A records";
+    Forwarded = "forwarded", "the upstream's records, unchanged";
+    NoData = "no_data", "the name has no such records, and none were synthesised";
     NameError = "name_error", "the name does not exist";
     Reverse = "reverse", "a PTR query for a translated address was answered";
-    Local = "local", "answered from what the gateway knows by itself: ipv4only.arpa, minimal ANY";
-    Stale = "stale", "answered with what had expired, since no upstream answered";
+    Local = "local", "answered locally, without an upstream: ipv4only.arpa, minimal ANY";
+    Stale = "stale", "answered with expired records, because no upstream answered";
     UpstreamFailure = "upstream_failure", "SERVFAIL: no upstream gave a usable answer in time";
     Bogus = "bogus", "SERVFAIL: the answer did not validate";
-    Overload = "overload", "SERVFAIL: too many queries were waiting";
-    Refused = "refused", "REFUSED: the client may not ask, or not this";
-    RateLimited = "rate_limited", "REFUSED: the client asked too often";
+    Overload = "overload", "SERVFAIL: too many queries were pending";
+    Refused = "refused", "REFUSED: the client or the query is not allowed";
+    RateLimited = "rate_limited", "REFUSED: the client exceeded its rate limit";
     Malformed = "malformed", "FORMERR, NOTIMP or BADVERS: the query could not be understood";
-    Ignored = "ignored", "no answer: it was no query";
+    Ignored = "ignored", "no answer: not a query";
 }
 
 /// How often each outcome came, and what else is counted.
@@ -55,19 +55,19 @@ pub struct Counters {
     pub outcomes: [u64; Outcome::ALL.len()],
     /// Answered without waiting for an upstream.
     pub cached: u64,
-    /// Questions put to upstreams.
+    /// Queries sent to upstreams.
     pub asked: u64,
-    /// Replies of upstreams that were believed.
+    /// Replies of upstreams that were accepted.
     pub replies: u64,
-    /// Replies that were not: of another question, or malformed.
+    /// Replies that were rejected: for another question, or malformed.
     pub disbelieved: u64,
-    /// Questions without a reply in time.
+    /// Queries without a reply in time.
     pub unanswered: u64,
-    /// Entries that made way for others before their end.
+    /// Entries evicted before they expired.
     pub evicted: u64,
-    /// Validations begun.
+    /// Validations started.
     pub validations: u64,
-    /// Questions asked ahead of an entry's end.
+    /// Entries refreshed before they expired.
     pub prefetched: u64,
 }
 

@@ -24,7 +24,7 @@ pub(crate) const PADDING: u16 = 12;
 /// RFC 6891 §6.2.5: a smaller payload counts as this one.
 const LEAST_PAYLOAD: u16 = 512;
 
-/// What a client asks.
+/// A client's query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Query<'m> {
     /// The whole message.
@@ -39,26 +39,26 @@ pub struct Query<'m> {
     pub id: u16,
     /// RD: the answer may be fetched.
     pub recursion_desired: bool,
-    /// CD: the client validates by itself (RFC 4035 §3.2.2).
+    /// CD: the client validates itself (RFC 4035 §3.2.2).
     pub checking_disabled: bool,
-    /// AD: the client wants to know whether the answer is authentic (RFC 6840 §5.7).
+    /// AD: the client asks whether the answer is authentic (RFC 6840 §5.7).
     pub authentic_data: bool,
-    /// What its OPT record says.
+    /// Its OPT record.
     pub edns: Option<Edns>,
 }
 
-/// What a client's OPT record says (RFC 6891).
+/// A client's OPT record (RFC 6891).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edns {
     /// The largest datagram it takes, in octets; at least 512.
     pub payload: u16,
-    /// DO: it wants DNSSEC records (RFC 3225).
+    /// DO: it requests DNSSEC records (RFC 3225).
     pub dnssec_ok: bool,
     /// It padded its query, and so the answer may be padded (RFC 8467 §4).
     pub padding: bool,
 }
 
-/// Why a message is no query that could be answered.
+/// Why a message is not a query that can be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreadable {
     /// A response, or too short for one: it gets no answer.
@@ -104,7 +104,7 @@ impl<'m> Query<'m> {
         })
     }
 
-    /// Under what its answer is kept, with the CD bit that upstreams are asked with.
+    /// The key of its answer, with the CD bit of the upstream query.
     #[must_use]
     pub fn key(&self, checking_disabled: bool) -> Key {
         Key::of(self.name, self.qtype, self.qclass, checking_disabled)

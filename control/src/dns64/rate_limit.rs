@@ -1,4 +1,4 @@
-//! How often a client may ask: a bucket of tokens for each /64 or IPv4 address.
+//! The clients' rate limit: a token bucket for each /64 or IPv4 address.
 //!
 //! A bucket is the time at which it will be full again (the generic cell rate algorithm, ITU-T I.371 Annex A), so one number says all. The table has sets of eight
 //! buckets; in a set that is full, the fullest makes room, since it forgets least. Whoever floods the table with invented sources therefore displaces
@@ -38,7 +38,7 @@ pub(super) struct RateLimit {
 }
 
 impl RateLimit {
-    /// So many queries a second, and so many at once; `None`: no limit. The seed places the buckets where nobody can foretell.
+    /// Queries a second and burst size; `None`: no limit. The seed makes the buckets' places unpredictable.
     pub(super) fn new(limit: Option<(u32, u32)>, seed: u64) -> Self {
         let (rate, burst) = limit.map_or((0, 1), |(rate, burst)| (u64::from(rate), u64::from(burst.max(1))));
         let token = SECOND.checked_div(rate).unwrap_or(u64::MAX).max(1);

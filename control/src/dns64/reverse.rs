@@ -11,7 +11,7 @@ const IP6_ARPA: &[u8] = b"\x03ip6\x04arpa\x00";
 /// RFC 1035 §3.5: `in-addr.arpa`.
 const IN_ADDR_ARPA: &[u8] = b"\x07in-addr\x04arpa\x00";
 
-/// Where a name stands under IP6.ARPA.
+/// The position of a name under IP6.ARPA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ip6Name {
     /// The nibbles that are there are the highest; the others are zero.

@@ -1,4 +1,4 @@
-//! What a [`Resolver`](super::Resolver) is told to do.
+//! The settings of a [`Resolver`](super::Resolver).
 
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_wire::{Prefix4, Prefix6};
@@ -11,13 +11,13 @@ pub struct Wire(pub Box<[u8]>);
 /// An upstream, as far as it matters here; where it is, the gateway knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upstream {
-    /// It is asked about these names and those below them only; empty: about all that no other upstream names. The longest match decides.
+    /// It is queried for these names and names below them only; empty: for all names without an upstream of their own. The longest match decides.
     pub names: Vec<Wire>,
-    /// Asked by datagrams first, by a stream when a reply is truncated; else by its stream only.
+    /// Queried by datagrams first, and by a stream when a reply is truncated; else by its stream only.
     pub datagrams: bool,
 }
 
-/// Who may ask.
+/// Which clients may query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
     /// IPv4 clients within these.
@@ -34,7 +34,7 @@ pub enum Synthesis {
     Normal,
     /// Never.
     Never,
-    /// From each A record; AAAA records that are there are not looked at.
+    /// From each A record; existing AAAA records are ignored.
     Always,
 }
 
@@ -77,7 +77,7 @@ pub enum Reverse {
         /// The CNAME's.
         ttl: u32,
     },
-    /// The records of the name under in-addr.arpa, as if they were at the name that was asked for.
+    /// The records of the name under in-addr.arpa, as if they were at the queried name.
     Rewrite,
     /// This name for every address: the RFC's first option.
     Name {
@@ -88,13 +88,13 @@ pub enum Reverse {
     },
 }
 
-/// What a query with CD=1 and DO=0 gets, of which RFC 6147 §5.5 does not speak.
+/// The answer to a query with CD=1 and DO=0, which RFC 6147 §5.5 does not cover.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CheckingDisabled {
     /// Synthesis of what was not validated.
     #[default]
     Synthesise,
-    /// What the upstream said.
+    /// The upstream's answer, unchanged.
     PassOn,
 }
 
@@ -104,7 +104,7 @@ pub enum DnssecOk {
     /// Synthesis, with AD if all of it is secure.
     #[default]
     Synthesise,
-    /// What the upstream said, with its proofs, where it is secure.
+    /// The upstream's answer with its proofs, where it is secure.
     PassOn,
 }
 
@@ -148,9 +148,9 @@ pub struct Dnssec {
 /// Answers from entries that have expired (RFC 8767).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stale {
-    /// So long after its end an entry may still be used.
+    /// How long after its expiry an entry may still be used.
     pub longest: Duration,
-    /// So long a client waits for a fresh one (RFC 8767 §5: 1.8 s).
+    /// How long a client waits for a fresh one first (RFC 8767 §5: 1.8 s).
     pub patience: Duration,
     /// The TTL of what is stale (RFC 8767 §4: 30 s).
     pub ttl: u32,
@@ -184,7 +184,7 @@ pub struct Settings {
     pub prefixes: Vec<Rfc6052>,
     /// Exceptions.
     pub rules: Vec<Rule>,
-    /// Who may ask.
+    /// Which clients may query.
     pub access: Access,
     /// AAAA records within these count as absent (RFC 6147 §5.1.4).
     pub exclude: Vec<Prefix6>,
@@ -194,13 +194,13 @@ pub struct Settings {
     pub reverse: Reverse,
     /// `ipv4only.arpa` is answered here (RFC 8880 §7.1).
     pub local_ipv4only: bool,
-    /// AAAA and A are asked for at the same time (RFC 6147 §5.1.8); never where answers are validated.
+    /// Query AAAA and A in parallel (RFC 6147 §5.1.8); never where answers are validated.
     pub parallel: bool,
     /// DNSSEC.
     pub dnssec: Dnssec,
-    /// Serving what is stale, if at all.
+    /// Serving stale answers; `None`: disabled.
     pub stale: Option<Stale>,
-    /// What is asked for shortly before its end is asked for again.
+    /// Prefetch: entries that are used shortly before they expire are refreshed.
     pub prefetch: bool,
     /// QTYPE=ANY gets one record (RFC 8482 §4.2).
     pub minimal_any: bool,

@@ -1,9 +1,9 @@
-//! IPv4 addresses that synthesis treats in a way of their own.
+//! IPv4 addresses that synthesis treats specially.
 
 use sixway_wire::Prefix4;
 use std::net::Ipv4Addr;
 
-/// RFC 7050 §8.2: the well-known IPv4 addresses; they stand under every prefix, though they are not global.
+/// RFC 7050 §8.2: the well-known IPv4 addresses; they are embedded in every prefix, although they are not global.
 pub(super) const WELL_KNOWN: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 0, 170), Ipv4Addr::new(192, 0, 0, 171)];
 
 /// No host on the Internet has such an address: "this network", loopback, multicast, reserved (RFC 6890 §2.2.2, RFC 5771 §3). An AAAA record for one
@@ -15,7 +15,7 @@ const NO_HOST: [Prefix4; 4] = [
     Prefix4::holding(Ipv4Addr::new(240, 0, 0, 0), 4),
 ];
 
-/// Whether the address is one that no AAAA record is ever made of, whatever the prefix.
+/// Whether no AAAA record is ever synthesised from this address, whatever the prefix.
 pub(super) fn is_no_host(address: Ipv4Addr) -> bool {
     NO_HOST.iter().any(|block| block.contains(address))
 }

@@ -1,4 +1,4 @@
-//! What goes in and out of an ISATAP host beside messages.
+//! Inputs and outputs of an ISATAP host other than messages.
 
 use super::host_address::HostAddress;
 use super::reachability::Reachability;
@@ -43,32 +43,32 @@ pub struct DefaultRoute {
 pub enum HostAction {
     /// Send this through the tunnel to its `outer_destination`, which is always there.
     Transmit(Transmission),
-    /// Look the potential routers up and give them to [`set_potential_routers`](super::IsatapHost::set_potential_routers); if that fails, leave it: it is asked again.
+    /// Look the potential routers up and give them to [`set_potential_routers`](super::IsatapHost::set_potential_routers); on failure do nothing: the action is repeated.
     LookUpRouters,
     /// Add this address, or give it these lifetimes.
     SetAddress(HostAddress),
     /// Remove this address.
     RemoveAddress(Ipv6Addr),
-    /// Set the default route, in the place of the one before.
+    /// Set the default route, replacing the previous one.
     SetDefaultRoute(DefaultRoute),
-    /// Remove the default route: there is no router.
+    /// Remove the default route: no router is left.
     RemoveDefaultRoute,
 }
 
-/// What became of a message that arrived.
+/// The result of a received message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostHeard {
     /// An advertisement of a potential router, which was taken.
     Advertisement,
-    /// An advertisement of somebody who is not on the potential router list (RFC 5214 §8.3.3): ignored.
+    /// An advertisement of a node that is not on the potential router list (RFC 5214 §8.3.3): ignored.
     Stranger,
     /// A neighbour advertisement of one of the routers.
     Neighbour,
     /// A neighbour solicitation, which is answered.
     Solicitation,
-    /// More solicitations than are answered in a second.
+    /// A solicitation beyond the rate limit of answers.
     TooMany,
-    /// A good message that concerns nobody here.
+    /// A valid message that does not concern this host.
     NotForUs,
 }
 
@@ -77,9 +77,9 @@ pub enum HostHeard {
 pub struct PotentialRouter {
     /// Its IPv4 address.
     pub address: Ipv4Addr,
-    /// How long it is still a default router; `None` if it is none.
+    /// Remaining lifetime as a default router; `None`: not a default router.
     pub lifetime: Option<Duration>,
-    /// What is known of the way to it.
+    /// Its reachability.
     pub reachability: Reachability,
     /// Whether its last probes were not answered.
     pub failed: bool,

@@ -1,4 +1,4 @@
-//! Addresses made of advertised prefixes (RFC 4862 §5.5.3, RFC 5214 §6.2).
+//! Addresses formed from advertised prefixes (RFC 4862 §5.5.3, RFC 5214 §6.2).
 
 use super::action::HostAction;
 use super::host_address::{HostAddress, NEVER, end};
@@ -8,7 +8,7 @@ use sixway_dataplane::Instant;
 use sixway_dataplane::tunnel::address::isatap;
 use std::collections::VecDeque;
 
-/// How many addresses a host makes; further prefixes are ignored.
+/// Maximum addresses of a host; further prefixes are ignored.
 pub const MAX_ADDRESSES: usize = 16;
 /// RFC 4862 §5.5.3 e: no advertisement shortens the remaining life of an address below this at once, 2 h.
 pub const TWO_HOURS: u32 = 7_200;
@@ -58,7 +58,7 @@ impl Addresses {
         true
     }
 
-    /// Takes away what has run out.
+    /// Removes expired addresses.
     pub(super) fn expire(&mut self, now: Instant, actions: &mut VecDeque<HostAction>) {
         let ended = self.0.iter().filter(|known| known.valid <= now);
         actions.extend(ended.map(|known| HostAction::RemoveAddress(known.address)));

@@ -74,7 +74,7 @@ impl IsatapHost {
         self.choose(now, None);
     }
 
-    /// The host has another IPv4 address: its addresses and routes go, and it begins anew with the same potential routers.
+    /// The host's IPv4 address changed: removes addresses and routes, and starts again with the same potential routers.
     pub fn set_local(&mut self, now: Instant, local: Ipv4Addr) {
         let routers: Vec<_> = self.routers.list().iter().map(|router| router.address).collect();
         let refresh = self.refresh;
@@ -102,7 +102,7 @@ impl IsatapHost {
         }
     }
 
-    /// An upper layer says that packets come through this router (RFC 4861 §7.3.1): forward progress, not merely that something arrived.
+    /// An upper layer confirms that packets pass this router (RFC 4861 §7.3.1): forward progress, not merely that something arrived.
     pub fn confirm_reachability(&mut self, now: Instant, router: Ipv4Addr) {
         let until = now + self.reachable_time(now);
         if let Some(router) = self.routers.find(router) {

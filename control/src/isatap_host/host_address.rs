@@ -14,7 +14,7 @@ pub(super) const NEVER: Instant = Instant(u64::MAX);
 pub struct HostAddress {
     /// The address.
     pub address: Ipv6Addr,
-    /// The prefix that it is made of, a /64.
+    /// The prefix that it is formed from, a /64.
     pub prefix: Prefix6,
     /// L: neighbours under this prefix are reached directly.
     pub on_link: bool,

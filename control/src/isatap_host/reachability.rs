@@ -17,10 +17,10 @@ pub const DELAY_FIRST_PROBE_TIME: Duration = Duration::from_secs(5);
 /// RFC 4861 §10: MAX_UNICAST_SOLICIT.
 pub const MAX_UNICAST_SOLICIT: u8 = 3;
 
-/// What is known of the way to a router.
+/// The reachability of a router (RFC 4861 §7.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reachability {
-    /// Nothing, and nobody asks.
+    /// Unknown, and not probed.
     Stale,
     /// Nothing, and packets are sent: a probe follows at this time.
     Delay(Instant),
@@ -54,7 +54,7 @@ impl Detection {
         Self { state: Reachability::Stale, last_probe: None }
     }
 
-    /// The state, with REACHABLE run out by itself.
+    /// The state, with an expired REACHABLE as STALE.
     pub(super) fn state(&self, now: Instant) -> Reachability {
         match self.state {
             Reachability::Reachable(until) if until <= now => Reachability::Stale,
@@ -69,7 +69,7 @@ impl Detection {
         }
     }
 
-    /// Asks at once, but never more often than every `retrans` (§7.3.3).
+    /// Probes at once, but never more often than every `retrans` (§7.3.3).
     pub(super) fn probe(&mut self, now: Instant, retrans: Duration) {
         if !matches!(self.state, Reachability::Probe { .. }) {
             let next = self.last_probe.map_or(now, |last| now.max(last + retrans));

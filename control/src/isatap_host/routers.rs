@@ -17,7 +17,7 @@ pub(super) struct Router {
     pub(super) address: Ipv4Addr,
     /// The source of its advertisements.
     pub(super) link_local: Option<Ipv6Addr>,
-    /// Until when it is a default router; `None` if it is none.
+    /// Until when it is a default router; `None`: not a default router.
     pub(super) until: Option<Instant>,
     pub(super) preference: Preference,
     pub(super) mtu: Option<u32>,

@@ -8,10 +8,10 @@ const MAX_NAME: usize = 255;
 /// RFC 1035 §2.3.4: octets of a label.
 const MAX_LABEL: usize = 63;
 
-/// Why a text is no domain name.
+/// Why a text is not a valid domain name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DomainNameError {
-    /// No label at all.
+    /// No label.
     Empty,
     /// A label is empty, or longer than 63 octets.
     Label,

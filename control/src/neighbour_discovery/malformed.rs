@@ -23,7 +23,7 @@ pub enum Malformed {
     TooShort,
     /// An option of length zero.
     ZeroLengthOption,
-    /// An option that reaches beyond the message's end.
+    /// An option that extends beyond the end of the message.
     OptionBeyondEnd,
     /// A multicast source address.
     MulticastSource,
@@ -31,7 +31,7 @@ pub enum Malformed {
     NotLinkLocal,
     /// A source link-layer address option from the unspecified address.
     LinkLayerOfNobody,
-    /// A neighbour solicitation from the unspecified address to what is no solicited-node address.
+    /// A neighbour solicitation from the unspecified address to an address that is not a solicited-node address.
     NotSolicitedNode,
     /// A multicast target address.
     MulticastTarget,
@@ -81,12 +81,12 @@ impl Malformed {
             Self::Code => "the ICMPv6 code is not 0",
             Self::TooShort => "the message is shorter than its fixed part",
             Self::ZeroLengthOption => "an option of length zero",
-            Self::OptionBeyondEnd => "an option that reaches beyond the end of the message",
+            Self::OptionBeyondEnd => "an option that extends beyond the end of the message",
             Self::MulticastSource => "a multicast source address",
             Self::NotLinkLocal => "a router advertisement whose source is not link-local",
             Self::LinkLayerOfNobody => "a source link-layer address option from the unspecified address",
             Self::NotSolicitedNode => {
-                "a solicitation from the unspecified address to what is no solicited-node address"
+                "a solicitation from the unspecified address to an address that is not a solicited-node address"
             }
             Self::MulticastTarget => "a multicast target address",
             Self::SolicitedMulticast => "a multicast neighbour advertisement with the Solicited flag",

@@ -26,17 +26,17 @@ use sixway_wire::icmpv6::{
 };
 use sixway_wire::{checksum, protocol};
 
-/// A host asks for advertisements (RFC 4861 §4.1).
+/// A host solicits advertisements (RFC 4861 §4.1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouterSolicitation {
     /// Its options.
     pub options: Vec<NdOption>,
 }
 
-/// A router tells of itself and the link (RFC 4861 §4.2).
+/// A router advertises itself and the link's parameters (RFC 4861 §4.2).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouterAdvertisement {
-    /// Cur Hop Limit that hosts should set in their packets; 0 does not say.
+    /// Cur Hop Limit that hosts should set in their packets; 0: unspecified.
     pub hop_limit: u8,
     /// M: addresses are given by DHCPv6.
     pub managed: bool,
@@ -44,26 +44,26 @@ pub struct RouterAdvertisement {
     pub other: bool,
     /// Default Router Preference (RFC 4191 §2.2); Medium where the lifetime is 0.
     pub preference: Preference,
-    /// Router Lifetime in seconds; 0 is no default router.
+    /// Router Lifetime in seconds; 0: not a default router.
     pub router_lifetime: u16,
-    /// Reachable Time in milliseconds; 0 does not say.
+    /// Reachable Time in milliseconds; 0: unspecified.
     pub reachable_time: u32,
-    /// Retrans Timer in milliseconds; 0 does not say.
+    /// Retrans Timer in milliseconds; 0: unspecified.
     pub retrans_timer: u32,
     /// Its options.
     pub options: Vec<NdOption>,
 }
 
-/// A node asks for a neighbour (RFC 4861 §4.3).
+/// A node solicits a neighbour (RFC 4861 §4.3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NeighbourSolicitation {
-    /// Whom it asks for.
+    /// The target address.
     pub target: Ipv6Addr,
     /// Its options.
     pub options: Vec<NdOption>,
 }
 
-/// A node tells of itself (RFC 4861 §4.4).
+/// A node advertises itself (RFC 4861 §4.4).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NeighbourAdvertisement {
     /// R: the sender is a router.

@@ -25,7 +25,7 @@ const DNSSL: u8 = 31;
 const CAPTIVE_PORTAL: u8 = 37;
 const PREF64: u8 = 38;
 
-/// A lifetime of all one bits stands for infinity (RFC 4861 §4.6.2, RFC 4191 §2.3, RFC 8106 §5.1).
+/// A lifetime of all one bits means infinity (RFC 4861 §4.6.2, RFC 4191 §2.3, RFC 8106 §5.1).
 pub const INFINITY: u32 = u32::MAX;
 
 /// The greatest length of an option: 255 units of 8 octets.

@@ -7,7 +7,7 @@ use sixway_wire::{Ipv4Header, Ipv6Header, checksum, protocol};
 /// RFC 4861 §3.1: the hop limit that no router between could have left.
 pub const HOP_LIMIT: u8 = 255;
 
-/// A message as it came, with what its IPv6 header said of it. A raw ICMPv6 socket gives these fields one by one
+/// A received message with the fields of its IPv6 header. A raw ICMPv6 socket gives these fields one by one
 /// (`IPV6_RECVPKTINFO`, `IPV6_RECVHOPLIMIT`); [`Received::from_packet`] and [`Received::from_tunnel`] read them from a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received<'a> {

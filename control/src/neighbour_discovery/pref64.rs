@@ -39,7 +39,7 @@ impl ScaledLifetime {
     }
 }
 
-/// Why a prefix cannot be told by the option.
+/// Why the option cannot carry a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pref64Error;
 

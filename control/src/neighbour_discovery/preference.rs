@@ -5,7 +5,7 @@
 pub enum Preference {
     /// 11
     Low,
-    /// 00, also what was said before RFC 4191.
+    /// 00, also the value before RFC 4191.
     #[default]
     Medium,
     /// 01

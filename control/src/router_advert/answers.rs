@@ -1,15 +1,15 @@
-//! Answers to solicitations that go to the host that asked, each after a random delay of its own (RFC 4861 §6.2.6).
+//! Unicast answers to solicitations, each after a random delay of its own (RFC 4861 §6.2.6).
 
 use super::schedule::MAX_RA_DELAY_TIME;
 use crate::random::Random;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_dataplane::Instant;
 
-/// How many answers may wait, so that a flood of solicitations costs at most this many advertisements each half second; whoever asks
-/// beyond it is not heard and asks again.
+/// Maximum pending answers, so that a flood of solicitations costs at most this many advertisements each half second. Further
+/// solicitations are ignored; hosts repeat them.
 pub const MAX_WAITING: usize = 256;
 
-/// Who is to be answered.
+/// The host to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Asker {
     pub(super) address: Ipv6Addr,

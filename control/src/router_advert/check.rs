@@ -39,13 +39,17 @@ impl Faults {
     }
 
     fn at_most(&mut self, setting: Setting, count: usize, most: usize, what: &str) {
-        self.say(setting, count > most, format!("{count} {what}; at most {most} are advertised on a link"));
+        self.say(
+            setting,
+            count > most,
+            format!("{count} {what}; at most {most} can be advertised on a link"),
+        );
     }
 
     fn no_twins(&mut self, setting: Setting, prefixes: impl Iterator<Item = Prefix6>) {
         let mut seen = BTreeSet::new();
         for (entry, prefix) in prefixes.enumerate() {
-            self.entry(setting, entry, !seen.insert(prefix), format!("{prefix} is named twice"));
+            self.entry(setting, entry, !seen.insert(prefix), format!("{prefix} appears twice"));
         }
     }
 }
@@ -61,7 +65,7 @@ impl Settings {
         if faults.0.is_empty() {
             let parts = contents::most_parts(self, link);
             let why = format!(
-                "takes {parts:?} packets of the link's MTU; at most {MAX_PARTS} are sent for one advertisement"
+                "needs {parts:?} packets of the link's MTU; one advertisement may use at most {MAX_PARTS}"
             );
             faults.say(Setting::Everything, parts.is_none_or(|parts| parts > MAX_PARTS), why);
         }
@@ -76,21 +80,21 @@ fn of_link(faults: &mut Faults, settings: &Settings, link: &Link) {
             !is_link_local(*address),
             format!("{address} is not link-local, and advertisements come from a link-local address (RFC 4861 §4.2)"),
         ),
-        Link::Isatap { local, .. } => faults.say(Setting::Link, !is_unicast(*local), format!("{local} is no unicast address")),
+        Link::Isatap { local, .. } => faults.say(Setting::Link, !is_unicast(*local), format!("{local} is not a unicast address")),
     }
     let most = link.mtu();
     faults.say(
         Setting::Link,
         most < MIN_MTU,
-        format!("an MTU of {most} is below 1,280, the least of IPv6 (RFC 8200 §5)"),
+        format!("an MTU of {most} is below 1,280, the minimum of IPv6 (RFC 8200 §5)"),
     );
     if let Some(mtu) = settings.mtu {
         faults.say(
             Setting::Mtu,
             mtu < MIN_MTU,
-            format!("{mtu} is below 1,280, the least of IPv6 (RFC 8200 §5)"),
+            format!("{mtu} is below 1,280, the minimum of IPv6 (RFC 8200 §5)"),
         );
-        faults.say(Setting::Mtu, mtu > most, format!("{mtu} is above the link's own MTU, {most}"));
+        faults.say(Setting::Mtu, mtu > most, format!("{mtu} exceeds the link's MTU, {most}"));
     }
 }
 
@@ -100,23 +104,23 @@ fn is_unicast(address: Ipv4Addr) -> bool {
 
 fn of_times(faults: &mut Faults, settings: &Settings) {
     let max = settings.max_interval;
-    let range = format!("{max} s; it is from 4 to 1,800 s (RFC 4861 §6.2.1)");
+    let range = format!("{max} s; must be 4 to 1,800 s (RFC 4861 §6.2.1)");
     faults.say(Setting::MaxInterval, !(4..=1_800).contains(&max), range);
     if let Some(min) = settings.min_interval {
         let wrong = min < 3 || u32::from(min) * 4 > u32::from(max) * 3;
         let why = format!(
-            "{min} s; it is from 3 s to three quarters of the other interval, {max} s (RFC 4861 §6.2.1)"
+            "{min} s; must be 3 s to three quarters of the maximum interval, {max} s (RFC 4861 §6.2.1)"
         );
         faults.say(Setting::MinInterval, wrong, why);
     }
     if let Some(lifetime) = settings.router_lifetime {
         let wrong = lifetime != 0 && !(max..=9_000).contains(&lifetime);
         let why = format!(
-            "{lifetime} s; it is 0, or from the longest interval, {max} s, to 9,000 s (RFC 4861 §6.2.1)"
+            "{lifetime} s; must be 0, or from the maximum interval, {max} s, to 9,000 s (RFC 4861 §6.2.1)"
         );
         faults.say(Setting::RouterLifetime, wrong, why);
     }
-    let why = "it is at most 3,600,000 ms (RFC 4861 §6.2.1)";
+    let why = "must be at most 3,600,000 ms (RFC 4861 §6.2.1)";
     faults.say(Setting::ReachableTime, settings.reachable_time > 3_600_000, why);
     let why = "at most 3 (RFC 4861 §10, MAX_FINAL_RTR_ADVERTISEMENTS)";
     faults.say(Setting::Goodbyes, settings.goodbyes > MAX_GOODBYES, why);
@@ -131,11 +135,13 @@ fn of_prefixes(faults: &mut Faults, settings: &Settings) {
             Setting::Prefixes,
             at,
             link_local,
-            "the link-local prefix is not advertised (RFC 4861 §6.2.1)",
+            "the link-local prefix cannot be advertised (RFC 4861 §6.2.1)",
         );
         let multicast = prefix.address().is_multicast();
         faults.entry(Setting::Prefixes, at, multicast, format!("{prefix} is multicast"));
-        let why = format!("preferred for {preferred} s and valid for {valid} s only (RFC 4861 §6.2.1)");
+        let why = format!(
+            "the preferred lifetime, {preferred} s, exceeds the valid lifetime, {valid} s (RFC 4861 §6.2.1)"
+        );
         faults.entry(Setting::Prefixes, at, preferred > valid, why);
     }
 }
@@ -150,7 +156,7 @@ fn of_options(faults: &mut Faults, settings: &Settings) {
             Setting::DnsServers,
             at,
             wrong,
-            format!("{server} is no unicast address (RFC 8106 §5.3.1)"),
+            format!("{server} is not a unicast address (RFC 8106 §5.3.1)"),
         );
     }
     faults.at_most(Setting::DnsSearch, settings.dns_search.len(), MAX_DNS, "names");
@@ -164,7 +170,7 @@ fn of_options(faults: &mut Faults, settings: &Settings) {
     if let Some(uri) = &settings.captive_portal {
         let wrong =
             uri.is_empty() || uri.len() > MAX_URI || !uri.bytes().all(|octet| octet.is_ascii_graphic());
-        let why = "a URI of 1 to 255 ASCII characters (RFC 8910 §2.3)";
+        let why = "must be a URI of 1 to 255 ASCII characters (RFC 8910 §2.3)";
         faults.say(Setting::CaptivePortal, wrong, why);
     }
 }

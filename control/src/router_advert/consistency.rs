@@ -1,4 +1,4 @@
-//! What other routers of the link say differently (RFC 4861 §6.2.7, RFC 8781 §5.2): hosts would switch with every advertisement.
+//! Inconsistent advertisements of other routers on the link (RFC 4861 §6.2.7, RFC 8781 §5.2): hosts would switch with every advertisement.
 
 use super::prefixes::Prefixes;
 use super::settings::Settings;
@@ -11,9 +11,9 @@ use sixway_wire::Prefix6;
 
 /// Seconds by which lifetimes may differ that count down in real time, for delays and clocks (§6.2.7).
 const SKEW: u32 = 10;
-/// The same fault of the same router is told once in this time.
+/// The same inconsistency of the same router is logged once in this time.
 const SILENCE: Duration = Duration::from_secs(3_600);
-/// How many faults are remembered as told; a link with more different ones is not told of more before some are forgotten.
+/// How many logged inconsistencies are remembered; further ones are not logged until some are forgotten.
 const MAX_TOLD: usize = 32;
 
 /// A parameter that another router advertises otherwise.
@@ -39,7 +39,7 @@ pub enum Parameter {
     Pref64(Prefix6),
 }
 
-/// Another router says something else than this one.
+/// Another router advertises another value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inconsistency {
     /// The other router.
@@ -149,7 +149,7 @@ fn of_prefix(
     );
 }
 
-/// A prefix that one router gives and the other takes back; or, where both give some, one that is not given here.
+/// A NAT64 prefix that one router advertises and the other withdraws; or, where both advertise some, one that is not advertised here.
 fn of_pref64(settings: &Settings, theirs: &Pref64, differ: &mut impl FnMut(Parameter, u32, u32, bool)) {
     let own = settings.pref64.iter().find(|entry| entry.prefix == theirs.prefix());
     let given = |lifetime: u32| u32::from(lifetime > 0);
@@ -161,12 +161,12 @@ fn of_pref64(settings: &Settings, theirs: &Pref64, differ: &mut impl FnMut(Param
     differ(Parameter::Pref64(theirs.prefix()), 1 - theirs_given, theirs_given, unequal);
 }
 
-/// What has been told, so that a router that advertises every few seconds does not fill the log.
+/// Inconsistencies logged lately, so that a router that advertises every few seconds does not fill the log.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReportLimit(Vec<(Ipv6Addr, Parameter, Instant)>);
 
 impl ReportLimit {
-    /// Those that have not been told within the hour.
+    /// Those that have not been logged within the hour.
     pub(super) fn untold(&mut self, found: Vec<Inconsistency>, now: Instant) -> Vec<Inconsistency> {
         self.0.retain(|(_, _, at)| now.since(*at) < SILENCE);
         let mut untold = found;

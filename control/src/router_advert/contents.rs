@@ -1,4 +1,4 @@
-//! What stands in advertisements, and how it is shared out to packets that fit the link (RFC 4861 §6.2.3).
+//! The contents of advertisements, and their division into packets that fit the link (RFC 4861 §6.2.3).
 //!
 //! Every packet has the header and the source link-layer address; options keep their order: the MTU, the prefixes, the routes, DNS, NAT64,
 //! the portal. An option is never cut, and the same option is never in two packets.

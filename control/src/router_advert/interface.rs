@@ -17,18 +17,18 @@ use std::collections::VecDeque;
 use super::consistency::{Inconsistency, ReportLimit, compare};
 use super::settings::{AdvertisedPrefix, Link, Setting, Settings, SettingsFault, Solicited};
 
-/// What became of a message that arrived.
+/// The result of a received message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// A router solicitation, which will be answered.
     Solicitation,
     /// A neighbour solicitation for our own address over ISATAP, which is answered.
     Neighbour,
-    /// Another router's advertisement, with what it says differently and has not been told within the last hour: to be logged.
+    /// Another router's advertisement, with inconsistencies to log that were not reported within the last hour.
     Router(Vec<Inconsistency>),
     /// More solicitations than are answered at a time.
     TooMany,
-    /// A good message that asks nothing of this router.
+    /// A valid message that does not concern this router.
     NotForUs,
 }
 
@@ -37,17 +37,17 @@ pub enum Heard {
 pub struct RouterAdvertCounters {
     /// Packets with advertisements to all nodes.
     pub multicast: u64,
-    /// Packets with advertisements to a host that asked.
+    /// Packets with advertisements to a soliciting host.
     pub unicast: u64,
     /// Neighbour advertisements over ISATAP.
     pub neighbours: u64,
-    /// Router solicitations heard that are answered.
+    /// Router solicitations that are answered.
     pub solicitations: u64,
-    /// Solicitations beyond what is answered at a time.
+    /// Solicitations ignored because too many answers were pending.
     pub too_many: u64,
     /// Messages that failed a check.
     pub malformed: u64,
-    /// Inconsistencies of other routers that were told.
+    /// Inconsistencies of other routers that were reported.
     pub inconsistencies: u64,
 }
 
@@ -220,7 +220,7 @@ impl RouterAdvert {
         }
     }
 
-    /// All packets of an advertisement to a host that asked, at once: unicast is not limited in its rate.
+    /// All packets of an advertisement to a soliciting host, at once: unicast has no rate limit.
     fn answer(&mut self, now: Instant, asker: Asker) {
         let (source, destination) = (self.source(), asker.address);
         for part in advertisements(&self.settings, &self.prefixes, &self.link, AdvertisementKind::Usual, now)
@@ -344,13 +344,13 @@ impl RouterAdvert {
         self.prefixes.believed(now)
     }
 
-    /// Prefixes that are being taken back.
+    /// Prefixes that are being deprecated.
     pub fn stale_prefixes(&self) -> &[StalePrefix] {
         self.prefixes.stale()
     }
 
-    /// Ceases to advertise (RFC 4861 §6.2.5): [`Settings::goodbyes`] advertisements with router lifetime 0 follow, 3 s apart and the first
-    /// as soon as it may be sent. Nothing is said on a tunnel, where nobody asked.
+    /// Ceases to advertise (RFC 4861 §6.2.5): [`Settings::goodbyes`] final advertisements with router lifetime 0 follow, 3 s apart and the first
+    /// as soon as it may be sent. Tunnels get none, because advertisements there are only sent on solicitation.
     pub fn shut_down(&mut self) {
         self.answers.clear();
         self.out.clear();
@@ -363,7 +363,7 @@ impl RouterAdvert {
         };
     }
 
-    /// Whether everything was said after [`RouterAdvert::shut_down`].
+    /// Whether all final advertisements were sent after [`RouterAdvert::shut_down`].
     pub fn is_over(&self) -> bool {
         self.phase == Phase::Over
     }

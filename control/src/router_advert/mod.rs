@@ -1,6 +1,6 @@
 //! Router advertisements (RFC 4861 §6.2), on a LAN and over ISATAP (RFC 5214 §8.2), with the options of RFC 4191, 8106, 8781 and 8910.
 //!
-//! A [`RouterAdvert`] is one advertising interface. It is driven with the time and with the messages that arrive, and says what to send:
+//! A [`RouterAdvert`] is one advertising interface. It is driven with the time and with the messages that arrive, and returns what to send:
 //!
 //! - [`RouterAdvert::handle_message`] with every neighbour discovery message that arrives;
 //! - [`RouterAdvert::poll_transmit`] after each call of anything, and when the time of [`RouterAdvert::poll_timeout`] has come, until it

@@ -7,10 +7,10 @@ use core::time::Duration;
 use sixway_dataplane::Instant;
 use sixway_wire::Prefix6;
 
-/// How many stale prefixes are told of; beyond it the one that ends soonest, which hosts have been told of longest, makes room.
+/// Maximum stale prefixes that are advertised; beyond it the one that ends soonest is dropped.
 pub const MAX_STALE: usize = 16;
 
-/// A prefix that was advertised and is no more: told with both lifetimes 0 and its flags unchanged.
+/// A prefix that is no longer advertised: it is deprecated with both lifetimes 0 and its flags unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StalePrefix {
     /// The prefix.
@@ -35,7 +35,7 @@ impl Entry {
         now + Duration::from_secs(u64::from(self.prefix.lifetimes(now).0))
     }
 
-    /// What it becomes when it goes away; `None` if no host can know of it.
+    /// The stale prefix that remains when it is removed; `None` if no host can know of it.
     fn stale(&self, now: Instant) -> Option<StalePrefix> {
         let until = self.promised?.max(self.valid_until(now));
         let AdvertisedPrefix { prefix, on_link, autonomous, .. } = self.prefix;

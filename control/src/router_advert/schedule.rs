@@ -52,7 +52,7 @@ impl Schedule {
         self.last.map_or(Instant::default(), |last| last + MIN_DELAY_BETWEEN_RAS)
     }
 
-    /// A host asks. If the next advertisement is due sooner than the answer would be, it is the answer (§6.2.6).
+    /// A host solicits. If the next advertisement is due before the answer would be, it is the answer (§6.2.6).
     pub(super) fn solicit(&mut self, now: Instant, random: &mut Random) {
         let delay = random.upto(MAX_RA_DELAY_TIME);
         let at = now.max(self.allowed()) + delay;

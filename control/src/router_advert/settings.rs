@@ -19,7 +19,7 @@ pub enum Link {
         /// Its MTU in octets: no advertisement is larger.
         mtu: u16,
     },
-    /// An ISATAP tunnel (RFC 5214 §8.2): only solicited advertisements, each to the host that asked.
+    /// An ISATAP tunnel (RFC 5214 §8.2): only solicited advertisements, each to the soliciting host.
     Isatap {
         /// The tunnel's own IPv4 address.
         local: Ipv4Addr,
@@ -39,10 +39,10 @@ impl Link {
 /// How solicitations on a LAN are answered (RFC 4861 §6.2.6). Over ISATAP it is always by unicast.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Solicited {
-    /// To all nodes, at most every 3 s: the usual way.
+    /// To all nodes, at most every 3 s: the default.
     #[default]
     Multicast,
-    /// To the host that asked, if it has an address: wakes nobody else up.
+    /// To the soliciting host, if it has an address: other hosts are not woken up.
     Unicast,
 }
 
@@ -69,12 +69,12 @@ impl AdvertisedPrefix {
         Self { prefix, on_link: true, autonomous: true, valid: 2_592_000, preferred: 604_800, ends: None }
     }
 
-    /// RFC 9096 §4: ND_VALID_LIMIT, 90 min, and ND_PREFERRED_LIMIT, 45 min, for a prefix that may change of itself (6to4, 6rd).
+    /// RFC 9096 §4: ND_VALID_LIMIT, 90 min, and ND_PREFERRED_LIMIT, 45 min, for a prefix derived from an address that may change (6to4, 6rd).
     pub const fn changing(prefix: Prefix6) -> Self {
         Self { prefix, on_link: true, autonomous: true, valid: 5_400, preferred: 2_700, ends: None }
     }
 
-    /// Valid and preferred lifetime to say at this moment.
+    /// Valid and preferred lifetime to advertise now.
     pub(super) fn lifetimes(&self, now: Instant) -> (u32, u32) {
         let left =
             self.ends.map_or(INFINITY, |ends| u32::try_from(ends.since(now).as_secs()).unwrap_or(INFINITY));
@@ -117,11 +117,11 @@ pub struct Settings {
     pub managed: bool,
     /// AdvOtherConfigFlag.
     pub other: bool,
-    /// AdvCurHopLimit; 0 does not say.
+    /// AdvCurHopLimit; 0: unspecified.
     pub hop_limit: u8,
-    /// AdvReachableTime in milliseconds, 3,600,000 at most; 0 does not say.
+    /// AdvReachableTime in milliseconds, 3,600,000 at most; 0: unspecified.
     pub reachable_time: u32,
-    /// AdvRetransTimer in milliseconds; 0 does not say.
+    /// AdvRetransTimer in milliseconds; 0: unspecified.
     pub retrans_timer: u32,
     /// AdvLinkMTU in octets; `None` sends no MTU option.
     pub mtu: Option<u16>,
@@ -178,7 +178,7 @@ impl Settings {
         3 * self.max_interval as u32
     }
 
-    /// The router lifetime in seconds; by default 3 × MaxRtrAdvInterval (RFC 4861 §6.2.1), which is never beyond 9,000.
+    /// The router lifetime in seconds; by default 3 × MaxRtrAdvInterval (RFC 4861 §6.2.1), at most 9,000.
     pub fn router_lifetime(&self) -> u16 {
         self.router_lifetime.unwrap_or(self.max_interval.saturating_mul(3))
     }
@@ -229,7 +229,7 @@ pub enum Setting {
     Everything,
 }
 
-/// One thing that is wrong, and how to mend it.
+/// One fault of the settings, and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsFault {
     /// Which setting.

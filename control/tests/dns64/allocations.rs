@@ -38,8 +38,8 @@ fn an_answer_from_the_cache_allocates_nothing_with_rules_and_a_rate_limit() {
         for (name, rtype, outcome) in [
             ("www.test", "AAAA", Outcome::Synthesised),
             ("Web.Test", "AAAA", Outcome::Synthesised),
-            ("www.test", "A", Outcome::PassedOn),
-            ("six.test", "AAAA", Outcome::PassedOn),
+            ("www.test", "A", Outcome::Forwarded),
+            ("six.test", "AAAA", Outcome::Forwarded),
             ("web.test", "MX", Outcome::NoData),
             ("none.test", "AAAA", Outcome::NameError),
             ("ipv4only.arpa", "AAAA", Outcome::Local),

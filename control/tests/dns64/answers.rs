@@ -24,7 +24,7 @@ fn a_name_with_ipv6_gets_what_it_has() {
     let mut world = World::new(settings()).with(&zone);
     assert_eq!(world.ask("both.test", "AAAA", PLAIN).answer, ["both.test. 60 IN AAAA 2001:db8::1"]);
     assert_eq!(world.ask("both.test", "A", PLAIN).answer, ["both.test. 600 IN A 198.51.100.1"]);
-    assert_eq!(world.counters().of(Outcome::PassedOn), 2);
+    assert_eq!(world.counters().of(Outcome::Forwarded), 2);
 }
 
 #[test]

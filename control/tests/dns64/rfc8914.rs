@@ -80,7 +80,7 @@ fn why_nothing_is_made_for_who_validates_is_told() {
         ("v6.test", "AAAA", 60, "2001:db8::1"),
         ("mapped.test", "AAAA", 60, "::ffff:192.0.2.1"),
     ]);
-    let made = "nothing is synthesised with CD=1 and DO=1 (RFC 6147 5.5)";
+    let made = "no synthesis with CD=1 and DO=1 (RFC 6147 5.5)";
     assert_eq!(text(&world.ask("v4.test", "AAAA", CD_DO)), (Some(0), made));
     for (name, rtype, bits) in [
         ("v6.test", "AAAA", CD_DO),
@@ -98,12 +98,12 @@ fn why_nothing_is_made_for_who_validates_is_told() {
     for name in ["v4.test", "mapped.test"] {
         let got = world.ask(name, "AAAA", CD);
         assert_eq!((text(&got).0, got.answer.len()), (Some(0), 0), "{name}");
-        assert_eq!(text(&got).1, "nothing is synthesised with CD=1, as configured", "{name}");
+        assert_eq!(text(&got).1, "no synthesis with CD=1, as configured", "{name}");
     }
     let dnssec = Dnssec { dnssec_ok: DnssecOk::PassOn, ..super::dnssec::dnssec() };
     let mut world = super::dnssec::world(dnssec);
     let got = world.ask("www.test", "AAAA", DO);
-    let said = "nothing is synthesised of what is signed with DO=1, as configured";
+    let said = "signed data is not synthesised from with DO=1, as configured";
     assert_eq!((text(&got), got.authentic), ((Some(0), said), true));
 }
 
@@ -134,7 +134,7 @@ fn why_nothing_is_made_of_an_address_is_told() {
     for (name, said) in [
         ("site.test", "not synthesised by local rule"),
         ("private.test", "not a global IPv4 address (RFC 6052 3.1)"),
-        ("loopback.test", "the IPv4 address is no host's"),
+        ("loopback.test", "not the IPv4 address of a host"),
     ] {
         let got = world.ask(name, "AAAA", PLAIN);
         assert_eq!((&*got.rcode, got.answer.len(), text(&got)), ("NOERROR", 0, (Some(0), said)), "{name}");
@@ -151,7 +151,7 @@ fn a_rule_that_makes_or_hides_nothing_is_told() {
     let mut world = World::new(Settings { rules, ..settings() })
         .with(&[("never.test", "A", 60, "192.0.2.1"), ("hidden.test", "A", 60, "192.0.2.1")]);
     let never = world.ask("never.test", "AAAA", PLAIN);
-    assert_eq!(text(&never), (Some(0), "no AAAA records are made by local rule"));
+    assert_eq!(text(&never), (Some(0), "not synthesised by local rule"));
     let hidden = world.ask("hidden.test", "A", PLAIN);
-    assert_eq!(text(&hidden), (Some(0), "A records are not given out by local rule"));
+    assert_eq!(text(&hidden), (Some(0), "A records withheld by local rule"));
 }

@@ -51,8 +51,8 @@ fn answer_all(cache: &Cache, messages: &[Vec<u8>], out: &mut Vec<u8>) {
         compose::empty(out, &query, 2, None, &dress);
         if let Some(entry) = cache.get(&key) {
             compose::filtered(out, &query, entry, |address| address.is_multicast(), &dress);
-            compose::passed_on(out, &query, entry, &truncated);
-            compose::passed_on(out, &query, entry, &dress);
+            compose::forwarded(out, &query, entry, &truncated);
+            compose::forwarded(out, &query, entry, &dress);
         }
         if let Some(a) = cache.get(&key.with_type(1)) {
             let bound = cache.peek(&key).and_then(|entry| entry.negative_ttl(dress.now));

@@ -35,7 +35,7 @@ fn served(name: &str, rtype: &str, answer: &Answer) -> [Vec<String>; 3] {
     let message = query(&wire(&name.to_ascii_uppercase()), rtype, None, [1, 0]);
     let mut out = Vec::new();
     let dress = ResponseOptions { now: NOW, ..ResponseOptions::default() };
-    compose::passed_on(&mut out, &Query::read(&message).unwrap(), answer, &dress);
+    compose::forwarded(&mut out, &Query::read(&message).unwrap(), answer, &dress);
     shown(&out)
 }
 

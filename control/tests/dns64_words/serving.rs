@@ -34,7 +34,7 @@ fn served(
 
 fn passed_on(reply: &Reply, edns: Option<(u16, bool)>, dress: &ResponseOptions<'_>) -> Vec<u8> {
     let answer = reply.read(true).unwrap();
-    served((&reply.name, &reply.rtype), edns, |out, query| compose::passed_on(out, query, &answer, dress))
+    served((&reply.name, &reply.rtype), edns, |out, query| compose::forwarded(out, query, &answer, dress))
 }
 
 fn addresses(count: usize) -> Reply {
@@ -59,7 +59,7 @@ fn flags_are_those_of_the_query_and_of_the_dress() {
     let flags = |flags: [u8; 2], dress: ResponseOptions<'_>| {
         let message = query(&wire("a.example.org."), "AAAA", None, flags);
         let mut out = Vec::new();
-        compose::passed_on(&mut out, &Query::read(&message).unwrap(), &answer, &dress);
+        compose::forwarded(&mut out, &Query::read(&message).unwrap(), &answer, &dress);
         [out[2], out[3]]
     };
     assert_eq!(flags([0, 0], DRESS), [0x80, 0x80], "QR and RA");
@@ -110,7 +110,7 @@ fn ttls_are_what_is_left_of_them_or_what_is_stale_has() {
     let answer = addresses(1).read(false).unwrap();
     let ttl = |dress: ResponseOptions<'_>| {
         let message = served(("a.example.org.", "AAAA"), None, |out, query| {
-            compose::passed_on(out, query, &answer, &dress);
+            compose::forwarded(out, query, &answer, &dress);
         });
         shown(&message)[0][0].split(' ').nth(1).unwrap().parse::<u32>().unwrap()
     };
@@ -188,7 +188,7 @@ fn a_padded_query_gets_a_padded_answer_where_that_hides_something() {
         let query = Query::read(&message).unwrap();
         assert_eq!(query.edns, Some(Edns { payload: 1232, dnssec_ok: false, padding: true }));
         let mut out = Vec::new();
-        compose::passed_on(
+        compose::forwarded(
             &mut out,
             &query,
             &addresses(1).read(false).unwrap(),

@@ -61,6 +61,6 @@ fn a_failure_has_no_records_and_is_kept_for_some_seconds() {
     let mut out = Vec::new();
     assert_eq!(compose::synthesised(&mut out, &query, &answer, None, embed, &ResponseOptions::default()), 0);
     assert_eq!(out, []);
-    compose::passed_on(&mut out, &query, &answer, &ResponseOptions::default());
+    compose::forwarded(&mut out, &query, &answer, &ResponseOptions::default());
     assert_eq!(out[2..12], [0x81, 0x82, 0, 1, 0, 0, 0, 0, 0, 0]);
 }

@@ -148,7 +148,7 @@ proptest! {
         let name = in_case(&made.names[0], bits);
         let message = query(&name, made.rtype, Some((1232, dnssec_ok)), [1, 0]);
         let (mut out, now) = (Vec::new(), NOW + Duration::from_secs(age.into()));
-        compose::passed_on(&mut out, &Query::read(&message).unwrap(), &answer, &ResponseOptions { now, ..ResponseOptions::default() });
+        compose::forwarded(&mut out, &Query::read(&message).unwrap(), &answer, &ResponseOptions { now, ..ResponseOptions::default() });
         prop_assert_eq!(&out[12..12 + name.len()], &name[..]);
         let [mut given, mut authority, _] = expected(&reply, age.min(made.ttl));
         if !dnssec_ok {
@@ -230,7 +230,7 @@ proptest! {
         let serve = |answer| {
             let message = query(&wire(&made.names[0]), made.rtype, Some((1232, true)), [1, 0]);
             let mut out = Vec::new();
-            compose::passed_on(&mut out, &Query::read(&message).unwrap(), answer, &ResponseOptions { now: NOW, ..ResponseOptions::default() });
+            compose::forwarded(&mut out, &Query::read(&message).unwrap(), answer, &ResponseOptions { now: NOW, ..ResponseOptions::default() });
             shown(&out)
         };
         prop_assert_eq!(serve(&joined), serve(&whole));

@@ -1,6 +1,6 @@
-//! What an allocator takes.
+//! An estimate of an allocation's real size.
 
-/// What malloc takes for so many octets: eight more, in steps of 16, and 32 at least.
+/// What malloc takes for this many octets: eight more, in steps of 16, and at least 32.
 pub(crate) const fn allocated(octets: usize) -> usize {
     match octets {
         0 => 0,

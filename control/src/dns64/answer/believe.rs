@@ -1,5 +1,5 @@
 //! Which records of a reply are believed: the chain from the question's name, the records that it ends at, what signs them, and, of the
-//! authority section, what belongs to the names of the chain. All else an upstream has no business to say (RFC 5452 §6).
+//! authority section, what belongs to the names of the chain. Everything else is out of bailiwick and ignored (RFC 5452 §6).
 
 use super::bounds::Bounds;
 use super::disbelieved::Disbelieved;
@@ -15,7 +15,7 @@ use crate::dns64::name::{LONGEST_NAME, is_within, same};
 /// More links than this, and a chain of CNAME records is not believed to end.
 pub const LONGEST_CHAIN: usize = 16;
 
-/// More signatures than this of a section are not looked at: each is held against each record, and a stranger may have made up 64 KiB of them.
+/// Maximum signatures of a section that are considered: each is compared with each record, and an attacker could send 64 KiB of them.
 const MOST_SIGNATURES: usize = 128;
 
 /// Records by part, in the order in which they are written.
@@ -24,7 +24,7 @@ pub(super) struct Believed {
     pub(super) parts: [Vec<Record>; Part::ALL.len()],
     /// The name at the chain's end.
     pub(super) target: Box<[u8]>,
-    /// There are NS records: if nothing else is there, they send us elsewhere.
+    /// There are NS records: without other records the reply is a referral.
     refers: bool,
 }
 
@@ -49,7 +49,7 @@ impl Believed {
         self.parts[part as usize].push(record);
     }
 
-    /// Goes from the question's name along CNAME and DNAME records to the records asked for, or as far as the reply leads.
+    /// Goes from the question's name along CNAME and DNAME records to the queried records, or as far as the reply leads.
     fn follow(&mut self, key: &Key, answer: &[Record]) -> Result<(), Disbelieved> {
         let mut seen: Vec<Box<[u8]>> = Vec::new();
         loop {
@@ -70,7 +70,7 @@ impl Believed {
         Ok(())
     }
 
-    /// The CNAME record that leads on from the name, if there is one and it is not what was asked for.
+    /// The CNAME record of the name, if there is one and CNAME is not the queried type.
     fn alias(&mut self, key: &Key, answer: &[Record], name: &[u8]) -> Result<Option<Record>, Disbelieved> {
         let at_name = |record: &&Record| same(&record.owner, name);
         let mut cnames = answer.iter().filter(at_name).filter(|record| record.rtype == rtype::CNAME);
@@ -151,7 +151,7 @@ impl Believed {
         proofs
     }
 
-    /// What the reply amounts to. A referral is no answer (RFC 2308 §2.2).
+    /// The kind of the reply. A referral is not an answer (RFC 2308 §2.2).
     pub(super) fn kind(&self, rcode: u16) -> Result<Kind, Disbelieved> {
         let (has_data, has_chain) = (!self.part(Part::Data).is_empty(), !self.part(Part::Chain).is_empty());
         match rcode {

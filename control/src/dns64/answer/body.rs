@@ -29,12 +29,12 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// No records behind a key of so many octets.
+    /// No records, behind a key of this length.
     pub(crate) fn none(key: usize) -> Self {
         Self { ends: [key as u16; Part::ALL.len()], counts: [0; Part::ALL.len()] }
     }
 
-    /// The place of a part in a body behind a key of so many octets.
+    /// The range of a part in a body behind a key of this length.
     pub(crate) fn range(&self, key: usize, part: Part) -> std::ops::Range<usize> {
         let before = (part as usize).checked_sub(1).map_or(key, |at| self.ends[at].into());
         before..usize::from(self.ends[part as usize])

@@ -1,14 +1,14 @@
-//! What a reply is bounded by.
+//! Limits applied to a reply.
 
-/// What a reply is bounded by, and how it was asked for.
+/// The limits applied to a reply, and how it was queried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// It was asked for with DO=1: DNSSEC records are kept.
+    /// It was queried with DO=1: DNSSEC records are kept.
     pub dnssec_ok: bool,
-    /// The longest TTL that is believed, in seconds.
+    /// Maximum TTL, in seconds.
     pub longest_ttl: u32,
-    /// The longest that "no" is believed, in seconds.
+    /// Maximum TTL of negative answers, in seconds.
     pub longest_negative_ttl: u32,
-    /// How long a failure is kept, and a "no" without SOA record, in seconds (RFC 9520 §3.2: 1 s to 5 min).
+    /// How long failures, and negative answers without an SOA record, are kept, in seconds (RFC 9520 §3.2: 1 s to 5 min).
     pub failure_ttl: u32,
 }

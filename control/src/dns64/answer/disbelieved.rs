@@ -1,17 +1,17 @@
-//! Why a reply is not believed.
+//! Why a reply is rejected.
 
-/// Why a reply is not believed.
+/// Why a reply is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disbelieved {
-    /// It is no DNS response, or cut off.
+    /// Not a DNS response, or truncated without TC.
     Malformed,
     /// TC=1.
     Truncated,
     /// It answers another question.
     OtherQuestion,
-    /// It sends us elsewhere (RFC 2308 §2.2).
+    /// It is a referral (RFC 2308 §2.2).
     Referral,
-    /// Its CNAME records lead in a circle, or on and on.
+    /// Its CNAME chain loops or is too long.
     EndlessChain,
     /// Its records contradict each other.
     Contradictory,

@@ -1,6 +1,6 @@
-//! What an answer amounts to.
+//! The kinds of answers.
 
-/// What an answer amounts to.
+/// The kind of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// There are such records.
@@ -11,6 +11,6 @@ pub enum Kind {
     NameError,
     /// Another RCODE.
     Failure(u16),
-    /// A chain, whose [target](super::Answer::target) is yet to be asked about.
+    /// A chain, whose [target](super::Answer::target) must still be queried.
     Unfinished,
 }

@@ -1,4 +1,4 @@
-//! What an upstream said to one question: read with suspicion, and kept in a form from which clients' answers are copied.
+//! An upstream's answer to one question: checked strictly, and stored in a form from which clients' answers are copied.
 
 mod allocation;
 mod believe;

@@ -5,11 +5,11 @@
 pub enum Part {
     /// CNAME and DNAME records that lead from the question's name to the data's.
     Chain,
-    /// The records asked for.
+    /// The queried records.
     Data,
     /// Signatures of both.
     Signatures,
-    /// SOA of a "no", NS of a "yes".
+    /// SOA of a negative answer, NS of a positive one.
     Authority,
     /// NSEC and NSEC3 records, and the authority section's signatures.
     Proofs,

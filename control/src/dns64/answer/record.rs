@@ -1,4 +1,4 @@
-//! One record, its names written out, and where names stand in the data of a type.
+//! One record with uncompressed names, and the positions of names in the data of each type.
 
 use crate::dns64::name::{Name, expand_within, measure};
 
@@ -50,7 +50,7 @@ impl Record {
     }
 }
 
-/// Where names stand in a record's data.
+/// The positions of names in a record's data.
 #[derive(Clone, Copy)]
 pub(crate) struct Layout {
     /// Octets before the first name.

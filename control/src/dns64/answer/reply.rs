@@ -1,5 +1,5 @@
 //! An upstream's reply, taken apart: the records of its answer and authority sections with their names written out, and what its header and
-//! OPT record say. Nothing is judged here beyond form.
+//! OPT record contain. Only the form is checked here.
 
 use super::disbelieved::Disbelieved;
 use super::extended_error::ExtendedError;

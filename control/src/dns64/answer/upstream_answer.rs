@@ -21,16 +21,16 @@ use crate::dns64::settings::Wire;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-/// Whose word an answer is.
+/// The upstream that an answer came from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The upstream's place in the settings.
     pub upstream: u16,
-    /// An answer of another upstream did not validate before (RFC 4035 §4.7).
+    /// This is the second attempt, after another upstream's answer did not validate (RFC 4035 §4.7).
     pub again: bool,
 }
 
-/// What an upstream said to one question.
+/// An upstream's answer to one question.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The key, then the body.
@@ -38,10 +38,10 @@ pub struct Answer {
     stored: Instant,
     extended_error: Option<Box<ExtendedError>>,
     lifetime: u32,
-    /// No record lives longer than so many seconds from `stored`.
+    /// No record lives longer than this, in seconds from `stored`.
     longest: u32,
     parts: Parts,
-    /// Octets of the name in the key, so that nobody has to count its labels.
+    /// Octets of the name in the key, so that its labels need not be counted.
     name_length: u8,
     kind: Kind,
     security: Security,
@@ -81,7 +81,7 @@ impl Answer {
         })
     }
 
-    /// No upstream gave an answer, or all said the same RCODE.
+    /// A failure: no upstream answered, or all returned the same RCODE.
     #[must_use]
     pub fn failure(key: &Key, rcode: u16, now: Instant, bounds: &Bounds) -> Self {
         Self {
@@ -143,7 +143,7 @@ impl Answer {
         Key::of(name, pair(0), pair(2), self.octets[0] != 0)
     }
 
-    /// What it amounts to.
+    /// Its kind.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind
@@ -159,19 +159,19 @@ impl Answer {
         }
     }
 
-    /// What is known of its authenticity.
+    /// Its DNSSEC status.
     #[must_use]
     pub fn security(&self) -> Security {
         self.security
     }
 
-    /// What the upstream, or the validator, said beyond the RCODE.
+    /// The extended error of the upstream or of the validator.
     #[must_use]
     pub fn extended_error(&self) -> Option<(u16, &str)> {
         self.extended_error.as_deref().map(|error| (error.code, &*error.text))
     }
 
-    /// A verdict on it.
+    /// Sets its DNSSEC status.
     pub fn set_security(&mut self, security: Security, extended_error: Option<ExtendedError>) {
         self.security = security;
         if extended_error.is_some() {
@@ -179,13 +179,13 @@ impl Answer {
         }
     }
 
-    /// Neither it nor any of its records lives longer than so many seconds from `now`.
+    /// Limits its lifetime, and that of its records, to this many seconds from `now`.
     pub fn limit_lifetime(&mut self, now: Instant, seconds: u32) {
         let longest = self.age(now).saturating_add(seconds);
         (self.lifetime, self.longest) = (self.lifetime.min(longest), self.longest.min(longest));
     }
 
-    /// It is kept for at least and at most so many seconds from `now`, whatever its records' TTLs.
+    /// Clamps its lifetime to these seconds from `now`, regardless of its records' TTLs.
     pub fn hold(&mut self, now: Instant, least: u32, most: u32) {
         self.lifetime = self.age(now).saturating_add(self.left(now).clamp(least, most));
     }
@@ -195,7 +195,7 @@ impl Answer {
         self.longest
     }
 
-    /// Whether it was asked for with DO=1.
+    /// Whether it was queried with DO=1.
     #[must_use]
     pub fn has_dnssec(&self) -> bool {
         self.has_dnssec
@@ -207,13 +207,13 @@ impl Answer {
         self.authentic
     }
 
-    /// Whose word it is.
+    /// Which upstream it came from.
     #[must_use]
     pub fn origin(&self) -> Origin {
         self.origin
     }
 
-    /// It is this upstream's word.
+    /// Sets the upstream that it came from.
     pub fn set_origin(&mut self, origin: Origin) {
         self.origin = origin;
     }
@@ -360,7 +360,7 @@ impl Answer {
     }
 }
 
-/// What FORMERR, NOTIMP and all RCODEs of EDNS say is about our query, not the client's.
+/// FORMERR, NOTIMP and the RCODEs of EDNS are about our query, not about the client's.
 const fn to_the_client(rcode: u16) -> u16 {
     match rcode {
         FORMERR | NOTIMP | 16.. => SERVFAIL,

@@ -39,7 +39,7 @@ fn spread(hash: u32) -> u64 {
 }
 
 impl Cache {
-    /// An empty cache of at most so many octets. The seed is to be secret: who knows it can choose names that are slow to find.
+    /// An empty cache of at most this many octets. The seed must be secret, or an attacker could choose names that collide.
     #[must_use]
     pub fn new(octets: usize, seed: u64) -> Self {
         Self {
@@ -53,7 +53,7 @@ impl Cache {
         }
     }
 
-    /// What was said to a question, fresh or not; it counts as used.
+    /// The answer to a question, fresh or not; marks it as used.
     #[must_use]
     pub fn get(&self, key: &Key) -> Option<&Answer> {
         let slot = &self.slots[self.place(key)?];
@@ -61,13 +61,13 @@ impl Cache {
         Some(&slot.answer)
     }
 
-    /// As [`Self::get`], without a trace.
+    /// As [`Self::get`], without marking it as used.
     #[must_use]
     pub fn peek(&self, key: &Key) -> Option<&Answer> {
         Some(&self.slots[self.place(key)?].answer)
     }
 
-    /// Keeps an answer in place of what was said to that question before. Others make way for it; one that does not fit at all is not kept.
+    /// Stores an answer, replacing the previous one to that question. Evicts others for it; an answer larger than the cache is not stored.
     pub fn insert(&mut self, key: &Key, answer: Answer) {
         debug_assert_eq!(answer.key(), *key, "an answer is kept under its own question");
         let size = answer.allocated();
@@ -82,7 +82,7 @@ impl Cache {
         }
     }
 
-    /// A verdict on what is kept for a question.
+    /// Sets the DNSSEC status of the answer to a question.
     pub fn set_security(&mut self, key: &Key, security: Security, extended_error: Option<ExtendedError>) {
         let Some(place) = self.place(key) else { return };
         let answer = &mut self.slots[place].answer;
@@ -91,7 +91,7 @@ impl Cache {
         self.held += answer.allocated();
     }
 
-    /// No verdict holds any more; what did not validate is not kept.
+    /// Forgets all DNSSEC statuses; removes answers that did not validate.
     pub fn forget_verdicts(&mut self) {
         let mut place = 0;
         while let Some(slot) = self.slots.get_mut(place) {
@@ -104,26 +104,26 @@ impl Cache {
         }
     }
 
-    /// What is kept for a question is kept no longer than so many seconds from `now`.
+    /// Limits the lifetime of the answer to a question to this many seconds from `now`.
     pub fn limit_lifetime(&mut self, key: &Key, now: Instant, seconds: u32) {
         if let Some(place) = self.place(key) {
             self.slots[place].answer.limit_lifetime(now, seconds);
         }
     }
 
-    /// What is kept for a question is kept for at least and at most so many seconds from `now`.
+    /// Clamps the lifetime of the answer to a question to these seconds from `now`.
     pub fn hold(&mut self, key: &Key, now: Instant, least: u32, most: u32) {
         if let Some(place) = self.place(key) {
             self.slots[place].answer.hold(now, least, most);
         }
     }
 
-    /// Forgets one question.
+    /// Removes the answer to a question.
     pub fn remove(&mut self, key: &Key) -> Option<Answer> {
         self.place(key).map(|place| self.take(place))
     }
 
-    /// Forgets all about a name, in lower case, and, if not `exactly`, about all names below it; says how many entries that were.
+    /// Removes all answers for a name, in lower case, and, unless `exactly`, for all names below it. Returns how many.
     pub fn remove_below(&mut self, name: &[u8], exactly: bool) -> usize {
         let before = self.len();
         let mut place = 0;
@@ -158,7 +158,7 @@ impl Cache {
         self.held + slots + allocated(self.index.allocation_size())
     }
 
-    /// Entries that made way for others.
+    /// Evicted entries.
     #[must_use]
     pub fn evicted(&self) -> u64 {
         self.evicted

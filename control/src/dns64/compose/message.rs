@@ -54,7 +54,7 @@ impl<'a> MessageWriter<'a> {
         }
     }
 
-    /// So many records of a part were written.
+    /// Counts written records of a part.
     pub(super) fn count(&mut self, part: Part, records: u16) {
         match part {
             Part::Chain | Part::Data | Part::Signatures => self.answers += records,
@@ -165,7 +165,7 @@ impl<'a> MessageWriter<'a> {
     }
 }
 
-/// FORMERR, NOTIMP or BADVERS; says whether there is an answer at all.
+/// Answers with FORMERR, NOTIMP or BADVERS. Returns whether there is an answer.
 pub(super) fn unreadable(out: &mut Vec<u8>, query: &[u8], why: Unreadable, udp_payload: u16) -> bool {
     out.clear();
     let Some(header) = query.first_chunk::<HEADER>() else { return false };

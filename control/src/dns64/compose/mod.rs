@@ -1,6 +1,6 @@
-//! Answers to clients, written into a buffer that is there already: nothing is allocated as long as it has room.
+//! Answers to clients, written into the caller's buffer: nothing is allocated as long as it has room.
 //!
-//! Each function writes one whole message. What goes into it beside records says [`ResponseOptions`].
+//! Each function writes one whole message. [`ResponseOptions`] has everything in it that is not a record.
 
 mod copy;
 mod message;
@@ -9,5 +9,5 @@ mod responses;
 mod synthesis;
 
 pub use options::{Embedded, LocalRecord, ResponseOptions};
-pub use responses::{empty, filtered, local, passed_on, renamed, rewritten, unreadable};
+pub use responses::{empty, filtered, forwarded, local, renamed, rewritten, unreadable};
 pub use synthesis::synthesised;

@@ -1,4 +1,4 @@
-//! What a message is given in addition to an upstream's records.
+//! The contents of a message other than an upstream's records.
 
 use crate::Instant;
 use arrayvec::ArrayVec;
@@ -7,7 +7,7 @@ use std::net::Ipv6Addr;
 /// Addresses that one A record becomes: one for each prefix.
 pub type Embedded = ArrayVec<Ipv6Addr, 8>;
 
-/// What a message is given beside its records.
+/// The header flags, limits and options of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResponseOptions<'a> {
     /// The time: TTLs are what is left of them.
@@ -20,9 +20,9 @@ pub struct ResponseOptions<'a> {
     pub ttl: Option<u32>,
     /// A larger message is truncated; `None`: a stream's, which takes 65,535 octets.
     pub limit: Option<u16>,
-    /// What an EDNS client is told beyond the RCODE (RFC 8914).
+    /// The extended error for EDNS clients (RFC 8914).
     pub extended_error: Option<(u16, &'a str)>,
-    /// The payload that the OPT record says we take, in octets.
+    /// Our UDP payload size in the OPT record, in octets.
     pub udp_payload: u16,
     /// The message is padded if the client padded its query (RFC 8467): only where it is encrypted.
     pub pad: bool,

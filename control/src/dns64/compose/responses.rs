@@ -7,8 +7,8 @@ use crate::dns64::answer::{Answer, Part, rtype};
 use crate::dns64::query::{Query, Unreadable};
 use std::net::IpAddr;
 
-/// What the upstream said.
-pub fn passed_on(out: &mut Vec<u8>, query: &Query<'_>, answer: &Answer, options: &ResponseOptions<'_>) {
+/// The upstream's answer, unchanged.
+pub fn forwarded(out: &mut Vec<u8>, query: &Query<'_>, answer: &Answer, options: &ResponseOptions<'_>) {
     let mut message = MessageWriter::begin(out, query, answer.rcode(), options);
     let mut section = Section::of(&mut message, query, answer, options);
     section.part(Part::Chain);
@@ -20,8 +20,8 @@ pub fn passed_on(out: &mut Vec<u8>, query: &Query<'_>, answer: &Answer, options:
     message.finish();
 }
 
-/// What the upstream said, without the A and AAAA records whose addresses are `excluded`; says how many were left out. Signatures of records
-/// some of which were left out are left out too.
+/// The upstream's answer without the A and AAAA records whose addresses are `excluded`. Returns how many were omitted. If any is, their
+/// signatures are omitted too.
 pub fn filtered(
     out: &mut Vec<u8>,
     query: &Query<'_>,
@@ -51,7 +51,7 @@ pub fn filtered(
     left_out
 }
 
-/// No records, but for those of another answer's authority section.
+/// An answer without records, except those of another answer's authority section.
 pub fn empty(
     out: &mut Vec<u8>,
     query: &Query<'_>,
@@ -66,7 +66,7 @@ pub fn empty(
     message.finish();
 }
 
-/// What is known here: records of the answer section, and of the authority section.
+/// A local answer: records of the answer section and of the authority section.
 pub fn local(
     out: &mut Vec<u8>,
     query: &Query<'_>,
@@ -84,7 +84,7 @@ pub fn local(
     message.finish();
 }
 
-/// A record that leads to another name (RFC 6147 §5.3.1), and what was said about that name.
+/// A record that leads to another name (RFC 6147 §5.3.1), and the answer for that name.
 pub fn rewritten(
     out: &mut Vec<u8>,
     query: &Query<'_>,
@@ -116,7 +116,7 @@ pub fn renamed(out: &mut Vec<u8>, query: &Query<'_>, answer: &Answer, options: &
     message.finish();
 }
 
-/// The answer to what could not be read; says whether there is one.
+/// The answer to an unreadable query. Returns whether there is one.
 pub fn unreadable(out: &mut Vec<u8>, query: &[u8], why: Unreadable, udp_payload: u16) -> bool {
     message::unreadable(out, query, why, udp_payload)
 }

@@ -1,4 +1,4 @@
-//! AAAA records made of A records (RFC 6147 §5.1.7).
+//! Synthesis of AAAA records from A records (RFC 6147 §5.1.7).
 
 use super::copy::{Ageing, Section};
 use super::message::MessageWriter;
@@ -11,7 +11,7 @@ use std::net::Ipv4Addr;
 const BEHIND_OWNER: usize = 10 + 16;
 
 /// The answer for A as the answer to a query for AAAA: its chain, and for each of its A records the addresses that `embed` puts into the (empty)
-/// list. No TTL exceeds `bound`, in seconds. Says how many records were made; if none, there is no message.
+/// list. No TTL exceeds `bound`, in seconds. Returns the number of synthesised records; if 0, no message is written.
 pub fn synthesised(
     out: &mut Vec<u8>,
     query: &Query<'_>,

@@ -7,7 +7,7 @@ use crate::dns64::settings::{Access, Settings};
 use sixway_dataplane::translate::address::rfc6052::{Rfc6052, WELL_KNOWN_PREFIX};
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The settings, made ready to be asked.
+/// The settings, compiled for queries.
 #[derive(Clone, Debug)]
 pub(in crate::dns64) struct Policy {
     access: Addresses,
@@ -29,12 +29,12 @@ impl Policy {
         }
     }
 
-    /// Other clients may ask from now on.
+    /// Changes which clients may query.
     pub(in crate::dns64) fn set_access(&mut self, access: &Access) {
         self.access = Addresses::new(&access.v4, &access.v6);
     }
 
-    /// Whether the client may ask.
+    /// Whether the client may query.
     pub(in crate::dns64) fn admits(&self, client: IpAddr) -> bool {
         self.access.contains(client)
     }

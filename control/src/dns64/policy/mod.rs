@@ -1,4 +1,4 @@
-//! What the operator has decided: who may ask, and what becomes of which records.
+//! The operator's policy: which clients may query, and how records are treated.
 //!
 //! A query's client and name give a [`Ruling`]; it then judges each A record. Nothing here allocates after [`Policy::new`].
 

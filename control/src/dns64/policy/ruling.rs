@@ -7,29 +7,29 @@ use arrayvec::ArrayVec;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Prefixes that may stand for one IPv4 address at the same time; further ones are not used.
+/// Maximum prefixes that one IPv4 address is embedded in; further ones are not used.
 pub(in crate::dns64) const MOST_PREFIXES: usize = 8;
 
-/// What came of an A record.
+/// The result of embedding an A record's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::dns64) enum Embedded {
     /// At least one address.
     Some,
-    /// None, since a rule says so.
+    /// None: excluded by a rule.
     ExcludedByRule,
-    /// None, since no host has that address: 0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/4 or 240.0.0.0/4.
+    /// None: no host has that address: 0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/4 or 240.0.0.0/4.
     NoHost,
-    /// None, since it is not global and would stand under the well-known prefix (RFC 6052 §3.1).
+    /// None: the address is not global, and the prefix is the well-known one (RFC 6052 §3.1).
     NotGlobal,
 }
 
 impl Embedded {
-    /// Why there is no address, in words for an EDE option (RFC 8914 §2).
+    /// Why there is no address, as EXTRA-TEXT of an EDE option (RFC 8914 §2).
     pub(in crate::dns64) const fn text(self) -> &'static str {
         match self {
             Self::Some => "",
             Self::ExcludedByRule => "not synthesised by local rule",
-            Self::NoHost => "the IPv4 address is no host's",
+            Self::NoHost => "not the IPv4 address of a host",
             Self::NotGlobal => "not a global IPv4 address (RFC 6052 3.1)",
         }
     }
@@ -70,22 +70,22 @@ impl<'p> Ruling<'p> {
         }
     }
 
-    /// Whether every A record is held back, so that a query for A needs no upstream.
+    /// Whether every A record is withheld, so that a query for A needs no upstream.
     pub(in crate::dns64) fn hide_a(&self) -> bool {
         self.whole.is_some_and(|(_, rule)| rule.hide_a) && !self.single(|rule| !rule.hide_a)
     }
 
-    /// Whether some A records may be held back and others not: [`Self::hides`] is to be asked for each.
+    /// Whether some A records may be withheld: call [`Self::hides`] for each.
     pub(in crate::dns64) fn hides_some(&self) -> bool {
         !self.hide_a() && (self.single(|rule| rule.hide_a) || self.whole.is_some_and(|(_, rule)| rule.hide_a))
     }
 
-    /// Whether an A record with this address is held back.
+    /// Whether an A record with this address is withheld.
     pub(in crate::dns64) fn hides(&self, address: Ipv4Addr) -> bool {
         self.rule(address).is_some_and(|rule| rule.hide_a)
     }
 
-    /// Appends the addresses that stand for this one, at most [`MOST_PREFIXES`] and as many as there is room for.
+    /// Appends the IPv6 addresses that embed this one, at most [`MOST_PREFIXES`] and as many as there is room for.
     pub(in crate::dns64) fn embed(
         &self,
         address: Ipv4Addr,

@@ -48,7 +48,7 @@ impl Responder {
     fn a(&self, case: &QueryContext<'_>, key: &Key, out: &mut Vec<u8>) -> Evaluation {
         if !case.is_untouched() && self.policy.for_query(case.client, key.name()).hide_a() {
             let options = ResponseOptions {
-                extended_error: Some((OTHER, "A records are not given out by local rule")),
+                extended_error: Some((OTHER, "A records withheld by local rule")),
                 ..case.response_options()
             };
             compose::empty(out, case.query, 0, None, &options);
@@ -102,7 +102,7 @@ impl Responder {
         let options = ResponseOptions { authentic, ..self.explained(case, entry, note) };
         let left_out = match whole {
             true => {
-                compose::passed_on(out, case.query, answer, &options);
+                compose::forwarded(out, case.query, answer, &options);
                 0
             }
             false => compose::filtered(out, case.query, answer, excluded, &options),
@@ -111,7 +111,7 @@ impl Responder {
             Kind::Failure(_) => Outcome::UpstreamFailure,
             _ if stale => Outcome::Stale,
             Kind::Data if left_out != 0 && left_out == answer.count(Part::Data) => Outcome::NoData,
-            Kind::Data | Kind::Unfinished => Outcome::PassedOn,
+            Kind::Data | Kind::Unfinished => Outcome::Forwarded,
             Kind::NoData => Outcome::NoData,
             Kind::NameError => Outcome::NameError,
         };

@@ -1,4 +1,4 @@
-//! The resolver itself: what it is given, and what it says is to be sent.
+//! The resolver: queries and replies in, answers and upstream queries out.
 
 use super::failures::Failures;
 use super::lookups::Lookups;
@@ -21,7 +21,7 @@ use rand::{Rng, SeedableRng};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// A query is looked at so often at the most; one that is not answered then would never be.
+/// Maximum evaluations of a query; one that is not answered by then never would be.
 const MOST_LOOKS: u8 = 48;
 
 /// A DNS64 forwarder. `T` is what the caller needs to send an answer.

@@ -78,7 +78,7 @@ impl<T: Copy> Resolver<T> {
             Some(so_far) => so_far.joined(&read),
         };
         let Some(whole) = whole else {
-            return self.fail(now, lookup, OTHER, "a chain of CNAME records that does not end");
+            return self.fail(now, lookup, OTHER, "a chain of CNAME records that loops");
         };
         if let (Kind::Unfinished, Some(target)) = (whole.kind(), whole.target()) {
             if lookup.links >= MOST_LINKS {
@@ -178,10 +178,10 @@ fn was_validated(answer: &Answer) -> bool {
 
 const fn in_words(exhausted: Option<Exhausted>) -> (u16, &'static str) {
     match exhausted {
-        Some(Exhausted::Full) => (OTHER, "too many questions are open"),
+        Some(Exhausted::Full) => (OTHER, "too many upstream queries are pending"),
         Some(Exhausted::NoUpstream) => (NO_REACHABLE_AUTHORITY, "no upstream for this name"),
         Some(Exhausted::NoReply) => (NO_REACHABLE_AUTHORITY, "no upstream answered"),
-        Some(Exhausted::Unreachable) => (NETWORK_ERROR, "no upstream can be reached"),
-        Some(Exhausted::Unusable) | None => (OTHER, "no upstream's answer was usable"),
+        Some(Exhausted::Unreachable) => (NETWORK_ERROR, "no upstream is reachable"),
+        Some(Exhausted::Unusable) | None => (OTHER, "no upstream gave a usable answer"),
     }
 }

@@ -48,12 +48,12 @@ impl Responder {
 
     /// Without RD, only what is known is told.
     pub(super) fn refuse_recursion(case: &QueryContext<'_>, out: &mut Vec<u8>) -> Outcome {
-        Self::say(case, REFUSED, (NOT_AUTHORITATIVE, "recursion was not desired"), Outcome::Refused, out)
+        Self::say(case, REFUSED, (NOT_AUTHORITATIVE, "recursion not desired"), Outcome::Refused, out)
     }
 
     /// There is no room to wait.
     pub(super) fn overloaded(case: &QueryContext<'_>, out: &mut Vec<u8>) -> Outcome {
-        Self::say(case, SERVFAIL, (OTHER, "too many queries wait"), Outcome::Overload, out)
+        Self::say(case, SERVFAIL, (OTHER, "too many pending queries"), Outcome::Overload, out)
     }
 
     /// It has taken too long.

@@ -34,7 +34,7 @@ enum Basis {
 const WITHOUT_SOA: u32 = 600;
 
 /// Why a client gets a proof that there is no AAAA record, and none that is made.
-const PROOF_INSTEAD: &str = "nothing is synthesised of what is signed with DO=1, as configured";
+const PROOF_INSTEAD: &str = "signed data is not synthesised from with DO=1, as configured";
 
 impl Responder {
     /// RFC 6147 §5.1: AAAA records that are there, or else such as are made of A records.
@@ -43,7 +43,7 @@ impl Responder {
             return self.plain(case, key, Some(why), out);
         }
         match self.policy.for_query(case.client, key.name()).synthesis() {
-            Synthesis::Never => self.plain(case, key, Some("no AAAA records are made by local rule"), out),
+            Synthesis::Never => self.plain(case, key, Some("not synthesised by local rule"), out),
             Synthesis::Always => self.synthesise(case, key, Basis::Rule, out),
             Synthesis::Normal => self.aaaa_or_a(case, key, out),
         }
@@ -53,8 +53,8 @@ impl Responder {
     fn leaves_alone(&self, case: &QueryContext<'_>) -> Option<&'static str> {
         let passes_on = self.settings.dnssec.checking_disabled == CheckingDisabled::PassOn;
         match case.query.checking_disabled {
-            true if case.is_untouched() => Some("nothing is synthesised with CD=1 and DO=1 (RFC 6147 5.5)"),
-            true if passes_on => Some("nothing is synthesised with CD=1, as configured"),
+            true if case.is_untouched() => Some("no synthesis with CD=1 and DO=1 (RFC 6147 5.5)"),
+            true if passes_on => Some("no synthesis with CD=1, as configured"),
             true | false => None,
         }
     }

@@ -47,18 +47,18 @@ pub enum Change {
 impl Change {
     const fn text(self) -> &'static str {
         match self {
-            Self::Pending => "is new; it will be believed in after 30 days",
-            Self::Accepted => "has been published for 30 days; it is believed in from now on",
-            Self::Forgotten => "was withdrawn before it was believed in",
-            Self::WaitsAnew => "was vouched for by keys that are revoked; it waits anew",
-            Self::Missing => "is no longer published; it is still believed in",
+            Self::Pending => "is new; it will be trusted after 30 days",
+            Self::Accepted => "has been published for 30 days; it is now trusted",
+            Self::Forgotten => "was withdrawn before it was trusted",
+            Self::WaitsAnew => "was signed by keys that are now revoked; its 30 days start again",
+            Self::Missing => "is no longer published; it is still trusted",
             Self::Returned => "is published again",
-            Self::Revoked => "is revoked; it is not believed in any more",
-            Self::Removed => "was revoked and is gone",
-            Self::Deleted => "all trust anchors are revoked; nothing is validated by them any more",
-            Self::Unverified => "the published keys are signed by no trust anchor",
-            Self::Unanswered => "the keys could not be had; the trust anchors may get out of date",
-            Self::TableFull => "is new, but the trust point has too many keys; it is not noted",
+            Self::Revoked => "is revoked; it is no longer trusted",
+            Self::Removed => "was revoked and is removed",
+            Self::Deleted => "all trust anchors are revoked; the zone is no longer validated",
+            Self::Unverified => "the published keys are not signed by a trust anchor",
+            Self::Unanswered => "the keys could not be fetched; the trust anchors may become outdated",
+            Self::TableFull => "is new, but the trust point has too many keys; it is ignored",
         }
     }
 }

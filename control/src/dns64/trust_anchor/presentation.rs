@@ -57,13 +57,13 @@ pub fn read(text: &str) -> Result<Vec<Anchor>, Fault> {
 
 fn record(words: &[String]) -> Result<Anchor, &'static str> {
     let mut words = words.iter().map(String::as_str);
-    let zone = words.next().and_then(zone).ok_or("the record does not begin with a zone's name")?;
+    let zone = words.next().and_then(zone).ok_or("the record must begin with a zone's name")?;
     let is_filler = |word: &&str| word.eq_ignore_ascii_case("IN") || word.bytes().all(|b| b.is_ascii_digit());
     let rtype = words.by_ref().find(|word| !is_filler(word)).unwrap_or_default().to_ascii_uppercase();
     let key = match rtype.as_str() {
         "DS" => AnchorKey::Ds(ds(words).ok_or("write DS, key tag, algorithm, digest type and digest")?),
         "DNSKEY" => AnchorKey::Dnskey(dnskey(words).ok_or("write DNSKEY, flags, 3, algorithm and key")?),
-        _ => return Err("the record is neither a DS nor a DNSKEY record"),
+        _ => return Err("the record must be a DS or DNSKEY record"),
     };
     match &key {
         AnchorKey::Dnskey(rdata) => usable(rdata)?,
@@ -73,8 +73,8 @@ fn record(words: &[String]) -> Result<Anchor, &'static str> {
 }
 
 fn usable(rdata: &[u8]) -> Result<(), &'static str> {
-    let key = Dnskey::new(rdata).ok_or("the DNSKEY is no zone's key: its flags are 256 or 257")?;
-    if key.is_revoked() { Err("the key is revoked (RFC 5011 §2.1); take another") } else { Ok(()) }
+    let key = Dnskey::new(rdata).ok_or("not a zone's key: flags must be 256 or 257")?;
+    if key.is_revoked() { Err("the key is revoked (RFC 5011 §2.1); use another") } else { Ok(()) }
 }
 
 /// A name in lower-case wire form.

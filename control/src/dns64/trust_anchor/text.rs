@@ -21,7 +21,7 @@ use super::timers::Lifetimes;
 use domain::utils::{base16, base64};
 use std::fmt;
 
-const HEAD: &str = "; Trust anchors of DNSSEC (RFC 5011). The gateway writes this file; without it, it begins anew.\nversion 1\n";
+const HEAD: &str = "; Trust anchors of DNSSEC (RFC 5011). The gateway writes this file; without it, it starts again.\nversion 1\n";
 
 /// The text is not what was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,22 +78,22 @@ pub(super) fn read(text: &str) -> Result<Vec<TrustPoint>, Damaged> {
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.starts_with(';'));
     let fault = |line, what| Damaged { line, what };
     if lines.next().map(|(_, line)| line) != Some("version 1") {
-        return Err(fault(1, "it does not begin with its version, 1"));
+        return Err(fault(1, "the version line is missing; expected version 1"));
     }
     let mut last = 1;
     for (number, line) in lines {
         if ended {
-            return Err(fault(number, "something stands after the end"));
+            return Err(fault(number, "text after the end line"));
         }
         let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
         if kind == "end" {
             ended = rest.parse() == Ok(count);
         } else {
-            entry(&mut points, kind, rest).ok_or(fault(number, "it is none of zone, ds, key and end"))?;
+            entry(&mut points, kind, rest).ok_or(fault(number, "not a zone, ds, key or end line"))?;
         }
         (count, last) = (count + 1, number);
     }
-    if ended { Ok(points) } else { Err(fault(last, "it does not end with the number of its lines")) }
+    if ended { Ok(points) } else { Err(fault(last, "the end line with the number of lines is missing")) }
 }
 
 fn entry(points: &mut Vec<TrustPoint>, kind: &str, rest: &str) -> Option<()> {

@@ -29,7 +29,7 @@ pub struct Row {
     pub replies: u64,
     /// Of these, such as were of no use: SERVFAIL, REFUSED, FORMERR, NOTIMP, referrals, malformed ones.
     pub failed: u64,
-    /// Questions without a reply in time.
+    /// Queries without a reply in time.
     pub unanswered: u64,
     /// Questions that could not be put to it, or whose stream was closed.
     pub unreachable: u64,
