@@ -18,7 +18,7 @@ fn answer(query: &[u8], reply: &mut Vec<u8>) {
     reply.extend_from_slice(&[0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 192, 0, 2, 1]);
 }
 
-/// Time per exchange, with so many open at any time: each is answered in turn, `lost` in a hundred never.
+/// Time per exchange, with this many open at any time: each is answered in turn, `lost` in a hundred never.
 fn measure(upstreams: usize, open: usize, lost: usize) {
     const EXCHANGES: usize = 1_000_000;
     let setting = Upstream { names: Vec::new(), datagrams: true };

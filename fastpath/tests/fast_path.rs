@@ -648,7 +648,7 @@ fn nothing_is_pinned_where_others_may_change_it() {
         let folder = settings.pin_path.join(&settings.gateway);
         let refused = || {
             let error = FastPath::open(&settings).unwrap_err().to_string();
-            assert!(error.contains("others may change what is pinned there"), "{error}");
+            assert!(error.contains("other users may change what is pinned there"), "{error}");
         };
         std::fs::create_dir_all(&settings.pin_path).unwrap();
         assert!(

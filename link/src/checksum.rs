@@ -95,7 +95,7 @@ impl Transport {
 }
 
 /// Finishes the checksum at `at + offset`: the sum from `at` to the end of the packet. Zero is written as 0xffff, which
-/// means the same and is no "no checksum" in UDP. Returns whether the field lies inside the packet.
+/// means the same and does not mean "no checksum" in UDP. Returns whether the field lies inside the packet.
 pub fn finish(packet: &mut [u8], at: usize, offset: usize) -> bool {
     let Some(end) = at.checked_add(offset + 2).filter(|end| *end <= packet.len()) else { return false };
     let checksum = Sum::ZERO.bytes(&packet[at..]).checksum_nonzero();

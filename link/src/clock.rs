@@ -5,7 +5,7 @@ use sixway_dataplane::Instant;
 use sixway_dataplane::mechanism::siit::dynamic_pool::WallClock;
 use std::time::{Duration, SystemTime};
 
-/// A clock that all workers of a gateway share. It counts from the machine's start, so that what a gateway before this one did has a
+/// A clock that all workers of a gateway share. It counts from the machine's start, so that what the previous process did has a
 /// time of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {

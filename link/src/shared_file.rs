@@ -68,7 +68,7 @@ impl SharedFile {
     /// Its numbers.
     pub fn words(&self) -> &[AtomicU32] {
         // SAFETY: a mapping begins at a page, every value is one of an atomic, and it lives as long as what is borrowed. The file lies
-        // where only root writes, and nobody makes it shorter.
+        // where only root writes, so it is never truncated.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.words) }
     }
 }

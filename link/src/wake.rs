@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-/// An eventfd (eventfd(2)) that a worker polls beside its queues. Clones wake the same worker.
+/// An eventfd (eventfd(2)) that a worker polls in addition to its queues. Clones wake the same worker.
 #[derive(Clone, Debug)]
 pub struct Wake {
     event: Arc<EventFd>,
@@ -31,7 +31,7 @@ impl Wake {
 
     /// Waits for the next wake from here on.
     pub fn clear(&self) {
-        // It fails only when nobody woke us.
+        // It fails only when nothing woke us.
         let _ = self.event.read();
     }
 

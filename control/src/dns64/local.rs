@@ -147,7 +147,7 @@ impl<'a> LocalAnswer<'a> {
         compose::local(out, query, u16::from(self.rcode), (&answer, authority.as_slice()), &options);
     }
 
-    /// Nothing of the type (0), or no such name (3), in the zone that begins after so many octets of the name.
+    /// NODATA (0) or NXDOMAIN (3) in the zone that begins at this offset in the name.
     fn nothing(rcode: u8, zone: u8) -> Self {
         Self { rcode, authoritative: true, answer: ArrayVec::new(), authority: Some(soa(zone)) }
     }

@@ -27,7 +27,7 @@ pub fn measure(octets: &[u8]) -> Option<usize> {
     }
 }
 
-/// Whether two names are the same. A label's length is no letter, so octets may be compared as they are.
+/// Whether two names are the same. A label's length is never a letter, so octets may be compared directly.
 #[must_use]
 pub fn same(one: &[u8], other: &[u8]) -> bool {
     one.eq_ignore_ascii_case(other)

@@ -1,7 +1,7 @@
 //! The clients' rate limit: a token bucket for each /64 or IPv4 address.
 //!
 //! A bucket is the time at which it will be full again (the generic cell rate algorithm, ITU-T I.371 Annex A), so one number says all. The table has sets of eight
-//! buckets; in a set that is full, the fullest makes room, since it forgets least. Whoever floods the table with invented sources therefore displaces
+//! buckets; in a set that is full, the fullest makes room, since it forgets least. A flood of forged sources therefore displaces
 //! other newcomers, and not the bucket of a client that has used up its tokens.
 
 use crate::Instant;
@@ -149,7 +149,7 @@ mod tests {
     }
 
     proptest! {
-        /// A bucket with tokens that are counted: as many as fit, and one more each so often.
+        /// A model of a bucket that counts its tokens.
         #[test]
         fn a_bucket_is_what_counting_its_tokens_says(
             rate in prop::sample::select(vec![1_u32, 2, 5, 10, 100]), burst in 1_u32..20, waits in prop::collection::vec(0_u64..2_000, 1..60)

@@ -36,7 +36,7 @@ impl Ip6Name {
         Some(read)
     }
 
-    /// Labels come from the lowest to the highest. What came before one that is no nibble is below it; of more than 32 nibbles the last 32 count.
+    /// Labels come from the lowest to the highest. Labels before one that is not a nibble are below it; of more than 32 nibbles the last 32 count.
     fn push(&mut self, nibble: Option<u8>) {
         let Some(nibble) = nibble else {
             (self.bits, self.nibbles, self.below) = (0, 0, true);
@@ -52,7 +52,7 @@ impl Ip6Name {
         (self.nibbles == 32 && !self.below).then(|| Ipv6Addr::from_bits(self.bits))
     }
 
-    /// Whether there is no such name, in a zone in which each address has one: it is below an address, or has labels that are no nibbles.
+    /// Whether there is no such name, in a zone in which each address has one: it is below an address, or has labels that are not nibbles.
     pub(super) fn is_below(&self) -> bool {
         self.below
     }

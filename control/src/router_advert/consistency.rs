@@ -81,7 +81,7 @@ impl fmt::Display for Inconsistency {
 }
 
 /// Compares a valid advertisement of another router with what is advertised here. Zero in a field that may be unspecified, and options
-/// that only one of the two sends, are no contradiction.
+/// that only one of the two sends, are not inconsistent.
 pub(super) fn compare(
     settings: &Settings,
     prefixes: &Prefixes,

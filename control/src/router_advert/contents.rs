@@ -17,8 +17,8 @@ const HEADERS: usize = 40 + 16;
 pub(super) enum AdvertisementKind {
     /// Everything as it is set.
     Usual,
-    /// RFC 4861 §6.2.5, RFC 4191 §4: the router, its routes, its name servers and its NAT64 are no more. Prefixes are not spoken of: the
-    /// router that stays, or comes back, speaks of them.
+    /// RFC 4861 §6.2.5, RFC 4191 §4: the router, its routes, its name servers and its NAT64 are withdrawn. Prefixes are not mentioned: the
+    /// router that stays, or comes back, advertises them.
     Goodbye,
 }
 

@@ -268,7 +268,7 @@ impl RouterAdvert {
     }
 
     /// Replaces the prefixes. Those that go away are advertised with both lifetimes 0 for as long as they were valid (RFC 9096 §3.5), and
-    /// the change is told in three fast advertisements (RFC 4861 §6.2.4); the same list again changes nothing.
+    /// three fast advertisements announce the change (RFC 4861 §6.2.4); the same list again changes nothing.
     ///
     /// # Errors
     /// Everything that is wrong; the old list then stays.
@@ -297,7 +297,7 @@ impl RouterAdvert {
         Ok(())
     }
 
-    /// The link has changed: another link-local address (RFC 4861 §6.2.8), MTU or local IPv4 address. The change is told in fast
+    /// The link has changed: another link-local address (RFC 4861 §6.2.8), MTU or local IPv4 address. The change is announced in fast
     /// advertisements from the new address; the kind of link stays what it was.
     ///
     /// # Errors
@@ -338,7 +338,7 @@ impl RouterAdvert {
         }
     }
 
-    /// The prefixes that hosts may believe in at this moment, and until when: to be kept on disk by whoever wants the next run to take
+    /// The prefixes that hosts may use now, and until when. A caller stores them so that the next run can take
     /// back those that it does not advertise (RFC 9096 §3.5).
     pub fn believed_prefixes(&self, now: Instant) -> impl Iterator<Item = StalePrefix> {
         self.prefixes.believed(now)

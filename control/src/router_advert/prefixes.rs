@@ -1,4 +1,4 @@
-//! The prefixes that are advertised, and those that were: a prefix that goes away is told so for as long as a host may still believe in
+//! The advertised prefixes, and stale ones: a removed prefix is deprecated for as long as a host may still use
 //! it (RFC 9096 §3.5).
 
 use super::settings::AdvertisedPrefix;

@@ -200,10 +200,7 @@ fn a_tunnel_without_room_takes_those_along_that_end_where_it_does() {
     assert_eq!(
         whys(&offer),
         [
-            (
-                Mechanism::Tunnel(15),
-                "another tunnel that ends at 192.0.2.2 is not in the fast path".into()
-            ),
+            (Mechanism::Tunnel(15), "another tunnel that ends at 192.0.2.2 is not in the fast path".into()),
             (Mechanism::Tunnel(16), "too many tunnels; the fast path has room for 16".into()),
         ]
     );

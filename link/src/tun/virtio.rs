@@ -90,7 +90,7 @@ impl Header {
                 offload.transport = own.at as u16;
             }
             (false, _) if segments.is_some() => {
-                // A GSO packet is cut later and its checksums are made then: give it the form that all have.
+                // Segmentation creates the checksums of a GSO packet later: mark it as partial like all others.
                 if let Some(transport) = transport.filter(|transport| unfinish(packet, *transport)) {
                     offload.checksum = Checksum::Partial;
                     offload.transport = transport.at as u16;

@@ -65,7 +65,7 @@ pub(super) fn write(header: &mut libc::msghdr, control: &mut Control, local: IpA
     header.msg_controllen = Control::SIZE as _;
     match local {
         IpAddr::V6(address) => {
-            // A route is to be chosen as for any other packet; only a link-local address is none without its link.
+            // A route is to be chosen as for any other packet; only a link-local address needs its link.
             let index = if address.is_unicast_link_local() { interface } else { 0 };
             let info = libc::in6_pktinfo {
                 ipi6_addr: libc::in6_addr { s6_addr: address.octets() },

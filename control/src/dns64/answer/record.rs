@@ -67,7 +67,7 @@ pub(crate) struct Layout {
 
 impl Layout {
     /// Of the types in which names were ever compressed (RFC 3597 §4), and of those of DNSSEC, in which they are not; `None`: a type without
-    /// names, or with names that nobody compresses.
+    /// names, or with names that are never compressed.
     pub(crate) const fn of(rtype: u16) -> Option<Self> {
         let (before, strings, names, behind) = match rtype {
             2 | 3 | 4 | 5 | 7 | 8 | 9 | 12 | 39 => (0, 0, 1, Some(0)), // NS MD MF CNAME MB MG MR PTR DNAME

@@ -254,7 +254,7 @@ impl Answer {
         self.lifetime
     }
 
-    /// The bound that the SOA record of a "no" sets on the TTL of what is made in its place, at `now` (RFC 6147 §5.1.7). `None`: there is none.
+    /// The limit that a negative answer's SOA record sets on the TTL of records synthesised instead, at `now` (RFC 6147 §5.1.7). `None`: no SOA record.
     #[must_use]
     pub fn negative_ttl(&self, now: Instant) -> Option<u32> {
         let is_soa = |record: &RawRecord<'_>| record.rtype == rtype::SOA;

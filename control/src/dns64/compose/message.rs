@@ -73,7 +73,7 @@ impl<'a> MessageWriter<'a> {
         self.out.len() + octets <= LARGEST - 256
     }
 
-    /// All of it will be truncated, or the section that is being written left out: there is no use in writing more with care.
+    /// The message will be truncated, or this section omitted: nothing more needs to be written correctly.
     pub(super) fn is_too_large(&self) -> bool {
         self.options.limit.is_some_and(|limit| self.out.len() > usize::from(limit))
     }

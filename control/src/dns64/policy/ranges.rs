@@ -19,7 +19,7 @@ impl Addresses {
         }
     }
 
-    /// Whether it holds no address at all.
+    /// Whether it is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.v4.is_empty() && self.v6.is_empty()
     }

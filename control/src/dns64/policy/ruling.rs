@@ -60,7 +60,7 @@ impl<'p> Ruling<'p> {
         Self { rules, prefixes, named, client, whole: rules.first(named, client) }
     }
 
-    /// Whether AAAA records are made. [`Synthesis::Never`] is said only if there is no A record that they could be made of. [`Synthesis::Always`], with which
+    /// Whether AAAA records are synthesised. [`Synthesis::Never`] only if no A record may be synthesised from. [`Synthesis::Always`], with which
     /// AAAA records that are there are not looked at, is for rules without addresses to say; in a rule with addresses it is as `Normal`.
     pub(in crate::dns64) fn synthesis(&self) -> Synthesis {
         let whole = self.whole.map_or(Synthesis::Normal, |(_, rule)| rule.synthesis);

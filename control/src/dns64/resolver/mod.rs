@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A [look](responder) decides from what is known at the moment. If something is missing the query waits, and is looked at again when a lookup or a
-//! validation it waits for has ended, or when its patience has: for something fresh, for AAAA records, or at all.
+//! validation it waits for has ended, or when it times out: for fresh data, for AAAA records, or altogether.
 
 mod evaluation;
 mod failures;

@@ -72,7 +72,7 @@ impl Responder {
         Self::say(case, SERVFAIL, answer.extended_error().unwrap_or((BOGUS, "")), Outcome::Bogus, out)
     }
 
-    /// The A records validate, and that there is no AAAA record cannot be: where the zone is signed its "no" would be, so there may be some
+    /// The A records validate, but the absence of AAAA records is not proven: in a signed zone it would be, so there may be some
     /// (RFC 6147 §5.5).
     pub(super) fn unproven(case: &QueryContext<'_>, out: &mut Vec<u8>) -> Outcome {
         let why = (INDETERMINATE, "the answer for AAAA cannot be validated");

@@ -35,7 +35,7 @@ impl Zones {
         zones
     }
 
-    /// The upstreams for a question. DS records are the zone's above (RFC 4035 §2.4), and so it is asked for them, if anybody is there for it.
+    /// The upstreams for a question. DS records belong to the parent zone (RFC 4035 §2.4), so its upstreams are queried for them, if there are any.
     pub(super) fn asked(&self, name: &[u8], qtype: u16) -> &[usize] {
         let parent = name.first().and_then(|length| name.get(1 + usize::from(*length)..));
         let parent = parent.filter(|parent| qtype == rtype::DS && !parent.is_empty());
@@ -45,7 +45,7 @@ impl Zones {
         }
     }
 
-    /// The upstreams for a name in wire form, in any case; none for what is no name.
+    /// The upstreams for a name in wire form, upper or lower case; none for an invalid name.
     fn members(&self, name: &[u8]) -> &[usize] {
         let only_root = self.by_name.len() == 1 && self.by_name.contains_key([0].as_slice());
         let mut lower = ArrayVec::<u8, LONGEST_NAME>::new();

@@ -61,7 +61,7 @@ impl AnswerValidation {
         Ok(self.judge(around.wall).unwrap_or_else(|fault| Verdict::fails(fault, None)))
     }
 
-    /// The worst link's, now that all of them stand somewhere.
+    /// The verdict of the worst link, once the zone of each is known.
     fn judge(&mut self, wall: u64) -> Result<Verdict, Fault> {
         let mut verdict = Verdict::secure();
         let mut judge = Judge { wall, work: &mut self.work };

@@ -49,7 +49,7 @@ struct Reading<'a> {
 /// What an answer claims.
 ///
 /// # Errors
-/// When its answer section is no chain, is longer than any that is followed, or holds what is not on it.
+/// When its answer section is not a chain, is too long, or has other records.
 pub(super) fn links(reply: &Reply, qname: &[u8], qtype: u16) -> Result<Vec<Link>, Fault> {
     let mut reading = Reading { reply, links: Vec::new(), used: vec![false; reply.answer.len()] };
     let mut at = name::lower(qname);
@@ -91,7 +91,7 @@ impl Reading<'_> {
         if self.reply.rcode == NAME_ERROR { Err(Fault::Bogus(info::BOGUS)) } else { Ok(None) }
     }
 
-    /// RFC 6672 §5.3.1: a DNAME record above the name is what is signed; the CNAME record that was made of it must be so and not otherwise.
+    /// RFC 6672 §5.3.1: the DNAME record above the name is signed; the CNAME record synthesised from it must match it.
     fn renamed(&mut self, at: &Wire) -> Result<Option<Wire>, Fault> {
         let found = name::upwards(&at.0).skip(1).find_map(|above| Some((above, self.place(above, DNAME)?)));
         let Some((owner, place)) = found else { return Ok(None) };

@@ -69,7 +69,7 @@ fn copy(message: &[u8], at: usize, length: usize, out: &mut Vec<u8>) -> Option<u
     Some(end)
 }
 
-/// Copies the name that stands at `at`, uncompressed; says where it ends. Pointers lead backwards only, so that there is no loop.
+/// Copies the name at `at` uncompressed and returns where it ends. Pointers must lead backwards, so there is no loop.
 pub(super) fn name(message: &[u8], at: usize, out: &mut Vec<u8>) -> Option<usize> {
     let start = out.len();
     let (mut at, mut lowest, mut end) = (at, at, None);

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 /// An RRset that its zone has signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Signed {
-    /// It is the expansion of the wildcard below the name that its owner's last labels, so many, make; that nothing nearer exists is
+    /// It is an expansion of the wildcard below the name of its owner's last labels (this many); that nothing nearer exists is
     /// yet to be proven (RFC 4035 §5.3.4).
     pub(super) expanded: Option<usize>,
     /// It holds no longer than this, in seconds from now (RFC 4035 §5.3.3).

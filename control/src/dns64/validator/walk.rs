@@ -31,7 +31,7 @@ pub(super) enum Stop {
     Fails(Fault, Option<Lookup>),
 }
 
-/// What one validation has found on its way. It is kept apart from what all share, which may forget it meanwhile. Bounded by the lookups that a
+/// The findings of one validation, apart from the shared cache, which may evict them meanwhile. Bounded by the lookups that a
 /// validation may make, and by the labels of its names.
 pub(super) type Trail = Vec<(Wire, KnownCut)>;
 

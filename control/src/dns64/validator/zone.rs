@@ -36,7 +36,7 @@ pub(super) fn is_supported(algorithm: u8) -> bool {
 }
 
 impl Key {
-    /// From RDATA of a DNSKEY record; `None` if it is none that signs a zone, or none that can be used here: RFC 4034 §2.1.1 (Zone Key flag),
+    /// From RDATA of a DNSKEY record; `None` for a key that does not sign a zone, or that cannot be used here: RFC 4034 §2.1.1 (Zone Key flag),
     /// §2.1.2 (protocol), RFC 5011 §2.1 (a revoked key signs nothing any more).
     pub(super) fn read(rdata: &[u8]) -> Option<Self> {
         const ZONE_KEY: u16 = 0x0100;

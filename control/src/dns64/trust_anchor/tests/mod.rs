@@ -1,4 +1,4 @@
-//! Trust points in fake time. What is published is written as `"A* B! c"`: the key A signs, B is revoked and does not sign, c is no secure entry point.
+//! Trust points in fake time. What is published is written as `"A* B! c"`: the key A signs, B is revoked and does not sign, c is not a secure entry point.
 
 mod model;
 mod signed;
@@ -60,7 +60,7 @@ fn letter(tag: u16) -> char {
     ('A'..='Z').chain('a'..='z').find(|letter| key(*letter).tag() == tag).unwrap_or('-')
 }
 
-/// What happens when this is published so many days after the start.
+/// What happens when this is published this many days after the start.
 fn on(point: &mut TrustPoint, day: u64, text: &str) -> Vec<(char, Change)> {
     let events = point.observe(START + day * DAY, &published(text, TTL));
     events.into_iter().map(|event| (letter(event.tag), event.change)).collect()

@@ -50,7 +50,7 @@ impl<'a> Nsec3s<'a> {
         Self { zone, iterations: 0, salt: &[], records: Vec::new() }
     }
 
-    /// From RDATA. What is malformed, of another hash algorithm, with unknown flags, or with other parameters than the first is no proof
+    /// From RDATA. A record that is malformed, has another hash algorithm, unknown flags, or parameters that differ from the first is ignored
     /// (RFC 5155 §8.1 and 8.2).
     pub(super) fn admit(&mut self, owner: &'a [u8], rdata: &'a [u8]) {
         let Some((record, iterations, salt)) = read(self.zone, owner, rdata) else { return };

@@ -1,4 +1,4 @@
-//! What an attacker sends, and that nobody believes it.
+//! Attacks, all of which are rejected.
 
 use super::forged::*;
 use super::*;

@@ -4,7 +4,7 @@ use super::forged::CNAME;
 use super::recorded::Recording;
 use super::*;
 
-/// What an answer says: its RCODE and RRsets, without what nobody signs: TTLs, and CNAME records that follow from DNAME records.
+/// The signed contents of an answer: its RCODE and RRsets without TTLs and without CNAME records that follow from DNAME records.
 fn says(reply: &Reply) -> impl PartialEq {
     let signed = reply.answer.iter().filter(|set| set.rtype != CNAME || !set.signatures.is_empty());
     let sets = signed.map(|set| (set.owner.clone(), set.rtype, set.rdatas.clone()));
@@ -56,7 +56,7 @@ fn what_exists_is_denied_by_no_proof_of_something_else() {
 fn an_answer_without_its_signatures_or_proofs_is_bogus() {
     let mut recording = Recording::read();
     for (name, qtype, security, _) in recording.questions.clone() {
-        // Of a zone with too many iterations nobody can tell that a name in it is no unsigned delegation (RFC 9276 §3.2).
+        // In a zone with too many iterations any name may be an unsigned delegation (RFC 9276 §3.2).
         if security != Security::Secure || name.ends_with("many.test") {
             continue;
         }

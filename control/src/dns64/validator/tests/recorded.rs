@@ -1,4 +1,4 @@
-//! Answers of real servers about zones that real signers signed, and what another validator made of them (see the script `record`).
+//! Answers of real servers about zones that real signers signed, with the verdicts of another validator (see the script `record`).
 
 use super::*;
 use crate::dns64::answer::{Answer, Bounds};

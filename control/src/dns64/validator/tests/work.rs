@@ -1,4 +1,4 @@
-//! However an answer is made, it causes no more work than is written down in `limits`.
+//! No answer causes more work than `limits` allows.
 
 use super::forged::*;
 use super::*;
