@@ -21,6 +21,7 @@ use crate::text;
 use crate::translation::Translation;
 use crate::translator_prefix::read_prefix;
 use crate::unicast::is_unicast;
+use crate::value::Value;
 use crate::word::{self, words, words_of};
 
 pub use sixway_dataplane::mechanism::siit::Hairpinning;
@@ -193,38 +194,9 @@ impl Siit {
             Some((table.read_file(&path, &v.place, read_file), path))
         });
         let Table { claims, report, .. } = table;
-        let icmp_source_pool = match section.value("icmp_source_pool", report) {
-            None => Some(Vec::new()),
-            Some(v) => {
-                let place = v.place.clone();
-                read_addresses(v.items(), Owner::IcmpSource(index), claims, report).filter(|pool| {
-                    let count: u64 = pool.iter().map(|p| 1_u64 << (32 - p.length())).sum();
-                    if count > MAX_ICMP_SOURCES {
-                        report.fault(&place, format!("contains {count} addresses; maximum {MAX_ICMP_SOURCES}"));
-                    }
-                    if let Some(private) =
-                        pool.iter().find(|pool| PRIVATE.iter().any(|net| net.overlaps(**pool)))
-                    {
-                        let what =
-                            "networks that filter source addresses drop these ICMP errors; write public addresses";
-                        report.warn(&place, format!("{private} is private (RFC 6791 §3.1): {what}"));
-                    }
-                    count <= MAX_ICMP_SOURCES
-                })
-            }
-        };
-        let dynamic_pool = section.value("dynamic_pool", report).map(|v| {
-            let pool = v.prefix4(report)?;
-            if !is_unicast(pool.address()) || !is_unicast(pool.last()) || pool.length() < 8 {
-                report.fault(
-                    &v.place,
-                    "is not a prefix of unicast addresses; write a prefix of 8 bits or more",
-                );
-                return None;
-            }
-            claims.v4(pool, Owner::Dynamic(index), &v.place);
-            Some(pool)
-        });
+        let icmp_source_pool = read_icmp_sources(section, index, claims, report);
+        let dynamic_pool =
+            section.value("dynamic_pool", report).map(|v| read_dynamic_pool(&v, index, claims, report));
         let dynamic_lifetime = section.value("dynamic_lifetime", report).and_then(|v| v.duration(report));
         let dynamic_remembered = section.value("dynamic_remembered", report).and_then(|v| {
             let remembered = v.duration(report)?;
@@ -239,23 +211,10 @@ impl Siit {
         });
         let dynamic_hosts_per_subscriber =
             section.value("dynamic_hosts_per_subscriber", report).and_then(|v| v.integer(report));
-        let state = match section.value("dynamic_state", report) {
-            Some(v) => v.path(report).map(|path| (path, v.place)),
-            None => {
-                let key = format!("{}.dynamic_state", section.place().key).into();
-                Some((default_state(gateway, index), Place { key, ..section.place().clone() }))
-            }
-        };
+        let state = read_dynamic_state(section, default_state(gateway, index), report);
         let dynamic_state = state.map(|(path, here)| {
             if dynamic_pool.is_some() {
-                if let Some((_, place)) = states.iter().find(|(other, _)| *other == path) {
-                    let (other, there) = (place.path(), place.seen_from(&here));
-                    let what = format!(
-                        "is already the state file of {other} ({there}); set dynamic_state to another file"
-                    );
-                    report.fault(&here, what);
-                }
-                states.push((path.clone(), here));
+                claim_state(&path, here, states, report);
             }
             path
         });
@@ -290,6 +249,59 @@ impl Siit {
             mappings: Mappings(Arc::new(table.ok()?)),
         })
     }
+}
+
+/// `icmp_source_pool`; empty without the key (RFC 6791 §3.1).
+fn read_icmp_sources(
+    section: &Reader,
+    index: usize,
+    claims: &mut Claims,
+    report: &mut Report,
+) -> Option<Vec<Prefix4>> {
+    let Some(v) = section.value("icmp_source_pool", report) else { return Some(Vec::new()) };
+    let place = v.place.clone();
+    let pool = read_addresses(v.items(), Owner::IcmpSource(index), claims, report)?;
+    let count: u64 = pool.iter().map(|p| 1_u64 << (32 - p.length())).sum();
+    if count > MAX_ICMP_SOURCES {
+        report.fault(&place, format!("contains {count} addresses; maximum {MAX_ICMP_SOURCES}"));
+    }
+    if let Some(private) = pool.iter().find(|pool| PRIVATE.iter().any(|net| net.overlaps(**pool))) {
+        let what = "networks that filter source addresses drop these ICMP errors; write public addresses";
+        report.warn(&place, format!("{private} is private (RFC 6791 §3.1): {what}"));
+    }
+    (count <= MAX_ICMP_SOURCES).then_some(pool)
+}
+
+fn read_dynamic_pool(v: &Value, index: usize, claims: &mut Claims, report: &mut Report) -> Option<Prefix4> {
+    let pool = v.prefix4(report)?;
+    if !is_unicast(pool.address()) || !is_unicast(pool.last()) || pool.length() < 8 {
+        report.fault(&v.place, "is not a prefix of unicast addresses; write a prefix of 8 bits or more");
+        return None;
+    }
+    claims.v4(pool, Owner::Dynamic(index), &v.place);
+    Some(pool)
+}
+
+/// The file of `dynamic_state`, and the key it comes from.
+fn read_dynamic_state(section: &Reader, default: PathBuf, report: &mut Report) -> Option<(PathBuf, Place)> {
+    match section.value("dynamic_state", report) {
+        Some(v) => v.path(report).map(|path| (path, v.place)),
+        None => {
+            let key = format!("{}.dynamic_state", section.place().key).into();
+            Some((default, Place { key, ..section.place().clone() }))
+        }
+    }
+}
+
+/// Two translators must not write to one file: each would load the other's hosts after a restart.
+fn claim_state(path: &Path, here: Place, states: &mut Vec<(PathBuf, Place)>, report: &mut Report) {
+    if let Some((_, place)) = states.iter().find(|(other, _)| other == path) {
+        let (other, there) = (place.path(), place.seen_from(&here));
+        let what =
+            format!("is already the state file of {other} ({there}); set dynamic_state to another file");
+        report.fault(&here, what);
+    }
+    states.push((path.to_path_buf(), here));
 }
 
 /// The rows of a SIIT's table as they are read.

@@ -124,6 +124,7 @@ fn part(offset: u16, to: usize, more: bool) -> Build {
 }
 
 /// A gateway that has just dropped a packet for this reason, and whether the packet was IPv4.
+#[expect(clippy::too_many_lines, reason = "one arm for each reason")]
 fn provoke(reason: DropReason) -> (Gateway, bool) {
     let (four, six) = (true, false);
     match reason {

@@ -2,8 +2,8 @@
 
 use sixway::admin::{Edit, Filter};
 use sixway::worker::{
-    BindingEntry, Clock, Command, Dump, DumpPage, Edited, Handover, Inlet, Position, Post, SessionEntry,
-    Table, Translator, TunnelSet, Wake, Worker, mailbox, rings,
+    BindingEntry, Clock, Command, Dump, DumpPage, Edited, Handover, Inlet, Position, Post, Scan,
+    SessionEntry, Table, Translator, TunnelSet, Wake, Worker, mailbox, rings,
 };
 use sixway_dataplane::engine::{Engine, EngineConfig};
 use sixway_dataplane::mechanism::identity::Identity;
@@ -78,15 +78,8 @@ impl Translator for Fake {
     fn tables(&mut self) -> Vec<Table> {
         vec![Table { sessions: self.table.into(), ..Table::default() }]
     }
-    fn sessions(
-        &mut self,
-        from: Position,
-        budget: usize,
-        room: usize,
-        filter: &Filter,
-        _: Instant,
-        rows: &mut Vec<SessionEntry>,
-    ) -> Option<Position> {
+    fn sessions(&mut self, scan: Scan<'_>, rows: &mut Vec<SessionEntry>) -> Option<Position> {
+        let Scan { from, budget, room, filter, .. } = scan;
         let mut left = room;
         for slot in from.slot..self.table.min(from.slot + budget as u32) {
             if left == 0 {
@@ -101,15 +94,7 @@ impl Translator for Fake {
         let slot = from.slot + budget as u32;
         (slot < self.table).then_some(Position { slot, ..from })
     }
-    fn bindings(
-        &mut self,
-        _: Position,
-        _: usize,
-        _: usize,
-        _: &Filter,
-        _: Instant,
-        _: &mut Vec<BindingEntry>,
-    ) -> Option<Position> {
+    fn bindings(&mut self, _: Scan<'_>, _: &mut Vec<BindingEntry>) -> Option<Position> {
         None
     }
     fn pool_changes(&mut self, _: u16, _: WallClock) -> Changes {

@@ -148,7 +148,7 @@ fn what_no_advertisement_has_room_for_is_told() {
     let rows: Vec<String> = (0..17).map(|n| format!("{{ prefix = \"2001:db8:{n}::/64\" }}")).collect();
     let text = format!("{LAN}prefixes = [{}]\n", rows.join(", "));
     let said =
-        "sixway.toml:1  router_advertisement.prefixes  17 prefixes; at most 16 are advertised on a link";
+        "sixway.toml:1  router_advertisement.prefixes  17 prefixes; at most 16 can be advertised on a link";
     faults(&text, &[said]);
 }
 

@@ -1,7 +1,7 @@
 //! Reads a table while packets pass: some rows per batch, so that a million sessions do not stall the data path.
 
 use super::answer::Answer;
-use super::translator::{BindingEntry, Position, SessionEntry, Translator};
+use super::translator::{BindingEntry, Position, Scan, SessionEntry, Translator};
 use crate::admin::Filter;
 use sixway_dataplane::Instant;
 use std::collections::VecDeque;
@@ -67,16 +67,12 @@ impl Dumps {
     pub(super) fn step(&mut self, translator: &mut impl Translator, now: Instant) -> bool {
         let Some(dump) = self.waiting.pop_front() else { return false };
         let unfinished = match dump {
-            AnyDump::Sessions(dump) => dump
-                .step(|from, budget, room, filter, rows| {
-                    translator.sessions(from, budget, room, filter, now, rows)
-                })
-                .map(AnyDump::Sessions),
-            AnyDump::Bindings(dump) => dump
-                .step(|from, budget, room, filter, rows| {
-                    translator.bindings(from, budget, room, filter, now, rows)
-                })
-                .map(AnyDump::Bindings),
+            AnyDump::Sessions(dump) => {
+                dump.step(now, |scan, rows| translator.sessions(scan, rows)).map(AnyDump::Sessions)
+            }
+            AnyDump::Bindings(dump) => {
+                dump.step(now, |scan, rows| translator.bindings(scan, rows)).map(AnyDump::Bindings)
+            }
         };
         self.waiting.extend(unfinished);
         !self.waiting.is_empty()
@@ -87,13 +83,15 @@ impl<E> Dump<E> {
     /// Reads on. The dump if the page is not full yet, and somebody still waits for it.
     fn step(
         mut self,
-        read: impl FnOnce(Position, usize, usize, &Filter, &mut Vec<E>) -> Option<Position>,
+        now: Instant,
+        read: impl FnOnce(Scan<'_>, &mut Vec<E>) -> Option<Position>,
     ) -> Option<Self> {
         if self.answer.is_closed() {
             return None;
         }
         let room = self.limit.saturating_sub(self.rows.len());
-        let next = read(self.from, BUDGET, room, &self.filter, &mut self.rows);
+        let scan = Scan { from: self.from, budget: BUDGET, room, filter: &self.filter, now };
+        let next = read(scan, &mut self.rows);
         match next {
             Some(next) if self.rows.len() < self.limit => Some(Self { from: next, ..self }),
             next => {

@@ -1,7 +1,7 @@
 //! The engine, as a worker drives it. Mechanisms are numbered in the order of the configuration: stateful translators
 //! first, then stateless ones.
 
-use super::translator::{BindingEntry, Edited, Position, SessionEntry, Table, Translator};
+use super::translator::{BindingEntry, Edited, Position, Scan, SessionEntry, Table, Translator};
 use super::tunnels::TunnelSet;
 use crate::admin::{Edit, Filter};
 use sixway_dataplane::engine::Engine;
@@ -75,15 +75,8 @@ impl Translator for Engine {
         tables
     }
 
-    fn sessions(
-        &mut self,
-        from: Position,
-        budget: usize,
-        room: usize,
-        filter: &Filter,
-        now: Instant,
-        rows: &mut Vec<SessionEntry>,
-    ) -> Option<Position> {
+    fn sessions(&mut self, scan: Scan<'_>, rows: &mut Vec<SessionEntry>) -> Option<Position> {
+        let Scan { from, budget, room, filter, now } = scan;
         let count = self.nat64().len();
         let nat64 = self.nat64().get(usize::from(from.mechanism))?;
         let selection = selection(filter);
@@ -99,15 +92,8 @@ impl Translator for Engine {
         position(from, next, count)
     }
 
-    fn bindings(
-        &mut self,
-        from: Position,
-        budget: usize,
-        room: usize,
-        filter: &Filter,
-        now: Instant,
-        rows: &mut Vec<BindingEntry>,
-    ) -> Option<Position> {
+    fn bindings(&mut self, scan: Scan<'_>, rows: &mut Vec<BindingEntry>) -> Option<Position> {
+        let Scan { from, budget, room, filter, now } = scan;
         let (stateful, count) = (self.nat64().len(), self.nat64().len() + self.siit().len());
         let mechanism = usize::from(from.mechanism);
         let next = if mechanism < stateful {

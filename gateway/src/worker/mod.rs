@@ -24,5 +24,5 @@ pub use dump::{Dump, DumpPage};
 pub use handover::{Handover, rings};
 pub use run::{BATCH, Worker};
 pub use sixway_link::{Clock, Wake};
-pub use translator::{BindingEntry, Edited, Position, Report, SessionEntry, Table, Translator};
+pub use translator::{BindingEntry, Edited, Position, Report, Scan, SessionEntry, Table, Translator};
 pub use tunnels::{ControlSender, Inlet, TunnelSet};

@@ -10,6 +10,21 @@ use sixway_link::LinkCounters;
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::time::Duration;
 
+/// A part of a table to read, between two batches of packets.
+#[derive(Clone, Copy, Debug)]
+pub struct Scan<'f> {
+    /// Where to begin.
+    pub from: Position,
+    /// The most slots to look at.
+    pub budget: usize,
+    /// The most rows to add.
+    pub room: usize,
+    /// Which rows.
+    pub filter: &'f Filter,
+    /// The time, for the ages of rows.
+    pub now: Instant,
+}
+
 /// One worker's packet engine.
 pub trait Translator: Send + 'static {
     /// Gives every frame its verdict.
@@ -32,27 +47,10 @@ pub trait Translator: Send + 'static {
     fn counters(&self) -> Counters;
     /// How full each mechanism's tables are, in the order of the configuration.
     fn tables(&mut self) -> Vec<Table>;
-    /// Looks at up to `budget` sessions from `from` on, adds those that `filter` admits to `rows` (at most `room`), and
-    /// says where to go on; `None` at the end.
-    fn sessions(
-        &mut self,
-        from: Position,
-        budget: usize,
-        room: usize,
-        filter: &Filter,
-        now: Instant,
-        rows: &mut Vec<SessionEntry>,
-    ) -> Option<Position>;
+    /// Adds the sessions that a scan finds to `rows`. Returns where the next scan begins; `None` at the end.
+    fn sessions(&mut self, scan: Scan<'_>, rows: &mut Vec<SessionEntry>) -> Option<Position>;
     /// The same for bindings.
-    fn bindings(
-        &mut self,
-        from: Position,
-        budget: usize,
-        room: usize,
-        filter: &Filter,
-        now: Instant,
-        rows: &mut Vec<BindingEntry>,
-    ) -> Option<Position>;
+    fn bindings(&mut self, scan: Scan<'_>, rows: &mut Vec<BindingEntry>) -> Option<Position>;
     /// What has changed in a mechanism's dynamic pool since the last call.
     fn pool_changes(&mut self, mechanism: u16, wall: WallClock) -> Changes;
     /// Hosts of a mechanism's dynamic pool, from a place on, and where to go on; `None` at the end.
