@@ -148,7 +148,7 @@ impl Config {
 
     /// Sessions that there may be in all.
     pub fn sessions(&self) -> u64 {
-        self.nat64.iter().map(|nat64| u64::from(nat64.max_sessions)).sum()
+        self.nat64.iter().map(|nat64| u64::from(nat64.limits.sessions)).sum()
     }
 
     /// This host's own addresses, and the ports of them that are the translators'.

@@ -60,10 +60,7 @@ impl Nat64 {
             filtering: self.filtering,
             static_bindings: self.static_bindings.iter().map(Static::engine).collect(),
             timeouts: self.timeouts.engine(),
-            max_bindings: self.max_bindings.div_ceil(u32::from(workers)),
-            // Not shared out: all of a subscriber's hosts may belong to one worker.
-            max_bindings_per_subscriber: self.max_bindings_per_subscriber,
-            max_sessions: self.max_sessions.div_ceil(u32::from(workers)),
+            limits: self.limits.of_each_worker(workers),
             policy: self.translation.engine(),
         }
     }

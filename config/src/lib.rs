@@ -32,6 +32,7 @@ mod host_prefixes;
 mod interface_name;
 mod ip_in_ip;
 mod isatap;
+mod limits;
 mod load;
 mod local_address;
 mod mechanism;

@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use serde::Serialize;
+use sixway_dataplane::nat::Limits;
 use sixway_dataplane::translate::address::non_global::non_global_part;
 use sixway_dataplane::translate::address::rfc6052::{Rfc6052, WELL_KNOWN_PREFIX};
 use sixway_wire::{Endpoint4, Endpoint6, Prefix6};
 
 use crate::claims::{Claims, Owner};
 use crate::fault::{Place, Report, did_you_mean};
+use crate::limits;
 use crate::pool::{Pool, ReadPool};
 use crate::schema::{STATIC, TIMEOUTS};
 use crate::section::Reader;
@@ -81,12 +83,9 @@ pub struct Nat64 {
     /// Who may answer through a binding.
     #[serde(serialize_with = "word::serialize")]
     pub filtering: Filtering,
-    /// Most sessions, of all workers.
-    pub max_sessions: u32,
-    /// Most bindings, of all workers.
-    pub max_bindings: u32,
-    /// Most dynamic bindings of an IPv6 /64, at each worker; 0: no limit.
-    pub max_bindings_per_subscriber: u32,
+    /// How large the tables may become: all workers' together, but of a subscriber, an IPv6 /64, at each worker.
+    #[serde(flatten, serialize_with = "limits::serialize")]
+    pub limits: Limits,
     /// The choices of RFC 7915.
     #[serde(flatten)]
     pub translation: Translation,
@@ -136,10 +135,7 @@ impl Nat64 {
             Some((name, pool))
         });
         let filtering = section.value("filtering", report).and_then(|v| v.word(report));
-        let max_sessions = section.value("max_sessions", report).and_then(|v| v.integer(report));
-        let max_bindings = section.value("max_bindings", report).and_then(|v| v.integer(report));
-        let max_bindings_per_subscriber =
-            section.value("max_bindings_per_subscriber", report).and_then(|v| v.integer(report));
+        let limits = limits::read(section, report);
         let timeouts = match &section.sections("timeouts", &TIMEOUTS, report)[..] {
             [written, ..] => Timeouts::read(written, report),
             [] => Timeouts::read(&section.child("timeouts", &TIMEOUTS), report),
@@ -152,9 +148,7 @@ impl Nat64 {
             prefix: prefix?,
             pool,
             filtering: filtering?,
-            max_sessions: max_sessions?,
-            max_bindings: max_bindings?,
-            max_bindings_per_subscriber: max_bindings_per_subscriber?,
+            limits: limits?,
             translation: translation?,
             timeouts: timeouts?,
             static_bindings,

@@ -123,7 +123,7 @@ fn a_packet_that_goes_nowhere_costs_the_dynamic_pool_no_address() {
 
 #[test]
 fn one_outside_host_cannot_take_all_sessions_of_a_nat64_through_one_inside_port() {
-    let mut gateway = stateful(|config| config.max_sessions = 100);
+    let mut gateway = stateful(|config| config.limits.sessions = 100);
     let port = outside_port(&mut gateway, v6(HOST, SERVER6).udp(4_000, 53, b"question"));
     gateway.counted_before();
     for remote_port in 1..=200 {
@@ -148,7 +148,7 @@ fn one_outside_host_cannot_take_all_sessions_of_a_nat64_through_one_inside_port(
 
 #[test]
 fn inbound_syns_to_one_inside_port_leave_a_quarter_of_the_sessions_to_those_inside() {
-    let mut gateway = stateful(|config| config.max_sessions = 100);
+    let mut gateway = stateful(|config| config.limits.sessions = 100);
     let port = outside_port(&mut gateway, v6(HOST, SERVER6).tcp(4_000, 80, SYN, b""));
     for remote_port in 1_000..1_200 {
         gateway.receives(v4(SERVER4, "192.0.2.1").tcp(remote_port, port, SYN, b""));
@@ -162,7 +162,7 @@ fn inbound_syns_to_one_inside_port_leave_a_quarter_of_the_sessions_to_those_insi
 
 #[test]
 fn a_table_full_of_sessions_that_are_overdue_is_not_full() {
-    let mut gateway = stateful(|config| config.max_sessions = 200);
+    let mut gateway = stateful(|config| config.limits.sessions = 200);
     for n in 0..200 {
         gateway.receives(v6(HOST, SERVER6).udp(4_000 + n, 53, b"question"));
     }
@@ -195,7 +195,7 @@ fn a_port_whose_sessions_are_overdue_is_free() {
 
 #[test]
 fn silent_connections_that_were_found_for_want_of_room_are_probed_all_the_same() {
-    let mut gateway = stateful(|config| config.max_sessions = 40);
+    let mut gateway = stateful(|config| config.limits.sessions = 40);
     for n in 0..40 {
         let port = outside_port(&mut gateway, v6(HOST, SERVER6).tcp(4_000 + n, 80, SYN, b""));
         gateway.receives(v4(SERVER4, "192.0.2.1").tcp(80, port, SYN_ACK, b""));
@@ -240,7 +240,7 @@ fn a_source_under_another_nat64s_prefix_is_dropped_too() {
 #[test]
 fn one_ipv6_network_cannot_take_all_bindings_by_changing_its_address() {
     let mut gateway = stateful(|config| {
-        config.max_bindings_per_subscriber = 10;
+        config.limits.bindings_per_subscriber = 10;
         config.static_bindings = vec![StaticBinding {
             protocol: NatProtocol::Udp,
             inside: Inside(Endpoint6::new("2001:db8:1::80".parse().unwrap(), 53)),

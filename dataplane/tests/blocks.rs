@@ -36,7 +36,7 @@ fn workers_by(worker_key: [u64; 2], count: u8, ports: RangeInclusive<u16>) -> Wo
         let mut nat64 = support::nat64();
         nat64.pool.addresses = vec![format!("{ADDRESS}/32").parse().unwrap()];
         nat64.pool.ports = vec![ports.clone()];
-        (nat64.max_bindings, nat64.max_sessions) = (70_000, 70_000);
+        (nat64.limits.bindings, nat64.limits.sessions) = (70_000, 70_000);
         let config = EngineConfig {
             nat64: vec![nat64],
             worker: WorkerId(worker),

@@ -14,6 +14,7 @@ use sixway_dataplane::mechanism::npt66::{Npt66Config, Prefixes};
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
 use sixway_dataplane::mechanism::six_to_four::{self, NativeSources};
+use sixway_dataplane::nat::Limits;
 use sixway_dataplane::nat::{Filtering, PoolConfig};
 use sixway_dataplane::translate::UdpZeroChecksum;
 use sixway_dataplane::translate::address::Rfc6052;
@@ -50,8 +51,7 @@ fn stateful() -> Gateway {
 fn stateful_with(edit: impl FnOnce(&mut Nat64Config, &mut EngineConfig)) -> Gateway {
     support::gateway(|engine| {
         let mut nat64 = Nat64Config {
-            max_bindings: 100,
-            max_sessions: 100,
+            limits: Limits { sessions: 100, bindings: 100, ..Limits::default() },
             ..Nat64Config::new(
                 Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),
                 PoolConfig { addresses: vec!["192.0.2.1/32".parse().unwrap()], ports: vec![1_024..=65_535] },
@@ -384,22 +384,22 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
             (after(gateway, [packet(1_024), packet(1_026)]), six)
         }
         DropReason::SubscriberLimit => {
-            let gateway = stateful_with(|config, _| config.max_bindings_per_subscriber = 1);
+            let gateway = stateful_with(|config, _| config.limits.bindings_per_subscriber = 1);
             let packet = |host| v6(host, NAT_PEER6).udp(4_000, 53, b"data");
             (after(gateway, [packet("2001:db8:1::1"), packet("2001:db8:1::2")]), six)
         }
         DropReason::BindingTableFull => {
-            let gateway = stateful_with(|config, _| config.max_bindings = 1);
+            let gateway = stateful_with(|config, _| config.limits.bindings = 1);
             let packet = |port| v6(HOST6, NAT_PEER6).udp(port, 53, b"data");
             (after(gateway, [packet(1_024), packet(1_026)]), six)
         }
         DropReason::SessionTableFull => {
-            let gateway = stateful_with(|config, _| config.max_sessions = 1);
+            let gateway = stateful_with(|config, _| config.limits.sessions = 1);
             let packet = |port| v6(HOST6, NAT_PEER6).udp(1_024, port, b"data");
             (after(gateway, [packet(53), packet(54)]), six)
         }
         DropReason::OutsideSessionsFull => {
-            let mut gateway = stateful_with(|nat64, _| nat64.max_sessions = 8);
+            let mut gateway = stateful_with(|nat64, _| nat64.limits.sessions = 8);
             let port = outside_port(&mut gateway, v6(HOST6, NAT_PEER6).udp(4_000, 53, b"data"));
             for remote_port in 1..=7 {
                 gateway.receives(v4("203.0.113.3", OUTSIDE).udp(remote_port, port, b"data"));
@@ -506,12 +506,12 @@ fn provoke_otherwise(reason: DropReason) -> Option<Gateway> {
             after(stateful(), [v4(PEER4, OUTSIDE).protocol(132, &[0; 20], None)])
         }
         DropReason::SessionTableFull => {
-            let mut gateway = stateful_with(|nat64, _| nat64.max_sessions = 1);
+            let mut gateway = stateful_with(|nat64, _| nat64.limits.sessions = 1);
             let port = outside_port(&mut gateway, v6(HOST6, NAT_PEER6).udp(4_000, 53, b"data"));
             after(gateway, [v4("203.0.113.3", OUTSIDE).udp(53, port, b"data")])
         }
         DropReason::OutsideSessionsFull => {
-            let mut gateway = stateful_with(|nat64, _| nat64.max_sessions = 16);
+            let mut gateway = stateful_with(|nat64, _| nat64.limits.sessions = 16);
             let port = outside_port(&mut gateway, v6(HOST6, NAT_PEER6).udp(4_000, 53, b"data"));
             for remote_port in 1..=12 {
                 gateway.receives(v4("203.0.113.3", OUTSIDE).udp(remote_port, port, b"data"));

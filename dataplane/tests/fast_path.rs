@@ -452,7 +452,8 @@ fn a_full_fast_path_is_asked_again_when_a_session_has_had_twice_as_many_packets(
 #[test]
 fn thousands_of_flows_move_at_a_time() {
     let mut pair = pair_with(5_000, |nat64| {
-        (nat64.max_sessions, nat64.max_bindings, nat64.max_bindings_per_subscriber) = (5_000, 5_000, 5_000);
+        (nat64.limits.sessions, nat64.limits.bindings, nat64.limits.bindings_per_subscriber) =
+            (5_000, 5_000, 5_000);
     });
     for port in 1_000..3_000 {
         for _ in 0..PACKETS {
@@ -474,7 +475,8 @@ fn thousands_of_flows_move_at_a_time() {
 /// So many UDP sessions, given to the fast path in one batch; none of their packets is under way.
 fn a_batch_of_ripe_sessions(last: u16) -> Pair {
     let mut pair = pair_with(5_000, |nat64| {
-        (nat64.max_sessions, nat64.max_bindings, nat64.max_bindings_per_subscriber) = (5_000, 5_000, 5_000);
+        (nat64.limits.sessions, nat64.limits.bindings, nat64.limits.bindings_per_subscriber) =
+            (5_000, 5_000, 5_000);
     });
     for port in 1_000..=last {
         for _ in 0..PACKETS {
@@ -680,7 +682,7 @@ fn a_super_frame_that_passes_the_threshold_counts_with_its_segments() {
 #[test]
 fn the_owner_of_a_handed_over_packet_gives_its_session_away() {
     let mut nat64 = support::nat64();
-    nat64.max_sessions = 100;
+    nat64.limits.sessions = 100;
     let engine = |worker| {
         let mut config = sixway_dataplane::engine::EngineConfig {
             worker: sixway_dataplane::WorkerId(worker),

@@ -344,7 +344,7 @@ fn sessions_and_bindings_that_end_are_counted_and_their_ports_are_free_again() {
 
 #[test]
 fn full_tables_tell_either_side() {
-    let mut gateway = gateway_with(|nat64, _| nat64.max_sessions = 1);
+    let mut gateway = gateway_with(|nat64, _| nat64.limits.sessions = 1);
     let (address, port) = bound(&mut gateway);
     gateway.receives(v6(HOST, "64:ff9b::203.0.113.3").udp(4_001, 53, b"question"));
     let sent = gateway.sent();

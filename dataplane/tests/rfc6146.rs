@@ -3,6 +3,7 @@
 use crate::support;
 use crate::support::{Build, Gateway, icmp4, icmp6, v4, v6};
 use sixway_dataplane::mechanism::nat64::Nat64Config;
+use sixway_dataplane::nat::Limits;
 use sixway_dataplane::nat::{
     Filtering, ICMP_DEFAULT, Inside, NatProtocol, Outside, PoolConfig, StaticBinding, UDP_DEFAULT,
 };
@@ -25,8 +26,7 @@ const SECOND: Duration = Duration::from_secs(1);
 fn nat64(edit: impl FnOnce(&mut Nat64Config)) -> Gateway {
     support::gateway(|config| {
         let mut nat64 = Nat64Config {
-            max_bindings: 1_000,
-            max_sessions: 1_000,
+            limits: Limits { sessions: 1_000, bindings: 1_000, ..Limits::default() },
             policy: Policy { clamp_mss: false, ..Policy::default() },
             ..Nat64Config::new(
                 Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),
@@ -144,14 +144,14 @@ fn an_exhausted_pool_is_told_as_address_unreachable() {
 
 #[test]
 fn full_tables_refuse_the_new_and_keep_the_old() {
-    let mut gateway = nat64(|config| config.max_bindings = 2);
+    let mut gateway = nat64(|config| config.limits.bindings = 2);
     outbound(&mut gateway, HOST, 1, SERVER6);
     let kept = outbound(&mut gateway, HOST, 2, SERVER6);
     gateway.receives(v6(HOST, SERVER6).udp(3, 53, b"question"));
     assert_eq!(refusal(&gateway), DropReason::BindingTableFull);
     gateway.sent();
     assert_eq!(outbound(&mut gateway, HOST, 2, SERVER6), kept);
-    let mut gateway = nat64(|config| config.max_sessions = 2);
+    let mut gateway = nat64(|config| config.limits.sessions = 2);
     outbound(&mut gateway, HOST, 1, SERVER6);
     outbound(&mut gateway, HOST, 2, SERVER6);
     gateway.receives(v6(HOST, "64:ff9b::203.0.113.3").udp(2, 53, b"question"));

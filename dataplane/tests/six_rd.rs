@@ -232,13 +232,12 @@ fn several_domains_live_in_one_gateway_and_at_one_address() {
 #[test]
 fn what_the_host_must_route_nowhere_is_told() {
     let edge = six_rd(Role::CustomerEdge, EDGE);
-    assert_eq!(edge.null_routes(), ["2001:db8:6464:100::/56".parse().unwrap()]);
+    assert_eq!(edge.delegated(), "2001:db8:6464:100::/56".parse().ok());
     assert_eq!(edge.prefixes(), ["2001:db8::/32", "::/0"].map(|prefix| prefix.parse().unwrap()));
     let border = six_rd(Role::BorderRelay, BORDER);
-    assert_eq!(border.null_routes(), ["2001:db8:0:100::/56".parse().unwrap()]);
-    assert_eq!(border.subnet_router_anycast(), "2001:db8:0:100::".parse().ok());
-    // Whose address is none of the customers' kind: there is no prefix that it could hold back from one of them.
-    assert_eq!(six_rd(Role::BorderRelay, "192.0.2.1").null_routes(), []);
+    assert_eq!(border.delegated(), "2001:db8:0:100::/56".parse().ok());
+    // An address outside the customers' prefix: no prefix is delegated to it.
+    assert_eq!(six_rd(Role::BorderRelay, "192.0.2.1").delegated(), None);
 }
 
 #[test]

@@ -163,9 +163,7 @@ impl Choice {
                 outside: Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 4_000)),
             }],
             timeouts: Timeouts::default(),
-            max_bindings: 24,
-            max_bindings_per_subscriber: 0,
-            max_sessions: 32,
+            limits: Limits { sessions: 32, bindings: 24, ..Limits::default() },
             policy,
         }
     }

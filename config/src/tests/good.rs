@@ -131,7 +131,7 @@ fn engines_get_what_is_written_and_share_the_rest() {
     assert!(std::sync::Arc::ptr_eq(&first.siit[0].eam, &last.siit[0].eam));
     assert_eq!(first.siit[0].policy.lowest_ipv6_mtu, 1_400);
     let nat64 = &first.nat64[0];
-    assert_eq!((nat64.max_sessions, nat64.pool.addresses.len(), nat64.pool.ports.len()), (1 << 18, 2, 2));
+    assert_eq!((nat64.limits.sessions, nat64.pool.addresses.len(), nat64.pool.ports.len()), (1 << 18, 2, 2));
     assert!(nat64.faults().is_empty());
 }
 
@@ -149,8 +149,8 @@ fn what_is_not_written_is_what_the_engine_holds_usual() {
     assert_eq!((nat64.filtering, nat64.policy), (nat::Filtering::default(), translate::Policy::default()));
     let usual = Nat64Config::new(nat64.prefix, nat64.pool.clone());
     assert_eq!(
-        (nat64.max_sessions * 2, nat64.max_bindings * 2, nat64.max_bindings_per_subscriber),
-        (usual.max_sessions, usual.max_bindings, usual.max_bindings_per_subscriber),
+        (nat64.limits.sessions * 2, nat64.limits.bindings * 2, nat64.limits.bindings_per_subscriber),
+        (usual.limits.sessions, usual.limits.bindings, usual.limits.bindings_per_subscriber),
         "two workers share them"
     );
     let pool = engine.siit[0].dynamic_pool.clone().unwrap();

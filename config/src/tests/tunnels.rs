@@ -412,6 +412,24 @@ fn what_no_interface_can_be_called_is_not_waited_for() {
 }
 
 #[test]
+fn a_delegated_6rd_prefix_is_unreachable_except_for_its_own_address() {
+    for role in ["border_relay\"", "customer_edge\"\nborder_relays = \"198.51.100.1\""] {
+        let domain = "prefix = \"2001:db8::/32\"\nipv4_mask_length = 8\ninterface = \"eth0\"";
+        let config = parse(&with(&format!("[six_rd]\nrole = \"{role}\n{domain}\n"))).unwrap().0;
+        let reach = config.reach(&Surroundings::of(&host().addresses));
+        // 203.0.113.7 without its first octet.
+        let delegated: sixway_wire::Prefix6 = "2001:db8:71:700::/56".parse().unwrap();
+        assert_eq!(reach.unreachable, [delegated]);
+        let own = reach.addresses;
+        let subnet_router_anycast = delegated.address();
+        match role {
+            "border_relay\"" => assert_eq!(own, [subnet_router_anycast]),
+            _ => assert!(own.iter().all(|own| delegated.contains(*own))),
+        }
+    }
+}
+
+#[test]
 fn a_followed_address_that_has_become_private_takes_the_site_with_it() {
     let text = "[six_to_four]\nrole = \"router\"\ninterface = \"eth0\"\nrelay = \"198.51.100.1\"\n[router_advertisement]\ninterface = \"lan0\"\nprefixes = [{ from = \"six_to_four\" }]\n";
     let own = HostAddress { interface: "eth0".into(), address: "10.9.9.9".parse().unwrap(), length: 8 };

@@ -102,16 +102,6 @@ impl IsatapHost {
         }
     }
 
-    /// An upper layer confirms that packets pass this router (RFC 4861 §7.3.1): forward progress, not merely that something arrived.
-    pub fn confirm_reachability(&mut self, now: Instant, router: Ipv4Addr) {
-        let until = now + self.reachable_time(now);
-        if let Some(router) = self.routers.find(router) {
-            router.detection.confirmed(until);
-            router.failed = false;
-        }
-        self.choose(now, None);
-    }
-
     /// ICMPv4 errors came from the path to this router (RFC 5214 §7.2). They may be forged, so that they do not end its use: it is probed
     /// at once.
     pub fn report_path_error(&mut self, now: Instant, router: Ipv4Addr) {

@@ -144,17 +144,6 @@ fn an_error_from_the_path_makes_the_router_prove_itself_at_once() {
 }
 
 #[test]
-fn an_upper_layer_that_gets_through_confirms_the_router() {
-    let mut site = site();
-    site.pass(60);
-    for _ in 0..30 {
-        site.host.confirm_reachability(site.now, R1);
-        site.pass_with_traffic(2);
-    }
-    assert!(site.probes(R1).is_empty());
-}
-
-#[test]
 fn a_router_that_has_become_a_host_is_left() {
     let mut site = site();
     site.confirm(R1, false);

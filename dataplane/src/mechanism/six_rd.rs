@@ -97,17 +97,6 @@ impl SixRdConfig {
         }
     }
 
-    /// Prefixes for which the host needs an unreachable route, so that what no longer prefix takes goes no further (RFC 5969
-    /// §7.1.1, §12).
-    pub fn null_routes(&self) -> Vec<Prefix6> {
-        self.delegated().into_iter().collect()
-    }
-
-    /// The Subnet-Router anycast address of the delegated prefix, which a null route must not hide (RFC 5969 §5, §12).
-    pub fn subnet_router_anycast(&self) -> Option<Ipv6Addr> {
-        self.delegated().map(Prefix6::address)
-    }
-
     /// Checks the configuration.
     pub fn check(&self) -> Result<(), SixRdFault> {
         if self.role == Role::BorderRelay {

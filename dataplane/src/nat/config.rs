@@ -2,6 +2,7 @@
 
 use crate::nat::binding::{StaticBinding, StaticBindingError};
 use crate::nat::inside_key::{InsideHost, InsideKey};
+use crate::nat::limits::Limits;
 use crate::nat::permit::Filtering;
 use crate::nat::pool::PoolConfig;
 use crate::nat::timeouts::Timeouts;
@@ -19,14 +20,10 @@ pub struct Config<I = Endpoint6> {
     pub static_bindings: Vec<StaticBinding<I>>,
     /// Lifetimes; those below the RFCs' floors are raised to them.
     pub timeouts: Timeouts,
-    /// Maximum number of bindings of a worker. When it is reached, new ones are refused.
-    pub max_bindings: u32,
-    /// Maximum number of dynamic bindings of a subscriber at a worker (RFC 6888 REQ-4); 0: unlimited.
-    pub max_bindings_per_subscriber: u32,
+    /// How large the tables of a worker may become.
+    pub limits: Limits,
     /// Bits of the inside prefix that a subscriber has.
     pub subscriber_bits: u8,
-    /// Maximum number of sessions of a worker. When it is reached, new ones are refused.
-    pub max_sessions: u32,
 }
 
 impl<I: InsideKey> Config<I> {
@@ -45,7 +42,7 @@ impl<I: InsideKey> Config<I> {
                 Some(StaticBindingError::InsideInUse)
             } else if outside.contains(&(binding.protocol, binding.outside)) {
                 Some(StaticBindingError::OutsideInUse)
-            } else if made == self.max_bindings {
+            } else if made == self.limits.bindings {
                 Some(StaticBindingError::TableFull)
             } else {
                 None

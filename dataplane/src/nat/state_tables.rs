@@ -3,6 +3,7 @@
 use super::binding::{BindingKind, BindingTable, StaticBinding, StaticBindingError};
 use super::config::Config;
 use super::inside_key::InsideKey;
+use super::limits::Limits;
 use super::offloading::Offloading;
 use super::permit::Permits;
 use super::pool::{Pool, PoolSlot};
@@ -67,11 +68,11 @@ pub(crate) struct StateTables<I: InsideKey> {
 
 impl<I: InsideKey> StateTables<I> {
     pub(crate) fn new(config: &Config<I>, pool: Pool, seed: [u64; 2]) -> Self {
-        let sessions = config.max_sessions;
-        let of_subscriber = (config.max_bindings_per_subscriber, config.subscriber_bits);
+        let Limits { sessions, bindings, bindings_per_subscriber } = config.limits;
+        let of_subscriber = (bindings_per_subscriber, config.subscriber_bits);
         Self {
             sessions: SessionTable::new(sessions, config.timeouts.lifetimes(), seed),
-            bindings: BindingTable::new(config.max_bindings, of_subscriber, pool, seed),
+            bindings: BindingTable::new(bindings, of_subscriber, pool, seed),
             permits: Permits::new(config.filtering, sessions, seed),
             stored: StoredSyns::new(STORED_SYNS.min(sessions)),
             offloading: Offloading::default(),

@@ -14,6 +14,7 @@ use proptest::prelude::*;
 use sixway_dataplane::effects::{Effects, Generated};
 use sixway_dataplane::mechanism::contract::Arrival;
 use sixway_dataplane::mechanism::nat64::{Nat64, Nat64Config, Probe};
+use sixway_dataplane::nat::Limits;
 use sixway_dataplane::nat::{
     Filtering, Inside, NatProtocol, Outside, PoolConfig, Selection, StaticBinding, StaticBindingError,
 };
@@ -52,8 +53,11 @@ impl Pair {
     fn new(filtering: Filtering, seed: [u64; 2]) -> Self {
         let config = Nat64Config {
             filtering,
-            max_bindings: MOST_BINDINGS as u32,
-            max_sessions: MOST_SESSIONS as u32,
+            limits: Limits {
+                sessions: MOST_SESSIONS as u32,
+                bindings: MOST_BINDINGS as u32,
+                ..Limits::default()
+            },
             ..Nat64Config::new(
                 Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),
                 PoolConfig { addresses: vec!["192.0.2.0/31".parse().unwrap()], ports: vec![PORTS] },

@@ -1,6 +1,6 @@
 //! The configuration of a NAT64.
 
-use crate::nat::{Config, Filtering, PoolConfig, StaticBinding, StaticBindingError, Timeouts};
+use crate::nat::{Config, Filtering, Limits, PoolConfig, StaticBinding, StaticBindingError, Timeouts};
 use crate::translate::Policy;
 use crate::translate::address::rfc6052::Rfc6052;
 
@@ -17,18 +17,14 @@ pub struct Nat64Config {
     pub static_bindings: Vec<StaticBinding>,
     /// Lifetimes; those below the RFCs' floors are raised to them.
     pub timeouts: Timeouts,
-    /// Maximum number of bindings of a worker. When it is reached, new ones are refused.
-    pub max_bindings: u32,
-    /// Maximum number of dynamic bindings of a subscriber, an IPv6 /64, at a worker (RFC 6888 REQ-4); 0: unlimited.
-    pub max_bindings_per_subscriber: u32,
-    /// Maximum number of sessions of a worker. When it is reached, new ones are refused.
-    pub max_sessions: u32,
+    /// How large the tables of a worker may become. A subscriber is an IPv6 /64.
+    pub limits: Limits,
     /// Translation options.
     pub policy: Policy,
 }
 
 impl Nat64Config {
-    /// A NAT64 with the defaults of the configuration file: 1,048,576 sessions and bindings, no limit for a subscriber.
+    /// A NAT64 with the defaults of the configuration file.
     pub fn new(prefix: Rfc6052, pool: PoolConfig) -> Self {
         Self {
             prefix,
@@ -36,9 +32,7 @@ impl Nat64Config {
             filtering: Filtering::default(),
             static_bindings: Vec::new(),
             timeouts: Timeouts::default(),
-            max_bindings: 1 << 20,
-            max_bindings_per_subscriber: 0,
-            max_sessions: 1 << 20,
+            limits: Limits::default(),
             policy: Policy::default(),
         }
     }
@@ -50,10 +44,8 @@ impl Nat64Config {
             filtering: self.filtering,
             static_bindings: self.static_bindings.clone(),
             timeouts: self.timeouts,
-            max_bindings: self.max_bindings,
-            max_bindings_per_subscriber: self.max_bindings_per_subscriber,
+            limits: self.limits,
             subscriber_bits: Config::<sixway_wire::Endpoint6>::SUBSCRIBER_BITS,
-            max_sessions: self.max_sessions,
         }
     }
 

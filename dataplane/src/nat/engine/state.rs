@@ -4,6 +4,7 @@ use crate::counters::Counters;
 use crate::instant::Instant;
 use crate::nat::config::Config;
 use crate::nat::inside_key::{InsideHost, InsideKey};
+use crate::nat::limits::Limits;
 use crate::nat::ownership::Ownership;
 use crate::nat::pool::{Pool, PoolSlot};
 use crate::nat::protocol::NatProtocol;
@@ -26,7 +27,7 @@ pub struct Engine<I: InsideKey> {
     pub(super) tables: StateTables<I>,
     /// Endpoints of other workers' static bindings that lie in this worker's blocks.
     pub(super) reserved: BTreeMap<(NatProtocol, Outside<Endpoint4>), PoolSlot>,
-    pub(super) limits: (u32, u32),
+    pub(super) limits: Limits,
     pub(super) clock: Clock,
 }
 
@@ -49,7 +50,7 @@ impl<I: InsideKey> Engine<I> {
             ownership,
             tables: StateTables::new(config, pool, seed),
             reserved: BTreeMap::new(),
-            limits: (config.max_bindings, config.max_sessions),
+            limits: config.limits,
             clock: Clock::default(),
         };
         for binding in &config.static_bindings {
@@ -73,9 +74,9 @@ impl<I: InsideKey> Engine<I> {
     pub fn occupancy(&self) -> Occupancy {
         Occupancy {
             sessions: self.tables.sessions.len(),
-            max_sessions: self.limits.1,
+            max_sessions: self.limits.sessions,
             bindings: self.tables.bindings.len(),
-            max_bindings: self.limits.0,
+            max_bindings: self.limits.bindings,
             addresses: self.tables.bindings.pool().addresses(),
             ports: self.tables.bindings.pool().ports(),
         }

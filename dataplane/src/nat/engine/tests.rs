@@ -4,6 +4,7 @@ use super::*;
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::instant::Instant;
+use crate::nat::Limits;
 use crate::nat::config::Config;
 use crate::nat::inside_key::InsideKey;
 use crate::nat::inside_key::{Softwire, SoftwireId};
@@ -102,10 +103,8 @@ fn config<I: InsideKey>() -> Config<I> {
         filtering: Filtering::EndpointIndependent,
         static_bindings: Vec::new(),
         timeouts: Timeouts::default(),
-        max_bindings: 1_000,
-        max_bindings_per_subscriber: 0,
+        limits: Limits { sessions: 1_000, bindings: 1_000, ..Limits::default() },
         subscriber_bits: Config::<I>::SUBSCRIBER_BITS,
-        max_sessions: 1_000,
     }
 }
 
@@ -299,7 +298,10 @@ fn with_address_dependent_filtering_a_stranger_is_kept_out_of_a_softwire() {
 
 #[test]
 fn a_softwire_has_one_limit_whatever_addresses_are_behind_it() {
-    let mut bench = Bench::new(&Config { max_bindings_per_subscriber: 2, ..config() });
+    let mut bench = Bench::new(&Config {
+        limits: Limits { bindings_per_subscriber: 2, ..Limits::default() },
+        ..config()
+    });
     let other = Softwire { id: SoftwireId(1), endpoint: e4("10.0.0.2", 5_000) };
     bench.udp(behind(1, 5_000), e4(SERVER, 53)).unwrap();
     bench.udp(other, e4(SERVER, 53)).unwrap();
@@ -309,8 +311,11 @@ fn a_softwire_has_one_limit_whatever_addresses_are_behind_it() {
 
 #[test]
 fn a_subscriber_of_nat44_has_a_prefix_of_the_configured_length() {
-    let mut bench =
-        Bench::new(&Config { max_bindings_per_subscriber: 1, subscriber_bits: 24, ..config::<Endpoint4>() });
+    let mut bench = Bench::new(&Config {
+        limits: Limits { bindings_per_subscriber: 1, ..Limits::default() },
+        subscriber_bits: 24,
+        ..config::<Endpoint4>()
+    });
     bench.udp(e4("10.0.0.1", 5_000), e4(SERVER, 53)).unwrap();
     assert_eq!(bench.udp(e4("10.0.0.2", 5_000), e4(SERVER, 53)), Err(DropReason::SubscriberLimit));
     assert!(bench.udp(e4("10.0.1.1", 5_000), e4(SERVER, 53)).is_ok());
@@ -320,9 +325,18 @@ fn a_subscriber_of_nat44_has_a_prefix_of_the_configured_length() {
 fn a_host_with_an_ipv4_address_is_told_that_no_binding_can_be_made() {
     // RFC 6888 REQ-11 B: Destination Unreachable, code 1.
     let refusals = [
-        (DropReason::SubscriberLimit, Config { max_bindings_per_subscriber: 1, ..config() }),
-        (DropReason::BindingTableFull, Config { max_bindings: 1, ..config() }),
-        (DropReason::SessionTableFull, Config { max_sessions: 1, ..config() }),
+        (
+            DropReason::SubscriberLimit,
+            Config { limits: Limits { bindings_per_subscriber: 1, ..Limits::default() }, ..config() },
+        ),
+        (
+            DropReason::BindingTableFull,
+            Config { limits: Limits { bindings: 1, ..Limits::default() }, ..config() },
+        ),
+        (
+            DropReason::SessionTableFull,
+            Config { limits: Limits { sessions: 1, ..Limits::default() }, ..config() },
+        ),
         (DropReason::PortPoolEmpty, {
             let pool =
                 PoolConfig { addresses: vec!["192.0.2.1/32".parse().unwrap()], ports: vec![2_000..=2_000] };

@@ -3,6 +3,7 @@
 
 mod envelope;
 mod extensions;
+mod message;
 mod query;
 mod quote;
 mod v4_to_v6;

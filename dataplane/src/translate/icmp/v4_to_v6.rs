@@ -2,9 +2,10 @@
 
 use super::Envelope;
 use super::extensions::{Body, Message, append, attach};
+use super::message;
 use super::quote;
 use crate::drop_reason::DropReason;
-use crate::frame::{Frame, Offload};
+use crate::frame::Frame;
 use crate::limits::Limits;
 use crate::parse::quoted::QuotedPacket;
 use crate::parse::{Addresses, ICMP_HEADER, IPV6_HEADER, Packet};
@@ -93,19 +94,11 @@ pub fn error_v4_to_v6(
     else {
         return Err(DropReason::QuoteUnusable);
     };
-    if packet.fragment.is_some() {
-        return Err(DropReason::IcmpFragment);
-    }
     let Envelope { source, destination, hops } = envelope;
     if hops == 0 {
         return Err(DropReason::HopLimitExceeded);
     }
-    let icmp = frame.bytes().get(usize::from(packet.transport_at)..packet.length as usize);
-    let icmp = icmp.ok_or(DropReason::TransportTruncated)?;
-    let (head, body) = IcmpHeader::split(icmp).map_err(|_| DropReason::TransportTruncated)?;
-    if Sum::ZERO.bytes(icmp).checksum() != 0 {
-        return Err(DropReason::BadIcmpChecksum);
-    }
+    let (head, body) = message::read(frame, packet, |_| Sum::ZERO)?;
 
     let total_length = QuotedPacket::v4(body)?.length;
     let mut icmp = translate(&head, total_length, limits)?;
@@ -134,11 +127,5 @@ pub fn error_v4_to_v6(
     let icmp = icmp.with_checksum6(source, destination, &message[QUOTE_AT..]);
     message[IPV6_HEADER..QUOTE_AT].copy_from_slice(&icmp.octets());
 
-    if frame.space().len() < message.len() {
-        return Err(DropReason::NoHeadroom);
-    }
-    let verdict = frame.verdict;
-    frame.fill(&message, Offload { transport: 40, ..Offload::default() });
-    frame.verdict = verdict;
-    Ok(())
+    message::replace(frame, &message, IPV6_HEADER)
 }

@@ -2,9 +2,10 @@
 
 use super::Envelope;
 use super::extensions::{Body, Message, append, attach};
+use super::message;
 use super::quote;
 use crate::drop_reason::DropReason;
-use crate::frame::{Frame, Offload};
+use crate::frame::Frame;
 use crate::limits::Limits;
 use crate::parse::quoted::QuotedPacket;
 use crate::parse::{Addresses, ICMP_HEADER, IPV4_HEADER, Packet};
@@ -93,20 +94,12 @@ pub fn error_v6_to_v4(
     else {
         return Err(DropReason::QuoteUnusable);
     };
-    if packet.fragment.is_some() {
-        return Err(DropReason::IcmpFragment);
-    }
     let Envelope { source, destination, hops } = envelope;
     if hops == 0 {
         return Err(DropReason::HopLimitExceeded);
     }
-    let icmp = frame.bytes().get(usize::from(packet.transport_at)..packet.length as usize);
-    let icmp = icmp.ok_or(DropReason::TransportTruncated)?;
-    let (head, body) = IcmpHeader::split(icmp).map_err(|_| DropReason::TransportTruncated)?;
-    let sum = pseudo6(source6, destination6, protocol::ICMPV6, icmp.len() as u32).bytes(icmp);
-    if sum.checksum() != 0 {
-        return Err(DropReason::BadIcmpChecksum);
-    }
+    let pseudo = |length| pseudo6(source6, destination6, protocol::ICMPV6, length);
+    let (head, body) = message::read(frame, packet, pseudo)?;
 
     let fragment_header = QuotedPacket::v6(body)?.fragment_header.is_some();
     let mut icmp = translate(&head, fragment_header, limits)?;
@@ -144,11 +137,5 @@ pub fn error_v6_to_v4(
     };
     message[..IPV4_HEADER].copy_from_slice(&header.octets());
 
-    if frame.space().len() < message.len() {
-        return Err(DropReason::NoHeadroom);
-    }
-    let verdict = frame.verdict;
-    frame.fill(&message, Offload { transport: 20, ..Offload::default() });
-    frame.verdict = verdict;
-    Ok(())
+    message::replace(frame, &message, IPV4_HEADER)
 }

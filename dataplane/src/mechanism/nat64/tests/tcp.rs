@@ -1,6 +1,7 @@
 //! TCP: the state machine, its timers and the stored SYN (RFC 6146 §3.5.2).
 
 use super::*;
+use crate::nat::Limits;
 
 /// A bench with one session in the named state, and its outside endpoint.
 fn in_state(name: &str) -> (Bench, Endpoint4) {
@@ -268,7 +269,8 @@ fn with_endpoint_independent_filtering_a_syn_to_a_binding_goes_on() {
 
 #[test]
 fn a_syn_that_finds_no_room_to_be_stored_is_refused_at_once() {
-    let mut bench = Bench::new(&Nat64Config { max_sessions: 3, ..config() });
+    let mut bench =
+        Bench::new(&Nat64Config { limits: Limits { sessions: 3, ..Limits::default() }, ..config() });
     for port in 0..3 {
         let syn = v4(SERVER, "192.0.2.1".parse().unwrap(), TCP, ports(80, 4_000 + port, SYN));
         assert_eq!(bench.send(&syn), Ok(STORED));
