@@ -118,10 +118,11 @@ impl Host {
     /// Routes into the device: those that an adopted one has already are left as they are.
     async fn route(&mut self, plan: &HostPlan) -> Result<(), HostError> {
         let mut inherited = Inherited::default();
+        let mark = self.record.as_ref().map(Record::route_mark).unwrap_or_default();
         if let Some(record) = self.record.as_ref().filter(|_| self.adopted) {
             inherited = Inherited::of(self.device, record).map_err(HostError::Route)?;
         }
-        let routes = Routes::connect().map_err(HostError::Route)?;
+        let routes = Routes::connect(mark).map_err(HostError::Route)?;
         for prefix in plan.routes4.iter().filter(|prefix| !inherited.routes4.contains(prefix)) {
             routes.add4(*prefix, self.device).await.map_err(HostError::Route)?;
         }
@@ -230,6 +231,10 @@ impl Host {
 
     /// Puts everything back. To be called when the device is closed.
     pub fn end(mut self) -> Leftovers {
+        // Then it vanishes with the last descriptor even if the record's removal fails.
+        if let Some(Err(error)) = self.persistence.as_ref().map(|persistence| persistence.set(false)) {
+            tracing::warn!("{}: {error}", self.name);
+        }
         self.record.take().map(Record::end).unwrap_or_default()
     }
 

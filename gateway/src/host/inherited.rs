@@ -23,9 +23,9 @@ impl Inherited {
             move |refusal: kernel::Refusal| RouteError::Kernel(what, refusal.to_string())
         };
         Ok(Self {
-            routes4: kernel::routes4(device).map_err(failed("the IPv4 routes"))?,
+            routes4: kernel::routes4(device, record.route_mark()).map_err(failed("the IPv4 routes"))?,
             reach: Reach {
-                routes: kernel::routes6(device).map_err(failed("the IPv6 routes"))?,
+                routes: kernel::routes6(device, record.route_mark()).map_err(failed("the IPv6 routes"))?,
                 addresses: kernel::addresses6(device).map_err(failed("the device's addresses"))?,
                 unreachable: record.inherited_unreachable(),
                 link_addresses: record.inherited_addresses(),

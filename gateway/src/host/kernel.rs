@@ -1,11 +1,12 @@
 //! Single requests to the kernel by netlink, waited for: also where no runtime is at hand, as when something is dropped.
 
+use super::route_mark::RouteMark;
 use crate::config::TunnelRoute;
 use futures_util::TryStreamExt;
 use rtnetlink::packet_route::AddressFamily;
 use rtnetlink::packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
 use rtnetlink::packet_route::route::{
-    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteType,
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteType,
 };
 use rtnetlink::{AddressMessageBuilder, Error, Handle, RouteMessageBuilder};
 use sixway_wire::{Prefix4, Prefix6};
@@ -89,8 +90,8 @@ pub(super) enum Route6 {
 }
 
 impl Route6 {
-    fn message(self) -> RouteMessage {
-        let builder = RouteMessageBuilder::<Ipv6Addr>::new().protocol(RouteProtocol::Static);
+    fn message(self, mark: RouteMark) -> RouteMessage {
+        let builder = RouteMessageBuilder::<Ipv6Addr>::new().protocol(mark.protocol());
         match self {
             Self::Unreachable(prefix) => builder
                 .destination_prefix(prefix.address(), prefix.length())
@@ -108,22 +109,22 @@ impl Route6 {
         }
     }
 
-    pub(super) fn add(self) -> Result<(), Refusal> {
-        ask(|handle| async move { handle.route().add(self.message()).execute().await })?
+    pub(super) fn add(self, mark: RouteMark) -> Result<(), Refusal> {
+        ask(|handle| async move { handle.route().add(self.message(mark)).execute().await })?
             .map_err(|error| Refusal::of(&error))
     }
 
-    pub(super) fn remove(self) -> Result<(), Refusal> {
-        ask(|handle| async move { handle.route().del(self.message()).execute().await })?
+    pub(super) fn remove(self, mark: RouteMark) -> Result<(), Refusal> {
+        ask(|handle| async move { handle.route().del(self.message(mark)).execute().await })?
             .map_err(|error| Refusal::of(&error))
     }
 }
 
-/// The IPv4 routes into the device of this index that were set by hand or by us: not the kernel's own.
-pub(super) fn routes4(device: u32) -> Result<Vec<Prefix4>, Refusal> {
+/// The gateway's IPv4 routes into the device of this index: not the kernel's own, nor those that others added.
+pub(super) fn routes4(device: u32, mark: RouteMark) -> Result<Vec<Prefix4>, Refusal> {
     let all = RouteMessageBuilder::<Ipv4Addr>::new().build();
     let found = routes(all)?;
-    let mine = found.iter().filter(|route| is_into(route, device));
+    let mine = found.iter().filter(|route| is_into(route, device, mark));
     Ok(mine
         .filter_map(|route| match destination(route)? {
             IpAddr::V4(address) => Some(Prefix4::holding(address, route.header.destination_prefix_length)),
@@ -133,10 +134,10 @@ pub(super) fn routes4(device: u32) -> Result<Vec<Prefix4>, Refusal> {
 }
 
 /// The same of IPv6, with their MTUs.
-pub(super) fn routes6(device: u32) -> Result<Vec<TunnelRoute>, Refusal> {
+pub(super) fn routes6(device: u32, mark: RouteMark) -> Result<Vec<TunnelRoute>, Refusal> {
     let all = RouteMessageBuilder::<Ipv6Addr>::new().build();
     let found = routes(all)?;
-    let mine = found.iter().filter(|route| is_into(route, device));
+    let mine = found.iter().filter(|route| is_into(route, device, mark));
     Ok(mine
         .filter_map(|route| match destination(route)? {
             IpAddr::V6(address) => {
@@ -153,9 +154,9 @@ fn routes(all: RouteMessage) -> Result<Vec<RouteMessage>, Refusal> {
         .map_err(|error| Refusal::of(&error))
 }
 
-fn is_into(route: &RouteMessage, device: u32) -> bool {
+fn is_into(route: &RouteMessage, device: u32, mark: RouteMark) -> bool {
     route.header.table == RouteHeader::RT_TABLE_MAIN
-        && route.header.protocol == RouteProtocol::Static
+        && route.header.protocol == mark.protocol()
         && route.attributes.contains(&RouteAttribute::Oif(device))
 }
 

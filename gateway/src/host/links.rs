@@ -14,6 +14,21 @@ pub fn kernel_tunnels() -> Vec<KernelTunnel> {
     links.ok().and_then(Result::ok).unwrap_or_default().iter().filter_map(kernel_tunnel).collect()
 }
 
+/// The name of the TUN device of this index; `None` if there is none.
+pub(super) fn tun_of(index: u32) -> Option<String> {
+    let request = |handle: rtnetlink::Handle| async move {
+        handle.link().get().match_index(index).execute().try_next().await
+    };
+    let link = ask(request).ok()?.ok()??;
+    let is_tun = |info: &Vec<LinkInfo>| info.contains(&LinkInfo::Kind(InfoKind::Tun));
+    let tun = link.attributes.iter().any(|one| matches!(one, LinkAttribute::LinkInfo(info) if is_tun(info)));
+    let name = link.attributes.into_iter().find_map(|attribute| match attribute {
+        LinkAttribute::IfName(name) => Some(name),
+        _ => None,
+    });
+    name.filter(|_| tun)
+}
+
 fn kernel_tunnel(link: &LinkMessage) -> Option<KernelTunnel> {
     let (mut name, mut is_sit, mut local) = (None, false, None);
     for attribute in &link.attributes {

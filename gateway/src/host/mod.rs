@@ -18,6 +18,7 @@ mod reach;
 mod record;
 mod reserved_ports;
 mod route;
+mod route_mark;
 mod source_rules;
 
 pub use capability::{CAP_NET_ADMIN, has_capability};
@@ -32,4 +33,4 @@ pub use notrack::remove as remove_table;
 pub use record::{
     Leftovers, Record, RecordError, RunningGateway, Successor, clear_up, leftovers, pinned, running,
 };
-pub use route::{RouteError, Routes};
+pub use route::RouteError;

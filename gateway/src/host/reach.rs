@@ -6,6 +6,7 @@ use super::facts::addresses;
 use super::kernel::{self, Network, Refusal, Route6};
 use super::record::{Record, RecordError};
 use super::route::RouteError;
+use super::route_mark::RouteMark;
 use super::source_rules::{self, Recorded};
 use crate::config::{LinkAddress, Reach, SourceRule, TunnelRoute};
 use sixway_link::interface;
@@ -32,6 +33,7 @@ impl AppliedReach {
         device: u32,
         record: &mut Record,
     ) -> Result<(), Vec<HostError>> {
+        let mark = record.route_mark();
         let mut failed = Vec::new();
         failed.extend(self.forget_lost(record).map_err(HostError::Record).err());
         let note = |outcome: Result<(), HostError>, failed: &mut Vec<HostError>| {
@@ -62,9 +64,9 @@ impl AppliedReach {
         for route in new(&wanted.routes, &self.present.routes) {
             // One with another MTU is in its place.
             for old in self.present.routes.extract_if(.., |old| old.prefix == route.prefix) {
-                let _ = Route6::Into(old.prefix, device, None).remove();
+                let _ = Route6::Into(old.prefix, device, None).remove(mark);
             }
-            if note(into_device(route, device), &mut failed) {
+            if note(into_device(route, device, mark), &mut failed) {
                 self.present.routes.push(route);
             }
         }
@@ -105,7 +107,7 @@ impl AppliedReach {
             present.rules.retain(|one| one != rule);
         }
         for route in missing(&present.routes, &wanted.routes) {
-            let _ = Route6::Into(route.prefix, device, None).remove();
+            let _ = Route6::Into(route.prefix, device, None).remove(record.route_mark());
             present.routes.retain(|one| *one != route);
         }
         for address in missing(&present.addresses, &wanted.addresses) {
@@ -128,13 +130,13 @@ fn missing<T: Clone + PartialEq>(these: &[T], others: &[T]) -> Vec<T> {
     these.iter().filter(|one| !others.contains(one)).cloned().collect()
 }
 
-fn into_device(route: TunnelRoute, device: u32) -> Result<(), HostError> {
-    added(&route.prefix, Route6::Into(route.prefix, device, route.mtu).add())
+fn into_device(route: TunnelRoute, device: u32, mark: RouteMark) -> Result<(), HostError> {
+    added(&route.prefix, Route6::Into(route.prefix, device, route.mtu).add(mark))
 }
 
 fn unreachable(prefix: Prefix6, record: &mut Record) -> Result<(), HostError> {
     record.unreachable(prefix).map_err(HostError::Record)?;
-    let outcome = Route6::Unreachable(prefix).add();
+    let outcome = Route6::Unreachable(prefix).add(record.route_mark());
     if outcome.is_err() {
         record.forget_unreachable(prefix).map_err(HostError::Record)?;
     }
@@ -143,9 +145,9 @@ fn unreachable(prefix: Prefix6, record: &mut Record) -> Result<(), HostError> {
 
 /// The device's table has its route before a rule leads there.
 fn by_source(rule: &SourceRule, device: u32, record: &mut Record) -> Result<(), HostError> {
-    let recorded = Recorded::of(rule, device);
+    let (recorded, mark) = (Recorded::of(rule, device), record.route_mark());
     record.rule(recorded.clone()).map_err(HostError::Record)?;
-    let outcome = source_rules::route_all(device).and_then(|()| recorded.add());
+    let outcome = source_rules::route_all(device, mark).and_then(|()| recorded.add(mark));
     if outcome.is_err() {
         record.remove_rule(&recorded).map_err(HostError::Record)?;
     }

@@ -1,6 +1,8 @@
 //! Routes into the device, by netlink. They vanish with the device.
 
-use rtnetlink::packet_route::route::{RouteProtocol, RouteScope};
+use super::route_mark::RouteMark;
+use rtnetlink::packet_route::route::RouteScope;
+use super::kernel::Refusal;
 use rtnetlink::{Handle, RouteMessageBuilder};
 use sixway_wire::{Prefix4, Prefix6};
 use std::fmt;
@@ -33,20 +35,21 @@ impl fmt::Display for RouteError {
 impl std::error::Error for RouteError {}
 
 /// A connection to the kernel's routing tables; it needs a Tokio runtime.
-pub struct Routes {
+pub(super) struct Routes {
     handle: Handle,
+    mark: RouteMark,
 }
 
 impl Routes {
-    /// Connects.
+    /// Connects; the routes get this mark.
     ///
     /// # Errors
     /// The netlink socket cannot be opened.
-    pub fn connect() -> Result<Self, RouteError> {
+    pub(super) fn connect(mark: RouteMark) -> Result<Self, RouteError> {
         let (connection, handle, _) = rtnetlink::new_connection()
             .map_err(|error| RouteError::Kernel("netlink".into(), error.to_string()))?;
         tokio::spawn(connection);
-        Ok(Self { handle })
+        Ok(Self { handle, mark })
     }
 
     /// Routes `prefix` into the device with index `device`.
@@ -57,24 +60,27 @@ impl Routes {
         let message = RouteMessageBuilder::<Ipv4Addr>::new()
             .destination_prefix(prefix.address(), prefix.length())
             .output_interface(device)
-            .protocol(RouteProtocol::Static)
+            .protocol(self.mark.protocol())
             .scope(RouteScope::Link)
             .build();
         self.handle.route().add(message).execute().await.map_err(|error| refused(&prefix, &error))
     }
 
-    /// Takes such a route away.
+    /// Removes such a route. One that is gone already is no error.
     ///
     /// # Errors
-    /// It does not exist, or the kernel refused.
+    /// The kernel refused.
     pub async fn remove4(&self, prefix: Prefix4, device: u32) -> Result<(), RouteError> {
         let message = RouteMessageBuilder::<Ipv4Addr>::new()
             .destination_prefix(prefix.address(), prefix.length())
             .output_interface(device)
-            .protocol(RouteProtocol::Static)
+            .protocol(self.mark.protocol())
             .scope(RouteScope::Link)
             .build();
-        self.handle.route().del(message).execute().await.map_err(|error| refused(&prefix, &error))
+        match self.handle.route().del(message).execute().await {
+            Err(error) if Refusal::of(&error) != Refusal::Absent => Err(refused(&prefix, &error)),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     /// Routes `prefix` into the device with index `device`.
@@ -85,7 +91,7 @@ impl Routes {
         let message = RouteMessageBuilder::<Ipv6Addr>::new()
             .destination_prefix(prefix.address(), prefix.length())
             .output_interface(device)
-            .protocol(RouteProtocol::Static)
+            .protocol(self.mark.protocol())
             .build();
         self.handle.route().add(message).execute().await.map_err(|error| refused(&prefix, &error))
     }

@@ -5,7 +5,8 @@
 use super::kernel::{Refusal, ask};
 use crate::config::SourceRule;
 use rtnetlink::packet_route::AddressFamily;
-use rtnetlink::packet_route::route::{RouteHeader, RouteProtocol};
+use super::route_mark::RouteMark;
+use rtnetlink::packet_route::route::RouteHeader;
 use rtnetlink::packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
 use rtnetlink::{Handle, RouteMessageBuilder};
 use serde::{Deserialize, Serialize};
@@ -41,14 +42,14 @@ impl Recorded {
         Some(SourceRule { from: self.from.parse().ok()?, except })
     }
 
-    fn message(&self) -> Option<RuleMessage> {
+    fn message(&self, mark: RouteMark) -> Option<RuleMessage> {
         let SourceRule { from, except } = self.rule()?;
         let mut message = RuleMessage::default();
         message.header.family = AddressFamily::Inet6;
         message.header.action = RuleAction::ToTable;
         message.header.src_len = from.length();
         message.attributes.push(RuleAttribute::Source(from.address().into()));
-        message.attributes.push(RuleAttribute::Protocol(RouteProtocol::Static));
+        message.attributes.push(RuleAttribute::Protocol(mark.protocol()));
         match except {
             Some(to) => {
                 message.header.dst_len = to.length();
@@ -65,8 +66,8 @@ impl Recorded {
     }
 
     /// Adds it. One that is there already is taken for ours.
-    pub fn add(&self) -> Result<(), Refusal> {
-        let Some(message) = self.message() else { return Err(Refusal::Absent) };
+    pub fn add(&self, mark: RouteMark) -> Result<(), Refusal> {
+        let Some(message) = self.message(mark) else { return Err(Refusal::Absent) };
         let request = |handle: Handle| async move {
             let mut add = handle.rule().add();
             *add.message_mut() = message;
@@ -76,19 +77,19 @@ impl Recorded {
     }
 
     /// Removes it. Whether it was there.
-    pub fn remove(&self) -> bool {
-        let Some(message) = self.message() else { return false };
+    pub fn remove(&self, mark: RouteMark) -> bool {
+        let Some(message) = self.message(mark) else { return false };
         ask(|handle: Handle| async move { handle.rule().del(message).execute().await })
             .is_ok_and(|outcome| outcome.is_ok())
     }
 }
 
 /// Routes everything that is looked up in the device's table into the device.
-pub(super) fn route_all(device: u32) -> Result<(), Refusal> {
+pub(super) fn route_all(device: u32, mark: RouteMark) -> Result<(), Refusal> {
     let message = RouteMessageBuilder::<Ipv6Addr>::new()
         .table_id(TABLES + device)
         .output_interface(device)
-        .protocol(RouteProtocol::Static)
+        .protocol(mark.protocol())
         .build();
     there(
         ask(|handle: Handle| async move { handle.route().add(message).execute().await })?

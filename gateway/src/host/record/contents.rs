@@ -1,17 +1,19 @@
 //! What a state file holds.
 
+use super::error::RecordError;
 use super::persistent::{Persistent, Successor};
 use super::settings::Changed;
 use crate::config::LinkAddress;
 use crate::host::kernel;
 use crate::host::namespace;
+use crate::host::route_mark::RouteMark;
 use crate::host::source_rules::Recorded;
 use serde::{Deserialize, Serialize};
 use sixway_link::interface;
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::{self, Read, Seek};
 use std::net::Ipv6Addr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What a state file holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +39,9 @@ pub(super) struct Contents {
     #[serde(default)]
     #[serde(rename = "estate")]
     pub(super) persistent: Option<Persistent>,
+    /// The protocol number of routes and rules.
+    #[serde(default = "RouteMark::of_old_records")]
+    pub(super) route_mark: RouteMark,
     /// Rules that route by source.
     #[serde(default)]
     pub(super) rules: Vec<Recorded>,
@@ -88,9 +93,24 @@ impl AddedAddress {
     }
 }
 
-/// Reads the file; a truncated file gives the default.
-pub(super) fn read(mut file: &File) -> Contents {
+/// Reads the file. One that was just created is empty, and gives the default.
+///
+/// # Errors
+/// It cannot be read, or is damaged (`InvalidData`).
+pub(super) fn read(mut file: &File) -> io::Result<Contents> {
     let mut text = String::new();
-    let whole = file.rewind().and_then(|()| file.read_to_string(&mut text));
-    whole.ok().and_then(|_| serde_json::from_str(&text).ok()).unwrap_or_default()
+    file.rewind()?;
+    file.read_to_string(&mut text)?;
+    if text.is_empty() {
+        return Ok(Contents::default());
+    }
+    serde_json::from_str(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// As [`read`], with the error of a record.
+pub(super) fn read_of(path: &Path, file: &File) -> Result<Contents, RecordError> {
+    read(file).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => RecordError::Damaged(path.into(), error),
+        _ => RecordError::Io(path.into(), error),
+    })
 }

@@ -1,6 +1,6 @@
 //! The state files of a directory: which gateways run, and what those left that ended suddenly.
 
-use super::contents::read;
+use super::contents::{read, read_of};
 use super::error::RecordError;
 use super::leftovers::Leftovers;
 use super::listing::states;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// The gateways that have programs and maps pinned, as their state files say, and where.
 pub fn pinned(directory: &Path) -> Vec<(String, PathBuf)> {
     let of = |path: PathBuf| {
-        let pins = read(&File::open(&path).ok()?).persistent?.pins;
+        let pins = read(&File::open(&path).ok()?).ok()?.persistent?.pins;
         let name = path.file_stem()?.to_str()?.to_owned();
         (!pins.as_os_str().is_empty()).then_some((name, pins))
     };
@@ -35,9 +35,9 @@ pub fn running(directory: &Path, name: &str) -> Option<RunningGateway> {
     let file = File::open(&path).ok()?;
     match lock(&path, name) {
         Err(RecordError::Taken { process, .. }) => {
-            Some(RunningGateway { process, socket: read(&file).socket })
+            Some(RunningGateway { process, socket: read(&file).unwrap_or_default().socket })
         }
-        Ok(_) | Err(RecordError::Io(..) | RecordError::Elsewhere(_)) => None,
+        Ok(_) | Err(RecordError::Io(..) | RecordError::Damaged(..) | RecordError::Elsewhere(_)) => None,
     }
 }
 
@@ -79,7 +79,7 @@ fn clear(
     may_exist: fn(&str) -> bool,
 ) -> Result<Leftovers, RecordError> {
     let _turn = turn(directory);
-    let left = read(&*lock(path, name)?);
+    let left = read_of(path, &*lock(path, name)?)?;
     let elsewhere = !left.namespace.is_empty() && left.namespace != namespace::own();
     // What is the kernel's vanishes with its namespace.
     if elsewhere && left.is_of_namespace() && may_exist(&left.namespace) {

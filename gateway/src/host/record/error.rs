@@ -16,6 +16,8 @@ pub enum RecordError {
     },
     /// A file operation failed.
     Io(PathBuf, io::Error),
+    /// It is not what a gateway wrote: why.
+    Damaged(PathBuf, io::Error),
     /// It was written in another, existing network namespace: its settings can be restored only from inside.
     Elsewhere(String),
 }
@@ -31,6 +33,13 @@ impl fmt::Display for RecordError {
                 f.write_str("; stop it first, or set another `gateway.name`")
             }
             Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Damaged(path, error) => {
+                let path = path.display();
+                write!(
+                    f,
+                    "{path} is damaged ({error}): it records changes to this host that must be undone; repair it, or undo them yourself and remove it (mv {path} {path}.damaged)"
+                )
+            }
             Self::Elsewhere(name) => {
                 write!(f, "{name} ran in another network namespace; run sixway cleanup there")
             }

@@ -9,6 +9,8 @@ pub struct Leftovers {
     pub settings: usize,
     /// Kernel settings that stay, because another gateway runs in this network namespace.
     pub staying: usize,
+    /// Settings of forwarding that stay, because another program enabled forwarding meanwhile.
+    pub forwarding: usize,
     /// Routes removed.
     pub routes: usize,
     /// Addresses removed.
@@ -35,6 +37,7 @@ impl fmt::Display for Leftovers {
             count => Some(format!("{count} {many} {}", done[1])),
         };
         let removed = ["was removed", "were removed"];
+        let forwarding = "kept, because net.ipv4.ip_forward was enabled meanwhile";
         let staying = ["kept while another gateway is running", "kept while another gateway is running"];
         let parts = [
             several(self.settings, "a kernel setting", "kernel settings", ["restored", "restored"]),
@@ -45,6 +48,7 @@ impl fmt::Display for Leftovers {
             self.device.as_ref().map(|device| format!("{device} was removed")),
             self.table.then(|| "the packet filter's table was removed".to_owned()),
             self.socket.then(|| "its socket was removed".to_owned()),
+            several(self.forwarding, "a setting of forwarding", "settings of forwarding", [forwarding; 2]),
             several(self.staying, "a kernel setting", "kernel settings", staying),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
@@ -55,6 +59,12 @@ impl fmt::Display for Leftovers {
 impl Leftovers {
     /// Whether nothing was restored.
     pub fn is_empty(&self) -> bool {
-        *self == Self { staying: self.staying, adopted: self.adopted, ..Self::default() }
+        *self
+            == Self {
+                staying: self.staying,
+                forwarding: self.forwarding,
+                adopted: self.adopted,
+                ..Self::default()
+            }
     }
 }

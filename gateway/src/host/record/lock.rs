@@ -23,7 +23,8 @@ pub(super) fn lock(path: &Path, name: &str) -> Result<Flock<File>, RecordError> 
         let file =
             Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(file, error)| match error {
                 nix::errno::Errno::EWOULDBLOCK => {
-                    let process = read(&file).process;
+                    // Whoever writes it replaces it, so that a damaged one is not the holder's.
+                    let process = read(&file).unwrap_or_default().process;
                     RecordError::Taken { name: name.into(), process: (process != 0).then_some(process) }
                 }
                 error => failed(error.into()),
@@ -45,7 +46,7 @@ pub(super) fn turn(directory: &Path) -> Option<Flock<File>> {
         match lock(&path, "") {
             Ok(file) => return Some(file),
             Err(RecordError::Taken { .. }) => std::thread::sleep(STEP),
-            Err(RecordError::Io(..) | RecordError::Elsewhere(_)) => return None,
+            Err(RecordError::Io(..) | RecordError::Damaged(..) | RecordError::Elsewhere(_)) => return None,
         }
     }
     // One that is stuck must not keep others from ending.

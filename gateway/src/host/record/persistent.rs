@@ -1,6 +1,7 @@
 //! What outlives the process: the device and the fast path.
 
 use crate::host::kernel;
+use crate::host::links::tun_of;
 use serde::{Deserialize, Serialize};
 use sixway_link::interface;
 use std::path::{Path, PathBuf};
@@ -31,9 +32,10 @@ impl Persistent {
         interface::index(&self.device).is_ok_and(|index| index == self.index)
     }
 
-    /// Removes the device; its name if it was there.
+    /// Removes the device; its name if it was there. It may have been renamed; a device of another kind with this index is
+    /// somebody else's, from after a reboot.
     pub fn remove_device(&self) -> Option<String> {
-        (self.is_there() && kernel::remove_link(self.index).is_ok()).then(|| self.device.clone())
+        tun_of(self.index).filter(|_| kernel::remove_link(self.index).is_ok())
     }
 
     /// Removes programs, maps and the packet filter's table. Whether there was anything.

@@ -17,6 +17,9 @@ pub(super) struct Changed {
     /// When, in nanoseconds since the machine's start: settings of several gateways have one order.
     #[serde(default)]
     pub(super) made: u64,
+    /// `net.ipv4.conf.all.forwarding` at that time, if it is about forwarding.
+    #[serde(default)]
+    pub(super) ip_forward: Option<String>,
 }
 
 impl Changed {
@@ -24,7 +27,8 @@ impl Changed {
     pub(super) fn now(path: &Path, before: &str, value: &str) -> Self {
         let made = ClockId::CLOCK_BOOTTIME.now().map_or(Duration::ZERO, Duration::from);
         let made = u64::try_from(made.as_nanos()).unwrap_or(u64::MAX);
-        Self { path: path.into(), before: before.into(), value: value.into(), made }
+        let ip_forward = forwarding_of(path).and_then(|conf| sysctl(&conf.ip_forward).ok());
+        Self { path: path.into(), before: before.into(), value: value.into(), made, ip_forward }
     }
 
     /// Whether it made a difference.
@@ -33,8 +37,12 @@ impl Changed {
     }
 }
 
-/// Puts settings back, the last made first: those that still are what was set. How many made a difference.
-pub(super) fn put_back(mut settings: Vec<Changed>) -> usize {
+/// Restores settings, the last made first: those that still are what was set, except forwarding that another program enabled
+/// meanwhile. How many made a difference, and how many were kept for others.
+pub(super) fn put_back(mut settings: Vec<Changed>) -> (usize, usize) {
+    let all = settings.len();
+    settings.retain(|changed| !others_forward(changed));
+    let kept = all - settings.len();
     settings.sort_by_key(|changed| changed.made);
     // Before the first is written: writing one setting changes others.
     let mut values: HashMap<&Path, String> = HashMap::new();
@@ -51,10 +59,42 @@ pub(super) fn put_back(mut settings: Vec<Changed>) -> usize {
     // An empty one is written as an empty line: the kernel sees nothing of a write of no octets.
     let written =
         ours.into_iter().filter(|changed| fs::write(&changed.path, format!("{}\n", changed.before)).is_ok());
-    written.filter(|changed| changed.differs()).count()
+    (written.filter(|changed| changed.differs()).count(), kept)
 }
 
 /// What a setting is.
 pub(super) fn sysctl(path: &Path) -> io::Result<String> {
     Ok(fs::read_to_string(path)?.trim_end().to_owned())
+}
+
+/// A setting of an interface that has to do with forwarding.
+struct OfForwarding {
+    ip_forward: PathBuf,
+    is_v4: bool,
+}
+
+/// Of `net/ipv4/conf/IF/forwarding`, `net/ipv6/conf/IF/forwarding` and `net/ipv6/conf/IF/accept_ra`.
+fn forwarding_of(path: &Path) -> Option<OfForwarding> {
+    let conf = path.parent()?.parent()?;
+    let net = conf.parent()?.parent()?;
+    let is_v4 = conf.ends_with("net/ipv4/conf");
+    let name = path.file_name()?.to_str()?;
+    let found = match name {
+        "forwarding" => is_v4 || conf.ends_with("net/ipv6/conf"),
+        "accept_ra" => conf.ends_with("net/ipv6/conf"),
+        _ => false,
+    };
+    found.then(|| OfForwarding { ip_forward: net.join("ipv4/conf/all/forwarding"), is_v4 })
+}
+
+/// Whether a program other than a gateway needs forwarding as it is. Docker and libvirt enable it by `net.ipv4.ip_forward`,
+/// which is `conf.all.forwarding`. No gateway writes this. IPv4: an interface that stops would break it. IPv6: they find its
+/// `all` enabled and do not write it, so that only IPv4's tells.
+fn others_forward(changed: &Changed) -> bool {
+    let Some(forwarding) = forwarding_of(&changed.path) else { return false };
+    let is_router = sysctl(&forwarding.ip_forward).is_ok_and(|now| now == "1");
+    match forwarding.is_v4 {
+        true => is_router && changed.differs(),
+        false => is_router && changed.ip_forward.as_deref() == Some("0"),
+    }
 }

@@ -1,6 +1,6 @@
 //! A gateway's state file: what it changed on the host, written before it is done.
 
-use super::contents::{AddedAddress, Contents, read};
+use super::contents::{AddedAddress, Contents, read, read_of};
 use super::error::RecordError;
 use super::leftovers::Leftovers;
 use super::listing::states;
@@ -12,19 +12,20 @@ use crate::host::forwarding::Setting;
 use crate::host::kernel::Route6;
 use crate::host::namespace;
 use crate::host::notrack;
+use crate::host::route_mark::RouteMark;
 use crate::host::source_rules::Recorded;
-use nix::fcntl::Flock;
+use nix::fcntl::{Flock, FlockArg};
 use sixway_fastpath::Steering;
 use sixway_wire::Prefix6;
-use std::fs::{self, File};
-use std::io::{self, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 /// Removes an unreachable destination. Whether it was there.
-fn reachable_again(prefix: &str) -> bool {
-    prefix.parse().is_ok_and(|prefix: Prefix6| Route6::Unreachable(prefix).remove().is_ok())
+fn reachable_again(prefix: &str, mark: RouteMark) -> bool {
+    prefix.parse().is_ok_and(|prefix: Prefix6| Route6::Unreachable(prefix).remove(mark).is_ok())
 }
 
 /// A gateway's state file, locked while this lives.
@@ -70,7 +71,8 @@ impl Record {
     ) -> Result<(Self, Leftovers), RecordError> {
         let path = directory.join(format!("{name}.state"));
         let file = lock(&path, name)?;
-        let mut record = Self { contents: read(&file), path, file };
+        let contents = read_of(&path, &file)?;
+        let mut record = Self { contents, path, file };
         // The gateway that made it is gone: who listens there now is somebody else.
         record.contents.socket.take_if(|socket| UnixStream::connect(socket).is_ok());
         if record.contents.goes_to(successor) {
@@ -132,7 +134,7 @@ impl Record {
     pub(in crate::host) fn remove_unreachable(&mut self, prefix: Prefix6) -> Result<(), RecordError> {
         let text = prefix.to_string();
         if self.contents.unreachable.contains(&text) {
-            reachable_again(&text);
+            reachable_again(&text, self.contents.route_mark);
         }
         self.forget_unreachable(prefix)
     }
@@ -146,10 +148,15 @@ impl Record {
     /// Removes a rule, if it was made here.
     pub(in crate::host) fn remove_rule(&mut self, rule: &Recorded) -> Result<(), RecordError> {
         if self.contents.rules.contains(rule) {
-            rule.remove();
+            rule.remove(self.contents.route_mark);
             self.contents.rules.retain(|one| one != rule);
         }
         self.write()
+    }
+
+    /// The protocol number of the gateway's routes and rules.
+    pub(in crate::host) fn route_mark(&self) -> RouteMark {
+        self.contents.route_mark
     }
 
     /// Rules of a previous process.
@@ -277,10 +284,11 @@ impl Record {
                 left.fast_path = persistent.remove_fast_path(self.name());
                 left.device = persistent.remove_device();
             }
+            let mark = contents.route_mark;
             left.addresses = contents.addresses.iter().filter(|added| added.remove()).count();
-            left.routes = contents.unreachable.iter().filter(|prefix| reachable_again(prefix)).count();
+            left.routes = contents.unreachable.iter().filter(|prefix| reachable_again(prefix, mark)).count();
             // What leads into the device before what is excepted.
-            left.routes += contents.rules.iter().rev().filter(|rule| rule.remove()).count();
+            left.routes += contents.rules.iter().rev().filter(|rule| rule.remove(mark)).count();
             let programs = contents.steered.iter();
             left.programs = programs.filter(|interface| Steering::remove_leftovers(interface)).count();
             left.table = contents.table && notrack::remove(self.name());
@@ -290,7 +298,7 @@ impl Record {
                     let mut ended: Vec<Self> =
                         ended.into_iter().filter(|one| !one.contents.settings.is_empty()).collect();
                     ended.iter_mut().for_each(|one| settings.append(&mut one.contents.settings));
-                    left.settings = settings::put_back(settings);
+                    (left.settings, left.forwarding) = settings::put_back(settings);
                     ended.into_iter().for_each(Self::give_up);
                 }
                 None => {
@@ -337,29 +345,45 @@ impl Record {
         let mut ended = Vec::new();
         for path in states(self.path.parent()?).into_iter().filter(|path| *path != self.path) {
             match lock(&path, "") {
-                Ok(file) => ended.push(Self { contents: read(&file), path, file }),
+                Ok(file) => match read(&file) {
+                    Ok(contents) => ended.push(Self { contents, path, file }),
+                    // What it changed is unknown; it stays for whoever repairs it.
+                    Err(error) => tracing::warn!("{}", RecordError::Damaged(path, error)),
+                },
                 Err(RecordError::Taken { .. }) => {
-                    // One that is being written cannot be read: it counts as one of here, whose settings can be put back later.
-                    let its = File::open(&path).map(|file| read(&file).namespace).unwrap_or_default();
+                    // One that cannot be read counts as one of here: settings can be restored later.
+                    let its = File::open(&path).and_then(|file| read(&file)).map(|it| it.namespace).unwrap_or_default();
                     if its.is_empty() || its == namespace {
                         return None;
                     }
                 }
-                Err(RecordError::Io(..) | RecordError::Elsewhere(_)) => {}
+                Err(RecordError::Io(..) | RecordError::Damaged(..) | RecordError::Elsewhere(_)) => {}
             }
         }
         ended.retain(|one| one.contents.namespace == namespace);
         Some(ended)
     }
 
-    /// Writes in place: the lock is the file's, not the name's.
+    /// Writes another file, locks it and gives it the name: a crash leaves the one or the other, and the name's file is locked
+    /// at any time.
     fn write(&mut self) -> Result<(), RecordError> {
-        let text = serde_json::to_vec_pretty(&self.contents).map_err(io::Error::from);
-        text.and_then(|text| {
-            self.file.rewind()?;
-            self.file.write_all(&text)?;
-            self.file.set_len(text.len() as u64)
-        })
-        .map_err(|error| RecordError::Io(self.path.clone(), error))
+        let replace = || {
+            let text = serde_json::to_vec_pretty(&self.contents)?;
+            let aside = self.path.with_extension("new");
+            let file = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .mode(0o600)
+                .open(&aside)?;
+            let mut file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, error)| error)?;
+            file.write_all(&text)?;
+            file.sync_data()?;
+            fs::rename(&aside, &self.path)?;
+            Ok(file)
+        };
+        self.file = replace().map_err(|error: io::Error| RecordError::Io(self.path.clone(), error))?;
+        Ok(())
     }
 }

@@ -6,6 +6,8 @@ use super::listing::states;
 use super::settings::{Changed, sysctl};
 use super::*;
 use std::fs;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 
@@ -54,6 +56,43 @@ fn what_somebody_else_changed_since_is_left_alone() {
     fs::write(&setting, "2\n").unwrap();
     assert!(record.end().is_empty());
     assert_eq!(sysctl(&setting).unwrap(), "2");
+}
+
+#[test]
+fn forwarding_that_others_enabled_meanwhile_stays() {
+    let directory = Directory::new("others-forward");
+    let sysctl_of = |path: &str, value: &str| {
+        let path = directory.0.join("net").join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, format!("{value}\n")).unwrap();
+        path
+    };
+    for (ip_forward, enabled_meanwhile) in [("0", true), ("0", false), ("1", false)] {
+        let all4 = sysctl_of("ipv4/conf/all/forwarding", ip_forward);
+        let eth4 = sysctl_of("ipv4/conf/eth0/forwarding", "0");
+        let accept_ra = sysctl_of("ipv6/conf/eth0/accept_ra", "1");
+        let all6 = sysctl_of("ipv6/conf/all/forwarding", "0");
+        let filter = sysctl_of("ipv4/conf/all/rp_filter", "1");
+        let (mut record, _) = Record::take(&directory.0, "gw1").unwrap();
+        for (path, value) in [(&eth4, "1"), (&accept_ra, "2"), (&all6, "1"), (&filter, "0")] {
+            record.change(&(path.clone(), value.into())).unwrap();
+        }
+        if enabled_meanwhile {
+            fs::write(&all4, "1\n").unwrap();
+        }
+        let left = record.end();
+        let now = [&eth4, &accept_ra, &all6, &filter].map(|path| sysctl(path).unwrap());
+        let case = format!("{ip_forward}, {enabled_meanwhile}: {left}");
+        match (ip_forward, enabled_meanwhile) {
+            (_, true) => {
+                assert_eq!(now, ["1", "2", "1", "1"], "{case}");
+                assert_eq!((left.settings, left.forwarding), (1, 3), "{case}");
+            }
+            // A router from the beginning, whose IPv6 was not: IPv6 ends as it was.
+            ("1", false) => assert_eq!(now, ["1", "1", "0", "1"], "{case}"),
+            (_, false) => assert_eq!(now, ["0", "1", "0", "1"], "{case}"),
+        }
+    }
 }
 
 #[test]
@@ -250,8 +289,47 @@ fn of_many_that_end_at_once_one_is_the_last() {
 }
 
 #[test]
-fn a_record_that_was_cut_short_is_taken_as_empty() {
-    let directory = Directory::new("cut");
-    fs::write(directory.0.join("gw1.state"), "{\"process\": 1, \"na").unwrap();
-    assert!(Record::take(&directory.0, "gw1").unwrap().1.is_empty());
+fn a_damaged_record_is_named_and_kept() {
+    for text in ["{\"process\": 1, \"na", "{\"process\":1,\"namespace\":\"\",\"socket\":null,\"settings\":[]}x"] {
+        let directory = Directory::new("damaged");
+        let path = directory.0.join("gw1.state");
+        fs::write(&path, text).unwrap();
+        for error in [
+            Record::take(&directory.0, "gw1").unwrap_err(),
+            clear_up(&directory.0, "gw1").unwrap_err(),
+            leftovers(&directory.0).remove(0).1.unwrap_err(),
+        ] {
+            let error = error.to_string();
+            assert!(error.starts_with(&format!("{} is damaged (", path.display())), "{error}");
+            assert!(error.ends_with(&format!("(mv {0} {0}.damaged)", path.display())), "{error}");
+        }
+        // Its settings cannot be known; those of others are restored all the same.
+        let setting = directory.setting("forwarding", "0");
+        let (mut record, _) = Record::take(&directory.0, "gw2").unwrap();
+        record.change(&(setting.clone(), "1".into())).unwrap();
+        assert_eq!(record.end().settings, 1);
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        // A file that was just created has nothing in it.
+        fs::write(&path, "").unwrap();
+        assert!(Record::take(&directory.0, "gw1").unwrap().1.is_empty());
+    }
+}
+
+#[test]
+fn a_record_is_replaced_whole_and_stays_locked() {
+    let directory = Directory::new("whole");
+    let path = directory.0.join("gw1.state");
+    let (mut record, _) = Record::take(&directory.0, "gw1").unwrap();
+    let number = || fs::metadata(&path).unwrap().ino();
+    let (before, open) = (number(), fs::read(&path).unwrap());
+    let reader = fs::File::open(&path).unwrap();
+    record.socket(&directory.0.join("gw1.sock")).unwrap();
+    assert_ne!(number(), before, "another file has the name");
+    let mut seen = Vec::new();
+    (&reader).read_to_end(&mut seen).unwrap();
+    assert_eq!(seen, open, "who reads sees the one or the other");
+    assert!(matches!(Record::take(&directory.0, "gw1"), Err(RecordError::Taken { .. })));
+    assert_eq!(states(&directory.0), [path.clone()], "nothing else is left in the directory");
+    record.end();
+    assert!(!path.exists() && !path.with_extension("new").exists());
 }
