@@ -37,7 +37,7 @@ fn main() {
                     Command::new("ethtool").args(["-K", "near", "gro", state]).status().unwrap().success()
                 );
                 let _steering = steered.then(|| {
-                    Steering::attach(&["near"], &tun.name, &[OwnAddress::of_tunnels(NEAR)]).unwrap()
+                    Steering::attach("gw1", &["near"], &tun.name, &[OwnAddress::of_tunnels(NEAR)]).unwrap()
                 });
                 let link: &mut dyn Link = if steered { &mut tun.queues[0] } else { &mut socket };
                 let start = thread_time();

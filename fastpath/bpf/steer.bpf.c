@@ -190,7 +190,7 @@ static __always_inline int whose(struct __sk_buff *skb, const struct own *own, c
 }
 
 SEC("classifier")
-int sixway_steer(struct __sk_buff *skb)
+int sixway_ingress(struct __sk_buff *skb)
 {
 	struct iphdr header;
 	__u32 zero = 0;

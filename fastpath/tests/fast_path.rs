@@ -12,8 +12,8 @@ use sixway_dataplane::offload::{FastPath as _, OffloadedFlow, mark};
 use sixway_fastpath::layout::{Config, Device, KIND_NAT64};
 use sixway_fastpath::test_run::{Frame, run_tc, run_xdp, send_xdp};
 use sixway_fastpath::{
-    Ahead, AttachPoint, FastPath, FastPathError, FastPathWriter, Found, Mode, Rules, Settings, Steering,
-    TC_PROGRAM, remove_all,
+    Ahead, AttachPoint, FastPath, FastPathError, FastPathWriter, Found, Mode, Rules, STEERING_PROGRAM, Settings,
+    Steering, TC_PROGRAM, remove_all,
 };
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::BTreeMap;
@@ -123,14 +123,14 @@ fn it_stands_before_steering_and_outlives_its_process() {
     with_pins("outlives", |_, settings| {
         let tun = open(&Default::default());
         let steering =
-            Steering::attach(&["near"], &tun.name, &[sixway_fastpath::OwnAddress::of_tunnels(NEAR)]).unwrap();
+            Steering::attach("gw1", &["near"], &tun.name, &[sixway_fastpath::OwnAddress::of_tunnels(NEAR)]).unwrap();
         let fast_path = start(&settings);
         assert_eq!(fast_path.found(), &Found::Nothing);
         assert_eq!(fast_path.attached()[0].place, AttachPoint::Tcx);
         let names_at_tcx = || at_tcx("near").into_iter().map(|(_, name)| name).collect::<Vec<_>>();
-        assert_eq!(names_at_tcx(), [TC_PROGRAM, "sixway_steer"]);
+        assert_eq!(names_at_tcx(), [TC_PROGRAM, STEERING_PROGRAM]);
         drop(fast_path); // as a process that is killed
-        assert_eq!(names_at_tcx(), [TC_PROGRAM, "sixway_steer"]);
+        assert_eq!(names_at_tcx(), [TC_PROGRAM, STEERING_PROGRAM]);
         drop(steering);
         assert!(remove_all(&settings.pin_path, &settings.gateway).unwrap() >= 8);
         assert_eq!((at_tcx("near").len(), names(&settings).len()), (0, 0));

@@ -6,7 +6,7 @@ use crate::support::peer::{
 use crate::support::{assert_clean, in_namespace, ip, open, snmp, wait};
 use sixway_dataplane::nat::Spread;
 use sixway_dataplane::{Frame, SegmentKind, Segments};
-use sixway_fastpath::{Hook, OwnAddress, Steering, SteeringError, Taken};
+use sixway_fastpath::{Hook, OwnAddress, STEERING_PROGRAM, Steering, SteeringError, Taken};
 use sixway_link::{Link, RawTunnel, Tun, TunConfig, TunQueue, interface};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::Command;
@@ -22,7 +22,7 @@ fn tunnels(addresses: &[Ipv4Addr]) -> Vec<OwnAddress> {
 /// A TUN device and steering by one hook; where the kernel does not allow it, the test is ignored.
 fn steered(hook: Hook, addresses: &[OwnAddress]) -> (Tun, Steering) {
     let tun = open(&TunConfig::default());
-    let steering = Steering::attach_by(hook, &["near"], &tun.name, addresses);
+    let steering = Steering::attach_by(hook, "gw1", &["near"], &tun.name, addresses);
     let steering = steering.unwrap_or_else(|error| sixway_trial::ignore(error));
     (tun, steering)
 }
@@ -128,7 +128,7 @@ fn each_packet_comes_to_the_queue_of_its_addresses() {
         let spread = Spread::new([3, 5], 64);
         let queues = sixway_link::Steering { ports_per_block: 64, workers: 2, spread };
         let mut tun = open(&TunConfig { queues: 2, steering: Some(queues), ..TunConfig::default() });
-        let Ok(_steering) = Steering::attach(&["near"], &tun.name, &tunnels(&[NEAR])) else {
+        let Ok(_steering) = Steering::attach("gw1", &["near"], &tun.name, &tunnels(&[NEAR])) else {
             sixway_trial::ignore("the kernel takes no program");
         };
         let sender = peer.inside(Sender::new);
@@ -193,14 +193,45 @@ fn what_a_killed_process_left_behind_is_found_and_removed() {
         std::mem::forget(steering); // as a process that is killed
         let filters =
             || Command::new("tc").args(["filter", "show", "dev", "near", "ingress"]).output().unwrap();
-        let count = || String::from_utf8_lossy(&filters().stdout).matches("sixway_steer").count();
+        let count = || String::from_utf8_lossy(&filters().stdout).matches(STEERING_PROGRAM).count();
         let before = count();
         assert!(before > 0, "{:?}", filters());
-        let again = Steering::attach_by(Hook::Clsact, &["near"], &tun.name, &tunnels(&[NEAR])).unwrap();
+        let again = Steering::attach_by(Hook::Clsact, "gw1", &["near"], &tun.name, &tunnels(&[NEAR])).unwrap();
         assert_eq!(count(), before, "the old one was replaced");
         drop(again);
         assert_eq!(count(), 0);
-        assert!(!Steering::remove_leftovers("near"));
+        assert!(!Steering::remove_leftovers("gw1", "near"));
+    });
+}
+
+#[test]
+fn gateways_keep_their_filters_when_others_of_the_interface_come_and_go() {
+    in_namespace("two-gateways", || {
+        let peer = Peer::joined();
+        let range = |first: u16| vec![OwnAddress::of_ports(NEAR, vec![first..=first + 999])];
+        let attach = |gateway: &str, tun: &Tun, first: u16| {
+            Steering::attach_by(Hook::Clsact, gateway, &["near"], &tun.name, &range(first))
+                .unwrap_or_else(|error| sixway_trial::ignore(error))
+        };
+        let (mut one, mut two) = (open(&TunConfig::default()), open(&TunConfig::default()));
+        let first = attach("gw1", &one, 61_000);
+        let second = attach("gw2", &two, 62_000);
+        let sender = peer.inside(Sender::new);
+        let mut arrives = |one_of_two: [usize; 2], case: &str| {
+            sender.send(&ipv4(FAR, NEAR, 17, true, &to_port(80, 61_500)));
+            sender.send(&ipv4(FAR, NEAR, 17, true, &to_port(80, 62_500)));
+            assert_eq!([packets(&mut one.queues[0]).len(), packets(&mut two.queues[0]).len()], one_of_two, "{case}");
+        };
+        arrives([1, 1], "both are there");
+        // The next process of the second replaces the filter of the previous one.
+        std::mem::forget(second);
+        let second = attach("gw2", &two, 62_000);
+        arrives([1, 1], "after a takeover");
+        assert!(!Steering::remove_leftovers("gw3", "near"));
+        drop(first);
+        arrives([0, 1], "the first ended");
+        drop(second);
+        arrives([0, 0], "both ended");
     });
 }
 
@@ -213,7 +244,7 @@ fn an_interface_or_a_device_that_is_missing_is_named_and_nothing_is_left_behind(
         for (interfaces, device, missing) in
             [(&["near", "nothing"][..], tun.name.as_str(), "nothing"), (&["near"], "no-tun", "no-tun")]
         {
-            let error = Steering::attach(interfaces, device, &tunnels(&[NEAR])).unwrap_err();
+            let error = Steering::attach("gw1", interfaces, device, &tunnels(&[NEAR])).unwrap_err();
             assert!(error.to_string().contains(missing), "{error}");
         }
     });
@@ -397,7 +428,7 @@ fn while_nobody_reads_our_ports_are_dropped_and_the_host_answers_nothing() {
         in_namespace("nobody", move || {
             let peer = Peer::joined();
             let tun = open(&TunConfig { persist: persists, ..TunConfig::default() });
-            let Ok(steering) = Steering::attach_by(Hook::Clsact, &["near"], &tun.name, &ports()) else {
+            let Ok(steering) = Steering::attach_by(Hook::Clsact, "gw1", &["near"], &tun.name, &ports()) else {
                 sixway_trial::ignore("the kernel takes no program");
             };
             let name = tun.name.clone();
@@ -413,7 +444,7 @@ fn while_nobody_reads_our_ports_are_dropped_and_the_host_answers_nothing() {
             sender.send(&ipv4(FAR, NEAR, 6, true, &to_port(80, 60_999)));
             std::thread::sleep(MOMENT);
             assert_eq!(snmp("Tcp", "OutRsts"), 1, "the host is there");
-            assert!(Steering::remove_leftovers("near"));
+            assert!(Steering::remove_leftovers("gw1", "near"));
             if persists {
                 ip(&format!("link del {name}"));
             }

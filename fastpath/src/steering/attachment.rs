@@ -1,13 +1,14 @@
 //! Loads the steering program, attaches it to interfaces and fills its maps.
 
 use super::error::SteeringError;
+use super::filter::Handles;
 use super::hook::{Hook, STEERING_PROGRAM, Taken};
 use super::own_address::{ADDRESSES, OwnAddress, RANGES};
 use crate::interface;
 use crate::kernel_error::os_error;
 use crate::patience::patiently;
 use aya::maps::{HashMap, MapData, PerCpuArray};
-use aya::programs::tc::{NlOptions, TcAttachOptions, qdisc_add_clsact, qdisc_detach_program};
+use aya::programs::tc::TcAttachOptions;
 use aya::programs::{LinkOrder, SchedClassifier, TcAttachType};
 use aya::{Ebpf, EbpfLoader, Pod};
 use std::collections::BTreeMap;
@@ -67,6 +68,7 @@ pub struct Steering {
     /// Owns the program and its attachments.
     program: Ebpf,
     hook: Hook,
+    handles: Handles,
     addresses: BTreeMap<Ipv4Addr, OwnAddressEntry>,
 }
 
@@ -76,22 +78,28 @@ impl Steering {
     ///
     /// # Errors
     /// Why not, and how to fix it. No interface keeps the program.
-    pub fn attach(interfaces: &[&str], tun: &str, addresses: &[OwnAddress]) -> Result<Self, SteeringError> {
-        match Self::attach_by(Hook::Tcx, interfaces, tun, addresses) {
+    pub fn attach(
+        gateway: &str,
+        interfaces: &[&str],
+        tun: &str,
+        addresses: &[OwnAddress],
+    ) -> Result<Self, SteeringError> {
+        match Self::attach_by(Hook::Tcx, gateway, interfaces, tun, addresses) {
             Err(SteeringError::Refused { error, .. }) if knows_no_tcx(error.as_ref()) => {
-                Self::attach_by(Hook::Clsact, interfaces, tun, addresses)
+                Self::attach_by(Hook::Clsact, gateway, interfaces, tun, addresses)
             }
             result => result,
         }
     }
 
-    /// As [`Steering::attach`], by this hook alone. With clsact, programs of this name that a killed process left behind are
-    /// removed first; the queueing discipline itself stays at the end, others may use it.
+    /// As [`Steering::attach`], by this hook alone. With clsact, the filter of a previous process of this gateway
+    /// is removed then; the queueing discipline itself stays at the end, others may use it.
     ///
     /// # Errors
     /// As there.
     pub fn attach_by(
         hook: Hook,
+        gateway: &str,
         interfaces: &[&str],
         tun: &str,
         addresses: &[OwnAddress],
@@ -104,13 +112,14 @@ impl Steering {
             .override_global("tun", &index, true)
             .load(OBJECT)
             .map_err(|error| SteeringError::new(format!("load {STEERING_PROGRAM}"), error))?;
-        let mut steering = Self { program, hook, addresses: BTreeMap::new() };
+        let mut steering = Self { program, hook, handles: Handles::of(gateway), addresses: BTreeMap::new() };
         steering.set_addresses(addresses)?;
+        let handles = steering.handles;
         let classifier = steering.classifier()?;
         patiently(|| classifier.load())
             .map_err(|error| SteeringError::new(format!("load {STEERING_PROGRAM}"), error))?;
         for interface in interfaces {
-            attach_to(classifier, hook, interface)?;
+            attach_to(classifier, (hook, handles), interface)?;
         }
         Ok(steering)
     }
@@ -121,8 +130,8 @@ impl Steering {
     /// As for [`Steering::attach`].
     pub fn add_interface(&mut self, interface: &str) -> Result<(), SteeringError> {
         index(interface)?;
-        let hook = self.hook;
-        attach_to(self.classifier()?, hook, interface)
+        let by = (self.hook, self.handles);
+        attach_to(self.classifier()?, by, interface)
     }
 
     /// How the program is attached to the interfaces.
@@ -166,10 +175,10 @@ impl Steering {
         })
     }
 
-    /// Detaches clsact programs of this name from an interface, which a killed process left behind on kernels
+    /// Detaches the clsact filters of this gateway from an interface, which a killed process left behind on kernels
     /// without TCX. Returns whether there were any.
-    pub fn remove_leftovers(interface: &str) -> bool {
-        qdisc_detach_program(interface, TcAttachType::Ingress, STEERING_PROGRAM).is_ok()
+    pub fn remove_leftovers(gateway: &str, interface: &str) -> bool {
+        Handles::of(gateway).remove(interface)
     }
 
     /// Leaves clsact filters attached, for the next process to take over or remove.
@@ -186,21 +195,20 @@ impl Steering {
     }
 }
 
-fn attach_to(classifier: &mut SchedClassifier, hook: Hook, interface: &str) -> Result<(), SteeringError> {
-    let options = match hook {
+fn attach_to(
+    classifier: &mut SchedClassifier,
+    (hook, handles): (Hook, Handles),
+    interface: &str,
+) -> Result<(), SteeringError> {
+    let outcome = match hook {
         // Last in the chain: other programs see the packets first.
-        Hook::Tcx => TcAttachOptions::TcxOrder(LinkOrder::last()),
-        Hook::Clsact => {
-            // It may exist already. If it cannot be created, attaching fails.
-            let _ = qdisc_add_clsact(interface);
-            Steering::remove_leftovers(interface);
-            TcAttachOptions::Netlink(NlOptions::default())
+        Hook::Tcx => {
+            let last = TcAttachOptions::TcxOrder(LinkOrder::last());
+            classifier.attach_with_options(interface, TcAttachType::Ingress, last).map(|_| ())
         }
+        Hook::Clsact => handles.attach(classifier, interface),
     };
-    classifier
-        .attach_with_options(interface, TcAttachType::Ingress, options)
-        .map(|_| ())
-        .map_err(|error| SteeringError::new(format!("attach {STEERING_PROGRAM} to {interface}"), error))
+    outcome.map_err(|error| SteeringError::new(format!("attach {STEERING_PROGRAM} to {interface}"), error))
 }
 
 /// Before Linux 6.6, bpf(2) does not know the kind of link.

@@ -1,7 +1,11 @@
 //! How the steering program is attached, and what it counts.
 
 /// The steering program's name in the kernel: `bpftool prog`, `tc filter show` and `bpftool net` show it.
-pub const STEERING_PROGRAM: &str = "sixway_steer";
+pub const STEERING_PROGRAM: &str = "sixway_ingress";
+
+/// What versions called it whose filters have no handle of their gateway.
+#[cfg(feature = "ebpf")]
+pub(super) const FORMER_NAME: &str = "sixway_steer";
 
 /// How the steering program is attached to an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 #[cfg(feature = "ebpf")]
 mod attachment;
 mod error;
+#[cfg(feature = "ebpf")]
+mod filter;
 mod hook;
 mod own_address;
 

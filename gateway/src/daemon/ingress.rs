@@ -93,12 +93,13 @@ impl<'c> Ingress<'c> {
         let interfaces = self.interfaces(now);
         let names: Vec<&str> = interfaces.iter().map(String::as_str).collect();
         let addresses = self.own(tunnel_ends(self.config, now));
+        let gateway = &self.config.gateway.name;
         // Before it is known whether the kernel has TCX, with which nothing stays behind a sudden end.
         host.steered(&interfaces).map_err(|error| error.to_string())?;
         // Ports must not fall to the host while the gateway is away: clsact's programs stay.
         let steering = match self.shares() {
-            true => Steering::attach_by(Hook::Clsact, &names, &self.device, &addresses),
-            false => Steering::attach(&names, &self.device, &addresses),
+            true => Steering::attach_by(Hook::Clsact, gateway, &names, &self.device, &addresses),
+            false => Steering::attach(gateway, &names, &self.device, &addresses),
         };
         if steering.as_ref().map_or(true, |steering| steering.hook() == Hook::Tcx) {
             host.steered(&[]).map_err(|error| error.to_string())?;

@@ -27,7 +27,7 @@ impl Changed {
     pub(super) fn now(path: &Path, before: &str, value: &str) -> Self {
         let made = ClockId::CLOCK_BOOTTIME.now().map_or(Duration::ZERO, Duration::from);
         let made = u64::try_from(made.as_nanos()).unwrap_or(u64::MAX);
-        let ip_forward = forwarding_of(path).and_then(|conf| sysctl(&conf.ip_forward).ok());
+        let ip_forward = ip_forward_of(path).and_then(|path| sysctl(&path).ok());
         Self { path: path.into(), before: before.into(), value: value.into(), made, ip_forward }
     }
 
@@ -67,34 +67,22 @@ pub(super) fn sysctl(path: &Path) -> io::Result<String> {
     Ok(fs::read_to_string(path)?.trim_end().to_owned())
 }
 
-/// A setting of an interface that has to do with forwarding.
-struct OfForwarding {
-    ip_forward: PathBuf,
-    is_v4: bool,
-}
-
-/// Of `net/ipv4/conf/IF/forwarding`, `net/ipv6/conf/IF/forwarding` and `net/ipv6/conf/IF/accept_ra`.
-fn forwarding_of(path: &Path) -> Option<OfForwarding> {
+/// `net.ipv4.conf.all.forwarding`, for a setting that has to do with forwarding: `net/ipv4/conf/IF/forwarding`,
+/// `net/ipv6/conf/IF/forwarding` and `net/ipv6/conf/IF/accept_ra`.
+fn ip_forward_of(path: &Path) -> Option<PathBuf> {
     let conf = path.parent()?.parent()?;
-    let net = conf.parent()?.parent()?;
-    let is_v4 = conf.ends_with("net/ipv4/conf");
-    let name = path.file_name()?.to_str()?;
-    let found = match name {
-        "forwarding" => is_v4 || conf.ends_with("net/ipv6/conf"),
-        "accept_ra" => conf.ends_with("net/ipv6/conf"),
+    let (v4, v6) = (conf.ends_with("net/ipv4/conf"), conf.ends_with("net/ipv6/conf"));
+    let found = match path.file_name()?.to_str()? {
+        "forwarding" => v4 || v6,
+        "accept_ra" => v6,
         _ => false,
     };
-    found.then(|| OfForwarding { ip_forward: net.join("ipv4/conf/all/forwarding"), is_v4 })
+    found.then(|| Some(conf.parent()?.parent()?.join("ipv4/conf/all/forwarding")))?
 }
 
-/// Whether a program other than a gateway needs forwarding as it is. Docker and libvirt enable it by `net.ipv4.ip_forward`,
-/// which is `conf.all.forwarding`. No gateway writes this. IPv4: an interface that stops would break it. IPv6: they find its
-/// `all` enabled and do not write it, so that only IPv4's tells.
+/// Whether another program enabled forwarding since, as Docker and libvirt do by `net.ipv4.ip_forward`, which no gateway
+/// writes. They find IPv6's enabled already and do not write it, so that only IPv4's tells.
 fn others_forward(changed: &Changed) -> bool {
-    let Some(forwarding) = forwarding_of(&changed.path) else { return false };
-    let is_router = sysctl(&forwarding.ip_forward).is_ok_and(|now| now == "1");
-    match forwarding.is_v4 {
-        true => is_router && changed.differs(),
-        false => is_router && changed.ip_forward.as_deref() == Some("0"),
-    }
+    let now = ip_forward_of(&changed.path).and_then(|path| sysctl(&path).ok());
+    now.as_deref() == Some("1") && changed.ip_forward.as_deref() != Some("1")
 }

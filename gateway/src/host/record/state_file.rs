@@ -190,7 +190,7 @@ impl Record {
     pub(in crate::host) fn steered(&mut self, interfaces: &[String]) -> Result<(), RecordError> {
         let before = std::mem::replace(&mut self.contents.steered, interfaces.to_vec());
         for gone in before.iter().filter(|name| !interfaces.contains(name)) {
-            Steering::remove_leftovers(gone);
+            Steering::remove_leftovers(self.name(), gone);
         }
         self.write()
     }
@@ -290,7 +290,7 @@ impl Record {
             // What leads into the device before what is excepted.
             left.routes += contents.rules.iter().rev().filter(|rule| rule.remove(mark)).count();
             let programs = contents.steered.iter();
-            left.programs = programs.filter(|interface| Steering::remove_leftovers(interface)).count();
+            left.programs = programs.filter(|interface| Steering::remove_leftovers(self.name(), interface)).count();
             left.table = contents.table && notrack::remove(self.name());
             let mut settings = contents.settings;
             match self.ended_here(&contents.namespace) {

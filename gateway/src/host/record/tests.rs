@@ -88,8 +88,7 @@ fn forwarding_that_others_enabled_meanwhile_stays() {
                 assert_eq!(now, ["1", "2", "1", "1"], "{case}");
                 assert_eq!((left.settings, left.forwarding), (1, 3), "{case}");
             }
-            // A router from the beginning, whose IPv6 was not: IPv6 ends as it was.
-            ("1", false) => assert_eq!(now, ["1", "1", "0", "1"], "{case}"),
+            // Also on a router that did not forward on eth0.
             (_, false) => assert_eq!(now, ["0", "1", "0", "1"], "{case}"),
         }
     }
@@ -160,7 +159,7 @@ fn cleanup_drops_what_holds_no_settings_of_a_namespace_that_is_there() {
     let setting = directory.setting("forwarding", "1");
     let socket = directory.0.join("gw1.sock");
     drop(UnixListener::bind(&socket).unwrap());
-    let changed = Changed { path: setting.clone(), before: "0".into(), value: "1".into(), made: 1 };
+    let changed = Changed { path: setting.clone(), before: "0".into(), value: "1".into(), made: 1, ip_forward: None };
     let left = |name: &str, namespace: &str, settings: &[&Changed]| {
         let contents = Contents {
             process: 1,
