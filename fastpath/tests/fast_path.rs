@@ -12,8 +12,8 @@ use sixway_dataplane::offload::{FastPath as _, OffloadedFlow, mark};
 use sixway_fastpath::layout::{Config, Device, KIND_NAT64};
 use sixway_fastpath::test_run::{Frame, run_tc, run_xdp, send_xdp};
 use sixway_fastpath::{
-    Ahead, AttachPoint, FastPath, FastPathError, FastPathWriter, Found, Mode, Rules, STEERING_PROGRAM, Settings,
-    Steering, TC_PROGRAM, remove_all,
+    Ahead, AttachPoint, FastPath, FastPathError, FastPathWriter, Found, Mode, Rules, STEERING_PROGRAM,
+    Settings, Steering, TC_PROGRAM, remove_all,
 };
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::BTreeMap;
@@ -123,7 +123,8 @@ fn it_stands_before_steering_and_outlives_its_process() {
     with_pins("outlives", |_, settings| {
         let tun = open(&Default::default());
         let steering =
-            Steering::attach("gw1", &["near"], &tun.name, &[sixway_fastpath::OwnAddress::of_tunnels(NEAR)]).unwrap();
+            Steering::attach("gw1", &["near"], &tun.name, &[sixway_fastpath::OwnAddress::of_tunnels(NEAR)])
+                .unwrap();
         let fast_path = start(&settings);
         assert_eq!(fast_path.found(), &Found::Nothing);
         assert_eq!(fast_path.attached()[0].place, AttachPoint::Tcx);

@@ -196,7 +196,8 @@ fn what_a_killed_process_left_behind_is_found_and_removed() {
         let count = || String::from_utf8_lossy(&filters().stdout).matches(STEERING_PROGRAM).count();
         let before = count();
         assert!(before > 0, "{:?}", filters());
-        let again = Steering::attach_by(Hook::Clsact, "gw1", &["near"], &tun.name, &tunnels(&[NEAR])).unwrap();
+        let again =
+            Steering::attach_by(Hook::Clsact, "gw1", &["near"], &tun.name, &tunnels(&[NEAR])).unwrap();
         assert_eq!(count(), before, "the old one was replaced");
         drop(again);
         assert_eq!(count(), 0);
@@ -220,7 +221,11 @@ fn gateways_keep_their_filters_when_others_of_the_interface_come_and_go() {
         let mut arrives = |one_of_two: [usize; 2], case: &str| {
             sender.send(&ipv4(FAR, NEAR, 17, true, &to_port(80, 61_500)));
             sender.send(&ipv4(FAR, NEAR, 17, true, &to_port(80, 62_500)));
-            assert_eq!([packets(&mut one.queues[0]).len(), packets(&mut two.queues[0]).len()], one_of_two, "{case}");
+            assert_eq!(
+                [packets(&mut one.queues[0]).len(), packets(&mut two.queues[0]).len()],
+                one_of_two,
+                "{case}"
+            );
         };
         arrives([1, 1], "both are there");
         // The next process of the second replaces the filter of the previous one.
@@ -428,7 +433,8 @@ fn while_nobody_reads_our_ports_are_dropped_and_the_host_answers_nothing() {
         in_namespace("nobody", move || {
             let peer = Peer::joined();
             let tun = open(&TunConfig { persist: persists, ..TunConfig::default() });
-            let Ok(steering) = Steering::attach_by(Hook::Clsact, "gw1", &["near"], &tun.name, &ports()) else {
+            let Ok(steering) = Steering::attach_by(Hook::Clsact, "gw1", &["near"], &tun.name, &ports())
+            else {
                 sixway_trial::ignore("the kernel takes no program");
             };
             let name = tun.name.clone();

@@ -4,7 +4,7 @@
 mod dns64;
 mod fast_path;
 
-use crate::view::{Dns64Row, FastPathRow, RouterAdvertisementRow};
+use crate::view::{Dns64Row, FastPathRow, HostRow, RouterAdvertisementRow};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
 use prometheus_client::metrics::MetricType;
@@ -56,6 +56,8 @@ pub struct GatewaySample {
     pub dns64: Option<Dns64Row>,
     /// The fast path, if configured.
     pub fast_path: Option<FastPathRow>,
+    /// What other programs changed on the host, if there is a device.
+    pub host: Option<HostRow>,
 }
 
 /// The metrics of all workers and of the gateway, as text.
@@ -84,6 +86,7 @@ impl Collector for GatewaySample {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         self.advertisements(&mut encoder)?;
         self.steered(&mut encoder)?;
+        self.host(&mut encoder)?;
         self.fast_path.as_ref().map_or(Ok(()), |row| fast_path::encode(row, &mut encoder))?;
         self.dns64.as_ref().map_or(Ok(()), |row| dns64::encode(row, &mut encoder))
     }
@@ -124,6 +127,18 @@ impl GatewaySample {
             }
         }
         Ok(())
+    }
+
+    fn host(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let Some(host) = &self.host else { return Ok(()) };
+        let help = "Parts of the host's configuration that another program changed and the gateway restored.";
+        let mut family = encoder.encode_descriptor("host_restored", help, None, MetricType::Counter)?;
+        for row in &host.restored {
+            ConstCounter::new(row.times).encode(family.encode_family(&[("what", row.what.clone())])?)?;
+        }
+        let help = "Parts of the host's configuration that are left changed, because another program changes them again and again.";
+        let left = encoder.encode_descriptor("host_left_alone", help, None, MetricType::Gauge)?;
+        ConstGauge::new(host.left_alone.len() as u64).encode(left)
     }
 
     fn steered(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
@@ -229,7 +244,8 @@ mod tests {
         let row =
             RouterAdvertisementRow { link: "eth1".into(), unicast: 6, ..RouterAdvertisementRow::default() };
         let steered = Some(Taken { packets: 8, octets: 900 });
-        let gateway = GatewaySample { advertisements: vec![row], steered, dns64: None, fast_path: None };
+        let gateway =
+            GatewaySample { advertisements: vec![row], steered, dns64: None, fast_path: None, host: None };
         encode(vec![WorkerSample { worker: 1, counters, link, gauges: vec![gauge] }], gateway).unwrap()
     }
 

@@ -56,6 +56,18 @@ pub fn set_up(interface: &str, up: bool) -> io::Result<()> {
     ask(interface, libc::SIOCSIFFLAGS, "SIOCSIFFLAGS", &mut request)
 }
 
+/// Whether the device is up.
+///
+/// # Errors
+/// The kernel's error of SIOCGIFFLAGS.
+pub fn is_up(interface: &str) -> io::Result<bool> {
+    let mut request = interface_request(interface)?;
+    ask(interface, libc::SIOCGIFFLAGS, "SIOCGIFFLAGS", &mut request)?;
+    // SAFETY: SIOCGIFFLAGS filled in this member of the union.
+    let flags = unsafe { request.ifr_ifru.ifru_flags };
+    Ok(flags & libc::IFF_UP as libc::c_short != 0)
+}
+
 /// The device's index.
 ///
 /// # Errors

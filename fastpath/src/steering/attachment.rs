@@ -134,6 +134,11 @@ impl Steering {
         attach_to(self.classifier()?, by, interface)
     }
 
+    /// The priority and the handles of the filters of clsact.
+    pub fn filters(&self) -> (u16, [u32; 2]) {
+        self.handles.numbers()
+    }
+
     /// How the program is attached to the interfaces.
     pub fn hook(&self) -> Hook {
         self.hook

@@ -21,6 +21,11 @@ impl Handles {
         Self([hash & !1, hash | 1])
     }
 
+    /// The priority, and both handles.
+    pub(super) const fn numbers(self) -> (u16, [u32; 2]) {
+        (PRIORITY, self.0)
+    }
+
     /// Attaches a program, then removes what a previous process of the gateway left.
     pub(super) fn attach(self, program: &mut SchedClassifier, interface: &str) -> Result<(), ProgramError> {
         // It may exist already. If it cannot be created, attaching fails.

@@ -12,7 +12,7 @@ impl Steering {
     ///
     /// # Errors
     /// [`SteeringError::NotBuilt`].
-    pub fn attach(_: &[&str], _: &str, _: &[OwnAddress]) -> Result<Self, SteeringError> {
+    pub fn attach(_: &str, _: &[&str], _: &str, _: &[OwnAddress]) -> Result<Self, SteeringError> {
         Err(SteeringError::NotBuilt)
     }
 
@@ -20,7 +20,7 @@ impl Steering {
     ///
     /// # Errors
     /// [`SteeringError::NotBuilt`].
-    pub fn attach_by(_: Hook, _: &[&str], _: &str, _: &[OwnAddress]) -> Result<Self, SteeringError> {
+    pub fn attach_by(_: Hook, _: &str, _: &[&str], _: &str, _: &[OwnAddress]) -> Result<Self, SteeringError> {
         Err(SteeringError::NotBuilt)
     }
 
@@ -29,6 +29,11 @@ impl Steering {
     /// # Errors
     /// None.
     pub fn add_interface(&mut self, _: &str) -> Result<(), SteeringError> {
+        match self.0 {}
+    }
+
+    /// None.
+    pub fn filters(&self) -> (u16, [u32; 2]) {
         match self.0 {}
     }
 
@@ -56,7 +61,7 @@ impl Steering {
     }
 
     /// Removes nothing.
-    pub fn remove_leftovers(_: &str) -> bool {
+    pub fn remove_leftovers(_: &str, _: &str) -> bool {
         false
     }
 }

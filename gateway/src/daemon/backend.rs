@@ -46,6 +46,7 @@ impl Backend for Gateway {
             mechanisms: mechanisms.collect(),
             dns64,
             metrics: self.facts.metrics.clone(),
+            host: self.host_row(),
         })
     }
 
@@ -187,7 +188,7 @@ impl Backend for Gateway {
         let (advertisements, steered) = (tunnels.advertisements.clone(), tunnels.steered);
         let fast_path =
             self.share().map(|summary| words::fast_path(summary, &self.seen().unwrap_or_default()));
-        let gateway = GatewaySample { advertisements, steered, dns64, fast_path };
+        let gateway = GatewaySample { advertisements, steered, dns64, fast_path, host: self.host_row() };
         metrics::encode(samples.collect(), gateway)
             .map_err(|error| AdminError::Busy(format!("metrics: {error}")))
     }

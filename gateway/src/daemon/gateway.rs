@@ -8,8 +8,10 @@ use super::remote_names::{self, RemoteReceiver, RemoteSender};
 use super::tunnel_view::TunnelView;
 use super::words;
 use crate::admin::AdminError;
+use crate::host::{Restored, Watched};
 use crate::metrics::GatewaySample;
 use crate::view::FastPathShare;
+use crate::view::{HostRow, RestoredRow};
 use crate::worker::{Command, Post, Report, Table};
 use sixway_dataplane::Counters;
 use sixway_dataplane::direction::Direction;
@@ -31,6 +33,8 @@ pub struct Gateway {
     pub(super) posts: Vec<Post>,
     history: Mutex<History>,
     tunnels: Mutex<TunnelView>,
+    /// What was restored on the host.
+    restored: Mutex<Restored>,
     pub(super) remotes: RemoteSender,
     /// Until the tunnels take them.
     new_remotes: Mutex<Option<RemoteReceiver>>,
@@ -55,6 +59,7 @@ impl Gateway {
             posts,
             history: Mutex::new(History::new(started)),
             tunnels: Mutex::default(),
+            restored: Mutex::default(),
             dns64,
             started,
             fast_path: None,
@@ -90,6 +95,22 @@ impl Gateway {
     pub(super) fn note_gateway_sample(&self, sample: GatewaySample) {
         let mut tunnels = self.tunnels();
         (tunnels.advertisements, tunnels.steered) = (sample.advertisements, sample.steered);
+    }
+
+    /// Takes note of what was restored on the host.
+    pub(super) fn note_restored(&self, restored: Restored) {
+        *self.restored.lock().unwrap_or_else(PoisonError::into_inner) = restored;
+    }
+
+    /// What was restored on the host; `None` without a device.
+    pub(super) fn host_row(&self) -> Option<HostRow> {
+        self.facts.device.as_ref()?;
+        let restored = self.restored.lock().unwrap_or_else(PoisonError::into_inner);
+        let row = |watched: Watched| RestoredRow { what: watched.name().into(), times: restored.of(watched) };
+        Some(HostRow {
+            restored: Watched::ALL.map(row).into(),
+            left_alone: restored.left_alone.iter().cloned().collect(),
+        })
     }
 
     /// Whether packets went into ISATAP tunnels lately.

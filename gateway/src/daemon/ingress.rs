@@ -2,7 +2,7 @@
 
 use super::error::RunError;
 use crate::config::{Config, Steering as Wanted, Surroundings};
-use crate::host::{Host, kernel_tunnels};
+use crate::host::{Host, TcFilters, kernel_tunnels};
 use sixway_fastpath::{Hook, OwnAddress, RANGES, Steering, Taken};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -187,6 +187,31 @@ impl<'c> Ingress<'c> {
         match &self.path {
             IngressPath::Steered(steering, _) => Some(steering.counters()),
             IngressPath::Raw => None,
+        }
+    }
+
+    /// The filters at tc; none with TCX, which other programs cannot remove by mistake.
+    pub(super) fn filters(&self) -> TcFilters {
+        match &self.path {
+            IngressPath::Steered(steering, from) if steering.hook() == Hook::Clsact => {
+                let (priority, handles) = steering.filters();
+                TcFilters {
+                    interfaces: from.iter().filter_map(|(_, index)| *index).collect(),
+                    priority,
+                    handles,
+                }
+            }
+            IngressPath::Steered(..) | IngressPath::Raw => TcFilters::default(),
+        }
+    }
+
+    /// Attaches the filters again.
+    pub(super) fn attach_again(&mut self) {
+        let IngressPath::Steered(steering, from) = &mut self.path else { return };
+        for (name, _) in from {
+            if let Err(error) = steering.add_interface(name) {
+                tracing::error!("steering from {name}: {error}");
+            }
         }
     }
 

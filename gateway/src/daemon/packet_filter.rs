@@ -1,7 +1,9 @@
 //! Our table in the host's packet filter, updated when addresses change; and warnings about conflicting rules.
 
 use crate::config::{Config, FastPathMode, Steering, Surroundings, Untracked};
-use crate::host::{Host, obstacles};
+use crate::host::notrack::table_name;
+use crate::host::{Host, Watched, obstacles};
+use std::time::Instant;
 
 /// The table as it was made.
 #[derive(Debug, Default)]
@@ -32,6 +34,17 @@ impl PacketFilter {
         }
         if self.made.is_some() && !std::mem::replace(&mut self.looked, true) {
             look(config, device);
+        }
+    }
+
+    /// Another program removed or changed the table: makes it again.
+    pub(super) fn restore(&mut self, config: &Config, now: &Surroundings, device: &str, host: &mut Host) {
+        let what = format!("table inet {}", table_name(&config.gateway.name));
+        let may = self.made.is_some()
+            && host.may_restore(Watched::PacketFilter, &what, "it was removed or changed", Instant::now());
+        if may {
+            self.made = None;
+            self.keep(config, now, device, host);
         }
     }
 

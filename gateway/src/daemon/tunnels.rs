@@ -16,7 +16,7 @@ use super::promises::Promises;
 use super::remote_names::RemoteNames;
 use super::tunnel_view::TunnelView;
 use crate::config::{Config, RouterAdvertisement, Surroundings};
-use crate::host::{Host, HostError};
+use crate::host::{Host, HostError, Watched};
 use crate::metrics::GatewaySample;
 use crate::worker::{Clock, Command, Inlet, Post, TunnelSet};
 use sixway_dataplane::engine::TunnelConfig;
@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Receiver;
 
 /// How often this host's addresses are looked at.
@@ -177,6 +177,7 @@ impl<'c> Tunnels<'c> {
                 tokio::select! {
                     _ = look.tick() => {
                         seen = crate::host::surroundings_now(seen);
+                        self.inspect(host, gateway);
                         self.each_second(gateway);
                         if let Some(offload) = offload {
                             offload.narrow(&[]);
@@ -308,6 +309,22 @@ impl<'c> Tunnels<'c> {
                 (_, _) => {}
             }
         }
+    }
+
+    /// Restores what other programs changed on this host.
+    fn inspect(&mut self, host: &mut Host, gateway: &Gateway) {
+        let now = Instant::now();
+        let (packet_filter, steering) = host.inspect(&self.ingress.filters(), now);
+        if packet_filter {
+            self.packet_filter.restore(self.config, &self.now, &self.device, host);
+        }
+        if steering
+            && host.may_restore(Watched::Steering, "steering at tc ingress", "a filter was removed", now)
+        {
+            self.ingress.attach_again();
+            host.ignore_filters();
+        }
+        gateway.note_restored(host.restored());
     }
 
     /// Gives the kernel what it needs at the moment: also again, what went with an interface that is back, and what it refused.

@@ -2,12 +2,14 @@
 
 use super::error::HostError;
 use super::forwarding::{Forwarding, Setting, device_settings, host_settings};
+use super::guard::{Guard, HostParts, Restored, TcFilters, Watched};
 use super::inherited::Inherited;
 use super::notrack;
 use super::reach::AppliedReach;
 use super::record::{Leftovers, Record, Successor};
 use super::reserved_ports;
 use super::route::Routes;
+use super::setting_name::setting_name;
 use crate::config::{Ports, Reach, Untracked};
 use sixway_dataplane::nat::{InsideHost, PORTS_PER_BLOCK, Spread};
 use sixway_link::tun::Steering;
@@ -15,6 +17,7 @@ use sixway_link::{Abilities, Persistence, Tun, TunConfig, interface};
 use sixway_wire::{Prefix4, Prefix6};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// Bits of the prefix that a NAT64's subscriber has.
 const SUBSCRIBER_BITS: u8 = <std::net::Ipv6Addr as InsideHost>::SUBSCRIBER_BITS;
@@ -63,6 +66,8 @@ pub struct Host {
     reached: AppliedReach,
     persistence: Option<Persistence>,
     adopted: bool,
+    /// What was set up, and who watches it; `None` without a device.
+    guarded: Option<(HostPlan, Vec<Setting>, Guard)>,
 }
 
 impl Host {
@@ -84,9 +89,10 @@ impl Host {
         let tun = open(plan, left.adopted)?;
         host.name.clone_from(&tun.name);
         let root = Path::new("/proc/sys");
-        for (path, value) in device_settings(root, &tun.name) {
+        let settings = device_settings(root, &tun.name);
+        for (path, value) in &settings {
             // They vanish with the device.
-            std::fs::write(&path, value).map_err(|error| HostError::Setting(path, error))?;
+            std::fs::write(path, value).map_err(|error| HostError::Setting(path.clone(), error))?;
         }
         let reserved = reserved_ports::reserve(root, &plan.shared_ports);
         for setting in host_settings(root, &tun.name, plan.forwarding).into_iter().chain(reserved) {
@@ -100,6 +106,7 @@ impl Host {
         host.device = index;
         host.persistence = Some(tun.persistence().map_err(device)?);
         host.route(plan).await?;
+        host.guarded = Some((plan.clone(), settings, Guard::start(Instant::now())));
         Ok((host, tun))
     }
 
@@ -112,6 +119,7 @@ impl Host {
             reached: AppliedReach::default(),
             persistence: None,
             adopted: false,
+            guarded: None,
         }
     }
 
@@ -136,6 +144,43 @@ impl Host {
         inherited.reach.routes.retain(|route| !plan.routes6.contains(&route.prefix));
         self.reached = AppliedReach::of(inherited.reach);
         Ok(())
+    }
+
+    /// Restores what other programs changed. Whether the packet filter's table and steering may have been removed.
+    pub fn inspect(&mut self, filters: &TcFilters, now: Instant) -> (bool, bool) {
+        let (Some(record), Some((plan, settings, guard))) = (&self.record, &mut self.guarded) else {
+            return (false, false);
+        };
+        let mut parts = HostParts {
+            name: &self.name,
+            device: self.device,
+            mtu: plan.mtu,
+            settings,
+            routes4: &plan.routes4,
+            routes6: &plan.routes6,
+            reached: &mut self.reached,
+            record,
+            filters,
+        };
+        guard.inspect(&mut parts, now)
+    }
+
+    /// As [`Self::inspect`], for what others restore: whether they are to.
+    pub fn may_restore(&mut self, watched: Watched, what: &str, detail: &str, now: Instant) -> bool {
+        let Some((_, _, guard)) = &mut self.guarded else { return false };
+        guard.may_restore(watched, what, &detail, now)
+    }
+
+    /// The gateway changed its filters at tc itself.
+    pub fn ignore_filters(&mut self) {
+        if let Some((_, _, guard)) = &mut self.guarded {
+            guard.ignore_filters();
+        }
+    }
+
+    /// What was restored since the start.
+    pub fn restored(&self) -> Restored {
+        self.guarded.as_ref().map(|(_, _, guard)| guard.restored().clone()).unwrap_or_default()
     }
 
     /// Whether a previous process left the device, and the fast path, to this one.
@@ -226,7 +271,11 @@ impl Host {
         let Some(wanted) = wanted else { return record.remove_table().map_err(HostError::Record) };
         let gateway = record.name().to_owned();
         record.table().map_err(HostError::Record)?;
-        notrack::make(&gateway, (device, self.device), wanted).map_err(HostError::PacketFilter)
+        let made = notrack::make(&gateway, (device, self.device), wanted).map_err(HostError::PacketFilter);
+        if let Some((_, _, guard)) = &mut self.guarded {
+            guard.ignore_packet_filter();
+        }
+        made
     }
 
     /// Puts everything back. To be called when the device is closed.
@@ -284,10 +333,4 @@ fn tell_leftovers(name: &str, left: &Leftovers) {
     if !left.is_empty() {
         tracing::warn!("{name}: the previous process crashed: {left}");
     }
-}
-
-/// A setting as sysctl(8) names it.
-fn setting_name(path: &Path) -> String {
-    let name = path.strip_prefix("/proc/sys").unwrap_or(path);
-    name.to_string_lossy().replace('/', ".")
 }

@@ -3,6 +3,7 @@
 use super::kernel;
 use super::record::Record;
 use super::route::RouteError;
+use super::source_rules;
 use crate::config::Reach;
 use sixway_wire::{Prefix4, Prefix6};
 
@@ -18,10 +19,6 @@ pub(super) struct Inherited {
 impl Inherited {
     /// Asks the kernel about the device of this index, and the record about the rest.
     pub fn of(device: u32, record: &Record) -> Result<Self, RouteError> {
-        let failed = |what: &str| {
-            let what = what.to_owned();
-            move |refusal: kernel::Refusal| RouteError::Kernel(what, refusal.to_string())
-        };
         Ok(Self {
             routes4: kernel::routes4(device, record.route_mark()).map_err(failed("the IPv4 routes"))?,
             reach: Reach {
@@ -34,8 +31,27 @@ impl Inherited {
         })
     }
 
+    /// Asks the kernel about everything.
+    pub fn now(device: u32, record: &Record) -> Result<Self, RouteError> {
+        let mut there = Self::of(device, record)?;
+        let mark = record.route_mark();
+        if !there.reach.unreachable.is_empty() {
+            there.reach.unreachable = kernel::unreachable6(mark).map_err(failed("the unreachable routes"))?;
+        }
+        if !there.reach.rules.is_empty() {
+            let rules = source_rules::present(&there.reach.rules, device, mark);
+            there.reach.rules = rules.map_err(failed("the rules"))?;
+        }
+        Ok(there)
+    }
+
     /// Whether this prefix is routed into the device.
     pub fn has6(&self, prefix: Prefix6) -> bool {
         self.reach.routes.iter().any(|route| route.prefix == prefix)
     }
+}
+
+fn failed(what: &str) -> impl FnOnce(kernel::Refusal) -> RouteError {
+    let what = what.to_owned();
+    move |refusal| RouteError::Kernel(what, refusal.to_string())
 }

@@ -61,11 +61,25 @@ where
     W: FnOnce(Handle) -> F + Send,
     F: Future<Output = T>,
 {
+    ask_by(false, work)
+}
+
+/// The same; with `strict`, the kernel selects by all fields of a dump's request.
+fn ask_by<T, W, F>(strict: bool, work: W) -> Result<T, Refusal>
+where
+    T: Send,
+    W: FnOnce(Handle) -> F + Send,
+    F: Future<Output = T>,
+{
     let failed = |error: std::io::Error| Refusal::Other(format!("netlink: {error}"));
     let speak = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().map_err(failed)?;
         runtime.block_on(async {
-            let (connection, handle, _) = rtnetlink::new_connection().map_err(failed)?;
+            let connection = match strict {
+                true => rtnetlink::new_connection_with_strict_check(),
+                false => rtnetlink::new_connection(),
+            };
+            let (connection, handle, _) = connection.map_err(failed)?;
             let connection = tokio::spawn(connection);
             let outcome = work(handle).await;
             connection.abort();
@@ -122,8 +136,7 @@ impl Route6 {
 
 /// The gateway's IPv4 routes into the device of this index: not the kernel's own, nor those that others added.
 pub(super) fn routes4(device: u32, mark: RouteMark) -> Result<Vec<Prefix4>, Refusal> {
-    let all = RouteMessageBuilder::<Ipv4Addr>::new().build();
-    let found = routes(all)?;
+    let found = routes(AddressFamily::Inet, RouteType::Unicast, Some(device), mark)?;
     let mine = found.iter().filter(|route| is_into(route, device, mark));
     Ok(mine
         .filter_map(|route| match destination(route)? {
@@ -135,8 +148,7 @@ pub(super) fn routes4(device: u32, mark: RouteMark) -> Result<Vec<Prefix4>, Refu
 
 /// The same of IPv6, with their MTUs.
 pub(super) fn routes6(device: u32, mark: RouteMark) -> Result<Vec<TunnelRoute>, Refusal> {
-    let all = RouteMessageBuilder::<Ipv6Addr>::new().build();
-    let found = routes(all)?;
+    let found = routes(AddressFamily::Inet6, RouteType::Unicast, Some(device), mark)?;
     let mine = found.iter().filter(|route| is_into(route, device, mark));
     Ok(mine
         .filter_map(|route| match destination(route)? {
@@ -149,9 +161,35 @@ pub(super) fn routes6(device: u32, mark: RouteMark) -> Result<Vec<TunnelRoute>, 
         .collect())
 }
 
-fn routes(all: RouteMessage) -> Result<Vec<RouteMessage>, Refusal> {
-    ask(|handle| async move { handle.route().get(all).execute().try_collect().await })?
-        .map_err(|error| Refusal::of(&error))
+/// The gateway's unreachable IPv6 routes.
+pub(super) fn unreachable6(mark: RouteMark) -> Result<Vec<Prefix6>, Refusal> {
+    let found = routes(AddressFamily::Inet6, RouteType::Unreachable, None, mark)?;
+    let mine = found.iter().filter(|route| {
+        route.header.kind == RouteType::Unreachable && route.header.protocol == mark.protocol()
+    });
+    Ok(mine
+        .filter_map(|route| match destination(route)? {
+            IpAddr::V6(address) => Some(Prefix6::holding(address, route.header.destination_prefix_length)),
+            IpAddr::V4(_) => None,
+        })
+        .collect())
+}
+
+/// The gateway's routes in the main table, and perhaps others: the kernel selects them (Linux 4.20), so that a full table costs little.
+fn routes(
+    family: AddressFamily,
+    kind: RouteType,
+    device: Option<u32>,
+    mark: RouteMark,
+) -> Result<Vec<RouteMessage>, Refusal> {
+    let mut wanted = RouteMessage::default();
+    wanted.header.address_family = family;
+    wanted.header.table = RouteHeader::RT_TABLE_MAIN;
+    wanted.header.protocol = mark.protocol();
+    wanted.header.kind = kind;
+    wanted.attributes.extend(device.map(RouteAttribute::Oif));
+    let request = |handle: Handle| async move { handle.route().get(wanted).execute().try_collect().await };
+    ask_by(true, request)?.map_err(|error| Refusal::of(&error))
 }
 
 fn is_into(route: &RouteMessage, device: u32, mark: RouteMark) -> bool {

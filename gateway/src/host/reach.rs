@@ -79,6 +79,34 @@ impl AppliedReach {
         if failed.is_empty() { Ok(()) } else { Err(failed) }
     }
 
+    /// What is no longer there, of routes, addresses on the device and rules.
+    pub(super) fn missing(&self, there: &Reach) -> Reach {
+        Reach {
+            // One that now has another MTU is another program's.
+            routes: missing(&self.present.routes, &there.routes),
+            unreachable: missing(&self.present.unreachable, &there.unreachable),
+            addresses: missing(&self.present.addresses, &there.addresses),
+            rules: missing(&self.present.rules, &there.rules),
+            link_addresses: Vec::new(),
+        }
+    }
+
+    /// The next change adds these routes again.
+    pub(super) fn forget_routes(&mut self, lost: &Reach) {
+        self.present.routes.retain(|route| !lost.routes.contains(route));
+        self.present.unreachable.retain(|prefix| !lost.unreachable.contains(prefix));
+    }
+
+    /// The same of addresses.
+    pub(super) fn forget_addresses(&mut self, lost: &Reach) {
+        self.present.addresses.retain(|address| !lost.addresses.contains(address));
+    }
+
+    /// The same of rules.
+    pub(super) fn forget_rules(&mut self, lost: &Reach) {
+        self.present.rules.retain(|rule| !lost.rules.contains(rule));
+    }
+
     /// Addresses on a link go when it is switched off, and with it when it is removed: they are given again when it is back.
     fn forget_lost(&mut self, record: &mut Record) -> Result<(), RecordError> {
         if self.present.link_addresses.is_empty() {

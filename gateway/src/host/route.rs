@@ -1,8 +1,8 @@
 //! Routes into the device, by netlink. They vanish with the device.
 
+use super::kernel::{Refusal, ask};
 use super::route_mark::RouteMark;
-use rtnetlink::packet_route::route::RouteScope;
-use super::kernel::Refusal;
+use rtnetlink::packet_route::route::{RouteMessage, RouteScope};
 use rtnetlink::{Handle, RouteMessageBuilder};
 use sixway_wire::{Prefix4, Prefix6};
 use std::fmt;
@@ -57,12 +57,7 @@ impl Routes {
     /// # Errors
     /// There is such a route already, or the kernel refused.
     pub async fn add4(&self, prefix: Prefix4, device: u32) -> Result<(), RouteError> {
-        let message = RouteMessageBuilder::<Ipv4Addr>::new()
-            .destination_prefix(prefix.address(), prefix.length())
-            .output_interface(device)
-            .protocol(self.mark.protocol())
-            .scope(RouteScope::Link)
-            .build();
+        let message = message4(prefix, device, self.mark);
         self.handle.route().add(message).execute().await.map_err(|error| refused(&prefix, &error))
     }
 
@@ -71,12 +66,7 @@ impl Routes {
     /// # Errors
     /// The kernel refused.
     pub async fn remove4(&self, prefix: Prefix4, device: u32) -> Result<(), RouteError> {
-        let message = RouteMessageBuilder::<Ipv4Addr>::new()
-            .destination_prefix(prefix.address(), prefix.length())
-            .output_interface(device)
-            .protocol(self.mark.protocol())
-            .scope(RouteScope::Link)
-            .build();
+        let message = message4(prefix, device, self.mark);
         match self.handle.route().del(message).execute().await {
             Err(error) if Refusal::of(&error) != Refusal::Absent => Err(refused(&prefix, &error)),
             Ok(()) | Err(_) => Ok(()),
@@ -95,6 +85,22 @@ impl Routes {
             .build();
         self.handle.route().add(message).execute().await.map_err(|error| refused(&prefix, &error))
     }
+}
+
+/// Routes `prefix` into the device again, on a thread that waits for the kernel.
+pub(super) fn restore4(prefix: Prefix4, device: u32, mark: RouteMark) -> Result<(), Refusal> {
+    let add =
+        |handle: Handle| async move { handle.route().add(message4(prefix, device, mark)).execute().await };
+    ask(add)?.map_err(|error| Refusal::of(&error))
+}
+
+fn message4(prefix: Prefix4, device: u32, mark: RouteMark) -> RouteMessage {
+    RouteMessageBuilder::<Ipv4Addr>::new()
+        .destination_prefix(prefix.address(), prefix.length())
+        .output_interface(device)
+        .protocol(mark.protocol())
+        .scope(RouteScope::Link)
+        .build()
 }
 
 fn refused(prefix: &impl fmt::Display, error: &rtnetlink::Error) -> RouteError {

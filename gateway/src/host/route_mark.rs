@@ -15,6 +15,10 @@ impl RouteMark {
         Self(RouteProtocol::Static.into())
     }
 
+    pub(super) const fn number(self) -> u8 {
+        self.0
+    }
+
     pub(super) fn protocol(self) -> RouteProtocol {
         self.0.into()
     }

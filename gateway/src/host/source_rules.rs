@@ -3,12 +3,13 @@
 //! own and vanishes with it.
 
 use super::kernel::{Refusal, ask};
-use crate::config::SourceRule;
-use rtnetlink::packet_route::AddressFamily;
 use super::route_mark::RouteMark;
+use crate::config::SourceRule;
+use futures_util::TryStreamExt;
+use rtnetlink::packet_route::AddressFamily;
 use rtnetlink::packet_route::route::RouteHeader;
 use rtnetlink::packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
-use rtnetlink::{Handle, RouteMessageBuilder};
+use rtnetlink::{Handle, IpVersion, RouteMessageBuilder};
 use serde::{Deserialize, Serialize};
 use std::net::Ipv6Addr;
 
@@ -102,4 +103,24 @@ fn there(outcome: Result<(), Refusal>) -> Result<(), Refusal> {
         Err(Refusal::Exists) => Ok(()),
         outcome => outcome,
     }
+}
+
+/// Those of the rules that the kernel has.
+pub(super) fn present(
+    rules: &[SourceRule],
+    device: u32,
+    mark: RouteMark,
+) -> Result<Vec<SourceRule>, Refusal> {
+    let request = |handle: Handle| async move {
+        handle.rule().get(IpVersion::V6).execute().try_collect::<Vec<_>>().await
+    };
+    let found = ask(request)?.map_err(|error| Refusal::of(&error))?;
+    let is_there = |rule: &&SourceRule| {
+        let Some(wanted) = Recorded::of(rule, device).message(mark) else { return false };
+        found.iter().any(|one| {
+            (one.header.src_len, one.header.dst_len) == (wanted.header.src_len, wanted.header.dst_len)
+                && wanted.attributes.iter().all(|attribute| one.attributes.contains(attribute))
+        })
+    };
+    Ok(rules.iter().filter(is_there).cloned().collect())
 }

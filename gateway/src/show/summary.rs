@@ -29,6 +29,7 @@ pub fn summary(status: &Status, colour: Colour) -> String {
             if device.gso.is_empty() { "none" } else { &device.gso },
         ));
     }
+    text.push_str(&host(status));
     let mut table = Table::new(&["MECHANISM", "SERVES", "FRAMES/S", "STATE"]);
     for mechanism in &status.mechanisms {
         table.row(vec![
@@ -52,6 +53,25 @@ pub(super) fn share(fast_path: &FastPathShare) -> String {
         Some(share) => percent(share, 1.0),
         None => "idle".into(),
     }
+}
+
+/// What other programs changed on the host; nothing in most cases.
+fn host(status: &Status) -> String {
+    let Some(host) = &status.host else { return String::new() };
+    let restored: Vec<String> = host
+        .restored
+        .iter()
+        .filter(|row| row.times > 0)
+        .map(|row| format!("{} ({})", row.what.replace('_', " "), count(row.times)))
+        .collect();
+    let mut text = String::new();
+    if !restored.is_empty() {
+        text.push_str(&format!("restored, after other programs changed it: {}\n", restored.join(", ")));
+    }
+    for what in &host.left_alone {
+        text.push_str(&format!("left alone, because another program changes it again and again: {what}\n"));
+    }
+    text
 }
 
 fn state(mechanism: &MechanismRow) -> String {

@@ -31,6 +31,27 @@ pub struct Status {
     pub dns64: Option<Dns64Row>,
     /// Where metrics are served, if they are.
     pub metrics: Option<String>,
+    /// What other programs changed of the host's configuration; `None` without a device.
+    #[serde(default)]
+    pub host: Option<HostRow>,
+}
+
+/// What other programs changed of the host's configuration since the start.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostRow {
+    /// What the gateway restored, and how often.
+    pub restored: Vec<RestoredRow>,
+    /// What it left as it is, because it was changed again and again.
+    pub left_alone: Vec<String>,
+}
+
+/// A part of the host's configuration.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RestoredRow {
+    /// Which: `device`, `sysctl`, `route`, `address`, `rule`, `packet_filter` or `steering`.
+    pub what: String,
+    /// How often it was restored.
+    pub times: u64,
 }
 
 /// The device that packets come through.

@@ -159,6 +159,12 @@ impl Record {
         self.contents.route_mark
     }
 
+    /// The kernel settings that were changed, and their values.
+    pub(in crate::host) fn settings(&self) -> impl Iterator<Item = (&Path, &str)> {
+        let changed = self.contents.settings.iter().filter(|changed| changed.differs());
+        changed.map(|changed| (&*changed.path, &*changed.value))
+    }
+
     /// Rules of a previous process.
     pub(in crate::host) fn inherited_rules(&self) -> Vec<SourceRule> {
         self.contents.rules.iter().filter_map(Recorded::rule).collect()
@@ -290,7 +296,8 @@ impl Record {
             // What leads into the device before what is excepted.
             left.routes += contents.rules.iter().rev().filter(|rule| rule.remove(mark)).count();
             let programs = contents.steered.iter();
-            left.programs = programs.filter(|interface| Steering::remove_leftovers(self.name(), interface)).count();
+            left.programs =
+                programs.filter(|interface| Steering::remove_leftovers(self.name(), interface)).count();
             left.table = contents.table && notrack::remove(self.name());
             let mut settings = contents.settings;
             match self.ended_here(&contents.namespace) {
@@ -352,7 +359,10 @@ impl Record {
                 },
                 Err(RecordError::Taken { .. }) => {
                     // One that cannot be read counts as one of here: settings can be restored later.
-                    let its = File::open(&path).and_then(|file| read(&file)).map(|it| it.namespace).unwrap_or_default();
+                    let its = File::open(&path)
+                        .and_then(|file| read(&file))
+                        .map(|it| it.namespace)
+                        .unwrap_or_default();
                     if its.is_empty() || its == namespace {
                         return None;
                     }

@@ -159,7 +159,8 @@ fn cleanup_drops_what_holds_no_settings_of_a_namespace_that_is_there() {
     let setting = directory.setting("forwarding", "1");
     let socket = directory.0.join("gw1.sock");
     drop(UnixListener::bind(&socket).unwrap());
-    let changed = Changed { path: setting.clone(), before: "0".into(), value: "1".into(), made: 1, ip_forward: None };
+    let changed =
+        Changed { path: setting.clone(), before: "0".into(), value: "1".into(), made: 1, ip_forward: None };
     let left = |name: &str, namespace: &str, settings: &[&Changed]| {
         let contents = Contents {
             process: 1,
@@ -289,7 +290,9 @@ fn of_many_that_end_at_once_one_is_the_last() {
 
 #[test]
 fn a_damaged_record_is_named_and_kept() {
-    for text in ["{\"process\": 1, \"na", "{\"process\":1,\"namespace\":\"\",\"socket\":null,\"settings\":[]}x"] {
+    for text in
+        ["{\"process\": 1, \"na", "{\"process\":1,\"namespace\":\"\",\"socket\":null,\"settings\":[]}x"]
+    {
         let directory = Directory::new("damaged");
         let path = directory.0.join("gw1.state");
         fs::write(&path, text).unwrap();

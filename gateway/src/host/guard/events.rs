@@ -1,0 +1,232 @@
+//! The kernel's notifications of changes that may concern the gateway's configuration. They are read once in a second, so that a flood
+//! of routes costs little; if some were lost, everything is suspect.
+
+use super::tc_filters::TcFilters;
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, socket,
+};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+/// Links, tc, addresses, routes and rules of both families (`RTMGRP_*`; that of IPv6 rules, number 19, has no such name).
+const ROUTE_GROUPS: u32 = (libc::RTMGRP_LINK
+    | libc::RTMGRP_TC
+    | libc::RTMGRP_IPV4_ROUTE
+    | libc::RTMGRP_IPV6_IFADDR
+    | libc::RTMGRP_IPV6_ROUTE) as u32
+    | 1 << 18;
+/// `NFNLGRP_NFTABLES`, number 7.
+const FILTER_GROUPS: u32 = 1 << 6;
+/// `NFNL_SUBSYS_NFTABLES`.
+const NFTABLES: u16 = 10;
+/// `NFT_MSG_DELTABLE`, `NFT_MSG_DELCHAIN`, `NFT_MSG_DELRULE`.
+const DELETIONS: [u16; 3] = [2, 5, 8];
+/// Octets of a netlink message's header.
+const HEADER: usize = 16;
+
+/// What may have been changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Suspects {
+    /// Routes, rules and addresses.
+    pub routing: bool,
+    /// Filters at tc.
+    pub steering: bool,
+    /// The gateway's table in the packet filter.
+    pub packet_filter: bool,
+}
+
+/// What the notifications are about.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Own<'a> {
+    /// The device's index.
+    pub device: u32,
+    /// The protocol number of the gateway's routes.
+    pub protocol: u8,
+    /// The name of its table in the packet filter.
+    pub table: &'a str,
+    /// Its filters at tc.
+    pub filters: &'a TcFilters,
+}
+
+/// Two sockets that receive them.
+#[derive(Debug)]
+pub(super) struct Events {
+    route: OwnedFd,
+    /// `None` if the kernel has no nftables.
+    filter: Option<OwnedFd>,
+    buffer: Vec<u8>,
+}
+
+impl Events {
+    /// From now on.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn open() -> io::Result<Self> {
+        Ok(Self {
+            route: listen(SockProtocol::NetlinkRoute, ROUTE_GROUPS)?,
+            filter: listen(SockProtocol::NetlinkNetFilter, FILTER_GROUPS).ok(),
+            buffer: vec![0; 64 << 10],
+        })
+    }
+
+    /// What happened since the last call.
+    pub fn read(&mut self, own: Own<'_>) -> Suspects {
+        let mut suspects = Suspects::default();
+        let lost = drain(&self.route, &mut self.buffer, |kind, body| note(kind, body, own, &mut suspects));
+        if lost {
+            (suspects.routing, suspects.steering) = (true, true);
+        }
+        suspects.packet_filter = self.filter_changed(own.table);
+        suspects
+    }
+
+    /// Forgets what was told of routes and filters at tc: it was the gateway's own change.
+    pub fn ignore_routes(&mut self) {
+        drain(&self.route, &mut self.buffer, |_, _| {});
+    }
+
+    /// Forgets what was told of the packet filter: it was the gateway's own change.
+    pub fn ignore_packet_filter(&mut self) {
+        self.filter_changed("");
+    }
+
+    fn filter_changed(&mut self, table: &str) -> bool {
+        let Some(filter) = &self.filter else { return false };
+        let mut changed = false;
+        // Names end with a zero.
+        let name = [table.as_bytes(), &[0]].concat();
+        let lost = drain(filter, &mut self.buffer, |kind, body| {
+            let deletes = kind >> 8 == NFTABLES && DELETIONS.contains(&(kind & 0xff));
+            changed |= deletes && body.windows(name.len()).any(|part| part == name);
+        });
+        changed || lost
+    }
+}
+
+fn note(kind: u16, body: &[u8], own: Own<'_>, suspects: &mut Suspects) {
+    // `struct rtmsg` and `struct fib_rule_hdr` have the protocol or the table behind four octets; the others, the index.
+    let index = body.get(4..8).and_then(|octets| octets.try_into().ok()).map(u32::from_ne_bytes);
+    let is_ours = index == Some(own.device);
+    match kind {
+        libc::RTM_NEWLINK | libc::RTM_DELLINK | libc::RTM_DELADDR => suspects.routing |= is_ours,
+        // The kernel flushes IPv4 routes of a device that goes down without telling; its link event does.
+        libc::RTM_DELROUTE => suspects.routing |= body.get(5) == Some(&own.protocol),
+        libc::RTM_DELRULE => suspects.routing = true,
+        libc::RTM_DELQDISC | libc::RTM_DELTFILTER => suspects.steering |= is_filter(kind, body, own.filters),
+        _ => {}
+    }
+}
+
+/// Whether a `struct tcmsg` is about the queueing discipline that filters are attached to, or about one of them.
+fn is_filter(kind: u16, body: &[u8], filters: &TcFilters) -> bool {
+    /// `clsact` and `ingress` have this handle.
+    const INGRESS: u32 = 0xffff_0000;
+    let (words, _) = body.as_chunks::<4>();
+    let Some([_, interface, handle, _, info]) =
+        words.first_chunk().copied().map(|it| it.map(u32::from_ne_bytes))
+    else {
+        return false;
+    };
+    let which = match kind {
+        libc::RTM_DELQDISC => handle == INGRESS,
+        _ => info >> 16 == u32::from(filters.priority) && filters.handles.contains(&handle),
+    };
+    which && filters.interfaces.contains(&interface)
+}
+
+/// Reads what waits. Whether some was lost.
+fn drain(socket: &OwnedFd, buffer: &mut [u8], mut take: impl FnMut(u16, &[u8])) -> bool {
+    /// More than this in a second is a flood: what it contains is looked up instead.
+    const DATAGRAMS: usize = 20_000;
+    let mut lost = false;
+    for _ in 0..DATAGRAMS {
+        match recv(socket.as_raw_fd(), buffer, MsgFlags::MSG_DONTWAIT) {
+            Ok(length) => messages(&buffer[..length], &mut take),
+            Err(Errno::ENOBUFS) => lost = true,
+            Err(_) => return lost,
+        }
+    }
+    true
+}
+
+fn messages(mut octets: &[u8], take: &mut impl FnMut(u16, &[u8])) {
+    while let Some((header, _)) = octets.split_at_checked(HEADER) {
+        let length = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]) as usize;
+        let kind = u16::from_ne_bytes([header[4], header[5]]);
+        let Some(body) = octets.get(HEADER..length) else { return };
+        take(kind, body);
+        octets = octets.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+}
+
+fn listen(protocol: SockProtocol, groups: u32) -> io::Result<OwnedFd> {
+    use nix::sys::socket::setsockopt;
+    use nix::sys::socket::sockopt::RcvBufForce;
+    const ROOM: usize = 1 << 20;
+    let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)?;
+    bind(socket.as_raw_fd(), &NetlinkAddr::new(0, groups))?;
+    // With less room some are lost sooner, and the loss is reported.
+    let _ = setsockopt(&socket, RcvBufForce, &ROOM);
+    Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own(filters: &TcFilters) -> Own<'_> {
+        Own { device: 7, protocol: 64, table: "sixway-gw1", filters }
+    }
+
+    fn message(kind: u16, body: &[u8]) -> Vec<u8> {
+        let mut octets = ((HEADER + body.len()) as u32).to_ne_bytes().to_vec();
+        octets.extend(kind.to_ne_bytes());
+        octets.resize(HEADER, 0);
+        octets.extend(body);
+        octets.resize(octets.len().next_multiple_of(4), 0);
+        octets
+    }
+
+    fn suspects(datagram: &[u8]) -> Suspects {
+        let mut suspects = Suspects::default();
+        let filters = TcFilters { interfaces: vec![3], priority: 9, handles: [20, 21] };
+        messages(datagram, &mut |kind, body| note(kind, body, own(&filters), &mut suspects));
+        suspects
+    }
+
+    #[test]
+    fn only_what_may_be_the_gateways_is_suspect() {
+        let of_link = |kind, index: u32| message(kind, &[[0; 4], index.to_ne_bytes()].concat());
+        let route = |protocol| message(libc::RTM_DELROUTE, &[2, 24, 0, 0, 254, protocol, 0, 1, 0, 0, 0, 0]);
+        let of_tc = |kind, [interface, handle, info]: [u32; 3]| {
+            message(kind, [0, interface, handle, 0, info].map(u32::to_ne_bytes).as_flattened())
+        };
+        let routing = Suspects { routing: true, ..Suspects::default() };
+        let steering = Suspects { steering: true, ..Suspects::default() };
+        for (datagram, expected) in [
+            (of_link(libc::RTM_NEWLINK, 7), routing),
+            (of_link(libc::RTM_NEWLINK, 8), Suspects::default()),
+            (of_link(libc::RTM_DELADDR, 7), routing),
+            (of_link(libc::RTM_NEWADDR, 7), Suspects::default()),
+            (route(64), routing),
+            (route(4), Suspects::default()),
+            (of_link(libc::RTM_DELRULE, 0), routing),
+            (of_tc(libc::RTM_DELTFILTER, [3, 21, 9 << 16 | 0x300]), steering),
+            (of_tc(libc::RTM_DELTFILTER, [4, 21, 9 << 16]), Suspects::default()),
+            (of_tc(libc::RTM_DELTFILTER, [3, 22, 9 << 16]), Suspects::default()),
+            (of_tc(libc::RTM_DELTFILTER, [3, 21, 8 << 16]), Suspects::default()),
+            (of_tc(libc::RTM_DELQDISC, [3, 0xffff_0000, 0]), steering),
+            (of_tc(libc::RTM_DELQDISC, [3, 0x8001_0000, 0]), Suspects::default()),
+            (of_tc(libc::RTM_DELQDISC, [4, 0xffff_0000, 0]), Suspects::default()),
+            ([route(4), message(libc::RTM_DELROUTE, &[2]), route(64)].concat(), routing),
+        ] {
+            assert_eq!(suspects(&datagram), expected, "{datagram:?}");
+            for length in 0..datagram.len() {
+                suspects(&datagram[..length]);
+            }
+        }
+    }
+}
