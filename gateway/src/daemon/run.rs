@@ -34,7 +34,7 @@ enum Ending {
     Anew,
 }
 
-/// Runs a gateway until a signal stops it (SIGTERM, SIGINT; SIGHUP without a fast path), or another process takes over.
+/// Runs a gateway until a signal stops it (SIGTERM, SIGINT), or another process takes over. SIGHUP reloads the configuration.
 ///
 /// # Errors
 /// It could not start, or failed; the host was restored.
@@ -159,7 +159,6 @@ async fn told(signals: &mut Signals, start: &Start<'_>, seed: [u64; 2], gateway:
     loop {
         match signals.next().await {
             Request::End(name) => return ending(name),
-            Request::HungUp if start.config.fast_path.is_none() => return ending("SIGHUP"),
             Request::HungUp => {}
         }
         let Some(config) = takeover::reloaded(start) else { continue };

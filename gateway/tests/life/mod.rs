@@ -7,6 +7,7 @@ mod identity;
 mod ip_in_ip;
 mod network;
 mod npt66;
+mod others;
 mod shared_pool;
 mod takeover;
 mod tunnels;

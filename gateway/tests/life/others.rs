@@ -1,0 +1,175 @@
+//! What other programs do to the gateway's host while it runs, and what it makes of that.
+
+use super::NAT64;
+use super::network::{Network, Running};
+use std::time::{Duration, Instant};
+
+fn until(what: &str, mut is: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is() {
+        assert!(start.elapsed() < Duration::from_secs(10), "{what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Waits until the gateway's routes are complete.
+fn until_routed(network: &Network, gateway: &Running) {
+    let wanted = ["192.0.2.0/28 dev sixway0", "192.0.2.254 dev sixway0", "64:ff9b::/96 dev sixway0"];
+    until("the routes are there", || {
+        let routes = network.routes();
+        let there = wanted.iter().all(|route| routes.iter().any(|line| line.starts_with(route)));
+        assert!(!gateway.said().contains("panicked"), "{}", gateway.said());
+        there
+    });
+}
+
+fn restored(network: &Network, what: &str) -> u64 {
+    let status: serde_json::Value = serde_json::from_str(&network.show(&["--json"])).unwrap();
+    let rows = status["host"]["restored"].as_array().unwrap();
+    rows.iter().find(|row| row["what"] == what).unwrap()["times"].as_u64().unwrap()
+}
+
+#[test]
+fn a_device_that_is_taken_down_and_routes_that_are_removed_are_restored() {
+    let network = Network::build();
+    let (settings, routes) = (network.settings(), network.routes());
+    let mut gateway = network.start(NAT64);
+    network.ping("64:ff9b::203.0.113.2");
+    let host = network.host("gateway");
+    network.ip(&["-n", &host, "link", "set", "sixway0", "down"]);
+    until_routed(&network, &gateway);
+    network.ping("64:ff9b::203.0.113.2");
+    assert!(
+        gateway.said().contains("sixway0: changed by another program, restored: it was down"),
+        "{}",
+        gateway.said()
+    );
+    until("it is counted", || (restored(&network, "device"), restored(&network, "route")) == (1, 1));
+
+    network.ip(&["-n", &host, "route", "del", "192.0.2.0/28"]);
+    network.ip(&["-n", &host, "-6", "route", "flush", "dev", "sixway0"]);
+    until_routed(&network, &gateway);
+    until("it is counted", || restored(&network, "route") == 2);
+    network.ping("64:ff9b::203.0.113.2");
+    let shown = network.show(&[]);
+    assert!(shown.contains("restored, after other programs changed it: device (1), route (2)\n"), "{shown}");
+
+    // The third time within a minute is a fight, and the other program wins it.
+    network.ip(&["-n", &host, "route", "del", "192.0.2.0/28"]);
+    until("it is left alone", || network.show(&[]).contains("again and again: routes into sixway0\n"));
+    std::thread::sleep(Duration::from_millis(1_500));
+    assert!(!network.routes().iter().any(|line| line.starts_with("192.0.2.0/28")), "{}", gateway.said());
+    assert_eq!(restored(&network, "route"), 2);
+    // Whoever ends it is noticed.
+    network.ip(&[
+        "-n",
+        &host,
+        "route",
+        "add",
+        "192.0.2.0/28",
+        "dev",
+        "sixway0",
+        "proto",
+        "64",
+        "scope",
+        "link",
+    ]);
+    network.ip(&["-n", &host, "link", "set", "sixway0", "txqueuelen", "9999"]);
+    until("it is as configured", || !network.show(&[]).contains("left alone"));
+
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+    assert_eq!((network.routes(), network.settings()), (routes, settings));
+}
+
+#[test]
+fn settings_that_are_changed_are_restored_and_are_as_before_at_the_end() {
+    let network = Network::build();
+    network.set("ipv4/conf/all/rp_filter", "1");
+    let settings = network.settings();
+    let mut gateway = network.start(NAT64);
+    for (path, value, wanted) in [
+        ("ipv4/conf/in0/forwarding", "0", "1"),
+        ("ipv4/conf/all/rp_filter", "1", "0"),
+        ("ipv4/conf/sixway0/rp_filter", "1", "0"),
+    ] {
+        network.set(path, value);
+        until(path, || network.settings()[&format!("/proc/sys/net/{path}")] == wanted);
+        let said = format!(
+            "net.{}: changed by another program, restored: {value}, not {wanted}",
+            path.replace('/', ".")
+        );
+        assert!(gateway.said().contains(&said), "{}", gateway.said());
+    }
+    network.ping("64:ff9b::203.0.113.2");
+    assert_eq!(restored(&network, "sysctl"), 3);
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0);
+    assert_eq!(network.settings(), settings);
+}
+
+#[test]
+fn routes_that_others_added_into_the_device_stay() {
+    let network = Network::build();
+    let host = network.host("gateway");
+    let foreign = "198.51.100.0/24 dev sixway0 proto static scope link";
+    let is_there =
+        || network.routes().iter().any(|line| line.starts_with("198.51.100.0/24 dev sixway0 proto static"));
+    let mut first = network.start(NAT64);
+    network.ip(&[&["-n", &host, "route", "add"][..], &foreign.split(' ').collect::<Vec<_>>()].concat());
+    let mut second = network.start_with(NAT64, &["--takeover"]);
+    assert_eq!(first.end(), 0, "{}", first.said());
+    assert!(is_there(), "{}", second.said());
+    // A route of the gateway's that is gone already is nobody's trouble.
+    let other = NAT64.replace("192.0.2.0/28", "192.0.2.64/28");
+    network.ip(&["-n", &host, "route", "del", "192.0.2.0/28"]);
+    let mut third = network.start_with(&other, &["--takeover"]);
+    assert_eq!(second.end(), 0, "{}", second.said());
+    assert!(third.said().contains("ready in") && is_there(), "{}", third.said());
+    network.ping("64:ff9b::203.0.113.2");
+    third.signal("TERM");
+    assert_eq!(third.end(), 0, "{}", third.said());
+}
+
+#[test]
+fn forwarding_that_another_program_enables_survives_the_end() {
+    let network = Network::build();
+    network.set("ipv4/ip_forward", "0");
+    let mut gateway = network.start(NAT64);
+    // As Docker does.
+    network.set("ipv4/ip_forward", "1");
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0);
+    assert!(
+        gateway.said().contains("kept, because net.ipv4.ip_forward was enabled meanwhile"),
+        "{}",
+        gateway.said()
+    );
+    let settings = network.settings();
+    for path in ["ipv4/conf/in0/forwarding", "ipv4/conf/out0/forwarding", "ipv6/conf/all/forwarding"] {
+        assert_eq!(settings[&format!("/proc/sys/net/{path}")], "1", "{path}");
+    }
+}
+
+#[test]
+fn sighup_reloads_a_gateway_without_a_fast_path() {
+    let network = Network::build();
+    let before = (network.routes(), network.settings());
+    let mut gateway = network.start(NAT64);
+    network.ping("64:ff9b::203.0.113.2");
+    let sessions = || network.show(&["sessions", "--protocol", "icmp"]);
+    assert!(sessions().contains("203.0.113.2"));
+    network.configure("[nat64]\nprefix = 7\n");
+    gateway.signal("HUP");
+    until("a faulty file is refused", || gateway.said().contains("not reloaded: "));
+    assert!(sessions().contains("203.0.113.2"));
+    network.configure(&format!("{NAT64}[siit]\nprefix = \"2001:db8:64::/96\"\neam = [{{ ipv4 = \"198.51.100.7\", ipv6 = \"2001:db8:1::2\" }}]\n"));
+    gateway.signal("HUP");
+    until("it reloads", || gateway.said().matches("ready in").count() == 2);
+    assert!(sessions().contains("203.0.113.2"), "{}", gateway.said());
+    network.ping("64:ff9b::203.0.113.2");
+    network.ping("2001:db8:64::203.0.113.2");
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+    assert_eq!((network.routes(), network.settings()), before);
+}
