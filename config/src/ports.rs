@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_ports_says_why() {
+    fn what_is_not_a_list_of_ports_says_why() {
         for (text, why) in [
             ("", "is empty; write ports such as 1024-65535"),
             ("0-1023", "port 0 is not valid; write 1 to 65535"),

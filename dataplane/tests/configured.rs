@@ -45,7 +45,7 @@ fn an_ipv6_packet_that_is_too_big_is_answered_with_the_tunnels_mtu() {
 }
 
 #[test]
-fn a_super_frame_into_the_tunnel_leaves_as_a_tunnel_packet_for_each_segment() {
+fn a_gso_packet_into_the_tunnel_leaves_as_a_tunnel_packet_for_each_segment() {
     let mut gateway = tunnel();
     let data: Vec<u8> = (0..3_000).map(|at| at as u8).collect();
     let whole = unfinished(v6("2001:db8:1::1", "2001:db8:7::1").tcp(80, 4_000, 0x10, &data));

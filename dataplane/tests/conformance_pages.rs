@@ -92,7 +92,7 @@ fn every_row_has_a_mark_and_what_is_done_is_proved() {
 }
 
 #[test]
-fn samples_of_tests_are_told_from_what_is_none() {
+fn samples_of_tests_are_told_from_what_is_not_one() {
     let source = "#[test]\nfn good() {}\n\nfn helper() {}\n    #[test]\n    #[should_panic]\n    fn also(\n#[tokio::test]\nasync fn too() {";
     assert!(is_test(source, "good") && is_test(source, "also") && is_test(source, "too"));
     assert!(!is_test(source, "helper") && !is_test(source, "absent"));

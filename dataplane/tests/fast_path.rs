@@ -321,7 +321,7 @@ fn a_packet_for_the_engine_finds_a_session_alive_that_only_the_fast_path_saw() {
 }
 
 #[test]
-fn a_silent_connection_is_taken_back_and_probed_and_one_that_is_used_is_not() {
+fn a_silent_connection_leaves_the_fast_path_and_is_probed_and_one_in_use_does_not() {
     let mut pair = pair();
     pair.carried_tcp();
     let hours = 3_600 * SECOND;
@@ -670,7 +670,7 @@ fn without_a_fast_path_nothing_is_given_and_what_was_given_comes_back() {
 }
 
 #[test]
-fn a_super_frame_that_passes_the_threshold_counts_with_its_segments() {
+fn a_gso_packet_that_passes_the_threshold_counts_with_its_segments() {
     let mut pair = pair();
     let packet = v6(HOST, SERVER6).udp(1_000, 53, &[7; 900]).octets();
     let segments = sixway_dataplane::Segments { size: 100, kind: sixway_dataplane::SegmentKind::Udp };

@@ -116,7 +116,7 @@ fn the_gateways_own_address_under_a_translation_prefix_is_still_its_own() {
 }
 
 #[test]
-fn the_hosts_own_chatter_is_left_to_it_and_is_no_drop() {
+fn the_hosts_own_chatter_is_left_to_it_and_is_not_a_drop() {
     let router_alert = [0, 0, 5, 2, 0, 0, 1, 0];
     let mld2 = icmp6(143, 0, [0, 0, 0, 1], &[4, 0, 0, 0]);
     let chatter: [Vec<u8>; 6] = [

@@ -13,7 +13,7 @@ fn gateway() -> Gateway {
 
 /// RFC 4443 §2.4 b.
 #[test]
-fn an_informational_message_of_unknown_type_to_the_gateway_is_dropped_in_silence() {
+fn an_informational_message_of_unknown_type_to_the_gateway_is_dropped_silently() {
     for kind in [130, 144, 160, 200, 255] {
         let mut gateway = gateway();
         gateway.receives(v6(HOST, OWN).icmp(icmp6(kind, 0, [0; 4], b"data")));

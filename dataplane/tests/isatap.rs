@@ -107,7 +107,7 @@ fn a_host_takes_what_is_its_own_and_sends_what_is_its_own() {
 }
 
 #[test]
-fn a_destination_on_the_link_without_a_locator_is_unreachable_and_its_sender_is_told() {
+fn a_destination_on_the_link_without_a_locator_is_unreachable_and_its_sender_is_reported() {
     let known = |config: &mut IsatapConfig| config.locators = vec!["10.0.0.0/8".parse().unwrap()];
     for destination in ["2001:db8:1:2::7", "2001:db8:1:2:0:5efe:192.168.1.1"] {
         let mut gateway = router_with(known);
@@ -130,7 +130,7 @@ fn hosts_that_are_not_where_they_may_be_are_refused() {
 }
 
 #[test]
-fn locators_that_are_no_hosts_are_refused() {
+fn locators_that_are_not_hosts_are_refused() {
     let attached = |config: &mut IsatapConfig| config.subnets = vec!["10.1.2.0/24".parse().unwrap()];
     for (locator, reason) in [
         ("127.0.0.1", DropReason::EmbeddedNotUnicast),
@@ -254,7 +254,7 @@ fn an_icmp_error_must_quote_a_packet_that_this_node_could_have_sent() {
 }
 
 #[test]
-fn an_icmp_error_about_a_packet_into_the_link_is_told_to_its_sender() {
+fn an_icmp_error_about_a_packet_into_the_link_is_reported_to_its_sender() {
     host().relays_an_error(HOST, ROUTER, packet(HOST6, SERVER));
     host().relays_an_error(HOST, NEIGHBOUR, packet(HOST6, NEIGHBOUR6));
     router().relays_an_error(ROUTER, HOST, packet(SERVER, HOST6));

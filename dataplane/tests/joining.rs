@@ -130,7 +130,7 @@ fn stay_apart(packets: &[Vec<u8>]) {
 }
 
 #[test]
-fn consecutive_segments_of_a_flow_become_one_super_frame() {
+fn consecutive_segments_of_a_flow_become_one_gso_packet() {
     let segments: Vec<_> = (0..40).map(|n| Tcp::new(1_000 * n, 1_000).octets()).collect();
     let out = receive(&segments);
     assert_eq!(out.left.len(), 1);
@@ -145,7 +145,7 @@ fn consecutive_segments_of_a_flow_become_one_super_frame() {
 }
 
 #[test]
-fn datagrams_of_one_size_become_one_super_frame_whose_last_may_be_shorter() {
+fn datagrams_of_one_size_become_one_gso_packet_whose_last_may_be_shorter() {
     let datagram = |length: usize| v6(PEER, HOST).udp(443, 4_000, &vec![length as u8; length]).octets();
     let sent = [datagram(1_200), datagram(1_200), datagram(700), datagram(700), datagram(701)];
     let out = receive(&sent);
@@ -155,7 +155,7 @@ fn datagrams_of_one_size_become_one_super_frame_whose_last_may_be_shorter() {
 }
 
 #[test]
-fn a_shorter_segment_or_push_is_the_last_of_its_super_frame() {
+fn a_shorter_segment_or_push_is_the_last_of_its_gso_packet() {
     let sent = [
         Tcp::new(0, 100).octets(),
         Tcp::new(100, 40).octets(),
@@ -225,7 +225,7 @@ fn segments_that_differ_in_what_a_cut_would_not_restore_stay_apart() {
 }
 
 #[test]
-fn whatever_of_a_flow_is_not_joined_ends_its_super_frame() {
+fn whatever_of_a_flow_is_not_joined_ends_its_gso_packet() {
     let between = [
         Tcp::new(200, 0).octets(),
         Tcp::new(100, 100).octets(), // sent again
@@ -281,7 +281,7 @@ fn a_checksum_that_a_cut_would_write_otherwise_is_left_alone() {
 }
 
 #[test]
-fn no_super_frame_is_larger_than_a_packet_or_its_frame() {
+fn no_gso_packet_is_larger_than_a_packet_or_its_frame() {
     let segments: Vec<_> = (0..60).map(|n| Tcp::new(1_400 * n, 1_400).octets()).collect();
     let out = receive(&segments);
     assert_eq!(out.left.iter().map(|(octets, _)| octets.len()).collect::<Vec<_>>(), [64_460, 19_660]);

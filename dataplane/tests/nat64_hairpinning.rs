@@ -151,7 +151,7 @@ fn only_the_last_result_of_a_hairpin_is_judged_by_its_size() {
 }
 
 #[test]
-fn a_hairpin_that_is_refused_on_its_way_back_is_told_to_the_host_that_sent_it() {
+fn a_hairpin_that_is_refused_on_its_way_back_is_reported_to_the_host_that_sent_it() {
     let mut gateway = support::gateway(|config| {
         config.limits = Limits { mtu4: 1_500, mtu6: 1_400 };
         config.nat64.push(with_door(Filtering::EndpointIndependent));

@@ -169,7 +169,7 @@ fn a_packet_without_df_is_cut_for_ipv6() {
 }
 
 #[test]
-fn super_frames_pass_whole_and_count_their_segments() {
+fn gso_packets_pass_whole_and_count_their_segments() {
     let segments = Some(Segments { size: 1_220, kind: SegmentKind::Udp });
     let offload = Offload { segments, ..Offload::default() };
     let mut gateway = gateway();
@@ -358,7 +358,7 @@ fn full_tables_tell_either_side() {
 }
 
 #[test]
-fn embedded_addresses_that_are_no_hosts_are_refused() {
+fn embedded_addresses_that_are_not_hosts_are_refused() {
     for server in ["64:ff9b::127.0.0.1", "64:ff9b::224.0.0.1", "64:ff9b::255.255.255.255", "64:ff9b::0.0.0.1"]
     {
         let mut gateway = gateway();

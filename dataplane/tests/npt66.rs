@@ -236,7 +236,7 @@ fn the_hop_limit_and_the_links_mtu_are_judged() {
 }
 
 #[test]
-fn a_super_frame_passes_whole_with_its_checksum_unfinished() {
+fn a_gso_packet_passes_whole_with_its_checksum_unfinished() {
     let mut gateway = figure_1();
     let frame = described(SegmentKind::Tcp, 1_200);
     gateway.receives_with(unfinished(v6(HOST, PEER).tcp(1, 2, 0x10, &[5; 6_000])), frame);
@@ -247,7 +247,7 @@ fn a_super_frame_passes_whole_with_its_checksum_unfinished() {
 }
 
 #[test]
-fn prefixes_that_cannot_be_translated_are_told() {
+fn prefixes_that_cannot_be_translated_are_reported() {
     let new = |inside: &str, outside: &str| Prefixes::new(inside.parse().unwrap(), outside.parse().unwrap());
     let long: Prefix6 = "2001:db8::/65".parse().unwrap();
     assert_eq!(new("fd00::/48", "2001:db8::/65"), Err(PrefixesFault::TooLong(long)));

@@ -179,7 +179,7 @@ fn eight_octets_behind_the_outer_header_teach_the_mtu_and_tell_nobody() {
 }
 
 #[test]
-fn what_one_worker_hears_of_a_path_the_others_are_told() {
+fn what_one_worker_learns_of_a_path_the_others_learn_too() {
     let heard = too_big(1_400, outbound(1_480)).octets();
     for worker in [0, 1] {
         let mut gateway = with_engine(dynamic(), |config| {
@@ -265,7 +265,7 @@ fn a_judge_without_an_engine_believes_what_an_engine_learns_from() {
 }
 
 #[test]
-fn an_unreachable_other_end_is_told_as_an_unreachable_address() {
+fn an_unreachable_other_end_is_reported_as_an_unreachable_address() {
     let mut gateway = with(TunnelPolicy::default());
     for (kind, code) in [(3, 0), (3, 1), (3, 2), (3, 13), (11, 0)] {
         gateway.receives(error(kind, code, 0, outbound(600), 548));
@@ -337,7 +337,7 @@ fn identifications_of_packets_that_may_be_fragmented_do_not_come_twice() {
 }
 
 #[test]
-fn a_super_frame_is_judged_by_its_segments() {
+fn a_gso_packet_is_judged_by_its_segments() {
     let mut gateway = with(dynamic());
     let data: Vec<u8> = (0..20_000).map(|at| (at / 7) as u8).collect();
     let whole = unfinished(v6(HOST, PEER).tcp(80, 4_000, ACK, &data));
@@ -370,7 +370,7 @@ fn segments_that_are_too_large_for_the_link_leave_as_fragments_in_their_order() 
 }
 
 #[test]
-fn a_super_frame_for_which_the_outbox_has_no_room_leaves_nothing_behind() {
+fn a_gso_packet_for_which_the_outbox_has_no_room_leaves_nothing_behind() {
     let mut gateway = with(TunnelPolicy::default());
     let mut frame = Frame::holding(&unfinished(v6(HOST, PEER).udp(53, 4_000, &[7; 2_500])));
     frame.offload = described(SegmentKind::Udp, 500);

@@ -128,7 +128,7 @@ fn port_range_and_parity_are_kept_and_no_two_endpoints_share_a_port() {
 }
 
 #[test]
-fn an_exhausted_pool_is_told_as_address_unreachable() {
+fn an_exhausted_pool_is_reported_as_address_unreachable() {
     let mut gateway = nat64(|config| {
         config.pool =
             PoolConfig { addresses: vec!["192.0.2.1/32".parse().unwrap()], ports: vec![2_000..=2_003] };
@@ -296,7 +296,7 @@ fn an_icmp_error_about_an_echo_finds_its_host() {
 }
 
 #[test]
-fn icmp_errors_that_belong_to_nothing_are_dropped_in_silence_and_change_nothing() {
+fn icmp_errors_that_belong_to_nothing_are_dropped_silently_and_change_nothing() {
     let mut gateway = nat64(|_| {});
     let outside = outbound(&mut gateway, HOST, 4_001, SERVER6);
     gateway.counted([("nat64.v6_to_v4", 1), ("nat64.bindings.made", 1), ("nat64.sessions.made", 1)]);
@@ -325,7 +325,7 @@ fn other_protocols_are_refused_with_their_icmp_error() {
 }
 
 #[test]
-fn a_source_under_the_prefix_is_dropped_in_silence() {
+fn a_source_under_the_prefix_is_dropped_silently() {
     let mut gateway = nat64(|_| {});
     for packet in
         [v6("64:ff9b::192.0.2.1", SERVER6).udp(500, 53, b"loop"), v6(SERVER6, SERVER6).echo(1, 1, b"loop")]

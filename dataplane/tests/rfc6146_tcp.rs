@@ -202,7 +202,7 @@ fn a_reset_connection_ends_after_tcp_trans_unless_packets_keep_flowing() {
 }
 
 #[test]
-fn a_packet_of_no_connection_is_dropped_in_silence() {
+fn a_packet_of_no_connection_is_dropped_silently() {
     let mut scene = scene(Filtering::EndpointIndependent);
     assert!(!scene.out(ACK));
     assert_eq!(scene.refusal(), DropReason::NoSession);

@@ -89,7 +89,7 @@ fn a_ttl_that_runs_out_here_is_answered_with_time_exceeded() {
 }
 
 #[test]
-fn an_illegal_source_is_dropped_in_silence() {
+fn an_illegal_source_is_dropped_silently() {
     for source in ["0.0.0.0", "127.0.0.1", "224.0.0.1", "255.255.255.255", "240.0.0.1"] {
         let mut gateway = gateway();
         gateway.receives(v4(source, HOST4).udp(1, 2, b"data"));
@@ -160,7 +160,7 @@ fn a_fragmented_icmp_message_is_not_translated() {
 }
 
 #[test]
-fn icmp_types_without_counterpart_are_dropped_in_silence() {
+fn icmp_types_without_counterpart_are_dropped_silently() {
     for kind in [4, 5, 6, 9, 10, 13, 14, 15, 16, 17, 18, 40] {
         let mut gateway = gateway();
         let quote = v4(HOST4, PEER4).udp(1, 2, b"data").octets();
@@ -175,7 +175,7 @@ fn icmp_types_without_counterpart_are_dropped_in_silence() {
 }
 
 #[test]
-fn igmp_is_dropped_in_silence() {
+fn igmp_is_dropped_silently() {
     let mut gateway = gateway();
     gateway.receives(v4(PEER4, HOST4).protocol(2, &[0x16, 0, 0, 0, 0, 0, 0, 0], None));
     gateway.sends_nothing();

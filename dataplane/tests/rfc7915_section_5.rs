@@ -99,7 +99,7 @@ fn a_hop_limit_that_runs_out_here_is_answered_with_time_exceeded() {
 }
 
 #[test]
-fn an_illegal_source_is_dropped_in_silence() {
+fn an_illegal_source_is_dropped_silently() {
     for source in ["::", "::1", "ff02::1", "fe80::1"] {
         let mut gateway = gateway();
         gateway.receives(v6(source, PEER6).udp(1, 2, b"data"));
@@ -109,7 +109,7 @@ fn an_illegal_source_is_dropped_in_silence() {
 }
 
 #[test]
-fn an_illegal_embedded_source_is_dropped_in_silence() {
+fn an_illegal_embedded_source_is_dropped_silently() {
     for source in ["2001:db8:64::7f00:1", "2001:db8:64::e000:1", "2001:db8:64::ffff:ffff"] {
         let mut gateway = gateway();
         gateway.receives(v6(source, PEER6).udp(1, 2, b"data"));
@@ -214,7 +214,7 @@ fn a_packet_over_1280_octets_that_is_too_big_is_refused_with_the_mtu_that_would_
 }
 
 #[test]
-fn icmpv6_types_without_counterpart_are_dropped_in_silence() {
+fn icmpv6_types_without_counterpart_are_dropped_silently() {
     for kind in [5, 100, 127, 130, 131, 132, 133, 134, 135, 136, 137, 143, 200] {
         let mut gateway = gateway();
         let quote = v6(PEER6, HOST6).udp(1, 2, b"data").octets();

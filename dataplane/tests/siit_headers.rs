@@ -269,7 +269,7 @@ fn unfinished(packet: &Build, checksum_at: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_super_frame_whose_segments_fit_passes_whole_both_ways() {
+fn a_gso_packet_whose_segments_fit_passes_whole_both_ways() {
     let data: Vec<u8> = (0..20_000u32).map(|n| n as u8).collect();
     let mut gateway = gateway();
     gateway.receives_with(unfinished(&to_v6().tcp(1, 2, ACK, &data), 16), super_frame(1_440));
@@ -285,7 +285,7 @@ fn a_super_frame_whose_segments_fit_passes_whole_both_ways() {
 }
 
 #[test]
-fn a_super_frame_is_judged_by_its_segments() {
+fn a_gso_packet_is_judged_by_its_segments() {
     let data = vec![7; 20_000];
     let mut gateway = gateway();
     gateway.receives_with(unfinished(&to_v6().tcp(1, 2, ACK, &data), 16), super_frame(1_441));

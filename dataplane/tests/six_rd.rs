@@ -145,7 +145,7 @@ fn addresses_that_lead_nowhere_or_to_the_gateway_itself_are_refused() {
 }
 
 #[test]
-fn a_customer_edge_sends_nothing_to_an_address_that_is_no_hosts() {
+fn a_customer_edge_sends_nothing_to_an_address_that_is_not_a_host() {
     let config = SixRdConfig {
         domain: Domain::new("2001:db8::/32".parse().unwrap(), "0.0.0.0/0".parse().unwrap()).unwrap(),
         subnets: vec!["10.9.8.0/24".parse().unwrap()],
@@ -230,7 +230,7 @@ fn several_domains_live_in_one_gateway_and_at_one_address() {
 }
 
 #[test]
-fn what_the_host_must_route_nowhere_is_told() {
+fn what_the_host_must_route_nowhere_is_reported() {
     let edge = six_rd(Role::CustomerEdge, EDGE);
     assert_eq!(edge.delegated(), "2001:db8:6464:100::/56".parse().ok());
     assert_eq!(edge.prefixes(), ["2001:db8::/32", "::/0"].map(|prefix| prefix.parse().unwrap()));
@@ -306,14 +306,14 @@ fn a_border_relay_whose_packets_may_not_be_cut_sets_df() {
 }
 
 #[test]
-fn an_icmp_error_about_a_packet_of_the_domain_is_told_to_its_sender() {
+fn an_icmp_error_about_a_packet_of_the_domain_is_reported_to_its_sender() {
     edge().relays_an_error(EDGE, BORDER, packet(CUSTOMER, SERVER));
     edge().relays_an_error(EDGE, OTHER_EDGE, packet(CUSTOMER, OTHER_CUSTOMER));
     border().relays_an_error(BORDER, EDGE, packet(SERVER, CUSTOMER));
 }
 
 #[test]
-fn outer_sources_that_are_no_hosts_are_refused_even_if_the_inner_ones_embed_them() {
+fn outer_sources_that_are_not_hosts_are_refused_even_if_the_inner_ones_embed_them() {
     let whole = |config: &mut SixRdConfig| {
         let shared = "0.0.0.0/0".parse().unwrap();
         config.domain = Domain::new("2001:db8::/32".parse().unwrap(), shared).unwrap();

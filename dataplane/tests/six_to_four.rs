@@ -134,7 +134,7 @@ fn neighbour_discovery_is_not_spoken_over_6to4() {
 
 /// RFC 3056 §9 and RFC 3964 §5.3.1.
 #[test]
-fn embedded_addresses_that_are_no_public_hosts_are_refused_in_both_directions_silently() {
+fn embedded_addresses_that_are_not_public_hosts_are_refused_in_both_directions_silently() {
     let mut gateway = site();
     for (embedded, reason) in [
         ("2002:a00:1::1", DropReason::EmbeddedNotPublic),
@@ -195,7 +195,7 @@ fn a_source_in_which_the_own_address_stands_elsewhere_is_not_sent() {
 }
 
 #[test]
-fn a_native_destination_without_a_relay_is_told_to_its_sender() {
+fn a_native_destination_without_a_relay_is_reported_to_its_sender() {
     let mut gateway = site_with(|config| config.relay = None);
     gateway.receives(question(CLIENT, SERVER));
     let sent = gateway.sent();
@@ -270,7 +270,7 @@ fn without_configuration_there_is_no_6to4() {
 }
 
 #[test]
-fn an_icmp_error_about_a_packet_of_the_site_is_told_to_its_sender() {
+fn an_icmp_error_about_a_packet_of_the_site_is_reported_to_its_sender() {
     site().relays_an_error(ROUTER, SITE, question(CLIENT, NEIGHBOUR));
     site().relays_an_error(ROUTER, RELAY, question(CLIENT, SERVER));
 }

@@ -98,7 +98,7 @@ fn sites_are_not_joined_by_the_relay_in_either_direction() {
 }
 
 #[test]
-fn embedded_addresses_that_are_no_public_hosts_are_refused_silently() {
+fn embedded_addresses_that_are_not_public_hosts_are_refused_silently() {
     let mut gateway = relay();
     for (embedded, reason) in [
         ("2002:a00:1::1", DropReason::EmbeddedNotPublic),
@@ -150,7 +150,7 @@ fn packets_to_and_from_other_addresses_of_this_host_run_in_no_circle() {
 }
 
 #[test]
-fn lying_and_truncated_packets_are_counted_by_what_they_lack_and_nobody_is_told() {
+fn lying_and_truncated_packets_are_counted_by_what_they_lack_and_not_answered() {
     let inner = || ping(HOST6, RESPONDER);
     let mut gateway = relay();
     gateway.refuses(in_ipv4(HOST, RELAY, &inner().octets()[..39]), DropReason::Truncated);
@@ -215,6 +215,6 @@ fn an_icmp_error_must_quote_a_packet_that_this_relay_could_have_sent() {
 }
 
 #[test]
-fn an_icmp_error_about_a_relayed_packet_is_told_to_its_sender() {
+fn an_icmp_error_about_a_relayed_packet_is_reported_to_its_sender() {
     relay().relays_an_error(RELAY, HOST, ping(RESPONDER, HOST6));
 }

@@ -182,7 +182,7 @@ fn comparable(mut packet: Vec<u8>, df: bool) -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(budget(500)))]
     #[test]
-    fn a_super_frame_leaves_as_each_of_its_segments_would(case in cases()) {
+    fn a_gso_packet_leaves_as_each_of_its_segments_would(case in cases()) {
         let mut whole = gateway(case.limits, case.lowest);
         let mut single = gateway(case.limits, case.lowest);
         let outside = opened(&mut whole, case.kind);
@@ -299,7 +299,7 @@ fn every_segment_that_may_be_fragmented_has_an_identification_of_its_own() {
 }
 
 #[test]
-fn a_super_frame_that_the_outbox_cannot_hold_leaves_nothing_in_it() {
+fn a_gso_packet_that_the_outbox_cannot_hold_leaves_nothing_in_it() {
     let mut gateway = gateway(LIMITS, 1_280);
     let packet = v4(PEER4, HOST4).may_fragment().udp(80, 4_000, &vec![1; 6_000]);
     for room in [0, 4, 5, 7] {
@@ -314,7 +314,7 @@ fn a_super_frame_that_the_outbox_cannot_hold_leaves_nothing_in_it() {
 }
 
 #[test]
-fn a_fin_inside_a_super_frame_ends_the_session_as_any_fin_does() {
+fn a_fin_inside_a_gso_packet_ends_the_session_as_any_fin_does() {
     let mut gateway = gateway(LIMITS, 1_280);
     let (address, port) = opened(&mut gateway, SegmentKind::Tcp);
     let data = vec![0; 4_000];
@@ -339,7 +339,7 @@ fn neighbours() -> (Gateway, String, u16) {
 }
 
 #[test]
-fn a_hairpinned_super_frame_stays_whole() {
+fn a_hairpinned_gso_packet_stays_whole() {
     let (mut gateway, outside, port) = neighbours();
     let data: Vec<u8> = (0..=255).cycle().take(10_001).collect();
     let packet = unfinished(v6("2001:db8:1::2", &outside).hops(9).udp(53, port, &data));
@@ -357,7 +357,7 @@ fn a_hairpinned_super_frame_stays_whole() {
 }
 
 #[test]
-fn an_error_about_a_hairpinned_super_frame_quotes_its_first_segment() {
+fn an_error_about_a_hairpinned_gso_packet_quotes_its_first_segment() {
     let (mut gateway, outside, port) = neighbours();
     let packet = unfinished(v6("2001:db8:1::2", &outside).udp(53, port, &[7; 10_001]));
     let offload = described(SegmentKind::Udp, 1_353);
@@ -421,7 +421,7 @@ fn an_unfinished_checksum_is_not_a_missing_one() {
 }
 
 #[test]
-fn what_cannot_be_a_super_frame_is_refused() {
+fn what_cannot_be_a_gso_packet_is_refused() {
     let mut gateway = gateway(LIMITS, 1_280);
     let udp = || v6(HOST6, PEER6).udp(4_000, 80, &[0; 3_000]);
     let quote = v6(HOST6, PEER6).udp(1, 2, b"data").octets();
@@ -450,7 +450,7 @@ fn what_cannot_be_a_super_frame_is_refused() {
 }
 
 #[test]
-fn padding_behind_a_super_frame_is_cut_off() {
+fn padding_behind_a_gso_packet_is_cut_off() {
     let mut gateway = gateway(LIMITS, 1_280);
     let packet = unfinished(v6(HOST6, PEER6).udp(4_000, 80, &[5; 3_000]));
     let padded = [packet.clone(), vec![0xee; 900]].concat();

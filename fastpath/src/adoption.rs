@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_worker_was_writing_is_free_at_once() {
+    fn what_a_killed_worker_was_writing_is_free_immediately() {
         let table = table();
         let whole = arm(&table, 1);
         let broken = arm(&table, 2);

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_no_place_for_pins_and_nothing_else_is_said_of_it() {
+    fn a_file_as_pin_path_is_the_only_error() {
         let path = std::env::temp_dir().join(format!("sixway-pins-file-{}", std::process::id()));
         std::fs::write(&path, "").unwrap();
         let error = ensure(&path).unwrap_err().to_string();

@@ -166,7 +166,7 @@ fn the_next_process_finds_flows_and_takes_the_programs_place() {
 }
 
 #[test]
-fn another_size_or_another_gateway_begins_anew() {
+fn another_size_or_another_gateway_begins_again() {
     with_pins("anew", |_, settings| {
         drop(start(&settings));
         let larger = Settings { capacity: 1_000, ..settings.clone() };
@@ -242,7 +242,7 @@ fn in_the_driver_it_stays_too_and_is_replaced() {
 }
 
 #[test]
-fn what_is_no_wire_gets_the_program_at_tc_ingress_and_is_told_why() {
+fn a_virtual_device_gets_the_program_at_tc_ingress_with_a_reason() {
     with_pins("wire", |_, settings| {
         let fast_path = start(&Settings { mode: Mode::Auto, ..settings.clone() });
         let attached = &fast_path.attached()[0];
@@ -399,7 +399,7 @@ fn between(peer: &Peer) -> (sixway_link::Tun, Config, [u8; 6], [u8; 6]) {
 }
 
 #[test]
-fn a_flow_is_carried_on_from_its_quiet_point_until_it_is_removed() {
+fn a_flow_is_forwarded_from_its_quiet_point_until_it_is_removed() {
     with_pins("carried", |peer, settings| {
         let (_tun, config, here, there) = between(peer);
         let near = config.ports[0].ifindex;
@@ -677,7 +677,7 @@ fn newest() -> u32 {
 }
 
 #[test]
-fn what_was_loaded_ahead_is_hung_if_it_is_what_would_be_loaded() {
+fn what_was_loaded_ahead_is_attached_if_it_is_what_would_be_loaded() {
     with_pins("ahead", |_, settings| {
         assert!(Ahead::load(&settings).unwrap().is_none() && !settings.pin_path.exists(), "nobody runs");
         drop(start(&settings));

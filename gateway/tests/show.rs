@@ -193,7 +193,7 @@ fn six_rd_domains_show_the_delegated_prefix_or_that_there_is_none_yet() {
 }
 
 #[test]
-fn router_advertisements_show_what_is_said_and_what_is_taken_back() {
+fn router_advertisements_show_what_is_said_and_what_is_withdrawn() {
     let prefix = |text: &str, deprecated| AdvertisedRow {
         prefix: text.into(),
         valid_seconds: 5_400,

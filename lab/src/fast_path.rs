@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_without_a_rule_are_told_apart() {
+    fn packets_without_a_rule_are_distinguished() {
         let shown = serde_json::json!({
             "summary": { "attached": "in0 XDP · out0 XDP" },
             "carried": [{ "packets_out": 3, "packets_in": 4 }, { "packets_out": 0, "packets_in": 1 }],

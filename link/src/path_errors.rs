@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_with_a_wrong_checksum_is_unsound_and_so_is_none() {
+    fn a_message_with_a_wrong_checksum_is_invalid_and_so_is_one_without_a_message() {
         let mut message = vec![0x45; 20];
         message.extend([3, 4, 0, 0, 0, 0, 5, 0]);
         assert!(!sound(&message));

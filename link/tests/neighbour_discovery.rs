@@ -89,7 +89,7 @@ fn other_messages_and_other_interfaces_are_not_heard() {
 }
 
 #[test]
-fn an_interface_without_a_link_local_address_is_told() {
+fn an_interface_without_a_link_local_address_is_reported() {
     in_namespace("no address", || {
         support::ip("link add near type veth peer name far");
         let socket = NeighbourDiscovery::open("near").unwrap();

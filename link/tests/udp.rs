@@ -151,7 +151,7 @@ fn several_sockets_share_an_address_but_nobody_else_does() {
 }
 
 #[test]
-fn an_address_that_is_not_ours_is_told_with_the_call_that_failed() {
+fn an_address_that_is_not_ours_is_reported_with_the_call_that_failed() {
     let error = UdpServer::open("192.0.2.1:53".parse().unwrap(), 1).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::AddrNotAvailable);
     assert!(error.to_string().starts_with("bind: "), "{error}");

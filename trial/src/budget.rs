@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_that_is_no_number_is_an_error_that_says_so() {
+    fn a_budget_that_is_not_a_number_is_an_error_that_says_so() {
         for said in ["", "ten", "0", "-1", "1.5", "100001"] {
             let fault = share(10, Some(said)).expect_err(said);
             assert_eq!(fault, format!("SIXWAY_TEST_BUDGET={said:?} is no percentage from 1 to 100000"));

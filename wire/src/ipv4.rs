@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_cut_anywhere_is_truncated_and_padding_is_no_part_of_it() {
+    fn a_packet_cut_anywhere_is_truncated_and_padding_is_not_part_of_it() {
         let mut packet = Ipv4Header::new(HOST, HOST, protocol::UDP, 12).octets().to_vec();
         packet[0] = 0x47; // two words of options
         packet.extend(1..=12);

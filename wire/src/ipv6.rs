@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_cut_anywhere_is_truncated_and_padding_is_no_part_of_it() {
+    fn a_packet_cut_anywhere_is_truncated_and_padding_is_not_part_of_it() {
         let mut packet = Ipv6Header::new(HOST, HOST, protocol::UDP, 4).octets().to_vec();
         packet.extend([1, 2, 3, 4]);
         for length in 0..packet.len() {

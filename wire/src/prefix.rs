@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_prefix_says_why() {
+    fn what_is_not_a_prefix_says_why() {
         assert_eq!("192.0.2.1/24".parse::<Prefix4>(), Err(PrefixError::HostBits));
         assert_eq!("192.0.2.0/33".parse::<Prefix4>(), Err(PrefixError::TooLong));
         assert_eq!("192.0.2.0/999".parse::<Prefix4>(), Err(PrefixError::TooLong));

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_cut_anywhere_is_truncated_and_padding_is_no_part_of_it() {
+    fn a_datagram_cut_anywhere_is_truncated_and_padding_is_not_part_of_it() {
         for length in 0..OVER_IPV4.len() {
             assert_eq!(UdpHeader::split(&OVER_IPV4[..length]), Err(HeaderError::Truncated), "{length}");
         }

@@ -86,7 +86,7 @@ fn a_network_without_a_portal_may_say_so() {
 }
 
 #[test]
-fn what_cannot_be_said_is_told() {
+fn what_cannot_be_said_is_reported() {
     for (line, said) in [
         ("over = \"isatap\"", "over = \"isatap\"  cannot be combined with interface; remove one"),
         (
@@ -144,7 +144,7 @@ fn what_cannot_be_said_is_told() {
 }
 
 #[test]
-fn what_no_advertisement_has_room_for_is_told() {
+fn what_no_advertisement_has_room_for_is_reported() {
     let rows: Vec<String> = (0..17).map(|n| format!("{{ prefix = \"2001:db8:{n}::/64\" }}")).collect();
     let text = format!("{LAN}prefixes = [{}]\n", rows.join(", "));
     let said =

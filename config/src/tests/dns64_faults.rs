@@ -20,7 +20,7 @@ fn warning(line: &str, said: &str) {
 }
 
 #[test]
-fn a_prefix_that_nothing_translates_is_told() {
+fn a_prefix_that_nothing_translates_is_reported() {
     let mend = "translated_elsewhere = true if another machine translates it";
     faults(
         &format!("{DNS64}prefix = \"64:ff9b::/96\"\n"),
@@ -47,7 +47,7 @@ fn a_prefix_that_nothing_translates_is_told() {
 }
 
 #[test]
-fn what_is_missing_is_told_with_what_would_mend_it() {
+fn what_is_missing_is_reported_with_what_would_mend_it() {
     faults(
         "[dns64]\n",
         &[
@@ -63,7 +63,7 @@ fn what_is_missing_is_told_with_what_would_mend_it() {
 }
 
 #[test]
-fn addresses_that_nobody_can_listen_at_are_told() {
+fn addresses_that_nobody_can_listen_at_are_reported() {
     let listen = |address: &str| {
         format!("[dns64]\n{ELSEWHERE}upstream = {{ address = \"198.51.100.53\" }}\nlisten = {address}\n")
     };
@@ -108,7 +108,7 @@ fn addresses_that_nobody_can_listen_at_are_told() {
 }
 
 #[test]
-fn certificates_that_cannot_be_read_are_told() {
+fn certificates_that_cannot_be_read_are_reported() {
     let text = format!("{DNS64}{ELSEWHERE}listen_tls = \"::1\"\ncertificate = \"a.pem\"\nkey = \"b.pem\"\n");
     faults(
         &text,
@@ -150,7 +150,7 @@ fn with_files(text: &str, files: &[(&str, &str)]) -> Vec<String> {
 }
 
 #[test]
-fn a_key_that_is_not_the_certificates_is_told() {
+fn a_key_that_is_not_the_certificates_is_reported() {
     let made = || rcgen::generate_simple_self_signed(["dns.example".to_owned()]).unwrap();
     let (one, other) = (made(), made());
     let text = format!("{DNS64}{ELSEWHERE}listen_tls = \"::1\"\ncertificate = \"a.pem\"\nkey = \"b.pem\"\n");
@@ -165,7 +165,7 @@ fn a_key_that_is_not_the_certificates_is_told() {
 }
 
 #[test]
-fn upstreams_that_cannot_be_asked_are_told() {
+fn upstreams_that_cannot_be_asked_are_reported() {
     let loops = "is where this DNS64 itself listens: queries would loop; write another server";
     for (row, key, said) in [
         (
@@ -282,7 +282,7 @@ fn rules_that_never_match_are_warned_of() {
 }
 
 #[test]
-fn rules_that_contradict_themselves_are_told() {
+fn rules_that_contradict_themselves_are_reported() {
     let rule = "[[dns64.rule]]\n";
     fault(
         &format!("{rule}synthesis = \"never\"\nprefix = \"64:ff9b::/96\""),
@@ -304,7 +304,7 @@ fn rules_that_contradict_themselves_are_told() {
 }
 
 #[test]
-fn bounds_and_words_that_make_no_sense_are_told() {
+fn bounds_and_words_that_make_no_sense_are_reported() {
     fault(
         "max_ttl = \"1 h\"\nmax_negative_ttl = \"2 h\"",
         "max_negative_ttl = \"2 h\"  is more than max_ttl, 1 h; lower it, or raise max_ttl",
@@ -393,7 +393,7 @@ fn exclusions_that_hold_the_prefix_are_warned_of() {
 }
 
 #[test]
-fn dnssec_that_does_not_hold_is_told() {
+fn dnssec_that_does_not_hold_is_reported() {
     let dnssec = "[dns64.dnssec]\n";
     fault(
         &format!("{dnssec}validate = true\ntrust_anchor = \"root.key\""),

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_name_that_no_pool_has_is_told_with_the_one_that_was_meant() {
+fn a_name_that_no_pool_has_is_reported_with_the_one_that_was_meant() {
     let nat64 = "[nat64]\nprefix = \"2001:db8:64::/96\"\n";
     fault_in(
         nat64,
@@ -42,7 +42,7 @@ fn keys_outside_a_section_are_told_where_they_belong() {
 }
 
 #[test]
-fn a_section_without_its_required_keys_is_told_each_of_them() {
+fn each_required_key_that_a_section_lacks_is_reported() {
     faults(
         &format!("{OWN}[nat64]\n[[pool]]\n"),
         &[
@@ -62,13 +62,13 @@ fn a_section_without_its_required_keys_is_told_each_of_them() {
 }
 
 #[test]
-fn a_required_key_that_is_misspelt_is_told_once() {
+fn a_required_key_that_is_misspelt_is_reported_once() {
     let text = format!("{OWN}{POOL}{NAT64}").replace("prefix", "prefx");
     faults(&text, &["sixway.toml:8  nat64.prefx  unknown; did you mean `prefix`?"]);
 }
 
 #[test]
-fn values_of_another_type_are_told_with_an_example() {
+fn values_of_another_type_are_reported_with_an_example() {
     let tun = format!("{NAT64}[tun]\n");
     for (line, said) in [
         ("mtu = \"1500\"", "tun.mtu = \"1500\"  must be integer 1280 to 65535, not string; such as 1280"),
@@ -253,7 +253,7 @@ fn a_pools_addresses_are_this_gateways_and_no_ones_else() {
 }
 
 #[test]
-fn a_socket_path_that_is_too_long_and_a_key_with_control_characters_are_told_in_plain_words() {
+fn a_socket_path_that_is_too_long_and_a_key_with_control_characters_are_reported_in_plain_words() {
     let text = format!("[gateway]\nadmin_socket = \"/{}\"\n\"a\\u001b[2Jb\" = 1\n", "x".repeat(200));
     let faults = crate::Config::parse("s.toml", &text, &crate::HostFacts::default(), &mut |_| {
         Err(std::io::Error::from(std::io::ErrorKind::NotFound))

@@ -72,7 +72,7 @@ fn no_encapsulation_limit_is_a_word() {
 }
 
 #[test]
-fn ends_that_cannot_be_are_told_with_what_mends_them() {
+fn ends_that_cannot_be_are_reported_with_what_mends_them() {
     let ends = |local: &str, remote: &str| {
         OVER_6.replace("\"2001:db8:1::1\"", local).replace("\"2001:db8:7::1\"", remote)
     };

@@ -28,7 +28,7 @@ fn a_prefix_translator_is_read_with_its_routes_and_rules() {
 }
 
 #[test]
-fn prefixes_that_cannot_be_are_told() {
+fn prefixes_that_cannot_be_are_reported() {
     for (inside, outside, what) in [
         ("fd01:203:405::/48", "2001:db8::/65", "longer than 64 bits"),
         ("fd01:203:405::/48", "fd01:203::/32", "overlap"),

@@ -109,7 +109,7 @@ fn pools_are_unicast_and_have_names_of_their_own() {
 }
 
 #[test]
-fn toml_that_cannot_be_read_is_told_in_one_clear_line() {
+fn toml_that_cannot_be_read_is_reported_in_one_clear_line() {
     for (text, said) in [
         ("[nat64]\nprefix = \"abc\n", "sixway.toml:2  TOML: invalid basic string, expected `\"`"),
         ("[nat64\nprefix = 1\n", "sixway.toml:1  TOML: unclosed table, expected `]`"),
@@ -134,7 +134,7 @@ fn toml_that_cannot_be_read_is_told_in_one_clear_line() {
 }
 
 #[test]
-fn each_line_of_toml_that_cannot_be_read_is_told() {
+fn each_line_of_toml_that_cannot_be_read_is_reported() {
     faults(
         "[nat64]\npool = main\nprefix = 2001:db8::/96\n",
         &[
@@ -145,7 +145,7 @@ fn each_line_of_toml_that_cannot_be_read_is_told() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_told() {
+fn a_file_that_cannot_be_read_is_reported() {
     let faults =
         Config::load(Path::new("/nonexistent/sixway.toml"), &HostFacts::default()).map(|_| ()).unwrap_err();
     let line = "/nonexistent/sixway.toml  cannot be read: No such file or directory (os error 2)";

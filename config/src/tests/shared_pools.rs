@@ -51,7 +51,7 @@ fn a_shared_pool_has_ports_that_the_host_leaves() {
 }
 
 #[test]
-fn what_is_no_address_of_this_host_is_not_shared() {
+fn what_is_not_an_address_of_this_host_is_not_shared() {
     faults(
         &pool(&SHARED.replace("203.0.113.7", "203.0.113.9")),
         &[

@@ -110,7 +110,7 @@ fn no_pool_holds_an_end_of_a_tunnel() {
 }
 
 #[test]
-fn a_broadcast_address_is_no_end_of_a_tunnel() {
+fn a_broadcast_address_is_not_an_end_of_a_tunnel() {
     let said = "203.0.113.255 is the broadcast address of 203.0.113.0/24 on eth0; write a host address";
     fault(&tunnel("203.0.113.255", ""), &format!("sixway.toml:6  tunnel.remote = \"203.0.113.255\"  {said}"));
     fault(

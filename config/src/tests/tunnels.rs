@@ -108,7 +108,7 @@ fn a_tunnel_has_an_address_of_this_host_and_one_way_to_name_it() {
 }
 
 #[test]
-fn an_interface_that_is_not_there_is_told_with_the_one_that_was_meant() {
+fn an_interface_that_is_not_there_is_reported_with_the_one_that_was_meant() {
     let text = "[six_to_four]\nrole = \"relay\"\naddress = \"203.0.113.7\"\n[tunnels]\ninterfaces = [\"eth1\", \"eth0\"]\n";
     let said =
         "sixway.toml:8  tunnels.interfaces  there is no interface \"eth1\" now; did you mean \"eth0\"?";
@@ -169,7 +169,7 @@ fn the_anycast_address_is_for_relays_and_has_its_warning() {
 }
 
 #[test]
-fn what_only_another_role_has_is_told() {
+fn what_only_another_role_has_is_reported() {
     let relay = "[six_to_four]\nrole = \"relay\"\naddress = \"203.0.113.7\"\n";
     fault(
         &format!("{relay}relay = \"198.51.100.1\"\n"),
@@ -281,7 +281,7 @@ fn a_prefix_that_does_not_fit_its_lengths_is_told_what_would() {
 }
 
 #[test]
-fn tunnels_whose_packets_could_not_be_told_apart_are_named() {
+fn tunnels_whose_packets_could_not_be_distinguished_are_named() {
     let tunnel = |name: &str, remote: &str, prefix: &str| {
         format!("[[tunnel]]\nname = \"{name}\"\nlocal = \"203.0.113.7\"\n{remote}\nprefixes = \"{prefix}\"\n")
     };
@@ -332,7 +332,7 @@ fn there_is_one_way_to_the_rest_of_ipv6() {
 }
 
 #[test]
-fn a_kernels_tunnel_that_would_take_protocol_41_is_told_with_the_command_that_removes_it() {
+fn a_kernels_tunnel_that_would_take_protocol_41_is_reported_with_the_command_that_removes_it() {
     let text = "[six_to_four]\nrole = \"relay\"\naddress = \"203.0.113.7\"\n";
     let check = |name: &str, local: Option<[u8; 4]>, up: bool, more: &str| {
         let mut host = host();

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_no_addresss_has_none() {
+    fn a_name_that_is_not_of_an_address_has_no_address() {
         let whole = "0.".repeat(32);
         for name in [
             "ip6.arpa".to_owned(),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn an_octet_u_that_is_not_zero_is_no_address_of_ours() {
+    fn an_octet_u_that_is_not_zero_is_not_an_address_of_ours() {
         for text in [
             "2001:db8::/32",
             "2001:db8:100::/40",

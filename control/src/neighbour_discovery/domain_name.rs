@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_says_why() {
+    fn what_is_not_a_name_says_why() {
         let long = format!("{}.example", "a".repeat(64));
         let too_long = ["abcdefg"; 32].join(".");
         for (text, error) in [

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_icmpv6_message_or_comes_in_fragments_is_refused() {
+    fn what_is_not_an_icmpv6_message_or_comes_in_fragments_is_refused() {
         let mut packet = transmission().packet();
         packet[6] = protocol::FRAGMENT;
         assert_eq!(Received::from_packet(&packet), Err(Malformed::NotIcmpv6));

@@ -45,7 +45,7 @@ fn with_do_there_is_synthesis_with_ad_and_without_the_signature_of_a() {
 }
 
 #[test]
-fn the_negative_answer_is_validated_before_a_is_asked_for() {
+fn the_negative_answer_is_validated_before_the_a_record_is_queried() {
     let mut world = world(dnssec());
     world.send("www.test", "AAAA", DO);
     while world.seen.iter().all(|(_, _, rtype)| rtype.to_int() != 48) {
@@ -122,7 +122,7 @@ fn an_alias_across_zones_is_made_with_ad() {
 }
 
 #[test]
-fn what_does_not_validate_is_asked_for_once_more_elsewhere() {
+fn what_does_not_validate_is_queried_once_more_elsewhere() {
     let mut settings = settings();
     settings.dnssec = dnssec();
     settings.upstreams.push(Upstream { names: vec![], datagrams: true });
@@ -164,7 +164,7 @@ fn a_failure_to_validate_is_kept_for_seconds() {
 }
 
 #[test]
-fn why_a_signed_zone_counts_as_unsigned_is_told() {
+fn why_a_signed_zone_counts_as_unsigned_is_reported() {
     for (name, code) in [("www.algorithm.test", 1), ("www.digest.test", 2), ("nothing.many.test", 27)] {
         let mut world = world(dnssec());
         let got = world.ask(name, "A", DO);

@@ -55,7 +55,7 @@ fn a_reply_without_dnssec_does_not_displace_one_with_it() {
 }
 
 #[test]
-fn what_is_left_when_all_records_are_left_out_is_no_referral() {
+fn what_is_left_when_all_records_are_left_out_is_not_a_referral() {
     let rule = Rule { names: vec![], synthesis: Synthesis::Never, ..Rule::default() };
     let zone = [("mapped.test", "AAAA", 60, "::ffff:192.0.2.1")];
     let mut world = World::new(Settings { rules: vec![rule], ..settings() }).with(&zone);

@@ -5,7 +5,7 @@ use sixway_control::dns64::Settings;
 use std::time::Duration;
 
 #[test]
-fn a_name_that_does_not_exist_is_asked_for_once_until_its_soa_record_ends() {
+fn a_name_that_does_not_exist_is_queried_once_until_its_soa_record_ends() {
     let mut world = World::new(Settings { stale: None, ..settings() });
     world.soa = Some((900, 100));
     let first = world.ask("nothing.test", "TXT", PLAIN);

@@ -215,7 +215,7 @@ fn each_a_record_gets_the_prefix_of_its_range() {
 }
 
 #[test]
-fn both_types_may_be_asked_for_at_once_but_not_before_a_no_is_validated() {
+fn both_types_may_be_queried_together_but_not_before_a_negative_answer_is_validated() {
     let parallel = Settings { parallel: true, ..settings() };
     let mut world = World::new(parallel.clone()).with(&[("v4.test", "A", 60, "192.0.2.1")]);
     world.send("v4.test", "AAAA", PLAIN);
@@ -286,7 +286,7 @@ fn other_reverse_queries_are_as_any_other() {
 }
 
 #[test]
-fn one_name_for_all_addresses_is_told_with_authority() {
+fn one_name_for_all_addresses_is_reported_with_authority() {
     let reverse = Reverse::Name { name: wire("nat64.test"), ttl: 60 };
     let mut world = World::new(Settings { reverse, ..settings() });
     let got = world.ask(NAME, "PTR", PLAIN);

@@ -10,7 +10,7 @@ fn code(got: &Got) -> Option<u16> {
 }
 
 #[test]
-fn no_answer_and_no_way_are_told_apart() {
+fn no_answer_and_no_way_are_distinguished() {
     for (manner, expected) in [(Manner::Silent, 22), (Manner::Unreachable, 23)] {
         let mut world = World::new(settings());
         world.manners = vec![manner];
@@ -48,7 +48,7 @@ fn who_asks_what_is_not_answered_is_told_why() {
 }
 
 #[test]
-fn who_asks_too_often_is_told_so() {
+fn who_asks_too_often_is_refused_with_a_reason() {
     let mut settings: Settings = settings();
     settings.limits.per_client = Some((1, 2));
     let mut world = World::new(settings).with(&[("text.test", "TXT", 60, "hello")]);
@@ -74,7 +74,7 @@ fn text(got: &Got) -> (Option<u16>, &str) {
 }
 
 #[test]
-fn why_nothing_is_made_for_who_validates_is_told() {
+fn why_nothing_is_made_for_who_validates_is_reported() {
     let mut world = World::new(settings()).with(&[
         ("v4.test", "A", 60, "192.0.2.1"),
         ("v6.test", "AAAA", 60, "2001:db8::1"),
@@ -117,7 +117,7 @@ fn what_is_stale_is_told_before_why_nothing_is_made() {
 }
 
 #[test]
-fn why_nothing_is_made_of_an_address_is_told() {
+fn why_nothing_is_made_of_an_address_is_reported() {
     let never = Rule {
         addresses: vec!["10.0.0.0/8".parse().expect("it is well-formed")],
         synthesis: Synthesis::Never,
@@ -143,7 +143,7 @@ fn why_nothing_is_made_of_an_address_is_told() {
 }
 
 #[test]
-fn a_rule_that_makes_or_hides_nothing_is_told() {
+fn a_rule_that_makes_or_hides_nothing_is_reported() {
     let rules = vec![
         Rule { names: vec![wire("never.test")], synthesis: Synthesis::Never, ..Rule::default() },
         Rule { names: vec![wire("hidden.test")], hide_a: true, ..Rule::default() },

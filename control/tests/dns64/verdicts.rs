@@ -37,7 +37,7 @@ fn no_record_outlives_what_its_zone_signed() {
 }
 
 #[test]
-fn what_is_flushed_is_validated_anew_from_the_anchor_on() {
+fn what_is_flushed_is_validated_again_from_the_anchor_on() {
     let mut world = world(dnssec());
     world.ask("www.test", "A", DO);
     assert_eq!(asked(&world, "test.", 48), 1);
@@ -93,7 +93,7 @@ fn what_is_fetched_ahead_of_its_end_is_validated_ahead_of_it_too() {
 }
 
 #[test]
-fn with_other_anchors_all_is_judged_anew() {
+fn with_other_anchors_all_is_judged_again() {
     let mut world = world(Dnssec { anchors: vec![], ..dnssec() });
     assert!(!world.ask("www.test", "A", DO).authentic);
     world.resolver.set_anchors(dnssec().anchors);

@@ -120,7 +120,7 @@ fn the_only_upstream_is_asked_even_when_it_is_down() {
 }
 
 #[test]
-fn an_upstream_that_refuses_at_once_is_not_the_best_for_being_fast() {
+fn an_upstream_that_refuses_immediately_is_not_the_best_for_being_fast() {
     let behaviour: Behaviour = Box::new(|sent| says(bare(&sent.message, 5)));
     let mut network = Network::new(vec![(ms(1), behaviour), (ms(40), good())]);
     share(&mut network, 1, 20, ms(1));

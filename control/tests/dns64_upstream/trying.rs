@@ -78,7 +78,7 @@ fn the_first_definite_answer_wins_over_failures() {
 }
 
 #[test]
-fn a_failure_that_all_agree_on_is_passed_on_at_once() {
+fn a_failure_that_all_agree_on_is_passed_on_immediately() {
     let mut network = Network::new(vec![(ms(10), with_rcode(5)), (ms(10), with_rcode(2))]);
     let (outcome, took) = network.asked();
     let reply = outcome.unwrap();
@@ -98,7 +98,7 @@ fn a_name_error_and_no_data_are_answers() {
 }
 
 #[test]
-fn a_referral_and_records_that_cannot_be_read_are_no_answers() {
+fn a_referral_and_records_that_cannot_be_read_are_not_answers() {
     let referral: fn(&[u8]) -> Vec<u8> = |query| authority(query, 2);
     let cut: fn(&[u8]) -> Vec<u8> = |query| answer(query)[..answer(query).len() - 1].to_vec();
     let no_question: fn(&[u8]) -> Vec<u8> = |query| {
@@ -196,7 +196,7 @@ fn an_upstream_whose_reply_was_of_no_use_is_asked_last_and_by_stream() {
 }
 
 #[test]
-fn more_exchanges_than_allowed_are_refused_at_once() {
+fn more_exchanges_than_allowed_are_refused_immediately() {
     let mut network = Network::bounded(&[for_names(&[], true)], vec![(ms(10), dead())], 16, 7);
     let numbers: Vec<_> = (0..20).map(|_| network.ask()).collect();
     let refused = numbers.iter().filter(|number| {

@@ -46,7 +46,7 @@ fn a_chain_is_followed_in_order_whatever_the_order_of_its_records() {
 }
 
 #[test]
-fn a_cname_record_that_is_asked_for_is_data() {
+fn a_cname_record_that_is_queried_is_data() {
     let answer =
         Reply::to("a.example.", "CNAME", &["a.example. 70 CNAME b.example."], &[]).read(false).unwrap();
     assert_eq!((answer.kind(), answer.count(Part::Chain), answer.count(Part::Data)), (Kind::Data, 0, 1));
@@ -184,7 +184,7 @@ fn no_at_the_end_of_a_chain_lives_no_longer_than_the_chain() {
 }
 
 #[test]
-fn a_referral_is_no_answer_and_an_unfinished_chain_has_a_target() {
+fn a_referral_is_not_an_answer_and_an_unfinished_chain_has_a_target() {
     let ns = ["example.org. 9 NS ns.example.org."];
     let referral = Reply::to("a.example.org.", "A", &[], &ns).read(false);
     assert_eq!(referral.unwrap_err(), Disbelieved::Referral);

@@ -122,7 +122,7 @@ fn sixty_four_kibioctets_of_addresses_make_a_message_and_no_more() {
 }
 
 #[test]
-fn records_of_another_class_are_no_records() {
+fn records_of_another_class_are_ignored() {
     let mut octets = reply(1, &[&b"\xc0\x0c"[..], &fields(1, 4), &[192, 0, 2, 1]].concat());
     octets[32] = 3;
     assert_eq!(read(&octets, 1).unwrap().count(Part::Data), 0);

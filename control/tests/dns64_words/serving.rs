@@ -82,7 +82,7 @@ fn dnssec_records_are_given_to_those_who_want_them() {
 }
 
 #[test]
-fn dnssec_records_that_are_asked_for_are_given_in_any_case() {
+fn dnssec_records_that_are_queried_are_given_in_any_case() {
     let reply = Reply::to("a.example.org.", "RRSIG", &["a.example.org. 300 RRSIG AAAA example.org."], &[]);
     let [answer, ..] = shown(&passed_on(&reply, None, &DRESS));
     assert_eq!(answer.len(), 1);

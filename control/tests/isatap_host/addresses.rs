@@ -66,7 +66,7 @@ fn lifetimes_run_down_and_the_address_goes_with_the_valid_one() {
 }
 
 #[test]
-fn prefixes_that_are_no_use_are_ignored() {
+fn useless_prefixes_are_ignored() {
     let good = PrefixInformation {
         prefix: prefix("2001:db8:1::/64"),
         on_link: true,

@@ -232,7 +232,7 @@ fn mtu_and_hop_limit_are_taken_and_an_mtu_below_1280_is_not() {
 }
 
 #[test]
-fn a_host_with_another_ipv4_address_begins_anew() {
+fn a_host_with_another_ipv4_address_begins_again() {
     let mut site = Site::new(&[R1]);
     site.pass(2);
     site.advertise(R1, with_prefix(5_400, 2_700));

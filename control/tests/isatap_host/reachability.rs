@@ -27,7 +27,7 @@ fn in_use(site: &Site) -> Option<Ipv4Addr> {
 }
 
 #[test]
-fn a_router_that_was_found_is_probed_at_once() {
+fn a_router_that_was_found_is_probed_immediately() {
     let mut site = Site::new(&[R1]);
     site.pass(2);
     site.advertise(R1, router(1_800));
@@ -41,7 +41,7 @@ fn a_router_that_was_found_is_probed_at_once() {
 }
 
 #[test]
-fn an_advertisement_is_no_confirmation() {
+fn an_advertisement_is_not_a_confirmation() {
     let mut site = Site::new(&[R1]);
     site.pass(2);
     site.advertise(R1, router(1_800));
@@ -133,7 +133,7 @@ fn probes_are_never_closer_than_the_retrans_timer() {
 }
 
 #[test]
-fn an_error_from_the_path_makes_the_router_prove_itself_at_once() {
+fn an_error_from_the_path_makes_the_router_prove_itself_immediately() {
     let mut site = site();
     site.host.report_path_error(site.now, R1);
     site.pass(0);

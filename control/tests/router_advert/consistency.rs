@@ -52,7 +52,7 @@ fn a_router_that_says_the_same_is_consistent() {
 }
 
 #[test]
-fn unspecified_values_and_other_prefixes_are_no_contradiction() {
+fn unspecified_values_and_other_prefixes_do_not_contradict() {
     let other = NdOption::Prefix(PrefixInformation {
         prefix: prefix("2001:db8:2::/64"),
         on_link: true,
@@ -65,7 +65,7 @@ fn unspecified_values_and_other_prefixes_are_no_contradiction() {
 }
 
 #[test]
-fn each_field_that_differs_is_told() {
+fn each_field_that_differs_is_reported() {
     let theirs = RouterAdvertisement {
         hop_limit: 63,
         managed: true,
@@ -109,7 +109,7 @@ fn lifetimes_that_count_down_may_be_skewed_a_little() {
 }
 
 #[test]
-fn another_nat64_prefix_and_one_taken_back_are_told() {
+fn another_nat64_prefix_and_one_withdrawn_are_reported() {
     let pref64 = |text, seconds| {
         let lifetime = ScaledLifetime::from_secs(seconds);
         NdOption::Pref64(Pref64::new(prefix(text), lifetime).unwrap())
@@ -123,7 +123,7 @@ fn another_nat64_prefix_and_one_taken_back_are_told() {
 }
 
 #[test]
-fn the_same_fault_is_told_once_an_hour() {
+fn the_same_fault_is_reported_once_an_hour() {
     let mut site = Site::lan(settings());
     let theirs = RouterAdvertisement { hop_limit: 63, ..ours() };
     assert_eq!(told(&mut site, theirs.clone()).len(), 1);

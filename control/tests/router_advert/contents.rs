@@ -46,7 +46,7 @@ fn every_variable_stands_in_its_field() {
 }
 
 #[test]
-fn a_router_that_is_no_default_router_still_tells_of_its_prefixes() {
+fn a_router_that_is_not_a_default_router_still_tells_of_its_prefixes() {
     let prefixes = vec![AdvertisedPrefix::lasting(prefix("2001:db8:1::/64"))];
     let said = first_of(Settings { router_lifetime: Some(0), prefixes, ..Settings::default() });
     assert_eq!((said.router_lifetime, said.options.len()), (0, 2));
@@ -115,7 +115,7 @@ fn lifetimes_are_three_intervals_unless_they_are_set() {
 }
 
 #[test]
-fn a_portals_uri_is_told() {
+fn a_portals_uri_is_reported() {
     let said = first_of(services(600, None));
     assert_eq!(said.options.last(), Some(&NdOption::CaptivePortal("https://portal.example/api".to_owned())));
 }
@@ -153,7 +153,7 @@ fn what_does_not_fit_one_packet_is_split_and_no_packet_is_larger_than_the_link()
 }
 
 #[test]
-fn a_host_that_asks_by_unicast_gets_every_packet_at_once() {
+fn a_host_that_asks_by_unicast_gets_every_packet_immediately() {
     let settings = Settings { solicited: sixway_control::router_advert::Solicited::Unicast, ..wordy() };
     let mut site = Site::lan(settings);
     site.pass(Duration::from_secs(60));

@@ -83,7 +83,7 @@ fn a_router_that_leaves_answers_nobody() {
 }
 
 #[test]
-fn a_new_link_local_address_is_told_in_fast_advertisements() {
+fn a_new_link_local_address_is_reported_in_fast_advertisements() {
     let mut site = Site::lan(Settings::default());
     site.pass(Duration::from_secs(60));
     site.sent.clear();

@@ -24,7 +24,7 @@ fn row(prefix: &str, valid: u32, preferred: u32) -> (String, u32, u32) {
 }
 
 #[test]
-fn a_changed_prefix_is_told_in_three_fast_advertisements() {
+fn a_changed_prefix_is_reported_in_three_fast_advertisements() {
     let mut site = site(&["2002:c000:201:1::/64"]);
     site.sent.clear();
     let changed = site.now;
@@ -37,7 +37,7 @@ fn a_changed_prefix_is_told_in_three_fast_advertisements() {
 }
 
 #[test]
-fn a_prefix_that_went_away_is_taken_back_for_as_long_as_it_was_valid() {
+fn a_prefix_that_went_away_is_withdrawn_for_as_long_as_it_was_valid() {
     let mut site = site(&["2001:db8:1::/64"]);
     site.router.set_prefixes(site.now, vec![]).unwrap();
     site.pass(Duration::from_secs(5_300));
@@ -51,7 +51,7 @@ fn a_prefix_that_went_away_is_taken_back_for_as_long_as_it_was_valid() {
 }
 
 #[test]
-fn a_prefix_whose_lifetime_was_cut_before_it_went_is_taken_back_for_the_longer_one() {
+fn a_prefix_whose_lifetime_was_cut_before_it_went_is_withdrawn_for_the_longer_one() {
     let long = AdvertisedPrefix { valid: 50_000, ..AdvertisedPrefix::changing(prefix("2001:db8:1::/64")) };
     let mut site = Site::lan(Settings { prefixes: vec![long], ..Settings::default() });
     site.pass(Duration::from_secs(60));
@@ -84,7 +84,7 @@ fn a_prefix_that_comes_back_lives_again() {
 }
 
 #[test]
-fn a_prefix_that_no_advertisement_told_of_is_not_taken_back() {
+fn a_prefix_that_no_advertisement_told_of_is_not_withdrawn() {
     let mut site = Site::lan(Settings { prefixes: with(&["2001:db8:1::/64"]), ..Settings::default() });
     site.router.set_prefixes(site.now, with(&["2001:db8:2::/64"])).unwrap();
     site.pass(Duration::from_secs(10));

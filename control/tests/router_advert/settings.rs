@@ -140,7 +140,7 @@ fn dns_servers_and_portals_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_told_at_once() {
+fn all_errors_are_reported_together() {
     let settings = Settings { max_interval: 1, goodbyes: 9, mtu: Some(3), ..Settings::default() };
     assert_eq!(faulty(settings), [Setting::Mtu, Setting::MaxInterval, Setting::Goodbyes]);
 }

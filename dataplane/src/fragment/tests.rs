@@ -128,7 +128,7 @@ fn four_fragments_in_every_order_make_the_packet() {
 }
 
 #[test]
-fn packets_are_told_apart_by_addresses_identification_and_in_ipv4_protocol() {
+fn packets_are_distinguished_by_addresses_identification_and_in_ipv4_protocol() {
     let mut table = table();
     let datagram = udp(1, 2, 8);
     assert!(admit(&mut table, &piece4(1, 0, true, &datagram)).unwrap().is_none());

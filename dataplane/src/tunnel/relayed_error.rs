@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn extensions_behind_the_quote_are_no_part_of_the_packet() {
+    fn extensions_behind_the_quote_are_not_part_of_the_packet() {
         let outer = v4(US, FAR, protocol::IPV6, &inner());
         let body = [&outer[..128], &[0x20, 0, 0, 0, 0, 8, 1, 1, 0, 0, 0, 0]].concat();
         let message = with_checksum(icmp(11, 0, [0, 32, 0, 0], &body));

@@ -53,7 +53,7 @@ fn ends_are_of_one_family_and_two() {
 }
 
 #[test]
-fn a_stateless_translator_beside_takes_what_is_in_no_tunnel() {
+fn a_stateless_translator_gets_what_is_in_no_tunnel() {
     use sixway_dataplane::mechanism::siit::SiitConfig;
     let translated = |tunnels: bool, destination: &str| {
         let mut gateway = support::gateway(|config| {
@@ -182,7 +182,7 @@ fn a_tunnel_packet_that_is_to_go_elsewhere_first_is_not_taken() {
 }
 
 #[test]
-fn only_the_limit_itself_is_told_to_the_sender() {
+fn only_the_limit_itself_is_reported_to_the_sender() {
     let outer = in_ipv6(41, LOCAL6, REMOTE6, big6(1_400));
     for pointer in (40..48).filter(|pointer| *pointer != 44) {
         let mut gateway = with(over6());

@@ -15,7 +15,7 @@ pub fn error6(kind: u8, code: u8, rest: u32, outer: &Build) -> Build {
 }
 
 #[test]
-fn errors_from_inside_are_told_to_ipv6_senders_as_rfc_2473_section_8_2_says() {
+fn errors_from_inside_are_reported_to_ipv6_senders_as_rfc_2473_section_8_2_says() {
     let inner = big6(1_400);
     let outer = in_ipv6(41, LOCAL6, REMOTE6, inner.clone());
     for (kind, code, rest) in [(1, 0, 0), (1, 3, 0), (3, 0, 0), (4, 0, 44)] {
@@ -45,7 +45,7 @@ fn errors_from_inside_are_told_to_ipv6_senders_as_rfc_2473_section_8_2_says() {
 }
 
 #[test]
-fn errors_from_inside_are_told_to_ipv4_senders_as_rfc_2473_section_8_3_says() {
+fn errors_from_inside_are_reported_to_ipv4_senders_as_rfc_2473_section_8_3_says() {
     let inner = big4(1_400);
     let outer = in_ipv6(4, LOCAL6, REMOTE6, inner.clone());
     let mut gateway = with(over6());

@@ -182,7 +182,7 @@ fn the_outer_header_follows_the_policy() {
 }
 
 #[test]
-fn congestion_marks_are_carried_on_as_rfc_6040_says() {
+fn congestion_marks_are_forwarded_as_rfc_6040_says() {
     // Figure 4: rows Not-ECT, ECT(1), ECT(0), CE as they are numbered; columns likewise; 9 is a drop.
     const FIGURE_4: [[u8; 4]; 4] = [[0, 0, 0, 9], [1, 1, 1, 3], [2, 1, 2, 3], [3, 3, 3, 3]];
     let wraps: [fn(Build) -> Build; 3] = [
@@ -368,7 +368,7 @@ fn fragments_of_tunnel_packets_are_joined_only_if_they_come_from_the_other_end()
 }
 
 #[test]
-fn super_frames_leave_as_a_tunnel_packet_for_each_segment() {
+fn gso_packets_leave_as_a_tunnel_packet_for_each_segment() {
     let data: Vec<u8> = (0..3_000).map(|at| at as u8).collect();
     let offload = described(SegmentKind::Tcp, 1_220);
     for (config, packet, front) in [

@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_base64url_is_refused() {
+    fn what_is_not_base64url_is_refused() {
         for text in ["A", "AAAAA", "A+==", "A/AA", "AA AA", "é"] {
             assert_eq!(decode(text), None, "{text}");
         }

@@ -190,7 +190,7 @@ fn replace_neighbour(mac: &str) {
 }
 
 #[test]
-fn a_new_generation_finds_the_next_hop_anew_and_the_old_one_keeps_it() {
+fn a_new_generation_finds_the_next_hop_again_and_the_old_one_keeps_it() {
     at_both_hooks(unchanged, |mut stage| {
         let session = stage.usual()[0].clone();
         stage.rig.install(&session.flow());
@@ -252,7 +252,7 @@ fn both_entries_of_a_hairpin_count_the_packet_as_it_came_to_each() {
 
 /// A neighbour that a quiet flow remembers may have become another meanwhile, whatever the generation says.
 #[test]
-fn a_next_hop_of_more_than_ten_minutes_ago_is_asked_for_again() {
+fn a_next_hop_older_than_ten_minutes_is_looked_up_again() {
     /// Ticks of 2^20 ns.
     const TEN_MINUTES: u32 = 572_205;
     fn an_hour(config: &mut Config) {

@@ -282,7 +282,7 @@ fn strict_reverse_path_filtering_holds() {
 }
 
 #[test]
-fn what_was_refused_is_asked_for_again() {
+fn what_was_refused_is_queried_again() {
     namespace::in_namespace("again", || {
         let config = one(tunnel(Some(REMOTE), "2001:db8:7::/48"));
         let mut bench = Bench::new(scene(&[]), &config);

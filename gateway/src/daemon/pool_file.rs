@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_state_is_refused() {
+    fn what_is_not_a_state_is_refused() {
         let directory = Directory::new("other");
         fs::create_dir_all(&directory.0).unwrap();
         let path = directory.0.join("sixway.toml");

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn super_frames_from_tunnels_leave_by_what_does_not_cut_them_itself() {
+    fn gso_packets_from_tunnels_leave_by_what_does_not_cut_them_itself() {
         let features = Features { cut_before: [2].into(), ..xmit(&[]) };
         let mut links = links();
         links.push(Link { kind: "veth".into(), ..ethernet(11, "veth0") });
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_come_in_where_the_programs_hang_and_in_xdp_by_their_vlans() {
+    fn frames_arrive_where_the_programs_are_attached_and_in_xdp_by_their_vlans() {
         let ports = with(&xmit(&[2]), |view| view.ports());
         let seen: Vec<_> = ports
             .iter()

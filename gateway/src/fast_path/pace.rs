@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_is_done_at_once_and_a_flood_each_span() {
+    fn the_first_is_done_immediately_and_a_flood_each_span() {
         let start = Instant::now();
         let at = |milliseconds| start + Duration::from_millis(milliseconds);
         let mut pace = Pace::new(Duration::from_millis(20));

@@ -122,7 +122,7 @@ fn a_dns64_alone_needs_no_capability_and_leaves_its_host_alone() {
 }
 
 #[test]
-fn an_address_that_somebody_listens_at_is_told_with_what_to_do() {
+fn an_address_that_somebody_listens_at_is_reported_with_what_to_do() {
     let there = UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = there.local_addr().unwrap().port();
     let mut gateway = Running::start("taken", &lines(port, free_port()));
@@ -268,7 +268,7 @@ fn ask(port: u16) -> Vec<u8> {
 }
 
 #[test]
-fn nothing_that_is_asked_for_is_logged_unless_the_operator_wants_it() {
+fn nothing_that_is_queried_is_logged_unless_the_operator_wants_it() {
     for (lines, count) in [("", 0), ("query_log = false\n", 0), ("query_log = true\n", 1)] {
         let port = free_port();
         let lines = format!("{lines}{}", self::lines(port, upstream()));
@@ -283,7 +283,7 @@ fn nothing_that_is_asked_for_is_logged_unless_the_operator_wants_it() {
 }
 
 #[test]
-fn a_name_with_an_a_record_gets_an_aaaa_record_and_all_of_it_is_told() {
+fn a_name_with_an_a_record_gets_an_aaaa_record_and_all_of_it_is_reported() {
     let port = free_port();
     let lines = format!("query_log = true\nthreads = 2\n{}", lines(port, upstream()));
     let mut gateway = Running::start("answers", &lines);

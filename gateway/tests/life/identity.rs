@@ -268,7 +268,7 @@ fn pins_of_another_layout_that_nobody_runs_are_removed_and_that_is_said() {
 }
 
 #[test]
-fn flows_that_the_next_process_has_no_table_for_are_taken_back_first() {
+fn flows_that_the_next_process_has_no_table_for_return_to_the_engine_first() {
     let (network, text) = build();
     let _far = Answering::on(&network, "server", TELL);
     let text = in_order(&text, [ONE, TWO]);

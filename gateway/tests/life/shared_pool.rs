@@ -215,7 +215,7 @@ const FIREWALLS: [&str; 2] = [
 ];
 
 #[test]
-fn flows_pass_stateful_firewalls_and_rules_in_the_way_are_told_with_their_cure() {
+fn flows_pass_stateful_firewalls_and_rules_in_the_way_are_reported_with_their_cure() {
     needs_nft();
     let network = Network::build();
     let _far = Answering::on(&network, "server", ECHO);

@@ -66,7 +66,7 @@ fn a_six_to_four_host_hears_the_errors_of_a_relay_that_has_other_tunnels_too() {
 }
 
 #[test]
-fn a_host_that_is_no_router_stays_none_and_everything_is_put_back() {
+fn a_host_that_is_not_a_router_stays_a_host_and_everything_is_restored() {
     let network = Network::build();
     let (settings, routes) = (network.settings(), network.routes());
     network.set("ipv4/conf/all/rp_filter", "1");
@@ -133,7 +133,7 @@ fn a_site_follows_the_address_of_its_interface() {
 }
 
 #[test]
-fn an_interface_that_is_made_anew_within_a_second_is_steered_from_again() {
+fn an_interface_that_is_made_again_within_a_second_is_steered_from_again() {
     let network = Network::build();
     let mut relay = network.start(&format!("{RELAY}{}", steering("on")));
     let mut host = network.start_peer("server", HOST);
@@ -364,7 +364,7 @@ fn the_next_run_takes_back_a_prefix_that_it_does_not_advertise() {
 }
 
 #[test]
-fn a_host_that_does_not_forward_is_no_default_router() {
+fn a_host_that_does_not_forward_is_not_a_default_router() {
     let network = Network::build();
     let lan = "[router_advertisement]\ninterface = \"in0\"\nprefixes = [{ prefix = \"2001:db8:a::/64\" }]\n";
     let mut gateway = network.start(lan);

@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_late_or_in_order_is_told_apart() {
+    fn what_is_missing_late_or_in_order_is_distinguished() {
         let sent: Vec<_> = (0..4).flat_map(|number| [packet(0, number), packet(1, number)]).collect();
         let mut arrived = sent.clone();
         let whole = DirectionLog { sent: sent.clone(), arrived: arrived.clone() };

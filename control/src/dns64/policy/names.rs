@@ -81,7 +81,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_longest_name_wins_and_what_is_beside_it_does_not_match() {
+    fn the_longest_name_wins_and_what_is_next_to_it_does_not_match() {
         let mut names = Names::default();
         for (value, name) in ["example", "corp.example", "b.corp.example"].into_iter().enumerate() {
             assert_eq!(names.insert(&wire(name), value), None);

@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_asked_for_at_half_their_ttl_or_expiration_within_an_hour_and_fifteen_days() {
+    fn keys_are_queried_at_half_their_ttl_or_expiration_within_an_hour_and_fifteen_days() {
         assert_eq!(refresh(of(2 * DAY, 14 * DAY)), DAY);
         assert_eq!(refresh(of(20 * DAY, 14 * DAY)), 7 * DAY);
         assert_eq!(refresh(of(60 * DAY, 60 * DAY)), 15 * DAY);

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_that_is_cut_anywhere_is_no_answer() {
+    fn a_reply_that_is_cut_anywhere_is_not_an_answer() {
         let whole = reply(0, &[(0, 28), (0, 28), (1, NS), (2, 1)]);
         assert_eq!(judged(&whole), Verdict::Definite);
         for length in 0..whole.len() {

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_outside_all_zones_and_what_is_no_name_have_no_upstream() {
+    fn a_name_outside_all_zones_and_what_is_not_a_name_have_no_upstream() {
         let zones = Zones::new(&[upstream(&[b"\x03lan\0"])], 7);
         for name in [b"\x03www\0".as_slice(), b"\0", b"", b"\x3fab\0", &[0; 256], b"\x03lan"] {
             assert!(zones.members(name).is_empty(), "{name:?}");

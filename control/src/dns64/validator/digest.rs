@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_digest_by_sha_1_does_not_count_beside_another() {
+    fn a_sha_1_digest_is_ignored_if_there_is_another() {
         let record = |digest_type: u8| -> Box<[u8]> { [0, 1, 13, digest_type, 9].into() };
         assert_eq!(meant(&[record(1), record(2)]).map(|meant| meant.len()), Ok(1));
         assert_eq!(meant(&[record(1)]).map(|meant| meant.len()), Ok(1));

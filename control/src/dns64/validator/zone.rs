@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_signs_no_zone_is_none() {
+    fn a_key_that_signs_no_zone_is_ignored() {
         let key = |flags: u16, protocol: u8, algorithm: u8| {
             let [high, low] = flags.to_be_bytes();
             Key::read(&[&[high, low, protocol, algorithm][..], &[7; 32]].concat()).is_some()

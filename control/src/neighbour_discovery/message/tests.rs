@@ -212,7 +212,7 @@ fn the_reserved_preference_and_that_of_no_default_router_count_as_medium() {
 }
 
 #[test]
-fn a_router_that_is_no_default_router_sends_no_preference() {
+fn a_router_that_is_not_a_default_router_sends_no_preference() {
     let preference = Preference::High;
     let advertisement = RouterAdvertisement { preference, router_lifetime: 0, ..Default::default() };
     assert_eq!(Message::RouterAdvertisement(advertisement).to_octets(ROUTER, ALL_NODES)[5], 0);

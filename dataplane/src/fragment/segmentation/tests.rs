@@ -116,7 +116,7 @@ fn a_gso_packet_that_is_not_what_it_says_is_not_cut() {
 }
 
 #[test]
-fn padding_behind_the_packet_is_no_payload() {
+fn padding_behind_the_packet_is_not_a_payload() {
     let padded = [udp(4, 600), vec![0xff; 400]].concat();
     assert_eq!(cut_all(&padded, 300, SegmentKind::Udp), cut_all(&udp(4, 600), 300, SegmentKind::Udp));
 }

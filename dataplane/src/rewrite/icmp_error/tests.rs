@@ -53,7 +53,7 @@ fn udp6(data: usize) -> Vec<u8> {
 }
 
 #[test]
-fn an_ipv4_sender_is_told_with_576_octets_at_most() {
+fn an_ipv4_sender_is_reported_with_576_octets_at_most() {
     let dropped = udp4(1_000);
     let made =
         HeaderWriter::with(100).drop(DropReason::HopLimitExceeded, &dropped, IcmpDetail::None).unwrap();
@@ -68,7 +68,7 @@ fn an_ipv4_sender_is_told_with_576_octets_at_most() {
 }
 
 #[test]
-fn an_ipv6_sender_is_told_with_1280_octets_at_most() {
+fn an_ipv6_sender_is_reported_with_1280_octets_at_most() {
     let dropped = udp6(1_400);
     let made = HeaderWriter::with(100).drop(DropReason::NoMechanism, &dropped, IcmpDetail::None).unwrap();
     assert_eq!(made.len(), 1_280);

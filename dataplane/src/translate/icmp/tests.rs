@@ -240,7 +240,7 @@ fn fragmentation_needed_is_bounded_by_both_links_and_never_below_1280() {
 }
 
 #[test]
-fn without_an_mtu_the_plateau_below_the_quoted_length_is_told() {
+fn without_an_mtu_the_plateau_below_the_quoted_length_is_reported() {
     let limits = Limits { mtu4: 65_535, mtu6: 65_535 };
     for (length, expected) in [
         (65_535u16, 32_020u32),

@@ -75,7 +75,7 @@ mod tests {
 
     /// RFC 3964 §5.3.1, and RFC 6598 after it.
     #[test]
-    fn what_is_no_public_unicast_address_is_refused_on_the_internet() {
+    fn what_is_not_a_public_unicast_address_is_refused_on_the_internet() {
         for text in [
             "0.0.0.0",
             "0.1.2.3",

@@ -110,7 +110,7 @@ async fn a_certificate_of_another_name_or_of_a_strange_authority_is_not_believed
 }
 
 #[tokio::test]
-async fn an_upstream_without_such_a_path_is_told_as_malformed() {
+async fn an_upstream_without_such_a_path_is_reported_as_malformed() {
     let secured = Secured::start(Bounds::default());
     let mut asker = Asker::new(secured.https(), secured.transport("dns.example", Some("/elsewhere")));
     assert_eq!(asker.ask("prompt").await, Err(Failure::Malformed));

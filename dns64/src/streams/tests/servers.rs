@@ -168,7 +168,7 @@ async fn beyond_its_share_an_address_is_refused_until_it_closes_a_connection() {
 }
 
 #[tokio::test]
-async fn who_may_not_ask_is_cut_at_once() {
+async fn who_may_not_ask_is_cut_immediately() {
     let resolver = Resolver::start();
     let settings = StreamSettings { tcp: vec![loopback()], bounds: bounds(), ..StreamSettings::default() };
     let streams = Streams::start(&settings, around(&resolver, Access::default())).unwrap();
@@ -178,7 +178,7 @@ async fn who_may_not_ask_is_cut_at_once() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_taken_is_a_fault_and_one_that_is_not_here_yet_is_none() {
+async fn an_address_that_is_taken_is_a_fault_and_one_that_is_not_here_yet_is_not_one() {
     let (streams, resolver) = tcp();
     let start = |tcp: SocketAddr| {
         let settings = StreamSettings { tcp: vec![tcp], ..StreamSettings::default() };

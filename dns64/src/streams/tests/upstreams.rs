@@ -128,7 +128,7 @@ async fn replies_in_any_order_go_to_whom_they_are_for_even_if_all_ids_are_the_sa
 }
 
 #[tokio::test]
-async fn a_thousand_questions_at_once_are_answered_by_a_few_connections() {
+async fn a_thousand_questions_together_are_answered_by_a_few_connections() {
     let resolver = Resolver::start();
     let bounds = crate::streams::Bounds { in_flight: 20, ..bounds() };
     let settings = StreamSettings { tcp: vec![loopback()], bounds, ..StreamSettings::default() };
@@ -144,7 +144,7 @@ async fn a_thousand_questions_at_once_are_answered_by_a_few_connections() {
 }
 
 #[tokio::test]
-async fn nobody_listening_is_told_at_once_and_his_coming_back_is_noticed() {
+async fn a_closed_port_is_reported_immediately_and_a_listener_that_returns_is_noticed() {
     let listener = TcpListener::bind(loopback()).await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -201,13 +201,13 @@ async fn an_upstream_that_closes_after_few_replies_is_asked_no_more_at_a_time() 
 }
 
 #[tokio::test]
-async fn an_upstream_that_closes_without_a_word_is_told_as_closed() {
+async fn an_upstream_that_closes_without_a_word_is_reported_as_closed() {
     let address = upstream(|_, stream| async move { drop(stream) }).await;
     assert_eq!(Asker::new(address, UpstreamTransport::Tcp).ask("prompt").await, Err(Failure::Closed));
 }
 
 #[tokio::test]
-async fn what_is_no_dns_is_told_as_malformed() {
+async fn what_is_not_dns_is_reported_as_malformed() {
     for garbage in [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], b"\x00\x01x", b"\x00\x02\x00\x00", b"\x00\x00"]
     {
         let address = upstream(move |_, mut stream| async move {

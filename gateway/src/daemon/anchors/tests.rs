@@ -11,7 +11,7 @@ fn wire(octets: &[u8]) -> Wire {
 }
 
 #[test]
-fn a_zones_keys_are_asked_for_where_its_names_are() {
+fn a_zones_keys_are_queried_where_its_names_are() {
     let keeper = |upstreams: &[&[&[u8]]]| AnchorKeeper {
         anchors: TrustAnchors::new(&root(), 0),
         file: PathBuf::new(),
@@ -28,7 +28,7 @@ fn a_zones_keys_are_asked_for_where_its_names_are() {
 }
 
 #[test]
-fn what_was_kept_is_read_again_and_what_is_damaged_begins_anew() {
+fn what_was_kept_is_read_again_and_what_is_damaged_begins_again() {
     let file = std::env::temp_dir().join(format!("sixway-anchors-{}.trust-anchor", std::process::id()));
     let first = restore(&root(), &file, 1_800_000_000).unwrap();
     write(&file, &first.text()).unwrap();
@@ -107,7 +107,7 @@ async fn an_upstream_that_strips_dnssec_hides_no_good_one() {
 }
 
 #[tokio::test]
-async fn what_no_upstream_verifies_is_told_once() {
+async fn what_no_upstream_verifies_is_reported_once() {
     for manners in [[Manner::Strips, Manner::Closes], [Manner::Garbles, Manner::Strips]] {
         let (events, asked, keeper) = observed(&manners).await;
         assert_eq!((events, asked), (vec![(0, Change::Unverified)], vec![1, 1]));

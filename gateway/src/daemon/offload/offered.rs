@@ -76,7 +76,7 @@ mod tests {
     use sixway_fastpath::rules::{Unoffered, UnofferedReason};
 
     #[test]
-    fn a_kind_that_the_programs_have_no_rules_for_is_told_once() {
+    fn a_kind_that_the_programs_have_no_rules_for_is_reported_once() {
         let text =
             "[[ip_in_ip]]\nlocal = \"2001:db8::1\"\nremote = \"2001:db8:7::1\"\nprefixes = \"10.7.0.0/16\"\n";
         let mut no_files = |_: &std::path::Path| Err(std::io::Error::other("none"));
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn interfaces_without_programs_are_told_with_the_reason() {
+    fn interfaces_without_programs_are_reported_with_the_reason() {
         let all = [there("eth1", None), there("eth0", None), there("eth2", Some("a part of br0"))];
         let told = not_hooked(&wanted("interfaces = [\"eth1\", \"eth2\", \"eth9\"]"), &all);
         assert_eq!(told[0], "not eth2: a part of br0");

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_is_tried_again_ever_more_rarely_and_at_once_when_others_are_wanted() {
+    fn what_fails_is_retried_at_growing_intervals_and_immediately_when_others_are_wanted() {
         let (mut turn, start) = (RetryTimer::default(), Instant::now());
         assert_eq!(turn.due(), None);
         turn.want(start);

@@ -268,7 +268,7 @@ fn cleanup_puts_settings_back_only_when_no_gateway_runs_here() {
 }
 
 #[test]
-fn of_many_that_end_at_once_one_is_the_last() {
+fn of_many_that_end_together_one_is_the_last() {
     for round in 0..20 {
         let directory = Directory::new(&format!("at-once-{round}"));
         let setting = directory.setting("forwarding", "0");

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_stand_beside_the_kernel_and_tayga_gross_and_net_of_the_sender() {
+    fn rows_compare_with_the_kernel_and_tayga_gross_and_net_of_the_sender() {
         let rows = [
             row(ALONE, Goal::None, 20.0, 50.0),
             row("XDP redirect alone", Goal::Bound, 12.0, 80.0),

@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_which_nothing_was_counted_is_no_part() {
+    fn a_part_that_counted_nothing_is_left_out() {
         let mut yardstick = Yardstick::with_lines(1_024).unwrap();
         let mut round = Round::default();
         round.push(Duration::ZERO, 0, &mut yardstick).unwrap();

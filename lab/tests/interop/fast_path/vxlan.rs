@@ -17,7 +17,7 @@ use std::time::Duration;
 pub const TESTS: &[Interop] = &[Interop::new(
     "super_frames_of_a_vxlan_are_left_to_the_kernel_at_tc",
     &["sixway", "ethtool", "tcpdump", "ping"],
-    super_frames_of_a_vxlan,
+    gso_packets_of_a_vxlan,
 )];
 
 /// A VXLAN between client and server, over IPv6 at the one end and IPv4 at the other.
@@ -44,7 +44,7 @@ fn left(network: &Network) -> Result<u64> {
     Ok(rows.filter(|row| row["cause"] == "protocol").filter_map(|row| row["packets"].as_u64()).sum())
 }
 
-fn super_frames_of_a_vxlan() -> Result<()> {
+fn gso_packets_of_a_vxlan() -> Result<()> {
     let network = joined_by_a_vxlan()?;
     run_sixway_on(&network, "gateway", &format!("{SIIT}{}", Hook::Tc.section()))?;
     interrupt::wait_until(Duration::from_secs(5), "an answer through the VXLAN", || {

@@ -185,7 +185,7 @@ fn a_gso_packet_with_a_complete_checksum_gets_an_unfinished_one() {
 }
 
 #[test]
-fn what_fits_into_one_segment_is_no_gso_packet() {
+fn what_fits_into_one_segment_is_not_a_gso_packet() {
     let offload = Offload {
         checksum: Checksum::Partial,
         segments: Some(Segments { size: 1_000, kind: SegmentKind::Udp }),

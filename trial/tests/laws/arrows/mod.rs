@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_and_its_own_folder_are_no_door() {
+    fn a_file_and_its_own_folder_are_not_a_door() {
         let files = [("x.rs", "mod y; pub struct X(y::Y);"), ("x/y.rs", "use super::X; pub struct Y;")];
         assert_eq!(sample(&files), ["circle of files a/src/x.rs, a/src/x/y.rs"]);
     }

@@ -85,7 +85,7 @@ fn what_does_not_fit_at_all_is_not_kept() {
 }
 
 #[test]
-fn what_is_asked_for_again_and_again_outlives_any_number_of_others() {
+fn what_is_queried_again_and_again_outlives_any_number_of_others() {
     let mut cache = Cache::new(100_000, 7);
     for number in 0..20_000 {
         cache.insert(&key(number), answer(&key(number), 1));

@@ -129,7 +129,7 @@ fn keys_may_come_in_any_order_and_twice() {
 }
 
 #[test]
-fn a_revocation_without_its_signature_is_none() {
+fn a_revocation_without_its_signature_is_ignored() {
     let mut known = anchors();
     reply(&mut known, FEBRUARY, &stage(2));
     reply(&mut known, FEBRUARY + 30 * DAY, &stage(2));
@@ -139,7 +139,7 @@ fn a_revocation_without_its_signature_is_none() {
 }
 
 #[test]
-fn what_is_no_reply_with_keys_is_no_answer() {
+fn a_reply_without_keys_is_not_an_answer() {
     let zone = Wire(owner().into());
     let good = message(&stage(1));
     for end in 0..good.len() {
@@ -192,7 +192,7 @@ fn trust_anchors_are_read_as_other_servers_write_them() {
 }
 
 #[test]
-fn what_is_no_trust_anchor_is_told_with_its_line() {
+fn what_is_not_a_trust_anchor_is_reported_with_its_line() {
     for (text, line) in [
         ("; one\n. IN A 192.0.2.1\n", 2),
         (". IN DS 20326 8 2 E06D\n", 1),

@@ -64,7 +64,7 @@ fn a_key_that_was_changed_is_noticed_by_its_tag() {
 }
 
 #[test]
-fn other_damage_is_told_with_its_line() {
+fn other_damage_is_reported_with_its_line() {
     for (text, line) in [
         ("", 1),
         ("version 2\nend 0\n", 1),
@@ -125,7 +125,7 @@ fn what_the_operator_adds_is_believed_in_and_what_he_takes_back_is_not() {
 }
 
 #[test]
-fn a_key_that_waits_is_believed_in_at_once_if_the_operator_writes_it() {
+fn a_pending_key_is_trusted_immediately_if_the_operator_writes_it() {
     let mut anchors = TrustAnchors::new(&[anchor('A')], START);
     on(&mut anchors.points[0], 0, "A* B");
     assert_eq!(believed(&restored("AB", &anchors.text(), 1).points[0]), "AB");

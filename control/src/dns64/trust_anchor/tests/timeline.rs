@@ -42,7 +42,7 @@ fn a_key_waits_for_its_ttl_if_that_is_longer() {
 }
 
 #[test]
-fn a_key_that_vanishes_while_it_waits_is_forgotten_and_begins_anew() {
+fn a_key_that_vanishes_while_it_waits_is_forgotten_and_begins_again() {
     let mut point = point("A");
     on(&mut point, 0, "A* C");
     assert_eq!(on(&mut point, 10, "A*"), [('C', Forgotten)]);
@@ -67,7 +67,7 @@ fn an_attackers_key_is_never_believed_in_if_the_owner_publishes_within_thirty_da
 }
 
 #[test]
-fn a_key_whose_vouchers_are_all_revoked_waits_anew() {
+fn a_key_whose_vouchers_are_all_revoked_waits_again() {
     let mut point = point("AB");
     on(&mut point, 0, "A B* X");
     assert_eq!(on(&mut point, 29, "A* B!* X"), [('B', Revoked), ('X', WaitsAnew)]);
@@ -103,7 +103,7 @@ fn a_revocation_counts_only_if_the_key_itself_has_signed_it() {
 }
 
 #[test]
-fn a_revocation_is_at_once_and_for_good() {
+fn a_revocation_is_immediate_and_permanent() {
     let mut point = point("AB");
     assert_eq!(on(&mut point, 0, "A!*"), [('A', Revoked), ('-', Unverified)], "nobody else has signed");
     assert_eq!(believed(&point), "B");
@@ -175,7 +175,7 @@ fn keys_that_no_anchor_has_signed_change_nothing() {
 }
 
 #[test]
-fn keys_that_are_no_secure_entry_points_are_not_noted() {
+fn keys_that_are_not_secure_entry_points_are_not_noted() {
     let mut point = point("A");
     assert_eq!(on(&mut point, 0, "A* z* y"), []);
     assert_eq!(point.keys.len(), 1);
@@ -237,7 +237,7 @@ fn a_clock_that_goes_back_makes_no_key_wait_less() {
 }
 
 #[test]
-fn the_keys_are_asked_for_at_the_start_then_at_half_their_ttl_and_soon_after_a_failure() {
+fn the_keys_are_queried_at_the_start_then_at_half_their_ttl_and_soon_after_a_failure() {
     let mut anchors = TrustAnchors::new(&[anchor('A')], START);
     assert_eq!(anchors.poll_timeout(), Some(START));
     assert_eq!(anchors.poll_lookup(START), Some(zone()));

@@ -32,7 +32,7 @@ fn what_a_zone_signed_is_secure_and_what_an_unsigned_one_says_is_insecure() {
 }
 
 #[test]
-fn a_signature_of_a_foreign_zone_is_none() {
+fn a_signature_of_a_foreign_zone_is_ignored() {
     let mut tree = Tree::new();
     let foreign = reply(0, &tree.evil.sign(&address("www.good.test")), &[]);
     assert_eq!(tree.bogus("www.good.test", A, foreign), NO_SIGNATURE);
@@ -48,7 +48,7 @@ fn a_signer_that_is_not_signed_itself_makes_nothing_insecure() {
 }
 
 #[test]
-fn a_name_within_a_zone_is_no_zone_that_signs() {
+fn a_name_within_a_zone_is_not_a_zone_that_signs() {
     let mut tree = Tree::new();
     let forger = Signer::new("www.test", 9);
     tree.world.tell(
@@ -263,7 +263,7 @@ fn a_dname_record_vouches_for_the_cname_record_that_follows_from_it_and_for_no_o
 }
 
 #[test]
-fn a_chain_that_ends_at_its_alias_is_no_name_error() {
+fn a_chain_that_ends_at_its_alias_is_not_a_name_error() {
     let mut tree = Tree::new();
     let dname = tree.good.sign(&[record("d.good.test", DNAME, &wire("evil.test"))]);
     let answer = [&dname[..], &[record("www.d.good.test", CNAME, &wire("www.evil.test"))]].concat();

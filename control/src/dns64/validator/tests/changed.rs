@@ -90,7 +90,7 @@ fn an_answer_that_is_sent_again_later_is_bogus() {
 }
 
 #[test]
-fn recorded_messages_cut_at_any_length_are_no_reason_to_panic() {
+fn recorded_messages_cut_at_any_length_cause_no_panic() {
     let mut recording = Recording::read();
     let mut validator = recording.validator();
     for (name, qtype, _, message) in recording.questions.clone().into_iter().step_by(7) {

@@ -122,7 +122,7 @@ fn too_many_iterations_are_insecure_and_say_so() {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn what_is_wrong_is_reported() {
     let mut recording = Recording::read();
     for (name, code) in [
         ("www.algorithm.test", 1),

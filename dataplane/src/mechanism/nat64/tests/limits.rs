@@ -37,7 +37,7 @@ fn a_source_under_the_prefix_is_dropped_whatever_it_carries() {
 }
 
 #[test]
-fn an_embedded_destination_that_is_no_host_is_dropped() {
+fn an_embedded_destination_that_is_not_a_host_is_dropped() {
     let mut bench = Bench::endpoint_independent();
     for address in ["127.0.0.1", "224.0.0.1", "0.0.0.0", "255.255.255.255"] {
         let packet = v6(HOST, &format!("64:ff9b::{address}"), UDP, ports(1, 2, 0));

@@ -161,7 +161,7 @@ fn a_silent_connection_becomes_transitory_and_its_inside_end_is_probed() {
 }
 
 #[test]
-fn a_segment_that_is_no_syn_makes_no_session() {
+fn a_segment_that_is_not_a_syn_makes_no_session() {
     let mut bench = Bench::endpoint_independent();
     for flags in [ACK, FIN, RST, 0] {
         assert_eq!(bench.out(flags), Err(DropReason::NoSession));
@@ -268,7 +268,7 @@ fn with_endpoint_independent_filtering_a_syn_to_a_binding_goes_on() {
 }
 
 #[test]
-fn a_syn_that_finds_no_room_to_be_stored_is_refused_at_once() {
+fn a_syn_that_finds_no_room_to_be_stored_is_refused_immediately() {
     let mut bench =
         Bench::new(&Nat64Config { limits: Limits { sessions: 3, ..Limits::default() }, ..config() });
     for port in 0..3 {
