@@ -15,7 +15,7 @@ const INSIDE_PORT: u16 = 4_001;
 
 /// By what the errors are translated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Translator {
     Siit,
     Nat64,
 }
@@ -28,33 +28,33 @@ enum Load {
     Echo,
 }
 
-const WAYS: [Way; 2] = [Way::Siit, Way::Nat64];
+const WAYS: [Translator; 2] = [Translator::Siit, Translator::Nat64];
 const LOADS: [Load; 3] = [Load::Udp, Load::Tcp, Load::Echo];
 
 /// A gateway, and the host as it is seen outside.
 struct Scene {
     gateway: Gateway,
-    way: Way,
+    way: Translator,
     load: Load,
     host4: String,
     outside_port: u16,
 }
 
-fn scene(way: Way, load: Load, limits: Limits) -> Scene {
+fn scene(way: Translator, load: Load, limits: Limits) -> Scene {
     let gateway = support::gateway(|config| {
         config.limits = limits;
         match way {
-            Way::Siit => config.siit.push(sixway_dataplane::mechanism::siit::SiitConfig {
+            Translator::Siit => config.siit.push(sixway_dataplane::mechanism::siit::SiitConfig {
                 prefix: Some(support::prefix("2001:db8:64::/96")),
                 eam: eam(&[("198.51.100.8/29", "2001:db8:1::/125")]),
                 ..Default::default()
             }),
-            Way::Nat64 => config.nat64.push(support::nat64()),
+            Translator::Nat64 => config.nat64.push(support::nat64()),
         }
     });
     let host4 = "198.51.100.9".to_owned();
     let mut scene = Scene { gateway, way, load, host4, outside_port: INSIDE_PORT };
-    if way == Way::Nat64 {
+    if way == Translator::Nat64 {
         scene.gateway.receives(scene.load_of(v6(HOST6, &scene.image(PEER4)), INSIDE_PORT, true, 8));
         let sent = scene.gateway.sent();
         let port_at = if load == Load::Echo { 24 } else { 20 };
@@ -65,7 +65,7 @@ fn scene(way: Way, load: Load, limits: Limits) -> Scene {
     scene
 }
 
-fn plain(way: Way, load: Load) -> Scene {
+fn plain(way: Translator, load: Load) -> Scene {
     scene(way, load, Limits::default())
 }
 
@@ -73,8 +73,8 @@ impl Scene {
     /// An IPv4 address as IPv6 sees it.
     fn image(&self, address: &str) -> String {
         match self.way {
-            Way::Siit => format!("2001:db8:64::{address}"),
-            Way::Nat64 => format!("64:ff9b::{address}"),
+            Translator::Siit => format!("2001:db8:64::{address}"),
+            Translator::Nat64 => format!("64:ff9b::{address}"),
         }
     }
 
@@ -142,10 +142,10 @@ impl Scene {
     #[track_caller]
     fn counts(&mut self, from_v4: bool, dropped: Option<DropReason>) {
         let translated = match (self.way, from_v4) {
-            (Way::Siit, true) => "siit.v4_to_v6",
-            (Way::Siit, false) => "siit.v6_to_v4",
-            (Way::Nat64, true) => "nat64.v4_to_v6",
-            (Way::Nat64, false) => "nat64.v6_to_v4",
+            (Translator::Siit, true) => "siit.v4_to_v6",
+            (Translator::Siit, false) => "siit.v6_to_v4",
+            (Translator::Nat64, true) => "nat64.v4_to_v6",
+            (Translator::Nat64, false) => "nat64.v6_to_v4",
         };
         match dropped {
             Some(reason) => self.gateway.counted([(translated, 1), (reason.name(), 1)]),
@@ -328,7 +328,7 @@ fn packet_too_big_tells_what_the_path_carries_in_ipv4() {
 
 #[test]
 fn a_quote_with_a_fragment_header_loses_it_and_eight_octets_more_of_mtu() {
-    let mut scene = plain(Way::Siit, Load::Udp);
+    let mut scene = plain(Translator::Siit, Load::Udp);
     let quote =
         v6(&scene.image(PEER4), HOST6).hops(50).fragment(0xdead_beef, 0, true).udp(53, 4_001, &[7; 1_300]);
     let image = v4(PEER4, &scene.host4).hops(50).fragment(0xbeef, 0, true).udp(53, 4_001, &[7; 1_300]);
@@ -339,7 +339,7 @@ fn a_quote_with_a_fragment_header_loses_it_and_eight_octets_more_of_mtu() {
 
 #[test]
 fn a_quoted_ipv4_fragment_gets_a_fragment_header() {
-    let mut scene = plain(Way::Siit, Load::Udp);
+    let mut scene = plain(Translator::Siit, Load::Udp);
     for (offset, more) in [(0, true), (1_480, true), (2_960, false)] {
         let quote = v4(&scene.host4, PEER4).hops(50).fragment(0xbeef, offset, more).udp(4_001, 53, &[7; 100]);
         let image =
@@ -374,11 +374,11 @@ fn a_quote_cut_behind_the_ports_is_translated_as_far_as_it_goes() {
 
 #[test]
 fn a_quote_without_its_ports_is_enough_for_siit_and_not_for_nat64() {
-    let mut siit = plain(Way::Siit, Load::Udp);
+    let mut siit = plain(Translator::Siit, Load::Udp);
     let (quote, image) = siit.outbound(32);
     let sent = siit.error_from_outside(3, 1, [0; 4], &quote[..22]).unwrap();
     assert_eq!(hex(&sent), hex(&siit.inside_error(1, 0, [0; 4], &image[..42])));
-    let mut nat64 = plain(Way::Nat64, Load::Udp);
+    let mut nat64 = plain(Translator::Nat64, Load::Udp);
     let (quote, _) = nat64.outbound(32);
     assert_eq!(nat64.error_from_outside(3, 1, [0; 4], &quote[..22]), None);
     assert_eq!(nat64.gateway.last, Verdict::Dropped(DropReason::QuoteUnusable));
@@ -417,7 +417,7 @@ fn extensions_move_with_the_quote_and_their_length_attribute_follows() {
 
 #[test]
 fn a_type_that_knows_no_extensions_loses_them() {
-    let mut scene = plain(Way::Nat64, Load::Udp);
+    let mut scene = plain(Translator::Nat64, Load::Udp);
     let (quote, image) = scene.outbound(100);
     // ICMPv6 has none in a Parameter Problem (RFC 4884 §4.6).
     let sent = scene.error_from_outside(3, 2, [0, 32, 0, 0], &extended(&quote, 128)).unwrap();

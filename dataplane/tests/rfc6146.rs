@@ -40,21 +40,21 @@ fn nat64(edit: impl FnOnce(&mut Nat64Config)) -> Gateway {
 
 /// Address and source port (or echo identifier) of an IPv4 packet that was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Seen {
+struct OutsideEndpoint {
     address: String,
     port: u16,
 }
 
-fn seen(packet: &[u8]) -> Seen {
+fn seen(packet: &[u8]) -> OutsideEndpoint {
     let port_at = if packet[9] == 1 { 24 } else { 20 };
-    Seen {
+    OutsideEndpoint {
         address: Ipv4Addr::new(packet[12], packet[13], packet[14], packet[15]).to_string(),
         port: u16::from_be_bytes([packet[port_at], packet[port_at + 1]]),
     }
 }
 
 /// A UDP packet from inside; how the outside sees its source.
-fn outbound(gateway: &mut Gateway, host: &str, port: u16, server: &str) -> Seen {
+fn outbound(gateway: &mut Gateway, host: &str, port: u16, server: &str) -> OutsideEndpoint {
     gateway.receives(v6(host, server).udp(port, 53, b"question"));
     seen(&gateway.sent())
 }
@@ -219,7 +219,7 @@ fn a_static_binding_lets_in_from_the_start_and_outlives_its_sessions() {
     }
     assert_eq!(
         outbound(&mut gateway, HOST, 53, SERVER6),
-        Seen { address: "192.0.2.1".to_owned(), port: 5_353 }
+        OutsideEndpoint { address: "192.0.2.1".to_owned(), port: 5_353 }
     );
 }
 

@@ -74,19 +74,19 @@ fn sessions(gateway: &mut Gateway) -> Vec<SessionRow> {
     rows
 }
 
-/// Which way a super-frame goes.
+/// Which way a GSO packet goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Path {
     Siit4,
     Siit6,
     Nat64In,
     Nat64Out,
 }
 
-/// A super-frame and what it meets.
+/// A GSO packet and what it meets.
 #[derive(Clone, Debug)]
 struct Case {
-    way: Way,
+    way: Path,
     kind: SegmentKind,
     flags: u8,
     dont_fragment: bool,
@@ -104,14 +104,14 @@ impl Case {
     fn packet(&self, outside: &(String, u16)) -> Vec<u8> {
         let data: Vec<u8> = (0..self.payload).map(|at| (at * 7 + at / 251) as u8).collect();
         let (build, ports) = match self.way {
-            Way::Siit4 => (v4(PEER4, HOST4), (80, 4_000)),
-            Way::Siit6 => (v6(HOST6, PEER6), (4_000, 80)),
-            Way::Nat64In => (v4(PEER4, &outside.0), (80, outside.1)),
-            Way::Nat64Out => (v6(HOST6, PEER_NAT64), (4_000, 80)),
+            Path::Siit4 => (v4(PEER4, HOST4), (80, 4_000)),
+            Path::Siit6 => (v6(HOST6, PEER6), (4_000, 80)),
+            Path::Nat64In => (v4(PEER4, &outside.0), (80, outside.1)),
+            Path::Nat64Out => (v6(HOST6, PEER_NAT64), (4_000, 80)),
         };
         let build = match (self.way, self.long_header) {
-            (Way::Siit4 | Way::Nat64In, true) => build.options(&[1, 1, 1, 0]),
-            (Way::Siit6 | Way::Nat64Out, true) => build.extension(60, &[0, 0, 1, 4, 0, 0, 0, 0]),
+            (Path::Siit4 | Path::Nat64In, true) => build.options(&[1, 1, 1, 0]),
+            (Path::Siit6 | Path::Nat64Out, true) => build.extension(60, &[0, 0, 1, 4, 0, 0, 0, 0]),
             (_, false) => build,
         };
         let build = if self.dont_fragment { build } else { build.may_fragment() };
@@ -137,7 +137,7 @@ fn cases() -> impl Strategy<Value = Case> {
     let mtus = (select(vec![576_u16, 1_100, 1_280, 1_500, 9_000]), select(vec![1_280_u16, 1_500, 9_000]));
     let flags = subsequence(vec![FIN, PSH, ECE, CWR], 0..=4);
     (
-        (select(vec![Way::Siit4, Way::Siit6, Way::Nat64In, Way::Nat64Out]), select(kinds)),
+        (select(vec![Path::Siit4, Path::Siit6, Path::Nat64In, Path::Nat64Out]), select(kinds)),
         (flags, any::<[bool; 3]>(), any::<u16>()),
         (sizes, payload),
         (mtus, select(vec![1_280_u16, 1_400, 1_500])),
@@ -168,7 +168,7 @@ fn cases() -> impl Strategy<Value = Case> {
 }
 
 /// Without what may differ: of an IPv4 packet with DF set the identification, which nobody reads (RFC 6864 §4). And DF, where
-/// `df` says so: a super-frame has one for all of its segments, that of its full ones (RFC 7915 §5.1 would clear it on a last
+/// `df` says so: a GSO packet has one for all of its segments, that of its full ones (RFC 7915 §5.1 would clear it on a last
 /// segment that is short).
 fn comparable(mut packet: Vec<u8>, df: bool) -> Vec<u8> {
     if packet[0] >> 4 == 4 && (packet[6] & 0x40 != 0 || df) {

@@ -2,7 +2,7 @@
 
 use super::post::{Post, ReplyTo, UpstreamQuery};
 use super::watch::{Ready, Watch};
-use sixway_control::dns64::{Exchange, Failure, Transmit, Way};
+use sixway_control::dns64::{Exchange, Failure, QueryTransport, Transmit};
 use sixway_link::UdpExchange;
 use std::collections::HashMap;
 use std::io;
@@ -50,8 +50,8 @@ impl Exchanges {
     /// Sends a question.
     pub(super) fn send(&mut self, transmit: Transmit, watch: &Watch, post: &Post) -> Sent {
         match transmit.way {
-            Way::Datagram => self.by_datagram(&transmit, watch),
-            Way::Stream => self.by_stream(transmit, post),
+            QueryTransport::Datagram => self.by_datagram(&transmit, watch),
+            QueryTransport::Stream => self.by_stream(transmit, post),
         }
     }
 
@@ -139,7 +139,7 @@ mod tests {
     use std::net::UdpSocket;
     use std::time::Duration;
 
-    fn question(exchange: u64, upstream: usize, way: Way) -> Transmit {
+    fn question(exchange: u64, upstream: usize, way: QueryTransport) -> Transmit {
         Transmit { exchange: Exchange(exchange), upstream, way, message: vec![1, 2, 3] }
     }
 
@@ -156,7 +156,10 @@ mod tests {
         let (post, _mailbox) = mailbox().unwrap();
         let mut exchanges = Exchanges::new(vec![upstream.local_addr().unwrap()], None);
         for number in 7..9 {
-            assert_eq!(exchanges.send(question(number, 0, Way::Datagram), &watch, &post), Sent::Yes);
+            assert_eq!(
+                exchanges.send(question(number, 0, QueryTransport::Datagram), &watch, &post),
+                Sent::Yes
+            );
             let mut room = [0; 64];
             let (length, from) = upstream.recv_from(&mut room).unwrap();
             assert_eq!(&room[..length], [1, 2, 3]);
@@ -191,13 +194,13 @@ mod tests {
         let mut watch = Watch::new().unwrap();
         let (post, _mailbox) = mailbox().unwrap();
         let mut exchanges = Exchanges::new(vec![gone], None);
-        assert_eq!(exchanges.send(question(1, 0, Way::Datagram), &watch, &post), Sent::Yes);
+        assert_eq!(exchanges.send(question(1, 0, QueryTransport::Datagram), &watch, &post), Sent::Yes);
         assert_eq!(next(&mut watch), Ready::Exchange(0));
         let failed = Some((Exchange(1), Err(Failure::Unreachable)));
         assert_eq!(exchanges.receive(0, &mut [0; 64]), failed);
         let nowhere = Sent::Failed(Failure::Unreachable);
-        assert_eq!(exchanges.send(question(2, 9, Way::Datagram), &watch, &post), nowhere);
-        assert_eq!(exchanges.send(question(3, 0, Way::Stream), &watch, &post), nowhere);
+        assert_eq!(exchanges.send(question(2, 9, QueryTransport::Datagram), &watch, &post), nowhere);
+        assert_eq!(exchanges.send(question(3, 0, QueryTransport::Stream), &watch, &post), nowhere);
         let nothing_left = io::Error::from_raw_os_error(nix::libc::EMFILE);
         assert_eq!(not_sent(&nothing_left), Sent::Lost);
     }
@@ -208,8 +211,8 @@ mod tests {
         let watch = Watch::new().unwrap();
         let (post, mailbox) = mailbox().unwrap();
         let mut exchanges = Exchanges::new(vec![], Some(sender));
-        assert_eq!(exchanges.send(question(1, 4, Way::Stream), &watch, &post), Sent::Yes);
-        assert_eq!(exchanges.send(question(2, 4, Way::Stream), &watch, &post), Sent::Lost);
+        assert_eq!(exchanges.send(question(1, 4, QueryTransport::Stream), &watch, &post), Sent::Yes);
+        assert_eq!(exchanges.send(question(2, 4, QueryTransport::Stream), &watch, &post), Sent::Lost);
         assert!(matches!(mailbox.next(), Some(ThreadMessage::Reply(Exchange(2), Err(Failure::Closed)))));
         let mut order = orders.try_recv().unwrap();
         assert_eq!((order.upstream, order.message), (4, vec![1, 2, 3]));

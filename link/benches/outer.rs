@@ -30,9 +30,12 @@ fn main() {
         ip(&format!("neigh add {NEXT_HOP} lladdr 02:00:00:00:00:03 nud permanent dev near"));
         let packet = ipv4(NEAR, NEXT_HOP, 41, true, &udp(&vec![0; 1_300 - 20 - 48]));
         let mut ways = [
-            ("write to the TUN device", Way::Tun(Box::new(tun))),
-            ("raw socket, sendmmsg", Way::Socket(raw_socket(), vec![packet.clone(); BATCH])),
-            ("packet socket, sendmmsg", Way::Socket(packet_socket("near"), vec![ethernet(&packet); BATCH])),
+            ("write to the TUN device", Sender::Tun(Box::new(tun))),
+            ("raw socket, sendmmsg", Sender::Socket(raw_socket(), vec![packet.clone(); BATCH])),
+            (
+                "packet socket, sendmmsg",
+                Sender::Socket(packet_socket("near"), vec![ethernet(&packet); BATCH]),
+            ),
         ];
         let mut figures = vec![Vec::new(); ways.len()];
         for _ in 0..ROUNDS {
@@ -59,12 +62,12 @@ fn main() {
     });
 }
 
-enum Way {
+enum Sender {
     Tun(Box<Tun>),
     Socket(OwnedFd, Vec<Vec<u8>>),
 }
 
-impl Way {
+impl Sender {
     /// Sends a batch.
     fn send(&mut self, packet: &[u8]) {
         match self {

@@ -46,7 +46,7 @@ pub struct Exchange(pub u64);
 
 /// How a question goes to an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum QueryTransport {
     /// A datagram from a port of its own (RFC 5452 §9.2).
     Datagram,
     /// The upstream's stream: TCP, TLS or HTTPS; TCP after a truncated reply of an upstream that is queried by UDP.
@@ -61,7 +61,7 @@ pub struct Transmit {
     /// The place of the upstream in the settings.
     pub upstream: usize,
     /// How it goes.
-    pub way: Way,
+    pub way: QueryTransport,
     /// The query, whole, without a stream's length field.
     pub message: Vec<u8>,
 }

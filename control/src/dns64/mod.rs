@@ -34,7 +34,7 @@ pub mod trust_anchor;
 pub mod upstream;
 pub mod validator;
 
-pub use ask::{Asker, Exchange, Failure, Heard, Security, Transmit, Transport, Way};
+pub use ask::{Asker, Exchange, Failure, Heard, QueryTransport, Security, Transmit, Transport};
 pub use outcome::{Counters, Outcome};
 pub use resolver::Resolver;
 pub use settings::{

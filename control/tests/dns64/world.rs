@@ -5,8 +5,8 @@ use domain::base::{Message, Rtype};
 use domain::rdata::AllRecordData;
 use sixway_control::Instant;
 use sixway_control::dns64::{
-    Access, Asker, Counters, Dnssec, Exchange, Failure, Heard, Limits, Outcome, Resolver, Reverse, Settings,
-    Stale, SynthesisedTtl, Transmit, Transport, Upstream, Way, Wire,
+    Access, Asker, Counters, Dnssec, Exchange, Failure, Heard, Limits, Outcome, QueryTransport, Resolver,
+    Reverse, Settings, Stale, SynthesisedTtl, Transmit, Transport, Upstream, Wire,
 };
 use sixway_dataplane::translate::address::Rfc6052;
 use std::collections::{BTreeMap, VecDeque};
@@ -358,7 +358,8 @@ impl World {
         let reply = reply.map(|mut reply| {
             let authentic = matches!(manner, Manner::Authentic | Manner::AuthenticButFor(_));
             reply[3] |= if authentic { 0x20 } else { 0 };
-            reply[2] |= if manner == Manner::Truncating && transmit.way == Way::Datagram { 2 } else { 0 };
+            reply[2] |=
+                if manner == Manner::Truncating && transmit.way == QueryTransport::Datagram { 2 } else { 0 };
             let wrong = self.seen.len() * 7 % reply.len();
             reply[wrong] ^= if manner == Manner::Garbling { 0xff } else { 0 };
             reply

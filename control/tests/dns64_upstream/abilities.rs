@@ -2,7 +2,7 @@
 
 use super::network::*;
 use sixway_control::dns64::upstream::{Event, Question};
-use sixway_control::dns64::{Failure, Way};
+use sixway_control::dns64::{Failure, QueryTransport};
 use std::time::Duration;
 
 #[derive(Clone, Copy)]
@@ -45,9 +45,12 @@ fn an_upstream_that_does_not_understand_edns_is_asked_without_and_that_is_rememb
         let mut network = Network::new(vec![(ms(10), hating_edns(how))]);
         let (outcome, took) = network.asked();
         assert!(is_answer(&outcome) && took == 20);
-        assert_eq!(network.tries(), [(0, Way::Datagram, true), (0, Way::Datagram, false)]);
+        assert_eq!(
+            network.tries(),
+            [(0, QueryTransport::Datagram, true), (0, QueryTransport::Datagram, false)]
+        );
         assert_eq!(network.asked().1, 10);
-        assert_eq!(network.tries(), [(0, Way::Datagram, false)]);
+        assert_eq!(network.tries(), [(0, QueryTransport::Datagram, false)]);
         assert!(network.rows()[0].without_edns);
         network.run_for(Duration::from_secs(3_601));
         assert_eq!(network.asked().1, 20, "it is looked at again");
@@ -106,8 +109,8 @@ fn a_reply_tells_whether_it_was_asked_for_with_do() {
 /// Names come back in lower case; by stream something else may happen.
 fn folding(stream: fn(&[u8]) -> Said) -> Behaviour {
     Box::new(move |sent| match sent.way {
-        Way::Datagram => says(folded(answer(&sent.message))),
-        Way::Stream => stream(&sent.message),
+        QueryTransport::Datagram => says(folded(answer(&sent.message))),
+        QueryTransport::Stream => stream(&sent.message),
     })
 }
 
@@ -116,17 +119,17 @@ fn an_upstream_that_folds_case_is_asked_by_stream() {
     let mut network = Network::new(vec![(ms(10), folding(|query| says(folded(answer(query)))))]);
     for _ in 0..3 {
         let (outcome, took) = network.asked();
-        assert_eq!((outcome.unwrap().way, took), (Way::Stream, 20), "at once");
+        assert_eq!((outcome.unwrap().way, took), (QueryTransport::Stream, 20), "at once");
     }
     assert_eq!(network.events, [Event::ByStream { upstream: 0 }]);
     let (outcome, took) = network.asked();
-    assert_eq!((outcome.unwrap().way, took), (Way::Stream, 10), "and then first");
+    assert_eq!((outcome.unwrap().way, took), (QueryTransport::Stream, 10), "and then first");
     let row = network.rows()[0];
     assert_eq!((row.by_stream, row.disbelieved), (true, 3));
     network.run_for(Duration::from_secs(3_601));
     network.tries();
     assert!(is_answer(&network.asked().0));
-    assert_eq!(network.tries()[0].1, Way::Datagram, "it is looked at again");
+    assert_eq!(network.tries()[0].1, QueryTransport::Datagram, "it is looked at again");
 }
 
 #[test]
@@ -136,7 +139,7 @@ fn one_that_folds_case_and_has_no_stream_is_asked_in_plain_case() {
     assert!(answered[4..].iter().all(|answered| *answered), "{answered:?}");
     let folds = [Event::ByStream { upstream: 0 }, Event::WithoutCase { upstream: 0 }];
     assert_eq!(network.events, folds);
-    assert_eq!(network.asked().0.unwrap().way, Way::Datagram);
+    assert_eq!(network.asked().0.unwrap().way, QueryTransport::Datagram);
 }
 
 #[test]

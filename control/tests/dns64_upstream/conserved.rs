@@ -3,7 +3,7 @@
 use super::network::*;
 use proptest::prelude::*;
 use sixway_control::dns64::upstream::Question;
-use sixway_control::dns64::{Failure, Way};
+use sixway_control::dns64::{Failure, QueryTransport};
 use sixway_trial::budget;
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ fn mood() -> impl Strategy<Value = Mood> {
     ]
 }
 
-fn said(mood: Mood, query: &[u8], way: Way) -> Said {
+fn said(mood: Mood, query: &[u8], way: QueryTransport) -> Said {
     const FAILURES: [Failure; 4] =
         [Failure::Unreachable, Failure::Closed, Failure::Untrusted, Failure::Malformed];
     match mood {
@@ -45,7 +45,7 @@ fn said(mood: Mood, query: &[u8], way: Way) -> Said {
         Mood::Silent => silence(),
         Mood::Rcode(rcode) => says(bare(query, rcode)),
         Mood::Referral => says(authority(query, 2)),
-        Mood::Truncating if way == Way::Datagram => says(truncated(query)),
+        Mood::Truncating if way == QueryTransport::Datagram => says(truncated(query)),
         Mood::Truncating => says(answer(query)),
         Mood::Folding => says(folded(answer(query))),
         Mood::Forged => (0..20).map(|n| (ms(n), Ok([&[n as u8], &answer(query)[1..]].concat()))).collect(),

@@ -2,7 +2,7 @@
 
 use super::network::*;
 use sixway_control::dns64::upstream::{Exhausted, Question};
-use sixway_control::dns64::{Exchange, Failure, Way};
+use sixway_control::dns64::{Exchange, Failure, QueryTransport};
 use std::time::Duration;
 
 /// Ways to spoil a reply.
@@ -77,14 +77,14 @@ fn what_is_not_the_reply_is_counted_and_the_true_one_is_still_awaited() {
 #[test]
 fn a_name_in_another_case_is_not_the_reply() {
     let behaviour: Behaviour = Box::new(move |sent| match sent.way {
-        Way::Datagram => {
+        QueryTransport::Datagram => {
             let mut swapped = answer(&sent.message);
             swapped[13] ^= 0x20;
             let last = swapped.len() - 1;
             swapped[last] = 66;
             vec![(ms(0), Ok(swapped)), (ms(10), Ok(answer(&sent.message)))]
         }
-        Way::Stream => silence(),
+        QueryTransport::Stream => silence(),
     });
     let mut network = Network::new(vec![(ms(10), behaviour)]);
     assert!(is_answer(&network.asked().0), "neither the forgery nor the stream");
@@ -96,8 +96,8 @@ fn a_name_in_another_case_is_not_the_reply() {
 #[test]
 fn guesses_at_an_exchange_make_it_go_by_stream() {
     let behaviour: Behaviour = Box::new(|sent| match sent.way {
-        Way::Stream => says(answer(&sent.message)),
-        Way::Datagram => (0..60_000_u16)
+        QueryTransport::Stream => says(answer(&sent.message)),
+        QueryTransport::Datagram => (0..60_000_u16)
             .map(|guess| {
                 let mut reply = answer(&sent.message);
                 let id = u16::from_be_bytes([reply[0], reply[1]]).wrapping_add(guess).wrapping_add(1);
@@ -108,7 +108,7 @@ fn guesses_at_an_exchange_make_it_go_by_stream() {
     });
     let mut network = Network::new(vec![(ms(10), behaviour)]);
     let (outcome, took) = network.asked();
-    assert_eq!((outcome.unwrap().way, took), (Way::Stream, 20));
+    assert_eq!((outcome.unwrap().way, took), (QueryTransport::Stream, 20));
     assert_eq!(network.rows()[0].disbelieved, 8);
 }
 

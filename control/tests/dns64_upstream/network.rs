@@ -4,7 +4,7 @@ use sixway_control::Instant;
 use sixway_control::dns64::upstream::{
     DEADLINE, Event, Exhausted, MAX_EXCHANGES, Number, Question, Reply, Row, Upstreams,
 };
-use sixway_control::dns64::{Exchange, Failure, Transmit, Upstream, Way, Wire};
+use sixway_control::dns64::{Exchange, Failure, QueryTransport, Transmit, Upstream, Wire};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -249,7 +249,7 @@ impl Network {
     }
 
     /// What was sent since the last call: upstream, way, with EDNS.
-    pub fn tries(&mut self) -> Vec<(usize, Way, bool)> {
+    pub fn tries(&mut self) -> Vec<(usize, QueryTransport, bool)> {
         let sent = std::mem::take(&mut self.sent);
         sent.iter().map(|(_, sent)| (sent.upstream, sent.way, has_edns(&sent.message))).collect()
     }

@@ -2,7 +2,7 @@
 
 use super::network::*;
 use sixway_control::dns64::upstream::{DEADLINE, Exhausted, MAX_TRIES, Question};
-use sixway_control::dns64::{Failure, Way};
+use sixway_control::dns64::{Failure, QueryTransport};
 use std::time::Duration;
 
 fn with_rcode(rcode: u8) -> Behaviour {
@@ -18,7 +18,7 @@ fn a_question_gets_its_reply() {
     let mut network = Network::new(vec![(ms(20), good())]);
     let (outcome, took) = network.asked();
     let reply = outcome.unwrap();
-    assert_eq!((reply.upstream, reply.way, took), (0, Way::Datagram, 20));
+    assert_eq!((reply.upstream, reply.way, took), (0, QueryTransport::Datagram, 20));
     let sent = &network.sent[0].1.message;
     assert_eq!(reply.message, answer(sent));
     assert!(network.open.is_empty());
@@ -118,21 +118,21 @@ fn a_referral_and_records_that_cannot_be_read_are_not_answers() {
 #[test]
 fn a_truncated_reply_is_fetched_by_stream() {
     let behaviour: Behaviour = Box::new(|sent| match sent.way {
-        Way::Datagram => says(truncated(&sent.message)),
-        Way::Stream => says(answer(&sent.message)),
+        QueryTransport::Datagram => says(truncated(&sent.message)),
+        QueryTransport::Stream => says(answer(&sent.message)),
     });
     let mut network = Network::new(vec![(ms(10), behaviour), (ms(1), good())]);
     let (outcome, took) = network.asked();
     let reply = outcome.unwrap();
-    assert_eq!((reply.upstream, reply.way, took), (0, Way::Stream, 20));
+    assert_eq!((reply.upstream, reply.way, took), (0, QueryTransport::Stream, 20));
     assert_eq!(network.rows()[0].truncated, 1);
 }
 
 #[test]
 fn another_upstream_is_asked_when_a_truncated_reply_cannot_be_fetched() {
     let behaviour: Behaviour = Box::new(|sent| match sent.way {
-        Way::Datagram => says(truncated(&sent.message)),
-        Way::Stream => fails(Failure::Unreachable),
+        QueryTransport::Datagram => says(truncated(&sent.message)),
+        QueryTransport::Stream => fails(Failure::Unreachable),
     });
     let mut network = Network::new(vec![(ms(10), behaviour), (ms(10), good())]);
     assert_eq!(network.asked().0.unwrap().upstream, 1);
@@ -151,7 +151,7 @@ fn a_stream_that_was_closed_under_a_question_is_tried_once_more() {
     let mut network = Network::of(&[for_names(&[], false)], vec![(ms(10), behaviour)]);
     let (outcome, took) = network.asked();
     assert!(is_answer(&outcome));
-    assert_eq!((took, network.tries()), (20, vec![(0, Way::Stream, true); 2]));
+    assert_eq!((took, network.tries()), (20, vec![(0, QueryTransport::Stream, true); 2]));
     let mut network = Network::of(&[for_names(&[], false)], vec![(ms(10), failing(Failure::Closed))]);
     assert_eq!(network.asked(), (Err(Exhausted::Unreachable), 20));
 }
@@ -190,9 +190,9 @@ fn an_upstream_whose_reply_was_of_no_use_is_asked_last_and_by_stream() {
     assert_eq!(network.outcome(&question).0.unwrap().upstream, 1);
     let mut network = Network::new(vec![(ms(1), good()), (ms(50), with_rcode(2))]);
     let reply = network.outcome(&question).0.unwrap();
-    assert_eq!((reply.upstream, reply.way), (0, Way::Stream));
+    assert_eq!((reply.upstream, reply.way), (0, QueryTransport::Stream));
     let mut network = Network::new(vec![(ms(1), good())]);
-    assert_eq!(network.outcome(&question).0.unwrap().way, Way::Stream);
+    assert_eq!(network.outcome(&question).0.unwrap().way, QueryTransport::Stream);
 }
 
 #[test]

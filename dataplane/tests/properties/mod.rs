@@ -100,7 +100,7 @@ impl Tally {
 
 /// What an engine made of frames: everything that anyone can see.
 #[derive(Debug, PartialEq)]
-struct Seen {
+struct Output {
     verdicts: Vec<Verdict>,
     left: Vec<Vec<u8>>,
     beside: Vec<Vec<u8>>,
@@ -108,10 +108,10 @@ struct Seen {
     sessions: Vec<SessionRow>,
 }
 
-fn run(input: &[Input], batch: usize) -> Seen {
+fn run(input: &[Input], batch: usize) -> Output {
     let mut engine = Engine::new(&both()).unwrap();
     let now = Instant::from_secs(1_000);
-    let mut seen = Seen {
+    let mut seen = Output {
         verdicts: Vec::new(),
         left: Vec::new(),
         beside: Vec::new(),

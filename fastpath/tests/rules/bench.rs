@@ -30,7 +30,7 @@ const XDP_PASS: u32 = 2;
 const TC_REDIRECT: u32 = 7;
 const TC_UNSPEC: u32 = u32::MAX;
 
-pub struct Bench {
+pub struct Harness {
     xdp: Ebpf,
     tc: Ebpf,
     port: u32,
@@ -63,7 +63,7 @@ pub fn scene(routes: &[&str]) -> Tun {
     tun
 }
 
-impl Bench {
+impl Harness {
     /// The programs with this engine's rules.
     pub fn new(tun: Tun, engine: &EngineConfig) -> Self {
         Self::with(tun, engine, false)

@@ -1,6 +1,6 @@
 //! Configured tunnels: RFC 4213; what an outer header says; several tunnels at one address.
 
-use super::bench::{Bench, scene};
+use super::bench::{Harness, scene};
 use super::packets::{Body, Head, in_tunnel, ipv4, ipv6};
 use super::{check, namespace};
 use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
@@ -57,7 +57,7 @@ fn came(from: &str, source: &str, destination: &str) -> Vec<u8> {
 fn a_tunnel_both_ways() {
     namespace::in_namespace("configured", || {
         let mut bench =
-            Bench::new(scene(&["2001:db8:7::/48"]), &one(tunnel(Some(REMOTE), "2001:db8:7::/48")));
+            Harness::new(scene(&["2001:db8:7::/48"]), &one(tunnel(Some(REMOTE), "2001:db8:7::/48")));
         let outer = Head { hops: 64, dont_fragment: false, class: 0 };
         let sent = in_tunnel(LOCAL, REMOTE, outer, ipv6(HERE, THERE, head(63), &body()));
         check(
@@ -84,7 +84,7 @@ fn a_tunnel_both_ways() {
 fn strict_sources_are_those_behind_the_other_end() {
     namespace::in_namespace("strict", || {
         let config = ConfiguredConfig { strict_sources: true, ..tunnel(Some(REMOTE), "2001:db8:7::/48") };
-        let mut bench = Bench::new(scene(&["2001:db8:7::/48"]), &one(config));
+        let mut bench = Harness::new(scene(&["2001:db8:7::/48"]), &one(config));
         check(
             &mut bench,
             vec![
@@ -99,7 +99,8 @@ fn strict_sources_are_those_behind_the_other_end() {
 fn a_tunnel_without_other_end_or_to_this_host_carries_nothing() {
     for remote in [None, Some("203.0.113.77"), Some("127.0.0.1")] {
         namespace::in_namespace("endless", move || {
-            let mut bench = Bench::new(scene(&["2001:db8:7::/48"]), &one(tunnel(remote, "2001:db8:7::/48")));
+            let mut bench =
+                Harness::new(scene(&["2001:db8:7::/48"]), &one(tunnel(remote, "2001:db8:7::/48")));
             check(
                 &mut bench,
                 vec![
@@ -142,7 +143,7 @@ fn outer_headers_follow_the_policy() {
     ] {
         namespace::in_namespace("policy", move || {
             let config = ConfiguredConfig { policy, ..tunnel(Some(REMOTE), "2001:db8:7::/48") };
-            let mut bench = Bench::new(scene(&["2001:db8:7::/48"]), &one(config));
+            let mut bench = Harness::new(scene(&["2001:db8:7::/48"]), &one(config));
             // ECN-capable: in compatibility mode the outer header is not.
             let packet = |hops, octets: usize| {
                 ipv6(
@@ -191,7 +192,7 @@ fn several_tunnels_end_at_one_address() {
             six_to_four(Role::Relay),
         ];
         let routes = ["2001:db8:7::/48", "2001:db8:8::/48", "2002::/16"];
-        let mut bench = Bench::new(scene(&routes), &engine(tunnels));
+        let mut bench = Harness::new(scene(&routes), &engine(tunnels));
         let site = "2002:c633:6409::1";
         let taken = |source| Some(ipv6(source, HERE, head(63), &body()));
         check(
@@ -221,7 +222,7 @@ fn what_depends_on_the_destination_is_left_to_the_engine() {
         };
         let tunnels = vec![TunnelConfig::SixRd(domain), six_to_four(Role::Router)];
         let hosts = ["2002:c000:201::/48 via 2001:db8:ff09::2", "2001:db8:2:100::/56 via 2001:db8:ff09::2"];
-        let mut bench = Bench::new(scene(&hosts), &engine(tunnels));
+        let mut bench = Harness::new(scene(&hosts), &engine(tunnels));
         check(
             &mut bench,
             vec![
@@ -244,7 +245,7 @@ fn a_named_address_is_the_translators() {
         let rows = rows.iter().map(|(four, six)| (four.parse().unwrap(), six.parse().unwrap()));
         let siit = SiitConfig { eam: Arc::new(EamTable::new(rows).unwrap()), ..SiitConfig::default() };
         let config = EngineConfig { siit: vec![siit], ..one(tunnel(Some(REMOTE), "2001:db8:7:8::/64")) };
-        let mut bench = Bench::new(scene(&["2001:db8:7::/48"]), &config);
+        let mut bench = Harness::new(scene(&["2001:db8:7::/48"]), &config);
         let four = Head { hops: 63, dont_fragment: false, class: 0 };
         let outer = Head { hops: 64, dont_fragment: false, class: 0 };
         let inner = ipv6("2001:dba::2", "2001:db8:7:8::9", head(63), &body());
@@ -270,7 +271,7 @@ fn a_named_address_is_the_translators() {
 fn strict_reverse_path_filtering_holds() {
     namespace::in_namespace("reverse", || {
         let routes = ["2001:db8:7::/48", "198.51.100.0/24 via 10.255.9.2"];
-        let mut bench = Bench::strict(scene(&routes), &one(tunnel(Some(REMOTE), "2001:db8:7::/48")));
+        let mut bench = Harness::strict(scene(&routes), &one(tunnel(Some(REMOTE), "2001:db8:7::/48")));
         check(&mut bench, vec![("reached by another device", came(REMOTE, THERE, HERE), None)]);
         namespace::ip("route replace 198.51.100.0/24 dev port");
         bench.new_generation();
@@ -285,7 +286,7 @@ fn strict_reverse_path_filtering_holds() {
 fn what_was_refused_is_queried_again() {
     namespace::in_namespace("again", || {
         let config = one(tunnel(Some(REMOTE), "2001:db8:7::/48"));
-        let mut bench = Bench::new(scene(&[]), &config);
+        let mut bench = Harness::new(scene(&[]), &config);
         let packet = ipv6(HERE, THERE, head(64), &body());
         let outer = Head { hops: 64, dont_fragment: false, class: 0 };
         let sent = in_tunnel(LOCAL, REMOTE, outer, ipv6(HERE, THERE, head(63), &body()));
@@ -303,7 +304,7 @@ fn what_was_refused_is_queried_again() {
 #[test]
 fn an_end_that_this_host_does_not_have_takes_nothing() {
     namespace::in_namespace("elsewhere", || {
-        let mut bench = Bench::new(scene(&[]), &one(tunnel(Some(REMOTE), "2001:db8:7::/48")));
+        let mut bench = Harness::new(scene(&[]), &one(tunnel(Some(REMOTE), "2001:db8:7::/48")));
         let taken = Some(ipv6(THERE, HERE, head(63), &body()));
         check(&mut bench, vec![("here", came(REMOTE, THERE, HERE), taken)]);
         namespace::ip(&format!("addr del {LOCAL}/32 dev lo"));

@@ -1,6 +1,6 @@
 //! ISATAP: RFC 5214, RFC 6324.
 
-use super::bench::{Bench, scene};
+use super::bench::{Harness, scene};
 use super::packets::{Body, Head, in_tunnel, ipv6};
 use super::{check, namespace};
 use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
@@ -44,7 +44,7 @@ fn plain(source: &str, destination: &str, hops: u8) -> Vec<u8> {
 fn a_router_stands_between_the_link_and_native_hosts() {
     namespace::in_namespace("isatap_router", || {
         let local = "10.0.0.9";
-        let mut bench = Bench::new(scene(&["2001:db8:1:2::/64"]), &node(Role::Router, local));
+        let mut bench = Harness::new(scene(&["2001:db8:1:2::/64"]), &node(Role::Router, local));
         let came = |from, source, destination| {
             in_tunnel(from, local, Head::default(), plain(source, destination, 64))
         };
@@ -85,7 +85,7 @@ fn a_host_sends_by_its_router() {
         let (local, own) = ("10.5.2.3", HOST);
         let routes =
             ["2001:dba::/32", "2001:db8:1:2::/64", "2001:db8:1:2:0:5efe:10.5.2.3 via 2001:db8:ff09::2"];
-        let mut bench = Bench::new(scene(&routes), &node(Role::Host, local));
+        let mut bench = Harness::new(scene(&routes), &node(Role::Host, local));
         let other = "2001:db8:1:2:0:5efe:10.5.2.9";
         let came = |from, source, destination| {
             in_tunnel(from, local, Head::default(), plain(source, destination, 64))

@@ -9,13 +9,13 @@ mod six_rd;
 mod six_to_four;
 
 use crate::support as namespace;
-use bench::Bench;
+use bench::Harness;
 use packets::settled;
 
 /// A packet, and what becomes of it; `None`: it is the engine's.
 type Example = (&'static str, Vec<u8>, Option<Vec<u8>>);
 
-fn check(bench: &mut Bench, examples: Vec<Example>) {
+fn check(bench: &mut Harness, examples: Vec<Example>) {
     let mut wrong = Vec::new();
     for (name, packet, expected) in examples {
         // Once found out, once remembered.

@@ -1,6 +1,6 @@
 //! SIIT: RFC 6052, RFC 7757, RFC 7915.
 
-use super::bench::{Bench, scene};
+use super::bench::{Harness, scene};
 use super::packets::{Body, Head, ipv4, ipv6};
 use super::{Example, check, namespace};
 use sixway_dataplane::engine::EngineConfig;
@@ -110,7 +110,7 @@ fn by_address(body: &Body) -> Vec<Example> {
 fn rfc_6052_both_ways() {
     namespace::in_namespace("rfc_6052", || {
         let siit = SiitConfig { prefix: prefix("2001:db8:64::/96"), ..SiitConfig::default() };
-        let mut bench = Bench::new(scene(&ROUTES), &engine(siit));
+        let mut bench = Harness::new(scene(&ROUTES), &engine(siit));
         check(&mut bench, plain());
         check(&mut bench, by_address(&Body::Udp(b"x".to_vec())));
     });
@@ -135,7 +135,7 @@ fn every_length_of_rfc_6052() {
             };
             let hosts = "2001:db8:aaaa::/64 via 2001:db8:ff09::2";
             let tun = scene(&[length, "198.51.100.0/24", hosts]);
-            let mut bench = Bench::new(tun, &engine(siit));
+            let mut bench = Harness::new(tun, &engine(siit));
             let body = Body::Echo(true, vec![1, 2, 3]);
             let six = ipv6("2001:db8:aaaa::1", site, head(64), &body);
             let four = ipv4("192.0.2.33", "198.51.100.1", head(64), &body);
@@ -162,7 +162,7 @@ fn the_well_known_prefix_stands_for_global_addresses_alone() {
             eam: table(&[("198.51.100.1", "2001:db8:aaaa::1")]),
             ..SiitConfig::default()
         };
-        let mut bench = Bench::new(scene(&ROUTES), &engine(siit));
+        let mut bench = Harness::new(scene(&ROUTES), &engine(siit));
         let body = Body::Udp(b"x".to_vec());
         let to = |four: &str| ipv6("2001:db8:aaaa::1", &format!("64:ff9b::{four}"), head(64), &body);
         let from = |four: &str| ipv4(four, "198.51.100.1", head(64), &body);
@@ -207,7 +207,7 @@ fn explicit_mappings_both_ways() {
         let siit =
             SiitConfig { prefix: prefix("2001:db8:64::/96"), eam: table(&rows), ..SiitConfig::default() };
         let routes = ["2001:db8:64::/96", "192.0.2.0/24"];
-        let mut bench = Bench::new(scene(&routes), &engine(siit));
+        let mut bench = Harness::new(scene(&routes), &engine(siit));
         let body = Body::Tcp(0x10, vec![1, 2, 3]);
         let host6 = "2001:db8:64::8.8.8.8";
         let mut examples = Vec::new();
@@ -252,7 +252,7 @@ fn hosts_of_the_dynamic_pool_are_the_engines() {
             dynamic_pool: Some(DynamicPoolConfig::new("203.0.113.0/24".parse().unwrap())),
             ..SiitConfig::default()
         };
-        let mut bench = Bench::new(scene(&ROUTES), &engine(siit));
+        let mut bench = Harness::new(scene(&ROUTES), &engine(siit));
         let body = Body::Udp(vec![1]);
         let mapped = ipv6("2001:db8:aaaa::1", "2001:db8:64::8.8.8.8", head(64), &body);
         check(
@@ -278,7 +278,7 @@ fn simple_hairpinning_maps_sources_by_the_prefix() {
             hairpinning: Hairpinning::Simple,
             ..SiitConfig::default()
         };
-        let mut bench = Bench::new(scene(&ROUTES), &engine(siit));
+        let mut bench = Harness::new(scene(&ROUTES), &engine(siit));
         let body = Body::Udp(vec![1]);
         let packet = ipv4("198.51.100.2", "198.51.100.1", head(64), &body);
         let result = ipv6("2001:db8:64::198.51.100.2", "2001:db8:aaaa::1", head(63), &body);

@@ -1,6 +1,6 @@
 //! 6rd: RFC 5969.
 
-use super::bench::{Bench, scene};
+use super::bench::{Harness, scene};
 use super::packets::{Body, Head, in_tunnel, ipv6};
 use super::{check, namespace};
 use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
@@ -42,7 +42,7 @@ const NATIVE: &str = "2001:dba::1";
 fn a_customer_edge_sends_to_others_and_by_its_border_relay() {
     namespace::in_namespace("edge_out", || {
         let tun = scene(&["2001:db8::/32", "2001:dba::/32"]);
-        let mut bench = Bench::new(tun, &part(Role::CustomerEdge, "10.100.100.1"));
+        let mut bench = Harness::new(tun, &part(Role::CustomerEdge, "10.100.100.1"));
         let body = Body::Udp(b"hello".to_vec());
         let sent = |destination, by| {
             let inner = ipv6(SITE, destination, head(63), &body);
@@ -69,7 +69,7 @@ fn a_customer_edge_takes_from_others_and_from_border_relays() {
     namespace::in_namespace("edge_in", || {
         let hosts = "2001:db8:6464:100::/56 via 2001:db8:ff09::2";
         let tun = scene(&["2001:db8::/32", hosts]);
-        let mut bench = Bench::new(tun, &part(Role::CustomerEdge, "10.100.100.1"));
+        let mut bench = Harness::new(tun, &part(Role::CustomerEdge, "10.100.100.1"));
         let body = Body::Tcp(0x10, b"hello".to_vec());
         let came = |from, source, destination| {
             in_tunnel(from, "10.100.100.1", Head::default(), ipv6(source, destination, head(64), &body))
@@ -94,7 +94,7 @@ fn a_customer_edge_takes_from_others_and_from_border_relays() {
 #[test]
 fn a_border_relay_stands_between_the_domain_and_native_hosts() {
     namespace::in_namespace("border_relay", || {
-        let mut bench = Bench::new(scene(&["2001:db8::/32"]), &part(Role::BorderRelay, "10.0.0.1"));
+        let mut bench = Harness::new(scene(&["2001:db8::/32"]), &part(Role::BorderRelay, "10.0.0.1"));
         let body = Body::Udp(b"hello".to_vec());
         let came = |from, source, destination| {
             in_tunnel(from, "10.0.0.1", Head::default(), ipv6(source, destination, head(64), &body))

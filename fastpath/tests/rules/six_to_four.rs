@@ -1,6 +1,6 @@
 //! 6to4: RFC 3056, RFC 3964, RFC 6324.
 
-use super::bench::{Bench, scene};
+use super::bench::{Harness, scene};
 use super::packets::{Body, Head, in_tunnel, ipv6};
 use super::{check, namespace};
 use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
@@ -40,7 +40,7 @@ const SITE: &str = "2002:c633:6408::1";
 #[test]
 fn a_relay_sends_to_sites_what_native_hosts_say() {
     namespace::in_namespace("relay_out", || {
-        let mut bench = Bench::new(scene(&["2002::/16"]), &relay());
+        let mut bench = Harness::new(scene(&["2002::/16"]), &relay());
         let body = Body::Udp(b"hello".to_vec());
         let out = |inner: Vec<u8>| Some(in_tunnel("192.0.2.1", "198.51.100.8", outer(), inner));
         let plain = ipv6(NATIVE, SITE, head(63), &body);
@@ -89,7 +89,7 @@ fn a_relay_sends_to_sites_what_native_hosts_say() {
 #[test]
 fn a_relay_takes_from_sites_what_is_for_native_hosts() {
     namespace::in_namespace("relay_in", || {
-        let mut bench = Bench::new(scene(&["2002::/16"]), &relay());
+        let mut bench = Harness::new(scene(&["2002::/16"]), &relay());
         let body = Body::Udp(b"hello".to_vec());
         let inner = ipv6(SITE, NATIVE, head(64), &body);
         let came = |from, inner: Vec<u8>| in_tunnel(from, "192.0.2.1", Head::default(), inner);

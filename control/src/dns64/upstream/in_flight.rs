@@ -1,6 +1,6 @@
 //! Questions and exchanges that are under way.
 
-use super::super::ask::Way;
+use super::super::ask::QueryTransport;
 use super::query_message::Style;
 use super::question::{Question, Reply};
 use crate::Instant;
@@ -38,7 +38,7 @@ pub(super) enum End {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Try {
     pub(super) upstream: usize,
-    pub(super) way: Way,
+    pub(super) way: QueryTransport,
     pub(super) edns: bool,
     pub(super) sent: Instant,
     /// The exchange, while it is open.
@@ -135,7 +135,7 @@ pub(super) enum Owner {
 pub(super) struct Open {
     pub(super) owner: Owner,
     pub(super) upstream: usize,
-    pub(super) way: Way,
+    pub(super) way: QueryTransport,
     pub(super) style: Style,
     pub(super) dnssec_ok: bool,
     pub(super) id: u16,

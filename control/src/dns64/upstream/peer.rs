@@ -1,6 +1,6 @@
 //! What is known of one upstream.
 
-use super::super::ask::Way;
+use super::super::ask::QueryTransport;
 use super::super::settings::Upstream;
 use super::abilities::{Abilities, Case};
 use super::latency::{DATAGRAM, Latency, STREAM};
@@ -45,28 +45,28 @@ impl Peer {
     }
 
     /// The way it is asked first.
-    pub(super) fn way(&self) -> Way {
+    pub(super) fn way(&self) -> QueryTransport {
         let by_stream = !self.datagrams || matches!(self.abilities.case(), Case::ByStream(_));
-        if by_stream { Way::Stream } else { Way::Datagram }
+        if by_stream { QueryTransport::Stream } else { QueryTransport::Datagram }
     }
 
-    pub(super) fn latency(&self, way: Way) -> &Latency {
+    pub(super) fn latency(&self, way: QueryTransport) -> &Latency {
         match way {
-            Way::Datagram => &self.by_datagram,
-            Way::Stream => &self.by_stream,
+            QueryTransport::Datagram => &self.by_datagram,
+            QueryTransport::Stream => &self.by_stream,
         }
     }
 
-    pub(super) fn latency_mut(&mut self, way: Way) -> &mut Latency {
+    pub(super) fn latency_mut(&mut self, way: QueryTransport) -> &mut Latency {
         match way {
-            Way::Datagram => &mut self.by_datagram,
-            Way::Stream => &mut self.by_stream,
+            QueryTransport::Datagram => &mut self.by_datagram,
+            QueryTransport::Stream => &mut self.by_stream,
         }
     }
 
     /// Names are sent in random case.
-    pub(super) fn is_cased(&self, way: Way) -> bool {
-        way == Way::Datagram && !matches!(self.abilities.case(), Case::Plain(_))
+    pub(super) fn is_cased(&self, way: QueryTransport) -> bool {
+        way == QueryTransport::Datagram && !matches!(self.abilities.case(), Case::Plain(_))
     }
 
     pub(super) fn is_measured(&self) -> bool {
@@ -105,7 +105,7 @@ impl Peer {
             health: self.liveness.health,
             latency: self.latency(self.way()).smoothed(),
             without_edns: !self.abilities.edns(),
-            by_stream: self.datagrams && self.way() == Way::Stream,
+            by_stream: self.datagrams && self.way() == QueryTransport::Stream,
             ..self.row
         }
     }

@@ -1,7 +1,7 @@
 //! Exchanges for which no question waits: probes of upstreams that may be dead, and copies of questions that measure those that are not asked
 //! otherwise.
 
-use super::super::ask::Way;
+use super::super::ask::QueryTransport;
 use super::alarms::Due;
 use super::in_flight::Owner;
 use super::query_message::{Style, query};
@@ -47,10 +47,10 @@ impl Upstreams {
     }
 
     /// An upstream did not reply to what was sent then, by this way. A way that is not its first says nothing: TCP may be shut where UDP is open.
-    pub(super) fn suspect(&mut self, now: Instant, upstream: usize, way: Way, sent: Instant) {
+    pub(super) fn suspect(&mut self, now: Instant, upstream: usize, way: QueryTransport, sent: Instant) {
         let peer = &mut self.peers[upstream];
         let counts = peer.way() == way;
-        if way == Way::Stream && peer.abilities.stream_failed(now) {
+        if way == QueryTransport::Stream && peer.abilities.stream_failed(now) {
             self.events.push_back(Event::WithoutCase { upstream });
         }
         if counts && self.peers[upstream].liveness.silent(now, sent) {

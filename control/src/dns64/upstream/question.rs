@@ -1,6 +1,6 @@
 //! A question for upstreams, and what comes of it.
 
-use super::super::ask::Way;
+use super::super::ask::QueryTransport;
 
 /// A question's number, never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -53,7 +53,7 @@ pub struct Reply {
     /// Whose it is: the place in the settings.
     pub upstream: usize,
     /// How it came.
-    pub way: Way,
+    pub way: QueryTransport,
     /// It was asked for with DO=1.
     pub dnssec_ok: bool,
 }

@@ -1,6 +1,6 @@
 //! What becomes of a reply, and of a failure.
 
-use super::super::ask::{Failure, Way};
+use super::super::ask::{Failure, QueryTransport};
 use super::in_flight::{End, Open, Owner};
 use super::question::Reply;
 use super::reply::{Sent, Verdict, judge};
@@ -40,15 +40,19 @@ impl Upstreams {
         let (owner, upstream, way, strange) = (open.owner, open.upstream, open.way, open.strange);
         self.disbelieved += 1;
         self.peers[upstream].row.disbelieved += 1;
-        if way == Way::Datagram && strange < GUESSES {
+        if way == QueryTransport::Datagram && strange < GUESSES {
             return;
         }
         self.close(exchange);
         let Owner::Question { number, at } = owner else { return };
         let Some(asked) = self.asked.find_mut(number) else { return };
-        asked.useless |= way == Way::Stream;
+        asked.useless |= way == QueryTransport::Stream;
         asked.tries[at].exchange = None;
-        self.ended(now, (number, at), if way == Way::Stream { End::Failed } else { End::ByStream });
+        self.ended(
+            now,
+            (number, at),
+            if way == QueryTransport::Stream { End::Failed } else { End::ByStream },
+        );
     }
 
     /// The right reply but for the case of the name: either a forgery, or the upstream does not keep the case. A stream tells, and the datagram
@@ -75,7 +79,7 @@ impl Upstreams {
         let peer = &mut self.peers[upstream];
         peer.row.replies += 1;
         peer.latency_mut(open.way).sample(now - open.sent);
-        if open.way == Way::Stream {
+        if open.way == QueryTransport::Stream {
             peer.abilities.has_stream();
         }
         match verdict {
@@ -133,7 +137,7 @@ impl Upstreams {
         let has_question = message[4..6] == [0, 1];
         let end = match verdict {
             Verdict::Definite => return self.settle(number, reply()),
-            Verdict::Truncated if open.way == Way::Datagram => End::ByStream,
+            Verdict::Truncated if open.way == QueryTransport::Datagram => End::ByStream,
             Verdict::NotUnderstood if may_be_edns => End::NotUnderstood,
             Verdict::Failed | Verdict::NotUnderstood if has_question => {
                 asked.keep(reply());
@@ -161,7 +165,7 @@ impl Upstreams {
                 asked.useless |= failure == Failure::Malformed;
                 let end = match failure {
                     Failure::Malformed => End::Failed,
-                    Failure::Closed if open.way == Way::Stream => End::Closed,
+                    Failure::Closed if open.way == QueryTransport::Stream => End::Closed,
                     Failure::Closed | Failure::Unreachable | Failure::Untrusted => End::NoWay,
                 };
                 self.ended(now, (number, at), end);
@@ -187,10 +191,10 @@ impl Upstreams {
             // What comes next is another way to the same upstream.
             End::NotUnderstood => self.put(now, number, same(tried.way, false)),
             End::ByStream | End::OtherCase if self.turns_to_stream(number, at) => {
-                self.put(now, number, same(Way::Stream, tried.edns));
+                self.put(now, number, same(QueryTransport::Stream, tried.edns));
             }
             // RFC 7766 §6.2.4: an idle connection may be closed while the question is on its way.
-            End::Closed => self.put(now, number, same(Way::Stream, tried.edns)),
+            End::Closed => self.put(now, number, same(QueryTransport::Stream, tried.edns)),
             End::Waiting | End::Silent | End::Failed | End::NoWay | End::ByStream | End::OtherCase => {
                 self.go_on(now, number);
             }
@@ -201,8 +205,8 @@ impl Upstreams {
     fn turns_to_stream(&self, number: u64, at: usize) -> bool {
         self.asked.find(number).is_some_and(|asked| {
             let tried = asked.tries[at];
-            let streamed = asked.tries_at(tried.upstream).any(|other| other.way == Way::Stream);
-            tried.way == Way::Datagram && !streamed
+            let streamed = asked.tries_at(tried.upstream).any(|other| other.way == QueryTransport::Stream);
+            tried.way == QueryTransport::Datagram && !streamed
         })
     }
 }

@@ -1,6 +1,6 @@
 //! From try to try: whom to put a question to, and when to give it up.
 
-use super::super::ask::{Exchange, Transmit, Way};
+use super::super::ask::{Exchange, QueryTransport, Transmit};
 use super::abilities::Case;
 use super::alarms::Due;
 use super::in_flight::{End, Open, OpenQuestion, Owner, Try};
@@ -21,7 +21,7 @@ const UNLIKE: u64 = 60_000_000_000;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Choice {
     pub(super) upstream: usize,
-    pub(super) way: Way,
+    pub(super) way: QueryTransport,
     pub(super) edns: bool,
 }
 
@@ -173,11 +173,12 @@ fn candidate(upstream: usize, peer: &Peer, asked: &OpenQuestion) -> Option<(u64,
 }
 
 /// The way that is left, if there is one.
-fn way_to(upstream: usize, peer: &Peer, asked: &OpenQuestion, unlike: bool) -> Option<Way> {
+fn way_to(upstream: usize, peer: &Peer, asked: &OpenQuestion, unlike: bool) -> Option<QueryTransport> {
     let plain = matches!(peer.abilities.case(), Case::Plain(_));
     let ended = |way, end| asked.tries_at(upstream).any(|tried| tried.way == way && tried.end == end);
-    let will_not_do = ended(Way::Datagram, End::ByStream) || (ended(Way::Datagram, End::OtherCase) && !plain);
-    let way = if unlike || will_not_do { Way::Stream } else { peer.way() };
+    let will_not_do = ended(QueryTransport::Datagram, End::ByStream)
+        || (ended(QueryTransport::Datagram, End::OtherCase) && !plain);
+    let way = if unlike || will_not_do { QueryTransport::Stream } else { peer.way() };
     (!ended(way, End::NoWay)).then_some(way)
 }
 

@@ -95,13 +95,13 @@ const fn echo(kind: u8, identifier: u16) -> Transport {
 const STORED: Decision = Decision::keep(Next::Held);
 
 /// A NAT64 with a clock and counters, as an engine would drive it.
-struct Bench {
+struct Harness {
     nat64: Nat64,
     now: Instant,
     effects: Effects,
 }
 
-impl Bench {
+impl Harness {
     fn new(config: &Nat64Config) -> Self {
         let nat64 = Nat64::new(config, PolicyId(3), WorkerId(0), 1, [5, 6]);
         Self { nat64, now: Instant::from_secs(1_000), effects: Effects::default() }
@@ -205,7 +205,7 @@ impl Bench {
 
 #[test]
 fn a_udp_packet_from_inside_makes_a_binding_and_a_session_and_its_answer_comes_back() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     let (outside, remote) = bench.sent_out(&v6(HOST, IMAGE, UDP, ports(5_001, 53, 0)));
     assert_eq!(remote, e4(SERVER, 53));
     assert!(bench.nat64.owns_outside(outside.address) && outside.port % 2 == 1 && outside.port >= 1_024);
@@ -216,7 +216,7 @@ fn a_udp_packet_from_inside_makes_a_binding_and_a_session_and_its_answer_comes_b
 
 #[test]
 fn every_remote_sees_an_inside_endpoint_at_the_same_outside_endpoint() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     let (one, _) = bench.sent_out(&v6(HOST, IMAGE, UDP, ports(5_001, 53, 0)));
     let (two, remote) = bench.sent_out(&v6(HOST, "64:ff9b::203.0.113.2", UDP, ports(5_001, 99, 0)));
     assert_eq!((one, remote), (two, e4(STRANGER, 99)));
@@ -225,7 +225,7 @@ fn every_remote_sees_an_inside_endpoint_at_the_same_outside_endpoint() {
 
 #[test]
 fn an_echo_keeps_its_identifier_inside_and_has_another_outside() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     let (outside, remote) = bench.sent_out(&v6(HOST, IMAGE, ICMPV6, echo(128, 77)));
     assert_eq!(remote, e4(SERVER, outside.port));
     let reply = v4(SERVER, outside.address, ICMPV4, echo(0, outside.port));
@@ -235,7 +235,7 @@ fn an_echo_keeps_its_identifier_inside_and_has_another_outside() {
 
 #[test]
 fn a_tcp_connection_from_inside_is_established_by_the_answering_syn() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     bench.connect();
     assert_eq!(bench.state(), "established");
 }

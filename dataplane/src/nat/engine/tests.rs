@@ -109,13 +109,13 @@ fn config<I: InsideKey>() -> Config<I> {
 }
 
 /// An engine with a clock and counters.
-struct Bench<I: InsideKey> {
+struct Harness<I: InsideKey> {
     engine: Engine<I>,
     now: Instant,
     counters: Counters,
 }
 
-impl<I: InsideKey> Bench<I> {
+impl<I: InsideKey> Harness<I> {
     fn new(config: &Config<I>) -> Self {
         let engine = Engine::new(config, (WorkerId(0), 1), [5, 6], [7, 8]);
         Self { engine, now: Instant::from_secs(1_000), counters: Counters::default() }
@@ -201,7 +201,7 @@ impl<I: InsideKey> Bench<I> {
 /// What holds for inside endpoints of every kind: `one` and `other` are endpoints of different hosts.
 fn behaves<I: InsideKey + Debug>(one: I, other: I) {
     let (server, stranger) = (e4(SERVER, 53), e4(STRANGER, 53));
-    let mut bench = Bench::new(&config());
+    let mut bench = Harness::new(&config());
 
     // Mapping: the same for every remote, another for another host; it leads back.
     let outside = bench.udp(one, server).unwrap();
@@ -239,7 +239,7 @@ fn behaves<I: InsideKey + Debug>(one: I, other: I) {
 
 /// TCP's states are those of the two sides.
 fn tcp<I: InsideKey>(one: I) {
-    let mut bench = Bench::new(&config());
+    let mut bench = Harness::new(&config());
     let server = e4(SERVER, 80);
     let outside = bench.out(NatProtocol::Tcp, one, server, SYN).unwrap();
     assert_eq!(bench.states(), ["inside init"]);
@@ -279,7 +279,7 @@ fn the_same_endpoint_in_two_realms_has_a_binding_in_each() {
         .into_iter()
         .map(|pool| {
             let pool = PoolConfig { addresses: vec![pool.parse().unwrap()], ports: vec![2_000..=2_000] };
-            let mut realm = Bench::new(&Config { pool, ..config() });
+            let mut realm = Harness::new(&Config { pool, ..config() });
             let outside = realm.udp(e4("10.0.0.1", 5_000), e4(SERVER, 53)).unwrap();
             assert_eq!(realm.udp_back(outside, e4(SERVER, 53)), Ok(Some(e4("10.0.0.1", 5_000))));
             outside
@@ -290,7 +290,7 @@ fn the_same_endpoint_in_two_realms_has_a_binding_in_each() {
 
 #[test]
 fn with_address_dependent_filtering_a_stranger_is_kept_out_of_a_softwire() {
-    let mut bench = Bench::new(&Config { filtering: Filtering::AddressDependent, ..config() });
+    let mut bench = Harness::new(&Config { filtering: Filtering::AddressDependent, ..config() });
     let outside = bench.udp(behind(1, 5_000), e4(SERVER, 53)).unwrap();
     assert_eq!(bench.udp_back(outside, e4(STRANGER, 53)), Err(DropReason::Filtered));
     assert_eq!(bench.udp_back(outside, e4(SERVER, 54)), Ok(Some(behind(1, 5_000))));
@@ -298,7 +298,7 @@ fn with_address_dependent_filtering_a_stranger_is_kept_out_of_a_softwire() {
 
 #[test]
 fn a_softwire_has_one_limit_whatever_addresses_are_behind_it() {
-    let mut bench = Bench::new(&Config {
+    let mut bench = Harness::new(&Config {
         limits: Limits { bindings_per_subscriber: 2, ..Limits::default() },
         ..config()
     });
@@ -311,7 +311,7 @@ fn a_softwire_has_one_limit_whatever_addresses_are_behind_it() {
 
 #[test]
 fn a_subscriber_of_nat44_has_a_prefix_of_the_configured_length() {
-    let mut bench = Bench::new(&Config {
+    let mut bench = Harness::new(&Config {
         limits: Limits { bindings_per_subscriber: 1, ..Limits::default() },
         subscriber_bits: 24,
         ..config::<Endpoint4>()
@@ -344,7 +344,7 @@ fn a_host_with_an_ipv4_address_is_told_that_no_binding_can_be_made() {
         }),
     ];
     for (reason, config) in refusals {
-        let mut bench = Bench::new(&config);
+        let mut bench = Harness::new(&config);
         bench.udp(e4("10.0.0.1", 5_000), e4(SERVER, 53)).unwrap();
         assert_eq!(bench.udp(e4("10.0.0.1", 5_001), e4(SERVER, 53)), Err(reason));
         assert_eq!(reason.answer().icmpv4, Some((3, 1)), "{reason:?}");
@@ -361,7 +361,7 @@ fn a_static_binding_of_a_softwire_belongs_to_it_alone() {
     let again = StaticBinding { inside: Inside(behind(2, 53)), ..binding };
     let config = Config { static_bindings: vec![binding, again], ..config() };
     assert_eq!(config.faults(), [(1, StaticBindingError::OutsideInUse)]);
-    let mut bench = Bench::new(&config);
+    let mut bench = Harness::new(&config);
     assert_eq!(bench.udp_back(e4("192.0.2.1", 53), e4(STRANGER, 9)), Ok(Some(behind(1, 53))));
     assert_eq!(bench.udp(behind(1, 53), e4(SERVER, 53)), Ok(e4("192.0.2.1", 53)));
     assert_ne!(bench.udp(behind(2, 53), e4(SERVER, 53)), Ok(e4("192.0.2.1", 53)));
@@ -369,7 +369,7 @@ fn a_static_binding_of_a_softwire_belongs_to_it_alone() {
 
 #[test]
 fn the_rows_of_one_softwire_can_be_selected() {
-    let mut bench = Bench::new(&config());
+    let mut bench = Harness::new(&config());
     bench.udp(behind(1, 5_000), e4(SERVER, 53)).unwrap();
     bench.udp(behind(2, 5_000), e4(SERVER, 53)).unwrap();
     let mut rows = Vec::new();
@@ -380,11 +380,11 @@ fn the_rows_of_one_softwire_can_be_selected() {
 
 #[test]
 fn another_process_carries_the_sessions_of_softwires_on() {
-    let mut old = Bench::new(&config());
+    let mut old = Harness::new(&config());
     let outside = old.udp(behind(7, 5_000), e4(SERVER, 53)).unwrap();
     let mut saved = Vec::new();
     assert_eq!(old.engine.export(0, 10, old.now, &mut saved), None);
-    let mut new = Bench::new(&config());
+    let mut new = Harness::new(&config());
     let policy = AllBut(Ipv4Addr::BROADCAST);
     for one in &saved {
         assert_eq!(new.engine.restore(one, &policy, new.now, &mut new.counters), Ok(()));
@@ -403,7 +403,7 @@ proptest! {
         steps in prop::collection::vec((0u8..8, 0u32..4, 0u16..6, 0u16..3, 0u64..200), 1..120)
     ) {
         let pool = PoolConfig { addresses: vec!["192.0.2.1/32".parse().unwrap()], ports: vec![2_000..=2_020] };
-        let mut bench = Bench::new(&Config { pool, ..config() });
+        let mut bench = Harness::new(&Config { pool, ..config() });
         // Inside endpoint to its outside endpoint and the second of its last packet.
         let mut model: BTreeMap<Softwire, (Endpoint4, u64)> = BTreeMap::new();
         let mut second = 1_000;

@@ -5,7 +5,7 @@ use super::draft::{Addresses, Draft};
 use super::scene::{Port, VLAN};
 use super::sessions::Session;
 use super::trouble::{self, Trouble};
-use super::world::{OUT, Way, World};
+use super::world::{OUT, PacketAddresses, World};
 use std::net::Ipv4Addr;
 
 /// A frame as it comes in.
@@ -56,14 +56,14 @@ pub struct Made {
 }
 
 impl Made {
-    fn new(way: Way, sessions: &[Session], choices: &mut Choices) -> Self {
+    fn new(way: PacketAddresses, sessions: &[Session], choices: &mut Choices) -> Self {
         let (addresses, ends, session) = match way {
-            Way::V4(source, destination) => (Addresses::V4(source, destination), None, None),
-            Way::V6(source, destination) => (Addresses::V6(source, destination), None, None),
-            Way::In4(from, to, source, destination) => {
+            PacketAddresses::V4(source, destination) => (Addresses::V4(source, destination), None, None),
+            PacketAddresses::V6(source, destination) => (Addresses::V6(source, destination), None, None),
+            PacketAddresses::In4(from, to, source, destination) => {
                 (Addresses::V6(source, destination), Some((from, to)), None)
             }
-            Way::Session(number, outward) => {
+            PacketAddresses::Session(number, outward) => {
                 let mine: Vec<_> = sessions.iter().filter(|session| session.mechanism == number).collect();
                 let session = mine[choices.below(mine.len())];
                 (session.addresses(outward), None, Some((session, outward)))

@@ -24,7 +24,7 @@ const LOST: u32 = COUNTERS as u32 - 1;
 pub const NOW: Instant = Instant::from_secs(1_000);
 
 /// A world with its program, its engine and its sessions, all installed.
-pub struct Bench<'a> {
+pub struct Harness<'a> {
     world: &'a World,
     scene: &'a Scene,
     hook: Hook,
@@ -33,7 +33,7 @@ pub struct Bench<'a> {
     sessions: Vec<Session>,
 }
 
-impl<'a> Bench<'a> {
+impl<'a> Harness<'a> {
     /// Where the kernel does not let us, the test is ignored.
     pub fn new(world: &'a World, scene: &'a Scene, hook: Hook) -> Self {
         let mut rig = Rig::new(hook, scene, world, |_| {});
@@ -230,7 +230,7 @@ pub fn prove(hook: Hook, worlds: Vec<World>, packets: u64) -> Coverage {
         let sum = Arc::clone(&total);
         namespace::in_namespace("differential", move || {
             let scene = Scene::new(world.routes(), &world.local);
-            let bench = Bench::new(&world, &scene, hook);
+            let bench = Harness::new(&world, &scene, hook);
             bench.try_many(packets);
             let mut sum = sum.lock().unwrap();
             sum.packets += packets;

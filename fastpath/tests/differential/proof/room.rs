@@ -1,7 +1,7 @@
 //! Worlds that stand ready side by side, each in a network namespace of its own, for a thread that goes from one to another.
 
 use super::generator::Input;
-use super::judge::Bench;
+use super::judge::Harness;
 use super::rig::Hook;
 use super::scene::Scene;
 use super::world::World;
@@ -12,7 +12,7 @@ use std::os::fd::AsRawFd;
 /// A world at a hook, and its namespace.
 pub struct Room {
     namespace: File,
-    bench: Bench<'static>,
+    bench: Harness<'static>,
 }
 
 impl Room {
@@ -26,7 +26,7 @@ impl Room {
         super::namespace::ip("link set lo up");
         let world: &'static World = Box::leak(Box::new(world));
         let scene: &'static Scene = Box::leak(Box::new(Scene::new(world.routes(), &world.local)));
-        let bench = Bench::new(world, scene, hook);
+        let bench = Harness::new(world, scene, hook);
         let namespace = File::open("/proc/thread-self/ns/net").unwrap();
         Self { namespace, bench }
     }

@@ -67,10 +67,10 @@ fn relay(name: &'static str, policy: TunnelPolicy) -> World {
     tunnel.subnets = vec!["45.1.0.0/29".parse().unwrap()];
     let mut world = world(name, vec![TunnelConfig::SixToFour(tunnel)], &["45.80.0.1"]);
     world.routes = vec![("2002::/16", TUN), ("2002:2d01:5::/48", Target::Neighbour(Port::Inner, None))];
-    let out = |choices: &mut Choices| Way::V6(remote6(choices), site(remote4(choices), 9));
+    let out = |choices: &mut Choices| PacketAddresses::V6(remote6(choices), site(remote4(choices), 9));
     let inward = |choices: &mut Choices| {
         let from = remote4(choices);
-        Way::In4(from, four("45.80.0.1"), site(from, choices.octet()), remote6(choices))
+        PacketAddresses::In4(from, four("45.80.0.1"), site(from, choices.octet()), remote6(choices))
     };
     world.lanes = vec![lane(SIX_TO_FOUR, OUT, out), lane(SIX_TO_FOUR, IN, inward)];
     world
@@ -94,15 +94,15 @@ fn router(name: &'static str, policy: TunnelPolicy) -> World {
     };
     let native =
         |choices: &mut Choices| Ipv6Addr::new(0x2a10, 0, 0, 0, 0, 0, 0, u16::from(choices.octet() % 4) + 1);
-    let out = move |choices: &mut Choices| Way::V6(own(choices), site(remote4(choices), 9));
-    let to_native = move |choices: &mut Choices| Way::V6(own(choices), native(choices));
+    let out = move |choices: &mut Choices| PacketAddresses::V6(own(choices), site(remote4(choices), 9));
+    let to_native = move |choices: &mut Choices| PacketAddresses::V6(own(choices), native(choices));
     let inward = move |choices: &mut Choices| {
         let from = remote4(choices);
-        Way::In4(from, four("45.80.0.2"), site(from, choices.octet()), own(choices))
+        PacketAddresses::In4(from, four("45.80.0.2"), site(from, choices.octet()), own(choices))
     };
     let from_native = move |choices: &mut Choices| {
         let from = choices.of(&[four("192.88.99.1"), four("45.1.0.99"), four("45.2.0.99")]);
-        Way::In4(from, four("45.80.0.2"), native(choices), own(choices))
+        PacketAddresses::In4(from, four("45.80.0.2"), native(choices), own(choices))
     };
     world.lanes = vec![
         lane(SIX_TO_FOUR, OUT, out),
@@ -142,14 +142,14 @@ fn customer_edge(name: &'static str, policy: TunnelPolicy) -> World {
     let edge = |choices: &mut Choices| Ipv4Addr::new(10, choices.of(&[1, 2, 3, 9]), 7, choices.octet());
     let native =
         |choices: &mut Choices| Ipv6Addr::new(0x2a10, 0, 0, 0, 0, 0, 0, u16::from(choices.octet() % 4) + 1);
-    let out = move |choices: &mut Choices| Way::V6(own(choices), customer(edge(choices), 5));
-    let to_native = move |choices: &mut Choices| Way::V6(own(choices), native(choices));
+    let out = move |choices: &mut Choices| PacketAddresses::V6(own(choices), customer(edge(choices), 5));
+    let to_native = move |choices: &mut Choices| PacketAddresses::V6(own(choices), native(choices));
     let inward = move |choices: &mut Choices| {
         let from = edge(choices);
-        Way::In4(from, four("10.1.2.3"), customer(from, choices.octet()), own(choices))
+        PacketAddresses::In4(from, four("10.1.2.3"), customer(from, choices.octet()), own(choices))
     };
     let from_native = move |choices: &mut Choices| {
-        Way::In4(four("10.0.0.1"), four("10.1.2.3"), native(choices), own(choices))
+        PacketAddresses::In4(four("10.0.0.1"), four("10.1.2.3"), native(choices), own(choices))
     };
     world.lanes = vec![
         lane(SIX_RD, OUT, out),
@@ -187,10 +187,10 @@ fn border_relay(name: &'static str, policy: TunnelPolicy, shared: &'static str) 
         let bits = u128::from(edge.to_bits() << length) << 64;
         Ipv6Addr::from_bits(prefix | bits | u128::from(octet))
     };
-    let out = move |choices: &mut Choices| Way::V6(remote6(choices), address(edge(choices), 5));
+    let out = move |choices: &mut Choices| PacketAddresses::V6(remote6(choices), address(edge(choices), 5));
     let inward = move |choices: &mut Choices| {
         let from = edge(choices);
-        Way::In4(from, four("45.82.0.1"), address(from, choices.octet()), remote6(choices))
+        PacketAddresses::In4(from, four("45.82.0.1"), address(from, choices.octet()), remote6(choices))
     };
     world.lanes = vec![lane(SIX_RD, OUT, out), lane(SIX_RD, IN, inward)];
     world
@@ -213,13 +213,15 @@ fn configured() -> World {
     world.routes = behind.map(|prefix| (prefix, TUN)).into();
     let peer =
         |number: usize, octet: u8| Ipv6Addr::new(0x2a00, 7, number as u16 + 1, 0, 0, 0, 0, octet.into());
-    let out = move |choices: &mut Choices| Way::V6(remote6(choices), peer(choices.below(3), choices.octet()));
+    let out = move |choices: &mut Choices| {
+        PacketAddresses::V6(remote6(choices), peer(choices.below(3), choices.octet()))
+    };
     let inward = move |choices: &mut Choices| {
         let number = choices.below(3);
         let local = four(if number == 2 { "45.81.0.2" } else { "45.81.0.1" });
         let any = number == 1 && choices.one_in(4);
         let source = if any { six("2a00:99::1") } else { peer(number, choices.octet()) };
-        Way::In4(four(remotes[number]), local, source, remote6(choices))
+        PacketAddresses::In4(four(remotes[number]), local, source, remote6(choices))
     };
     world.lanes = vec![lane(CONFIGURED, OUT, out), lane(CONFIGURED, IN, inward)];
     world
@@ -247,11 +249,12 @@ fn isatap_router(name: &'static str, policy: TunnelPolicy) -> World {
         6 => Ipv4Addr::new(45, 2, 0, choices.octet()),
         _ => Ipv4Addr::new(10, 1, 2, choices.octet()),
     };
-    let out =
-        move |choices: &mut Choices| Way::V6(remote6(choices), on_link(host(choices), choices.one_in(3)));
+    let out = move |choices: &mut Choices| {
+        PacketAddresses::V6(remote6(choices), on_link(host(choices), choices.one_in(3)))
+    };
     let inward = move |choices: &mut Choices| {
         let from = host(choices);
-        Way::In4(from, four("10.0.0.1"), on_link(from, choices.one_in(3)), remote6(choices))
+        PacketAddresses::In4(from, four("10.0.0.1"), on_link(from, choices.one_in(3)), remote6(choices))
     };
     world.lanes = vec![lane(ISATAP, OUT, out), lane(ISATAP, IN, inward)];
     world
@@ -296,10 +299,12 @@ fn at_one_address() -> World {
         let peer = move |choices: &mut Choices| {
             if kind == CONFIGURED { four("45.1.0.7") } else { remote4(choices) }
         };
-        world.lanes.push(lane(kind, OUT, move |choices| Way::V6(remote6(choices), inner(peer(choices)))));
+        world.lanes.push(lane(kind, OUT, move |choices| {
+            PacketAddresses::V6(remote6(choices), inner(peer(choices)))
+        }));
         world.lanes.push(lane(kind, IN, move |choices| {
             let from = peer(choices);
-            Way::In4(from, four(end), inner(from), remote6(choices))
+            PacketAddresses::In4(from, four(end), inner(from), remote6(choices))
         }));
     }
     world

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Addresses of a packet that its mechanism forwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum PacketAddresses {
     V4(Ipv4Addr, Ipv4Addr),
     V6(Ipv6Addr, Ipv6Addr),
     /// An IPv6 packet, its source and destination, in an IPv4 packet from one to the other.
@@ -21,7 +21,7 @@ pub struct Lane {
     /// Index into the programs' counters: what they count when they forward one.
     pub counter: u32,
     /// Chooses addresses.
-    pub way: Box<dyn Fn(&mut Choices) -> Way + Send + Sync>,
+    pub way: Box<dyn Fn(&mut Choices) -> PacketAddresses + Send + Sync>,
 }
 
 /// A configuration and its place in the network.
@@ -54,7 +54,11 @@ pub const OUT: u32 = 0;
 /// To IPv6.
 pub const IN: u32 = 1;
 
-pub fn lane(kind: u32, way: u32, choose: impl Fn(&mut Choices) -> Way + Send + Sync + 'static) -> Lane {
+pub fn lane(
+    kind: u32,
+    way: u32,
+    choose: impl Fn(&mut Choices) -> PacketAddresses + Send + Sync + 'static,
+) -> Lane {
     Lane { counter: kind * 2 + way, way: Box::new(choose) }
 }
 

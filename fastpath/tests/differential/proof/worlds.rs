@@ -65,8 +65,8 @@ fn pool(text: &str) -> PoolConfig {
 
 fn sessions(number: u8) -> [Lane; 2] {
     [
-        lane(NAT64, OUT, move |_| Way::Session(number, true)),
-        lane(NAT64, IN, move |_| Way::Session(number, false)),
+        lane(NAT64, OUT, move |_| PacketAddresses::Session(number, true)),
+        lane(NAT64, IN, move |_| PacketAddresses::Session(number, false)),
     ]
 }
 
@@ -206,11 +206,14 @@ fn embedding(name: &'static str, at: &'static str, length: u8) -> World {
         // To a host of the table by its IPv4 address: the translator turns the packet around (RFC 7757 §4).
         let turns = choices.one_in(16);
         let to = if turns { host(choices).0 } else { remote4(choices) };
-        Way::V6(host(choices).1, embedded(at, length, to))
+        PacketAddresses::V6(host(choices).1, embedded(at, length, to))
     };
-    let inward = move |choices: &mut Choices| Way::V4(remote4(choices), host(choices).0);
+    let inward = move |choices: &mut Choices| PacketAddresses::V4(remote4(choices), host(choices).0);
     let through = move |choices: &mut Choices| {
-        Way::V6(embedded(at, length, inside(choices.octet())), embedded(at, length, remote4(choices)))
+        PacketAddresses::V6(
+            embedded(at, length, inside(choices.octet())),
+            embedded(at, length, remote4(choices)),
+        )
     };
     World {
         name,
@@ -255,9 +258,10 @@ fn mapped() -> World {
             _ => std::net::Ipv6Addr::from_bits(six("2a00:70::").to_bits() | octet),
         }
     };
-    let out =
-        move |choices: &mut Choices| Way::V6(host6(choices), embedded("2a00:60::", 96, remote4(choices)));
-    let inward = move |choices: &mut Choices| Way::V4(remote4(choices), host4(choices));
+    let out = move |choices: &mut Choices| {
+        PacketAddresses::V6(host6(choices), embedded("2a00:60::", 96, remote4(choices)))
+    };
+    let inward = move |choices: &mut Choices| PacketAddresses::V4(remote4(choices), host4(choices));
     World {
         name: "siit, explicit mappings",
         config,
@@ -282,9 +286,10 @@ fn mapped_only() -> World {
     });
     let host = |octet: u8| std::net::Ipv6Addr::from_bits(six("2a00:70::").to_bits() | u128::from(octet % 16));
     let remote = |octet: u8| std::net::Ipv6Addr::from_bits(six("2a00:601::").to_bits() | u128::from(octet));
-    let out = move |choices: &mut Choices| Way::V6(host(choices.octet()), remote(choices.octet()));
+    let out =
+        move |choices: &mut Choices| PacketAddresses::V6(host(choices.octet()), remote(choices.octet()));
     let inward = move |choices: &mut Choices| {
-        Way::V4(Ipv4Addr::new(45, 1, 0, choices.octet()), inside(choices.octet()))
+        PacketAddresses::V4(Ipv4Addr::new(45, 1, 0, choices.octet()), inside(choices.octet()))
     };
     World {
         name: "siit, explicit mappings alone",
@@ -329,15 +334,16 @@ fn several() -> World {
     let [a, b] = sessions(0);
     let host = |octet: u8| std::net::Ipv6Addr::from_bits(six("2a00:71::").to_bits() | u128::from(octet));
     let out = move |choices: &mut Choices| {
-        Way::V6(host(choices.octet()), embedded("2a00:60::", 96, remote4(choices)))
+        PacketAddresses::V6(host(choices.octet()), embedded("2a00:60::", 96, remote4(choices)))
     };
-    let inward =
-        move |choices: &mut Choices| Way::V4(remote4(choices), Ipv4Addr::new(45, 71, 0, choices.octet()));
+    let inward = move |choices: &mut Choices| {
+        PacketAddresses::V4(remote4(choices), Ipv4Addr::new(45, 71, 0, choices.octet()))
+    };
     let tunnelled = move |choices: &mut Choices| {
-        Way::V6(remote6(choices), choices.of(&[six("2a00:7:7::8"), six("2a00:60::45.9.0.1")]))
+        PacketAddresses::V6(remote6(choices), choices.of(&[six("2a00:7:7::8"), six("2a00:60::45.9.0.1")]))
     };
     let arrived = move |choices: &mut Choices| {
-        Way::In4(four("45.1.0.7"), four("45.81.0.1"), six("2a00:7:7::8"), remote6(choices))
+        PacketAddresses::In4(four("45.1.0.7"), four("45.81.0.1"), six("2a00:7:7::8"), remote6(choices))
     };
     World {
         name: "several",

@@ -8,7 +8,7 @@ fn udp_in(source: &str, port: u16, outside: Endpoint4) -> Packet {
 
 #[test]
 fn without_a_binding_nothing_comes_in() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     let nobody = e4("192.0.2.5", 5_555);
     assert_eq!(bench.send(&udp_in(SERVER, 53, nobody)), Err(DropReason::NoBinding));
     let request = v4(SERVER, nobody.address, ICMPV4, echo(8, 5_555));
@@ -18,7 +18,7 @@ fn without_a_binding_nothing_comes_in() {
 
 #[test]
 fn endpoint_independent_filtering_lets_any_remote_in_and_makes_its_session() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     let (outside, _) = bench.sent_out(&v6(HOST, IMAGE, UDP, ports(5_000, 53, 0)));
     let (source, destination) = bench.sent_in(&udp_in(STRANGER, 99, outside));
     assert_eq!((source, destination), (e6("64:ff9b::203.0.113.2", 99), e6(HOST, 5_000)));
@@ -27,7 +27,7 @@ fn endpoint_independent_filtering_lets_any_remote_in_and_makes_its_session() {
 
 #[test]
 fn address_dependent_filtering_lets_in_the_address_whatever_its_port() {
-    let mut bench = Bench::address_dependent();
+    let mut bench = Harness::address_dependent();
     let (outside, _) = bench.sent_out(&v6(HOST, IMAGE, UDP, ports(5_000, 53, 0)));
     assert_eq!(bench.send(&udp_in(STRANGER, 53, outside)), Err(DropReason::Filtered));
     assert_eq!(bench.sent_in(&udp_in(SERVER, 99, outside)).1, e6(HOST, 5_000));
@@ -38,7 +38,7 @@ fn address_dependent_filtering_lets_in_the_address_whatever_its_port() {
 
 #[test]
 fn address_dependent_filtering_holds_for_echoes_too() {
-    let mut bench = Bench::address_dependent();
+    let mut bench = Harness::address_dependent();
     let (outside, _) = bench.sent_out(&v6(HOST, IMAGE, ICMPV6, echo(128, 7)));
     let stranger = v4(STRANGER, outside.address, ICMPV4, echo(8, outside.port));
     assert_eq!(bench.send(&stranger), Err(DropReason::Filtered));
@@ -48,7 +48,7 @@ fn address_dependent_filtering_holds_for_echoes_too() {
 
 #[test]
 fn address_dependent_filtering_refuses_data_of_unknown_connections() {
-    let mut bench = Bench::address_dependent();
+    let mut bench = Harness::address_dependent();
     let outside = bench.connect();
     let data = v4(STRANGER, outside.address, TCP, ports(80, outside.port, ACK));
     assert_eq!(bench.send(&data), Err(DropReason::Filtered));
@@ -60,7 +60,7 @@ fn a_static_binding_lets_everyone_in_whatever_the_filtering() {
     let binding =
         StaticBinding { protocol: NatProtocol::Udp, inside: Inside(e6(HOST, 53)), outside: Outside(outside) };
     for filtering in [Filtering::EndpointIndependent, Filtering::AddressDependent] {
-        let mut bench = Bench::new(&Nat64Config { filtering, static_bindings: vec![binding], ..config() });
+        let mut bench = Harness::new(&Nat64Config { filtering, static_bindings: vec![binding], ..config() });
         assert_eq!(bench.sent_in(&udp_in(STRANGER, 999, outside)).1, e6(HOST, 53));
         bench.wait(UDP_DEFAULT);
         bench.expire();
@@ -78,7 +78,7 @@ fn packets_from_either_side_keep_a_session_alive_until_its_very_last_second() {
     for (protocol, transport, lifetime) in
         [(UDP, ports(5_000, 53, 0), UDP_DEFAULT), (ICMPV6, echo(128, 7), Duration::from_secs(60))]
     {
-        let mut bench = Bench::endpoint_independent();
+        let mut bench = Harness::endpoint_independent();
         let request = v6(HOST, IMAGE, protocol, transport);
         let (outside, _) = bench.sent_out(&request);
         let answer = match protocol {

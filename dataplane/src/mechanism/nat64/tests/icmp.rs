@@ -15,7 +15,7 @@ fn decision(outcome: Result<Decision, DropReason>) -> Decision {
 
 #[test]
 fn an_error_from_outside_goes_to_the_inside_end_of_the_quoted_packet() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     let (outside, _) = bench.sent_out(&v6(HOST, IMAGE, UDP, ports(5_000, 53, 0)));
     let error = v4(ROUTER_OUTSIDE, outside.address, ICMPV4, ERROR);
     let quoted = QuotedTuple::V4 { source: outside, destination: e4(SERVER, 53), protocol: UDP };
@@ -29,7 +29,7 @@ fn an_error_from_outside_goes_to_the_inside_end_of_the_quoted_packet() {
 
 #[test]
 fn an_error_from_a_router_inside_leaves_with_the_outside_address_of_the_binding() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     let (outside, _) = bench.sent_out(&v6(HOST, IMAGE, TCP, ports(5_000, 80, SYN)));
     let error = v6(ROUTER_INSIDE, IMAGE, ICMPV6, Transport::IcmpError { kind: 1, code: 3 });
     let quoted = QuotedTuple::V6 { source: e6(IMAGE, 80), destination: e6(HOST, 5_000), protocol: TCP };
@@ -44,7 +44,7 @@ fn an_error_from_a_router_inside_leaves_with_the_outside_address_of_the_binding(
 
 #[test]
 fn an_error_about_an_echo_is_found_by_its_identifier() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     let (outside, _) = bench.sent_out(&v6(HOST, IMAGE, ICMPV6, echo(128, 77)));
     let error = v4(ROUTER_OUTSIDE, outside.address, ICMPV4, ERROR);
     let quoted = QuotedTuple::V4 { source: outside, destination: e4(SERVER, outside.port), protocol: ICMPV4 };
@@ -61,7 +61,7 @@ fn an_error_about_an_echo_is_found_by_its_identifier() {
 
 #[test]
 fn an_error_about_a_packet_of_nobody_is_dropped() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     let outside = e4("192.0.2.1", 4_000);
     let from_outside = v4(ROUTER_OUTSIDE, outside.address, ICMPV4, ERROR);
     for protocol in [TCP, UDP, ICMPV4, ICMPV6, SCTP] {
@@ -79,7 +79,7 @@ fn an_error_about_a_packet_of_nobody_is_dropped() {
 
 #[test]
 fn an_error_without_a_readable_quote_is_dropped() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     let from_outside = v4(ROUTER_OUTSIDE, "192.0.2.1".parse().unwrap(), ICMPV4, ERROR);
     assert_eq!(bench.send(&from_outside), Err(DropReason::QuoteUnusable));
     let quoted = QuotedTuple::V6 { source: e6(IMAGE, 80), destination: e6(HOST, 5_000), protocol: TCP };
@@ -88,7 +88,7 @@ fn an_error_without_a_readable_quote_is_dropped() {
 
 #[test]
 fn with_address_dependent_filtering_an_error_about_an_unknown_remote_is_dropped() {
-    let mut bench = Bench::address_dependent();
+    let mut bench = Harness::address_dependent();
     let (outside, _) = bench.sent_out(&v6(HOST, IMAGE, UDP, ports(5_000, 53, 0)));
     let error = v4(ROUTER_OUTSIDE, outside.address, ICMPV4, ERROR);
     let about = |remote| QuotedTuple::V4 { source: outside, destination: remote, protocol: UDP };
@@ -99,7 +99,7 @@ fn with_address_dependent_filtering_an_error_about_an_unknown_remote_is_dropped(
 
 #[test]
 fn errors_change_no_lifetime() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     let (outside, _) = bench.sent_out(&v6(HOST, IMAGE, UDP, ports(5_000, 53, 0)));
     bench.wait(UDP_DEFAULT - Duration::from_secs(1));
     let error = v4(ROUTER_OUTSIDE, outside.address, ICMPV4, ERROR);
@@ -114,7 +114,7 @@ fn errors_change_no_lifetime() {
 fn an_error_of_a_sender_that_the_well_known_prefix_may_not_stand_for_is_refused() {
     for (lifted, is_refused) in [(false, true), (true, false)] {
         let prefix = Rfc6052::new("64:ff9b::/96".parse().unwrap(), lifted).unwrap();
-        let mut bench = Bench::new(&Nat64Config { prefix, ..config() });
+        let mut bench = Harness::new(&Nat64Config { prefix, ..config() });
         let (outside, _) = bench.sent_out(&v6(HOST, "64:ff9b::8.8.8.8", UDP, ports(5_000, 53, 0)));
         let error = v4("10.0.0.1", outside.address, ICMPV4, Transport::IcmpError { kind: 11, code: 0 });
         let quoted = QuotedTuple::V4 { source: outside, destination: e4("8.8.8.8", 53), protocol: UDP };
@@ -125,7 +125,7 @@ fn an_error_of_a_sender_that_the_well_known_prefix_may_not_stand_for_is_refused(
 
 #[test]
 fn queries_other_than_echoes_are_not_translated() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     let timestamp = v4(SERVER, "192.0.2.1".parse().unwrap(), ICMPV4, echo(13, 1));
     assert_eq!(bench.send(&timestamp), Err(DropReason::IcmpUntranslatable));
     let information = v6(HOST, IMAGE, ICMPV6, echo(139, 1));

@@ -5,7 +5,7 @@ use crate::nat::Limits;
 
 #[test]
 fn only_tcp_udp_and_icmp_are_translated() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     let outside = "192.0.2.1".parse().unwrap();
     for protocol in [SCTP, 47, 50, 33, 136] {
         let reason = Err(DropReason::ProtocolUnsupported);
@@ -19,7 +19,7 @@ fn only_tcp_udp_and_icmp_are_translated() {
 
 #[test]
 fn a_later_fragment_that_was_not_reassembled_is_refused() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     assert_eq!(bench.send(&v6(HOST, IMAGE, UDP, Transport::Opaque)), Err(DropReason::BadFragment));
     let later = v4(SERVER, "192.0.2.1".parse().unwrap(), TCP, Transport::Opaque);
     assert_eq!(bench.send(&later), Err(DropReason::BadFragment));
@@ -27,7 +27,7 @@ fn a_later_fragment_that_was_not_reassembled_is_refused() {
 
 #[test]
 fn a_source_under_the_prefix_is_dropped_whatever_it_carries() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     let reason = Err(DropReason::SourceInTranslationPrefix);
     let from = "64:ff9b::192.0.2.1";
     assert_eq!(bench.send(&v6(from, IMAGE, UDP, ports(500, 500, 0))), reason);
@@ -38,7 +38,7 @@ fn a_source_under_the_prefix_is_dropped_whatever_it_carries() {
 
 #[test]
 fn an_embedded_destination_that_is_not_a_host_is_dropped() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     for address in ["127.0.0.1", "224.0.0.1", "0.0.0.0", "255.255.255.255"] {
         let packet = v6(HOST, &format!("64:ff9b::{address}"), UDP, ports(1, 2, 0));
         assert_eq!(bench.send(&packet), Err(DropReason::MartianDestination), "{address}");
@@ -48,7 +48,7 @@ fn an_embedded_destination_that_is_not_a_host_is_dropped() {
 #[test]
 fn the_well_known_prefix_does_not_stand_for_private_addresses_in_either_direction() {
     let prefix = Rfc6052::new("64:ff9b::/96".parse().unwrap(), false).unwrap();
-    let mut bench = Bench::new(&Nat64Config { prefix, ..config() });
+    let mut bench = Harness::new(&Nat64Config { prefix, ..config() });
     let out = v6(HOST, "64:ff9b::10.0.0.1", UDP, ports(5_000, 53, 0));
     assert_eq!(bench.send(&out), Err(DropReason::NonGlobalWithWellKnownPrefix));
     let (outside, _) = bench.sent_out(&v6(HOST, "64:ff9b::8.8.8.8", UDP, ports(5_000, 53, 0)));
@@ -60,7 +60,7 @@ fn the_well_known_prefix_does_not_stand_for_private_addresses_in_either_directio
 #[test]
 fn an_octet_u_that_is_not_zero_is_refused() {
     let prefix = Rfc6052::new("2001:db8:122::/48".parse().unwrap(), false).unwrap();
-    let mut bench = Bench::new(&Nat64Config { prefix, ..config() });
+    let mut bench = Harness::new(&Nat64Config { prefix, ..config() });
     let packet = v6(HOST, "2001:db8:122:c000:102:2100::", UDP, ports(1, 2, 0));
     assert_eq!(bench.send(&packet), Err(DropReason::OctetUNotZero));
 }
@@ -68,7 +68,7 @@ fn an_octet_u_that_is_not_zero_is_refused() {
 #[test]
 fn a_full_table_of_sessions_refuses_new_ones_and_serves_the_old() {
     let mut bench =
-        Bench::new(&Nat64Config { limits: Limits { sessions: 2, ..Limits::default() }, ..config() });
+        Harness::new(&Nat64Config { limits: Limits { sessions: 2, ..Limits::default() }, ..config() });
     let first = v6(HOST, IMAGE, UDP, ports(5_000, 1, 0));
     let (outside, _) = bench.sent_out(&first);
     bench.sent_out(&v6(HOST, IMAGE, UDP, ports(5_000, 2, 0)));
@@ -83,7 +83,7 @@ fn a_full_table_of_sessions_refuses_new_ones_and_serves_the_old() {
 #[test]
 fn a_full_table_of_bindings_refuses_new_hosts_and_serves_the_old() {
     let mut bench =
-        Bench::new(&Nat64Config { limits: Limits { bindings: 1, ..Limits::default() }, ..config() });
+        Harness::new(&Nat64Config { limits: Limits { bindings: 1, ..Limits::default() }, ..config() });
     bench.sent_out(&v6(HOST, IMAGE, UDP, ports(5_000, 1, 0)));
     let refused = bench.send(&v6(OTHER, IMAGE, UDP, ports(5_000, 1, 0)));
     assert_eq!(refused, Err(DropReason::BindingTableFull));
@@ -93,7 +93,7 @@ fn a_full_table_of_bindings_refuses_new_hosts_and_serves_the_old() {
 #[test]
 fn an_empty_pool_refuses_until_a_port_is_free_again() {
     let pool = PoolConfig { addresses: vec!["192.0.2.1/32".parse().unwrap()], ports: vec![4_000..=4_000] };
-    let mut bench = Bench::new(&Nat64Config { pool, ..config() });
+    let mut bench = Harness::new(&Nat64Config { pool, ..config() });
     bench.sent_out(&v6(HOST, IMAGE, UDP, ports(5_000, 1, 0)));
     let other = v6(OTHER, IMAGE, UDP, ports(5_000, 1, 0));
     assert_eq!(bench.send(&other), Err(DropReason::PortPoolEmpty));
@@ -105,7 +105,7 @@ fn an_empty_pool_refuses_until_a_port_is_free_again() {
 
 #[test]
 fn expiry_does_no_more_than_its_budget_and_the_rest_later() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     for port in 0..100 {
         bench.sent_out(&v6(HOST, IMAGE, UDP, ports(5_000 + port, 1, 0)));
     }

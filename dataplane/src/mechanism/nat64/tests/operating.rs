@@ -7,13 +7,13 @@ use crate::nat::Limits;
 const KEY: [u64; 2] = [5, 6];
 use crate::nat::BindingRow;
 
-fn select(bench: &Bench, selection: &Selection) -> Vec<SessionRow> {
+fn select(bench: &Harness, selection: &Selection) -> Vec<SessionRow> {
     let mut rows = Vec::new();
     assert_eq!(bench.nat64.sessions(0, u32::MAX, selection, bench.now, &mut rows), None);
     rows
 }
 
-fn bindings(bench: &Bench) -> Vec<BindingRow> {
+fn bindings(bench: &Harness) -> Vec<BindingRow> {
     let mut rows = Vec::new();
     assert_eq!(bench.nat64.bindings(0, u32::MAX, &Selection::default(), &mut rows), None);
     rows
@@ -21,7 +21,7 @@ fn bindings(bench: &Bench) -> Vec<BindingRow> {
 
 #[test]
 fn a_row_tells_how_long_and_how_much() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     let outside = bench.connect();
     bench.wait(Duration::from_secs(3));
     assert!(bench.out(ACK).is_ok());
@@ -41,7 +41,7 @@ fn a_row_tells_how_long_and_how_much() {
 
 #[test]
 fn a_gso_packet_counts_its_segments() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     let packet = Packet { length: 30_000, ..v6(HOST, IMAGE, UDP, ports(5_000, 53, 0)) };
     let mut probe = Probe::EMPTY;
     bench.nat64.probe(&packet, &mut probe);
@@ -56,7 +56,7 @@ fn a_gso_packet_counts_its_segments() {
 
 #[test]
 fn rows_are_selected_by_either_side_and_the_remote() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     let (one, _) = bench.sent_out(&v6(HOST, IMAGE, UDP, ports(5_000, 53, 0)));
     bench.sent_out(&v6(OTHER, IMAGE, TCP, ports(6_000, 80, SYN)));
     bench.sent_out(&v6(OTHER, "64:ff9b::203.0.113.2", UDP, ports(6_000, 53, 0)));
@@ -73,7 +73,7 @@ fn rows_are_selected_by_either_side_and_the_remote() {
 
 #[test]
 fn a_dump_goes_on_where_it_stopped() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     for port in 0..25 {
         bench.sent_out(&v6(HOST, IMAGE, UDP, ports(5_000 + port, 53, 0)));
     }
@@ -90,11 +90,11 @@ fn a_dump_goes_on_where_it_stopped() {
 
 #[test]
 fn a_session_ends_by_order_and_its_last_takes_the_binding_along() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     for port in [53, 54] {
         bench.sent_out(&v6(HOST, IMAGE, UDP, ports(5_000, port, 0)));
     }
-    let end = |bench: &mut Bench, port| {
+    let end = |bench: &mut Harness, port| {
         let inside = Inside(e6(HOST, 5_000));
         bench.nat64.end_session(NatProtocol::Udp, inside, e4(SERVER, port), &mut bench.effects.counters)
     };
@@ -108,13 +108,13 @@ fn a_session_ends_by_order_and_its_last_takes_the_binding_along() {
 
 #[test]
 fn a_binding_ends_by_order_some_sessions_at_a_time() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     let mut outside = None;
     for port in 0..25 {
         outside = Some(bench.sent_out(&v6(HOST, IMAGE, UDP, ports(5_000, 53 + port, 0))).0);
     }
     let outside = Outside(outside.unwrap());
-    let end = |bench: &mut Bench| {
+    let end = |bench: &mut Harness| {
         bench.nat64.end_binding(NatProtocol::Udp, outside, 10, &mut bench.effects.counters)
     };
     assert_eq!(
@@ -126,7 +126,7 @@ fn a_binding_ends_by_order_some_sessions_at_a_time() {
 
 #[test]
 fn a_static_binding_is_made_and_removed_at_run_time() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     let outside = e4("192.0.2.1", 80);
     let new = StaticBinding {
         protocol: NatProtocol::Tcp,
@@ -153,7 +153,7 @@ fn the_dynamic_bindings_of_a_host_share_the_address_of_its_static_one() {
         inside: Inside(e6(HOST, 80)),
         outside: Outside(e4("192.0.2.9", 80)),
     };
-    let mut bench = Bench::new(&Nat64Config { static_bindings: vec![binding], ..config() });
+    let mut bench = Harness::new(&Nat64Config { static_bindings: vec![binding], ..config() });
     let (outside, _) = bench.sent_out(&v6(HOST, IMAGE, UDP, ports(5_000, 53, 0)));
     assert_eq!(outside.address, binding.outside.0.address);
 }
@@ -179,7 +179,7 @@ fn a_static_binding_belongs_to_the_worker_of_its_host_and_the_others_keep_their_
         assert_eq!(ownership.worker_of_outside(NatProtocol::Tcp, outside), WorkerId(1));
         assert_eq!(ownership.worker_of_inside(HOST.parse().unwrap()), worker);
     }
-    let mut bench = Bench { nat64: neighbour, now: Instant::from_secs(1), effects: Effects::default() };
+    let mut bench = Harness { nat64: neighbour, now: Instant::from_secs(1), effects: Effects::default() };
     let packet = v6(OTHER, IMAGE, UDP, ports(5_000, 53, 0));
     assert_eq!(bench.send(&packet), Err(DropReason::PortPoolEmpty));
     assert_eq!(bench.nat64.remove_static(&binding, 1, &mut bench.effects.counters), Some(true));
@@ -218,7 +218,7 @@ fn static_bindings_that_contradict_the_rest_are_named() {
 
 #[test]
 fn a_hairpin_comes_back_with_both_ends_seen_from_outside() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     let (callee, _) = bench.sent_out(&v6(OTHER, IMAGE, UDP, ports(7_000, 53, 0)));
     let image = format!("64:ff9b::{}", callee.address);
     let packet = v6(HOST, &image, UDP, ports(5_000, callee.port, 0));

@@ -4,14 +4,14 @@ use super::*;
 use crate::nat::Limits;
 
 /// A bench with one session in the named state, and its outside endpoint.
-fn in_state(name: &str) -> (Bench, Endpoint4) {
-    let mut bench = Bench::endpoint_independent();
+fn in_state(name: &str) -> (Harness, Endpoint4) {
+    let mut bench = Harness::endpoint_independent();
     if name == "inside init" {
         let (outside, _) = bench.sent_out(&v6(HOST, IMAGE, TCP, ports(5_000, 80, SYN)));
         return (bench, outside);
     }
     if name == "outside init" {
-        let mut bench = Bench::new(&with_static());
+        let mut bench = Harness::new(&with_static());
         let outside = e4("192.0.2.1", 80);
         bench.sent_in(&v4(SERVER, outside.address, TCP, ports(80, 80, SYN)));
         return (bench, outside);
@@ -162,7 +162,7 @@ fn a_silent_connection_becomes_transitory_and_its_inside_end_is_probed() {
 
 #[test]
 fn a_segment_that_is_not_a_syn_makes_no_session() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     for flags in [ACK, FIN, RST, 0] {
         assert_eq!(bench.out(flags), Err(DropReason::NoSession));
     }
@@ -171,7 +171,7 @@ fn a_segment_that_is_not_a_syn_makes_no_session() {
 
 #[test]
 fn a_segment_without_session_is_forwarded_by_its_binding_and_nothing_is_remembered() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     let outside = bench.connect();
     let (source, _) = bench.sent_out(&v6(HOST, "64:ff9b::203.0.113.2", TCP, ports(5_000, 81, ACK)));
     assert_eq!(source, outside);
@@ -182,7 +182,7 @@ fn a_segment_without_session_is_forwarded_by_its_binding_and_nothing_is_remember
 
 #[test]
 fn an_inbound_syn_without_binding_is_stored_and_answered_after_six_seconds() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     let outside = e4("192.0.2.3", 4_000);
     assert_eq!(bench.back(outside, SYN), Ok(STORED));
     assert_eq!(bench.back(outside, SYN), Err(DropReason::SynAwaitsInside), "a repeated SYN waits as well");
@@ -199,7 +199,7 @@ fn an_inbound_syn_without_binding_is_stored_and_answered_after_six_seconds() {
 
 #[test]
 fn a_stored_syn_is_answered_even_if_a_packet_finds_its_time_is_up_first() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     let outside = e4("192.0.2.3", 4_000);
     assert_eq!(bench.back(outside, SYN), Ok(STORED));
     bench.wait(TCP_INCOMING_SYN);
@@ -216,7 +216,7 @@ fn one_port() -> Nat64Config {
 
 #[test]
 fn a_syn_from_inside_completes_the_simultaneous_open_of_a_stored_one() {
-    let mut bench = Bench::new(&one_port());
+    let mut bench = Harness::new(&one_port());
     let outside = e4("192.0.2.1", 4_000);
     assert_eq!(bench.back(outside, SYN), Ok(STORED));
     assert_eq!(bench.sessions()[0].inside, None);
@@ -235,7 +235,7 @@ fn a_syn_from_inside_completes_the_simultaneous_open_of_a_stored_one() {
 
 #[test]
 fn with_address_dependent_filtering_a_syn_to_a_binding_waits_for_one_from_inside() {
-    let mut bench = Bench::address_dependent();
+    let mut bench = Harness::address_dependent();
     let outside = bench.connect();
     let syn = v4(STRANGER, outside.address, TCP, ports(81, outside.port, SYN));
     assert_eq!(bench.send(&syn), Ok(STORED));
@@ -252,7 +252,7 @@ fn with_address_dependent_filtering_a_syn_to_a_binding_waits_for_one_from_inside
 
 #[test]
 fn with_address_dependent_filtering_a_known_remote_may_open_another_connection() {
-    let mut bench = Bench::address_dependent();
+    let mut bench = Harness::address_dependent();
     let outside = bench.connect();
     let syn = v4(SERVER, outside.address, TCP, ports(81, outside.port, SYN));
     assert_eq!(bench.sent_in(&syn).1, e6(HOST, 5_000));
@@ -261,7 +261,7 @@ fn with_address_dependent_filtering_a_known_remote_may_open_another_connection()
 
 #[test]
 fn with_endpoint_independent_filtering_a_syn_to_a_binding_goes_on() {
-    let mut bench = Bench::endpoint_independent();
+    let mut bench = Harness::endpoint_independent();
     let outside = bench.connect();
     let syn = v4(STRANGER, outside.address, TCP, ports(81, outside.port, SYN));
     assert_eq!(bench.sent_in(&syn), (e6("64:ff9b::203.0.113.2", 81), e6(HOST, 5_000)));
@@ -270,7 +270,7 @@ fn with_endpoint_independent_filtering_a_syn_to_a_binding_goes_on() {
 #[test]
 fn a_syn_that_finds_no_room_to_be_stored_is_refused_immediately() {
     let mut bench =
-        Bench::new(&Nat64Config { limits: Limits { sessions: 3, ..Limits::default() }, ..config() });
+        Harness::new(&Nat64Config { limits: Limits { sessions: 3, ..Limits::default() }, ..config() });
     for port in 0..3 {
         let syn = v4(SERVER, "192.0.2.1".parse().unwrap(), TCP, ports(80, 4_000 + port, SYN));
         assert_eq!(bench.send(&syn), Ok(STORED));
