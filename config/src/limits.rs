@@ -4,13 +4,13 @@ use crate::fault::Report;
 use crate::section::Reader;
 use serde::Serializer;
 use serde::ser::SerializeMap;
-use sixway_dataplane::nat::Limits;
+use sixway_dataplane::nat::StateLimits;
 
-pub(crate) fn read(section: &Reader, report: &mut Report) -> Option<Limits> {
+pub(crate) fn read(section: &Reader, report: &mut Report) -> Option<StateLimits> {
     let mut read = |key| section.value(key, report).and_then(|v| v.integer(report));
     let (sessions, bindings) = (read("max_sessions"), read("max_bindings"));
     let bindings_per_subscriber = read("max_bindings_per_subscriber");
-    Some(Limits {
+    Some(StateLimits {
         sessions: sessions?,
         bindings: bindings?,
         bindings_per_subscriber: bindings_per_subscriber?,
@@ -18,7 +18,7 @@ pub(crate) fn read(section: &Reader, report: &mut Report) -> Option<Limits> {
 }
 
 /// With the names of the keys.
-pub(crate) fn serialize<S: Serializer>(limits: &Limits, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize<S: Serializer>(limits: &StateLimits, serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(Some(3))?;
     map.serialize_entry("max_sessions", &limits.sessions)?;
     map.serialize_entry("max_bindings", &limits.bindings)?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use sixway_dataplane::nat::Limits;
+use sixway_dataplane::nat::StateLimits;
 use sixway_dataplane::translate::address::non_global::non_global_part;
 use sixway_dataplane::translate::address::rfc6052::{Rfc6052, WELL_KNOWN_PREFIX};
 use sixway_wire::{Endpoint4, Endpoint6, Prefix6};
@@ -85,7 +85,7 @@ pub struct Nat64 {
     pub filtering: Filtering,
     /// How large the tables may become: all workers' together, but of a subscriber, an IPv6 /64, at each worker.
     #[serde(flatten, serialize_with = "limits::serialize")]
-    pub limits: Limits,
+    pub limits: StateLimits,
     /// The choices of RFC 7915.
     #[serde(flatten)]
     pub translation: Translation,

@@ -12,7 +12,7 @@ use median::median;
 use sixway_dataplane::effects::Effects;
 use sixway_dataplane::mechanism::contract::Arrival;
 use sixway_dataplane::mechanism::nat64::{Nat64, Nat64Config, Probe};
-use sixway_dataplane::nat::Limits;
+use sixway_dataplane::nat::StateLimits;
 use sixway_dataplane::nat::{Filtering, NatProtocol, Outside, PoolConfig, Selection};
 use sixway_dataplane::parse::{Addresses, Packet, Transport};
 use sixway_dataplane::translate::address::Rfc6052;
@@ -38,7 +38,7 @@ fn scattered(n: u64) -> u64 {
 fn nat64(sessions: u32, pool: &str, filtering: Filtering) -> Nat64 {
     let config = Nat64Config {
         filtering,
-        limits: Limits { sessions, bindings: sessions, ..Limits::default() },
+        limits: StateLimits { sessions, bindings: sessions, ..StateLimits::default() },
         ..Nat64Config::new(
             Rfc6052::new("64:ff9b::/96".parse().unwrap(), false).unwrap(),
             PoolConfig { addresses: vec![pool.parse().unwrap()], ports: vec![1_024..=65_535] },

@@ -14,7 +14,7 @@ use sixway_dataplane::mechanism::npt66::{Npt66Config, Prefixes};
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
 use sixway_dataplane::mechanism::six_to_four::{self, NativeSources};
-use sixway_dataplane::nat::Limits;
+use sixway_dataplane::nat::StateLimits;
 use sixway_dataplane::nat::{Filtering, PoolConfig};
 use sixway_dataplane::translate::UdpZeroChecksum;
 use sixway_dataplane::translate::address::Rfc6052;
@@ -51,7 +51,7 @@ fn stateful() -> Gateway {
 fn stateful_with(edit: impl FnOnce(&mut Nat64Config, &mut EngineConfig)) -> Gateway {
     support::gateway(|engine| {
         let mut nat64 = Nat64Config {
-            limits: Limits { sessions: 100, bindings: 100, ..Limits::default() },
+            limits: StateLimits { sessions: 100, bindings: 100, ..StateLimits::default() },
             ..Nat64Config::new(
                 Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),
                 PoolConfig { addresses: vec!["192.0.2.1/32".parse().unwrap()], ports: vec![1_024..=65_535] },

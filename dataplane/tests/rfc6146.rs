@@ -3,7 +3,7 @@
 use crate::support;
 use crate::support::{Build, Gateway, icmp4, icmp6, v4, v6};
 use sixway_dataplane::mechanism::nat64::Nat64Config;
-use sixway_dataplane::nat::Limits;
+use sixway_dataplane::nat::StateLimits;
 use sixway_dataplane::nat::{
     Filtering, ICMP_DEFAULT, Inside, NatProtocol, Outside, PoolConfig, StaticBinding, UDP_DEFAULT,
 };
@@ -26,7 +26,7 @@ const SECOND: Duration = Duration::from_secs(1);
 fn nat64(edit: impl FnOnce(&mut Nat64Config)) -> Gateway {
     support::gateway(|config| {
         let mut nat64 = Nat64Config {
-            limits: Limits { sessions: 1_000, bindings: 1_000, ..Limits::default() },
+            limits: StateLimits { sessions: 1_000, bindings: 1_000, ..StateLimits::default() },
             policy: Policy { clamp_mss: false, ..Policy::default() },
             ..Nat64Config::new(
                 Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),

@@ -3,7 +3,7 @@
 use crate::support;
 use crate::support::{Gateway, checksum_is_right, v4, v6};
 use sixway_dataplane::mechanism::nat64::Nat64Config;
-use sixway_dataplane::nat::Limits;
+use sixway_dataplane::nat::StateLimits;
 use sixway_dataplane::nat::{Filtering, PoolConfig, STORED_SYNS, TCP_EST, TCP_INCOMING_SYN, TCP_TRANS};
 use sixway_dataplane::translate::Policy;
 use sixway_dataplane::translate::address::Rfc6052;
@@ -33,7 +33,7 @@ fn scene(filtering: Filtering) -> Scene {
     let gateway = support::gateway(|config| {
         config.nat64.push(Nat64Config {
             filtering,
-            limits: Limits { sessions: 100, bindings: 100, ..Limits::default() },
+            limits: StateLimits { sessions: 100, bindings: 100, ..StateLimits::default() },
             policy: Policy { clamp_mss: false, ..Policy::default() },
             ..Nat64Config::new(
                 Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),
@@ -302,7 +302,7 @@ fn syns_that_wait_for_their_answer_take_no_more_room_than_the_store_has() {
                 addresses: vec!["192.0.2.1/32".parse().unwrap()],
                 ports: vec![1_024..=65_535],
             },
-            limits: Limits { sessions: 100_000, bindings: 100_000, ..Limits::default() },
+            limits: StateLimits { sessions: 100_000, bindings: 100_000, ..StateLimits::default() },
             ..support::nat64()
         });
     });

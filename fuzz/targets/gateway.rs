@@ -163,7 +163,7 @@ impl Choice {
                 outside: Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 4_000)),
             }],
             timeouts: Timeouts::default(),
-            limits: Limits { sessions: 32, bindings: 24, ..Limits::default() },
+            limits: sixway_dataplane::nat::StateLimits { sessions: 32, bindings: 24, ..Default::default() },
             policy,
         }
     }

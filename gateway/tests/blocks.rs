@@ -3,8 +3,8 @@
 use sixway::worker::{Clock, Command, Post, Wake, Worker, exchanges, mailbox, rings};
 use sixway_dataplane::engine::{Engine, EngineConfig};
 use sixway_dataplane::mechanism::nat64::Nat64Config;
-use sixway_dataplane::nat::Limits;
 use sixway_dataplane::nat::PoolConfig;
+use sixway_dataplane::nat::StateLimits;
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_dataplane::{Frame, WorkerId};
 use sixway_link::{Link, Memory};
@@ -18,7 +18,7 @@ const PORTS: std::ops::RangeInclusive<u16> = 61_000..=65_535;
 
 fn engine(worker: u8, workers: u8) -> Engine {
     let nat64 = Nat64Config {
-        limits: Limits { sessions: 10_000, bindings: 10_000, ..Limits::default() },
+        limits: StateLimits { sessions: 10_000, bindings: 10_000, ..StateLimits::default() },
         ..Nat64Config::new(
             Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),
             PoolConfig { addresses: vec!["192.0.2.1/32".parse().unwrap()], ports: vec![PORTS] },

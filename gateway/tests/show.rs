@@ -2,8 +2,8 @@
 
 use sixway::show::{self, Colour};
 use sixway::view::{
-    AdvertisedRow, BindingRow, CounterRow, Device, Dns64Row, DropRow, FastPathShare, MechanismRow, Page,
-    Rates, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
+    AdvertisedRow, BindingRow, CounterRow, Device, Dns64Row, DropRow, FastPathShare, HostRow, MechanismRow,
+    Page, Rates, RestoredRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
 
 fn session() -> SessionRow {
@@ -71,6 +71,7 @@ fn the_summary_has_two_lines_and_a_row_for_each_mechanism() {
             ..Dns64Row::default()
         }),
         metrics: None,
+        host: Some(HostRow::default()),
     };
     assert_eq!(
         show::summary(&status, Colour::Never),
@@ -80,6 +81,23 @@ fn the_summary_has_two_lines_and_a_row_for_each_mechanism() {
          nat64      64:ff9b::/96 ⇄ pool main  398,112    212,004 sessions · 61,220 bindings\n\
          siit       2001:db8:64::/96          13,902     stateless\n\
          dns64      [2001:db8:1::1]:53        1,204 q/s  cache 92 % · 38,112 answers\n"
+    );
+}
+
+#[test]
+fn the_summary_says_what_other_programs_changed() {
+    let row = |what: &str, times| RestoredRow { what: what.into(), times };
+    let host = HostRow {
+        restored: vec![row("device", 1), row("sysctl", 0), row("packet_filter", 1_200)],
+        left_alone: vec!["routes into sixway0".into()],
+    };
+    let status = Status { name: "gw1".into(), host: Some(host), ..Status::default() };
+    let text = show::summary(&status, Colour::Never);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[1], "restored, after other programs changed it: device (1), packet filter (1,200)");
+    assert_eq!(
+        lines[2],
+        "left alone, because another program changes it again and again: routes into sixway0"
     );
 }
 

@@ -5,8 +5,8 @@ use sixway_dataplane::engine::{Engine, EngineConfig, TunnelConfig};
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::SiitConfig;
-use sixway_dataplane::nat::Limits;
 use sixway_dataplane::nat::PoolConfig;
+use sixway_dataplane::nat::StateLimits;
 use sixway_dataplane::translate::address::eam::EamTable;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_dataplane::tunnel::TunnelPolicy;
@@ -115,7 +115,7 @@ fn siit() -> Engine {
 
 fn nat64(sessions: u32) -> Engine {
     let nat64 = Nat64Config {
-        limits: Limits { sessions, bindings: sessions, ..Limits::default() },
+        limits: StateLimits { sessions, bindings: sessions, ..StateLimits::default() },
         ..Nat64Config::new(
             rfc6052(NAT64_PREFIX, true),
             PoolConfig { addresses: vec!["198.18.0.0/24".parse().unwrap()], ports: vec![1_024..=65_535] },

@@ -2,9 +2,9 @@
 
 use crate::nat::binding::{StaticBinding, StaticBindingError};
 use crate::nat::inside_key::{InsideHost, InsideKey};
-use crate::nat::limits::Limits;
 use crate::nat::permit::Filtering;
 use crate::nat::pool::PoolConfig;
+use crate::nat::state_limits::StateLimits;
 use crate::nat::timeouts::Timeouts;
 use sixway_wire::Endpoint6;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ pub struct Config<I = Endpoint6> {
     /// Lifetimes; those below the RFCs' floors are raised to them.
     pub timeouts: Timeouts,
     /// How large the tables of a worker may become.
-    pub limits: Limits,
+    pub limits: StateLimits,
     /// Bits of the inside prefix that a subscriber has.
     pub subscriber_bits: u8,
 }

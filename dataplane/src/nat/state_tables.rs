@@ -3,7 +3,6 @@
 use super::binding::{BindingKind, BindingTable, StaticBinding, StaticBindingError};
 use super::config::Config;
 use super::inside_key::InsideKey;
-use super::limits::Limits;
 use super::offloading::Offloading;
 use super::permit::Permits;
 use super::pool::{Pool, PoolSlot};
@@ -11,6 +10,7 @@ use super::protocol::NatProtocol;
 use super::session::{NONE, NewSession, Session, SessionTable};
 use super::session_state::SessionState;
 use super::sides::{Inside, Outside};
+use super::state_limits::StateLimits;
 use super::stored_syn::{STORED_SYNS, StoredSyns};
 use super::timeouts::Clock;
 use crate::counters::Counters;
@@ -68,7 +68,7 @@ pub(crate) struct StateTables<I: InsideKey> {
 
 impl<I: InsideKey> StateTables<I> {
     pub(crate) fn new(config: &Config<I>, pool: Pool, seed: [u64; 2]) -> Self {
-        let Limits { sessions, bindings, bindings_per_subscriber } = config.limits;
+        let StateLimits { sessions, bindings, bindings_per_subscriber } = config.limits;
         let of_subscriber = (bindings_per_subscriber, config.subscriber_bits);
         Self {
             sessions: SessionTable::new(sessions, config.timeouts.lifetimes(), seed),

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use sixway_dataplane::effects::{Effects, Generated};
 use sixway_dataplane::mechanism::contract::Arrival;
 use sixway_dataplane::mechanism::nat64::{Nat64, Nat64Config, Probe};
-use sixway_dataplane::nat::Limits;
+use sixway_dataplane::nat::StateLimits;
 use sixway_dataplane::nat::{
     Filtering, Inside, NatProtocol, Outside, PoolConfig, Selection, StaticBinding, StaticBindingError,
 };
@@ -56,7 +56,7 @@ impl Pair {
             limits: Limits {
                 sessions: MOST_SESSIONS as u32,
                 bindings: MOST_BINDINGS as u32,
-                ..Limits::default()
+                ..StateLimits::default()
             },
             ..Nat64Config::new(
                 Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),

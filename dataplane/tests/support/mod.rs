@@ -20,7 +20,7 @@ use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::six_rd::{self, Domain, SixRdConfig};
 use sixway_dataplane::mechanism::six_to_four::{self, NativeSources, SixToFourConfig};
-use sixway_dataplane::nat::Limits;
+use sixway_dataplane::nat::StateLimits;
 use sixway_dataplane::nat::{Filtering, PoolConfig, Timeouts};
 use sixway_dataplane::translate::Policy;
 use sixway_dataplane::translate::address::eam::EamTable;
@@ -74,7 +74,7 @@ pub fn siit(edit: impl FnOnce(&mut SiitConfig)) -> Gateway {
 /// A stateful translator: 64:ff9b::/96, pool 192.0.2.0/30, endpoint-independent filtering.
 pub fn nat64() -> Nat64Config {
     Nat64Config {
-        limits: Limits { sessions: 1_000, bindings: 1_000, ..Limits::default() },
+        limits: StateLimits { sessions: 1_000, bindings: 1_000, ..StateLimits::default() },
         policy: Policy { clamp_mss: false, ..Policy::default() },
         ..Nat64Config::new(
             Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),

@@ -13,8 +13,8 @@ use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
 use sixway_dataplane::mechanism::six_to_four::{self, NativeSources, SixToFourConfig};
-use sixway_dataplane::nat::Limits;
 use sixway_dataplane::nat::PoolConfig;
+use sixway_dataplane::nat::StateLimits;
 use sixway_dataplane::translate::address::{EamTable, Rfc6052};
 use sixway_dataplane::tunnel::TunnelPolicy;
 use sixway_wire::Prefix4;
@@ -35,7 +35,7 @@ fn siit(text: &str) -> SiitConfig {
 
 fn nat64(text: &str, pool: Vec<Prefix4>) -> Nat64Config {
     Nat64Config {
-        limits: Limits { sessions: 100, bindings: 100, ..Limits::default() },
+        limits: StateLimits { sessions: 100, bindings: 100, ..StateLimits::default() },
         ..Nat64Config::new(prefix(text), PoolConfig { addresses: pool, ports: vec![1_024..=65_535] })
     }
 }

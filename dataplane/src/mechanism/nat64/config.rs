@@ -1,6 +1,6 @@
 //! The configuration of a NAT64.
 
-use crate::nat::{Config, Filtering, Limits, PoolConfig, StaticBinding, StaticBindingError, Timeouts};
+use crate::nat::{Config, Filtering, PoolConfig, StateLimits, StaticBinding, StaticBindingError, Timeouts};
 use crate::translate::Policy;
 use crate::translate::address::rfc6052::Rfc6052;
 
@@ -18,7 +18,7 @@ pub struct Nat64Config {
     /// Lifetimes; those below the RFCs' floors are raised to them.
     pub timeouts: Timeouts,
     /// How large the tables of a worker may become. A subscriber is an IPv6 /64.
-    pub limits: Limits,
+    pub limits: StateLimits,
     /// Translation options.
     pub policy: Policy,
 }
@@ -32,7 +32,7 @@ impl Nat64Config {
             filtering: Filtering::default(),
             static_bindings: Vec::new(),
             timeouts: Timeouts::default(),
-            limits: Limits::default(),
+            limits: StateLimits::default(),
             policy: Policy::default(),
         }
     }

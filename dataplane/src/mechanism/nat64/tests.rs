@@ -7,8 +7,8 @@ use crate::effects::Generated;
 use crate::frame::{Frame, SegmentKind, Segments};
 use crate::instant::Instant;
 use crate::mechanism::contract::Arrival;
-use crate::nat::Limits;
 use crate::nat::Outside;
+use crate::nat::StateLimits;
 use crate::nat::{
     Filtering, Inside, NatProtocol, PoolConfig, Selection, SessionRow, StaticBinding, StaticBindingError,
     TCP_EST, TCP_INCOMING_SYN, TCP_TRANS, UDP_DEFAULT,
@@ -38,7 +38,7 @@ const IMAGE: &str = "64:ff9b::203.0.113.1";
 
 fn config() -> Nat64Config {
     Nat64Config {
-        limits: Limits { sessions: 1_000, bindings: 1_000, ..Limits::default() },
+        limits: StateLimits { sessions: 1_000, bindings: 1_000, ..StateLimits::default() },
         ..Nat64Config::new(
             Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),
             PoolConfig { addresses: vec!["192.0.2.0/28".parse().unwrap()], ports: vec![1_024..=65_535] },

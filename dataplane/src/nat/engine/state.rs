@@ -4,13 +4,13 @@ use crate::counters::Counters;
 use crate::instant::Instant;
 use crate::nat::config::Config;
 use crate::nat::inside_key::{InsideHost, InsideKey};
-use crate::nat::limits::Limits;
 use crate::nat::ownership::Ownership;
 use crate::nat::pool::{Pool, PoolSlot};
 use crate::nat::protocol::NatProtocol;
 use crate::nat::rows::Occupancy;
 use crate::nat::sides::Outside;
 use crate::nat::spread::Spread;
+use crate::nat::state_limits::StateLimits;
 use crate::nat::state_tables::{Fired, StateTables};
 use crate::nat::timeouts::Clock;
 use crate::verdict::WorkerId;
@@ -27,7 +27,7 @@ pub struct Engine<I: InsideKey> {
     pub(super) tables: StateTables<I>,
     /// Endpoints of other workers' static bindings that lie in this worker's blocks.
     pub(super) reserved: BTreeMap<(NatProtocol, Outside<Endpoint4>), PoolSlot>,
-    pub(super) limits: Limits,
+    pub(super) limits: StateLimits,
     pub(super) clock: Clock,
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::instant::Instant;
-use crate::nat::Limits;
+use crate::nat::StateLimits;
 use crate::nat::config::Config;
 use crate::nat::inside_key::InsideKey;
 use crate::nat::inside_key::{Softwire, SoftwireId};
@@ -103,7 +103,7 @@ fn config<I: InsideKey>() -> Config<I> {
         filtering: Filtering::EndpointIndependent,
         static_bindings: Vec::new(),
         timeouts: Timeouts::default(),
-        limits: Limits { sessions: 1_000, bindings: 1_000, ..Limits::default() },
+        limits: StateLimits { sessions: 1_000, bindings: 1_000, ..StateLimits::default() },
         subscriber_bits: Config::<I>::SUBSCRIBER_BITS,
     }
 }
@@ -299,7 +299,7 @@ fn with_address_dependent_filtering_a_stranger_is_kept_out_of_a_softwire() {
 #[test]
 fn a_softwire_has_one_limit_whatever_addresses_are_behind_it() {
     let mut bench = Harness::new(&Config {
-        limits: Limits { bindings_per_subscriber: 2, ..Limits::default() },
+        limits: StateLimits { bindings_per_subscriber: 2, ..StateLimits::default() },
         ..config()
     });
     let other = Softwire { id: SoftwireId(1), endpoint: e4("10.0.0.2", 5_000) };
@@ -312,7 +312,7 @@ fn a_softwire_has_one_limit_whatever_addresses_are_behind_it() {
 #[test]
 fn a_subscriber_of_nat44_has_a_prefix_of_the_configured_length() {
     let mut bench = Harness::new(&Config {
-        limits: Limits { bindings_per_subscriber: 1, ..Limits::default() },
+        limits: StateLimits { bindings_per_subscriber: 1, ..StateLimits::default() },
         subscriber_bits: 24,
         ..config::<Endpoint4>()
     });
@@ -327,15 +327,18 @@ fn a_host_with_an_ipv4_address_is_told_that_no_binding_can_be_made() {
     let refusals = [
         (
             DropReason::SubscriberLimit,
-            Config { limits: Limits { bindings_per_subscriber: 1, ..Limits::default() }, ..config() },
+            Config {
+                limits: StateLimits { bindings_per_subscriber: 1, ..StateLimits::default() },
+                ..config()
+            },
         ),
         (
             DropReason::BindingTableFull,
-            Config { limits: Limits { bindings: 1, ..Limits::default() }, ..config() },
+            Config { limits: StateLimits { bindings: 1, ..StateLimits::default() }, ..config() },
         ),
         (
             DropReason::SessionTableFull,
-            Config { limits: Limits { sessions: 1, ..Limits::default() }, ..config() },
+            Config { limits: StateLimits { sessions: 1, ..StateLimits::default() }, ..config() },
         ),
         (DropReason::PortPoolEmpty, {
             let pool =

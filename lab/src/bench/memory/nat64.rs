@@ -9,7 +9,7 @@ use crate::failure::{Asking as _, Failure, Result};
 use crate::report::thousands;
 use sixway_dataplane::engine::{Engine, EngineConfig};
 use sixway_dataplane::mechanism::nat64::Nat64Config;
-use sixway_dataplane::nat::Limits;
+use sixway_dataplane::nat::StateLimits;
 use sixway_dataplane::nat::{PoolConfig, UDP_DEFAULT};
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_wire::Endpoint4;
@@ -61,7 +61,7 @@ fn machine(length: u8) -> Result<EngineBench> {
     let prefix = "64:ff9b::/96".parse().map_err(|_| fault("no prefix"))?;
     let pool = format!("198.18.0.0/{length}").parse().map_err(|_| fault("no pool"))?;
     let nat64 = Nat64Config {
-        limits: Limits { sessions: 1 << 20, bindings: 1 << 20, ..Limits::default() },
+        limits: StateLimits { sessions: 1 << 20, bindings: 1 << 20, ..StateLimits::default() },
         ..Nat64Config::new(
             Rfc6052::new(prefix, true).map_err(|error| fault(&format!("{error:?}")))?,
             PoolConfig { addresses: vec![pool], ports: vec![1_024..=65_535] },

@@ -1,7 +1,7 @@
 //! Who is refused, and why.
 
 use super::*;
-use crate::nat::Limits;
+use crate::nat::StateLimits;
 
 #[test]
 fn only_tcp_udp_and_icmp_are_translated() {
@@ -67,8 +67,10 @@ fn an_octet_u_that_is_not_zero_is_refused() {
 
 #[test]
 fn a_full_table_of_sessions_refuses_new_ones_and_serves_the_old() {
-    let mut bench =
-        Harness::new(&Nat64Config { limits: Limits { sessions: 2, ..Limits::default() }, ..config() });
+    let mut bench = Harness::new(&Nat64Config {
+        limits: StateLimits { sessions: 2, ..StateLimits::default() },
+        ..config()
+    });
     let first = v6(HOST, IMAGE, UDP, ports(5_000, 1, 0));
     let (outside, _) = bench.sent_out(&first);
     bench.sent_out(&v6(HOST, IMAGE, UDP, ports(5_000, 2, 0)));
@@ -82,8 +84,10 @@ fn a_full_table_of_sessions_refuses_new_ones_and_serves_the_old() {
 
 #[test]
 fn a_full_table_of_bindings_refuses_new_hosts_and_serves_the_old() {
-    let mut bench =
-        Harness::new(&Nat64Config { limits: Limits { bindings: 1, ..Limits::default() }, ..config() });
+    let mut bench = Harness::new(&Nat64Config {
+        limits: StateLimits { bindings: 1, ..StateLimits::default() },
+        ..config()
+    });
     bench.sent_out(&v6(HOST, IMAGE, UDP, ports(5_000, 1, 0)));
     let refused = bench.send(&v6(OTHER, IMAGE, UDP, ports(5_000, 1, 0)));
     assert_eq!(refused, Err(DropReason::BindingTableFull));

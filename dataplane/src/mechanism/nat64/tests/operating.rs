@@ -1,7 +1,7 @@
 //! What an operator sees and does.
 
 use super::*;
-use crate::nat::Limits;
+use crate::nat::StateLimits;
 
 /// By this key the host of these tests is another worker's than 1, of four.
 const KEY: [u64; 2] = [5, 6];
@@ -201,8 +201,11 @@ fn static_bindings_that_contradict_the_rest_are_named() {
         new(4, e4("192.0.2.1", 4)),
         new(5, e4("192.0.2.1", 5)),
     ];
-    let config =
-        Nat64Config { static_bindings, limits: Limits { bindings: 2, ..Limits::default() }, ..config() };
+    let config = Nat64Config {
+        static_bindings,
+        limits: StateLimits { bindings: 2, ..StateLimits::default() },
+        ..config()
+    };
     assert_eq!(
         config.faults(),
         [

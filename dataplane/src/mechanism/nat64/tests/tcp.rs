@@ -1,7 +1,7 @@
 //! TCP: the state machine, its timers and the stored SYN (RFC 6146 §3.5.2).
 
 use super::*;
-use crate::nat::Limits;
+use crate::nat::StateLimits;
 
 /// A bench with one session in the named state, and its outside endpoint.
 fn in_state(name: &str) -> (Harness, Endpoint4) {
@@ -269,8 +269,10 @@ fn with_endpoint_independent_filtering_a_syn_to_a_binding_goes_on() {
 
 #[test]
 fn a_syn_that_finds_no_room_to_be_stored_is_refused_immediately() {
-    let mut bench =
-        Harness::new(&Nat64Config { limits: Limits { sessions: 3, ..Limits::default() }, ..config() });
+    let mut bench = Harness::new(&Nat64Config {
+        limits: StateLimits { sessions: 3, ..StateLimits::default() },
+        ..config()
+    });
     for port in 0..3 {
         let syn = v4(SERVER, "192.0.2.1".parse().unwrap(), TCP, ports(80, 4_000 + port, SYN));
         assert_eq!(bench.send(&syn), Ok(STORED));

@@ -2,7 +2,7 @@
 
 /// Maximum numbers of entries. When one is reached, new entries are refused; live ones are never evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct StateLimits {
     /// Sessions.
     pub sessions: u32,
     /// Bindings.
@@ -11,14 +11,14 @@ pub struct Limits {
     pub bindings_per_subscriber: u32,
 }
 
-impl Default for Limits {
+impl Default for StateLimits {
     /// 1,048,576 sessions and bindings, unlimited for a subscriber.
     fn default() -> Self {
         Self { sessions: 1 << 20, bindings: 1 << 20, bindings_per_subscriber: 0 }
     }
 }
 
-impl Limits {
+impl StateLimits {
     /// The limits of one worker: equal shares, rounded up. That of a subscriber is not divided, since all of its
     /// hosts may belong to one worker.
     #[must_use]
