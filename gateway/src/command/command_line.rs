@@ -26,7 +26,7 @@ struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a gateway until SIGTERM or SIGINT; SIGHUP reloads the configuration if it has a fast path.
+    /// Run a gateway until SIGTERM or SIGINT; SIGHUP reloads the configuration.
     Run(RunArguments),
     /// Check a configuration file without changing anything.
     Check(ConfigArguments),

@@ -157,7 +157,7 @@ const TALK: &str = "import socket, sys\n\
       for _ in range(30): one.send(b'?'); one.recv(9)\n";
 
 /// A NAT64 that has a session, carried on at tc.
-fn carries_a_session(network: &Network, text: &str) -> Running {
+pub(crate) fn carries_a_session(network: &Network, text: &str) -> Running {
     let _far = Answering::on(network, "server", ECHO);
     let gateway = network.start(&instead_of_siit(text, super::NAT64));
     let talked = network.on("client", "python3", &["-c", TALK, "64:ff9b::203.0.113.2"]);

@@ -2,6 +2,7 @@
 
 use super::NAT64;
 use super::network::{Network, Running};
+use super::shared_pool::{Answering, ECHO, SHARED};
 use std::time::{Duration, Instant};
 
 fn until(what: &str, mut is: impl FnMut() -> bool) {
@@ -172,4 +173,111 @@ fn sighup_reloads_a_gateway_without_a_fast_path() {
     gateway.signal("TERM");
     assert_eq!(gateway.end(), 0, "{}", gateway.said());
     assert_eq!((network.routes(), network.settings()), before);
+}
+
+#[test]
+fn a_queueing_discipline_and_a_table_that_are_removed_are_restored() {
+    super::shared_pool::needs_nft();
+    let network = Network::build();
+    let _far = Answering::on(&network, "server", ECHO);
+    let mut gateway = network.start(SHARED);
+    assert!(gateway.said().contains("ready in"), "{}", gateway.said());
+    let works = || {
+        let output = network.on("client", "ping", &["-c", "1", "-W", "1", "2001:db8:64::203.0.113.2"]);
+        output.status.success()
+    };
+    assert!(works());
+    for _ in 0..2 {
+        let before = restored(&network, "steering");
+        assert!(network.on("gateway", "tc", &["qdisc", "del", "dev", "out0", "clsact"]).status.success());
+        until("steering is restored", || restored(&network, "steering") > before);
+        assert!(works(), "{}", gateway.said());
+        let before = restored(&network, "packet_filter");
+        assert!(network.on("gateway", "nft", &["flush", "ruleset"]).status.success());
+        until("the table is restored", || restored(&network, "packet_filter") > before);
+        assert!(super::shared_pool::table(&network).contains("61000-65535"));
+    }
+    // What the gateway does itself is nobody else's change.
+    std::thread::sleep(Duration::from_millis(2_500));
+    assert_eq!(
+        (restored(&network, "steering"), restored(&network, "packet_filter")),
+        (2, 2),
+        "{}",
+        gateway.said()
+    );
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+    let left = network.on("gateway", "tc", &["filter", "show", "dev", "out0", "ingress"]);
+    assert!(!String::from_utf8_lossy(&left.stdout).contains("sixway"), "{left:?}");
+}
+
+#[test]
+fn two_gateways_share_an_address_by_their_ports() {
+    let network = Network::build();
+    let _far = Answering::on(&network, "server", ECHO);
+    let second = SHARED.replace("61000-65535", "50000-54999").replace("2001:db8:64::/96", "2001:db8:65::/96");
+    network.set("ipv4/ip_local_port_range", "\"32768 49999\"");
+    let mut first = network.start(SHARED);
+    assert!(first.said().contains("ready in"), "{}", first.said());
+    network.ping("2001:db8:64::203.0.113.2");
+    let mut other = network.start_second(&second);
+    assert!(other.said().contains("ready in"), "{}", other.said());
+    network.ping("2001:db8:65::203.0.113.2");
+    network.ping("2001:db8:64::203.0.113.2");
+    other.signal("TERM");
+    assert_eq!(other.end(), 0, "{}", other.said());
+    network.ping("2001:db8:64::203.0.113.2");
+    first.signal("TERM");
+    assert_eq!(first.end(), 0, "{}", first.said());
+}
+
+#[test]
+fn a_renamed_device_is_reported_and_does_not_survive_the_end() {
+    let (network, text) = super::fast_path::build();
+    let routes = network.routes();
+    let mut gateway = network.start(&text);
+    let host = network.host("gateway");
+    network.ip(&["-n", &host, "link", "set", "sixway0", "down"]);
+    network.ip(&["-n", &host, "link", "set", "sixway0", "name", "other0"]);
+    until("it is reported", || {
+        gateway.said().contains("sixway0: renamed or removed by another program; restart")
+    });
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+    assert!(!network.ip(&["-n", &host, "-br", "link"]).contains("other0"));
+    assert_eq!(network.routes(), routes);
+
+    // Also after a crash.
+    let mut gateway = network.start(&text);
+    network.ip(&["-n", &host, "link", "set", "sixway0", "down"]);
+    network.ip(&["-n", &host, "link", "set", "sixway0", "name", "other0"]);
+    gateway.signal("KILL");
+    gateway.end();
+    assert!(network.ip(&["-n", &host, "-br", "link"]).contains("other0"));
+    network.on("gateway", super::SIXWAY, &["cleanup"]);
+    assert!(!network.ip(&["-n", &host, "-br", "link"]).contains("other0"));
+    assert!(!network.state().exists());
+}
+
+#[test]
+fn a_reload_without_the_fast_path_keeps_the_sessions_that_it_carried() {
+    for without in ["", "[fastpath]\nmode = \"off\"\n"] {
+        let (network, text) = super::fast_path::build();
+        let mut gateway = super::fast_path::carries_a_session(&network, &text);
+        let ports = || -> Vec<String> {
+            let rows: serde_json::Value =
+                serde_json::from_str(&network.show(&["sessions", "--protocol", "udp", "--json"])).unwrap();
+            rows["rows"].as_array().unwrap().iter().map(|row| row["outside"].to_string()).collect()
+        };
+        let before = ports();
+        assert_eq!(before.len(), 1);
+        network.configure(&format!("{NAT64}{without}"));
+        gateway.signal("HUP");
+        until("it reloads", || gateway.said().matches("ready in").count() == 2);
+        assert_eq!(ports(), before, "{}", gateway.said());
+        assert!(network.show(&["sessions"]).contains("engine"));
+        gateway.signal("TERM");
+        assert_eq!(gateway.end(), 0, "{}", gateway.said());
+        assert!(!network.has_device() && network.pinned().is_empty());
+    }
 }

@@ -3,7 +3,7 @@
 use super::network::Network;
 use std::time::Duration;
 
-const SHARED: &str = "[[pool]]\nname = \"main\"\naddresses = [\"203.0.113.1\"]\nshared = true\nports = \"61000-65535\"\n\
+pub(crate) const SHARED: &str = "[[pool]]\nname = \"main\"\naddresses = [\"203.0.113.1\"]\nshared = true\nports = \"61000-65535\"\n\
                       [nat64]\nprefix = \"2001:db8:64::/96\"\npool = \"main\"\n";
 
 /// Port 7 of the IPv4 host answers everything, by TCP and UDP.
@@ -172,12 +172,12 @@ fn a_killed_gateways_peers_hear_no_reset() {
 }
 
 /// What `nft list table` says of the gateway's table; nothing if there is none.
-fn table(network: &Network) -> String {
+pub(crate) fn table(network: &Network) -> String {
     let output = network.on("gateway", "nft", &["list", "ruleset"]);
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn needs_nft() {
+pub(crate) fn needs_nft() {
     if std::process::Command::new("nft").arg("-v").output().is_err() {
         sixway_trial::ignore("needs nft");
     }
