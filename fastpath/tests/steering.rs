@@ -210,14 +210,15 @@ fn gateways_keep_their_filters_when_others_of_the_interface_come_and_go() {
     in_namespace("two-gateways", || {
         let peer = Peer::joined();
         let range = |first: u16| vec![OwnAddress::of_ports(NEAR, vec![first..=first + 999])];
-        let attach = |gateway: &str, tun: &Tun, first: u16| {
-            Steering::attach_by(Hook::Clsact, gateway, &["near"], &tun.name, &range(first))
+        let attach = |gateway: &str, tun: &str, first: u16| {
+            Steering::attach_by(Hook::Clsact, gateway, &["near"], tun, &range(first))
                 .unwrap_or_else(|error| sixway_trial::ignore(error))
         };
         let (mut one, mut two) = (open(&TunConfig::default()), open(&TunConfig::default()));
-        let first = attach("gw1", &one, 61_000);
-        let second = attach("gw2", &two, 62_000);
+        let first = attach("gw1", &one.name, 61_000);
+        let second = attach("gw2", &two.name, 62_000);
         let sender = peer.inside(Sender::new);
+        let name = two.name.clone();
         let mut arrives = |one_of_two: [usize; 2], case: &str| {
             sender.send(&ipv4(FAR, NEAR, 17, true, &to_port(80, 61_500)));
             sender.send(&ipv4(FAR, NEAR, 17, true, &to_port(80, 62_500)));
@@ -230,7 +231,7 @@ fn gateways_keep_their_filters_when_others_of_the_interface_come_and_go() {
         arrives([1, 1], "both are there");
         // The next process of the second replaces the filter of the previous one.
         std::mem::forget(second);
-        let second = attach("gw2", &two, 62_000);
+        let second = attach("gw2", &name, 62_000);
         arrives([1, 1], "after a takeover");
         assert!(!Steering::remove_leftovers("gw3", "near"));
         drop(first);

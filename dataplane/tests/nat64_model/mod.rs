@@ -53,7 +53,7 @@ impl Pair {
     fn new(filtering: Filtering, seed: [u64; 2]) -> Self {
         let config = Nat64Config {
             filtering,
-            limits: Limits {
+            limits: StateLimits {
                 sessions: MOST_SESSIONS as u32,
                 bindings: MOST_BINDINGS as u32,
                 ..StateLimits::default()
