@@ -31,7 +31,7 @@ impl Config {
         }
     }
 
-    /// Where nobody but this host may ask.
+    /// Where no one but this host may ask.
     fn warn_of_few_clients(
         &self,
         dns64: &Dns64,

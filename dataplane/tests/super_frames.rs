@@ -1,4 +1,4 @@
-//! Super-frames: what leaves for one is, on the wire, what would leave for each of its segments.
+//! GSO packets: what leaves for one is, on the wire, what would leave for each of its segments.
 
 use crate::support;
 use crate::support::super_frame::{described, on_the_wire, unfinished};
@@ -25,7 +25,7 @@ const ACK: u8 = 0x10;
 const ECE: u8 = 0x40;
 const CWR: u8 = 0x80;
 
-/// A stateless translator and a NAT64 beside one another.
+/// A stateless translator and a NAT64 next to one another.
 fn gateway(limits: Limits, lowest_ipv6_mtu: u16) -> Gateway {
     support::gateway(|config: &mut EngineConfig| {
         config.limits = limits;
@@ -74,7 +74,7 @@ fn sessions(gateway: &mut Gateway) -> Vec<SessionRow> {
     rows
 }
 
-/// Which way a super-frame goes.
+/// Which way a GSO packet goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Siit4,
@@ -83,7 +83,7 @@ enum Way {
     Nat64Out,
 }
 
-/// A super-frame and what it meets.
+/// A GSO packet and what it meets.
 #[derive(Clone, Debug)]
 struct Case {
     way: Way,
@@ -167,8 +167,8 @@ fn cases() -> impl Strategy<Value = Case> {
         })
 }
 
-/// Without what may differ: of an IPv4 packet with DF set the identification, which nobody reads (RFC 6864 §4). And DF, where
-/// `df` says so: a super-frame has one for all of its segments, that of its full ones (RFC 7915 §5.1 would clear it on a last
+/// Without what may differ: of an IPv4 packet with DF set the identification, which no one reads (RFC 6864 §4). And DF, where
+/// `df` says so: a GSO packet has one for all of its segments, that of its full ones (RFC 7915 §5.1 would clear it on a last
 /// segment that is short).
 fn comparable(mut packet: Vec<u8>, df: bool) -> Vec<u8> {
     if packet[0] >> 4 == 4 && (packet[6] & 0x40 != 0 || df) {

@@ -131,7 +131,7 @@ impl Mailbox {
         match self.messages.try_recv() {
             Ok(message) => Some(message),
             Err(TryRecvError::Empty) => None,
-            // All senders are gone: nobody can stop it otherwise.
+            // All senders are gone: no one can stop it otherwise.
             Err(TryRecvError::Disconnected) => Some(ThreadMessage::Stop),
         }
     }
@@ -245,12 +245,12 @@ pub struct ReplyTo {
 enum Back {
     /// A thread.
     Thread(Exchange, Post),
-    /// Somebody else.
+    /// Another thread.
     Waiting(oneshot::Sender<Result<Vec<u8>, Failure>>),
 }
 
 impl Back {
-    /// No more than the ring's being full can be wrong, or that nobody waits any more: then it is lost.
+    /// No more than the ring's being full can be wrong, or that no one waits any more: then it is lost.
     fn give(self, reply: Result<Vec<u8>, Failure>) {
         match self {
             Self::Thread(exchange, post) => drop(post.send(ThreadMessage::Reply(exchange, reply))),

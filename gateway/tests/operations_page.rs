@@ -1,4 +1,4 @@
-//! `docs/operations.md` beside the code: what the DNS64 counts stands there as the code has it.
+//! `docs/operations.md` compared with the code: what the DNS64 counts is there as the code has it.
 //! `BLESS=1 cargo test -p sixway --test all operations_page` writes what is made.
 
 use std::path::{Path, PathBuf};

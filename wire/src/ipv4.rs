@@ -121,7 +121,7 @@ impl Ipv4Header {
         octets
     }
 
-    /// Reads the header at the start of `octets`. The checksum is not verified. Options, and the reserved flag, are no part
+    /// Reads the header at the start of `octets`. The checksum is not verified. Options, and the reserved flag, are not part
     /// of the value.
     ///
     /// Fails when octets are missing, when the version is another one, or when IHL is less than 5.

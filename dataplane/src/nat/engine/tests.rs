@@ -213,7 +213,7 @@ fn behaves<I: InsideKey + Debug>(one: I, other: I) {
     assert_eq!(bench.udp_back(others, server), Ok(Some(other)));
     assert_eq!((bench.counters.bindings_made, bench.counters.sessions_made), (2, 3));
 
-    // Filtering: anybody may use a binding, nobody an endpoint without one; an echo's identifier is mapped like a port.
+    // Filtering: anybody may use a binding, no one an endpoint without one; an echo's identifier is mapped like a port.
     assert_eq!(bench.udp_back(outside, e4(STRANGER, 9)), Ok(Some(one)));
     let unused = Endpoint4::new(outside.address, outside.port ^ 0x4000);
     assert_eq!(bench.udp_back(unused, server), Err(DropReason::NoBinding));
@@ -226,7 +226,7 @@ fn behaves<I: InsideKey + Debug>(one: I, other: I) {
     assert_eq!(bench.udp(one, others), Ok(outside));
     assert_eq!(bench.udp_back(others, outside), Ok(Some(other)));
 
-    // Errors are about whoever sent the packet.
+    // Errors are about the sender of the packet.
     let remote = server.address;
     assert_eq!(bench.engine.error_from_inside(NatProtocol::Udp, Inside(one)), Ok(Outside(outside)));
     let inward = bench.engine.error_from_outside(NatProtocol::Udp, Outside(outside), remote);

@@ -1,4 +1,4 @@
-//! `sixway-tally EXCEPTIONS COMMAND...`: runs the command, which is a run of tests by cargo; what it prints passes through, and at its end stands how
+//! `sixway-tally EXCEPTIONS COMMAND...`: runs the command, which is a run of tests by cargo; what it prints passes through, and at its end it prints how
 //! many tests of each kind ran, passed, failed and were ignored, how long they took, and which took longest.
 //!
 //! With `SIXWAY_STRICT=1` a test that was ignored makes it fail, unless the file of exceptions names the test; and so does an exception for a test that
