@@ -90,7 +90,7 @@ fn the_outer_source_is_the_embedded_one_or_a_routers() {
                 .refuses(in_ipv4("10.1.2.5", local, packet(source, destination)), DropReason::SourceNotRelay);
         }
     }
-    // A router of the list may send anybody's packets.
+    // A router of the list may send packets of any source.
     let mut gateway = router_with(|config| config.routers.push("10.0.0.2".parse().unwrap()));
     gateway.receives(in_ipv4("10.0.0.2", ROUTER, packet("2001:4860::7", SERVER)));
     gateway.sends(packet("2001:4860::7", SERVER));

@@ -1,4 +1,4 @@
-//! Two hosts behind the same NAT64 talk by their outside endpoints (RFC 6146 §3.8), as either of them would with anybody else:
+//! Two hosts behind the same NAT64 talk by their outside endpoints (RFC 6146 §3.8), as either of them would with any other host:
 //! TCP, UDP, echo, fragments, errors; and with hosts that a stateless translator maps.
 
 use crate::support;

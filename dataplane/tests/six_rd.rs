@@ -237,7 +237,7 @@ fn what_the_host_must_route_nowhere_is_told() {
     let border = six_rd(Role::BorderRelay, BORDER);
     assert_eq!(border.null_routes(), ["2001:db8:0:100::/56".parse().unwrap()]);
     assert_eq!(border.subnet_router_anycast(), "2001:db8:0:100::".parse().ok());
-    // A sender whose address is not of the customers' kind: there is no prefix that it could hold back from one of them.
+    // A border relay whose address is not in the customers' range: there is no prefix that it could withhold from one of them.
     assert_eq!(six_rd(Role::BorderRelay, "192.0.2.1").null_routes(), []);
 }
 

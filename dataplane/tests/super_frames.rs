@@ -167,7 +167,7 @@ fn cases() -> impl Strategy<Value = Case> {
         })
 }
 
-/// Without what may differ: of an IPv4 packet with DF set the identification, which no one reads (RFC 6864 §4). And DF, where
+/// Without what may differ: of an IPv4 packet with DF set the identification, which is not read (RFC 6864 §4). And DF, where
 /// `df` says so: a GSO packet has one for all of its segments, that of its full ones (RFC 7915 §5.1 would clear it on a last
 /// segment that is short).
 fn comparable(mut packet: Vec<u8>, df: bool) -> Vec<u8> {

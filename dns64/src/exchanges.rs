@@ -93,7 +93,7 @@ impl Exchanges {
         }
     }
 
-    /// Reads from the socket at a place. `None`: nothing waits, or there is no one.
+    /// Reads from the socket at a place. `None`: nothing waits, or the other end is not there.
     pub(super) fn receive<'room>(
         &self,
         place: u32,

@@ -277,7 +277,7 @@ fn without_tcx_a_filter_does_it_and_stands_alone() {
     });
 }
 
-/// Three datagrams that belong to no one go on to the host, and are counted once each, whatever hooks they come by.
+/// Three datagrams that have no owner go on to the host, and are counted once each, whatever hooks they come by.
 fn goes_on_and_is_counted(peer: &Peer, settings: Settings) {
     let mut rules = rules();
     let near = sixway_link::interface::index("near").unwrap();
@@ -706,7 +706,7 @@ fn what_was_loaded_ahead_is_hung_if_it_is_what_would_be_loaded() {
         drop(start(&settings));
         assert!(!is_hung(&settings, ahead), "other maps");
 
-        // What is left is taken by who needs nothing else, and away by everybody.
+        // What is left is adopted by a process that needs nothing else, and removed by any.
         let left = |settings: &Settings, by: &Settings| {
             Ahead::load(by).unwrap().unwrap().leave().unwrap();
             let pinned = || std::fs::read_dir(settings.pin_path.join(&settings.gateway)).unwrap();

@@ -17,7 +17,7 @@ fn table<'r>(title: &str, rows: impl Iterator<Item = (&'r str, &'r str)>) -> Str
     format!("| {title} | |\n|---|---|\n{rows}")
 }
 
-/// The tables, by the mark that they stand behind.
+/// The tables, by the mark that they follow.
 fn tables() -> [(&'static str, String); 3] {
     let row = dns64_row(&Dns64Facts::default(), &Report::default(), &Rates::new(Instant::now()));
     let outcomes = row.outcomes.iter().map(|row| (&*row.outcome, &*row.help));

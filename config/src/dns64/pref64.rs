@@ -41,7 +41,7 @@ impl Rule {
 
 impl Dns64 {
     /// The prefixes that the addresses of clients within `hosts` are made with, whatever the name and the address, as `ipv4only.arpa` tells them
-    /// (RFC 7050 §3). Where `hosts` is empty their networks are unknown.
+    /// (RFC 7050 §3). Where `hosts` is empty it is unknown where they are.
     pub(crate) fn prefixes_for(&self, hosts: &[Prefix6]) -> Result<&[Rfc6052], Undecided<'_>> {
         let Some((first, others)) = hosts.split_first() else { return self.prefixes_within(None) };
         let first = self.prefixes_within(Some(*first))?;

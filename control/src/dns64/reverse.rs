@@ -17,7 +17,7 @@ pub(super) struct Ip6Name {
     /// The nibbles that are there are the highest; the others are zero.
     bits: u128,
     nibbles: u8,
-    /// Further labels stand below the nibbles.
+    /// There are further labels below the nibbles.
     below: bool,
     octets: usize,
 }
@@ -57,7 +57,7 @@ impl Ip6Name {
         self.below
     }
 
-    /// The zone of the longest of these prefixes that the name is in: how many octets of the name stand before the zone's.
+    /// The zone of the longest of these prefixes that the name is in: how many octets of the name precede the zone's.
     /// Prefixes are the longest first; their lengths are whole nibbles.
     pub(super) fn zone(&self, prefixes: &[Rfc6052]) -> Option<u8> {
         let length = |prefix: &Rfc6052| prefix.prefix().length();

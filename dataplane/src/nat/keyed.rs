@@ -84,7 +84,7 @@ impl Unpredictable {
     }
 }
 
-/// The number in `0..bound` that 32 random bits stand for.
+/// The number in `0..bound` that 32 random bits represent.
 #[inline]
 pub const fn scale(random: u32, bound: u32) -> u32 {
     ((random as u64 * bound as u64) >> 32) as u32

@@ -64,7 +64,7 @@ enum Demand {
     Leaves(u64),
     /// What passes is NAT64's ICMP, for which it has no rule: it sees this number of packets at least.
     Sees(u64),
-    /// Nothing passes; it is attached.
+    /// It is attached; nothing passes.
     Hangs,
 }
 

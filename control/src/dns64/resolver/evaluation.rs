@@ -11,7 +11,7 @@ use super::info_code::OTHER;
 use super::responder::{Entry, Evaluation, QueryContext, Responder, Types};
 use std::net::IpAddr;
 
-/// RFC 1035 §3.2.4: CHAOS, in which servers tell their names and versions. No one else can for them.
+/// RFC 1035 §3.2.4: CHAOS, in which servers tell their names and versions. Another server cannot answer for them.
 const CHAOS: u16 = 3;
 /// RFC 1035 §3.2.3: zone transfers, and types that no question has.
 const NOT_FORWARDED: [u16; 8] = [251, 252, 253, 254, 249, 250, 41, 0];

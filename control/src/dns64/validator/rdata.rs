@@ -3,7 +3,7 @@
 /// A part of RDATA.
 #[derive(Clone, Copy)]
 enum Part {
-    /// This number of octets.
+    /// A fixed number of octets.
     Octets(usize),
     /// A character-string (RFC 1035 §3.3).
     Text,

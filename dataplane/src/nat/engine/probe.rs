@@ -42,7 +42,7 @@ pub struct Probe<I> {
     tag: u32,
     /// The slot that was found, to be confirmed: packets before this one in the batch may have ended its session.
     pub(super) slot: u32,
-    /// What stood in the index at the tag's home.
+    /// What was in the index at the tag's home.
     touched: u64,
 }
 

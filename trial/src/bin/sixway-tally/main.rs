@@ -35,7 +35,7 @@ fn main() -> ExitCode {
 fn run(file: &str, command: &mut Command) -> io::Result<bool> {
     let strict = std::env::var("SIXWAY_STRICT").is_ok_and(|value| !["", "0"].contains(&value.as_str()));
     let exceptions = exceptions::read(&std::fs::read_to_string(file)?).map_err(io::Error::other)?;
-    // One pipe for both, so that the names of binaries, which cargo tells by standard error, stand before their tests.
+    // One pipe for both, so that the names of binaries, which cargo tells by standard error, come before their tests.
     let (lines, ours) = io::pipe()?;
     command.stdout(ours.try_clone()?).stderr(ours);
     // Harnesses of ours append to it how long each test took.

@@ -159,7 +159,7 @@ impl<S: Side> Group<S> {
     }
 }
 
-/// Tells most addresses that no row holds without a search: by the bits that all prefixes of the column share, then by a bitmap of
+/// Recognises most addresses that no row holds without a lookup: by the bits that all prefixes of the column share, then by a bitmap of
 /// what the first bits of every prefix hash to.
 struct Filter<S: Side> {
     /// The first prefix of the column, and a mask of the leading bits that all others share with it.
