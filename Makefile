@@ -68,13 +68,13 @@ test-fast: check ## what needs no optimised program, without the interop tests, 
 	$(CARGO) test -q $(WHOLE) $(FAST) --no-run
 	@$(TALLY) .ci/may-be-ignored $(CARGO) test $(WHOLE) $(FAST) --no-fail-fast
 
-bench: deps ## figures beside their targets (needs root for the part on real packets)
+bench: deps ## figures and their targets (needs root for the part on real packets)
 	@target/release/sixway-lab bench $(BENCH_FLAGS)
 
 instructions: $(if $(RECORD),optimised) ## instructions per packet, counted by valgrind; BASE=REV compares with a revision and fails above MOST=1.01; RECORD=1 writes down what make test compares with
 	@CARGO="$(CARGO)" BASE="$(BASE)" MOST="$(MOST)" dataplane/examples/instructions/compare $(if $(RECORD),--record --binary target/release/examples/instructions)
 
-compare: ## nanoseconds per packet beside a revision, both run in turn on one CPU: make compare BASE=REV ROUNDS=11
+compare: ## nanoseconds per packet compared with a revision's, both run in turn on one CPU: make compare BASE=REV ROUNDS=11
 	@test -n "$(BASE)" || { echo "make compare BASE=revision" >&2; exit 2; }
 	@CARGO="$(CARGO)" BASE="$(BASE)" ROUNDS="$(ROUNDS)" dataplane/examples/instructions/compare --time
 

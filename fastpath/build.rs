@@ -4,7 +4,7 @@ use sixway_dataplane::mechanism::table::Kind;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// What is compiled: object, source, and what else clang is told.
+/// What is compiled: object, source, and further arguments of clang.
 const OBJECTS: [(&str, &str, &[&str]); 4] = [
     ("steer.bpf.o", "bpf/steer.bpf.c", &[]),
     ("probe.bpf.o", "bpf/probe.bpf.c", &[]),

@@ -31,7 +31,7 @@ impl Config {
         }
     }
 
-    /// Where nobody but this host may ask.
+    /// Where no one but this host may ask.
     fn warn_of_few_clients(
         &self,
         dns64: &Dns64,
@@ -109,7 +109,7 @@ impl Config {
 }
 
 impl Dns64 {
-    /// AD that anybody on the way can set.
+    /// AD that an attacker on the path can set.
     fn warn_of_trust(&self, section: &Reader, report: &mut Report) {
         let open = |it: &Transport| !it.is_secured();
         let exposed =

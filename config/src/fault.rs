@@ -63,7 +63,7 @@ impl fmt::Display for Remark {
     }
 }
 
-/// A text as a terminal may be shown it: control characters in it were somebody's attempt to be clever.
+/// A text that is safe to show on a terminal: control characters in it may be an attack.
 fn shown(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })

@@ -148,7 +148,7 @@ pub struct Tun {
     pub queues: Option<u8>,
     /// Packets that may wait in each queue.
     pub queue_length: u32,
-    /// Whether super-frames are taken and given.
+    /// Whether GSO packets are taken and given.
     pub super_frames: bool,
     /// Which routes lead into it.
     pub routes: RouteChoice,

@@ -83,7 +83,7 @@ impl EncapsulationLimit {
     }
 }
 
-/// An address of a host, and where it stands.
+/// An address of a host, and where it is written.
 fn read_end(section: &Reader, key: &str, report: &mut Report) -> Option<(IpAddr, Place)> {
     let value = section.value(key, report)?;
     let address = value.address(report)?;

@@ -35,7 +35,7 @@ use crate::tunnels::{self, TunnelSummary, Tunnels};
 /// Files larger than this are not read.
 const MAX_FILE: u64 = 512 << 20;
 
-/// The sections one of which a gateway has at least.
+/// A gateway has at least one of these sections.
 fn sections_of_mechanisms() -> impl Iterator<Item = &'static str> {
     Kind::ALL.iter().map(|kind| kind.section()).chain(["router_advertisement", "dns64"])
 }

@@ -45,7 +45,7 @@ pub struct Static {
     /// The host inside and its port.
     #[serde(serialize_with = "text::one")]
     pub inside: Endpoint6,
-    /// The address of the pool and the port that stand for it.
+    /// The address of the pool and the port that represent it.
     #[serde(serialize_with = "text::one")]
     pub outside: Endpoint4,
 }

@@ -133,7 +133,7 @@ pub(crate) fn readers<'a>(
             .iter()
             .enumerate()
             .filter_map(|(index, item)| {
-                // A section that stands alone needs no number; a row of a list does.
+                // A section that is alone needs no number; a row of a list does.
                 let alone = items.len() == 1 && !path.contains('.');
                 let path = if alone { path.to_owned() } else { format!("{path}[{index}]") };
                 Reader::new(document, schema, item, path, report)

@@ -13,7 +13,7 @@ use crate::value::Value;
 /// Most ranges of ports of one address that packets can be steered for: what the program at tc ingress has room for.
 pub const SHARED_RANGES: usize = 8;
 
-/// What stands where nothing is known of the host.
+/// The value where nothing is known of the host.
 const USUAL: RangeInclusive<u16> = 61_000..=65_535;
 
 /// Reports what is not one of this host's addresses.

@@ -71,7 +71,7 @@ fn is_any(sources: &NativeSources) -> bool {
 /// RFC 3068 §2.4: the anycast address of relays; deprecated by RFC 7526.
 pub const ANYCAST: Ipv4Addr = Ipv4Addr::new(192, 88, 99, 1);
 
-/// Why an address cannot stand in a 6to4 prefix; documentation addresses may.
+/// Why an address cannot be in a 6to4 prefix; documentation addresses may.
 fn unusable(address: Ipv4Addr) -> Option<&'static str> {
     if is_public(address) { None } else { Some(non_global(address).map_or("no host's", |row| row.purpose)) }
 }

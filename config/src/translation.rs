@@ -25,7 +25,7 @@ pub(crate) fn header_byte<S: Serializer>(byte: &HeaderByte, serializer: S) -> Re
 /// The choices of RFC 7915.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Translation {
-    /// Whether the well-known prefix may stand before non-global IPv4 addresses.
+    /// Whether the well-known prefix may be used with non-global IPv4 addresses.
     pub translate_non_global: bool,
     /// What becomes of IPv4 UDP packets without checksum.
     #[serde(serialize_with = "word::serialize")]

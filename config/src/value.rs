@@ -284,7 +284,7 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// Ports: numbers and ranges, separated by commas; a single number may stand without quotes.
+    /// Ports: numbers and ranges, separated by commas; a single number may be written without quotes.
     pub fn ports(&self, report: &mut Report) -> Option<Ports> {
         match self.get() {
             DeValue::Integer(integer) => match Ports::parse(&integer.to_string()) {

@@ -90,7 +90,7 @@ fn dress() -> ResponseOptions<'static> {
     ResponseOptions { now, udp_payload: 1232, limit: Some(1232), ..ResponseOptions::default() }
 }
 
-/// Query to answer: AAAA is looked for, then A, of which AAAA is made.
+/// Query to answer: AAAA is looked for, then A, from which AAAA is made.
 fn synthesise(cache: &Cache, message: &[u8], out: &mut Vec<u8>) -> usize {
     let query = Query::read(message).unwrap();
     let key = query.key(false);

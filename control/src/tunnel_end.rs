@@ -27,7 +27,7 @@ impl TunnelEnd {
     /// options are not looked at (RFC 4213 §3.8).
     ///
     /// # Errors
-    /// Which check the message failed; it is discarded in silence.
+    /// Which check the message failed; it is silently discarded.
     pub fn handle_message(
         &mut self,
         now: Instant,

@@ -1,6 +1,6 @@
 //! What NAT64's state costs: `cargo bench -p sixway-dataplane --bench nat64`.
 //!
-//! Look-ups are those of a batch of 256 packets of established flows in random order, each flow with a binding and a host of
+//! Lookups are those of a batch of 256 packets of established flows in random order, each flow with a binding and a host of
 //! its own: probe, warm and decide, without parsing and rewriting.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark reads the clock")]
 #![allow(clippy::unwrap_used, reason = "a benchmark may stop at the first surprise")]
@@ -73,7 +73,7 @@ fn inbound(flow: u64, outside: Endpoint4) -> Packet {
     packet(addresses, remote.port, outside.port)
 }
 
-/// The octets of all packets, which nobody looks at.
+/// The octets of all packets, which are ignored.
 static FRAME: OnceLock<Frame> = OnceLock::new();
 
 #[inline(always)]

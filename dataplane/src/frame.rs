@@ -65,7 +65,7 @@ pub enum Checksum {
     /// The checksum is complete.
     #[default]
     Complete,
-    /// The field holds the folded sum of the pseudo-header; whoever sends the packet on a wire finishes it
+    /// The field holds the folded sum of the pseudo-header; the device that sends the packet on a wire finishes it
     /// (Linux: CHECKSUM_PARTIAL). Only for TCP and UDP; a link finishes every other kind itself.
     Partial,
 }

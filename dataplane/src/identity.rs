@@ -5,7 +5,7 @@ use core::fmt;
 use sixway_wire::Prefix6;
 
 /// Names a mechanism of a gateway by what it is and by what tells it from others of its kind, never by its place in the configuration.
-/// Whoever has another identity is another mechanism: its flows and sessions are not this one's.
+/// A mechanism with another identity is another mechanism: its flows and sessions are not this one's.
 ///
 /// It lies in pinned maps and in files that one process leaves to another, of whatever version: how it is computed never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,11 +22,11 @@ impl Identity {
     const fn of(kind: Kind, prefix: Prefix6) -> Self {
         let hash = fnv1a(FNV_BASIS, &[kind.number(), prefix.length()]);
         let hash = fnv1a(hash, &prefix.address().octets());
-        // Zero is nobody's.
+        // Zero belongs to no mechanism.
         Self(if hash == 0 { 1 } else { hash })
     }
 
-    /// As it lies in maps and files; `None`: the number is nobody's.
+    /// As it lies in maps and files; `None`: the number belongs to no mechanism.
     pub const fn from_number(number: u64) -> Option<Self> {
         if number == 0 { None } else { Some(Self(number)) }
     }

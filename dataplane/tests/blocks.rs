@@ -1,4 +1,4 @@
-//! Port blocks that move between workers: a lone host has the ports of all, nobody loses what is in use, and nobody is left without.
+//! Port blocks that move between workers: a lone host has the ports of all, no worker loses what is in use, and none is left without.
 
 use crate::support;
 use crate::support::{v4, v6};
@@ -134,7 +134,7 @@ impl Workers {
                 self.all_arrive();
             }
             refused = if is_open || more { 0 } else { refused + 1 };
-            // Nobody gives any more, and nothing is left.
+            // No worker gives any more, and nothing is left.
             if refused > 10 {
                 break;
             }
@@ -185,7 +185,7 @@ fn a_greedy_subscriber_leaves_the_others_a_reserve() {
         let spare: u32 =
             (1..usize::from(count)).map(|other| gateway.engines[other].nat64()[0].blocks().spare).sum();
         assert!(spare >= 1, "{count} workers: nothing is left");
-        // Whoever comes next gets a port, at the latest when its worker has asked.
+        // The next host gets a port, at the latest when its worker has asked.
         let worker = usize::from(count) - 1;
         let late = gateway.host(worker, 0);
         let first = gateway.opens(late, 5_000);
@@ -203,7 +203,7 @@ fn a_greedy_subscriber_leaves_the_others_a_reserve() {
 fn while_a_block_is_under_way_its_packets_find_their_owner() {
     let mut gateway = workers(4, 61_000..=65_535);
     let host = gateway.host(1, 0);
-    // Worker 1 learns of every block at once, the others of none.
+    // Worker 1 learns of every block immediately, the others of none.
     let mut outside = Vec::new();
     for port in 1_024..4_000 {
         outside.extend(gateway.opens(host, port).map(|outside| (port, outside)));
@@ -234,7 +234,7 @@ fn a_static_binding_at_run_time_leaves_its_host_where_its_sessions_are() {
         let before = gateway.opens(host, 5_000).unwrap();
         let other = gateway.host((worker + 1) % 4, 0);
         let elsewhere = gateway.opens(other, 5_000).unwrap();
-        // A port in a block of each worker, none of which is in use.
+        // A port in a block of each worker; none of them is in use.
         for block in 0..4 {
             let port = (61_056..65_472)
                 .step_by(64)
@@ -258,7 +258,7 @@ fn a_static_binding_at_run_time_leaves_its_host_where_its_sessions_are() {
             }
             assert_eq!(gateway.opens(host, 5_000), Some(before), "its session is where it was");
             assert_eq!(gateway.opens(host, 6_000 + block), Some(port));
-            // Nobody else is given the endpoint, and when it is removed its port is free again.
+            // No other worker is given the endpoint, and when it is removed its port is free again.
             let (nat64, counters) = gateway.engines[worker].nat64_and_counters();
             assert_eq!(nat64[0].remove_static(&binding, usize::MAX, counters), Some(true));
             for other in (0..4).filter(|other| *other != worker) {
@@ -367,7 +367,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// No port is two workers', whoever knows what.
+/// No port is two workers', whatever each of them knows.
 fn check(gateway: &mut Workers) -> Result<(), TestCaseError> {
     let mut owners = BTreeMap::new();
     let mut given = BTreeMap::new();

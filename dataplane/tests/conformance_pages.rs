@@ -14,7 +14,7 @@ fn top() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// Rows of the tables on all pages about an RFC: where it stands, and its cells.
+/// Rows of the tables on all pages about an RFC: where it is, and its cells.
 fn rows() -> Vec<(String, Vec<String>)> {
     let mut rows = Vec::new();
     for entry in fs::read_dir(top().join("docs/conformance")).unwrap() {
@@ -43,7 +43,7 @@ fn named(cell: &str) -> impl Iterator<Item = (&str, &str)> {
         .filter(|(path, _)| path.ends_with(".rs"))
 }
 
-/// Whether the function stands there with a test's attribute above it, or an interop test of this name is listed there.
+/// Whether the function exists there with a test's attribute above it, or an interop test of this name is listed there.
 fn is_test(source: &str, name: &str) -> bool {
     let listed = source.split_once(&format!("\"{name}\""));
     if listed.is_some_and(|(before, _)| before.trim_end().ends_with("Interop::new(")) {

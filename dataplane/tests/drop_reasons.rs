@@ -1,4 +1,4 @@
-//! Every reason to drop a packet, provoked: it is counted, and the sender is told what the list says, or nothing.
+//! Every reason to drop a packet, provoked: it is counted, and the sender gets the error that the list says, or nothing.
 //!
 //! The `match` has no default arm: who adds a reason says here how it comes about.
 
@@ -425,7 +425,7 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
             (gateway, four)
         }
         DropReason::NoHeadroom => {
-            // The packet stands where the headroom was.
+            // The packet is where the headroom was.
             let (mut gateway, packet) = (stateless(), udp4().octets());
             let mut frame = Frame::holding(&packet);
             frame.resize_front(0, HEADROOM - 8).unwrap();

@@ -7,7 +7,7 @@ use sixway_dataplane::DropReason;
 use sixway_dataplane::translate::address::Rfc6052;
 use std::net::Ipv4Addr;
 
-/// Private, shared, link-local and documentation addresses, and such as are no host's at all.
+/// Private, shared, link-local and documentation addresses, and such as belong to no host at all.
 const NON_GLOBAL: [&str; 7] =
     ["10.0.0.1", "172.16.0.1", "100.64.0.1", "169.254.0.1", "192.0.2.77", "127.0.0.1", "0.0.0.0"];
 const ROUTER: &str = "8.8.8.8";

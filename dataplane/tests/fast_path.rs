@@ -472,7 +472,7 @@ fn thousands_of_flows_move_at_a_time() {
     }
 }
 
-/// So many UDP sessions, given to the fast path in one batch; none of their packets is under way.
+/// This number of UDP sessions, given to the fast path in one batch; none of their packets is under way.
 fn a_batch_of_ripe_sessions(last: u16) -> Pair {
     let mut pair = pair_with(5_000, |nat64| {
         (nat64.limits.sessions, nat64.limits.bindings, nat64.limits.bindings_per_subscriber) =

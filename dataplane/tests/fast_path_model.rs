@@ -38,11 +38,11 @@ const LONGEST_IN_QUEUE: Duration = Duration::from_millis(300);
 /// What happens.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// So many packets of a flow come, one way or the other.
+    /// A number of packets of a flow comes, one way or the other.
     Comes { flow: u8, outbound: bool, count: u8 },
     /// A SYN, FIN or RST comes.
     Flags { flow: u8, outbound: bool, flags: u8 },
-    /// The engine decides on so many packets, a batch.
+    /// The engine decides on this number of packets, a batch.
     Decides(u8),
     /// What was decided on is sent.
     Sends,
@@ -54,7 +54,7 @@ enum Step {
     Sleeps(u16),
     /// The administrator ends a session, or its binding.
     Ends { number: u8, binding: bool },
-    /// So many sessions of another host become ripe in one batch: more than there are places for sessions that are looked at.
+    /// The number of sessions of another host that become ripe in one batch: more than there are places for sessions that are looked at.
     Crowd,
     /// Another process takes over, with the same entries.
     TakesOver,
@@ -326,7 +326,7 @@ impl World {
         let ended = self.engine.counters().sessions_ended;
         let mut engine = Engine::new(&config()).unwrap();
         engine.set_fast_path(Box::new(self.path.clone()), PACKETS);
-        // Those that are not active both ways are nobody's.
+        // Those that are not active both ways have no owner.
         self.path.forget_moving();
         let entries = self.path.table().entries.clone();
         for (handle, entry) in entries {
@@ -347,7 +347,7 @@ impl World {
             nat64[0].restore(session, self.now, counters).unwrap();
         }
         counters.flows_moved_busy = unquietly;
-        // What a session had before its entry is known to nobody.
+        // What a session had before its entry is unknown.
         counters.sessions_ended += ended + 1;
         self.engine = engine;
         let mut after = self.rows();
@@ -390,7 +390,7 @@ impl World {
         }
     }
 
-    /// Rows tell of every packet, whoever carried it; SYNs and the like are not numbered here.
+    /// Rows tell of every packet, whichever path carried it; SYNs and the like are not numbered here.
     fn check_counts(&self, rows: &[SessionRow]) {
         let is_counted = |row: &&SessionRow| ![53, BUSY_PORT].contains(&row.inside.unwrap().0.port);
         for row in rows.iter().filter(|row| row.state == "open").filter(is_counted) {

@@ -157,7 +157,7 @@ impl Scene {
 /// Type, code and the four octets behind the checksum.
 type Head = (u8, u8, [u8; 4]);
 
-/// RFC 7915 §4.2 for links of 1,500 octets; `None`: dropped in silence.
+/// RFC 7915 §4.2 for links of 1,500 octets; `None`: silently dropped.
 fn section_4_2() -> Vec<(Head, Option<Head>)> {
     let plain = |kind, code, (to_kind, to_code)| ((kind, code, [0; 4]), Some((to_kind, to_code, [0; 4])));
     let mut rows = vec![
@@ -272,7 +272,7 @@ fn every_row_of_section_5_2_with_its_quote() {
 
 #[test]
 fn fragmentation_needed_tells_what_the_path_carries_in_ipv6() {
-    // What the router says, the length of the packet it is about, the links, and what the host is told.
+    // What the router says, the length of the packet it is about, the links, and the MTU that the host gets.
     let rows = [
         (1_400u16, 1_500usize, (1_500, 1_500), 1_420u32),
         (1_500, 1_500, (1_500, 1_500), 1_500),
@@ -346,7 +346,7 @@ fn a_quoted_ipv4_fragment_gets_a_fragment_header() {
             v6(HOST6, &scene.image(PEER4)).hops(50).fragment(0xbeef, offset, more).udp(4_001, 53, &[7; 100]);
         let (quote, mut image) = (quote.octets(), image.octets());
         if offset > 0 {
-            // What stands in the middle of a packet is data, and has no checksum to follow the addresses.
+            // What is in the middle of a packet is data, and has no checksum to follow the addresses.
             image[48..].copy_from_slice(&quote[20..]);
         }
         let sent = scene.error_from_outside(11, 1, [0; 4], &quote).unwrap();
@@ -385,7 +385,7 @@ fn a_quote_without_its_ports_is_enough_for_siit_and_not_for_nat64() {
     nat64.gateway.counted([("QuoteUnusable", 1)]);
 }
 
-/// An extension structure (RFC 4884 §7): version 2, one object of eight octets; its checksum is nobody's business here.
+/// An extension structure (RFC 4884 §7): version 2, one object of eight octets; its checksum does not matter here.
 const EXTENSION: [u8; 12] = [0x20, 0, 0xab, 0xcd, 0, 8, 1, 1, 0, 1, 0x02, 0x01];
 
 /// The quote and the extension behind it, padded to `length` octets.

@@ -1,5 +1,5 @@
-//! The engine's instructions per packet are no more than were recorded (`dataplane/examples/instructions/recorded`). It stands alone, because it may have
-//! to be ignored: without valgrind, with another compiler, or without the optimised example, which `make test` builds.
+//! The engine's instructions per packet do not exceed the recorded ones (`dataplane/examples/instructions/recorded`). It is a test of its own,
+//! because it may have to be ignored: without valgrind, with another compiler, or without the optimised example, which `make test` builds.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test runs a program")]
 
 #[macro_use]

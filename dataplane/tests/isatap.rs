@@ -90,7 +90,7 @@ fn the_outer_source_is_the_embedded_one_or_a_routers() {
                 .refuses(in_ipv4("10.1.2.5", local, packet(source, destination)), DropReason::SourceNotRelay);
         }
     }
-    // A router of the list may send anybody's packets.
+    // A router of the list may send packets of any source.
     let mut gateway = router_with(|config| config.routers.push("10.0.0.2".parse().unwrap()));
     gateway.receives(in_ipv4("10.0.0.2", ROUTER, packet("2001:4860::7", SERVER)));
     gateway.sends(packet("2001:4860::7", SERVER));
@@ -161,7 +161,7 @@ fn circles_with_other_tunnels_are_cut_at_the_router() {
     gateway.sends_in_ipv4(ROUTER, HOST, packet("2001:4860::5efe:10.0.0.1", HOST6));
 }
 
-/// RFC 6324 §3.3.1: a private address that stands in an address of a 6rd domain which the gateway knows is its own.
+/// RFC 6324 §3.3.1: a private address in an address of a 6rd domain which the gateway knows is its own.
 #[test]
 fn circles_between_two_tunnels_of_one_gateway_are_cut() {
     let mut gateway = support::gateway(|config| {
@@ -219,7 +219,7 @@ fn neighbours_that_ask_whether_we_live_are_answered_by_control() {
     let mut gateway = host();
     gateway.receives(in_ipv4(NEIGHBOUR, HOST, v6(NEIGHBOUR6, HOST6).hops(255).echo(7, 1, b"ping")));
     gateway.sends(v6(NEIGHBOUR6, HOST6).hops(255).echo(7, 1, b"ping"));
-    // And link-local packets that are no neighbour discovery go nowhere.
+    // And link-local packets that are not neighbour discovery go nowhere.
     let ping = v6("fe80::5efe:10.1.2.4", "fe80::5efe:10.1.2.3").echo(7, 1, b"ping");
     host().refuses(in_ipv4(NEIGHBOUR, HOST, ping), DropReason::MartianSource);
 }

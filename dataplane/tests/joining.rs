@@ -1,4 +1,4 @@
-//! What comes out of tunnels is joined to super-frames, which are on the wire what was put into the tunnel.
+//! What comes out of tunnels is joined to GSO packets, which are on the wire what was put into the tunnel.
 
 use crate::support::super_frame::{on_the_wire, unfinished};
 use crate::support::{Build, configured, in_ipv4, v6};

@@ -1,4 +1,4 @@
-//! Two hosts behind the same NAT64 talk by their outside endpoints (RFC 6146 §3.8), as either of them would with anybody else:
+//! Two hosts behind the same NAT64 talk by their outside endpoints (RFC 6146 §3.8), as either of them would with any other host:
 //! TCP, UDP, echo, fragments, errors; and with hosts that a stateless translator maps.
 
 use crate::support;
@@ -69,7 +69,7 @@ fn a_connection_lives_and_ends_between_two_hosts() {
                 gateway.sends(v6(DOOR, CALLER).hops(63).tcp(DOOR_PORT, 4_001, flags, b"data"));
             }
         }
-        // One session for either host, and a binding for the caller beside the static one.
+        // One session for either host, and a binding for the caller in addition to the static one.
         gateway.counted([
             ("nat64.v6_to_v4", 7),
             ("nat64.v4_to_v6", 7),
@@ -89,7 +89,7 @@ fn a_ping_of_ones_own_outside_address_reaches_oneself_and_no_other_host() {
     gateway.sends(v6(&own, CALLER).hops(63).echo(7, 2, b"ping"));
     gateway.receives(v6(CALLER, &own).echo_reply(7, 2, b"ping"));
     gateway.sends(v6(&own, CALLER).hops(63).echo_reply(7, 2, b"ping"));
-    // The identifier is the caller's outside port: at another address nobody has it.
+    // The identifier is the caller's outside port: no host has it at another address.
     for last in 0..4 {
         let other = format!("64:ff9b::192.0.2.{last}");
         if other != own {

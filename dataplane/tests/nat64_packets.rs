@@ -1,4 +1,4 @@
-//! What a stateful NAT64 does with packets beside their addresses and ports: sizes, fragments of every protocol, super-frames,
+//! What a stateful NAT64 does with packets apart from their addresses and ports: sizes, fragments of every protocol, GSO packets,
 //! headers, hop limits; and several NAT64s side by side.
 
 use crate::support;

@@ -32,7 +32,7 @@ fn figure_1() -> Gateway {
     translator("fd01:203:405::/48", "2001:db8:1::/48")
 }
 
-/// A packet comes in and is dropped for this reason; who is told of it is of no interest.
+/// A packet comes in and is dropped for this reason; who is notified of it does not matter.
 #[track_caller]
 fn drops(gateway: &mut Gateway, packet: Build, reason: DropReason) {
     gateway.receives(packet);
@@ -75,7 +75,7 @@ fn any_transport_passes_fragments_and_extension_headers_too() {
     ];
     for packet in packets {
         gateway.receives(packet(HOST, PEER));
-        // The builder has computed the checksum of each anew.
+        // The builder has computed the checksum of each again.
         gateway.sends(packet(HOST_OUTSIDE, PEER).hops(63));
     }
 }
@@ -176,7 +176,7 @@ fn an_error_and_what_it_quotes_are_renumbered() {
     let inside = v6(PEER, HOST).hops(60).udp(53, 4000, b"answer").octets();
     gateway.receives(v6(OTHER, PEER).icmp(icmp6(1, 0, [0; 4], &inside)));
     gateway.sends(v6(OTHER_OUTSIDE, PEER).hops(63).icmp(icmp6(1, 0, [0; 4], &outside)));
-    // Nobody tells the site of what it has not sent.
+    // The site gets no error of what it has not sent.
     let foreign = v6(PEER, "2001:db8:bbbb::1").udp(1, 2, b"data").octets();
     gateway.receives(v6("2001:db8:aaaa::1", HOST_OUTSIDE).icmp(icmp6(1, 0, [0; 4], &foreign)));
     assert_eq!(gateway.last, Verdict::Dropped(DropReason::QuoteUnusable));

@@ -1,4 +1,4 @@
-//! 6to4 beside the pseudo-code of RFC 3964 §5, written down word by word: whatever the addresses, both say the same.
+//! 6to4 compared with the pseudo-code of RFC 3964 §5, written down word by word: whatever the addresses, both say the same.
 
 use crate::support::{in_ipv4, six_to_four, tunnelling, v6};
 use proptest::prelude::*;

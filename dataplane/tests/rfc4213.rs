@@ -41,7 +41,7 @@ fn dynamic() -> TunnelPolicy {
     TunnelPolicy { mtu: TunnelMtu::Dynamic, ..TunnelPolicy::default() }
 }
 
-/// An IPv6 packet of so many octets that is routed into the tunnel.
+/// An IPv6 packet of this number of octets that is routed into the tunnel.
 fn outbound(length: usize) -> Build {
     let data: Vec<u8> = (0..length - 48).map(|at| at as u8).collect();
     v6(HOST, PEER).udp(53, 4_000, &data)
@@ -66,7 +66,7 @@ fn too_big(mtu: u16, inner: Build) -> Build {
     error(3, 4, mtu, inner, 548)
 }
 
-/// What the sender of `packet` is told.
+/// The error that the sender of `packet` gets.
 fn packet_too_big(mtu: u32, packet: &Build, quoted: usize) -> Build {
     let octets = packet.octets();
     let quote = &octets[..octets.len().min(quoted)];
@@ -129,7 +129,7 @@ fn a_dynamic_mtu_starts_as_the_link_and_follows_the_path() {
     carries(&mut gateway, 1_480, true);
     gateway.counted_before();
     gateway.receives(too_big(1_400, outbound(1_480)));
-    // RFC 4213 §3.4: the sender of the packet hears of it at once.
+    // RFC 4213 §3.4: the sender of the packet hears of it immediately.
     gateway.sends(packet_too_big(1_380, &outbound(1_480), 528));
     assert_eq!(gateway.last, Verdict::Answered);
     gateway.counted([("tunnels.path_mtus.learned", 1), ("tunnels.errors_relayed", 1), ("answered", 1)]);

@@ -465,7 +465,7 @@ fn reassembled4(gateway: &mut Gateway) -> Vec<u8> {
     octets
 }
 
-/// RFC 6146 §3.5: an error is no packet of the session that it is about. It starts no lifetime again, ends nothing and makes nothing.
+/// RFC 6146 §3.5: an error is not a packet of the session that it is about. It starts no lifetime again, ends nothing and makes nothing.
 #[test]
 fn an_error_about_a_session_leaves_the_session_as_it_was() {
     let mut gateway = nat64(|_| {});

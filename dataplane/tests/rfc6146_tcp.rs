@@ -292,7 +292,7 @@ fn a_simultaneous_open_is_established_by_the_syn_from_inside() {
     assert!(scene.back_from(STRANGER, ACK), "established");
 }
 
-/// Who is to be told that nobody answered counts as stored until he is: the store is no larger for it.
+/// A SYN whose sender is to be notified that it was not answered counts as stored until then: the store does not grow by it.
 #[test]
 fn syns_that_wait_for_their_answer_take_no_more_room_than_the_store_has() {
     let mut gateway = support::gateway(|config| {
@@ -313,7 +313,7 @@ fn syns_that_wait_for_their_answer_take_no_more_room_than_the_store_has() {
             gateway.receives(v4(STRANGER, "192.0.2.1").tcp(80, 2_000 + port, SYN, b""));
         }
         held.push(gateway.engine.counters().held - before.min(gateway.engine.counters().held));
-        // No tick: nobody is told.
+        // No tick: no error is sent.
         gateway.now = gateway.now + TCP_INCOMING_SYN + SECOND;
     }
     assert_eq!(held[0], u64::from(STORED_SYNS));

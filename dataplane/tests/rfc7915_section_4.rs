@@ -244,7 +244,7 @@ fn every_other_protocol_passes_untouched() {
     }
 }
 
-/// A packet whose protocol IPv6 would read as a header of its own is no packet of that protocol in IPv6.
+/// A packet whose protocol IPv6 would read as a header of its own is not a packet of that protocol in IPv6.
 #[test]
 fn protocols_that_ipv6_would_read_as_its_own_headers_are_dropped() {
     for protocol in [0, 43, 44, 58, 60] {
@@ -255,7 +255,7 @@ fn protocols_that_ipv6_would_read_as_its_own_headers_are_dropped() {
     }
 }
 
-/// Nobody forwarded what such an error is about: it is copied as it is.
+/// What such an error is about was not forwarded: it is copied as it is.
 #[test]
 fn the_protocol_of_a_quoted_packet_is_copied_whatever_it_is() {
     for protocol in [0, 43, 44, 60, 132] {

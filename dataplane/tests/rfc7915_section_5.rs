@@ -262,7 +262,7 @@ fn every_other_protocol_passes_untouched() {
     }
 }
 
-/// Next header 1 is no ICMPv6, and as protocol 1 it would be read as ICMPv4.
+/// Next header 1 is not ICMPv6, and as protocol 1 it would be read as ICMPv4.
 #[test]
 fn icmpv4_behind_an_ipv6_header_is_dropped() {
     let mut gateway = gateway();

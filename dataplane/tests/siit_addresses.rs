@@ -141,7 +141,7 @@ fn a_table_alone_translates_what_it_names_and_tells_the_others() {
     let sent = gateway.sent();
     assert_eq!((sent[20], sent[21]), (3, 13));
     assert_eq!(gateway.last, Verdict::Dropped(DropReason::SourceUnmapped));
-    // The router of a path may send errors though nobody maps it: they come from the gateway.
+    // The router of a path may send errors though no mapping has it: they come from the gateway.
     let quote = v4("198.51.100.9", PEER4).udp(1, 2, b"data").octets();
     let image = v6("2001:db8:1::1", "2001:db8:9::2").udp(1, 2, b"data").octets();
     gateway.receives(v4("203.0.113.3", "198.51.100.9").icmp(icmp4(11, 0, [0; 4], &quote)));

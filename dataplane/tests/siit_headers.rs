@@ -1,5 +1,5 @@
-//! Stateless translation at its edges: sizes and DF, padding, checksums of nothing, super-frames, MSS; and when the sender is
-//! told nothing. Clause by clause it is tested in `rfc7915_section_4.rs` and `rfc7915_section_5.rs`.
+//! Stateless translation at its edges: sizes and DF, padding, checksums of nothing, GSO packets, MSS; and when the sender gets
+//! no error. Clause by clause it is tested in `rfc7915_section_4.rs` and `rfc7915_section_5.rs`.
 
 use crate::support;
 use crate::support::{Build, Gateway, checksum_is_right, eam, icmp4, icmp6, v4, v6};
@@ -248,7 +248,7 @@ fn the_mss_of_a_syn_is_lowered_to_what_the_path_carries() {
     }
 }
 
-/// A TCP super-frame of segments of `size` octets.
+/// A TCP GSO packet of segments of `size` octets.
 fn super_frame(size: u16) -> Offload {
     let segments = Some(Segments { size, kind: SegmentKind::Tcp });
     Offload { segments, checksum: Checksum::Partial, ..Offload::default() }
@@ -307,7 +307,7 @@ fn an_unfinished_checksum_stays_unfinished_and_right() {
     let (sent, offload) = gateway.sent_with();
     assert_eq!(sent, unfinished(&v6(PEER6, HOST6).hops(63).udp(1, 2, b"data"), 6));
     assert_eq!(offload.checksum, Checksum::Partial);
-    // Whoever cuts a packet finishes its checksum first.
+    // The checksum of a packet is finished before the packet is cut.
     gateway.receives_with(
         unfinished(&to_v6().may_fragment().identification(9).udp(1, 2, &[7; 1_400]), 6),
         partial,

@@ -13,7 +13,7 @@ const SERVER: &str = "2001:db8::2";
 const RELAY: &str = "192.88.99.1";
 /// Another relay, nearer to the server: the way back is not the way there.
 const OTHER_RELAY: &str = "198.51.100.1";
-/// Another site, and somebody there.
+/// Another site, and a host there.
 const SITE: &str = "203.0.113.9";
 const NEIGHBOUR: &str = "2002:cb00:7109::5";
 
@@ -124,7 +124,7 @@ fn inner_addresses_that_no_packet_may_bear_are_refused() {
     gateway.refuses(question(CLIENT, "fec0::1"), DropReason::MartianDestination);
 }
 
-/// RFC 3964 §4.1.1: the tunnel is no link on which anybody is believed about neighbours.
+/// RFC 3964 §4.1.1: on the tunnel's link no one is believed about neighbours.
 #[test]
 fn neighbour_discovery_is_not_spoken_over_6to4() {
     let advertisement = support::icmp6(134, 0, [64, 0, 7, 8], &[0; 8]);
@@ -186,7 +186,7 @@ fn a_packet_for_the_own_site_that_comes_back_to_the_tunnel_goes_no_further() {
     site().refuses(question("2001:db8::1", "2002:c000:208:9::1"), DropReason::TunnelLoop);
 }
 
-/// RFC 6324 §3.3: a source in which our address stands in another tunnel's format.
+/// RFC 6324 §3.3: a source that contains our address in another tunnel's format.
 #[test]
 fn a_source_in_which_the_own_address_stands_elsewhere_is_not_sent() {
     for source in ["2001:db8:9::5efe:192.0.2.8", "2001:db8:9::200:5efe:192.0.2.8"] {

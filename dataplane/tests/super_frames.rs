@@ -1,4 +1,4 @@
-//! Super-frames: what leaves for one is, on the wire, what would leave for each of its segments.
+//! GSO packets: what leaves for one is, on the wire, what would leave for each of its segments.
 
 use crate::support;
 use crate::support::super_frame::{described, on_the_wire, unfinished};
@@ -25,7 +25,7 @@ const ACK: u8 = 0x10;
 const ECE: u8 = 0x40;
 const CWR: u8 = 0x80;
 
-/// A stateless translator and a NAT64 beside one another.
+/// A stateless translator and a NAT64 next to one another.
 fn gateway(limits: Limits, lowest_ipv6_mtu: u16) -> Gateway {
     support::gateway(|config: &mut EngineConfig| {
         config.limits = limits;
@@ -167,7 +167,7 @@ fn cases() -> impl Strategy<Value = Case> {
         })
 }
 
-/// Without what may differ: of an IPv4 packet with DF set the identification, which nobody reads (RFC 6864 §4). And DF, where
+/// Without what may differ: of an IPv4 packet with DF set the identification, which is not read (RFC 6864 §4). And DF, where
 /// `df` says so: a GSO packet has one for all of its segments, that of its full ones (RFC 7915 §5.1 would clear it on a last
 /// segment that is short).
 fn comparable(mut packet: Vec<u8>, df: bool) -> Vec<u8> {

@@ -33,7 +33,7 @@ fn packet(source: &str, destination: &str) -> Build {
     v6(source, destination).udp(1, 2, b"data")
 }
 
-/// Outer and inner source of somebody behind each tunnel, and what is counted.
+/// Outer and inner source of a host behind each tunnel, and what is counted.
 const OTHERS: [(&str, &str, &str, &str); 4] = [
     ("203.0.113.9", "2002:cb00:7109::1", "six_to_four.decap", "six_to_four.encap"),
     ("203.0.113.9", "2001:ddd:cb00:7109::1", "six_rd.decap", "six_rd.encap"),
@@ -116,12 +116,12 @@ fn what_this_host_says_itself_reaches_all_who_are_in_its_tunnels() {
         gateway.sends_in_ipv4(LOCAL, outer, packet(source, inner));
         gateway.counted([(*encap, 1)]);
     }
-    // The sending rule of 6to4 knows no exception, and the neighbours of those addresses are nobody's.
+    // The sending rule of 6to4 knows no exception, and those addresses have no neighbours.
     let site = OTHERS[0].1;
     gateway.refuses(packet("2002:cb00:710a::1", site), DropReason::SourceNotOfSite);
     gateway.refuses(packet("2001:ddd:c000:208::1", site), DropReason::TunnelLoop);
     gateway.refuses(packet("2001:4860::5efe:192.0.2.8", site), DropReason::TunnelLoop);
-    // Whoever else says to be this host is not believed, and nothing is sent to it by way of a tunnel of another kind.
+    // Another host that claims to be this one is not believed, and nothing is sent to it by way of a tunnel of another kind.
     let (nobodys, spoofed) = (DropReason::SourceNotInTunnel, DropReason::SpoofedEmbeddedSource);
     for (source, reason) in own.into_iter().zip([nobodys, spoofed, spoofed]) {
         gateway.refuses(in_ipv4(OTHERS[0].0, LOCAL, packet(source, SERVER)), reason);

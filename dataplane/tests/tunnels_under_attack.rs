@@ -16,7 +16,7 @@ const REMOTE: &str = "198.51.100.7";
 const HOST: &str = "2001:db8:1::1";
 const PEER: &str = "2001:db8:7::1";
 
-/// The fragments of a packet, of so many octets of data each.
+/// The fragments of a packet, with this number of octets of data each.
 fn cut(whole: &Build, identification: u32, size: usize) -> Vec<Vec<u8>> {
     let length = whole.octets().len() - 20;
     let starts = (0..length).step_by(size);

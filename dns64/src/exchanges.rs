@@ -93,7 +93,7 @@ impl Exchanges {
         }
     }
 
-    /// Reads from the socket at a place. `None`: nothing waits, or nobody is there.
+    /// Reads from the socket at a place. `None`: nothing waits, or the other end is not there.
     pub(super) fn receive<'room>(
         &self,
         place: u32,
@@ -107,7 +107,7 @@ impl Exchanges {
         }
     }
 
-    /// An exchange is over: its socket is closed, or the stream told that nobody waits.
+    /// An exchange is over: its socket is closed, or the stream told that nothing waits.
     pub(super) fn end(&mut self, exchange: Exchange) {
         if let Some(Under::Datagram(place)) = self.under_way.remove(&exchange) {
             self.sockets[place as usize] = None;
@@ -174,7 +174,7 @@ mod tests {
         }
     }
 
-    /// Where nobody listens: a process that another test has just forked has a closed socket open until it becomes another program.
+    /// Where no one listens: a process that another test has just forked has a closed socket open until it becomes another program.
     fn nobody() -> SocketAddr {
         let gone = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let asking = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -131,7 +131,7 @@ impl Mailbox {
         match self.messages.try_recv() {
             Ok(message) => Some(message),
             Err(TryRecvError::Empty) => None,
-            // All senders are gone: nobody can stop it otherwise.
+            // All senders are gone: no one can stop it otherwise.
             Err(TryRecvError::Disconnected) => Some(ThreadMessage::Stop),
         }
     }
@@ -243,14 +243,14 @@ pub struct ReplyTo {
 /// Who waits for a reply.
 #[derive(Debug)]
 enum Back {
-    /// A thread.
+    /// A thread of the DNS64.
     Thread(Exchange, Post),
-    /// Somebody else.
+    /// A task that waits.
     Waiting(oneshot::Sender<Result<Vec<u8>, Failure>>),
 }
 
 impl Back {
-    /// No more than the ring's being full can be wrong, or that nobody waits any more: then it is lost.
+    /// No more than the ring's being full can be wrong, or that nothing waits any more: then it is lost.
     fn give(self, reply: Result<Vec<u8>, Failure>) {
         match self {
             Self::Thread(exchange, post) => drop(post.send(ThreadMessage::Reply(exchange, reply))),

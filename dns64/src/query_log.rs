@@ -17,7 +17,7 @@ pub(super) fn note<T>(asker: &Asker<T>, answer: &[u8], outcome: Outcome) {
     tracing::info!("query {} {transport} {} {}", asker.address, Question(answer), outcome.name());
 }
 
-/// The question of a message, for people: octets that are no letters of host names stand there escaped.
+/// The question of a message, for people: octets that are not letters of host names are escaped.
 struct Question<'m>(&'m [u8]);
 
 impl fmt::Display for Question<'_> {

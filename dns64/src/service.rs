@@ -219,7 +219,7 @@ fn spawn(number: usize, thread: Thread, said: UnboundedSender<String>) -> io::Re
                 format!("DNS thread {number} panicked; this is a defect of sixway, please report it")
             }
         };
-        // Nobody listens at the end.
+        // Nothing listens at the end.
         let _ = said.send(what);
     })
 }

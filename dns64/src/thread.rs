@@ -21,7 +21,7 @@ use tokio::sync::mpsc;
 const LONGEST: usize = 65_535;
 /// Messages that are taken in a turn: clients by datagrams must not wait for those on streams.
 const MESSAGES: usize = 64;
-/// Replies that are read from one socket in a turn: whoever guesses at them must not hold the others up.
+/// Replies that are read from one socket in a turn: an attacker who guesses at them must not hold the others up.
 const REPLIES: usize = 16;
 /// How often the resolver gets the wall-clock time.
 const SECOND: Duration = Duration::from_secs(1);

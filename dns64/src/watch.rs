@@ -9,7 +9,7 @@ use std::time::Duration;
 const EVENTS: usize = 128;
 /// Maximum wait in milliseconds: the resolver gets the wall-clock time each second.
 const LONGEST: u16 = 1_000;
-/// Its tag stands above the number.
+/// Its tag is stored above the number.
 const TAG: u32 = 32;
 
 /// What became ready.

@@ -9,7 +9,7 @@
 #define ACT_TRANSLATE_4_TO_6 2
 #define ACT_ENCAP_4 3
 #define ACT_DECAP 4
-/// Both translations of a hairpin at once (RFC 6146 section 3.8).
+/// Both translations of a hairpin together (RFC 6146 section 3.8).
 #define ACT_RENUMBER_6 5
 
 struct act {

@@ -11,7 +11,7 @@ struct vlan_header {
 	__be16 protocol;
 };
 
-/// The halves of a word as they stand in memory; the last of one word and the first of the next.
+/// The halves of a word as they are in memory; the last of one word and the first of the next.
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define FIRST_HALF(word) ((__u16)(word))
 #define SECOND_HALF(word) ((__u16)((word) >> 16))
@@ -28,7 +28,7 @@ static __always_inline __u32 link_octets(const struct next_hop *hop)
 	return hop->vlan ? ETH_HLEN + sizeof(struct vlan_header) : ETH_HLEN;
 }
 
-/// Writes both addresses, which stand in the next hop as in a frame, in as few words as may be: a frame starts two octets in front of a multiple
+/// Writes both addresses, which are stored in the next hop as in a frame, in as few words as may be: a frame starts two octets in front of a multiple
 /// of four.
 static __always_inline void write_macs(void *data, const struct next_hop *hop)
 {

@@ -125,7 +125,7 @@ static __always_inline int carry(context *ctx, const struct control *control, co
 	return verdict;
 }
 
-/// Reads a packet that starts at `at`; `left` octets of the frame are there. Where its transport header or inner packet starts is told by
+/// Reads a packet that starts at `at`; `left` octets of the frame are there. Where its transport header or inner packet starts follows from
 /// its version. Returns 0, or the cause to pass it to the kernel.
 static __always_inline int parse(void *at, void *end, __u32 left, __u8 is_4, struct packet *packet)
 {
@@ -209,7 +209,7 @@ int sixway_xdp(struct xdp_md *ctx)
 /// Whether a GSO packet with UDP in its header, or in that of a packet in a tunnel, is cut behind it: not one of a tunnel in UDP (VXLAN, GENEVE,
 /// FOU), which is cut further inside, nor one that is cut into fragments. Nothing says so but what the kernel has against making room in front
 /// of it: it looks at the kind of GSO packet, then whether a tunnel is in it, then, before it changes anything, for an inner link header of 255
-/// octets in the one octet that is asked for. In a tunnel there is one already; there, what is no TCP must keep its size.
+/// octets in the one octet that is requested. In a tunnel there is one already; there, what is not TCP must keep its size.
 static __always_inline int is_cut_behind_udp(struct __sk_buff *skb, __u8 is_in_tunnel)
 {
 	__u64 wish = BPF_F_ADJ_ROOM_ENCAP_L3_IPV4 | BPF_F_ADJ_ROOM_ENCAP_L2(255);

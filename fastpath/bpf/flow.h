@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //
-// Stateful flows: one exact look-up, in a cache line.
+// Stateful flows: one exact lookup, in a cache line.
 #pragma once
 
 #include "act.h"

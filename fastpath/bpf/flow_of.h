@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //
-// The flow that a packet belongs to, and what it makes of the packet.
+// The flow that a packet belongs to, and what becomes of the packet.
 #pragma once
 
 #include "flow.h"

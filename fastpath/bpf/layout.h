@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //
-// What the programs and the gateway share: the maps' values and the programs' constants. Addresses and ports stand as they do in a
+// What the programs and the gateway share: the maps' values and the programs' constants. Addresses and ports are stored as in a
 // header (network order); everything else is in host order. `src/layout.rs` is the same in Rust, and a test compares them.
 #pragma once
 

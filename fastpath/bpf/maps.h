@@ -67,8 +67,8 @@ struct {
 #define TAKES(hop) ((hop)->tc)
 #endif
 
-/// The same number, of which the verifier forgets that it knows it: or it follows each of its values to the program's end. `unknown` may
-/// be any 64-bit number of which it knows nothing at all: a key's.
+/// The same number; the verifier forgets that it knows it, or else it follows each of its values to the program's end. `unknown` may
+/// be any 64-bit number that is wholly unknown to it: a key's.
 static __always_inline __u32 forget(__u32 number, __u64 unknown)
 {
 	__u64 wide = number;

@@ -64,7 +64,7 @@ static __always_inline __u32 generation_of(const struct control *control, __u32 
 }
 
 /// Whether the gateway has been away for too long for its word to hold. Ticks wrap after 52 days: an old heartbeat is kept as old as half of that, so
-/// that nobody comes back by it.
+/// that no gateway becomes valid again by it.
 static __always_inline int now_is_too_late(struct control *control, __u32 now)
 {
 	__u32 absence = absence_of(control, now);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //
-// IPv4 addresses that the well-known prefix must not stand for (RFC 6052 section 3.1, RFC 6890 section 2.2.2). The engine's table is
+// IPv4 addresses that the well-known prefix must not represent (RFC 6052 section 3.1, RFC 6890 section 2.2.2). The engine's table is
 // `NON_GLOBAL` in dataplane/src/translate/address/non_global.rs; a test compares them.
 #pragma once
 

@@ -20,8 +20,8 @@ static __always_inline const volatile struct port *port_at(__u32 ingress)
 	return &config.ports[ingress & (PORTS - 1)];
 }
 
-/// Begins a question about a packet as it came. The answer is remembered for its destination, so nothing else of it is told: a source that the
-/// kernel forwards nothing from would spoil the destination for all others.
+/// Begins a question about a packet as it came. The answer is remembered for its destination, so the question holds nothing else of it:
+/// a source that the kernel forwards nothing from would spoil the destination for all others.
 static __always_inline struct desk *ask(__u8 version, const struct packet *packet, __u32 ingress)
 {
 	struct desk *desk = desk_of();
@@ -37,7 +37,7 @@ static __always_inline struct desk *ask(__u8 version, const struct packet *packe
 	return desk;
 }
 
-/// Where a result to an address goes; it holds for every source, so none is asked for. 0, or why the packet is passed on.
+/// Where a result to an address goes; it holds for every source, so the query names none. 0, or why the packet is passed on.
 static __always_inline int send_to(void *ctx, struct desk *desk, __u8 version, const void *address, struct found *found)
 {
 	desk->question.version = version;
@@ -135,7 +135,7 @@ static __noinline int fill_destination4(void *ctx, const struct packet *packet, 
 	return send_to(ctx, desk, 6, found->mapped, found);
 }
 
-/// Whether the kernel takes an IPv4 source from where it came: it is no address of this host's, and can be reached; where reverse path
+/// Whether the kernel takes an IPv4 source from where it came: it is not an address of this host, and can be reached; where reverse path
 /// filtering is strict, by the same device (RFC 3704 section 2.2).
 static __noinline int is_fit_source(void *ctx, __be32 source, __u32 ingress)
 {

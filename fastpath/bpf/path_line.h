@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //
 // What was found out about an address, remembered by each processor: a cache line for a destination or a source. The place follows from a keyed
-// hash, so that nobody outside knows which addresses share one; who comes later takes it.
+// hash, so that it is unknown outside which addresses share one; who comes later takes it.
 #pragma once
 
 #include "flow.h"
@@ -89,7 +89,7 @@ static __always_inline struct sheet *sheet_of(void)
 }
 
 /// The line of a key, which may hold another key now. Not by the generation: a new one takes the old one's place. What it is about, owner and ingress move
-/// the place by fixed steps, after the hash: so nobody waits for the owner, which follows from another line, before he begins.
+/// the place by fixed steps, after the hash: so a lookup does not wait for the owner, which follows from another line, before it begins.
 static __always_inline struct path_line *line_of(const struct way *way, const struct path_key *key, __u32 about, __u32 owner)
 {
 	const __u64 *keys = way->control->keys;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //
 // The programs' constants: what the configuration says, as of the moment when they were loaded. They are read-only data of the program, so
-// that the verifier knows them; another configuration is another program, which takes the place of the old one at once.
+// that the verifier knows them; another configuration is another program, which replaces the old one atomically.
 #pragma once
 
 #include "layout.h"
@@ -146,7 +146,7 @@ struct config {
 	__u8 siit_count;
 	/// Index of the first SIIT translator with a prefix, plus one; 0: none.
 	__u8 default_siit;
-	/// There are stateless rules: without them packets without a flow are passed to the kernel at once.
+	/// There are stateless rules: without them packets without a flow are passed to the kernel immediately.
 	__u8 has_stateless;
 	/// There is a stateful translator.
 	__u8 has_stateful;

@@ -136,7 +136,7 @@ impl Prepared {
 
 impl FastPath {
     /// Opens the maps of the previous process if their version and size match; removes them otherwise. Flows of mechanisms that the new
-    /// configuration lacks can be retired at once ([`Opened::table`], [`FlowTable::adopt`]).
+    /// configuration lacks can be retired immediately ([`Opened::table`], [`FlowTable::adopt`]).
     ///
     /// # Errors
     /// Why not, and how to fix it.
@@ -221,7 +221,7 @@ impl FastPath {
         self.attach(interfaces)
     }
 
-    /// All three at once: [`Self::prepare`], [`Prepared::load`], [`Self::exchange`].
+    /// All three together: [`Self::prepare`], [`Prepared::load`], [`Self::exchange`].
     ///
     /// # Errors
     /// As there.

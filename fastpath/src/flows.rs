@@ -53,7 +53,7 @@ pub struct FlowTable {
 }
 
 impl FlowTable {
-    /// Buckets for this many flows: three entries for each, of which it uses two.
+    /// Buckets for this many flows: three entries for each; it uses two of them.
     pub const fn buckets_for(capacity: u32) -> u32 {
         let entries = (capacity as u64 * 3).div_ceil(BUCKET as u64);
         if entries == 0 {

@@ -1,6 +1,6 @@
 //! What the programs and the gateway share, octet by octet: `bpf/layout.h` and `bpf/rules.h` in Rust, under the same names.
 //!
-//! Addresses and ports stand as they do in a header (network order, read as this machine reads memory); everything else is the
+//! Addresses and ports are stored as in a header (network order, read as this machine reads memory); everything else is the
 //! machine's. `tests/layout.rs` compares every field with what clang makes of the headers.
 
 use sixway_dataplane::mechanism::table::Kind;
@@ -49,7 +49,7 @@ pub const COUNTERS: usize = PASSED + 16;
 /// The first counter of what was not forwarded.
 pub const PASSED: usize = 2 * KINDS;
 
-/// Kinds of mechanisms: the numbers of the table, and what is no mechanism. `kinds.h` has them from there, too.
+/// Kinds of mechanisms: the numbers of the table, and what is not a mechanism. `kinds.h` has them from there, too.
 pub const KIND_NONE: u8 = 0;
 /// See [`KIND_NONE`].
 pub const KIND_NAT64: u8 = Kind::Nat64.number();
@@ -301,7 +301,7 @@ plain! {
         pub shared: u32,
     }
 
-    /// A row of explicit address mappings, seen from the column that it stands in; the other column's prefix is a number of the
+    /// A row of explicit address mappings, seen from the column that it is in; the other column's prefix is a number of the
     /// machine's, of IPv4 in `low`.
     pub struct Eam {
         /// Upper half of the other column's prefix.

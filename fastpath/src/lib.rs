@@ -6,7 +6,7 @@
 //! [`FastPath`] repeats in the kernel what the engine has decided: `bpf/fastpath.bpf.c`, in the driver (XDP) and at tc ingress.
 //!
 //! ```text
-//!     rules (constants) ─▶ programs ◀─ replaced at once by another configuration's
+//!     rules (constants) ─▶ programs ◀─ replaced atomically by another configuration's
 //!     FlowTable ◀─ FastPathWriter ◀─ engine      ┐
 //!     Control  ◀─ generation, heartbeat, on/off  ├ mapped memory: no system calls
 //!     NextHops ─▶ whom to probe                  ┘

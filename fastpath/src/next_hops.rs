@@ -63,7 +63,7 @@ impl NextHops {
         if closed.is_empty() {
             return 0;
         }
-        // Whoever remembers one asks the kernel again from here on, and finds it closed.
+        // A program that remembers one asks the kernel again from here on, and finds it closed.
         self.control.bump();
         std::thread::sleep(GRACE);
         closed.iter().filter(|(slot, sequence)| clear(slot, *sequence)).count()

@@ -133,7 +133,7 @@ impl Pins {
         self.folder.join(format!("{hook}_{ifindex}"))
     }
 
-    /// Indices of interfaces of which a link is pinned.
+    /// Indices of interfaces that have a pinned link.
     pub fn linked(&self) -> Vec<(String, u32)> {
         let names =
             self.entries().into_iter().filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()));

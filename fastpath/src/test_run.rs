@@ -78,7 +78,7 @@ pub fn repeat_xdp(program: &Xdp, frame: &Frame<'_>, times: u32) -> Result<Ran, F
     run(program, frame.octets, &context, times)
 }
 
-/// Sends the frame through the program so many times as though it had come in by the interface: what the program redirects leaves, what it
+/// Sends the frame through the program this number of times as though it had come in by the interface: what the program redirects leaves, what it
 /// passes goes up to the host's stack (Linux 5.18). `batch` frames at a time, 0: 64.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! The fast path's programs in a real kernel: hung at interfaces, left behind, found again, replaced, taken away.
+//! The fast path's programs in a real kernel: attached to interfaces, left behind, found again, replaced, taken away.
 
 use crate::support;
 use crate::support::peer::{FAR, NEAR, Peer, Sender, ipv4, packet_socket, udp};
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Runs `body` beside a peer, with a folder for pins that goes with the test's mounts.
+/// Runs `body` next to a peer, with a folder for pins that goes with the test's mounts.
 fn with_pins(test: &'static str, body: impl FnOnce(&Peer, Settings) + Send + 'static) {
     in_namespace(test, move || {
         // SAFETY: unshare touches no memory; mounts may differ from thread to thread.
@@ -278,7 +278,7 @@ fn without_tcx_a_filter_does_it_and_stands_alone() {
     });
 }
 
-/// Three datagrams that are nobody's go on to the host, and are counted once each, whatever hooks they come by.
+/// Three datagrams that have no owner go on to the host, and are counted once each, whatever hooks they come by.
 fn goes_on_and_is_counted(peer: &Peer, settings: Settings) {
     let mut rules = rules();
     let near = sixway_link::interface::index("near").unwrap();
@@ -516,7 +516,7 @@ fn room_for_all(socket: &std::net::UdpSocket) {
     assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
 }
 
-/// Whether what comes by the device is none of the flow's: the kernel's own multicast.
+/// Whether what comes by the device does not belong to the flow: the kernel's own multicast.
 fn only_of_the_kernel(tun: &mut sixway_link::Tun) -> bool {
     use sixway_link::Link;
     let mut frames: Vec<_> = (0..64).map(|_| sixway_dataplane::Frame::with_capacity(65_600)).collect();
@@ -707,7 +707,7 @@ fn what_was_loaded_ahead_is_attached_if_it_is_what_would_be_loaded() {
         drop(start(&settings));
         assert!(!is_hung(&settings, ahead), "other maps");
 
-        // What is left is taken by who needs nothing else, and away by everybody.
+        // What is left is adopted by a process that needs nothing else, and removed by any.
         let left = |settings: &Settings, by: &Settings| {
             Ahead::load(by).unwrap().unwrap().leave().unwrap();
             let pinned = || std::fs::read_dir(settings.pin_path.join(&settings.gateway)).unwrap();

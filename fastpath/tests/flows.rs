@@ -234,7 +234,7 @@ fn the_next_gateway_keeps_whole_flows_that_it_wants_and_nothing_else() {
     assert_eq!((table.used(), table.entries().count()), (19, 19));
 }
 
-/// The same, but for the prefix of the first translator, which sums up to the same: what it adds to checksums is no different.
+/// The same, but for the prefix of the first translator, which has the same sum: it adds the same to checksums.
 fn other_config() -> Config {
     let mut other = config();
     let prefix: Ipv6Addr = "2001:dffe::".parse().unwrap();
@@ -283,7 +283,7 @@ fn a_flow_that_says_something_else_than_its_translators_prefix_is_not_adopted() 
     let table = table(10);
     activate(&table, 2);
     let mut other = config();
-    // A prefix of which the identity says nothing.
+    // A prefix that is not part of the identity.
     other.translators[0].prefix[15 - 4] = 9;
     table.set_translators(&other);
     let adopted = table.adopt(|_, _, _| panic!("it is not of the configuration"));

@@ -317,7 +317,7 @@ fn ports() -> Vec<OwnAddress> {
     vec![OwnAddress::of_ports(NEAR, vec![443..=443, 61_000..=65_535])]
 }
 
-/// The checksum of octets, as it stands in a header.
+/// The checksum of octets, as it is in a header.
 fn checksum(octets: &[u8]) -> [u8; 2] {
     let words =
         octets.chunks(2).map(|pair| u64::from(u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)])));

@@ -1,4 +1,4 @@
-//! libFuzzer's way in; what is tried stands in `targets/admin_request.rs`.
+//! libFuzzer's entry point; the target is in `targets/admin_request.rs`.
 #![no_main]
 
 #[path = "../targets/admin_request.rs"]

@@ -1,4 +1,4 @@
-//! libFuzzer's way in; what is tried stands in `targets/configuration.rs`.
+//! libFuzzer's entry point; the target is in `targets/configuration.rs`.
 #![no_main]
 
 #[path = "../targets/configuration.rs"]

@@ -1,4 +1,4 @@
-//! libFuzzer's way in; what is tried stands in `targets/dns64_answer.rs`.
+//! libFuzzer's entry point; the target is in `targets/dns64_answer.rs`.
 #![no_main]
 
 #[path = "../targets/dns64_answer.rs"]

@@ -1,4 +1,4 @@
-//! libFuzzer's way in; what is tried stands in `targets/dynamic_state.rs`.
+//! libFuzzer's entry point; the target is in `targets/dynamic_state.rs`.
 #![no_main]
 
 #[path = "../targets/dynamic_state.rs"]

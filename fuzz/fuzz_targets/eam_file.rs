@@ -1,4 +1,4 @@
-//! libFuzzer's way in; what is tried stands in `targets/eam_file.rs`.
+//! libFuzzer's entry point; the target is in `targets/eam_file.rs`.
 #![no_main]
 
 #[path = "../targets/eam_file.rs"]

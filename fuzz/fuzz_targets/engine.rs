@@ -1,4 +1,4 @@
-//! libFuzzer's way in; what is tried stands in `targets/engine.rs`.
+//! libFuzzer's entry point; the target is in `targets/engine.rs`.
 #![no_main]
 
 #[path = "../targets/engine.rs"]

@@ -1,4 +1,4 @@
-//! libFuzzer's way in; what is tried stands in `targets/fast_path.rs`.
+//! libFuzzer's entry point; the target is in `targets/fast_path.rs`.
 #![no_main]
 
 #[path = "../targets/fast_path.rs"]

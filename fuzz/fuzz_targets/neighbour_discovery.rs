@@ -1,4 +1,4 @@
-//! libFuzzer's way in; what is tried stands in `targets/neighbour_discovery.rs`.
+//! libFuzzer's entry point; the target is in `targets/neighbour_discovery.rs`.
 #![no_main]
 
 #[path = "../targets/neighbour_discovery.rs"]

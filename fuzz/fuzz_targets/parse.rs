@@ -1,4 +1,4 @@
-//! libFuzzer's way in; what is tried stands in `targets/parse.rs`.
+//! libFuzzer's entry point; the target is in `targets/parse.rs`.
 #![no_main]
 
 #[path = "../targets/parse.rs"]

@@ -1,4 +1,4 @@
-//! libFuzzer's way in; what is tried stands in `targets/pcap.rs`.
+//! libFuzzer's entry point; the target is in `targets/pcap.rs`.
 #![no_main]
 
 #[path = "../targets/pcap.rs"]

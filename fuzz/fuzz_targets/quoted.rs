@@ -1,4 +1,4 @@
-//! libFuzzer's way in; what is tried stands in `targets/quoted.rs`.
+//! libFuzzer's entry point; the target is in `targets/quoted.rs`.
 #![no_main]
 
 #[path = "../targets/quoted.rs"]

@@ -1,4 +1,4 @@
-//! libFuzzer's way in; what is tried stands in `targets/trust_anchor.rs`.
+//! libFuzzer's entry point; the target is in `targets/trust_anchor.rs`.
 #![no_main]
 
 #[path = "../targets/trust_anchor.rs"]

@@ -1,4 +1,4 @@
-//! libFuzzer's way in; what is tried stands in `targets/tunnel_packet.rs`.
+//! libFuzzer's entry point; the target is in `targets/tunnel_packet.rs`.
 #![no_main]
 
 #[path = "../targets/tunnel_packet.rs"]

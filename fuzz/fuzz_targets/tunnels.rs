@@ -1,4 +1,4 @@
-//! libFuzzer's way in; what is tried stands in `targets/tunnels.rs`.
+//! libFuzzer's entry point; the target is in `targets/tunnels.rs`.
 #![no_main]
 
 #[path = "../targets/tunnels.rs"]

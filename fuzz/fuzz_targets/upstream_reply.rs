@@ -1,4 +1,4 @@
-//! libFuzzer's way in; what is tried stands in `targets/upstream_reply.rs`.
+//! libFuzzer's entry point; the target is in `targets/upstream_reply.rs`.
 #![no_main]
 
 #[path = "../targets/upstream_reply.rs"]

@@ -1,4 +1,4 @@
-//! libFuzzer's way in; what is tried stands in `targets/validation.rs`.
+//! libFuzzer's entry point; the target is in `targets/validation.rs`.
 #![no_main]
 
 #[path = "../targets/validation.rs"]

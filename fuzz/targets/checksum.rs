@@ -15,7 +15,7 @@ pub enum State {
     Unknown,
 }
 
-/// Where a whole packet's checksum stands in its transport octets, how many of them it covers, and the sum of its pseudo-header.
+/// The offset of a whole packet's checksum in its transport octets, how many of them it covers, and the sum of its pseudo-header.
 struct Cover {
     field: usize,
     covered: usize,

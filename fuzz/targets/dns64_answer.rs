@@ -1,9 +1,9 @@
 //! Any octets are a DNS query or none, and an upstream's reply or none; what is believed of a reply is in order, and each answer that is
-//! composed of it decodes, is no larger than allowed, and says to its reader what was believed.
+//! composed of it decodes, is not larger than allowed, and says to its reader what was believed.
 //!
 //! The input: flags (an octet), the age of the reply when it is served (an octet, in quarters of a minute), the length of a client's query (two octets) and
 //! that query; then replies, each with its length (two octets) before it. Unless the flags say otherwise, a reply gets the header bits of one and
-//! the question that it is read for, which no fuzzer would find: behind its twelve octets follow records at once.
+//! the question that it is read for, which no fuzzer would find: behind its twelve octets records follow immediately.
 
 use domain::base::name::ToLabelIter;
 use domain::base::{Message, ParsedRecord, Rtype, UnknownRecordData};

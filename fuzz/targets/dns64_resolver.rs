@@ -18,7 +18,7 @@ use std::time::Duration;
 #[path = "dns64_resolver/settings.rs"]
 mod settings;
 
-/// Nobody waits longer.
+/// No one waits longer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The start of every address that is made.
 const MADE: [u8; 12] = [0x20, 0x01, 0x0d, 0xb8, 0, 0x64, 0, 0, 0, 0, 0, 0];

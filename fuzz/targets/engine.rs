@@ -6,7 +6,7 @@
 //!   input:   choice (1) · packets                         the choice is read by `gateway.rs`
 //!   packet:  length (2) · what (1) · octets
 //!   what:    time before it, 2^n ms; n = 0: none, it is of the packet's batch before it (4 bits)
-//!            checksums are made right first, of a tunnel packet the inner one's (1) · super-frame: 0 no, 1 TCP, 2 TCP with ECN, 3 UDP (2) · checksum unfinished (1)
+//!            checksums are made right first, of a tunnel packet the inner one's (1) · GSO packet: 0 no, 1 TCP, 2 TCP with ECN, 3 UDP (2) · checksum unfinished (1)
 //! ```
 
 #[path = "checksum.rs"]
@@ -42,7 +42,7 @@ pub fn run(octets: &[u8]) {
     let mut now = Instant::from_secs(1);
     for batch in batches(packets) {
         now = now + batch.after;
-        // A packet without octets is no packet alone: the addresses of the tunnels change.
+        // A packet without octets also changes the addresses of the tunnels.
         if batch.inputs.first().is_some_and(|input| input.octets.is_empty()) {
             one_by_one.moves();
             in_batches.moves();
@@ -228,7 +228,7 @@ impl Gateway {
         }
     }
 
-    /// What joining may have made one of is told apart again.
+    /// What joining may have made one of is separated again.
     fn sends(&mut self, frame: &Frame) {
         if self.choice.join() {
             self.sent.extend(on_the_wire(frame));
@@ -318,7 +318,7 @@ impl Gateway {
     }
 }
 
-/// What leaves is a packet of its own length, no larger than its link takes, a super-frame by segments.
+/// What leaves is a packet of its own length, no larger than its link takes, a GSO packet by segments.
 fn fits(frame: &Frame) -> Packet {
     let Ok(packet) = parse::parse(frame.bytes()) else { panic!("what leaves is no packet: {frame:?}") };
     assert_eq!(packet.length as usize, frame.len(), "octets behind the packet leave: {frame:?}");
@@ -382,7 +382,7 @@ fn wholes(pieces: &[Frame]) -> Vec<Vec<u8>> {
     wholes
 }
 
-/// A frame as it is on the wire: a super-frame's segments, their checksums finished.
+/// A frame as it is on the wire: a GSO packet's segments, their checksums finished.
 fn on_the_wire(frame: &Frame) -> Vec<Vec<u8>> {
     let cut = |segments| {
         let super_frame = GsoPacket::read(frame.bytes(), segments).ok()?;

@@ -1,6 +1,6 @@
-//! Any octets are a pcap file or none; and what claims to be a super-frame is refused, or cut into packets with right checksums.
+//! Any octets are a pcap file or none; and what claims to be a GSO packet is refused, or cut into packets with right checksums.
 //!
-//! The file is read; then what it holds is cut and recorded, as frames that claim to be super-frames, and read again.
+//! The file is read; then what it holds is cut and recorded, as frames that claim to be GSO packets, and read again.
 
 #[path = "checksum.rs"]
 mod checksum;

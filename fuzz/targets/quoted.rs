@@ -15,7 +15,7 @@ pub fn run(octets: &[u8]) {
             packet.transport(octets).len() <= packet.upper_length() as usize,
             "more is quoted than there was"
         );
-        // Whoever goes by ports asks for more than who goes by addresses.
+        // A caller that goes by ports asks for more than one that goes by addresses.
         if let Ok(tuple) = tuple {
             assert_eq!(addresses, Ok(tuple), "two readings of one quote");
         }

@@ -1,7 +1,7 @@
 //! Any text is the operator's trust anchors, or the state of trust anchors, or none; whatever an upstream replies, only what is signed changes what is
 //! believed in, and what is written down is taken over again.
 //!
-//! The input is a text, an octet 0, and a reply, which comes three times: at once, after 31 days and a day later.
+//! The input is a text, an octet 0, and a reply, which comes three times: immediately, after 31 days and a day later.
 
 use sixway_control::dns64::Wire;
 use sixway_control::dns64::trust_anchor::{TrustAnchors, read, root};

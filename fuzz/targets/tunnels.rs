@@ -6,7 +6,7 @@
 //!   input:   choice (1) · packets          1: dynamic MTU · 2: normal ECN · 4: no outer fragments · 8: hardly any outbox
 //!   packet:  length (2) · what (1) · octets
 //!   what:    0 as it is, 1 in an outer header from the other end, 2 an error that quotes it in our outer header, 3 the same and it
-//!            is given to another worker's engine (2 bits) · checksums are made right first (1) · super-frame of 100 octets a segment:
+//!            is given to another worker's engine (2 bits) · checksums are made right first (1) · GSO packet of 100 octets a segment:
 //!            0 no, 1 TCP, 2 UDP (2) · it comes in a batch of its own (1) · ten minutes pass before it (1)
 //! ```
 
@@ -180,7 +180,7 @@ fn error_about(octets: &[u8]) -> Vec<u8> {
     outer(protocol::ICMPV4, ROUTER, LOCAL, &[&header.octets()[..], quote].concat())
 }
 
-/// What a wire carries of a frame that leaves: a packet, or a super-frame's segments.
+/// What a wire carries of a frame that leaves: a packet, or a GSO packet's segments.
 fn judged(frame: &Frame) -> Vec<Vec<u8>> {
     let Ok(packet) = parse::parse(frame.bytes()) else { panic!("what leaves is no packet: {frame:?}") };
     assert_eq!(packet.length as usize, frame.len(), "octets behind the packet leave: {frame:?}");

@@ -1,6 +1,6 @@
 //! Whatever is said to be an answer, and to be the keys and delegations above it, validation ends, with one verdict, after a bounded number of questions.
 //!
-//! The input is messages, each after its length in two octets: the answer, then what comes of each lookup; an empty one stands for none.
+//! The input is messages, each after its length in two octets: the answer, then what comes of each lookup; an empty one represents none.
 
 use sixway_control::Instant;
 use sixway_control::dns64::validator::{Reply, Validator};

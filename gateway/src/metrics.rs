@@ -212,7 +212,7 @@ impl WorkerSamples {
         Ok(())
     }
 
-    /// Gauges of one name stand together, as the format wants it.
+    /// Gauges of one name are written together, as the format wants it.
     fn gauges(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let mut names: Vec<(&str, &str)> =
             self.0.iter().flat_map(|sample| &sample.gauges).map(|gauge| (gauge.name, gauge.help)).collect();

@@ -1,4 +1,4 @@
-//! The admin API over a Unix socket, with a gateway that is none behind it.
+//! The admin API over a Unix socket, with a fake gateway behind it.
 
 use sixway::admin::{AdminError, Backend, Client, ClientError, Named, Query, router};
 use sixway::view::{

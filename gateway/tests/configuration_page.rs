@@ -1,4 +1,4 @@
-//! `docs/configuration.md` beside the code: its tables are made from the list of keys, and every sample is a good configuration.
+//! `docs/configuration.md` compared with the code: its tables are made from the list of keys, and every sample is a good configuration.
 //! `BLESS=1 cargo test -p sixway --test all configuration_page` writes what is made.
 
 use std::io;

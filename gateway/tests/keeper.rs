@@ -59,7 +59,7 @@ fn on_a_host(body: fn(Host)) {
             sixway_trial::ignore("needs root and ip");
         }
         ip("link set lo up");
-        // Nothing of the kernel's own accord: no link-local addresses, and nobody is asked whether he has them.
+        // The kernel does nothing by itself: no link-local addresses, and no duplicate address detection.
         for (setting, value) in [("addr_gen_mode", "1"), ("accept_dad", "0")] {
             std::fs::write(format!("/proc/sys/net/ipv6/conf/default/{setting}"), value).unwrap();
         }
@@ -246,7 +246,7 @@ fn neighbours_in_use_are_asked_and_matter_if_they_change() {
         assert_eq!(host.bumps(|| set(one, "reachable")), 0, "it is as it was");
         assert!(host.bumps(|| set(two, "reachable")) > 0);
         set(one, "stale");
-        // It is asked; there is nobody to answer, and that matters.
+        // It is asked; there is no peer to answer, and that matters.
         let before = host.maps.bumps.load(Relaxed);
         let asked = (0..60).any(|_| {
             std::thread::sleep(Duration::from_millis(50));

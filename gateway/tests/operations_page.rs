@@ -1,4 +1,4 @@
-//! `docs/operations.md` beside the code: what the DNS64 counts stands there as the code has it.
+//! `docs/operations.md` compared with the code: what the DNS64 counts is there as the code has it.
 //! `BLESS=1 cargo test -p sixway --test all operations_page` writes what is made.
 
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ fn table<'r>(title: &str, rows: impl Iterator<Item = (&'r str, &'r str)>) -> Str
     format!("| {title} | |\n|---|---|\n{rows}")
 }
 
-/// The tables, by the mark that they stand behind.
+/// The tables, by the mark that they follow.
 fn tables() -> [(&'static str, String); 3] {
     let row = dns64_row(&Dns64Facts::default(), &Report::default(), &Rates::new(Instant::now()));
     let outcomes = row.outcomes.iter().map(|row| (&*row.outcome, &*row.help));

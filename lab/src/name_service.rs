@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-/// Sixway's configuration for a DNS64 beside [`NAT64`](crate::forwarder::NAT64): it listens at the client's side, and asks the server's.
+/// Sixway's configuration for a DNS64 next to [`NAT64`](crate::forwarder::NAT64): it listens at the client's side, and asks the server's.
 pub const DNS64: &str = r#"
 [dns64]
 listen = ["2001:db8:1::1"]

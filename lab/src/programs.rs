@@ -67,7 +67,7 @@ pub fn require(program: &'static str) -> Result<PathBuf> {
     })
 }
 
-/// Lets a file be run by everybody.
+/// Lets all users run a file.
 pub fn make_executable(file: &Path) -> Result<()> {
     std::fs::set_permissions(file, Permissions::from_mode(0o755))
         .asking(|| format!("making {} executable", file.display()))

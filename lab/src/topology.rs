@@ -115,7 +115,7 @@ impl Network {
         Ok(())
     }
 
-    /// Gives a device an address, usable at once.
+    /// Gives a device an address, usable immediately.
     pub fn address(&self, host: &str, device: &str, address: &str) -> Result<()> {
         let nodad = if address.contains(':') { "nodad" } else { "" };
         self.host(host)?.ip(&format!("address add {address} dev {device} {nodad}")).map(drop)

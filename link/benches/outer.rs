@@ -1,6 +1,6 @@
 //! What sending an outer packet of 1,300 octets costs: `cargo bench -p sixway-link --bench outer` (needs root), in network
 //! namespaces of its own. The TUN device's write (the kernel looks up route and neighbour), a raw socket with a header of ours
-//! (IP_HDRINCL, the same look-ups), and a packet socket that is given the neighbour's address and needs no lookup. CPU time of
+//! (IP_HDRINCL, the same lookups), and a packet socket that is given the neighbour's address and needs no lookup. CPU time of
 //! the calling thread, in which all of the kernel's path to the far end of the veth pair runs; the ways are measured in turn.
 #![allow(clippy::unwrap_used, reason = "a benchmark")]
 

@@ -55,7 +55,7 @@ impl PathErrors {
         Ok(link)
     }
 
-    /// Replaces the addresses, at once.
+    /// Replaces the addresses immediately.
     ///
     /// # Errors
     /// As for [`PathErrors::open`]; the former addresses stay.

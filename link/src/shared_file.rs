@@ -22,7 +22,7 @@ unsafe impl Send for SharedFile {}
 unsafe impl Sync for SharedFile {}
 
 impl SharedFile {
-    /// Creates a file of this many numbers, all zero, replacing an existing one. Its memory is taken at once, so that none is missing
+    /// Creates a file of this many numbers, all zero, replacing an existing one. Its memory is taken immediately, so that none is missing
     /// later.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! The kernel puts packets into the queue of the worker that owns their state: what it is told and what the NAT deals out
+//! The kernel puts packets into the queue of the worker that owns their state: what it is given and what the NAT deals out
 //! agree.
 
 use sixway_dataplane::classify::ownership::of_fragments;

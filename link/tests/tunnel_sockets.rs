@@ -135,7 +135,7 @@ fn an_error_about_our_tunnel_packet_comes_whole_and_others_do_not() {
         let mut errors = PathErrors::open(&[NEAR]).unwrap();
         let tunnel = RawTunnel::open(NEAR).unwrap();
         let inner = ipv6(59, &[7; 200]);
-        tunnel.send_to(&inner, FAR).unwrap(); // nobody is there for protocol 41
+        tunnel.send_to(&inner, FAR).unwrap(); // protocol 41 has no receiver
         UdpSocket::bind((NEAR, 0)).unwrap().send_to(b"nor here", (FAR, 9)).unwrap();
         Sender::new().send(&ipv4(NEAR, FAR, 4, false, b"and not for protocol 4"));
         let heard = packets(&mut errors);

@@ -6,11 +6,11 @@ const VARIABLE: &str = "SIXWAY_TEST_BUDGET";
 /// A tenth, where nothing is said; `make test` says 100.
 const USUAL: u64 = 10;
 
-/// How many cases a test tries that tries `whole` of them in full: so many of a hundred as `SIXWAY_TEST_BUDGET` says, and one at least.
+/// How many cases a test tries that tries `whole` of them in full: as many of a hundred as `SIXWAY_TEST_BUDGET` says, and one at least.
 ///
 /// # Panics
 ///
-/// If the variable is no number from 1 to 100,000.
+/// If the variable is not a number from 1 to 100,000.
 pub fn budget(whole: u32) -> u32 {
     let said = std::env::var_os(VARIABLE);
     share(whole, said.as_ref().map(|said| said.to_string_lossy()).as_deref())

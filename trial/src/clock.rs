@@ -6,7 +6,7 @@ use std::time::Instant;
 /// Names the file that takes the times.
 const VARIABLE: &str = "SIXWAY_TIMES";
 
-/// Runs a test, and tells the tally how long it took, if there is one that wants to know. The time is told however the test ends.
+/// Runs a test, and tells the tally how long it took, if there is one. The time is reported however the test ends.
 pub fn timed<T>(name: &str, test: impl FnOnce() -> T) -> T {
     let _told = Told { name, start: Instant::now() };
     test()

@@ -35,12 +35,12 @@ pub fn why_ignored(end: &(dyn Any + Send)) -> Option<&str> {
 ///
 /// # Panics
 ///
-/// If the binary has no test: its `#[test]` is then the standard one, which nobody runs.
+/// If the binary has no test: its `#[test]` is then the standard one, which is never run.
 pub fn main() {
     main_with(1);
 }
 
-/// The same for tests that wait more than they compute: `on_each` of them for each CPU at once, if the command line does not say how many.
+/// The same for tests that wait more than they compute: `on_each` of them for each CPU in parallel, if the command line does not say how many.
 ///
 /// # Panics
 ///

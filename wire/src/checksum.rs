@@ -29,7 +29,7 @@ impl Sum {
         self
     }
 
-    /// Adds one 16-bit word, given as the number it stands for.
+    /// Adds one 16-bit word, given as the number it represents.
     #[inline]
     pub const fn word(self, value: u16) -> Self {
         Self(self.0 + value.to_be() as u64)

@@ -92,7 +92,7 @@ impl Ipv4Header {
         octets[16..20].copy_from_slice(&self.destination.octets());
     }
 
-    /// Writes the header over `header`, whose options stay: behind the first 20 octets stand the options, padded to a multiple of
+    /// Writes the header over `header`, whose options stay: the first 20 octets are followed by the options, padded to a multiple of
     /// 4 octets (RFC 791 §3.1). IHL is the length of all of it, and the checksum covers the options too. Total Length is
     /// written as it is in the value.
     ///
@@ -121,7 +121,7 @@ impl Ipv4Header {
         octets
     }
 
-    /// Reads the header at the start of `octets`. The checksum is not verified. Options, and the reserved flag, are no part
+    /// Reads the header at the start of `octets`. The checksum is not verified. Options, and the reserved flag, are not part
     /// of the value.
     ///
     /// Fails when octets are missing, when the version is another one, or when IHL is less than 5.

@@ -22,7 +22,7 @@ enum Held {
 }
 
 impl Rule {
-    /// Of clients within this prefix, or of some that nobody knows.
+    /// For clients within this prefix, or for unknown clients.
     fn held(&self, hosts: Option<Prefix6>) -> Held {
         let (clients, hosts) = match (&self.clients, hosts) {
             (None, _) => return Held::All,
@@ -41,7 +41,7 @@ impl Rule {
 
 impl Dns64 {
     /// The prefixes that the addresses of clients within `hosts` are made with, whatever the name and the address, as `ipv4only.arpa` tells them
-    /// (RFC 7050 §3). Where `hosts` is empty nobody knows where they are.
+    /// (RFC 7050 §3). Where `hosts` is empty it is unknown where they are.
     pub(crate) fn prefixes_for(&self, hosts: &[Prefix6]) -> Result<&[Rfc6052], Undecided<'_>> {
         let Some((first, others)) = hosts.split_first() else { return self.prefixes_within(None) };
         let first = self.prefixes_within(Some(*first))?;

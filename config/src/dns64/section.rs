@@ -52,7 +52,7 @@ pub struct Dns64 {
     pub prefixes: Vec<Rfc6052>,
     /// Whether another machine translates them.
     pub translated_elsewhere: bool,
-    /// Whether the well-known prefix may stand before non-global addresses; `None`: as the translator here has it.
+    /// Whether the well-known prefix may be used with non-global addresses; `None`: as the translator here has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub translate_non_global: Option<bool>,
     /// AAAA records within these count as absent (RFC 6147 §5.1.4).

@@ -79,7 +79,7 @@ fn through<S: Serializer>(value: &Option<Rfc6052>, serializer: S) -> Result<S::O
 }
 
 impl Upstream {
-    /// Where packets go: its own address, or the IPv6 address that stands for it.
+    /// Where packets go: its own address, or the IPv6 address that represents it.
     #[must_use]
     pub fn endpoint(&self) -> SocketAddr {
         match (self.through, self.address.ip()) {

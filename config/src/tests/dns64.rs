@@ -1,4 +1,4 @@
-//! DNS64: what is read, and what a resolver and hosts are told.
+//! DNS64: what is read, and what a resolver and hosts learn.
 
 use super::*;
 use sixway_control::dns64::{Access, Limits, Reverse as ControlReverse, Settings, SynthesisedTtl, Wire};

@@ -1,4 +1,4 @@
-//! PREF64 and rules: hosts are told the prefix that their addresses are made with.
+//! PREF64 and rules: hosts learn the prefix that their addresses are made with.
 
 use super::dns64::{DNS64, ELSEWHERE, good};
 use super::*;

@@ -1,4 +1,4 @@
-//! The list of keys beside the code that reads them.
+//! The list of keys, compared with the code that reads them.
 
 use super::*;
 use crate::schema::{Kind, SECTIONS, Section, Times};
@@ -66,7 +66,7 @@ fn with(section: &Section, line: &str) -> String {
     let parent = section.name.split('.').next().unwrap_or_default();
     let above = if parent == section.name { String::new() } else { write(parent, false) };
     let other = if parent == "nat64" { "" } else { NAT64 };
-    // The bound that a tunnel's MTU has beside its own.
+    // The other bound of a tunnel's MTU, in addition to its own.
     let tun = if section.name == "tun" { "" } else { "[tun]\nmtu = 65535\n" };
     format!("{POOL}{other}{tun}{above}{}{line}\n", write(section.name, is_row))
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// With what stands at line 6 and below.
+/// With what is at line 6 and below.
 fn pool(lines: &str) -> String {
     format!("{OWN}[[pool]]\nname = \"main\"\n{lines}\n{NAT64}")
 }

@@ -7,7 +7,7 @@ const BEHIND_NAME: usize = 4;
 
 /// A question as the cache knows it: CD, the name in lower case, type and class, in one row of octets that needs no allocation.
 ///
-/// Name, type and class stand as in a message's question, so what was written to follow that can be kept behind the key. A name
+/// Name, type and class are stored as in a message's question, so what was written to follow that can be kept behind the key. A name
 /// ends with its root label, so no key's octets begin another's.
 #[derive(Clone, Copy)]
 pub struct Key {

@@ -62,7 +62,7 @@ pub(super) const MOST_RECORDS: usize = 16;
 /// Octets of RDATA that is made here, at most: a SOA's.
 const MADE_OCTETS: usize = 40;
 
-/// RDATA, as it goes into a message whose question stands at offset 12.
+/// RDATA, as it goes into a message whose question is at offset 12.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Data<'a> {
     /// Made here.

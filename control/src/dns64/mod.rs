@@ -9,7 +9,7 @@
 //!                              └──────────┘
 //! ```
 //!
-//! - [`Resolver::handle_query`] with every query: an answer from the cache is returned at once, without allocating;
+//! - [`Resolver::handle_query`] with every query: an answer from the cache is returned immediately, without allocating;
 //! - then, and when the time of [`Resolver::poll_timeout`] has come: [`Resolver::poll_transmit`], [`Resolver::poll_cancel`] and [`Resolver::poll_answer`], each until it returns `None`.
 //!
 //! **The cache** holds upstreams' answers. Synthesis runs for each answer, from the entries for AAAA and A, and so

@@ -67,7 +67,7 @@ impl RateLimit {
     }
 }
 
-/// The client's bucket, or a fresh one in the place of the fullest.
+/// The client's bucket, or a fresh one in place of the fullest.
 fn place(set: &mut [Bucket], client: u64) -> Option<&mut Bucket> {
     if let Some(at) = set.iter().position(|bucket| bucket.client == client) {
         return set.get_mut(at);

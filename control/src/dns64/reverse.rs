@@ -17,7 +17,7 @@ pub(super) struct Ip6Name {
     /// The nibbles that are there are the highest; the others are zero.
     bits: u128,
     nibbles: u8,
-    /// Further labels stand below the nibbles.
+    /// There are further labels below the nibbles.
     below: bool,
     octets: usize,
 }
@@ -57,7 +57,7 @@ impl Ip6Name {
         self.below
     }
 
-    /// The zone of the longest of these prefixes that the name is in: how many octets of the name stand before the zone's.
+    /// The zone of the longest of these prefixes that the name is in: how many octets of the name precede the zone's.
     /// Prefixes are the longest first; their lengths are whole nibbles.
     pub(super) fn zone(&self, prefixes: &[Rfc6052]) -> Option<u8> {
         let length = |prefix: &Rfc6052| prefix.prefix().length();
@@ -72,8 +72,8 @@ fn nibble(digit: u8) -> Option<u8> {
     u8::try_from(char::from(digit).to_digit(16)?).ok()
 }
 
-/// The IPv4 address that the name's IPv6 address stands for, under the longest of these prefixes that holds it. The suffix is ignored, as the translator ignores it
-/// (RFC 6052 §2.2).
+/// The IPv4 address that the name's IPv6 address represents, under the longest of these prefixes that holds it. The suffix is ignored,
+/// as the translator ignores it (RFC 6052 §2.2).
 ///
 /// `None`: no such name, no address of ours, one with an octet u that is not zero (§2.2), or one that no AAAA record is ever made with.
 pub(super) fn embedded(name: &[u8], prefixes: &[Rfc6052]) -> Option<Ipv4Addr> {

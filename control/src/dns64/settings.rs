@@ -163,7 +163,7 @@ pub struct Limits {
     pub cache: usize,
     /// Clients' queries that wait.
     pub waiting: usize,
-    /// Queries a second of one client (a /64 or an IPv4 address), and how many at once; `None`: any number.
+    /// Queries a second of one client (a /64 or an IPv4 address), and how many at the same time; `None`: any number.
     pub per_client: Option<(u32, u32)>,
     /// The largest answer by UDP, in octets.
     pub udp_payload: u16,

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 /// Maximum addresses of a host; further prefixes are ignored.
 pub const MAX_ADDRESSES: usize = 16;
-/// RFC 4862 §5.5.3 e: no advertisement shortens the remaining life of an address below this at once, 2 h.
+/// RFC 4862 §5.5.3 e: no advertisement shortens the remaining life of an address below this immediately, 2 h.
 pub const TWO_HOURS: u32 = 7_200;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Addresses(Vec<HostAddress>);

@@ -103,7 +103,7 @@ impl IsatapHost {
     }
 
     /// ICMPv4 errors came from the path to this router (RFC 5214 §7.2). They may be forged, so that they do not end its use: it is probed
-    /// at once.
+    /// immediately.
     pub fn report_path_error(&mut self, now: Instant, router: Ipv4Addr) {
         let retrans = self.retrans;
         if let Some(router) = self.routers.find(router).filter(|router| router.link_local.is_some()) {

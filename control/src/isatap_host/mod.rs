@@ -6,7 +6,7 @@
 //! - [`IsatapHost::handle_message`] with every neighbour discovery message that comes out of the tunnel;
 //! - [`IsatapHost::note_traffic`] while packets go through the default router, every second or so;
 //! - [`IsatapHost::poll_action`] after each call of anything, and when the time of [`IsatapHost::poll_timeout`] has come, until it returns
-//!   `None`. What it returns is to be done at once, in that order.
+//!   `None`. What it returns is to be done immediately, in that order.
 //!
 //! ```
 //! use sixway_control::Instant;

@@ -69,7 +69,7 @@ impl Detection {
         }
     }
 
-    /// Probes at once, but never more often than every `retrans` (§7.3.3).
+    /// Probes immediately, but never more often than every `retrans` (§7.3.3).
     pub(super) fn probe(&mut self, now: Instant, retrans: Duration) {
         if !matches!(self.state, Reachability::Probe { .. }) {
             let next = self.last_probe.map_or(now, |last| now.max(last + retrans));

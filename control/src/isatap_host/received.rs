@@ -22,7 +22,7 @@ impl IsatapHost {
     /// Takes a message that came out of the tunnel.
     ///
     /// # Errors
-    /// Which check the message failed; it is discarded in silence.
+    /// Which check the message failed; it is silently discarded.
     pub fn handle_message(&mut self, now: Instant, received: &Received<'_>) -> Result<HostHeard, Malformed> {
         Ok(match Message::parse(received)? {
             Message::RouterAdvertisement(said) => self.advertised(now, received, &said),

@@ -1,4 +1,4 @@
-//! Why a neighbour discovery message is discarded (RFC 4861 §6.1, §7.1): in silence, and counted.
+//! Why a neighbour discovery message is discarded (RFC 4861 §6.1, §7.1): silently, and counted.
 
 use core::fmt;
 use sixway_wire::HeaderError;

@@ -75,7 +75,7 @@ impl Pref64 {
         self.prefix
     }
 
-    /// Reads the option behind its length; `None` for a code that stands for no length, or another size (§4: ignored).
+    /// Reads the option behind its length; `None` for a code that represents no length, or another size (§4: ignored).
     pub(super) fn parse(body: &[u8]) -> Option<Self> {
         let body: &[u8; 14] = body.try_into().ok()?;
         let field = u16::from_be_bytes([body[0], body[1]]);

@@ -55,7 +55,7 @@ impl Faults {
 }
 
 impl Settings {
-    /// Everything that is wrong with these settings on this link, all at once; empty if they are valid.
+    /// Everything that is wrong with these settings on this link, all faults together; empty if they are valid.
     pub fn faults(&self, link: &Link) -> Vec<SettingsFault> {
         let mut faults = Faults(Vec::new());
         of_link(&mut faults, self, link);

@@ -109,11 +109,11 @@ impl RouterAdvert {
         })
     }
 
-    /// Takes a message that arrived on the link: a router solicitation is answered later, a neighbour solicitation over ISATAP at once,
+    /// Takes a message that arrived on the link: a router solicitation is answered later, a neighbour solicitation over ISATAP immediately,
     /// another router's advertisement is compared with what is advertised here.
     ///
     /// # Errors
-    /// Which check the message failed; it is discarded in silence (RFC 4861 §6.1).
+    /// Which check the message failed; it is silently discarded (RFC 4861 §6.1).
     pub fn handle_message(&mut self, now: Instant, received: &Received<'_>) -> Result<Heard, Malformed> {
         let message = Message::parse(received).inspect_err(|_| self.counters.malformed += 1)?;
         if self.phase != Phase::Running {
@@ -220,7 +220,7 @@ impl RouterAdvert {
         }
     }
 
-    /// All packets of an advertisement to a soliciting host, at once: unicast has no rate limit.
+    /// All packets of an advertisement to a soliciting host, sent immediately: unicast has no rate limit.
     fn answer(&mut self, now: Instant, asker: Asker) {
         let (source, destination) = (self.source(), asker.address);
         for part in advertisements(&self.settings, &self.prefixes, &self.link, AdvertisementKind::Usual, now)

@@ -1,4 +1,4 @@
-//! Who is told that an answer is authentic, and of which (RFC 6147 §5.5, RFC 6840 §5.8).
+//! Which clients learn that an answer is authentic, and of which answers (RFC 6147 §5.5, RFC 6840 §5.8).
 
 use super::world::{AD, CD, DO, Manner, PLAIN, World, settings};
 

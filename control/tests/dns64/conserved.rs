@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
-/// Nobody waits longer.
+/// No one waits longer.
 const PATIENCE: Duration = Duration::from_secs(5);
 const NAMES: usize = 5;
 const TYPES: [&str; 6] = ["AAAA", "AAAA", "AAAA", "A", "MX", "CNAME"];

@@ -1,4 +1,4 @@
-//! Answers that have expired (RFC 8767), beside the scenarios of patience.
+//! Answers that have expired (RFC 8767), in addition to the scenarios of patience.
 
 use super::world::{DO, Manner, PLAIN, World, settings};
 use sixway_control::dns64::Outcome;

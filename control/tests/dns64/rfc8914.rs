@@ -1,4 +1,4 @@
-//! What clients with EDNS are told beyond the RCODE (RFC 8914).
+//! What clients with EDNS learn beyond the RCODE (RFC 8914).
 
 use super::world::{CD, CD_DO, DO, Got, Manner, PLAIN, World, query, settings, wire};
 use sixway_control::dns64::{CheckingDisabled, Dnssec, DnssecOk, Rule, Settings, Synthesis, Transport};

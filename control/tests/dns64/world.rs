@@ -74,7 +74,7 @@ pub struct World {
     pub latency: Duration,
     /// Questions of this type take so much longer.
     pub slow: Option<(u16, Duration)>,
-    /// So many links of a chain are followed.
+    /// The number of links of a chain that are followed.
     pub links: usize,
     /// Owner (lower case, with its final dot) → type, TTL, data.
     records: BTreeMap<String, Vec<(Rtype, u32, String)>>,
@@ -272,7 +272,7 @@ impl World {
         answered.into_iter().map(|(ticket, (message, outcome))| (ticket, message, outcome)).collect()
     }
 
-    /// Time passes in which nobody does anything.
+    /// Time passes in which nothing happens.
     pub fn jump(&mut self, time: Duration) {
         self.now = self.now + time;
         self.poll();

@@ -7,7 +7,7 @@ use sixway_control::dns64::{Failure, QueryTransport};
 use sixway_trial::budget;
 use std::time::Duration;
 
-/// What an upstream does with the next query; the network beside it may do it to any.
+/// What an upstream does with the next query; the network may also do it to any.
 #[derive(Clone, Copy, Debug)]
 enum Mood {
     Good,

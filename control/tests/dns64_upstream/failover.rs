@@ -13,7 +13,7 @@ fn switched(alive: &Rc<Cell<bool>>) -> Behaviour {
     Box::new(move |sent| if alive.get() { says(answer(&sent.message)) } else { silence() })
 }
 
-/// How many of so many questions, one each `pause`, the upstream answered, and the longest that one took.
+/// How many of this number of questions, one each `pause`, the upstream answered, and the longest that one took.
 fn share(network: &mut Network, upstream: usize, questions: usize, pause: Duration) -> (usize, u64) {
     let (mut by, mut longest) = (0, 0);
     for _ in 0..questions {

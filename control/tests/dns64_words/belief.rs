@@ -314,7 +314,7 @@ fn sixty_four_kibioctets_of_addresses_are_kept() {
 
 #[test]
 fn names_that_grow_when_they_are_written_out_do_not_make_an_answer_of_any_size() {
-    // MX records whose exchange is a name of the authority section's length, each compressed by the upstream, none of which is ours to point at.
+    // MX records whose exchange is a name of the authority section's length, each compressed by the upstream; we may point at none of them.
     let long = format!("{}.example.net.", vec!["l".repeat(60); 3].join("."));
     let records: Vec<String> = (0..2_000).map(|n| format!("a.example. 9 MX {n} {long}")).collect();
     let records: Vec<&str> = records.iter().map(String::as_str).collect();

@@ -6,7 +6,7 @@ use sixway_control::dns64::compose::{self, Embedded, ResponseOptions};
 use sixway_control::dns64::key::Key;
 use sixway_control::dns64::query::Query;
 
-/// A reply to a query for A of "a.example.", with so many records, of which `records` are the octets: they begin at octet 27.
+/// A reply to a query for A of "a.example.", with this number of records, whose octets are `records`: they begin at octet 27.
 fn reply(count: u8, records: &[u8]) -> Vec<u8> {
     let header = [0, 0, 0x81, 0x80, 0, 1, 0, count, 0, 0, 0, 0];
     [&header[..], b"\x01a\x07example\0\0\x01\0\x01", records].concat()

@@ -71,7 +71,7 @@ fn a_flood_of_probes_is_answered_up_to_a_bound_in_a_second() {
     assert_eq!(answered, 256);
 }
 
-/// RFC 4861 §6.2.4: whatever a host hears, and however long it lives, it is no router.
+/// RFC 4861 §6.2.4: whatever a host hears, and however long it lives, it is not a router.
 #[test]
 fn a_host_never_sends_an_advertisement() {
     let mut site = Site::new(&[R1, R2]);
@@ -145,7 +145,7 @@ fn a_solicitation_is_written_as_section_4_3_draws_it() {
     assert_eq!((&packet[44..48], &packet[48..64]), (&[0; 4][..], &target[..]), "Reserved is zero");
 }
 
-/// RFC 4861 §8: nothing is learnt from a redirect, whoever sends it.
+/// RFC 4861 §8: nothing is learnt from a redirect, whatever its sender.
 #[test]
 fn a_redirect_is_not_followed() {
     let mut site = site();

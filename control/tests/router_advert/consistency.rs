@@ -1,4 +1,4 @@
-//! RFC 4861 §6.2.7 and RFC 8781 §5.2: what other routers say differently is told, and nothing else.
+//! RFC 4861 §6.2.7 and RFC 8781 §5.2: what other routers say differently is reported, and nothing else.
 
 use super::*;
 use sixway_control::neighbour_discovery::{Pref64, ScaledLifetime};

@@ -1,4 +1,4 @@
-//! RFC 4861 §6.2.3: what stands in an advertisement.
+//! RFC 4861 §6.2.3: what an advertisement contains.
 
 use super::*;
 use sixway_control::neighbour_discovery::{Preference, RouteInformation};

@@ -1,4 +1,4 @@
-//! An advertisement as radvd 2.19 sent it, beside ours with the same settings.
+//! An advertisement as radvd 2.19 sent it, compared with ours with the same settings.
 
 use super::*;
 use sixway_control::neighbour_discovery::Preference;

@@ -37,7 +37,7 @@ fn main() {
     }
 }
 
-/// Sends what warms, which does not count, then so many packets; nanoseconds of a packet in each run of 256.
+/// Sends what warms, which does not count, then this number of packets; nanoseconds of a packet in each run of 256.
 fn run(case: Case, batch: usize, packets: usize) -> Vec<f64> {
     let Case { mut engine, packets: flows, length, warming } = case;
     let mut out = Outbox::new(RUN);

@@ -145,7 +145,7 @@ def read6(octets, quoted=False):
     h.before, h.length = at, end - at
     behind, protocol = at, h.protocol
     while h.identification is not None and h.offset == 0 and protocol in (0, 43, 60):
-        # What stands behind a Fragment header is not translated (RFC 7915 5.1.1); what is wrong with it may be told instead.
+        # What follows a Fragment header is not translated (RFC 7915 5.1.1); what is wrong with it may be told instead.
         size = extension(octets, behind)
         if size is None:
             h.is_cut_behind = True
@@ -400,7 +400,7 @@ class Translation:
         else:
             by_prefix = [four for four, six in ((source, q.source), (destination, q.destination)) if self.row6(six) is None]
         if any(map(self.is_forbidden, by_prefix)):
-            # RFC 6052 3.1 speaks of packets; of those in errors nobody does.
+            # RFC 6052 3.1 speaks of packets; it says nothing of those in errors.
             self.open_to("a non-global address in a quote")
         if q.protocol in OF_THE_OTHER[q.version] or q.protocol == 2:
             self.open_to("a quoted protocol that the other family reads as a header")
@@ -656,7 +656,7 @@ class Translation:
             return []
         told = len(self.faults)
         outs = self.from4(header + payload.octets, simple=True, second=True)
-        # A sender over IPv6 is told in the words of IPv6.
+        # A sender over IPv6 gets an ICMPv6 error.
         for at in range(told, len(self.faults)):
             why, said = self.faults[at]
             if why == "too big":

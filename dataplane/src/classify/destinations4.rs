@@ -75,7 +75,7 @@ fn ranges(prefixes: &[(Prefix4, MechanismId)]) -> Vec<(u32, Option<MechanismId>)
     starts.extend(prefixes.iter().flat_map(|(prefix, _)| [Some(first(prefix)), behind(prefix)]).flatten());
     starts.sort_unstable();
     starts.dedup();
-    // Prefixes nest or are apart: those that hold a range's start are a stack, of which the last one is the longest.
+    // Prefixes nest or are apart: those that hold a range's start are a stack, and the last one is the longest.
     let mut ascending: Vec<&(Prefix4, MechanismId)> = prefixes.iter().collect();
     ascending.sort_by_key(|(prefix, _)| (prefix.address(), prefix.length()));
     ascending.dedup_by_key(|(prefix, _)| *prefix);

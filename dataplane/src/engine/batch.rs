@@ -162,7 +162,7 @@ impl Engine {
 }
 
 impl<M: Mechanism> Row<M> {
-    /// Begins the look-ups of a run.
+    /// Begins the lookups of a run.
     #[inline(always)]
     fn prepare(&mut self, index: usize, run: &[Slot]) {
         if M::STAGES == 0 {
@@ -215,7 +215,7 @@ impl<M: Mechanism> Row<M> {
         path.step(mechanism, slot.subject(&probe), frame, batch)
     }
 
-    /// Decides and executes the rest of a run, of which `first` packets are done. Returns what remains when it stops at a packet whose
+    /// Decides and executes the rest of a run whose first `first` packets are done. Returns what remains when it stops at a packet whose
     /// result does not leave.
     #[inline(never)]
     fn decide<'a>(

@@ -1,8 +1,8 @@
-//! How much the engine does at once.
+//! How much the engine does at a time.
 
 /// Maximum number of mechanisms that a packet passes, hairpins included.
 pub const MAX_PASSES: usize = 3;
 /// Maximum number of entries of a table that one tick ends or moves.
 pub(super) const EXPIRED_AT_ONCE: usize = 64;
-/// Packets whose look-ups are overlapped, and that may be joined; a bit of a word for each.
+/// Packets whose lookups are overlapped, and that may be joined; a bit of a word for each.
 pub(super) const STRIDE: usize = 64;

@@ -11,14 +11,14 @@ pub const PACKETS_BEFORE_OFFLOAD: u32 = 8;
 
 impl Engine {
     /// Offloads sessions to this fast path from now on, when a direction has had `packets` packets (rounded up to a power of two). A refused
-    /// one is offered again when it has had twice as many, and so on. Entries of an earlier fast path are removed from it at once.
+    /// one is offered again when it has had twice as many, and so on. Entries of an earlier fast path are removed from it immediately.
     pub fn set_fast_path(&mut self, fast_path: Box<dyn FastPath>, packets: u32) {
         for nat64 in &mut self.mechanisms.nat64.all {
             nat64.set_fast_path(Some(fast_path.handle()), packets);
         }
     }
 
-    /// Stops offloading sessions, and withdraws those in the fast path, at once.
+    /// Stops offloading sessions, and immediately withdraws those in the fast path.
     pub fn clear_fast_path(&mut self) {
         for nat64 in &mut self.mechanisms.nat64.all {
             nat64.set_fast_path(None, 0);

@@ -44,7 +44,7 @@ impl Path {
     }
 }
 
-/// An IPv4 packet of which only the start was kept, with zeros for the rest: what an error quotes is its start.
+/// An IPv4 packet whose start alone was kept, with zeros for the rest: what an error quotes is its start.
 fn as_long_as_it_says(octets: Box<[u8]>) -> Frame {
     let mut octets = octets.into_vec();
     if let Some(&[high, low]) = octets.get(2..4) {

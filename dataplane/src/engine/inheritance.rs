@@ -25,7 +25,7 @@ struct Group {
 }
 
 impl Engine {
-    /// Makes one worker own both ends of each of these sessions, as far as it can be done: blocks move of which no port is taken, and hosts
+    /// Makes one worker own both ends of each of these sessions, as far as it can be done: blocks without a taken port move, and hosts
     /// that have nothing elsewhere.
     pub fn unite(engines: &mut [Self], mechanism: Identity, sessions: impl IntoIterator<Item = SessionEnds>) {
         let is_it = |nat64: &&mut Nat64| nat64.identity() == mechanism;

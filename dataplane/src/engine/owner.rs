@@ -257,7 +257,7 @@ impl<M: Mechanism> Row<M> {
         M::TURNS_AROUND
     }
 
-    /// Whether the only one of them is asked about every IPv4 destination that nobody names.
+    /// Whether the only one of them is asked about every IPv4 destination that no mechanism names.
     pub(super) fn takes_rest(&self) -> bool {
         M::NAMES_REST && self.all.len() == 1
     }

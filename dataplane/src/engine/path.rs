@@ -34,7 +34,7 @@ pub(super) struct Batch<'a> {
     pub(super) out: &'a mut Outbox,
 }
 
-/// A packet, and the state of its look-up.
+/// A packet, and the state of its lookup.
 #[derive(Clone, Copy)]
 pub(super) struct Subject<'a, P> {
     pub(super) packet: &'a Packet,

@@ -22,7 +22,7 @@ impl Slot {
     pub(super) const EMPTY: Self =
         Self { packet: Packet::EMPTY, inner: None, owner: Owner::Gateway, alone: true, frame: 0 };
 
-    /// The packet, and the state of its look-up.
+    /// The packet, and the state of its lookup.
     #[inline(always)]
     pub(super) fn subject<'a, P>(&'a self, probe: &'a P) -> Subject<'a, P> {
         Subject { packet: &self.packet, inner: self.inner.as_ref(), probe }

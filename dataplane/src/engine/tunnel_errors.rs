@@ -95,7 +95,7 @@ impl Engine {
         self.path_news.take()
     }
 
-    /// Learns the path MTU from a whole ICMP error that another worker received. Nobody
+    /// Learns the path MTU from a whole ICMP error that another worker received. No one
     /// is notified. An error that is not plausible is ignored.
     pub fn learn_path_error(&mut self, octets: &[u8], now: Instant) {
         if let Ok(packet) = parse::parse(octets)

@@ -227,7 +227,7 @@ impl<M: Mechanism> Row<M> {
         M::COUNTS_HOP
     }
 
-    /// Asks one of the mechanisms, all stages of its look-up included.
+    /// Asks one of the mechanisms, all stages of its lookup included.
     fn ask(
         &mut self,
         index: u16,

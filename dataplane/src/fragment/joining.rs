@@ -90,7 +90,7 @@ impl Joining {
     /// joined to another gets [`Verdict::Merged`].
     pub fn join(&mut self, stride: &mut [Frame], candidates: u64, counters: &mut Counters) {
         if candidates & candidates.wrapping_sub(1) == 0 {
-            return; // one has nobody to be joined to
+            return; // one has nothing to be joined to
         }
         self.end_all();
         let mut joined = 0;

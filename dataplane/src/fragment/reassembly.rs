@@ -159,7 +159,7 @@ impl Reassembly {
         self.memory
     }
 
-    /// Takes a copy of a fragment, of which `packet` is what was parsed. `Err` says that it is dropped, and how many of those that
+    /// Takes a copy of a fragment; `packet` is its parsed form. `Err` says that it is dropped, and how many of those that
     /// were held go with it: [`DropReason::BadFragment`], [`DropReason::FragmentOverlap`], [`DropReason::FragmentDuplicate`] or
     /// [`DropReason::FragmentMemory`]. Of what [`Admission::Whole`] is made, all but this one were held until then.
     pub fn admit(&mut self, frame: &Frame, packet: &Packet, now: Instant) -> Result<Admission, Refused> {

@@ -199,7 +199,7 @@ fn fragments_that_no_packet_can_have_are_refused() {
     let mut tiny = v4(A4, B4, protocol::TCP, &[0x55; 8]);
     tiny[6..8].copy_from_slice(&[0, 1]);
     bad(header_sealed(tiny));
-    // A whole packet is no fragment.
+    // A whole packet is not a fragment.
     bad(udp4(8));
 }
 

@@ -167,17 +167,17 @@ pub(crate) trait Mechanism {
     const OWNS_SOURCES: bool = false;
     /// What it needs of the packet that an ICMP error quotes.
     const QUOTES: Quotes = Quotes::None;
-    /// Number of dependent look-ups.
+    /// Number of dependent lookups.
     const STAGES: usize = 0;
-    /// The state of a packet's look-up.
+    /// The state of a packet's lookup.
     type Probe: Copy;
     /// An empty probe.
     const NO_PROBE: Self::Probe;
 
-    /// Begins the look-up of a packet.
+    /// Begins the lookup of a packet.
     fn prepare(&self, _packet: &Packet, _probe: &mut Self::Probe) {}
 
-    /// The next stage of a look-up, whose loads do not depend on those of the other packets of the run.
+    /// The next stage of a lookup, whose loads do not depend on those of the other packets of the run.
     fn warm(&self, _stage: usize, _probe: &mut Self::Probe) {}
 
     /// What to do with a packet.

@@ -154,7 +154,7 @@ impl SixRd {
     fn next_hop(&self, source: Ipv6Addr, destination: Ipv6Addr) -> Result<Ipv4Addr, DropReason> {
         let customer_edge = self.domain.customer_edge_of(destination);
         match (self.role, customer_edge) {
-            // Nobody would take it (§9.2).
+            // No one would take it (§9.2).
             (Role::CustomerEdge, _) if !self.is_own(source) => Err(DropReason::SourceNotOfSite),
             (Role::CustomerEdge, Some(customer_edge)) => {
                 self.acceptable.check(customer_edge)?;

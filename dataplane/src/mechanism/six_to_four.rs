@@ -41,7 +41,7 @@ pub enum Role {
 /// be the one that the site sends by (RFC 3056 §5.2, RFC 3964 §1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NativeSources {
-    /// From any relay: from anybody who says that he is one.
+    /// From any relay: from any host that claims to be one.
     #[default]
     AnyRelay,
     /// From these relays alone, and the one that the site sends by.

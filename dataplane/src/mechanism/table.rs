@@ -14,7 +14,7 @@ use core::net::Ipv4Addr;
 
 pub use crate::kind::Kind;
 
-/// The mechanisms of a kind, and the state of their look-ups.
+/// The mechanisms of a kind, and the state of their lookups.
 pub(crate) struct Row<M: Mechanism> {
     /// The mechanisms, in the order of the configuration.
     pub(crate) all: Vec<M>,
@@ -179,7 +179,7 @@ impl MechanismConfig {
         self.own().stands_for()
     }
 
-    /// The domain in whose addresses this host's stands.
+    /// The domain whose addresses contain this host's.
     pub fn domain(&self) -> Option<Domain> {
         self.own().domain()
     }

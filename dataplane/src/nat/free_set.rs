@@ -77,7 +77,7 @@ impl FreeSet {
         let (mut at, mut level) = (from, 0);
         loop {
             *steps += 1;
-            // Of level 0 the bit at `at` itself counts; above it only those behind, which stand for words not yet seen.
+            // Of level 0 the bit at `at` itself counts; above it only those behind, which represent words not yet seen.
             let word = self.words.get((self.levels[level] + at / 64) as usize)?;
             let ahead = word & (u64::MAX << (at % 64));
             if ahead != 0 {

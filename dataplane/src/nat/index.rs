@@ -4,8 +4,8 @@
 //!     entry:  | tag, 32 bits | slot + 1, 32 bits |      0: empty
 //! ```
 //!
-//! Eight entries share a cache line, and an entry stands at its home (the tag scaled to the table's size) or in the first
-//! gap behind it, so nearly every look-up touches one line. Because the home follows from the tag alone, removal shifts
+//! Eight entries share a cache line, and an entry is stored at its home (the tag scaled to the table's size) or in the first
+//! gap behind it, so nearly every lookup touches one line. Because the home follows from the tag alone, removal shifts
 //! later entries back and leaves no tombstones. The table never grows: its owner's bound is known from the start. Memory of
 //! zeros is an empty table, so the system lends it page by page as it fills, and a small site pays for what it uses.
 
@@ -42,7 +42,7 @@ impl Index {
         Self::with_entries(u64::from(most) * 2)
     }
 
-    /// An index for at most `most` slots, at most two thirds full: smaller, for look-ups that are rarer.
+    /// An index for at most `most` slots, at most two thirds full: smaller, for lookups that are rarer.
     pub fn compact(most: u32) -> Self {
         Self::with_entries(u64::from(most) * 3 / 2)
     }
@@ -99,7 +99,7 @@ impl Index {
         tagged.find(|entry| is(slot_of(**entry))).map(|entry| slot_of(*entry))
     }
 
-    /// Adds a slot whose line is probably in no cache: it is found at once, but put into its place together with others,
+    /// Adds a slot whose line is probably in no cache: it is found immediately, but put into its place together with others,
     /// so that one does not wait for its line after the other.
     #[inline]
     pub fn insert_late(&mut self, tag: u32, slot: u32) {

@@ -74,7 +74,7 @@ pub trait InsideHost: Copy + Eq + Ord + fmt::Debug + Send + 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Subscriber(pub [u64; 2]);
 
-/// Number of a softwire (RFC 6333 §6.6): a tunnel of which there are many, one for each subscriber. It survives decapsulation.
+/// Number of a softwire (RFC 6333 §6.6): one of many tunnels, one for each subscriber. It survives decapsulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SoftwireId(pub u32);
 

@@ -1,4 +1,4 @@
-//! Functions with a secret key, so that nobody can predict ports or forge collisions.
+//! Functions with a secret key, so that no one can predict ports or forge collisions.
 //!
 //! Two of them, for two needs:
 //! * [`Unpredictable`] draws ports (RFC 6056 §3.1). It is SipHash-2-4 of a counter: a pseudo-random function under a
@@ -84,7 +84,7 @@ impl Unpredictable {
     }
 }
 
-/// The number in `0..bound` that 32 random bits stand for.
+/// The number in `0..bound` that 32 random bits represent.
 #[inline]
 pub const fn scale(random: u32, bound: u32) -> u32 {
     ((random as u64 * bound as u64) >> 32) as u32

@@ -25,7 +25,7 @@ use std::collections::VecDeque;
 /// Sessions of a translator whose packets are looked at on their way to the fast path, at a time.
 const MOST_MOVING: usize = 64;
 
-/// So many of them leave room for others.
+/// The number of them that leaves room for others.
 const FEW_MOVING: usize = MOST_MOVING / 2;
 
 /// Halves that wait for their silence, at a time: those that half a million new flows a second leave behind in it.
@@ -79,7 +79,7 @@ pub(super) struct Waiting {
 pub(crate) struct Moved {
     /// Those that found no quiet point.
     pub(crate) unquietly: u64,
-    /// The one that was looked at does not move: it had packets all the time, and nobody had looked at them.
+    /// The one that was looked at does not move: it had packets all the time, and they had not been looked at.
     pub(crate) stays: bool,
 }
 
@@ -194,7 +194,7 @@ impl Offloading {
     pub(super) fn settle(&mut self, now: Instant) -> Moved {
         let mut moved = Moved::default();
         let Some(fast_path) = &mut self.fast_path else { return moved };
-        // While there is room, a half's first packet is awaited here: it makes the half active at once.
+        // While there is room, a half's first packet is awaited here: it makes the half active immediately.
         let is_crowded = self.moving.len() > FEW_MOVING;
         let (waiting, emptied) = (&mut self.waiting, self.emptied);
         self.moving.retain(|moving| {
@@ -268,7 +268,7 @@ impl Offloading {
         Moved::default()
     }
 
-    /// Whoever is on the way, each session by its slot and its entry; one that has ended may be among them.
+    /// The sessions that are on the way, each by its slot and its entry; one that has ended may be among them.
     pub(super) fn under_way(&self) -> Vec<(u32, FlowHandle)> {
         let moving = self.moving.iter().map(|moving| (moving.slot, moving.handle));
         moving.chain(self.waiting.iter().map(|waiting| (waiting.slot, waiting.handle))).collect()

@@ -1,7 +1,7 @@
 //! Address-dependent filtering (RFC 6146 §3.5.1, RFC 4787 §5): which remote addresses an outside endpoint lets in.
 //!
 //! A remote address is let in as long as a session leads to it. The sessions of a pair (outside endpoint, remote address)
-//! are counted here, so that the question costs one look-up however many sessions there are.
+//! are counted here, so that the question costs one lookup however many sessions there are.
 
 use super::index::Index;
 use super::inside_key::address_word;

@@ -64,12 +64,12 @@ pub struct Pool {
     ports: PortPlane,
     /// Endpoints of each block that are taken, at any address and of any protocol.
     taken: Box<[u32]>,
-    /// Blocks of this worker, and those of them of which no endpoint is taken. Only blocks with ports that may be given count.
+    /// Blocks of this worker, and those of them without a taken endpoint. Only blocks with ports that may be given count.
     owned: u32,
     spare: u32,
     /// The address of a host has run out of ports, or nearly.
     wants: bool,
-    /// The plane of an address that nobody uses.
+    /// The plane of an address that no host uses.
     untouched: PortPlane,
     open: Vec<OpenAddress>,
     slots: BTreeMap<Ipv4Addr, PoolSlot>,
@@ -326,7 +326,7 @@ impl Pool {
         self.owned
     }
 
-    /// Those of which no port is taken, at any address.
+    /// Those without a taken port, at any address.
     pub const fn spare(&self) -> u32 {
         self.spare
     }
@@ -341,7 +341,7 @@ impl Pool {
         std::mem::replace(&mut self.wants, false)
     }
 
-    /// A block that can be given away: the last one of which no port is taken. Not of a pool with so many open addresses that it would take
+    /// A block that can be given away: the last one without a taken port. Not of a pool with too many open addresses, where it would take
     /// long: its hosts find ports at another address.
     pub fn spare_block(&self) -> Option<u16> {
         if self.spare == 0 || self.open.len() > MOST_OPEN_TO_MOVE {

@@ -1,10 +1,10 @@
-//! A record of the ports that are given, kept by whoever outlives the process.
+//! A record of the ports that are given, kept by a process that outlives this one.
 
 use super::protocol::NatProtocol;
 use super::sides::Outside;
 use sixway_wire::Endpoint4;
 
-/// Is told which outside endpoints dynamic bindings have. Its methods are called between packets and must not block. Saying twice that an
+/// Records which outside endpoints dynamic bindings have. Its methods are called between packets and must not block. Saying twice that an
 /// endpoint is bound, or released, changes nothing.
 pub trait PortLedger: Send {
     /// Another handle to the same ledger: each translator has one of its own.

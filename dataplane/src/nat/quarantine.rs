@@ -17,7 +17,7 @@ pub(super) type Key = (NatProtocol, Outside<Endpoint4>);
 pub(super) struct Quarantine {
     most: usize,
     held: BTreeMap<Key, PoolSlot>,
-    /// By the second in which their time is over. What left before its time stands here too.
+    /// By the second in which their time is over. What left before its time is also here.
     buckets: BTreeMap<u32, Vec<Key>>,
 }
 

@@ -83,8 +83,8 @@ impl SessionLinks {
     }
 }
 
-/// One session of this many is reserved for inside hosts: sessions created from outside take at most the others. Whoever
-/// is outside can make sessions with one port of an inside host and as many of its own as it likes, so what it may take
+/// One session of this many is reserved for inside hosts: sessions created from outside take at most the others. A host
+/// outside can make sessions with one port of an inside host and as many of its own as it likes, so what it may take
 /// is a matter of policy (RFC 6146 §3.5.1, §3.5.2.2: "if resources and policy permit"; §5.3).
 pub const KEPT_FOR_INSIDE: u32 = 4;
 

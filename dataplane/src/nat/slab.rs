@@ -1,6 +1,6 @@
 //! A bounded array of values with slots that are reused.
 
-/// A slab. Its room is reserved at once but touched only as it fills, so values never move.
+/// A slab. Its room is reserved as a whole but touched only as it fills, so values never move.
 #[derive(Clone, Debug)]
 pub struct Slab<T> {
     values: Vec<T>,

@@ -1,6 +1,6 @@
 //! Inbound SYNs that wait for a SYN from inside (RFC 6146 §3.5.2.2, CLOSED and V4 INIT).
 //!
-//! The store is small and bounded against floods: a SYN that finds no room is refused at once. Of each packet only
+//! The store is small and bounded against floods: a SYN that finds no room is refused immediately. Of each packet only
 //! is kept as an ICMP error quotes (RFC 1812 §4.3.2.3).
 
 use super::slab::Slab;

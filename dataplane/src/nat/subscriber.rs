@@ -30,7 +30,7 @@ pub(crate) struct Subscribers<H> {
 }
 
 impl<H: InsideHost> Subscribers<H> {
-    /// Each has a prefix of so many bits, and may have `limit`, 0 for no limit, of `most` that there are in all.
+    /// Each has a prefix of this number of bits, and may have `limit`, 0 for no limit, of `most` that there are in all.
     pub(crate) fn new(bits: u8, limit: u32, most: u32, seed: [u64; 2]) -> Self {
         let most = if limit == 0 { 0 } else { most };
         Self {

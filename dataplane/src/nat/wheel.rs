@@ -79,7 +79,7 @@ impl Wheel {
     }
 
     /// Takes out and returns a slot that is due in the second `now` or before; `None` when there is none. Empty buckets
-    /// are passed at once: at most one turn of the wheel.
+    /// are skipped together: at most one turn of the wheel.
     pub fn fire(&mut self, now: u32) -> Option<u32> {
         if now >= self.cursor.saturating_add(HORIZON) {
             // A whole turn passed unseen: every bucket is due, wherever the turn begins.

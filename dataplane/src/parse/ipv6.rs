@@ -31,7 +31,7 @@ pub(super) struct Chain {
     pub fragment_header: usize,
     /// Its content, atomic or not.
     pub fragment: Option<Fragment>,
-    /// Where the Segments Left of a routing header stands that is not zero; 0: none.
+    /// The offset of a routing header's Segments Left that is not zero; 0: there is none.
     pub segments_left_at: usize,
     /// An extension header follows the Fragment header.
     pub extension_after_fragment: bool,

@@ -62,7 +62,7 @@ pub enum Transport {
         /// Identifier of an echo request or reply.
         identifier: u16,
     },
-    /// An ICMP error: what it quotes is read by [`quoted`] when it is asked for.
+    /// An ICMP error: what it quotes is read by [`quoted`] on request.
     IcmpError {
         /// Type.
         kind: u8,

@@ -1,14 +1,14 @@
 //! The packet that an ICMP error quotes (RFC 792; RFC 4443 §2.4 c): a packet of the other direction, cut anywhere behind its
 //! IP header, whose own length fields still tell of the whole.
 //!
-//! Nothing here is trusted: whoever sends the error may quote what was never sent. The quoted header checksum is not looked
+//! Nothing here is trusted: the sender of the error may quote what was never sent. The quoted header checksum is not looked
 //! at, as routers on the way may have changed the header (RFC 1812 §4.3.2.3).
 
 use super::{Addresses, Fragment, IPV6_HEADER, ipv6};
 use crate::drop_reason::DropReason;
 use sixway_wire::{Endpoint4, Endpoint6, Ipv4Header, Ipv6Header, icmpv4, icmpv6, protocol};
 
-/// The five-tuple of a packet quoted inside an ICMP error, as it stands there (not swapped).
+/// The five-tuple of a packet quoted inside an ICMP error, as it is there (not swapped).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuotedTuple {
     /// An IPv4 packet. The ports are 0 where it has none; an echo message has its identifier in both.

@@ -18,7 +18,7 @@ const HOPS: u8 = 64;
 
 /// Turns an echo request, whole and without extension headers or options, into its reply. A reply that is larger than its link's
 /// MTU leaves as fragments.
-/// Other ICMP queries are refused in silence (RFC 1122 §3.2.2, RFC 4443 §2.4 b), with [`DropReason::IcmpUntranslatable`]; everything else with
+/// Other ICMP queries are silently refused (RFC 1122 §3.2.2, RFC 4443 §2.4 b), with [`DropReason::IcmpUntranslatable`]; everything else with
 /// [`DropReason::ToGateway`].
 pub fn reply(
     frame: &mut Frame,

@@ -10,7 +10,7 @@ pub enum HeaderByte {
 }
 
 impl HeaderByte {
-    /// The octet to be written where `received` stood.
+    /// The octet to be written where `received` was.
     #[inline]
     pub const fn of(self, received: u8) -> u8 {
         match self {

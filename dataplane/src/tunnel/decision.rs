@@ -9,7 +9,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 /// The addresses of a packet that came through a tunnel, less the outer destination, by which the tunnel was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrived {
-    /// Outer source: whoever sent it, if that is not spoofed.
+    /// Outer source: the sender, if it is not spoofed.
     pub from: Ipv4Addr,
     /// Inner source.
     pub source: Ipv6Addr,
@@ -30,7 +30,7 @@ impl Arrived {
     }
 
     /// Refuses inner addresses that may not pass a tunnel, in addition to martians: ::/96 and
-    /// ::ffff:0:0/96, in which an IPv4 address stands without a prefix (RFC 4213 §3.6, RFC 3964 §5.3.2).
+    /// ::ffff:0:0/96, which contain an IPv4 address without a prefix (RFC 4213 §3.6, RFC 3964 §5.3.2).
     #[inline(always)]
     pub const fn sane(self) -> Result<Self, DropReason> {
         match refuse_bare_ipv4(self.source, self.destination) {
@@ -46,7 +46,7 @@ impl Arrived {
     }
 }
 
-/// Refuses inner addresses in which an IPv4 address stands without a prefix, as [`Arrived::sane`] does.
+/// Refuses inner addresses which contain an IPv4 address without a prefix, as [`Arrived::sane`] does.
 #[inline(always)]
 pub const fn refuse_bare_ipv4(source: Ipv6Addr, destination: Ipv6Addr) -> Result<(), DropReason> {
     if is_bare_ipv4(source) {

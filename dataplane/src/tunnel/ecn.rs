@@ -1,5 +1,5 @@
-//! Explicit congestion notification through a tunnel (RFC 6040): what the outer header says on the way in, and what the inner
-//! one says on the way out. Both headers of a tunnel have the field in the last two bits of TOS or Traffic Class.
+//! Explicit congestion notification through a tunnel (RFC 6040): what the outer header says inbound, and what the inner
+//! one says outbound. Both headers of a tunnel have the field in the last two bits of TOS or Traffic Class.
 //!
 //! ```text
 //!   inner \ outer | Not-ECT   ECT(0)         ECT(1)         CE

@@ -39,7 +39,7 @@ impl Identifications {
         }
     }
 
-    /// `count` consecutive identifications for packets to `destination`, of which this is the first.
+    /// `count` consecutive identifications for packets to `destination`; this is the first of them.
     #[inline]
     pub const fn reserve(&mut self, destination: Ipv4Addr, count: u32) -> u16 {
         let at = (destination.to_bits().wrapping_mul(self.multiplier) >> 24) as usize % COUNTERS;
@@ -48,7 +48,7 @@ impl Identifications {
         first
     }
 
-    /// The same from one counter for all destinations: for translated packets, of which few may be fragmented (RFC 7915 §5.1).
+    /// The same from one counter for all destinations: for translated packets, since few of them may be fragmented (RFC 7915 §5.1).
     #[inline(always)]
     pub const fn reserve_for_any(&mut self, count: u32) -> u16 {
         let (first, next) = self.counted_on(self.next_for_any, count);
@@ -56,8 +56,8 @@ impl Identifications {
         first
     }
 
-    /// `count` consecutive identifications for the Fragment headers of IPv6 packets to `destination` (RFC 8200 §4.5), of which this is the
-    /// first. They do not run on into the next worker's.
+    /// `count` consecutive identifications for the Fragment headers of IPv6 packets to `destination` (RFC 8200 §4.5); this is the
+    /// first of them. They do not run on into the next worker's.
     pub const fn reserve6(&mut self, destination: Ipv6Addr, count: u32) -> u32 {
         let bits = destination.to_bits();
         let folded = (bits >> 96 ^ bits >> 64 ^ bits >> 32 ^ bits) as u32;

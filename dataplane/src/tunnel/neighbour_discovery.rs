@@ -10,7 +10,7 @@ const ON_LINK_HOP_LIMIT: u8 = 255;
 /// The messages, by their ICMPv6 types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discovery {
-    /// 133, 135, 136: whoever is on the link may send them.
+    /// 133, 135, 136: any node on the link may send them.
     Anyones,
     /// 134, 137: only a router sends advertisements and redirects.
     Routers,

@@ -1,8 +1,8 @@
 //! What is known of the paths to tunnels' far ends (RFC 4213 §3.2.2, RFC 1191; RFC 8201): soft state, learnt from "fragmentation
 //! needed" and Packet Too Big errors, forgotten after ten minutes, so that a better path is found again.
 //!
-//! It is a table of sets of four destinations, and a destination's set follows from its hash, which nobody outside can foresee.
-//! A destination is looked for in its set alone, what has expired there counts as absent, and whoever is new takes the place of an
+//! It is a table of sets of four destinations, and a destination's set follows from its hash, which cannot be foreseen outside.
+//! A destination is looked for in its set alone, what has expired there counts as absent, and a new one takes the place of an
 //! expired one, or else of the one in the set that was learnt longest ago: so the table is bounded, and is never walked.
 
 use crate::instant::Instant;
@@ -13,12 +13,12 @@ use core::time::Duration;
 use foldhash::fast::FixedState;
 use sixway_wire::IPV6_MIN_MTU;
 
-/// RFC 1191 §6.3: how long an estimate stands before a larger packet is tried, 10 min.
+/// RFC 1191 §6.3: how long an estimate holds before a larger packet is tried, 10 min.
 pub const LIFETIME: Duration = Duration::from_secs(600);
 /// RFC 1191 §3: an estimate is never below this, in octets.
 pub const LEAST: u16 = 68;
 /// RFC 1122 §3.3.3: what IPv4 hosts send where they know nothing. A tunnel whose packets are not cut on their way believes in no narrower path:
-/// whoever forged an error could make it useless.
+/// an attacker who forged an error could make it useless.
 pub const LEAST_UNCUT: u16 = 576;
 /// RFC 1191 §7.1, Table 7-1: the plateaus below the official maximum, largest first.
 const PLATEAUS: [u16; 10] = [32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006, 508, 296, 68];
@@ -114,7 +114,7 @@ impl<A: Destination> PathMtus<A> {
     }
 
     /// A router says that a packet of `length` octets to `remote` did not fit a link of `told` octets. An old router tells 0: then
-    /// the next plateau below `length` is taken (RFC 1191 §5). `first_hop` is what was thought of a path of which nothing was known.
+    /// the next plateau below `length` is taken (RFC 1191 §5). `first_hop` is the assumed MTU of an unknown path.
     pub fn learn(&mut self, remote: A, told: u16, length: u16, first_hop: u16, now: Instant) -> Learnt {
         let thought = self.lookup(remote, now);
         let mtu = if told == 0 { A::guess(length.min(thought.unwrap_or(first_hop))) } else { told };

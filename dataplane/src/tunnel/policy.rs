@@ -7,7 +7,7 @@ use sixway_wire::IPV6_MIN_MTU;
 /// The largest packet that the tunnel carries whole (RFC 4213 §3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TunnelMtu {
-    /// So many octets of the inner packet; the outer one has DF clear (§3.2.1).
+    /// This number of octets of the inner packet; the outer one has DF clear (§3.2.1).
     Static(u16),
     /// What the path carries, as far as its ICMP errors tell, less the outer header (§3.2.2).
     Dynamic,
@@ -30,7 +30,7 @@ pub struct TunnelPolicy {
     pub ttl: HeaderByte,
     /// DSCP of the outer packets, in the upper six bits (RFC 2983 §4.1).
     pub traffic_class: HeaderByte,
-    /// ECN on the way in.
+    /// ECN inbound.
     pub ecn: Ecn,
     /// The largest inner packet.
     pub mtu: TunnelMtu,

@@ -1,4 +1,4 @@
-//! A tiny, slow, obvious model of RFC 6146 runs beside the real NAT64: the same packets, the same time, and after every step
+//! A tiny, slow, obvious model of RFC 6146 runs next to the real NAT64: the same packets, the same time, and after every step
 //! the same answer and the same bindings and sessions.
 //!
 //! The model keeps lists and searches them from end to end. Where the RFC leaves a choice (which outside port), it takes the

@@ -41,7 +41,7 @@ fn end(is_v6: bool, is_here: bool, policy: TunnelPolicy, link: u16, join: bool) 
     .unwrap()
 }
 
-/// A packet or super-frame as a kernel would hand it out.
+/// A packet or GSO packet as a kernel would hand it out.
 fn outbound(is_v4: bool) -> impl Strategy<Value = (Vec<u8>, Offload)> {
     let size =
         prop_oneof![2 => Just(None), 1 => select(&[100u16, 536, 1_220, 1_300, 1_440][..]).prop_map(Some)];

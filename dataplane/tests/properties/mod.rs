@@ -25,7 +25,7 @@ use std::time::Duration;
 
 const LIMITS: Limits = Limits { mtu4: 1_400, mtu6: 1_500 };
 
-/// SIIT and NAT64 at once.
+/// SIIT and NAT64 together.
 fn both() -> EngineConfig {
     let mut nat64 = support::nat64();
     nat64.pool = PoolConfig { addresses: vec!["192.0.2.0/30".parse().unwrap()], ports: vec![4_000..=4_015] };
@@ -129,7 +129,7 @@ fn run(input: &[Input], batch: usize) -> Output {
         }
         seen.beside.extend(out.frames().iter().map(|frame| frame.bytes().to_vec()));
     }
-    // Errors about what cannot be read are made before a stride is translated: their order is nobody's business.
+    // Errors about what cannot be read are made before a stride is translated: their order does not matter.
     seen.beside.sort();
     seen.counters = engine.counters().clone();
     engine.nat64()[0].sessions(0, u32::MAX, &Selection::default(), now, &mut seen.sessions);
@@ -147,10 +147,10 @@ proptest! {
         let mut now = Instant::from_secs(1_000);
         let mut out = Outbox::new(4_096);
         let mut tally = Tally::default();
-        // Of a packet put together nobody knows which fragment was wrong.
+        // Of a packet put together it is unknown which fragment was wrong.
         let mut all_right = true;
         let (mut on_the_wire, mut beside) = (0, 0);
-        // A large echo for the gateway is answered in fragments, which are no packets that it forwards.
+        // A large echo for the gateway is answered in fragments, which are not packets that it forwards.
         let is_countable = !batches.iter().flat_map(|(input, _)| input).any(Input::is_own);
         for (input, pause) in batches {
             let right: Vec<bool> = input.iter().map(Input::is_right).collect();

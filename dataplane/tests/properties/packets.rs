@@ -228,7 +228,7 @@ impl std::fmt::Debug for Input {
     }
 }
 
-/// Frames, some of them super-frames, some with unfinished checksums, as a kernel hands them out.
+/// Frames, some of them GSO packets, some with unfinished checksums, as a kernel hands them out.
 pub fn frames(count: usize) -> impl Strategy<Value = Vec<Input>> {
     let offloads = (weighted(0.15, select(&[100u16, 536, 1_300, 1_440][..])), proptest::bool::weighted(0.2));
     let octets = prop_oneof![9 => packet().prop_map(|packet| vec![packet]), 1 => fragments()];

@@ -61,7 +61,7 @@ pub fn policies() -> impl Strategy<Value = (TunnelPolicy, u16)> {
     )
 }
 
-/// A packet or super-frame from 2001:db8:1::1 to 2001:db8:9::9, as a kernel would hand it out.
+/// A packet or GSO packet from 2001:db8:1::1 to 2001:db8:9::9, as a kernel would hand it out.
 fn outbound() -> impl Strategy<Value = (Vec<u8>, Offload)> {
     let size =
         prop_oneof![2 => Just(None), 1 => select(&[100u16, 536, 1_220, 1_300, 1_440][..]).prop_map(Some)];
@@ -112,7 +112,7 @@ pub fn hold(octets: &[u8], offload: Offload) -> Frame {
     frame
 }
 
-/// Flows that a joined super-frame must not be compared across.
+/// Flows that a joined GSO packet must not be compared across.
 fn flow(packet: &[u8]) -> (u8, Vec<u8>) {
     (packet[6], packet.get(40..44).unwrap_or_default().to_vec())
 }
@@ -164,7 +164,7 @@ proptest! {
         for packet in &arrived {
             prop_assert!(is_right(packet, &parse(packet).unwrap(), Default::default()));
         }
-        // Joining may let flows overtake one another, but nobody within his own.
+        // Joining may let flows overtake one another, but no packet those before it in its flow.
         let by_flow = |packets: &[Vec<u8>]| {
             let mut sorted = packets.to_vec();
             sorted.sort_by_key(|packet| flow(packet));

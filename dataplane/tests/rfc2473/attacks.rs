@@ -213,7 +213,7 @@ fn a_hop_limit_or_an_encapsulation_limit_that_ran_out_is_told_to_an_ipv4_sender_
         assert_eq!((sent[9], sent[20], sent[21], &sent[16..20]), (1, 3, 1, &[10, 1, 0, 1][..]), "{kind}");
         assert_eq!(hex(&sent[28..]), hex(&inner.octets()[..sent.len() - 28]));
     }
-    // Nobody is told of an error, of what nobody sent, or of a packet whose start is not there.
+    // No ICMP error is sent about an error, about what was not sent, or about a packet whose start is missing.
     let error = v4(HERE4, THERE4).icmp(icmp4(3, 1, [0; 4], &inner.octets()[..28]));
     let later = inner.clone().may_fragment().fragment(7, 512, false).part(512, 980);
     for (about, reason) in [

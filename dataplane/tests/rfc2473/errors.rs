@@ -90,7 +90,7 @@ fn errors_are_believed_only_about_what_was_sent() {
     // Nothing was learnt.
     gateway.receives(big6(1_452));
     assert_eq!(gateway.sent().len(), 1_500);
-    // An error about an error is no news; neither is a path narrower than IPv6 allows, or wider than was thought.
+    // An error about an error is not news; neither is a path narrower than IPv6 allows, or wider than was thought.
     let error = v6(HERE6, THERE6).icmp(icmp6(1, 0, [0; 4], b"data"));
     gateway.counted_before();
     gateway.refuses(error6(1, 0, 0, &in_ipv6(41, LOCAL6, REMOTE6, error)), DropReason::QuoteIsIcmpError);
@@ -137,7 +137,7 @@ fn what_is_heard_of_a_path_is_kept_for_the_other_workers_and_in_bounds() {
     assert!(other.engine.take_path_errors().is_empty(), "news went in a circle");
     other.receives(big4(1_400).may_fragment());
     assert_eq!((other.sent()[6], other.sent()[6]), (44, 44));
-    // What is not believed is no news, and there is never much.
+    // What is not believed is not news, and there is never much.
     gateway.receives(error6(2, 0, 1_400, &in_ipv6(4, LOCAL6, REMOTE6, big4(1_400).may_fragment())));
     assert!(gateway.engine.take_path_errors().is_empty());
     (0..20).for_each(|_| gateway.receives(error.clone()));

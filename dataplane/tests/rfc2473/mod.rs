@@ -273,7 +273,7 @@ fn the_encapsulation_limit_is_counted_down_and_obeyed() {
     gateway.receives(last.clone());
     assert_eq!(gateway.last, Verdict::Dropped(DropReason::EncapsulationLimit));
     gateway.sends(v6("2001:db8::fe", HERE6).icmp(icmp6(4, 0, [0, 0, 0, 44], &last.octets())));
-    // A limit that is borne is carried on whatever the policy says.
+    // The limit of a received packet is copied whatever the policy says.
     let policy = TunnelPolicy { encapsulation_limit: None, ..over6().policy };
     let mut gateway = with(IpInIpConfig { policy, ..over6() });
     gateway.receives(nested.clone());

@@ -160,7 +160,7 @@ impl Build {
         self
     }
 
-    /// Any protocol; `checksum_at` says where a checksum with pseudo-header stands in `body`.
+    /// Any protocol; `checksum_at` says the offset of a checksum with pseudo-header in `body`.
     pub fn protocol(mut self, number: u8, body: &[u8], checksum_at: Option<usize>) -> Self {
         self.protocol = number;
         self.body = body.to_vec();
@@ -168,7 +168,7 @@ impl Build {
         self
     }
 
-    /// Leaves the transport checksum as it stands in the body (zero, for a builder's own).
+    /// Leaves the transport checksum as it is in the body (zero, for a builder's own).
     pub fn without_checksum(mut self) -> Self {
         self.keep_checksum = true;
         self

@@ -24,14 +24,14 @@ pub struct Entry {
     pub flow: OffloadedFlow,
     pub words: [Word; 2],
     pub usage: Usage,
-    /// When it is told to have been used elsewhere.
+    /// When it was last reported as used elsewhere.
     pub touched: Option<Instant>,
 }
 
 /// The table.
 #[derive(Debug, Default)]
 pub struct Table {
-    /// By handle; a handle is never given twice, so that whoever uses an old one is found out.
+    /// By handle; a handle is never given twice, so that the use of an old one is detected.
     pub entries: BTreeMap<u32, Entry>,
     next: u32,
     /// Entries that there may be.
@@ -62,7 +62,7 @@ struct Key {
 }
 
 impl MemoryFastPath {
-    /// With room for so many entries.
+    /// With room for this number of entries.
     pub fn new(most: usize) -> Self {
         let path = Self::default();
         path.table().most = most;

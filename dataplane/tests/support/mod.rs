@@ -163,7 +163,7 @@ impl Gateway {
         self.receives_with(packet, Offload::default());
     }
 
-    /// One packet or super-frame comes in, described by `offload`.
+    /// One packet or GSO packet comes in, described by `offload`.
     #[track_caller]
     pub fn receives_with(&mut self, packet: impl Into<Vec<u8>>, offload: Offload) {
         let mut frame = Frame::holding(&packet.into());
@@ -223,7 +223,7 @@ impl Gateway {
         assert_eq!(hex(&sent), hex(&expected.octets()), "\nleft: sent, right: expected");
     }
 
-    /// A packet comes in, is dropped for this reason, and nobody is told.
+    /// A packet comes in, is dropped for this reason, and no ICMP error is sent.
     #[track_caller]
     pub fn refuses(&mut self, packet: impl Into<Vec<u8>>, reason: DropReason) {
         self.counted_before();
@@ -233,7 +233,7 @@ impl Gateway {
         self.counted([(reason.name(), 1)]);
     }
 
-    /// An ICMPv4 error from inside a tunnel, host unreachable, about this packet that went into it, is told to its sender (RFC
+    /// An ICMPv4 error from inside a tunnel, host unreachable, about this packet that went into it, is relayed to its sender (RFC
     /// 4213 §3.4).
     #[track_caller]
     pub fn relays_an_error(&mut self, local: &str, remote: &str, inner: Build) {

@@ -1,9 +1,9 @@
-//! Super-frames as a kernel makes and cuts them, the slow way: every field is written from its definition, and nothing of the
+//! GSO packets as a kernel makes and cuts them, the slow way: every field is written from its definition, and nothing of the
 //! core's own segmentation or checksums is used.
 
 use sixway_dataplane::{Checksum, Offload, SegmentKind, Segments};
 
-/// The offload description of a super-frame whose checksum is unfinished.
+/// The offload description of a GSO packet whose checksum is unfinished.
 pub fn described(kind: SegmentKind, size: u16) -> Offload {
     Offload { checksum: Checksum::Partial, segments: Some(Segments { size, kind }), transport: 0 }
 }
@@ -18,7 +18,7 @@ pub fn unfinished(packet: impl Into<Vec<u8>>) -> Vec<u8> {
     packet
 }
 
-/// What a wire carries of what was sent: the segments of a super-frame, and checksums finished by what their fields hold.
+/// What a wire carries of what was sent: the segments of a GSO packet, and checksums finished by what their fields hold.
 pub fn on_the_wire(packet: &[u8], offload: Offload) -> Vec<Vec<u8>> {
     let Some(Segments { size, kind }) = offload.segments else {
         let mut packet = packet.to_vec();
@@ -41,7 +41,7 @@ pub fn on_the_wire(packet: &[u8], offload: Offload) -> Vec<Vec<u8>> {
     for (number, piece) in pieces.into_iter().enumerate() {
         let mut segment = [headers, piece].concat();
         let behind = (segment.len() - at) as u16;
-        // The field holds the pseudo-header's sum with the super-frame's length; a kernel exchanges the length in it.
+        // The field holds the pseudo-header's sum with the GSO packet's length; a kernel exchanges the length in it.
         let field = at + checksum_field(protocol);
         let old_length = (packet.len() - at) as u16;
         let sum =

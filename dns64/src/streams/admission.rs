@@ -67,7 +67,7 @@ impl Admission {
         Ok(ConnectionSlot { address, of: self.clone() })
     }
 
-    /// So long a connection may be idle at present.
+    /// How long a connection may be idle at present.
     pub fn idle_time(&self) -> Duration {
         let crowded = self.taken().all > self.bounds.connections / 4 * 3;
         if crowded { self.bounds.idle_when_crowded } else { self.bounds.idle }

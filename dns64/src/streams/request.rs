@@ -85,7 +85,7 @@ pub fn answered(answer: Vec<u8>) -> Response<Full<Bytes>> {
     response
 }
 
-/// An HTTP error, with a line for whoever reads it; without one to HEAD, which has no body (RFC 9110 §9.3.2).
+/// An HTTP error, with a line for its reader; without one to HEAD, which has no body (RFC 9110 §9.3.2).
 pub fn refused(status: StatusCode, is_head: bool) -> Response<Full<Bytes>> {
     let line = match status {
         StatusCode::NOT_FOUND => "Send DNS queries to /dns-query (RFC 8484)\n",

@@ -89,7 +89,7 @@ impl Streams {
         match streams.begin(&runtime, settings, context) {
             Ok(()) => streams.run(runtime),
             Err(fault) => {
-                // Whoever asked may be within a runtime, where one may not be waited for.
+                // The caller may be within a runtime, where waiting for one is not allowed.
                 runtime.shutdown_background();
                 Err(fault)
             }

@@ -65,7 +65,7 @@ fn row6(translator: u8, four: Prefix4, six: Prefix6) -> Row {
 }
 
 fn pool_row(translator: u8, pool: Prefix4) -> Row {
-    // As though mapped one to one: nothing is shifted out, and nobody looks.
+    // As though mapped one to one: nothing is shifted out, and the result is not read.
     let value = Eam { length: pool.length(), other_length: 96 + pool.length(), is_pool: 1, ..Eam::zero() };
     (key(translator, &pool.address().octets(), pool.length()), value.octets().to_vec())
 }

@@ -12,7 +12,7 @@ use sixway_dataplane::offload::{FastPath, FlowHandle, mark};
 use sixway_fastpath::layout::{Config, FLOW_ACTIVE, FLOW_ARMED, Flow, flow_state, flow_word};
 use std::time::Duration;
 
-/// A program, and sessions for its table, of which none is there.
+/// A program, and sessions for its table, none of them in it.
 struct Stage {
     scene: Scene,
     rig: Rig,

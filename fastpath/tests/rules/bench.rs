@@ -181,7 +181,7 @@ fn load(object: &[u8], tun: &str, engine: &EngineConfig, (port, strict): (u32, b
 
 fn fill(program: &mut Ebpf, rules: &Rules, far: u32) {
     let mut control: Array<_, Control> = program.map_mut("control").unwrap().try_into().unwrap();
-    // SAFETY: no pointers; the clock is asked for its time.
+    // SAFETY: no pointers; the clock is read.
     let now = unsafe {
         let mut time: libc::timespec = core::mem::zeroed();
         libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time);
@@ -212,7 +212,7 @@ fn fill(program: &mut Ebpf, rules: &Rules, far: u32) {
     }
 }
 
-/// Puts a row into a table whose keys have so many octets behind the number of bits.
+/// Puts a row into a table whose keys have this number of octets behind the number of bits.
 fn insert<const N: usize>(map: &mut Map, key: &[u8], value: &[u8])
 where
     [u8; N]: aya::Pod,

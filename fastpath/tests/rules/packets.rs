@@ -31,7 +31,7 @@ fn checksum(octets: &[u8]) -> [u8; 2] {
     (!(sum(octets) as u16)).to_be_bytes()
 }
 
-/// What stands behind the IP header, its checksum still to be made.
+/// What follows the IP header, its checksum still to be made.
 #[derive(Clone, Debug)]
 pub enum Body {
     Udp(Vec<u8>),

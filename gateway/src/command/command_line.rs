@@ -69,7 +69,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(line) => line,
         Err(error) => {
             let asked_for_help = !error.use_stderr();
-            // If the output is closed, nobody can be notified.
+            // If the output is closed, no one can be notified.
             let _ = error.print();
             return if asked_for_help { ExitCode::SUCCESS } else { ExitCode::from(2) };
         }
@@ -111,7 +111,7 @@ fn warn(warnings: &[Warning]) {
     // Writing to a string cannot fail.
     let _ = write_aligned(&mut text, warnings);
     for line in text.lines() {
-        // If the output is closed, nobody can be notified.
+        // If the output is closed, no one can be notified.
         let _ = writeln!(io::stderr(), "warning: {line}");
     }
 }
@@ -119,7 +119,7 @@ fn warn(warnings: &[Warning]) {
 /// There are no faults. What a start would say of the fast path is remarked upon, for nothing is wrong with it.
 fn check(config: &Config) {
     for line in daemon::left_to_the_engine(config) {
-        // If the output is closed, nobody can be notified.
+        // If the output is closed, no one can be notified.
         let _ = writeln!(io::stderr(), "remark: fast path: {line}");
     }
     say("No faults.");

@@ -60,7 +60,7 @@ fn run_off(arguments: &OffArguments) -> Result<(), Failure> {
     }
     let found_nothing = pinned.len() == nothing.len();
     if !geteuid().is_root() && (found_nothing || !failed.is_empty()) {
-        // Nobody else sees what is pinned, nor where.
+        // Only root sees what is pinned, and where.
         failed.push("root is required: sudo sixway fastpath off".into());
         nothing.clear();
     }

@@ -5,13 +5,13 @@ use std::process::ExitCode;
 
 /// Prints a line.
 pub(super) fn say(what: &str) {
-    // If the output is closed, nobody can be notified.
+    // If the output is closed, no one can be notified.
     let _ = writeln!(io::stdout(), "{what}");
 }
 
 /// Prints what went wrong; the exit status.
 pub(super) fn complain(what: &str, status: u8) -> ExitCode {
-    // If the output is closed, nobody can be notified.
+    // If the output is closed, no one can be notified.
     let _ = writeln!(io::stderr(), "{}", what.trim_end());
     ExitCode::from(status)
 }

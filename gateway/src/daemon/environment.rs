@@ -59,7 +59,7 @@ impl<'c> Environment<'c> {
         let clock = Clock::start();
         let (mut ahead, mut predecessor) = (None, Predecessor::default());
         if start.takeover {
-            // Nobody carries the packets of the engines between two processes: what takes long is done before.
+            // Nothing carries the packets of the engines between two processes: what takes long is done before.
             tokio::select! {
                 name = signals.end() => {
                     tracing::info!("{name}: stopping; the running gateway is unchanged");

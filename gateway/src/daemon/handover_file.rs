@@ -5,7 +5,7 @@
 //!     mechanism 8  protocol 1  state 1  from outside 1  inside 16+2  outside 4+2  remote 4+2  age 8  idle 8  packets 2 × 8  octets 2 × 8
 //! ```
 //!
-//! The mechanism is its identity. Version 1 had its place in the configuration instead, in 2 octets: whoever reads it has to know that
+//! The mechanism is its identity. Version 1 had its place in the configuration instead, in 2 octets: its reader has to know that
 //! configuration.
 
 use nix::time::ClockId;
@@ -56,7 +56,7 @@ pub(super) struct Found {
 /// # Errors
 /// The kernel's.
 pub(super) fn write(path: &Path, sessions: &[Handed]) -> io::Result<()> {
-    // What is there may be somebody else's open file.
+    // What is there may be an open file of another process.
     let _ = fs::remove_file(path);
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     let mut out = BufWriter::new(file);

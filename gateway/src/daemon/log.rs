@@ -28,6 +28,6 @@ pub(super) fn start(level: LogLevel, format: LogFormat) {
         LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).boxed(),
         LogFormat::Json => lines.with_ansi(false).json().flatten_event(true).boxed(),
     };
-    // Somebody started it before us only in a test.
+    // Only in a test is it already started here.
     let _ = registry().with(lines.with_filter(filter)).try_init();
 }

@@ -146,7 +146,7 @@ fn say_ready(facts: &Facts, workers: usize, further: &[(&str, String)], started:
     let metrics = facts.metrics.as_ref().map_or_else(String::new, |url| format!(" · metrics {url}"));
     let milliseconds = started.elapsed().as_millis();
     text.push_str(&format!("ready in {milliseconds} ms · admin {}{metrics}\n", socket.display()));
-    // If the output is closed, nobody can be notified.
+    // If the output is closed, no one can be notified.
     let _ = io::stdout().lock().write_all(text.as_bytes());
 }
 
@@ -162,7 +162,7 @@ async fn told(signals: &mut Signals, start: &Start<'_>, seed: [u64; 2], gateway:
             Request::HungUp => {}
         }
         let Some(config) = takeover::reloaded(start) else { continue };
-        // Nobody carries the packets of the engines between two processes: what takes long is done before.
+        // Nothing carries the packets of the engines between two processes: what takes long is done before.
         tokio::select! {
             name = signals.end() => return ending(name),
             () = offload::leave_ahead(&config, seed) => {}

@@ -29,7 +29,7 @@ const LIFETIME: Duration = Duration::from_secs(60);
 /// ours.
 ///
 /// # Errors
-/// Somebody listens there, something else is in its place, or the kernel refused.
+/// A process listens there, something else is in its place, or the kernel refused.
 pub(super) fn make_way(path: &Path) -> io::Result<()> {
     if let Some(directory) = path.parent() {
         fs::DirBuilder::new().recursive(true).mode(0o755).create(directory)?;

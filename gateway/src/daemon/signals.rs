@@ -1,4 +1,4 @@
-//! The signals that stop or reload a gateway: read from a signalfd, not caught. A signal that nobody has read stays pending, also for the process
+//! The signals that stop or reload a gateway: read from a signalfd, not caught. A signal that is not read stays pending, also for the process
 //! after re-execution.
 
 use nix::sys::signal::{SigSet, Signal};

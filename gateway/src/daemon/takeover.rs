@@ -153,7 +153,7 @@ fn restore((mechanism, session): &Handed, engines: &mut [Engine], clock: Clock) 
 pub(super) struct Refused(Vec<(NotAdopted, u64)>);
 
 impl Refused {
-    /// So many more.
+    /// Counts this many more.
     pub(super) fn add(&mut self, why: NotAdopted, more: u64) {
         match self.0.iter_mut().find(|(known, _)| *known == why) {
             Some((_, count)) => *count += more,

@@ -129,7 +129,7 @@ fn guard(number: usize, worker: impl FnOnce() -> io::Result<()>, said: &Unbounde
         Ok(Err(error)) => format!("worker {number}: {error}"),
         Err(_) => format!("worker {number} panicked; this is a defect of sixway, please report it"),
     };
-    // Nobody listens at the end.
+    // Nothing listens at the end.
     let _ = said.send(what);
 }
 /// The rings of the other workers.

@@ -202,7 +202,7 @@ impl<'c> Tunnels<'c> {
                 }
             }
             if seen != self.now {
-                // A rule must not be in force longer than what it stands for.
+                // A rule must not be in force longer than what it represents.
                 if let Some(offload) = offload {
                     offload.change(&seen);
                 }

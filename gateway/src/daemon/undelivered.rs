@@ -3,8 +3,8 @@
 use sixway_wire::{IcmpHeader, Ipv4Header, icmpv4};
 use std::net::Ipv4Addr;
 
-/// From where and to where a tunnel packet was sent that did not arrive, if the error says so: for another reason than its size, which is
-/// none to doubt the other end (RFC 792).
+/// From where and to where a tunnel packet was sent that did not arrive, if the error says so: for another reason than its size, which does
+/// not cast doubt on the other end (RFC 792).
 pub(super) fn undelivered(error: &[u8]) -> Option<(Ipv4Addr, Ipv4Addr)> {
     let (_, message) = Ipv4Header::split_quoted(error).ok()?;
     let (header, quote) = IcmpHeader::split(message).ok()?;

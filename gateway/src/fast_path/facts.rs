@@ -56,7 +56,7 @@ impl View<'_> {
         self.links.iter().filter(|link| link.is_ethernet && link.up && link.ifindex != self.tun)
     }
 
-    /// The interfaces that may have programs. One that goes down keeps them: it comes back as it was, and nobody waits for other programs,
+    /// The interfaces that may have programs. One that goes down keeps them: it comes back as it was, and nothing waits for other programs,
     /// which know of it again.
     fn may_be_hooked(&self) -> impl Iterator<Item = &Link> {
         let hooked = |link: &Link| self.attached.iter().any(|one| one.ifindex == link.ifindex);

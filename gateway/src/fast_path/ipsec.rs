@@ -29,7 +29,7 @@ const UNKNOWN: &str = "the kernel does not report IPsec policies";
 pub(super) struct Policies(Watch<NetlinkSocket>);
 
 impl Policies {
-    /// Why the fast path must be suspended; `None`: it need not be. Whoever can attach programs may also read policies.
+    /// Why the fast path must be suspended; `None`: it need not be. A process that can attach programs may also read policies.
     pub fn in_the_way(&mut self) -> Option<&'static str> {
         self.0.look(open, ask)
     }

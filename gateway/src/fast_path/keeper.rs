@@ -272,7 +272,7 @@ impl Work {
         match self.kernel.facts(self.tun, &self.attached, self.watch.several) {
             Ok(facts) if self.last.as_ref() != Some(&facts) => {
                 self.last = Some(facts.clone());
-                // It fails when nobody wants to know any more.
+                // It fails when the receiver is gone.
                 let _ = self.told.send(facts);
             }
             Ok(_) => {}

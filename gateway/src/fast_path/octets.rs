@@ -4,7 +4,7 @@
 const MESSAGE_HEADER: usize = 16;
 /// `struct nlattr`.
 const ATTRIBUTE_HEADER: usize = 4;
-/// NLA_F_NESTED and NLA_F_NET_BYTEORDER are no part of a type.
+/// NLA_F_NESTED and NLA_F_NET_BYTEORDER are not part of a type.
 const TYPE: u16 = 0x3fff;
 
 /// A message: its type, and what follows its header.

@@ -26,7 +26,7 @@ pub fn device_settings(root: &Path, device: &str) -> Vec<Setting> {
         // Sources of translated packets need not be routed back into the device.
         (v4("rp_filter"), "0"),
         (v4("forwarding"), "1"),
-        // Its routes are asked for while nobody reads from it.
+        // Its routes are looked up while no process reads from it.
         (v4("ignore_routes_with_linkdown"), "0"),
         (v6("ignore_routes_with_linkdown"), "0"),
         (v6("disable_ipv6"), "0"),

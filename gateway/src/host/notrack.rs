@@ -47,7 +47,7 @@ pub fn table_name(gateway: &str) -> String {
     format!("sixway-{gateway}")
 }
 
-/// Makes the table, in the place of one that is there.
+/// Makes the table, replacing an existing one.
 ///
 /// # Errors
 /// nft is missing or failed; the previous table is unchanged.

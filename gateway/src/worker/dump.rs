@@ -80,7 +80,7 @@ impl Dumps {
 }
 
 impl<E> Dump<E> {
-    /// Reads on. The dump if the page is not full yet, and somebody still waits for it.
+    /// Reads on. The dump if the page is not full yet, and a receiver still waits for it.
     fn step(
         mut self,
         now: Instant,

@@ -11,8 +11,8 @@ const RING: usize = 256;
 /// The least room of a buffer in octets of packet.
 const BUFFER: usize = 2_048;
 
-/// A packet is handed on at most so often: its fragments to the worker that joins them, the whole to the worker of its
-/// host, a hairpin to that of the other host. More would be workers that disagree and play ball.
+/// A packet is handed on at most this often: its fragments to the worker that joins them, the whole to the worker of its
+/// host, a hairpin to that of the other host. More steps mean that workers disagree and pass it back and forth.
 const STEPS: u8 = 3;
 
 /// One worker's ends of all rings.

@@ -22,7 +22,7 @@ const OUTBOX: usize = 1_024;
 /// While packets come by the links and none by the inlets, inlets are polled only once in this many turns: steered packets do not come by
 /// them, and asking costs.
 const INLET_TURNS: u8 = 8;
-/// The engine hears of the time at least so often, in milliseconds.
+/// The engine's time is updated at least this often, in milliseconds.
 const TICK: u8 = 100;
 
 /// A thread's work: its queues, its engine, its mailbox.
@@ -207,7 +207,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
         self.received(1)
     }
 
-    /// Tells the other workers of path errors that came here as packets. Whoever is behind misses some: there will be more.
+    /// Tells the other workers of path errors that came here as packets. A worker that is behind misses some: there will be more.
     fn pass_on_path_errors(&mut self) {
         for error in self.translator.take_path_errors() {
             let error: Arc<[u8]> = error.into();
@@ -274,7 +274,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
                     return Ok(LoopState::Stop);
                 }
                 Err(TryRecvError::Empty) => return Ok(LoopState::Idle),
-                // All senders are gone: nobody can stop it otherwise.
+                // All senders are gone: no one can stop it otherwise.
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Ok(LoopState::Stop),
             }
         }

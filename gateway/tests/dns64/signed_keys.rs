@@ -24,7 +24,7 @@ pub fn tag(seed: u8) -> u16 {
     (sum + (sum >> 16)) as u16
 }
 
-/// The reply to a query for the zone's keys; without the signature if somebody strips DNSSEC records.
+/// The reply to a query for the zone's keys; without the signature if an attacker strips DNSSEC records.
 pub fn reply(query: &[u8], seeds: &[u8], signed: bool) -> Vec<u8> {
     let mut keys: Vec<Vec<u8>> = seeds.iter().map(|seed| dnskey(*seed)).collect();
     keys.sort();

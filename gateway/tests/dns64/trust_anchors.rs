@@ -77,7 +77,7 @@ fn a_new_key_waits_and_goes_on_waiting_after_a_restart() {
     assert_eq!(gateway.end(), 0, "{}", gateway.log());
     drop(gateway);
 
-    // Nobody is asked again so soon, and nobody would reply.
+    // No server is asked again so soon, and none would reply.
     let gateway = Running::start("anchors", &lines(&[free_port()], &directory));
     shows(&gateway, &states);
     assert_eq!(fs::read_to_string(&state).unwrap(), written);

@@ -18,7 +18,7 @@ fn remarks(checked: &Output) -> Vec<String> {
     said.lines().filter_map(|line| line.strip_prefix("remark: fast path: ")).map(Into::into).collect()
 }
 
-/// 17 tunnels, of which there is room for 16.
+/// 17 tunnels, and there is room for 16.
 fn tunnels() -> String {
     let tunnel = |number: usize| {
         format!(

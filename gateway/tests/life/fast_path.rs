@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// What a gateway says that may have no fast path, here or as it was built. Whatever else it says is a fault.
 const CANNOT: [&str; 2] = ["not permitted", "built without eBPF"];
 
-/// A network, and a configuration with echo requests that are carried on; where it cannot be, the test is ignored.
+/// A network, and a configuration with echo requests that are forwarded in the kernel; where it cannot be, the test is ignored.
 pub(crate) fn build() -> (Network, String) {
     let network = Network::build();
     let text = format!(
@@ -156,7 +156,7 @@ const TALK: &str = "import socket, sys\n\
       one.settimeout(5); one.connect((sys.argv[1], 7))\n  \
       for _ in range(30): one.send(b'?'); one.recv(9)\n";
 
-/// A NAT64 that has a session, carried on at tc.
+/// A NAT64 that has a session, forwarded at tc.
 pub(crate) fn carries_a_session(network: &Network, text: &str) -> Running {
     let _far = Answering::on(network, "server", ECHO);
     let gateway = network.start(&instead_of_siit(text, super::NAT64));

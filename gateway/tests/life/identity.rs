@@ -22,7 +22,7 @@ const TELL: &str = "import socket, threading\n\
       udp.sendto(b'%s %d\\n' % (whom[0].encode(), whom[1]), whom)\n";
 
 /// Two conversations with each of these addresses, by TCP and UDP. Each answer says as whom the other end sees this one; it has to stay the same
-/// until a file comes, which is named first. Datagrams that are lost while nobody carries them are sent again, for a while.
+/// until a file comes, which is named first. Datagrams that are lost while nothing carries them are sent again, for a while.
 const TALK: &str = "import os, socket, sys, time\n\
     def ask(one, file):\n  \
       for _ in range(40):\n    \
@@ -101,7 +101,7 @@ impl Drop for Talking {
 const ONE: &str =
     "[[nat64]]\nname = \"one\"\nprefix = \"64:ff9b::/96\"\npool = \"first\"\ntranslate_non_global = true\n";
 const TWO: &str = "[[nat64]]\nname = \"two\"\nprefix = \"2001:dffe::/96\"\npool = \"second\"\n";
-/// In the place of the second, with its pool, and the same to checksums.
+/// In place of the second, with its pool, and the same to checksums.
 const HEIR: &str = "[[nat64]]\nname = \"heir\"\nprefix = \"2001:db8:d246::/96\"\npool = \"second\"\n";
 const POOLS: &str = "[[pool]]\nname = \"first\"\naddresses = [\"192.0.2.0/28\"]\n\
                      [[pool]]\nname = \"second\"\naddresses = [\"192.0.2.16/28\"]\n";

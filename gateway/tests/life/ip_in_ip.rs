@@ -1,4 +1,4 @@
-//! Tunnels of IP in IP: packets pass between two gateways, what is set up for them is put back, and an address in the wrong place is told.
+//! Tunnels of IP in IP: packets pass between two gateways, what is set up for them is put back, and an address in the wrong place is reported.
 
 use super::network::Network;
 use std::time::{Duration, Instant};

@@ -163,7 +163,7 @@ impl Network {
         )
     }
 
-    /// Starts a second sixway beside the gateway, with a name and a device of its own.
+    /// Starts a second sixway next to the gateway, with a name and a device of its own.
     pub fn start_second(&self, mechanisms: &str) -> Running {
         let socket = self.directory.join("second.sock");
         let name = format!("life-second-{}", self.suffix);

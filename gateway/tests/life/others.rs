@@ -186,12 +186,12 @@ fn a_queueing_discipline_and_a_table_that_are_removed_are_restored() {
         let output = network.on("client", "ping", &["-c", "1", "-W", "1", "2001:db8:64::203.0.113.2"]);
         output.status.success()
     };
-    assert!(works());
+    until("the neighbours are known", works);
     for _ in 0..2 {
         let before = restored(&network, "steering");
         assert!(network.on("gateway", "tc", &["qdisc", "del", "dev", "out0", "clsact"]).status.success());
         until("steering is restored", || restored(&network, "steering") > before);
-        assert!(works(), "{}", gateway.said());
+        until("it works again", works);
         let before = restored(&network, "packet_filter");
         assert!(network.on("gateway", "nft", &["flush", "ruleset"]).status.success());
         until("the table is restored", || restored(&network, "packet_filter") > before);

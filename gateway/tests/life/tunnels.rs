@@ -11,7 +11,7 @@ fn steering(choice: &str) -> String {
     format!("[tunnels]\nsteering = \"{choice}\"\n")
 }
 
-/// A ping, and one with large packets, which are cut by their sender once it is told what the tunnel carries.
+/// A ping, and one with large packets, which are cut by their sender once it learns the tunnel's MTU.
 fn pings(network: &Network, from: &str, to: &str) {
     network.ping_from(from, to);
     network.on(from, "ping", &["-c", "1", "-W", "1", "-s", "2000", to]);

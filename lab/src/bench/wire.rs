@@ -1,4 +1,4 @@
-//! Real packets between network namespaces: each forwarder has a network of its own, all of them stand ready, and they are measured in turn,
+//! Real packets between network namespaces: each forwarder has a network of its own, all of them are ready, and they are measured in turn,
 //! round by round, so that what else the machine does falls on all alike. Ratios are taken within a round.
 
 use super::{Figure, Options, Section, Target};

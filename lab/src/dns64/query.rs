@@ -124,7 +124,7 @@ impl Asker {
 }
 
 impl Asker {
-    /// Asks for AAAA records of many names at once, 65,535 at most; how often each RCODE came within `patience`.
+    /// Asks for AAAA records of many names at the same time, 65,535 at most; how often each RCODE came within `patience`.
     pub fn ask_all(
         &self,
         names: impl ExactSizeIterator<Item = String>,

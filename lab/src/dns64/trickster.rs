@@ -60,7 +60,7 @@ impl Trick {
         format!("{}-{number}.test", format!("{self:?}").to_lowercase())
     }
 
-    /// Whether the truth is to be had in the end.
+    /// Whether the truth is available in the end.
     pub const fn answers(self) -> bool {
         matches!(self, Self::Honest | Self::Slow | Self::Liar | Self::Flood | Self::Truncating)
     }

@@ -1,4 +1,4 @@
-//! A 6to4 host as load: so many flows of echo requests at a time through one relay, each flow sending its next request when the last one was
+//! A 6to4 host as load: a number of flows of echo requests at a time through one relay, each flow sending its next request when the last one was
 //! answered, as `ping -i 0` does; a request that has no answer within a second is lost.
 
 use crate::failure::{Asking as _, Result};

@@ -30,7 +30,7 @@ const INIT: &str = include_str!("init.sh");
 pub struct Features {
     /// Modules of Debian's package that it loads; IPv6 is always loaded.
     pub modules: Vec<&'static str>,
-    /// A folder with modules that are taken in the place of Debian's; see [`with_six_rd`].
+    /// A folder with modules that replace Debian's; see [`with_six_rd`].
     pub instead: Option<PathBuf>,
     /// Its memory in MiB.
     pub memory: u32,
@@ -57,7 +57,7 @@ impl<'a> KernelPeer<'a> {
         Self::start_with(network, host, devices, &Features::default())
     }
 
-    /// Starts a guest in the namespace of a host. Its eth0, eth1, … stand in the place of that host's devices; it boots while the caller goes
+    /// Starts a guest in the namespace of a host. Its eth0, eth1, … replace that host's devices; it boots while the caller goes
     /// on, and the first command waits for it.
     pub fn start_with(
         network: &'a Network,
@@ -176,7 +176,7 @@ impl RunsCommands for KernelPeer<'_> {
     }
 }
 
-/// Puts a tap device in the place of a host's device, for a guest to take; its name. The host itself keeps silent on all of them.
+/// Replaces a host's device with a tap device, for a guest to take; its name. The host itself keeps silent on all of them.
 fn plug(network: &Network, host: &str, device: &str) -> Result<String> {
     let (host, bridge, tap) = (network.host(host)?, format!("bridge-{device}"), format!("tap-{device}"));
     host.sysctl("ipv6/conf/all/disable_ipv6", "1")?;

@@ -33,7 +33,7 @@ volatile const __u32 train = 0;
 /// What the next packet is counted from.
 __u32 next = 1;
 
-/// Where the answers' packets go: IPv4 address and port as they stand in a header.
+/// Where the answers' packets go: IPv4 address and port as they are in a header.
 struct answer {
 	__be32 address;
 	__be16 port;
@@ -196,7 +196,7 @@ static __always_inline void keep(struct xdp_md *ctx, __u64 packets, __u32 octets
 	__u32 which = packets / APART % SAMPLES;
 	__u8 *kept = bpf_map_lookup_elem(&samples, &which);
 
-	// Longer frames than those that are sent are none of ours; the verifier wants to see a mask.
+	// Longer frames than those that are sent are not ours; the verifier wants to see a mask.
 	octets &= LARGEST - 1;
 	if (kept && octets)
 		bpf_xdp_load_bytes(ctx, 0, kept, octets);

@@ -16,7 +16,7 @@ const SOURCE: &str = include_str!("frames.bpf.c");
 
 /// Octets of the largest frame that is made.
 const LARGEST: usize = 128;
-/// One frame in so many is kept where they arrive, and so many of them.
+/// One frame in this many is kept where they arrive, and this many of them.
 const APART: u64 = 1_024;
 const SAMPLES: u64 = 16;
 /// Packets of one call: some 10 to 50 ms of them.
@@ -67,7 +67,7 @@ impl Frames {
     pub fn load(object: &Path, pattern: &Pattern, host: &Namespace, device: &str) -> Result<Self> {
         let mut words = [0_u8; LARGEST];
         words.iter_mut().zip(&pattern.frame).for_each(|(word, octet)| *word = *octet);
-        // One packet each is told from no trains by an upper bit.
+        // An upper bit distinguishes trains of one packet from no trains.
         let train = pattern.train.map_or(0, |power| power | 8);
         let mut programs = EbpfLoader::new()
             .override_global("pattern", &words, true)
@@ -126,7 +126,7 @@ impl Frames {
     }
 }
 
-/// IPv4 address and port of a packet's source as they stand in its header, and two octets of nothing.
+/// IPv4 address and port of a packet's source as they are in its header, and two octets of nothing.
 pub type Answer = [u8; 8];
 
 /// What arrived.

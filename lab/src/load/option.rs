@@ -27,7 +27,7 @@ pub fn path_mtu_discovery(socket: &UdpSocket, pmtu: Pmtu) -> Result<()> {
     set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, value).asking(|| "IP_MTU_DISCOVER".to_owned())
 }
 
-/// What is sent at once leaves as datagrams of `size` octets: as one GSO packet as far as the kernel and its devices carry it.
+/// What is sent by one call leaves as datagrams of `size` octets: as one GSO packet as far as the kernel and its devices carry it.
 pub fn segment_size(socket: &UdpSocket, size: u16) -> Result<()> {
     set(socket, libc::SOL_UDP, libc::UDP_SEGMENT, size.into()).asking(|| "UDP_SEGMENT".to_owned())
 }

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 
 /// A host's own end of a tunnel of IPv6 in IPv4, without any help of its kernel: a raw IPv4 socket of protocol 41 to one other end. What
 /// is sent becomes the payload of IPv4 packets; what is received begins with an IPv4 header. As long as it is open the kernel does not answer
-/// that nobody knows the protocol.
+/// that the protocol is unknown.
 pub fn tunnel_socket(other_end: Ipv4Addr) -> Result<UdpSocket> {
     let socket = raw(libc::AF_INET, libc::IPPROTO_IPV6)?;
     socket.connect((other_end, 0)).asking(|| format!("connecting to {other_end}"))?;

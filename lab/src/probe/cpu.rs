@@ -16,7 +16,7 @@ pub fn process_cpu(id: u32) -> Result<Duration> {
     Ok(Duration::from_nanos(nanoseconds))
 }
 
-/// CPU time that the kernel's own threads for received packets have spent (ksoftirqd): what does not fit into the time of whoever is running.
+/// CPU time that the kernel's own threads for received packets have spent (ksoftirqd): what does not fit into the time of the running thread.
 pub fn receiving_cpu() -> Result<Duration> {
     let entries = std::fs::read_dir("/proc").asking(|| "reading /proc".to_owned())?;
     let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());

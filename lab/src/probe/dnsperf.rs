@@ -1,4 +1,4 @@
-//! Many questions at once: `dnsperf`.
+//! Many questions at the same time: `dnsperf`.
 
 use crate::failure::{Failure, Result};
 use crate::namespace::{Namespace, command};

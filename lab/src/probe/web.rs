@@ -21,7 +21,7 @@ pub struct Page {
 }
 
 /// Starts nginx with its own configuration on a host; it serves `page` at port 80 of `address`
-/// (an IPv6 address stands in brackets).
+/// (an IPv6 address is in brackets).
 pub fn serve_page(network: &Network, host: &str, address: &str, page: &str) -> Result<()> {
     let folder = network.folder().join(format!("nginx-{host}"));
     let www = folder.join("www");

@@ -128,7 +128,7 @@ impl Advertisement {
         })?;
         let octets = last_advertisement(&socket)?;
         let folded = said.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
-        // What it says of the advertisement stands behind a name.
+        // What it says of the advertisement follows a name.
         let decoded = folded.filter(|line| line.contains(" : ") || line.contains(".: ")).collect();
         Ok(Self { header: octets[4..16].to_vec(), options: options(&octets[16..])?, decoded })
     }

@@ -1,4 +1,4 @@
-//! A DNS64 as its operator sees it: it is killed and started again, ends in order, asks whom it is told to ask, and answers whom it is told to.
+//! A DNS64 as its operator sees it: it is killed and started again, ends in order, asks the configured upstreams, and answers the configured clients.
 
 use crate::Interop;
 use crate::dns64_upstreams::crowd::Crowd;
@@ -182,7 +182,7 @@ fn rules_for_clients() -> Result<()> {
     Ok(())
 }
 
-/// Whoever is not on the listening address's link is a stranger, unless `allow` names it.
+/// A client that is not on the listening address's link is a stranger, unless `allow` names it.
 fn strangers() -> Result<()> {
     for (allow, welcome) in [
         ("", false),

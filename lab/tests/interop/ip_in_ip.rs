@@ -325,7 +325,7 @@ fn narrow_link() -> Result<()> {
     Ok(())
 }
 
-/// Packets without DF: their senders are told nothing, so every worker has to know the path. Many senders come to all of them.
+/// Packets without DF: their senders get no error, so every worker has to know the path. Many senders reach all workers.
 fn every_worker_learns() -> Result<()> {
     const SENDERS: std::ops::Range<u8> = 20..44;
     let network = network()?;

@@ -179,7 +179,7 @@ fn starts_again_after_a_crash() -> Result<()> {
 fn names_the_capability_that_it_lacks() -> Result<()> {
     let network = client_gateway_server()?;
     let file = network.file("sixway.toml", NAT64)?;
-    // A copy, where anybody may read it.
+    // A copy, where all users may read it.
     let copy = network.folder().join("sixway");
     std::fs::copy(sixway()?, &copy).map_err(|error| Failure::Io("copying sixway".to_owned(), error))?;
     let mut run = Command::new(copy);

@@ -31,10 +31,10 @@ use sixway_lab::sixway::sixway;
 use sixway_lab::{kernel_peer, programs};
 use std::sync::Arc;
 
-/// In the place of a program: the tunnel module with 6rd for a Linux guest, which `make peer` builds.
+/// In place of a program: the tunnel module with 6rd for a Linux guest, which `make peer` builds.
 const SIT_6RD: &str = "sit with 6rd (make peer)";
 
-/// In the place of a program: IPsec in this kernel.
+/// In place of a program: IPsec in this kernel.
 const IPSEC: &str = "IPsec in the kernel";
 
 /// A test: its name, the programs that it drives, what it does, how it is to be done with the fast path, and whether it keeps a CPU busy or judges by
@@ -58,13 +58,13 @@ struct Again {
 /// What the fast path has to do in a test, by its own counters.
 #[derive(Clone, Copy)]
 enum Demand {
-    /// It carries so many packets at least.
+    /// It carries this number of packets at least.
     Carries(u64),
-    /// All that passes is the engine's: it looks at so many packets at least, and leaves them.
+    /// All that passes is the engine's: it looks at this number of packets at least, and leaves them.
     Leaves(u64),
-    /// What passes is NAT64's ICMP, for which it has no rule: it sees so many packets at least.
+    /// What passes is NAT64's ICMP, for which it has no rule: it sees this number of packets at least.
     Sees(u64),
-    /// Nothing passes; it hangs there.
+    /// It is attached; nothing passes.
     Hangs,
 }
 
@@ -90,7 +90,7 @@ impl Interop {
         Self { name, programs, test, fast_path: None, is_busy: false }
     }
 
-    /// The same with the fast path at this hook, of which this is demanded.
+    /// The same with the fast path at this hook, which has to do this.
     fn again(self, hook: Hook, demand: Demand) -> Self {
         Self { fast_path: Some(Again { hook, demand }), ..self }
     }
@@ -197,7 +197,7 @@ fn mixed(mut tests: Vec<Interop>) -> Vec<Interop> {
 fn main() {
     let mut arguments = Arguments::from_args();
     let threads = *arguments.test_threads.get_or_insert_with(at_once);
-    // One at a time, if that is what is asked for, however busy.
+    // One at a time, if that is requested, however busy.
     let room = Arc::new(Room::new(threads.max(2)));
     let trials = all().into_iter().map(|test| test.into_trial(&room)).collect();
     libtest_mimic::run(&arguments, trials).exit();

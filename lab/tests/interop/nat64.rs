@@ -69,7 +69,7 @@ fn datagrams_arrive_whole_both_ways() -> Result<()> {
     Ok(())
 }
 
-/// 1,481 octets of IPv4 with DF become 1,501 of IPv6: the server is told, and its kernel cuts the next one.
+/// 1,481 octets of IPv4 with DF become 1,501 of IPv6: the server is notified, and its kernel cuts the next one.
 fn too_big_datagram_is_answered() -> Result<()> {
     let running = Forwarder::Nat64.start()?;
     let client = socket(running.network.host("client")?, "[::]:4000")?;

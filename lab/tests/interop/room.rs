@@ -1,4 +1,4 @@
-//! How many tests run at once: most wait for programs and clocks, some keep a CPU busy or judge by the clock.
+//! How many tests run in parallel: most wait for programs and clocks, some keep a CPU busy or judge by the clock.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 

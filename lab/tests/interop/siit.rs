@@ -50,7 +50,7 @@ fn pings_come_back_both_ways() -> Result<()> {
             pings(way, octets, 3)?;
         }
     }
-    // Fragmented ICMP cannot be translated without state: its checksum covers what other fragments hold (RFC 7915 §1.2). All are waited for at once.
+    // Fragmented ICMP cannot be translated without state: its checksum covers what other fragments hold (RFC 7915 §1.2). All are waited for together.
     std::thread::scope(|scope| {
         let each = ways.into_iter().flat_map(|way| [1_453, 1_472, 3_000].map(|octets| (way, octets)));
         let waiting: Vec<_> = each.map(|(way, octets)| scope.spawn(move || pings(way, octets, 0))).collect();
@@ -95,7 +95,7 @@ fn missing_udp_checksums() -> Result<()> {
     for ends in [&passes, &stops] {
         ends.server.send_to(&pattern(4_000), to).asking(|| "sending".to_owned())?;
     }
-    // Both are waited for at once, the sockets' two seconds.
+    // Both are waited for together, the sockets' two seconds.
     let came = |ends: &Ends| ends.client.recv(&mut [0; 65_535]).ok();
     assert_eq!(came(&stops), None, "udp_zero_checksum = drop");
     passes.client.set_nonblocking(true).asking(|| "O_NONBLOCK".to_owned())?;

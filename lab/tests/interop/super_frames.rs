@@ -43,7 +43,7 @@ fn start(forwarder: Forwarder) -> Result<Running> {
     Ok(running)
 }
 
-/// Sends `octets` at once, as datagrams of `size` octets; each of them is received as it is. Where they came from.
+/// Sends `octets` by one call, as datagrams of `size` octets; each of them is received as it is. Where they came from.
 fn arrive(from: &UdpSocket, to: &str, at: &UdpSocket, octets: &[u8], size: u16) -> Result<SocketAddr> {
     segment_size(from, size)?;
     from.send_to(octets, to).asking(|| format!("sending {} octets to {to}", octets.len()))?;

@@ -41,7 +41,7 @@ pub struct Header {
     pub gso_size: u16,
     /// Where the checksum's sum starts.
     pub csum_start: u16,
-    /// Where the checksum stands, from there on.
+    /// The offset of the checksum from there.
     pub csum_offset: u16,
 }
 

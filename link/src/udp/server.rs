@@ -29,8 +29,8 @@ pub struct UdpServer {
 }
 
 impl UdpServer {
-    /// Sockets for one address, among which the kernel deals the peers out (SO_REUSEPORT): `count` of them, one at least. The address must be
-    /// nobody else's: a socket of another program that would share it is not joined. `[::]` is IPv6 only.
+    /// Sockets for one address, among which the kernel deals the peers out (SO_REUSEPORT): `count` of them, one at least. The address must not be
+    /// another program's: its socket that would share it is not joined. `[::]` is IPv6 only.
     ///
     /// # Errors
     /// The kernel's error, with the call that failed. `AddrInUse`: another process listens there. `AddrNotAvailable`: not an address of this host, or

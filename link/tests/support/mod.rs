@@ -35,7 +35,7 @@ pub fn ip(arguments: &str) {
     assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Addresses of this host and, beyond the TUN device, of nobody.
+/// Addresses of this host and, beyond the TUN device, unused ones.
 pub const HERE: [&str; 2] = ["10.9.0.1", "fd00:9::1"];
 /// See [`HERE`].
 pub const THERE: [&str; 2] = ["10.9.0.2", "fd00:9::2"];

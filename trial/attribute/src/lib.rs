@@ -1,4 +1,4 @@
-//! The attribute `#[test]` of `sixway-trial`: the function stays as it is, and the harness is told of it.
+//! The attribute `#[test]` of `sixway-trial`: the function stays as it is, and the harness learns of it.
 
 use proc_macro::{TokenStream, TokenTree};
 

@@ -1,4 +1,4 @@
-//! The house's laws, as far as a machine can hold them beside clippy: each rule is a function over the tree's files, tried on samples that
+//! The house's laws, as far as a machine can check them in addition to clippy: each rule is a function over the tree's files, tried on samples that
 //! break it before it is trusted with the tree.
 
 mod arrows;

@@ -114,7 +114,7 @@ fn mechanisms() -> BTreeSet<&'static str> {
     names.filter(|name| !SHARED.contains(name)).collect()
 }
 
-/// Modules there that are no mechanism.
+/// Modules there that are not mechanisms.
 const SHARED: &[&str] = &["mod", "table", "contract", "identity", "six_in_four"];
 
 /// A file of `dataplane/src/mechanism/` names no other mechanism's module.
@@ -167,7 +167,7 @@ pub fn idle_test(file: &File) -> Vec<Fault> {
     if file.is_rust() { lines_with(file, "a test that may not test", idle) } else { Vec::new() }
 }
 
-/// No home folder, and no folder of somebody's build.
+/// No home folder, and no folder of someone's build.
 pub fn private_path(file: &File) -> Vec<Fault> {
     let roots = ["home", "root", "Users", "mnt"].map(|root| format!("/{root}/"));
     let starts = |line: &str, root: &str| {

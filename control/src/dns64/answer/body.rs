@@ -72,9 +72,9 @@ struct Writer<'k> {
 /// A name of the chain that others may point at.
 struct Target {
     name: Box<[u8]>,
-    /// Where it stands in a message.
+    /// Its offset in a message.
     at: usize,
-    /// So many of its octets stand there; the rest is pointed at.
+    /// The number of its octets there; the rest is pointed at.
     literal: usize,
 }
 
@@ -126,7 +126,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Where in a message the name stands already. The root's is no longer than a pointer.
+    /// Where in a message the name is already. The root's is no longer than a pointer.
     fn pointer_to(&self, name: &[u8]) -> Option<usize> {
         if name.len() <= 1 {
             return None;

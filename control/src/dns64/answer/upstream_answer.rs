@@ -313,7 +313,7 @@ impl Answer {
         &self.octets
     }
 
-    /// Name, type and class, as they stand in a question, the name in lower case.
+    /// Name, type and class, as they are in a question, the name in lower case.
     pub(crate) fn question(&self) -> &[u8] {
         &self.octets[1..self.key_length()]
     }

@@ -33,7 +33,7 @@ struct Slot {
     used: AtomicBool,
 }
 
-/// The index takes 64 bits, of which it looks at the lowest and the highest.
+/// The index takes 64 bits and looks at the lowest and the highest of them.
 fn spread(hash: u32) -> u64 {
     u64::from(hash) << 32 | u64::from(hash)
 }

@@ -51,7 +51,7 @@ impl<'s, 'm> Section<'s, 'm> {
         Self { message, answer, ageing: Ageing::of(answer, options), is_own }
     }
 
-    /// The chain is not written, or not at once: nothing may point at it.
+    /// The chain is not written, or not immediately: nothing may point at it.
     pub(super) fn without_chain(self) -> Self {
         let is_own = self.is_own && self.answer.count(Part::Chain) == 0;
         Self { is_own, ..self }

@@ -179,7 +179,7 @@ pub(super) fn unreadable(out: &mut Vec<u8>, query: &[u8], why: Unreadable, udp_p
     out.extend_from_slice(&[0; 8]);
     if why == Unreadable::BadVersion {
         let [payload0, payload1] = udp_payload.to_be_bytes();
-        // BADVERS is 16, of which the upper eight bits stand here (RFC 6891 §9).
+        // BADVERS is 16; its upper eight bits are stored here (RFC 6891 §9).
         out.extend_from_slice(&[0, 0, OPT as u8, payload0, payload1, 1, 0, 0, 0, 0, 0]);
         out[HEADER - 1] = 1;
     }

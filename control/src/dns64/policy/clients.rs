@@ -1,4 +1,4 @@
-//! Rules by the prefixes of their clients: found by one look-up for each prefix length that occurs.
+//! Rules by the prefixes of their clients: found by one lookup for each prefix length that occurs.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;

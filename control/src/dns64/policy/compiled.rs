@@ -53,7 +53,7 @@ impl Policy {
         }
     }
 
-    /// Every prefix that stands for IPv4 here, the rules' and the well-known one included (RFC 6147 §5.3.1), the longest first.
+    /// Every prefix that represents IPv4 here, the rules' and the well-known one included (RFC 6147 §5.3.1), the longest first.
     pub(in crate::dns64) fn all_prefixes(&self) -> &[Rfc6052] {
         &self.all_prefixes
     }

@@ -1,4 +1,4 @@
-//! Names and what lies below them: the longest match, by one look-up for each length that occurs.
+//! Names and what lies below them: the longest match, by one lookup for each length that occurs.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;

@@ -68,7 +68,7 @@ impl Rules {
         made
     }
 
-    /// Each name that is written gets the list of all rules that it is at or below, so that one look-up finds them.
+    /// Each name that is written gets the list of all rules that it is at or below, so that one lookup finds them.
     fn named_from(&mut self, rules: &[settings::Rule]) {
         let mut written: Names<Vec<u32>> = Names::default();
         for (at, rule) in (0..).zip(rules) {

@@ -11,9 +11,9 @@ use super::info_code::OTHER;
 use super::responder::{Entry, Evaluation, QueryContext, Responder, Types};
 use std::net::IpAddr;
 
-/// RFC 1035 §3.2.4: CHAOS, in which servers tell their names and versions. Nobody else can for them.
+/// RFC 1035 §3.2.4: CHAOS, in which servers tell their names and versions. Another server cannot answer for them.
 const CHAOS: u16 = 3;
-/// RFC 1035 §3.2.3: zone transfers, and what stands in no question.
+/// RFC 1035 §3.2.3: zone transfers, and types that no question has.
 const NOT_FORWARDED: [u16; 8] = [251, 252, 253, 254, 249, 250, 41, 0];
 
 impl Responder {
@@ -143,7 +143,7 @@ impl Responder {
         self.validates(case) && entry.security() == Security::Insecure
     }
 
-    /// What is to be asked for though nobody waits for it: what has expired, or is in the last tenth of its time.
+    /// What is to be queried though no one waits for it: what has expired, or is in the last tenth of its time.
     pub(super) fn refresh(&self, case: &QueryContext<'_>, one: &Key, other: &Key, stale: bool) -> Types {
         let mut types = Types::new();
         if !stale && !self.settings.prefetch {

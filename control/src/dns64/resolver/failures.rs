@@ -1,4 +1,4 @@
-//! Questions that lately had no usable answer, so that they are not asked again at once (RFC 9520 §3.2: at least 1 s, at most 5 min).
+//! Questions that lately had no usable answer, so that they are not asked again immediately (RFC 9520 §3.2: at least 1 s, at most 5 min).
 
 use super::super::key::Key;
 use crate::Instant;
@@ -6,11 +6,11 @@ use foldhash::quality::FixedState;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-/// So long a question without an answer is not asked again.
+/// For this time a question without an answer is not asked again.
 pub(super) const HOLD: Duration = Duration::from_secs(5);
 /// So long it is not asked again where something stale serves in the meantime (RFC 8767 §5: 30 s).
 pub(super) const HOLD_STALE: Duration = Duration::from_secs(30);
-/// So long it is not asked again after there was no room to ask it: that may be over soon, and nobody was troubled.
+/// For this time it is not asked again after there was no room to ask it: that may be over soon, and no upstream was troubled.
 pub(super) const HOLD_FULL: Duration = Duration::from_secs(1);
 /// Failures that are kept; beyond, the oldest is forgotten.
 const MOST: usize = 10_000;

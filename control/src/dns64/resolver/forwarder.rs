@@ -33,7 +33,7 @@ pub struct Resolver<T> {
     pub(super) lookups: Lookups,
     pub(super) validations: Validations,
     pub(super) waiting: WaitingRoom<T>,
-    /// Answers that are to be fetched, each no larger than it is: many may come at once.
+    /// Answers that are to be fetched, each no larger than it is: many may come together.
     pub(super) answers: VecDeque<(Asker<T>, Box<[u8]>, Outcome)>,
     /// Where they are written.
     pub(super) sheet: Vec<u8>,
@@ -57,7 +57,7 @@ impl WallClock {
 }
 
 impl<T: Copy> Resolver<T> {
-    /// A resolver with an empty cache. The same seed gives the same run; nobody else may know it.
+    /// A resolver with an empty cache. The same seed gives the same run; no one else may know it.
     #[must_use]
     pub fn new(settings: Settings, seed: [u8; 32], now: Instant) -> Self {
         let mut random = StdRng::from_seed(seed);
@@ -85,7 +85,7 @@ impl<T: Copy> Resolver<T> {
         }
     }
 
-    /// A client's query, without a stream's length field. If it can be answered at once, the answer is written to `answer`, which is cleared
+    /// A client's query, without a stream's length field. If it can be answered immediately, the answer is written to `answer`, which is cleared
     /// first; nothing is allocated then as long as `answer` has room.
     pub fn handle_query(
         &mut self,
@@ -175,7 +175,7 @@ impl<T: Copy> Resolver<T> {
         self.upstreams.poll_transmit().inspect(|_| self.counters.asked += 1)
     }
 
-    /// An exchange that nobody waits for any more: its socket may be closed.
+    /// An exchange that no one waits for any more: its socket may be closed.
     pub fn poll_cancel(&mut self) -> Option<Exchange> {
         self.upstreams.poll_cancel()
     }
@@ -191,7 +191,7 @@ impl<T: Copy> Resolver<T> {
         self.wall = WallClock { at: now, seconds };
     }
 
-    /// Other keys are believed in from now on (RFC 5011): what was found with the old ones is to be found anew.
+    /// Other keys are believed in from now on (RFC 5011): what was found with the old ones is to be found again.
     pub fn set_anchors(&mut self, anchors: Vec<Anchor>) {
         self.validations.set_anchors(anchors);
         if self.responder.settings.dnssec.validate {
@@ -274,7 +274,7 @@ impl<T: Copy> Resolver<T> {
         }
     }
 
-    /// A query that waits is looked at once more.
+    /// A query that waits is looked at again.
     fn look_again(&mut self, now: Instant, waiter: Waiter) {
         let Some(waiting) = self.waiting.look(waiter) else { return };
         waiting.looks += 1;

@@ -159,7 +159,7 @@ impl<T: Copy> Resolver<T> {
         }
     }
 
-    /// Asks for types at the name of a query, though nobody waits for them.
+    /// Asks for types at the name of a query, though no one waits for them.
     pub(super) fn refresh(&mut self, now: Instant, query: &Query<'_>, types: &Types) {
         for qtype in types.iter().filter(|_| query.recursion_desired) {
             let key = self.responder.key(query.name, *qtype, query);

@@ -4,7 +4,7 @@
 //!   query ─▶ look ─────────▶ answer
 //!             │ ▲  what is needed is known
 //!     needs   ▼ │
-//!            lookup, validation        each under way once, whoever waits
+//!            lookup, validation        each under way once
 //! ```
 //!
 //! A [look](responder) decides from what is known at the moment. If something is missing the query waits, and is looked at again when a lookup or a

@@ -9,7 +9,7 @@ use super::super::settings::Reverse;
 use super::responder::{Entry, Evaluation, QueryContext, Responder};
 
 impl Responder {
-    /// An address of ours is asked for under in-addr.arpa, any other as it is.
+    /// An address of ours is queried under in-addr.arpa, any other as it is.
     pub(super) fn ptr(&self, case: &QueryContext<'_>, key: &Key, out: &mut Vec<u8>) -> Evaluation {
         let cname = match self.settings.reverse {
             Reverse::Off | Reverse::Name { .. } => return self.plain(case, key, None, out),

@@ -41,12 +41,12 @@ impl Responder {
         Self::say(case, REFUSED, (PROHIBITED, "too many queries"), Outcome::RateLimited, out)
     }
 
-    /// Nobody may ask this.
+    /// This may not be asked.
     pub(super) fn refuse(case: &QueryContext<'_>, out: &mut Vec<u8>) -> Outcome {
         Self::say(case, REFUSED, (NOT_SUPPORTED, "not forwarded"), Outcome::Refused, out)
     }
 
-    /// Without RD, only what is known is told.
+    /// Without RD, only what is known is answered.
     pub(super) fn refuse_recursion(case: &QueryContext<'_>, out: &mut Vec<u8>) -> Outcome {
         Self::say(case, REFUSED, (NOT_AUTHORITATIVE, "recursion not desired"), Outcome::Refused, out)
     }

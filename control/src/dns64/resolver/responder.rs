@@ -20,7 +20,7 @@ use arrayvec::ArrayVec;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// So long AAAA records are waited for before A records are asked for: then the timeout of RFC 6147 §5.1.3 has come.
+/// How long AAAA records are waited for before A records are queried: then the timeout of RFC 6147 §5.1.3 has come.
 pub(super) const AAAA_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What must be found out.
@@ -54,7 +54,7 @@ pub(super) enum Evaluation {
     Answered {
         /// What it is.
         outcome: Outcome,
-        /// Types that are to be asked for at the name of the query, though nobody waits for them.
+        /// Types that are to be queried at the name of the query, though no one waits for them.
         refresh: Types,
     },
     /// First, this must be found out.
@@ -179,7 +179,7 @@ pub(super) enum Usability<'c> {
     Bogus(&'c Answer),
 }
 
-/// What the resolver knows and is told to do.
+/// What the resolver knows, and its instructions.
 #[derive(Debug)]
 pub(super) struct Responder {
     pub settings: Settings,
@@ -257,7 +257,7 @@ impl Responder {
         self.settings.dnssec.validate && !case.query.checking_disabled && case.is_in()
     }
 
-    /// Whether this client is told that an answer is authentic: with DO=0 never (RFC 6147 §5.5) or, if so configured, when AD was set (RFC 6840 §5.8).
+    /// Whether this client learns that an answer is authentic: with DO=0 never (RFC 6147 §5.5) or, if so configured, when AD was set (RFC 6840 §5.8).
     pub(super) fn shows_authenticity(&self, case: &QueryContext<'_>) -> bool {
         let without_do = self.settings.dnssec.ad_without_do && case.query.authentic_data;
         let asked = case.query.dnssec_ok() || without_do;

@@ -40,7 +40,7 @@ impl<T: Copy> Resolver<T> {
         self.validations.begin(now, wall, (key, stored), reply).waiters.extend(waiter);
     }
 
-    /// Makes room; `false`: there is nobody who would have to make way.
+    /// Makes room; `false`: nothing can be evicted.
     fn give_up_validation(&mut self, now: Instant) -> bool {
         while let Some(gone) = self.validations.outside.front().copied()
             && self.waiting.look(gone).is_none()
@@ -100,7 +100,7 @@ impl<T: Copy> Resolver<T> {
         self.conclude(now, under_way.key, verdict.security, verdict.extended_error, &under_way.waiters);
     }
 
-    /// What does not validate is asked for once more, from another upstream (RFC 4035 §4.7), and so is what was blamed for it; `false`: it was already.
+    /// What does not validate is queried once more, from another upstream (RFC 4035 §4.7), and so is what was blamed for it; `false`: it was already.
     fn ask_elsewhere(&mut self, now: Instant, under_way: &UnderWay, blamed: Option<&Lookup>) -> bool {
         let Some(origin) = self.responder.cache.peek(&under_way.key).map(Answer::origin) else {
             return false;

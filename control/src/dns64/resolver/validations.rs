@@ -1,4 +1,4 @@
-//! Validations under way: each entry is validated once, whoever waits for it.
+//! Validations under way: each entry is validated once, however many wait for it.
 
 use super::super::key::Key;
 use super::super::settings::{Anchor, Dnssec};
@@ -55,7 +55,7 @@ impl Validations {
         self.by_number.len() < MOST
     }
 
-    /// Somebody for whom there was no room, and is now.
+    /// A waiter for which there was no room before and is now.
     pub(super) fn let_in(&mut self) -> Option<Waiter> {
         if self.has_room() { self.outside.pop_front() } else { None }
     }

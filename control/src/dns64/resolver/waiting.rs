@@ -35,7 +35,7 @@ struct WaitingSlot<T> {
     waiting: Option<Waiting<T>>,
 }
 
-/// The queries that wait: bounded; who comes when it is full is turned away, and nobody is put out. When it is half full, who has a quarter of
+/// The queries that wait: bounded; who comes when it is full is turned away, and no query is evicted. When it is half full, who has a quarter of
 /// the places gets no more, so that one client with many random names does not keep the others out.
 #[derive(Debug)]
 pub(super) struct WaitingRoom<T> {

@@ -25,8 +25,8 @@ impl TrustAnchors {
         Self { points: zones.into_iter().map(of).collect() }
     }
 
-    /// Goes on from a [`text`](Self::text). What the operator has written since is added, what he has taken back is not believed in any more; what
-    /// was revoked stays so. A zone of whose configured anchors the text knows none begins anew, and one that is not configured is forgotten.
+    /// Goes on from a [`text`](Self::text). What the operator has written since is added, what he has withdrawn is no longer trusted; what
+    /// was revoked stays so. A zone of whose configured anchors the text knows none begins again, and one that is not configured is forgotten.
     ///
     /// # Errors
     /// When the text is damaged. The caller says so and takes [`TrustAnchors::new`].

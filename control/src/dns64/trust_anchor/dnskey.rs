@@ -22,7 +22,7 @@ const PROTOCOL: u8 = 3;
 pub(super) struct Dnskey(Box<[u8]>);
 
 impl Dnskey {
-    /// `None`: it is no zone's key (RFC 4034 §2.1.1), or has another protocol than 3, or no key.
+    /// `None`: it is not a zone's key (RFC 4034 §2.1.1), or has a protocol other than 3, or no key.
     pub(super) fn new(rdata: &[u8]) -> Option<Self> {
         let [high, low, PROTOCOL, _, _, ..] = *rdata else { return None };
         (u16::from_be_bytes([high, low]) & ZONE != 0).then(|| Self(rdata.into()))

@@ -24,7 +24,7 @@ pub enum Change {
     Accepted,
     /// KeyRem, before it was believed in: it is forgotten.
     Forgotten,
-    /// All keys that had vouched for it are revoked (§2.2): it waits anew.
+    /// All keys that had vouched for it are revoked (§2.2): it waits again.
     WaitsAnew,
     /// KeyRem: it is no longer published, and still believed in.
     Missing,

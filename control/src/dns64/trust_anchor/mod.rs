@@ -9,10 +9,10 @@
 //! ```
 //!
 //! Time is the wall clock's, in Unix seconds: states outlive the process, as text ([`TrustAnchors::text`]) that the gateway keeps in a file.
-//! What is asked for ([`TrustAnchors::poll_lookup`]) is verified here, by the anchors alone; no other validation is relied on.
+//! What is queried ([`TrustAnchors::poll_lookup`]) is verified here, by the anchors alone; no other validation is relied on.
 //!
 //! A clock that is wrong does little harm: a signature counts only within its own time, so a clock that is ahead by more than some weeks verifies nothing,
-//! and a key that seems to have been seen in the future begins to wait anew.
+//! and a key that seems to have been seen in the future begins to wait again.
 
 mod anchors;
 mod dnskey;

@@ -26,7 +26,7 @@ pub(super) struct Published {
 pub(super) struct Signed {
     /// The RRset's original TTL, in seconds (RFC 4034 §3.1.4).
     pub(super) ttl: u32,
-    /// So many seconds it will still be good.
+    /// The number of seconds for which it stays good.
     pub(super) expire: u32,
 }
 

@@ -54,7 +54,7 @@ impl TrustPoint {
         }
     }
 
-    /// Forgets what the operator wrote and has taken back: what is not in `written`. What was revoked stays so.
+    /// Forgets what the operator wrote and has withdrawn: what is not in `written`. What was revoked stays so.
     pub(super) fn withdraw(&mut self, written: &Self) {
         self.digests.retain(|ds| written.knows(&AnchorKey::Ds(ds.clone())));
         for known in &mut self.keys {
@@ -161,7 +161,7 @@ impl TrustPoint {
         events
     }
 
-    /// RevBit: a key that has signed its own revocation is over at once, whoever else has signed (§2.1).
+    /// RevBit: a key that has signed its own revocation is over immediately, whatever else has signed (§2.1).
     fn revoke(&mut self, now: u64, published: &[Published], events: &mut Vec<Event>) {
         for one in published.iter().filter(|one| one.key.is_revoked() && one.signed.is_some()) {
             let key = one.key.unmarked();

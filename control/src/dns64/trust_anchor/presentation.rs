@@ -7,7 +7,7 @@ use domain::utils::{base16, base64};
 use std::fmt;
 use std::str::FromStr as _;
 
-/// Why a text is no list of trust anchors.
+/// Why a text is not a list of trust anchors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The line on which the record begins, from 1.
@@ -27,7 +27,7 @@ impl std::error::Error for Fault {}
 /// Reads DS and DNSKEY records, one a line, or over several lines within parentheses; `;` begins a comment. TTL and class may be left out.
 ///
 /// # Errors
-/// At the first record that is none of these, with its line.
+/// At the first record that is not one of these, with its line.
 pub fn read(text: &str) -> Result<Vec<Anchor>, Fault> {
     let mut anchors = Vec::new();
     let (mut words, mut begun, mut open) = (Vec::new(), 1, false);

@@ -6,13 +6,13 @@ use core::time::Duration;
 /// What was found out is believed for so long, then looked at again: servers are replaced.
 const REMEMBERED: Duration = Duration::from_secs(3_600);
 
-/// So many questions must be answered only without EDNS before silence is laid to EDNS: a datagram may be lost.
+/// The number of questions that must be answered only without EDNS before silence is attributed to EDNS: a datagram may be lost.
 const SILENT_TO_EDNS: u8 = 2;
 
-/// So many replies in another case, and it is asked by stream.
+/// After this number of replies in another case it is asked by stream.
 const OTHER_CASE: u8 = 3;
 
-/// So many streams in a row must fail before an upstream that changes the case is asked by datagrams nevertheless.
+/// The number of streams in a row that must fail before an upstream that changes the case is asked by datagrams nevertheless.
 const NO_STREAM: u8 = 2;
 
 /// How names are sent by datagrams, or whether they are.
@@ -20,7 +20,7 @@ const NO_STREAM: u8 = 2;
 pub(super) enum Case {
     /// In random case, which must come back.
     Random,
-    /// It does not come back: by stream, which nobody can forge from afar.
+    /// It does not come back: by stream, which no one can forge from afar.
     ByStream(Instant),
     /// It does not come back, and there is no stream: the ID and the port must do.
     Plain(Instant),

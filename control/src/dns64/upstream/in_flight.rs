@@ -10,7 +10,7 @@ use core::time::Duration;
 /// A question has its outcome within this time.
 pub const DEADLINE: Duration = Duration::from_millis(4_500);
 
-/// A question is put so many times, to whichever upstreams.
+/// How many times a question is asked, to whichever upstreams.
 pub const MAX_TRIES: usize = 6;
 
 /// How a try ended, or whether it has.
@@ -20,11 +20,11 @@ pub(super) enum End {
     Waiting,
     /// Its time has passed; a late reply is still welcome.
     Silent,
-    /// It said something that is no answer.
+    /// It said something that is not an answer.
     Failed,
     /// It could not be reached this way.
     NoWay,
-    /// A datagram will not do: the reply was truncated, or somebody was guessing.
+    /// A datagram will not do: the reply was truncated, or an attacker was guessing.
     ByStream,
     /// It did not understand EDNS.
     NotUnderstood,
@@ -56,9 +56,9 @@ pub(super) struct OpenQuestion {
     /// The last try's time has passed.
     pub(super) due: Instant,
     pub(super) tries: ArrayVec<Try, MAX_TRIES>,
-    /// What is passed on if nobody says anything better.
+    /// What is passed on if no upstream says anything better.
     pub(super) kept: Option<Reply>,
-    /// Somebody said something that cannot be passed on.
+    /// An upstream said something that cannot be passed on.
     pub(super) useless: bool,
 }
 
@@ -100,7 +100,7 @@ impl OpenQuestion {
         Question { name: &self.name, ..self.fields }
     }
 
-    /// Something was said already: nobody is asked twice then.
+    /// Something was said already: then no upstream is asked twice.
     pub(super) fn something_was_said(&self) -> bool {
         self.useless || self.kept.is_some()
     }

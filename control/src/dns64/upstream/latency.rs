@@ -11,7 +11,7 @@ pub(super) struct Bounds {
     pub(super) most: Duration,
 }
 
-/// By datagrams: whoever is asked again too early costs a datagram, whoever too late a client's patience.
+/// By datagrams: asking again too early costs a datagram, too late a client's patience.
 pub(super) const DATAGRAM: Bounds = Bounds {
     initial: Duration::from_millis(400),
     least: Duration::from_millis(200),
@@ -55,7 +55,7 @@ impl Latency {
         self.smoothed.map(Duration::from_nanos)
     }
 
-    /// RTO, doubled so many times (RFC 6298 §5.5).
+    /// RTO, doubled this number of times (RFC 6298 §5.5).
     pub(super) fn timeout(&self, doubled: u32) -> Duration {
         let waited = match self.smoothed {
             None => self.bounds.initial,

@@ -8,16 +8,16 @@
 //! ```
 //!
 //! A recursive upstream is silent about names whose own servers are dead: so silence is a suspicion only, and probes, which any server
-//! answers at once, decide; three of them, since a datagram may be lost.
+//! answers immediately, decide; three of them, since a datagram may be lost.
 
 use super::row::Health;
 use crate::Instant;
 use core::time::Duration;
 
-/// So many silences in a row are suspicious.
+/// The number of silences in a row that are suspicious.
 const SUSPICIOUS: u8 = 3;
 
-/// So many probes decide.
+/// The number of probes that decide.
 const DECISIVE: u8 = 3;
 
 /// The first and the longest pause between probes of an upstream that is down.
@@ -55,7 +55,7 @@ impl Liveness {
         }
     }
 
-    /// No reply to what was sent then; whether it is to be probed at once. Many questions at the same time that are not answered are one
+    /// No reply to what was sent then; whether it is to be probed immediately. Many questions at the same time that are not answered are one
     /// silence: what was sent before the last one does not count again.
     pub(super) fn silent(&mut self, now: Instant, sent: Instant) -> bool {
         if sent < self.counted {

@@ -7,7 +7,7 @@
 //!   ask ──▶ ┌───────────┐ ── poll_transmit ──▶ upstream      each try is an exchange of its own: another ID, another port
 //!           │ Upstreams │ ◀─ handle_reply ────
 //!   ◀────── │           │ ── poll_cancel ────▶               every exchange that was transmitted ends with a poll_cancel,
-//!   poll_   └───────────┘                                    or with a failure that handle_reply is told
+//!   poll_   └───────────┘                                    or with a failure that handle_reply gets
 //!   outcome
 //! ```
 //!

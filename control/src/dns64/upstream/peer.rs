@@ -9,7 +9,7 @@ use super::row::{Health, Row};
 use crate::Instant;
 use core::time::Duration;
 
-/// An upstream that nobody has measured counts as this slow.
+/// The latency that is assumed of an upstream that was not measured.
 const UNMEASURED: Duration = Duration::from_millis(200);
 
 /// The share of misses, in these parts; each result moves it by an eighth.

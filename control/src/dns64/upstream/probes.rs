@@ -13,7 +13,7 @@ use crate::Instant;
 use core::time::Duration;
 use rand::Rng;
 
-/// One question in so many goes to another upstream too.
+/// One question in this many goes to another upstream too.
 const EXPLORED: u32 = 32;
 
 /// A copy of a question is waited for so long.

@@ -21,7 +21,7 @@ pub struct Question<'n> {
     pub dnssec_needed: bool,
     /// CD=1: the upstream's validation is not asked for (RFC 4035 §3.2.2).
     pub checking_disabled: bool,
-    /// AD=1: the reply's AD bit is asked for (RFC 6840 §5.7).
+    /// AD=1: the reply's AD bit is requested (RFC 6840 §5.7).
     pub authentic_data: bool,
     /// An upstream whose reply was of no use: another one is asked, or if there is no other, this one by stream.
     pub unlike: Option<usize>,

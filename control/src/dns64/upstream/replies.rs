@@ -9,7 +9,7 @@ use super::tries::Choice;
 use super::upstreams::Upstreams;
 use crate::Instant;
 
-/// So many replies that are not to its question, and an exchange by datagrams is given up for a stream: somebody is guessing.
+/// After this number of replies that are not to its question, an exchange by datagrams is given up for a stream: an attacker is guessing.
 const GUESSES: u8 = 8;
 
 impl Upstreams {

@@ -37,7 +37,7 @@ pub(super) enum Verdict {
     Truncated,
     /// FORMERR, NOTIMP or BADVERS: perhaps for EDNS (RFC 6891 §7).
     NotUnderstood,
-    /// SERVFAIL, REFUSED and whatever else is no answer.
+    /// SERVFAIL, REFUSED and whatever else is not an answer.
     Failed,
     /// The upstream refers to other servers, or its records cannot be read: no answer, and nothing to pass on.
     Useless,

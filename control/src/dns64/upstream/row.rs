@@ -1,4 +1,4 @@
-//! What is shown of an upstream, and what is told once for the log.
+//! What is shown of an upstream, and what is logged once.
 
 use core::time::Duration;
 
@@ -43,7 +43,7 @@ pub struct Row {
     pub by_stream: bool,
 }
 
-/// What happened to an upstream. Each is told once.
+/// What happened to an upstream. Each is reported once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// It no longer answers.

@@ -140,7 +140,7 @@ impl Upstreams {
         self.outcomes.push_back((Number(number), Ok(reply)));
     }
 
-    /// Nobody is left to be asked: what was said goes out, if anything was.
+    /// No upstream is left to be asked: what was said goes out, if anything was.
     fn give_up(&mut self, number: u64) {
         let Some(mut asked) = self.asked.remove(number) else { return };
         self.close_all(&asked);

@@ -61,7 +61,7 @@ impl Upstreams {
         }
     }
 
-    /// Asks. The outcome comes by [`poll_outcome`](Self::poll_outcome) under this number, perhaps at once.
+    /// Asks. The outcome comes by [`poll_outcome`](Self::poll_outcome) under this number, perhaps immediately.
     pub fn ask(&mut self, now: Instant, question: &Question<'_>) -> Number {
         let full = self.exchanges.len() >= self.most;
         if full || self.zones.asked(question.name, question.qtype).is_empty() {
@@ -80,7 +80,7 @@ impl Upstreams {
         Number(number)
     }
 
-    /// Nobody waits for this question any more: it has no outcome.
+    /// No one waits for this question any more: it has no outcome.
     pub fn abandon(&mut self, number: Number) {
         if let Some(asked) = self.asked.remove(number.0) {
             self.close_all(&asked);
@@ -119,7 +119,7 @@ impl Upstreams {
         self.alarms.first()
     }
 
-    /// The next question for an upstream, to be sent at once.
+    /// The next question for an upstream, to be sent immediately.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
         loop {
             let transmit = self.transmits.pop_front()?;
@@ -130,7 +130,7 @@ impl Upstreams {
         }
     }
 
-    /// The next exchange that is over: it was answered, or nobody waits for it any more.
+    /// The next exchange that is over: it was answered, or no one waits for it any more.
     pub fn poll_cancel(&mut self) -> Option<Exchange> {
         self.cancels.pop_front()
     }
@@ -162,7 +162,7 @@ impl Upstreams {
         self.exchanges.len()
     }
 
-    /// Ends an exchange, which the caller is told unless it never saw it.
+    /// Ends an exchange, which is reported to the caller unless it never saw it.
     pub(super) fn take(&mut self, exchange: u64) -> Option<Open> {
         let open = self.exchanges.remove(exchange)?;
         self.peers[open.upstream].row.open -= 1;

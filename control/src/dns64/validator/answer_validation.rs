@@ -13,7 +13,7 @@ use super::walk::{Standing, Stop, Trail, Walk, WalkContext};
 use super::zone::Zone;
 use crate::dns64::Security;
 
-/// RRSIG and SIG records are signed by nobody.
+/// RRSIG and SIG records are never signed.
 const SIGNATURES: [u16; 2] = [24, 46];
 
 /// An answer under validation.
@@ -29,14 +29,14 @@ pub(super) struct AnswerValidation {
 
 /// How well a link is proven.
 enum Proven {
-    /// For so many seconds.
+    /// For this number of seconds.
     Surely(u32),
     /// As well as may be without signatures; the INFO-CODE says why.
     Insecurely(Option<u16>),
 }
 
 impl AnswerValidation {
-    /// An answer to be validated; or what can be said of it at once.
+    /// An answer to be validated; or what can be said of it immediately.
     pub(super) fn new(reply: Reply, qname: &[u8], qtype: u16) -> Result<Self, Verdict> {
         if !matches!(reply.rcode, 0 | 3) {
             return Err(Verdict::fails(Fault::Unanswered, None));

@@ -28,7 +28,7 @@ pub(super) struct KnownCut {
 }
 
 impl KnownCut {
-    /// It holds for so many seconds, and not beyond `end`.
+    /// It holds for this number of seconds, and not beyond `end`.
     pub(super) fn for_seconds(cut: Cut, now: Instant, seconds: u32, end: Option<Instant>) -> Self {
         let until = now + Duration::from_secs(seconds.min(LONGEST).into());
         Self { cut, until: end.map_or(until, |end| end.min(until)) }

@@ -20,7 +20,7 @@ const CNAME: u16 = 5;
 /// DNAME.
 const DNAME: u16 = 39;
 
-/// What stands between a signed zone and what is below one of its names.
+/// What is between a signed zone and what is below one of its names.
 #[derive(Clone, Debug)]
 pub(super) enum Cut {
     /// A signed zone begins there; these are its keys.
@@ -86,7 +86,7 @@ fn delegated(set: &Rrset, zone: &Zone, judge: &mut Judge<'_>) -> Result<Found, F
     Ok((cut, signed.bound.min(set.ttl)))
 }
 
-/// A name with a CNAME record is no delegation; if a wildcard made it, it is no name at all, which must be proven.
+/// A name with a CNAME record is not a delegation; if a wildcard made it, the name does not exist, which must be proven.
 fn alias(reply: &Reply, set: &Rrset, zone: &Zone, judge: &mut Judge<'_>) -> Result<Found, Fault> {
     let Signed { expanded, bound } = signature::verify(set, zone, judge.wall, judge.work)?;
     let bound = bound.min(set.ttl);

@@ -35,7 +35,7 @@ fn digest_type(number: u8) -> Option<DigestType> {
 }
 
 /// What DS records say that can be understood; else why it cannot, as an INFO-CODE: then the zone counts as unsigned (RFC 4035 §5.2).
-/// Digests by SHA-1 do not count beside others (RFC 4509 §3).
+/// Digests by SHA-1 do not count if there are others (RFC 4509 §3).
 pub(super) fn meant(rdatas: &[Box<[u8]>]) -> Result<Vec<ExpectedKey>, u16> {
     let mut why = info::DIGEST;
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Questions that validations ask, each once, whoever waits for it.
+//! Questions that validations ask, each once, however many wait for it.
 
 use super::validation::Validation;
 use crate::dns64::Wire;

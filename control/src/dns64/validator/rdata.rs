@@ -3,7 +3,7 @@
 /// A part of RDATA.
 #[derive(Clone, Copy)]
 enum Part {
-    /// So many octets.
+    /// A fixed number of octets.
     Octets(usize),
     /// A character-string (RFC 1035 §3.3).
     Text,
@@ -43,7 +43,7 @@ fn parts(rtype: u16) -> &'static [Part] {
     }
 }
 
-/// RDATA that stands at `at` and ends before `end`, in canonical form; `None` if it is malformed.
+/// RDATA that is at `at` and ends before `end`, in canonical form; `None` if it is malformed.
 pub(super) fn canonical(message: &[u8], at: usize, end: usize, rtype: u16) -> Option<Box<[u8]>> {
     let message = message.get(..end)?;
     let mut out = Vec::with_capacity(end - at.min(end));

@@ -110,7 +110,7 @@ impl Reply {
     }
 }
 
-/// Reads the record that stands at `at`, puts it where it belongs, and says where it ends.
+/// Reads the record at `at`, puts it where it belongs, and says where it ends.
 fn record(message: &[u8], at: usize, section: &mut Vec<Rrset>) -> Option<usize> {
     let mut owner = Vec::new();
     let at = rdata::name(message, at, &mut owner)?;

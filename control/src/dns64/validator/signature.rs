@@ -50,8 +50,8 @@ pub(super) fn verify_with(
     Err(fault)
 }
 
-/// RFC 4035 §5.3.1, without the cryptography. The owner, class and type are the RRset's already. A signature of another zone is
-/// none of ours, and worth no word.
+/// RFC 4035 §5.3.1, without the cryptography. The owner, class and type are the RRset's already. A signature of another zone does not
+/// concern us, and is not reported.
 fn judge(set: &Rrset, rrsig: &Rrsig, signer: &[u8], wall: u64) -> Result<(), Option<Fault>> {
     if *rrsig.signer.0 != *signer || !name::is_within(&set.owner.0, signer) {
         return Err(None);
@@ -86,7 +86,7 @@ fn earlier(wall: u64, time: u32) -> bool {
     compare(wall, time) == Ordering::Less
 }
 
-/// Tags are no names: some keys with the same one are tried.
+/// Tags are not names: some keys with the same one are tried.
 fn made_by_one(set: &Rrset, rrsig: &Rrsig, keys: &[Key], work: &mut Work) -> Result<bool, Fault> {
     let meant = |key: &&Key| key.tag == rrsig.key_tag && key.algorithm == rrsig.algorithm;
     let mut data = Vec::new();

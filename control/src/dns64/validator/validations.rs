@@ -45,7 +45,7 @@ impl Validator {
         self.cuts.clear();
     }
 
-    /// What was found so far is forgotten: it is to be looked up anew.
+    /// What was found so far is forgotten: it is to be looked up again.
     pub fn forget(&mut self) {
         self.cuts.clear();
     }
@@ -63,8 +63,8 @@ impl Validator {
         validation
     }
 
-    /// The next question. Each is asked once, whoever waits for it, and is to be answered in every case with
-    /// [`handle_lookup`](Self::handle_lookup), at once or later.
+    /// The next question. Each is asked once, however many wait for it, and is to be answered in every case with
+    /// [`handle_lookup`](Self::handle_lookup), immediately or later.
     pub fn poll_lookup(&mut self) -> Option<Lookup> {
         self.lookups.poll()
     }
@@ -83,7 +83,7 @@ impl Validator {
         self.verdicts.pop_front()
     }
 
-    /// Nobody waits for this validation any more.
+    /// No one waits for this validation any more.
     pub fn abandon(&mut self, validation: Validation) {
         if let Some((_, lookup)) = self.messages.remove(&validation) {
             self.lookups.abandon(&lookup, validation);

@@ -13,7 +13,7 @@ use crate::Instant;
 use crate::dns64::Wire;
 use std::sync::Arc;
 
-/// Where a name stands.
+/// The position of a name.
 #[derive(Clone, Debug)]
 pub(super) enum Standing {
     /// In this zone, or below one of its names.

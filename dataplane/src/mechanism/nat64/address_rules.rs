@@ -25,7 +25,7 @@ impl AddressRules {
         if self.is_image(source) { Err(DropReason::SourceInTranslationPrefix) } else { Ok(()) }
     }
 
-    /// Whether the address stands for an IPv4 one.
+    /// Whether the address represents an IPv4 one.
     fn is_image(&self, address: Ipv6Addr) -> bool {
         self.prefix.contains(address) || self.other_prefixes.iter().any(|prefix| prefix.contains(address))
     }

@@ -7,7 +7,7 @@ use crate::translate::address::rfc6052::Rfc6052;
 /// Configuration of one NAT64.
 #[derive(Clone, Debug)]
 pub struct Nat64Config {
-    /// Pref64::/n, and whether it stands for non-global addresses.
+    /// Pref64::/n, and whether it represents non-global addresses.
     pub prefix: Rfc6052,
     /// The outside addresses and ports.
     pub pool: PoolConfig,

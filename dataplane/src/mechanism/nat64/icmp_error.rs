@@ -31,7 +31,7 @@ impl Nat64 {
         Ok(Decision { quoted: Some(effects.quoted(quoted)), ..decision })
     }
 
-    /// About a packet that went to `inside` as if from `remote`. Whoever inside sends the error, it leaves with the outside
+    /// About a packet that went to `inside` as if from `remote`. Whichever inside node sends the error, it leaves with the outside
     /// address of the binding, which is all that is known outside.
     fn error_from_inside(
         &self,
@@ -72,7 +72,7 @@ impl Nat64 {
         let port = if protocol == NatProtocol::Icmp { inside.0.port } else { remote.port };
         let image = Endpoint6::new(prefix.embed(remote.address)?, port);
         // The sender is shown as itself, so that a route can be traced; RFC 7915 §4.1 translates even a source that is
-        // no legal one, but RFC 6052 §3.1 keeps the well-known prefix from it.
+        // illegal, but RFC 6052 §3.1 keeps the well-known prefix from it.
         let source = Endpoint6::new(prefix.embed(sender)?, 0);
         let edit = Edit::Translate4To6 { source, destination: inside.0, keep_ports: true };
         let quoted = Quoted::V6 { source: inside.0, destination: image, keep_ports: false };

@@ -10,7 +10,7 @@
 //! Bindings and sessions are the NAT's ([`crate::nat::Engine`]). What is here is NAT64's own: the prefix, which addresses may pass, and
 //! the translation of what the NAT decides.
 //!
-//! A packet costs one look-up. A batch goes through [`Nat64::probe`] and [`Nat64::warm`] first, so that its cache misses
+//! A packet costs one lookup. A batch goes through [`Nat64::probe`] and [`Nat64::warm`] first, so that its cache misses
 //! overlap, and then through [`Nat64::decide`].
 
 mod address_rules;

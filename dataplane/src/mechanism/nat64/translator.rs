@@ -16,7 +16,7 @@ use core::net::Ipv4Addr;
 use sixway_wire::protocol::{ICMPV4, ICMPV6, TCP, UDP};
 use sixway_wire::{Endpoint4, Endpoint6, Prefix6};
 
-/// A packet's five-tuple, and how far the look-up of its session is.
+/// A packet's five-tuple, and how far the lookup of its session is.
 pub type Probe = crate::nat::Probe<Endpoint6>;
 
 /// A stateful NAT64: one worker's share of it.
@@ -86,7 +86,7 @@ impl Nat64 {
         self.nat.memory()
     }
 
-    /// Step one of a packet's look-up: the five-tuple, its tag, and the index entry at the tag's home.
+    /// Step one of a packet's lookup: the five-tuple, its tag, and the index entry at the tag's home.
     #[inline]
     pub fn probe(&self, packet: &Packet, probe: &mut Probe) {
         probe.clear();

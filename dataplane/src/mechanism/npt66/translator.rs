@@ -74,7 +74,7 @@ impl Npt66 {
         (source, destination): (Ipv6Addr, Ipv6Addr),
         effects: &mut Effects,
     ) -> Result<Decision, DropReason> {
-        // Nobody outside has such an address, and hairpins do not leave the gateway.
+        // No one outside has such an address, and hairpins do not leave the gateway.
         if !arrival.again && self.prefixes.outside().contains(source) {
             return Err(DropReason::SourceUnmapped);
         }

@@ -214,7 +214,7 @@ pub struct HostRow {
 pub struct Changes {
     /// Records to append, in order.
     pub records: Vec<Record>,
-    /// Whether some were lost because nobody took them in time: write a whole [`DynamicPool::snapshot`] instead.
+    /// Whether some were lost because they were not taken in time: write a whole [`DynamicPool::snapshot`] instead.
     pub incomplete: bool,
 }
 
@@ -387,7 +387,7 @@ impl DynamicPool {
         self.hosts.remembered()
     }
 
-    /// Addresses that nobody has or had.
+    /// Addresses that no host has or had.
     pub const fn free(&self) -> u32 {
         self.free.free()
     }

@@ -189,7 +189,7 @@ impl<I: InsideKey> Engine<I> {
         (inside == outside).then_some(inside)
     }
 
-    /// Quarantines a free endpoint of the pool until `until`: after an unclean stop somebody may still send to whom it
+    /// Quarantines a free endpoint of the pool until `until`: after an unclean stop someone may still send to whom it
     /// belonged. Whether it is kept: it is not if it belongs to a binding, is another worker's or none of the pool's, or if there is no room
     /// ([`crate::nat::MOST_QUARANTINED`]). Restore sessions first.
     pub fn quarantine(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>, until: Instant) -> bool {

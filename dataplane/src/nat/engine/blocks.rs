@@ -22,7 +22,7 @@ use sixway_wire::Endpoint4;
 /// One block of this many is reserved.
 const RESERVED: u32 = 20;
 
-/// Blocks that are given at once, at most.
+/// Blocks that are given at a time, at most.
 pub const MOST_BLOCKS_AT_ONCE: usize = 8;
 
 /// How many blocks a worker has.
@@ -30,7 +30,7 @@ pub const MOST_BLOCKS_AT_ONCE: usize = 8;
 pub struct Blocks {
     /// All of them that have ports which may be given to hosts.
     pub owned: u32,
-    /// Those of which no port is taken: a worker without blocks can have them.
+    /// Those without a taken port: a worker without blocks can have them.
     pub spare: u32,
     /// Those that any worker can have.
     pub offered: u32,
@@ -62,7 +62,7 @@ impl<I: InsideKey> Engine<I> {
     /// Gives spare blocks to a worker that has `owned` blocks; returns the messages for all workers.
     pub fn give_blocks(&mut self, to: WorkerId, owned: u32) -> Vec<BlockMove> {
         let mut given = Vec::new();
-        // The more a worker has, the more it takes at once.
+        // The more a worker has, the more it takes at a time.
         let wanted = (1 + owned as usize / 8).min(MOST_BLOCKS_AT_ONCE);
         let kept = if owned == 0 { 0 } else { self.reserve() };
         while to != self.worker && given.len() < wanted && self.tables.bindings.pool().spare() > kept {

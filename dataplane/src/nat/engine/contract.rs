@@ -24,7 +24,7 @@ pub trait Arriving {
 
 /// The mechanism that an engine works for: its answers, and which addresses it admits.
 ///
-/// It is asked for its answer where the session is found, so that nothing is copied in between. Ports are those that the packet has
+/// Its answer is requested where the session is found, so that nothing is copied in between. Ports are those that the packet has
 /// when it leaves; of an ICMP query both are the identifier.
 pub trait Mechanism<I> {
     /// What the mechanism answers a packet with.

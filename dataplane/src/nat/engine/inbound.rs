@@ -25,7 +25,7 @@ enum Found<I> {
 }
 
 impl<I: InsideKey> Engine<I> {
-    /// Decides on a packet from outside. `probe` is the result of its look-up.
+    /// Decides on a packet from outside. `probe` is the result of its lookup.
     ///
     /// # Errors
     /// Why it is dropped.

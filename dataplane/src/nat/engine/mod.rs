@@ -10,7 +10,7 @@
 //! A mechanism reads the five-tuple, says which addresses it admits, and turns the decision into an edit.
 //! NAT64, NAT44 and DS-Lite each have an engine of their own kind, chosen at compile time by its [`InsideKey`].
 //!
-//! A packet costs one look-up. A batch goes through [`Engine::look_inside`] or [`Engine::look_outside`] and through [`Engine::warm`]
+//! A packet costs one lookup. A batch goes through [`Engine::look_inside`] or [`Engine::look_outside`] and through [`Engine::warm`]
 //! first, so that its cache misses overlap, and then through [`Engine::outbound`] or [`Engine::inbound`].
 
 mod adoption;

@@ -20,7 +20,7 @@ enum Found {
 }
 
 impl<I: InsideKey> Engine<I> {
-    /// Decides on a packet from inside. `probe` is the result of its look-up.
+    /// Decides on a packet from inside. `probe` is the result of its lookup.
     ///
     /// # Errors
     /// Why it is dropped.

@@ -1,4 +1,4 @@
-//! The look-up of a packet's session in steps, so that a batch's cache misses overlap: all packets are probed, then all
+//! The lookup of a packet's session in steps, so that a batch's cache misses overlap: all packets are probed, then all
 //! warmed, then decided. Each step's load is independent of the other packets'.
 
 use super::Engine;
@@ -29,7 +29,7 @@ pub enum Side<I> {
     Neither,
 }
 
-/// A packet's five-tuple, and how far the look-up of its session is.
+/// A packet's five-tuple, and how far the lookup of its session is.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe<I> {
     /// Where its NAT side is.
@@ -42,7 +42,7 @@ pub struct Probe<I> {
     tag: u32,
     /// The slot that was found, to be confirmed: packets before this one in the batch may have ended its session.
     pub(super) slot: u32,
-    /// What stood in the index at the tag's home.
+    /// What was in the index at the tag's home.
     touched: u64,
 }
 

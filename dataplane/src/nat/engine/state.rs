@@ -34,7 +34,7 @@ pub struct Engine<I: InsideKey> {
 impl<I: InsideKey> Engine<I> {
     /// The share of `worker`, of `workers`. Static bindings that cannot be created are left out: [`Config::faults`] names them.
     ///
-    /// By `worker_key`, which all workers and whoever steers packets to them share, subscribers are spread over the workers.
+    /// By `worker_key`, which all workers and what steers packets to them share, subscribers are spread over the workers.
     pub fn new(
         config: &Config<I>,
         (worker, workers): (WorkerId, u8),

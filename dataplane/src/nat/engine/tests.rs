@@ -57,7 +57,7 @@ impl Arriving for Plain {
     }
 }
 
-/// Lets everybody through but one remote address.
+/// Admits every remote address but one.
 struct AllBut(Ipv4Addr);
 
 impl<I> Mechanism<I> for AllBut {
@@ -212,7 +212,7 @@ fn behaves<I: InsideKey + Debug>(one: I, other: I) {
     assert_eq!(bench.udp_back(others, server), Ok(Some(other)));
     assert_eq!((bench.counters.bindings_made, bench.counters.sessions_made), (2, 3));
 
-    // Filtering: anybody may use a binding, nobody an endpoint without one; an echo's identifier is mapped like a port.
+    // Filtering: any remote host may use a binding, none an endpoint without one; an echo's identifier is mapped like a port.
     assert_eq!(bench.udp_back(outside, e4(STRANGER, 9)), Ok(Some(one)));
     let unused = Endpoint4::new(outside.address, outside.port ^ 0x4000);
     assert_eq!(bench.udp_back(unused, server), Err(DropReason::NoBinding));
@@ -225,7 +225,7 @@ fn behaves<I: InsideKey + Debug>(one: I, other: I) {
     assert_eq!(bench.udp(one, others), Ok(outside));
     assert_eq!(bench.udp_back(others, outside), Ok(Some(other)));
 
-    // Errors are about whoever sent the packet.
+    // Errors are about the sender of the packet.
     let remote = server.address;
     assert_eq!(bench.engine.error_from_inside(NatProtocol::Udp, Inside(one)), Ok(Outside(outside)));
     let inward = bench.engine.error_from_outside(NatProtocol::Udp, Outside(outside), remote);

@@ -15,7 +15,7 @@ use sixway_wire::protocol::{ICMPV4, IPV4, TCP, UDP};
 
 /// A host inside, and who it talks to.
 const OLD: [&str; 2] = ["10.0.0.7", "198.51.100.9"];
-/// What stands for the host outside.
+/// What represents the host outside.
 const NEW: [&str; 2] = ["192.0.2.1", "198.51.100.9"];
 const OLD_PORT: u16 = 4_000;
 const NEW_PORT: u16 = 61_000;
@@ -229,7 +229,7 @@ fn of_pieces_that_a_tunnel_refuses_none_leaves() {
     let edit = Some(Edit::Renumber4 { source, destination, keep_ports: false });
     let ends =
         Outer::V6 { source: "2001:db8::1".parse().unwrap(), destination: "2001:db8::2".parse().unwrap() };
-    // What the tunnel carries has to be cut outside, which nobody does to pieces.
+    // What the tunnel carries has to be cut outside, which is not done to pieces.
     let policy = TunnelPolicy { mtu: crate::tunnel::TunnelMtu::Static(1_480), ..TunnelPolicy::default() };
     let mut rewriter = rewriter(1_500);
     rewriter.set_policies(vec![Policy::default()], vec![policy]);

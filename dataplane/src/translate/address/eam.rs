@@ -1,4 +1,4 @@
-//! Explicit address mappings (RFC 7757): a table that says which IPv6 prefix stands for which IPv4 prefix.
+//! Explicit address mappings (RFC 7757): a table that says which IPv6 prefix represents which IPv4 prefix.
 //!
 //! ```text
 //!     192.0.2.128/26      ⇄  2001:db8:dddd::/64
@@ -15,7 +15,7 @@ use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Prefix4, Prefix6};
 
-/// A row: an IPv4 prefix and the IPv6 prefix that stands for it (RFC 7757 §3.2).
+/// A row: an IPv4 prefix and the IPv6 prefix that represents it (RFC 7757 §3.2).
 pub type Eam = (Prefix4, Prefix6);
 
 /// What is wrong with a row.

@@ -1,4 +1,4 @@
-//! Which IPv6 address stands for which IPv4 address: by algorithm (RFC 6052) and by table (RFC 7757).
+//! Which IPv6 address represents which IPv4 address: by algorithm (RFC 6052) and by table (RFC 7757).
 
 pub mod eam;
 pub mod eam_file;

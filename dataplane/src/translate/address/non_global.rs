@@ -1,6 +1,6 @@
 //! IPv4 addresses that mean nothing outside some network: the special-purpose registry of RFC 6890 §2.2.2, and multicast.
 //!
-//! The well-known prefix of RFC 6052 must not stand for one of these (§3.1). 192.88.99.0/24 is global by the registry.
+//! The well-known prefix of RFC 6052 must not represent one of these (§3.1). 192.88.99.0/24 is global by the registry.
 
 use core::net::Ipv4Addr;
 use sixway_wire::Prefix4;

@@ -41,7 +41,7 @@ pub enum Rfc6052Error {
     OctetU,
     /// The well-known prefix, or one that holds it, with a length other than 96 bits (RFC 6052 §2.2).
     WellKnownPrefixLength,
-    /// Multicast addresses (RFC 4291 §2.7) are no host's.
+    /// Multicast addresses (RFC 4291 §2.7) do not belong to a host.
     Multicast,
     /// Link-local addresses (RFC 4291 §2.5.6) are not forwarded.
     LinkLocal,
@@ -158,7 +158,7 @@ impl Rfc6052 {
         high & self.masks.0 == self.high && low & self.masks.1 == self.low
     }
 
-    /// The IPv6 address that stands for the IPv4 address (RFC 6052 §2.3); suffix and octet u are zero.
+    /// The IPv6 address that represents the IPv4 address (RFC 6052 §2.3); suffix and octet u are zero.
     ///
     /// Refuses [`DropReason::NonGlobalWithWellKnownPrefix`].
     #[inline]
@@ -177,7 +177,7 @@ impl Rfc6052 {
         Ipv6Addr::from_bits((high as u128) << 64 | low as u128)
     }
 
-    /// The IPv4 address that an address under the prefix stands for (RFC 6052 §2.3); the suffix is ignored (§2.2).
+    /// The IPv4 address that an address under the prefix represents (RFC 6052 §2.3); the suffix is ignored (§2.2).
     /// The caller has asked [`Self::contains`].
     ///
     /// Refuses [`DropReason::OctetUNotZero`] and [`DropReason::NonGlobalWithWellKnownPrefix`].
@@ -188,7 +188,7 @@ impl Rfc6052 {
         Ok(embedded)
     }
 
-    /// As [`Self::extract`], without the rule on non-global addresses: for whoever applies it elsewhere.
+    /// As [`Self::extract`], without the rule on non-global addresses: for a caller that applies it elsewhere.
     ///
     /// Refuses [`DropReason::OctetUNotZero`].
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! ICMP messages that are no errors: of them only echo has a counterpart (RFC 7915 §4.2, §5.2).
+//! ICMP messages that are not errors: of them only echo has a counterpart (RFC 7915 §4.2, §5.2).
 
 use crate::drop_reason::DropReason;
 

@@ -1,7 +1,7 @@
 //! Which IPv4 addresses may be a tunnel's remote end, when an IPv6 address is all that names them.
 //!
-//! Whoever wrote that IPv6 address chose where the gateway sends: to a broadcast address, to itself, into a network that is
-//! not meant (RFC 3964 §4.1.4, §5.3.1). Addresses for documentation (RFC 5737) are nobody's, and so do no harm.
+//! The author of that IPv6 address chose where the gateway sends: to a broadcast address, to itself, into a network that is
+//! not meant (RFC 3964 §4.1.4, §5.3.1). Addresses for documentation (RFC 5737) belong to no one, and so do no harm.
 
 use crate::drop_reason::DropReason;
 use crate::source_check::is_martian4;
@@ -26,7 +26,7 @@ pub struct Acceptable {
 }
 
 impl Acceptable {
-    /// `subnets`: the IPv4 networks that the gateway is attached to, whose broadcast addresses are no host's.
+    /// `subnets`: the IPv4 networks that the gateway is attached to, whose broadcast addresses do not belong to a host.
     pub fn new(scope: Scope, subnets: &[Prefix4]) -> Self {
         // A /31 and a /32 have no broadcast address (RFC 3021).
         let subnets = subnets.iter().filter(|subnet| subnet.length() < 31);

@@ -1,4 +1,4 @@
-//! IPv6 addresses in which one of the gateway's own IPv4 addresses stands, though they are not its own: packets that run in a
+//! IPv6 addresses which contain one of the gateway's own IPv4 addresses, though they are not its own: packets that run in a
 //! circle between two automatic tunnels bear them (RFC 6324 §2, §3.3).
 //!
 //! Private addresses of ours are looked for only where the prefix says whose they are (§3.3.1): elsewhere they are as well
@@ -31,7 +31,7 @@ impl OwnAddresses {
         others
     }
 
-    /// Whether one of the gateway's IPv4 addresses stands in it as 6to4, ISATAP, 6rd or Teredo write it. The caller has seen to
+    /// Whether it contains one of the gateway's IPv4 addresses as 6to4, ISATAP, 6rd or Teredo write it. The caller has seen to
     /// addresses under the prefixes of the tunnel at hand, where that may be right.
     #[inline(always)]
     pub fn stand_in(&self, address: Ipv6Addr) -> bool {

@@ -7,7 +7,7 @@
 //!     |<--- 6rd delegated prefix --->|
 //! ```
 //!
-//! Of the IPv4 address only the o = 32 − IPv4MaskLen bits stand there that are not the same for all of the domain.
+//! Of the IPv4 address only the o = 32 − IPv4MaskLen bits are stored there that are not the same for all of the domain.
 
 use super::six_to_four;
 use core::fmt;

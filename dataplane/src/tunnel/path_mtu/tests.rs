@@ -52,7 +52,7 @@ fn a_router_that_tells_nothing_means_the_next_plateau() {
         (69, Learnt::Mtu(68)),
         (68, Learnt::Refused),
         (0, Learnt::Refused),
-        // Nobody sent so much over a first link of 1,500 octets.
+        // Nothing so large was sent over a first link of 1,500 octets.
         (65_535, Learnt::Mtu(1_492)),
     ] {
         assert_eq!(learnt(0, length).0, expected, "{length}");

@@ -34,7 +34,7 @@ impl Drop for Folder {
     }
 }
 
-/// Somebody who signs certificates.
+/// A certificate authority.
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {

@@ -41,7 +41,7 @@ pub fn around(resolver: &Resolver, access: Access) -> StreamContext {
     StreamContext { posts: resolver.posts(), access, queries: mpsc::channel(1).1 }
 }
 
-/// Whoever there is.
+/// Any client.
 pub fn everybody() -> Access {
     Access { v4: vec!["0.0.0.0/0".parse().unwrap()], v6: vec!["::/0".parse().unwrap()] }
 }

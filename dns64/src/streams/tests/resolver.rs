@@ -1,4 +1,4 @@
-//! A resolver that answers by what the name says: `late` after a while, `never`, `big` with much, all others at once.
+//! A resolver that answers by what the name says: `late` after a while, `never`, `big` with much, all others immediately.
 
 use crate::{Mailbox, Post, Posts, StreamQuery, ThreadMessage, mailbox};
 use std::thread::{self, JoinHandle};

@@ -1,4 +1,4 @@
-//! Upstreams over TCP: good ones, gone ones, and such as are no DNS servers.
+//! Upstreams over TCP: good ones, gone ones, and such as are not DNS servers.
 
 use super::{Resolver, answer, bounds, loopback, query, serve};
 use crate::streams::framing::{Inbound, append};
@@ -75,7 +75,7 @@ where
     address
 }
 
-/// Reads so many queries; fewer if the client ends.
+/// Reads this number of queries; fewer if the client ends.
 async fn queries(stream: &mut TcpStream, inbound: &mut Inbound, number: usize) -> Vec<Vec<u8>> {
     let mut queries = Vec::new();
     while queries.len() < number {

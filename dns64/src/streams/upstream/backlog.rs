@@ -69,7 +69,7 @@ impl Backlog {
         Ok(())
     }
 
-    /// The first that somebody still waits for.
+    /// The first that is still waited for.
     pub fn take(&self) -> Option<Waiting> {
         let mut waiting = self.waiting();
         loop {
@@ -99,7 +99,7 @@ impl Backlog {
         self.waiting().len()
     }
 
-    /// Waits for a question. Whoever cannot take all says so by [`pass_on`](Self::pass_on).
+    /// Waits for a question. A stream that cannot take all says so by [`pass_on`](Self::pass_on).
     pub async fn arrived(&self) {
         self.arrived.notified().await;
     }

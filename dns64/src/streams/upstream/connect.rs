@@ -34,7 +34,7 @@ impl Fault {
 /// Connects by TCP.
 ///
 /// # Errors
-/// There is nobody, or no way.
+/// There is no server, or no route to it.
 pub async fn tcp(address: SocketAddr) -> Result<TcpStream, Fault> {
     let connected = timeout(PATIENCE, TcpStream::connect(address)).await;
     let stream = connected
@@ -45,10 +45,10 @@ pub async fn tcp(address: SocketAddr) -> Result<TcpStream, Fault> {
     Ok(stream)
 }
 
-/// Connects by TLS, to whoever can prove to be `name`.
+/// Connects by TLS, to a server that can prove to be `name`.
 ///
 /// # Errors
-/// There is nobody, or another.
+/// There is no server, or another one.
 pub async fn tls(
     address: SocketAddr,
     name: &ServerName<'static>,

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// A question that nobody waits for any more makes room after this time.
+/// A question that no one waits for any more makes room after this time.
 const FORGOTTEN: Duration = Duration::from_secs(10);
 /// Octets of a header (RFC 1035 §4.1.1).
 const HEADER: usize = 12;
@@ -122,7 +122,7 @@ impl Pipeline {
         backlog.pass_on();
     }
 
-    /// A reply goes to whom it is for. One that nobody asked for is overlooked.
+    /// A reply goes to whom it is for. An unsolicited one is ignored.
     fn give(&mut self, mut reply: Vec<u8>) -> Result<(), Fault> {
         let Some(id) = reply.first_chunk_mut::<2>() else {
             return Err(Fault::new(Failure::Malformed, "it does not speak DNS"));

@@ -36,7 +36,7 @@ impl Choices {
         usize::from(self.word()) % bound.max(1)
     }
 
-    /// One time in so many.
+    /// One time in this many.
     pub fn one_in(&mut self, times: u8) -> bool {
         self.octet() % times == times - 1
     }

@@ -9,7 +9,7 @@ pub enum Addresses {
     V6(Ipv6Addr, Ipv6Addr),
 }
 
-/// An IP packet whose header says what it is told to.
+/// An IP packet with a header of any content.
 #[derive(Clone, Debug)]
 pub struct Draft {
     pub addresses: Addresses,
@@ -22,11 +22,11 @@ pub struct Draft {
     pub fragment: Option<(u16, bool)>,
     /// IPv4 options, a multiple of four octets.
     pub options: Vec<u8>,
-    /// An IPv6 extension header: its number and its octets, the first of which is filled in.
+    /// An IPv6 extension header: its number and its octets; the first octet is filled in.
     pub extension: Option<(u8, Vec<u8>)>,
     pub protocol: u8,
     pub body: Vec<u8>,
-    /// Where in `body` a checksum stands that is to be made right.
+    /// The offset in `body` of a checksum that is to be made right.
     pub checksum_at: Option<usize>,
     /// What is added to the length field, which lies then.
     pub lie: i32,

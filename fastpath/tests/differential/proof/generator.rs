@@ -19,7 +19,7 @@ pub struct Input {
     pub counter: u32,
     /// There is no trouble in it: if the engine forwards it, so must the program.
     pub is_plain: bool,
-    /// For whoever reads of a failure.
+    /// For the report of a failure.
     pub troubles: Vec<Trouble>,
 }
 

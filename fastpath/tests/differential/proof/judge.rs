@@ -1,4 +1,4 @@
-//! Each packet through the program, and what came of it beside what should.
+//! Each packet through the program, and what came of it compared with what should.
 
 use super::choices::{Choices, Random};
 use super::generator::{self, Input};
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 /// Index of the counter of packets that something went wrong with after they were changed.
 const LOST: u32 = COUNTERS as u32 - 1;
 
-/// The engine's time, which stands still.
+/// The engine's time, which does not advance.
 pub const NOW: Instant = Instant::from_secs(1_000);
 
 /// A world with its program, its engine and its sessions, all installed.
@@ -123,7 +123,7 @@ impl<'a> Harness<'a> {
         self.world.name
     }
 
-    /// What the programs leave to the engine though it would forward it: IPv4 sources without a route, which nobody could answer,
+    /// What the programs leave to the engine though it would forward it: IPv4 sources without a route, which could not be answered,
     /// combinations of ECN fields that the engine counts (RFC 6040 §4.2), and hairpins of a stateless translator (RFC 7757 §4.2.2).
     fn may_be_left(&self, input: &Input, forwarded: &Forwarded) -> bool {
         if input.counter == 2 * SIIT + OUT && forwarded.packet[0] >> 4 == 6 {
@@ -223,7 +223,7 @@ pub struct Coverage {
     pub packets: u64,
 }
 
-/// Tries so many packets of each world at a hook. Where the kernel does not let us, the test is ignored.
+/// Tries this number of packets of each world at a hook. Where the kernel does not let us, the test is ignored.
 pub fn prove(hook: Hook, worlds: Vec<World>, packets: u64) -> Coverage {
     let total = Arc::new(Mutex::new(Coverage::default()));
     for world in worlds {

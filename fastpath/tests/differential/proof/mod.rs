@@ -1,4 +1,4 @@
-//! What the programs' results are judged with: worlds, packets, the host's routes beside the engine. A test and a fuzzer use it.
+//! What the programs' results are judged with: worlds, packets, the host's routes and the engine. A test and a fuzzer use it.
 #![allow(clippy::unwrap_used, dead_code, missing_docs, reason = "each user needs its part")]
 
 #[path = "../../../../link/tests/support/mod.rs"]

@@ -18,7 +18,7 @@ use std::error::Error;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-/// Where a program hangs.
+/// Where a program is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Hook {
     Xdp,
@@ -116,7 +116,7 @@ impl Rig {
         }
     }
 
-    /// Says that the gateway was last there so many ticks ago; returns when that was.
+    /// Says that the gateway was last there this number of ticks ago; returns when that was.
     pub fn away_since(&mut self, ticks: u32) -> u32 {
         let mut control: Array<_, layout::Control> =
             Array::try_from(self.program.map_mut("control").unwrap()).unwrap();
@@ -127,7 +127,7 @@ impl Rig {
         page.heartbeat
     }
 
-    /// Says that both halves of an entry were last used so many ticks before they were.
+    /// Says that both halves of an entry were last used this number of ticks before they were.
     pub fn idle_since(&mut self, handle: FlowHandle, ticks: u32) {
         let slots = self.table.halves_of(handle);
         let mut sets: Array<_, [layout::Flow; layout::BUCKET]> =
@@ -228,7 +228,7 @@ fn loaded(hook: Hook, rules: &Rules, buckets: u32) -> Result<Ebpf, Box<dyn Error
     Ok(object)
 }
 
-/// Fills a trie: behind the number of its bits a key has so many octets.
+/// Fills a trie: behind the number of its bits a key has this number of octets.
 fn fill<const N: usize>(map: &mut Map, rows: &[(Vec<u8>, Vec<u8>)]) -> Result<(), Box<dyn Error>> {
     let mut trie: LpmTrie<_, [u8; N], [u8; size_of::<layout::Eam>()]> = LpmTrie::try_from(map)?;
     for (key, value) in rows {

@@ -1,4 +1,4 @@
-//! Worlds that stand ready side by side, each in a network namespace of its own, for a thread that goes from one to another.
+//! Worlds that are ready side by side, each in a network namespace of its own, for a thread that goes from one to another.
 
 use super::generator::Input;
 use super::judge::Harness;

@@ -11,7 +11,7 @@ pub enum Target {
     Tun,
     /// To the neighbour there; with an MTU of its own.
     Neighbour(Port, Option<u16>),
-    /// To a neighbour whose MAC address nobody knows.
+    /// To a neighbour whose MAC address is unknown.
     Unknown,
     /// It is an address of this host, or no packet's destination.
     Local,
@@ -47,7 +47,7 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// Those of every scene, with others in their place or beside them.
+    /// Those of every scene, with others in their place or next to them.
     pub fn with(others: &[Route], local: &[IpAddr]) -> Self {
         let mut all = others.to_vec();
         all.extend(AROUND.iter().filter(|(prefix, _)| others.iter().all(|(other, _)| other != prefix)));
@@ -101,7 +101,7 @@ fn command(prefix: &str, target: Target) -> String {
     let rest = match target {
         Target::Tun => "dev tun".into(),
         Target::Neighbour(port, None) => by(port, 2),
-        // Of an IPv6 route the kernel heeds a locked MTU alone when it forwards.
+        // Of an IPv6 route the kernel follows only a locked MTU when it forwards.
         Target::Neighbour(port, Some(mtu)) => format!("{} mtu lock {mtu}", by(port, 2)),
         Target::Unknown => by(Port::Outer, 77),
         Target::Nowhere => return format!("route add unreachable {prefix}\n"),
@@ -137,7 +137,7 @@ fn ends_in_2(address: IpAddr) -> bool {
     }
 }
 
-/// The devices' own addresses, and those of their networks that are nobody's.
+/// The devices' own addresses, and those of their networks that no host has.
 fn is_of_device(address: IpAddr) -> bool {
     Port::ALL.into_iter().any(|port| is_on_link(port, address))
         && match address {

@@ -56,7 +56,7 @@ impl Port {
 
 /// The namespace of the calling thread, set up.
 pub struct Scene {
-    /// It goes with whoever holds it.
+    /// It is removed with its owner.
     _tun: Tun,
     pub tun_index: u32,
     /// Indices of the devices, in the order of [`Port`].
@@ -65,7 +65,7 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// Sets the calling thread's namespace up. `local`: addresses of this host beside the devices'.
+    /// Sets the calling thread's namespace up. `local`: addresses of this host in addition to the devices'.
     pub fn new(routes: Routes, local: &[IpAddr]) -> Self {
         let tun = namespace::open(&TunConfig { name: "tun".into(), ..TunConfig::default() });
         for path in ["net/ipv4/conf/all/forwarding", "net/ipv6/conf/all/forwarding"] {
@@ -122,7 +122,7 @@ fn text(mac: [u8; 6]) -> String {
     mac.map(|octet| format!("{octet:02x}")).join(":")
 }
 
-/// Runs many `ip` commands at once.
+/// Runs many `ip` commands in one batch.
 pub fn batch(commands: &str) {
     let mut ip = Command::new("ip")
         .args(["-batch", "-"])

@@ -62,7 +62,7 @@ pub fn establish(world: &World, engine: &mut Engine, now: Instant) -> Vec<Sessio
     sessions
 }
 
-/// Another inside host calls the outside endpoint of this session's host (RFC 6146 §3.8): two sessions, of which one's outside endpoint
+/// Another inside host calls the outside endpoint of this session's host (RFC 6146 §3.8): two sessions; one's outside endpoint
 /// is the other's remote.
 fn hairpin(called: &Session, prefix: &Rfc6052, engine: &mut Engine, now: Instant) -> [Session; 2] {
     let towards = |remote: Endpoint4| prefix.embed(remote.address).unwrap();

@@ -80,7 +80,7 @@ impl Trouble {
     ];
 }
 
-/// Puts a trouble into a packet that is no octets yet.
+/// Puts a trouble into a packet that is not octets yet.
 pub fn into_draft(trouble: Trouble, made: &mut Made, world: &World, choices: &mut Choices) {
     let outermost = made.outer.is_some() && choices.one_in(2);
     if let (true, Some(outer)) = (outermost, &mut made.outer) {
@@ -215,7 +215,7 @@ const MARTIANS6: &[&str] = &[
     "::ffff:45.1.0.1",
     "0:1::1",
 ];
-/// Private and public, beside what the worlds have.
+/// Private and public, in addition to what the worlds have.
 const OTHERS4: &[&str] = &[
     "10.1.2.9",
     "10.66.6.6",
@@ -248,7 +248,7 @@ const OTHERS6: &[&str] = &[
     "fd00::1",
 ];
 
-/// Where IPv4 addresses stand in IPv6 ones: prefix, and bits before the address.
+/// Where IPv4 addresses are in IPv6 ones: prefix, and bits before the address.
 const FORMATS: &[(&str, u8)] = &[
     ("64:ff9b::", 96),
     ("2a00:60::", 96),

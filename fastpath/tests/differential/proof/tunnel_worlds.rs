@@ -160,7 +160,7 @@ fn customer_edge(name: &'static str, policy: TunnelPolicy) -> World {
     world
 }
 
-/// A border relay of customers in `shared`, of which an odd number of bits may stand in the prefix.
+/// A border relay of customers in `shared`, an odd number of whose bits may be in the prefix.
 fn border_relay(name: &'static str, policy: TunnelPolicy, shared: &'static str) -> World {
     let length = shared.rsplit('/').next().unwrap().parse::<u32>().unwrap();
     let mut tunnel = support::six_rd(six_rd::Role::BorderRelay, "45.82.0.1");

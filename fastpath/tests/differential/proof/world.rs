@@ -28,7 +28,7 @@ pub struct Lane {
 pub struct World {
     pub name: &'static str,
     pub config: EngineConfig,
-    /// The host's addresses beside its devices'.
+    /// The host's addresses in addition to its devices'.
     pub local: Vec<IpAddr>,
     /// Routes of this world alone.
     pub routes: Vec<Route>,
@@ -62,7 +62,7 @@ pub fn lane(
     Lane { counter: kind * 2 + way, way: Box::new(choose) }
 }
 
-/// A public host of the Internet, sometimes beyond a next hop that is not as all others are; seldom an address that is no public host's.
+/// A public host of the Internet, sometimes beyond a next hop that is not as all others are; seldom an address that is not a public host's.
 pub fn remote4(choices: &mut Choices) -> Ipv4Addr {
     if choices.one_in(32) {
         return four(choices.of(NO_HOSTS));
@@ -71,7 +71,7 @@ pub fn remote4(choices: &mut Choices) -> Ipv4Addr {
     Ipv4Addr::new(45, network, 0, choices.octet() % 8 + 1)
 }
 
-/// Private, shared, link-local, of documentation, no unicast, broadcast of a network that some tunnels are told of.
+/// Private, shared, link-local, of documentation, no unicast, broadcast of a network that some tunnels know.
 const NO_HOSTS: &[&str] = &[
     "10.1.2.3",
     "172.16.0.1",

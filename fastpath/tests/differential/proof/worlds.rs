@@ -232,7 +232,7 @@ fn embedding(name: &'static str, at: &'static str, length: u8) -> World {
 
 use super::choices::Choices;
 
-/// Explicit mappings of many lengths beside a prefix, overlapping.
+/// Explicit mappings of many lengths next to a prefix, overlapping.
 fn mapped() -> World {
     let mut config = configuration();
     config.siit.push(SiitConfig {
@@ -300,7 +300,7 @@ fn mapped_only() -> World {
     }
 }
 
-/// Mechanisms beside one another, with prefixes in prefixes: whose a packet is decides.
+/// Mechanisms next to one another, with prefixes in prefixes: whose a packet is decides.
 fn several() -> World {
     let mut config = configuration();
     config.host4 = vec![four("45.80.0.1"), four("45.81.0.1")];

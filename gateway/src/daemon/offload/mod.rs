@@ -1,5 +1,5 @@
 //! The fast path of a running gateway: started before the workers, updated as the host and the tunnels change, removed or left behind.
-//! On a change, an entry or a rule is removed before what it stands for. Programs with wrong rules forward nothing until others replace
+//! On a change, an entry or a rule is removed before what it represents. Programs with wrong rules forward nothing until others replace
 //! them; nothing waits for that.
 
 mod choice;

@@ -40,7 +40,7 @@ impl RetryTimer {
         !std::mem::replace(&mut self.failing, true)
     }
 
-    /// It is as it is to be. Whether it had failed the last time.
+    /// The state is as wanted. Returns whether it had failed the last time.
     pub fn worked(&mut self) -> bool {
         self.pause = None;
         std::mem::take(&mut self.failing)

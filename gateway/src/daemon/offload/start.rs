@@ -190,7 +190,7 @@ fn load(settings: &Settings, ahead: Option<Ahead>, flows: &mut Flows<'_>) -> Res
     Ok(fast_path)
 }
 
-/// Hangs the programs at the interfaces, and lets them forward.
+/// Attaches the programs to the interfaces, and lets them forward.
 fn attach(fast_path: &mut FastPath, facts: &Facts, chosen: &ChosenPrograms) -> Result<(), FastPathError> {
     fast_path.set_devices(&facts.devices)?;
     // Otherwise what the previous process had learnt would never expire.

@@ -37,7 +37,7 @@ pub(super) fn lock(path: &Path, name: &str) -> Result<Flock<File>, RecordError> 
 }
 
 /// Waits until no other gateway takes or gives up its state file in the directory, and keeps others from it: of two that end
-/// at once, one is the last.
+/// at the same time, one is the last.
 pub(super) fn turn(directory: &Path) -> Option<Flock<File>> {
     const PATIENCE: Duration = Duration::from_secs(5);
     const STEP: Duration = Duration::from_millis(5);

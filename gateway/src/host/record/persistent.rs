@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct Persistent {
     /// The device's name.
     pub device: String,
-    /// Its index: a device of the same name created by somebody else has another.
+    /// Its index: a device of the same name created by another process has another.
     pub index: u32,
     /// The directory of pinned programs and maps; empty without a fast path.
     pub pins: PathBuf,

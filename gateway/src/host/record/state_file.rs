@@ -73,7 +73,7 @@ impl Record {
         let file = lock(&path, name)?;
         let contents = read_of(&path, &file)?;
         let mut record = Self { contents, path, file };
-        // The gateway that made it is gone: who listens there now is somebody else.
+        // The gateway that made it is gone: what listens there now is another process.
         record.contents.socket.take_if(|socket| UnixStream::connect(socket).is_ok());
         if record.contents.goes_to(successor) {
             let other = record
@@ -111,7 +111,7 @@ impl Record {
         (std::mem::take(&mut self.contents.steered), std::mem::take(&mut self.contents.table))
     }
 
-    /// Notes the socket that is about to be made, where nothing is that belongs to somebody else.
+    /// Notes the socket that is about to be made, where nothing is that belongs to another process.
     pub fn socket(&mut self, path: &Path) -> Result<(), RecordError> {
         self.contents.socket = Some(path.into());
         self.write()
@@ -329,7 +329,7 @@ impl Record {
             // What it said before is what it would say, and more: nothing is lost if this fails.
             let _ = self.write();
         } else {
-            // Whoever comes next would find an empty record: nothing is lost if this fails.
+            // The next process would find an empty record: nothing is lost if this fails.
             let _ = fs::remove_file(&self.path);
         }
     }

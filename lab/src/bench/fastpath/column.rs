@@ -41,7 +41,7 @@ pub struct Rate {
 }
 
 impl Column {
-    /// Makes the sender ready. `pattern` is told the link-layer address that the frames go to; `arrives` is what they become.
+    /// Makes the sender ready. `pattern` gets the link-layer address that the frames go to; `arrives` is what they become.
     pub fn new(
         name: &'static str,
         scene: Rc<Scene>,
@@ -119,7 +119,7 @@ impl Column {
         })?
     }
 
-    /// Sends so many packets a second for so long; what the machine's pauses kept back is made good, [`WINDOW`] under way at most.
+    /// Sends this number of packets a second for this time; what the machine's pauses delayed is made good, [`WINDOW`] under way at most.
     pub fn trickle(&mut self, per_second: u32, time: Duration) -> Result<()> {
         let (start, mut sent) = (Instant::now(), 0);
         while start.elapsed() < time {

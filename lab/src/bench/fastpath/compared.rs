@@ -103,7 +103,7 @@ fn find<'a>(rows: &'a [Measured], name: &str) -> Option<&'a [Rate]> {
     rows.iter().find(|row| row.name == name).map(|row| &*row.rates)
 }
 
-/// What a packet of any of very many flows costs more than one of a few: the look-up and the update of an entry that no cache has.
+/// What a packet of any of very many flows costs more than one of a few: the lookup and the update of an entry that no cache has.
 fn look_up(rows: &[Measured]) -> Option<Figure> {
     let (cold, warm) = (find(rows, COLD)?, find(rows, WARM)?);
     let more = cold.iter().zip(warm).map(|(cold, warm)| cold.ns - warm.ns).collect();

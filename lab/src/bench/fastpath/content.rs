@@ -26,7 +26,7 @@ enum Ends {
 }
 
 impl Content {
-    /// IPv4 packets from so many bits of a source.
+    /// IPv4 packets from this number of bits of a source.
     pub fn v4(source: Ipv4Addr, bits: u8, destination: Ipv4Addr) -> Self {
         Self { ends: Ends::V4(Prefix4::holding(source, bits), destination), tunnel: None }
     }

@@ -21,7 +21,7 @@ const PREFIX: u128 = 0x0064_ff9b << 96;
 const PER_HOST: u32 = 16;
 /// Ports of an outside address: 1024 to 65535.
 const PORTS: u32 = 64_512;
-/// New sessions that are timed at once.
+/// New sessions that are timed together.
 const NEW: u32 = 5_120;
 /// The orders in which sessions are created, and in which their packets come.
 const CREATION: u64 = 0;

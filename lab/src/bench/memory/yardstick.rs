@@ -96,7 +96,7 @@ impl Round {
     }
 }
 
-/// A figure's rounds in nanoseconds, and as multiples of a piece of work; of these there are to be so many at most.
+/// A figure's rounds in nanoseconds; with `bound` also as multiples of a piece of work; it is their upper bound.
 pub fn figures(name: &str, unit: &'static str, rounds: &[Round], bound: Option<(f64, Unit)>) -> Vec<Figure> {
     let mut figures = vec![Figure::new(name, unit, rounds.iter().map(Round::nanoseconds).collect())];
     figures.extend(bound.map(|(most, of)| {

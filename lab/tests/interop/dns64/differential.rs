@@ -1,4 +1,4 @@
-//! Sixway beside unbound and BIND, name by name and flag by flag: whatever they say differently has a cause that is written.
+//! Sixway compared with unbound and BIND, name by name and flag by flag: whatever they say differently has a cause that is written.
 
 use super::generated;
 use crate::Interop;

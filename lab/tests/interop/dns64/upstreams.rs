@@ -29,7 +29,7 @@ fn start() -> Result<(Running, Trickster)> {
 fn answers_stay_right_whatever_the_upstream_does() -> Result<()> {
     let (running, _trickster) = start()?;
     let (running, mut wrong) = (&running, Vec::new());
-    // One after the other for each manner, all manners at once: most of the time they wait.
+    // One after the other for each manner, all manners in parallel: most of the time they wait.
     std::thread::scope(|scope| {
         let asked: Vec<_> = Trick::ALL.map(|trick| scope.spawn(move || wrong_about(running, trick))).into();
         for one in asked {

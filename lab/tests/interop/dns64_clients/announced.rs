@@ -58,7 +58,7 @@ fn told() -> Result<()> {
     Ok(())
 }
 
-/// The client has no address, no route and no resolver but those that it is told.
+/// The client has no address, no route and no resolver but those that it learns.
 fn configured_by_advertisements() -> Result<()> {
     let network = client_gateway_server()?;
     serve(&network, RECORDS)?;

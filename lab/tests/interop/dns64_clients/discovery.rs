@@ -25,7 +25,7 @@ pub const TESTS: &[Interop] = &[
 
 const NAME: &str = "ipv4only.arpa";
 const KNOWN: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 0, 170), Ipv4Addr::new(192, 0, 0, 171)];
-/// Where the IPv4 address stands in addresses with such a prefix (RFC 6052 §2.2); octet 8 is left out.
+/// The position of the IPv4 address in addresses with such a prefix (RFC 6052 §2.2); octet 8 is left out.
 const LENGTHS: [(u8, [usize; 4]); 6] = [
     (96, [12, 13, 14, 15]),
     (64, [9, 10, 11, 12]),
@@ -43,7 +43,7 @@ struct Found {
 }
 
 impl Found {
-    /// RFC 7050 §3: where one of the two known addresses stands.
+    /// RFC 7050 §3: the position of one of the two known addresses.
     fn within(synthesised: Ipv6Addr) -> Option<Self> {
         let octets = synthesised.octets();
         let known = |places: &[usize; 4]| KNOWN.contains(&places.map(|place| octets[place]).into());

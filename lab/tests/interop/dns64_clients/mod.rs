@@ -25,7 +25,7 @@ const RECORDS: &str =
 /// The server as the client sees it.
 const SERVER: &str = "64:ff9b::cb00:7102";
 
-/// Somebody on the client who asks.
+/// A user on the client who asks.
 fn asker(network: &Network) -> Result<Asker> {
     Asker::open(network.host("client")?, SocketAddr::new(address(RESOLVER).into(), 53))
 }

@@ -1,4 +1,4 @@
-//! Where clients are: without an address but the link's, at any of the gateway's addresses, with IPv4; many at once, and one too many.
+//! Where clients are: without an address but the link's, at any of the gateway's addresses, with IPv4; many at the same time, and one too many.
 
 use super::{RECORDS, SERVER, address};
 use crate::Interop;
@@ -81,7 +81,7 @@ fn any_address() -> Result<()> {
     Ok(())
 }
 
-/// 20 queries a second, 40 at once, for each /64; the other one is the gateway's second link's.
+/// 20 queries a second, 40 at the same time, for each /64; the other one is the gateway's second link's.
 fn rate() -> Result<()> {
     let network =
         gateway(&format!("listen = [\"{RESOLVER}\", \"203.0.113.1\"]\nqueries_per_second = 20\nburst = 40"))?;

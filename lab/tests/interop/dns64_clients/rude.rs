@@ -77,7 +77,7 @@ fn answers(message: &[u8]) -> bool {
     message.get(6..8).is_some_and(|count| count != [0, 0])
 }
 
-/// It asks from 2001:db8:1::2; who has another address is answered at once.
+/// It asks from 2001:db8:1::2; who has another address is answered immediately.
 fn many_connections() -> Result<()> {
     let (network, _) = gateway()?;
     let client = network.host("client")?;

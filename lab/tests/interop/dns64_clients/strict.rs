@@ -61,7 +61,7 @@ fn dig() -> Result<()> {
     }
 }
 
-/// It sets DO, and CD when it is told to, as who validates behind a DNS64 must (RFC 6147 §3): what DNS64 makes has no signature, and would be bogus for it.
+/// It sets DO, and CD on request, as who validates behind a DNS64 must (RFC 6147 §3): what DNS64 makes has no signature, and would be bogus for it.
 fn delv() -> Result<()> {
     let folder = std::env::temp_dir().join(format!("sixway-lab-delv-{}", std::process::id()));
     std::fs::create_dir(&folder).asking(|| format!("creating {}", folder.display()))?;

@@ -1,4 +1,4 @@
-//! Many questions at once from one socket, each counted: what it was answered with, and whether it was answered once.
+//! Many questions at the same time from one socket, each counted: what it was answered with, and whether it was answered once.
 
 use super::message::{four, name, query, right, synthesised};
 use domain::base::iana::Rcode;

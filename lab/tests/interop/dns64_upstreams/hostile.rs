@@ -1,4 +1,4 @@
-//! Each manner alone, each beside an honest upstream, and ten thousand queries before the worst of them.
+//! Each manner alone, each next to an honest upstream, and ten thousand queries before the worst of them.
 
 use super::crowd::Crowd;
 use super::message::{LIE, synthesised};
@@ -39,7 +39,7 @@ pub const TESTS: &[Interop] = &[
 /// More is a leak: the cache's bound is 64 MiB, and these tests do not fill it.
 const MEMORY: u64 = 96 << 20;
 
-/// Each query has one answer, none is wrong, and it was `well` besides.
+/// Each query has one answer, none is wrong, and it was also `well`.
 pub fn wants(what: impl std::fmt::Debug, crowd: &Crowd, asked: u32, well: bool) -> Result<()> {
     let counted = crowd.answered() == asked && crowd.unanswered == 0 && crowd.twice == 0;
     match counted && crowd.wrong.is_empty() && well {
@@ -55,7 +55,7 @@ pub fn wants(what: impl std::fmt::Debug, crowd: &Crowd, asked: u32, well: bool) 
 }
 
 impl Scene {
-    /// So many queries, at most `window` at a time; the gateway bears them.
+    /// This number of queries, at most `window` at a time; the gateway bears them.
     pub fn crowd(&self, count: u16, window: u32) -> Result<Crowd> {
         self.crowd_of(0..count, window)
     }
@@ -82,7 +82,7 @@ impl Scene {
     }
 }
 
-/// Nothing true is to be had, and each client is told so in time.
+/// Nothing true is available, and each client learns so in time.
 fn fails(manner: Manner) -> Result<()> {
     let crowd = Scene::before(&[manner])?.crowd(40, 40)?;
     wants(manner, &crowd, 40, crowd.failed == 40 && crowd.longest < Duration::from_secs(6))

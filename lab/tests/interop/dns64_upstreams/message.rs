@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// What stands behind each name.
+/// What follows each name.
 pub const ZONE: &str = "crowd.test";
 /// Where lies point to.
 pub const LIE: Ipv4Addr = Ipv4Addr::new(66, 6, 6, 6);

@@ -23,7 +23,7 @@ pub fn tests() -> Vec<Interop> {
 /// Where the DNS64 listens.
 const RESOLVER: &str = "2001:db8:1::1";
 
-/// Does the same for each, four at once, for most of the time they wait; all faults together.
+/// Does the same for each, four at a time, for most of the time they wait; all faults together.
 fn for_each<T: Copy + Sync>(all: &[T], work: impl Fn(T) -> Result<()> + Sync) -> Result<()> {
     let mut faults = Vec::new();
     for some in all.chunks(4) {

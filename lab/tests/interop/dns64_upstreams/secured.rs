@@ -84,7 +84,7 @@ fn certificate(network: &Network, name: &str) -> Result<PathBuf> {
     openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]);
     openssl.args(["-days", "2", "-subj", &format!("/CN={name}"), "-addext"]);
     openssl.arg(format!("subjectAltName=DNS:{name}"));
-    // It is no authority but for itself; what says that it is one is refused as a server's.
+    // It is an authority only for itself; what says that it is one is refused as a server's.
     openssl.args(["-addext", "basicConstraints=critical,CA:FALSE"]);
     openssl.arg("-out").arg(at("pem")).arg("-keyout").arg(at("key"));
     network.host("server")?.run(openssl, Duration::from_secs(20))?.succeeded()?;

@@ -1,4 +1,4 @@
-//! Nobody means harm, but something is missing: an upstream that comes back, a link that is down, file descriptors, room in the cache.
+//! There is no attacker, but something is missing: an upstream that comes back, a link that is down, file descriptors, room in the cache.
 
 use super::hostile::wants;
 use super::upstream::{Manner, Upstream};
@@ -49,7 +49,7 @@ fn upstream_comes_back() -> Result<()> {
     scene.recovers(2_000)
 }
 
-/// RFC 8767: answers that are over serve on, with a TTL of 30 s, when nobody gives new ones; and no longer than that.
+/// RFC 8767: answers that are over serve on, with a TTL of 30 s, when no upstream gives new ones; and no longer than that.
 fn stale() -> Result<()> {
     let brief = "max_ttl = \"1 s\"\nmax_negative_ttl = \"1 s\"";
     for manner in [None, Some(Manner::Silent)] {

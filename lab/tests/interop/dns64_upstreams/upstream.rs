@@ -19,13 +19,13 @@ pub enum Manner {
     Honest,
     /// What is right, so much later.
     Slow(Duration),
-    /// Nothing, to nobody.
+    /// Nothing.
     Silent,
     /// Another question's answer.
     WrongQuestion,
     /// The number of another message.
     WrongId,
-    /// What is right, with records of a victim's beside it.
+    /// What is right, with records of a victim's in addition.
     Poisoning,
     /// Two names that are aliases of each other.
     CnameLoop,
@@ -59,7 +59,7 @@ pub enum Manner {
     DeafToEdns,
     /// Replies have no question.
     Questionless,
-    /// TC over UDP, and nobody listens to TCP.
+    /// TC over UDP, and nothing listens on TCP.
     WithoutTcp,
     /// Octets that are not a DNS message.
     Rubbish,

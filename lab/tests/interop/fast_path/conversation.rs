@@ -40,13 +40,13 @@ impl Conversation {
         Ok(Self { client, server })
     }
 
-    /// Both say so many octets at the same time, and hear what the other one says.
+    /// Both send this number of octets at the same time, and receive what the other one sends.
     pub fn exchange(&self, octets: usize) -> Result<()> {
         says(&self.client, &self.server, octets)?;
         says(&self.server, &self.client, octets)
     }
 
-    /// Each says a little in turn, so many times: packets that leave at once.
+    /// Each sends a little in turn, this number of times: packets that leave immediately.
     pub fn chat(&self, turns: usize) -> Result<()> {
         for stream in [&self.client, &self.server] {
             stream.set_nodelay(true).asking(|| "TCP_NODELAY".to_owned())?;

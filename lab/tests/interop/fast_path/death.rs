@@ -29,7 +29,7 @@ pub const TESTS: &[Interop] = &[
     }),
 ];
 
-/// `kill -9`, more than two seconds without a gateway (so the kernel's routes are looked up anew), another start, and a second with it.
+/// `kill -9`, more than two seconds without a gateway (so the kernel's routes are looked up again), another start, and a second with it.
 fn killed(hook: Hook) -> Result<()> {
     let mut gateway = Gateway::start(hook)?;
     let stream = gateway.load()?;
@@ -74,7 +74,7 @@ fn few(by_engine: u64) -> Result<()> {
     }
 }
 
-/// Inside addresses of which one has 192.0.2.1 outside, and the other 192.0.2.2.
+/// Inside addresses; one has 192.0.2.1 outside, and the other 192.0.2.2.
 fn one_of_each(gateway: &Gateway) -> Result<[String; 2]> {
     let server = socket(gateway.network.host("server")?, "203.0.113.2:55")?;
     let client = gateway.network.host("client")?;

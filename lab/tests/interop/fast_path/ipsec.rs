@@ -1,4 +1,4 @@
-//! A host with IPsec policies must ask them about each packet: nothing is carried on while there are any.
+//! A host with IPsec policies must ask them about each packet: nothing is forwarded by the fast path while there are any.
 
 use crate::{IPSEC, Interop};
 use sixway_lab::failure::Result;
@@ -17,7 +17,7 @@ pub const TESTS: &[Interop] = &[
     Interop::new("ipsec_policies_keep_the_fast_path_away_xdp", NEEDS, || policies(Hook::Xdp)),
 ];
 
-/// Pings that the fast path carries of so many.
+/// Pings that the fast path carries of this number.
 fn carried_of_pings(network: &Network, pings: u32) -> Result<u64> {
     let before = carried(network)?;
     let trips =

@@ -66,7 +66,7 @@ fn link_down(hook: Hook) -> Result<()> {
     Ok(())
 }
 
-/// The server's device gets another address and tells nobody. The gateway asks its neighbours every two seconds, the kernel asks the old
+/// The server's device gets another address without announcing it. The gateway asks its neighbours every two seconds, the kernel asks the old
 /// address three times, once a second, and then everybody.
 const NEIGHBOUR_IS_FOUND: Duration = Duration::from_secs(8);
 
@@ -119,7 +119,7 @@ fn other_route(hook: Hook) -> Result<()> {
     Ok(())
 }
 
-/// 1,428 octets of IPv4 do not pass the link any more: the client is told, and cuts.
+/// 1,428 octets of IPv4 do not pass the link any more: the client is notified, and cuts.
 fn smaller_mtu(hook: Hook) -> Result<()> {
     let gateway = Gateway::start(hook)?;
     let network = &gateway.network;

@@ -1,4 +1,4 @@
-//! A table without room for all flows: those that find none stay with the engine, and nobody loses anything.
+//! A table without room for all flows: those that find none stay with the engine, and no flow loses anything.
 
 use super::load::{Gateway, all_is_well, pause};
 use crate::Interop;

@@ -27,7 +27,7 @@ pub const TESTS: &[Interop] = &[
     Interop::new("super_frames_out_of_a_tunnel_do_not_come_to_what_cuts_them_itself", NEEDS, cut_by_a_card),
 ];
 
-/// Client and server, and what stands between them.
+/// Client and server, and what is between them.
 struct Ends {
     network: Network,
     /// The server as the client writes it.
@@ -154,7 +154,7 @@ fn cut_by_a_card() -> Result<()> {
     conversation.chat(2)?;
     let (engine, fast) = (sent_by_engine(&network)?, carried(&network)?);
     conversation.exchange(4_000_000)?;
-    // Acknowledgements, and what goes in, are carried on all the same.
+    // Acknowledgements, and what goes in, are forwarded all the same.
     let (engine, fast) = (sent_by_engine(&network)? - engine, carried(&network)? - fast);
     assert!(engine > 50 && fast > 50, "engine {engine}, fast path {fast}: {}", shown(&network)?);
     no_checksum_is_wrong(&network)
@@ -234,7 +234,7 @@ impl Ends {
     fn passes(&self, port: u16) -> Result<()> {
         let (client, server) = (self.network.host("client")?, self.network.host("server")?);
         let conversation = Conversation::open(client, self.target, server, self.listens, port)?;
-        // What found no neighbour at first is asked for again a little later.
+        // What found no neighbour at first is queried again a little later.
         conversation.chat(10)?;
         interrupt::pause(Duration::from_millis(1_200))?;
         conversation.chat(2)?;

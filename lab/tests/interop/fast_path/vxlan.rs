@@ -1,5 +1,5 @@
-//! GSO packets that are a tunnel's: outside they look like one of UDP, but they are cut inside, and each piece gets all headers again. Nobody
-//! but the kernel can cut them, so the fast path leaves them alone.
+//! GSO packets that are a tunnel's: outside they look like one of UDP, but they are cut inside, and each piece gets all headers again. Only
+//! the kernel can cut them, so the fast path leaves them alone.
 
 use super::conversation::Conversation;
 use crate::Interop;

@@ -1,4 +1,4 @@
-//! tcpdump beside a test: what it decodes is judged at the end.
+//! tcpdump next to a test: what it decodes is judged at the end.
 
 use sixway_lab::failure::{Failure, Result};
 use sixway_lab::interrupt;
@@ -37,7 +37,7 @@ impl<'a> Capture<'a> {
     }
 }
 
-/// At least so many checksums are right, and none is wrong; packets quoted in ICMP errors are not judged, for they are cut.
+/// At least this number of checksums are right, and none is wrong; packets quoted in ICMP errors are not judged, for they are cut.
 pub fn checksums_are_right(said: &str, at_least: usize) -> Result<()> {
     const RIGHT: [&str; 3] = ["(correct)", "[udp sum ok]", "[icmp6 sum ok]"];
     const WRONG: [&str; 5] =

@@ -45,7 +45,7 @@ pub fn network(more: &[&'static str]) -> Result<Network> {
     Ok(network)
 }
 
-/// Gives gateway and server addresses of a site's subnet in the place of native ones: its first address, and its second.
+/// Gives gateway and server addresses of a site's subnet in place of native ones: its first address, and its second.
 pub fn number_site(network: &Network, subnet: &str) -> Result<()> {
     for (host, device, number) in [("gateway", "in0", 1), ("server", "up0", 2)] {
         network.host(host)?.ip(&format!("-6 address flush dev {device} scope global"))?;
@@ -72,7 +72,7 @@ pub fn gro(network: &Network, host: &str, device: &str, on: bool) -> Result<()> 
     network.host(host)?.run(write, Duration::from_secs(5))?.succeeded().map(drop)
 }
 
-/// Pings with so many octets come back. The first large ones may tell either host of the tunnel's MTU, and do not count.
+/// Pings with this number of octets come back. The first large ones may tell either host of the tunnel's MTU, and do not count.
 pub fn pings_come_back(from: &impl RunsCommands, to: &str, octets: u32) -> Result<()> {
     let pings = |count| ping(from, to, count, octets, Duration::from_millis(10));
     for _ in 0..4 {
@@ -201,7 +201,7 @@ impl Ends<'_> {
         }
     }
 
-    /// Both ends serve the page, the first time it is asked for.
+    /// Both ends serve the page, the first time it is requested.
     fn serve(&self, page: &str) -> Result<()> {
         if !self.network.folder().join("nginx-server").exists() {
             serve_page(self.network, "server", &format!("[{}]", self.server), page)?;

@@ -42,7 +42,7 @@ ipv4_address = "192.0.2.254"
 ipv6_address = "2001:db8::fe"
 "#;
 
-/// To Linux 192.0.2.8 is no unique address, so the universal bit of the identifier is zero (RFC 5214 §6.1).
+/// To Linux 192.0.2.8 is not a unique address, so the universal bit of the identifier is zero (RFC 5214 §6.1).
 const ADDRESS: &str = "2001:db8:5efe:1:0:5efe:192.0.2.8";
 
 fn router() -> Result<()> {
@@ -80,7 +80,7 @@ ipv4_address = "192.0.2.254"
 ipv6_address = "2001:db8::fe"
 "#;
 
-/// The u bit is clear: nobody knows a documentation address to be globally unique (RFC 5214 §6.1).
+/// The u bit is clear: a documentation address is not known to be globally unique (RFC 5214 §6.1).
 const OUR_ADDRESS: &str = "2001:db8:5efe:1:0:5efe:c000:201";
 
 fn host() -> Result<()> {

@@ -1,5 +1,5 @@
 //! What goes wrong between the tunnel's ends: a narrow link, a destination that is not there, strangers who pretend, and a gateway that comes
-//! and goes. A router stands in the IPv4 path.
+//! and goes. There is a router in the IPv4 path.
 //!
 //! ```text
 //! peer 198.51.100.8 ─── 198.51.100.1 router 192.0.2.2 ─── 192.0.2.1 gateway 2001:db8:2::1 ─── 2001:db8:2::2 server
@@ -165,8 +165,8 @@ fn receives(socket: &UdpSocket, number: u16, limit: Duration) -> Result<bool> {
     Ok(false)
 }
 
-/// Someone sends through the tunnel all the time. Before Sixway is there, and after it has gone, the kernel may say that nobody knows the
-/// protocol; from the first answer to the last one it may not.
+/// Someone sends through the tunnel all the time. Before Sixway is there, and after it has gone, the kernel may send "protocol unreachable"
+/// errors; from the first answer to the last one it may not.
 fn never_protocol_unreachable() -> Result<()> {
     for steering in ["on", "off"] {
         let network = network_with_plain_peer()?;
@@ -189,7 +189,7 @@ fn never_protocol_unreachable() -> Result<()> {
     Ok(())
 }
 
-/// Sixway stands still while a flood fills its sockets: what finds no room is lost in silence.
+/// Sixway is stopped while a flood fills its sockets: what finds no room is silently lost.
 fn never_under_a_flood() -> Result<()> {
     let server: Ipv6Addr = SERVER.parse().unwrap_or(Ipv6Addr::UNSPECIFIED);
     for steering in ["on", "off"] {
@@ -217,7 +217,7 @@ fn send_until(network: &Network, stop: &std::sync::atomic::AtomicBool) -> Result
     let mut number = 0;
     while !stop.load(std::sync::atomic::Ordering::Relaxed) {
         number += 1;
-        // What came back of a refusal is told by the next call, and is no failure.
+        // The ICMP error of a refusal is returned by the next call, and is not a failure.
         socket.send(&echo_request(six_to_four(PEER, 1), server, [41, number], 64)).ok();
         interrupt::pause(Duration::from_millis(2))?;
     }

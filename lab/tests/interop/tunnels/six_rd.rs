@@ -21,7 +21,7 @@ pub const TESTS: &[Interop] = &[
 const SIX_RD_NEEDS: &[&str] =
     &[SIT_6RD, "sixway", "linux.uml", "busybox", "ping", "nginx", "curl", "tcpdump", "ethtool"];
 
-/// All customers are in 192.0.2.0/24, so eight bits of their addresses stand behind 32 of the prefix: 192.0.2.8 has 3fff:6d:800::/40.
+/// All customers are in 192.0.2.0/24, so eight bits of their addresses follow 32 of the prefix: 192.0.2.8 has 3fff:6d:800::/40.
 const BORDER_RELAY: &str = r#"[tun]
 name = "sixway0"
 

@@ -37,7 +37,7 @@ fn arrive_whole(steering: &'static str) -> Result<()> {
     assert!(fetch(network, "client", &format!("http://[{SERVER}]/"))?.body == page, "the server's page");
     assert!(fetch(network, "server", &format!("http://[{site}]/"))?.body == page, "the site's page");
     assert!(large.end()?.contains("192.0.2.8 > 192.0.2.1"), "GRO made no GSO packet of tunnel packets");
-    // At tc ingress nobody needs to cut them.
+    // At tc ingress they need not be cut.
     let cut = counter(network, "segments.made")? > 1_000;
     assert!(cut || demanded().is_some(), "GSO packets of the server are cut");
     assert_eq!(wrong_checksums(network.host("server")?)?, 0);

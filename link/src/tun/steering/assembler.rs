@@ -40,7 +40,7 @@ const STORE: u8 = 0x63;
 
 /// The register of the frame, at whose end the stack lies.
 const FRAME: u8 = 10;
-/// In the place of a source register: the constant is the number of a map (BPF_PSEUDO_MAP_FD).
+/// In place of a source register: the constant is the number of a map (BPF_PSEUDO_MAP_FD).
 const MAP: u8 = 1;
 /// The helper bpf_map_lookup_elem.
 const LOOK_UP: i32 = 1;
@@ -118,7 +118,7 @@ impl Assembler {
         self.push(LOAD, 0, 0, 0);
     }
 
-    /// A register becomes a 64-bit constant, or what a number of the kind `source` stands for: an instruction of two.
+    /// A register becomes a 64-bit constant, or what a number of the kind `source` represents: an instruction of two.
     pub(super) fn constant(&mut self, register: u8, source: u8, value: u64) {
         self.push(LD | DOUBLE, register, source, value as i32);
         self.push(0, 0, 0, (value >> 32) as i32);

@@ -40,7 +40,7 @@ impl Kind {
     }
 }
 
-/// Of which kind the tests of a binary are.
+/// The kind of the tests of a binary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kinds {
     /// All of one.

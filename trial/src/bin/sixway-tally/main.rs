@@ -1,4 +1,4 @@
-//! `sixway-tally EXCEPTIONS COMMAND...`: runs the command, which is a run of tests by cargo; what it prints passes through, and at its end stands how
+//! `sixway-tally EXCEPTIONS COMMAND...`: runs the command, which is a run of tests by cargo; what it prints passes through, and at its end it prints how
 //! many tests of each kind ran, passed, failed and were ignored, how long they took, and which took longest.
 //!
 //! With `SIXWAY_STRICT=1` a test that was ignored makes it fail, unless the file of exceptions names the test; and so does an exception for a test that
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
 fn run(file: &str, command: &mut Command) -> io::Result<bool> {
     let strict = std::env::var("SIXWAY_STRICT").is_ok_and(|value| !["", "0"].contains(&value.as_str()));
     let exceptions = exceptions::read(&std::fs::read_to_string(file)?).map_err(io::Error::other)?;
-    // One pipe for both, so that the names of binaries, which cargo tells by standard error, stand before their tests.
+    // One pipe for both, so that the names of binaries, which cargo tells by standard error, come before their tests.
     let (lines, ours) = io::pipe()?;
     command.stdout(ours.try_clone()?).stderr(ours);
     // Harnesses of ours append to it how long each test took.

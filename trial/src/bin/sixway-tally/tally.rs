@@ -82,7 +82,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Of a run whose standard harness runs so many tests at a time.
+    /// Of a run whose standard harness runs this number of tests at a time.
     pub fn new(at_once: usize) -> Self {
         Self {
             at_once,
@@ -160,7 +160,7 @@ impl Tally {
         self.counts.iter().fold(Counts::default(), |sum, counts| sum.plus(*counts))
     }
 
-    /// What strict mode does not let pass: tests that were ignored and are no exception, and exceptions that were not ignored.
+    /// What strict mode does not let pass: tests that were ignored and are not exceptions, and exceptions that were not ignored.
     pub fn faults(&self, exceptions: &[String]) -> Vec<String> {
         let refused = self.ignored.iter().filter(|(name, _)| !exceptions.contains(name));
         let mut faults: Vec<_> =

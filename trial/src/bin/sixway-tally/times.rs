@@ -1,7 +1,7 @@
 //! How long each test of a binary took.
 //!
-//! A harness of ours tells it. The standard one does not, unless the compiler is a nightly one; but it says what ends, at once, and it begins the tests in
-//! the order of their names, so many at a time: each that ends makes room for the next. So the time is found from when the lines came.
+//! A harness of ours tells it. The standard one does not, unless the compiler is a nightly one; but it says immediately what ends, and it begins the tests in
+//! the order of their names, a fixed number at a time: each that ends makes room for the next. So the time is found from when the lines came.
 
 use std::time::Duration;
 

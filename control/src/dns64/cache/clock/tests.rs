@@ -17,7 +17,7 @@ fn key(number: usize) -> Key {
     Key::of(&name(number), 1, 1, false)
 }
 
-/// An answer with so many addresses.
+/// An answer with this number of addresses.
 fn answer(key: &Key, addresses: u8) -> Answer {
     let mut reply = vec![0, 0, 0x80, 0, 0, 1, 0, addresses, 0, 0, 0, 0];
     reply.extend(key.name());

@@ -5,7 +5,7 @@
 pub(in crate::dns64::validator) enum Denied {
     /// Wholly.
     Surely,
-    /// But for a delegation that is not signed, of which opt-out says nothing (RFC 5155 §9.2).
+    /// Except a delegation that is not signed: opt-out says nothing of it (RFC 5155 §9.2).
     OptOut,
     /// By NSEC3 records with more iterations than are computed: as good as not signed (RFC 9276 §3.2).
     Iterations,

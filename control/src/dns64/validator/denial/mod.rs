@@ -1,7 +1,7 @@
 //! Proofs that a name, or a type at a name, does not exist (RFC 4035 §5.4, RFC 5155 §8).
 //!
 //! NSEC and NSEC3 records count when they are signed by the zone in which the name would be; a record of a delegation, or with a DNAME record
-//! beside it, says nothing of what is below its owner (RFC 6840 §4.1).
+//! next to it, says nothing of what is below its owner (RFC 6840 §4.1).
 
 mod denied;
 mod nsec;

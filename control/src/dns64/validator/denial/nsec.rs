@@ -99,7 +99,7 @@ fn lacks(nsecs: &[Nsec<'_>], name: &[u8], qtype: u16) -> bool {
     })
 }
 
-/// That the name does not exist, and that its closest encloser has so many labels.
+/// That the name does not exist, and that its closest encloser has this number of labels.
 pub(super) fn nothing_nearer(nsecs: &[Nsec<'_>], name: &[u8], labels: usize) -> bool {
     absent(nsecs, name).is_some_and(|encloser| name::count(encloser) == labels)
 }

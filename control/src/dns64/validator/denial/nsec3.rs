@@ -73,7 +73,7 @@ impl<'a> Nsec3s<'a> {
         Ok(covered.map(|_| encloser.denied()))
     }
 
-    /// RFC 5155 §8.5 to 8.7. Opt-out may stand for an empty name above unsigned delegations, too (erratum 3441).
+    /// RFC 5155 §8.5 to 8.7. Opt-out may cover an empty name above unsigned delegations, too (erratum 3441).
     pub(super) fn no_data(&self, name: &[u8], qtype: u16, work: &mut Work) -> Result<Option<Denied>, Fault> {
         if self.is_costly() {
             return Ok(Some(Denied::Iterations));

@@ -29,7 +29,7 @@ impl<'a> Proofs<'a> {
     /// Takes those of the zone.
     ///
     /// # Errors
-    /// When it would be too much work. A record with a wrong signature is no proof, and otherwise no harm.
+    /// When it would be too much work. A record with a wrong signature does not count as a proof, and does no harm otherwise.
     pub(in crate::dns64::validator) fn gather(
         authority: &'a [Rrset],
         zone: &'a Zone,
@@ -40,7 +40,7 @@ impl<'a> Proofs<'a> {
         let mut proofs = Self { nsecs: Vec::new(), nsec3s: Nsec3s::of(&zone.name.0), bound: u32::MAX, fault };
         for set in authority.iter().filter(|set| matches!(set.rtype, NSEC | NSEC3)) {
             match signature::verify(set, zone, wall, work) {
-                // An expanded wildcard stands at no place in the zone's order.
+                // An expanded wildcard has no place in the zone's order.
                 Ok(signed) if signed.expanded.is_none() => proofs.admit(set, signed.bound.min(set.ttl)),
                 Ok(_) => {}
                 Err(Fault::Exhausted) => return Err(Fault::Exhausted),

@@ -1,5 +1,5 @@
 //! From an IPv6 address to its host's record: an open-addressed hash table of eight octets a slot, at most half full, with
-//! backward shifts instead of tombstones, so that look-ups stay short however long it runs.
+//! backward shifts instead of tombstones, so that lookups stay short however long it runs.
 
 use super::hosts::{HostId, Hosts};
 use core::hash::Hasher as _;

@@ -1,7 +1,7 @@
 //! One column of the table, made searchable: longest match by tuple-space search.
 //!
 //! For each prefix length that occurs there is a hash table of the prefixes of that length, and the lengths are tried
-//! longest first; a table of host addresses costs one probe. In front of them stands a bitmap that most addresses
+//! longest first; a table of host addresses costs one probe. In front of them is a bitmap that most addresses
 //! without a mapping do not pass: usually the remote end of a conversation.
 
 use core::hash::BuildHasher as _;
@@ -159,7 +159,7 @@ impl<S: Side> Group<S> {
     }
 }
 
-/// Tells most addresses that no row holds at once: by the bits that all prefixes of the column share, then by a bitmap of
+/// Recognises most addresses that no row holds without a lookup: by the bits that all prefixes of the column share, then by a bitmap of
 /// what the first bits of every prefix hash to.
 struct Filter<S: Side> {
     /// The first prefix of the column, and a mask of the leading bits that all others share with it.
@@ -293,7 +293,7 @@ impl<S: Side> Column<S> {
             return None;
         }
         if let [group] = self.groups.as_slice() {
-            // A look-up costs no more than the bitmap would.
+            // A lookup costs no more than the bitmap would.
             let at = Self::find(&self.slots, group, S::and(address, group.mask)).ok()?;
             return Some((self.slots.get(at)?, group.length));
         }
