@@ -117,7 +117,7 @@ impl Backend for Gateway {
             })?;
         let address: Ipv4Addr = remote
             .parse()
-            .map_err(|_| AdminError::BadRequest(format!("remote = {remote:?} is not an IPv4 address")))?;
+            .map_err(|_| AdminError::BadRequest(format!("remote {}: not an IPv4 address", remote.escape_debug())))?;
         if remote_names::chosen(&[address], within).is_none() {
             return Err(AdminError::Conflict(format!("{address} is not within remote_within of {tunnel}")));
         }
