@@ -176,12 +176,7 @@ fn read<'a>(
         let what = format!("configures no mechanism; write one of the sections {names}");
         report.fault(&Place::file(document.file()), what);
     }
-    for (pool, name) in pools.iter().filter_map(|pool| Some((pool, pool.name.as_ref()?))) {
-        if !taken.iter().any(|(other, _)| other == name) {
-            let mend = format!("set nat64.pool = \"{name}\", or remove this pool");
-            report.warn(&pool.place, format!("is not used by any [nat64]; {mend}"));
-        }
-    }
+    warn_of_unused(&pools, &taken, report);
     let config = Config {
         own_routes: own_routes(gateway.as_ref()?, host, device),
         gateway: gateway?,
@@ -224,6 +219,15 @@ fn read<'a>(
     }
     warn_of_silence(&config, host, document, report);
     Some(config)
+}
+
+fn warn_of_unused(pools: &[ReadPool], taken: &[(String, Place)], report: &mut Report) {
+    for (pool, name) in pools.iter().filter_map(|pool| Some((pool, pool.name.as_ref()?))) {
+        if !taken.iter().any(|(other, _)| other == name) {
+            let mend = format!("set nat64.pool = \"{name}\", or remove this pool");
+            report.warn(&pool.place, format!("is not used by any [nat64]; {mend}"));
+        }
+    }
 }
 
 /// The tunnels as they were read.
@@ -392,7 +396,8 @@ fn warn_of_silence(config: &Config, host: &HostFacts, document: &Document, repor
     for (key, (icmp, family), _) in without.into_iter().filter(|(_, _, missing)| *missing) {
         let place = Place { key: key.into(), ..file.clone() };
         let what = format!("no {icmp} errors are sent, and path MTU discovery fails for {family} hosts");
-        report.warn(&place, format!("is not set: {what}; set it to an address that is routed to this machine"));
+        report
+            .warn(&place, format!("is not set: {what}; set it to an address that is routed to this machine"));
     }
     for siit in config.siit.iter().filter(|_| config.tun.routes.auto) {
         if let Err(count) = eam_routes(siit) {

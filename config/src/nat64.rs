@@ -231,7 +231,9 @@ fn read_static(
                 let (name, ports) = (&pool.name, &pool.ports);
                 report.fault(
                     &v.place,
-                    format!("is outside the ports of the shared pool {name} ({ports}); write a port in this range"),
+                    format!(
+                        "is outside the ports of the shared pool {name} ({ports}); write a port in this range"
+                    ),
                 );
             }
             Some((outside, v.place))

@@ -268,11 +268,14 @@ fn read_icmp_sources(
     let pool = read_addresses(v.items(), Owner::IcmpSource(index), claims, report)?;
     let count: u64 = pool.iter().map(|p| 1_u64 << (32 - p.length())).sum();
     if count > MAX_ICMP_SOURCES {
-        report.fault(&place, format!(
+        report.fault(
+            &place,
+            format!(
                 "contains {} addresses; write at most {}",
                 text::grouped(count),
                 text::grouped(MAX_ICMP_SOURCES)
-            ));
+            ),
+        );
     }
     if let Some(private) = pool.iter().find(|pool| PRIVATE.iter().any(|net| net.overlaps(**pool))) {
         let what = "networks that filter source addresses drop these ICMP errors; write public addresses";

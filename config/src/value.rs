@@ -112,7 +112,8 @@ impl<'a> Value<'a> {
         match u64::from_str_radix(integer.as_str(), integer.radix()) {
             Ok(value) if (min..=max).contains(&value) => T::try_from(value).ok(),
             Ok(value) if value == 0 && self.key.absent == Absent::Means(NO_LIMIT) => {
-                let mend = format!("write {} to {}, or remove the key for no limit", grouped(min), grouped(max));
+                let mend =
+                    format!("write {} to {}, or remove the key for no limit", grouped(min), grouped(max));
                 self.wrong(&format!("is out of range; {mend}"), report)
             }
             Ok(_) | Err(_) => {

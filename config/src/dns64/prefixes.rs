@@ -114,7 +114,10 @@ impl TranslatorContext<'_> {
         };
         match here {
             None if !self.elsewhere && self.translators.known => {
-                report.fault(&item.place, format!("no translator of this gateway has prefix {prefix}; {}", self.mend()));
+                report.fault(
+                    &item.place,
+                    format!("no translator of this gateway has prefix {prefix}; {}", self.mend()),
+                );
             }
             Some(here) if here.is_global_only() && !read.is_global_only() && !self.elsewhere => {
                 let what = "the translator here refuses IPv4 addresses that are not global; set translate_non_global = true there too";

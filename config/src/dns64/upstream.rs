@@ -273,7 +273,8 @@ fn read_through(
             if !translation.elsewhere && translation.translators.lack(written.prefix()) {
                 let what = "queries through it get no answer, unless another machine translates it (translated_elsewhere = true)";
                 let prefix = written.prefix();
-                report.warn(&value.place, format!("no translator of this gateway has prefix {prefix}; {what}"));
+                report
+                    .warn(&value.place, format!("no translator of this gateway has prefix {prefix}; {what}"));
             }
             translation.translators.find(written.prefix()).unwrap_or(written)
         }

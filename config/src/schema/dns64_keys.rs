@@ -168,7 +168,12 @@ const BOUNDS: &[super::Key] = &[
         Absent::Default("\"1 d\""),
         "How long expired records are served when no upstream answers (RFC 8767).",
     ),
-    key("prefetch", Kind::Boolean, TRUE, "Refresh a cached answer shortly before it expires, if it was queried."),
+    key(
+        "prefetch",
+        Kind::Boolean,
+        TRUE,
+        "Refresh a cached answer shortly before it expires, if it was queried.",
+    ),
     key(
         "waiting",
         Kind::Integer { min: 16, max: 1_000_000 },

@@ -94,8 +94,7 @@ fn addresses_that_nobody_can_listen_at_are_told() {
             "sixway.toml:8  dns64.listen_https = \"::1\"  [::1]:443 is already used by gateway.metrics; write another port",
         ],
     );
-    let foreign =
-        "2001:db8:ffff::8 is not configured on this host; the DNS64 binds it when it appears: ip address add 2001:db8:ffff::8/128 dev INTERFACE";
+    let foreign = "2001:db8:ffff::8 is not configured on this host; the DNS64 binds it when it appears: ip address add 2001:db8:ffff::8/128 dev INTERFACE";
     warnings(
         &listen("\"2001:db8:ffff::8\""),
         &[&format!("sixway.toml:5  dns64.listen = \"2001:db8:ffff::8\"  {foreign}")],
@@ -121,7 +120,9 @@ fn certificates_that_cannot_be_read_are_told() {
     let told = Config::parse("sixway.toml", &text, &host(), &mut other).unwrap_err();
     assert_eq!(
         lines(told.remarks()),
-        ["sixway.toml:8  dns64.key = \"b.pem\"  contains no PEM block \"PRIVATE KEY\"; write the path of a PEM file"]
+        [
+            "sixway.toml:8  dns64.key = \"b.pem\"  contains no PEM block \"PRIVATE KEY\"; write the path of a PEM file"
+        ]
     );
     assert_eq!(
         with_files(
@@ -306,8 +307,10 @@ fn rules_that_contradict_themselves_are_told() {
 #[test]
 fn more_prefixes_than_records_are_made_with_are_told() {
     let prefixes: Vec<String> = (0..9).map(|number| format!("\"2001:db8:64:{number}::/96\"")).collect();
-    let said = "prefix  has 9 prefixes; write at most 8";
-    fault(&format!("prefix = [{}]", prefixes.join(", ")), said);
+    faults(
+        &format!("{DNS64}translated_elsewhere = true\nprefix = [{}]\n", prefixes.join(", ")),
+        &["sixway.toml:5  dns64.prefix  has 9 prefixes; write at most 8"],
+    );
 }
 
 #[test]

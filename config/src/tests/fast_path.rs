@@ -45,7 +45,8 @@ fn it_is_written_as_it_is_read() {
 #[test]
 fn interfaces_are_those_that_packets_come_by() {
     let section = format!("{NAT64}[fastpath]\n");
-    let own = "cannot be used: no forwarded packets arrive on it; write the interfaces that packets arrive on";
+    let own =
+        "cannot be used: no forwarded packets arrive on it; write the interfaces that packets arrive on";
     for name in ["lo", "sixway0"] {
         let said = format!("fastpath.interfaces  \"{name}\" {own}");
         fault_in(&section, &format!("interfaces = [\"{name}\"]"), &said);

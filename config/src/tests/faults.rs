@@ -71,7 +71,10 @@ fn a_required_key_that_is_misspelt_is_told_once() {
 fn values_of_another_type_are_told_with_an_example() {
     let tun = format!("{NAT64}[tun]\n");
     for (line, said) in [
-        ("mtu = \"1500\"", "tun.mtu = \"1500\"  must be an integer from 1,280 to 65,535, not a string; write one such as 1500"),
+        (
+            "mtu = \"1500\"",
+            "tun.mtu = \"1500\"  must be an integer from 1,280 to 65,535, not a string; write one such as 1500",
+        ),
         ("name = 5", "tun.name = 5  must be a string, not an integer; write one such as \"name\""),
         (
             "super_frames = \"yes\"",
@@ -108,7 +111,10 @@ fn values_out_of_range_are_told_the_range() {
             "name = \"a/b\"",
             "tun.name = \"a/b\"  is not a valid device name; write up to 15 letters, digits and ASCII punctuation except /, : and %, not \"lo\", \"all\" or \"default\"",
         ),
-        ("name = \"lo\"", "tun.name = \"lo\"  is not a valid device name; write up to 15 letters, digits and ASCII punctuation except /, : and %, not \"lo\", \"all\" or \"default\""),
+        (
+            "name = \"lo\"",
+            "tun.name = \"lo\"  is not a valid device name; write up to 15 letters, digits and ASCII punctuation except /, : and %, not \"lo\", \"all\" or \"default\"",
+        ),
         (
             "name = \"all\"",
             "tun.name = \"all\"  is not a valid device name; write up to 15 letters, digits and ASCII punctuation except /, : and %, not \"lo\", \"all\" or \"default\"",
@@ -189,7 +195,10 @@ fn values_out_of_range_are_told_the_range() {
 fn the_examples_of_a_message_are_values_that_the_key_takes() {
     for (line, said) in [
         ("tcp_est = 7200", "must be a duration from 2 h to 365 d, not an integer; write one such as \"2 h\""),
-        ("udp_default = true", "must be a duration from 2 min to 365 d, not a boolean; write one such as \"5 min\""),
+        (
+            "udp_default = true",
+            "must be a duration from 2 min to 365 d, not a boolean; write one such as \"5 min\"",
+        ),
     ] {
         fault_in(&format!("{NAT64}[nat64.timeouts]\n"), line, &format!("nat64.timeouts.{line}  {said}"));
     }

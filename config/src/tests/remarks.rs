@@ -81,7 +81,10 @@ fn pools_are_unicast_and_have_names_of_their_own() {
             "addresses = [\"127.0.0.1\"]",
             "pool.two.addresses  127.0.0.1/32 contains addresses that are not unicast; write unicast addresses",
         ),
-        ("addresses = [\"10.0.0.0/8\"]", "pool.two.addresses  contains 16,777,216 addresses; write at most 65,536"),
+        (
+            "addresses = [\"10.0.0.0/8\"]",
+            "pool.two.addresses  contains 16,777,216 addresses; write at most 65,536",
+        ),
         (
             "addresses = [\"10.0.0.0/33\"]",
             "pool.two.addresses  \"10.0.0.0/33\" has a length above 32; write a length from 0 to 32",
@@ -112,10 +115,7 @@ fn toml_that_cannot_be_read_is_told_in_one_clear_line() {
     for (text, said) in [
         ("[nat64]\nprefix = \"abc\n", "sixway.toml:2  TOML: invalid basic string, expected `\"`"),
         ("[nat64\nprefix = 1\n", "sixway.toml:1  TOML: unclosed table, expected `]`"),
-        (
-            "[nat64]\npool = main\n",
-            "sixway.toml:2  TOML: strings need quotes: write pool = \"main\"",
-        ),
+        ("[nat64]\npool = main\n", "sixway.toml:2  TOML: strings need quotes: write pool = \"main\""),
         (
             "[nat64]\npool = main # the only one\n",
             "sixway.toml:2  TOML: strings need quotes: write pool = \"main\"",
