@@ -202,10 +202,11 @@ fn the_examples_of_a_message_are_values_that_the_key_takes() {
     ] {
         fault_in(&format!("{NAT64}[nat64.timeouts]\n"), line, &format!("nat64.timeouts.{line}  {said}"));
     }
-    let eam = format!("{NAT64}[[siit.eam]]\nipv4 = \"198.51.100.8/29\"\n");
+    let eam =
+        format!("{NAT64}[siit]\nprefix = \"2001:db8:65::/96\"\n[[siit.eam]]\nipv4 = \"198.51.100.8/29\"\n");
     let said = "is not an IPv6 prefix; write one such as 2001:db8:1::/125";
     fault_in(&eam, "ipv6 = \"::x\"", &format!("siit.eam[0].ipv6 = \"::x\"  {said}"));
-    let said = "sixway.toml:11  siit.eam[0].ipv6  is missing; write ipv6 = \"2001:db8:1::/125\"";
+    let said = "sixway.toml:12  siit.eam[0].ipv6  is missing; write ipv6 = \"2001:db8:1::/125\"";
     faults(&format!("{OWN}{POOL}{eam}"), &[said]);
 }
 
