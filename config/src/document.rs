@@ -68,8 +68,8 @@ impl Document {
         let section = written.trim_matches(|c| "[] ".contains(c));
         let several = |name| SECTIONS.iter().any(|s| s.name == name && s.times == Times::Several);
         let (key, value) = written.split_once('=').unwrap_or_default();
-        let value = value.split('#').next().unwrap_or_default().trim();
-        let unquoted = value.contains([':', '/']) && !value.contains(['"', '\'']);
+        let (key, value) = (key.trim(), value.split('#').next().unwrap_or_default().trim());
+        let unquoted = message.starts_with("string values must be quoted") || is_text(value);
         let mend = if message.starts_with("duplicate key") && written.starts_with('[') {
             match (self.is_key(section), several(section)) {
                 (true, _) => format!("; {section} is a section; write [{section}], not {section} = …"),
@@ -78,11 +78,13 @@ impl Document {
             }
         } else if message.starts_with("duplicate key") {
             "; the key is already set in this section".to_owned()
-        } else if unquoted || message.starts_with("string values must be quoted") {
+        } else if unquoted && !key.contains(' ') {
+            let boolean = value.to_ascii_lowercase();
             // Within a list, the line does not show which value is meant.
-            match value.is_empty() || value.contains(['"', '\'', '[', '{', ',']) {
+            match value.is_empty() || value.contains(['"', '\'', '[', '{', ',', '=']) {
+                _ if boolean == "true" || boolean == "false" => format!("; write {key} = {boolean}"),
                 true => "; put the value in quotes: \"…\"".to_owned(),
-                false => return format!("TOML: strings need quotes: write {} = \"{value}\"", key.trim()),
+                false => return format!("TOML: strings need quotes: write {key} = \"{value}\""),
             }
         } else {
             String::new()
@@ -122,6 +124,14 @@ impl Document {
     pub fn file(&self) -> &Arc<str> {
         &self.file
     }
+}
+
+/// Whether a value that TOML cannot read was meant as a string: a word, an address, a prefix or a duration.
+fn is_text(value: &str) -> bool {
+    let has_letters = value.contains(|c: char| c.is_ascii_alphabetic());
+    let is_word = value.starts_with(|c: char| c.is_ascii_alphabetic()) || has_letters && value.contains(' ');
+    let is_address = value.contains([':', '/']) || value.matches('.').count() > 1;
+    !value.contains(['"', '\'']) && (is_word || is_address)
 }
 
 fn start(error: &Error) -> usize {

@@ -117,6 +117,22 @@ fn toml_that_cannot_be_read_is_told_in_one_clear_line() {
         ("[nat64\nprefix = 1\n", "sixway.toml:1  TOML: unclosed table, expected `]`"),
         ("[nat64]\npool = main\n", "sixway.toml:2  TOML: strings need quotes: write pool = \"main\""),
         (
+            "[nat64.static]\nprotocol = tcp\n",
+            "sixway.toml:2  TOML: strings need quotes: write protocol = \"tcp\"",
+        ),
+        (
+            "[nat64.timeouts]\nudp_default = 5 min\n",
+            "sixway.toml:2  TOML: strings need quotes: write udp_default = \"5 min\"",
+        ),
+        (
+            "[gateway]\nipv4_address = 192.0.2.254\n",
+            "sixway.toml:2  TOML: strings need quotes: write ipv4_address = \"192.0.2.254\"",
+        ),
+        (
+            "[pool]\nshared = True\n",
+            "sixway.toml:2  TOML: invalid boolean, expected `true`; write shared = true",
+        ),
+        (
             "[nat64]\npool = main # the only one\n",
             "sixway.toml:2  TOML: strings need quotes: write pool = \"main\"",
         ),
