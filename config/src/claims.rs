@@ -8,6 +8,8 @@ use sixway_wire::{Prefix4, Prefix6};
 
 use crate::fault::{Place, Report};
 use crate::host::HostFacts;
+use crate::ports::Range;
+use crate::shared_pool::free_range;
 
 /// Who claims a prefix; mechanisms and pools by their number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +62,8 @@ struct Claim<P> {
 pub(crate) struct Claims {
     v4: Vec<Claim<Prefix4>>,
     v6: Vec<Claim<Prefix6>>,
+    /// The ports of this host that a shared pool may have, as they are written.
+    free_ports: String,
 }
 
 /// What two claims of the same addresses are.
@@ -90,6 +94,7 @@ impl Claims {
 
     /// Claims this host's addresses, other than those of the gateway's own device.
     pub fn host(&mut self, host: &HostFacts, device: Option<&str>) {
+        self.free_ports = Range(&free_range(host)).to_string();
         let place = Place::file("");
         for own in host.addresses.iter().filter(|own| Some(&*own.interface) != device) {
             let owner = Owner::Host(own.interface.as_str().into());
@@ -102,8 +107,8 @@ impl Claims {
 
     /// Reports every claim that clashes with another.
     pub fn check(&mut self, report: &mut Report) {
-        sweep(&mut self.v4, report);
-        sweep(&mut self.v6, report);
+        sweep(&mut self.v4, &self.free_ports, report);
+        sweep(&mut self.v6, &self.free_ports, report);
     }
 }
 
@@ -134,7 +139,7 @@ block!(Prefix4, 32);
 block!(Prefix6, 128);
 
 /// Prefixes are nested or apart: in ascending order, those that hold the one at hand form a stack.
-fn sweep<P: Block>(claims: &mut [Claim<P>], report: &mut Report) {
+fn sweep<P: Block>(claims: &mut [Claim<P>], free_ports: &str, report: &mut Report) {
     claims.sort_by_key(|claim| claim.prefix);
     let mut holding: Vec<usize> = Vec::new();
     let mut told: HashSet<(usize, Clash)> = HashSet::new();
@@ -150,7 +155,7 @@ fn sweep<P: Block>(claims: &mut [Claim<P>], report: &mut Report) {
                 let (earlier, later) = if to_outer { (inner, outer) } else { (outer, inner) };
                 // A wide prefix is reported once, not for each prefix within it.
                 if told.insert((if to_outer { outer_index } else { index }, clash)) {
-                    tell(clash, earlier, later, report);
+                    tell(clash, (earlier, later), free_ports, report);
                 }
                 break;
             }
@@ -218,7 +223,12 @@ fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
     }
 }
 
-fn tell<P: Block>(clash: Clash, earlier: &Claim<P>, later: &Claim<P>, report: &mut Report) {
+fn tell<P: Block>(
+    clash: Clash,
+    (earlier, later): (&Claim<P>, &Claim<P>),
+    free_ports: &str,
+    report: &mut Report,
+) {
     let there = earlier.place.seen_from(&later.place);
     let of = earlier.place.path();
     match (clash, &earlier.owner) {
@@ -230,7 +240,9 @@ fn tell<P: Block>(clash: Clash, earlier: &Claim<P>, later: &Claim<P>, report: &m
         }
         (Clash::HostsOwnPool, Owner::Host(interface)) => {
             let address = earlier.prefix.plain();
-            let what = "share it with `shared = true` and a port range, or choose another address";
+            let what = format!(
+                "remove it from the pool, or put it in a [[pool]] of its own with shared = true and ports = \"{free_ports}\""
+            );
             report
                 .fault(&later.place, format!("{address} is this host's own address on {interface}; {what}"));
         }
@@ -256,7 +268,7 @@ fn tell<P: Block>(clash: Clash, earlier: &Claim<P>, later: &Claim<P>, report: &m
             report.fault(&later.place, format!("{this} overlaps {that} of {of} ({there}); {what}"));
         }
         (_, _) => {
-            let what = "an address can belong to only one of them";
+            let what = "an address can belong to only one of them; choose prefixes that do not overlap";
             let (this, that) = (later.prefix.plain(), earlier.prefix.plain());
             report.fault(&later.place, format!("{this} overlaps {that} of {of} ({there}); {what}"));
         }

@@ -33,11 +33,22 @@ impl Document {
             return Some(table.into_inner());
         }
         errors.sort_by_key(start);
-        let mut last_line = 0;
+        let (mut last_line, mut repeated) = (0, None);
         for error in &errors {
             let place = self.place(start(error)..start(error), "");
             if place.line == last_line {
                 continue; // the parser's attempts to go on after the line's first error
+            }
+            let is_duplicate = error.message().starts_with("duplicate key");
+            match (self.is_header(place.line), repeated) {
+                (true, _) => repeated = is_duplicate.then_some(place.line),
+                // The section's first text has these keys, not this one, until another section begins.
+                (false, Some(header))
+                    if is_duplicate && !(header + 1..place.line).any(|line| self.is_header(line)) =>
+                {
+                    continue;
+                }
+                (false, _) => {}
             }
             last_line = place.line;
             report.fault(&place, self.explain(error, place.line));
@@ -56,21 +67,40 @@ impl Document {
         let written = self.line(line).trim();
         let section = written.trim_matches(|c| "[] ".contains(c));
         let several = |name| SECTIONS.iter().any(|s| s.name == name && s.times == Times::Several);
-        let unquoted =
-            written.split_once('=').is_some_and(|(_, v)| v.contains([':', '/']) && !v.contains(['"', '\'']));
+        let (key, value) = written.split_once('=').unwrap_or_default();
+        let (key, value) = (key.trim(), value.split('#').next().unwrap_or_default().trim());
+        let unquoted = message.starts_with("string values must be quoted") || is_text(value);
         let mend = if message.starts_with("duplicate key") && written.starts_with('[') {
-            match several(section) {
-                true => format!("; to repeat the section, write [[{section}]] each time"),
-                false => "; the section exists already: merge the two".to_owned(),
+            match (self.is_key(section), several(section)) {
+                (true, _) => format!("; {section} is a section; write [{section}], not {section} = …"),
+                (false, true) => format!("; to repeat the section, write [[{section}]] each time"),
+                (false, false) => "; the section exists already: merge the two".to_owned(),
             }
         } else if message.starts_with("duplicate key") {
             "; the key is already set in this section".to_owned()
-        } else if unquoted || message.starts_with("string values must be quoted") {
-            "; put the value in quotes: \"…\"".to_owned()
+        } else if unquoted && !key.contains(' ') {
+            let boolean = value.to_ascii_lowercase();
+            // Within a list, the line does not show which value is meant.
+            match value.is_empty() || value.contains(['"', '\'', '[', '{', ',', '=']) {
+                _ if boolean == "true" || boolean == "false" => format!("; write {key} = {boolean}"),
+                true => "; put the value in quotes: \"…\"".to_owned(),
+                false => return format!("TOML: strings need quotes: write {key} = \"{value}\""),
+            }
         } else {
             String::new()
         };
         format!("TOML: {}{mend}", message.replace(", expected literal string", ""))
+    }
+
+    /// Whether the line begins a section.
+    fn is_header(&self, line: u32) -> bool {
+        self.line(line).trim_start().starts_with('[')
+    }
+
+    /// Whether the name is a key above all sections.
+    fn is_key(&self, name: &str) -> bool {
+        let lines = self.text.lines().take_while(|line| !line.trim_start().starts_with('['));
+        lines.filter_map(|line| line.split_once('=')).any(|(key, _)| key.trim() == name)
     }
 
     fn line(&self, line: u32) -> &str {
@@ -94,6 +124,14 @@ impl Document {
     pub fn file(&self) -> &Arc<str> {
         &self.file
     }
+}
+
+/// Whether a value that TOML cannot read was meant as a string: a word, an address, a prefix or a duration.
+fn is_text(value: &str) -> bool {
+    let has_letters = value.contains(|c: char| c.is_ascii_alphabetic());
+    let is_word = value.starts_with(|c: char| c.is_ascii_alphabetic()) || has_letters && value.contains(' ');
+    let is_address = value.contains([':', '/']) || value.matches('.').count() > 1;
+    !value.contains(['"', '\'']) && (is_word || is_address)
 }
 
 fn start(error: &Error) -> usize {

@@ -119,18 +119,19 @@ fn interfaces(
     let read = items.iter().filter_map(|item| {
         let name = item.text(report)?;
         if !is_interface_name(&name) {
-            report.fault(&item.place, NO_INTERFACE);
+            report.fault(&item.place, format!("\"{name}\" {NO_INTERFACE}"));
             return None;
         }
         if name == "lo" || Some(&*name) == device {
-            let what = "no packets are forwarded from it; write the interfaces that packets arrive on";
-            report.fault(&item.place, format!("\"{name}\" is this host's own: {what}"));
+            let what = "no forwarded packets arrive on it; write the interfaces that packets arrive on";
+            report.fault(&item.place, format!("\"{name}\" cannot be used: {what}"));
             return None;
         }
         if known().next().is_some() && !known().any(|own| own == name) {
-            let near = did_you_mean(&name, known());
+            let near = did_you_mean(&name, known().filter(|own| !items.iter().any(|item| item.is_word(own))));
             let near = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
-            report.warn(&item.place, format!("there is no interface \"{name}\" now{near}"));
+            let what = "the program is attached when the interface appears";
+            report.warn(&item.place, format!("interface \"{name}\" does not exist; {what}{near}"));
         }
         Some(name)
     });

@@ -124,8 +124,8 @@ impl fmt::Display for Faults {
             writeln!(f, "… and {} more", self.0.len() - shown.len())?;
         }
         match self.0.len() {
-            1 => f.write_str("1 fault. Nothing was changed."),
-            count => write!(f, "{count} faults. Nothing was changed."),
+            1 => f.write_str("1 error. Nothing was changed."),
+            count => write!(f, "{count} errors. Nothing was changed."),
         }
     }
 }
@@ -166,13 +166,16 @@ impl Report {
     }
 }
 
-/// The candidate that is most like what was written, if one is like it at all.
+/// The candidate that is most like what was written, if one is like it at all. A single letter is like too many.
 pub(crate) fn did_you_mean<'a>(
     written: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
+    let mut letters = written.chars();
+    let long_enough = letters.next().is_some() && letters.next().is_some();
     candidates
         .into_iter()
+        .filter(|_| long_enough)
         .map(|candidate| (strsim::damerau_levenshtein(written, candidate), candidate))
         .filter(|(distance, candidate)| *distance <= 1 + candidate.chars().count() / 5)
         .min_by_key(|(distance, _)| *distance)

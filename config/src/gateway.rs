@@ -165,7 +165,8 @@ impl Tun {
             // `lo` is there already; the other two are the kernel's names for settings of every device.
             let taken = matches!(&*name, "lo" | "all" | "default");
             if !is_interface_name(&name) || !plain || taken {
-                report.fault(&v.place, "is not a valid device name; write up to 15 letters and digits");
+                let what = "is not a valid device name; write up to 15 letters, digits and ASCII punctuation except /, : and %, not \"lo\", \"all\" or \"default\"";
+                report.fault(&v.place, what);
                 return None;
             }
             Some(name)

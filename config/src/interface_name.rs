@@ -1,7 +1,8 @@
 //! Names that the kernel gives interfaces.
 
 /// What is said of a name that [no interface](is_interface_name) can have.
-pub(crate) const NO_INTERFACE: &str = "is not a valid interface name; write one that `ip link` shows";
+pub(crate) const NO_INTERFACE: &str =
+    "is not a valid interface name (at most 15 characters); write one that `ip link` shows";
 
 /// Whether the kernel could call an interface so (dev_valid_name).
 pub(crate) fn is_interface_name(name: &str) -> bool {

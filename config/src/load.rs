@@ -176,9 +176,7 @@ fn read<'a>(
         let what = format!("configures no mechanism; write one of the sections {names}");
         report.fault(&Place::file(document.file()), what);
     }
-    for pool in pools.iter().filter(|pool| !taken.iter().any(|(name, _)| pool.name.as_ref() == Some(name))) {
-        report.warn(&pool.place, "no mechanism uses this pool");
-    }
+    warn_of_unused(&pools, &taken, report);
     let config = Config {
         own_routes: own_routes(gateway.as_ref()?, host, device),
         gateway: gateway?,
@@ -221,6 +219,15 @@ fn read<'a>(
     }
     warn_of_silence(&config, host, document, report);
     Some(config)
+}
+
+fn warn_of_unused(pools: &[ReadPool], taken: &[(String, Place)], report: &mut Report) {
+    for (pool, name) in pools.iter().filter_map(|pool| Some((pool, pool.name.as_ref()?))) {
+        if !taken.iter().any(|(other, _)| other == name) {
+            let mend = format!("set nat64.pool = \"{name}\", or remove this pool");
+            report.warn(&pool.place, format!("is not used by any [nat64]; {mend}"));
+        }
+    }
 }
 
 /// The tunnels as they were read.
@@ -383,13 +390,14 @@ fn warn_of_silence(config: &Config, host: &HostFacts, document: &Document, repor
     let v4 = translates || config.others.serve_ipv4();
     let v6 = (translates || config.has_tunnels() || config.others.serve_ipv6()) && own6.is_none();
     let without = [
-        ("gateway.ipv4_address", "IPv4", v4 && config.gateway.ipv4_address.is_none()),
-        ("gateway.ipv6_address", "IPv6", v6),
+        ("gateway.ipv4_address", ("ICMPv4", "IPv4"), v4 && config.gateway.ipv4_address.is_none()),
+        ("gateway.ipv6_address", ("ICMPv6", "IPv6"), v6),
     ];
-    for (key, family, _) in without.into_iter().filter(|(_, _, missing)| *missing) {
+    for (key, (icmp, family), _) in without.into_iter().filter(|(_, _, missing)| *missing) {
         let place = Place { key: key.into(), ..file.clone() };
-        let what = "no ICMP errors are sent, and path MTU discovery of its hosts will fail";
-        report.warn(&place, format!("is not set: without an {family} source address {what}"));
+        let what = format!("no {icmp} errors are sent, and path MTU discovery fails for {family} hosts");
+        report
+            .warn(&place, format!("is not set: {what}; set it to an address that is routed to this machine"));
     }
     for siit in config.siit.iter().filter(|_| config.tun.routes.auto) {
         if let Err(count) = eam_routes(siit) {

@@ -179,8 +179,9 @@ fn warn_of_non_global(pool: &Pool, place: &Place, report: &mut Report) {
     report.warn(
         place,
         format!(
-            "{prefix} is not global ({}), and {WELL_KNOWN_PREFIX} may not stand before such addresses (RFC 6052 §3.1): \
-             inside hosts cannot reach it; write translate_non_global = true or use a prefix of your own",
+            "{prefix} is not globally reachable ({}), and {WELL_KNOWN_PREFIX} must not represent such addresses (RFC 6052 §3.1): \
+             inside hosts cannot reach each other through the pool (hairpinning), nor servers at such addresses; \
+             set translate_non_global = true, or use a prefix of your own",
             row.purpose
         ),
     );
@@ -228,10 +229,11 @@ fn read_static(
                 report.fault(&v.place, format!("is not an address of pool {name}; write one{such}"));
             } else if let Some(pool) = pool.filter(|pool| pool.shared && !pool.ports.contain(outside.port)) {
                 let (name, ports) = (&pool.name, &pool.ports);
-                let what = "the host keeps the other ports of its addresses";
                 report.fault(
                     &v.place,
-                    format!("is not a port of pool {name}, {ports}, and {what}; write one of these"),
+                    format!(
+                        "is outside the ports of the shared pool {name} ({ports}); write a port in this range"
+                    ),
                 );
             }
             Some((outside, v.place))

@@ -75,7 +75,11 @@ impl Pool {
             if count(&addresses) > MAX_ADDRESSES {
                 report.fault(
                     &place,
-                    format!("contains {} addresses; maximum {MAX_ADDRESSES}", count(&addresses)),
+                    format!(
+                        "contains {} addresses; write at most {}",
+                        text::grouped(count(&addresses)),
+                        text::grouped(MAX_ADDRESSES)
+                    ),
                 );
                 return None;
             }
@@ -86,9 +90,14 @@ impl Pool {
         });
         let ports = section.value("ports", report).and_then(|v| {
             let ports = v.ports(report)?;
-            let of = (is_shared, addresses.as_deref().unwrap_or_default());
-            shared_pool::check_ports(&ports, &v, of, host, report);
-            Some(ports)
+            if is_shared {
+                shared_pool::check_ports(&ports, &v, host, report);
+            }
+            match is_shared && !v.is_written() {
+                // It is reported that they are missing; no other port is compared with them.
+                true => Ports::parse("1-65535").ok(),
+                false => Some(ports),
+            }
         });
         let pool = match (&name, addresses, ports, shared) {
             (Some(name), Some(addresses), Some(ports), Some(shared)) => {

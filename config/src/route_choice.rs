@@ -33,7 +33,7 @@ impl RouteChoice {
                     choice.auto = true;
                     continue;
                 }
-                prefix if prefix.contains(':') => parse_prefix6(prefix).map(Route::V6),
+                prefix if prefix.contains(':') => parse_prefix6(prefix, "2001:db8:1::/48").map(Route::V6),
                 prefix if prefix.contains('.') => parse_prefix4(prefix).map(Route::V4),
                 _ => Err("is not a valid route; write \"auto\", \"none\" or prefixes".into()),
             };

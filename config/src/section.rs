@@ -6,6 +6,7 @@ use toml::de::{DeTable, DeValue};
 use crate::document::Document;
 use crate::fault::{Place, Report, did_you_mean};
 use crate::schema::{Absent, Key, SECTIONS, Section, Times};
+use crate::text::with_article;
 use crate::value::{Held, Value};
 
 /// A table of the document that is a section of the schema.
@@ -30,13 +31,17 @@ impl<'a> Reader<'a> {
     ) -> Option<Self> {
         let place = document.place(value.span(), &path);
         let Some(table) = value.get_ref().as_table() else {
-            let kind = value.get_ref().type_str();
+            let name = schema.name;
             let header = match schema.times {
-                Times::Once => format!("[{}]", schema.name),
-                Times::Several => format!("[[{}]]", schema.name),
+                Times::Once => format!("[{name}]"),
+                Times::Several => format!("[[{name}]]"),
             };
-            report
-                .fault(&place, format!("must be a table, not a {kind}; write {header}, with its keys below"));
+            let kind = with_article(value.get_ref().type_str());
+            let what = match name.contains('.') {
+                false => format!("{name} is a section; write {header}, not {name} = …"),
+                true => format!("must be a table, not {kind}; write {header}, with its keys below"),
+            };
+            report.fault(&place, what);
             return None;
         };
         for (key, _) in table {
@@ -84,11 +89,7 @@ impl<'a> Reader<'a> {
             Absent::Fault | Absent::FaultSuch(_) if self.is_misspelt(name) => None,
             Absent::Fault | Absent::FaultSuch(_) => {
                 let place = Place { key: path.into(), ..self.place.clone() };
-                let example = match key.absent {
-                    Absent::FaultSuch(example) => example.to_owned(),
-                    Absent::Fault | Absent::Default(_) | Absent::Means(_) => key.kind.example(),
-                };
-                report.fault(&place, format!("is missing; write {name} = {example}"));
+                report.fault(&place, format!("is missing; write {name} = {}", key.example()));
                 None
             }
         }

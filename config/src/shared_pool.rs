@@ -35,20 +35,11 @@ pub(crate) fn check_addresses(addresses: &[Prefix4], place: &Place, host: &HostF
     }
 }
 
-/// Reports ports that cannot be shared with the host, whose addresses these are or shall be.
-pub(crate) fn check_ports(
-    ports: &Ports,
-    value: &Value,
-    (shared, addresses): (bool, &[Prefix4]),
-    host: &HostFacts,
-    report: &mut Report,
-) {
+/// Reports ports of a shared pool that cannot be shared with the host.
+pub(crate) fn check_ports(ports: &Ports, value: &Value, host: &HostFacts, report: &mut Report) {
     let free = free_range(host);
-    if shared && !value.is_written() {
+    if !value.is_written() {
         report.fault(&value.place, format!("is missing; write ports = \"{}\"", Range(&free)));
-        return;
-    }
-    if !shared && !holds_an_address_of(host, addresses) {
         return;
     }
     if let Some(overlap) = host.local_ports.as_ref().and_then(|local| ports.overlap(local)) {
@@ -69,15 +60,8 @@ pub(crate) fn check_ports(
     }
 }
 
-fn holds_an_address_of(host: &HostFacts, addresses: &[Prefix4]) -> bool {
-    host.addresses.iter().any(|own| match own.address {
-        IpAddr::V4(own) => addresses.iter().any(|prefix| prefix.contains(own)),
-        IpAddr::V6(_) => false,
-    })
-}
-
 /// The larger part of the unprivileged ports that the host's own connections leave.
-fn free_range(host: &HostFacts) -> RangeInclusive<u16> {
+pub(crate) fn free_range(host: &HostFacts) -> RangeInclusive<u16> {
     let Some(local) = &host.local_ports else { return USUAL };
     let below = 1_024..=local.start().saturating_sub(1);
     let above = local.end().saturating_add(1)..=u16::MAX;

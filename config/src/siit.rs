@@ -219,7 +219,12 @@ impl Siit {
             path
         });
         if prefix.is_none() && eam.is_empty() && eam_file.is_none() {
-            report.fault(section.place(), "has no prefix, eam or eam_file; write at least one");
+            let alone = match dynamic_pool.is_some() {
+                true => " (dynamic_pool alone does not translate IPv4 destinations)",
+                false => "",
+            };
+            report
+                .fault(section.place(), format!("has no prefix, eam or eam_file; write at least one{alone}"));
         }
         let (rows, eam_file) = match eam_file {
             Some(read) => read.map(|(rows, path)| (rows, Some(path)))?,
@@ -263,7 +268,14 @@ fn read_icmp_sources(
     let pool = read_addresses(v.items(), Owner::IcmpSource(index), claims, report)?;
     let count: u64 = pool.iter().map(|p| 1_u64 << (32 - p.length())).sum();
     if count > MAX_ICMP_SOURCES {
-        report.fault(&place, format!("contains {count} addresses; maximum {MAX_ICMP_SOURCES}"));
+        report.fault(
+            &place,
+            format!(
+                "contains {} addresses; write at most {}",
+                text::grouped(count),
+                text::grouped(MAX_ICMP_SOURCES)
+            ),
+        );
     }
     if let Some(private) = pool.iter().find(|pool| PRIVATE.iter().any(|net| net.overlaps(**pool))) {
         let what = "networks that filter source addresses drop these ICMP errors; write public addresses";

@@ -55,7 +55,7 @@ impl Tunnels {
                 let read = items.iter().filter_map(|item| {
                     let name = item.text(report)?;
                     if !is_interface_name(&name) {
-                        report.fault(&item.place, NO_INTERFACE);
+                        report.fault(&item.place, format!("\"{name}\" {NO_INTERFACE}"));
                         return None;
                     }
                     if name == "lo" || Some(&*name) == device {
@@ -64,12 +64,11 @@ impl Tunnels {
                         return None;
                     }
                     if known().next().is_some() && !known().any(|own| own == name) {
-                        let near = did_you_mean(&name, known());
+                        let others = known().filter(|own| !items.iter().any(|item| item.is_word(own)));
+                        let near = did_you_mean(&name, others);
                         let near = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
-                        report.warn(
-                            &item.place,
-                            format!("there is no interface \"{name}\" now{near}"),
-                        );
+                        let what = "nothing is steered until it appears";
+                        report.warn(&item.place, format!("interface \"{name}\" does not exist; {what}{near}"));
                     } else if let Some(holders) = holders_but(&name, tunnels) {
                         let what = "remove it, unless their packets arrive on it";
                         report.warn(

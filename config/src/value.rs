@@ -12,8 +12,8 @@ use crate::document::Document;
 use crate::fault::{Place, Report, did_you_mean};
 use crate::ports::Ports;
 use crate::route::Route;
-use crate::schema::{Key, Kind};
-use crate::text::{duration, octets};
+use crate::schema::{Absent, Key, Kind, NO_LIMIT};
+use crate::text::{duration, grouped, octets, with_article};
 use crate::word::Word;
 
 /// A value from the document, or a default of the schema.
@@ -81,15 +81,15 @@ impl<'a> Value<'a> {
     }
 
     fn wrong_type<T>(&self, report: &mut Report) -> Option<T> {
-        let (kind, example) = (self.key.kind.in_words().replace('`', ""), self.key.kind.example());
-        let found = self.get().type_str();
-        self.wrong(&format!("must be {kind}, not {found}; such as {example}"), report)
+        let (kind, example) = (self.key.kind.in_a_sentence(), self.key.example());
+        let found = with_article(self.get().type_str());
+        self.wrong(&format!("must be {kind}, not {found}; write one such as {example}"), report)
     }
 
     /// The text of a string.
     pub fn text(&self, report: &mut Report) -> Option<String> {
         match self.get().as_str() {
-            Some("") => self.wrong(&format!("is empty; write {}", self.key.kind.example()), report),
+            Some("") => self.wrong(&format!("is empty; write {}", self.key.example()), report),
             Some(text) if text.contains(char::is_control) => {
                 self.wrong("contains control characters; remove them", report)
             }
@@ -111,7 +111,14 @@ impl<'a> Value<'a> {
         let Some(integer) = self.get().as_integer() else { return self.wrong_type(report) };
         match u64::from_str_radix(integer.as_str(), integer.radix()) {
             Ok(value) if (min..=max).contains(&value) => T::try_from(value).ok(),
-            Ok(_) | Err(_) => self.wrong(&format!("is out of range; write {min} to {max}"), report),
+            Ok(value) if value == 0 && self.key.absent == Absent::Means(NO_LIMIT) => {
+                let mend =
+                    format!("write {} to {}, or remove the key for no limit", grouped(min), grouped(max));
+                self.wrong(&format!("is out of range; {mend}"), report)
+            }
+            Ok(_) | Err(_) => {
+                self.wrong(&format!("is out of range; write {} to {}", grouped(min), grouped(max)), report)
+            }
         }
     }
 
@@ -128,10 +135,10 @@ impl<'a> Value<'a> {
         let text = self.get().as_str().map_or_else(|| self.wrong_type(report), Some)?.to_owned();
         let found = T::WORDS.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
         found.or_else(|| {
-            let kind = self.key.kind.in_words().replace('`', "");
+            let kind = self.key.kind.in_a_sentence();
             let near = did_you_mean(&text, T::WORDS.iter().map(|(word, _)| *word));
             let near = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
-            self.wrong(&format!("is not {kind}{near}"), report)
+            self.wrong(&format!("is not valid; write {kind}{near}"), report)
         })
     }
 
@@ -210,7 +217,8 @@ impl<'a> Value<'a> {
 
     /// An IPv6 prefix.
     pub fn prefix6(&self, report: &mut Report) -> Option<Prefix6> {
-        self.read(report, parse_prefix6)
+        let example = self.key.example();
+        self.read(report, |text| parse_prefix6(text, example.trim_matches(|c| "[\"]".contains(c))))
     }
 
     /// An IPv4 address.
@@ -278,7 +286,7 @@ impl<'a> Value<'a> {
     /// A prefix of either family.
     pub fn network(&self, report: &mut Report) -> Option<Route> {
         self.read(report, |text| match text.contains(':') {
-            true => parse_prefix6(text).map(Route::V6),
+            true => parse_prefix6(text, "2001:db8:1::/64").map(Route::V6),
             false if text.contains('.') => parse_prefix4(text).map(Route::V4),
             false => Err("is not a prefix; write one such as 2001:db8:1::/64 or 192.0.2.0/24".into()),
         })
@@ -312,7 +320,7 @@ fn parse_size(text: &str) -> Option<u64> {
 /// Reads an IPv4 prefix, or says what is wrong with it.
 pub(crate) fn parse_prefix4(text: &str) -> Result<Prefix4, String> {
     text.parse::<Prefix4>().map_err(|error| match error {
-        PrefixError::TooLong => "is longer than the 32 bits of an IPv4 address".into(),
+        PrefixError::TooLong => "has a length above 32; write a length from 0 to 32".into(),
         PrefixError::Syntax if text.contains(':') => {
             "is not IPv4; write a prefix such as 192.0.2.0/28".into()
         }
@@ -324,14 +332,14 @@ pub(crate) fn parse_prefix4(text: &str) -> Result<Prefix4, String> {
     })
 }
 
-/// Reads an IPv6 prefix, or says what is wrong with it.
-pub(crate) fn parse_prefix6(text: &str) -> Result<Prefix6, String> {
+/// Reads an IPv6 prefix, or says what is wrong with it, with an example.
+pub(crate) fn parse_prefix6(text: &str, example: &str) -> Result<Prefix6, String> {
     text.parse::<Prefix6>().map_err(|error| match error {
-        PrefixError::TooLong => "is longer than the 128 bits of an IPv6 address".into(),
+        PrefixError::TooLong => "has a length above 128; write a length from 0 to 128".into(),
         PrefixError::Syntax if !text.contains(':') => {
-            "is not IPv6; write a prefix such as 64:ff9b::/96".into()
+            format!("is not IPv6; write a prefix such as {example}")
         }
-        PrefixError::Syntax => "is not an IPv6 prefix; write one such as 64:ff9b::/96".into(),
+        PrefixError::Syntax => format!("is not an IPv6 prefix; write one such as {example}"),
         PrefixError::HostBits => {
             let prefix = split(text).map(|(address, length)| Prefix6::holding(address, length).to_string());
             host_bits(text, prefix)

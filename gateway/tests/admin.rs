@@ -264,11 +264,33 @@ fn a_wrong_command_line_has_exit_status_two() {
         &["show", "sessions", "--inside", "1.2.3.4"],
         &["show", "sessions", "--limit", "0"],
         &["show", "bindings", "--remote", "1.2.3.4"],
+        &["check", "a.toml", "-c", "b.toml"],
+        &["run", "a.toml", "-c", "b.toml"],
     ] {
         let (status, out, error) = sixway(arguments);
         assert_eq!((status, out.as_str()), (2, ""), "{arguments:?}");
         assert!(!error.is_empty());
     }
+    let (_, _, error) = sixway(&["show", "sessions", "--inside", "foo"]);
+    let wanted = "an IPv6 address, prefix or [ADDRESS]:PORT; write one such as 2001:db8:1::/64";
+    assert_eq!(error, format!("--inside foo: not {wanted}\n"));
     assert_eq!(sixway(&["--version"]).0, 0);
     assert_eq!(sixway(&["show", "--help"]).0, 0);
+}
+
+#[test]
+fn the_configuration_file_is_named_with_or_without_its_option() {
+    let said = "/nonexistent/a.toml  cannot be read: No such file or directory (os error 2)\n1 error. Nothing was changed.\n";
+    for arguments in [
+        &["check", "/nonexistent/a.toml"][..],
+        &["check", "-c", "/nonexistent/a.toml"],
+        &["run", "/nonexistent/a.toml"],
+    ] {
+        assert_eq!(sixway(arguments), (2, String::new(), said.into()), "{arguments:?}");
+    }
+    let good = std::env::temp_dir().join(format!("sixway-good-{}.toml", std::process::id()));
+    std::fs::write(&good, "[siit]\nprefix = \"2001:db8:64::/96\"\n").unwrap();
+    let (status, out, error) = sixway(&["check", good.to_str().unwrap()]);
+    std::fs::remove_file(&good).unwrap();
+    assert_eq!((status, out.as_str()), (0, "No errors.\n"), "{error}");
 }

@@ -156,9 +156,13 @@ fn warn_of_foreign(socket: SocketAddr, place: &Place, context: &mut Dns64Context
     if here || address.is_unspecified() || address.is_loopback() || context.host.addresses.is_empty() {
         return;
     }
+    let length = if address.is_ipv4() { 32 } else { 128 };
     let what = match context.own.contains(&address) {
-        true => "is the gateway's own address, which this host does not have; write an address of this host",
-        false => "is not an address of this host yet; will be bound when the address appears",
+        true => "is the gateway's own address, which this host does not have; write an address of this host"
+            .to_owned(),
+        false => format!(
+            "is not configured on this host; the DNS64 binds it when it appears: ip address add {address}/{length} dev INTERFACE"
+        ),
     };
     context.report.warn(place, format!("{address} {what}"));
 }

@@ -41,7 +41,10 @@ pub(super) fn read(
 ) -> Option<String> {
     let what = match read_file(path) {
         Ok(text) if text.contains(mark) => return Some(text),
-        Ok(_) => format!("has no line with {mark}; write a PEM file"),
+        Ok(_) => {
+            let block = mark.trim_matches('-').trim_start_matches("BEGIN ");
+            format!("contains no PEM block \"{block}\"; write the path of a PEM file")
+        }
         Err(error) => format!("cannot be read: {error}"),
     };
     report.fault(place, what);

@@ -68,7 +68,7 @@ impl TranslatorContext<'_> {
                     key: format!("{}.prefix", section.place().key).into(),
                     ..section.place().clone()
                 };
-                let what = "no translator here has a prefix: write a [nat64], or prefix = \"64:ff9b::/96\" and translated_elsewhere = true if another machine translates it";
+                let what = "no translator of this gateway has a prefix; write a [nat64], or prefix = \"64:ff9b::/96\" and translated_elsewhere = true if another machine translates it";
                 report.fault(&place, what);
             }
             return None;
@@ -94,7 +94,7 @@ impl TranslatorContext<'_> {
             prefixes.push(prefix);
         }
         if prefixes.len() > MOST {
-            let what = format!("has {} prefixes; maximum {MOST}", prefixes.len());
+            let what = format!("has {} prefixes; write at most {MOST}", prefixes.len());
             report.fault(&place, what);
         }
         (prefixes.len() == items.len()).then_some(prefixes)
@@ -114,7 +114,10 @@ impl TranslatorContext<'_> {
         };
         match here {
             None if !self.elsewhere && self.translators.known => {
-                report.fault(&item.place, format!("no translator here has {prefix}: {}", self.mend()));
+                report.fault(
+                    &item.place,
+                    format!("no translator of this gateway has prefix {prefix}; {}", self.mend()),
+                );
             }
             Some(here) if here.is_global_only() && !read.is_global_only() && !self.elsewhere => {
                 let what = "the translator here refuses IPv4 addresses that are not global; set translate_non_global = true there too";

@@ -273,7 +273,8 @@ fn read_through(
             if !translation.elsewhere && translation.translators.lack(written.prefix()) {
                 let what = "queries through it get no answer, unless another machine translates it (translated_elsewhere = true)";
                 let prefix = written.prefix();
-                report.warn(&value.place, format!("no translator here has {prefix}: {what}"));
+                report
+                    .warn(&value.place, format!("no translator of this gateway has prefix {prefix}; {what}"));
             }
             translation.translators.find(written.prefix()).unwrap_or(written)
         }
@@ -286,8 +287,8 @@ fn read_through(
             );
         }
         Some(IpAddr::V4(address)) if prefix.permit(address).is_err() => {
-            let what = "is not global, and 64:ff9b::/96 may not stand before it (RFC 6052 §3.1); write translate_non_global = true \
-                        there, or another prefix";
+            let what = "is not globally reachable, and 64:ff9b::/96 must not represent it (RFC 6052 §3.1); set translate_non_global = true \
+                        in the translator's section, or use another prefix";
             report.fault(&value.place, format!("{address} {what}"));
         }
         Some(IpAddr::V4(_)) | None => {}

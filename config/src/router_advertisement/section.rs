@@ -122,7 +122,7 @@ impl RouterAdvertisement {
                     let most = text::duration(max * 3 / 4);
                     report.fault(
                         &v.place,
-                        format!("is more than three quarters of max_interval; maximum {most}"),
+                        format!("is more than three quarters of max_interval; write at most {most}"),
                     );
                 }
             }),

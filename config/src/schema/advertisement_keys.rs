@@ -42,9 +42,19 @@ pub(crate) static ROUTER_ADVERTISEMENT: Section = Section {
             Absent::Means("three times `max_interval`"),
             "AdvDefaultLifetime: how long hosts keep this default router; 0: not a default router.",
         ),
-        key("preference", PREFERENCES, Absent::Default("\"medium\""), "As a default router (RFC 4191 §2.2)."),
-        key("managed", Kind::Boolean, FALSE, "AdvManagedFlag: addresses are to be had by DHCPv6."),
-        key("other", Kind::Boolean, FALSE, "AdvOtherConfigFlag: other settings are to be had by DHCPv6."),
+        key(
+            "preference",
+            PREFERENCES,
+            Absent::Default("\"medium\""),
+            "Default router preference (RFC 4191 §2.2).",
+        ),
+        key(
+            "managed",
+            Kind::Boolean,
+            FALSE,
+            "AdvManagedFlag: addresses are available via DHCPv6 (RFC 4861 §4.2).",
+        ),
+        key("other", Kind::Boolean, FALSE, "AdvOtherConfigFlag: other settings are available via DHCPv6."),
         key(
             "hop_limit",
             Kind::Integer { min: 0, max: 255 },

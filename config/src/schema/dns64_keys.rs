@@ -1,6 +1,6 @@
 //! The rows of the schema: DNS64.
 
-use super::key::{Absent, Kind, Section, Times, key};
+use super::key::{Absent, Kind, NO_LIMIT, Section, Times, key};
 
 const DAY: u64 = 86_400;
 const TRUE: Absent = Absent::Default("true");
@@ -168,7 +168,12 @@ const BOUNDS: &[super::Key] = &[
         Absent::Default("\"1 d\""),
         "How long expired records are served when no upstream answers (RFC 8767).",
     ),
-    key("prefetch", Kind::Boolean, TRUE, "Ask again for what was asked for shortly before its end."),
+    key(
+        "prefetch",
+        Kind::Boolean,
+        TRUE,
+        "Refresh a cached answer shortly before it expires, if it was queried.",
+    ),
     key(
         "waiting",
         Kind::Integer { min: 16, max: 1_000_000 },
@@ -178,7 +183,7 @@ const BOUNDS: &[super::Key] = &[
     key(
         "queries_per_second",
         Kind::Integer { min: 1, max: 1_000_000 },
-        Absent::Means("no limit"),
+        Absent::Means(NO_LIMIT),
         "Maximum queries per second of one client (an IPv4 address or an IPv6 /64); further queries are refused.",
     ),
     key(
@@ -191,7 +196,7 @@ const BOUNDS: &[super::Key] = &[
         "query_log",
         Kind::Boolean,
         FALSE,
-        "Log each query: client, name, type and outcome. This log shows what people look at.",
+        "Log each query: client, name, type and outcome. The log contains personal data.",
     ),
 ];
 

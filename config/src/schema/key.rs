@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::text::{duration, octets};
+use crate::text::{duration, grouped, octets};
 
 pub(crate) const fn key(name: &'static str, kind: Kind, absent: Absent, meaning: &'static str) -> Key {
     Key { name, kind, absent, meaning }
@@ -81,55 +81,74 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// In words, for the table of the document and for faults.
+    /// In words, for the table of the document.
     pub fn in_words(self) -> String {
+        self.phrase(false)
+    }
+
+    /// In words, for a message: with articles, and without Markdown.
+    pub fn in_a_sentence(self) -> String {
+        self.phrase(true).replace('`', "")
+    }
+
+    fn phrase(self, sentence: bool) -> String {
+        let (a, an, from) = if sentence { ("a ", "an ", "from ") } else { ("", "", "") };
+        let number = |number| if sentence { grouped(number) } else { number.to_string() };
         match self {
-            Self::Text => "text".into(),
-            Self::Path => "path".into(),
-            Self::PathOr(word) => format!("`\"{word}\"` or path"),
+            Self::Text => format!("{a}string"),
+            Self::Path => format!("{a}path"),
+            Self::PathOr(word) => format!("`\"{word}\"` or {a}path"),
             Self::Boolean => "`true` or `false`".into(),
-            Self::Integer { min, max } => format!("integer {min} to {max}"),
-            Self::IntegerOr { word, min, max } => format!("`\"{word}\"` or integer {min} to {max}"),
+            Self::Integer { min, max } => format!("{an}integer {from}{} to {}", number(min), number(max)),
+            Self::IntegerOr { word, min, max } => {
+                format!("`\"{word}\"` or {}", Self::Integer { min, max }.phrase(sentence))
+            }
             Self::Choice(words) => {
-                words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(" or ")
+                let words: Vec<String> = words.iter().map(|word| format!("`\"{word}\"`")).collect();
+                match words.split_last() {
+                    Some((last, first)) if sentence && !first.is_empty() => {
+                        format!("{} or {last}", first.join(", "))
+                    }
+                    Some(_) | None => words.join(" or "),
+                }
             }
             Self::Duration { min, max } => format!(
-                "duration {} to {}",
+                "{a}duration {from}{} to {}",
                 duration(Duration::from_secs(min)),
                 duration(Duration::from_secs(max))
             ),
             Self::DurationOr { word, min, max } => {
-                format!("`\"{word}\"` or {}", Self::Duration { min, max }.in_words())
+                format!("`\"{word}\"` or {}", Self::Duration { min, max }.phrase(sentence))
             }
-            Self::Size { min, max } => format!("size {} to {}", octets(min), octets(max)),
-            Self::Texts => "list of text".into(),
-            Self::NameOr(words) => format!("{} or domain name", Self::Choice(words).in_words()),
-            Self::Address => "IPv4 or IPv6 address".into(),
-            Self::Address4 => "IPv4 address".into(),
-            Self::Address6 => "IPv6 address".into(),
-            Self::Addresses4 => "list of IPv4 addresses".into(),
-            Self::Addresses4Or(word) => format!("`\"{word}\"` or list of IPv4 addresses"),
-            Self::Addresses6 => "list of IPv6 addresses".into(),
-            Self::Prefix4 => "IPv4 prefix".into(),
-            Self::Prefix6 => "IPv6 prefix".into(),
-            Self::Prefixes4 => "list of IPv4 prefixes".into(),
-            Self::Prefixes6 => "list of IPv6 prefixes".into(),
-            Self::Prefix6Or(words) => format!("{} or IPv6 prefix", Self::Choice(words).in_words()),
-            Self::Networks => "list of prefixes".into(),
-            Self::Routes => "`\"auto\"`, `\"none\"` or list of prefixes".into(),
+            Self::Size { min, max } => format!("{a}size {from}{} to {}", octets(min), octets(max)),
+            Self::Texts => format!("{a}list of strings"),
+            Self::NameOr(words) => format!("{} or {a}domain name", Self::Choice(words).phrase(sentence)),
+            Self::Address => format!("{an}IPv4 or IPv6 address"),
+            Self::Address4 => format!("{an}IPv4 address"),
+            Self::Address6 => format!("{an}IPv6 address"),
+            Self::Addresses4 => format!("{a}list of IPv4 addresses"),
+            Self::Addresses4Or(word) => format!("`\"{word}\"` or {a}list of IPv4 addresses"),
+            Self::Addresses6 => format!("{a}list of IPv6 addresses"),
+            Self::Prefix4 => format!("{an}IPv4 prefix"),
+            Self::Prefix6 => format!("{an}IPv6 prefix"),
+            Self::Prefixes4 => format!("{a}list of IPv4 prefixes"),
+            Self::Prefixes6 => format!("{a}list of IPv6 prefixes"),
+            Self::Prefix6Or(words) => format!("{} or {an}IPv6 prefix", Self::Choice(words).phrase(sentence)),
+            Self::Networks => format!("{a}list of prefixes"),
+            Self::Routes => format!("`\"auto\"`, `\"none\"` or {a}list of prefixes"),
             Self::Ports => "ports".into(),
-            Self::Endpoint4 => "IPv4 address and port".into(),
-            Self::Endpoint6 => "IPv6 address and port".into(),
-            Self::Socket => "address and port".into(),
-            Self::Sockets(port) => format!("list of addresses, with a port if it is not {port}"),
-            Self::Server => "address, or address and port".into(),
-            Self::Table(section) => format!("table, see `[{}]`", section.name),
-            Self::Tables(section) => format!("list of tables, see `{}`", section.name),
+            Self::Endpoint4 => format!("{an}IPv4 address and port"),
+            Self::Endpoint6 => format!("{an}IPv6 address and port"),
+            Self::Socket => format!("{an}address and port"),
+            Self::Sockets(port) => format!("{a}list of addresses, with a port if it is not {port}"),
+            Self::Server => format!("{an}address, or {an}address and port"),
+            Self::Table(section) => format!("{a}table, see `[{}]`", section.name),
+            Self::Tables(section) => format!("{a}list of tables, see `{}`", section.name),
         }
     }
 
     /// A value as it is written, for faults.
-    pub fn example(self) -> String {
+    fn example(self) -> String {
         match self {
             Self::Text => "\"name\"".into(),
             Self::Path => "\"/etc/sixway/file\"".into(),
@@ -139,18 +158,18 @@ impl Kind {
             Self::Choice(words) | Self::NameOr(words) => {
                 words.first().map(|word| format!("\"{word}\"")).unwrap_or_default()
             }
-            Self::Duration { .. } => "\"5 min\"".into(),
+            Self::Duration { min, .. } => format!("\"{}\"", duration(Duration::from_secs(min))),
             Self::DurationOr { word, .. } | Self::Addresses4Or(word) | Self::PathOr(word) => {
                 format!("\"{word}\"")
             }
             Self::Texts => "[\"name\"]".into(),
-            Self::Size { .. } => "\"16 MiB\"".into(),
+            Self::Size { min, .. } => format!("\"{}\"", octets(min)),
             Self::Address | Self::Address4 => "\"192.0.2.254\"".into(),
             Self::Address6 => "\"2001:db8::fe\"".into(),
             Self::Addresses4 => "[\"192.0.2.254\"]".into(),
             Self::Addresses6 => "[\"2001:db8::fe\"]".into(),
             Self::Prefix4 => "\"192.0.2.0/28\"".into(),
-            Self::Prefix6 => "\"64:ff9b::/96\"".into(),
+            Self::Prefix6 => "\"2001:db8:64::/96\"".into(),
             Self::Prefixes4 => "[\"192.0.2.0/28\"]".into(),
             Self::Prefixes6 => "[\"2001:db8:1::/48\"]".into(),
             Self::Prefix6Or(_) => "\"64:ff9b::/96\"".into(),
@@ -163,7 +182,7 @@ impl Kind {
             Self::Sockets(port) => format!("[\"[2001:db8:1::1]:{port}\"]"),
             Self::Server => "\"192.0.2.53\"".into(),
             Self::Table(section) | Self::Tables(section) => {
-                let keys = section.keys().map(|key| format!("{} = {}", key.name, key.kind.example()));
+                let keys = section.keys().map(|key| format!("{} = {}", key.name, key.example()));
                 let table = format!("{{ {} }}", keys.collect::<Vec<_>>().join(", "));
                 if matches!(self, Self::Tables(_)) { format!("[{table}]") } else { table }
             }
@@ -184,6 +203,9 @@ pub(crate) enum Absent {
     Means(&'static str),
 }
 
+/// What holds without a limit's key.
+pub(crate) const NO_LIMIT: &str = "no limit";
+
 /// A key of a section.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Key {
@@ -191,6 +213,19 @@ pub(crate) struct Key {
     pub kind: Kind,
     pub absent: Absent,
     pub meaning: &'static str,
+}
+
+impl Key {
+    /// A value as it is written, for messages: of numbers the default, else one within the bounds.
+    pub fn example(&self) -> String {
+        match (self.absent, self.kind) {
+            (Absent::FaultSuch(example), _) => example.to_owned(),
+            (Absent::Default(value), Kind::Integer { .. } | Kind::Duration { .. } | Kind::Size { .. }) => {
+                value.to_owned()
+            }
+            (Absent::Fault | Absent::Default(_) | Absent::Means(_), kind) => kind.example(),
+        }
+    }
 }
 
 /// How often a section may be written.

@@ -117,7 +117,7 @@ pub(crate) static POOL: Section = Section {
     name: "pool",
     times: Times::Several,
     groups: &[&[
-        key("name", Kind::Text, Absent::Fault, "What `nat64.pool` calls it."),
+        key("name", Kind::Text, Absent::Fault, "Name of the pool, referenced by `nat64.pool`."),
         key(
             "addresses",
             Kind::Prefixes4,
@@ -194,7 +194,7 @@ pub(crate) static NAT64: Section = Section {
             key(
                 "prefix",
                 Kind::Prefix6,
-                Absent::Fault,
+                Absent::FaultSuch("\"64:ff9b::/96\""),
                 "Pref64::/n, which embeds IPv4 addresses (RFC 6052 §2.2): 32, 40, 48, 56, 64 or 96 bits long.",
             ),
             key(
@@ -387,7 +387,7 @@ pub(crate) static EAM: Section = Section {
         key(
             "ipv6",
             Kind::Prefix6,
-            Absent::Fault,
+            Absent::FaultSuch("\"2001:db8:1::/125\""),
             "The IPv6 side; it must have at least as many suffix bits as the IPv4 side (RFC 7757 §3.2).",
         ),
     ]],

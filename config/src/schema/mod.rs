@@ -11,7 +11,7 @@ mod tunnel_keys;
 
 pub(crate) use advertisement_keys::{ADVERTISED_PREFIX, ADVERTISED_ROUTE, ROUTER_ADVERTISEMENT};
 pub(crate) use dns64_keys::{DNS64, DNSSEC, RULE, UPSTREAM};
-pub(crate) use key::{Absent, Key, Kind, Section, Times};
+pub(crate) use key::{Absent, Key, Kind, NO_LIMIT, Section, Times};
 pub(crate) use keys::{
     EAM, FASTPATH, FRAGMENTS, GATEWAY, LEAST_FLOWS, NAT64, POOL, SIIT, STATIC, TIMEOUTS, TUN,
 };

@@ -91,7 +91,7 @@ fn what_cannot_be_said_is_reported() {
         ("over = \"isatap\"", "over = \"isatap\"  cannot be combined with interface; remove one"),
         (
             "min_interval = \"9 min\"",
-            "min_interval = \"9 min\"  is more than three quarters of max_interval; maximum 7 min 30 s",
+            "min_interval = \"9 min\"  is more than three quarters of max_interval; write at most 7 min 30 s",
         ),
         (
             "router_lifetime = \"5 min\"",
@@ -185,7 +185,7 @@ fn where_no_hosts_are_nothing_is_advertised() {
     for (interface, said) in [
         ("lo", "has no hosts; write an interface with hosts"),
         ("sixway0", "is the gateway's own device and has no hosts; write an interface with hosts"),
-        ("../eth0", "is not a valid interface name; write one that `ip link` shows"),
+        ("../eth0", "is not a valid interface name (at most 15 characters); write one that `ip link` shows"),
     ] {
         let text = format!("[router_advertisement]\ninterface = \"{interface}\"\n");
         faults(&text, &[&format!("sixway.toml:2  router_advertisement.interface = \"{interface}\"  {said}")]);

@@ -25,19 +25,19 @@ fn a_prefix_that_nothing_translates_is_reported() {
     faults(
         &format!("{DNS64}prefix = \"64:ff9b::/96\"\n"),
         &[&format!(
-            "sixway.toml:4  dns64.prefix = \"64:ff9b::/96\"  no translator here has 64:ff9b::/96: write a [nat64] with it, or {mend}"
+            "sixway.toml:4  dns64.prefix = \"64:ff9b::/96\"  no translator of this gateway has prefix 64:ff9b::/96; write a [nat64] with it, or {mend}"
         )],
     );
     faults(
         &format!("{OWN}{POOL}{NAT64}{DNS64}prefix = \"64:ff9b::/96\"\n"),
         &[&format!(
-            "sixway.toml:13  dns64.prefix = \"64:ff9b::/96\"  no translator here has 64:ff9b::/96: write 2001:db8:64::/96, or {mend}"
+            "sixway.toml:13  dns64.prefix = \"64:ff9b::/96\"  no translator of this gateway has prefix 64:ff9b::/96; write 2001:db8:64::/96, or {mend}"
         )],
     );
     faults(
         DNS64,
         &[
-            "sixway.toml:1  dns64.prefix  no translator here has a prefix: write a [nat64], or prefix = \"64:ff9b::/96\" and translated_elsewhere = true if another machine translates it",
+            "sixway.toml:1  dns64.prefix  no translator of this gateway has a prefix; write a [nat64], or prefix = \"64:ff9b::/96\" and translated_elsewhere = true if another machine translates it",
         ],
     );
     let nat64 = NAT64.replace("2001:db8:64::/96", "2001:db8::/95");
@@ -52,7 +52,7 @@ fn what_is_missing_is_reported_with_what_would_mend_it() {
         "[dns64]\n",
         &[
             "sixway.toml:1  dns64.listen  is missing; write listen = [\"[2001:db8:ffff::7]:53\"], an address of this host",
-            "sixway.toml:1  dns64.prefix  no translator here has a prefix: write a [nat64], or prefix = \"64:ff9b::/96\" and translated_elsewhere = true if another machine translates it",
+            "sixway.toml:1  dns64.prefix  no translator of this gateway has a prefix; write a [nat64], or prefix = \"64:ff9b::/96\" and translated_elsewhere = true if another machine translates it",
             "sixway.toml:1  dns64.upstream  is missing; write upstream = [{ address = \"192.0.2.53\" }]",
         ],
     );
@@ -94,8 +94,7 @@ fn addresses_that_nobody_can_listen_at_are_reported() {
             "sixway.toml:8  dns64.listen_https = \"::1\"  [::1]:443 is already used by gateway.metrics; write another port",
         ],
     );
-    let foreign =
-        "2001:db8:ffff::8 is not an address of this host yet; will be bound when the address appears";
+    let foreign = "2001:db8:ffff::8 is not configured on this host; the DNS64 binds it when it appears: ip address add 2001:db8:ffff::8/128 dev INTERFACE";
     warnings(
         &listen("\"2001:db8:ffff::8\""),
         &[&format!("sixway.toml:5  dns64.listen = \"2001:db8:ffff::8\"  {foreign}")],
@@ -121,7 +120,9 @@ fn certificates_that_cannot_be_read_are_reported() {
     let told = Config::parse("sixway.toml", &text, &host(), &mut other).unwrap_err();
     assert_eq!(
         lines(told.remarks()),
-        ["sixway.toml:8  dns64.key = \"b.pem\"  has no line with PRIVATE KEY-----; write a PEM file"]
+        [
+            "sixway.toml:8  dns64.key = \"b.pem\"  contains no PEM block \"PRIVATE KEY\"; write the path of a PEM file"
+        ]
     );
     assert_eq!(
         with_files(
@@ -201,7 +202,7 @@ fn upstreams_that_cannot_be_asked_are_reported() {
         (
             "address = \"10.0.0.1\", through = \"nat64\"",
             "through = \"nat64\"",
-            "10.0.0.1 is not global, and 64:ff9b::/96 may not stand before it (RFC 6052 §3.1); write translate_non_global = true there, or another prefix",
+            "10.0.0.1 is not globally reachable, and 64:ff9b::/96 must not represent it (RFC 6052 §3.1); set translate_non_global = true in the translator's section, or use another prefix",
         ),
         (
             "address = \"::2\", names = \"*.lan\"",
@@ -304,12 +305,25 @@ fn rules_that_contradict_themselves_are_reported() {
 }
 
 #[test]
+fn too_many_prefixes_are_reported() {
+    let prefixes: Vec<String> = (0..9).map(|number| format!("\"2001:db8:64:{number}::/96\"")).collect();
+    faults(
+        &format!("{DNS64}translated_elsewhere = true\nprefix = [{}]\n", prefixes.join(", ")),
+        &["sixway.toml:5  dns64.prefix  has 9 prefixes; write at most 8"],
+    );
+}
+
+#[test]
 fn bounds_and_words_that_make_no_sense_are_reported() {
     fault(
         "max_ttl = \"1 h\"\nmax_negative_ttl = \"2 h\"",
         "max_negative_ttl = \"2 h\"  is more than max_ttl, 1 h; lower it, or raise max_ttl",
     );
     fault("burst = 10", "burst = 10  has no effect without queries_per_second; set that too, or remove this");
+    fault(
+        "queries_per_second = 0",
+        "queries_per_second = 0  is out of range; write 1 to 1,000,000, or remove the key for no limit",
+    );
     fault("stale = \"5 s\"", "stale = \"5 s\"  is out of range; write 30 s to 30 d");
     fault(
         "allow = []",
@@ -378,7 +392,7 @@ fn keys_without_effect_are_warned_of() {
 fn an_upstream_through_a_prefix_that_nothing_translates_is_warned_of() {
     let upstream = |prefix: &str| DNS64.replace(" }]", &format!(", through = \"{prefix}\" }}]"));
     let other = upstream("2001:db8:1::/96");
-    let said = "sixway.toml:12  dns64.upstream[0].through = \"2001:db8:1::/96\"  no translator here has 2001:db8:1::/96: queries through it get no answer, unless another machine translates it (translated_elsewhere = true)";
+    let said = "sixway.toml:12  dns64.upstream[0].through = \"2001:db8:1::/96\"  no translator of this gateway has prefix 2001:db8:1::/96; queries through it get no answer, unless another machine translates it (translated_elsewhere = true)";
     warnings(&format!("{OWN}{POOL}{NAT64}{other}"), &[said]);
     warnings(&format!("{OWN}{POOL}{NAT64}{other}translated_elsewhere = true\n"), &[]);
     warnings(&format!("{OWN}{POOL}{NAT64}{}", upstream("2001:db8:64::/96")), &[]);

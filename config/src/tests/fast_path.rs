@@ -46,21 +46,21 @@ fn it_is_written_as_it_is_read() {
 fn interfaces_are_those_that_packets_come_by() {
     let section = format!("{NAT64}[fastpath]\n");
     let own =
-        "is this host's own: no packets are forwarded from it; write the interfaces that packets arrive on";
+        "cannot be used: no forwarded packets arrive on it; write the interfaces that packets arrive on";
     for name in ["lo", "sixway0"] {
         let said = format!("fastpath.interfaces  \"{name}\" {own}");
         fault_in(&section, &format!("interfaces = [\"{name}\"]"), &said);
     }
-    let none = "fastpath.interfaces  is not a valid interface name; write one that `ip link` shows";
+    let none = "fastpath.interfaces  \"a/b\" is not a valid interface name (at most 15 characters); write one that `ip link` shows";
     fault_in(&section, "interfaces = [\"a/b\"]", none);
     let names: Vec<String> = (0..17).map(|number| format!("\"eth{number}\"")).collect();
     let text = format!("{OWN}{POOL}{section}interfaces = [{}]\n", names.join(", "));
     let found = parse(&text).unwrap_err();
     assert!(lines(found.remarks()).iter().any(|line| line.contains("are 17 interfaces; 16 at most")));
-    warnings(
-        &format!("{OWN}{POOL}{section}interfaces = [\"eth1\"]\n"),
-        &["sixway.toml:11  fastpath.interfaces  there is no interface \"eth1\" now; did you mean \"eth0\"?"],
-    );
+    let said = "sixway.toml:11  fastpath.interfaces  interface \"eth1\" does not exist; the program is attached when the interface appears";
+    let text = format!("{OWN}{POOL}{section}interfaces = ");
+    warnings(&format!("{text}[\"eth1\"]\n"), &[&format!("{said}; did you mean \"eth0\"?")]);
+    warnings(&format!("{text}[\"eth0\", \"eth1\"]\n"), &[said]);
     // One that has no address, as most that a gateway forwards between for others have none.
     warnings(&format!("{OWN}{POOL}{section}interfaces = [\"port0\"]\n"), &[]);
 }

@@ -37,7 +37,7 @@ fn keys_outside_a_section_are_told_where_they_belong() {
         &format!("[[tun]]\n[[tun]]\n{OWN}{POOL}{NAT64}"),
         &["sixway.toml:1  tun  [tun] can be written only once"],
     );
-    let line = "sixway.toml:1  siit  must be a table, not a integer; write [[siit]], with its keys below";
+    let line = "sixway.toml:1  siit  siit is a section; write [[siit]], not siit = …";
     faults(&format!("siit = 1\n{OWN}{POOL}{NAT64}"), &[line]);
 }
 
@@ -71,19 +71,22 @@ fn a_required_key_that_is_misspelt_is_reported_once() {
 fn values_of_another_type_are_reported_with_an_example() {
     let tun = format!("{NAT64}[tun]\n");
     for (line, said) in [
-        ("mtu = \"1500\"", "tun.mtu = \"1500\"  must be integer 1280 to 65535, not string; such as 1280"),
-        ("name = 5", "tun.name = 5  must be text, not integer; such as \"name\""),
+        (
+            "mtu = \"1500\"",
+            "tun.mtu = \"1500\"  must be an integer from 1,280 to 65,535, not a string; write one such as 1500",
+        ),
+        ("name = 5", "tun.name = 5  must be a string, not an integer; write one such as \"name\""),
         (
             "super_frames = \"yes\"",
-            "tun.super_frames = \"yes\"  must be true or false, not string; such as true",
+            "tun.super_frames = \"yes\"  must be true or false, not a string; write one such as true",
         ),
         (
             "queues = \"all\"",
-            "tun.queues = \"all\"  must be \"auto\" or integer 1 to 64, not string; such as \"auto\"",
+            "tun.queues = \"all\"  must be \"auto\" or an integer from 1 to 64, not a string; write one such as \"auto\"",
         ),
         (
             "routes = 1",
-            "tun.routes = 1  must be \"auto\", \"none\" or list of prefixes, not integer; such as [\"auto\", \"198.51.100.0/24\"]",
+            "tun.routes = 1  must be \"auto\", \"none\" or a list of prefixes, not an integer; write one such as [\"auto\", \"198.51.100.0/24\"]",
         ),
     ] {
         fault_in(&tun, line, said);
@@ -94,24 +97,27 @@ fn values_of_another_type_are_reported_with_an_example() {
 fn values_out_of_range_are_told_the_range() {
     let tun = format!("{NAT64}[tun]\n");
     for (line, said) in [
-        ("mtu = 1279", "tun.mtu = 1279  is out of range; write 1280 to 65535"),
-        ("mtu = -1", "tun.mtu = -1  is out of range; write 1280 to 65535"),
+        ("mtu = 1279", "tun.mtu = 1279  is out of range; write 1,280 to 65,535"),
+        ("mtu = -1", "tun.mtu = -1  is out of range; write 1,280 to 65,535"),
         (
             "mtu = 99999999999999999999999",
-            "tun.mtu = 99999999999999999999999  is out of range; write 1280 to 65535",
+            "tun.mtu = 99999999999999999999999  is out of range; write 1,280 to 65,535",
         ),
         (
             "name = \"sixway0123456789\"",
-            "tun.name = \"sixway0123456789\"  is not a valid device name; write up to 15 letters and digits",
+            "tun.name = \"sixway0123456789\"  is not a valid device name; write up to 15 letters, digits and ASCII punctuation except /, : and %, not \"lo\", \"all\" or \"default\"",
         ),
         (
             "name = \"a/b\"",
-            "tun.name = \"a/b\"  is not a valid device name; write up to 15 letters and digits",
+            "tun.name = \"a/b\"  is not a valid device name; write up to 15 letters, digits and ASCII punctuation except /, : and %, not \"lo\", \"all\" or \"default\"",
         ),
-        ("name = \"lo\"", "tun.name = \"lo\"  is not a valid device name; write up to 15 letters and digits"),
+        (
+            "name = \"lo\"",
+            "tun.name = \"lo\"  is not a valid device name; write up to 15 letters, digits and ASCII punctuation except /, : and %, not \"lo\", \"all\" or \"default\"",
+        ),
         (
             "name = \"all\"",
-            "tun.name = \"all\"  is not a valid device name; write up to 15 letters and digits",
+            "tun.name = \"all\"  is not a valid device name; write up to 15 letters, digits and ASCII punctuation except /, : and %, not \"lo\", \"all\" or \"default\"",
         ),
         ("name = \"\"", "tun.name = \"\"  is empty; write \"name\""),
         ("queues = 65", "tun.queues = 65  is out of range; write 1 to 64"),
@@ -139,7 +145,7 @@ fn values_out_of_range_are_told_the_range() {
         ),
         (
             "fragments_per_packet = 31",
-            "fragments.fragments_per_packet = 31  is out of range; write 32 to 8192",
+            "fragments.fragments_per_packet = 31  is out of range; write 32 to 8,192",
         ),
         ("timeout = \"1 s\"", "fragments.timeout = \"1 s\"  is out of range; write 2 s to 2 min"),
         (
@@ -148,7 +154,7 @@ fn values_out_of_range_are_told_the_range() {
         ),
         (
             "timeout = 5",
-            "fragments.timeout = 5  must be duration 2 s to 2 min, not integer; such as \"5 min\"",
+            "fragments.timeout = 5  must be a duration from 2 s to 2 min, not an integer; write one such as \"2 s\"",
         ),
     ] {
         fault_in(&fragments, line, said);
@@ -161,7 +167,7 @@ fn values_out_of_range_are_told_the_range() {
     fault_in(
         &format!("{NAT64}[siit]\nprefix = \"2001:db8:1::/96\"\n"),
         "lowest_ipv6_mtu = 1279",
-        "siit.lowest_ipv6_mtu = 1279  is out of range; write 1280 to 65535",
+        "siit.lowest_ipv6_mtu = 1279  is out of range; write 1,280 to 65,535",
     );
     fault_in(
         NAT64,
@@ -171,7 +177,7 @@ fn values_out_of_range_are_told_the_range() {
     fault_in(
         NAT64,
         "filtering = \"address-dependant\"",
-        "nat64.filtering = \"address-dependant\"  is not \"endpoint-independent\" or \"address-dependent\"; did you mean \"address-dependent\"?",
+        "nat64.filtering = \"address-dependant\"  is not valid; write \"endpoint-independent\" or \"address-dependent\"; did you mean \"address-dependent\"?",
     );
     for (line, said) in [
         ("udp_default = \"119 s\"", "is out of range; write 2 min to 365 d"),
@@ -186,19 +192,62 @@ fn values_out_of_range_are_told_the_range() {
 }
 
 #[test]
+fn the_examples_of_a_message_are_values_that_the_key_takes() {
+    for (line, said) in [
+        ("tcp_est = 7200", "must be a duration from 2 h to 365 d, not an integer; write one such as \"2 h\""),
+        (
+            "udp_default = true",
+            "must be a duration from 2 min to 365 d, not a boolean; write one such as \"5 min\"",
+        ),
+    ] {
+        fault_in(&format!("{NAT64}[nat64.timeouts]\n"), line, &format!("nat64.timeouts.{line}  {said}"));
+    }
+    let eam =
+        format!("{NAT64}[siit]\nprefix = \"2001:db8:65::/96\"\n[[siit.eam]]\nipv4 = \"198.51.100.8/29\"\n");
+    let said = "is not an IPv6 prefix; write one such as 2001:db8:1::/125";
+    fault_in(&eam, "ipv6 = \"::x\"", &format!("siit.eam[0].ipv6 = \"::x\"  {said}"));
+    let said = "sixway.toml:12  siit.eam[0].ipv6  is missing; write ipv6 = \"2001:db8:1::/125\"";
+    faults(&format!("{OWN}{POOL}{eam}"), &[said]);
+}
+
+#[test]
+fn the_words_of_a_key_are_listed_and_a_single_letter_is_like_none() {
+    let words = "is not valid; write \"error\", \"warn\", \"info\", \"debug\" or \"trace\"";
+    for (word, near) in [("verbose", ""), ("x", ""), ("wran", "; did you mean \"warn\"?")] {
+        let said = format!("sixway.toml:2  gateway.log = \"{word}\"  {words}{near}");
+        let rest = OWN.replace("[gateway]\n", "");
+        faults(&format!("[gateway]\nlog = \"{word}\"\n{rest}{POOL}{NAT64}"), &[&said]);
+    }
+    let text = format!("{OWN}{}{}", POOL.replace("main", "a"), NAT64.replace("main", "b"));
+    faults(&text, &["sixway.toml:9  nat64.pool = \"b\"  no pool has this name; the pools are \"a\""]);
+}
+
+#[test]
 fn a_prefix_that_cannot_embed_ipv4_addresses_is_told_why() {
     let at = format!("{NAT64}[siit]\n");
     for (prefix, said) in [
         ("2001:db8::/95", "the length is 95; it must be 32, 40, 48, 56, 64 or 96 (RFC 6052 §2.2)"),
         ("2001:db8::1/96", "has bits set beyond its /96; did you mean 2001:db8::/96?"),
-        ("2001:db8::/129", "is longer than the 128 bits of an IPv6 address"),
-        ("192.0.2.0/24", "is not IPv6; write a prefix such as 64:ff9b::/96"),
-        ("2001:db8::x/96", "is not an IPv6 prefix; write one such as 64:ff9b::/96"),
+        ("2001:db8::/129", "has a length above 128; write a length from 0 to 128"),
+        ("192.0.2.0/24", "is not IPv6; write a prefix such as 2001:db8:64::/96"),
+        ("2001:db8::x/96", "is not an IPv6 prefix; write one such as 2001:db8:64::/96"),
         (
             "2001:db8:0:0:100::/96",
             "bits 64 to 71 must be zero; take a /64 and append four zero octets (RFC 6052 §2.2)",
         ),
-        ("ff02::/96", "multicast addresses cannot stand for hosts (RFC 4291 §2.7)"),
+        ("ff02::/96", "must not be a multicast prefix (RFC 4291 §2.7); write a unicast prefix"),
+        (
+            "64:ff9b::/64",
+            "contains the well-known prefix, which must have length 96 (RFC 6052 §2.2); write 64:ff9b::/96 or a prefix of your own",
+        ),
+        (
+            "fe80::/64",
+            "link-local addresses are not forwarded (RFC 4291 §2.5.6); write a prefix that is routed",
+        ),
+        (
+            "::ffff:0:0/96",
+            "is the IPv4-mapped prefix, which hosts never send to as IPv6 (RFC 6052 §4.2); choose another prefix",
+        ),
     ] {
         fault_in(&at, &format!("prefix = \"{prefix}\""), &format!("siit.prefix = \"{prefix}\"  {said}"));
     }
@@ -210,19 +259,19 @@ fn a_pools_addresses_are_this_gateways_and_no_ones_else() {
     for (line, said) in [
         (
             "dynamic_pool = \"192.0.0.0/16\"",
-            "siit.dynamic_pool = \"192.0.0.0/16\"  192.0.0.0/16 overlaps 192.0.2.0/28 of pool.main.addresses (line 6); an address can belong to only one of them",
+            "siit.dynamic_pool = \"192.0.0.0/16\"  192.0.0.0/16 overlaps 192.0.2.0/28 of pool.main.addresses (line 6); an address can belong to only one of them; choose prefixes that do not overlap",
         ),
         (
             "icmp_source_pool = \"192.0.2.3\"",
-            "siit.icmp_source_pool = \"192.0.2.3\"  192.0.2.3 overlaps 192.0.2.0/28 of pool.main.addresses (line 6); an address can belong to only one of them",
+            "siit.icmp_source_pool = \"192.0.2.3\"  192.0.2.3 overlaps 192.0.2.0/28 of pool.main.addresses (line 6); an address can belong to only one of them; choose prefixes that do not overlap",
         ),
         (
             "eam = [{ ipv4 = \"192.0.2.1\", ipv6 = \"2001:db8:2::1\" }]",
-            "siit.eam[0]  192.0.2.1 overlaps 192.0.2.0/28 of pool.main.addresses (line 6); an address can belong to only one of them",
+            "siit.eam[0]  192.0.2.1 overlaps 192.0.2.0/28 of pool.main.addresses (line 6); an address can belong to only one of them; choose prefixes that do not overlap",
         ),
         (
             "eam = [{ ipv4 = \"198.51.100.1\", ipv6 = \"2001:db8:64::1\" }]",
-            "siit.eam[0]  2001:db8:64::1 overlaps 2001:db8:64::/96 of nat64.prefix (line 8); an address can belong to only one of them",
+            "siit.eam[0]  2001:db8:64::1 overlaps 2001:db8:64::/96 of nat64.prefix (line 8); an address can belong to only one of them; choose prefixes that do not overlap",
         ),
         (
             "dynamic_pool = \"203.0.113.0/24\"",
@@ -248,7 +297,7 @@ fn a_pools_addresses_are_this_gateways_and_no_ones_else() {
     fault_in(
         &format!("{NAT64}[siit]\n"),
         "prefix = \"2001:db8:64::/48\"",
-        "siit.prefix = \"2001:db8:64::/48\"  2001:db8:64::/48 overlaps 2001:db8:64::/96 of nat64.prefix (line 8); an address can belong to only one of them",
+        "siit.prefix = \"2001:db8:64::/48\"  2001:db8:64::/48 overlaps 2001:db8:64::/96 of nat64.prefix (line 8); an address can belong to only one of them; choose prefixes that do not overlap",
     );
 }
 

@@ -59,14 +59,13 @@ fn an_address_of_this_host_cannot_be_a_pools() {
             "{OWN}[pool]\nname = \"main\"\naddresses = \"203.0.113.0/28\"\nports = \"1-65535\"\n{NAT64}"
         ),
         &[
-            "sixway.toml:6  pool.main.addresses = \"203.0.113.0/28\"  203.0.113.7 is this host's own address on eth0; share it with `shared = true` and a port range, or choose another address",
-            "sixway.toml:7  pool.main.ports = \"1-65535\"  32768-60999 overlaps net.ipv4.ip_local_port_range; the host's own connections would collide; choose other ports, such as 61000-65535",
+            "sixway.toml:6  pool.main.addresses = \"203.0.113.0/28\"  203.0.113.7 is this host's own address on eth0; remove it from the pool, or put it in a [[pool]] of its own with shared = true and ports = \"61000-65535\"",
         ],
     );
 }
 
 #[test]
-fn the_hosts_port_range_matters_only_where_the_address_is_the_hosts() {
+fn the_hosts_port_range_matters_only_for_a_shared_pool() {
     warnings(&format!("{OWN}{POOL}ports = \"40000-50000\"\n{NAT64}"), &[]);
 }
 
@@ -82,10 +81,13 @@ fn pools_are_unicast_and_have_names_of_their_own() {
             "addresses = [\"127.0.0.1\"]",
             "pool.two.addresses  127.0.0.1/32 contains addresses that are not unicast; write unicast addresses",
         ),
-        ("addresses = [\"10.0.0.0/8\"]", "pool.two.addresses  contains 16777216 addresses; maximum 65536"),
+        (
+            "addresses = [\"10.0.0.0/8\"]",
+            "pool.two.addresses  contains 16,777,216 addresses; write at most 65,536",
+        ),
         (
             "addresses = [\"10.0.0.0/33\"]",
-            "pool.two.addresses  \"10.0.0.0/33\" is longer than the 32 bits of an IPv4 address",
+            "pool.two.addresses  \"10.0.0.0/33\" has a length above 32; write a length from 0 to 32",
         ),
         (
             "addresses = [\"2001:db8::/32\"]",
@@ -93,11 +95,11 @@ fn pools_are_unicast_and_have_names_of_their_own() {
         ),
         (
             "addresses = [\"10.0.0.0\", \"10.0.0.0\"]",
-            "pool.two.addresses  10.0.0.0 overlaps 10.0.0.0 of pool.two.addresses (line 12); an address can belong to only one of them",
+            "pool.two.addresses  10.0.0.0 overlaps 10.0.0.0 of pool.two.addresses (line 12); an address can belong to only one of them; choose prefixes that do not overlap",
         ),
         (
             "addresses = [\"192.0.2.1\"]",
-            "pool.two.addresses  192.0.2.1 overlaps 192.0.2.0/28 of pool.main.addresses (line 6); an address can belong to only one of them",
+            "pool.two.addresses  192.0.2.1 overlaps 192.0.2.0/28 of pool.main.addresses (line 6); an address can belong to only one of them; choose prefixes that do not overlap",
         ),
     ] {
         fault_in(&format!("{NAT64}{at}"), line, said);
@@ -113,9 +115,34 @@ fn toml_that_cannot_be_read_is_reported_in_one_clear_line() {
     for (text, said) in [
         ("[nat64]\nprefix = \"abc\n", "sixway.toml:2  TOML: invalid basic string, expected `\"`"),
         ("[nat64\nprefix = 1\n", "sixway.toml:1  TOML: unclosed table, expected `]`"),
+        ("[nat64]\npool = main\n", "sixway.toml:2  TOML: strings need quotes: write pool = \"main\""),
         (
-            "[nat64]\npool = main\n",
+            "[nat64.static]\nprotocol = tcp\n",
+            "sixway.toml:2  TOML: strings need quotes: write protocol = \"tcp\"",
+        ),
+        (
+            "[nat64.timeouts]\nudp_default = 5 min\n",
+            "sixway.toml:2  TOML: strings need quotes: write udp_default = \"5 min\"",
+        ),
+        (
+            "[gateway]\nipv4_address = 192.0.2.254\n",
+            "sixway.toml:2  TOML: strings need quotes: write ipv4_address = \"192.0.2.254\"",
+        ),
+        (
+            "[pool]\nshared = True\n",
+            "sixway.toml:2  TOML: invalid boolean, expected `true`; write shared = true",
+        ),
+        (
+            "[nat64]\npool = main # the only one\n",
+            "sixway.toml:2  TOML: strings need quotes: write pool = \"main\"",
+        ),
+        (
+            "[tun]\nroutes = [auto]\n",
             "sixway.toml:2  TOML: string values must be quoted; put the value in quotes: \"…\"",
+        ),
+        (
+            "nat64 = 1\n[nat64]\n",
+            "sixway.toml:2  TOML: duplicate key; nat64 is a section; write [nat64], not nat64 = …",
         ),
         ("a = 1\na = 2\n", "sixway.toml:2  TOML: duplicate key; the key is already set in this section"),
         ("[tun]\n[tun]\n", "sixway.toml:2  TOML: duplicate key; the section exists already: merge the two"),
@@ -138,9 +165,20 @@ fn each_line_of_toml_that_cannot_be_read_is_reported() {
     faults(
         "[nat64]\npool = main\nprefix = 2001:db8::/96\n",
         &[
-            "sixway.toml:2  TOML: string values must be quoted; put the value in quotes: \"…\"",
-            "sixway.toml:3  TOML: invalid time, expected minute; put the value in quotes: \"…\"",
+            "sixway.toml:2  TOML: strings need quotes: write pool = \"main\"",
+            "sixway.toml:3  TOML: strings need quotes: write prefix = \"2001:db8::/96\"",
         ],
+    );
+}
+
+#[test]
+fn the_keys_of_a_repeated_section_are_not_reported_as_duplicates() {
+    let text = "[nat64]\nprefix = \"64:ff9b::/96\"\npool = \"a\"\n[nat64]\nprefix = \"64:ff9b::/96\"\npool = \"b\"\n";
+    let header = "sixway.toml:4  TOML: duplicate key; to repeat the section, write [[nat64]] each time";
+    faults(text, &[header]);
+    faults(
+        &format!("{text}[tun]\nmtu = 1500\nmtu = 1400\n"),
+        &[header, "sixway.toml:9  TOML: duplicate key; the key is already set in this section"],
     );
 }
 
@@ -149,7 +187,7 @@ fn a_file_that_cannot_be_read_is_reported() {
     let faults =
         Config::load(Path::new("/nonexistent/sixway.toml"), &HostFacts::default()).map(|_| ()).unwrap_err();
     let line = "/nonexistent/sixway.toml  cannot be read: No such file or directory (os error 2)";
-    assert_eq!(faults.to_string(), format!("{line}\n1 fault. Nothing was changed."));
+    assert_eq!(faults.to_string(), format!("{line}\n1 error. Nothing was changed."));
     let faults = Config::load(Path::new("/dev/null"), &HostFacts::default()).map(|_| ()).unwrap_err();
     assert!(faults.to_string().starts_with("/dev/null  cannot be read: not a regular file\n"));
     let pipe = std::env::temp_dir().join(format!("sixway-pipe-{}", std::process::id()));
@@ -188,7 +226,7 @@ fn a_hundred_faults_are_shown_and_the_rest_counted() {
     let text: String = (0..250).map(|_| "198.51.100.17\n").collect();
     let said = with_eam_file(&text).map(|_| ()).unwrap_err().to_string();
     assert_eq!(said.lines().count(), 102);
-    assert!(said.ends_with("… and 150 more\n250 faults. Nothing was changed."), "{said}");
+    assert!(said.ends_with("… and 150 more\n250 errors. Nothing was changed."), "{said}");
 }
 
 #[test]
@@ -196,7 +234,7 @@ fn faults_are_aligned_in_the_order_of_lines_and_counted() {
     let text = "[gateway]\nnme = 1\n[nat64]\nprefix = \"64:ff9b::/97\"\npool = \"x\"\n[siit]\n";
     assert_eq!(
         parse(text).unwrap_err().to_string(),
-        "sixway.toml:2  gateway.nme                    unknown; did you mean `name`?\nsixway.toml:4  nat64.prefix = \"64:ff9b::/97\"  the length is 97; it must be 32, 40, 48, 56, 64 or 96 (RFC 6052 §2.2)\nsixway.toml:5  nat64.pool = \"x\"               no pool has this name; write a [[pool]] with name = \"x\"\nsixway.toml:6  siit                           has no prefix, eam or eam_file; write at least one\n4 faults. Nothing was changed."
+        "sixway.toml:2  gateway.nme                    unknown; did you mean `name`?\nsixway.toml:4  nat64.prefix = \"64:ff9b::/97\"  the length is 97; it must be 32, 40, 48, 56, 64 or 96 (RFC 6052 §2.2)\nsixway.toml:5  nat64.pool = \"x\"               no pool has this name; write a [[pool]] with name = \"x\"\nsixway.toml:6  siit                           has no prefix, eam or eam_file; write at least one\n4 errors. Nothing was changed."
     );
 }
 
@@ -206,7 +244,7 @@ fn a_pool_that_the_well_known_prefix_may_not_show_is_a_warning() {
     warnings(
         &text,
         &[
-            "sixway.toml:9  nat64.pool = \"main\"  192.0.2.0/28 is not global (documentation), and 64:ff9b::/96 may not stand before such addresses (RFC 6052 §3.1): inside hosts cannot reach it; write translate_non_global = true or use a prefix of your own",
+            "sixway.toml:9  nat64.pool = \"main\"  192.0.2.0/28 is not globally reachable (documentation), and 64:ff9b::/96 must not represent such addresses (RFC 6052 §3.1): inside hosts cannot reach each other through the pool (hairpinning), nor servers at such addresses; set translate_non_global = true, or use a prefix of your own",
         ],
     );
     warnings(&format!("{text}translate_non_global = true\n"), &[]);
@@ -223,6 +261,11 @@ fn errors_from_private_addresses_are_a_warning() {
         warnings(&format!("{text}[\"203.0.113.9\", \"{private}\"]\n"), &[&said]);
     }
     warnings(&format!("{text}[\"203.0.113.9\", \"172.32.0.0/24\"]\n"), &[]);
+    let many = "contains 2,049 addresses; write at most 1,024";
+    faults(
+        &format!("{text}[\"203.0.113.9\", \"172.32.0.0/21\"]\n"),
+        &[&format!("sixway.toml:6  siit.icmp_source_pool  {many}")],
+    );
 }
 
 #[test]
@@ -230,14 +273,14 @@ fn what_works_but_will_be_missed_is_a_warning() {
     warnings(
         &format!("{POOL}{NAT64}"),
         &[
-            "sixway.toml  gateway.ipv4_address  is not set: without an IPv4 source address no ICMP errors are sent, and path MTU discovery of its hosts will fail",
-            "sixway.toml  gateway.ipv6_address  is not set: without an IPv6 source address no ICMP errors are sent, and path MTU discovery of its hosts will fail",
+            "sixway.toml  gateway.ipv4_address  is not set: no ICMPv4 errors are sent, and path MTU discovery fails for IPv4 hosts; set it to an address that is routed to this machine",
+            "sixway.toml  gateway.ipv6_address  is not set: no ICMPv6 errors are sent, and path MTU discovery fails for IPv6 hosts; set it to an address that is routed to this machine",
         ],
     );
     warnings(
         &format!("{OWN}{POOL}[siit]\nprefix = \"2001:db8:ffff::/96\"\n"),
         &[
-            "sixway.toml:4  pool.main  no mechanism uses this pool",
+            "sixway.toml:4  pool.main  is not used by any [nat64]; set nat64.pool = \"main\", or remove this pool",
             "sixway.toml:8  siit.prefix = \"2001:db8:ffff::/96\"  2001:db8:ffff::7 is this host's own address on eth0 and is within this prefix; packets for it will not reach the gateway",
         ],
     );
@@ -271,6 +314,8 @@ fn more_mechanisms_than_the_engine_can_number_are_refused() {
 
 #[test]
 fn a_dynamic_pool_with_nothing_left_to_give_is_refused() {
+    let alone = "sixway.toml:4  siit  has no prefix, eam or eam_file; write at least one (dynamic_pool alone does not translate IPv4 destinations)";
+    faults(&format!("{OWN}[siit]\ndynamic_pool = \"192.0.2.0/24\"\n"), &[alone]);
     let text = "[siit]\nprefix = \"2001:db8:1::/96\"\ndynamic_pool = \"192.0.2.254/31\"\neam = [{ ipv4 = \"192.0.2.255\", ipv6 = \"2001:db8:2::1\" }]\n";
     let said = "sixway.toml:4  siit.dynamic_pool  no address remains after the reserved and excluded ones";
     faults(&format!("{OWN}{text}"), &[said]);

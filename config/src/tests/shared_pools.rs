@@ -89,7 +89,11 @@ fn static_bindings_of_a_shared_pool_have_its_ports() {
     faults(
         &binding(80),
         &[
-            "sixway.toml:15  nat64.static[0].outside = \"203.0.113.7:80\"  is not a port of pool main, 61000-65535, and the host keeps the other ports of its addresses; write one of these",
+            "sixway.toml:15  nat64.static[0].outside = \"203.0.113.7:80\"  is outside the ports of the shared pool main (61000-65535); write a port in this range",
         ],
+    );
+    faults(
+        &binding(80).replace("ports = \"61000-65535\"", ""),
+        &["sixway.toml:4  pool.main.ports  is missing; write ports = \"61000-65535\""],
     );
 }

@@ -109,10 +109,12 @@ fn a_tunnel_has_an_address_of_this_host_and_one_way_to_name_it() {
 
 #[test]
 fn an_interface_that_is_not_there_is_reported_with_the_one_that_was_meant() {
-    let text = "[six_to_four]\nrole = \"relay\"\naddress = \"203.0.113.7\"\n[tunnels]\ninterfaces = [\"eth1\", \"eth0\"]\n";
-    let said =
-        "sixway.toml:8  tunnels.interfaces  there is no interface \"eth1\" now; did you mean \"eth0\"?";
-    warnings(&with(text), &[said]);
+    let text = "[six_to_four]\nrole = \"relay\"\naddress = \"203.0.113.7\"\n[tunnels]\ninterfaces = ";
+    let said = "sixway.toml:8  tunnels.interfaces  interface \"eth1\" does not exist; nothing is steered until it appears";
+    warnings(&with(&format!("{text}[\"eth1\"]\n")), &[&format!("{said}; did you mean \"eth0\"?")]);
+    warnings(&with(&format!("{text}[\"eth1\", \"eth0\"]\n")), &[said]);
+    let said = "sixway.toml:8  tunnels.interfaces  \"a/b\" is not a valid interface name (at most 15 characters); write one that `ip link` shows";
+    fault(&format!("{text}[\"a/b\"]\n"), said);
 }
 
 #[test]
@@ -312,7 +314,7 @@ fn tunnels_whose_packets_could_not_be_distinguished_are_named() {
     good(&(domain("2a00::/32") + &domain("2a01::/32")));
     fault(
         &(domain("2a00::/32") + &domain("2a00::/31")),
-        "sixway.toml:10  six_rd[1].prefix = \"2a00::/31\"  2a00::/31 overlaps 2a00::/32 of six_rd[0].prefix (line 6); an address can belong to only one of them",
+        "sixway.toml:10  six_rd[1].prefix = \"2a00::/31\"  2a00::/31 overlaps 2a00::/32 of six_rd[0].prefix (line 6); an address can belong to only one of them; choose prefixes that do not overlap",
     );
     fault(
         &(tunnel("a", fixed, "2a00:1::/48") + &tunnel("a", "remote = \"198.51.100.2\"", "2a00:2::/48")),
@@ -326,7 +328,7 @@ fn there_is_one_way_to_the_rest_of_ipv6() {
     let tunnel = "[tunnel]\nlocal = \"203.0.113.7\"\nremote = \"198.51.100.2\"\nprefixes = \"::/0\"\n";
     fault(
         &format!("{router}{tunnel}"),
-        "sixway.toml:11  tunnel.prefixes = \"::/0\"  ::/0 overlaps ::/0 of six_to_four.relay (line 7); an address can belong to only one of them",
+        "sixway.toml:11  tunnel.prefixes = \"::/0\"  ::/0 overlaps ::/0 of six_to_four.relay (line 7); an address can belong to only one of them; choose prefixes that do not overlap",
     );
     good(&format!("{router}{}", tunnel.replace("::/0", "2a00:1::/48")));
 }
@@ -405,7 +407,7 @@ fn what_no_interface_can_be_called_is_not_waited_for() {
         fault(
             &format!("[six_to_four]\nrole = \"router\"\ninterface = \"{name}\"\n"),
             &format!(
-                "sixway.toml:6  six_to_four.interface = \"{name}\"  is not a valid interface name; write one that `ip link` shows"
+                "sixway.toml:6  six_to_four.interface = \"{name}\"  is not a valid interface name (at most 15 characters); write one that `ip link` shows"
             ),
         );
     }

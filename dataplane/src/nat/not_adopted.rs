@@ -30,7 +30,7 @@ pub enum NotAdopted {
 impl fmt::Display for NotAdopted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoTranslator => "its translator does not exist",
+            Self::NoTranslator => "the translator does not exist",
             Self::NotCarried => "a session in this state cannot be restored",
             Self::OtherWorker => "its endpoints belong to different workers, or to another worker",
             Self::AddressRefused => "an address is refused by the configuration",

@@ -37,14 +37,15 @@ impl Named {
     /// The protocol; else what is wrong.
     pub fn protocol(&self) -> Result<NatProtocol, String> {
         let number = protocol_number(&self.protocol).and_then(NatProtocol::of);
-        number.ok_or_else(|| format!("protocol = {:?} is not tcp, udp or icmp", self.protocol))
+        number.ok_or_else(|| format!("protocol {}: not tcp, udp or icmp", self.protocol.escape_debug()))
     }
 
     /// The inside endpoint; else what is wrong.
     pub fn inside(&self) -> Result<Inside<Endpoint6>, String> {
-        let text = self.inside.as_ref().ok_or("inside is missing: [address]:port")?;
+        let text = self.inside.as_ref().ok_or("inside is missing: [ADDRESS]:PORT")?;
+        let wanted = "an IPv6 [ADDRESS]:PORT; write one such as [2001:db8::80]:80";
         let socket: SocketAddrV6 =
-            text.parse().map_err(|_| format!("inside = {text:?} is not an IPv6 [address]:port"))?;
+            text.parse().map_err(|_| format!("inside {}: not {wanted}", text.escape_debug()))?;
         Ok(Inside(Endpoint6::new(*socket.ip(), socket.port())))
     }
 
@@ -65,9 +66,10 @@ impl Named {
 }
 
 fn endpoint4(name: &str, text: &Option<String>) -> Result<Endpoint4, String> {
-    let text = text.as_ref().ok_or_else(|| format!("{name} is missing: address:port"))?;
+    let text = text.as_ref().ok_or_else(|| format!("{name} is missing: ADDRESS:PORT"))?;
+    let wanted = "an IPv4 ADDRESS:PORT; write one such as 192.0.2.1:80";
     let socket: SocketAddrV4 =
-        text.parse().map_err(|_| format!("{name} = {text:?} is not an IPv4 address:port"))?;
+        text.parse().map_err(|_| format!("{name} {}: not {wanted}", text.escape_debug()))?;
     Ok(Endpoint4::new(*socket.ip(), socket.port()))
 }
 
@@ -90,6 +92,6 @@ mod tests {
         assert!(named.remote().unwrap_err().contains("missing"));
         let wrong = Named { protocol: "gre".into(), outside: Some("192.0.2.1".into()), ..named };
         assert!(wrong.protocol().unwrap_err().contains("gre"));
-        assert!(wrong.outside().unwrap_err().contains("address:port"));
+        assert!(wrong.outside().unwrap_err().contains("ADDRESS:PORT"));
     }
 }

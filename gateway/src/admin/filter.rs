@@ -52,7 +52,7 @@ pub struct FilterError {
 
 impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} = {:?} is not {}", self.name, self.text, self.wanted)
+        write!(f, "{} {}: not {}", self.name, self.text.escape_debug(), self.wanted)
     }
 }
 
@@ -61,9 +61,10 @@ impl std::error::Error for FilterError {}
 impl Query {
     /// Reads the filter.
     pub fn filter(&self) -> Result<Filter, FilterError> {
-        let wanted4 = "an IPv4 address, prefix or address:port";
+        let wanted4 = "an IPv4 address, prefix or ADDRESS:PORT; write one such as 192.0.2.0/24";
+        let wanted6 = "an IPv6 address, prefix or [ADDRESS]:PORT; write one such as 2001:db8:1::/64";
         Ok(Filter {
-            inside: read("inside", &self.inside, side6, "an IPv6 address, prefix or [address]:port")?,
+            inside: read("inside", &self.inside, side6, wanted6)?,
             outside: read("outside", &self.outside, side4, wanted4)?,
             remote: read("remote", &self.remote, side4, wanted4)?,
             port: self.port,

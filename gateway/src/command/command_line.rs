@@ -16,7 +16,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// One gateway for every way between IPv4 and IPv6.
+/// IPv4/IPv6 gateway: NAT64, SIIT, DNS64, NPTv6 and tunnels.
 #[derive(Debug, Parser)]
 #[command(name = "sixway", version, arg_required_else_help = true)]
 struct CommandLine {
@@ -58,9 +58,18 @@ struct RunArguments {
 /// What `sixway run` and `sixway check` take.
 #[derive(Debug, Args)]
 struct ConfigArguments {
+    /// The configuration file, as with --config.
+    #[arg(value_name = "FILE", conflicts_with = "config")]
+    file: Option<PathBuf>,
     /// The configuration file.
     #[arg(short, long, value_name = "FILE", default_value = "/etc/sixway/sixway.toml")]
     config: PathBuf,
+}
+
+impl ConfigArguments {
+    fn path(&self) -> &Path {
+        self.file.as_deref().unwrap_or(&self.config)
+    }
 }
 
 /// Parses `arguments` (the program's name first) and runs the command.
@@ -75,16 +84,16 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let outcome = match &line.command {
-        Command::Run(arguments) => load(&arguments.config.config).and_then(|config| {
+        Command::Run(arguments) => load(arguments.config.path()).and_then(|config| {
             let start = daemon::Start {
                 config: &config,
-                file: &arguments.config.config,
+                file: arguments.config.path(),
                 directory: Path::new(RUN_DIRECTORY),
                 takeover: arguments.takeover,
             };
             daemon::run(&start).map_err(|error| Failure::Failed(error.to_string()))
         }),
-        Command::Check(arguments) => load(&arguments.config).map(|config| check(&config)),
+        Command::Check(arguments) => load(arguments.path()).map(|config| check(&config)),
         Command::Cleanup => cleanup(),
         Command::Show(arguments) => show::run(arguments),
         Command::SixRd(command) => six_rd::run(command),
@@ -116,13 +125,13 @@ fn warn(warnings: &[Warning]) {
     }
 }
 
-/// There are no faults. What a start would say of the fast path is remarked upon, for nothing is wrong with it.
+/// There are no faults. What a start would say of the fast path is noted, for nothing is wrong with it.
 fn check(config: &Config) {
     for line in daemon::left_to_the_engine(config) {
         // If the output is closed, no one can be notified.
-        let _ = writeln!(io::stderr(), "remark: fast path: {line}");
+        let _ = writeln!(io::stderr(), "note: fast path: {line}");
     }
-    say("No faults.");
+    say("No errors.");
 }
 
 fn cleanup() -> Result<(), Failure> {

@@ -116,9 +116,9 @@ impl Backend for Gateway {
             self.facts.named_remotes.iter().find(|(name, _)| *name == tunnel).ok_or_else(|| {
                 AdminError::NotFound(format!("no tunnel named {tunnel} has a host name as its remote"))
             })?;
-        let address: Ipv4Addr = remote
-            .parse()
-            .map_err(|_| AdminError::BadRequest(format!("remote = {remote:?} is not an IPv4 address")))?;
+        let address: Ipv4Addr = remote.parse().map_err(|_| {
+            AdminError::BadRequest(format!("remote {}: not an IPv4 address", remote.escape_debug()))
+        })?;
         if remote_names::chosen(&[address], within).is_none() {
             return Err(AdminError::Conflict(format!("{address} is not within remote_within of {tunnel}")));
         }

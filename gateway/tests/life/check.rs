@@ -13,9 +13,9 @@ fn check(network: &Network) -> Output {
 /// What was remarked upon, without the words before it.
 fn remarks(checked: &Output) -> Vec<String> {
     assert_eq!(checked.status.code(), Some(0), "{checked:?}");
-    assert_eq!(String::from_utf8_lossy(&checked.stdout), "No faults.\n");
+    assert_eq!(String::from_utf8_lossy(&checked.stdout), "No errors.\n");
     let said = String::from_utf8_lossy(&checked.stderr).into_owned();
-    said.lines().filter_map(|line| line.strip_prefix("remark: fast path: ")).map(Into::into).collect()
+    said.lines().filter_map(|line| line.strip_prefix("note: fast path: ")).map(Into::into).collect()
 }
 
 /// 17 tunnels, and there is room for 16.

@@ -193,9 +193,9 @@ fn flows_and_sessions_of_a_translator_that_is_gone_are_nobodys_whoever_has_its_p
     assert_eq!(first.end(), 0, "{}", first.said());
     let said = second.said();
     assert!(said.contains("2 flows continue in the fast path, 2 ended"), "{said}");
-    assert!(said.contains("2 flows ended: its translator does not exist"), "{said}");
+    assert!(said.contains("2 flows ended: the translator does not exist"), "{said}");
     assert!(said.contains("1 of 2 sessions continue"), "{said}");
-    assert!(said.contains("1 session ended: its translator does not exist"), "{said}");
+    assert!(said.contains("1 session ended: the translator does not exist"), "{said}");
     assert!(sessions(&network).iter().all(|row| row[0] == "one"), "{:?}", sessions(&network));
     drop(goes);
     stays.go_on();

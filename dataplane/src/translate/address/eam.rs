@@ -54,7 +54,7 @@ impl fmt::Display for EamError {
         match self.kind {
             EamErrorKind::SuffixTooLong => write!(
                 f,
-                "{four} leaves {} suffix bits, {six} only {}; the IPv6 side must leave as many or more (RFC 7757 §3.2)",
+                "{four} has {} suffix bits, {six} only {}; the IPv6 side must have at least as many suffix bits (RFC 7757 §3.2)",
                 32 - four.length(),
                 128 - six.length()
             ),

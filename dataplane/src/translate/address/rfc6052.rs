@@ -61,15 +61,15 @@ impl fmt::Display for Rfc6052Error {
                 "bits 64 to 71 must be zero; take a /64 and append four zero octets (RFC 6052 §2.2)",
             ),
             Self::WellKnownPrefixLength => f.write_str(
-                "it holds the well-known prefix, which is 64:ff9b::/96 and nothing else (RFC 6052 §2.2)",
+                "contains the well-known prefix, which must have length 96 (RFC 6052 §2.2); write 64:ff9b::/96 or a prefix of your own",
             ),
-            Self::Multicast => f.write_str("multicast addresses cannot stand for hosts (RFC 4291 §2.7)"),
-            Self::LinkLocal => f.write_str("link-local addresses are not forwarded (RFC 4291 §2.5.6)"),
+            Self::Multicast => f.write_str("must not be a multicast prefix (RFC 4291 §2.7); write a unicast prefix"),
+            Self::LinkLocal => f.write_str("link-local addresses are not forwarded (RFC 4291 §2.5.6); write a prefix that is routed"),
             Self::Ipv4Compatible => f.write_str(
                 "::/96 holds the unspecified and loopback addresses (RFC 4291 §2.5); choose another prefix",
             ),
             Self::Ipv4Mapped => f.write_str(
-                "hosts send IPv4 packets for ::ffff:0:0/96 (RFC 6052 §4.2); choose another prefix",
+                "is the IPv4-mapped prefix, which hosts never send to as IPv6 (RFC 6052 §4.2); choose another prefix",
             ),
         }
     }

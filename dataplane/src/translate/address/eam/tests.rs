@@ -125,7 +125,7 @@ fn a_longer_ipv4_suffix_is_refused() {
     assert_eq!(errors[0].kind, EamErrorKind::SuffixTooLong);
     assert_eq!(
         errors[0].to_string(),
-        "198.51.100.8/29 leaves 3 suffix bits, 2001:db8:1::/126 only 2; the IPv6 side must leave as many or more (RFC 7757 §3.2)"
+        "198.51.100.8/29 has 3 suffix bits, 2001:db8:1::/126 only 2; the IPv6 side must have at least as many suffix bits (RFC 7757 §3.2)"
     );
     assert!(EamTable::new([eam("198.51.100.8/29", "2001:db8:1::/125")]).is_ok());
 }
