@@ -17,7 +17,7 @@ RECORD ?=
 export KEEP
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-needs optimised deps peer previous demo test test-fast check bench instructions compare oracle fuzz mutants
+.PHONY: help build build-needs optimised deps peer previous demo test test-fast check pages bench instructions compare oracle fuzz mutants
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -67,6 +67,11 @@ test: check optimised ## everything: check, oracle, unit, scenario, property, mo
 test-fast: check ## what needs no optimised program, without the interop tests, and a tenth of the random cases
 	$(CARGO) test -q $(WHOLE) $(FAST) --no-run
 	@$(TALLY) .ci/may-be-ignored $(CARGO) test $(WHOLE) $(FAST) --no-fail-fast
+
+pages: ## writes the generated parts of docs/ again
+	BLESS=1 $(CARGO) test -q -p sixway-dataplane --test all drops_page
+	BLESS=1 $(CARGO) test -q -p sixway --test all configuration_page
+	BLESS=1 $(CARGO) test -q -p sixway --test all operations_page
 
 bench: deps ## figures and their targets (needs root for the part on real packets)
 	@target/release/sixway-lab bench $(BENCH_FLAGS)

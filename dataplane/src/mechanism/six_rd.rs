@@ -129,7 +129,7 @@ pub struct SixRd {
 }
 
 impl SixRd {
-    /// By a configuration that was checked.
+    /// Requires that `config.check()` succeeded.
     pub fn new(config: &SixRdConfig, own: &OwnAddresses, policy: PolicyId) -> Self {
         let mut other_relays = config.other_relays.clone();
         other_relays.push(RELAY_ANYCAST_PREFIX);

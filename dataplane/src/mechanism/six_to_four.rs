@@ -37,14 +37,14 @@ pub enum Role {
     Relay,
 }
 
-/// From whom a site takes packets with a native source. They come by whichever relay is nearest to that source, which need not
-/// be the one that the site sends by (RFC 3056 §5.2, RFC 3964 §1).
+/// Which relays may deliver packets with a native source to a site. Such packets come through the relay nearest to the source,
+/// which need not be `relay` (RFC 3056 §5.2, RFC 3964 §1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NativeSources {
-    /// From any relay: from any host that claims to be one.
+    /// Any IPv4 address, because a relay cannot be authenticated (RFC 3964 §4.1.2).
     #[default]
     AnyRelay,
-    /// From these relays alone, and the one that the site sends by.
+    /// Only these relays, and `relay`.
     Listed(Vec<Ipv4Addr>),
 }
 
@@ -145,7 +145,7 @@ pub struct SixToFour {
 }
 
 impl SixToFour {
-    /// By a configuration that was checked.
+    /// Requires that `config.check()` succeeded.
     pub fn new(config: &SixToFourConfig, own: &Arc<OwnAddresses>, policy: PolicyId) -> Self {
         Self {
             role: config.role,

@@ -172,9 +172,7 @@ impl Refused {
 
 /// Why a process with this configuration, of the program's file as it is now, loses the flows that this one's fast path carries.
 pub(super) async fn loses_flows_to(start: &Start<'_>, config: &Config) -> Option<String> {
-    if start.config.fast_path.is_none() {
-        return None;
-    }
+    start.config.fast_path.as_ref()?;
     let predecessor = Predecessor::with(start.config);
     if let Some(why) = predecessor.loses_flows_to(config) {
         return Some(why);

@@ -61,7 +61,7 @@ impl Routes {
         self.handle.route().add(message).execute().await.map_err(|error| refused(&prefix, &error))
     }
 
-    /// Removes such a route. One that is gone already is no error.
+    /// Removes such a route. If it is gone already, that is not an error.
     ///
     /// # Errors
     /// The kernel refused.

@@ -1,4 +1,4 @@
-//! The protocol number of the gateway's routes and rules (`rtm_protocol`, see rtnetlink(7)): by it they are told from those
+//! The protocol number of the gateway's routes and rules (`rtm_protocol`, see rtnetlink(7)): it distinguishes them from those
 //! that an operator or another program added.
 
 use rtnetlink::packet_route::route::RouteProtocol;

@@ -1,4 +1,4 @@
-//! What other programs do to the gateway's host while it runs, and what it makes of that.
+//! Other programs change the host's configuration while the gateway runs.
 
 use super::NAT64;
 use super::network::{Network, Running};

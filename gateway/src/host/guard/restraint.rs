@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// So many changes within [`WINDOW`] are no accident.
+/// This many changes within [`WINDOW`] are not an accident.
 const CHANGES: usize = 3;
 const WINDOW: Duration = Duration::from_secs(60);
 /// Then it is tried again: the other program may have ended.
