@@ -1,7 +1,7 @@
 //! Loads the steering program, attaches it to interfaces and fills its maps.
 
 use super::error::SteeringError;
-use super::filter::Handles;
+use super::filter::{Filter, Handles};
 use super::hook::{Hook, STEERING_PROGRAM, Taken};
 use super::own_address::{ADDRESSES, OwnAddress, RANGES};
 use crate::interface;
@@ -69,6 +69,8 @@ pub struct Steering {
     program: Ebpf,
     hook: Hook,
     handles: Handles,
+    /// The filters of clsact, by interface.
+    filters: BTreeMap<String, Filter>,
     addresses: BTreeMap<Ipv4Addr, OwnAddressEntry>,
 }
 
@@ -112,14 +114,19 @@ impl Steering {
             .override_global("tun", &index, true)
             .load(OBJECT)
             .map_err(|error| SteeringError::new(format!("load {STEERING_PROGRAM}"), error))?;
-        let mut steering = Self { program, hook, handles: Handles::of(gateway), addresses: BTreeMap::new() };
+        let mut steering = Self {
+            program,
+            hook,
+            handles: Handles::of(gateway),
+            filters: BTreeMap::new(),
+            addresses: BTreeMap::new(),
+        };
         steering.set_addresses(addresses)?;
-        let handles = steering.handles;
         let classifier = steering.classifier()?;
         patiently(|| classifier.load())
             .map_err(|error| SteeringError::new(format!("load {STEERING_PROGRAM}"), error))?;
         for interface in interfaces {
-            attach_to(classifier, (hook, handles), interface)?;
+            steering.attach_to(interface)?;
         }
         Ok(steering)
     }
@@ -130,8 +137,7 @@ impl Steering {
     /// As for [`Steering::attach`].
     pub fn add_interface(&mut self, interface: &str) -> Result<(), SteeringError> {
         index(interface)?;
-        let by = (self.hook, self.handles);
-        attach_to(self.classifier()?, by, interface)
+        self.attach_to(interface)
     }
 
     /// The priority and the handles of the filters of clsact.
@@ -198,22 +204,25 @@ impl Steering {
         let program = self.program.program_mut(STEERING_PROGRAM).ok_or_else(|| strange(STEERING_PROGRAM))?;
         program.try_into().map_err(|error| SteeringError::new(format!("load {STEERING_PROGRAM}"), error))
     }
-}
 
-fn attach_to(
-    classifier: &mut SchedClassifier,
-    (hook, handles): (Hook, Handles),
-    interface: &str,
-) -> Result<(), SteeringError> {
-    let outcome = match hook {
-        // Last in the chain: other programs see the packets first.
-        Hook::Tcx => {
-            let last = TcAttachOptions::TcxOrder(LinkOrder::last());
-            classifier.attach_with_options(interface, TcAttachType::Ingress, last).map(|_| ())
+    fn attach_to(&mut self, interface: &str) -> Result<(), SteeringError> {
+        let failed = |error| SteeringError::new(format!("attach {STEERING_PROGRAM} to {interface}"), error);
+        let (hook, handles) = (self.hook, self.handles);
+        let used = self.filters.get(interface).map(Filter::handle);
+        let classifier = self.classifier()?;
+        match hook {
+            // Last in the chain: other programs see the packets first.
+            Hook::Tcx => {
+                let last = TcAttachOptions::TcxOrder(LinkOrder::last());
+                classifier.attach_with_options(interface, TcAttachType::Ingress, last).map_err(failed)?;
+            }
+            Hook::Clsact => {
+                let filter = handles.attach(classifier, interface, used).map_err(failed)?;
+                self.filters.insert(interface.to_owned(), filter);
+            }
         }
-        Hook::Clsact => handles.attach(classifier, interface),
-    };
-    outcome.map_err(|error| SteeringError::new(format!("attach {STEERING_PROGRAM} to {interface}"), error))
+        Ok(())
+    }
 }
 
 /// Before Linux 6.6, bpf(2) does not know the kind of link.

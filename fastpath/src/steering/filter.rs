@@ -26,24 +26,42 @@ impl Handles {
         (PRIORITY, self.0)
     }
 
-    /// Attaches a program, then removes what a previous process of the gateway left.
-    pub(super) fn attach(self, program: &mut SchedClassifier, interface: &str) -> Result<(), ProgramError> {
+    /// Attaches a program at the handle that this process does not use, then removes what a previous process of the gateway
+    /// left. The filter of this process at `used` stays until the caller drops it.
+    pub(super) fn attach(
+        self,
+        program: &mut SchedClassifier,
+        interface: &str,
+        used: Option<u32>,
+    ) -> Result<Filter, ProgramError> {
         // It may exist already. If it cannot be created, attaching fails.
         let _ = qdisc_add_clsact(interface);
-        let [one, other] = self.0;
-        if attach(program, interface, one).is_ok() {
-            remove(interface, other);
-        } else {
-            if attach(program, interface, other).is_err() {
-                // A process was killed between the two steps.
-                remove(interface, other);
-                attach(program, interface, other)?;
+        let [one, other] = match self.0 {
+            [one, other] if used == Some(one) => [other, one],
+            handles => handles,
+        };
+        let filter = match attach(program, interface, one) {
+            Ok(filter) => filter,
+            // The previous process has it, or was killed between attaching and removing.
+            Err(_) if used.is_some() => {
+                remove(interface, one);
+                attach(program, interface, one)?
             }
-            remove(interface, one);
+            Err(_) => {
+                let filter = attach(program, interface, other).or_else(|_| {
+                    remove(interface, other);
+                    attach(program, interface, other)
+                })?;
+                remove(interface, one);
+                filter
+            }
+        };
+        if used.is_none() && filter.handle == one {
+            remove(interface, other);
         }
         // Versions that let the kernel choose the handle had one filter for all gateways.
         let _ = qdisc_detach_program(interface, TcAttachType::Ingress, FORMER_NAME);
-        Ok(())
+        Ok(filter)
     }
 
     /// Removes the gateway's filters. Whether there were any.
@@ -53,11 +71,25 @@ impl Handles {
     }
 }
 
-fn attach(program: &mut SchedClassifier, interface: &str, handle: u32) -> Result<(), ProgramError> {
+/// A filter that is attached; dropping it removes it.
+#[derive(Debug)]
+pub(super) struct Filter {
+    handle: u32,
+    _link: SchedClassifierLink,
+}
+
+impl Filter {
+    pub(super) const fn handle(&self) -> u32 {
+        self.handle
+    }
+}
+
+fn attach(program: &mut SchedClassifier, interface: &str, handle: u32) -> Result<Filter, ProgramError> {
     let options = NlOptions { priority: PRIORITY, handle: TcHandle::from(handle), ..NlOptions::default() };
-    program
-        .attach_with_options(interface, TcAttachType::Ingress, TcAttachOptions::Netlink(options))
-        .map(|_| ())
+    let options = TcAttachOptions::Netlink(options);
+    let link = program.attach_with_options(interface, TcAttachType::Ingress, options)?;
+    // The program keeps one link of a handle, also of one that was removed by others.
+    Ok(Filter { handle, _link: program.take_link(link)? })
 }
 
 fn remove(interface: &str, handle: u32) -> bool {

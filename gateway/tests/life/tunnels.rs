@@ -376,6 +376,12 @@ fn a_host_that_does_not_forward_is_not_a_default_router() {
         })
     };
     assert!(lifetime(1_800), "{}", network.show(&["router-advertisements"]));
+    // The gateway restores it twice; then the other program has its way.
+    let forwards = || network.settings()["/proc/sys/net/ipv6/conf/all/forwarding"] == "1";
+    for _ in 0..2 {
+        network.set("ipv6/conf/all/forwarding", "0");
+        assert!(comes(forwards), "{}", gateway.said());
+    }
     network.set("ipv6/conf/all/forwarding", "0");
     assert!(lifetime(0), "{}", network.show(&["router-advertisements"]));
     network.set("ipv6/conf/all/forwarding", "1");
