@@ -53,6 +53,7 @@ impl Nat64 {
     fn engine(&self, pool: Option<&Pool>, workers: u8) -> Nat64Config {
         Nat64Config {
             prefix: self.prefix,
+            inside: self.inside.clone(),
             pool: PoolConfig {
                 addresses: pool.map(|pool| pool.addresses.clone()).unwrap_or_default(),
                 ports: pool.map(|pool| pool.ports.ranges().to_vec()).unwrap_or_default(),

@@ -29,6 +29,7 @@ mod fault;
 mod gateway;
 mod host;
 mod host_prefixes;
+mod inside;
 mod interface_name;
 mod ip_in_ip;
 mod isatap;

@@ -16,6 +16,7 @@ use crate::fast_path::FastPath;
 use crate::fault::{Faults, Place, Report, Warning};
 use crate::gateway::{Fragments, Gateway, Tun};
 use crate::host::HostFacts;
+use crate::inside;
 use crate::isatap::{Isatap, IsatapRole};
 use crate::mechanism_sections::{default_name, too_many};
 use crate::mechanisms::Mechanisms;
@@ -217,6 +218,8 @@ fn read<'a>(
     if let (Some(dns64), true) = (sections.all(&schema::DNS64, &mut Report::default()).pop(), unknown) {
         config.check_dns64(&dns64, &written, host, report);
     }
+    let written = sections.all(&schema::NAT64, &mut Report::default());
+    inside::check(&config, &written, report);
     warn_of_silence(&config, host, document, report);
     Some(config)
 }

@@ -78,6 +78,9 @@ pub struct Nat64 {
     /// Pref64::/n.
     #[serde(serialize_with = "text::prefix")]
     pub prefix: Rfc6052,
+    /// Prefixes whose hosts may create bindings; empty: any.
+    #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
+    pub inside: Vec<Prefix6>,
     /// The name of its pool.
     pub pool: String,
     /// Who may answer through a binding.
@@ -134,6 +137,8 @@ impl Nat64 {
             }
             Some((name, pool))
         });
+        let inside = section.value("inside", report).map(|v| v.items()).unwrap_or_default();
+        let inside: Option<Vec<_>> = inside.iter().map(|item| item.prefix6(report)).collect();
         let filtering = section.value("filtering", report).and_then(|v| v.word(report));
         let limits = limits::read(section, report);
         let timeouts = match &section.sections("timeouts", &TIMEOUTS, report)[..] {
@@ -146,6 +151,7 @@ impl Nat64 {
         Some(Self {
             name: name.unwrap_or(Some(default_name))?,
             prefix: prefix?,
+            inside: inside?,
             pool,
             filtering: filtering?,
             limits: limits?,

@@ -16,7 +16,8 @@ pub const SHARED_RANGES: usize = 8;
 /// The value where nothing is known of the host.
 const USUAL: RangeInclusive<u16> = 61_000..=65_535;
 
-/// Reports what is not one of this host's addresses.
+/// Reports what cannot be one of this host's addresses, and warns of addresses that it does not have at the moment: an address by DHCP
+/// comes later.
 pub(crate) fn check_addresses(addresses: &[Prefix4], place: &Place, host: &HostFacts, report: &mut Report) {
     for prefix in addresses {
         if prefix.length() != 32 {
@@ -28,9 +29,9 @@ pub(crate) fn check_addresses(addresses: &[Prefix4], place: &Place, host: &HostF
             );
         } else if !host.addresses.is_empty() && !is_own(host, prefix.address()) {
             let address = prefix.address();
-            let what = "this host does not have this address";
-            let mend = format!("add it (ip address add {address}/32 dev INTERFACE), or remove `shared`");
-            report.fault(place, format!("{address}: {what}; {mend}"));
+            let what = "is not configured on this host; nothing can come in until it is";
+            let mend = format!("ip address add {address}/32 dev INTERFACE, or remove `shared`");
+            report.warn(place, format!("{address} {what}: {mend}"));
         }
     }
 }

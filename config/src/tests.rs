@@ -7,6 +7,7 @@ mod dns64_pref64;
 mod fast_path;
 mod faults;
 mod good;
+mod inside;
 mod ip_in_ip;
 mod npt66;
 mod remarks;

@@ -317,6 +317,14 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
             let gateway = stateless_with(|config| config.prefix = Some(support::prefix("64:ff9b::/96")));
             (after(gateway, [v4("10.0.0.1", HOST4).udp(1, 2, b"data")]), four)
         }
+        DropReason::LinkLocalIpv4 => {
+            (after(stateless(), [v4("169.254.169.254", HOST4).udp(1, 2, b"data")]), four)
+        }
+        DropReason::SourceNotInside => {
+            let inside = |config: &mut Nat64Config| config.inside = vec!["2001:db8:9::/48".parse().unwrap()];
+            let gateway = stateful_with(|config, _| inside(config));
+            (after(gateway, [v6(HOST6, NAT_PEER6).udp(1_024, 53, b"data")]), six)
+        }
         DropReason::OctetUNotZero => {
             let gateway = stateless_with(|config| config.prefix = Some(support::prefix("2001:db8:64::/64")));
             (after(gateway, [v6(HOST6, "2001:db8:64:0:1cb:71:200::").udp(1, 2, b"data")]), six)

@@ -369,6 +369,40 @@ fn embedded_addresses_that_are_not_hosts_are_refused() {
 }
 
 #[test]
+fn only_hosts_inside_create_sessions() {
+    let inside = ["2001:db8:1::/48", "2001:db8:ffff::/48"].map(|prefix| prefix.parse().unwrap());
+    let mut gateway = gateway_with(|nat64, _| nat64.inside = inside.into());
+    let (address, port) = bound(&mut gateway);
+    // From beyond, by UDP, TCP and ICMP: no session, and no answer, which a forged source would get.
+    for packet in [
+        v6("2001:db8:2::1", "64:ff9b::203.0.113.2").udp(4_001, 53, b"question"),
+        v6("2002:c000:204::1", "64:ff9b::203.0.113.2").udp(4_001, 53, b"question"),
+    ] {
+        gateway.receives(packet);
+        gateway.sends_nothing();
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::SourceNotInside));
+    }
+    // Hosts inside are not affected.
+    gateway.receives(v4(SERVER, &address).udp(53, port, b"answer"));
+    assert_eq!(gateway.last, Verdict::Forward);
+    gateway.receives(v6("2001:db8:ffff::1", "64:ff9b::203.0.113.2").udp(4_001, 53, b"question"));
+    assert_eq!(gateway.last, Verdict::Forward);
+    assert_eq!(gateway.engine.nat64()[0].occupancy().sessions, 2);
+}
+
+#[test]
+fn no_prefix_represents_link_local_addresses() {
+    for prefix in ["64:ff9b::/96", "2001:db8:64::/96"] {
+        let prefix = Rfc6052::new(prefix.parse().unwrap(), true).unwrap();
+        let mut gateway = gateway_with(|nat64, _| nat64.prefix = prefix);
+        let metadata = prefix.embed_any("169.254.169.254".parse().unwrap()).to_string();
+        gateway.receives(v6(HOST, &metadata).tcp(4_001, 80, SYN));
+        gateway.sends_nothing();
+        gateway.counted([("LinkLocalIpv4", 1)]);
+    }
+}
+
+#[test]
 fn the_well_known_prefix_does_not_lead_into_private_networks() {
     let mut gateway = gateway_with(|nat64, _| {
         nat64.prefix = Rfc6052::new("64:ff9b::/96".parse().unwrap(), false).unwrap();

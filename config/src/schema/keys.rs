@@ -198,6 +198,12 @@ pub(crate) static NAT64: Section = Section {
                 "Pref64::/n, which embeds IPv4 addresses (RFC 6052 §2.2): 32, 40, 48, 56, 64 or 96 bits long.",
             ),
             key(
+                "inside",
+                Kind::Prefixes6,
+                Absent::Means("any host"),
+                "Prefixes whose hosts may create sessions; packets of others are dropped (`SourceNotInside`). Without it, any host that can send to `prefix` can use the pool. Required next to a 6to4 relay or a 6rd border relay, through which the Internet can.",
+            ),
+            key(
                 "pool",
                 Kind::Text,
                 Absent::Fault,

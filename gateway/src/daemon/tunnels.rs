@@ -251,6 +251,15 @@ impl<'c> Tunnels<'c> {
             }
         }
         self.warn_of_taken_ends(&was);
+        for (address, _) in self.config.shared_ports() {
+            match (was.holder(address), self.now.holder(address)) {
+                (Some(name), None) => tracing::warn!(
+                    "{name} lost the pool address {address}: packets for its ports cannot come in until it returns"
+                ),
+                (None, Some(name)) => tracing::info!("the pool address {address} is on {name}"),
+                (_, _) => {}
+            }
+        }
         if before != after {
             let list = after.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
             match after.is_empty() {

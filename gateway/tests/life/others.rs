@@ -281,3 +281,28 @@ fn a_reload_without_the_fast_path_keeps_the_sessions_that_it_carried() {
         assert!(!network.has_device() && network.pinned().is_empty());
     }
 }
+
+#[test]
+fn a_shared_pool_waits_for_its_address() {
+    let network = Network::build();
+    let _far = Answering::on(&network, "server", ECHO);
+    let host = network.host("gateway");
+    let other = SHARED.replace("203.0.113.1", "203.0.113.9");
+    let mut gateway = network.start(&other);
+    assert!(gateway.said().contains("ready in"), "{}", gateway.said());
+    let works = || {
+        let output = network.on("client", "ping", &["-c", "1", "-W", "1", "2001:db8:64::203.0.113.2"]);
+        output.status.success()
+    };
+    assert!(!works());
+    for _ in 0..2 {
+        network.ip(&["-n", &host, "addr", "add", "203.0.113.9/24", "dev", "out0"]);
+        until("it works with the address", works);
+        assert!(gateway.said().contains("the pool address 203.0.113.9 is on out0"), "{}", gateway.said());
+        network.ip(&["-n", &host, "addr", "del", "203.0.113.9/24", "dev", "out0"]);
+        until("its loss is reported", || gateway.said().contains("out0 lost the pool address 203.0.113.9: "));
+        assert!(!works());
+    }
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+}

@@ -13,6 +13,8 @@ use sixway_wire::{Endpoint4, Endpoint6, Prefix6};
 pub(super) struct AddressRules {
     /// The translation prefix, Pref64::/n.
     pub(super) prefix: Rfc6052,
+    /// Prefixes whose hosts may create bindings; empty: any.
+    pub(super) inside: Vec<Prefix6>,
     /// Prefixes of the gateway's other NAT64s: no host has an address under one.
     pub(super) other_prefixes: Vec<Prefix6>,
     /// Translation options.
@@ -23,6 +25,10 @@ impl AddressRules {
     /// RFC 6146 §3.5: a source under the prefix, or another NAT64's, would make hairpins loop.
     pub(super) fn refuse_own_source(&self, source: Ipv6Addr) -> Result<(), DropReason> {
         if self.is_image(source) { Err(DropReason::SourceInTranslationPrefix) } else { Ok(()) }
+    }
+
+    fn is_inside(&self, source: Ipv6Addr) -> bool {
+        self.inside.is_empty() || self.inside.iter().any(|prefix| prefix.contains(source))
     }
 
     /// Whether the address represents an IPv4 one.
@@ -54,6 +60,9 @@ impl Mechanism<Endpoint6> for AddressRules {
 
     fn may_go_out(&self, inside: Inside<Endpoint6>, remote: Ipv4Addr) -> Result<(), DropReason> {
         self.refuse_own_source(inside.0.address)?;
+        if !self.is_inside(inside.0.address) {
+            return Err(DropReason::SourceNotInside);
+        }
         self.prefix.permit(remote)?;
         if is_martian4(remote) { Err(DropReason::MartianDestination) } else { Ok(()) }
     }
@@ -65,7 +74,8 @@ impl Mechanism<Endpoint6> for AddressRules {
 
     fn may_go_on(&self, inside: Inside<Endpoint6>, remote: Ipv4Addr) -> bool {
         let host = inside.0.address;
-        let is_refused = self.is_image(host) || is_martian6(host) || is_martian4(remote);
+        let is_refused =
+            self.is_image(host) || !self.is_inside(host) || is_martian6(host) || is_martian4(remote);
         !is_refused && self.prefix.permit(remote).is_ok()
     }
 }

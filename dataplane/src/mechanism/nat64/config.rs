@@ -3,12 +3,15 @@
 use crate::nat::{Config, Filtering, PoolConfig, StateLimits, StaticBinding, StaticBindingError, Timeouts};
 use crate::translate::Policy;
 use crate::translate::address::rfc6052::Rfc6052;
+use sixway_wire::Prefix6;
 
 /// Configuration of one NAT64.
 #[derive(Clone, Debug)]
 pub struct Nat64Config {
     /// Pref64::/n, and whether it represents non-global addresses.
     pub prefix: Rfc6052,
+    /// Prefixes whose hosts may create bindings; empty: any.
+    pub inside: Vec<Prefix6>,
     /// The outside addresses and ports.
     pub pool: PoolConfig,
     /// Which packets from outside are admitted.
@@ -28,6 +31,7 @@ impl Nat64Config {
     pub fn new(prefix: Rfc6052, pool: PoolConfig) -> Self {
         Self {
             prefix,
+            inside: Vec::new(),
             pool,
             filtering: Filtering::default(),
             static_bindings: Vec::new(),

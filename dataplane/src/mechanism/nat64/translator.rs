@@ -46,7 +46,12 @@ impl Nat64 {
         seed: [u64; 2],
         worker_key: [u64; 2],
     ) -> Self {
-        let rules = AddressRules { prefix: config.prefix, other_prefixes: Vec::new(), policy };
+        let rules = AddressRules {
+            prefix: config.prefix,
+            inside: config.inside.clone(),
+            other_prefixes: Vec::new(),
+            policy,
+        };
         Self { rules, nat: Engine::new(&config.nat(), worker, seed, worker_key) }
     }
 

@@ -200,9 +200,14 @@ impl Rfc6052 {
         Ok(Ipv4Addr::from_bits((high << self.high_left | low >> self.low_left) as u32))
     }
 
-    /// The rule of RFC 6052 §3.1: refuses [`DropReason::NonGlobalWithWellKnownPrefix`].
+    /// The rules of RFC 3927 §2.7 and RFC 6052 §3.1: refuses [`DropReason::LinkLocalIpv4`] and
+    /// [`DropReason::NonGlobalWithWellKnownPrefix`]. Explicit mappings do not ask.
     #[inline]
     pub fn permit(&self, address: Ipv4Addr) -> Result<(), DropReason> {
+        // 169.254.0.0/16: metadata of cloud instances, and the neighbours of whoever configured nothing.
+        if address.to_bits() >> 16 == 0xa9fe {
+            return Err(DropReason::LinkLocalIpv4);
+        }
         if self.global_only && non_global(address).is_some() {
             return Err(DropReason::NonGlobalWithWellKnownPrefix);
         }
@@ -292,6 +297,24 @@ mod tests {
         }
         assert_eq!(strict.embed(four("8.8.8.8")), Ok(six("64:ff9b::808:808")));
         assert_eq!(strict.extract(six("64:ff9b::808:808")), Ok(four("8.8.8.8")));
+    }
+
+    #[test]
+    fn link_local_addresses_are_refused_under_every_prefix() {
+        for prefix in ["64:ff9b::/96", "2001:db8:64::/96", "2001:db8::/32"] {
+            let prefix = Rfc6052::new(prefix.parse().unwrap(), true).unwrap();
+            for (text, is_refused) in [
+                ("169.253.255.255", false),
+                ("169.254.0.0", true),
+                ("169.254.255.255", true),
+                ("169.255.0.0", false),
+            ] {
+                let refused = Err(DropReason::LinkLocalIpv4);
+                assert_eq!(prefix.embed(four(text)) == refused, is_refused, "{text}");
+                let embedded = prefix.embed_any(four(text));
+                assert_eq!(prefix.extract(embedded) == Err(DropReason::LinkLocalIpv4), is_refused, "{text}");
+            }
+        }
     }
 
     #[test]
