@@ -24,6 +24,8 @@ pub struct Untracked {
     pub routed4: bool,
     /// IPv6: whatever is routed into the device, too.
     pub routed6: bool,
+    /// Pools whose packets stay tracked, since masquerading behind them is usual. The fast path does not carry them.
+    pub tracked: Vec<Prefix4>,
     /// This host's addresses at which tunnels end: protocol 41 to them and from them.
     pub ends: Vec<Ipv4Addr>,
     /// This host's addresses that are shared, and the ports of them that are the gateway's. The host's own stack must not see them.
@@ -51,7 +53,6 @@ impl Config {
         }
         for siit in &self.siit {
             v6.extend(siit.prefix.map(|prefix| prefix.prefix()));
-            v4.extend(siit.dynamic_pool);
             v4.extend(siit.mappings.iter().map(|(ipv4, _)| ipv4));
             v6.extend(siit.mappings.iter().map(|(_, ipv6)| ipv6));
         }
@@ -69,6 +70,7 @@ impl Config {
             v6,
             routed4: routed4 || own_routes,
             routed6: routed6 || own_routes,
+            tracked: self.siit.iter().filter_map(|siit| siit.dynamic_pool).collect(),
             ends,
             shared,
         })

@@ -1,8 +1,9 @@
 //! Our table in the host's packet filter, updated when addresses change; and warnings about conflicting rules.
 
+use super::error::RunError;
 use crate::config::{Config, FastPathMode, Steering, Surroundings, Untracked};
 use crate::host::notrack::table_name;
-use crate::host::{Host, Watched, obstacles};
+use crate::host::{Host, Watched, masquerades, obstacles};
 use std::time::Instant;
 
 /// The table as it was made.
@@ -55,6 +56,34 @@ impl PacketFilter {
             tracing::warn!("{what}: the nftables table is missing: {then}");
         }
         self.trouble = Some(what);
+    }
+}
+
+/// Refuses rules by which the host's own connections would get ports of a shared pool.
+///
+/// # Errors
+/// Such a rule, and the one to write instead.
+pub(super) fn check_masquerading(config: &Config) -> Result<(), RunError> {
+    let shared = config.shared_ports();
+    let ports: Vec<_> = shared.iter().flat_map(|(_, ports)| ports.ranges().iter().cloned()).collect();
+    if ports.is_empty() {
+        return Ok(());
+    }
+    match masquerades(&ports) {
+        Ok(found) if found.is_empty() => Ok(()),
+        Ok(found) => {
+            let all = found.iter().map(|one| {
+                format!(
+                    "{} masquerades connections to ports of a shared pool, and the gateway would take their answers; limit its ports: {}",
+                    one.chain, one.cure
+                )
+            });
+            Err(RunError::Tunnels(all.collect::<Vec<_>>().join("\n")))
+        }
+        Err(error) => {
+            tracing::info!("the packet filter's rules were not checked for masquerading: {error}");
+            Ok(())
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use super::error::RunError;
 use super::gateway::Gateway;
 use super::ingress::{Ingress, tunnel_ends};
 use super::offload::Offload;
-use super::packet_filter::PacketFilter;
+use super::packet_filter::{self, PacketFilter};
 use super::path_errors::{self, PathErrorRelay};
 use super::promises::Promises;
 use super::remote_names::RemoteNames;
@@ -121,6 +121,7 @@ impl<'c> Tunnels<'c> {
     /// # Errors
     /// What could not be done.
     pub(super) fn begin(&mut self, host: &mut Host, posts: &[Post]) -> Result<(), RunError> {
+        packet_filter::check_masquerading(self.config)?;
         self.packet_filter.keep(self.config, &self.now, &self.device, host);
         if !self.ingress.steers() {
             host.steered(&[]).map_err(RunError::Host)?;

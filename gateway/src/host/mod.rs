@@ -12,6 +12,7 @@ mod guard;
 mod inherited;
 mod kernel;
 mod links;
+mod masquerade;
 mod namespace;
 mod nft;
 pub mod notrack;
@@ -31,6 +32,7 @@ pub use firewall::{Obstacle, obstacles};
 pub use forwarding::{Forwarding, device_settings, host_settings};
 pub use guard::{Restored, TcFilters, Watched};
 pub use links::kernel_tunnels;
+pub use masquerade::{Masquerade, masquerades};
 pub use nft::NftError;
 pub use notrack::remove as remove_table;
 pub use record::{

@@ -45,6 +45,12 @@ pub(super) fn ruleset() -> Result<serde_json::Value, NftError> {
     serde_json::from_str(&text).map_err(|error| NftError::Io(error.into()))
 }
 
+/// A chain's rules with their handles, as text. The chain: family, table, name.
+pub(super) fn chain(chain: &str) -> Result<String, NftError> {
+    let arguments: Vec<&str> = ["-a", "list", "chain"].into_iter().chain(chain.split(' ')).collect();
+    run(&arguments, "")
+}
+
 fn run(arguments: &[&str], input: &str) -> Result<String, NftError> {
     let mut command = Command::new("nft");
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

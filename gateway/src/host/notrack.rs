@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!     table inet sixway-NAME
+//!       prerouting, raw   from and to dynamic pools                                                   ▶ accept
 //!       prerouting, raw   from the device · to what is routed into it · protocol 41 to our tunnel ends ▶ notrack
 //!       output, raw       into the device · protocol 41 from our tunnel ends                          ▶ notrack
 //!       input             ports of shared addresses, which are steered before they come so far        ▶ drop
@@ -84,6 +85,12 @@ fn text(gateway: &str, device: &Device, untracked: &Untracked) -> String {
 }
 
 fn prerouting(device: &Device, untracked: &Untracked) -> Vec<String> {
+    // From such a pool and, behind the host's own address translation, to it.
+    let from = any_of("ip saddr", &untracked.tracked).into_iter();
+    let tracked = from
+        .map(|these| format!("{} {these}", device.is("iif")))
+        .chain(any_of("ip daddr", &untracked.tracked));
+    let tracked: Vec<String> = tracked.map(|these| format!("{these} accept")).collect();
     let mut matches = vec![device.is("iif")];
     let into = |family: &str| format!("meta nfproto {family} fib daddr {}", device.is("oif"));
     matches.extend(any_of("ip daddr", &untracked.v4));
@@ -93,7 +100,7 @@ fn prerouting(device: &Device, untracked: &Untracked) -> Vec<String> {
     let ends = any_of("ip daddr", &untracked.ends);
     matches.extend(ends.into_iter().map(|these| format!("{these} ip protocol 41")));
     matches.extend(ports(untracked));
-    matches.into_iter().map(|these| format!("{these} {UNTRACKED}")).collect()
+    tracked.into_iter().chain(matches.into_iter().map(|these| format!("{these} {UNTRACKED}"))).collect()
 }
 
 fn output(device: &Device, untracked: &Untracked) -> Vec<String> {

@@ -306,3 +306,46 @@ fn a_shared_pool_waits_for_its_address() {
     gateway.signal("TERM");
     assert_eq!(gateway.end(), 0, "{}", gateway.said());
 }
+
+#[test]
+fn masquerading_next_to_a_shared_pool_is_refused_with_the_rule_to_write() {
+    super::shared_pool::needs_nft();
+    let network = Network::build();
+    let rules = "table ip nat { chain post { type nat hook postrouting priority 100; oifname \"out0\" masquerade; }; }";
+    assert!(network.on("gateway", "nft", &[rules]).status.success());
+    let mut gateway = network.start(SHARED);
+    assert_eq!(gateway.end(), 1, "{}", gateway.said());
+    let said = gateway.said();
+    let cure = said
+        .split("limit its ports: ")
+        .nth(1)
+        .unwrap_or_else(|| panic!("{said}"))
+        .lines()
+        .next()
+        .unwrap()
+        .to_owned();
+    assert!(cure.contains("oifname \"out0\" masquerade to :1024-60999"), "{cure}");
+    assert!(network.on("gateway", "sh", &["-c", &cure]).status.success(), "{cure}");
+    let mut gateway = network.start(SHARED);
+    assert!(gateway.said().contains("ready in"), "{}", gateway.said());
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+}
+
+#[test]
+fn a_dynamic_pool_is_masqueraded_although_there_is_a_fast_path() {
+    super::shared_pool::needs_nft();
+    let (network, text) = super::fast_path::build();
+    let state = network.directory.join("dynamic.state");
+    let siit = format!(
+        "[siit]\nprefix = \"2001:db8:65::/96\"\ndynamic_pool = \"172.16.0.0/24\"\ndynamic_state = {state:?}\n"
+    );
+    let rules = "table ip nat { chain post { type nat hook postrouting priority 100; oifname \"out0\" masquerade; }; }";
+    assert!(network.on("gateway", "nft", &[rules]).status.success());
+    // The server knows nobody but the gateway's own address.
+    network.ip(&["-n", &network.host("server"), "route", "del", "default"]);
+    let mut gateway = network.start(&super::fast_path::instead_of_siit(&text, &siit));
+    network.ping("2001:db8:65::203.0.113.2");
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+}

@@ -22,7 +22,7 @@ fn rules(mechanisms: &str) -> Vec<String> {
         "table inet sixway-gw-1.a_b\ndelete table inet sixway-gw-1.a_b\ntable inet sixway-gw-1.a_b {\n";
     assert!(text.starts_with(head), "{text}");
     let rules =
-        text.lines().map(str::trim).filter(|line| line.ends_with("notrack accept") || line.ends_with("drop"));
+        text.lines().map(str::trim).filter(|line| line.ends_with(" accept") || line.ends_with("drop"));
     rules.map(Into::into).collect()
 }
 
@@ -51,6 +51,17 @@ fn of_a_nat64_its_prefix_and_its_pool() {
         INTO,
     ];
     assert_eq!(rules(&format!("[tun]\nroutes = \"none\"\n{pool}{nat64}")), by_hand);
+}
+
+#[test]
+fn dynamic_pools_stay_tracked_because_they_are_masqueraded() {
+    let siit = "[siit]\nprefix = \"2001:db8:64::/96\"\ndynamic_pool = \"172.16.0.0/24\"\n";
+    let rules = rules(siit);
+    assert_eq!(
+        rules[..2],
+        ["iifname \"sixway0\" ip saddr 172.16.0.0/24 accept", "ip daddr 172.16.0.0/24 accept"]
+    );
+    assert_eq!(rules[2], FROM);
 }
 
 #[test]
