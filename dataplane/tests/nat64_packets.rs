@@ -396,7 +396,7 @@ fn no_prefix_represents_link_local_addresses() {
         let prefix = Rfc6052::new(prefix.parse().unwrap(), true).unwrap();
         let mut gateway = gateway_with(|nat64, _| nat64.prefix = prefix);
         let metadata = prefix.embed_any("169.254.169.254".parse().unwrap()).to_string();
-        gateway.receives(v6(HOST, &metadata).tcp(4_001, 80, SYN));
+        gateway.receives(v6(HOST, &metadata).tcp(4_001, 80, SYN, &[]));
         gateway.sends_nothing();
         gateway.counted([("LinkLocalIpv4", 1)]);
     }

@@ -154,6 +154,7 @@ impl Choice {
             Filtering::EndpointIndependent
         };
         Nat64Config {
+            inside: Vec::new(),
             prefix: prefix("64:ff9b::/96"),
             pool: PoolConfig { addresses: vec!["192.0.2.0/30".parse().unwrap()], ports: vec![4_000..=4_063] },
             filtering,

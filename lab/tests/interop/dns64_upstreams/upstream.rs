@@ -5,6 +5,7 @@ use nix::libc;
 use nix::sys::socket::{setsockopt, sockopt};
 use sixway_lab::failure::{Asking as _, Failure, Result};
 use sixway_lab::namespace::Namespace;
+use std::io;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
@@ -84,8 +85,8 @@ impl Upstream {
             53,
         );
         let asking = || format!("listening at {at}");
-        let udp = host.enter(|| UdpSocket::bind(at))?.asking(asking)?;
-        let tcp = host.enter(|| TcpListener::bind(at))?.asking(asking)?;
+        let udp = host.enter(|| bound(|| UdpSocket::bind(at)))?.asking(asking)?;
+        let tcp = host.enter(|| bound(|| TcpListener::bind(at)))?.asking(asking)?;
         udp.set_read_timeout(Some(TICK)).asking(asking)?;
         tcp.set_nonblocking(true).asking(asking)?;
         let (stop, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
@@ -109,6 +110,20 @@ impl Drop for Upstream {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
             thread.join().ok();
+        }
+    }
+}
+
+/// Binds when the address is free: a child that another test is about to start has copies of a former socket until it executes its
+/// program.
+fn bound<T>(bind: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    let until = Instant::now() + Duration::from_secs(5);
+    loop {
+        match bind() {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && Instant::now() < until => {
+                std::thread::sleep(TICK);
+            }
+            outcome => return outcome,
         }
     }
 }
